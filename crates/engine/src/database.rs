@@ -22,6 +22,7 @@ use crate::schema::{IdentityDef, ObjectDef, ObjectId, TableDef};
 use crate::table::Table;
 use crate::ticket::Tickets;
 use crate::versioning::RowVersioning;
+use crate::workspace::Workspaces;
 
 /// So often the first note of a table's identity is tried: whoever was faster has written it, unless it is taken back at once.
 const FIRST_NOTE_TRIES: u32 = 100;
@@ -62,6 +63,7 @@ pub struct Database {
     /// IDENTITY_CACHE by itself, and trace flag 272 of the instance.
     identity_cache: AtomicBool,
     identity_uncached: Arc<AtomicBool>,
+    workspaces: Arc<Workspaces>,
     pub(crate) versioning: RowVersioning,
 }
 
@@ -80,6 +82,7 @@ pub(crate) struct DatabaseParts {
     pub(crate) options: DatabaseOptions,
     pub(crate) volatile: bool,
     pub(crate) identity_uncached: Arc<AtomicBool>,
+    pub(crate) workspaces: Arc<Workspaces>,
 }
 
 impl Database {
@@ -106,6 +109,7 @@ impl Database {
             delayed: AtomicU8::new(parts.options.delayed_durability as u8),
             identity_cache: AtomicBool::new(parts.options.has_identity_cache()),
             identity_uncached: parts.identity_uncached,
+            workspaces: parts.workspaces,
             versioning: RowVersioning::new(&parts.options),
             options: Latch::new(LatchRank::Stats, parts.options),
             tickets: OnceLock::new(),
@@ -122,6 +126,11 @@ impl Database {
     /// `database_id` as locks know it.
     pub fn number(&self) -> u16 {
         self.number
+    }
+
+    /// The memory of queries, and the files behind it.
+    pub(crate) fn workspaces(&self) -> &Arc<Workspaces> {
+        &self.workspaces
     }
 
     pub(crate) fn tickets(&self) -> Option<&Tickets> {

@@ -230,7 +230,9 @@ impl Instance {
         let lock = lock_directory(disk, &data_dir, &options.data_dir)?;
         let is_new = prepare_directory(os, &data_dir)?;
         crate::workspace::spill::clear_left(disk, &data_dir)?;
+        let workspaces = Workspaces::new(os, &data_dir);
         let foundation = Foundation {
+            workspaces: workspaces.clone(),
             os: os.clone(),
             pool: BufferPool::new(os, PoolOptions { memory_bytes: options.buffer_pool_bytes }),
             locks: LockManager::new(os),
@@ -252,7 +254,7 @@ impl Instance {
             started: date_time_of(os.clock().utc_100ns()),
             memory_bytes: options.buffer_pool_bytes,
             configuration_in_use: Latch::new(LatchRank::Leaf, BTreeMap::new()),
-            workspaces: Workspaces::new(os),
+            workspaces,
             foundation,
             lock: Latch::new(LatchRank::Leaf, Some(lock)),
         });

@@ -21,6 +21,7 @@ use crate::options::DatabaseOptions;
 use crate::recover;
 use crate::schema::TableDef;
 use crate::ticket::Tickets;
+use crate::workspace::Workspaces;
 
 /// Version of what the boot page's payload says about the catalog.
 const CATALOG_VERSION: u8 = 1;
@@ -41,6 +42,8 @@ pub(crate) struct Foundation {
     pub(crate) version_bytes_max: u64,
     /// The data directory: what of versions has no room there lies in a file of this folder.
     pub(crate) data_dir: PathBuf,
+    /// Where what does not fit into memory goes while an index is built.
+    pub(crate) workspaces: Arc<Workspaces>,
     /// Trace flag 272: identity values are noted one by one.
     pub(crate) identity_uncached: Arc<AtomicBool>,
 }
@@ -188,6 +191,7 @@ impl Foundation {
             options: plan.options.clone(),
             volatile: plan.volatile,
             identity_uncached: self.identity_uncached.clone(),
+            workspaces: self.workspaces.clone(),
         };
         let database = Database::new(parts);
         database.keep_versions();

@@ -17,6 +17,7 @@ mod locator;
 mod read;
 mod rows;
 mod run;
+mod sorted_runs;
 mod update;
 mod usage;
 

@@ -14,6 +14,7 @@
 pub mod spill;
 
 use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
@@ -29,12 +30,14 @@ const SHARE_OF_ONE: u64 = 4;
 /// The budget and who has how much of it.
 pub struct Workspaces {
     os: Os,
+    /// The data directory: spill files are made here.
+    folder: PathBuf,
     state: Latch<State>,
     has_changed: Condition,
     /// For tests: so many rows and no more are kept in memory by an operator, whatever there is. `usize::MAX`: no such limit.
     rows_in_memory_max: AtomicUsize,
     /// Spill files that were made; the next one's name.
-    pub(crate) files_total: AtomicU64,
+    files_total: AtomicU64,
 }
 
 #[derive(Default)]
@@ -137,9 +140,10 @@ impl State {
 }
 
 impl Workspaces {
-    pub(crate) fn new(os: &Os) -> Arc<Workspaces> {
+    pub(crate) fn new(os: &Os, data_dir: &Path) -> Arc<Workspaces> {
         Arc::new(Workspaces {
             os: os.clone(),
+            folder: data_dir.to_path_buf(),
             state: Latch::new(LatchRank::QueryMemory, State::default()),
             has_changed: Condition::new(),
             rows_in_memory_max: AtomicUsize::new(usize::MAX),

@@ -100,7 +100,7 @@ impl Workspace {
     pub(crate) fn writer(&self, instance: &Instance) -> Result<RunWriter, SqlError> {
         let mut file = self.file.borrow_mut();
         if file.is_none() {
-            *file = Some(SpillFile::create(instance)?);
+            *file = Some(SpillFile::create(instance.workspaces())?);
         }
         Ok(file.as_ref().expect("made above").writer())
     }

@@ -16,8 +16,16 @@ const WIDE: &str = "CREATE DATABASE d; ALTER DATABASE d SET DELAYED_DURABILITY =
 
 #[test]
 fn several_runs_make_one_index() {
-    let world = World::new("index-build-runs");
+    // In memory; a few runs on disk; so many that runs are merged to runs first.
+    for rows_max in [usize::MAX, 9_000, 150] {
+        one_index_of_runs(rows_max);
+    }
+}
+
+fn one_index_of_runs(rows_max: usize) {
+    let world = World::new(&format!("index-build-runs-{rows_max}"));
     let mut session = world.session();
+    world.instance.workspaces().keep_no_more_than(rows_max);
     assert_eq!(numbers(&run(&mut session, WIDE)), [5701]);
     let made = run(
         &mut session,
@@ -50,6 +58,7 @@ fn a_duplicate_in_another_run_is_told_with_its_key() {
     let world = World::new("index-build-duplicate");
     let mut session = world.session();
     assert_eq!(numbers(&run(&mut session, WIDE)), [5701]);
+    world.instance.workspaces().keep_no_more_than(5_000);
     run(&mut session, "INSERT w VALUES (77777, '00007', 'again'), (77778, '00007', 'and again')");
     let pages = "SELECT SUM(used_page_count) FROM sys.dm_db_partition_stats WHERE object_id = OBJECT_ID('w')";
     let before = rows(&mut session, pages);

@@ -1,12 +1,10 @@
-//! Rows and entries on their way into trees that are being built: gathered in runs, sorted, and put in by rising key.
-//!
-//! The first run of a tree, which is the only one where memory suffices, builds it page by page ([`TreeLoader`]): a log record a page, no
-//! lock and no search a row. A run that comes behind it walks through the tree once from left to right and inserts row by row.
+//! Rows and entries on their way into trees that are being built: gathered, sorted (on disk where memory does not suffice), and put in by
+//! rising key, page by page ([`TreeLoader`]): a log record a page, no lock and no search a row.
 
 use types::Value;
 
 use super::duplicate::shown_value;
-use super::run::KeyedRun;
+use super::sorted_runs::SortedRuns;
 use super::{Base, RowLocator, Table, io};
 use crate::cursor::split_entry;
 use crate::db_transaction::DbTransaction;
@@ -21,43 +19,31 @@ const ROWS_BETWEEN_LOOKS: usize = 1_000;
 /// Fills the units of a table that is being built.
 pub(crate) struct Builder {
     table: Table,
-    entries: Vec<EntryRun>,
+    entries: Vec<EntryRuns>,
     /// Rows of the clustered index.
-    rows: TreeRun,
-    run_bytes_max: usize,
-}
-
-/// What a tree is to get.
-#[derive(Default)]
-struct TreeRun {
-    run: KeyedRun,
-    /// It has rows already.
-    has_begun: bool,
+    rows: SortedRuns,
 }
 
 /// Entries of one nonclustered index.
-struct EntryRun {
+struct EntryRuns {
     /// Which one, by its place among those that are kept.
     at: usize,
-    gathered: TreeRun,
+    runs: SortedRuns,
 }
 
 impl Builder {
     /// Fills the nonclustered indexes with these numbers, and the heap or clustered index when rows come. All of them are empty, and made by
     /// the transaction's present statement.
     pub(crate) fn new(table: &Table, index_ids: &[i32]) -> Builder {
-        let secondary = table.inner.secondary.iter().enumerate();
-        let entries: Vec<EntryRun> = secondary
-            .filter(|(_, secondary)| index_ids.contains(&secondary.index_id))
-            .map(|(at, _)| EntryRun { at, gathered: TreeRun::default() })
-            .collect();
         let has_rows = index_ids.contains(&table.inner.definition.base().index_id);
-        let trees = entries.len() + usize::from(has_rows);
+        let is_filled = |at: &usize| index_ids.contains(&table.inner.secondary[*at].index_id);
+        let filled: Vec<usize> = (0..table.inner.secondary.len()).filter(is_filled).collect();
+        let bytes_max = RUN_BYTES_MAX / (filled.len() + usize::from(has_rows)).max(1);
+        let runs = || SortedRuns::new(table.inner.database.workspaces().clone(), bytes_max);
         Builder {
             table: table.clone(),
-            entries,
-            rows: TreeRun::default(),
-            run_bytes_max: RUN_BYTES_MAX / trees.max(1),
+            entries: filled.into_iter().map(|at| EntryRuns { at, runs: runs() }).collect(),
+            rows: runs(),
         }
     }
 
@@ -67,18 +53,15 @@ impl Builder {
     /// Those of `Table::insert`.
     pub(crate) fn add_row(&mut self, txn: &DbTransaction, row: &[Value]) -> SqlResult<()> {
         let table = &self.table;
-        let Base::Tree(tree) = &table.inner.base else {
+        let Base::Tree(_) = &table.inner.base else {
             let _charge = io::charge(table.definition(), 0);
             let locator = table.insert_base(txn, row)?;
             return self.add_entries(txn, row, &locator);
         };
         let index = table.inner.definition.base();
         table.check_key_length(index, table.inner.may_overflow[0], row)?;
-        if !self.rows.run.has_room(self.run_bytes_max) {
-            self.rows.put(txn, table, tree, &|row| table.duplicate_row(row))?;
-        }
         let key = table.clustered_key(row, index.unique);
-        self.rows.run.add(|out| {
+        self.rows.add(|out| {
             out.extend_from_slice(&key);
             table.encode_into(txn, row, out).map(|()| key.len())
         })?;
@@ -97,76 +80,56 @@ impl Builder {
         locator: &RowLocator,
     ) -> SqlResult<()> {
         let table = &self.table;
-        for EntryRun { at, gathered } in &mut self.entries {
+        for EntryRuns { at, runs } in &mut self.entries {
             if !table.inner.has_entry_of(*at, row) {
                 continue;
             }
             let position = table.inner.secondary[*at].position;
             table.check_key_length(table.inner.index_of(*at), table.inner.may_overflow[position], row)?;
-            if !gathered.run.has_room(self.run_bytes_max) {
-                gathered.put_entries(txn, table, *at)?;
-            }
-            gathered.run.add(|out| table.entry_into(txn, *at, row, locator, out))?;
+            runs.add(|out| table.entry_into(txn, *at, row, locator, out))?;
             table.note_entries(txn, *at, 1);
         }
         Ok(())
     }
 
-    /// Puts in what is still gathered.
+    /// Builds the trees of what is gathered.
     ///
     /// # Errors
     /// Those of `Table::insert`.
     pub(crate) fn finish(mut self, txn: &DbTransaction) -> SqlResult<()> {
         let table = &self.table;
         if let Base::Tree(tree) = &table.inner.base {
-            self.rows.put(txn, table, tree, &|row| table.duplicate_row(row))?;
+            load(&mut self.rows, txn, table, tree, &|row| table.duplicate_row(row))?;
         }
-        self.entries.iter_mut().try_for_each(|entries| entries.gathered.put_entries(txn, table, entries.at))
+        for EntryRuns { at, runs } in &mut self.entries {
+            let tree = &table.inner.secondary[*at].tree;
+            load(runs, txn, table, tree, &|entry| table.duplicate_entry(*at, entry))?;
+        }
+        Ok(())
     }
 }
 
-impl TreeRun {
-    fn put_entries(&mut self, txn: &DbTransaction, table: &Table, at: usize) -> SqlResult<()> {
-        let tree = &table.inner.secondary[at].tree;
-        self.put(txn, table, tree, &|entry| table.duplicate_entry(at, entry))
-    }
-
-    /// Puts what is gathered into its tree; `duplicate` tells of a key that is there already, by what hangs on it.
-    fn put(
-        &mut self,
-        txn: &DbTransaction,
-        table: &Table,
-        tree: &BTree,
-        duplicate: &dyn Fn(&[u8]) -> types::SqlError,
-    ) -> SqlResult<()> {
-        if self.run.len() == 0 {
-            return Ok(());
-        }
-        let _charge = io::charge(table.definition(), 0);
-        self.run.sort();
-        let is_first = !std::mem::replace(&mut self.has_begun, true);
-        let mut loader: Option<TreeLoader> = match is_first {
-            true => Some(tree.loader().map_err(|error| table.fail(txn, error))?),
-            false => None,
+/// Builds a tree of what was gathered for it, if anything was; `duplicate` tells of a key that comes twice, by what hangs on it.
+fn load(
+    runs: &mut SortedRuns,
+    txn: &DbTransaction,
+    table: &Table,
+    tree: &BTree,
+    duplicate: &dyn Fn(&[u8]) -> types::SqlError,
+) -> SqlResult<()> {
+    let _charge = io::charge(table.definition(), 0);
+    let mut loader: Option<TreeLoader> = None;
+    runs.drain(&mut |key, rest| {
+        let loader = match &mut loader {
+            Some(loader) => loader,
+            None => loader.insert(tree.loader().map_err(|error| table.fail(txn, error))?),
         };
-        for at in 0..self.run.len() {
-            stop_if_asked(at)?;
-            let (key, rest) = self.run.get(at);
-            let put = match &mut loader {
-                Some(loader) => loader.push(txn.inner(), key, rest),
-                None => tree.insert(txn.inner(), key, rest),
-            };
-            match put.map_err(|error| table.fail(txn, error))? {
-                Inserted::Done => {}
-                Inserted::Duplicate => return Err(duplicate(rest)),
-            }
+        match loader.push(txn.inner(), key, rest).map_err(|error| table.fail(txn, error))? {
+            Inserted::Done => Ok(()),
+            Inserted::Duplicate => Err(duplicate(rest)),
         }
-        self.run.clear();
-        match loader {
-            Some(loader) => loader.finish(txn.inner()).map_err(|error| table.fail(txn, error)),
-            None => Ok(()),
-        }
-    }
+    })?;
+    loader.map_or(Ok(()), |loader| loader.finish(txn.inner()).map_err(|error| table.fail(txn, error)))
 }
 
 impl Table {

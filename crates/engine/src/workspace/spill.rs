@@ -13,7 +13,7 @@ use os::{Disk, File, IoError, OpenOptions, Os, WriteMode};
 use types::SqlError;
 
 use crate::error::{SqlResult, interrupted, io_failed};
-use crate::instance::Instance;
+use crate::workspace::Workspaces;
 
 /// Bytes of a block: what a run has in memory while it is written or read.
 pub const BLOCK_BYTES: usize = 32 << 10;
@@ -90,14 +90,14 @@ impl SpillFile {
     ///
     /// # Errors
     /// 1105, 823.
-    pub fn create(instance: &Instance) -> SqlResult<Rc<SpillFile>> {
-        let disk = instance.os().disk();
-        let number = instance.workspaces().files_total.fetch_add(1, Relaxed);
-        let path = instance.data_dir().join(format!("{FILE_PREFIX}{number}"));
+    pub fn create(workspaces: &Workspaces) -> SqlResult<Rc<SpillFile>> {
+        let disk = workspaces.os.disk();
+        let number = workspaces.files_total.fetch_add(1, Relaxed);
+        let path = workspaces.folder.join(format!("{FILE_PREFIX}{number}"));
         let options = OpenOptions { private: true, ..OpenOptions::create_new() };
         let file = disk.open(&path, &options).map_err(|error| failed(&error))?;
         disk.remove(&path).map_err(|error| failed(&error))?;
-        let (os, folder) = (instance.os().clone(), instance.data_dir().to_path_buf());
+        let (os, folder) = (workspaces.os.clone(), workspaces.folder.clone());
         Ok(Rc::new(SpillFile { file, os, folder, free: RefCell::default(), blocks: Cell::new(0) }))
     }
 
@@ -270,7 +270,7 @@ impl AsRef<Run> for Run {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::instance::InstanceOptions;
+    use crate::instance::{Instance, InstanceOptions};
     use os::Os;
 
     /// Records of all sizes come back in order, blocks are used again, no file has a name, and what a crash has left is cleared.
@@ -286,7 +286,7 @@ mod tests {
         let instance = Instance::open(&os, &options).expect("opens");
         assert!(!os.disk().exists(&left), "cleared at the start");
 
-        let file = SpillFile::create(&instance).expect("a file");
+        let file = SpillFile::create(instance.workspaces()).expect("a file");
         let records: Vec<Vec<u8>> = (0..400_usize)
             .map(|at| vec![at as u8; [0, 1, 7, 1_000, BLOCK_BYTES - 4, 3 * BLOCK_BYTES][at % 6]])
             .collect();

@@ -1,0 +1,172 @@
+//! [`SortedRuns`]: any number of keys with what hangs on them, added in any order, handed out once by rising key: a run in memory, and where that
+//! does not hold them sorted runs on disk, which are merged.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::build::stop_if_asked;
+use super::run::KeyedRun;
+use crate::error::SqlResult;
+use crate::workspace::Workspaces;
+use crate::workspace::spill::{Run, RunReader, RunWriter, SpillFile};
+
+/// So many runs are merged at once; each has a block in memory meanwhile.
+const RUNS_MAX: usize = 32;
+/// A record begins with the length of its key.
+const LENGTH_BYTES: usize = 2;
+
+/// See the heading.
+pub(super) struct SortedRuns {
+    workspaces: Arc<Workspaces>,
+    /// What one run in memory takes, at most.
+    bytes_max: usize,
+    run: KeyedRun,
+    behind: Vec<Run>,
+    file: Option<Rc<SpillFile>>,
+}
+
+impl SortedRuns {
+    pub(super) fn new(workspaces: Arc<Workspaces>, bytes_max: usize) -> SortedRuns {
+        SortedRuns { workspaces, bytes_max, run: KeyedRun::default(), behind: Vec::new(), file: None }
+    }
+
+    /// As [`KeyedRun::add`].
+    pub(super) fn add(&mut self, write: impl FnOnce(&mut Vec<u8>) -> SqlResult<usize>) -> SqlResult<()> {
+        let is_full = self.run.len() >= self.workspaces.rows_in_memory_max();
+        if is_full || !self.run.has_room(self.bytes_max) {
+            self.put_out()?;
+        }
+        self.run.add(write)
+    }
+
+    /// The run in memory, sorted, goes to disk.
+    fn put_out(&mut self) -> SqlResult<()> {
+        self.run.sort();
+        let mut writer = self.writer()?;
+        let mut record = Vec::new();
+        for at in 0..self.run.len() {
+            stop_if_asked(at)?;
+            let (key, rest) = self.run.get(at);
+            push(&mut writer, &mut record, key, rest)?;
+        }
+        self.behind.push(writer.finish()?);
+        self.run.clear();
+        if self.behind.len() >= RUNS_MAX {
+            let runs = std::mem::take(&mut self.behind);
+            let mut writer = self.writer()?;
+            merge(runs, &mut |key, rest| push(&mut writer, &mut record, key, rest))?;
+            self.behind.push(writer.finish()?);
+        }
+        Ok(())
+    }
+
+    fn writer(&mut self) -> SqlResult<RunWriter> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(SpillFile::create(&self.workspaces)?),
+        };
+        Ok(file.writer())
+    }
+
+    /// Hands all out, by rising key, those of equal keys as they came. Nothing is left.
+    pub(super) fn drain(&mut self, work: &mut dyn FnMut(&[u8], &[u8]) -> SqlResult<()>) -> SqlResult<()> {
+        if self.behind.is_empty() {
+            self.run.sort();
+            for at in 0..self.run.len() {
+                stop_if_asked(at)?;
+                let (key, rest) = self.run.get(at);
+                work(key, rest)?;
+            }
+        } else {
+            self.put_out()?;
+            // Its memory is for those who work now.
+            self.run = KeyedRun::default();
+            merge(std::mem::take(&mut self.behind), work)?;
+        }
+        self.run = KeyedRun::default();
+        Ok(())
+    }
+}
+
+fn push(writer: &mut RunWriter, record: &mut Vec<u8>, key: &[u8], rest: &[u8]) -> SqlResult<()> {
+    record.clear();
+    record.extend_from_slice(&u16::try_from(key.len()).expect("a key fits on a page").to_le_bytes());
+    record.extend_from_slice(key);
+    record.extend_from_slice(rest);
+    writer.push(record)
+}
+
+/// What is next of a run. Heads compare by key, then by the age of their runs.
+struct Head {
+    record: Vec<u8>,
+    number: usize,
+    reader: RunReader<Run>,
+    left: u64,
+}
+
+impl Head {
+    /// Key and rest of the record.
+    fn parts(&self) -> (&[u8], &[u8]) {
+        let (length, bytes) = self.record.split_first_chunk::<LENGTH_BYTES>().expect("written by `push`");
+        bytes.split_at(usize::from(u16::from_le_bytes(*length)))
+    }
+
+    /// The next record; false behind the last.
+    fn advance(&mut self) -> SqlResult<bool> {
+        if self.left == 0 {
+            return Ok(false);
+        }
+        self.left -= 1;
+        self.reader.next(&mut self.record)?;
+        Ok(true)
+    }
+
+    fn order(&self) -> (&[u8], usize) {
+        (self.parts().0, self.number)
+    }
+}
+
+impl PartialEq for Head {
+    fn eq(&self, other: &Head) -> bool {
+        self.order() == other.order()
+    }
+}
+
+impl Eq for Head {}
+
+impl PartialOrd for Head {
+    fn partial_cmp(&self, other: &Head) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Head {
+    fn cmp(&self, other: &Head) -> std::cmp::Ordering {
+        self.order().cmp(&other.order())
+    }
+}
+
+fn merge(runs: Vec<Run>, work: &mut dyn FnMut(&[u8], &[u8]) -> SqlResult<()>) -> SqlResult<()> {
+    let mut heads = BinaryHeap::with_capacity(runs.len());
+    for (number, run) in runs.into_iter().enumerate() {
+        let left = run.records();
+        let mut head = Head { record: Vec::new(), number, reader: run.into_reader(), left };
+        if head.advance()? {
+            heads.push(Reverse(head));
+        }
+    }
+    let mut handed_out = 0;
+    while let Some(mut least) = heads.peek_mut() {
+        stop_if_asked(handed_out)?;
+        handed_out += 1;
+        let (key, rest) = least.0.parts();
+        work(key, rest)?;
+        if !least.0.advance()? {
+            PeekMut::pop(least);
+        }
+    }
+    Ok(())
+}
