@@ -154,12 +154,12 @@ const HUNGRY: [&str; 5] = [
     "DECLARE @s varchar(max) = 'x' WHILE 1 = 1 SET @s = @s + @s",
     "SELECT REPLICATE(CAST('x' AS varchar(max)), 1900000000)",
     "SELECT COUNT(DISTINCT v + CAST(i AS varchar(9)) + CAST(n AS char(1))), COUNT(*) FROM w CROSS JOIN (VALUES (1), (2), (3), (4)) b (n)",
-    "SELECT MAX(s) FROM (SELECT SUM(i) OVER (ORDER BY v, i) s, v FROM w CROSS JOIN (VALUES (1), (2), (3), (4)) b (n)) x",
+    "SELECT LEN(STRING_AGG(CAST(v + CAST(i AS varchar(9)) AS varchar(max)), '') WITHIN GROUP (ORDER BY i)), COUNT(*) FROM w CROSS JOIN (VALUES (1), (2), (3), (4)) b (n)",
     "SELECT LEN(STRING_AGG(CAST(v AS varchar(max)), '')) FROM w CROSS JOIN (VALUES (1), (2), (3), (4)) b (n)",
 ];
 
 /// More than a query is granted, and more than all may use: these go to disk.
-const LARGE: [(&str, i64); 5] = [
+const LARGE: [(&str, i64); 9] = [
     (
         "SELECT COUNT(DISTINCT v + CAST(i AS varchar(9)) + CAST(n AS char(1))) FROM w CROSS JOIN (VALUES (1), (2), (3), (4)) b (n)",
         96_000,
@@ -180,6 +180,17 @@ const LARGE: [(&str, i64); 5] = [
         "SELECT COUNT_BIG(*) FROM w a JOIN (SELECT v, i FROM w UNION ALL SELECT v, i FROM w UNION ALL SELECT v, i FROM w) b ON a.i = b.i AND a.v = b.v",
         72_000,
     ),
+    (
+        "SELECT COUNT_BIG(s) FROM (SELECT SUM(i) OVER (ORDER BY v, i) s, LAG(v) OVER (ORDER BY v, i) p, v FROM w CROSS JOIN (VALUES (1), (2), (3), (4)) b (n)) x",
+        96_000,
+    ),
+    ("BEGIN TRAN UPDATE w SET v = v + 'x', i = i + 1 SELECT ROWCOUNT_BIG() ROLLBACK", 24_000),
+    (
+        "BEGIN TRAN MERGE w USING (SELECT i + 1 AS i FROM w) x ON w.i = x.i WHEN MATCHED THEN UPDATE SET v = v + 'y'
+         WHEN NOT MATCHED BY SOURCE THEN DELETE; SELECT ROWCOUNT_BIG() ROLLBACK",
+        24_000,
+    ),
+    ("BEGIN TRAN DELETE w FROM w JOIN (SELECT i, v FROM w) x ON w.i = x.i SELECT ROWCOUNT_BIG() ROLLBACK", 24_000),
 ];
 
 #[test]
