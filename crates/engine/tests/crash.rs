@@ -78,7 +78,7 @@ fn transact(
             let mut new = old.clone();
             new[1] = types::Value::Int(number);
             let change = RowChange { locator: &locator, old: &old, new: &new, changed: &[1] };
-            table.update(txn, change).map(|_| ())
+            table.update(txn, change)
         })?;
         if removes_previous(number) {
             for at in 0..row_count(worker, number - 1) {
