@@ -180,7 +180,7 @@ impl Shared {
         }
         cache.growing = true;
         drop(cache);
-        let grown = os::task::wait_as(WaitType::PREEMPTIVE_OS_WRITEFILEGATHER, || self.grow_by_option());
+        let grown = os::wait_as(WaitType::PREEMPTIVE_OS_WRITEFILEGATHER, || self.grow_by_option());
         let cache = self.growth_is_over();
         match grown {
             Ok(()) => Ok(cache),

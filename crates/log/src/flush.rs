@@ -42,7 +42,7 @@ impl Shared {
         if self.persist_for(lsn, reason)? {
             return Ok(());
         }
-        let (result, wait_ns) = os::task::wait_timed(WaitType::WRITELOG, || self.lead_or_wait(lsn, reason));
+        let (result, wait_ns) = os::wait_timed(WaitType::WRITELOG, || self.lead_or_wait(lsn, reason));
         self.assert_hardened(lsn, &result);
         self.counters.note_wait(wait_ns);
         result

@@ -44,7 +44,7 @@ impl Shared {
         }
         self.check_alive()?;
         assert!(lsn < self.positions.end(), "{lsn} was appended");
-        let (done, _) = os::task::wait_timed(WaitType::LOGMGR_PMM_LOG, || {
+        let (done, _) = os::wait_timed(WaitType::LOGMGR_PMM_LOG, || {
             let mut cache = self.cache.lock();
             if cache.persisted.is_none() {
                 return Ok(false);

@@ -54,7 +54,7 @@ fn write_out(shared: &Shared, mut role: WriterRole, mut seal_open: Option<FlushR
         let more = shared.positions.sealed() > shared.positions.issued();
         if !more && own.blocks.is_empty() {
             shared.give_role_back(role, false);
-            let result = os::task::wait_as(WaitType::LOGMGR_FLUSH, || shared.write_block(&block));
+            let result = os::wait_as(WaitType::LOGMGR_FLUSH, || shared.write_block(&block));
             let write_ns = shared.os.clock().monotonic_ns() - began_ns;
             shared.complete(number, block, result, write_ns, false);
             return;
@@ -93,7 +93,7 @@ fn submit(shared: &Shared, own: &mut OwnWrites, number: u64, mut block: CachedBl
 
 fn reap(shared: &Shared, own: &mut OwnWrites) {
     let Some(queue) = own.queue.as_mut() else { return };
-    let completions = os::task::wait_as(WaitType::LOGMGR_FLUSH, || queue.reap(true));
+    let completions = os::wait_as(WaitType::LOGMGR_FLUSH, || queue.reap(true));
     finish(shared, &mut own.blocks, completions);
 }
 

@@ -5,10 +5,11 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::futex::Woke;
 use crate::latch::{Latch, LatchGuard};
 use crate::task::{self, TaskRef};
-use crate::wait::{WaitOutcome, WaitType, Waiting, deadline_after};
-use crate::word::Woke;
+use crate::wait::{WaitOutcome, WaitType, deadline_after};
+use crate::waiting::Waiting;
 
 /// A place to wait in. Wake-ups go to waiters in the order of their coming.
 #[derive(Default)]

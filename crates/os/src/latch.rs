@@ -10,8 +10,9 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::rank::{self, LatchRank};
-use crate::sim;
-use crate::wait::{WaitType, Waiting};
+use crate::seat;
+use crate::wait::WaitType;
+use crate::waiting::Waiting;
 use crate::word;
 
 const FREE: u32 = 0;
@@ -23,7 +24,7 @@ const SPINS: u32 = 100;
 
 /// Asks `look` until it knows whether the latch is had or is not worth spinning for; not had after many. Pointless under the baton.
 pub(crate) fn spin(look: impl Fn() -> Option<bool>) -> bool {
-    if sim::any_world() {
+    if seat::any_world() {
         return false;
     }
     for _ in 0..SPINS {
@@ -122,7 +123,7 @@ impl<T: ?Sized> Latch<T> {
             self.wake_one();
         }
         rank::released(self.rank);
-        sim::maybe_switch();
+        seat::maybe_switch();
     }
 }
 

@@ -18,6 +18,7 @@ mod condition;
 mod counters;
 mod disk;
 mod error;
+mod futex;
 mod latch;
 pub mod memory;
 mod net;
@@ -30,6 +31,7 @@ mod rank;
 pub mod report;
 mod rng;
 mod rwlatch;
+mod seat;
 mod signal;
 pub mod sim;
 mod surviving;
@@ -37,6 +39,7 @@ pub mod task;
 mod termination;
 mod thread;
 mod wait;
+mod waiting;
 mod watermark;
 mod word;
 mod write_back;
@@ -62,8 +65,6 @@ pub use signal::Signal;
 pub use surviving::{SurvivingClaim, SurvivingImage, SurvivingLayout, SurvivingMemory};
 pub use termination::TerminationWatcher;
 pub use thread::{JoinHandle, Panicked, SpawnOptions};
-pub use wait::{
-    DetachedWait, Interrupted, LatchRow, SessionWaits, WaitError, WaitObserver, WaitOutcome, WaitRow,
-    WaitStats, WaitType, observe_waits,
-};
+pub use wait::{Interrupted, LatchRow, SessionWaits, WaitError, WaitOutcome, WaitRow, WaitStats, WaitType};
+pub use waiting::{DetachedWait, WaitObserver, observe_waits, wait_as, wait_timed};
 pub use watermark::Watermark;

@@ -23,7 +23,7 @@ pub fn note_never(message: &str, file: &str, line: u32) {
     COUNT.fetch_add(1, Relaxed);
     let text = format!("believed impossible: {message} ({file}:{line})");
     crate::report::error("never", &text);
-    crate::sim::note_failure(&text);
+    crate::seat::note_failure(&text);
 }
 
 /// How often the impossible has happened in this process.

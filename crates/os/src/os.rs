@@ -7,15 +7,16 @@ use crate::clock::{Clock, RealClock};
 use crate::counters::CounterRegistry;
 use crate::disk::Disk;
 use crate::error::IoError;
+use crate::futex::Woke;
 use crate::net::Net;
 use crate::persistent::{PersistentMemory, PersistentVolume};
 use crate::rng::Rng;
-use crate::sim;
+use crate::seat::{self, Seat};
 use crate::surviving::{SurvivingClaim, SurvivingImage, SurvivingLayout, SurvivingMemory};
 use crate::task::{self, TaskRef};
 use crate::thread::{self, JoinHandle, SpawnOptions};
-use crate::wait::{Interrupted, WaitStats, WaitType, Waiting};
-use crate::word::Woke;
+use crate::wait::{Interrupted, WaitStats, WaitType};
+use crate::waiting::Waiting;
 
 /// One world. All clones are the same world.
 #[derive(Clone)]
@@ -30,7 +31,43 @@ struct Inner {
     seed: u64,
     counters: CounterRegistry,
     wait_stats: Arc<WaitStats>,
-    world: Option<sim::World>,
+    world: Option<Arc<dyn SimulatedWorld>>,
+}
+
+/// What a simulated world has in the machine's place, beside disk, clock and network.
+pub(crate) trait SimulatedWorld: Send + Sync {
+    /// A seat for a new task.
+    fn new_seat(&self, task: &TaskRef) -> Arc<dyn Seat>;
+    /// Random bytes, by the seed.
+    fn fill_random(&self, bytes: &mut [u8]);
+    /// As [`Os::boot_id`].
+    fn boot_id(&self) -> [u8; 16];
+    /// As [`Os::create_surviving_memory`].
+    fn create_surviving(&self, path: &Path, layout: SurvivingLayout) -> Result<SurvivingMemory, IoError>;
+    /// As [`Os::read_surviving_memory`].
+    fn read_surviving(&self, path: &Path, layout: SurvivingLayout) -> Result<SurvivingImage, IoError>;
+    /// As [`Os::claim_surviving_memory`].
+    fn claim_surviving(
+        &self,
+        path: &Path,
+        layout: SurvivingLayout,
+    ) -> Result<Option<SurvivingClaim>, IoError>;
+    /// The names of all such memory.
+    fn names_of_surviving(&self) -> Vec<PathBuf>;
+    /// As [`Os::remove_surviving_memory`].
+    fn remove_surviving(&self, path: &Path);
+    /// As [`Os::persistent_memory`].
+    fn persistent_memory(
+        &self,
+        path: &Path,
+        len_bytes: usize,
+        is_new: bool,
+        volume: PersistentVolume,
+    ) -> Result<PersistentMemory, IoError>;
+    /// As [`Os::remove_persistent_memory`].
+    fn remove_persistent(&self, path: &Path);
+    /// As [`Os::is_persistent_volume`].
+    fn is_persistent_volume(&self, folder: &Path, volume: PersistentVolume) -> bool;
 }
 
 impl Os {
@@ -50,7 +87,7 @@ impl Os {
         clock: Arc<dyn Clock>,
         net: Arc<dyn Net>,
         seed: u64,
-        world: Option<sim::World>,
+        world: Option<Arc<dyn SimulatedWorld>>,
     ) -> Os {
         let (counters, wait_stats) = (CounterRegistry::default(), Arc::default());
         Os { inner: Arc::new(Inner { disk, clock, net, seed, counters, wait_stats, world }) }
@@ -95,7 +132,9 @@ impl Os {
         options: &SpawnOptions,
         body: impl FnOnce() + Send + 'static,
     ) -> Result<JoinHandle, IoError> {
-        thread::spawn(self, options, body)
+        let task = self.new_task(&options.name);
+        let seat = self.inner.world.as_ref().map(|world| world.new_seat(&task));
+        thread::spawn(task, seat, options, body)
     }
 
     /// Starts a background task under a poison guard: should `body` panic, `on_panic` runs with the message (to suspend
@@ -109,7 +148,7 @@ impl Os {
         let source = name.to_owned();
         self.spawn(name, move || {
             let Err(payload) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) else { return };
-            if !sim::is_power_off(payload.as_ref()) {
+            if !seat::is_run_over(payload.as_ref()) {
                 let message = thread::panic_message(payload.as_ref());
                 crate::report::error(&source, &format!("background task panicked: {message}"));
                 on_panic(&message);
@@ -167,7 +206,7 @@ impl Os {
         match &self.inner.world {
             None => crate::surviving::names_in(folder),
             Some(world) => {
-                Ok(world.surviving_names().into_iter().filter(|name| name.starts_with(folder)).collect())
+                Ok(world.names_of_surviving().into_iter().filter(|name| name.starts_with(folder)).collect())
             }
         }
     }
@@ -255,11 +294,7 @@ impl Os {
     /// A place where a simulation may switch to another task; nothing in production.
     #[inline]
     pub fn yield_point(&self) {
-        sim::yield_point();
-    }
-
-    pub(crate) fn world(&self) -> Option<&sim::World> {
-        self.inner.world.as_ref()
+        seat::yield_point();
     }
 
     /// A task without a thread of its own: threads run it in turns, by [`task::run_as`].

@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 
-use crate::sim;
+use crate::seat;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Patience {
@@ -45,7 +45,7 @@ pub(crate) fn forget_parent(was_patient: bool) {
 
 #[cold]
 fn change(patient: bool) {
-    if sim::baton().is_some() {
+    if seat::baton().is_some() {
         return;
     }
     // SAFETY: asks for the class of the calling thread.

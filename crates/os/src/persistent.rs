@@ -13,7 +13,6 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{IoError, IoErrorKind};
-use crate::sim::persistent::SimulatedPersistent;
 use crate::write_back::WriteBack;
 
 /// `f_type` of tmpfs (the kernel's uapi/linux/magic.h).
@@ -29,6 +28,20 @@ pub enum PersistentVolume {
     Test,
 }
 
+/// The simulated half of a piece of persistent memory.
+pub(crate) trait PersistentStore: Send + Sync {
+    /// Is it as on a DAX volume?
+    fn is_dax(&self) -> bool;
+    /// Stores bytes, not durably.
+    fn store(&self, at: usize, bytes: &[u8]);
+    /// Asks for the lines of these bytes to be written back.
+    fn flush(&self, at: usize, len: usize);
+    /// What was flushed before is durable.
+    fn fence(&self);
+    /// What stands there.
+    fn read(&self, at: usize, len: usize) -> Vec<u8>;
+}
+
 /// A piece of persistent memory that this process writes. Nobody else may have it meanwhile.
 pub struct PersistentMemory {
     half: Half,
@@ -37,7 +50,7 @@ pub struct PersistentMemory {
 
 enum Half {
     Mapped(Mapping),
-    Simulated(SimulatedPersistent),
+    Simulated(Box<dyn PersistentStore>),
 }
 
 impl PersistentMemory {
@@ -51,7 +64,7 @@ impl PersistentMemory {
         Ok(PersistentMemory { half: Half::Mapped(mapping), len_bytes })
     }
 
-    pub(crate) fn simulated(memory: SimulatedPersistent, len_bytes: usize) -> PersistentMemory {
+    pub(crate) fn simulated(memory: Box<dyn PersistentStore>, len_bytes: usize) -> PersistentMemory {
         PersistentMemory { half: Half::Simulated(memory), len_bytes }
     }
 

@@ -88,7 +88,7 @@ thread_local! {
 /// True when ranks are checked: in debug builds, and in any build while a simulation exists in the process.
 #[inline]
 fn checked() -> bool {
-    cfg!(debug_assertions) || crate::sim::any_world()
+    cfg!(debug_assertions) || crate::seat::any_world()
 }
 
 /// Called before waiting for a latch. Panics on a breach of the order.

@@ -72,7 +72,7 @@ pub fn error(source: &str, message: &str) {
 }
 
 fn line(level: Level, source: &str, message: &str) {
-    if crate::sim::swallow_report(level, source, message) {
+    if crate::seat::swallow_report(|| format!("{level:?} {source}: {message}")) {
         return;
     }
     let mut sink = SINK.lock().unwrap_or_else(PoisonError::into_inner);

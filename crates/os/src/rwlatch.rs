@@ -12,9 +12,10 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::rank::{self, LatchRank};
-use crate::sim;
+use crate::seat;
 use crate::task::TaskRef;
-use crate::wait::{WaitType, Waiting};
+use crate::wait::WaitType;
+use crate::waiting::Waiting;
 
 const WRITER: u32 = 1 << 31;
 const WAITING: u32 = 1 << 30;
@@ -272,7 +273,7 @@ impl<T: ?Sized> RwLatch<T> {
             self.wake_next();
         }
         rank::released(self.rank);
-        sim::maybe_switch();
+        seat::maybe_switch();
     }
 
     #[inline]
@@ -283,7 +284,7 @@ impl<T: ?Sized> RwLatch<T> {
             self.wake_next();
         }
         rank::released(self.rank);
-        sim::maybe_switch();
+        seat::maybe_switch();
     }
 
     #[cold]

@@ -4,9 +4,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::futex::Woke;
 use crate::task::{self, TaskRef};
-use crate::wait::{WaitOutcome, WaitType, Waiting, deadline_after};
-use crate::word::Woke;
+use crate::wait::{WaitOutcome, WaitType, deadline_after};
+use crate::waiting::Waiting;
 
 /// An event with one waiter, such as "your lock is granted".
 #[derive(Default)]

@@ -6,6 +6,7 @@
 //! It has two parts: words, each stored whole and after everything stored before it, and places, which are lent out as buffers. What a
 //! buffer's owner has stored counts from the moment a word says so.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
@@ -14,9 +15,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::disk::AlignedBuf;
+use crate::disk::{AlignedBuf, Lender};
 use crate::error::{IoError, IoErrorKind};
-use crate::sim::surviving::{KeptBytes, SimulatedMemory};
 
 /// The unit of mapping and allocation.
 const PAGE_BYTES: usize = 4096;
@@ -50,6 +50,22 @@ impl SurvivingLayout {
     }
 }
 
+/// The simulated half of a piece of such memory.
+pub(crate) trait SurvivingStore: Send + Sync {
+    /// Stores a word.
+    fn set_word(&self, index: usize, word: u64);
+    /// Stores words in a row.
+    fn fill_words(&self, first: usize, words: &[u64]);
+    /// Stores bytes of a place.
+    fn store(&self, place: u32, at: usize, bytes: &[u8]);
+    /// Gives a place memory, if it has none.
+    fn allocate(&self, place: u32) -> Result<(), IoError>;
+    /// Takes a place's memory away.
+    fn give_up(&self, place: u32);
+    /// Removes the piece, if it still has that name.
+    fn remove(&self, path: &Path);
+}
+
 /// A piece of such memory that this process writes.
 pub struct SurvivingMemory {
     layout: SurvivingLayout,
@@ -58,7 +74,7 @@ pub struct SurvivingMemory {
 
 enum Half {
     Mapped(Arc<Mapping>),
-    Simulated(SimulatedMemory),
+    Simulated(Box<dyn SurvivingStore>),
 }
 
 impl SurvivingMemory {
@@ -67,7 +83,7 @@ impl SurvivingMemory {
         Ok(SurvivingMemory { layout, half: Half::Mapped(Arc::new(Mapping::create(path, layout)?)) })
     }
 
-    pub(crate) fn simulated(memory: SimulatedMemory, layout: SurvivingLayout) -> SurvivingMemory {
+    pub(crate) fn simulated(memory: Box<dyn SurvivingStore>, layout: SurvivingLayout) -> SurvivingMemory {
         SurvivingMemory { layout, half: Half::Simulated(memory) }
     }
 
@@ -134,7 +150,7 @@ pub struct SurvivingImage {
 
 enum ImagePlaces {
     File(File, PathBuf),
-    Simulated(KeptBytes),
+    Simulated(BTreeMap<u32, Vec<u8>>),
 }
 
 impl SurvivingImage {
@@ -167,8 +183,12 @@ impl SurvivingImage {
         Ok(SurvivingImage { layout, words, places: ImagePlaces::File(file, path.to_owned()) })
     }
 
-    pub(crate) fn simulated(kept: KeptBytes, layout: SurvivingLayout) -> SurvivingImage {
-        SurvivingImage { layout, words: kept.words.clone(), places: ImagePlaces::Simulated(kept) }
+    pub(crate) fn simulated(
+        words: Vec<u64>,
+        places: BTreeMap<u32, Vec<u8>>,
+        layout: SurvivingLayout,
+    ) -> SurvivingImage {
+        SurvivingImage { layout, words, places: ImagePlaces::Simulated(places) }
     }
 
     /// The words.
@@ -185,8 +205,8 @@ impl SurvivingImage {
             ImagePlaces::File(file, path) => file
                 .read_exact_at(&mut bytes, offset as u64)
                 .map_err(|error| IoError::from_std(&error, format!("read {}", path.display())))?,
-            ImagePlaces::Simulated(kept) => {
-                if let Some(kept) = kept.places.get(&place) {
+            ImagePlaces::Simulated(places) => {
+                if let Some(kept) = places.get(&place) {
                     bytes.copy_from_slice(&kept[..len]);
                 }
             }
@@ -204,7 +224,7 @@ pub struct SurvivingClaim {
 enum ClaimHalf {
     /// The image's file is locked.
     File(PathBuf),
-    Simulated(SimulatedMemory, PathBuf),
+    Simulated(Box<dyn SurvivingStore>, PathBuf),
 }
 
 impl SurvivingClaim {
@@ -218,7 +238,11 @@ impl SurvivingClaim {
         Ok(Some(SurvivingClaim { image, half: ClaimHalf::File(path.to_owned()) }))
     }
 
-    pub(crate) fn simulated(image: SurvivingImage, memory: SimulatedMemory, path: &Path) -> SurvivingClaim {
+    pub(crate) fn simulated(
+        image: SurvivingImage,
+        memory: Box<dyn SurvivingStore>,
+        path: &Path,
+    ) -> SurvivingClaim {
         SurvivingClaim { image, half: ClaimHalf::Simulated(memory, path.to_owned()) }
     }
 
@@ -308,7 +332,7 @@ pub(crate) fn remove(path: &Path) -> Result<(), IoError> {
 }
 
 /// A file mapped for sharing: its pages belong to the file, not to the process.
-pub(crate) struct Mapping {
+struct Mapping {
     start: NonNull<u8>,
     layout: SurvivingLayout,
     file: File,
@@ -384,14 +408,8 @@ impl Mapping {
         // SAFETY: the place lies in the mapping, which the buffer keeps; nobody else has it, as `lent` says.
         Ok(unsafe {
             let start = mapping.start.add(at);
-            AlignedBuf::in_mapping(start, count, Arc::clone(mapping), place)
+            AlignedBuf::lent(start, count, Arc::clone(mapping) as Arc<dyn Lender>, place)
         })
-    }
-
-    /// The buffer of the place has been dropped.
-    pub(crate) fn take_back(&self, place: u32) {
-        let was_lent = self.lent[place as usize].swap(false, Ordering::AcqRel);
-        debug_assert!(was_lent, "a buffer is dropped once");
     }
 
     fn give_up(&self, place: u32) {
@@ -402,6 +420,13 @@ impl Mapping {
         // Should the file system not do this, the memory stays with the file.
         // SAFETY: a descriptor that is open and numbers; nobody refers to the place.
         unsafe { libc::fallocate(self.file.as_raw_fd(), how, at as libc::off_t, count as libc::off_t) };
+    }
+}
+
+impl Lender for Mapping {
+    fn take_back(&self, place: u32) {
+        let was_lent = self.lent[place as usize].swap(false, Ordering::AcqRel);
+        debug_assert!(was_lent, "a buffer is dropped once");
     }
 }
 

@@ -11,8 +11,9 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::futex::Woke;
 use crate::wait::{SessionWaits, WaitStats, WaitType};
-use crate::word::{self, Woke};
+use crate::word;
 
 /// Why a task is told to stop what it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,20 +163,6 @@ impl Drop for InterruptMask {
     fn drop(&mut self) {
         MASKED.set(MASKED.get() - 1);
     }
-}
-
-/// Runs `body` as one accounted wait: what blocks inside counts as `wait_type`, whatever it is by itself. (A committer
-/// that writes its log block itself waits WRITELOG, not IO_COMPLETION.)
-pub fn wait_as<R>(wait_type: WaitType, body: impl FnOnce() -> R) -> R {
-    let _waiting = crate::wait::Waiting::begin(wait_type);
-    body()
-}
-
-/// The same; gives the wait's time, too, in nanoseconds, so that nobody reads the clock for it once more.
-pub fn wait_timed<R>(wait_type: WaitType, body: impl FnOnce() -> R) -> (R, u64) {
-    let waiting = crate::wait::Waiting::begin(wait_type);
-    let result = body();
-    (result, waiting.end())
 }
 
 /// How long the calling thread's task has waited in all its completed waits, nanoseconds; 0 for a thread without one.

@@ -4,10 +4,9 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::os::Os;
 use crate::patience;
+use crate::seat::{self, Seat};
 use crate::signal::Signal;
-use crate::sim;
 use crate::task::{self, TaskRef};
 use crate::wait::WaitType;
 
@@ -71,16 +70,15 @@ impl JoinHandle {
     }
 }
 
-/// Starts `body` on a thread of `os`'s world. Fails when the system has no more threads (or no memory for a stack).
+/// Starts `body` on a thread, as `task`; in a simulated world with a seat there. Fails when the system has no more threads (or no memory for a stack).
 pub(crate) fn spawn(
-    os: &Os,
+    task: TaskRef,
+    seat: Option<Arc<dyn Seat>>,
     options: &SpawnOptions,
     body: impl FnOnce() + Send + 'static,
 ) -> Result<JoinHandle, crate::IoError> {
-    let task = os.new_task(&options.name);
     let end = Arc::new(End::default());
     let handle = JoinHandle { task: task.clone(), end: Arc::clone(&end) };
-    let seat = os.world().map(|world| world.new_seat(&task));
     let ticket = seat.clone();
     let parent_is_patient = patience::is_patient();
     let run = move || {
@@ -89,7 +87,7 @@ pub(crate) fn spawn(
         let Some(seat) = ticket else {
             return run_body(&end, body);
         };
-        seat.run(|| run_body(&end, body));
+        seat::run(&seat, || run_body(&end, body));
     };
     let short_name: String = options.name.chars().take(15).collect();
     let builder = std::thread::Builder::new().name(short_name).stack_size(options.stack_bytes);
@@ -107,7 +105,7 @@ pub(crate) fn spawn(
 fn run_body(end: &End, body: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(body)) {
         let message = panic_message(payload.as_ref());
-        sim::note_panic(payload.as_ref(), &message);
+        seat::note_panic(payload.as_ref(), &message);
         *end.panic.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(Panicked(message));
     }
     end.done.set();

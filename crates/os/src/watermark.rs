@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::futex::Woke;
 use crate::task::{self, TaskRef};
-use crate::wait::{WaitError, WaitType, Waiting, deadline_after};
-use crate::word::Woke;
+use crate::wait::{WaitError, WaitType, deadline_after};
+use crate::waiting::Waiting;
 
 /// A monotone number with waiters. One task at a time advances it; any number read and wait.
 pub struct Watermark {
@@ -49,7 +50,7 @@ impl Watermark {
         if self.lowest_target.load(Relaxed) <= value {
             self.wake_reached(value);
         }
-        crate::sim::maybe_switch();
+        crate::seat::maybe_switch();
     }
 
     /// Waits until the watermark stands at `target` or above. Interruptible.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::SeqCst};
 
 use hardpan_os::sim::{Profile, World};
-use hardpan_os::task::{self, InterruptReason, run_as, wait_as};
+use hardpan_os::task::{self, InterruptReason, run_as};
+use hardpan_os::wait_as;
 use hardpan_os::{
     DetachedWait, Interrupted, Latch, LatchRank, OpenOptions, Os, Signal, WaitObserver, WaitOutcome,
     WaitType, WriteMode, observe_waits,

@@ -6,17 +6,21 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::surviving::Mapping;
-
 /// Alignment of every buffer, in bytes.
 const ALIGNMENT: usize = 4096;
+
+/// Who lends memory as buffers, by places of it.
+pub(crate) trait Lender: Send + Sync {
+    /// The buffer of the place has been dropped.
+    fn take_back(&self, place: u32);
+}
 
 /// A fixed number of zeroed bytes, aligned to 4096.
 pub struct AlignedBuf {
     start: NonNull<u8>,
     len: usize,
-    /// The mapping that it is a place of, and which; else it is the system's.
-    place: Option<(Arc<Mapping>, u32)>,
+    /// Whose place it is, and which; else it is the system's.
+    place: Option<(Arc<dyn Lender>, u32)>,
 }
 
 // SAFETY: the buffer owns its memory alone, as a `Box<[u8]>` does.
@@ -46,19 +50,19 @@ impl AlignedBuf {
         buffer
     }
 
-    /// The buffer of a place in a mapping.
+    /// The buffer of a place that somebody lends.
     ///
     /// # Safety
-    /// `start` points to `len` initialised bytes, aligned to 4096, of the mapping, and nobody else has them until `Mapping::take_back` of the
-    /// place.
-    pub(crate) unsafe fn in_mapping(
+    /// `start` points to `len` initialised bytes, aligned to 4096, that stay as long as the lender does, and nobody else has them until
+    /// [`Lender::take_back`] of the place.
+    pub(crate) unsafe fn lent(
         start: NonNull<u8>,
         len: usize,
-        mapping: Arc<Mapping>,
+        lender: Arc<dyn Lender>,
         place: u32,
     ) -> AlignedBuf {
         assert!((start.as_ptr() as usize).is_multiple_of(ALIGNMENT), "a place begins at a page");
-        AlignedBuf { start, len, place: Some((mapping, place)) }
+        AlignedBuf { start, len, place: Some((lender, place)) }
     }
 
     fn layout(len: usize) -> Layout {
@@ -86,8 +90,8 @@ impl DerefMut for AlignedBuf {
 
 impl Drop for AlignedBuf {
     fn drop(&mut self) {
-        if let Some((mapping, place)) = self.place.take() {
-            mapping.take_back(place);
+        if let Some((lender, place)) = self.place.take() {
+            lender.take_back(place);
         } else if self.len > 0 {
             // SAFETY: allocated in `new` with this very layout.
             unsafe { System.dealloc(self.start.as_ptr(), AlignedBuf::layout(self.len)) }

@@ -15,7 +15,8 @@ use super::{
 };
 use crate::clock::monotonic_ns;
 use crate::error::{IoError, IoErrorKind};
-use crate::wait::{WaitType, Waiting};
+use crate::wait::WaitType;
+use crate::waiting::Waiting;
 
 /// The unit of zero writes.
 const ZERO_CHUNK_BYTES: usize = 1 << 20;

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use aligned::AlignedBuf;
+pub(crate) use aligned::Lender;
 pub use pending::{IoKind, PendingIo};
 pub(crate) use pending::{PendingRequests, Underway};
 pub use stats::FileStats;

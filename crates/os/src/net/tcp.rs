@@ -9,7 +9,8 @@ use std::time::Duration;
 use super::{Listener, Net, Poller, Stream};
 use crate::clock::monotonic_ns;
 use crate::error::{IoError, IoErrorKind};
-use crate::wait::{WaitType, Waiting};
+use crate::wait::WaitType;
+use crate::waiting::Waiting;
 
 /// What a server's socket takes beyond what is on the wire, in bytes: all of it is read before the answer to an attention. (By default some MB.)
 const UNSENT_BYTES_MAX: libc::c_int = 128 << 10;

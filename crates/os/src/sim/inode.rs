@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::disk::Survival;
+use super::survival::Survival;
 use crate::disk::WriteMode;
 use crate::rng::Rng;
 

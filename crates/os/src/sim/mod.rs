@@ -11,24 +11,25 @@
 //! The same seed, profile and code give the same [`Report::trace_hash`].
 
 mod disk;
+mod disk_state;
 mod fault;
+mod file;
 mod inode;
 mod names;
-pub(crate) mod persistent;
+mod persistent;
 mod profile;
 mod queue;
 mod sched;
-pub(crate) mod surviving;
+mod survival;
+mod surviving;
 mod trace;
 
-use std::any::Any;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
-pub use disk::DiskImage;
+pub use disk_state::DiskImage;
 pub use fault::{Effect, Fault, Operation, for_each_io_failure};
 pub use persistent::{PERSISTENT_FOLDER, TEST_FOLDER};
 pub use profile::Profile;
@@ -36,28 +37,21 @@ pub use trace::{WriteEvent, WriteStep};
 
 use crate::clock::{Clock, TICKS_PER_SECOND, UNIX_EPOCH_TICKS};
 use crate::error::{IoError, IoErrorKind};
+use crate::futex::Woke;
 use crate::net::{Listener, Net, Poller, Stream};
-use crate::os::Os;
-use crate::report::Level;
+use crate::os::{Os, SimulatedWorld};
+use crate::persistent::{PersistentMemory, PersistentVolume};
 use crate::rng::Rng;
+use crate::seat::{Seat, note_world};
+use crate::seat::{any_world, baton, unwind_if_over};
+use crate::surviving::{SurvivingClaim, SurvivingImage, SurvivingLayout, SurvivingMemory};
 use crate::task::TaskRef;
-use crate::word::Woke;
-use disk::{DiskState, SimDisk};
-use sched::{PowerOff, Scheduler};
+use disk::SimDisk;
+use disk_state::DiskState;
+use sched::Scheduler;
 
 /// 2026-01-01T00:00:00Z, when virtual time begins, in seconds since 1970.
 const BEGINNING_UNIX_SECONDS: i64 = 1_767_225_600;
-
-/// Set by the first world of the process and never taken back, so that latch ranks are tracked consistently.
-static ANY_WORLD: AtomicBool = AtomicBool::new(false);
-
-/// Installs the panic hook once.
-static HOOK: Once = Once::new();
-
-thread_local! {
-    static SEAT: RefCell<Option<Seat>> = const { RefCell::new(None) };
-    static PANICKED_AT: RefCell<String> = const { RefCell::new(String::new()) };
-}
 
 /// A simulated world; all clones are the same.
 #[derive(Clone)]
@@ -153,7 +147,7 @@ pub enum Bug {
 /// True in a world that wants this bug. The places that ask are the ones a checker must be able to condemn.
 #[inline]
 pub fn is_planted(bug: Bug) -> bool {
-    any_world() && baton().is_some_and(|seat| seat.world.inner.planted.load(Relaxed) == bug as u8 + 1)
+    any_world() && baton().is_some_and(|seat| seat.is_planted(bug as u8))
 }
 
 /// Says that the code of a world came by here: what a workload never reaches, its oracles never judge. Costs nothing outside a world.
@@ -163,8 +157,7 @@ pub fn reach(what: impl FnOnce() -> String) {
         return;
     }
     if let Some(seat) = baton() {
-        let mut reached = seat.world.inner.reached.lock().unwrap_or_else(PoisonError::into_inner);
-        *reached.entry(what()).or_default() += 1;
+        seat.reached(what());
     }
 }
 
@@ -225,8 +218,7 @@ impl World {
 
     /// A world that begins with the disk of another one.
     pub fn with_disk(seed: u64, profile: Profile, image: DiskImage) -> World {
-        ANY_WORLD.store(true, Relaxed);
-        HOOK.call_once(install_panic_hook);
+        note_world();
         let disk = Mutex::new(DiskState::new(image, Rng::named(seed, "disk"), &profile));
         let sched = Scheduler::new(Rng::named(seed, "scheduler"), &profile);
         let secrets = Mutex::new(Rng::named(seed, "secrets"));
@@ -260,12 +252,10 @@ impl World {
         self.persistent().release_owners();
         self.inner.sched.begin();
         let os = self.os(run);
-        let for_root = os.clone();
+        let (for_root, world) = (os.clone(), self.clone());
         let root_body = move || {
             root(&for_root);
-            if let Some(seat) = baton() {
-                seat.world.inner.sched.end(End::Returned);
-            }
+            world.inner.sched.end(End::Returned);
         };
         // The handle is not joined: the scheduler knows when all tasks are done.
         drop(os.try_spawn(&crate::SpawnOptions::named("root").stack_bytes(2 << 20), root_body));
@@ -404,19 +394,11 @@ impl World {
         unwind_if_over();
     }
 
-    pub(crate) fn new_seat(&self, task: &TaskRef) -> Seat {
-        Seat { world: self.clone(), index: self.inner.sched.add_seat(task) }
-    }
-
-    pub(crate) fn fill_random(&self, bytes: &mut [u8]) {
-        self.inner.secrets.lock().unwrap_or_else(PoisonError::into_inner).fill(bytes);
-    }
-
     fn os(&self, run: u64) -> Os {
         let seed = self.inner.seed ^ run.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let (disk, clock) =
             (Arc::new(SimDisk { world: self.clone() }), Arc::new(VirtualClock { world: self.clone() }));
-        Os::assemble(disk, clock, Arc::new(NoNet), seed, Some(self.clone()))
+        Os::assemble(disk, clock, Arc::new(NoNet), seed, Some(Arc::new(self.clone())))
     }
 
     fn disk(&self) -> std::sync::MutexGuard<'_, DiskState> {
@@ -435,30 +417,26 @@ impl World {
     }
 }
 
-/// A simulated thread's seat: its part in the passing of the baton.
-#[derive(Clone)]
-pub(crate) struct Seat {
+/// A simulated thread's seat.
+struct TaskSeat {
     world: World,
     index: usize,
 }
 
-impl Seat {
-    /// The life of a simulated thread: waits for the baton, runs `body`, passes the baton on for good.
-    pub(crate) fn run(self, body: impl FnOnce()) {
-        SEAT.set(Some(self.clone()));
-        if self.world.inner.sched.await_first_turn(self.index) {
-            body();
-        }
-        SEAT.set(None);
+impl Seat for TaskSeat {
+    fn await_first_turn(&self) -> bool {
+        self.world.inner.sched.await_first_turn(self.index)
+    }
+
+    fn leave(&self) {
         self.world.inner.sched.leave(self.index);
     }
 
-    /// The thread could not be started.
-    pub(crate) fn give_up(&self) {
+    fn give_up(&self) {
         self.world.inner.sched.forget_unstarted(self.index);
     }
 
-    pub(crate) fn wait_word(&self, word: &AtomicU32, expected: u32, deadline_ns: Option<u64>) -> Woke {
+    fn wait_word(&self, word: &AtomicU32, expected: u32, deadline_ns: Option<u64>) -> Woke {
         if word.load(Relaxed) != expected {
             return Woke::Woken;
         }
@@ -467,115 +445,108 @@ impl Seat {
         woke
     }
 
-    pub(crate) fn wake_word(&self, word: &AtomicU32, count: u32) {
+    fn wake_word(&self, word: &AtomicU32, count: u32) {
         self.world.inner.sched.wake(word.as_ptr() as usize, count);
     }
 
-    /// Lets virtual time pass for this task (device latency).
     fn pass_time(&self, duration_ns: u64) {
         let deadline_ns = self.world.now_ns().saturating_add(duration_ns);
         // No word has address 0, so only the deadline ends this.
         self.world.inner.sched.block(self.index, 0, Some(deadline_ns));
         unwind_if_over();
     }
-}
 
-/// True once any simulated world has existed in the process.
-#[inline]
-pub(crate) fn any_world() -> bool {
-    ANY_WORLD.load(Relaxed)
-}
-
-/// The calling thread's seat, if it is a simulated task.
-#[inline]
-pub(crate) fn baton() -> Option<Seat> {
-    if !any_world() {
-        return None;
+    fn maybe_switch(&self) {
+        self.world.inner.sched.maybe_switch(self.index);
     }
-    SEAT.with_borrow(Clone::clone)
-}
 
-/// A place where the scheduler may switch. Never unwinds: it stands in the drop of latch guards.
-#[inline]
-pub(crate) fn maybe_switch() {
-    if any_world() {
-        maybe_switch_cold();
+    fn is_over(&self) -> bool {
+        self.world.inner.sched.is_over()
     }
-}
 
-#[cold]
-fn maybe_switch_cold() {
-    // A thread-local may be gone already when guards are dropped at the end of a thread.
-    let seat = SEAT.try_with(|seat| seat.borrow().clone()).ok().flatten();
-    if let Some(seat) = seat {
-        seat.world.inner.sched.maybe_switch(seat.index);
+    fn fail(&self, text: &str) {
+        self.world.inner.sched.fail(text);
     }
-}
 
-/// A place where the scheduler may switch and where an ended run unwinds.
-pub(crate) fn yield_point() {
-    if any_world() {
-        maybe_switch_cold();
-        unwind_if_over();
+    fn panicked(&self, message: &str, place: &str) {
+        let name = self.world.inner.sched.name_of(self.index);
+        self.fail(&format!("task {name} panicked: {message} ({place})"));
     }
-}
 
-/// Unwinds the calling task when its run has ended, unless it unwinds already.
-fn unwind_if_over() {
-    let Some(seat) = baton() else { return };
-    if seat.world.inner.sched.is_over() && !std::thread::panicking() {
-        std::panic::resume_unwind(Box::new(PowerOff));
-    }
-}
-
-pub(crate) fn note_failure(text: &str) {
-    if let Some(seat) = baton() {
-        seat.world.inner.sched.fail(text);
-    }
-}
-
-pub(crate) fn note_panic(payload: &(dyn Any + Send), message: &str) {
-    if is_power_off(payload) {
-        return;
-    }
-    if let Some(seat) = baton() {
-        let name = seat.world.inner.sched.name_of(seat.index);
-        let place = PANICKED_AT.take();
-        seat.world.inner.sched.fail(&format!("task {name} panicked: {message} ({place})"));
-    }
-}
-
-/// Panics of simulated tasks go into the report with their place, instead of to standard error
-/// (unless `HARDPAN_SIM_PANICS` is set: then also there, with a backtrace if that is wanted).
-fn install_panic_hook() {
-    let before = std::panic::take_hook();
-    let loud = std::env::var_os("HARDPAN_SIM_PANICS").is_some();
-    std::panic::set_hook(Box::new(move |info| {
-        let simulated = SEAT.try_with(|seat| seat.borrow().is_some()).unwrap_or(false);
-        if simulated {
-            PANICKED_AT.set(info.location().map(ToString::to_string).unwrap_or_default());
+    fn report(&self, line: &str) {
+        let line = format!("{:>12} ns {line}", self.world.now_ns());
+        let mut log = self.world.inner.log.lock().unwrap_or_else(PoisonError::into_inner);
+        if log.len() >= 400 {
+            log.drain(..200);
         }
-        if !simulated || loud {
-            before(info);
-        }
-    }));
-}
-
-/// True for the payload that unwinds the tasks of an ended run: not a bug, and to be passed on.
-pub(crate) fn is_power_off(payload: &(dyn Any + Send)) -> bool {
-    payload.is::<PowerOff>()
-}
-
-/// Takes a report line of a simulated task into the world's log; false: it is for the real one.
-pub(crate) fn swallow_report(level: Level, source: &str, message: &str) -> bool {
-    let Some(seat) = baton() else { return false };
-    let line = format!("{:>12} ns {level:?} {source}: {message}", seat.world.now_ns());
-    let mut log = seat.world.inner.log.lock().unwrap_or_else(PoisonError::into_inner);
-    if log.len() >= 400 {
-        log.drain(..200);
+        log.push(line);
     }
-    log.push(line);
-    true
+
+    fn is_planted(&self, bug: u8) -> bool {
+        self.world.inner.planted.load(Relaxed) == bug + 1
+    }
+
+    fn reached(&self, place: String) {
+        let mut reached = self.world.inner.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        *reached.entry(place).or_default() += 1;
+    }
+}
+
+/// What an `Os` asks of its simulated world instead of the machine.
+impl SimulatedWorld for World {
+    fn new_seat(&self, task: &TaskRef) -> Arc<dyn Seat> {
+        Arc::new(TaskSeat { world: self.clone(), index: self.inner.sched.add_seat(task) })
+    }
+
+    fn fill_random(&self, bytes: &mut [u8]) {
+        self.inner.secrets.lock().unwrap_or_else(PoisonError::into_inner).fill(bytes);
+    }
+
+    fn boot_id(&self) -> [u8; 16] {
+        self.surviving_boot_id()
+    }
+
+    fn create_surviving(&self, path: &Path, layout: SurvivingLayout) -> Result<SurvivingMemory, IoError> {
+        self.make_surviving(path, layout)
+    }
+
+    fn read_surviving(&self, path: &Path, layout: SurvivingLayout) -> Result<SurvivingImage, IoError> {
+        self.surviving_image(path, layout)
+    }
+
+    fn claim_surviving(
+        &self,
+        path: &Path,
+        layout: SurvivingLayout,
+    ) -> Result<Option<SurvivingClaim>, IoError> {
+        self.take_surviving(path, layout)
+    }
+
+    fn names_of_surviving(&self) -> Vec<PathBuf> {
+        self.surviving_names()
+    }
+
+    fn remove_surviving(&self, path: &Path) {
+        self.forget_surviving(path);
+    }
+
+    fn persistent_memory(
+        &self,
+        path: &Path,
+        len_bytes: usize,
+        is_new: bool,
+        volume: PersistentVolume,
+    ) -> Result<PersistentMemory, IoError> {
+        self.open_persistent(path, len_bytes, is_new, volume)
+    }
+
+    fn remove_persistent(&self, path: &Path) {
+        self.forget_persistent(path);
+    }
+
+    fn is_persistent_volume(&self, folder: &Path, volume: PersistentVolume) -> bool {
+        self.has_persistent_volume(folder, volume)
+    }
 }
 
 struct VirtualClock {

@@ -11,10 +11,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::{World, maybe_switch};
+use super::World;
 use crate::error::{IoError, IoErrorKind};
-use crate::persistent::{PersistentMemory, PersistentVolume};
+use crate::persistent::{PersistentMemory, PersistentStore, PersistentVolume};
 use crate::rng::Rng;
+use crate::seat::maybe_switch;
 use crate::write_back::LINE_BYTES;
 
 /// The simulated DAX volume.
@@ -135,7 +136,7 @@ fn lock(piece: &Mutex<Content>) -> MutexGuard<'_, Content> {
 }
 
 /// The piece that a process of the world writes.
-pub(crate) struct SimulatedPersistent {
+struct SimulatedPersistent {
     world: World,
     piece: Arc<Mutex<Content>>,
     _owner: Arc<()>,
@@ -148,12 +149,14 @@ impl SimulatedPersistent {
         self.world.count_persistent_operation();
         (!self.world.inner.sched.is_over()).then(|| act(&mut lock(&self.piece)))
     }
+}
 
-    pub(crate) fn is_dax(&self) -> bool {
+impl PersistentStore for SimulatedPersistent {
+    fn is_dax(&self) -> bool {
         lock(&self.piece).is_dax
     }
 
-    pub(crate) fn store(&self, at: usize, bytes: &[u8]) {
+    fn store(&self, at: usize, bytes: &[u8]) {
         // The first half, then the second, so that a death can come between; each by lines.
         let half = if bytes.len() > 8 { bytes.len() / 2 } else { bytes.len() };
         for (from, to) in [(0, half), (half, bytes.len())] {
@@ -175,15 +178,15 @@ impl SimulatedPersistent {
         }
     }
 
-    pub(crate) fn flush(&self, at: usize, len: usize) {
+    fn flush(&self, at: usize, len: usize) {
         let _ = self.with(|content| content.flush(at, len));
     }
 
-    pub(crate) fn fence(&self) {
+    fn fence(&self) {
         let _ = self.with(Content::fence);
     }
 
-    pub(crate) fn read(&self, at: usize, len: usize) -> Vec<u8> {
+    fn read(&self, at: usize, len: usize) -> Vec<u8> {
         let content = lock(&self.piece);
         let byte = |place: usize| {
             content.lines.get(&(place / LINE_BYTES)).map_or(0, |line| line[place % LINE_BYTES])
@@ -219,13 +222,13 @@ impl World {
         self.persistent().pieces.keys().cloned().collect()
     }
 
-    pub(crate) fn is_persistent_volume(&self, folder: &Path, volume: PersistentVolume) -> bool {
+    pub(super) fn has_persistent_volume(&self, folder: &Path, volume: PersistentVolume) -> bool {
         let is_one = folder.starts_with(PERSISTENT_FOLDER)
             || folder.starts_with(TEST_FOLDER) && volume == PersistentVolume::Test;
         is_one && !self.persistent().is_away
     }
 
-    pub(crate) fn persistent_memory(
+    pub(super) fn open_persistent(
         &self,
         path: &Path,
         len_bytes: usize,
@@ -236,7 +239,7 @@ impl World {
         if self.persistent().is_away {
             return fail(IoErrorKind::NotFound, "the device is away: open");
         }
-        if !self.is_persistent_volume(path, volume) {
+        if !self.has_persistent_volume(path, volume) {
             return fail(IoErrorKind::Invalid, "not on a DAX volume: map");
         }
         let mut state = self.persistent();
@@ -264,10 +267,10 @@ impl World {
         state.owners.insert(path.to_owned(), Arc::downgrade(&owner));
         drop(state);
         let memory = SimulatedPersistent { world: self.clone(), piece, _owner: owner };
-        Ok(PersistentMemory::simulated(memory, len_bytes))
+        Ok(PersistentMemory::simulated(Box::new(memory), len_bytes))
     }
 
-    pub(crate) fn remove_persistent(&self, path: &Path) {
+    pub(super) fn forget_persistent(&self, path: &Path) {
         if !self.inner.sched.is_over() {
             self.persistent().pieces.remove(path);
         }

@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::disk::{SimFile, Started};
-use super::{World, unwind_if_over};
+use super::World;
+use super::file::{SimFile, Started, pass_time};
 use crate::disk::{AlignedBuf, Completion, File, IoKind, IoQueue, Request, Underway};
 use crate::error::{IoError, IoErrorKind};
-use crate::wait::{WaitType, Waiting};
+use crate::seat::{unwind_if_over, yield_point};
+use crate::wait::WaitType;
+use crate::waiting::Waiting;
 
 pub(super) struct SimQueue {
     world: World,
@@ -78,7 +80,7 @@ impl IoQueue for SimQueue {
             started,
             _underway: underway,
         });
-        super::yield_point();
+        yield_point();
     }
 
     fn reap(&mut self, wait: bool) -> Vec<Completion> {
@@ -90,7 +92,7 @@ impl IoQueue for SimQueue {
             let _waiting = Waiting::begin(WaitType::IO_COMPLETION);
             let first_ns =
                 self.flying.iter().map(|flying| flying.due_ns).min().expect("requests are in flight");
-            super::disk::pass_time(first_ns.saturating_sub(self.world.now_ns()));
+            pass_time(first_ns.saturating_sub(self.world.now_ns()));
         }
     }
 

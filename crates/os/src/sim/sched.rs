@@ -12,12 +12,9 @@ use std::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Acquire};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::{End, Profile};
+use crate::futex::{Woke, futex_wait, futex_wake};
 use crate::rng::Rng;
 use crate::task::TaskRef;
-use crate::word::{Woke, futex_wait, futex_wake};
-
-/// The payload that unwinds tasks when their run is over.
-pub(super) struct PowerOff;
 
 /// Turns of unwinding after which a task that still waits is stuck for ever.
 const UNWINDING_TURNS_MAX: u64 = 200_000;

@@ -10,18 +10,19 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{World, maybe_switch};
+use super::World;
 use crate::error::{IoError, IoErrorKind};
 use crate::rng::Rng;
-use crate::surviving::{SurvivingClaim, SurvivingImage, SurvivingLayout, SurvivingMemory};
+use crate::seat::maybe_switch;
+use crate::surviving::{SurvivingClaim, SurvivingImage, SurvivingLayout, SurvivingMemory, SurvivingStore};
 
 const PAGE_BYTES: usize = 4096;
 
 /// What a piece of memory holds.
 #[derive(Clone, Default)]
-pub(crate) struct KeptBytes {
-    pub(crate) words: Vec<u64>,
-    pub(crate) places: BTreeMap<u32, Vec<u8>>,
+struct KeptBytes {
+    words: Vec<u64>,
+    places: BTreeMap<u32, Vec<u8>>,
     layout: Option<SurvivingLayout>,
     /// The process that made it, or claims it, is alive.
     is_held: bool,
@@ -77,7 +78,7 @@ fn lock(piece: &Mutex<KeptBytes>) -> MutexGuard<'_, KeptBytes> {
 }
 
 /// The piece that a process of the world writes.
-pub(crate) struct SimulatedMemory {
+struct SimulatedMemory {
     world: World,
     piece: Arc<Mutex<KeptBytes>>,
 }
@@ -87,22 +88,23 @@ impl SimulatedMemory {
     fn is_over(&self) -> bool {
         self.world.inner.sched.is_over()
     }
+}
 
-    pub(crate) fn set_word(&self, index: usize, word: u64) {
+impl SurvivingStore for SimulatedMemory {
+    fn set_word(&self, index: usize, word: u64) {
         maybe_switch();
         if !self.is_over() {
             lock(&self.piece).words[index] = word;
         }
     }
 
-    pub(crate) fn fill_words(&self, first: usize, words: &[u64]) {
+    fn fill_words(&self, first: usize, words: &[u64]) {
         if !self.is_over() {
             lock(&self.piece).words[first..first + words.len()].copy_from_slice(words);
         }
     }
 
-    /// Removes the piece, if it still has that name.
-    pub(crate) fn remove(&self, path: &Path) {
+    fn remove(&self, path: &Path) {
         let mut state = self.world.surviving();
         let is_named = state.pieces.get(path).is_some_and(|piece| Arc::ptr_eq(piece, &self.piece));
         if is_named && !self.is_over() {
@@ -110,7 +112,7 @@ impl SimulatedMemory {
         }
     }
 
-    pub(crate) fn store(&self, place: u32, at: usize, bytes: &[u8]) {
+    fn store(&self, place: u32, at: usize, bytes: &[u8]) {
         let half = bytes.len() / 2;
         for (from, to) in [(0, half), (half, bytes.len())] {
             maybe_switch();
@@ -123,7 +125,7 @@ impl SimulatedMemory {
         }
     }
 
-    pub(crate) fn allocate(&self, place: u32) -> Result<(), IoError> {
+    fn allocate(&self, place: u32) -> Result<(), IoError> {
         if lock(&self.piece).places.contains_key(&place) || self.is_over() {
             return Ok(());
         }
@@ -137,7 +139,7 @@ impl SimulatedMemory {
         Ok(())
     }
 
-    pub(crate) fn give_up(&self, place: u32) {
+    fn give_up(&self, place: u32) {
         if !self.is_over() {
             lock(&self.piece).places.remove(&place);
         }
@@ -163,12 +165,12 @@ impl World {
         self.surviving().pieces.keys().cloned().collect()
     }
 
-    pub(crate) fn boot_id(&self) -> [u8; 16] {
+    pub(super) fn surviving_boot_id(&self) -> [u8; 16] {
         let boots = self.surviving().boots;
         (u128::from(self.seed()) << 64 | u128::from(boots)).to_be_bytes()
     }
 
-    pub(crate) fn create_surviving(
+    pub(super) fn make_surviving(
         &self,
         path: &Path,
         layout: SurvivingLayout,
@@ -187,10 +189,10 @@ impl World {
             state.pieces.insert(path.to_owned(), Arc::clone(&piece));
         }
         drop(state);
-        Ok(SurvivingMemory::simulated(SimulatedMemory { world: self.clone(), piece }, layout))
+        Ok(SurvivingMemory::simulated(Box::new(SimulatedMemory { world: self.clone(), piece }), layout))
     }
 
-    pub(crate) fn read_surviving(
+    pub(super) fn surviving_image(
         &self,
         path: &Path,
         layout: SurvivingLayout,
@@ -198,24 +200,28 @@ impl World {
         let state = self.surviving();
         let missing = || IoError::new(IoErrorKind::NotFound, format!("read {}", path.display()));
         let kept = lock(state.pieces.get(path).ok_or_else(missing)?).clone();
-        if kept.layout == Some(layout) { Ok(SurvivingImage::simulated(kept, layout)) } else { Err(missing()) }
+        if kept.layout == Some(layout) {
+            Ok(SurvivingImage::simulated(kept.words, kept.places, layout))
+        } else {
+            Err(missing())
+        }
     }
 
-    pub(crate) fn claim_surviving(
+    pub(super) fn take_surviving(
         &self,
         path: &Path,
         layout: SurvivingLayout,
     ) -> Result<Option<SurvivingClaim>, IoError> {
-        let image = self.read_surviving(path, layout)?;
+        let image = self.surviving_image(path, layout)?;
         let Some(piece) = self.surviving().pieces.get(path).cloned() else { return Ok(None) };
         if self.inner.sched.is_over() || std::mem::replace(&mut lock(&piece).is_held, true) {
             return Ok(None);
         }
         let memory = SimulatedMemory { world: self.clone(), piece };
-        Ok(Some(SurvivingClaim::simulated(image, memory, path)))
+        Ok(Some(SurvivingClaim::simulated(image, Box::new(memory), path)))
     }
 
-    pub(crate) fn remove_surviving(&self, path: &Path) {
+    pub(super) fn forget_surviving(&self, path: &Path) {
         if !self.inner.sched.is_over() {
             self.surviving().pieces.remove(path);
         }

@@ -1,0 +1,158 @@
+//! ALTER INDEX: indexes taken out of use, and made anew.
+//!
+//! A disabled nonclustered index gives up its pages. A disabled clustered index keeps them, since they are the table's rows, but nobody may
+//! read or change them (8655), and every other index goes with it. Foreign keys that hang on what is disabled are disabled, too; they come
+//! back only by ALTER TABLE ... CHECK CONSTRAINT. (Documented under "Disable indexes and constraints".)
+
+use std::sync::Arc;
+
+use types::SqlError;
+
+use crate::database::Database;
+use crate::db_transaction::DbTransaction;
+use crate::error::SqlResult;
+use crate::schema::{ConstraintState, ForeignKeyDef, IndexDef, IndexKind, ObjectDef, ObjectId, TableDef};
+
+/// Foreign keys that are to be disabled: their table, and name and number of each.
+type Hanging = Vec<(Arc<TableDef>, Vec<(Arc<str>, ObjectId)>)>;
+
+impl Database {
+    /// ALTER INDEX ... DISABLE of the indexes with these numbers. Gives the warnings (1992, 3750).
+    ///
+    /// # Errors
+    /// Those of locks and storage.
+    pub fn disable_indexes(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        table: &Arc<TableDef>,
+        index_ids: &[i32],
+    ) -> SqlResult<Vec<SqlError>> {
+        let old = self.lock_for_change(txn, table)?;
+        let is_whole_table = index_ids.contains(&1);
+        let mut warnings = Vec::new();
+        let named: Vec<&IndexDef> =
+            old.indexes.iter().filter(|index| index_ids.contains(&index.index_id)).collect();
+        for (other, keys) in self.keys_hanging_on(&old, &named, is_whole_table) {
+            let state = ConstraintState { is_disabled: true, is_not_trusted: true };
+            let states: Vec<_> = keys.iter().map(|(_, id)| (*id, state)).collect();
+            self.set_constraint_states(txn, &other, &states)?;
+            for (key, id) in &keys {
+                let found = other.foreign_keys.iter().find(|key| key.object_id == *id);
+                let parent = found.map_or(old.object_id, |key| key.referenced_object_id);
+                let parent = match self.catalog().object(parent) {
+                    Some(object) => object.name().clone(),
+                    None => old.name.clone(),
+                };
+                let index = named.first().and_then(|index| index.name.clone()).unwrap_or_default();
+                warnings.push(SqlError::new(1992, &[key, &other.name, &parent, &index]));
+            }
+        }
+        let present = self.lock_for_change(txn, table)?;
+        self.change_definition(txn, &present, |new| {
+            let name = new.name.clone();
+            for index in new.indexes.iter_mut().filter(|index| index.kind != IndexKind::Heap) {
+                let is_named = index_ids.contains(&index.index_id);
+                if index.is_disabled || !(is_named || is_whole_table) {
+                    continue;
+                }
+                if !is_named {
+                    let shown = index.name.clone().unwrap_or_default();
+                    warnings.push(SqlError::new(3750, &[&shown, &"table", &name, &"table"]));
+                }
+                index.is_disabled = true;
+                if index.kind == IndexKind::Nonclustered {
+                    index.unit = 0;
+                    index.root = pages::PageId::NULL;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(warnings)
+    }
+
+    /// ALTER INDEX ... REBUILD of the indexes with these numbers: they are made anew from the rows, and are in use again.
+    ///
+    /// # Errors
+    /// 1505 when a unique index finds duplicates; those of locks and storage.
+    pub fn rebuild_indexes(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        table: &Arc<TableDef>,
+        index_ids: &[i32],
+    ) -> SqlResult<()> {
+        self.change_definition(txn, table, |new| {
+            for index in new.indexes.iter_mut().filter(|index| index_ids.contains(&index.index_id)) {
+                index.is_disabled = false;
+                index.unit = 0;
+                index.root = pages::PageId::NULL;
+            }
+            Ok(())
+        })
+    }
+
+    /// A table with all its indexes in use gets new pages, and stays what it is.
+    ///
+    /// # Errors
+    /// Those of locks and storage; the marker of a stale plan when another has changed the table.
+    pub(crate) fn build_anew(self: &Arc<Self>, txn: &DbTransaction, table: &Arc<TableDef>) -> SqlResult<()> {
+        let in_use = table.indexes.iter().filter(|index| !index.is_disabled);
+        let index_ids: Vec<i32> = in_use.map(|index| index.index_id).collect();
+        self.rebuild_indexes(txn, table, &index_ids)
+    }
+
+    /// The foreign keys in force that hang on indexes which are to be disabled: those that refer to their columns; all of the table and to
+    /// the table when its clustered index is among them.
+    fn keys_hanging_on(&self, table: &Arc<TableDef>, named: &[&IndexDef], is_whole_table: bool) -> Hanging {
+        let hangs = |owner: &TableDef, key: &ForeignKeyDef| {
+            if key.state.is_disabled {
+                return false;
+            }
+            let refers_here = key.referenced_object_id == table.object_id;
+            if is_whole_table && (refers_here || owner.object_id == table.object_id) {
+                return true;
+            }
+            let by = if refers_here { table.referenced_index(key) } else { None };
+            by.is_some_and(|index| named.iter().any(|other| other.index_id == index.index_id))
+        };
+        let mut found = Vec::new();
+        for object in self.catalog().objects() {
+            let ObjectDef::Table(other) = object else { continue };
+            let keys: Vec<_> = other
+                .foreign_keys
+                .iter()
+                .filter(|key| hangs(&other, key))
+                .map(|key| (key.name.clone(), key.object_id))
+                .collect();
+            if !keys.is_empty() {
+                found.push((other, keys));
+            }
+        }
+        found
+    }
+
+    /// A foreign key in force needs an index in use where it refers to. Error 1989.
+    pub(super) fn check_key_is_in_use(&self, table: &TableDef, key: &ForeignKeyDef) -> SqlResult<()> {
+        let index = |parent: &TableDef| {
+            parent.referenced_index(key).filter(|index| index.is_disabled).map(|index| index.name.clone())
+        };
+        let disabled = match self.catalog().object(key.referenced_object_id) {
+            _ if key.referenced_object_id == table.object_id => index(table),
+            Some(ObjectDef::Table(parent)) => index(&parent),
+            _ => None,
+        };
+        match disabled {
+            Some(name) => Err(SqlError::new(1989, &[&key.name, &name.unwrap_or_default()])),
+            None => Ok(()),
+        }
+    }
+
+    /// The rows of a table whose clustered index is disabled cannot be given another form. Error 1974.
+    pub(super) fn check_rows_in_use(&self, table: &TableDef) -> SqlResult<()> {
+        let base = table.base();
+        if base.is_disabled {
+            let index = base.name.clone().unwrap_or_default();
+            return Err(SqlError::new(1974, &[&"table", &table.name, &index]));
+        }
+        Ok(())
+    }
+}

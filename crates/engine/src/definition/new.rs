@@ -1,0 +1,129 @@
+//! What DDL asks for: tables, columns, constraints and indexes to be made.
+
+use types::{Collation, SqlType};
+
+use crate::filter::FilterTest;
+use crate::schema::{ComputedDef, IdentityDef, ObjectId};
+
+/// A column to be made.
+#[derive(Clone, Debug)]
+pub struct NewColumn {
+    /// Name.
+    pub name: String,
+    /// Type.
+    pub sql_type: SqlType,
+    /// NULL allowed.
+    pub nullable: bool,
+    /// Collation; the default one unless said.
+    pub collation: Collation,
+    /// IDENTITY.
+    pub identity: Option<IdentityDef>,
+    /// DEFAULT: constraint name when given, source text.
+    pub default: Option<(Option<String>, String)>,
+    /// Computed column.
+    pub computed: Option<ComputedDef>,
+    /// ROWGUIDCOL.
+    pub is_rowguidcol: bool,
+    /// `user_type_id` of its alias type, 0 when it has none.
+    pub user_type_id: i32,
+}
+
+/// A constraint to be made.
+#[derive(Clone, Debug)]
+pub enum NewConstraint {
+    /// PRIMARY KEY or UNIQUE.
+    Key {
+        /// Name when given.
+        name: Option<String>,
+        /// PRIMARY KEY.
+        primary: bool,
+        /// CLUSTERED or NONCLUSTERED when said.
+        clustered: Option<bool>,
+        /// Columns and DESC.
+        columns: Vec<(String, bool)>,
+    },
+    /// CHECK.
+    Check {
+        /// Name when given.
+        name: Option<String>,
+        /// Source of the predicate.
+        text: String,
+        /// WITH NOCHECK: rows that are there already are not looked at.
+        is_not_trusted: bool,
+    },
+    /// FOREIGN KEY.
+    Foreign(NewForeignKey),
+    /// DEFAULT for a column that exists.
+    Default {
+        /// Name when given.
+        name: Option<String>,
+        /// Column.
+        column: String,
+        /// Source of the expression.
+        text: String,
+    },
+}
+
+/// A foreign key to be made.
+#[derive(Clone, Debug)]
+pub struct NewForeignKey {
+    /// Name when given.
+    pub name: Option<String>,
+    /// Columns here.
+    pub columns: Vec<String>,
+    /// Table referred to; `None` for the table itself.
+    pub referenced_object_id: Option<ObjectId>,
+    /// Columns there; none for its primary key.
+    pub referenced_columns: Vec<String>,
+    /// 0 NO ACTION, 1 CASCADE, 2 SET NULL, 3 SET DEFAULT.
+    pub delete_action: u8,
+    /// As `delete_action`.
+    pub update_action: u8,
+    /// WITH NOCHECK: rows that are there already are not looked at.
+    pub is_not_trusted: bool,
+}
+
+/// An index to be made.
+#[derive(Clone, Debug)]
+pub struct NewIndex {
+    /// Name.
+    pub name: String,
+    /// UNIQUE.
+    pub unique: bool,
+    /// CLUSTERED.
+    pub clustered: bool,
+    /// Key columns and DESC.
+    pub columns: Vec<(String, bool)>,
+    /// INCLUDE.
+    pub included: Vec<String>,
+    /// WHERE.
+    pub filter: Option<NewFilter>,
+    /// WITH (DROP_EXISTING = ON): it takes the place of the index of its name.
+    pub replaces: bool,
+}
+
+/// The filter of an index to be made.
+#[derive(Clone, Debug)]
+pub struct NewFilter {
+    /// As the catalog shows it.
+    pub text: String,
+    /// Columns by name, and what their values must be: constants of the column's type.
+    pub terms: Vec<(String, FilterTest)>,
+}
+
+/// A table to be made.
+#[derive(Clone, Debug)]
+pub struct NewTable {
+    /// Schema.
+    pub schema: String,
+    /// Name.
+    pub name: String,
+    /// Columns.
+    pub columns: Vec<NewColumn>,
+    /// Constraints of columns and of the table.
+    pub constraints: Vec<NewConstraint>,
+    /// Inline indexes.
+    pub indexes: Vec<NewIndex>,
+    /// SET ANSI_NULLS of who makes it.
+    pub ansi_nulls: bool,
+}

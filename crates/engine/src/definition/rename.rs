@@ -1,0 +1,139 @@
+//! Other names for what exists: rows and cache change, numbers, data and everything that refers by number stay.
+
+use std::sync::Arc;
+
+use types::SqlError;
+
+use super::shape::same;
+use crate::database::Database;
+use crate::db_transaction::DbTransaction;
+use crate::error::SqlResult;
+use crate::schema::{ObjectDef, ObjectId, TableDef};
+use crate::sequence_def::SequenceDef;
+
+/// What of a table gets another name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TablePart {
+    /// A column, by `column_id`.
+    Column(i32),
+    /// An index, by `index_id`; its constraint, if it has one, has the same name.
+    Index(i32),
+    /// A constraint, by `object_id`.
+    Constraint(ObjectId),
+}
+
+impl Database {
+    /// Another name for a table, module or sequence.
+    ///
+    /// # Errors
+    /// 15335 when somebody in the schema has the name; those of storage.
+    pub fn rename_object(self: &Arc<Self>, txn: &DbTransaction, id: ObjectId, name: &str) -> SqlResult<()> {
+        let found = self.catalog().object(id).ok_or_else(crate::error::stale_plan)?;
+        self.lock_definition(txn, &found)?;
+        let old = self.catalog().object(id).ok_or_else(crate::error::stale_plan)?;
+        // The same name in other letters is free for its owner.
+        if !same(old.name(), name) {
+            self.take_new_name(txn, old.schema_id(), id, name)?;
+        }
+        let now = self.now();
+        let new = match &old {
+            ObjectDef::Table(table) => ObjectDef::Table(Arc::new(TableDef {
+                name: name.into(),
+                modify_date: now,
+                ..table.as_ref().clone()
+            })),
+            ObjectDef::Module(module) => {
+                let mut renamed = module.as_ref().clone();
+                renamed.name = name.into();
+                renamed.modify_date = now;
+                ObjectDef::Module(Arc::new(renamed))
+            }
+            ObjectDef::Sequence(sequence) => ObjectDef::Sequence(Arc::new(SequenceDef {
+                name: name.into(),
+                modify_date: now,
+                ..sequence.as_ref().clone()
+            })),
+        };
+        self.write_definition(txn, Some(old), Some(new))
+    }
+
+    /// Another name for a column, an index or a constraint of a table.
+    ///
+    /// # Errors
+    /// 15335 when the name is taken; those of storage.
+    pub fn rename_part(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        table: ObjectId,
+        part: TablePart,
+        name: &str,
+    ) -> SqlResult<()> {
+        let Some(ObjectDef::Table(found)) = self.catalog().object(table) else {
+            return Err(crate::error::stale_plan());
+        };
+        let old = self.lock_for_change(txn, &found)?;
+        let mut new = old.as_ref().clone();
+        let taken = |kind: &str| Err(SqlError::new(15335, &[&name, &kind]));
+        match part {
+            TablePart::Column(id) => {
+                if old.columns.iter().any(|column| column.column_id != id && same(&column.name, name)) {
+                    return taken("COLUMN");
+                }
+                let column = new.columns.iter_mut().find(|column| column.column_id == id);
+                column.ok_or_else(crate::error::stale_plan)?.name = name.into();
+            }
+            TablePart::Index(id) => {
+                let has_name =
+                    |index: &crate::schema::IndexDef| index.name.as_ref().is_some_and(|own| same(own, name));
+                if old.indexes.iter().any(|index| index.index_id != id && has_name(index)) {
+                    return taken("INDEX");
+                }
+                let found = new.indexes.iter_mut().find(|index| index.index_id == id);
+                let index = found.ok_or_else(crate::error::stale_plan)?;
+                if index.constraint_id != 0 && !has_name(index) {
+                    self.take_new_name(txn, old.schema_id, table, name)?;
+                }
+                index.name = Some(name.into());
+            }
+            TablePart::Constraint(id) => {
+                let current = old.constraints().into_iter().find(|constraint| constraint.0 == id);
+                let current = current.ok_or_else(crate::error::stale_plan)?;
+                if !same(&current.1, name) {
+                    self.take_new_name(txn, old.schema_id, table, name)?;
+                }
+                rename_constraint(&mut new, id, name);
+            }
+        }
+        new.modify_date = self.now();
+        self.write_definition(txn, Some(ObjectDef::Table(old)), Some(ObjectDef::Table(Arc::new(new))))
+    }
+
+    /// Takes the name that something is to get: nobody in the schema has it.
+    fn take_new_name(&self, txn: &DbTransaction, schema_id: i32, id: ObjectId, name: &str) -> SqlResult<()> {
+        self.reserve_name(txn, schema_id, name, txn.object_resource(id)).map_err(|error| match error.number {
+            2714 => SqlError::new(15335, &[&name, &"object"]),
+            _ => error,
+        })
+    }
+}
+
+fn rename_constraint(table: &mut TableDef, id: ObjectId, name: &str) {
+    for index in table.indexes.iter_mut().filter(|index| index.constraint_id == id) {
+        index.name = Some(name.into());
+        index.is_system_named = false;
+    }
+    for check in table.checks.iter_mut().filter(|check| check.object_id == id) {
+        check.name = name.into();
+        check.is_system_named = false;
+    }
+    for key in table.foreign_keys.iter_mut().filter(|key| key.object_id == id) {
+        key.name = name.into();
+        key.is_system_named = false;
+    }
+    for default in table.columns.iter_mut().filter_map(|column| column.default.as_mut()) {
+        if default.object_id == id {
+            default.name = name.into();
+            default.is_system_named = false;
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! [`Cursor`]: the rows of a scan or seek, as values of the columns that are wanted. Rows come by the page: what one latch gives is in hand
+//! at once, and each row's columns are decoded when they are asked for.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use access::{BTreeCursor, HeapCursor, Rid, Selection};
+use txn::Snapshot;
+use types::{SqlError, Value};
+
+use crate::db_transaction::DbTransaction;
+use crate::error::{SqlResult, stale_plan};
+use crate::read_point::check_point;
+use crate::table::{Base, RowLocator, ScanOptions, Table};
+
+/// A running scan or seek. Holds no latch and does not borrow the transaction.
+pub struct Cursor {
+    table: Table,
+    source: Source,
+    options: ScanOptions,
+    wanted: Wanted,
+    /// What it reads by, if that is a snapshot; open as long as the cursor is.
+    point: Option<Arc<Snapshot>>,
+    /// Rows in hand, and the present one among them.
+    rows: usize,
+    at: usize,
+}
+
+/// The columns that are wanted, by their positions in what is read: rows of the table, or entries of an index.
+pub(crate) enum Wanted {
+    All,
+    Columns(Arc<[usize]>),
+}
+
+/// Where the rows come from.
+pub(crate) enum Source {
+    Heap(HeapCursor),
+    Tree(BTreeCursor),
+    /// A nonclustered index whose entries hold all that is wanted.
+    Covering {
+        cursor: BTreeCursor,
+        at: usize,
+    },
+    /// A nonclustered index; the row itself is fetched for each entry.
+    Secondary {
+        cursor: BTreeCursor,
+        locator: Option<RowLocator>,
+        row: Vec<Value>,
+    },
+}
+
+impl Cursor {
+    pub(crate) fn new(
+        table: Table,
+        source: Source,
+        options: ScanOptions,
+        wanted: Wanted,
+        point: Option<Arc<Snapshot>>,
+    ) -> Cursor {
+        Cursor { table, source, options, wanted, point, rows: 0, at: 0 }
+    }
+
+    /// Moves to the next rows and tells how many are in hand, 0 at the end. A reader that locks rows gets them one by one.
+    ///
+    /// # Errors
+    /// 1205, 1222, 823, 824, 3958, 3960, 3966, or the statement was stopped.
+    pub fn next_page(&mut self, txn: &DbTransaction) -> SqlResult<usize> {
+        let _charge = crate::table::io::charge(self.table.definition(), 0);
+        let found = match &mut self.source {
+            Source::Heap(cursor) => cursor.next_page(txn.inner()),
+            Source::Tree(cursor) | Source::Covering { cursor, .. } => cursor.next_page(txn.inner()),
+            Source::Secondary { .. } => {
+                let rows = self.next_by_index(txn)?;
+                return check_point(self.point.as_ref()).map(|()| rows);
+            }
+        };
+        self.rows = found.map_err(|error| self.table.fail(txn, error))?;
+        self.at = 0;
+        check_point(self.point.as_ref())?;
+        Ok(self.rows)
+    }
+
+    fn next_by_index(&mut self, txn: &DbTransaction) -> SqlResult<usize> {
+        let Source::Secondary { cursor, locator: place, row } = &mut self.source else {
+            unreachable!("called for rows that are looked up")
+        };
+        (self.rows, self.at) = (0, 0);
+        loop {
+            if !cursor.next(txn.inner()).map_err(|error| self.table.fail(txn, error))? {
+                *place = None;
+                return Ok(0);
+            }
+            let (locator, _) = split_entry(cursor.value(), &self.table.inner().base).ok_or_else(damaged)?;
+            row.clear();
+            // Between index and row the row may have gone: then it is not there for this reader.
+            if self.table.fetch_columns(txn, &locator, &self.options, &self.wanted, row)? {
+                *place = Some(locator);
+                self.rows = 1;
+                return Ok(1);
+            }
+        }
+    }
+
+    /// Appends values of one of the rows in hand: those of the wanted columns between two of their positions. Each is asked for once.
+    ///
+    /// # Errors
+    /// 823, 824; 601 when a large value has gone.
+    #[inline]
+    pub fn values(&mut self, at: usize, wanted: Range<usize>, out: &mut Vec<Value>) -> SqlResult<()> {
+        assert!(at < self.rows, "the row is in hand");
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        out.reserve(wanted.len());
+        // Large values are read here.
+        let _charge = crate::table::io::charge(self.table.definition(), 0);
+        let inner = self.table.inner();
+        let (format, bytes) = match &mut self.source {
+            Source::Heap(cursor) => (&inner.format, cursor.row_at(at)),
+            Source::Tree(cursor) => (&inner.format, cursor.value_at(at)),
+            Source::Covering { cursor, at: index } => {
+                let (_, stored) = split_entry_bytes(cursor.value_at(at)).ok_or_else(damaged)?;
+                (&inner.secondary[*index].format, stored)
+            }
+            Source::Secondary { row, .. } => {
+                out.extend(row[wanted].iter_mut().map(std::mem::take));
+                return Ok(());
+            }
+        };
+        let access = &inner.database.access;
+        let decoded = match &self.wanted {
+            Wanted::All => access.decode_columns(format, bytes, wanted, out),
+            Wanted::Columns(columns) => {
+                access.decode_columns(format, bytes, columns[wanted].iter().copied(), out)
+            }
+        };
+        decoded.map_err(|error| self.table.fail_reading(&self.options, error))
+    }
+
+    /// How many columns a row has.
+    pub fn width(&self) -> usize {
+        match &self.wanted {
+            Wanted::All => self.table.definition().columns.len(),
+            Wanted::Columns(columns) => columns.len(),
+        }
+    }
+
+    /// The next row; false at the end.
+    ///
+    /// # Errors
+    /// As [`Cursor::next_page`] and [`Cursor::values`].
+    pub fn next(&mut self, txn: &DbTransaction, out: &mut Vec<Value>) -> SqlResult<bool> {
+        self.at += 1;
+        if self.at >= self.rows && self.next_page(txn)? == 0 {
+            return Ok(false);
+        }
+        out.clear();
+        self.values(self.at, 0..self.width(), out)?;
+        Ok(true)
+    }
+
+    /// Where the present row of [`Cursor::next`] is.
+    ///
+    /// # Errors
+    /// A stale plan, when there is no present row.
+    pub fn locator(&self) -> SqlResult<RowLocator> {
+        self.locator_at(self.at)
+    }
+
+    /// Where one of the rows in hand is.
+    ///
+    /// # Errors
+    /// A stale plan, when there is none; 824.
+    pub fn locator_at(&self, at: usize) -> SqlResult<RowLocator> {
+        if at >= self.rows {
+            return Err(stale_plan());
+        }
+        match &self.source {
+            Source::Heap(cursor) => Ok(RowLocator::Heap(cursor.rid_at(at))),
+            Source::Tree(cursor) => Ok(RowLocator::Key(cursor.key_at(at).into())),
+            Source::Covering { cursor, .. } => {
+                let entry = split_entry(cursor.value_at(at), &self.table.inner().base);
+                entry.map(|(locator, _)| locator).ok_or_else(damaged)
+            }
+            Source::Secondary { locator, .. } => locator.clone().ok_or_else(stale_plan),
+        }
+    }
+
+    /// The present row does not qualify: a lock that was taken only to look at it is given back.
+    pub fn release_row(&mut self, txn: &DbTransaction) {
+        match &mut self.source {
+            Source::Heap(cursor) => cursor.release_row(txn.inner()),
+            Source::Tree(cursor) | Source::Covering { cursor, .. } => cursor.release_row(txn.inner()),
+            Source::Secondary { cursor, locator, .. } => {
+                cursor.release_row(txn.inner());
+                if let Some(locator) = locator {
+                    self.table.release(txn, locator, &self.options);
+                }
+            }
+        }
+    }
+}
+
+impl Source {
+    /// Chooses what is handed up. Rows that are looked up are not judged in their index.
+    pub(crate) fn select(&mut self, selection: Selection) {
+        match self {
+            Source::Heap(cursor) => cursor.select(selection),
+            Source::Tree(cursor) | Source::Covering { cursor, .. } => cursor.select(selection),
+            Source::Secondary { .. } => unreachable!("conditions are for rows that are read where they lie"),
+        }
+    }
+}
+
+/// Locator and stored columns of an index entry's value.
+pub(crate) fn split_entry<'a>(value: &'a [u8], base: &Base) -> Option<(RowLocator, &'a [u8])> {
+    let (locator, stored) = split_entry_bytes(value)?;
+    match base {
+        Base::Heap(_) => Some((RowLocator::Heap(Rid::from_bytes(locator)?), stored)),
+        Base::Tree(_) => Some((RowLocator::Key(locator.into()), stored)),
+    }
+}
+
+/// The same, the locator as bytes.
+fn split_entry_bytes(value: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = value.split_first_chunk::<2>()?;
+    rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))
+}
+
+fn damaged() -> SqlError {
+    SqlError::custom(
+        824,
+        24,
+        2,
+        "The server found a logical consistency error: an index entry is damaged. Run DBCC CHECKDB.".into(),
+    )
+}

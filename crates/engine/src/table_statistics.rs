@@ -1,0 +1,560 @@
+//! Statistics in the catalog: made, renewed and dropped by statements, and by themselves when a plan asks for them.
+//!
+//! Statements work in their own transaction: what they make is undone with it, and they hold the table's definition (Sch-S) and its statistics
+//! (Sch-M on a lock of their own) until it ends. What a plan asks for is made in a transaction of its own, which waits for nobody: who
+//! changes the table's definition or statistics meanwhile, the planner's own session too, keeps it from being made.
+
+use std::sync::Arc;
+
+use access::{KeyColumn, KeyFormat, UnitId};
+use txn::{CommitMode, IsolationLevel, LockMode, LockWait, TxnOptions};
+use types::{SqlError, SqlType, Value};
+
+use crate::catalog::{Entry, EntryKey};
+use crate::database::Database;
+use crate::db_transaction::DbTransaction;
+use crate::error::{SqlResult, stale_plan};
+use crate::schema::{ColumnDef, IndexDef, IndexKind, ObjectDef, TableDef};
+use crate::statistics::bytes::{column_ids_of, of_column_ids, of_prefixes, of_steps, prefixes_of, steps_of};
+use crate::statistics::{
+    Counted, FIRST_COLUMN_STATISTICS_ID, StatisticsCollector, StatisticsContent, StatisticsDef,
+};
+use crate::system_databases::shared_resource;
+use crate::table::{KeyRange, ScanOptions, Table};
+
+/// Pages that are looked at for a plan: few enough that no statement waits for long, and all of a small table.
+const AUTO_PAGES: u64 = 256;
+/// Of a smaller table nothing is gathered by itself: the planner takes it for one of as many rows.
+const AUTO_ROWS_MIN: u64 = 1_000;
+
+/// Bits of sysstats.status.
+mod status {
+    pub(super) const AUTO: i32 = 1;
+    pub(super) const NO_RECOMPUTE: i32 = 2;
+}
+
+/// Statistics to be made by a statement.
+#[derive(Clone, Debug)]
+pub struct NewStatistics {
+    /// Name.
+    pub name: String,
+    /// Columns, by position.
+    pub columns: Vec<usize>,
+    /// NORECOMPUTE.
+    pub no_recompute: bool,
+}
+
+/// How much of a table is looked at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SampleSize {
+    /// So many pages.
+    Pages(u64),
+    /// So much of all pages, between 0 and 1.
+    Share(f64),
+}
+
+impl StatisticsDef {
+    /// The row of sysstats.
+    pub(crate) fn row(&self) -> Vec<Value> {
+        let flag = |on: bool, bit: i32| if on { bit } else { 0 };
+        let bits = flag(self.is_auto, status::AUTO) | flag(self.no_recompute, status::NO_RECOMPUTE);
+        let mut row = vec![
+            Value::Int(self.object_id),
+            Value::Int(self.stats_id),
+            self.name.as_ref().map_or(Value::Null, |name| Value::nvarchar(name)),
+            Value::Int(bits),
+            Value::binary(&of_column_ids(&self.column_ids)),
+        ];
+        match &self.content {
+            Some(content) => row.extend([
+                Value::DateTime(content.updated),
+                Value::BigInt(content.rows.cast_signed()),
+                Value::BigInt(content.rows_sampled.cast_signed()),
+                Value::binary(&of_prefixes(&content.prefixes)),
+                Value::binary(&of_steps(&content.steps)),
+            ]),
+            None => row.extend(std::iter::repeat_n(Value::Null, 5)),
+        }
+        row
+    }
+
+    /// What a row of sysstats means; none when it has no identity. A content that makes no sense is none.
+    pub(crate) fn from_row(row: &[Value]) -> Option<StatisticsDef> {
+        let int = |at: usize| row.get(at)?.as_i64().and_then(|number| i32::try_from(number).ok());
+        let bytes = |at: usize| match row.get(at)? {
+            Value::Binary(bytes) => Some(bytes.as_bytes()),
+            _ => None,
+        };
+        let (object_id, stats_id, bits) = (int(0)?, int(1)?, int(3)?);
+        let column_ids = column_ids_of(bytes(4)?)?;
+        let name = row.get(2)?.as_text().map(Arc::from);
+        if name.is_none() && stats_id >= FIRST_COLUMN_STATISTICS_ID {
+            return None;
+        }
+        let content = || {
+            let Value::DateTime(updated) = row.get(5)? else { return None };
+            let count = |at: usize| row.get(at)?.as_i64().and_then(|rows| u64::try_from(rows).ok());
+            let prefixes = prefixes_of(bytes(8)?)?;
+            let is_whole = prefixes.len() == column_ids.len();
+            is_whole.then_some(())?;
+            Some(StatisticsContent {
+                updated: *updated,
+                rows: count(6)?,
+                rows_sampled: count(7)?,
+                prefixes,
+                steps: steps_of(bytes(9)?)?,
+            })
+        };
+        Some(StatisticsDef {
+            object_id,
+            stats_id,
+            name,
+            content: content().map(Arc::new),
+            column_ids,
+            is_auto: bits & status::AUTO != 0,
+            no_recompute: bits & status::NO_RECOMPUTE != 0,
+            counted: Counted::default(),
+        })
+    }
+}
+
+impl TableDef {
+    /// The columns that the statistics of an index are about: its key and, behind it, what of the clustered key is not in it.
+    pub fn statistics_columns(&self, index: &IndexDef) -> Vec<usize> {
+        let mut columns: Vec<usize> = index.key.iter().map(|key| key.ordinal).collect();
+        for key in self.base().key.iter().filter(|_| index.kind == IndexKind::Nonclustered && !index.unique) {
+            if !columns.contains(&key.ordinal) {
+                columns.push(key.ordinal);
+            }
+        }
+        columns
+    }
+
+    /// The positions of columns by their numbers; `None` when one is not there.
+    pub fn ordinals_of(&self, column_ids: &[i32]) -> Option<Vec<usize>> {
+        let ordinal = |id: &i32| self.columns.iter().position(|column| column.column_id == *id);
+        column_ids.iter().map(ordinal).collect()
+    }
+
+    fn ids_of(&self, ordinals: &[usize]) -> Vec<i32> {
+        ordinals.iter().map(|ordinal| self.columns[*ordinal].column_id).collect()
+    }
+}
+
+/// The rows do not hold it.
+fn is_made_when_read(column: &ColumnDef) -> bool {
+    column.computed.as_ref().is_some_and(|computed| !computed.persisted)
+}
+
+/// Can values of the type be put in order and counted?
+fn is_countable(sql_type: &SqlType) -> bool {
+    !sql_type.is_large_object() && *sql_type != SqlType::SqlVariant && *sql_type != SqlType::Xml
+}
+
+impl Table {
+    fn collector(&self, ordinals: &[usize]) -> StatisticsCollector {
+        let columns = &self.definition().columns;
+        let shape = |at: &usize| (columns[*at].sql_type, columns[*at].collation);
+        StatisticsCollector::new(ordinals.iter().map(shape).collect())
+    }
+
+    /// What some pages of the table say of these columns; `None` when they cannot be read, or do not hold a column. Waits for nobody.
+    pub fn sample_statistics(&self, ordinals: &[usize], size: SampleSize) -> Option<StatisticsContent> {
+        let (inner, definition) = (self.inner(), self.definition());
+        let column =
+            |at: &usize| KeyColumn { collation: definition.columns[*at].collation, descending: false };
+        let key_format = KeyFormat::new(ordinals.iter().map(column).collect());
+        let mut rows: Vec<(Vec<u8>, Vec<Value>)> = Vec::new();
+        let wanted = |all: u64| match size {
+            SampleSize::Pages(pages) => pages.max(1),
+            SampleSize::Share(share) => ((all as f64 * share).ceil() as u64).max(1),
+        };
+        let access = &inner.database.access;
+        let unit = UnitId(definition.base().unit);
+        let pages = access.sample_rows(unit, &wanted, &mut |row| {
+            let mut values = Vec::with_capacity(ordinals.len());
+            let columns = ordinals.iter().copied();
+            // What is out of row is not fetched for a hint.
+            if inner.format.decode_columns(row, columns, &mut values, &mut |_| Ok(Vec::new())).is_ok() {
+                let mut key = Vec::with_capacity(16 * ordinals.len());
+                key_format.encode(&values, &mut key);
+                rows.push((key, values));
+            }
+            true
+        });
+        let is_whole = pages.ok()?.is_whole();
+        rows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        let mut collector = self.collector(ordinals);
+        rows.iter().for_each(|(_, values)| collector.add(values, 1.0));
+        let total = if is_whole { 0 } else { self.row_count_estimate() };
+        Some(collector.finish(total, inner.database.now()))
+    }
+
+    /// What all entries of an index say of its columns, read in its order; `None` when that is not the order of statistics (DESC). Waits for
+    /// nobody; `go_on` is asked for each page.
+    ///
+    /// # Errors
+    /// Those of reading, and of `go_on`.
+    pub fn walk_statistics(
+        &self,
+        txn: &DbTransaction,
+        index: &IndexDef,
+        go_on: &mut dyn FnMut() -> SqlResult<()>,
+    ) -> SqlResult<Option<StatisticsContent>> {
+        let definition = self.definition();
+        let descends = |index: &IndexDef| index.key.iter().any(|key| key.descending);
+        if !index.has_unit() || index.key.is_empty() || descends(index) || descends(definition.base()) {
+            return Ok(None);
+        }
+        let ordinals = definition.statistics_columns(index);
+        let options = ScanOptions { isolation: IsolationLevel::ReadUncommitted, ..ScanOptions::default() };
+        let columns: Arc<[usize]> = ordinals.as_slice().into();
+        let everything = KeyRange::all();
+        let mut cursor = self.read(txn, index.index_id, &everything, &options, Some(&columns), Vec::new())?;
+        let mut collector = self.collector(&ordinals);
+        let mut values = Vec::with_capacity(ordinals.len());
+        loop {
+            let rows = cursor.next_page(txn)?;
+            if rows == 0 {
+                break;
+            }
+            go_on()?;
+            for at in 0..rows {
+                values.clear();
+                cursor.values(at, 0..ordinals.len(), &mut values)?;
+                collector.add(&values, 1.0);
+            }
+        }
+        Ok(Some(collector.finish(0, self.database().now())))
+    }
+
+    /// What is known of a column for a plan: its statistics, made and renewed by themselves where the database's options say so. `None`: nothing.
+    pub fn statistics_on(&self, ordinal: usize) -> Option<Arc<StatisticsContent>> {
+        let (database, definition) = (self.database(), self.definition());
+        let column = &definition.columns[ordinal];
+        if definition.is_system || !is_countable(&column.sql_type) || is_made_when_read(column) {
+            return None;
+        }
+        let all = database.catalog().statistics(definition.object_id);
+        let about = all.into_iter().filter(|def| def.column_ids.first() == Some(&column.column_id));
+        let found =
+            about.max_by_key(|def| def.content.as_ref().map(|content| (content.updated, content.rows)));
+        match found {
+            Some(def) => {
+                let may_renew = !def.no_recompute && database.options().updates_statistics();
+                let renewed = match may_renew && self.is_stale(&def) {
+                    true => self.gather_alone(Some(&def), &definition.ordinals_of(&def.column_ids)?),
+                    false => None,
+                };
+                renewed.or_else(|| def.content.clone())
+            }
+            None if self.row_count_estimate() < AUTO_ROWS_MIN || !database.options().creates_statistics() => {
+                None
+            }
+            None => self.gather_alone(None, &[ordinal]),
+        }
+    }
+
+    /// Rows inserted, deleted and updated since the statistics were made; updates only where one has set the first column.
+    pub fn modifications_since(&self, def: &StatisticsDef) -> u64 {
+        let count = self.row_count();
+        let now = count.touched();
+        let then =
+            if def.counted.unit == self.definition().base().unit { def.counted } else { Counted::default() };
+        let first = self.definition().ordinals_of(&def.column_ids[..1]);
+        let is_updated = first.is_some_and(|first| count.has_updated(first[0]));
+        let updated = if is_updated { now.updated.saturating_sub(then.updated) } else { 0 };
+        now.changed.saturating_sub(then.changed) + updated
+    }
+
+    /// Have so many rows changed that the statistics are to be made anew? After a start the count of changes begins anew, but the number of rows
+    /// tells.
+    pub fn is_stale(&self, def: &StatisticsDef) -> bool {
+        let Some(content) = &def.content else { return true };
+        let level = self.database().options().compatibility_level;
+        let of_rows = match def.is_of_index() {
+            // A filter leaves rows out.
+            true => 0,
+            false => self.row_count_estimate().abs_diff(content.rows),
+        };
+        self.modifications_since(def).max(of_rows) > StatisticsContent::threshold(content.rows, level)
+    }
+
+    /// A number that grows when the table gets other statistics.
+    pub fn statistics_version(&self) -> u64 {
+        self.row_count().statistics_version()
+    }
+
+    /// Rows that have been inserted, deleted and updated since the count began.
+    pub fn modifications(&self) -> u64 {
+        let touched = self.row_count().touched();
+        touched.changed + touched.updated
+    }
+
+    /// Makes or renews statistics in a transaction of its own. `None` when somebody is in the way, or nothing can be written: a plan can do
+    /// without.
+    fn gather_alone(
+        &self,
+        old: Option<&Arc<StatisticsDef>>,
+        ordinals: &[usize],
+    ) -> Option<Arc<StatisticsContent>> {
+        let (database, definition) = (self.database(), self.definition());
+        if database.options().read_only {
+            return None;
+        }
+        let own = DbTransaction::new(database.clone(), database.txns.begin(TxnOptions::default()), 0);
+        own.set_lock_wait(LockWait::NoWait);
+        match self.gather_with(&own, old, ordinals) {
+            Ok(content) => own.commit(CommitMode::Volatile).ok().map(|()| content),
+            Err(_) => {
+                // A rollback that fails has told it, and the database is suspect.
+                let _ = own.rollback();
+                os::sim::reach(|| format!("statistics of {} are in somebody's way", definition.name));
+                None
+            }
+        }
+    }
+
+    fn gather_with(
+        &self,
+        own: &DbTransaction,
+        old: Option<&Arc<StatisticsDef>>,
+        ordinals: &[usize],
+    ) -> SqlResult<Arc<StatisticsContent>> {
+        let (database, definition) = (self.database(), self.definition());
+        // A plan is made before its session has locked anything of a database that it is not in: nobody drops it meanwhile.
+        if let Some(resource) = shared_resource(database.number()) {
+            let locked = own.inner().lock(resource, LockMode::S, LockWait::NoWait);
+            locked.map_err(|error| own.sql_error(&error.into()))?;
+        }
+        if database.catalog().is_retired() {
+            return Err(stale_plan());
+        }
+        // Nothing is looked at in vain.
+        database.lock_statistics(own, definition)?;
+        let present = database.catalog().statistics(definition.object_id);
+        let new = match old {
+            Some(old) if present.iter().any(|def| Arc::ptr_eq(def, old)) => old.as_ref().clone(),
+            Some(_) => return Err(stale_plan()),
+            None => {
+                let column_ids = definition.ids_of(ordinals);
+                if present.iter().any(|def| def.column_ids.first() == column_ids.first()) {
+                    return Err(stale_plan());
+                }
+                let name = format!("_WA_Sys_{:08X}_{:08X}", column_ids[0], definition.object_id);
+                StatisticsDef {
+                    object_id: definition.object_id,
+                    stats_id: next_id(&present),
+                    name: Some(name.into()),
+                    column_ids,
+                    is_auto: true,
+                    no_recompute: false,
+                    content: None,
+                    counted: Counted::default(),
+                }
+            }
+        };
+        let counted = self.counted_now();
+        let content =
+            self.sample_statistics(ordinals, SampleSize::Pages(AUTO_PAGES)).ok_or_else(stale_plan)?;
+        let content = Arc::new(content);
+        let new = StatisticsDef { content: Some(content.clone()), counted, ..new };
+        let old = old.map(|old| Entry::Statistics(old.clone()));
+        database.change_entry(own, old.as_ref(), Some(Entry::Statistics(Arc::new(new))))?;
+        self.row_count().note_statistics();
+        Ok(content)
+    }
+
+    fn counted_now(&self) -> Counted {
+        let touched = self.row_count().touched();
+        Counted { unit: self.definition().base().unit, changed: touched.changed, updated: touched.updated }
+    }
+}
+
+/// A number for new statistics of columns.
+fn next_id(present: &[Arc<StatisticsDef>]) -> i32 {
+    let last = present.iter().map(|def| def.stats_id).max().unwrap_or(0);
+    (last + 1).max(FIRST_COLUMN_STATISTICS_ID)
+}
+
+impl Database {
+    /// Keeps a table's definition, and its statistics from being changed by others, until the transaction ends.
+    fn lock_statistics(&self, txn: &DbTransaction, table: &Arc<TableDef>) -> SqlResult<()> {
+        txn.lock_object(table.object_id, LockMode::SchS)?;
+        match self.catalog().object(table.object_id) {
+            Some(ObjectDef::Table(current)) if Arc::ptr_eq(&current, table) => {}
+            _ => return Err(stale_plan()),
+        }
+        self.lock_entry(txn, &EntryKey::Statistics(table.object_id, 0), LockMode::SchM).map(drop)
+    }
+
+    /// Can these statistics be made?
+    ///
+    /// # Errors
+    /// 1909, 1919, 1927.
+    pub fn check_new_statistics(&self, table: &TableDef, new: &NewStatistics) -> SqlResult<()> {
+        for (at, ordinal) in new.columns.iter().enumerate() {
+            let column = &table.columns[*ordinal];
+            if !is_countable(&column.sql_type) {
+                return Err(SqlError::new(1919, &[&column.name, &table.name]));
+            }
+            if new.columns[..at].contains(ordinal) {
+                return Err(SqlError::new(1909, &[&column.name]));
+            }
+        }
+        let present = self.catalog().statistics(table.object_id);
+        if table.index_named(&new.name).is_some() || present.iter().any(|def| def.is_named(&new.name)) {
+            return Err(SqlError::new(1927, &[&table.name, &new.name]));
+        }
+        Ok(())
+    }
+
+    /// CREATE STATISTICS, with what was found.
+    ///
+    /// # Errors
+    /// As `check_new_statistics`; 1205, 1222, those of storage; the marker of a stale plan.
+    pub fn create_statistics(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        table: &Arc<TableDef>,
+        new: &NewStatistics,
+        content: StatisticsContent,
+    ) -> SqlResult<()> {
+        self.lock_statistics(txn, table)?;
+        // Another may have made them meanwhile.
+        self.check_new_statistics(table, new)?;
+        let present = self.catalog().statistics(table.object_id);
+        let def = StatisticsDef {
+            object_id: table.object_id,
+            stats_id: next_id(&present),
+            name: Some(new.name.as_str().into()),
+            column_ids: table.ids_of(&new.columns),
+            is_auto: false,
+            no_recompute: new.no_recompute,
+            content: None,
+            counted: Counted::default(),
+        };
+        self.put_statistics(txn, table, None, def, content)
+    }
+
+    /// UPDATE STATISTICS: of an index by its number, whether anything was kept of it before or not; of others by theirs.
+    ///
+    /// # Errors
+    /// 1205, 1222, those of storage; the marker of a stale plan.
+    pub fn renew_statistics(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        table: &Arc<TableDef>,
+        stats_id: i32,
+        no_recompute: Option<bool>,
+        content: StatisticsContent,
+    ) -> SqlResult<()> {
+        self.lock_statistics(txn, table)?;
+        let present = self.catalog().statistics(table.object_id);
+        let old = present.into_iter().find(|def| def.stats_id == stats_id);
+        let of_index = || {
+            let index = table.index(stats_id)?;
+            Some(StatisticsDef {
+                object_id: table.object_id,
+                stats_id,
+                name: None,
+                column_ids: table.ids_of(&table.statistics_columns(index)),
+                is_auto: false,
+                no_recompute: false,
+                content: None,
+                counted: Counted::default(),
+            })
+        };
+        let new = old.as_ref().map(|old| old.as_ref().clone()).or_else(of_index).ok_or_else(stale_plan)?;
+        let new = StatisticsDef { no_recompute: no_recompute.unwrap_or(new.no_recompute), ..new };
+        self.put_statistics(txn, table, old, new, content)
+    }
+
+    fn put_statistics(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        table: &Arc<TableDef>,
+        old: Option<Arc<StatisticsDef>>,
+        new: StatisticsDef,
+        content: StatisticsContent,
+    ) -> SqlResult<()> {
+        let opened = self.table(table);
+        let counted = opened.counted_now();
+        assert_eq!(content.prefixes.len(), new.column_ids.len(), "what was found is about these columns");
+        let new = StatisticsDef { content: Some(Arc::new(content)), counted, ..new };
+        let old = old.map(Entry::Statistics);
+        self.change_entry(txn, old.as_ref(), Some(Entry::Statistics(Arc::new(new))))?;
+        opened.row_count().note_statistics();
+        Ok(())
+    }
+
+    /// DROP STATISTICS of some that are no index's.
+    ///
+    /// # Errors
+    /// 1205, 1222, those of storage; the marker of a stale plan.
+    pub fn drop_statistics(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        table: &Arc<TableDef>,
+        def: &Arc<StatisticsDef>,
+    ) -> SqlResult<()> {
+        assert!(!def.is_of_index(), "those of an index go with it");
+        self.lock_statistics(txn, table)?;
+        self.change_entry(txn, Some(&Entry::Statistics(def.clone())), None)?;
+        self.table(table).row_count().note_statistics();
+        Ok(())
+    }
+
+    /// Statistics that users have made of a column: an error 5074 for each.
+    pub(crate) fn users_statistics_on(&self, table: &TableDef, ordinal: usize) -> Vec<SqlError> {
+        let column = &table.columns[ordinal];
+        let present = self.catalog().statistics(table.object_id);
+        let made = present.iter().filter(|def| !def.is_auto && def.column_ids.contains(&column.column_id));
+        let named = made.filter_map(|def| def.name.as_ref());
+        named.map(|name| SqlError::new(5074, &[&"statistics", name, &"column", &column.name])).collect()
+    }
+
+    /// Statistics of what is gone or has become another thing go with it: of a dropped table, index or column, of a column that has another
+    /// type, of an index with another key.
+    pub(crate) fn forget_statistics_between(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        old: Option<&ObjectDef>,
+        new: Option<&ObjectDef>,
+    ) -> SqlResult<()> {
+        let Some(ObjectDef::Table(old)) = old else { return Ok(()) };
+        for def in self.catalog().statistics(old.object_id) {
+            let stays = matches!(new, Some(ObjectDef::Table(new)) if still_means(&def, old, new));
+            if !stays {
+                self.change_entry(txn, Some(&Entry::Statistics(def)), None)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Do statistics say of one definition of a table what they say of another?
+fn still_means(def: &StatisticsDef, old: &TableDef, new: &TableDef) -> bool {
+    if def.is_of_index() {
+        let columns = |table: &TableDef| {
+            let index = table.index(def.stats_id)?;
+            Some((table.ids_of(&table.statistics_columns(index)), index.name.clone()))
+        };
+        let (Some((before, _)), Some((after, _))) = (columns(old), columns(new)) else { return false };
+        if before != after || after != def.column_ids {
+            return false;
+        }
+    }
+    let column = |table: &TableDef, id: i32| {
+        let found = table.columns.iter().find(|column| column.column_id == id)?;
+        Some((found.sql_type.system_type_id(), found.collation))
+    };
+    def.column_ids.iter().all(|id| column(new, *id).is_some() && column(old, *id) == column(new, *id))
+}
+
+impl StatisticsDef {
+    /// Its name is this one, in any letter case.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.name.as_ref().is_some_and(|own| types::Collation::DEFAULT.same_name(own, name))
+    }
+}
