@@ -15,19 +15,17 @@
 //! tempdb keeps no page safe: its checkpoint only gives log back.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::Ordering::Relaxed;
 
 use log::{LogError, Lsn};
-use os::{JoinHandle, Latch, LatchRank, Signal, WaitType};
 use pages::PageError;
 use txn::TxnError;
 use txn::recovery::{CheckpointPayment, write_checkpoint};
+use types::SqlError;
 
 use crate::database::Database;
-use crate::error::StorageError;
-use crate::instance::Instance;
-use crate::shutdown;
+use crate::error::{SqlResult, StorageError};
+use crate::quiesce::quiesce;
 
 /// Log records since the last checkpoint, in bytes, at which the next one begins: about a second of redo.
 const LOG_BYTES_BETWEEN_CHECKPOINTS: u64 = 128 << 20;
@@ -40,9 +38,6 @@ const LOG_PRESSED_PERCENT: u64 = 85;
 const LOG_PART_BETWEEN_VAIN_CHECKPOINTS: u64 = 16;
 /// Every so many transactions the log is looked at.
 const TRANSACTIONS_BETWEEN_LOOKS: u64 = 32;
-/// How often the checkpoint thread looks.
-const POLL_NS: u64 = 250_000_000;
-
 /// Why a checkpoint runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
@@ -56,26 +51,6 @@ pub(crate) enum Reason {
     Automatic,
     /// A clean close.
     Shutdown,
-}
-
-/// What a database remembers of its checkpoints.
-pub(crate) struct CheckpointState {
-    /// Held by the checkpoint that runs.
-    running: Latch<()>,
-    /// `record_bytes_total` of the log when the last one began.
-    log_bytes: AtomicU64,
-    /// Transactions begun.
-    begun: AtomicU64,
-}
-
-impl Default for CheckpointState {
-    fn default() -> CheckpointState {
-        CheckpointState {
-            running: Latch::new(LatchRank::Checkpoint, ()),
-            log_bytes: AtomicU64::new(0),
-            begun: AtomicU64::new(0),
-        }
-    }
 }
 
 /// One checkpoint, start to end. An error that the database cannot survive makes it suspect.
@@ -156,7 +131,7 @@ fn write_all(database: &Database, reason: Reason) -> Result<(), StorageError> {
         "a checkpoint writes every change older than itself"
     );
     let image = write_checkpoint(&database.txns, begin, &dirty, payment)?;
-    shutdown::quiesce(&database.log, image.end)?;
+    quiesce(&database.log, image.end)?;
     // Once more: where recovery starts is not moved when a page could not be written meanwhile.
     database.space.refuse_if_suspect()?;
     match reason {
@@ -191,7 +166,7 @@ fn count_pages(database: &Database, written: u64) {
 }
 
 /// Has the database written enough log for an automatic checkpoint?
-fn is_due(database: &Database) -> bool {
+pub(crate) fn is_due(database: &Database) -> bool {
     let stats = database.log.stats();
     let since = stats.record_bytes_total.saturating_sub(database.checkpoint_state.log_bytes.load(Relaxed));
     let is_nearly_full = stats.used_bytes * 100 > stats.size_bytes * LOG_USED_PERCENT;
@@ -202,51 +177,19 @@ fn is_due(database: &Database) -> bool {
     since > LOG_BYTES_BETWEEN_CHECKPOINTS || (is_nearly_full && since > stats.size_bytes / 100)
 }
 
-/// The thread `CHECKPOINT`: looks at every database and checkpoints those that are due.
-pub(crate) struct Checkpointer {
-    shared: Arc<Shared>,
-    thread: JoinHandle,
-}
-
-struct Shared {
-    stop: AtomicBool,
-    bell: Signal,
-}
-
-impl Checkpointer {
-    /// Starts the thread. It does not keep the instance alive.
-    pub(crate) fn start(instance: &Arc<Instance>) -> Checkpointer {
-        let shared = Arc::new(Shared { stop: AtomicBool::new(false), bell: Signal::new() });
-        let (body, weak) = (Arc::clone(&shared), Arc::downgrade(instance));
-        let thread = instance.os().spawn("CHECKPOINT", move || {
-            loop {
-                body.bell.wait(WaitType::CHECKPOINT_QUEUE, Some(POLL_NS));
-                let Some(instance) = weak.upgrade().filter(|_| !body.stop.load(Acquire)) else { return };
-                checkpoint_due_databases(&instance);
-            }
-        });
-        Checkpointer { shared, thread }
-    }
-
-    /// Ends the thread, after the checkpoint that it may be at.
-    pub(crate) fn stop(self) {
-        self.shared.stop.store(true, Release);
-        self.shared.bell.set();
-        if self.thread.join().is_err() {
-            os::report::error("checkpoint", "the checkpoint thread had failed");
-        }
-    }
-}
-
-fn checkpoint_due_databases(instance: &Arc<Instance>) {
-    instance.decisions().sweep(instance);
-    for database in instance.databases() {
-        if database.check_usable().is_err() || !is_due(&database) {
-            continue;
-        }
-        let result = database.in_background(|| run(&database, Reason::Automatic));
-        if let Some(Err(error)) = result {
-            os::report::warn("checkpoint", &format!("database {}: {error}", database.name()));
-        }
+impl Database {
+    /// CHECKPOINT.
+    ///
+    /// # Errors
+    /// 9001, 9002 and those of data files.
+    pub fn checkpoint(self: &Arc<Self>) -> SqlResult<()> {
+        run(self, Reason::Statement).map_err(|error| {
+            SqlError::custom(
+                5901,
+                16,
+                1,
+                format!("The checkpoint of database '{}' failed: {error}", self.name()),
+            )
+        })
     }
 }

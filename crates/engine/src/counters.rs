@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use os::{CounterRow, CounterType, WaitType};
 
+use crate::database_counters::DATABASES;
 use crate::instance::Instance;
 
-const DATABASES: &str = "SQLServer:Databases";
 const LOCKS: &str = "SQLServer:Locks";
 const BUFFERS: &str = "SQLServer:Buffer Manager";
 const STATEMENTS: &str = "SQLServer:SQL Statistics";
@@ -93,16 +93,6 @@ fn refresh(instance: &Arc<Instance>) {
         let counter = instance.os().counters().counter(DATABASES, "Data File(s) Size (KB)", database.name());
         counter.set(i64::try_from(size_kb).unwrap_or(i64::MAX));
     }
-}
-
-/// A dropped database shows no counters any more.
-pub(crate) fn forget(instance: &Instance, database_name: &str) {
-    instance.os().counters().remove_instance(DATABASES, database_name);
-}
-
-/// A renamed database's counters go on under its new name.
-pub(crate) fn rename(instance: &Instance, old: &str, new: &str) {
-    instance.os().counters().rename_instance(DATABASES, old, new);
 }
 
 impl Instance {

@@ -7,28 +7,20 @@ use access::AccessMethods;
 use log::{FlushReason, Log};
 use os::{Latch, LatchRank, Os};
 use pages::FileSpace;
-use txn::{CommitMode, DelayedDurability, TxnManager, TxnOptions};
-use types::{DateTime, SqlError, Value};
+use txn::{DelayedDurability, TxnManager};
+use types::{DateTime, SqlError};
 
 use crate::catalog::{Catalog, system_tables};
-use crate::checkpoint::CheckpointState;
-use crate::db_transaction::DbTransaction;
+use crate::checkpoint_state::CheckpointState;
 use crate::error::SqlResult;
-use crate::identity::{Identities, cells_of, number_of_cells};
+use crate::identity::Identities;
 use crate::options::{DatabaseOptions, DatabaseState};
 use crate::row_counts::RowCounts;
 use crate::row_version::RowVersions;
-use crate::schema::{IdentityDef, ObjectDef, ObjectId, TableDef};
-use crate::table::Table;
+use crate::schema::TableDef;
+use crate::snapshot_state::RowVersioning;
 use crate::ticket::Tickets;
-use crate::versioning::RowVersioning;
 use crate::workspace::Workspaces;
-
-/// So often the first note of a table's identity is tried: whoever was faster has written it, unless it is taken back at once.
-const FIRST_NOTE_TRIES: u32 = 100;
-
-/// The row of `sysidentities` that holds the ceiling of the database's rowversion values.
-pub(crate) const ROW_VERSIONS_ID: ObjectId = 0;
 
 /// Incarnations so far of all instances of the process.
 static INCARNATIONS: AtomicU64 = AtomicU64::new(0);
@@ -45,7 +37,7 @@ pub struct Database {
     pub(crate) txns: Arc<TxnManager>,
     pub(crate) catalog: Catalog,
     pub(crate) identities: Identities,
-    pub(crate) row_versions: RowVersions,
+    pub(crate) row_versions: Arc<RowVersions>,
     pub(crate) row_counts: RowCounts,
     pub(crate) checkpoint_state: CheckpointState,
     /// Held by the background thread that works on the database; true once it closes, and none may begin.
@@ -100,7 +92,7 @@ impl Database {
             txns: parts.txns,
             catalog: parts.catalog,
             identities: Identities::default(),
-            row_versions: RowVersions::default(),
+            row_versions: Arc::default(),
             row_counts: RowCounts::default(),
             checkpoint_state: CheckpointState::default(),
             is_closing: Latch::new(LatchRank::Database, false),
@@ -279,21 +271,6 @@ impl Database {
         })
     }
 
-    /// CHECKPOINT.
-    ///
-    /// # Errors
-    /// 9001, 9002 and those of data files.
-    pub fn checkpoint(self: &Arc<Self>) -> SqlResult<()> {
-        crate::checkpoint::run(self, crate::checkpoint::Reason::Statement).map_err(|error| {
-            SqlError::custom(
-                5901,
-                16,
-                1,
-                format!("The checkpoint of database '{}' failed: {error}", self.name()),
-            )
-        })
-    }
-
     /// Pages of a data file that belong to a table, index or large value.
     ///
     /// # Errors
@@ -313,170 +290,9 @@ impl Database {
         *self.is_closing.lock() = true;
     }
 
-    /// A handle to a table of this database.
-    pub fn table(self: &Arc<Self>, definition: &Arc<TableDef>) -> Table {
-        Table::new(self.clone(), definition.clone(), false)
-    }
-
-    /// A handle to a table that is being built.
-    pub(crate) fn unpublished_table(self: &Arc<Self>, definition: &Arc<TableDef>) -> Table {
-        Table::new(self.clone(), definition.clone(), true)
-    }
-
-    /// Identity values of a table up to `noted` may have been handed out. A transaction of its own, so that the user's rollback does not
-    /// take it back; it rides with the log and is not flushed for its own sake (claim 113). A transaction that has emptied the table has the
-    /// note to itself, and writes it itself: with its rows the note goes or stays.
-    pub(crate) fn note_identity(
-        self: &Arc<Self>,
-        txn: &DbTransaction,
-        object_id: ObjectId,
-        identity: IdentityDef,
-        noted: i128,
-    ) -> SqlResult<()> {
-        let replaces = |before| if identity.increment > 0 { noted > before } else { noted < before };
-        match txn.has_forgotten_identity(object_id) {
-            true => self.put_identity(txn, object_id, noted, &replaces)?,
-            false => self.write_identity(object_id, noted, &replaces, CommitMode::Volatile)?,
-        }
-        self.identities.was_noted(object_id, identity, noted);
-        Ok(())
-    }
-
     /// Are identity values noted ahead (IDENTITY_CACHE, trace flag 272)?
     pub(crate) fn caches_identities(&self) -> bool {
         self.identity_cache.load(Ordering::Acquire) && !self.identity_uncached.load(Ordering::Acquire)
-    }
-
-    /// The cache has been turned off: what is noted ahead is taken back, so that a crash leaves no gap from now on.
-    pub(crate) fn settle_identities(self: &Arc<Self>) -> SqlResult<()> {
-        for (object_id, _) in self.identities.positions() {
-            let own = DbTransaction::new(self.clone(), self.txns.begin(TxnOptions::default()), 0);
-            match self.settle_identity(&own, object_id) {
-                Ok(()) => own.commit(CommitMode::Volatile)?,
-                Err(error) => {
-                    own.rollback()?;
-                    return Err(error);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn settle_identity(self: &Arc<Self>, txn: &DbTransaction, object_id: ObjectId) -> SqlResult<()> {
-        let table = self.system_table(system_tables::IDENTITIES);
-        let Some(row) = table.take_key(txn, &[Value::Int(object_id)])? else { return Ok(()) };
-        // Under the row's lock: whoever draws from now on notes his value behind this.
-        let settled = self.identities.settle(object_id).map(cells_of);
-        let [value, wide] = settled.unwrap_or_else(|| [row[1].clone(), row[2].clone()]);
-        table.insert(txn, &[Value::Int(object_id), value, wide])
-    }
-
-    /// DBCC CHECKIDENT ... RESEED: counting goes on behind `value`, or begins with it when nothing was counted yet; a rollback brings the
-    /// old position back.
-    ///
-    /// # Errors
-    /// The marker of a stale plan; those of storage.
-    pub fn reseed_identity(
-        self: &Arc<Self>,
-        txn: &DbTransaction,
-        table: &Arc<TableDef>,
-        value: i128,
-    ) -> SqlResult<()> {
-        self.lock_definition(txn, &ObjectDef::Table(table.clone()))?;
-        let has_counted = self.identities.current(table.object_id).is_some();
-        self.forget_identity(txn, table.object_id)?;
-        if has_counted {
-            self.identities.restore(table.object_id, value);
-            self.put_identity(txn, table.object_id, value, &|_| true)
-        } else {
-            self.identities.start_at(table.object_id, value);
-            self.put_identity(txn, start_row(table.object_id), value, &|_| true)
-        }
-    }
-
-    /// Rowversion values up to `noted` may be handed out, once this has returned: it is hard then. It stands among the identities, under
-    /// a number that no table has.
-    pub(crate) fn note_row_versions(self: &Arc<Self>, noted: i64) -> SqlResult<()> {
-        self.write_identity(
-            ROW_VERSIONS_ID,
-            i128::from(noted),
-            &|before| i128::from(noted) > before,
-            CommitMode::Full,
-        )
-    }
-
-    /// A clean close: the exact positions, so that the next start leaves no gap.
-    pub(crate) fn note_positions(self: &Arc<Self>) -> SqlResult<()> {
-        let row_versions = self.row_versions.position().map(i128::from);
-        let row_versions = row_versions.map(|last| (ROW_VERSIONS_ID, last));
-        for (object_id, last) in self.identities.positions().into_iter().chain(row_versions) {
-            self.write_identity(object_id, last, &|_| true, CommitMode::Volatile)?;
-        }
-        self.note_sequence_positions()
-    }
-
-    /// Writes the note if it `replaces` the one that stands there. Two who make the first note of a table may meet (2601): then again, but not
-    /// for ever, as a tree would want it whose pages disagree about whether the note is there.
-    fn write_identity(
-        self: &Arc<Self>,
-        object_id: ObjectId,
-        noted: i128,
-        replaces: &dyn Fn(i128) -> bool,
-        mode: CommitMode,
-    ) -> SqlResult<()> {
-        let mut tries = 1;
-        loop {
-            match self.try_write_identity(object_id, noted, replaces, mode) {
-                Err(error) if matches!(error.number, 2601 | 2627) && tries < FIRST_NOTE_TRIES => tries += 1,
-                result => return result,
-            }
-        }
-    }
-
-    fn try_write_identity(
-        self: &Arc<Self>,
-        object_id: ObjectId,
-        noted: i128,
-        replaces: &dyn Fn(i128) -> bool,
-        mode: CommitMode,
-    ) -> SqlResult<()> {
-        let own = DbTransaction::new(self.clone(), self.txns.begin(TxnOptions::default()), 0);
-        match self.put_identity(&own, object_id, noted, replaces) {
-            Ok(()) => own.commit(mode),
-            Err(error) => {
-                own.rollback()?;
-                Err(error)
-            }
-        }
-    }
-
-    fn put_identity(
-        self: &Arc<Self>,
-        txn: &DbTransaction,
-        object_id: ObjectId,
-        noted: i128,
-        replaces: &dyn Fn(i128) -> bool,
-    ) -> SqlResult<()> {
-        let table = self.system_table(system_tables::IDENTITIES);
-        let before = table
-            .take_key(txn, &[Value::Int(object_id)])?
-            .and_then(|row| number_of_cells(&row[1], row.get(2)));
-        let value = before.filter(|&before| !replaces(before)).unwrap_or(noted);
-        let [value, wide] = cells_of(value);
-        table.insert(txn, &[Value::Int(object_id), value, wide])
-    }
-
-    /// A table is gone or empty: its identity begins again, unless the transaction is rolled back.
-    pub(crate) fn forget_identity(
-        self: &Arc<Self>,
-        txn: &DbTransaction,
-        object_id: ObjectId,
-    ) -> SqlResult<()> {
-        for row in [object_id, start_row(object_id)] {
-            self.system_table(system_tables::IDENTITIES).delete_key(txn, &[Value::Int(row)])?;
-        }
-        txn.note_forgotten_identity(object_id, self.identities.forget(object_id));
-        Ok(())
     }
 
     pub(crate) fn system_definitions(&self) -> &[Arc<TableDef>] {
@@ -484,7 +300,6 @@ impl Database {
         &self.system
     }
 
-    /// The present moment, for create and modify dates (UTC).
     /// The present time, as the catalog notes it.
     pub fn present_time(&self) -> DateTime {
         self.now()
@@ -493,12 +308,6 @@ impl Database {
     pub(crate) fn now(&self) -> DateTime {
         date_time_of(self.os.clock().utc_100ns())
     }
-}
-
-/// The row of `sysidentities` that holds the value with which a table's identity begins, where that is not the seed. Tables have positive
-/// numbers.
-fn start_row(table: ObjectId) -> ObjectId {
-    -table
 }
 
 /// What options of the database mean to its log. tempdb's drains in its own way.

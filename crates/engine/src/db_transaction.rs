@@ -16,11 +16,11 @@ use crate::catalog::names::Change;
 use crate::database::Database;
 use crate::error::{SqlResult, sql_error};
 use crate::identity::Counter;
-use crate::lookup::Shared;
-use crate::read_point::ReadPoints;
+use crate::points_held::ReadPoints;
 use crate::row_counts::RowCountChanges;
 use crate::row_version::ActiveRowVersion;
 use crate::schema::ObjectId;
+use crate::shared_lock::Shared;
 
 /// Errors from this severity on stand in the error log, too.
 const SEVERE: u8 = 20;

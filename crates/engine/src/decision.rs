@@ -30,7 +30,6 @@ use crate::catalog::system_tables::DECISIONS;
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, StorageError};
-use crate::instance::Instance;
 
 /// A number for a decision, never used before: a database in doubt may ask for it long after.
 pub(crate) fn new_number(os: &Os) -> u64 {
@@ -113,13 +112,12 @@ pub(crate) fn left_over(master: &Arc<Database>) -> Result<Vec<Decision>, Storage
 }
 
 /// When every database has been opened: forgets those of `left` that nobody can ask for any more, because every database they are for is
-/// recovered or gone. Others may have been made meanwhile; those are not its business.
-pub(crate) fn forget_resolved(instance: &Instance, left: Vec<Decision>) -> Result<(), StorageError> {
-    let master = instance.master();
-    let infos = instance.database_infos();
-    let may_ask = |number: &u16| {
-        infos.iter().any(|info| i32::from(info.id) == i32::from(*number) && info.database.is_none())
-    };
+/// recovered or gone (`may_ask` says of which that does not hold). Others may have been made meanwhile; those are not its business.
+pub(crate) fn forget_resolved(
+    master: &Arc<Database>,
+    left: Vec<Decision>,
+    may_ask: impl Fn(&u16) -> bool + Copy,
+) -> Result<(), StorageError> {
     let resolved: Vec<u64> = left
         .into_iter()
         .filter(|(_, participants)| !participants.iter().any(may_ask))
@@ -128,7 +126,7 @@ pub(crate) fn forget_resolved(instance: &Instance, left: Vec<Decision>) -> Resul
     if resolved.is_empty() {
         return Ok(());
     }
-    forget(&master, &resolved).map_err(|error| StorageError::Catalog(format!("master: {error}")))
+    forget(master, &resolved).map_err(|error| StorageError::Catalog(format!("master: {error}")))
 }
 
 /// A decision, and what must be hard in each database before it may be forgotten.
@@ -164,14 +162,14 @@ impl Decisions {
     }
 
     /// Forgets what is resolved. Called by whoever has just decided, and now and then.
-    pub(crate) fn sweep(&self, instance: &Instance) {
+    pub(crate) fn sweep(&self, master: &Arc<Database>) {
         let resolved: Vec<u64> =
             self.made.lock().extract_if(.., |made| made.is_resolved()).map(|made| made.number).collect();
         if resolved.is_empty() {
             return;
         }
         // Should it fail, the rows are forgotten at the next start.
-        if let Err(error) = forget(&instance.master(), &resolved) {
+        if let Err(error) = forget(master, &resolved) {
             os::report::warn("engine", &format!("{} decisions were not forgotten: {error}", resolved.len()));
         }
     }

@@ -7,8 +7,6 @@ use std::sync::Arc;
 
 use types::{Collation, Value};
 
-use crate::schema::TableDef;
-
 /// Rows that satisfy every term have entries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexFilter {
@@ -97,14 +95,6 @@ impl FilterTest {
 }
 
 impl IndexFilter {
-    /// Has a row of the table entries in the index?
-    pub fn accepts(&self, table: &TableDef, row: &[Value]) -> bool {
-        assert_eq!(row.len(), table.columns.len(), "a filter judges whole rows");
-        let holds =
-            |term: &FilterTerm| term.test.accepts(&row[term.ordinal], table.columns[term.ordinal].collation);
-        self.terms.iter().all(holds)
-    }
-
     /// Does it say something of one of these columns?
     pub fn is_about(&self, ordinals: &[usize]) -> bool {
         self.terms.iter().any(|term| ordinals.contains(&term.ordinal))

@@ -166,11 +166,11 @@ impl Identities {
 /// # Errors
 /// 8115 when the type cannot hold it.
 pub fn value_of(number: i128, sql_type: &SqlType) -> SqlResult<Value> {
-    let limits = crate::sequence::SequenceDef::limits(sql_type);
+    let limits = crate::sequence_def::SequenceDef::limits(sql_type);
     if limits.is_none_or(|(lowest, highest)| number < lowest || number > highest) {
         return Err(SqlError::new(8115, &[&"IDENTITY", &sql_type.name()]));
     }
-    Ok(crate::sequence::whole_value(number, sql_type))
+    Ok(crate::sequence_def::whole_value(number, sql_type))
 }
 
 /// The number that a value of an identity column's type is; none for NULL.

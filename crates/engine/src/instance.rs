@@ -1,6 +1,9 @@
 //! [`Instance`]: a data directory with its databases: master, model, msdb, tempdb and those of users.
 
 mod alter;
+mod background;
+mod commit_status;
+mod configuration;
 mod data_files;
 mod file_changes;
 mod persisted_buffer;
@@ -22,29 +25,18 @@ use pages::{BufferPool, LazyWriter, NewFile, PoolOptions};
 use txn::{CommitMode, LockManager, TxnOptions};
 use types::{Collation, DateTime, SqlError};
 
-use crate::checkpoint::Checkpointer;
+use crate::background::Background;
 use crate::configuration::InUse;
 use crate::database::{Database, date_time_of};
 use crate::db_transaction::DbTransaction;
 use crate::decision::Decisions;
 use crate::error::{SqlResult, StorageError, refusal};
 use crate::files::{FilePlaces, make_data_directory};
-use crate::ghost_cleanup::GhostCleanup;
 use crate::open::{Foundation, Plan};
 use crate::options::{DatabaseOptions, DatabaseState};
 use crate::registry::{self, DatabaseDataFile, DatabaseLogFile, Entry, Phase};
+use crate::system_databases::{FIRST_USER_DATABASE, MASTER, MODEL, MSDB, TEMPDB};
 use crate::workspace::Workspaces;
-
-/// `database_id` of the system databases.
-pub const MASTER: u16 = 1;
-/// tempdb.
-pub const TEMPDB: u16 = 2;
-/// model.
-pub const MODEL: u16 = 3;
-/// msdb.
-pub const MSDB: u16 = 4;
-/// User databases begin here, as in SQL Server.
-pub const FIRST_USER_DATABASE: u16 = 5;
 
 /// Name, logical name of the data file, data file and log file of the system databases, by number: those of SQL Server, which scripts name.
 const SYSTEM_FILES: [(&str, &str, &str, &str); 4] = [
@@ -109,7 +101,7 @@ pub struct Instance {
     databases: Latch<BTreeMap<u16, Slot>>,
     /// One CREATE, ALTER or DROP DATABASE at a time.
     changing: Latch<()>,
-    background: Latch<Option<Background>>,
+    background: Latch<Option<BackgroundThreads>>,
     is_shut_down: AtomicBool,
     decisions: Decisions,
     /// The threads that open databases, until somebody has waited for them.
@@ -122,9 +114,9 @@ pub struct Instance {
     lock: Latch<Option<FileLock>>,
 }
 
-struct Background {
-    checkpointer: Checkpointer,
-    ghost_cleanup: GhostCleanup,
+struct BackgroundThreads {
+    checkpointer: Background,
+    ghost_cleanup: Background,
     lazy_writer: LazyWriter,
 }
 
@@ -276,9 +268,9 @@ impl Instance {
             instance.wait_until_open();
         }
         if options.background {
-            let background = Background {
-                checkpointer: Checkpointer::start(&instance),
-                ghost_cleanup: GhostCleanup::start(&instance),
+            let background = BackgroundThreads {
+                checkpointer: instance.start_checkpointer(),
+                ghost_cleanup: instance.start_ghost_cleanup(),
                 lazy_writer: LazyWriter::start(&instance.foundation.pool),
             };
             *instance.background.lock() = Some(background);
@@ -443,7 +435,7 @@ impl Instance {
                 os::report::warn("engine", &format!("closing the dropped database {name}: {error}"));
             }
         }
-        crate::counters::forget(self, &slot.entry.name);
+        crate::database_counters::forget(self.os(), &slot.entry.name);
         self.remove_files(&slot.entry);
         self.forget_entry(slot.entry.number)
     }

@@ -4,27 +4,34 @@
 //! work in them), [`Catalog`] with its definitions, [`Table`] and [`Cursor`] (rows by value). Knows no syntax tree, no session, no network.
 
 mod acknowledgement;
+mod background;
 mod catalog;
 mod check;
 mod checkpoint;
+mod checkpoint_state;
 mod configuration;
 mod counters;
-mod cursor;
 mod database;
+mod database_counters;
 mod db_transaction;
 mod decision;
+mod definition;
 pub mod doctor;
 mod error;
 mod files;
 mod filter;
 mod ghost_cleanup;
 mod identity;
+mod incarnations;
 mod instance;
 mod log_scan;
 mod lookup;
 mod model;
+mod object_id;
 mod open;
 mod options;
+mod points_held;
+mod quiesce;
 mod read_point;
 mod recover;
 mod registry;
@@ -32,11 +39,17 @@ mod row_counts;
 mod row_version;
 mod schema;
 mod sequence;
+mod sequence_def;
+mod shared_lock;
 mod shutdown;
+mod snapshot_state;
 mod statistics;
+mod system_databases;
 mod table;
+mod table_statistics;
 mod ticket;
 mod transaction_set;
+mod value_notes;
 mod version_counters;
 mod versioning;
 mod workspace;
@@ -46,17 +59,19 @@ pub use access::{
 };
 pub use acknowledgement::Acknowledgement;
 pub use catalog::{
-    AlteredSequence, CONSTRAINT_NAME_TAKEN, Catalog, CatalogImage, CatalogUndo, ColumnFill, Entry, EntryKey,
-    FIRST_USER_TYPE_ID, MessageDef, NewColumn, NewConstraint, NewFilter, NewForeignKey, NewIndex,
-    NewSequence, NewTable, PropertyDef, PropertyOwner, TablePart, TypeDef,
+    Catalog, CatalogImage, CatalogUndo, Entry, EntryKey, FIRST_USER_TYPE_ID, MessageDef, PropertyDef,
+    PropertyOwner, TypeDef,
 };
 pub use configuration::{
     ALLOW_UPDATES, ConfigurationOption, MIN_QUERY_MEMORY, OPTIONS as CONFIGURATION_OPTIONS, QUERY_WAIT,
     SHOW_ADVANCED_OPTIONS, USER_OPTIONS,
 };
-pub use cursor::Cursor;
 pub use database::{Database, date_time_of};
 pub use db_transaction::{DbSavepoint, DbTransaction};
+pub use definition::{
+    AlteredSequence, CONSTRAINT_NAME_TAKEN, ColumnFill, NewColumn, NewConstraint, NewFilter, NewForeignKey,
+    NewIndex, NewSequence, NewTable, TablePart,
+};
 pub use error::{STALE_PLAN, SqlResult, StorageError, interrupted, stale_plan};
 pub use files::FilePlaces;
 pub use filter::{FilterOp, FilterTerm, FilterTest, IndexFilter};
@@ -64,9 +79,8 @@ pub use identity::{
     NUMBER_MAX as IDENTITY_NUMBER_MAX, number_of as identity_number, value_of as identity_value,
 };
 pub use instance::{
-    CreateDatabaseOptions, DataShrink, DatabaseInfo, FIRST_USER_DATABASE, FileChange, Instance,
-    InstanceOptions, LOG_CACHE_FOLDER, MASTER, MODEL, MSDB, NewDatabaseFile, ShrinkAim, ShrinkHeld,
-    ShrunkFile, TEMPDB,
+    CreateDatabaseOptions, DataShrink, DatabaseInfo, FileChange, Instance, InstanceOptions, LOG_CACHE_FOLDER,
+    NewDatabaseFile, ShrinkAim, ShrinkHeld, ShrunkFile,
 };
 pub use log::records::LogTime;
 pub use log::{
@@ -80,22 +94,24 @@ pub use pages::Growth as DataGrowth;
 pub use registry::{DataFileShape, DatabaseDataFile, DatabaseLogFile, FilePhase};
 pub use row_counts::Density;
 pub use schema::*;
-pub use sequence::{
+pub use sequence_def::{
     AHEAD_RANGES_MAX, DEFAULT_CACHE, HardenAhead, SequenceCache, SequenceCounter, SequenceDef, SequenceRange,
     SequenceState,
 };
+pub use snapshot_state::{COMMITTED_SNAPSHOT_SWITCH, SNAPSHOT_SWITCH, SnapshotState};
 pub use statistics::{
-    FIRST_COLUMN_STATISTICS_ID, HistogramStep, NewStatistics, PrefixDensity, STEPS_MAX, SampleSize,
-    StatisticsCollector, StatisticsContent, StatisticsDef,
+    FIRST_COLUMN_STATISTICS_ID, HistogramStep, PrefixDensity, STEPS_MAX, StatisticsCollector,
+    StatisticsContent, StatisticsDef,
 };
+pub use system_databases::{FIRST_USER_DATABASE, MASTER, MODEL, MSDB, TEMPDB};
 pub use table::io::{TableIo, measure_io, take_io};
 pub use table::{
-    CheckOptions, Halves, KeyRange, KeyValues, RowChange, RowLocator, RowLock, ScanOptions, Table,
+    CheckOptions, Cursor, Halves, KeyRange, KeyValues, RowChange, RowLocator, RowLock, ScanOptions, Table,
     TableCheck, Victim,
 };
+pub use table_statistics::{NewStatistics, SampleSize};
 pub use ticket::{COMMIT_TICKET_BYTES, CommitStatus, CommitTicket};
 pub use transaction_set::{BlockSavepoint, CommitRequest, CommitResult, ExclusiveDatabase, TransactionSet};
 pub use txn::{Before, IsolationLevel, LockMode, LockOwner, LockRow, LockWait, Resource, SnapshotKind};
-pub use versioning::{COMMITTED_SNAPSHOT_SWITCH, SNAPSHOT_SWITCH, SnapshotState};
 pub use workspace::spill::{BLOCK_BYTES as SPILL_BLOCK_BYTES, Run, RunReader, RunWriter, SpillFile};
 pub use workspace::{Grant, GrantRequest, GrantRow, WorkspaceFigures, Workspaces};

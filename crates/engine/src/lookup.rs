@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use os::WaitType;
-use txn::{HeldLocks, LockError, LockManager, LockMode, LockOwner, LockSpace, LockWait, Resource};
+use txn::{LockWait, Resource};
 use types::Collation;
 
 use crate::catalog::names::{Look, schema_resource};
@@ -12,6 +12,7 @@ use crate::catalog::{CatalogImage, Entry, EntryKey, TypeDef};
 use crate::database::Database;
 use crate::error::SqlResult;
 use crate::schema::{ObjectDef, ObjectId, SchemaDef, TableDef};
+use crate::shared_lock::{Shared, settled};
 use crate::transaction_set::TransactionSet;
 
 /// Between the end of a transaction's locks and the moment when the catalog knows of it.
@@ -24,48 +25,6 @@ pub struct Lookup<'a> {
     wait: LockWait,
     /// What is not settled is not waited for, but seen so.
     image: Option<CatalogImage>,
-}
-
-/// Sch-S on something, until dropped.
-pub(crate) struct Shared {
-    locks: HeldLocks,
-}
-
-impl Shared {
-    pub(crate) fn wait(
-        manager: &Arc<LockManager>,
-        space: &Arc<LockSpace>,
-        resource: Resource,
-        wait: LockWait,
-    ) -> Result<Shared, LockError> {
-        let mut locks = HeldLocks::new(manager.clone(), space.clone(), LockOwner::Workspace);
-        locks.lock(resource, LockMode::SchS, wait)?;
-        Ok(Shared { locks })
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        self.locks.unlock_all();
-    }
-}
-
-/// Looks until the answer is settled; waits between.
-pub(crate) fn settled<T>(
-    look: impl Fn(Option<Resource>) -> Look<T>,
-    wait: impl Fn(Resource) -> SqlResult<Shared>,
-) -> SqlResult<T> {
-    let mut held: Option<(Resource, Shared)> = None;
-    loop {
-        match look(held.as_ref().map(|held| held.0)) {
-            Look::Settled(found) => return Ok(found),
-            Look::Unsettled(resource) => {
-                // Nobody waits for one thing while he keeps another that he has no use for.
-                drop(held.take());
-                held = Some((resource, wait(resource)?));
-            }
-        }
-    }
 }
 
 impl<'a> Lookup<'a> {

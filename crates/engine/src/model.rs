@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use txn::{CommitMode, TxnOptions};
 
-use crate::catalog::{Entry, NewColumn, NewConstraint, NewFilter, NewIndex, NewTable};
+use crate::catalog::Entry;
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
+use crate::definition::{NewColumn, NewConstraint, NewFilter, NewIndex, NewTable};
 use crate::error::SqlResult;
 use crate::schema::{IndexKind, ModuleDef, ObjectDef, TableDef};
 

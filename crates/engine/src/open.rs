@@ -12,7 +12,7 @@ use txn::{CommitMode, LockManager, TxnManager, TxnManagerOptions, TxnOptions};
 use types::DateTime;
 
 use crate::catalog::{self, system_tables};
-use crate::database::{Database, DatabaseParts, ROW_VERSIONS_ID};
+use crate::database::{Database, DatabaseParts};
 use crate::db_transaction::DbTransaction;
 use crate::decision::Known;
 use crate::error::StorageError;
@@ -21,6 +21,7 @@ use crate::options::DatabaseOptions;
 use crate::recover;
 use crate::schema::TableDef;
 use crate::ticket::Tickets;
+use crate::value_notes::ROW_VERSIONS_ID;
 use crate::workspace::Workspaces;
 
 /// Version of what the boot page's payload says about the catalog.
@@ -95,7 +96,11 @@ impl Foundation {
         let (database, _) = self.assemble(plan, log, space, access, txns, &roots)?;
         if !plan.volatile {
             crate::checkpoint::run(&database, crate::checkpoint::Reason::Create)?;
-            database.issue_tickets(Tickets::of_new(&database));
+            database.issue_tickets(Tickets::new(
+                database.log(),
+                database.space().database_guid(),
+                Vec::new(),
+            ));
         }
         Ok(database)
     }
@@ -126,10 +131,10 @@ impl Foundation {
             add_system_tables(&space, &access, &txns, &mut roots)?;
         }
         let (database, rows) = self.assemble(plan, log, space, access, txns, &roots)?;
-        let ends = crate::ticket::note_end(&database, &rows[system_tables::INCARNATIONS])?;
+        let ends = crate::incarnations::note_end(&database, &rows[system_tables::INCARNATIONS])?;
         // The checkpoint makes the note hard, then begins the next incarnation.
         crate::checkpoint::run(&database, crate::checkpoint::Reason::Recovery)?;
-        database.issue_tickets(Tickets::new(&database, ends));
+        database.issue_tickets(Tickets::new(database.log(), database.space().database_guid(), ends));
         Ok(database)
     }
 

@@ -2,34 +2,19 @@
 //!
 //! Both are opened at the first look at data, behind the lock on the table, so that a definition that has just changed is older than they.
 
-use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use access::AccessError;
+use access::{AccessError, RowLock, ScanOptions};
 use txn::{IsolationLevel, Snapshot, SnapshotKind};
 use types::SqlError;
 
 use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, stale_plan};
 use crate::schema::ObjectId;
-use crate::table::{RowLock, ScanOptions};
-use crate::versioning::SnapshotState;
+use crate::snapshot_state::SnapshotState;
 
 /// The unit under whose name changes of definitions leave versions; rows have others.
 const DEFINITIONS: u32 = 0;
-
-/// The snapshots of a transaction.
-#[derive(Default)]
-pub(crate) struct ReadPoints {
-    of_transaction: RefCell<Option<Arc<Snapshot>>>,
-    of_statement: RefCell<Option<Arc<Snapshot>>>,
-    /// It has looked at data at another level first.
-    began_otherwise: Cell<bool>,
-    /// When the snapshot was opened (monotonic, ns).
-    opened_ns: Cell<Option<u64>>,
-    /// When the user's transaction opened its first snapshot in any database.
-    first_ns: Cell<Option<u64>>,
-}
 
 impl DbTransaction {
     /// May it look at data at this level, its own or that of a table hint? Before a table with versions is locked.

@@ -12,10 +12,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use os::{Latch, LatchRank};
-use types::SqlError;
-
-use crate::database::Database;
-use crate::error::SqlResult;
 
 /// Values that a new database counts as used; SQL Server's databases begin there, too.
 pub(crate) const USED_AT_FIRST: u64 = 2_000;
@@ -38,7 +34,7 @@ struct State {
 
 /// What asking for a value gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Drawn {
+pub(crate) enum Drawn {
     Value(u64),
     /// This ceiling is used up.
     UsedUp(u64),
@@ -59,7 +55,7 @@ impl RowVersions {
         (state.last, state.ceiling) = (noted, noted);
     }
 
-    fn draw(&self, is_first: bool) -> Drawn {
+    pub(crate) fn draw(&self, is_first: bool) -> Drawn {
         let mut state = self.state.lock();
         assert!(state.last <= state.ceiling, "no value is handed out before its note");
         if state.last == state.ceiling {
@@ -73,7 +69,7 @@ impl RowVersions {
         Drawn::Value(value)
     }
 
-    fn raise(&self, ceiling: u64) {
+    pub(crate) fn raise(&self, ceiling: u64) {
         let mut state = self.state.lock();
         state.ceiling = state.ceiling.max(ceiling);
     }
@@ -98,56 +94,24 @@ impl RowVersions {
 
 /// A transaction's first value; active until this is dropped, which its transaction does when it has ended and its locks are gone.
 pub(crate) struct ActiveRowVersion {
-    database: Arc<Database>,
+    versions: Arc<RowVersions>,
     value: u64,
+}
+
+impl ActiveRowVersion {
+    /// Of a value that was drawn as a transaction's first.
+    pub(crate) fn new(versions: Arc<RowVersions>, value: u64) -> ActiveRowVersion {
+        ActiveRowVersion { versions, value }
+    }
 }
 
 impl Drop for ActiveRowVersion {
     fn drop(&mut self) {
         // A simulated power loss unwinds through this point; nobody asks afterwards.
         if !std::thread::panicking() {
-            let was_active = self.database.row_versions.state.lock().active.remove(&self.value);
+            let was_active = self.versions.state.lock().active.remove(&self.value);
             assert!(was_active, "a value is active until its transaction ends");
         }
-    }
-}
-
-impl Database {
-    /// The rowversion value used last in the database (`@@DBTS`).
-    pub fn last_row_version(&self) -> u64 {
-        self.row_versions.last()
-    }
-
-    /// The lowest rowversion value of a transaction that has not ended, or the next value (`MIN_ACTIVE_ROWVERSION()`).
-    pub fn min_active_row_version(&self) -> u64 {
-        self.row_versions.lowest_active()
-    }
-
-    /// A new value; `first` is filled when it is the transaction's first.
-    pub(crate) fn next_row_version(
-        self: &Arc<Self>,
-        first: &std::cell::OnceCell<ActiveRowVersion>,
-    ) -> SqlResult<u64> {
-        loop {
-            match self.row_versions.draw(first.get().is_none()) {
-                Drawn::Value(value) => {
-                    first.get_or_init(|| ActiveRowVersion { database: self.clone(), value });
-                    return Ok(value);
-                }
-                Drawn::UsedUp(ceiling) => self.raise_row_version_ceiling(ceiling)?,
-            }
-        }
-    }
-
-    /// Others may raise it at the same time: they write the same, and each goes on when it is hard.
-    fn raise_row_version_ceiling(self: &Arc<Self>, from: u64) -> SqlResult<()> {
-        let overflow = || SqlError::new(8115, &[&"ROWVERSION", &"timestamp"]);
-        let ceiling = from.checked_add(RANGE_VALUES).ok_or_else(overflow)?;
-        if !self.is_volatile() {
-            self.note_row_versions(i64::try_from(ceiling).map_err(|_| overflow())?)?;
-        }
-        self.row_versions.raise(ceiling);
-        Ok(())
     }
 }
 

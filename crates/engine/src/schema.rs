@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use pages::PageId;
-use types::{Collation, DateTime, SqlType};
+use types::{Collation, DateTime, SqlType, Value};
 
-use crate::filter::IndexFilter;
-use crate::sequence::SequenceDef;
-
-/// Number of an object (`object_id`), unique in its database.
-pub type ObjectId = i32;
+use crate::filter::{FilterTerm, IndexFilter};
+pub use crate::object_id::ObjectId;
+use crate::sequence_def::SequenceDef;
 
 /// `dbo`.
 pub const SCHEMA_DBO: i32 = 1;
@@ -527,5 +525,15 @@ impl TableDef {
         all.extend(self.checks.iter().map(|c| (c.object_id, c.name.clone(), "C ")));
         all.extend(self.foreign_keys.iter().map(|f| (f.object_id, f.name.clone(), "F ")));
         all
+    }
+}
+
+impl IndexFilter {
+    /// Has a row of the table entries in the index?
+    pub fn accepts(&self, table: &TableDef, row: &[Value]) -> bool {
+        assert_eq!(row.len(), table.columns.len(), "a filter judges whole rows");
+        let holds =
+            |term: &FilterTerm| term.test.accepts(&row[term.ordinal], table.columns[term.ordinal].collation);
+        self.terms.iter().all(holds)
     }
 }

@@ -2,20 +2,10 @@
 
 use std::sync::Arc;
 
-use log::{FlushReason, Log, LogError, Lsn};
-
 use crate::checkpoint::{self, Reason};
 use crate::database::Database;
 use crate::error::StorageError;
-
-/// Hardens the log up to `lsn` because something planned needs it whole: the end of a checkpoint, a clean close. The one place with this
-/// reason.
-pub(crate) fn quiesce(log: &Log, lsn: Lsn) -> Result<(), LogError> {
-    if lsn.is_null() {
-        return Ok(());
-    }
-    log.harden(lsn, FlushReason::Quiesce)
-}
+use crate::quiesce::quiesce;
 
 /// Drains the log, writes the pages, marks the log as properly closed and forgets the pages. Nobody uses the database any more.
 /// A suspect database is only let go: recovery will look at it.

@@ -7,6 +7,7 @@
 
 mod build;
 mod check;
+mod cursor;
 mod delete;
 mod duplicate;
 mod failures;
@@ -31,13 +32,14 @@ use smallvec::SmallVec;
 use txn::{IsolationLevel, LockMode, LockWait};
 use types::{SqlError, Value};
 
-use crate::cursor::{Cursor, split_entry};
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, stale_plan};
 use crate::identity::{self, Identities};
 use crate::row_counts::RowCount;
 use crate::schema::{IndexDef, IndexKind, ObjectDef, TableDef};
+pub use cursor::Cursor;
+use cursor::split_entry;
 
 pub use access::{RowLock, ScanOptions};
 pub(crate) use build::Builder;
@@ -144,6 +146,18 @@ impl Inner {
     /// Has a row an entry in the index? A filter leaves rows out.
     pub(crate) fn has_entry_of(&self, at: usize, row: &[Value]) -> bool {
         self.index_of(at).filter.as_ref().is_none_or(|filter| filter.accepts(&self.definition, row))
+    }
+}
+
+impl Database {
+    /// A handle to a table of this database.
+    pub fn table(self: &Arc<Self>, definition: &Arc<TableDef>) -> Table {
+        Table::new(self.clone(), definition.clone(), false)
+    }
+
+    /// A handle to a table that is being built.
+    pub(crate) fn unpublished_table(self: &Arc<Self>, definition: &Arc<TableDef>) -> Table {
+        Table::new(self.clone(), definition.clone(), true)
     }
 }
 

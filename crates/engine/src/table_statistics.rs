@@ -388,11 +388,14 @@ impl Database {
         self.lock_entry(txn, &EntryKey::Statistics(table.object_id, 0), LockMode::SchM).map(drop)
     }
 
-    /// Can these statistics be made?
+    /// Can these statistics be made? Not of a catalog table: what is known of it is built in, not read from the catalog.
     ///
     /// # Errors
-    /// 1909, 1919, 1927.
+    /// 259, 1909, 1919, 1927.
     pub fn check_new_statistics(&self, table: &TableDef, new: &NewStatistics) -> SqlResult<()> {
+        if table.is_system {
+            return Err(SqlError::new(259, &[]));
+        }
         for (at, ordinal) in new.columns.iter().enumerate() {
             let column = &table.columns[*ordinal];
             if !is_countable(&column.sql_type) {

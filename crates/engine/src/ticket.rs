@@ -10,18 +10,8 @@
 //!        └── record_recovery ◄── the checkpoint makes the row hard ◄── note_end: a row of sysincarnations
 //! ```
 
-use std::sync::Arc;
-
-use log::{FlushReason, Lsn};
+use log::{Log, Lsn};
 use os::sim::{Bug, is_planted};
-use txn::{CommitMode, TxnOptions};
-use types::{SqlError, Value};
-
-use crate::catalog::system_tables::INCARNATIONS;
-use crate::database::Database;
-use crate::db_transaction::DbTransaction;
-use crate::error::{SqlResult, StorageError};
-use crate::instance::Instance;
 
 /// Bytes of a ticket: `binary(32)`.
 pub const COMMIT_TICKET_BYTES: usize = 32;
@@ -29,15 +19,12 @@ pub const COMMIT_TICKET_BYTES: usize = 32;
 /// Bytes that the checksum covers.
 const CHECKED_BYTES: usize = COMMIT_TICKET_BYTES - 4;
 
-/// Why the log is flushed for somebody who waits for a ticket; its only mention.
-const TICKET: FlushReason = FlushReason::Ticket;
-
 /// Names one commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CommitTicket {
     database_guid: [u8; 16],
     incarnation: u32,
-    lsn: Lsn,
+    pub(crate) lsn: Lsn,
 }
 
 /// What became of a commit.
@@ -99,106 +86,36 @@ pub(crate) struct Tickets {
 }
 
 impl Tickets {
-    pub(crate) fn of_new(database: &Database) -> Tickets {
-        Tickets::new(database, Vec::new())
-    }
-
-    /// `ends`: of every earlier incarnation, in order.
-    pub(crate) fn new(database: &Database, ends: Vec<(u32, Lsn)>) -> Tickets {
-        assert!(database.log().incarnation_end().is_none(), "the incarnation has begun");
-        let incarnation = database.log().incarnation();
+    /// Of the database with this log. `ends`: of every earlier incarnation, in order.
+    pub(crate) fn new(log: &Log, database_guid: [u8; 16], ends: Vec<(u32, Lsn)>) -> Tickets {
+        assert!(log.incarnation_end().is_none(), "the incarnation has begun");
+        let incarnation = log.incarnation();
         assert!(ends.iter().all(|end| end.0 < incarnation), "{ends:?} before {incarnation}");
         assert!(ends.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1), "a log that was hard stays so: {ends:?}");
-        Tickets { database_guid: database.space().database_guid(), incarnation, ends }
+        Tickets { database_guid, incarnation, ends }
+    }
+
+    /// Is the ticket one of the database, in whichever incarnation?
+    pub(crate) fn is_its(&self, ticket: &CommitTicket) -> bool {
+        self.database_guid == ticket.database_guid
+    }
+
+    /// The ticket of a commit of this incarnation.
+    pub(crate) fn ticket(&self, lsn: Lsn) -> CommitTicket {
+        CommitTicket { database_guid: self.database_guid, incarnation: self.incarnation, lsn }
     }
 
     /// `None`: the database never gave this ticket.
-    fn status(&self, database: &Database, ticket: &CommitTicket) -> Option<CommitStatus> {
+    pub(crate) fn status(&self, log: &Log, ticket: &CommitTicket) -> Option<CommitStatus> {
         if ticket.incarnation != self.incarnation {
             let at = self.ends.binary_search_by_key(&ticket.incarnation, |end| end.0).ok()?;
             let is_hard = ticket.lsn <= self.ends[at].1;
             return Some(if is_hard { CommitStatus::Hardened } else { CommitStatus::Lost });
         }
-        let log = database.log();
         if ticket.lsn <= log.hardened() || is_planted(Bug::TicketBeforeHardened) {
             return Some(CommitStatus::Hardened);
         }
         (ticket.lsn < log.end()).then_some(CommitStatus::Pending)
-    }
-}
-
-/// Notes in `sysincarnations`, whose rows are given, where the log ended when the last incarnation was over. Returns the ends of all.
-/// The note need only be hard before the next incarnation begins.
-pub(crate) fn note_end(
-    database: &Arc<Database>,
-    rows: &[Vec<Value>],
-) -> Result<Vec<(u32, Lsn)>, StorageError> {
-    let failed = |error: SqlError| StorageError::Catalog(format!("{}: {error}", database.name()));
-    let damaged =
-        || StorageError::Catalog(format!("{}: a row of sysincarnations is damaged", database.name()));
-    let mut ends = Vec::with_capacity(rows.len() + 1);
-    for row in rows {
-        let number = row[0].as_i64().and_then(|number| u32::try_from(number).ok()).ok_or_else(damaged)?;
-        let end = row[1].as_i64().ok_or_else(damaged)?;
-        ends.push((number, Lsn::from_raw(end.cast_unsigned())));
-    }
-    ends.sort_unstable_by_key(|end| end.0);
-    let Some(end) = database.log().incarnation_end() else { return Err(damaged()) };
-    let number = database.log().incarnation();
-    if let Some(noted) = ends.last().filter(|noted| noted.0 >= number) {
-        // A crash came between the note and the next incarnation.
-        return if *noted == (number, end) { Ok(ends) } else { Err(damaged()) };
-    }
-    let own = DbTransaction::new(database.clone(), database.transactions().begin(TxnOptions::default()), 0);
-    let row = [Value::BigInt(i64::from(number)), Value::BigInt(end.raw().cast_signed())];
-    database.system_table(INCARNATIONS).insert(&own, &row).map_err(failed)?;
-    own.commit(CommitMode::Volatile).map_err(failed)?;
-    ends.push((number, end));
-    Ok(ends)
-}
-
-impl Database {
-    /// The ticket of a commit; none in tempdb.
-    pub(crate) fn ticket_of(&self, lsn: Lsn) -> Option<CommitTicket> {
-        let tickets = self.tickets()?;
-        let (database_guid, incarnation) = (tickets.database_guid, tickets.incarnation);
-        (!lsn.is_null()).then_some(CommitTicket { database_guid, incarnation, lsn })
-    }
-}
-
-impl Instance {
-    fn database_of(&self, ticket: &CommitTicket) -> Option<Arc<Database>> {
-        let is_its = |database: &Arc<Database>| {
-            database.tickets().is_some_and(|tickets| tickets.database_guid == ticket.database_guid)
-        };
-        self.databases().into_iter().find(is_its)
-    }
-
-    /// `sys.fn_commit_status`. `None`: no database that is open here gave this ticket.
-    pub fn commit_status(&self, ticket: &CommitTicket) -> Option<CommitStatus> {
-        let database = self.database_of(ticket)?;
-        database.tickets()?.status(&database, ticket)
-    }
-
-    /// `WAITFOR DURABLE`: has the commit hardened and waits for that, at most so long. Returns its status then; `None` as above.
-    ///
-    /// # Errors
-    /// 9001 when the log fails; an interrupt.
-    pub fn wait_durable(
-        &self,
-        ticket: &CommitTicket,
-        timeout_ns: Option<u64>,
-    ) -> SqlResult<Option<CommitStatus>> {
-        let Some(database) = self.database_of(ticket) else { return Ok(None) };
-        if self.commit_status(ticket) == Some(CommitStatus::Pending) {
-            database.log().harden_within(ticket.lsn, TICKET, timeout_ns).map_err(|error| {
-                if error.is_fatal_to_database() {
-                    database.suspect(&error.to_string());
-                }
-                crate::error::sql_error(&error.into(), database.name(), 0)
-            })?;
-        }
-        Ok(self.commit_status(ticket))
     }
 }
 

@@ -17,7 +17,6 @@ mod database_locks;
 mod variables;
 
 pub use database_locks::ExclusiveDatabase;
-pub(crate) use database_locks::shared_resource;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -7,8 +7,7 @@
 //! Writers leave versions in every state but Off, and under READ_COMMITTED_SNAPSHOT. What the options say is kept with them and put in force
 //! when the database is opened; a change that was under way when the server stopped has not happened.
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
+use std::sync::atomic::Ordering::{Acquire, Release};
 
 use os::WaitType;
 use txn::{LockMode, LockOwner, Resource, SnapshotKind};
@@ -17,80 +16,10 @@ use types::SqlError;
 use crate::database::Database;
 use crate::error::{SqlResult, interrupted};
 use crate::options::DatabaseOptions;
+use crate::snapshot_state::{COMMITTED_SNAPSHOT_SWITCH, SnapshotState, is_on};
 
-/// The switch of RCSI among the options.
-pub const COMMITTED_SNAPSHOT_SWITCH: &str = "READ_COMMITTED_SNAPSHOT";
-/// The switch of SNAPSHOT among the options.
-pub const SNAPSHOT_SWITCH: &str = "ALLOW_SNAPSHOT_ISOLATION";
 /// How often it is looked whether those who are waited for have ended.
 const PAUSE_NS: u64 = 10_000_000;
-
-/// ALLOW_SNAPSHOT_ISOLATION; numbers as in `snapshot_isolation_state` of sys.databases.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum SnapshotState {
-    /// Not allowed.
-    Off = 0,
-    /// Allowed.
-    On = 1,
-    /// No transaction may begin in it; those that have go on.
-    ToOff = 2,
-    /// Writers leave versions; those from before are waited for.
-    ToOn = 3,
-}
-
-impl SnapshotState {
-    fn from_number(number: u8) -> SnapshotState {
-        [SnapshotState::Off, SnapshotState::On, SnapshotState::ToOff, SnapshotState::ToOn]
-            [usize::from(number)]
-    }
-
-    /// `snapshot_isolation_state_desc` of sys.databases.
-    pub fn description(self) -> &'static str {
-        match self {
-            SnapshotState::Off => "OFF",
-            SnapshotState::On => "ON",
-            SnapshotState::ToOff => "IN_TRANSITION_TO_OFF",
-            SnapshotState::ToOn => "IN_TRANSITION_TO_ON",
-        }
-    }
-}
-
-/// What is in force.
-pub(crate) struct RowVersioning {
-    committed_snapshot: AtomicBool,
-    state: AtomicU8,
-    /// Since when ALLOW_SNAPSHOT_ISOLATION has been ON (monotonic, ns); 0: since the database was opened.
-    on_since_ns: AtomicU64,
-}
-
-fn is_on(options: &DatabaseOptions, switch: &str) -> bool {
-    options.switches.get(switch).copied().unwrap_or(false)
-}
-
-impl RowVersioning {
-    pub(crate) fn new(options: &DatabaseOptions) -> RowVersioning {
-        RowVersioning {
-            committed_snapshot: AtomicBool::new(is_on(options, COMMITTED_SNAPSHOT_SWITCH)),
-            state: AtomicU8::new(u8::from(is_on(options, SNAPSHOT_SWITCH))),
-            on_since_ns: AtomicU64::new(0),
-        }
-    }
-
-    fn state(&self) -> SnapshotState {
-        SnapshotState::from_number(self.state.load(Acquire))
-    }
-
-    fn change_state(&self, from: SnapshotState, to: SnapshotState) -> bool {
-        let allowed = matches!(
-            (from, to),
-            (SnapshotState::Off | SnapshotState::On, SnapshotState::ToOn | SnapshotState::ToOff)
-                | (SnapshotState::ToOn | SnapshotState::ToOff, SnapshotState::On | SnapshotState::Off)
-        );
-        assert!(allowed, "{from:?} to {to:?}");
-        self.state.compare_exchange(from as u8, to as u8, AcqRel, Acquire).is_ok()
-    }
-}
 
 impl Database {
     /// ALLOW_SNAPSHOT_ISOLATION as it stands.

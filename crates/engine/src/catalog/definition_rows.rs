@@ -6,7 +6,7 @@ use super::filter_rows::filter_rows;
 use super::rows::{column_row, index_column_rows, index_row, int, table_status, text, text_class};
 use super::system_tables;
 use crate::schema::{ConstraintState, ModuleDef, ObjectDef, TableDef};
-use crate::sequence::SequenceDef;
+use crate::sequence_def::SequenceDef;
 
 /// A row with the system table it belongs to.
 pub(crate) type SystemRow = (usize, Vec<Value>);

@@ -1,27 +1,20 @@
 //! The catalog of one database: a cache of definitions over the system tables that hold them.
 //!
-//! A DDL statement changes the rows of the system tables (logged, undone and recovered like any row) and the cache in the same breath,
+//! A DDL statement ([`crate::definition`]) changes the rows of the system tables (logged, undone and recovered like any row) and the cache in the same breath,
 //! under a Sch-M lock on the object. Nobody else sees that before the transaction has ended: who looks for a name that is not settled
 //! waits ([`names`]), who has found an object before looks again under its lock. When the transaction rolls back, the cache goes back
 //! with it ([`CatalogUndo`]). At open the cache is filled from the tables.
 
-mod ddl;
-mod definition_rows;
+pub(crate) mod definition_rows;
 mod entries;
-mod fill;
+mod entry_cache;
 mod filter_rows;
-mod foreign_keys;
-mod index_state;
 mod load;
-mod modules;
 pub(crate) mod names;
-mod new;
-mod rename;
-mod restructure;
-mod rows;
+pub(crate) mod rows;
 mod sequences;
-mod shape;
 pub mod system_tables;
+mod undo;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
@@ -30,15 +23,12 @@ use os::{LatchRank, RwLatch};
 use txn::Resource;
 use types::Collation;
 
+pub(crate) use entries::fold;
 pub use entries::{Entry, EntryKey, FIRST_USER_TYPE_ID, MessageDef, PropertyDef, PropertyOwner, TypeDef};
-pub use fill::ColumnFill;
 pub(crate) use load::load;
 pub use names::CatalogImage;
 use names::{Change, Look, NameKey, Reserve, State};
-pub use new::{NewColumn, NewConstraint, NewFilter, NewForeignKey, NewIndex, NewTable};
-pub use rename::TablePart;
-pub use sequences::{AlteredSequence, NewSequence};
-pub use shape::CONSTRAINT_NAME_TAKEN;
+pub use undo::CatalogUndo;
 
 use crate::error::SqlResult;
 use crate::schema::{ObjectDef, ObjectId, SCHEMA_DBO, SCHEMA_INFORMATION, SCHEMA_SYS, SchemaDef};
@@ -61,40 +51,6 @@ pub struct Catalog {
     next_object_id: AtomicI32,
     next_schema_id: AtomicI32,
     next_unit: AtomicU32,
-}
-
-/// How to put one entry of the cache back.
-#[derive(Debug)]
-pub enum CatalogUndo {
-    /// An object as it was; `None` when it did not exist. With the names that are not settled because of the change.
-    Object {
-        /// Its number.
-        id: ObjectId,
-        /// As it was.
-        previous: Option<ObjectDef>,
-        /// Names.
-        names: Vec<(i32, String)>,
-    },
-    /// A schema as it was.
-    Schema {
-        /// Its number.
-        id: i32,
-        /// As it was.
-        previous: Option<Arc<SchemaDef>>,
-        /// Names.
-        names: Vec<(i32, String)>,
-    },
-    /// Names that were reserved.
-    Names(Vec<(i32, String)>),
-    /// An entry as it was.
-    Entry {
-        /// What identifies it.
-        key: EntryKey,
-        /// As it was.
-        previous: Option<Arc<Entry>>,
-        /// Names.
-        names: Vec<(i32, String)>,
-    },
 }
 
 impl Catalog {
@@ -210,7 +166,7 @@ impl Catalog {
     }
 
     /// Takes a name for what will be published under it.
-    fn reserve(&self, change: Change, held: Option<Resource>, key: NameKey) -> Reserve {
+    pub(crate) fn reserve(&self, change: Change, held: Option<Resource>, key: NameKey) -> Reserve {
         self.state.write().reserve(change, held, key)
     }
 

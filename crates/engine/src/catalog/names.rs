@@ -14,12 +14,13 @@ use rustc_hash::FxHashMap;
 use txn::Resource;
 use types::{Collation, SqlError};
 
-use super::{CatalogUndo, Entry, EntryKey, TypeDef};
+use super::entries::{Entry, EntryKey, TypeDef, fold};
+use super::undo::CatalogUndo;
 use crate::error::SqlResult;
 use crate::schema::{ObjectDef, ObjectId, SchemaDef};
 
 /// A name, folded, in its schema.
-pub(super) type NameKey = (i32, String);
+pub(crate) type NameKey = (i32, String);
 
 /// Names of schemas stand among the others under a schema that no object is in.
 const OF_SCHEMAS: i32 = 0;
@@ -80,7 +81,7 @@ pub(crate) enum Look<T> {
 }
 
 /// What a reservation finds.
-pub(super) enum Reserve {
+pub(crate) enum Reserve {
     Reserved(CatalogUndo),
     Taken,
     Unsettled(Resource),
@@ -455,16 +456,16 @@ fn names_of(object: &ObjectDef) -> Vec<(NameKey, Arc<str>)> {
     names
 }
 
-pub(super) fn key_of(schema_id: i32, name: &str) -> NameKey {
+pub(crate) fn key_of(schema_id: i32, name: &str) -> NameKey {
     (schema_id, fold(name))
 }
 
-pub(super) fn key_of_schema(name: &str) -> NameKey {
+pub(crate) fn key_of_schema(name: &str) -> NameKey {
     (OF_SCHEMAS, fold(name))
 }
 
 /// Alias types have names of their own: under the negative number of their schema.
-pub(super) fn key_of_type(schema_id: i32, name: &str) -> NameKey {
+pub(crate) fn key_of_type(schema_id: i32, name: &str) -> NameKey {
     (-schema_id, fold(name))
 }
 
@@ -497,8 +498,4 @@ pub(crate) fn entry_resource(database: u16, key: &EntryKey) -> Resource {
 /// What stands for a schema among locks.
 pub(crate) fn schema_resource(database: u16, schema_id: i32) -> Resource {
     Resource::Metadata { database, class: SCHEMA_CLASS, id: u64::from(schema_id.unsigned_abs()) }
-}
-
-pub(super) fn fold(name: &str) -> String {
-    Collation::DEFAULT.fold_name(name)
 }

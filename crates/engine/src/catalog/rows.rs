@@ -98,7 +98,7 @@ pub(crate) fn column_row(object_id: i32, column: &ColumnDef) -> Vec<Value> {
 }
 
 /// Length, precision, scale and status bits of a type.
-pub(super) fn type_parts(sql_type: &SqlType) -> (i32, u8, u8, i32) {
+pub(crate) fn type_parts(sql_type: &SqlType) -> (i32, u8, u8, i32) {
     let of_length = |length: &Length| match length {
         Length::N(n) => (i32::from(*n), 0, 0, 0),
         Length::Max => (0, 0, 0, column_status::MAX),

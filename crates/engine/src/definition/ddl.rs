@@ -207,7 +207,7 @@ impl Database {
         users.extend(self.foreign_keys_to(&old, old.columns[at].column_id));
         users.extend(named);
         if !users.is_empty() {
-            let error = SqlError::new(4922, &[&"ALTER TABLE DROP COLUMN", &name]).with_state(9);
+            let error = SqlError::new(4922, &[&"ALTER TABLE DROP COLUMN", &name]);
             return Err(error.after_all(users));
         }
         let mut new = old.as_ref().clone();
@@ -266,7 +266,7 @@ impl Database {
         }
         against.extend(named);
         if !against.is_empty() {
-            let error = SqlError::new(4922, &[&"ALTER TABLE ALTER COLUMN", &name]).with_state(9);
+            let error = SqlError::new(4922, &[&"ALTER TABLE ALTER COLUMN", &name]);
             return Err(error.after_all(against));
         }
         let mut new = old.as_ref().clone();

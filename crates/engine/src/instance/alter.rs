@@ -5,12 +5,13 @@ use std::sync::atomic::Ordering;
 
 use types::{Collation, SqlError};
 
-use super::{FIRST_USER_DATABASE, Instance};
+use super::Instance;
 use crate::database::Database;
 use crate::error::SqlResult;
 use crate::options::{DatabaseOptions, OptionChange};
 use crate::registry::Entry;
-use crate::versioning::SNAPSHOT_SWITCH;
+use crate::snapshot_state::SNAPSHOT_SWITCH;
+use crate::system_databases::FIRST_USER_DATABASE;
 
 impl Instance {
     /// ALTER DATABASE ... SET. The change is durable and in force when it returns.
@@ -105,7 +106,7 @@ impl Instance {
         database.rename(new_name);
         // Plans that named it by the old name are bound again.
         database.catalog().touch();
-        crate::counters::rename(self, &old, new_name);
+        crate::database_counters::rename(self.os(), &old, new_name);
         Ok(())
     }
 }

@@ -18,11 +18,12 @@ use pages::{NewFile, PageError, PageId};
 use types::SqlError;
 
 use super::file_changes::{check_new_file, data_growth, next_number, pages_of, storage_error};
-use super::{Instance, MASTER, MODEL, NewDatabaseFile};
+use super::{Instance, NewDatabaseFile};
 use crate::checkpoint;
 use crate::database::Database;
 use crate::error::{SqlResult, StorageError};
 use crate::registry::{DataFileShape, DatabaseDataFile, Entry, FilePhase};
+use crate::system_databases::{MASTER, MODEL};
 
 impl Instance {
     /// ALTER DATABASE ... ADD FILE. All of them belong to PRIMARY.

@@ -18,11 +18,12 @@ use os::IoError;
 use os::sim::{Bug, is_planted};
 use types::{Collation, SqlError};
 
-use super::{CreateDatabaseOptions, Instance, MASTER, MODEL, NewDatabaseFile};
+use super::{CreateDatabaseOptions, Instance, NewDatabaseFile};
 use crate::database::Database;
 use crate::error::{SqlResult, StorageError};
 use crate::files::make_directory;
 use crate::registry::{DatabaseDataFile, DatabaseLogFile, Entry, FilePhase};
+use crate::system_databases::{MASTER, MODEL};
 
 /// MODIFY FILE: what is to change of the file with this logical name.
 #[derive(Clone, Debug, Default)]

@@ -16,11 +16,12 @@ use std::sync::Arc;
 use log::PersistedOptions;
 use types::SqlError;
 
+use super::Instance;
 use super::file_changes::{FileChange, next_number, same};
-use super::{FIRST_USER_DATABASE, Instance};
 use crate::database::Database;
 use crate::error::SqlResult;
 use crate::registry::{DatabaseLogFile, Entry, FilePhase};
+use crate::system_databases::FIRST_USER_DATABASE;
 
 /// The words of the option, for messages.
 const OPTION: &str = "PERSISTENT_LOG_BUFFER";

@@ -11,12 +11,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use log::LogOptions;
 use os::{JoinHandle, Latch, LatchRank};
 
-use super::{FIRST_USER_DATABASE, Instance, MASTER, MODEL, Slot, TEMPDB, file_changes};
+use super::{Instance, Slot, file_changes};
 use crate::catalog::system_tables;
-use crate::decision::{self, Known};
+use crate::decision::{self, Decision, Known};
 use crate::error::StorageError;
 use crate::open::{Plan, read_system_tables};
 use crate::registry::{self, Entry, Phase};
+use crate::system_databases::{FIRST_USER_DATABASE, MASTER, MODEL, TEMPDB};
 
 /// How many databases are opened or closed at the same time: each waits for the disk most of its time.
 const AT_ONCE_MAX: usize = 16;
@@ -56,7 +57,7 @@ impl Instance {
     pub(super) fn open_others(self: &Arc<Self>, waiting: Vec<Entry>) -> Result<(), StorageError> {
         let left = decision::left_over(&self.master())?;
         if waiting.is_empty() {
-            return decision::forget_resolved(self, left);
+            return self.forget_resolved(left);
         }
         let (to_open, left) = (AtomicUsize::new(waiting.len()), Latch::new(LatchRank::Leaf, left));
         let instance = self.clone();
@@ -68,7 +69,7 @@ impl Instance {
             instance.open_one(entry);
             if to_open.fetch_sub(1, Ordering::AcqRel) == 1 {
                 let left = std::mem::take(&mut *left.lock());
-                if let Err(error) = decision::forget_resolved(&instance, left) {
+                if let Err(error) = instance.forget_resolved(left) {
                     os::report::warn("engine", &format!("old decisions were not forgotten: {error}"));
                 }
             }
@@ -185,11 +186,23 @@ fn join_all(threads: Vec<JoinHandle>, what: &str) {
     }
 }
 
+impl Instance {
+    /// Every database has been opened: forgets the decisions that nobody can ask for any more.
+    fn forget_resolved(&self, left: Vec<Decision>) -> Result<(), StorageError> {
+        let infos = self.database_infos();
+        let may_ask = |number: &u16| {
+            infos.iter().any(|info| i32::from(info.id) == i32::from(*number) && info.database.is_none())
+        };
+        decision::forget_resolved(&self.master(), left, may_ask)
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test prepares its folder itself")]
 mod tests {
     use super::*;
-    use crate::instance::{InstanceOptions, MSDB};
+    use crate::instance::InstanceOptions;
+    use crate::system_databases::MSDB;
 
     #[test]
     fn a_data_directory_without_msdb_gets_one_also_after_a_start_that_was_cut_off() {

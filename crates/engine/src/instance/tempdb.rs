@@ -5,10 +5,11 @@ use std::sync::Arc;
 use log::LogOptions;
 use pages::NewFile;
 
-use super::{Instance, Slot, TEMPDB, file_changes};
+use super::{Instance, Slot, file_changes};
 use crate::error::StorageError;
 use crate::open::Plan;
 use crate::registry::{DatabaseDataFile, Entry};
+use crate::system_databases::TEMPDB;
 
 impl Instance {
     /// Makes it, as a copy of model (claim 78). A file beside the first ones that cannot be made is told and left out: the server starts.

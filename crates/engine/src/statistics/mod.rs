@@ -2,21 +2,19 @@
 //! or absent makes plans worse and answers no different.
 //!
 //! [`collect`] makes them of values in order, [`estimate`] answers the planner's questions, [`bytes`] brings them into the catalog and back,
-//! [`keep`] makes, renews and drops them.
+//! [`crate::table_statistics`] makes, renews and drops them.
 
-mod bytes;
+pub(crate) mod bytes;
 mod collect;
 mod estimate;
-mod keep;
 
 use std::sync::Arc;
 
 use types::{DateTime, Value};
 
 pub use collect::StatisticsCollector;
-pub use keep::{NewStatistics, SampleSize};
 
-use crate::schema::ObjectId;
+use crate::object_id::ObjectId;
 
 /// Steps of a histogram at most, that of NULL included (learn.microsoft.com, "DBCC SHOW_STATISTICS").
 pub const STEPS_MAX: usize = 200;

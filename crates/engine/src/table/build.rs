@@ -3,10 +3,10 @@
 
 use types::Value;
 
+use super::cursor::split_entry;
 use super::duplicate::shown_value;
 use super::sorted_runs::SortedRuns;
 use super::{Base, RowLocator, Table, io};
-use crate::cursor::split_entry;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 use access::{BTree, Inserted, TreeLoader};

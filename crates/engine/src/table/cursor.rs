@@ -202,12 +202,13 @@ impl Cursor {
 }
 
 impl Source {
-    /// Chooses what is handed up. Rows that are looked up are not judged in their index.
+    /// Chooses what is handed up; of rows that are looked up by their entries, which ones are.
     pub(crate) fn select(&mut self, selection: Selection) {
         match self {
             Source::Heap(cursor) => cursor.select(selection),
-            Source::Tree(cursor) | Source::Covering { cursor, .. } => cursor.select(selection),
-            Source::Secondary { .. } => unreachable!("conditions are for rows that are read where they lie"),
+            Source::Tree(cursor) | Source::Covering { cursor, .. } | Source::Secondary { cursor, .. } => {
+                cursor.select(selection);
+            }
         }
     }
 }

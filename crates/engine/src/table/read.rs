@@ -6,8 +6,8 @@ use std::sync::Arc;
 use access::{Condition, RowTest, Selection};
 use types::Value;
 
+use super::cursor::{Cursor, Source, Wanted};
 use super::{Base, KeyRange, RowLocator, RowLock, ScanOptions, Table, byte_range, io};
-use crate::cursor::{Cursor, Source, Wanted};
 use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, stale_plan};
 

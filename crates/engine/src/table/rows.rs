@@ -6,8 +6,8 @@ use access::{BTree, KeyFormat};
 use txn::{IsolationLevel, LockMode, LockWait};
 use types::Value;
 
+use super::cursor::split_entry;
 use super::{Base, KeyRange, ScanOptions, Table, byte_range};
-use crate::cursor::split_entry;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 use crate::row_counts::{Density, RowCount};

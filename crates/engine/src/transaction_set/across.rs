@@ -10,7 +10,7 @@ use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::decision;
 use crate::error::SqlResult;
-use crate::instance::MASTER;
+use crate::system_databases::MASTER;
 
 impl Member {
     /// Has it changed a database that outlives the server?
@@ -61,7 +61,7 @@ impl TransactionSet {
             instance.decisions().note(prepared.decision, ends);
         }
         self.ended();
-        instance.decisions().sweep(&instance);
+        instance.decisions().sweep(&instance.master());
         Ok(())
     }
 

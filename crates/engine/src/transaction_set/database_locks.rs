@@ -13,7 +13,7 @@ use super::TransactionSet;
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
-use crate::instance::{MASTER, TEMPDB};
+use crate::system_databases::shared_resource;
 
 /// `user_access` of a database for one session at a time.
 const SINGLE_USER: u8 = 1;
@@ -28,11 +28,6 @@ impl Drop for ExclusiveDatabase<'_> {
     fn drop(&mut self) {
         self.locks.unlock_all();
     }
-}
-
-/// What sessions lock of a database. Nothing of master and tempdb, which cannot be dropped or renamed.
-pub(crate) fn shared_resource(number: u16) -> Option<Resource> {
-    (number != MASTER && number != TEMPDB).then_some(Resource::Database { database: number })
 }
 
 impl TransactionSet {

@@ -1,0 +1,25 @@
+//! What a database remembers of its checkpoints.
+
+use std::sync::atomic::AtomicU64;
+
+use os::{Latch, LatchRank};
+
+/// What a database remembers of its checkpoints.
+pub(crate) struct CheckpointState {
+    /// Held by the checkpoint that runs.
+    pub(crate) running: Latch<()>,
+    /// `record_bytes_total` of the log when the last one began.
+    pub(crate) log_bytes: AtomicU64,
+    /// Transactions begun.
+    pub(crate) begun: AtomicU64,
+}
+
+impl Default for CheckpointState {
+    fn default() -> CheckpointState {
+        CheckpointState {
+            running: Latch::new(LatchRank::Checkpoint, ()),
+            log_bytes: AtomicU64::new(0),
+            begun: AtomicU64::new(0),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What the instance says of a commit by its ticket, and waiting for it to be durable.
+
+use std::sync::Arc;
+
+use log::FlushReason;
+
+use super::Instance;
+use crate::database::Database;
+use crate::error::SqlResult;
+use crate::ticket::{CommitStatus, CommitTicket};
+
+/// Why the log is flushed for somebody who waits for a ticket; its only mention.
+const TICKET: FlushReason = FlushReason::Ticket;
+
+impl Instance {
+    fn database_of(&self, ticket: &CommitTicket) -> Option<Arc<Database>> {
+        let is_its =
+            |database: &Arc<Database>| database.tickets().is_some_and(|tickets| tickets.is_its(ticket));
+        self.databases().into_iter().find(is_its)
+    }
+
+    /// `sys.fn_commit_status`. `None`: no database that is open here gave this ticket.
+    pub fn commit_status(&self, ticket: &CommitTicket) -> Option<CommitStatus> {
+        let database = self.database_of(ticket)?;
+        database.tickets()?.status(database.log(), ticket)
+    }
+
+    /// `WAITFOR DURABLE`: has the commit hardened and waits for that, at most so long. Returns its status then; `None` as above.
+    ///
+    /// # Errors
+    /// 9001 when the log fails; an interrupt.
+    pub fn wait_durable(
+        &self,
+        ticket: &CommitTicket,
+        timeout_ns: Option<u64>,
+    ) -> SqlResult<Option<CommitStatus>> {
+        let Some(database) = self.database_of(ticket) else { return Ok(None) };
+        if self.commit_status(ticket) == Some(CommitStatus::Pending) {
+            database.log().harden_within(ticket.lsn, TICKET, timeout_ns).map_err(|error| {
+                if error.is_fatal_to_database() {
+                    database.suspect(&error.to_string());
+                }
+                crate::error::sql_error(&error.into(), database.name(), 0)
+            })?;
+        }
+        Ok(self.commit_status(ticket))
+    }
+}
