@@ -6,60 +6,39 @@
     reason = "a test prepares its folders itself and starts processes"
 )]
 
-use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+mod common;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_hardpan");
-const PASSWORD: &str = "Doctor-1";
+use std::process::{Command, Output, Stdio};
+
+use common::{Folder, PASSWORD, PROGRAM, Server, serve_plainly};
 
 /// A server with a folder of its own.
-struct Server {
-    child: Child,
-    address: String,
-    folder: PathBuf,
+struct Asked {
+    server: Server,
+    _folder: Folder,
 }
 
-impl Server {
-    fn start(name: &str) -> Server {
-        let folder = std::env::temp_dir().join(format!("hardpan-doctor-{name}-{}", std::process::id()));
-        drop(std::fs::remove_dir_all(&folder));
-        std::fs::create_dir_all(&folder).unwrap();
-        let mut child = Command::new(PROGRAM)
-            .args(["serve", "--listen", "127.0.0.1:0", "--memory", "64", "--log-cache", "OFF", "--data"])
-            .arg(folder.join("data"))
-            .env("HARDPAN_SA_PASSWORD", PASSWORD)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines().map_while(Result::ok);
-        let greeting = lines.find(|line| line.contains("listening on")).expect("the server starts");
-        let port: String =
-            greeting.rsplit(':').next().unwrap().chars().take_while(char::is_ascii_digit).collect();
-        Server { child, address: format!("127.0.0.1,{port}"), folder }
+impl Asked {
+    fn start(name: &str) -> Asked {
+        let folder = Folder::new(&format!("doctor-{name}"));
+        Asked { server: Server::start(&mut serve_plainly(&folder.join("data"))), _folder: folder }
     }
 
     fn run(&self, subcommand: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
         let mut command = Command::new(PROGRAM);
-        command.args([subcommand, "-S", &self.address]).args(arguments).env("HARDPAN_SA_PASSWORD", PASSWORD);
+        command
+            .args([subcommand, "-S", &self.server.address()])
+            .args(arguments)
+            .env("HARDPAN_SA_PASSWORD", PASSWORD);
         let Output { status, stdout, stderr } = command.stdin(Stdio::null()).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         (status.code(), text(stdout), text(stderr))
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-        drop(std::fs::remove_dir_all(&self.folder));
-    }
-}
-
 #[test]
 fn its_status_says_whether_something_is_wrong() {
-    let server = Server::start("status");
+    let server = Asked::start("status");
     let (status, out, err) = server.run("doctor", &["--seconds", "1"]);
     assert_eq!((status, err.as_str()), (Some(0), ""), "{out}");
     assert!(
@@ -79,7 +58,7 @@ fn its_status_says_whether_something_is_wrong() {
 
 #[test]
 fn without_an_answer_its_status_is_2() {
-    let server = Server::start("answer");
+    let server = Asked::start("answer");
     for (arguments, expected) in [
         (vec!["-P", "wrong", "--seconds", "1"], "Login failed"),
         (vec!["-d", "nowhere"], "nowhere"),

@@ -7,6 +7,7 @@
     reason = "a test prepares its folder itself and starts a process"
 )]
 
+mod common;
 #[path = "../../sim/src/dependencies.rs"]
 mod dependencies;
 #[allow(dead_code, reason = "the client of hardpan's own commands, of which this needs batches")]
@@ -14,19 +15,16 @@ mod dependencies;
 mod remote;
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use common::{Folder, PASSWORD, Server, serve_plainly};
 use dependencies::{Done, History, Level, judge};
 use os::Os;
 use remote::{Connection, ConnectionOptions, address_of};
 use tds::client::Token;
 use types::Value;
 
-const PASSWORD: &str = "Stress-1";
 const KEYS: u32 = 5;
 const CONNECTIONS: u64 = 4;
 /// Transactions of a connection at a level, if there is time.
@@ -46,34 +44,20 @@ const LEVELS: [(&str, &str, Option<Level>); 6] = [
     ("locking", "SERIALIZABLE", Some(Level::Serializable)),
 ];
 
-struct Server {
-    child: Child,
-    address: String,
-    folder: PathBuf,
+struct Stressed {
+    server: Server,
+    _folder: Folder,
 }
 
-impl Server {
-    fn start() -> Server {
-        let folder = std::env::temp_dir().join(format!("hardpan-stress-{}", std::process::id()));
-        drop(std::fs::remove_dir_all(&folder));
-        let mut child = Command::new(env!("CARGO_BIN_EXE_hardpan"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--memory", "64", "--log-cache", "OFF", "--data"])
-            .arg(&folder)
-            .env("HARDPAN_SA_PASSWORD", PASSWORD)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines().map_while(Result::ok);
-        let greeting = lines.find(|line| line.contains("listening on")).expect("the server starts");
-        let port: String =
-            greeting.rsplit(':').next().unwrap().chars().take_while(char::is_ascii_digit).collect();
-        Server { child, address: address_of(&format!("127.0.0.1,{port}")), folder }
+impl Stressed {
+    fn start() -> Stressed {
+        let folder = Folder::new("stress");
+        Stressed { server: Server::start(&mut serve_plainly(&folder.join("data"))), _folder: folder }
     }
 
     fn connect(&self, database: &str) -> Client {
         let options = ConnectionOptions {
-            address: self.address.clone(),
+            address: address_of(&self.server.address()),
             user: "sa".into(),
             password: PASSWORD.into(),
             database: database.into(),
@@ -81,14 +65,6 @@ impl Server {
             trust_certificate: true,
         };
         Client(Connection::open(&Os::real(), &options, &mut |_| ()).unwrap())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-        drop(std::fs::remove_dir_all(&self.folder));
     }
 }
 
@@ -153,7 +129,7 @@ fn transact(
 }
 
 /// Four connections at a level; gives how many dependencies were judged.
-fn play(server: &Server, (database, level, promise): (&str, &str, Option<Level>)) -> u64 {
+fn play(server: &Stressed, (database, level, promise): (&str, &str, Option<Level>)) -> u64 {
     let mut setup = server.connect(database);
     setup.run("DELETE lists").unwrap();
     for key in 0..KEYS {
@@ -195,7 +171,7 @@ fn play(server: &Server, (database, level, promise): (&str, &str, Option<Level>)
 /// Every level, and each history is worth judging.
 #[test]
 fn no_level_shows_what_it_forbids_over_the_wire() {
-    let server = Server::start();
+    let server = Stressed::start();
     let mut master = server.connect("master");
     for database in ["locking", "versioned"] {
         master.run(&format!("CREATE DATABASE {database}")).unwrap();

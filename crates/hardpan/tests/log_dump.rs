@@ -1,10 +1,13 @@
 //! The real program on a log that a killed process left behind: what `hardpan log dump` shows of small and large transactions.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test starts and kills processes")]
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
+
+use common::{Folder, PROGRAM};
 
 const SCRIPT: &str = "CREATE DATABASE PerformanceV3;
 GO
@@ -24,24 +27,13 @@ WAITFOR DELAY '01:00:00';
 GO
 ";
 
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        drop(std::fs::remove_dir_all(&self.0));
-    }
-}
-
 /// Claims 44 and 45: begin, insert and commit for each small transaction; one begin, all insertions and one commit for the large one.
 #[test]
 fn small_transactions_are_three_records_in_the_dump() {
-    let scratch = Scratch(std::env::temp_dir().join(format!("hardpan-log-dump-{}", std::process::id())));
-    drop(std::fs::remove_dir_all(&scratch.0));
-    std::fs::create_dir_all(&scratch.0).unwrap();
+    let scratch = Folder::new("log-dump");
     let (script, data) = (scratch.0.join("script.sql"), scratch.0.join("data"));
     std::fs::write(&script, SCRIPT).unwrap();
-    let program = env!("CARGO_BIN_EXE_hardpan");
-    let mut child = Command::new(program)
+    let mut child = Command::new(PROGRAM)
         .args(["sql", "--log-cache", "OFF", "--data"])
         .arg(&data)
         .arg("-i")
@@ -57,7 +49,7 @@ fn small_transactions_are_three_records_in_the_dump() {
     assert!(is_ready, "the script did not get to its end");
 
     let log = data.join("PerformanceV3_log.ldf");
-    let dump = Command::new(program).args(["log", "dump", "--records"]).arg(&log).output().unwrap();
+    let dump = Command::new(PROGRAM).args(["log", "dump", "--records"]).arg(&log).output().unwrap();
     assert!(dump.status.success(), "{}", String::from_utf8_lossy(&dump.stderr));
     let text = String::from_utf8(dump.stdout).unwrap();
     let mut transactions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -82,21 +74,18 @@ fn small_transactions_are_three_records_in_the_dump() {
 /// After a clean stop only the last checkpoint is still needed; the dump says so, and how to see what came before.
 #[test]
 fn a_dump_of_a_closed_log_says_where_it_begins_and_how_to_see_more() {
-    let scratch = Scratch(std::env::temp_dir().join(format!("hardpan-log-closed-{}", std::process::id())));
-    drop(std::fs::remove_dir_all(&scratch.0));
-    std::fs::create_dir_all(&scratch.0).unwrap();
+    let scratch = Folder::new("log-closed");
     let (script, data) = (scratch.0.join("script.sql"), scratch.0.join("data"));
     let text =
         "CREATE DATABASE closed;\nGO\nUSE closed;\nCREATE TABLE t(a int);\nGO\nINSERT t VALUES(1);\nGO\n";
     std::fs::write(&script, text).unwrap();
-    let program = env!("CARGO_BIN_EXE_hardpan");
     let done =
-        Command::new(program).args(["sql", "--data"]).arg(&data).arg("-i").arg(&script).output().unwrap();
+        Command::new(PROGRAM).args(["sql", "--data"]).arg(&data).arg("-i").arg(&script).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 
     let dump = |arguments: &[&str]| {
         let log = data.join("closed_log.ldf");
-        let dump = Command::new(program)
+        let dump = Command::new(PROGRAM)
             .args(["log", "dump", "--records"])
             .args(arguments)
             .arg(log)

@@ -7,61 +7,55 @@
     reason = "a test prepares its folders itself, starts processes and keeps time"
 )]
 
-use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+mod common;
+
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use common::{Folder, PASSWORD, PROGRAM, Server};
 use os::{Os, Stream};
 use tds::client::{RequestWriter, Token, TokenReader};
 use tds::login7::{Login7, Password, TdsVersion};
 use tds::packet::{MessageReader, ReadLimits};
 use tds::token::done;
 
-const PASSWORD: &str = "Memory-1";
 /// What `--memory` says, and the limit of the address space.
 const MEMORY_MB: u64 = 64;
 const ADDRESS_SPACE_KB: u64 = 2_000_000;
 /// Pages, requests, and what a process and its allocator take beside that.
 const RESIDENT_MB_MAX: u64 = 2 * MEMORY_MB + 200;
 
-struct Server {
-    child: Child,
-    folder: PathBuf,
-    address: String,
+struct Limited {
+    server: Server,
+    _folder: Folder,
 }
 
-impl Server {
-    fn start(name: &str) -> Server {
-        let folder = std::env::temp_dir().join(format!("hardpan-memory-{name}-{}", std::process::id()));
-        drop(std::fs::remove_dir_all(&folder));
+impl Limited {
+    fn start(name: &str) -> Limited {
+        let folder = Folder::new(&format!("memory-{name}"));
         let limited = format!("ulimit -v {ADDRESS_SPACE_KB}; exec \"$0\" \"$@\"");
         let mut command = Command::new("sh");
-        command.args(["-c", &limited, env!("CARGO_BIN_EXE_hardpan"), "serve", "--listen", "127.0.0.1:0"]);
-        command.args(["--memory", &MEMORY_MB.to_string(), "--log-cache", "OFF", "--data"]).arg(&folder);
-        command.env("HARDPAN_SA_PASSWORD", PASSWORD).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines().map_while(Result::ok);
-        let line = lines.find(|line| line.contains("listening on")).expect("the server starts");
-        let address = line.split_whitespace().last().unwrap().to_string();
-        Server { child, folder, address }
+        command.args(["-c", &limited, PROGRAM, "serve", "--listen", "127.0.0.1:0"]);
+        command.args(["--memory", &MEMORY_MB.to_string(), "--log-cache", "OFF", "--data"]).arg(&folder.0);
+        command.env("HARDPAN_SA_PASSWORD", PASSWORD);
+        Limited { server: Server::start(&mut command), _folder: folder }
     }
 
     fn resident_mb(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.server.child.id())).unwrap();
         let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("the process lives");
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
     }
 
     fn assert_alive(&mut self) {
-        assert_eq!(self.child.try_wait().unwrap(), None, "the server lives");
+        assert_eq!(self.server.child.try_wait().unwrap(), None, "the server lives");
         let resident_mb = self.resident_mb();
         assert!(resident_mb < RESIDENT_MB_MAX, "{resident_mb} MB");
     }
 
     fn client(&self) -> Client {
-        let stream = Os::real().net().connect(&self.address, 5_000_000_000).unwrap();
+        let stream = Os::real().net().connect(&self.server.socket_address(), 5_000_000_000).unwrap();
         stream.set_read_timeout(Some(60_000_000_000)).unwrap();
         let version = TdsVersion::V7_4;
         let mut client = Client {
@@ -81,14 +75,6 @@ impl Server {
         client.stream.write_all(&bytes).unwrap();
         assert!(client.tokens().iter().any(|token| matches!(token, Token::LoginAck { .. })));
         client
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-        drop(std::fs::remove_dir_all(&self.folder));
     }
 }
 
@@ -195,7 +181,7 @@ const LARGE: [(&str, i64); 9] = [
 
 #[test]
 fn what_does_not_fit_goes_to_disk_and_the_process_stays_small() {
-    let mut server = Server::start("large");
+    let mut server = Limited::start("large");
     let mut client = server.client();
     fill(&mut client);
     for (text, expected) in LARGE {
@@ -207,7 +193,7 @@ fn what_does_not_fit_goes_to_disk_and_the_process_stays_small() {
 
 #[test]
 fn one_after_the_other_and_twenty_at_once_are_refused_and_their_memory_goes_back() {
-    let mut server = Server::start("hungry");
+    let mut server = Limited::start("hungry");
     let (mut client, mut other) = (server.client(), server.client());
     fill(&mut client);
     for text in HUNGRY {
@@ -246,7 +232,7 @@ fn one_after_the_other_and_twenty_at_once_are_refused_and_their_memory_goes_back
 
 #[test]
 fn long_texts_are_refused_whole_or_while_they_come_in() {
-    let mut server = Server::start("texts");
+    let mut server = Limited::start("texts");
     let mut client = server.client();
     // 2,000,000 statements, 50 MB on the wire.
     for text in ["SELECT 1 FROM".replace("FROM", "\n").repeat(2_000_000), "SET @x=1 ".repeat(2_500_000)] {
@@ -280,7 +266,7 @@ fn long_texts_are_refused_whole_or_while_they_come_in() {
 
 #[test]
 fn a_client_that_does_not_read_costs_little_and_one_that_goes_away_nothing() {
-    let mut server = Server::start("slow");
+    let mut server = Limited::start("slow");
     let (mut slow, mut other) = (server.client(), server.client());
     fill(&mut other);
     slow.send("SELECT a.v, b.v FROM w a CROSS JOIN w b");
@@ -311,7 +297,7 @@ fn a_client_that_does_not_read_costs_little_and_one_that_goes_away_nothing() {
 /// What still comes behind an attention is what lay in the sockets' buffers: it does not grow with the result.
 #[test]
 fn an_attention_in_the_middle_of_a_result_is_answered_behind_what_was_on_its_way() {
-    let server = Server::start("attention");
+    let server = Limited::start("attention");
     let mut client = server.client();
     fill(&mut client);
     for wait_ms in [20, 200] {

@@ -6,70 +6,39 @@
     reason = "a test prepares its folders itself and starts processes"
 )]
 
+mod common;
+
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_hardpan");
-const PASSWORD: &str = "Client-1";
+use common::{Folder, PASSWORD, PROGRAM, Server, serve_plainly};
+
 /// Far longer than any test waits.
 const LONG: &str = "WAITFOR DELAY '01:00:00'";
 const PATIENCE: Duration = Duration::from_secs(30);
 const INTERRUPTED: Option<i32> = Some(130);
 
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let folder = std::env::temp_dir().join(format!("hardpan-client-{name}-{}", std::process::id()));
-        drop(std::fs::remove_dir_all(&folder));
-        std::fs::create_dir_all(&folder).unwrap();
-        Folder(folder)
-    }
-
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
-        let path = self.0.join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_string()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        drop(std::fs::remove_dir_all(&self.0));
-    }
-}
-
 /// A server with a folder of its own.
-struct Server {
-    child: Child,
-    address: String,
+struct Served {
+    server: Server,
     folder: Folder,
 }
 
-impl Server {
-    fn start(name: &str) -> Server {
-        let folder = Folder::new(name);
-        let mut child = Command::new(PROGRAM)
-            .args(["serve", "--listen", "127.0.0.1:0", "--memory", "64", "--log-cache", "OFF", "--data"])
-            .arg(folder.0.join("data"))
-            .env("HARDPAN_SA_PASSWORD", PASSWORD)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines().map_while(Result::ok);
-        let greeting = lines.find(|line| line.contains("listening on")).expect("the server starts");
-        let port: String =
-            greeting.rsplit(':').next().unwrap().chars().take_while(char::is_ascii_digit).collect();
-        Server { child, address: format!("127.0.0.1,{port}"), folder }
+impl Served {
+    fn start(name: &str) -> Served {
+        let folder = Folder::new(&format!("client-{name}"));
+        Served { server: Server::start(&mut serve_plainly(&folder.join("data"))), folder }
+    }
+
+    fn address(&self) -> String {
+        self.server.address()
     }
 
     fn client(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(PROGRAM);
-        command.args(["sql", "-S", &self.address, "-W"]).args(arguments);
+        command.args(["sql", "-S", &self.address(), "-W"]).args(arguments);
         if !arguments.contains(&"-h") {
             command.args(["-h", "-1"]);
         }
@@ -100,13 +69,6 @@ impl Server {
             }
             assert!(began.elapsed() < PATIENCE, "{answer} requests sleep, not {count}");
         }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
     }
 }
 
@@ -163,7 +125,7 @@ fn ended(mut child: Child) -> Ran {
 
 #[test]
 fn files_are_read_where_they_are_named() {
-    let server = Server::start("read");
+    let server = Served::start("read");
     let folder = &server.folder;
     folder.write("one.sql", "SELECT 'one'\n");
     folder.write("deep/two.sql", "SELECT 'two'\n:r three.sql\nGO\n");
@@ -184,7 +146,7 @@ fn files_are_read_where_they_are_named() {
 /// Each directive is done or is an error; GO with a count repeats its batch (claim 198).
 #[test]
 fn directives_are_done_or_refused() {
-    let server = Server::start("directives");
+    let server = Served::start("directives");
     for (line, words) in [
         (":x", "':x'"),
         (":xml on", "':xml' is not supported"),
@@ -220,7 +182,7 @@ fn directives_are_done_or_refused() {
     // Another connection, with the login that was in force.
     let script = format!(
         "CREATE TABLE #t(i int)\nGO\n:connect {}\nSET NOCOUNT ON; SELECT 'none' WHERE OBJECT_ID('tempdb..#t') IS NULL",
-        server.address
+        server.address()
     );
     server.script(&script).is(0, &["none"]);
     server.script(":connect 127.0.0.1,1\nPRINT 'behind'").refuses("127.0.0.1");
@@ -228,7 +190,7 @@ fn directives_are_done_or_refused() {
 
 #[test]
 fn a_script_leaves_with_the_status_it_says() {
-    let server = Server::start("status");
+    let server = Served::start("status");
     for word in ["EXIT", "quit", ":exit", ":quit", "exit;"] {
         server
             .script(&format!("PRINT 'first'\nGO\nPRINT 'not run'\n{word}\nPRINT 'behind'"))
@@ -267,7 +229,7 @@ fn a_script_leaves_with_the_status_it_says() {
 
 #[test]
 fn what_a_file_leaves_open_is_an_error() {
-    let server = Server::start("open");
+    let server = Served::start("open");
     for (text, what) in [
         ("PRINT 'behind'\n/* never closed\nGO\nPRINT 'behind'\n", "a comment"),
         ("PRINT 'behind'\nPRINT 'never closed\nGO\n", "a string"),
@@ -283,7 +245,7 @@ fn what_a_file_leaves_open_is_an_error() {
 
 #[test]
 fn files_come_in_every_unicode_form() {
-    let server = Server::start("unicode");
+    let server = Served::start("unicode");
     let script = "SET NOCOUNT ON\r\nGO\r\nSELECT N'grün'\r\nGO 1\r\n:setvar v w\r\nSELECT '$(v)'\r\n";
     let units = |unit: fn(u16) -> [u8; 2]| script.encode_utf16().flat_map(unit).collect::<Vec<u8>>();
     let marked = |mark: &[u8], rest: Vec<u8>| [mark, &rest].concat();
@@ -304,7 +266,7 @@ fn files_come_in_every_unicode_form() {
 
 #[test]
 fn an_interrupt_cancels_the_batch_and_ends_the_script() {
-    let server = Server::start("interrupt");
+    let server = Served::start("interrupt");
     let script = format!("PRINT 'begun'\nGO\n{LONG}\nGO\nPRINT 'behind'\nGO\n");
     let file = server.folder.write("long.sql", &script);
     for arguments in [&["-i", &file][..], &["-Q", LONG]] {
@@ -336,7 +298,7 @@ fn an_interrupt_cancels_the_batch_and_ends_the_script() {
 
 #[test]
 fn an_interrupt_ends_a_stream_of_rows() {
-    let server = Server::start("stream");
+    let server = Served::start("stream");
     let endless = "WITH n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 2000000000) \
                    SELECT i FROM n OPTION (MAXRECURSION 0)";
     let child = server.client(&["-Q", endless]).spawn().unwrap();
@@ -352,7 +314,7 @@ fn an_interrupt_ends_a_stream_of_rows() {
 
 #[test]
 fn an_interrupt_cancels_a_batch_in_this_process() {
-    let folder = Folder::new("local");
+    let folder = Folder::new("client-local");
     let data = folder.0.join("data");
     let local = |arguments: &[&str], data: &Path| {
         let mut command = Command::new(PROGRAM);
@@ -379,7 +341,7 @@ fn an_interrupt_cancels_a_batch_in_this_process() {
 /// Whoever reads only the beginning of what a subcommand prints closes the pipe: no panic.
 #[test]
 fn a_reader_that_has_seen_enough_ends_a_subcommand_in_peace() {
-    let folder = Folder::new("pipe");
+    let folder = Folder::new("client-pipe");
     let file = folder.write("wrong.sql", "SELECT FROM\nGO\n".repeat(20_000));
     let mut child = Command::new(PROGRAM)
         .args(["check", &file])
@@ -397,8 +359,8 @@ fn a_reader_that_has_seen_enough_ends_a_subcommand_in_peace() {
 /// On a terminal, which `script` of util-linux gives: Ctrl-C cancels the batch and the prompt is there again.
 #[test]
 fn at_a_prompt_ctrl_c_cancels_and_a_second_one_leaves() {
-    let server = Server::start("prompt");
-    let command = format!("{PROGRAM} sql -S {} -W -h -1", server.address);
+    let server = Served::start("prompt");
+    let command = format!("{PROGRAM} sql -S {} -W -h -1", server.address());
     let mut child = Command::new("script")
         .args(["-qfec", &command, "/dev/null"])
         .env("HARDPAN_SA_PASSWORD", PASSWORD)
