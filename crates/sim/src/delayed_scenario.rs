@@ -16,11 +16,11 @@ use os::sim::{Bug, DiskImage, End, Profile, World};
 use os::{Latch, LatchRank, Os, Rng, WaitType};
 use session::SessionShared;
 
-use crate::Outcome;
 use crate::client::{Answer, Client, shared};
 use crate::nemesis::{Nemesis, Trouble};
 use crate::promises::{Bounds, Commit, Mode, Promises, Question, Shown};
 use crate::survival::{self, Survival};
+use crate::{Outcome, prepared};
 
 const DATA: &str = "/data";
 /// The stream that says which worlds have log caches that outlive the process. Its name was drawn until no seed of the corpus had any.
@@ -104,19 +104,16 @@ fn prepared_disk() -> DiskImage {
 }
 
 fn prepare() -> DiskImage {
-    let world = World::new(0, Profile::nvme());
-    let report = world.run(|os| {
-        let instance = open(os, None).expect("a first start on a healthy disk");
-        let mut client = Client::connect(&shared(&instance), "master").expect("master");
-        for database in DATABASES {
-            client.must(&format!("CREATE DATABASE {database}"));
-            client.must(&format!("CREATE TABLE {database}.dbo.rows (number bigint NOT NULL PRIMARY KEY, filler varchar(700) NOT NULL)"));
-        }
-        client.close();
-        instance.shutdown();
-    });
-    report.assert_ok();
-    world.disk_image()
+    prepared::disk(
+        |os| open(os, None),
+        |mut client, _| {
+            for database in DATABASES {
+                client.must(&format!("CREATE DATABASE {database}"));
+                client.must(&format!("CREATE TABLE {database}.dbo.rows (number bigint NOT NULL PRIMARY KEY, filler varchar(700) NOT NULL)"));
+            }
+            client.close();
+        },
+    )
 }
 
 fn open(os: &Os, log_cache_folder: Option<PathBuf>) -> Result<Arc<Instance>, String> {

@@ -16,10 +16,10 @@ use os::sim::{Bug, DiskImage, End, Profile, World};
 use os::{Latch, LatchRank, Os, Rng};
 use session::SessionShared;
 
-use crate::Outcome;
 use crate::client::{Answer, Client, shared};
 use crate::nemesis::Nemesis;
 use crate::survival::{self, Survival};
+use crate::{Outcome, prepared};
 
 const DATA: &str = "/data";
 /// The stream that says which worlds have log caches that outlive the process. Its name was drawn until no seed of the corpus had any.
@@ -45,7 +45,7 @@ type Shared = Arc<Latch<Ledger>>;
 
 /// Runs the scenario for one seed.
 pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
-    let (disk, digest) = prepared();
+    let (disk, digest) = prepared_disk();
     let world = World::with_disk(seed, Profile::drawn(seed), disk);
     world.plant(bug);
     let mut rng = Rng::named(seed, "full scenario");
@@ -77,33 +77,30 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
 }
 
 /// A disk with the database on it, made once in the process in a world of its own, and what its tables hold.
-fn prepared() -> (DiskImage, u64) {
+fn prepared_disk() -> (DiskImage, u64) {
     static PREPARED: OnceLock<(DiskImage, u64)> = OnceLock::new();
     PREPARED.get_or_init(prepare).clone()
 }
 
 fn prepare() -> (DiskImage, u64) {
-    let world = World::new(0, Profile::nvme());
     let made = Arc::new(Latch::new(LatchRank::Leaf, 0));
     let answer = Arc::clone(&made);
-    let report = world.run(move |os| {
-        let instance = open(os, None).expect("a first start on a healthy disk");
-        let sessions = shared(&instance);
-        let mut client = Client::connect(&sessions, "master").expect("master");
-        client.must(
+    let image = prepared::disk(
+        |os| open(os, None),
+        move |mut client, sessions| {
+            client.must(
             "CREATE DATABASE small ON (NAME = small, FILENAME = '/data/small.mdf', SIZE = 8MB) \
              LOG ON (NAME = small_log, FILENAME = '/data/small.ldf', SIZE = 1MB, MAXSIZE = 1MB, FILEGROWTH = 0)",
         );
-        client.must("USE small");
-        client.must("CREATE TABLE kept (number bigint NOT NULL, payload varchar(4000) NOT NULL)");
-        (0..CLIENTS).for_each(|owner| fill(&mut client, owner));
-        client.close();
-        *answer.lock() = digest(&sessions).expect("what was just made can be read");
-        instance.shutdown();
-    });
-    report.assert_ok();
+            client.must("USE small");
+            client.must("CREATE TABLE kept (number bigint NOT NULL, payload varchar(4000) NOT NULL)");
+            (0..CLIENTS).for_each(|owner| fill(&mut client, owner));
+            client.close();
+            *answer.lock() = digest(sessions).expect("what was just made can be read");
+        },
+    );
     let digest = *made.lock();
-    (world.disk_image(), digest)
+    (image, digest)
 }
 
 /// The tables of one client: a heap, a tree with a second index, large values, and one to be dropped.

@@ -18,6 +18,7 @@ mod full_scenario;
 mod ledger;
 mod log_scenario;
 pub mod nemesis;
+mod prepared;
 mod promises;
 mod receipts;
 mod schema;

@@ -13,7 +13,6 @@ use engine::{Instance, InstanceOptions};
 use os::sim::{Bug, DiskImage, End, Fault, Operation, Profile, World};
 use os::{Latch, LatchRank, Os, Rng};
 
-use crate::Outcome;
 use crate::client::{Client, shared};
 use crate::nemesis::{Nemesis, Trouble};
 use crate::receipts::Receipts;
@@ -22,6 +21,7 @@ use crate::survival::{self, Survival};
 use crate::teller::{Ledgers, Plan, Teller};
 use crate::tickets::{self, Tickets};
 use crate::visitor::{Visitor, Visits};
+use crate::{Outcome, prepared};
 
 const DATA: &str = "/data";
 /// The stream that says which worlds have log caches that outlive the process. Its name was drawn until no seed of the corpus had any.
@@ -99,36 +99,33 @@ fn prepared_disk(is_crowded: bool, has_tickets: bool) -> DiskImage {
 }
 
 fn prepare(is_crowded: bool, has_tickets: bool) -> DiskImage {
-    let world = World::new(0, Profile::nvme());
-    let report = world.run(move |os| {
-        let instance = open(os, None).expect("a first start on a healthy disk");
-        let mut client = Client::connect(&shared(&instance), "master").expect("master");
-        client.must("CREATE DATABASE bank");
-        client.must("ALTER DATABASE bank SET DELAYED_DURABILITY = ALLOWED");
-        client.must("USE bank");
-        client.must("CREATE TABLE accounts (id int NOT NULL PRIMARY KEY, balance bigint NOT NULL)");
-        client.must(
+    prepared::disk(
+        |os| open(os, None),
+        move |mut client, _| {
+            client.must("CREATE DATABASE bank");
+            client.must("ALTER DATABASE bank SET DELAYED_DURABILITY = ALLOWED");
+            client.must("USE bank");
+            client.must("CREATE TABLE accounts (id int NOT NULL PRIMARY KEY, balance bigint NOT NULL)");
+            client.must(
             "CREATE TABLE history (number bigint NOT NULL PRIMARY KEY, source int NOT NULL, target int NOT NULL, \
              amount bigint NOT NULL, heap_rows int NOT NULL, note varchar(400) NOT NULL)",
         );
-        client.must("CREATE INDEX by_amount ON history (amount)");
-        client.must("CREATE TABLE heap (number bigint NOT NULL, payload varchar(2000) NOT NULL)");
-        // No key: the oracle is to see it when a value comes twice, not error 2627 to prevent it.
-        client.must("CREATE TABLE receipts (receipt tinyint IDENTITY(1, 1) NOT NULL, number bigint NOT NULL, stamp rowversion)");
-        if is_crowded {
-            client.must("CREATE TABLE visits (number bigint NOT NULL)");
-        }
-        for text in tickets::SETUP.into_iter().filter(|_| has_tickets) {
-            client.must(text);
-        }
-        for id in 0..ACCOUNTS {
-            client.must(&format!("INSERT INTO accounts (id, balance) VALUES ({id}, {OPENING_BALANCE})"));
-        }
-        client.close();
-        instance.shutdown();
-    });
-    report.assert_ok();
-    world.disk_image()
+            client.must("CREATE INDEX by_amount ON history (amount)");
+            client.must("CREATE TABLE heap (number bigint NOT NULL, payload varchar(2000) NOT NULL)");
+            // No key: the oracle is to see it when a value comes twice, not error 2627 to prevent it.
+            client.must("CREATE TABLE receipts (receipt tinyint IDENTITY(1, 1) NOT NULL, number bigint NOT NULL, stamp rowversion)");
+            if is_crowded {
+                client.must("CREATE TABLE visits (number bigint NOT NULL)");
+            }
+            for text in tickets::SETUP.into_iter().filter(|_| has_tickets) {
+                client.must(text);
+            }
+            for id in 0..ACCOUNTS {
+                client.must(&format!("INSERT INTO accounts (id, balance) VALUES ({id}, {OPENING_BALANCE})"));
+            }
+            client.close();
+        },
+    )
 }
 
 /// Little memory, so that dirty pages must be written out in the middle of things.

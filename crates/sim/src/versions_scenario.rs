@@ -16,7 +16,7 @@ use session::SessionShared;
 use crate::client::{Answer, Client, number, shared};
 use crate::dependencies::{Done, History, Level, judge};
 use crate::nemesis::{Nemesis, Trouble};
-use crate::{Outcome, survival};
+use crate::{Outcome, prepared, survival};
 
 const DATA: &str = "/data";
 /// Lists by table: a clustered index, whose rows also come and go, and a heap with an index, whose rows move as they grow.
@@ -109,10 +109,7 @@ fn prepared_disk() -> DiskImage {
 }
 
 fn prepare() -> DiskImage {
-    let world = World::new(0, Profile::nvme());
-    let report = world.run(|os| {
-        let instance = open(os).expect("a first start on a healthy disk");
-        let mut client = Client::connect(&shared(&instance), "master").expect("master");
+    prepared::disk(open, |mut client, _| {
         client.must("CREATE DATABASE lists");
         client.must("ALTER DATABASE lists SET ALLOW_SNAPSHOT_ISOLATION ON");
         client.must("USE lists");
@@ -123,10 +120,7 @@ fn prepare() -> DiskImage {
             client.must(&format!("INSERT {} VALUES ({key}, '')", table(key)));
         }
         client.close();
-        instance.shutdown();
-    });
-    report.assert_ok();
-    world.disk_image()
+    })
 }
 
 fn table(key: u32) -> &'static str {

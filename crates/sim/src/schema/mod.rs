@@ -26,9 +26,9 @@ use engine::{Instance, InstanceOptions};
 use os::sim::{Bug, DiskImage, Profile, World};
 use os::{Latch, LatchRank, Os, Rng};
 
-use crate::client::{Client, shared};
+use crate::client::shared;
 use crate::nemesis::{Nemesis, Trouble};
-use crate::{Outcome, survival};
+use crate::{Outcome, prepared, survival};
 use author::Author;
 use keeper::Keeper;
 use ledger::SchemaLedger;
@@ -90,7 +90,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     let is_wild = Rng::named(seed, WILD).chance(2, 3);
     let has_keeper = Rng::named(seed, KEPT).chance(1, 3);
     let kind = WorldKind { is_wild, has_keeper };
-    let world = World::with_disk(seed, Profile::drawn(seed), prepared(is_wild));
+    let world = World::with_disk(seed, Profile::drawn(seed), prepared_disk(is_wild));
     world.plant(bug);
     let mut rng = Rng::named(seed, "schema scenario");
     let ledger = Arc::new(Latch::new(LatchRank::Leaf, SchemaLedger::new(AUTHORS_MAX)));
@@ -144,7 +144,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
 
 /// Runs scenario `lies` for one seed: a short life of some authors, closed or cut off, and many lies about what it has left.
 pub(crate) fn run_lies(seed: u64, bug: Option<Bug>) -> Outcome {
-    let world = World::with_disk(seed, Profile::drawn(seed), prepared(true));
+    let world = World::with_disk(seed, Profile::drawn(seed), prepared_disk(true));
     world.plant(bug);
     let mut rng = Rng::named(seed, "lies scenario");
     let ledger = Arc::new(Latch::new(LatchRank::Leaf, SchemaLedger::new(AUTHORS_MAX)));
@@ -176,51 +176,48 @@ pub(crate) fn run_lies(seed: u64, bug: Option<Bug>) -> Outcome {
 }
 
 /// A data directory with the authors' database, made once in the process, in a world of its own.
-fn prepared(is_wild: bool) -> DiskImage {
+fn prepared_disk(is_wild: bool) -> DiskImage {
     static PREPARED: [OnceLock<DiskImage>; 2] = [OnceLock::new(), OnceLock::new()];
     PREPARED[usize::from(is_wild)].get_or_init(|| prepare(is_wild)).clone()
 }
 
 fn prepare(is_wild: bool) -> DiskImage {
-    let world = World::new(0, Profile::nvme());
-    let report = world.run(move |os| {
-        let instance = open(os, 1 << 20).expect("a first start on a healthy disk");
-        let mut client = Client::connect(&shared(&instance), "master").expect("master");
-        client.must(&format!(
+    prepared::disk(
+        |os| open(os, 1 << 20),
+        move |mut client, _| {
+            client.must(&format!(
             "CREATE DATABASE {DATABASE} ON (NAME = works, FILENAME = '{DATA_FILE}', SIZE = 2 MB, FILEGROWTH = 256 KB) \
              LOG ON (NAME = works_log, FILENAME = '/data/works_log.ldf', SIZE = 512 KB, FILEGROWTH = 512 KB)"
         ));
-        client.must(&format!("ALTER DATABASE {DATABASE} SET DELAYED_DURABILITY = ALLOWED"));
-        client.must(&format!("ALTER DATABASE {DATABASE} SET RECOVERY SIMPLE"));
-        client.must(&format!("USE {DATABASE}"));
-        client.must("CREATE TABLE progress (client int NOT NULL PRIMARY KEY, number bigint NOT NULL)");
-        client.must(
+            client.must(&format!("ALTER DATABASE {DATABASE} SET DELAYED_DURABILITY = ALLOWED"));
+            client.must(&format!("ALTER DATABASE {DATABASE} SET RECOVERY SIMPLE"));
+            client.must(&format!("USE {DATABASE}"));
+            client.must("CREATE TABLE progress (client int NOT NULL PRIMARY KEY, number bigint NOT NULL)");
+            client.must(
             "CREATE TABLE marks (id int NOT NULL PRIMARY KEY, version bigint NOT NULL, filler char(900) NOT NULL DEFAULT 'm')",
         );
-        client.must("CREATE INDEX by_version ON marks (version)");
-        for client_number in 0..AUTHORS_MAX {
-            client.must(&format!("INSERT INTO progress (client, number) VALUES ({client_number}, 0)"));
-        }
-        for id in 0..MARKS {
-            client.must(&format!("INSERT INTO marks (id, version) VALUES ({id}, 0)"));
-        }
-        if is_wild {
-            client.must(
+            client.must("CREATE INDEX by_version ON marks (version)");
+            for client_number in 0..AUTHORS_MAX {
+                client.must(&format!("INSERT INTO progress (client, number) VALUES ({client_number}, 0)"));
+            }
+            for id in 0..MARKS {
+                client.must(&format!("INSERT INTO marks (id, version) VALUES ({id}, 0)"));
+            }
+            if is_wild {
+                client.must(
                 "CREATE TABLE shelf (id int NOT NULL PRIMARY KEY NONCLUSTERED, version bigint NOT NULL, filler varchar(6000) NULL)",
             );
-            for id in 0..MARKS {
-                client.must(&format!("INSERT INTO shelf (id, version) VALUES ({id}, 0)"));
+                for id in 0..MARKS {
+                    client.must(&format!("INSERT INTO shelf (id, version) VALUES ({id}, 0)"));
+                }
+                client.must("CREATE TABLE wide (id int NOT NULL PRIMARY KEY, version bigint NOT NULL, filler char(5000) NOT NULL DEFAULT 'w')");
+                for id in 0..WIDE_ROWS {
+                    client.must(&format!("INSERT INTO wide (id, version) VALUES ({id}, 0)"));
+                }
             }
-            client.must("CREATE TABLE wide (id int NOT NULL PRIMARY KEY, version bigint NOT NULL, filler char(5000) NOT NULL DEFAULT 'w')");
-            for id in 0..WIDE_ROWS {
-                client.must(&format!("INSERT INTO wide (id, version) VALUES ({id}, 0)"));
-            }
-        }
-        client.close();
-        instance.shutdown();
-    });
-    report.assert_ok();
-    world.disk_image()
+            client.close();
+        },
+    )
 }
 
 /// Little memory, so that dirty pages must be written out in the middle of things.
