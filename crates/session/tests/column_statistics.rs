@@ -4,10 +4,9 @@
 mod common;
 
 use common::random::Random;
-use common::simulated::{Server, kept};
+use common::simulated::after_power_loss;
 use common::{World, numbers, rows, run};
 use hardpan_session::Session;
-use os::sim::Profile;
 
 /// 4,000 rows: `k` unique, `v` 0 in half of them and else different, `s` of 40 texts, `n` NULL in a quarter of them.
 const TABLE: &str = "CREATE TABLE t (k int NOT NULL PRIMARY KEY, v int NOT NULL, s varchar(20) NOT NULL, n int NULL)
@@ -324,51 +323,49 @@ fn drawn(random: &mut Random) -> String {
 #[test]
 fn statistics_after_a_loss_of_power() {
     for seed in 0..8 {
-        let world = os::sim::World::new(seed, Profile::drawn(seed));
-        let handle = world.clone();
-        world
-            .run(move |os| {
-                let (_server, mut session) = Server::with_table(os);
-                run(
-                    &mut session,
-                    "CREATE TABLE big (id int NOT NULL, a int, b int, c int) INSERT big SELECT number, number % 7, number, number % 100 FROM master..spt_values WHERE type = 'P' AND number < 1200",
+        let made = |session: &mut Session| {
+            run(
+                session,
+                "CREATE TABLE big (id int NOT NULL, a int, b int, c int) INSERT big SELECT number, number % 7, number, number % 100 FROM master..spt_values WHERE type = 'P' AND number < 1200",
+            );
+        };
+        let cut = move |session: &mut Session, _: &os::sim::World| {
+            let mut random = Random::new(seed);
+            for _ in 0..40 {
+                let text = drawn(&mut random);
+                run(session, &text);
+            }
+        };
+        after_power_loss(seed, None, made, cut, move |session| {
+            let present = rows(session, "SELECT name FROM sys.stats WHERE object_id = OBJECT_ID('big')");
+            for name in &present {
+                let seen = run(session, &format!("DBCC SHOW_STATISTICS (big, {name})"));
+                assert!(
+                    seen.sets.len() == 3 && seen.sets[0].1.len() == 1,
+                    "seed {seed}: {name}: {:?}",
+                    seen.messages
                 );
-                let mut random = Random::new(seed);
-                for _ in 0..40 {
-                    let text = drawn(&mut random);
-                    run(&mut session, &text);
-                }
-                handle.power_off();
-            })
-            .assert_ok();
-        let done = kept(false);
-        let into = std::sync::Arc::clone(&done);
-        world
-            .run(move |os| {
-                let server = Server::open(os);
-                let mut session = server.session();
-                let present = rows(&mut session, "SELECT name FROM sys.stats WHERE object_id = OBJECT_ID('big')");
-                for name in &present {
-                    let seen = run(&mut session, &format!("DBCC SHOW_STATISTICS (big, {name})"));
-                    assert!(seen.sets.len() == 3 && seen.sets[0].1.len() == 1, "seed {seed}: {name}: {:?}", seen.messages);
-                }
-                let seen = run(&mut session, "DBCC CHECKDB WITH NO_INFOMSGS");
-                assert!(seen.messages.is_empty(), "seed {seed}: {:?}", seen.messages);
-                // A column has statistics that were made by themselves once at most.
-                let twice = "SELECT x.column_id FROM sys.stats s JOIN sys.stats_columns x ON x.object_id = s.object_id AND x.stats_id = s.stats_id \
-                    WHERE s.auto_created = 1 GROUP BY x.object_id, x.column_id HAVING COUNT(*) > 1";
-                assert_eq!(rows(&mut session, twice), [""; 0], "seed {seed}");
-                let all = rows(&mut session, "SELECT COUNT(*) FROM big WHERE b % 1 = 0")[0].clone();
-                let parts = rows(&mut session, "SELECT SUM(n) FROM (SELECT COUNT(*) AS n FROM big WHERE b < 300 UNION ALL SELECT COUNT(*) FROM big WHERE b >= 300) q");
-                assert_eq!(parts, [all], "seed {seed}");
-                for text in ["UPDATE STATISTICS big WITH FULLSCAN", "CREATE STATISTICS later ON big (a, b, c)", "DROP TABLE big"] {
-                    assert!(numbers(&run(&mut session, text)).is_empty(), "seed {seed}: {text}");
-                }
-                assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM sys.stats WHERE stats_id > 1000"), ["0"]);
-                server.stop(session);
-                *into.lock() = true;
-            })
-            .assert_ok();
-        assert!(*done.lock());
+            }
+            let seen = run(session, "DBCC CHECKDB WITH NO_INFOMSGS");
+            assert!(seen.messages.is_empty(), "seed {seed}: {:?}", seen.messages);
+            // A column has statistics that were made by themselves once at most.
+            let twice = "SELECT x.column_id FROM sys.stats s JOIN sys.stats_columns x ON x.object_id = s.object_id AND x.stats_id = s.stats_id \
+                WHERE s.auto_created = 1 GROUP BY x.object_id, x.column_id HAVING COUNT(*) > 1";
+            assert_eq!(rows(session, twice), [""; 0], "seed {seed}");
+            let all = rows(session, "SELECT COUNT(*) FROM big WHERE b % 1 = 0")[0].clone();
+            let parts = rows(
+                session,
+                "SELECT SUM(n) FROM (SELECT COUNT(*) AS n FROM big WHERE b < 300 UNION ALL SELECT COUNT(*) FROM big WHERE b >= 300) q",
+            );
+            assert_eq!(parts, [all], "seed {seed}");
+            for text in [
+                "UPDATE STATISTICS big WITH FULLSCAN",
+                "CREATE STATISTICS later ON big (a, b, c)",
+                "DROP TABLE big",
+            ] {
+                assert!(numbers(&run(session, text)).is_empty(), "seed {seed}: {text}");
+            }
+            assert_eq!(rows(session, "SELECT COUNT(*) FROM sys.stats WHERE stats_id > 1000"), ["0"]);
+        });
     }
 }

@@ -7,11 +7,11 @@ mod common;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use common::simulated::{NAME, Server, connect, kept, number, on_a_machine};
+use common::simulated::{NAME, Server, connect, kept, number, on_a_machine, through_power_cut};
 use common::{numbers, rows, run};
 use hardpan_session::Session;
 use os::Os;
-use os::sim::{Bug, End, Profile, World};
+use os::sim::{Bug, World};
 
 const SECOND: &str = "/data/drives/e/second.ndf";
 const ADD: &str = r"ALTER DATABASE CURRENT ADD FILE (NAME = second, FILENAME = 'E:\second.ndf', SIZE = 512KB, FILEGROWTH = 256KB)";
@@ -205,12 +205,10 @@ enum Cut {
 /// lost, the database does not open or is not sound, or the disk holds other files than the catalog shows.
 fn join_and_leave(cut: Cut, bug: Option<Bug>) -> Result<&'static str, String> {
     let (Cut::FromJoining(seed) | Cut::FromLeaving(seed)) = cut;
-    let world = World::new(seed, Profile { switches_max: 40_000_000, ..Profile::nvme() });
-    world.plant(bug);
     let told = kept(Told { rows: 0, state: "absent" });
-    let (device, noted) = (world.clone(), told.clone());
-    let report = world.run(move |os| {
-        let (_server, mut session) = small(os);
+    let (noted, seen) = (told.clone(), told.clone());
+    let work = move |os: &Os, device: &World| {
+        let (server, mut session) = small(os);
         run(&mut session, "CHECKPOINT");
         if let Cut::FromJoining(ios) = cut {
             device.power_off_after_ios(ios);
@@ -235,14 +233,10 @@ fn join_and_leave(cut: Cut, bug: Option<Bug>) -> Result<&'static str, String> {
             insert(&mut session, i..i + 1);
             noted.lock().rows = i + 1;
         }
-        device.power_off();
-    });
-    if report.end != End::PowerOff || !report.failures.is_empty() {
-        return Err(format!("{:?}: {:?}", report.end, report.failures));
-    }
-    world.plant(None);
-    let Told { rows: acknowledged, state } = *told.lock();
-    let again = world.run(move |os| {
+        (server, session)
+    };
+    let judge = move |os: &Os| {
+        let Told { rows: acknowledged, state } = *seen.lock();
         let server = Server::open(os);
         let mut session = server.session();
         let found = number(&mut session, "SELECT COUNT(*) FROM t");
@@ -264,8 +258,10 @@ fn join_and_leave(cut: Cut, bug: Option<Bug>) -> Result<&'static str, String> {
         assert_eq!(numbers(&run(&mut session, REMOVE)), [0]);
         assert_sound(&mut session);
         server.stop(session);
-    });
-    if again.failures.is_empty() { Ok(state) } else { Err(format!("{state}: {:?}", again.failures)) }
+    };
+    let judged = through_power_cut(seed, bug, work, judge);
+    let state = told.lock().state;
+    judged.map(|()| state).map_err(|error| format!("{state}: {error}"))
 }
 
 /// Places for the cut: each of the first I/Os, some of the many of rows and emptying, and each of leaving.
@@ -296,13 +292,14 @@ fn planted_bugs_of_joining_and_leaving_are_found() {
 /// A table at the end of the only file is dropped or moved and the end given back, the power goes after so many I/Os of that. Gives whether the
 /// file was smaller by then.
 fn shrink(cut_after: u64, bug: Option<Bug>) -> Result<bool, String> {
-    let world = World::new(cut_after, Profile { switches_max: 40_000_000, ..Profile::nvme() });
-    world.plant(bug);
     let told = kept(false);
-    let (device, noted) = (world.clone(), told.clone());
-    let report = world.run(move |os| {
-        let (_server, mut session) = small(os);
-        run(&mut session, "CREATE TABLE big (i int NOT NULL PRIMARY KEY, v char(5000) NOT NULL, w varchar(max))");
+    let noted = told.clone();
+    let work = move |os: &Os, device: &World| {
+        let (server, mut session) = small(os);
+        run(
+            &mut session,
+            "CREATE TABLE big (i int NOT NULL PRIMARY KEY, v char(5000) NOT NULL, w varchar(max))",
+        );
         let fill = "INSERT big SELECT TOP (150) ROW_NUMBER() OVER (ORDER BY name), 'x', REPLICATE('w', 9000) FROM sys.all_columns";
         assert_eq!(numbers(&run(&mut session, fill)), NOTHING);
         insert(&mut session, 0..20);
@@ -315,14 +312,9 @@ fn shrink(cut_after: u64, bug: Option<Bug>) -> Result<bool, String> {
         assert!(after < before / 2, "{before} pages, then {after}");
         *noted.lock() = true;
         insert(&mut session, 20..90);
-        device.power_off();
-    });
-    if report.end != End::PowerOff || !report.failures.is_empty() {
-        return Err(format!("{:?}: {:?}", report.end, report.failures));
-    }
-    world.plant(None);
-    let is_shrunk = *told.lock();
-    let again = world.run(move |os| {
+        (server, session)
+    };
+    let judge = move |os: &Os| {
         let server = Server::open(os);
         let mut session = server.session();
         assert!(number(&mut session, "SELECT COUNT(*) FROM t WHERE i < 20") == 20);
@@ -332,8 +324,8 @@ fn shrink(cut_after: u64, bug: Option<Bug>) -> Result<bool, String> {
         assert_eq!(numbers(&run(&mut session, "DBCC SHRINKFILE (d) WITH NO_INFOMSGS")), NOTHING);
         assert_sound(&mut session);
         server.stop(session);
-    });
-    if again.failures.is_empty() { Ok(is_shrunk) } else { Err(format!("{:?}", again.failures)) }
+    };
+    through_power_cut(cut_after, bug, work, judge).map(|()| *told.lock())
 }
 
 #[test]

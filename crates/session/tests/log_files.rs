@@ -6,11 +6,11 @@ mod common;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use common::simulated::{NAME, Server, kept, number, on_a_machine};
+use common::simulated::{NAME, Server, kept, number, on_a_machine, through_power_cut};
 use common::{numbers, rows, run};
 use hardpan_session::Session;
 use os::Os;
-use os::sim::{Bug, End, Profile, World};
+use os::sim::{Bug, World};
 
 const SECOND: &str = "/data/drives/l/second.ldf";
 
@@ -128,12 +128,10 @@ fn a_missing_log_file_leaves_the_database_pending() {
 /// ADD LOG FILE, use, EMPTYFILE and REMOVE FILE; the power goes after so many I/Os of that. Gives where it went; an error when an acknowledged row
 /// is lost, the database does not open, or the disk holds other files than the catalog shows.
 fn add_and_remove(cut_after: u64, bug: Option<Bug>) -> Result<&'static str, String> {
-    let world = World::new(cut_after, Profile { switches_max: 40_000_000, ..Profile::nvme() });
-    world.plant(bug);
     let acknowledged = kept((0, "absent"));
-    let (device, noted) = (world.clone(), acknowledged.clone());
-    let report = world.run(move |os| {
-        let (_server, mut session) = small(os);
+    let (noted, seen) = (acknowledged.clone(), acknowledged.clone());
+    let work = move |os: &Os, device: &World| {
+        let (server, mut session) = small(os);
         run(&mut session, "CHECKPOINT");
         device.power_off_after_ios(cut_after);
         noted.lock().1 = "joining";
@@ -151,14 +149,10 @@ fn add_and_remove(cut_after: u64, bug: Option<Bug>) -> Result<&'static str, Stri
             insert(&mut session, i);
             noted.lock().0 = i + 1;
         }
-        device.power_off();
-    });
-    if report.end != End::PowerOff || !report.failures.is_empty() {
-        return Err(format!("{:?}: {:?}", report.end, report.failures));
-    }
-    world.plant(None);
-    let (rows_acknowledged, state) = *acknowledged.lock();
-    let again = world.run(move |os| {
+        (server, session)
+    };
+    let judge = move |os: &Os| {
+        let (rows_acknowledged, state) = *seen.lock();
         let server = Server::open(os);
         let mut session = server.session();
         let found = number(&mut session, "SELECT COUNT(*) FROM t");
@@ -178,8 +172,10 @@ fn add_and_remove(cut_after: u64, bug: Option<Bug>) -> Result<&'static str, Stri
         assert_eq!(numbers(&run(&mut session, "DBCC SHRINKFILE (second, EMPTYFILE)")), [2528]);
         assert_eq!(numbers(&run(&mut session, REMOVE)), [0]);
         server.stop(session);
-    });
-    if again.failures.is_empty() { Ok(state) } else { Err(format!("{state}: {:?}", again.failures)) }
+    };
+    let judged = through_power_cut(cut_after, bug, work, judge);
+    let state = acknowledged.lock().1;
+    judged.map(|()| state).map_err(|error| format!("{state}: {error}"))
 }
 
 /// The power goes after any I/O: the database opens, no acknowledged row is lost, and catalog and disk agree.

@@ -4,10 +4,9 @@
 mod common;
 
 use common::random::Random;
-use common::simulated::{Server, kept};
+use common::simulated::after_power_loss;
 use common::{World, numbers, rows, run};
 use hardpan_session::Session;
-use os::sim::Profile;
 
 const TABLES: [&str; 3] = ["h", "k", "f"];
 
@@ -134,34 +133,17 @@ fn a_count_holds_what_is_committed() {
 #[test]
 fn counts_after_a_loss_of_power() {
     for seed in 0..6 {
-        let world = os::sim::World::new(seed, Profile::drawn(seed));
-        let handle = world.clone();
-        world
-            .run(move |os| {
-                let server = Server::with_table(os);
-                let (_, mut session) = server;
-                make(&mut session);
-                let (mut random, mut open) = (Random::new(seed), false);
-                for _ in 0..40 {
-                    let text = drawn(&mut random, &mut open);
-                    run(&mut session, &text);
-                }
-                handle.power_off();
-            })
-            .assert_ok();
-        let done = kept(false);
-        let into = std::sync::Arc::clone(&done);
-        world
-            .run(move |os| {
-                let server = Server::open(os);
-                let mut session = server.session();
-                check(&mut session, &format!("power loss, seed {seed}"));
-                run(&mut session, "INSERT f VALUES (1, 99); DELETE k");
-                check(&mut session, &format!("changes after power loss, seed {seed}"));
-                server.stop(session);
-                *into.lock() = true;
-            })
-            .assert_ok();
-        assert!(*done.lock());
+        let cut = move |session: &mut Session, _: &os::sim::World| {
+            let (mut random, mut open) = (Random::new(seed), false);
+            for _ in 0..40 {
+                let text = drawn(&mut random, &mut open);
+                run(session, &text);
+            }
+        };
+        after_power_loss(seed, None, make, cut, move |session| {
+            check(session, &format!("power loss, seed {seed}"));
+            run(session, "INSERT f VALUES (1, 99); DELETE k");
+            check(session, &format!("changes after power loss, seed {seed}"));
+        });
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use engine::{Database, Instance, InstanceOptions};
 use hardpan_session::{LoginInfo, Session, SessionShared};
 use log::{DumpOptions, DumpSummary, FlushReason, dump_file};
-use os::sim::{Bug, Profile, Report, World};
+use os::sim::{Bug, End, Profile, Report, World};
 use os::{Latch, LatchRank, Os};
 
 use super::{rows, run};
@@ -163,6 +163,29 @@ pub fn on_a_machine(seed: u64, body: impl FnOnce(&Os) + Send + 'static) -> Repor
 /// A value that outlives a world's run.
 pub fn kept<T: Send + 'static>(value: T) -> Arc<Latch<T>> {
     Arc::new(Latch::new(LatchRank::Leaf, value))
+}
+
+/// Two lives of a machine, for places of a cut: `work` with a bug, until the power goes in the middle of it or at its end (what it returns, its
+/// server and session, still lives then), and then `judge` without one. An error says what either met that must not happen.
+pub fn through_power_cut<K>(
+    seed: u64,
+    bug: Option<Bug>,
+    work: impl FnOnce(&Os, &World) -> K + Send + 'static,
+    judge: impl FnOnce(&Os) + Send + 'static,
+) -> Result<(), String> {
+    let world = World::new(seed, Profile { switches_max: 40_000_000, ..Profile::nvme() });
+    world.plant(bug);
+    let device = world.clone();
+    let report = world.run(move |os| {
+        let _alive = work(os, &device);
+        device.power_off();
+    });
+    if report.end != End::PowerOff || !report.failures.is_empty() {
+        return Err(format!("{:?}: {:?}", report.end, report.failures));
+    }
+    world.plant(None);
+    let again = world.run(judge);
+    if again.failures.is_empty() { Ok(()) } else { Err(format!("{:?}", again.failures)) }
 }
 
 /// Three lives of a machine under a seed of its disk's habits: `made` prepares the tests' database and stops it, `cut` runs until the power goes
