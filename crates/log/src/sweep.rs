@@ -19,15 +19,15 @@ use std::path::{Path, PathBuf};
 use os::{OpenOptions, Os, SurvivingClaim};
 
 use crate::place::checksum_of;
-use crate::surviving::{FILE_PREFIX, LAYOUT, MAGIC, OWNER_WORDS, PATH_AT, PATH_WORDS, checksum_of_place};
+use crate::surviving::{
+    FILE_PREFIX, LAYOUT, MAGIC, MISSED_AT, OWNER_WORDS, PATH_AT, PATH_WORDS, checksum_of_place,
+};
 
 /// How long a log may be missing until its cache goes: time for whoever moves a folder, or mounts a device, to start a server there.
 pub const GRACE_NS: u64 = 24 * 60 * 60 * 1_000_000_000;
 
 /// Words of the owner that tell where the log was: the device of its folder, the bytes of its path, a checksum of both and the path.
 const PLACE_AT: usize = 8;
-/// The word that tells since when it is missed, by the system's monotonic clock; 0: it is not.
-pub(crate) const MISSED_AT: usize = 11;
 
 const _: () = assert!(MISSED_AT < OWNER_WORDS && PATH_AT + PATH_WORDS == LAYOUT.words);
 
