@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 use types::sql_type::TypeFamily;
 use types::{SqlError, SqlType};
 
-use super::choice::{base_order, choose};
+use super::choice::{Choice, base_order, choose};
 use super::compile::Layout;
 use super::estimate::{Estimates, KeyMatch};
 use super::filter::Facts;
@@ -58,6 +58,11 @@ impl Candidate<'_> {
         self.matched.list.is_none() && self.matched.is_unique(self.index)
     }
 
+    /// The columns that it is sought by.
+    fn sought(&self, sargables: &[Sargable<'_>]) -> Vec<usize> {
+        self.matched.used().map(|used| sargables[used].ordinal).collect()
+    }
+
     /// The order of what it finds; several ranges have none together.
     pub(super) fn order(&self, scan: &TableScan) -> Order {
         match self.matched.list {
@@ -76,12 +81,10 @@ impl Planner<'_> {
         predicates: Vec<Expr>,
         desired: Option<Desired>,
     ) -> Result<Planned, SqlError> {
+        self.note_scan(scan);
         if has_contradiction(&predicates, self.columns) {
-            return Ok(Planned::leaf(
-                Plan::Empty,
-                scan.columns.iter().copied().chain(scan.locator).collect(),
-                0.0,
-            ));
+            let layout = scan.columns.iter().copied().chain(scan.locator).collect();
+            return Ok(Planned::leaf(Plan::Empty, layout, 0.0));
         }
         let Some(locator) = scan.locator else {
             let one = self.plan_one_way(scan, predicates.clone(), desired.clone())?;
@@ -117,28 +120,19 @@ impl Planner<'_> {
         };
         let (sargables, others) = sargables_and_others(&predicates, scan, &own);
         let estimates = Estimates::new(scan, total);
-        let candidates = candidates(
-            scan,
-            &predicates,
-            &sargables,
-            &estimates,
-            desired.is_some(),
-            wanted.is_some(),
-            &covers,
-        )?;
+        let wishes = (desired.is_some(), wanted.is_some());
+        let candidates = candidates(scan, &predicates, &sargables, &estimates, wishes, &covers)?;
         let rows = rows_left(&source, &estimates, &others, &sargables, &candidates);
-        let choice = choose(scan, candidates, total, rows, desired.as_ref());
-        let (mut is_covered, mut is_one_row) = (false, false);
+        let Choice { candidate, order, backward, cost } =
+            choose(scan, candidates, total, rows, desired.as_ref());
+        let (mut is_covered, mut is_one_row, mut locks_for_change) = (false, false, false);
         let mut entries = None;
-        let (mut locks_for_change, order, backward, cost) =
-            (false, choice.order, choice.backward, choice.cost);
-        let (path, seeks_by_outer) = match choice.candidate {
+        let (path, seeks_by_outer) = match candidate {
             Some(best) => {
                 is_covered = best.index.kind == IndexKind::Nonclustered && covers(best.index);
                 let is_in_place = is_covered || best.index.kind == IndexKind::Clustered;
                 is_one_row = best.finds_one_row();
-                let sought = best.matched.used().map(|used| sargables[used].ordinal).collect();
-                entries = (!is_in_place).then_some((best.index.index_id, sought));
+                entries = (!is_in_place).then(|| (best.index.index_id, best.sought(&sargables)));
                 let (ranges, by_outer) = self.ranges(&best, &sargables, &source)?;
                 let is_key_alone =
                     best.index.kind == IndexKind::Clustered && predicates.len() == best.index.key.len();
@@ -150,13 +144,10 @@ impl Planner<'_> {
         let positions = Layout::new(&layout);
         let (filter, asked) = self.filter_of(&predicates, &positions)?;
         let cost = cost + asked.once + rows * asked.each;
-        self.note_scan(scan);
-        let door = match entries {
-            _ if is_one_row => None,
-            Some((index_id, sought)) => {
-                self.entry_filter(scan, (index_id, sought), &predicates, &own, &positions)?
-            }
-            None => self.door_filter(scan, &predicates, &own, &positions)?,
+        let door = match (is_one_row, entries) {
+            (true, _) => None,
+            (_, Some(entries)) => self.entry_filter(scan, entries, &predicates, &own, &positions)?,
+            (_, None) => self.door_filter(scan, &predicates, &own, &positions)?,
         };
         let plan = ScanPlan {
             source,
@@ -317,8 +308,7 @@ fn candidates<'e>(
     predicates: &[Expr],
     sargables: &[Sargable<'_>],
     estimates: &Estimates<'_>,
-    has_desired: bool,
-    may_cover: bool,
+    (has_desired, may_cover): (bool, bool),
     covers: &dyn Fn(&IndexDef) -> bool,
 ) -> Result<Vec<Candidate<'e>>, SqlError> {
     let def = &scan.source.def;
