@@ -161,8 +161,11 @@ impl DbTransaction {
     /// The statement has ended: what only it needed is given back.
     pub(crate) fn release_statement_locks(&self) {
         self.end_statement_point();
-        for (resource, mode, count) in self.statement_locks.borrow_mut().drain(..) {
-            (0..count).for_each(|_| self.transaction.unlock(&resource, mode));
+        let mut locks = self.statement_locks.borrow_mut();
+        if !locks.is_empty() {
+            for (resource, mode, count) in locks.drain(..) {
+                (0..count).for_each(|_| self.transaction.unlock(&resource, mode));
+            }
         }
         self.row_counts.borrow_mut().statement_ended();
     }

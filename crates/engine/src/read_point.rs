@@ -48,11 +48,16 @@ impl DbTransaction {
     ///
     /// # Errors
     /// 3961 when the definition has changed since.
+    #[inline]
     pub(crate) fn settle_level(&self, level: IsolationLevel, object: ObjectId) -> SqlResult<()> {
         if level != IsolationLevel::Snapshot {
             self.inner().set_conflicts_above(u64::MAX);
             return Ok(());
         }
+        self.settle_snapshot(object)
+    }
+
+    fn settle_snapshot(&self, object: ObjectId) -> SqlResult<()> {
         let mut own = self.points.of_transaction.borrow_mut();
         let point = own.get_or_insert_with(|| {
             self.points.opened_ns.set(Some(self.database().os.clock().monotonic_ns()));

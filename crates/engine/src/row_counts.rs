@@ -194,17 +194,41 @@ impl RowCounts {
 #[derive(Debug, Default)]
 pub(crate) struct RowCountChanges {
     list: Vec<CountChange>,
-    /// Changes before this are of an earlier statement or savepoint: nothing is added to them.
+    /// Changes before this are of earlier statements: before something is added to one it is noted in `before`.
     sealed: usize,
-    /// The newest savepoint that outlives its statement.
+    /// The newest savepoint that outlives its statement: nothing is added to changes before this.
     kept: usize,
+    /// What the running statement has added to was this, where it stands in the list: a statement is taken back alone.
+    before: Vec<(usize, i64, RowsTouched)>,
 }
 
 #[derive(Debug)]
 enum CountChange {
-    Rows { count: Arc<RowCount>, delta: i64, touched: RowsTouched },
+    Rows(RowsChange),
     Begun(u32),
     Dropped(u32),
+}
+
+#[derive(Debug)]
+struct RowsChange {
+    /// Which count: its address.
+    of: usize,
+    /// The count itself in the transaction's first change of it, which makes the transaction one of its changers. That one lies below all others
+    /// of the count, and so goes last: they come and go with savepoints, and touch nothing that is shared.
+    count: Option<Arc<RowCount>>,
+    delta: i64,
+    touched: RowsTouched,
+}
+
+impl RowsChange {
+    fn join(&mut self, other: &RowsChange) {
+        assert!(
+            self.of == other.of && other.count.is_none(),
+            "the older one of the same count has the count"
+        );
+        self.delta += other.delta;
+        self.touched.add(other.touched);
+    }
 }
 
 impl RowCountChanges {
@@ -219,17 +243,23 @@ impl RowCountChanges {
     }
 
     fn note_touched(&mut self, count: &Arc<RowCount>, by: i64, more: RowsTouched) {
-        match newest_of(&mut self.list, count) {
-            Some((at, delta, touched)) if at >= self.sealed => {
-                *delta += by;
-                touched.add(more);
+        let of = address_of(count);
+        let is_first = match newest_of(&mut self.list, of) {
+            Some((at, change)) if at >= self.kept => {
+                if at < self.sealed && self.before.iter().all(|noted| noted.0 != at) {
+                    self.before.push((at, change.delta, change.touched));
+                }
+                change.delta += by;
+                change.touched.add(more);
                 return;
             }
-            // It is told already that this transaction changes it.
-            Some(_) => {}
-            None => drop(count.changers.fetch_add(1, Ordering::AcqRel)),
-        }
-        self.list.push(CountChange::Rows { count: count.clone(), delta: by, touched: more });
+            known => known.is_none(),
+        };
+        let count = is_first.then(|| {
+            count.changers.fetch_add(1, Ordering::AcqRel);
+            count.clone()
+        });
+        self.list.push(CountChange::Rows(RowsChange { of, count, delta: by, touched: more }));
     }
 
     /// The unit has been made by this transaction.
@@ -244,15 +274,19 @@ impl RowCountChanges {
 
     /// What the transaction itself has added to a count; `None` when it has not touched it.
     pub(crate) fn own(&self, count: &Arc<RowCount>) -> Option<i64> {
+        let of = address_of(count);
         let of_count = self.list.iter().filter_map(|change| match change {
-            CountChange::Rows { count: noted, delta, .. } if Arc::ptr_eq(noted, count) => Some(*delta),
+            CountChange::Rows(change) if change.of == of => Some(change.delta),
             _ => None,
         });
         of_count.fold(None, |sum, delta| Some(sum.unwrap_or(0) + delta))
     }
 
     /// The present point; `outlives`: also when the statement has ended.
+    #[inline]
     pub(crate) fn mark(&mut self, outlives: bool) -> usize {
+        assert!(!outlives || self.before.is_empty(), "what outlives statements begins between two of them");
+        self.before.clear();
         self.sealed = self.list.len();
         if outlives {
             self.kept = self.sealed;
@@ -260,77 +294,74 @@ impl RowCountChanges {
         self.sealed
     }
 
-    /// The statement has ended: nobody goes back to its beginning, so what it did joins what was done before. Each statement of a long
+    /// The statement has ended: nobody goes back to its beginning, so what it did is part of what was done before. Each statement of a long
     /// transaction comes here: nothing is allocated, and nothing that others share is touched.
+    #[inline]
     pub(crate) fn statement_ended(&mut self) {
         assert!(self.kept <= self.list.len(), "a savepoint lies in the past");
+        self.before.clear();
         self.sealed = self.kept;
-        let mut end = self.kept;
-        for at in self.kept..self.list.len() {
-            let (before, rest) = self.list.split_at_mut(at);
-            if let CountChange::Rows { count, delta, touched } = &rest[0]
-                && let Some((_, joined, all)) = newest_of(&mut before[self.kept..end], count)
-            {
-                *joined += delta;
-                all.add(*touched);
-                continue;
-            }
-            self.list.swap(end, at);
-            end += 1;
-        }
-        self.list.truncate(end);
     }
 
     /// Everything behind a point is taken back.
     pub(crate) fn take_back(&mut self, counts: &RowCounts, to: usize) {
         assert!(to <= self.list.len(), "a savepoint lies in the past");
+        assert!(to == self.sealed || to <= self.kept, "back to the statement's beginning or to a savepoint");
+        for (at, delta, touched) in self.before.drain(..).filter(|(at, ..)| *at < to) {
+            let CountChange::Rows(change) = &mut self.list[at] else { unreachable!("rows were added to it") };
+            (change.delta, change.touched) = (delta, touched);
+        }
         while self.list.len() > to {
             match self.list.pop() {
-                Some(CountChange::Rows { count, .. }) => self.leave(&count),
+                Some(CountChange::Rows(RowsChange { count: Some(count), .. })) => self.leave(&count),
                 Some(CountChange::Begun(unit)) => counts.forget(unit),
-                Some(CountChange::Dropped(_)) | None => {}
+                Some(CountChange::Rows(_) | CountChange::Dropped(_)) | None => {}
             }
         }
         self.sealed = to;
         self.kept = self.kept.min(to);
     }
 
-    /// A change of the count has gone from the list: with the last one the transaction is no changer of it any more.
+    /// The transaction's first change of the count has gone from the list: it is no changer of it any more.
     fn leave(&mut self, count: &RowCount) {
-        if newest_of(&mut self.list, count).is_none() {
-            let changers = count.changers.fetch_sub(1, Ordering::AcqRel);
-            assert!(changers > 0, "whoever changes a count has said so");
-        }
+        assert!(newest_of(&mut self.list, address_of(count)).is_none(), "the first change goes last");
+        let changers = count.changers.fetch_sub(1, Ordering::AcqRel);
+        assert!(changers > 0, "whoever changes a count has said so");
     }
 
     /// The transaction has committed.
     pub(crate) fn settle(&mut self, counts: &RowCounts) {
         while let Some(change) = self.list.pop() {
             match change {
-                CountChange::Rows { count, delta, touched } => {
+                CountChange::Rows(RowsChange { count: Some(count), delta, touched, .. }) => {
                     count.rows.fetch_add(delta, Ordering::Relaxed);
                     count.changed.fetch_add(touched.changed, Ordering::Relaxed);
                     count.updated.fetch_add(touched.updated, Ordering::Relaxed);
                     self.leave(&count);
                 }
+                CountChange::Rows(later) => {
+                    let older = newest_of(&mut self.list, later.of);
+                    older.expect("the first change of a count lies below the others").1.join(&later);
+                }
                 CountChange::Begun(_) => {}
                 CountChange::Dropped(unit) => counts.forget(unit),
             }
         }
+        self.before.clear();
         (self.sealed, self.kept) = (0, 0);
     }
 }
 
+#[inline]
+fn address_of(count: &RowCount) -> usize {
+    std::ptr::from_ref(count).addr()
+}
+
 /// The newest change of a count in the list, and where it stands.
 #[inline]
-fn newest_of<'l>(
-    list: &'l mut [CountChange],
-    count: &RowCount,
-) -> Option<(usize, &'l mut i64, &'l mut RowsTouched)> {
+fn newest_of(list: &mut [CountChange], of: usize) -> Option<(usize, &mut RowsChange)> {
     list.iter_mut().enumerate().rev().find_map(|(at, change)| match change {
-        CountChange::Rows { count: noted, delta, touched } if std::ptr::eq(&**noted, count) => {
-            Some((at, delta, touched))
-        }
+        CountChange::Rows(change) if change.of == of => Some((at, change)),
         _ => None,
     })
 }
@@ -397,6 +428,49 @@ mod tests {
         changes.settle(&counts);
         other.take_back(&counts, 0);
         assert_eq!((changers(), first.known()), ((0, 0), Some(101)));
+    }
+
+    #[test]
+    fn a_statement_is_taken_back_from_what_earlier_ones_did() {
+        let counts = RowCounts::default();
+        counts.begin(7);
+        let (first, second) = (counts.of(7), counts.of(8));
+        let mut changes = RowCountChanges::default();
+        for _ in 0..3 {
+            changes.mark(false);
+            changes.note(&first, 2);
+            changes.note_update(&first);
+            changes.statement_ended();
+        }
+        assert_eq!(changes.list.len(), 1, "statements add to one change");
+        for failing in 0..2 {
+            let statement = changes.mark(false);
+            changes.note(&first, 10);
+            changes.note(&second, 20);
+            changes.note(&first, 100);
+            assert_eq!((changes.own(&first), changes.own(&second)), (Some(116), Some(20)), "{failing}");
+            changes.take_back(&counts, statement);
+            assert_eq!((changes.own(&first), changes.own(&second)), (Some(6), None), "{failing}");
+            assert_eq!(second.changers.load(Ordering::Relaxed), 0);
+            changes.statement_ended();
+        }
+        // Behind a savepoint the same, and what lies before it stays as it is.
+        let kept = changes.mark(true);
+        changes.mark(false);
+        changes.note(&first, 1_000);
+        changes.statement_ended();
+        let statement = changes.mark(false);
+        changes.note(&first, 10_000);
+        changes.take_back(&counts, statement);
+        assert_eq!(changes.own(&first), Some(1_006));
+        changes.statement_ended();
+        changes.mark(false);
+        changes.note(&first, 100_000);
+        changes.take_back(&counts, kept);
+        assert_eq!(changes.own(&first), Some(6));
+        changes.settle(&counts);
+        assert_eq!((first.known(), first.touched()), (Some(6), RowsTouched { changed: 6, updated: 3 }));
+        assert_eq!(first.changers.load(Ordering::Relaxed), 0);
     }
 
     #[test]

@@ -195,6 +195,8 @@ fn serve(os: &Os, arguments: &ServeArguments) -> Result<(), String> {
         error.to_string()
     })?;
     print_greeting(arguments, &server);
+    // Buffers of a megabyte for new files, what was read to recover.
+    os::memory::give_back_all();
 
     watcher.wait(0, None);
     os::report::info("Server", "stopping; a second signal stops at once");

@@ -48,6 +48,7 @@ pub struct HeapRow<'a> {
 
 impl<'a> HeapRow<'a> {
     /// Appends the encoding.
+    #[inline]
     pub fn encode(&self, out: &mut Vec<u8>) {
         assert!(self.page != 0, "a row lies in a page");
         put_page(out, self.page);

@@ -29,14 +29,12 @@ pub enum LatchRank {
     Sequence = 500,
     /// A page of a tree or heap in the buffer pool: parent before child, left before right (several may be held).
     /// Access methods try locks and append to the log while they hold page latches, so these come before the
-    /// transaction's own.
+    /// lock table's and the log's.
     BTreePage = 700,
     /// Allocation pages and caches (several may be held).
     Allocation = 750,
     /// The table of active transactions: a first change is logged, and so entered here, while its page is latched.
     TransactionTable = 760,
-    /// One transaction's record of its locks; asked, never waited with, while a page is latched.
-    Transaction = 770,
     /// A partition of the lock table.
     LockPartition = 780,
     /// Wait-for graph of the deadlock search.

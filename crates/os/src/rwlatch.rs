@@ -1,4 +1,4 @@
-//! `RwLatch`: many readers or one writer, with borrowed guards and with owned ones (for buffer frames).
+//! `RwLatch`: many readers or one writer, with borrowed guards and with ones that keep alive what has the latch (for buffer frames).
 //!
 //! State word: `WRITER` bit, `WAITING` bit, count of readers. Who cannot enter registers in `queue`, sets `WAITING`
 //! and parks; who leaves last wakes the first writer or the leading readers, and they try again.
@@ -7,6 +7,7 @@
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -52,14 +53,18 @@ pub struct WriteGuard<'a, T: ?Sized> {
     latch: &'a RwLatch<T>,
 }
 
-/// Shared use, keeping the latch alive.
-pub struct ReadArcGuard<T: ?Sized> {
-    latch: Arc<RwLatch<T>>,
+/// Shared use, keeping alive the owner of the latch.
+pub struct ReadArcGuard<O, T> {
+    /// In what `owner` keeps alive.
+    latch: NonNull<RwLatch<T>>,
+    owner: Arc<O>,
 }
 
-/// Exclusive use, keeping the latch alive.
-pub struct WriteArcGuard<T: ?Sized> {
-    latch: Arc<RwLatch<T>>,
+/// Exclusive use, keeping alive the owner of the latch.
+pub struct WriteArcGuard<O, T> {
+    /// In what `owner` keeps alive.
+    latch: NonNull<RwLatch<T>>,
+    owner: Arc<O>,
 }
 
 impl<T> RwLatch<T> {
@@ -106,41 +111,13 @@ impl<T: ?Sized> RwLatch<T> {
     /// Shared use if it can be had without waiting.
     #[inline]
     pub fn try_read(&self) -> Option<ReadGuard<'_, T>> {
-        self.enter_shared().then(|| self.note_taken()).map(|()| ReadGuard { latch: self })
+        self.try_acquire_shared().then(|| ReadGuard { latch: self })
     }
 
     /// Exclusive use if it can be had without waiting.
     #[inline]
     pub fn try_write(&self) -> Option<WriteGuard<'_, T>> {
-        self.enter_exclusive().then(|| self.note_taken()).map(|()| WriteGuard { latch: self })
-    }
-
-    /// As `read`, keeping the latch alive by itself.
-    #[inline]
-    #[track_caller]
-    pub fn read_arc(self: &Arc<Self>) -> ReadArcGuard<T> {
-        self.acquire_shared();
-        ReadArcGuard { latch: Arc::clone(self) }
-    }
-
-    /// As `write`, keeping the latch alive by itself.
-    #[inline]
-    #[track_caller]
-    pub fn write_arc(self: &Arc<Self>) -> WriteArcGuard<T> {
-        self.acquire_exclusive();
-        WriteArcGuard { latch: Arc::clone(self) }
-    }
-
-    /// As `try_read`, keeping the latch alive by itself.
-    #[inline]
-    pub fn try_read_arc(self: &Arc<Self>) -> Option<ReadArcGuard<T>> {
-        self.enter_shared().then(|| self.note_taken()).map(|()| ReadArcGuard { latch: Arc::clone(self) })
-    }
-
-    /// As `try_write`, keeping the latch alive by itself.
-    #[inline]
-    pub fn try_write_arc(self: &Arc<Self>) -> Option<WriteArcGuard<T>> {
-        self.enter_exclusive().then(|| self.note_taken()).map(|()| WriteArcGuard { latch: Arc::clone(self) })
+        self.try_acquire_exclusive().then(|| WriteGuard { latch: self })
     }
 
     /// The value, through the proof that nobody else can have the latch.
@@ -159,8 +136,21 @@ impl<T: ?Sized> RwLatch<T> {
     }
 
     #[inline]
-    fn note_taken(&self) {
-        rank::taken(self.rank);
+    fn try_acquire_shared(&self) -> bool {
+        let has_entered = self.enter_shared();
+        if has_entered {
+            rank::taken(self.rank);
+        }
+        has_entered
+    }
+
+    #[inline]
+    fn try_acquire_exclusive(&self) -> bool {
+        let has_entered = self.enter_exclusive();
+        if has_entered {
+            rank::taken(self.rank);
+        }
+        has_entered
     }
 
     #[inline]
@@ -334,27 +324,74 @@ impl<'a, T: ?Sized> WriteGuard<'a, T> {
     }
 }
 
-impl<T: ?Sized> WriteArcGuard<T> {
-    /// Goes on as a reader, without a moment in between.
-    pub fn downgrade(self) -> ReadArcGuard<T> {
-        let latch = Arc::clone(&self.latch);
-        let guard = std::mem::ManuallyDrop::new(self);
-        // SAFETY: the guard is never touched again; its `Arc` is released here instead of in its drop.
-        drop(unsafe { std::ptr::read(&guard.latch) });
-        latch.downgrade();
-        ReadArcGuard { latch }
+/// Where `owner` has its latch; valid as long as the `Arc` is not dropped: until then nobody moves the owner or changes it but through `&O`.
+#[inline]
+fn latch_in<O, T>(owner: &Arc<O>, latch_of: impl FnOnce(&O) -> &RwLatch<T>) -> NonNull<RwLatch<T>> {
+    NonNull::from(latch_of(owner))
+}
+
+impl<O, T> ReadArcGuard<O, T> {
+    /// As [`RwLatch::read`], of the latch in `owner`.
+    #[inline]
+    #[track_caller]
+    pub fn take(owner: Arc<O>, latch_of: impl FnOnce(&O) -> &RwLatch<T>) -> ReadArcGuard<O, T> {
+        let latch = latch_in(&owner, latch_of);
+        // SAFETY: see `latch_in`.
+        unsafe { latch.as_ref() }.acquire_shared();
+        ReadArcGuard { latch, owner }
     }
 
-    /// The latch that this guard holds.
-    pub fn latch(guard: &WriteArcGuard<T>) -> &Arc<RwLatch<T>> {
-        &guard.latch
+    /// As [`RwLatch::try_read`], of the latch in `owner`.
+    #[inline]
+    pub fn try_take(owner: Arc<O>, latch_of: impl FnOnce(&O) -> &RwLatch<T>) -> Option<ReadArcGuard<O, T>> {
+        let latch = latch_in(&owner, latch_of);
+        // SAFETY: see `latch_in`.
+        unsafe { latch.as_ref() }.try_acquire_shared().then_some(())?;
+        Some(ReadArcGuard { latch, owner })
+    }
+
+    /// What has the latch.
+    #[inline]
+    pub fn owner(guard: &ReadArcGuard<O, T>) -> &Arc<O> {
+        &guard.owner
     }
 }
 
-impl<T: ?Sized> ReadArcGuard<T> {
-    /// The latch that this guard holds.
-    pub fn latch(guard: &ReadArcGuard<T>) -> &Arc<RwLatch<T>> {
-        &guard.latch
+impl<O, T> WriteArcGuard<O, T> {
+    /// As [`RwLatch::write`], of the latch in `owner`.
+    #[inline]
+    #[track_caller]
+    pub fn take(owner: Arc<O>, latch_of: impl FnOnce(&O) -> &RwLatch<T>) -> WriteArcGuard<O, T> {
+        let latch = latch_in(&owner, latch_of);
+        // SAFETY: see `latch_in`.
+        unsafe { latch.as_ref() }.acquire_exclusive();
+        WriteArcGuard { latch, owner }
+    }
+
+    /// As [`RwLatch::try_write`], of the latch in `owner`.
+    #[inline]
+    pub fn try_take(owner: Arc<O>, latch_of: impl FnOnce(&O) -> &RwLatch<T>) -> Option<WriteArcGuard<O, T>> {
+        let latch = latch_in(&owner, latch_of);
+        // SAFETY: see `latch_in`.
+        unsafe { latch.as_ref() }.try_acquire_exclusive().then_some(())?;
+        Some(WriteArcGuard { latch, owner })
+    }
+
+    /// Goes on as a reader, without a moment in between.
+    pub fn downgrade(self) -> ReadArcGuard<O, T> {
+        let (latch, owner) = (self.latch, Arc::clone(&self.owner));
+        let guard = std::mem::ManuallyDrop::new(self);
+        // SAFETY: the guard is never touched again; its `Arc` is released here instead of in its drop.
+        drop(unsafe { std::ptr::read(&guard.owner) });
+        // SAFETY: `owner` keeps it alive.
+        unsafe { latch.as_ref() }.downgrade();
+        ReadArcGuard { latch, owner }
+    }
+
+    /// What has the latch.
+    #[inline]
+    pub fn owner(guard: &WriteArcGuard<O, T>) -> &Arc<O> {
+        &guard.owner
     }
 }
 
@@ -379,8 +416,39 @@ macro_rules! guards {
     )+};
 }
 
-guards!(ReadGuard<'_, T> => leave_shared, ReadArcGuard<T> => leave_shared);
-guards!(WriteGuard<'_, T> => leave_exclusive, WriteArcGuard<T> => leave_exclusive);
+guards!(ReadGuard<'_, T> => leave_shared);
+guards!(WriteGuard<'_, T> => leave_exclusive);
+
+macro_rules! arc_guards {
+    ($($guard:ident => $leave:ident),+) => {$(
+        impl<O, T> $guard<O, T> {
+            #[inline]
+            fn latch(&self) -> &RwLatch<T> {
+                // SAFETY: `owner` keeps it alive.
+                unsafe { self.latch.as_ref() }
+            }
+        }
+
+        impl<O, T> Deref for $guard<O, T> {
+            type Target = T;
+
+            #[inline]
+            fn deref(&self) -> &T {
+                // SAFETY: the guard exists only while its use of the latch lasts.
+                unsafe { &*self.latch().value.get() }
+            }
+        }
+
+        impl<O, T> Drop for $guard<O, T> {
+            #[inline]
+            fn drop(&mut self) {
+                self.latch().$leave();
+            }
+        }
+    )+};
+}
+
+arc_guards!(ReadArcGuard => leave_shared, WriteArcGuard => leave_exclusive);
 
 impl<T: ?Sized> DerefMut for WriteGuard<'_, T> {
     #[inline]
@@ -390,16 +458,59 @@ impl<T: ?Sized> DerefMut for WriteGuard<'_, T> {
     }
 }
 
-impl<T: ?Sized> DerefMut for WriteArcGuard<T> {
+impl<O, T> DerefMut for WriteArcGuard<O, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as for `WriteGuard`.
-        unsafe { &mut *self.latch.value.get() }
+        unsafe { &mut *self.latch().value.get() }
     }
 }
 
 impl<T: ?Sized> std::fmt::Debug for RwLatch<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "RwLatch({:?})", self.rank)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Owner {
+        latches: [RwLatch<u64>; 2],
+        dropped: Arc<AtomicU32>,
+    }
+
+    impl Drop for Owner {
+        fn drop(&mut self) {
+            assert!(
+                self.latches.iter().all(|latch| !latch.is_held()),
+                "a latch is left before its owner goes"
+            );
+            self.dropped.fetch_add(1, Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_guard_keeps_its_owner_and_leaves_its_own_latch() {
+        let dropped = Arc::new(AtomicU32::new(0));
+        let latch = || RwLatch::new(LatchRank::BTreePage, 1);
+        let owner = Arc::new(Owner { latches: [latch(), latch()], dropped: Arc::clone(&dropped) });
+        fn first(owner: &Owner) -> &RwLatch<u64> {
+            &owner.latches[0]
+        }
+        let mut guard = WriteArcGuard::take(Arc::clone(&owner), first);
+        assert!(WriteArcGuard::try_take(Arc::clone(&owner), first).is_none());
+        assert!(ReadArcGuard::try_take(Arc::clone(&owner), first).is_none());
+        assert_eq!(Arc::strong_count(&owner), 2, "a refusal keeps nothing");
+        *guard += 1;
+        let reader = guard.downgrade();
+        let beside = ReadArcGuard::take(Arc::clone(&owner), first);
+        assert!(Arc::ptr_eq(ReadArcGuard::owner(&reader), &owner) && *beside == 2);
+        assert!(!owner.latches[1].is_held() && !owner.latches[0].is_held_exclusively());
+        drop((owner, reader));
+        assert_eq!(dropped.load(Relaxed), 0, "one guard is left");
+        drop(beside);
+        assert_eq!(dropped.load(Relaxed), 1);
     }
 }

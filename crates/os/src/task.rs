@@ -78,9 +78,8 @@ pub struct PageUses {
 }
 
 thread_local! {
-    static PAGE_USES: Cell<PageUses> = const {
-        Cell::new(PageUses { logical: 0, physical: 0, lob_logical: 0, lob_physical: 0 })
-    };
+    /// [`PageUses`], each field by itself: one is written where the others are not read.
+    static PAGE_USES: [Cell<u64>; 4] = const { [const { Cell::new(0) }; 4] };
     static IN_LARGE_VALUE: Cell<bool> = const { Cell::new(false) };
     static CURRENT: RefCell<Option<TaskRef>> = const { RefCell::new(None) };
     static MASKED: Cell<u32> = const { Cell::new(0) };
@@ -100,19 +99,26 @@ pub fn current() -> TaskRef {
 /// The calling thread has asked for a page; `is_read`: it had to be read from its file.
 #[inline]
 pub fn note_page_use(is_read: bool) {
-    let mut uses = PAGE_USES.get();
-    uses.logical += 1;
-    uses.physical += u64::from(is_read);
-    if IN_LARGE_VALUE.get() {
-        uses.lob_logical += 1;
-        uses.lob_physical += u64::from(is_read);
-    }
-    PAGE_USES.set(uses);
+    PAGE_USES.with(|[logical, physical, lob_logical, lob_physical]| {
+        logical.set(logical.get() + 1);
+        if is_read {
+            physical.set(physical.get() + 1);
+        }
+        if IN_LARGE_VALUE.get() {
+            lob_logical.set(lob_logical.get() + 1);
+            lob_physical.set(lob_physical.get() + u64::from(is_read));
+        }
+    });
 }
 
 /// What the calling thread has asked for until now.
 pub fn page_uses() -> PageUses {
-    PAGE_USES.get()
+    PAGE_USES.with(|[logical, physical, lob_logical, lob_physical]| PageUses {
+        logical: logical.get(),
+        physical: physical.get(),
+        lob_logical: lob_logical.get(),
+        lob_physical: lob_physical.get(),
+    })
 }
 
 /// The number of the session whose request the calling thread runs ([`SessionWaits::number`]), if it runs one.

@@ -170,11 +170,11 @@ fn readers_and_writers_exclude_each_other() {
                 tasks.push(os.spawn("reader or writer", move || {
                     for _ in 0..20 {
                         if number % 2 == 0 {
-                            let mut pair = latch.write_arc();
+                            let mut pair = hardpan_os::WriteArcGuard::take(latch.clone(), |latch| latch);
                             pair.0 += 1;
                             os_of_task.yield_point();
                             pair.1 += 1;
-                            let pair = hardpan_os::WriteArcGuard::downgrade(pair);
+                            let pair = pair.downgrade();
                             os_of_task.yield_point();
                             assert_eq!(pair.0, pair.1);
                         } else {

@@ -52,7 +52,7 @@ impl FrameBytes {
 /// at one of them. `failed_lsn` stays, since a page whose write has failed never counts as written again.
 pub(crate) struct Frame {
     key: AtomicU64,
-    latch: Arc<RwLatch<FrameBytes>>,
+    latch: RwLatch<FrameBytes>,
     recovery_lsn: AtomicU64,
     writing_lsn: AtomicU64,
     failed_lsn: AtomicU64,
@@ -65,7 +65,7 @@ impl Frame {
         let (shared, exclusive) = (WaitType::PAGELATCH_SH, WaitType::PAGELATCH_EX);
         Frame {
             key: AtomicU64::new(NO_KEY),
-            latch: Arc::new(RwLatch::with_wait_types(LatchRank::BTreePage, shared, exclusive, bytes)),
+            latch: RwLatch::with_wait_types(LatchRank::BTreePage, shared, exclusive, bytes),
             recovery_lsn: AtomicU64::new(0),
             writing_lsn: AtomicU64::new(0),
             failed_lsn: AtomicU64::new(0),
@@ -106,7 +106,8 @@ impl Frame {
         self.referenced.swap(false, Relaxed)
     }
 
-    pub(crate) fn latch(&self) -> &Arc<RwLatch<FrameBytes>> {
+    #[inline]
+    pub(crate) fn latch(&self) -> &RwLatch<FrameBytes> {
         &self.latch
     }
 
@@ -196,45 +197,46 @@ impl Frame {
     }
 }
 
-enum Hold {
-    Shared(ReadArcGuard<FrameBytes>),
-    Exclusive(WriteArcGuard<FrameBytes>),
+/// A latched page. Dropping it gives the latch back, and then the pin: an evictor never meets a frame that is unpinned but latched.
+pub struct PageGuard {
+    hold: Hold,
 }
 
-/// A latched page. Dropping it gives the latch back.
-pub struct PageGuard {
-    // Before `frame`: the latch goes first, so that an evictor never meets a frame that is unpinned but latched.
-    hold: Hold,
-    frame: Arc<Frame>,
+enum Hold {
+    Shared(ReadArcGuard<Frame, FrameBytes>),
+    Exclusive(WriteArcGuard<Frame, FrameBytes>),
 }
 
 impl PageGuard {
     #[inline]
     pub(crate) fn take(frame: Arc<Frame>, mode: LatchMode) -> PageGuard {
         let hold = match mode {
-            LatchMode::Shared => Hold::Shared(frame.latch.read_arc()),
-            LatchMode::Exclusive => Hold::Exclusive(frame.latch.write_arc()),
+            LatchMode::Shared => Hold::Shared(ReadArcGuard::take(frame, Frame::latch)),
+            LatchMode::Exclusive => Hold::Exclusive(WriteArcGuard::take(frame, Frame::latch)),
         };
-        PageGuard { hold, frame }
+        PageGuard { hold }
     }
 
     pub(crate) fn try_take(frame: Arc<Frame>, mode: LatchMode) -> Option<PageGuard> {
         let hold = match mode {
-            LatchMode::Shared => Hold::Shared(frame.latch.try_read_arc()?),
-            LatchMode::Exclusive => Hold::Exclusive(frame.latch.try_write_arc()?),
+            LatchMode::Shared => Hold::Shared(ReadArcGuard::try_take(frame, Frame::latch)?),
+            LatchMode::Exclusive => Hold::Exclusive(WriteArcGuard::try_take(frame, Frame::latch)?),
         };
-        Some(PageGuard { hold, frame })
+        Some(PageGuard { hold })
     }
 
     #[inline]
     pub(crate) fn frame(&self) -> &Arc<Frame> {
-        &self.frame
+        match &self.hold {
+            Hold::Shared(guard) => ReadArcGuard::owner(guard),
+            Hold::Exclusive(guard) => WriteArcGuard::owner(guard),
+        }
     }
 
     /// The page's address.
     #[inline]
     pub fn id(&self) -> PageId {
-        PageId::unpack(self.frame.key())
+        PageId::unpack(self.frame().key())
     }
 
     /// The page.
@@ -276,8 +278,8 @@ impl PageGuard {
         let own = header::id(page);
         header::set_lsn(page, lsn);
         assert_eq!(own, self.id(), "a page stands in its own frame");
-        self.frame.note_change(lsn);
-        debug_assert!(self.frame.is_dirty());
+        self.frame().note_change(lsn);
+        debug_assert!(self.frame().is_dirty());
     }
 
     /// Gives up the right to change the page, keeps it latched for reading.
@@ -286,7 +288,7 @@ impl PageGuard {
             Hold::Shared(guard) => Hold::Shared(guard),
             Hold::Exclusive(guard) => Hold::Shared(guard.downgrade()),
         };
-        PageGuard { hold, frame: self.frame }
+        PageGuard { hold }
     }
 }
 

@@ -340,7 +340,7 @@ impl CompiledStatement {
             let isolation = runtime.options.isolation;
             source.table.hold_definition(transactions.for_table(&source.table, isolation)?)?;
         }
-        let outcome = match &self.kind {
+        let mut outcome = match &self.kind {
             StatementKind::Select(select) => run_select(select, &runtime, sink),
             StatementKind::Assign(assign) => run_assign(assign, &runtime),
             StatementKind::Insert(insert) => exec::insert::run(insert, &runtime, sink),
@@ -350,7 +350,7 @@ impl CompiledStatement {
             StatementKind::SelectInto(into) => crate::ddl::run_select_into(into, &runtime, sink),
             StatementKind::Truncate(source) => crate::ddl::truncate(source, &runtime),
         }?;
-        let outcome = StatementOutcome { spills: runtime.spills(), ..outcome };
+        outcome.spills = runtime.spills();
         runtime.warnings().iter().for_each(|warning| sink.message(warning));
         Ok(outcome)
     }

@@ -414,9 +414,12 @@ impl Session {
         let stopped = rows.stopped();
         match result {
             Ok(outcome) => {
-                let place =
-                    (writes && command != crate::done_command::SELECT_INTO && self.may_defer(frame, at))
-                        .then(|| CommitPlace::of(frame, instruction));
+                // Inside a transaction nothing is committed.
+                let may_pend = writes
+                    && self.facts.transaction_count == 0
+                    && command != crate::done_command::SELECT_INTO
+                    && self.may_defer(frame, at);
+                let place = may_pend.then(|| CommitPlace::of(frame, instruction));
                 self.keep_statement(place, sink)?;
                 if writes {
                     self.note_own_commit(sink);

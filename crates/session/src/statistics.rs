@@ -36,7 +36,8 @@ struct StatementSums {
     executions: u64,
     /// How often it was bound.
     bound: u64,
-    last_began_ticks: u64,
+    /// When it last began: in a frame's sums by the running clock, in a program's as a date.
+    last_began: u64,
     elapsed: Measure,
     working: Measure,
     rows: Measure,
@@ -88,7 +89,7 @@ impl ProgramStatistics {
         let mut sums = self.sums.lock();
         sums.runs += 1;
         for (cell, one) in tally.statements.iter().enumerate().filter(|(_, one)| one.executions > 0) {
-            sums.at(cell).add(one);
+            sums.at(cell).add(&StatementSums { last_began: tally.date_of(one.last_began), ..*one });
         }
     }
 }
@@ -105,7 +106,7 @@ impl Sums {
 impl StatementSums {
     fn add(&mut self, other: &StatementSums) {
         self.executions += other.executions;
-        self.last_began_ticks = self.last_began_ticks.max(other.last_began_ticks);
+        self.last_began = self.last_began.max(other.last_began);
         self.elapsed.add(&other.elapsed);
         self.working.add(&other.working);
         self.rows.add(&other.rows);
@@ -114,9 +115,9 @@ impl StatementSums {
 }
 
 impl Tally {
-    /// The date of a moment of the running clock.
-    pub(crate) fn ticks_at(&mut self, moment_ns: u64, now_ticks: impl FnOnce() -> u64) -> u64 {
-        let (first_ns, first_ticks) = *self.first.get_or_insert_with(|| (moment_ns, now_ticks()));
+    /// The date of a moment of the running clock, which is one of a statement that began.
+    fn date_of(&self, moment_ns: u64) -> u64 {
+        let (first_ns, first_ticks) = self.first.expect("the first statement has noted the date");
         first_ticks + moment_ns.saturating_sub(first_ns) / 100
     }
 
@@ -149,7 +150,7 @@ impl Tally {
     pub(crate) fn note(
         &mut self,
         cell: Cell,
-        began_ticks: u64,
+        began_ns: u64,
         (elapsed_ns, waited_ns): (u64, u64),
         rows: u64,
         spills: u64,
@@ -159,7 +160,7 @@ impl Tally {
         }
         let one = &mut self.statements[cell];
         one.executions += 1;
-        one.last_began_ticks = began_ticks;
+        one.last_began = began_ns;
         one.elapsed.note(elapsed_ns);
         one.working.note(elapsed_ns.saturating_sub(waited_ns));
         one.rows.note(rows);
@@ -182,7 +183,7 @@ impl Program {
                 end: instruction.end as usize,
                 generation: one.bound,
                 executions: one.executions,
-                last_began_ticks: one.last_began_ticks,
+                last_began_ticks: one.last_began,
                 elapsed_ns: one.elapsed,
                 working_ns: one.working,
                 rows: one.rows,
@@ -233,7 +234,9 @@ impl Session {
         let clock_ns = |session: &Session| session.instance.os().clock().monotonic_ns();
         let waited_ns = task::waited_ns;
         let (began_ns, waited_before_ns) = (frame.tally.begin_ns(|| clock_ns(self)), waited_ns());
-        let began_ticks = frame.tally.ticks_at(began_ns, || self.now_ticks());
+        if frame.tally.first.is_none() {
+            frame.tally.first = Some((began_ns, self.now_ticks()));
+        }
         for _ in 0..STALE_PLANS_MAX {
             let compiled = self.take_bound(frame, instruction, cell)?;
             let result = self.query_once(frame, instruction, at, &compiled, command, sink);
@@ -246,7 +249,7 @@ impl Session {
                     let elapsed_ns = ended_ns.saturating_sub(began_ns);
                     let waited_ns = waited_ns().saturating_sub(waited_before_ns);
                     let rows = u64::try_from(self.facts.row_count).unwrap_or(0);
-                    frame.tally.note(cell, began_ticks, (elapsed_ns, waited_ns), rows, frame.spills);
+                    frame.tally.note(cell, began_ns, (elapsed_ns, waited_ns), rows, frame.spills);
                     return Ok(());
                 }
                 other => return other,

@@ -141,7 +141,7 @@ impl Transaction {
     fn harden_commit(&self, lsn: Lsn) -> TxnResult<()> {
         if is_planted(Bug::SeenBeforeHarden) {
             self.commit_versions();
-            self.locks.lock().unlock_all();
+            self.locks.borrow_mut().unlock_all();
         }
         self.manager.log().harden(lsn, COMMIT).map_err(|error| self.fail(error.into()))?;
         self.pass_gates(lsn)

@@ -1,6 +1,6 @@
 //! `XactEntry`: what a transaction and the table of those that have written share, each number an atomic; see table.rs.
 
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use log::records::LogTime;
@@ -202,8 +202,9 @@ impl XactEntry {
     pub(crate) fn begin_append(&self, bound: Lsn) {
         let is_first = self.last().is_null();
         assert!(is_first || self.appending.load(Relaxed) == 0, "a transaction appends one record at a time");
-        // Before the append in every observer's eyes, hence SeqCst.
-        self.appending.store(bound.raw().max(1), SeqCst);
+        // A checkpoint that looks has appended its own record, under the same latch of the log: either this append was before that, and
+        // what stands before it is seen, or its record lies behind the checkpoint's and is found there.
+        self.appending.store(bound.raw().max(1), Release);
     }
 
     pub(crate) fn end_append(&self) {
@@ -264,9 +265,9 @@ mod tests {
     fn an_entry_says_where_it_begins_before_its_announcement_goes() {
         let entry = XactEntry::new(TxnId(7), false, 51);
         entry.begin_append(Lsn::from_raw(9));
-        assert!(entry.begin().is_null() && entry.appending.load(SeqCst) != 0);
+        assert!(entry.begin().is_null() && entry.appending.load(Acquire) != 0);
         entry.note_append(Lsn::from_raw(12), 40, 64);
-        assert_eq!(entry.appending.load(SeqCst), 0);
+        assert_eq!(entry.appending.load(Acquire), 0);
         assert_eq!((entry.begin(), entry.last()), (Lsn::from_raw(12), Lsn::from_raw(12)));
         entry.begin_append(Lsn::from_raw(12));
         entry.note_append(Lsn::from_raw(15), 40, 64);

@@ -6,7 +6,7 @@
 //! the log, but which still waits for it to harden, is no longer active for a checkpoint: that will harden more than this end.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, OnceLock};
 
 use log::records::LogTime;
@@ -124,7 +124,7 @@ impl TxnManager {
         let mut rows = Vec::with_capacity(table.entries.len());
         for entry in table.entries.values() {
             // The announcement first: when it is gone, `begin` and `last` are final.
-            let appending = entry.appending.load(SeqCst);
+            let appending = entry.appending.load(Acquire);
             let (begin, last) = (entry.begin(), entry.last());
             assert!(begin <= last, "transaction {} begins with its first record", entry.id);
             if appending != 0 {

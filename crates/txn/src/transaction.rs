@@ -12,6 +12,7 @@
 //! A transaction is used by one task at a time, through `&self`, so that cursors can share it. Nothing is logged before the first change:
 //! a transaction that only reads leaves no trace in the log and never flushes (claim 12).
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicU8, AtomicU64};
@@ -20,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 use log::records::{BeginXact, LogTime};
 use log::{Log, LogOp, LogPin, Lsn, RecordBuf, RecordFlags, RecordHeader, TxnId};
 use os::sim::{Bug, is_planted};
-use os::{Counter, Latch, LatchRank, Os};
+use os::{Counter, Latch, Os};
 
 use crate::entry::XactEntry;
 use crate::gate::CommitGate;
@@ -155,7 +156,8 @@ pub struct Transaction {
     pub(crate) manager: Arc<TxnManager>,
     pub(crate) entry: Arc<XactEntry>,
     space: Arc<LockSpace>,
-    pub(crate) locks: Latch<HeldLocks>,
+    /// For who has the transaction alone: neither a latch nor an atomic for each row.
+    pub(crate) locks: RefCell<HeldLocks>,
     state: AtomicU8,
     name: Option<String>,
     /// Itself among those who leave row versions, once it has left one.
@@ -178,7 +180,7 @@ impl Transaction {
             manager,
             entry: Arc::new(entry),
             space,
-            locks: Latch::new(LatchRank::Transaction, locks),
+            locks: RefCell::new(locks),
             state: AtomicU8::new(XactState::Active as u8),
             name,
             version_writer: OnceLock::new(),
@@ -297,15 +299,15 @@ impl Transaction {
     pub fn lock(&self, resource: Resource, mode: LockMode, wait: LockWait) -> Result<(), LockError> {
         assert!(self.state() != XactState::Ended, "an ended transaction locks nothing");
         let key = ResourceKey::new(resource);
-        if !self.locks.lock().note_again(&key, mode) {
+        if !self.locks.borrow_mut().note_again(&key, mode) {
             let owner = LockOwner::Transaction(self.entry.id.0);
             let granted = self.manager.lock_manager().acquire_hashed(&self.space, owner, key, mode, wait)?;
-            self.locks.lock().note_granted(key, granted);
+            self.locks.borrow_mut().note_granted(key, granted);
         }
         // After the grant: whoever held the lock before says that the database has failed before he gives it up. Also for what it holds
         // already: who is refused by `try_lock` and comes here to wait must not be told to try again.
         if self.must_not_see(&resource) {
-            self.locks.lock().unlock(&resource, mode);
+            self.locks.borrow_mut().unlock(&resource, mode);
             return Err(LockError::DatabaseFailed);
         }
         Ok(())
@@ -319,7 +321,7 @@ impl Transaction {
     /// Locks a resource if nobody is in the way; may be called while page latches are held.
     pub fn try_lock(&self, resource: Resource, mode: LockMode) -> bool {
         assert!(self.state() != XactState::Ended, "an ended transaction locks nothing");
-        let mut locks = self.locks.lock();
+        let mut locks = self.locks.borrow_mut();
         if !locks.try_lock(resource, mode) {
             return false;
         }
@@ -332,43 +334,43 @@ impl Transaction {
 
     /// Undoes one `lock` in `mode` (READ COMMITTED readers, rows that did not qualify); see [`HeldLocks::unlock`].
     pub fn unlock(&self, resource: &Resource, mode: LockMode) {
-        self.locks.lock().unlock(resource, mode);
+        self.locks.borrow_mut().unlock(resource, mode);
     }
 
     /// Would the lock be granted at once? The instant test of READ COMMITTED readers; leaves nothing behind.
     pub fn could_lock(&self, resource: &Resource, mode: LockMode) -> bool {
-        self.locks.lock().could_lock(resource, mode) && !self.must_not_see(resource)
+        self.locks.borrow().could_lock(resource, mode) && !self.must_not_see(resource)
     }
 
     /// Does its lock on the object (TABLOCK, escalation) make row locks of `mode` unnecessary?
     pub fn has_table_lock(&self, object: &Resource, mode: LockMode) -> bool {
-        self.locks.lock().covers_rows(object, mode)
+        self.locks.borrow().covers_rows(object, mode)
     }
 
     /// The mode in which it holds the resource itself.
     pub fn held_mode(&self, resource: &Resource) -> Option<LockMode> {
-        self.locks.lock().mode(resource)
+        self.locks.borrow().mode(resource)
     }
 
     /// The present point in the order of its locks.
     pub fn lock_mark(&self) -> LockMark {
-        self.locks.lock().mark()
+        self.locks.borrow().mark()
     }
 
     /// Gives back what it has locked since, after a rollback to a savepoint of that time; see [`HeldLocks::unlock_since`].
     pub fn unlock_since(&self, mark: LockMark) {
         self.assert_state(XactState::Active);
-        self.locks.lock().unlock_since(mark);
+        self.locks.borrow_mut().unlock_since(mark);
     }
 
     /// Number of resources it has locked.
     pub fn lock_count(&self) -> usize {
-        self.locks.lock().len()
+        self.locks.borrow().len()
     }
 
     pub(crate) fn unlock_all(&self) {
         self.assert_state(XactState::Ended);
-        let mut locks = self.locks.lock();
+        let mut locks = self.locks.borrow_mut();
         locks.unlock_all();
         assert!(locks.is_empty(), "an ended transaction holds nothing");
     }

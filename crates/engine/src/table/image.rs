@@ -19,6 +19,7 @@ const SPARE_BYTES_MAX: usize = 8192;
 
 impl Table {
     /// The row as bytes; long values go out of row.
+    #[inline]
     pub(super) fn encode(&self, txn: &DbTransaction, row: &[Value]) -> SqlResult<Vec<u8>> {
         let mut bytes = SPARE.take();
         // Enough for most, so that it need not grow.
@@ -28,6 +29,7 @@ impl Table {
     }
 
     /// Appends the row as bytes.
+    #[inline]
     pub(super) fn encode_into(
         &self,
         txn: &DbTransaction,

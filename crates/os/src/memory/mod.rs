@@ -295,9 +295,14 @@ pub fn give_back(at_least_bytes: u64) -> bool {
     }
     PEAK.store(total, Relaxed);
     reserve::hold();
+    give_back_all();
+    true
+}
+
+/// The same at once, also what was never counted ([`crate::AlignedBuf`]): once, when a start has ended that has needed more than what comes after.
+pub fn give_back_all() {
     // SAFETY: no arguments that could be wrong; the allocator takes its own locks.
     unsafe { libc::malloc_trim(0) };
-    true
 }
 
 #[cfg(test)]

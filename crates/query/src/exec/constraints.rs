@@ -9,6 +9,7 @@ use crate::table::TableSource;
 
 impl Constraints {
     /// Fills the computed columns.
+    #[inline]
     pub(crate) fn compute(&self, runtime: &Runtime<'_>, row: &mut Row) -> Result<(), SqlError> {
         for (ordinal, node) in &self.computed {
             let value = node.eval(runtime, row)?;
@@ -18,6 +19,7 @@ impl Constraints {
     }
 
     /// Error 547 when the row breaks a CHECK, 550 when it is no row of a view WITH CHECK OPTION.
+    #[inline]
     pub(crate) fn check_row(
         &self,
         runtime: &Runtime<'_>,

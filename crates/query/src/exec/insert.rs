@@ -91,6 +91,7 @@ pub(crate) fn run_rows(
 }
 
 /// SET IDENTITY_INSERT decides when the statement runs, not when its batch is bound: 544, 545, 8101.
+#[inline]
 pub(super) fn check_identity_insert(
     source: &TableSource,
     rule: Option<IdentityRule>,
@@ -108,16 +109,19 @@ pub(super) fn check_identity_insert(
 }
 
 /// TABLOCK and TABLOCKX lock the target as a whole.
+#[inline]
 fn lock_table(insert: &InsertPlan, runtime: &Runtime<'_>) -> Result<(), SqlError> {
-    if !insert.hints.table_lock {
-        return Ok(());
-    }
+    if insert.hints.table_lock { lock_whole_table(insert, runtime) } else { Ok(()) }
+}
+
+fn lock_whole_table(insert: &InsertPlan, runtime: &Runtime<'_>) -> Result<(), SqlError> {
     let wait = if insert.hints.no_wait { LockWait::NoWait } else { LockWait::Session };
     let mut transactions = runtime.transactions.borrow_mut();
     let transaction = transactions.for_table(&insert.source.table, runtime.options.isolation)?;
     insert.source.table.lock_exclusively(transaction, wait)
 }
 
+#[inline]
 fn finish(
     insert: &InsertPlan,
     runtime: &Runtime<'_>,
@@ -127,7 +131,7 @@ fn finish(
 ) -> Result<StatementOutcome, SqlError> {
     // Rows that OUTPUT stores elsewhere draw identity values of their own.
     let identity = runtime.last_identity();
-    let sent_rows = outputs.finish(runtime, sink)?;
+    let sent_rows = outputs.is_wanted() && outputs.finish(runtime, sink)?;
     // An INSERT without an identity column sets @@IDENTITY to NULL.
     let identity = if count == 0 {
         None

@@ -89,6 +89,7 @@ pub(crate) fn check_settings(
 }
 
 /// Error 515 when a column that takes no NULL has one.
+#[inline]
 pub(crate) fn check_not_null(source: &TableSource, row: &Row, verb: &str) -> Result<(), SqlError> {
     for (column, value) in source.def.columns.iter().zip(row) {
         if !column.nullable && value.is_null() {

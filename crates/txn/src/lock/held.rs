@@ -51,6 +51,8 @@ pub struct HeldLocks {
     per_object: SmallVec<[ObjectLocks; 1]>,
     /// Objects held in a mode that covers row locks; usually none.
     covering_objects: u32,
+    /// One of them that covers all row locks and has none of its own beside it: whoever changes many rows asks for each.
+    whole: Option<Resource>,
     /// The serial of the next lock.
     next_serial: u64,
 }
@@ -65,6 +67,7 @@ impl HeldLocks {
             held: HeldSet::default(),
             per_object: SmallVec::new(),
             covering_objects: 0,
+            whole: None,
             next_serial: 0,
         }
     }
@@ -77,6 +80,8 @@ impl HeldLocks {
         let is_object = |key: &ResourceKey| matches!(key.resource, Resource::Object { .. });
         let covering = self.held.iter().filter(|(key, held)| is_object(key) && is_covering(held.mode));
         assert_eq!(covering.count(), self.covering_objects as usize, "covering objects are counted");
+        let is_whole = |object| self.mode(object).is_some_and(covers_all_rows) && self.rows_of(object) == 0;
+        assert!(self.whole.as_ref().is_none_or(is_whole), "rows are locked beside their object");
         assert!(self.held.iter().all(|(_, held)| held.serial < self.next_serial && held.count > 0));
     }
 
@@ -134,6 +139,9 @@ impl HeldLocks {
 
     /// Locks without waiting; false when somebody is in the way.
     pub fn try_lock(&mut self, resource: Resource, mode: LockMode) -> bool {
+        if self.whole.is_some() && resource.parent_object() == self.whole {
+            return true;
+        }
         let key = ResourceKey::new(resource);
         if self.note_again(&key, mode) {
             return true;
@@ -187,6 +195,7 @@ impl HeldLocks {
         assert!(self.held.is_empty(), "what is given back is not held");
         self.per_object.clear();
         self.covering_objects = 0;
+        self.whole = None;
     }
 
     /// The mode in which the resource is held.
@@ -234,6 +243,9 @@ impl HeldLocks {
         entry.count += 1;
         if let Resource::Object { .. } = key.resource {
             self.covering_objects += u32::from(is_covering(granted) && !was_covering);
+            if covers_all_rows(granted) && self.rows_of(&key.resource) == 0 {
+                self.whole = Some(key.resource);
+            }
         } else if is_new && let Some(object) = key.resource.parent_object() {
             let locks = self.object_locks(object);
             locks.rows += 1;
@@ -242,6 +254,11 @@ impl HeldLocks {
                 self.escalate(object);
             }
         }
+    }
+
+    /// Row locks of an object.
+    fn rows_of(&self, object: &Resource) -> u32 {
+        self.per_object.iter().find(|locks| locks.object == *object).map_or(0, |locks| locks.rows)
     }
 
     fn object_locks(&mut self, object: Resource) -> &mut ObjectLocks {
@@ -271,6 +288,9 @@ impl HeldLocks {
         }
         self.held.settle();
         assert_eq!(self.object_locks(object).rows, 0, "the rows are under their object's lock now");
+        if covers_all_rows(granted) {
+            self.whole = Some(object);
+        }
         self.assert_state();
         self.manager.count_escalation();
     }
@@ -283,6 +303,7 @@ impl HeldLocks {
                 "covering objects are counted"
             );
             self.covering_objects -= u32::from(is_covering(held.mode));
+            self.whole = self.whole.filter(|object| *object != key.resource);
         } else if let Some(object) = key.resource.parent_object() {
             let locks = self.object_locks(object);
             assert!(locks.rows > 0, "row locks are counted per object");
@@ -296,9 +317,14 @@ fn is_covering(mode: LockMode) -> bool {
     matches!(mode, LockMode::S | LockMode::SIX | LockMode::SIU | LockMode::X | LockMode::SchM)
 }
 
+/// Does an object held in `mode` make every row lock unnecessary?
+fn covers_all_rows(mode: LockMode) -> bool {
+    matches!(mode, LockMode::X | LockMode::SchM)
+}
+
 fn covers_rows(object_mode: LockMode, row_mode: LockMode) -> bool {
     match object_mode {
-        LockMode::X | LockMode::SchM => true,
+        mode if covers_all_rows(mode) => true,
         LockMode::S | LockMode::SIX | LockMode::SIU => row_mode.is_read_only(),
         _ => false,
     }

@@ -391,6 +391,42 @@ fn locks_since_a_mark_are_given_back_those_before_stay_as_strong_as_they_are() {
     bench.assert_empty();
 }
 
+/// Rows under a whole object are not looked for one by one; they are again when the object is given back.
+#[test]
+fn rows_of_a_whole_object_are_locked_with_it_and_no_longer() {
+    let bench = Bench::new();
+    let (mut owner, mut other) = (bench.owner(), bench.owner());
+    let of_another = Resource::Rid { database: 5, object: 8, file: 1, page: 100, slot: 3 };
+    let mark = owner.mark();
+    owner.lock(TABLE, LockMode::IX, LockWait::Forever).unwrap();
+    for number in 0..2 * ESCALATION_THRESHOLD_LOCKS {
+        assert!(owner.try_lock(row(number), LockMode::X));
+    }
+    assert_eq!((owner.mode(&TABLE), owner.len()), (Some(LockMode::X), 1), "escalated");
+    assert!(other.try_lock(of_another, LockMode::X));
+    assert!(!owner.try_lock(of_another, LockMode::S), "another object's rows are not under it");
+    assert!(!other.try_lock(TABLE, LockMode::IX));
+    owner.unlock_since(mark);
+    assert!(owner.is_empty(), "the object was locked behind the mark");
+    assert!(owner.try_lock(row(1), LockMode::X) && !other.try_lock(row(1), LockMode::X), "row by row again");
+    assert!(other.try_lock(row(2), LockMode::X) && !owner.try_lock(row(2), LockMode::S));
+    owner.unlock_all();
+    // An object that is locked as a whole from the start is one, too; beside rows of its own it is not.
+    other.unlock(&row(2), LockMode::X);
+    assert!(owner.try_lock(row(3), LockMode::X));
+    assert!(owner.try_lock(TABLE, LockMode::X) && owner.try_lock(row(3), LockMode::X));
+    owner.unlock(&row(3), LockMode::X);
+    assert_eq!(owner.mode(&row(3)), Some(LockMode::X), "asked for twice, given back once");
+    owner.unlock_all();
+    assert!(owner.try_lock(TABLE, LockMode::X) && owner.try_lock(row(3), LockMode::X));
+    assert_eq!((owner.mode(&row(3)), owner.len()), (None, 1));
+    owner.unlock(&TABLE, LockMode::X);
+    assert!(owner.try_lock(row(3), LockMode::X) && !other.try_lock(row(3), LockMode::X));
+    owner.unlock_all();
+    other.unlock_all();
+    bench.assert_empty();
+}
+
 #[test]
 fn the_rows_of_a_page_lie_beside_each_other() {
     let key =
