@@ -3,11 +3,13 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use types::{Collation, SqlType, Value};
+use types::{ByteStr, Collation, LikePattern, SqlType, Value};
 
-use crate::row::RowFormat;
-use crate::row_value::{decode_fixed, fixed_bytes};
-use crate::row_view::RowView;
+use crate::number_set::NumberSet;
+use crate::row::{HEAD_BYTES, Place, RowFormat};
+use crate::row_number::Number;
+use crate::row_value::{decode_fixed, decode_variable, fixed_bytes};
+use crate::row_view::{Found, RowView};
 
 /// Which outcomes of a comparison a condition accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +48,7 @@ pub struct Condition {
     pub kind: ConditionKind,
 }
 
-/// Kinds of condition.
+/// Kinds of condition. But for the first, a NULL on either side satisfies none.
 #[derive(Clone, Debug)]
 pub enum ConditionKind {
     /// `IS NULL`, or `IS NOT NULL`.
@@ -54,7 +56,7 @@ pub enum ConditionKind {
         /// Which of them.
         is_null: bool,
     },
-    /// The column, of a fixed-length type, against a value; a NULL on either side satisfies nothing.
+    /// The column against a value.
     Compare {
         /// The outcomes that satisfy it.
         accepted: Accepted,
@@ -63,6 +65,31 @@ pub enum ConditionKind {
         /// Under which collation.
         collation: Collation,
     },
+    /// The column against another one; both are [compared as numbers](compare_as_numbers).
+    CompareColumn {
+        /// The outcomes that satisfy it.
+        accepted: Accepted,
+        /// The other column's position.
+        other: usize,
+    },
+    /// `IN`, or `NOT IN`.
+    OneOf {
+        /// The list.
+        values: Vec<Value>,
+        /// Under which collation they are compared.
+        collation: Collation,
+        /// `NOT IN`?
+        is_negated: bool,
+    },
+    /// `LIKE`, or `NOT LIKE`.
+    Like {
+        /// The pattern.
+        pattern: Arc<LikePattern>,
+        /// `NOT LIKE`?
+        is_negated: bool,
+    },
+    /// The column, of an integer type, has a number that may be in the set.
+    Among(Arc<NumberSet>),
 }
 
 /// Conditions that all must hold.
@@ -74,11 +101,28 @@ pub struct RowTest {
     is_behind_piece: bool,
 }
 
+/// A column that is read as a number.
+#[derive(Clone, Copy, Debug)]
+struct Numbered {
+    column: usize,
+    /// Its bytes in the row.
+    at: usize,
+    bytes: usize,
+    number: Number,
+}
+
 #[derive(Clone, Debug)]
 enum Check {
     Null { column: usize, is_null: bool },
-    Integer { column: usize, accepted: Accepted, value: i64 },
+    Number { numbered: Numbered, low: i64, high: i64, is_outside: bool },
+    Numbers { numbered: Numbered, other: Numbered, accepted: Accepted },
+    Among { numbered: Numbered, set: Arc<NumberSet> },
+    OneOfNumbers { numbered: Numbered, sorted: Vec<i64>, is_negated: bool },
+    Text { column: usize, accepted: Accepted, value: ByteStr, collation: Collation },
+    OneOfTexts { column: usize, sorted: Vec<ByteStr>, collation: Collation, is_negated: bool },
+    Like { column: usize, pattern: Arc<LikePattern>, is_negated: bool },
     Value { column: usize, accepted: Accepted, value: Value, collation: Collation },
+    OneOf { column: usize, values: Vec<Value>, collation: Collation, is_negated: bool },
     Never,
 }
 
@@ -86,22 +130,18 @@ impl RowTest {
     /// The test of these conditions on rows of a format. `is_behind_piece`: the row begins behind a piece of bytes with its length in
     /// front, as in the entries of an index.
     pub fn new(format: Arc<RowFormat>, conditions: Vec<Condition>, is_behind_piece: bool) -> RowTest {
-        let has = |condition: &Condition| condition.column < format.columns().len();
-        assert!(conditions.iter().all(has), "conditions are on columns of the row");
-        let check = |Condition { column, kind }: Condition| match kind {
-            ConditionKind::Null { is_null } => Check::Null { column, is_null },
-            ConditionKind::Compare { value: Value::Null, .. } => Check::Never,
-            ConditionKind::Compare { accepted, value, collation } => {
-                let sql_type = &format.columns()[column].sql_type;
-                assert!(is_fixed_length(sql_type), "only fixed-length columns are compared in place");
-                match value.as_i64() {
-                    Some(value) if is_integer(sql_type) => Check::Integer { column, accepted, value },
-                    _ => Check::Value { column, accepted, value, collation },
-                }
-            }
+        let is_here = |column: usize| {
+            column < format.columns().len()
+                && (is_fixed_length(&format.columns()[column].sql_type) || !format.may_have_lobs())
         };
-        let checks: Vec<Check> = conditions.into_iter().map(check).collect();
+        assert!(
+            conditions.iter().all(|condition| is_here(condition.column)),
+            "conditions are on columns of the row, whose values are never elsewhere"
+        );
+        let mut checks: Vec<Check> =
+            conditions.into_iter().map(|condition| Check::of(&format, condition)).collect();
         assert!(!checks.is_empty(), "a test asks for something");
+        checks.sort_by_key(Check::effort);
         RowTest { format, checks, is_behind_piece }
     }
 
@@ -110,48 +150,216 @@ impl RowTest {
     pub fn accepts(&self, bytes: &[u8]) -> bool {
         let row = if self.is_behind_piece { behind_piece(bytes) } else { Some(bytes) };
         let Some(Ok(view)) = row.map(|row| self.format.view(row)) else { return true };
-        self.checks.iter().all(|check| check.holds(&view))
+        self.checks.iter().all(|check| check.holds(&self.format, &view))
+    }
+}
+
+impl Numbered {
+    fn of(format: &RowFormat, column: usize) -> Option<Numbered> {
+        let number = Number::of(&format.columns()[column].sql_type)?;
+        let Place::Fixed { offset, bytes } = format.places[column] else { return None };
+        Some(Numbered { column, at: HEAD_BYTES + usize::from(offset), bytes: usize::from(bytes), number })
+    }
+
+    #[inline]
+    fn read(&self, view: &RowView<'_>) -> Option<i64> {
+        view.fixed_at(self.column, self.at, self.bytes).map(|bytes| self.number.read(bytes))
     }
 }
 
 impl Check {
-    #[inline]
-    fn holds(&self, view: &RowView<'_>) -> bool {
+    fn of(format: &RowFormat, Condition { column, kind }: Condition) -> Check {
+        let numbered = Numbered::of(format, column);
+        match kind {
+            ConditionKind::Null { is_null } => Check::Null { column, is_null },
+            ConditionKind::Compare { value: Value::Null, .. } => Check::Never,
+            ConditionKind::Compare { accepted, value, collation } => {
+                let place = numbered.and_then(|numbered| Some((numbered, numbered.number.place_of(&value)?)));
+                match (place, value) {
+                    (Some((numbered, place)), _) => Check::of_range(numbered, accepted, place),
+                    (None, Value::Char(value)) if is_text(format, column) => {
+                        Check::Text { column, accepted, value, collation }
+                    }
+                    (None, value) => Check::Value { column, accepted, value, collation },
+                }
+            }
+            ConditionKind::CompareColumn { accepted, other } => {
+                let (Some(numbered), Some(other)) = (numbered, Numbered::of(format, other)) else {
+                    unreachable!("columns are compared in place as numbers only")
+                };
+                assert!(numbered.number.is_comparable(other.number), "numbers of one kind are compared");
+                Check::Numbers { numbered, other, accepted }
+            }
+            ConditionKind::OneOf { values, is_negated: true, .. } if values.contains(&Value::Null) => {
+                Check::Never
+            }
+            ConditionKind::OneOf { values, collation, is_negated } => {
+                let values = values.into_iter().filter(|value| !value.is_null()).collect();
+                Check::of_list(format, column, values, collation, is_negated)
+            }
+            ConditionKind::Like { pattern, is_negated } => Check::Like { column, pattern, is_negated },
+            ConditionKind::Among(set) => {
+                let numbered = numbered.expect("members of a set of numbers are numbers");
+                Check::Among { numbered, set }
+            }
+        }
+    }
+
+    /// The comparison with a number as a range of those that satisfy it. What lies between two numbers of the column is greater than the lower one and
+    /// equal to none.
+    fn of_range(numbered: Numbered, accepted: Accepted, (value, is_exact): (i64, bool)) -> Check {
+        let Accepted { less, equal, greater } = accepted;
+        let equal = if is_exact { equal } else { less };
+        let range = |low: Option<i64>, high: Option<i64>, is_outside| match (low, high) {
+            (Some(low), Some(high)) => Check::Number { numbered, low, high, is_outside },
+            _ => Check::Never,
+        };
+        let (least, most) = (Some(i64::MIN), Some(i64::MAX));
+        match (less, equal, greater) {
+            (false, false, false) => Check::Never,
+            (true, true, true) => range(least, most, false),
+            (true, true, false) => range(least, Some(value), false),
+            (true, false, false) => range(least, value.checked_sub(1), false),
+            (false, true, true) => range(Some(value), most, false),
+            (false, false, true) => range(value.checked_add(1), most, false),
+            (false, true, false) => range(Some(value), Some(value), false),
+            (true, false, true) => range(Some(value), Some(value), true),
+        }
+    }
+
+    fn of_list(
+        format: &RowFormat,
+        column: usize,
+        values: Vec<Value>,
+        collation: Collation,
+        is_negated: bool,
+    ) -> Check {
+        if let Some(numbered) = Numbered::of(format, column) {
+            // A value between two numbers, or beyond all of them, equals none.
+            let is_number = |value: &Value| {
+                value.as_i64().is_some() || matches!(value, Value::Decimal(_) | Value::Money(_))
+            };
+            let places: Vec<_> = values.iter().map(|value| numbered.number.place_of(value)).collect();
+            let is_known =
+                values.iter().zip(&places).all(|(value, place)| place.is_some() || is_number(value));
+            if is_known {
+                let mut sorted: Vec<i64> = places
+                    .into_iter()
+                    .flatten()
+                    .filter(|(_, is_exact)| *is_exact)
+                    .map(|(number, _)| number)
+                    .collect();
+                sorted.sort_unstable();
+                return Check::OneOfNumbers { numbered, sorted, is_negated };
+            }
+        }
+        if is_text(format, column) && values.iter().all(|value| matches!(value, Value::Char(_))) {
+            let text = |value| if let Value::Char(text) = value { Some(text) } else { None };
+            let mut sorted: Vec<ByteStr> = values.into_iter().filter_map(text).collect();
+            sorted.sort_by(|a, b| collation.compare_bytes(a, b));
+            return Check::OneOfTexts { column, sorted, collation, is_negated };
+        }
+        Check::OneOf { column, values, collation, is_negated }
+    }
+
+    /// Cheap conditions are asked first: none of them can fail.
+    fn effort(&self) -> u8 {
         match self {
+            Check::Never => 0,
+            Check::Null { .. } | Check::Number { .. } | Check::Numbers { .. } => 1,
+            Check::OneOfNumbers { .. } | Check::Among { .. } => 2,
+            Check::Text { .. } => 3,
+            Check::OneOfTexts { .. } => 4,
+            Check::Value { .. } => 5,
+            Check::OneOf { .. } => 6,
+            Check::Like { .. } => 7,
+        }
+    }
+
+    #[inline]
+    fn holds(&self, format: &RowFormat, view: &RowView<'_>) -> bool {
+        match self {
+            Check::Number { numbered, low, high, is_outside } => {
+                numbered.read(view).is_some_and(|number| (number >= *low && number <= *high) != *is_outside)
+            }
+            Check::Among { numbered, set } => numbered.read(view).is_some_and(|number| set.may_have(number)),
+            Check::Numbers { numbered, other, accepted } => match (numbered.read(view), other.read(view)) {
+                (Some(number), Some(other)) => accepted.has(number.cmp(&other)),
+                _ => false,
+            },
             Check::Null { column, is_null } => view.is_null(*column) == *is_null,
-            Check::Integer { column, accepted, value } => {
-                view.fixed(*column).is_some_and(|(_, bytes)| accepted.has(integer(bytes).cmp(value)))
+            Check::OneOfNumbers { numbered, sorted, is_negated } => {
+                numbered.read(view).is_some_and(|number| sorted.binary_search(&number).is_ok() != *is_negated)
             }
-            Check::Value { column, accepted, value, collation } => {
-                view.fixed(*column).is_some_and(|(sql_type, bytes)| {
-                    types::compare(&decode_fixed(sql_type, bytes), value, *collation)
-                        .is_some_and(|ordering| accepted.has(ordering))
-                })
+            Check::Text { column, accepted, value, collation } => {
+                judge(view, *column, |bytes| accepted.has(collation.compare_bytes(bytes, value)))
             }
+            Check::OneOfTexts { column, sorted, collation, is_negated } => judge(view, *column, |bytes| {
+                sorted.binary_search_by(|text| collation.compare_bytes(text, bytes)).is_ok() != *is_negated
+            }),
+            other => other.holds_for_value(format, view),
+        }
+    }
+
+    /// Conditions for which a value is made, or that take long.
+    fn holds_for_value(&self, format: &RowFormat, view: &RowView<'_>) -> bool {
+        let sql_type = |column: &usize| &format.columns()[*column].sql_type;
+        match self {
+            Check::Like { column, pattern, is_negated } => judge(view, *column, |bytes| {
+                let matches = match is_text(format, *column) {
+                    true => Some(pattern.matches_bytes(bytes)),
+                    false => value_of(sql_type(column), bytes).and_then(|value| pattern.matches(&value)),
+                };
+                matches.is_some_and(|matches| matches != *is_negated)
+            }),
+            Check::Value { column, accepted, value, collation } => judge(view, *column, |bytes| {
+                let own = value_of(sql_type(column), bytes);
+                own.and_then(|own| types::compare(&own, value, *collation))
+                    .is_some_and(|ordering| accepted.has(ordering))
+            }),
+            Check::OneOf { column, values, collation, is_negated } => judge(view, *column, |bytes| {
+                let Some(own) = value_of(sql_type(column), bytes) else { return true };
+                let is_one =
+                    values.iter().any(|value| types::is_equal(&own, value, *collation) == Some(true));
+                is_one != *is_negated
+            }),
             Check::Never => false,
+            _ => unreachable!("judged without a value"),
         }
     }
 }
 
-/// Do the values of a type lie in the fixed part of rows, so that conditions on them can be judged there?
+/// What `accepts` says of the bytes of a column; NULL satisfies nothing, and what cannot be read passes.
+#[inline]
+fn judge(view: &RowView<'_>, column: usize, accepts: impl FnOnce(&[u8]) -> bool) -> bool {
+    match view.find(column) {
+        Ok(Found::Fixed(bytes) | Found::Variable(bytes)) => accepts(bytes),
+        Ok(Found::Null | Found::Missing) => false,
+        Ok(Found::Elsewhere(_)) | Err(_) => true,
+    }
+}
+
+fn value_of(sql_type: &SqlType, bytes: &[u8]) -> Option<Value> {
+    if is_fixed_length(sql_type) {
+        Some(decode_fixed(sql_type, bytes))
+    } else {
+        decode_variable(sql_type, bytes)
+    }
+}
+
+/// Do the values of a type lie in the fixed part of rows?
 pub fn is_fixed_length(sql_type: &SqlType) -> bool {
     fixed_bytes(sql_type).is_some()
 }
 
-fn is_integer(sql_type: &SqlType) -> bool {
-    matches!(sql_type, SqlType::TinyInt | SqlType::SmallInt | SqlType::Int | SqlType::BigInt)
+/// Are the values of both types compared in place as numbers ([`ConditionKind::CompareColumn`])?
+pub fn compare_as_numbers(left: &SqlType, right: &SqlType) -> bool {
+    Number::of(left).zip(Number::of(right)).is_some_and(|(left, right)| left.is_comparable(right))
 }
 
-/// The number in the bytes of an integer column: one byte has no sign.
-#[inline]
-fn integer(bytes: &[u8]) -> i64 {
-    match *bytes {
-        [a] => i64::from(a),
-        [a, b] => i64::from(i16::from_le_bytes([a, b])),
-        [a, b, c, d] => i64::from(i32::from_le_bytes([a, b, c, d])),
-        [a, b, c, d, e, f, g, h] => i64::from_le_bytes([a, b, c, d, e, f, g, h]),
-        _ => unreachable!("integers have 1, 2, 4 or 8 bytes"),
-    }
+/// Are the column's bytes those of a char or varchar text?
+fn is_text(format: &RowFormat, column: usize) -> bool {
+    matches!(format.columns()[column].sql_type, SqlType::Char(_) | SqlType::VarChar(_))
 }
 
 fn behind_piece(bytes: &[u8]) -> Option<&[u8]> {

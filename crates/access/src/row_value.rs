@@ -85,11 +85,28 @@ pub fn encode_fixed(value: &Value, sql_type: &SqlType, out: &mut [u8]) {
     }
 }
 
+#[inline]
 fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    if let Some(all) = bytes.first_chunk() {
+        return *all;
+    }
     let mut array = [0; N];
     let taken = bytes.len().min(N);
     array[..taken].copy_from_slice(&bytes[..taken]);
     array
+}
+
+/// The number in the bytes of a decimal: no more digits than declared, whatever damaged bytes say.
+#[inline]
+fn mantissa(bytes: &[u8], precision: u8) -> i128 {
+    let most = types::decimal::pow10(precision.min(types::decimal::PRECISION_MAX)) - 1;
+    let magnitude = match bytes.len() {
+        5 => u128::from(u32::from_le_bytes(array(&bytes[1..]))),
+        9 => u128::from(u64::from_le_bytes(array(&bytes[1..]))),
+        _ => u128::from_le_bytes(array(&bytes[1..])),
+    };
+    let magnitude = magnitude.min(most) as i128;
+    if bytes[0] == 0 { -magnitude } else { magnitude }
 }
 
 /// The value of a fixed-length column from exactly its bytes. Any bytes give a value.
@@ -107,11 +124,7 @@ pub fn decode_fixed(sql_type: &SqlType, bytes: &[u8]) -> Value {
         SqlType::SmallMoney => Value::Money(i64::from(i32::from_le_bytes(array(bytes)))),
         SqlType::Money => Value::Money(i64::from_le_bytes(array(bytes))),
         SqlType::Decimal { precision, scale } | SqlType::Numeric { precision, scale } => {
-            // No more digits than declared, whatever damaged bytes say.
-            let limit = 10u128.pow(u32::from(precision.min(38))) - 1;
-            let magnitude = u128::from_le_bytes(array(&bytes[1..])).min(limit) as i128;
-            let mantissa = if bytes[0] == 0 { -magnitude } else { magnitude };
-            Value::Decimal(Decimal::new(mantissa, precision, scale))
+            Value::Decimal(Decimal::new(mantissa(bytes, precision), precision, scale))
         }
         SqlType::Date => Value::Date(Date { days: i32::from_le_bytes(array(&bytes[..3])) }),
         SqlType::Time(_) => Value::Time(Time { ticks: u64::from_le_bytes(array(&bytes[..5])) }),

@@ -1,7 +1,7 @@
 //! `RowView`: the columns of a row where they lie. One that is wanted is found without looking at the others: a fixed one at an offset that the
 //! schema alone decides, a variable one by the array of ends.
 
-use types::{SqlType, Value};
+use types::Value;
 
 use crate::error::AccessResult;
 use crate::row::{ColumnValue, HAS_VARIABLE, HEAD_BYTES, LobPointer, OUT_OF_ROW, Place, RowFormat, damaged};
@@ -18,7 +18,7 @@ pub struct RowView<'r> {
 }
 
 /// Where a column's value is.
-enum Found<'r> {
+pub(crate) enum Found<'r> {
     Null,
     /// The row is older than the column.
     Missing,
@@ -110,22 +110,19 @@ impl<'r> RowView<'r> {
         index >= self.count || self.row[self.bitmap_at + index / 8] & 1 << (index % 8) != 0
     }
 
-    /// The bytes of a fixed-length column with its type; `None` when it is NULL.
+    /// The bytes of a fixed-length column, which begin at `at`; `None` when it is NULL.
     #[inline]
-    pub fn fixed(&self, index: usize) -> Option<(&'r SqlType, &'r [u8])> {
-        let Place::Fixed { offset, bytes } = self.format.places[index] else {
-            unreachable!("asked for fixed-length columns only")
-        };
+    pub(crate) fn fixed_at(&self, index: usize, at: usize, bytes: usize) -> Option<&'r [u8]> {
         if self.is_null(index) {
             return None;
         }
-        let at = HEAD_BYTES + usize::from(offset);
-        debug_assert!(at + usize::from(bytes) <= self.bitmap_at, "the column is one that the row has");
-        Some((&self.format.columns()[index].sql_type, &self.row[at..at + usize::from(bytes)]))
+        debug_assert!(at + bytes <= self.bitmap_at, "the column is one that the row has");
+        Some(&self.row[at..at + bytes])
     }
 
+    /// Where a column's value is.
     #[inline]
-    fn find(&self, index: usize) -> AccessResult<Found<'r>> {
+    pub(crate) fn find(&self, index: usize) -> AccessResult<Found<'r>> {
         if index >= self.count {
             return Ok(Found::Missing);
         }

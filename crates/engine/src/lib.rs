@@ -55,7 +55,8 @@ mod versioning;
 mod workspace;
 
 pub use access::{
-    Accepted, Condition, ConditionKind, UnitUsage, decode_variable, encode_variable, is_fixed_length,
+    Accepted, Condition, ConditionKind, NumberSet, UnitUsage, compare_as_numbers, decode_variable,
+    encode_variable, is_fixed_length,
 };
 pub use acknowledgement::Acknowledgement;
 pub use catalog::{

@@ -111,7 +111,7 @@ pub(crate) struct Inner {
     /// How many rows it has.
     row_count: Arc<RowCount>,
     pub(crate) format: Arc<RowFormat>,
-    clustered_key: Option<KeyFormat>,
+    pub(crate) clustered_key: Option<KeyFormat>,
     pub(crate) secondary: Vec<Secondary>,
     /// Of each index: a row's key may be longer than it takes.
     may_overflow: Vec<bool>,
@@ -129,7 +129,7 @@ pub(crate) struct Secondary {
     /// Its place in `TableDef::indexes`: disabled ones are not here.
     position: usize,
     pub(crate) tree: BTree,
-    key: KeyFormat,
+    pub(crate) key: KeyFormat,
     /// Columns whose values stand in the entries, by position in the table.
     pub(crate) stored: Vec<usize>,
     pub(crate) format: Arc<RowFormat>,
@@ -708,7 +708,7 @@ fn stored_columns(definition: &TableDef, index: &IndexDef) -> Vec<usize> {
 }
 
 /// A range of values as a range of key bytes. Where the last bounded column is DESC, greater values come first.
-fn byte_range(format: &KeyFormat, index: &IndexDef, range: &KeyRange) -> access::KeyRange {
+pub(crate) fn byte_range(format: &KeyFormat, index: &IndexDef, range: &KeyRange) -> access::KeyRange {
     if let (true, None, Bound::Included(lower), Bound::Included(upper)) =
         (index.unique, &range.text_prefix, &range.lower, &range.upper)
         && lower.len() == index.key.len()

@@ -20,6 +20,21 @@ impl Batch {
         (self.rows, self.width) = (0, width);
     }
 
+    /// Takes a row out of another batch, as the last one of this.
+    #[inline]
+    pub(crate) fn take_row(&mut self, from: &mut Batch, at: usize) {
+        debug_assert!(self.width == from.width && at < from.rows, "rows of one width");
+        let row = &mut from.values[at * from.width..(at + 1) * from.width];
+        self.values.extend(row.iter_mut().map(std::mem::take));
+        self.rows += 1;
+    }
+
+    /// The values at one position of all rows.
+    pub(crate) fn column(&self, position: usize) -> impl Iterator<Item = &Value> {
+        assert!(position < self.width || self.rows == 0, "rows have such a value");
+        self.values.iter().skip(position).step_by(self.width.max(1)).take(self.rows)
+    }
+
     /// One of its rows.
     #[inline]
     pub(crate) fn row(&self, at: usize) -> &[Value] {

@@ -10,6 +10,11 @@ pub(crate) trait RowSource {
     /// Replaces `row` by the next row; false at the end, after which it is not called again.
     fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError>;
 
+    /// Begins anew, with parameters as they are now; what is next is the first row. False: this one cannot, and is done with.
+    fn again(&mut self, _runtime: &Runtime<'_>) -> Result<bool, SqlError> {
+        Ok(false)
+    }
+
     /// Replaces the batch by the next rows, at least one; false at the end, after which it is not called again. Whoever reads takes either
     /// rows or batches.
     fn next_batch(&mut self, runtime: &Runtime<'_>, batch: &mut Batch) -> Result<bool, SqlError> {

@@ -247,3 +247,18 @@ fn floats_convert_by_seventeen_digits() {
     let Value::Decimal(value) = d("12345678901234567890.5") else { unreachable!() };
     assert_eq!(value.to_f64(), 12345678901234567890.5);
 }
+
+#[test]
+fn sums_of_more_than_38_digits_overflow() {
+    let nines = "9".repeat(38);
+    let cases = [
+        (BinaryOp::Add, nines.clone(), nines.clone()),
+        (BinaryOp::Add, format!("-{nines}"), format!("-{nines}")),
+        (BinaryOp::Subtract, nines.clone(), format!("-{nines}")),
+        (BinaryOp::Add, nines.clone(), "1".into()),
+    ];
+    for (op, left, right) in cases {
+        assert_eq!(compute(op, &left, &right).unwrap_err().number, 8115, "{left} {op:?} {right}");
+    }
+    assert_eq!(compute(BinaryOp::Subtract, &nines, &nines).unwrap(), "0");
+}

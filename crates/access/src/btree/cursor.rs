@@ -130,6 +130,15 @@ impl BTreeCursor {
         self.selection = selection;
     }
 
+    /// The same for a cursor that begins again ([`BTreeCursor::restart`]).
+    pub fn select_anew(&mut self, selection: Selection) {
+        assert!(
+            self.last_key.is_none() && self.rows.is_empty(),
+            "no row of the new range has been handed up"
+        );
+        self.selection = selection;
+    }
+
     /// Moves to the next rows, all that one latch gives; their number, 0 at the end. What [`BTreeCursor::next`] says of locks holds of
     /// the one row that a reader with locks gets.
     pub fn next_page(&mut self, txn: &Transaction) -> AccessResult<usize> {

@@ -4,14 +4,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use access::{BTreeCursor, HeapCursor, Rid, Selection};
+use access::{BTreeCursor, Condition, HeapCursor, Rid, RowFormat, Selection};
 use txn::Snapshot;
 use types::{SqlError, Value};
 
 use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, stale_plan};
 use crate::read_point::check_point;
-use crate::table::{Base, RowLocator, ScanOptions, Table};
+use crate::table::{Base, KeyRange, RowLocator, ScanOptions, Table, byte_range};
 
 /// A running scan or seek. Holds no latch and does not borrow the transaction.
 pub struct Cursor {
@@ -44,6 +44,7 @@ pub(crate) enum Source {
     /// A nonclustered index; the row itself is fetched for each entry.
     Secondary {
         cursor: BTreeCursor,
+        at: usize,
         locator: Option<RowLocator>,
         row: Vec<Value>,
     },
@@ -58,6 +59,38 @@ impl Cursor {
         point: Option<Arc<Snapshot>>,
     ) -> Cursor {
         Cursor { table, source, options, wanted, point, rows: 0, at: 0 }
+    }
+
+    /// Begins again with another range of the index that it reads; with `conditions`, if they are others now. See [`Table::read`].
+    pub fn restart(&mut self, range: &KeyRange, conditions: Option<Vec<Condition>>) {
+        let table = self.table.clone();
+        let inner = table.inner();
+        let _charge = crate::table::io::charge(table.definition(), 1);
+        let counts_only = self.wanted.are_none() && !matches!(self.source, Source::Secondary { .. });
+        let (key, definition, index) = match &self.source {
+            Source::Tree(_) => {
+                let key = inner.clustered_key.as_ref().expect("a clustered table has a key");
+                (key, inner.definition.base(), None)
+            }
+            Source::Covering { at, .. } | Source::Secondary { at, .. } => {
+                (&inner.secondary[*at].key, inner.index_of(*at), Some(*at))
+            }
+            Source::Heap(_) => unreachable!("a heap has no ranges"),
+        };
+        let range = byte_range(key, definition, range);
+        (self.rows, self.at) = (0, 0);
+        let cursor = match &mut self.source {
+            Source::Tree(cursor) | Source::Covering { cursor, .. } => cursor,
+            Source::Secondary { cursor, locator, .. } => {
+                *locator = None;
+                cursor
+            }
+            Source::Heap(_) => unreachable!("asked above"),
+        };
+        cursor.restart(range);
+        if let Some(conditions) = conditions {
+            cursor.select_anew(Selection { test: table.test(index, conditions), counts_only });
+        }
     }
 
     /// Moves to the next rows and tells how many are in hand, 0 at the end. A reader that locks rows gets them one by one.
@@ -81,7 +114,7 @@ impl Cursor {
     }
 
     fn next_by_index(&mut self, txn: &DbTransaction) -> SqlResult<usize> {
-        let Source::Secondary { cursor, locator: place, row } = &mut self.source else {
+        let Source::Secondary { cursor, locator: place, row, .. } = &mut self.source else {
             unreachable!("called for rows that are looked up")
         };
         (self.rows, self.at) = (0, 0);
@@ -132,6 +165,48 @@ impl Cursor {
             Wanted::All => access.decode_columns(format, bytes, wanted, out),
             Wanted::Columns(columns) => {
                 access.decode_columns(format, bytes, columns[wanted].iter().copied(), out)
+            }
+        };
+        decoded.map_err(|error| self.table.fail_reading(&self.options, error))
+    }
+
+    /// Appends the values of all wanted columns of the rows in hand from one on, row by row. Each row is asked for once.
+    ///
+    /// # Errors
+    /// As [`Cursor::values`].
+    pub fn values_from(&mut self, first: usize, out: &mut Vec<Value>) -> SqlResult<()> {
+        assert!(first <= self.rows, "the rows are in hand");
+        out.reserve((self.rows - first) * self.width());
+        let _charge = crate::table::io::charge(self.table.definition(), 0);
+        let inner = self.table.inner();
+        let access = &inner.database.access;
+        let (wanted, rows) = (&self.wanted, first..self.rows);
+        let decode = |format: &RowFormat, bytes: &[u8], out: &mut Vec<Value>| match wanted {
+            Wanted::All => access.decode_columns(format, bytes, 0..format.columns().len(), out),
+            Wanted::Columns(columns) => access.decode_columns(format, bytes, columns.iter().copied(), out),
+        };
+        let decoded = match &mut self.source {
+            Source::Heap(cursor) => {
+                rows.into_iter().try_for_each(|at| decode(&inner.format, cursor.row_at(at), out))
+            }
+            Source::Tree(cursor) => {
+                rows.into_iter().try_for_each(|at| decode(&inner.format, cursor.value_at(at), out))
+            }
+            Source::Covering { cursor, at: index } => {
+                let format = &inner.secondary[*index].format;
+                for at in rows {
+                    let (_, stored) = split_entry_bytes(cursor.value_at(at)).ok_or_else(damaged)?;
+                    decode(format, stored, out)
+                        .map_err(|error| self.table.fail_reading(&self.options, error))?;
+                }
+                Ok(())
+            }
+            Source::Secondary { row, .. } => {
+                assert!(rows.len() <= 1, "rows that are looked up come one by one");
+                if !rows.is_empty() {
+                    out.append(row);
+                }
+                Ok(())
             }
         };
         decoded.map_err(|error| self.table.fail_reading(&self.options, error))
@@ -198,6 +273,13 @@ impl Cursor {
                 }
             }
         }
+    }
+}
+
+impl Wanted {
+    /// Are rows only counted?
+    pub(crate) fn are_none(&self) -> bool {
+        matches!(self, Wanted::Columns(columns) if columns.is_empty())
     }
 }
 

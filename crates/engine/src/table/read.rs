@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use access::{Condition, RowTest, Selection};
+use access::{Condition, ConditionKind, RowTest, Selection, is_fixed_length};
 use types::Value;
 
 use super::cursor::{Cursor, Source, Wanted};
@@ -16,6 +16,12 @@ impl Table {
     pub fn is_covered_by(&self, index_id: i32, columns: &[usize]) -> bool {
         let found = self.inner.secondary.iter().find(|secondary| secondary.index_id == index_id);
         found.is_some_and(|secondary| columns.iter().all(|column| secondary.stored.contains(column)))
+    }
+
+    /// Can conditions on this column be judged where its rows lie: is its value always there?
+    pub fn judges_in_place(&self, column: usize) -> bool {
+        let format = &self.inner.format;
+        is_fixed_length(&format.columns()[column].sql_type) || !format.may_have_lobs()
     }
 
     /// The rows of a range of an index that satisfy `conditions` (on the table's columns, all of them held by its entries if the index is a
@@ -56,13 +62,14 @@ impl Table {
                 let cursor = secondary.tree.scan(range, options);
                 match wanted {
                     Some(places) => (Source::Covering { cursor, at }, Wanted::Columns(places)),
-                    None => (Source::Secondary { cursor, locator: None, row: Vec::new() }, all_of_table()),
+                    None => {
+                        (Source::Secondary { cursor, at, locator: None, row: Vec::new() }, all_of_table())
+                    }
                 }
             }
             None => (self.read_base(range, options, columns), all_of_table()),
         };
-        let counts_only = matches!(&wanted, Wanted::Columns(columns) if columns.is_empty())
-            && !matches!(source, Source::Secondary { .. });
+        let counts_only = wanted.are_none() && !matches!(source, Source::Secondary { .. });
         if counts_only || !conditions.is_empty() {
             source.select(Selection { test: self.test(index, conditions), counts_only });
         }
@@ -89,7 +96,7 @@ impl Table {
         ScanOptions { keep_row: options.keep_row || reads_lobs, ..*options }
     }
 
-    fn test(&self, index: Option<usize>, mut conditions: Vec<Condition>) -> Option<RowTest> {
+    pub(crate) fn test(&self, index: Option<usize>, mut conditions: Vec<Condition>) -> Option<RowTest> {
         if conditions.is_empty() {
             return None;
         }
@@ -97,9 +104,12 @@ impl Table {
             return Some(RowTest::new(self.inner.format.clone(), conditions, false));
         };
         let secondary = &self.inner.secondary[at];
+        let place_of = |column: usize| secondary.place_of(column).expect("the index holds what is asked for");
         for condition in &mut conditions {
-            condition.column =
-                secondary.place_of(condition.column).expect("the index holds what is asked for");
+            condition.column = place_of(condition.column);
+            if let ConditionKind::CompareColumn { other, .. } = &mut condition.kind {
+                *other = place_of(*other);
+            }
         }
         Some(RowTest::new(secondary.format.clone(), conditions, true))
     }

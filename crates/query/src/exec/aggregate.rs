@@ -9,7 +9,7 @@ use super::spill::{Held, hashed_bytes, row_bytes};
 use super::sums;
 use crate::exec::spill::parts::Later;
 use crate::kinds::AggregateKind;
-use crate::physical::plan::{AggregateNode, AggregatePlan};
+use crate::physical::plan::{AggregateNode, AggregatePlan, Node};
 use crate::row::{Batch, Row};
 use crate::row_source::RowSource;
 use crate::runtime::Runtime;
@@ -62,6 +62,9 @@ impl<'p> Aggregate<'p> {
             if only_counts {
                 let accumulators = &mut gathered.groups[0].accumulators;
                 accumulators.iter_mut().for_each(|accumulator| accumulator.add_rows(batch.rows));
+                continue;
+            }
+            if scalar && add_columns(runtime, &mut gathered.groups[0].accumulators, &batch)? {
                 continue;
             }
             for row in (0..batch.rows).map(|at| batch.row(at)) {
@@ -139,6 +142,24 @@ impl RowSource for Aggregate<'_> {
     }
 }
 
+/// Gives each accumulator its column of the batch; false when one of them needs more than a column.
+fn add_columns(
+    runtime: &Runtime<'_>,
+    accumulators: &mut [Accumulator<'_>],
+    batch: &Batch,
+) -> Result<bool, SqlError> {
+    if !accumulators.iter().all(|accumulator| accumulator.counts_rows() || accumulator.column().is_some()) {
+        return Ok(false);
+    }
+    for accumulator in accumulators {
+        match accumulator.column() {
+            Some(position) => accumulator.add_column(runtime, batch, position)?,
+            None => accumulator.add_rows(batch.rows),
+        }
+    }
+    Ok(true)
+}
+
 /// One aggregate being computed.
 pub(crate) struct Accumulator<'p> {
     node: &'p AggregateNode,
@@ -187,13 +208,42 @@ impl<'p> Accumulator<'p> {
         self.count += rows as i64;
     }
 
+    /// The column whose values it counts or adds up, if it does nothing else.
+    fn column(&self) -> Option<usize> {
+        let is_simple =
+            matches!(self.node.kind, AggregateKind::Count | AggregateKind::Sum | AggregateKind::Average);
+        match &self.node.argument {
+            Some(Node::Column(position)) if is_simple && self.seen.is_none() => Some(*position),
+            _ => None,
+        }
+    }
+
+    fn add_column(&mut self, runtime: &Runtime<'_>, batch: &Batch, position: usize) -> Result<(), SqlError> {
+        let before = self.count;
+        for value in batch.column(position) {
+            if value.is_null() {
+                continue;
+            }
+            self.count += 1;
+            if self.node.kind != AggregateKind::Count {
+                sums::accumulate(state_value(&mut self.state), value, self.node)?;
+            }
+        }
+        if !self.saw_null && ((self.count - before) as usize) < batch.rows {
+            self.saw_null = true;
+            runtime.note_null_eliminated();
+        }
+        Ok(())
+    }
+
     /// Takes one input row. Gives by how many bytes it keeps more, if it keeps something of each.
     pub(crate) fn add_row(&mut self, runtime: &Runtime<'_>, row: &[Value]) -> Result<usize, SqlError> {
         let Some(argument) = &self.node.argument else {
             self.count += 1;
             return Ok(0);
         };
-        let value = argument.eval(runtime, row)?;
+        let mut computed = Value::Null;
+        let value = argument.eval_in(runtime, row, &mut computed)?;
         if value.is_null() {
             if !self.saw_null {
                 self.saw_null = true;
@@ -204,7 +254,7 @@ impl<'p> Accumulator<'p> {
         let mut grown_bytes = 0;
         if let Some(seen) = &mut self.seen {
             let mut key = Vec::new();
-            write_value(&value, self.node.collation, &mut key);
+            write_value(value, self.node.collation, &mut key);
             seen.room_for_one()?;
             grown_bytes += hashed_bytes(&key);
             if !seen.insert(key.into_boxed_slice()) {
@@ -219,12 +269,12 @@ impl<'p> Accumulator<'p> {
         Ok(grown_bytes)
     }
 
-    fn add_value(&mut self, runtime: &Runtime<'_>, row: &[Value], value: Value) -> Result<(), SqlError> {
+    fn add_value(&mut self, runtime: &Runtime<'_>, row: &[Value], value: &Value) -> Result<(), SqlError> {
         match (&mut self.state, self.node.kind) {
             (_, AggregateKind::Count | AggregateKind::CountRows) => {}
             (State::Integer(sum), AggregateKind::ChecksumAgg) => *sum ^= value.as_i64().unwrap_or(0),
             (state, AggregateKind::Sum | AggregateKind::Average) => {
-                sums::accumulate(state_value(state), &value, self.node)?
+                sums::accumulate(state_value(state), value, self.node)?
             }
             (state, AggregateKind::Minimum | AggregateKind::Maximum) => {
                 let wanted = if self.node.kind == AggregateKind::Minimum {
@@ -233,12 +283,12 @@ impl<'p> Accumulator<'p> {
                     std::cmp::Ordering::Greater
                 };
                 let current = state_value(state);
-                if current.is_null() || types::sort_compare(&value, current, self.node.collation) == wanted {
-                    *current = value;
+                if current.is_null() || types::sort_compare(value, current, self.node.collation) == wanted {
+                    *current = value.clone();
                 }
             }
             (State::Moments { mean, squares }, _) => {
-                let number = crate::values::to_f64(&value);
+                let number = crate::values::to_f64(value);
                 let delta = number - *mean;
                 *mean += delta / self.count as f64;
                 *squares += delta * (number - *mean);
@@ -246,7 +296,7 @@ impl<'p> Accumulator<'p> {
             (State::Strings(list), _) => {
                 let order = sort_values(&self.node.order, runtime, row)?;
                 list.room_for_one()?;
-                list.push((order, value));
+                list.push((order, value.clone()));
             }
             (State::Nothing | State::Integer(_) | State::Value(_), kind) => {
                 unreachable!("{kind:?} has its own state")

@@ -34,15 +34,16 @@ impl Node {
                 None => Value::Null,
             }),
             Node::Binary(node) => {
-                let left = node.left.eval(runtime, row)?;
-                let right = node.right.eval(runtime, row)?;
+                let (mut one, mut other) = (Value::Null, Value::Null);
+                let left = node.left.eval_in(runtime, row, &mut one)?;
+                let right = node.right.eval_in(runtime, row, &mut other)?;
                 if !runtime.options.concat_null_yields_null
-                    && let Some(joined) = join_with_null(node.op, &left, &right, &node.result)
+                    && let Some(joined) = join_with_null(node.op, left, right, &node.result)
                 {
                     return Ok(joined);
                 }
                 room_for(left.long_bytes() + right.long_bytes(), 2)?;
-                runtime.forgive(arith::evaluate(node.op, &left, &right, &node.result), Value::Null)
+                runtime.forgive(arith::evaluate(node.op, left, right, &node.result), Value::Null)
             }
             Node::Unary(op, node, result) => {
                 let value = node.eval(runtime, row)?;
@@ -69,6 +70,24 @@ impl Node {
             }
             Node::Call(node) => call(node, runtime, row),
             Node::Scalar(plan) => subquery::scalar(plan, runtime, row),
+        }
+    }
+
+    /// The value where it stands, if it stands in the row or in the plan; any other is put into `spare`.
+    #[inline]
+    pub(crate) fn eval_in<'v>(
+        &'v self,
+        runtime: &Runtime<'_>,
+        row: &'v [Value],
+        spare: &'v mut Value,
+    ) -> Result<&'v Value, SqlError> {
+        match self {
+            Node::Column(position) => Ok(&row[*position]),
+            Node::Constant(value) => Ok(value),
+            node => {
+                *spare = node.eval(runtime, row)?;
+                Ok(spare)
+            }
         }
     }
 
@@ -243,9 +262,10 @@ impl BoolNode {
                 Ok(Some(op.accepts(left.cmp(&right))))
             }
             BoolNode::Compare(op, collation, left, right) => {
-                let left = left.eval(runtime, row)?;
-                let right = right.eval(runtime, row)?;
-                Ok(types::compare(&left, &right, *collation).map(|ordering| op.accepts(ordering)))
+                let (mut one, mut other) = (Value::Null, Value::Null);
+                let left = left.eval_in(runtime, row, &mut one)?;
+                let right = right.eval_in(runtime, row, &mut other)?;
+                Ok(types::compare(left, right, *collation).map(|ordering| op.accepts(ordering)))
             }
             BoolNode::And(left, right) => match left.test(runtime, row)? {
                 Some(false) => Ok(Some(false)),
@@ -258,13 +278,14 @@ impl BoolNode {
                 None => Ok(if right.test(runtime, row)? == Some(true) { Some(true) } else { None }),
             },
             BoolNode::Not(node) => Ok(node.test(runtime, row)?.map(|truth| !truth)),
-            BoolNode::IsNull(node) => Ok(Some(node.eval(runtime, row)?.is_null())),
+            BoolNode::IsNull(node) => Ok(Some(node.eval_in(runtime, row, &mut Value::Null)?.is_null())),
             BoolNode::Like(node) => like(node, runtime, row),
             BoolNode::InList(collation, node, list) => {
-                let value = node.eval(runtime, row)?;
+                let mut own = Value::Null;
+                let value = node.eval_in(runtime, row, &mut own)?;
                 let mut unknown = value.is_null();
                 for item in list {
-                    match types::compare(&value, &item.eval(runtime, row)?, *collation) {
+                    match types::compare(value, item.eval_in(runtime, row, &mut Value::Null)?, *collation) {
                         Some(Ordering::Equal) => return Ok(Some(true)),
                         Some(_) => {}
                         None => unknown = true,
@@ -272,7 +293,9 @@ impl BoolNode {
                 }
                 Ok(if unknown { None } else { Some(false) })
             }
-            BoolNode::InSet(collation, node, set) => in_set(set, *collation, &node.eval(runtime, row)?),
+            BoolNode::InSet(collation, node, set) => {
+                in_set(set, *collation, node.eval_in(runtime, row, &mut Value::Null)?)
+            }
             BoolNode::Exists(plan) => subquery::exists(plan, runtime, row).map(Some),
             BoolNode::Any(CompareOp::Equal, collation, left, plan) => {
                 subquery::is_in(plan, runtime, row, left, *collation)
@@ -306,9 +329,10 @@ fn in_set(set: &InSet, collation: Collation, value: &Value) -> Result<Option<boo
 }
 
 fn like(node: &LikeNode, runtime: &Runtime<'_>, row: &[Value]) -> Result<Option<bool>, SqlError> {
-    let input = node.input.eval(runtime, row)?;
+    let mut own = Value::Null;
+    let input = node.input.eval_in(runtime, row, &mut own)?;
     if let Some(known) = &node.known {
-        return Ok(known.matches(&input));
+        return Ok(known.matches(input));
     }
     let pattern = node.pattern.eval(runtime, row)?;
     let escape = match &node.escape {
@@ -324,5 +348,5 @@ fn like(node: &LikeNode, runtime: &Runtime<'_>, row: &[Value]) -> Result<Option<
             }
         },
     };
-    Ok(node.collation.like(&input, &pattern, escape))
+    Ok(node.collation.like(input, &pattern, escape))
 }

@@ -1,24 +1,29 @@
 //! Hash join: the right side goes into a table by key, the left side probes it. What does not fit is joined a part at a time.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
-use engine::Run;
+use engine::{NumberSet, Run};
 use rustc_hash::FxHashMap;
 use types::{Collation, SqlError, Value};
 
+use super::among::{Among, KEYS_MAX, split};
+use super::key_table::{Key, KeyTable, key_bytes, pair, pair_part};
 use super::keys::{write_key, write_row_key};
 use super::room::Room;
 use super::simple::pad_nulls;
-use super::spill::{Held, RunRows, hashed_bytes, row_bytes};
+use super::spill::{Held, RunRows, row_bytes};
 use crate::exec::spill::parts::{PARTS, Parts, part_of};
 use crate::kinds::JoinKind;
-use crate::physical::plan::{BoolNode, HashJoinPlan, Node, Plan};
-use crate::row::Row;
+use crate::physical::plan::{BoolNode, HashJoinPlan, JoinKeyKind, Node, Plan};
+use crate::row::{Batch, Row};
 use crate::row_source::RowSource;
 use crate::runtime::Runtime;
 
 /// Parts of parts of parts: what is still too large then is full of one key, or nearly.
 const LEVELS_MAX: u32 = 4;
+/// Rows that are handed up together.
+const BATCH_ROWS: usize = 256;
 
 /// ```text
 ///  new ──begin_part: the right side fits──► probing ──left side ends──► (FULL: unmatched) ──► next part, or the end
@@ -31,19 +36,24 @@ const LEVELS_MAX: u32 = 4;
 /// having found none waits for the last chunk.
 pub(crate) struct HashJoin<'p> {
     shape: Shape<'p>,
+    /// What whoever reads from this asks of left and right rows.
+    among: (Vec<Among>, Vec<Among>),
     has_begun: bool,
     waiting: Vec<Part>,
     chunks: Option<Chunks>,
     /// What is in memory of the right side is the last of its part.
     is_last_chunk: bool,
     held: Held,
-    rows: Vec<Row>,
+    /// Rows of the right side that are in memory.
+    rows: Batch,
     /// Index of the next row with the same key, `NONE` at the end of the chain.
     chain: Vec<u32>,
-    table: FxHashMap<Box<[u8]>, u32>,
+    table: KeyTable,
     matched: Vec<bool>,
     left: Option<Box<dyn RowSource + 'p>>,
-    left_row: Row,
+    /// Left rows in hand, and the present one among them.
+    left_rows: Batch,
+    left_at: usize,
     left_number: usize,
     at: u32,
     in_row: bool,
@@ -60,6 +70,7 @@ struct Shape<'p> {
     /// Keys of the left and the right side; none: whole rows are equal, and NULL is equal to NULL.
     keys: Option<(&'p [Node], &'p [Node])>,
     collations: &'p [Collation],
+    key_kind: JoinKeyKind,
     residual: Option<&'p BoolNode>,
     left_width: usize,
     right_width: usize,
@@ -91,7 +102,34 @@ struct Chunks {
 const NONE: u32 = u32::MAX;
 
 impl Shape<'_> {
-    /// Writes the key of a row; false when nothing can be equal to it.
+    /// The key of a row, in `bytes` if it is no number.
+    #[inline]
+    fn key<'k>(
+        &self,
+        side: Side,
+        runtime: &Runtime<'_>,
+        row: &[Value],
+        bytes: &'k mut Vec<u8>,
+    ) -> Result<Key<'k>, SqlError> {
+        let number = |node: &Node| node.eval_i64(runtime, row);
+        let key = match (self.key_kind, self.nodes(side)) {
+            (JoinKeyKind::Number, Some([one])) => number(one)?.map(Key::Number),
+            (JoinKeyKind::Pair, Some([one, other])) => {
+                number(one)?.zip(number(other)?).map(|(one, other)| Key::Number(pair(one, other)))
+            }
+            _ => self.write_key(side, runtime, row, bytes)?.then_some(Key::Bytes(bytes)),
+        };
+        Ok(key.unwrap_or(Key::Nothing))
+    }
+
+    fn nodes(&self, side: Side) -> Option<&[Node]> {
+        self.keys.map(|(left, right)| match side {
+            Side::Left => left,
+            Side::Right => right,
+        })
+    }
+
+    /// Writes the key of a row as bytes; false when nothing can be equal to it.
     fn write_key(
         &self,
         side: Side,
@@ -99,15 +137,21 @@ impl Shape<'_> {
         row: &[Value],
         key: &mut Vec<u8>,
     ) -> Result<bool, SqlError> {
-        let nodes = match (self.keys, side) {
-            (Some((left, _)), Side::Left) => left,
-            (Some((_, right)), Side::Right) => right,
-            (None, _) => {
+        match self.nodes(side) {
+            Some(nodes) => write_key(nodes, self.collations, runtime, row, key),
+            None => {
                 write_row_key(row, self.collations, key);
-                return Ok(true);
+                Ok(true)
             }
-        };
-        write_key(nodes, self.collations, runtime, row, key)
+        }
+    }
+
+    /// Values in a row of the result.
+    fn width(&self) -> usize {
+        match self.kind {
+            JoinKind::Semi | JoinKind::Anti => self.left_width,
+            _ => self.left_width + self.right_width,
+        }
     }
 
     /// Is it asked whether there is an equal row, and nothing else of it?
@@ -129,11 +173,21 @@ impl<'p> HashJoin<'p> {
             right: &plan.right,
             keys: Some((&plan.left_keys, &plan.right_keys)),
             collations: &plan.collations,
+            key_kind: plan.key_kind,
             residual: plan.residual.as_ref(),
             left_width: plan.left_width,
             right_width: plan.right_width,
         };
         HashJoin::of(shape, runtime)
+    }
+
+    /// The same for a reader who wants some rows only. Left rows that no join has may be left out of an outer join, too: what it gives for them
+    /// is not wanted; right rows, of an inner join.
+    pub(super) fn among(plan: &'p HashJoinPlan, runtime: &Runtime<'_>, among: Vec<Among>) -> HashJoin<'p> {
+        assert!(plan.kind != JoinKind::Full, "a full join gives rows that neither side has");
+        let (left, mut right) = split(among, plan.left_width);
+        right.retain(|_| plan.kind == JoinKind::Inner);
+        HashJoin { among: (left, right), ..HashJoin::new(plan, runtime) }
     }
 
     /// Left rows with (Semi) or without (Anti) an equal right row.
@@ -147,25 +201,28 @@ impl<'p> HashJoin<'p> {
         assert!(matches!(kind, JoinKind::Semi | JoinKind::Anti), "whole rows are looked for, not joined");
         let width = collations.len();
         let (left_width, right_width) = (width, width);
+        let (keys, key_kind, residual) = (None, JoinKeyKind::Bytes, None);
         let shape =
-            Shape { kind, left, right, keys: None, collations, residual: None, left_width, right_width };
+            Shape { kind, left, right, keys, collations, key_kind, residual, left_width, right_width };
         HashJoin::of(shape, runtime)
     }
 
     fn of(shape: Shape<'p>, runtime: &Runtime<'_>) -> HashJoin<'p> {
         HashJoin {
             shape,
+            among: Default::default(),
             has_begun: false,
             waiting: Vec::new(),
             chunks: None,
             is_last_chunk: true,
             held: Held::new(runtime),
-            rows: Vec::new(),
+            rows: Batch::default(),
             chain: Vec::new(),
-            table: FxHashMap::default(),
+            table: KeyTable::default(),
             matched: Vec::new(),
             left: None,
-            left_row: Row::new(),
+            left_rows: Batch::default(),
+            left_at: 0,
             left_number: 0,
             at: NONE,
             in_row: false,
@@ -187,12 +244,15 @@ impl<'p> HashJoin<'p> {
             if std::mem::replace(&mut self.has_begun, true) {
                 return Ok(false);
             }
-            let mut right = self.shape.right.open(runtime)?;
+            let (left_among, right_among) = std::mem::take(&mut self.among);
+            let mut right = self.shape.right.open_among(runtime, right_among)?;
             if self.load(runtime, &mut *right)? {
-                self.left = Some(self.shape.left.open(runtime)?);
+                let mut among = left_among;
+                among.extend(self.keys_to_look_for());
+                self.left = Some(self.shape.left.open_among(runtime, among)?);
             } else {
                 let right = self.split_right(runtime, &mut *right, 0)?;
-                let mut left = self.shape.left.open(runtime)?;
+                let mut left = self.shape.left.open_among(runtime, left_among)?;
                 self.split_left(runtime, right, &mut *left, 0)?;
             }
             return Ok(true);
@@ -222,49 +282,89 @@ impl<'p> HashJoin<'p> {
 
     fn clear(&mut self) {
         // What has grown for one part is not kept for the next.
-        (self.rows, self.chain, self.matched) = (Vec::new(), Vec::new(), Vec::new());
-        self.table = FxHashMap::default();
+        (self.rows, self.chain, self.matched) = (Batch::default(), Vec::new(), Vec::new());
+        self.rows.clear(self.shape.right_width);
+        self.table = KeyTable::default();
         self.held.clear();
-        (self.left_number, self.in_row) = (0, false);
+        self.left_rows.clear(self.shape.left_width);
+        (self.left_at, self.left_number, self.in_row) = (0, 0, false);
     }
 
-    /// Puts right rows into the table; false when no more fit, with some rows left to read (or none).
+    /// What is asked of left rows where they lie: numbers that a right row has. Nothing, where rows that find none are given, too, or the keys are no
+    /// numbers that left rows hold.
+    fn keys_to_look_for(&self) -> Vec<Among> {
+        let Some(nodes) = self.shape.nodes(Side::Left) else { return Vec::new() };
+        if self.shape.key_kind == JoinKeyKind::Bytes || !self.shape.drops_unmatched_left() {
+            return Vec::new();
+        }
+        let keys = self.table.numbers();
+        let bytes = size_of::<i64>() * keys.len() + nodes.len() * NumberSet::bytes_for(keys.len());
+        // It saves work and answers nothing: where there is no room for it, it is left out.
+        if keys.len() > KEYS_MAX || os::memory::ask(bytes).is_err() {
+            return Vec::new();
+        }
+        let mut numbers = vec![0; keys.len()];
+        let of_column = |(part, node): (usize, &Node)| {
+            let Node::Column(position) = node else { return None };
+            let is_pair = self.shape.key_kind == JoinKeyKind::Pair;
+            for (number, key) in numbers.iter_mut().zip(self.table.numbers()) {
+                *number = if is_pair { pair_part(key, part) } else { key };
+            }
+            Some(Among { position: *position, set: Arc::new(NumberSet::of(&numbers)) })
+        };
+        nodes.iter().enumerate().filter_map(of_column).collect()
+    }
+
+    /// Puts right rows into the table, a batch at a time; false when no more fit, with some rows left to read (or none).
     fn load(&mut self, runtime: &Runtime<'_>, right: &mut dyn RowSource) -> Result<bool, SqlError> {
-        let mut row = Row::new();
+        let mut batch = Batch::default();
         let mut tails: FxHashMap<u32, u32> = FxHashMap::default();
-        let mut is_whole = true;
-        while right.next(runtime, &mut row)? {
-            runtime.check_cancelled()?;
-            let complete = self.shape.write_key(Side::Right, runtime, &row, &mut self.key)?;
-            if !complete && self.shape.kind != JoinKind::Full {
-                continue;
-            }
-            let head = if complete { self.table.get(self.key.as_slice()).copied() } else { None };
-            if head.is_some() && self.shape.asks_for_existence() {
-                continue;
-            }
-            let index = self.rows.len() as u32;
-            let bytes = row_bytes(&row) + hashed_bytes(&self.key);
-            self.rows.room_for_one()?;
-            self.rows.push(std::mem::take(&mut row));
-            self.chain.push(NONE);
-            if let Some(head) = head {
-                let tail = tails.entry(head).or_insert(head);
-                self.chain[*tail as usize] = index;
-                *tail = index;
-            } else if complete {
-                self.table.room_for_one()?;
-                self.table.insert(self.key.as_slice().into(), index);
-            }
-            if self.held.add(runtime, bytes)? {
-                is_whole = false;
-                break;
+        let mut is_full = false;
+        while !is_full && right.next_batch(runtime, &mut batch)? {
+            for at in 0..batch.rows {
+                runtime.check_cancelled()?;
+                is_full |= self.load_row(runtime, &mut batch, at, &mut tails)?;
             }
         }
         if self.shape.kind == JoinKind::Full {
-            self.matched = vec![false; self.rows.len()];
+            self.matched = vec![false; self.rows.rows];
         }
-        Ok(is_whole)
+        Ok(!is_full)
+    }
+
+    /// Takes a row out of the batch into the table, if it is one that can be looked for; true when no more fit.
+    fn load_row(
+        &mut self,
+        runtime: &Runtime<'_>,
+        batch: &mut Batch,
+        at: usize,
+        tails: &mut FxHashMap<u32, u32>,
+    ) -> Result<bool, SqlError> {
+        assert_eq!(batch.width, self.shape.right_width, "a right row has the width of its plan");
+        let row = batch.row(at);
+        let key = self.shape.key(Side::Right, runtime, row, &mut self.key)?;
+        let is_complete = !matches!(key, Key::Nothing);
+        if !is_complete && self.shape.kind != JoinKind::Full {
+            return Ok(false);
+        }
+        let head = self.table.get(key);
+        if head.is_some() && self.shape.asks_for_existence() {
+            return Ok(false);
+        }
+        let index = self.rows.rows as u32;
+        let bytes = row_bytes(row) + key_bytes(key);
+        if let Some(head) = head {
+            let tail = tails.entry(head).or_insert(head);
+            self.chain[*tail as usize] = index;
+            *tail = index;
+        } else if is_complete {
+            self.table.insert(key, index)?;
+        }
+        self.rows.room_for(self.shape.right_width)?;
+        self.rows.take_row(batch, at);
+        self.chain.room_for_one()?;
+        self.chain.push(NONE);
+        self.held.add(runtime, bytes)
     }
 
     /// Right rows, those in the table and those that are still to be read, go to disk in parts.
@@ -275,15 +375,18 @@ impl<'p> HashJoin<'p> {
         level: u32,
     ) -> Result<Vec<Run>, SqlError> {
         let mut parts = Parts::new(self.held.workspace(), runtime)?;
-        for row in std::mem::take(&mut self.rows) {
+        let kept = std::mem::take(&mut self.rows);
+        for row in (0..kept.rows).map(|at| kept.row(at)) {
             runtime.check_cancelled()?;
-            self.put(runtime, &mut parts, Side::Right, &row, level)?;
+            self.put(runtime, &mut parts, Side::Right, row, level)?;
         }
         self.clear();
-        let mut row = Row::new();
-        while rest.next(runtime, &mut row)? {
-            runtime.check_cancelled()?;
-            self.put(runtime, &mut parts, Side::Right, &row, level)?;
+        let mut batch = Batch::default();
+        while rest.next_batch(runtime, &mut batch)? {
+            for row in (0..batch.rows).map(|at| batch.row(at)) {
+                runtime.check_cancelled()?;
+                self.put(runtime, &mut parts, Side::Right, row, level)?;
+            }
         }
         parts.finish()
     }
@@ -296,13 +399,15 @@ impl<'p> HashJoin<'p> {
         level: u32,
     ) -> Result<(), SqlError> {
         let mut parts = Parts::new(self.held.workspace(), runtime)?;
-        let mut row = Row::new();
-        while left.next(runtime, &mut row)? {
-            runtime.check_cancelled()?;
-            let complete = self.shape.write_key(Side::Left, runtime, &row, &mut self.key)?;
-            let part = if complete { part_of(&self.key, level) } else { 0 };
-            if (complete && right[part].records() > 0) || !self.shape.drops_unmatched_left() {
-                parts.put(part, &row)?;
+        let mut batch = Batch::default();
+        while left.next_batch(runtime, &mut batch)? {
+            for row in (0..batch.rows).map(|at| batch.row(at)) {
+                runtime.check_cancelled()?;
+                let complete = self.shape.write_key(Side::Left, runtime, row, &mut self.key)?;
+                let part = if complete { part_of(&self.key, level) } else { 0 };
+                if (complete && right[part].records() > 0) || !self.shape.drops_unmatched_left() {
+                    parts.put(part, row)?;
+                }
             }
         }
         let all: u64 = right.iter().map(Run::records).sum();
@@ -333,17 +438,17 @@ impl<'p> HashJoin<'p> {
         parts.put(if complete { part_of(&self.key, level) } else { 0 }, row)
     }
 
-    fn unmatched_right(&mut self, row: &mut Row) -> bool {
+    /// Appends the next right row that has found no left one; false at the end.
+    fn unmatched_right(&mut self, out: &mut Row) -> bool {
         let Some(at) = &mut self.unmatched_at else {
             return false;
         };
-        while *at < self.rows.len() {
+        while *at < self.rows.rows {
             let index = *at;
             *at += 1;
             if !self.matched[index] {
-                row.clear();
-                pad_nulls(row, self.shape.left_width);
-                row.append(&mut self.rows[index]);
+                pad_nulls(out, self.shape.left_width);
+                out.extend_from_slice(self.rows.row(index));
                 return true;
             }
         }
@@ -351,15 +456,21 @@ impl<'p> HashJoin<'p> {
         false
     }
 
-    /// Reads a left row and finds its chain; false at the end of the left side.
+    /// Goes on to the next left row and finds its chain; false at the end of the left side.
     fn advance(&mut self, runtime: &Runtime<'_>) -> Result<bool, SqlError> {
-        let left = self.left.as_mut().expect("built before probing");
-        if !left.next(runtime, &mut self.left_row)? {
-            return Ok(false);
+        self.left_at += 1;
+        if self.left_at >= self.left_rows.rows {
+            let left = self.left.as_mut().expect("built before probing");
+            if !left.next_batch(runtime, &mut self.left_rows)? {
+                return Ok(false);
+            }
+            assert_eq!(self.left_rows.width, self.shape.left_width, "a left row has the width of its plan");
+            self.left_at = 0;
         }
         runtime.check_cancelled()?;
-        let complete = self.shape.write_key(Side::Left, runtime, &self.left_row, &mut self.key)?;
-        self.at = if complete { self.table.get(self.key.as_slice()).copied().unwrap_or(NONE) } else { NONE };
+        let row = self.left_rows.row(self.left_at);
+        let key = self.shape.key(Side::Left, runtime, row, &mut self.key)?;
+        self.at = self.table.get(key).unwrap_or(NONE);
         self.in_row = true;
         self.left_number += 1;
         self.found = false;
@@ -382,15 +493,16 @@ impl<'p> HashJoin<'p> {
         }
     }
 
-    fn accepts(&self, runtime: &Runtime<'_>, row: &Row) -> Result<bool, SqlError> {
+    fn accepts(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<bool, SqlError> {
         match self.shape.residual {
             None => Ok(true),
             Some(residual) => Ok(residual.test(runtime, row)? == Some(true)),
         }
     }
 
-    /// The next row of the part at hand; false at its end.
-    fn next_of_part(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+    /// Appends the next row of the part at hand; false at its end.
+    fn next_of_part(&mut self, runtime: &Runtime<'_>, out: &mut Row) -> Result<bool, SqlError> {
+        let start = out.len();
         loop {
             if !self.in_row && !self.advance(runtime)? {
                 return Ok(false);
@@ -398,10 +510,18 @@ impl<'p> HashJoin<'p> {
             while self.at != NONE {
                 let index = self.at as usize;
                 self.at = self.chain[index];
-                row.clear();
-                row.extend_from_slice(&self.left_row);
-                row.extend_from_slice(&self.rows[index]);
-                if !self.accepts(runtime, row)? {
+                if self.shape.asks_for_existence() {
+                    self.note_found();
+                    self.at = NONE;
+                    if self.shape.kind == JoinKind::Semi {
+                        return Ok(self.give_left(out));
+                    }
+                    break;
+                }
+                out.truncate(start);
+                out.extend_from_slice(self.left_rows.row(self.left_at));
+                out.extend_from_slice(self.rows.row(index));
+                if !self.accepts(runtime, &out[start..])? {
                     continue;
                 }
                 self.note_found();
@@ -412,34 +532,40 @@ impl<'p> HashJoin<'p> {
                         return Ok(true);
                     }
                     JoinKind::Semi => {
-                        row.truncate(self.shape.left_width);
+                        out.truncate(start + self.shape.left_width);
                         self.in_row = false;
                         return Ok(true);
                     }
                     JoinKind::Anti => break,
                 }
             }
+            out.truncate(start);
             self.in_row = false;
             if !self.found && self.is_last_chunk && !self.shape.drops_unmatched_left() {
-                row.clear();
-                row.append(&mut self.left_row);
+                self.give_left(out);
                 if self.shape.kind != JoinKind::Anti {
-                    pad_nulls(row, self.shape.right_width);
+                    pad_nulls(out, self.shape.right_width);
                 }
                 return Ok(true);
             }
         }
     }
-}
 
-impl RowSource for HashJoin<'_> {
-    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+    /// Appends the left row, which is done with.
+    fn give_left(&mut self, out: &mut Row) -> bool {
+        out.extend_from_slice(self.left_rows.row(self.left_at));
+        self.in_row = false;
+        true
+    }
+
+    /// Appends the next row; false at the end.
+    fn next_row(&mut self, runtime: &Runtime<'_>, out: &mut Row) -> Result<bool, SqlError> {
         loop {
-            if self.unmatched_at.is_some() && self.unmatched_right(row) {
+            if self.unmatched_at.is_some() && self.unmatched_right(out) {
                 return Ok(true);
             }
             if self.left.is_some() {
-                if self.next_of_part(runtime, row)? {
+                if self.next_of_part(runtime, out)? {
                     return Ok(true);
                 }
                 self.left = None;
@@ -452,5 +578,20 @@ impl RowSource for HashJoin<'_> {
                 return Ok(false);
             }
         }
+    }
+}
+
+impl RowSource for HashJoin<'_> {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        row.clear();
+        self.next_row(runtime, row)
+    }
+
+    fn next_batch(&mut self, runtime: &Runtime<'_>, batch: &mut Batch) -> Result<bool, SqlError> {
+        batch.clear(self.shape.width());
+        while batch.rows < BATCH_ROWS && self.next_row(runtime, &mut batch.values)? {
+            batch.rows += 1;
+        }
+        Ok(batch.rows > 0)
     }
 }

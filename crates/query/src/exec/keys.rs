@@ -20,9 +20,10 @@ pub(crate) fn write_key(
     key.clear();
     let mut complete = true;
     for (node, collation) in nodes.iter().zip(collations) {
-        let value = node.eval(runtime, row)?;
+        let mut own = Value::Null;
+        let value = node.eval_in(runtime, row, &mut own)?;
         complete &= !value.is_null();
-        write_value(&value, *collation, key);
+        write_value(value, *collation, key);
     }
     Ok(complete)
 }
@@ -43,9 +44,10 @@ pub(crate) fn compare_rows(
     right: &Row,
 ) -> Result<Ordering, SqlError> {
     for key in keys {
-        let a = key.node.eval(runtime, left)?;
-        let b = key.node.eval(runtime, right)?;
-        let ordering = types::sort_compare(&a, &b, key.collation);
+        let (mut one, mut other) = (Value::Null, Value::Null);
+        let a = key.node.eval_in(runtime, left, &mut one)?;
+        let b = key.node.eval_in(runtime, right, &mut other)?;
+        let ordering = types::sort_compare(a, b, key.collation);
         if ordering != Ordering::Equal {
             return Ok(if key.descending { ordering.reverse() } else { ordering });
         }

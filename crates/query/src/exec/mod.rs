@@ -1,6 +1,7 @@
 //! The executor: Volcano iterators over a physical plan, one row buffer handed down and filled. It knows the ground and the plan, not who made it.
 
 pub(crate) mod aggregate;
+mod among;
 pub(crate) mod cascade;
 pub(crate) mod constraints;
 pub(crate) mod delete;
@@ -8,6 +9,7 @@ pub(crate) mod eval;
 pub(crate) mod generated;
 pub(crate) mod hash_join;
 pub(crate) mod insert;
+mod key_table;
 pub(crate) mod keys;
 pub(crate) mod merge;
 pub(crate) mod nested_loop;

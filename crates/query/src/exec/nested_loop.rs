@@ -15,9 +15,16 @@ pub(crate) fn open<'p>(
     plan: &'p NestedLoopPlan,
     runtime: &Runtime<'_>,
 ) -> Result<Box<dyn RowSource + 'p>, SqlError> {
-    let left = plan.left.open(runtime)?;
+    Ok(open_with(plan, plan.left.open(runtime)?))
+}
+
+/// The same with its left side opened.
+pub(super) fn open_with<'p>(
+    plan: &'p NestedLoopPlan,
+    left: Box<dyn RowSource + 'p>,
+) -> Box<dyn RowSource + 'p> {
     if plan.keep_right {
-        return Ok(Box::new(KeptLoop {
+        return Box::new(KeptLoop {
             plan,
             left,
             right: None,
@@ -27,23 +34,27 @@ pub(crate) fn open<'p>(
             in_row: false,
             found: false,
             unmatched: None,
-        }));
+        });
     }
     assert!(plan.kind != JoinKind::Full, "a full join never has a dependent right side");
-    Ok(Box::new(DependentLoop {
+    Box::new(DependentLoop {
         plan,
         left,
         right: None,
+        in_row: false,
         left_row: Row::new(),
         right_row: Row::new(),
         found: false,
-    }))
+    })
 }
 
 struct DependentLoop<'p> {
     plan: &'p NestedLoopPlan,
     left: Box<dyn RowSource + 'p>,
+    /// Kept from one left row to the next, if it can begin anew.
     right: Option<Box<dyn RowSource + 'p>>,
+    /// A left row is at hand whose right rows have not all been read.
+    in_row: bool,
     left_row: Row,
     right_row: Row,
     found: bool,
@@ -56,8 +67,14 @@ impl DependentLoop<'_> {
             return Ok(false);
         }
         runtime.set_params(&self.plan.pass, &self.left_row);
-        self.right = Some(self.plan.right.open(runtime)?);
-        self.found = false;
+        let begins_anew = match &mut self.right {
+            Some(right) => right.again(runtime)?,
+            None => false,
+        };
+        if !begins_anew {
+            self.right = Some(self.plan.right.open(runtime)?);
+        }
+        (self.in_row, self.found) = (true, false);
         runtime.check_cancelled()?;
         Ok(true)
     }
@@ -72,12 +89,10 @@ impl DependentLoop<'_> {
 impl RowSource for DependentLoop<'_> {
     fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
         loop {
-            let Some(right) = &mut self.right else {
-                if !self.advance(runtime)? {
-                    return Ok(false);
-                }
-                continue;
-            };
+            if !self.in_row && !self.advance(runtime)? {
+                return Ok(false);
+            }
+            let right = self.right.as_mut().expect("opened for the left row");
             if right.next(runtime, &mut self.right_row)? {
                 self.join_row(row);
                 if let Some(on) = &self.plan.on
@@ -90,14 +105,14 @@ impl RowSource for DependentLoop<'_> {
                     JoinKind::Inner | JoinKind::Left | JoinKind::Full => return Ok(true),
                     JoinKind::Semi => {
                         row.truncate(self.plan.left_width);
-                        self.right = None;
+                        self.in_row = false;
                         return Ok(true);
                     }
-                    JoinKind::Anti => self.right = None,
+                    JoinKind::Anti => self.in_row = false,
                 }
                 continue;
             }
-            self.right = None;
+            self.in_row = false;
             if !self.found && matches!(self.plan.kind, JoinKind::Left | JoinKind::Anti) {
                 row.clear();
                 row.append(&mut self.left_row);

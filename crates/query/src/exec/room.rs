@@ -3,9 +3,10 @@
 use std::hash::Hash;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use types::SqlError;
+use types::{SqlError, Value};
 
 use crate::errors::out_of_memory;
+use crate::row::Batch;
 
 /// Something that grows by doubling.
 pub(crate) trait Room {
@@ -24,6 +25,21 @@ impl<T> Room for Vec<T> {
         } else {
             double(self.capacity(), size_of::<T>(), || self.try_reserve(1))
         }
+    }
+}
+
+impl Batch {
+    /// Makes room for one more row of so many values.
+    ///
+    /// # Errors
+    /// 701 when there is none.
+    #[inline]
+    pub(super) fn room_for(&mut self, width: usize) -> Result<(), SqlError> {
+        let values = &mut self.values;
+        if values.capacity() - values.len() >= width {
+            return Ok(());
+        }
+        double(values.capacity().max(width), size_of::<Value>(), || values.try_reserve(width))
     }
 }
 

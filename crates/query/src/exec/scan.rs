@@ -8,14 +8,17 @@ use engine::{
 };
 use types::{Collation, SqlError, Value};
 
+use super::among::Among;
 use super::simple::{Buffered, Empty};
-use crate::kinds::CatalogReading;
+use crate::kinds::{CatalogReading, CompareOp};
 use crate::physical::plan::{
-    AccessPath, BoolNode, DoorCondition, DoorFilter, DoorKind, ScanPlan, SeekKey, SeekRange, SystemPlan,
+    AccessPath, BoolNode, DoorCondition, DoorFilter, DoorKind, IntKind, Node, ScanColumns, ScanPlan, SeekKey,
+    SeekRange, SystemPlan,
 };
 use crate::row::{Batch, Row};
 use crate::row_source::RowSource;
 use crate::runtime::Runtime;
+use crate::table::TableSource;
 use crate::view::stream::{self, StreamRequest};
 
 /// Starts a scan or seek.
@@ -23,39 +26,83 @@ pub(crate) fn open<'p>(
     plan: &'p ScanPlan,
     runtime: &Runtime<'_>,
 ) -> Result<Box<dyn RowSource + 'p>, SqlError> {
-    let ranges = match &plan.path {
-        AccessPath::Scan => Vec::new(),
-        AccessPath::Seek { ranges, .. } => {
-            let mut keys = Vec::with_capacity(ranges.len());
-            for range in ranges {
-                keys.extend(key_range(range, runtime)?);
-            }
-            if keys.is_empty() {
-                return Ok(Box::new(Empty));
-            }
-            if keys.len() > 1 {
-                let collation = ranges[0].equal.last().map_or_else(Collation::default, |key| key.collation);
-                distinct_ranges(&mut keys, collation);
-            }
-            keys
-        }
+    open_among(plan, runtime, &[])
+}
+
+/// The same for a reader who wants some rows only; others may be left out.
+pub(super) fn open_among<'p>(
+    plan: &'p ScanPlan,
+    runtime: &Runtime<'_>,
+    among: &[Among],
+) -> Result<Box<dyn RowSource + 'p>, SqlError> {
+    let Some(ranges) = ranges(plan, runtime)? else {
+        return Ok(Box::new(Empty));
     };
-    let conditions = plan.door.as_ref().and_then(|door| door.conditions(runtime));
-    let filter = match (&plan.door, &conditions) {
-        (Some(door), Some(_)) => door.rest.as_ref(),
-        _ => plan.filter.as_ref(),
-    };
+    let options = scan_options(plan, runtime)?;
+    let (mut conditions, filter) = conditions(plan, runtime);
+    if reads_in_place(plan, &options) {
+        conditions.extend(among.iter().filter_map(|among| plan.columns.condition(&plan.source, among)));
+    }
     Ok(Box::new(Scan {
         plan,
         ranges: ranges.into_iter(),
         cursor: None,
-        options: scan_options(plan, runtime)?,
-        conditions: conditions.unwrap_or_default(),
+        spare: None,
+        options,
+        conditions,
         filter,
+        has_new_conditions: false,
+        is_among: !among.is_empty(),
         done: false,
         rows: 0,
         at: 0,
     }))
+}
+
+/// The ranges of a seek; `None`: no row can match.
+fn ranges(plan: &ScanPlan, runtime: &Runtime<'_>) -> Result<Option<Vec<KeyRange>>, SqlError> {
+    let AccessPath::Seek { ranges, .. } = &plan.path else { return Ok(Some(Vec::new())) };
+    let mut keys = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        keys.extend(key_range(range, runtime)?);
+    }
+    if keys.is_empty() {
+        return Ok(None);
+    }
+    if keys.len() > 1 {
+        let collation = ranges[0].equal.last().map_or_else(Collation::default, |key| key.collation);
+        distinct_ranges(&mut keys, collation);
+    }
+    Ok(Some(keys))
+}
+
+/// What the door judges, and what is left to be tested on values.
+fn conditions<'p>(plan: &'p ScanPlan, runtime: &Runtime<'_>) -> (Vec<Condition>, Option<&'p BoolNode>) {
+    let Some(door) = &plan.door else { return (Vec::new(), plan.filter.as_ref()) };
+    match door.conditions(runtime) {
+        Some(conditions) => (conditions, door.rest.as_ref()),
+        None => (Vec::new(), plan.filter.as_ref()),
+    }
+}
+
+/// Are rows read where they lie, not looked up through an index?
+fn reads_in_place(plan: &ScanPlan, options: &ScanOptions) -> bool {
+    match &plan.path {
+        AccessPath::Scan => true,
+        AccessPath::Seek { index_id, .. } => {
+            *index_id == plan.source.def.base().index_id
+                || plan.is_covered && options.row_lock == RowLock::Shared
+        }
+    }
+}
+
+impl ScanColumns {
+    /// What is asked of a value in the rows, as a condition on the table's column; none where that is no integer.
+    fn condition(&self, source: &TableSource, among: &Among) -> Option<Condition> {
+        let column = self.ordinals().nth(among.position)?;
+        IntKind::of(&source.def.columns[column].sql_type)?;
+        Some(Condition { column, kind: ConditionKind::Among(among.set.clone()) })
+    }
 }
 
 /// Starts a system view.
@@ -169,10 +216,16 @@ struct Scan<'p> {
     plan: &'p ScanPlan,
     ranges: std::vec::IntoIter<KeyRange>,
     cursor: Option<Cursor>,
+    /// A cursor that has ended: it begins again with the next range.
+    spare: Option<Cursor>,
     options: ScanOptions,
     /// What the door judges, and what is left to be tested on values.
     conditions: Vec<Condition>,
     filter: Option<&'p BoolNode>,
+    /// The conditions are others than when the spare cursor began.
+    has_new_conditions: bool,
+    /// The reader has said which rows it wants.
+    is_among: bool,
     done: bool,
     /// Rows in the cursor's hand, and the next of them.
     rows: usize,
@@ -191,6 +244,12 @@ impl Scan<'_> {
             },
         };
         self.done = true;
+        let is_new = std::mem::take(&mut self.has_new_conditions);
+        if let Some(mut cursor) = self.spare.take() {
+            cursor.restart(&range, is_new.then(|| self.conditions.clone()));
+            self.cursor = Some(cursor);
+            return Ok(true);
+        }
         let source = &self.plan.source;
         let mut transactions = runtime.transactions.borrow_mut();
         let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;
@@ -217,7 +276,7 @@ impl Scan<'_> {
             if self.rows > 0 {
                 return Ok(true);
             }
-            self.cursor = None;
+            self.spare = self.cursor.take();
         }
     }
 
@@ -250,6 +309,23 @@ impl Scan<'_> {
 }
 
 impl RowSource for Scan<'_> {
+    /// A seek goes on with the same cursor: the table is locked, the statement's view of it is open.
+    fn again(&mut self, runtime: &Runtime<'_>) -> Result<bool, SqlError> {
+        if !self.plan.path.is_seek() || self.is_among {
+            return Ok(false);
+        }
+        self.ranges = ranges(self.plan, runtime)?.unwrap_or_default().into_iter();
+        if self.plan.door.as_ref().is_some_and(|door| !door.is_constant()) {
+            (self.conditions, self.filter) = conditions(self.plan, runtime);
+            self.has_new_conditions = true;
+        }
+        if let Some(cursor) = self.cursor.take() {
+            self.spare = Some(cursor);
+        }
+        (self.rows, self.at) = (0, 0);
+        Ok(true)
+    }
+
     fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
         row.clear();
         loop {
@@ -275,6 +351,12 @@ impl RowSource for Scan<'_> {
                 batch.rows = self.rows - self.at;
                 self.at = self.rows;
                 return Ok(true);
+            }
+            if self.filter.is_none() && !self.plan.locator && !self.plan.names_rows {
+                let cursor = self.cursor.as_mut().expect("rows are in its hand");
+                cursor.values_from(self.at, &mut batch.values)?;
+                batch.rows = self.rows - self.at;
+                self.at = self.rows;
             }
             while self.at < self.rows {
                 batch.rows += usize::from(self.take_row(runtime, &mut batch.values)?);
@@ -412,16 +494,38 @@ fn distinct_ranges(ranges: &mut Vec<KeyRange>, collation: Collation) {
 }
 
 impl DoorFilter {
+    /// Do all conditions compare with constants?
+    fn is_constant(&self) -> bool {
+        let is_constant = |node: &Node| matches!(node, Node::Constant(_));
+        self.conditions.iter().all(|condition| match &condition.kind {
+            DoorKind::Null { .. } | DoorKind::CompareColumn { .. } | DoorKind::Like { .. } => true,
+            DoorKind::Compare { value, .. } => is_constant(value),
+            DoorKind::OneOf { values, .. } => values.iter().all(is_constant),
+        })
+    }
+
     /// The conditions with their values; `None` when a value cannot be had: the whole filter then says so, if there is a row to say it of.
     pub(crate) fn conditions(&self, runtime: &Runtime<'_>) -> Option<Vec<Condition>> {
         let condition = |condition: &DoorCondition| {
+            let value = |node: &Node| node.eval(runtime, &[]).ok();
+            let accepted = |op: &CompareOp| Accepted::by(|ordering| op.accepts(ordering));
             let kind = match &condition.kind {
                 DoorKind::Null { is_null } => ConditionKind::Null { is_null: *is_null },
-                DoorKind::Compare { op, value, collation } => ConditionKind::Compare {
-                    accepted: Accepted::by(|ordering| op.accepts(ordering)),
-                    value: value.eval(runtime, &[]).ok()?,
+                DoorKind::Compare { op, value: other, collation } => ConditionKind::Compare {
+                    accepted: accepted(op),
+                    value: value(other)?,
                     collation: *collation,
                 },
+                DoorKind::CompareColumn { op, other } => {
+                    ConditionKind::CompareColumn { accepted: accepted(op), other: *other }
+                }
+                DoorKind::OneOf { values, collation, is_negated } => {
+                    let values = values.iter().map(value).collect::<Option<Vec<Value>>>()?;
+                    ConditionKind::OneOf { values, collation: *collation, is_negated: *is_negated }
+                }
+                DoorKind::Like { pattern, is_negated } => {
+                    ConditionKind::Like { pattern: pattern.clone(), is_negated: *is_negated }
+                }
             };
             Some(Condition { column: condition.ordinal, kind })
         };

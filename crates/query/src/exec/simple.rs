@@ -71,6 +71,10 @@ pub(crate) struct Filter<'p> {
 }
 
 impl RowSource for Filter<'_> {
+    fn again(&mut self, runtime: &Runtime<'_>) -> Result<bool, SqlError> {
+        self.input.again(runtime)
+    }
+
     fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
         while self.input.next(runtime, row)? {
             if self.predicate.test(runtime, row)? == Some(true) {
@@ -112,6 +116,10 @@ pub(crate) struct Project<'p> {
 }
 
 impl RowSource for Project<'_> {
+    fn again(&mut self, runtime: &Runtime<'_>) -> Result<bool, SqlError> {
+        self.input.again(runtime)
+    }
+
     fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
         if !self.input.next(runtime, &mut self.buffer.values)? {
             return Ok(false);

@@ -6,7 +6,20 @@ use types::{ByteStr, Decimal, SqlError, SqlType, Value, WideStr};
 use crate::physical::plan::AggregateNode;
 
 /// Adds `value` to a running sum (NULL at first). Integers are summed in 64 bits, decimals in 38 digits.
+#[inline]
 pub(crate) fn accumulate(sum: &mut Value, value: &Value, node: &AggregateNode) -> Result<(), SqlError> {
+    if let (Value::Decimal(before), Value::Decimal(number)) = (&mut *sum, value)
+        && before.scale() == number.scale()
+    {
+        let total = before.mantissa().checked_add(number.mantissa());
+        let total = total.and_then(|total| Decimal::checked(total, 38, number.scale()).ok());
+        *before = total.ok_or_else(|| crate::errors::overflow(node.sql_type.name()))?;
+        return Ok(());
+    }
+    accumulate_other(sum, value, node)
+}
+
+fn accumulate_other(sum: &mut Value, value: &Value, node: &AggregateNode) -> Result<(), SqlError> {
     if let Some(number) = value.as_i64() {
         let before = sum.as_i64().unwrap_or(0);
         *sum = Value::BigInt(
@@ -22,14 +35,6 @@ pub(crate) fn accumulate(sum: &mut Value, value: &Value, node: &AggregateNode) -
             *sum = Value::Decimal(Decimal::new(number.mantissa(), 38, number.scale()))
         }
         (Value::Null, _) => *sum = value.clone(),
-        (Value::Decimal(before), Value::Decimal(number)) if before.scale() == number.scale() => {
-            let total = before
-                .mantissa()
-                .checked_add(number.mantissa())
-                .filter(|total| total.unsigned_abs() < 10u128.pow(38));
-            let total = total.ok_or_else(|| crate::errors::overflow(node.sql_type.name()))?;
-            *before = Decimal::new(total, 38, number.scale());
-        }
         (before, _) => {
             let result = match &node.argument_type {
                 SqlType::Decimal { scale, .. } | SqlType::Numeric { scale, .. } => {

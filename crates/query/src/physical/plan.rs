@@ -104,9 +104,38 @@ pub(crate) struct HashJoinPlan {
     pub(crate) left_keys: Vec<Node>,
     pub(crate) right_keys: Vec<Node>,
     pub(crate) collations: Vec<Collation>,
+    pub(crate) key_kind: JoinKeyKind,
     pub(crate) residual: Option<BoolNode>,
     pub(crate) left_width: usize,
     pub(crate) right_width: usize,
+}
+
+/// How the keys of a hash join are looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum JoinKeyKind {
+    /// As bytes.
+    Bytes,
+    /// One integer.
+    Number,
+    /// Two integers of at most 32 bits.
+    Pair,
+}
+
+impl JoinKeyKind {
+    /// That of keys of these types.
+    pub(crate) fn of(types: &[SqlType]) -> JoinKeyKind {
+        match types {
+            [one] if IntKind::of(one).is_some() => JoinKeyKind::Number,
+            [one, other]
+                if [one, other]
+                    .iter()
+                    .all(|key| IntKind::of(key).is_some_and(|kind| kind != IntKind::Big)) =>
+            {
+                JoinKeyKind::Pair
+            }
+            _ => JoinKeyKind::Bytes,
+        }
+    }
 }
 
 /// Grouping in a hash table; no keys means one group that always exists.
@@ -468,6 +497,28 @@ pub(crate) struct DoorCondition {
 /// Which condition.
 #[derive(Debug)]
 pub(crate) enum DoorKind {
-    Null { is_null: bool },
-    Compare { op: CompareOp, value: Node, collation: Collation },
+    Null {
+        is_null: bool,
+    },
+    Compare {
+        op: CompareOp,
+        value: Node,
+        collation: Collation,
+    },
+    /// Against another column of the row.
+    CompareColumn {
+        op: CompareOp,
+        other: usize,
+    },
+    /// IN, or NOT IN.
+    OneOf {
+        values: Vec<Node>,
+        collation: Collation,
+        is_negated: bool,
+    },
+    /// LIKE with a pattern that is known, or NOT LIKE.
+    Like {
+        pattern: Arc<types::LikePattern>,
+        is_negated: bool,
+    },
 }

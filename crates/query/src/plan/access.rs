@@ -58,6 +58,13 @@ impl Candidate<'_> {
         self.matched.list.is_none() && self.matched.is_unique(self.index)
     }
 
+    /// The columns of which its one range has rows with one value and no others.
+    fn sought_exactly(&self, ranges: &[SeekRange]) -> Vec<usize> {
+        let [range] = ranges else { return Vec::new() };
+        let same = range.equal.iter().zip(&self.index.key).filter(|(key, _)| key.from == key.to);
+        same.map(|(_, column)| column.ordinal).collect()
+    }
+
     /// The columns that it is sought by.
     fn sought(&self, sargables: &[Sargable<'_>]) -> Vec<usize> {
         self.matched.used().map(|used| sargables[used].ordinal).collect()
@@ -126,7 +133,7 @@ impl Planner<'_> {
         let Choice { candidate, order, backward, cost } =
             choose(scan, candidates, total, rows, desired.as_ref());
         let (mut is_covered, mut is_one_row, mut locks_for_change) = (false, false, false);
-        let mut entries = None;
+        let (mut entries, mut exact) = (None, Vec::new());
         let (path, seeks_by_outer) = match candidate {
             Some(best) => {
                 is_covered = best.index.kind == IndexKind::Nonclustered && covers(best.index);
@@ -134,6 +141,7 @@ impl Planner<'_> {
                 is_one_row = best.finds_one_row();
                 entries = (!is_in_place).then(|| (best.index.index_id, best.sought(&sargables)));
                 let (ranges, by_outer) = self.ranges(&best, &sargables, &source)?;
+                exact = best.sought_exactly(&ranges);
                 let is_key_alone =
                     best.index.kind == IndexKind::Clustered && predicates.len() == best.index.key.len();
                 locks_for_change = scan.locator.is_some() && is_one_row && is_key_alone && !by_outer;
@@ -147,7 +155,7 @@ impl Planner<'_> {
         let door = match (is_one_row, entries) {
             (true, _) => None,
             (_, Some(entries)) => self.entry_filter(scan, entries, &predicates, &own, &positions)?,
-            (_, None) => self.door_filter(scan, &predicates, &own, &positions)?,
+            (_, None) => self.door_filter(scan, &predicates, &own, &positions, &exact)?,
         };
         let plan = ScanPlan {
             source,

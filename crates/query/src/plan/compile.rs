@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::arith::{BinaryOp, UnaryOp};
-use types::{SqlError, Value};
+use types::{Collation, LikePattern, SqlError, Value};
 
 use super::Planner;
 use super::join::RESTART_COST;
@@ -36,6 +36,12 @@ impl Layout {
     pub(crate) fn position(&self, id: ColumnId) -> Option<usize> {
         self.positions.get(&id).copied()
     }
+}
+
+/// The pattern of a LIKE that is the same for all rows and has no escape character.
+pub(super) fn known_pattern(like: &LikeExpr, collation: Collation) -> Option<LikePattern> {
+    let (ExprKind::Constant(pattern), None) = (&like.pattern.kind, &like.escape) else { return None };
+    LikePattern::new(collation, pattern, None).map(LikePattern::for_many)
 }
 
 impl Planner<'_> {
@@ -142,16 +148,12 @@ impl Planner<'_> {
 
     fn like(&mut self, expr: &Expr, like: &LikeExpr, layout: &Layout) -> Result<BoolNode, SqlError> {
         let pattern = self.node(&like.pattern, layout)?;
-        let known = match (&pattern, &like.escape) {
-            (Node::Constant(pattern), None) => types::LikePattern::new(expr.collation, pattern, None),
-            _ => None,
-        };
         Ok(BoolNode::Like(Box::new(LikeNode {
             input: self.node(&like.input, layout)?,
             pattern,
             escape: like.escape.as_ref().map(|escape| self.node(escape, layout)).transpose()?,
             collation: expr.collation,
-            known: known.map(types::LikePattern::for_many),
+            known: known_pattern(like, expr.collation),
         })))
     }
 

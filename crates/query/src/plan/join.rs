@@ -11,7 +11,7 @@ use super::{Planned, Planner, semi_join};
 use crate::bound::convert;
 use crate::bound::tree::{Expr, ExprKind, Rel};
 use crate::kinds::{ColumnId, CompareOp, JoinKind};
-use crate::physical::plan::{HashJoinPlan, NestedLoopPlan, Plan};
+use crate::physical::plan::{HashJoinPlan, IntKind, JoinKeyKind, NestedLoopPlan, Plan};
 
 /// Cost of opening the inner side of nested loops once more, in rows read one after the other.
 pub(super) const RESTART_COST: f64 = 6.0;
@@ -423,7 +423,10 @@ impl Planner<'_> {
             .collect();
         let (left_layout, right_layout) = (left.layout(), right.layout());
         let (mut left_keys, mut right_keys, mut collations) = (Vec::new(), Vec::new(), Vec::new());
+        let mut types = Vec::new();
         for key in keys {
+            let is_integer = IntKind::of(&key.right.sql_type).is_some();
+            types.push(if is_integer { key.left.sql_type } else { key.right.sql_type });
             let (a, b) = if exchange { (key.right, key.left) } else { (key.left, key.right) };
             left_keys.push(self.node(&a, &left_layout)?);
             right_keys.push(self.node(&b, &right_layout)?);
@@ -442,6 +445,7 @@ impl Planner<'_> {
             left_keys,
             right_keys,
             collations,
+            key_kind: JoinKeyKind::of(&types),
             residual,
             left_width: left.layout.len(),
             right_width: right.layout.len(),

@@ -68,21 +68,22 @@ impl LikePattern {
     /// Does the whole text match? `None` for NULL.
     pub fn matches(&self, text: &Value) -> Option<bool> {
         match text {
-            Value::Char(text) if !self.pattern_is_wide => {
-                let Some(tokens) = &self.narrow else { return Some(false) };
-                let blanks = text.iter().rev().take_while(|byte| **byte == b' ').count();
-                Some(match &self.weights {
-                    Some(weights) => {
-                        matches(tokens, text.len(), blanks, |index| weights[usize::from(text[index])])
-                    }
-                    None => {
-                        matches(tokens, text.len(), blanks, |index| self.collation.byte_weight(text[index]))
-                    }
-                })
-            }
-            Value::Char(text) => Some(self.matches_units(&crate::codepage::decode_units(text))),
+            Value::Char(text) => Some(self.matches_bytes(text)),
             Value::NChar(text) => Some(self.matches_units(text)),
             _ => None,
+        }
+    }
+
+    /// Does the whole of a char or varchar text match?
+    pub fn matches_bytes(&self, text: &[u8]) -> bool {
+        if self.pattern_is_wide {
+            return self.matches_units(&crate::codepage::decode_units(text));
+        }
+        let Some(tokens) = &self.narrow else { return false };
+        let blanks = text.iter().rev().take_while(|byte| **byte == b' ').count();
+        match &self.weights {
+            Some(weights) => matches(tokens, text.len(), blanks, |index| weights[usize::from(text[index])]),
+            None => matches(tokens, text.len(), blanks, |index| self.collation.byte_weight(text[index])),
         }
     }
 

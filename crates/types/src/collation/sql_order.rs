@@ -259,15 +259,10 @@ impl<I: Iterator<Item = u8>> ComparePadded for I {}
 pub(super) fn key(text: &[u8], sensitivity: Sensitivity, out: &mut Vec<u8>) {
     let table = weights(sensitivity);
     let text = trim_bytes(text);
-    out.reserve(text.len() + 1);
-    for (index, byte) in text.iter().enumerate() {
-        let weight = table[usize::from(*byte)];
-        if weight != BLANK {
-            out.push(weight);
-            continue;
-        }
-        let next = text[index..].iter().map(|later| table[usize::from(*later)]).find(|later| *later != BLANK);
-        out.push(if next.is_some_and(|later| later < BLANK) { BLANK_BELOW } else { BLANK_ABOVE });
+    let start = out.len();
+    out.extend(text.iter().map(|byte| table[usize::from(*byte)]));
+    if out[start..].contains(&BLANK) {
+        mark_blanks(&mut out[start..]);
     }
     out.push(END);
     if sensitivity == Sensitivity::CaseAndAccent {
@@ -275,6 +270,18 @@ pub(super) fn key(text: &[u8], sensitivity: Sensitivity, out: &mut Vec<u8>) {
         let end = text.iter().rposition(|byte| case_rank(*byte) == 1).map_or(0, |last| last + 1);
         out.extend(text[..end].iter().map(|byte| case_rank(*byte)));
         out.push(3);
+    }
+}
+
+/// A blank is marked by what comes behind it and all blanks: the end of a string stands between the two marks.
+fn mark_blanks(weights: &mut [u8]) {
+    let mut is_below = false;
+    for weight in weights.iter_mut().rev() {
+        match *weight {
+            BLANK if is_below => *weight = BLANK_BELOW,
+            BLANK => *weight = BLANK_ABOVE,
+            other => is_below = other < BLANK,
+        }
     }
 }
 

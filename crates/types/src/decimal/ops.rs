@@ -32,8 +32,8 @@ impl Decimal {
         (precision, scale): Shape,
     ) -> Result<Decimal, DecimalOverflow> {
         if self.scale() == other_scale && scale == other_scale {
-            // Two numbers of 38 digits sum up to less than 127 bits.
-            return Decimal::checked(self.mantissa() + other, precision, scale);
+            let sum = self.mantissa().checked_add(other).ok_or(DecimalOverflow)?;
+            return Decimal::checked(sum, precision, scale);
         }
         let common = self.scale().max(other_scale);
         let lifted = |mantissa: i128, from: u8| lift(mantissa, common - from);
@@ -41,7 +41,8 @@ impl Decimal {
             .zip(lifted(other, other_scale))
             .and_then(|(a, b)| a.checked_add(b));
         let mantissa = match exact {
-            Some(sum) if scale >= common => {
+            Some(sum) if scale == common => sum,
+            Some(sum) if scale > common => {
                 sum.checked_mul(pow10(scale - common) as i128).ok_or(DecimalOverflow)?
             }
             Some(sum) => kernel::divide_rounding(sum, common - scale),
@@ -59,12 +60,21 @@ impl Decimal {
     /// `self * other`, rounded half away from zero into the shape.
     pub fn multiply(&self, other: &Decimal, (precision, scale): Shape) -> Result<Decimal, DecimalOverflow> {
         let natural = self.scale() + other.scale();
+        if let (true, Some(a), Some(b)) = (natural == scale, self.small(), other.small()) {
+            return Decimal::checked(i128::from(a) * i128::from(b), precision, scale);
+        }
         let places = natural.saturating_sub(scale);
         let product =
             kernel::multiply_rounding(self.mantissa(), other.mantissa(), places).ok_or(DecimalOverflow)?;
         let product =
             product.checked_mul(pow10(scale.saturating_sub(natural)) as i128).ok_or(DecimalOverflow)?;
         Decimal::checked(product, precision, scale)
+    }
+
+    /// The mantissa, if one machine word holds it.
+    #[inline]
+    fn small(&self) -> Option<i64> {
+        i64::try_from(self.mantissa()).ok()
     }
 
     /// `self / other`, cut (not rounded) into the shape, as SQL Server does: `2 / 3.0` is 0.666666. `other` is not zero.

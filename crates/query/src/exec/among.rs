@@ -1,0 +1,66 @@
+//! What a hash join knows of its left rows before the first is read: their keys are among those of the right side. Whoever reads the rows asks that of
+//! them where they lie; a join finds the few that come though they should not have.
+
+use std::sync::Arc;
+
+use engine::NumberSet;
+use types::SqlError;
+
+use super::{hash_join, nested_loop, scan, simple};
+use crate::kinds::JoinKind;
+use crate::physical::plan::{Node, Plan};
+use crate::row_source::RowSource;
+use crate::runtime::Runtime;
+
+/// More keys are not looked for: a set of them would not stay in the processor's caches.
+pub(super) const KEYS_MAX: usize = 1 << 20;
+
+/// The column at a position has a number of the set, or the row is not wanted.
+#[derive(Clone, Debug)]
+pub(super) struct Among {
+    pub(super) position: usize,
+    pub(super) set: Arc<NumberSet>,
+}
+
+impl Plan {
+    /// As [`Plan::open`]; rows that are not wanted may be left out.
+    pub(super) fn open_among<'p>(
+        &'p self,
+        runtime: &Runtime<'_>,
+        among: Vec<Among>,
+    ) -> Result<Box<dyn RowSource + 'p>, SqlError> {
+        if among.is_empty() {
+            return self.open(runtime);
+        }
+        Ok(match self {
+            Plan::Scan(plan) => scan::open_among(plan, runtime, &among)?,
+            Plan::Filter { input, predicate } => {
+                Box::new(simple::Filter { input: input.open_among(runtime, among)?, predicate })
+            }
+            Plan::Project { input, items } => {
+                let below = among.into_iter().filter_map(|Among { position, set }| match &items[position] {
+                    Node::Column(position) => Some(Among { position: *position, set }),
+                    _ => None,
+                });
+                let input = input.open_among(runtime, below.collect())?;
+                Box::new(simple::Project { input, items, buffer: Default::default() })
+            }
+            Plan::HashJoin(join) if join.kind != JoinKind::Full => {
+                Box::new(hash_join::HashJoin::among(join, runtime, among))
+            }
+            Plan::NestedLoop(join) if join.kind != JoinKind::Full => {
+                let (left, _) = split(among, join.left_width);
+                nested_loop::open_with(join, join.left.open_among(runtime, left)?)
+            }
+            _ => self.open(runtime)?,
+        })
+    }
+}
+
+/// What is asked of the columns of the left side of a join, and of the right side's.
+pub(super) fn split(among: Vec<Among>, left_width: usize) -> (Vec<Among>, Vec<Among>) {
+    let (left, mut right): (Vec<Among>, Vec<Among>) =
+        among.into_iter().partition(|among| among.position < left_width);
+    right.iter_mut().for_each(|among| among.position -= left_width);
+    (left, right)
+}

@@ -1,0 +1,206 @@
+//! Conditions that are judged on the bytes of rows say what the same conditions say of values: `WHERE p` counts the rows of which `CASE WHEN p` says so,
+//! for drawn predicates over columns of every kind, read from a heap, a clustered index and entries of a covering one; and joins whose keys are
+//! looked for among rows where they lie find what joins of expressions find.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
+
+mod common;
+
+use common::random::{Random, seed};
+use common::{World, numbers, run};
+
+const ROWS: u64 = 300;
+const PREDICATES: usize = 250;
+
+/// A column of `t`: its type, and literals that its values are drawn from and compared with, ascending or not.
+const COLUMNS: [(&str, &str, &[&str]); 16] = [
+    ("ti", "tinyint", &["0", "1", "127", "128", "255"]),
+    ("si", "smallint", &["-32768", "-1", "0", "7", "32767"]),
+    ("i", "int", &["-2147483648", "-1", "0", "5", "2147483647"]),
+    ("b", "bigint", &["-9223372036854775807", "-1", "0", "5", "9223372036854775807"]),
+    ("d", "decimal(9, 2)", &["-9999999.99", "-0.01", "0", "0.05", "7", "9999999.99"]),
+    ("e", "decimal(18, 4)", &["-99999999999999.9999", "0.0001", "0", "2.5"]),
+    ("f", "decimal(30, 10)", &["-12345678901234567890.5", "0", "0.0000000001", "2.5"]),
+    ("m", "money", &["-922337203685477.5807", "0.05", "0", "12.3456"]),
+    ("n", "smallmoney", &["-214748.3648", "0.05", "0", "12.3456"]),
+    ("day", "date", &["'0001-01-01'", "'1995-03-15'", "'1995-03-16'", "'9999-12-31'"]),
+    ("at", "datetime", &["'1753-01-01'", "'1899-12-31 23:59:59.997'", "'1900-01-01'", "'2020-02-29 12:00'"]),
+    ("s2", "datetime2(3)", &["'0001-01-01'", "'1995-03-15 00:00:00.001'", "'9999-12-31 23:59:59.999'"]),
+    ("c", "char(6)", &["'air'", "'AIR'", "'mail'", "'reg air'", "''", "'Zoë'"]),
+    (
+        "v",
+        "varchar(30)",
+        &[
+            "'green forest'",
+            "'Forest'",
+            "'  x'",
+            "''",
+            "'x '",
+            "'a%b_c'",
+            "'éa'",
+            "'a text of more than two words'",
+        ],
+    ),
+    ("w", "nvarchar(20)", &["N'green'", "N'Ωmega'", "N''", "N'x '", "N'GREEN'"]),
+    ("x", "varchar(9) COLLATE Latin1_General_BIN2", &["'a'", "'A'", "'b '", "'é'"]),
+];
+
+/// Constants of other types and scales, beyond the column's and between its values.
+const STRANGE: [(&str, &[&str]); 9] = [
+    ("ti", &["-1", "256", "1.5"]),
+    ("si", &["40000", "-1.5", "0.0"]),
+    ("i", &["2147483648", "4.999", "-0.5", "5.0"]),
+    ("b", &["1e0", "5.5", "99999999999999999999"]),
+    ("d", &["0.045", "-0.0149", "100000000", "7.000", "5"]),
+    ("e", &["0.00005", "2.50", "3"]),
+    ("m", &["0.05000", "12.34565", "1"]),
+    ("n", &["300000", "0.050001"]),
+    ("day", &["'1995-03-15 12:00'"]),
+];
+
+const PATTERNS: [&str; 9] =
+    ["'%air%'", "'a%'", "'%e_'", "'[a-m]%'", "'[^a]%'", "'%green%forest%'", "'%'", "''", "'% '"];
+
+fn literal<'a>(random: &mut Random, (name, _, own): (&str, &str, &[&'a str])) -> &'a str {
+    let strange = STRANGE.iter().find(|(column, _)| *column == name);
+    match strange {
+        Some((_, list)) if random.below(3) == 0 => *random.one_of(list),
+        _ => *random.one_of(own),
+    }
+}
+
+fn predicate(random: &mut Random) -> String {
+    let column = *random.one_of(&COLUMNS);
+    let name = column.0;
+    let op = *random.one_of(&["=", "<>", "<", "<=", ">", ">="]);
+    let is_text = matches!(name, "c" | "v" | "w" | "x");
+    match random.below(9) {
+        0 => format!("{name} IS {}NULL", random.one_of(&["", "NOT "])),
+        1 | 2 => {
+            let list: Vec<&str> = (0..2 + random.below(10)).map(|_| literal(random, column)).collect();
+            let null = if random.below(8) == 0 { ", NULL" } else { "" };
+            format!("{name} {}IN ({}{null})", random.one_of(&["", "NOT "]), list.join(", "))
+        }
+        3 | 4 if is_text => {
+            let wide = if name == "w" { "N" } else { "" };
+            format!("{name} {}LIKE {wide}{}", random.one_of(&["", "NOT "]), random.one_of(&PATTERNS))
+        }
+        3 => format!("{name} BETWEEN {} AND {}", literal(random, column), literal(random, column)),
+        4 | 5 => {
+            let other = *random.one_of(match name {
+                "ti" | "si" | "i" | "b" | "d" | "e" | "f" | "m" | "n" => {
+                    &["ti", "si", "i", "b", "d", "e", "m", "n"][..]
+                }
+                "c" | "v" => &["c", "v"][..],
+                _ => std::slice::from_ref(&name),
+            });
+            format!("{name} {op} {other}")
+        }
+        6 => format!("NOT ({name} {op} {})", literal(random, column)),
+        7 => format!("{} {op} {name}", literal(random, column)),
+        _ => format!("{name} {op} {}", literal(random, column)),
+    }
+}
+
+fn make(session: &mut hardpan_session::Session, random: &mut Random) {
+    let columns: Vec<String> =
+        COLUMNS.iter().map(|(name, sql_type, _)| format!("{name} {sql_type} NULL")).collect();
+    run(session, &format!("CREATE TABLE t (id int NOT NULL, {})", columns.join(", ")));
+    for id in 0..ROWS {
+        let values: Vec<&str> = COLUMNS
+            .iter()
+            .map(|(_, _, own)| if random.below(6) == 0 { "NULL" } else { *random.one_of(own) })
+            .collect();
+        let seen = run(session, &format!("INSERT t VALUES ({id}, {})", values.join(", ")));
+        // 8152 and 2628: a text is longer than the column: no row.
+        assert!(
+            numbers(&seen).iter().all(|number| [2628, 3621, 8152].contains(number)),
+            "{:?}",
+            seen.messages
+        );
+    }
+}
+
+#[test]
+fn a_condition_on_bytes_says_what_one_on_values_says() {
+    let world = World::new("conditions-in-place");
+    let mut session = world.session();
+    let first = seed(1);
+    for seed in first..first + 2 {
+        let mut random = Random::new(seed);
+        run(&mut session, "DROP TABLE IF EXISTS t");
+        make(&mut session, &mut random);
+        let predicates: Vec<String> = (0..PREDICATES).map(|_| predicate(&mut random)).collect();
+        let mut met = 0;
+        for index in [
+            "",
+            "CREATE UNIQUE CLUSTERED INDEX by_id ON t (id)",
+            "CREATE INDEX covers ON t (id) INCLUDE (ti, si, i, b, d, e, f, m, n, day, at, s2, c, v, w, x)",
+        ] {
+            run(&mut session, index);
+            let hint = if index.contains("covers") { " WITH (INDEX(covers))" } else { "" };
+            for pair in predicates.chunks(2) {
+                let condition = pair.join(" AND ");
+                for condition in [pair[0].as_str(), condition.as_str()] {
+                    let judged = run(
+                        &mut session,
+                        &format!("SELECT COUNT(*), COUNT(c) FROM t{hint} WHERE {condition}"),
+                    );
+                    let computed = run(
+                        &mut session,
+                        &format!(
+                            "SELECT ISNULL(SUM(CASE WHEN {condition} THEN 1 ELSE 0 END), 0), COUNT(CASE WHEN {condition} THEN c END) FROM t{hint}"
+                        ),
+                    );
+                    if computed.sets.is_empty() || judged.sets.is_empty() {
+                        // What cannot be converted is refused either way.
+                        assert_eq!(numbers(&judged), numbers(&computed), "seed {seed}: {condition}");
+                        continue;
+                    }
+                    assert_eq!(judged.sets[0].1, computed.sets[0].1, "seed {seed}: {index}: {condition}");
+                    met += usize::from(judged.sets[0].1.first().is_some_and(|row| row[0] != "0"));
+                }
+            }
+        }
+        assert!(met > PREDICATES, "seed {seed}: {met} conditions have found rows");
+    }
+}
+
+/// Keys of every integer type, one and two, dense and far apart, with NULLs, below other joins, filters and projections.
+#[test]
+fn keys_that_are_looked_for_among_rows_are_found() {
+    let (_world, mut session) = World::in_database("keys-among-rows");
+    run(
+        &mut session,
+        "CREATE TABLE l (id int NOT NULL PRIMARY KEY, k int, s smallint, b bigint, far bigint)
+         CREATE TABLE r (id int NOT NULL, k int, s smallint, b bigint, far bigint)
+         INSERT l SELECT number, NULLIF(number % 97, 3), number % 50 - 20, number * 3, number * CAST(1099511627776 AS bigint)
+             FROM master..spt_values WHERE type = 'P' AND number < 900
+         INSERT r SELECT number, NULLIF(number * 5 % 97, 3), number % 70 - 45, number * 9, (number * 7 - 200) * CAST(1099511627776 AS bigint)
+             FROM master..spt_values WHERE type = 'P' AND number < 60
+         INSERT r SELECT * FROM l WHERE id % 37 = 1",
+    );
+    let keys = ["k", "s", "b", "far", "k|s", "s|k", "k|far", "id"];
+    for key in keys {
+        let on = |blunt: &str| {
+            let each = key.split('|').map(|key| format!("x.{key}{blunt} = y.{key}{blunt}"));
+            each.collect::<Vec<_>>().join(" AND ")
+        };
+        for query in [
+            "SELECT COUNT(*), SUM(x.id), SUM(y.id), COUNT(x.k) FROM l x INNER HASH JOIN r y ON @",
+            "SELECT COUNT(*), SUM(x.id), SUM(y.id), COUNT(x.k) FROM l x LEFT HASH JOIN r y ON @",
+            "SELECT COUNT(*), SUM(x.id), SUM(y.id), COUNT(x.k) FROM l x FULL HASH JOIN r y ON @",
+            "SELECT COUNT(*), SUM(x.id) FROM l x WHERE EXISTS (SELECT 1 FROM r y WHERE @) OPTION (HASH JOIN)",
+            "SELECT COUNT(*), SUM(x.id) FROM l x WHERE NOT EXISTS (SELECT 1 FROM r y WHERE @) OPTION (HASH JOIN)",
+            "SELECT COUNT(*), SUM(x.id), SUM(z.id) FROM (SELECT id, k, s, b, far, id % 7 AS z FROM l WHERE id > 5) x LEFT HASH JOIN r z ON x.k = z.k INNER HASH JOIN r y ON @",
+            "SELECT COUNT(*), SUM(x.id), SUM(z.id) FROM r z INNER HASH JOIN l x ON x.b = z.b INNER HASH JOIN r y ON @",
+            "SELECT COUNT(*), SUM(x.id), SUM(z.id) FROM r z RIGHT HASH JOIN l x ON x.b = z.b INNER HASH JOIN r y ON @",
+            "SELECT COUNT(*), SUM(x.id), SUM(z.id) FROM r z INNER LOOP JOIN l x ON x.id = z.id INNER HASH JOIN r y ON @",
+        ] {
+            let mut answer =
+                |blunt: &str| run(&mut session, &query.replace('@', &on(blunt))).sets[0].1.clone();
+            let (found, expected) = (answer(""), answer(" + 0"));
+            assert_eq!(found, expected, "{query} by {key}");
+            assert_ne!(expected[0][0], "0", "{query} by {key}");
+        }
+    }
+}
