@@ -22,8 +22,8 @@ struct Pending<'p> {
 
 /// Runs the actions for rows that the statement (`verb`) has deleted, then checks. Error 547. `columns`: which ones the gathered rows have
 /// behind their locators.
-pub(in crate::exec) fn after_delete<'p>(
-    constraints: &'p Constraints,
+pub(in crate::exec) fn after_delete(
+    constraints: &Constraints,
     rows: &Gathered,
     columns: &[usize],
     runtime: &Runtime<'_>,
@@ -38,8 +38,8 @@ pub(in crate::exec) fn after_delete<'p>(
 }
 
 /// The same for rows that it has changed ([`change`]).
-pub(in crate::exec) fn after_update<'p>(
-    constraints: &'p Constraints,
+pub(in crate::exec) fn after_update(
+    constraints: &Constraints,
     rows: &Gathered,
     runtime: &Runtime<'_>,
     verb: &str,
