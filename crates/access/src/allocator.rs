@@ -94,6 +94,7 @@ impl Allocator {
 
     /// A rollback to a savepoint has kept these pages. From now on their marks may be somebody else's, also before `txn` ends.
     pub(crate) fn forget_pending(&self, txn: TxnId, map: &PageBytes, map_id: PageId, bits: &MapBits) {
+        assert!(map_id.page >= MAP_INDEX, "page {map_id} maps what is before it, too");
         let base = map_id.page - MAP_INDEX;
         let is_kept = |page: &PageId| {
             let index = page.page.wrapping_sub(base);

@@ -37,6 +37,7 @@ impl NumberSet {
             true => distance as usize + 1,
             false => (numbers.len() * BITS_EACH).next_power_of_two().clamp(64, BITS_MAX),
         };
+        assert!(bits > 0 && bits <= BITS_MAX, "{bits} bits");
         let places = match is_dense {
             true => Places::Distance { low, bits: bits as u64 },
             false => Places::Hash { shift: 64 - bits.ilog2() },

@@ -20,6 +20,7 @@ pub struct SampledPages {
 impl SampledPages {
     /// Has every page been read?
     pub fn is_whole(&self) -> bool {
+        assert!(self.read <= self.all, "no page is read twice");
         self.read == self.all
     }
 }

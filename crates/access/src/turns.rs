@@ -54,6 +54,7 @@ impl Turns {
         let (before, rest) = self.files.split_at(self.current.min(self.files.len()));
         let order: FileNumbers = rest.iter().chain(before).map(|file| file.number).collect();
         assert_eq!(order.len(), self.files.len(), "each file once");
+        assert!(self.run_left > 0, "somebody has the turn");
         order
     }
 
@@ -77,6 +78,7 @@ impl Turns {
 
     /// A page of the file is about to be taken.
     pub(crate) fn note_taken(&mut self, number: u16) {
+        assert!(self.run_left <= RUN_PAGES, "a run is no longer than an extent");
         self.run_left = self.run_left.saturating_sub(1);
         if let Some(file) = self.file(number) {
             file.free = file.free.saturating_sub(1);

@@ -62,10 +62,11 @@ const PATTERNS: [&str; 9] =
 
 fn literal<'a>(random: &mut Random, (name, _, own): (&str, &str, &[&'a str])) -> &'a str {
     let strange = STRANGE.iter().find(|(column, _)| *column == name);
-    match strange {
-        Some((_, list)) if random.below(3) == 0 => *random.one_of(list),
-        _ => *random.one_of(own),
-    }
+    let literals: &[&str] = match strange {
+        Some((_, list)) if random.below(3) == 0 => list,
+        _ => own,
+    };
+    literals[random.below(literals.len() as u64) as usize]
 }
 
 fn predicate(random: &mut Random) -> String {

@@ -87,6 +87,7 @@ impl XactEntry {
 
     /// As the views show it; the caller has read `begin` and `last`.
     pub(crate) fn row(&self, begin: Lsn, last: Lsn) -> ActiveRow {
+        assert!(begin <= last || last.is_null(), "{} was read before its newest record", self.id);
         ActiveRow {
             id: self.id,
             is_system: self.is_system,
@@ -140,6 +141,7 @@ impl XactEntry {
 
     /// The entry of a transaction that a crash cut off.
     pub(crate) fn of_loser(id: TxnId, is_system: bool, begin: Lsn, last: Lsn) -> XactEntry {
+        assert!(!id.is_null() && !last.is_null(), "a loser has written");
         let entry = XactEntry::new(id, is_system, 0);
         entry.begin.store(begin.raw(), Relaxed);
         entry.last.store(last.raw(), Relaxed);
@@ -222,6 +224,7 @@ impl XactEntry {
         let announced = self.appending.load(Relaxed);
         assert!(lsn > before && announced != 0, "an append is announced");
         assert!(lsn.raw() >= announced, "{lsn} lies below what was announced");
+        assert!(bytes > 0, "a record has bytes");
         assert_eq!(before.is_null(), self.begin().is_null(), "a transaction begins with its first record");
         if before.is_null() {
             // Before the announcement is taken back: who finds none must find where the transaction begins.

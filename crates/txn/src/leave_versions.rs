@@ -55,7 +55,9 @@ impl Transaction {
     /// back, so that the next version of such a row is somebody else's.
     pub(crate) fn take_back_versions(&self, keep: usize) {
         let Some(writer) = self.version_writer.get() else { return };
+        assert!(keep <= writer.left(), "it goes back to a point of its own");
         self.manager.versions().take_back(writer, keep);
+        assert_eq!(writer.left(), keep, "what is behind that point is gone");
     }
 
     /// What was committed after this commit number, and what is committed later, conflicts with changes of the transaction; `u64::MAX`:
@@ -108,6 +110,7 @@ impl Transaction {
         {
             assert!(self.state() != XactState::Hardened, "what is committed is not undone");
             self.manager.versions().give_up(writer);
+            assert!(!writer.is_writing(), "it is over for its versions, too");
         }
     }
 }

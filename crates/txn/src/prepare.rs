@@ -26,6 +26,7 @@ impl Transaction {
         let mut record = RecordBuf::from_payload(RecordHeader::new(LogOp::PrepXact), prepared);
         self.fill_header(&mut record);
         let lsn = self.append_chained(&mut record, Some(0))?;
+        assert!(!self.entry.has_ended(), "what is prepared may still go either way");
         assert_eq!(lsn, self.entry.last(), "recovery knows a prepared transaction by its newest record");
         self.change_state(XactState::Active, XactState::Prepared);
         if is_planted(Bug::DecideBeforePrepared) {

@@ -32,6 +32,7 @@ impl TxnManager {
         let opened = self.log_time();
         let row = |number, first_number| OpenSnapshot { number, txn, session_id, kind, opened, first_number };
         let (number, id) = self.versions().open(row);
+        assert!(number > 0, "a snapshot is a moment");
         Snapshot { manager: Arc::clone(self), number, id }
     }
 }
@@ -40,6 +41,7 @@ impl Drop for Snapshot {
     fn drop(&mut self) {
         // A simulated power loss unwinds through this point: the versions die with the process.
         if !std::thread::panicking() {
+            assert!(self.number > 0, "it was opened at a moment");
             let gone = self.manager.versions().close(self.number, self.id);
             self.manager.forgotten(&gone);
         }

@@ -20,13 +20,15 @@ pub enum XactState {
 
 impl XactState {
     pub(crate) fn from_number(number: u8) -> XactState {
-        [
+        let state = [
             XactState::Active,
             XactState::Committing,
             XactState::Hardened,
             XactState::RollingBack,
             XactState::Ended,
             XactState::Prepared,
-        ][usize::from(number)]
+        ][usize::from(number)];
+        assert_eq!(state as u8, number, "states stand in the order of their numbers");
+        state
     }
 }

@@ -73,6 +73,7 @@ impl BTree {
             }
             let slot = child_slot(page, key, false);
             width /= f64::from(count);
+            assert!(width > 0.0, "a page has fewer subtrees than numbers can tell apart");
             share += width * f64::from(slot);
             guard = self.fix_child(&guard, slot, LatchMode::Shared, &[])?;
         }
@@ -89,6 +90,7 @@ impl BTree {
             let Some(last) = count.checked_sub(1) else { return Ok(None) };
             let exact = place * f64::from(count);
             let slot = (exact as u16).min(last);
+            assert!(exact >= 0.0, "the place of {share} lies in the page");
             if header::level(page) == 0 {
                 return Ok(slots::row(page, slot).map(|row| split_row(row).1.to_vec()));
             }

@@ -70,6 +70,7 @@ impl<V> HeldSet<V> {
     }
 
     pub(super) fn remove(&mut self, key: &ResourceKey) -> Option<V> {
+        assert!(self.few.is_empty() || self.many.is_empty(), "few or many");
         match self.position(key) {
             Some(at) => Some(self.few.remove(at).1),
             None => self.many.remove(key),

@@ -56,6 +56,7 @@ impl VersionWriter {
     }
 
     pub(super) fn is_visible_to(&self, snapshot: u64) -> bool {
+        assert!(snapshot >= FIRST_MOMENT, "{snapshot} is no moment");
         self.number().is_some_and(|number| number <= snapshot)
     }
 
@@ -81,6 +82,7 @@ impl VersionWriter {
     /// The transaction has committed and ends: false when nobody needs its versions any more, so that it does itself what is left to do.
     pub(crate) fn wait_for_end(&self, entry: &Arc<XactEntry>) -> bool {
         assert!(self.number().is_some(), "asked behind the commit");
+        assert_eq!(entry.id, self.txn, "its own entry waits");
         let mut waiting = self.waiting_end.lock();
         let is_needed = matches!(*waiting, WaitingEnd::Neither);
         if is_needed {
