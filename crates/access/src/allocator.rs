@@ -78,6 +78,7 @@ impl Allocator {
         assert!(!is_system_page(page), "page {page} is never free");
         self.with_hint(page.file, |hint| {
             hint.first_free = hint.first_free.min(page.page);
+            assert!(hint.first_free <= page.page, "who looks for a page finds this one");
             hint.freed_total += 1;
         });
         self.turns.lock().note_freed(page.file);

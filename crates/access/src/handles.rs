@@ -25,21 +25,18 @@ impl AccessMethods {
 
     /// A handle on a heap. Handles of one unit share their hints.
     pub fn heap(self: &Arc<Self>, def: HeapDef) -> Heap {
-        assert!(def.unit.0 > 0, "units are numbered from 1");
         let state = self.heap_state(def.unit.0);
         Heap::new(Arc::clone(self), def, state)
     }
 
     /// A handle on a tree. Handles of one unit share their hints.
     pub fn btree(self: &Arc<Self>, def: BTreeDef) -> BTree {
-        assert!(def.unit.0 > 0, "units are numbered from 1");
         let state = self.tree_state(def.unit.0);
         BTree::new(Arc::clone(self), def, state)
     }
 
     /// The tree with this root, as far as its pages tell: for undo and ghost cleanup, which know no catalog.
     pub(crate) fn tree_of_root(&self, root: PageId) -> AccessResult<BTree> {
-        assert!(root.file > 0, "files are numbered from 1");
         let me = self.me.upgrade().expect("whoever calls holds it");
         let unit = {
             let guard = self.fix(root, LatchMode::Shared)?;

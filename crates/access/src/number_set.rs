@@ -47,6 +47,10 @@ impl NumberSet {
             let bit = set.bit_of(*number).expect("the bits reach from the lowest to the highest");
             set.words[bit / 64] |= 1 << (bit % 64);
         }
+        assert!(
+            numbers.first().is_none_or(|number| set.may_have(*number)),
+            "it never says no of what is in it"
+        );
         set
     }
 

@@ -43,6 +43,7 @@ impl AccessMethods {
         })?;
         let all = pages.len() as u64;
         let read = all.min(wanted(all));
+        assert!(read <= all, "no page is read twice");
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
         for at in 0..read {
             // The middle of each of as many equal parts.
@@ -81,4 +82,5 @@ fn copy_rows(page: &PageBytes, bytes: &mut Vec<u8>, ends: &mut Vec<usize>) {
         bytes.extend_from_slice(if is_leaf { tree_rows::split_row(row).1 } else { row });
         ends.push(bytes.len());
     }
+    assert_eq!(ends.last().copied().unwrap_or(0), bytes.len(), "each row has its end");
 }
