@@ -152,6 +152,10 @@ fn plan(
         }
         let padded_bytes = bytes.len().next_multiple_of(files.sector_bytes());
         let Some(vlf) = vlf_of(&head, padded_bytes, chain, current, vlfs, file_header.min) else { break };
+        // The first block of another VLF does not say what the one before it was: what the file had up to `hardened` is missing in between.
+        if last < left.hardened && head.start > left.hardened {
+            break;
+        }
         assert!(padded_bytes <= BLOCK_BYTES_MAX && head.start > last, "{} continues {last}", head.start);
         let mut block = AlignedBuf::new(padded_bytes);
         block[BLOCK_HEADER_BYTES..bytes.len()].copy_from_slice(&bytes[BLOCK_HEADER_BYTES..]);
