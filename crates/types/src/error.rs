@@ -56,12 +56,6 @@ impl SqlError {
         self
     }
 
-    /// The same error with another severity.
-    pub fn with_severity(mut self, severity: u8) -> SqlError {
-        self.severity = severity;
-        self
-    }
-
     /// The same error at a line, unless it already has one.
     pub fn at_line(mut self, line: u32) -> SqlError {
         if self.line == 0 {

@@ -60,7 +60,7 @@ fn concluded(statement: &StatementKind, error: SqlError) -> SqlError {
         },
         _ => return error,
     };
-    SqlError::new(conclusion, &[]).with_severity(16).after(error)
+    SqlError::new(conclusion, &[]).after(error)
 }
 
 /// Does the error say why a constraint, or an index in a table's definition, could not be made? That rows break it (547) is told alone.

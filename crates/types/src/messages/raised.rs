@@ -59,8 +59,8 @@ const STATES: [(i32, u8); 53] = [
     (9002, 2),
 ];
 
-/// Number, severity; ordered. `sys.messages` says 15 and 10.
-const SEVERITIES: [(i32, u8); 2] = [(1088, 16), (1750, 16)];
+/// Number, severity; ordered. `sys.messages` says 15, 10 and 10.
+const SEVERITIES: [(i32, u8); 3] = [(1088, 16), (1750, 16), (3727, 16)];
 
 fn of(table: &[(i32, u8)], number: i32) -> Option<u8> {
     table.binary_search_by_key(&number, |row| row.0).ok().map(|at| table[at].1)
