@@ -11,17 +11,13 @@
 // A measuring program is outside of the world that it measures.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
-mod connection;
 mod device;
-mod hardpan;
 mod log_rows;
-mod machine;
 mod mariadb;
-mod postgres;
-mod sessions;
+#[allow(dead_code, reason = "each bench uses its part")]
+mod shared;
 mod sqlite;
 mod table;
-mod work;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -29,9 +25,10 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use machine::Directory;
+use shared::machine::Directory;
+use shared::work::{Engine, Scale, Work};
+use shared::{connection, hardpan, machine, postgres, sessions, work};
 use table::Table;
-use work::{Engine, Scale, Work};
 
 /// Log of the database that the loops run in: no checkpoint has to come in a loop.
 const LOG_MB: u32 = 1024;

@@ -14,36 +14,11 @@
 mod measure;
 mod schema;
 mod shapes;
+#[allow(dead_code, reason = "each bench uses its part")]
+#[path = "../shared/mod.rs"]
+mod shared;
 mod tables;
 mod tpch;
-
-// The other bench's modules: it uses what is not used here.
-#[path = "../answer.rs"]
-mod answer;
-#[allow(dead_code, reason = "shared with the bench `peers`, which needs all of it")]
-#[path = "../connection.rs"]
-mod connection;
-#[path = "../dialect.rs"]
-mod dialect;
-#[allow(dead_code, reason = "shared with the bench `peers`, which needs all of it")]
-#[path = "../hardpan.rs"]
-mod hardpan;
-#[allow(dead_code, reason = "shared with the bench `peers`, which needs all of it")]
-#[path = "../machine.rs"]
-mod machine;
-#[allow(dead_code, reason = "shared with the bench `peers`, which needs all of it")]
-#[path = "../postgres.rs"]
-mod postgres;
-#[path = "../random.rs"]
-mod random;
-#[path = "../server.rs"]
-mod server;
-#[allow(dead_code, reason = "shared with the bench `peers`, which needs all of it")]
-#[path = "../sessions.rs"]
-mod sessions;
-#[allow(dead_code, reason = "shared with the bench `peers`, which needs all of it")]
-#[path = "../work.rs"]
-mod work;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -51,9 +26,10 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use machine::Directory;
 use measure::Outcome;
-use server::Server;
+use shared::machine::Directory;
+use shared::server::Server;
+use shared::{answer, machine, random, server};
 
 /// Queries beside PostgreSQL.
 #[derive(Parser)]

@@ -12,38 +12,11 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod procedures;
+#[allow(dead_code, reason = "each bench uses its part")]
+#[path = "../shared/mod.rs"]
+mod shared;
 mod tables;
 mod terminal;
-
-// The other benches' modules: it uses what is not used here.
-#[path = "../answer.rs"]
-#[allow(dead_code, reason = "shared with the bench `queries`, which needs all of it")]
-mod answer;
-#[allow(dead_code, reason = "shared with the bench `peers`, which needs all of it")]
-#[path = "../connection.rs"]
-mod connection;
-#[path = "../dialect.rs"]
-mod dialect;
-#[allow(dead_code, reason = "shared with the bench `peers`, which needs all of it")]
-#[path = "../hardpan.rs"]
-mod hardpan;
-#[allow(dead_code, reason = "shared with the bench `peers`, which needs all of it")]
-#[path = "../machine.rs"]
-mod machine;
-#[allow(dead_code, reason = "shared with the bench `peers`, which needs all of it")]
-#[path = "../postgres.rs"]
-mod postgres;
-#[path = "../random.rs"]
-mod random;
-#[path = "../server.rs"]
-#[allow(dead_code, reason = "shared with the bench `queries`, which needs all of it")]
-mod server;
-#[allow(dead_code, reason = "shared with the bench `peers`, which needs all of it")]
-#[path = "../sessions.rs"]
-mod sessions;
-#[allow(dead_code, reason = "shared with the bench `peers`, which needs all of it")]
-#[path = "../work.rs"]
-mod work;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -51,9 +24,10 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 
-use machine::Directory;
-use random::Random;
-use server::Server;
+use shared::machine::Directory;
+use shared::random::Random;
+use shared::server::Server;
+use shared::{dialect, machine, random, server};
 use tables::Warehouses;
 use terminal::{Tally, Terminal};
 

@@ -5,7 +5,7 @@
 mod common;
 
 #[allow(dead_code, reason = "the bench speaks both dialects")]
-#[path = "../../../benches/dialect.rs"]
+#[path = "../../../benches/shared/dialect.rs"]
 mod dialect;
 #[path = "../../../benches/queries/schema.rs"]
 mod schema;

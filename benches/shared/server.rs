@@ -4,11 +4,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::answer::{self, Rows};
-use crate::connection::Connection;
-use crate::dialect::Dialect;
-use crate::hardpan::{DATABASE, Hardpan};
-use crate::postgres::{Client, Postgres};
+use super::answer::{self, Rows};
+use super::connection::Connection;
+use super::dialect::Dialect;
+use super::hardpan::{DATABASE, Hardpan};
+use super::postgres::{Client, Postgres};
 
 /// Rows of one INSERT; SQL Server takes no more.
 const ROWS_PER_INSERT: usize = 1_000;

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::connection::Connection;
-use crate::machine::{self, Directory, Process};
-use crate::sessions::{self, Wire};
-use crate::work::{Engine, Sample, Scale, Work};
+use super::connection::Connection;
+use super::machine::{self, Directory, Process};
+use super::sessions::{self, Wire};
+use super::work::{Engine, Sample, Scale, Work};
 
 const PASSWORD: &str = "Bench-0-password";
 /// The database that the loops run in.

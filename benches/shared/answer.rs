@@ -2,7 +2,7 @@
 
 use types::Value;
 
-pub use crate::postgres::Rows;
+pub use super::postgres::Rows;
 
 /// A value of ours as PostgreSQL would write it, but for trailing zeros.
 pub fn text_of(value: &Value) -> Option<String> {

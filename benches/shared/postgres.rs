@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::machine::{self, Directory, Process};
-use crate::sessions::Load;
-use crate::work::{Engine, Sample, Scale, Work};
+use super::machine::{self, Directory, Process};
+use super::sessions::Load;
+use super::work::{Engine, Sample, Scale, Work};
 
 /// Memory as for a small server; checkpoints as far apart as ours are under the same load; the rest is default.
 const SETTINGS: &str = "shared_buffers = 1GB\nmax_wal_size = 4GB\ncheckpoint_timeout = 15min\nmax_connections = 400\n\

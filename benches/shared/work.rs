@@ -1,6 +1,6 @@
 //! What is measured: the works, their sizes, one measurement, and what an engine has to offer for it.
 
-use crate::sessions::Load;
+use super::sessions::Load;
 
 /// One kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
