@@ -11,15 +11,12 @@ use tds::server::{Encoder, Request, decode_request};
 use types::SqlError;
 
 use crate::channel::{self, Channel, ChannelError};
-use crate::config::Config;
 use crate::convert;
 use crate::handshake::{self, LoggedIn};
-use crate::logins::Logins;
 use crate::monitor::{After, ConnectionEntry, ConnectionTable, Serve};
 use crate::seam::{ClientSession, RequestEnd, ResultSink, SessionSource};
+use crate::shared::Shared;
 use crate::sink::{AnswerState, PacketSink, TdsSink};
-use crate::tls::TlsContext;
-use crate::workers::Workers;
 
 /// Exit code when only recovery can put things right.
 const EXIT_BROKEN: i32 = 70;
@@ -29,32 +26,6 @@ const DECODED_COPIES: usize = 2;
 
 /// From this severity on an error ends the connection.
 const FATAL_SEVERITY: u8 = 20;
-
-/// What all connections of a server share.
-pub struct Shared {
-    /// The world.
-    pub os: Os,
-    /// Settings.
-    pub config: Config,
-    /// Who may log in.
-    pub logins: Logins,
-    /// Certificates.
-    pub tls: TlsContext,
-    /// Where sessions come from.
-    pub sessions: Box<dyn SessionSource>,
-    /// All connections.
-    pub table: Arc<ConnectionTable>,
-    /// Who runs them.
-    pub workers: Arc<Workers<ConnectionEntry>>,
-    /// `SQL Statistics: Batch Requests/sec`.
-    pub batch_requests: Arc<Counter>,
-    /// `SQLServer:SQL Statistics`, `SQL Attention rate`.
-    pub attentions: Arc<Counter>,
-    /// `General Statistics: Logins/sec`.
-    pub logins_total: Arc<Counter>,
-    /// `General Statistics: User Connections`.
-    pub user_connections: Arc<Counter>,
-}
 
 /// Lets a client log in, and hands its connection to the workers. `admitted` is false for one beyond the maximum, which is
 /// told so after its login. False: there is no connection (any more).

@@ -19,8 +19,8 @@ use tds::token::{DEFAULT_COLLATION, DoneKind, DoneToken, EnvChange, done};
 use types::SqlError;
 
 use crate::channel::{Channel, ChannelError};
-use crate::connection::Shared;
 use crate::seam::{ClientSession, LoginInfo};
+use crate::shared::Shared;
 use crate::sink::PacketSink;
 
 /// Version that LOGINACK and PRELOGIN report: drivers choose dialects by it.

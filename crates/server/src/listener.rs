@@ -5,10 +5,11 @@ use std::sync::Arc;
 use os::{IoErrorKind, JoinHandle, Listener, Os, SpawnOptions, Stream, WaitType};
 
 use crate::config::{Config, ServeError};
-use crate::connection::{Shared, serve_login};
+use crate::connection::serve_login;
 use crate::logins::Logins;
 use crate::monitor::{ConnectionEntry, ConnectionTable};
 use crate::seam::SessionSource;
+use crate::shared::Shared;
 use crate::tls::TlsContext;
 use crate::workers::Workers;
 

@@ -7,7 +7,6 @@ use os::{Latch, LatchRank, Os, WaitType};
 use serde_json::{Value as Json, json};
 
 use crate::config::ServeError;
-use crate::files;
 use crate::passwords::{self, PasswordChecker};
 use crate::throttle::LoginThrottle;
 
@@ -90,7 +89,7 @@ impl Logins {
         let mut logins = self.logins.lock();
         logins.retain(|other| !is_same_name(&other.name, name));
         logins.push(login);
-        files::write_private(&self.os, &self.path, &to_text(&logins))?;
+        self.os.disk().replace_private_file(&self.path, &to_text(&logins))?;
         Ok(())
     }
 
@@ -214,7 +213,7 @@ mod tests {
     fn damaged_files_are_refused_with_their_name() {
         let (os, directory) = (Os::real(), directory("damaged"));
         for text in ["", "{}", r#"{"version":2,"logins":[]}"#, r#"{"version":1,"logins":[{"name":"sa"}]}"#] {
-            files::write_private(&os, &directory.join(FILE), text.as_bytes()).unwrap();
+            os.disk().replace_private_file(&directory.join(FILE), text.as_bytes()).unwrap();
             let error = Logins::open(&os, &directory, None).err().expect("refused").to_string();
             assert!(error.contains(FILE), "{error}");
         }

@@ -11,7 +11,6 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};
 
 use crate::config::ServeError;
-use crate::files;
 
 /// ALPN name of strict TDS 8.0.
 const ALPN_TDS_8: &[u8] = b"tds/8.0";
@@ -50,8 +49,8 @@ impl TlsContext {
         let (certificate_path, key_path) = (data_dir.join(CERTIFICATE_FILE), data_dir.join(KEY_FILE));
         if !os.disk().exists(&certificate_path) || !os.disk().exists(&key_path) {
             let (certificate, key) = self_signed(host_name)?;
-            files::write_private(os, &key_path, key.as_bytes())?;
-            files::write_private(os, &certificate_path, certificate.as_bytes())?;
+            os.disk().replace_private_file(&key_path, key.as_bytes())?;
+            os.disk().replace_private_file(&certificate_path, certificate.as_bytes())?;
         }
         TlsContext::from_files(os, &certificate_path, &key_path)
     }

@@ -1,0 +1,38 @@
+//! What all connections of a server share.
+
+use std::sync::Arc;
+
+use os::{Counter, Os};
+
+use crate::config::Config;
+use crate::logins::Logins;
+use crate::monitor::{ConnectionEntry, ConnectionTable};
+use crate::seam::SessionSource;
+use crate::tls::TlsContext;
+use crate::workers::Workers;
+
+/// What all connections of a server share.
+pub struct Shared {
+    /// The world.
+    pub os: Os,
+    /// Settings.
+    pub config: Config,
+    /// Who may log in.
+    pub logins: Logins,
+    /// Certificates.
+    pub tls: TlsContext,
+    /// Where sessions come from.
+    pub sessions: Box<dyn SessionSource>,
+    /// All connections.
+    pub table: Arc<ConnectionTable>,
+    /// Who runs them.
+    pub workers: Arc<Workers<ConnectionEntry>>,
+    /// `SQL Statistics: Batch Requests/sec`.
+    pub batch_requests: Arc<Counter>,
+    /// `SQLServer:SQL Statistics`, `SQL Attention rate`.
+    pub attentions: Arc<Counter>,
+    /// `General Statistics: Logins/sec`.
+    pub logins_total: Arc<Counter>,
+    /// `General Statistics: User Connections`.
+    pub user_connections: Arc<Counter>,
+}
