@@ -66,21 +66,6 @@ impl AccessMethods {
         Ok(())
     }
 
-    /// Frees those out-of-row values of `old` that `new` does not point to, once `txn` commits.
-    pub fn free_replaced_lobs(
-        &self,
-        txn: &Transaction,
-        format: &RowFormat,
-        old: &[u8],
-        new: &[u8],
-    ) -> AccessResult<()> {
-        let kept = format.lob_pointers(new)?;
-        for pointer in format.lob_pointers(old)?.iter().filter(|pointer| !kept.contains(pointer)) {
-            self.free_lob(txn, pointer)?;
-        }
-        Ok(())
-    }
-
     /// Stores a value; a rollback of `txn` frees it.
     pub fn store_lob(&self, txn: &Transaction, unit: UnitId, bytes: &[u8]) -> AccessResult<LobPointer> {
         if bytes.len() > LOB_BYTES_MAX {

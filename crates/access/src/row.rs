@@ -9,7 +9,7 @@
 use types::{Collation, SqlType, Value};
 
 use crate::error::{AccessError, AccessResult};
-use crate::row_value::{decode_variable, encode_fixed, encode_variable, fixed_bytes};
+use crate::row_value::{encode_fixed, encode_variable, fixed_bytes};
 
 /// Bytes of a row, at most (SQL Server's limit).
 pub const ROW_BYTES_MAX: usize = 8060;
@@ -244,11 +244,6 @@ impl RowFormat {
             out.extend_from_slice(bytes);
         }
         Ok(())
-    }
-
-    /// The value of a column that came back as [`ColumnValue::Elsewhere`], from its bytes.
-    pub fn lob_value(&self, index: usize, bytes: &[u8]) -> AccessResult<Value> {
-        decode_variable(&self.columns[index].sql_type, bytes).ok_or_else(damaged)
     }
 
     /// The out-of-row values that a row points to.

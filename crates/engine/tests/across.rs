@@ -219,8 +219,10 @@ fn a_commit_over_databases_waits_twice_however_many_they_are() {
                 let instance = open(os);
                 let all = databases(&instance, &["a", "b", "c", "master"]);
                 all.iter().for_each(|database| database.log().suspend_background_flush(true));
-                let writes =
-                    || all.iter().map(|database| database.log().file_stats().writes_total).sum::<u64>();
+                let writes = || {
+                    let files = all.iter().flat_map(|database| database.log().files());
+                    files.map(|file| file.stats.writes_total).sum::<u64>()
+                };
                 let set = changed(&instance, names, 7);
                 let (writes_before, began_ns) = (writes(), os.clock().monotonic_ns());
                 commit(set).expect("a healthy disk");

@@ -25,13 +25,6 @@ pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     debug_assert_eq!(Reader::new(&out[start..]).varint(), Ok(whole), "what is written can be read back");
 }
 
-/// Appends a signed value so that small magnitudes stay short.
-pub fn put_zigzag(out: &mut Vec<u8>, value: i64) {
-    let start = out.len();
-    put_varint(out, zigzag(value));
-    debug_assert_eq!(Reader::new(&out[start..]).zigzag(), Ok(value), "what is written can be read back");
-}
-
 /// A signed value as an unsigned one of about the same magnitude.
 pub(crate) fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
@@ -180,7 +173,7 @@ mod tests {
         let signed = [0, -1, 1, 63, -64, 64, i64::MAX, i64::MIN];
         let mut out = Vec::new();
         unsigned.iter().for_each(|value| put_varint(&mut out, *value));
-        signed.iter().for_each(|value| put_zigzag(&mut out, *value));
+        signed.iter().for_each(|value| put_varint(&mut out, zigzag(*value)));
         put_bytes(&mut out, b"row");
         let mut reader = Reader::new(&out);
         unsigned.iter().for_each(|value| assert_eq!(reader.varint(), Ok(*value)));

@@ -230,11 +230,6 @@ impl RecordBuf {
         RecordBuf { header, payload: encoded }
     }
 
-    /// The payload, to append to. At most [`RECORD_PAYLOAD_BYTES_MAX`] bytes when appended to the log.
-    pub fn payload_mut(&mut self) -> &mut Vec<u8> {
-        &mut self.payload
-    }
-
     /// The payload.
     pub fn payload(&self) -> &[u8] {
         &self.payload

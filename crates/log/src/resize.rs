@@ -113,12 +113,6 @@ impl Log {
         self.shared.files.all().into_iter().map(info).collect()
     }
 
-    /// I/O of all files together.
-    pub fn file_stats(&self) -> os::FileStats {
-        let all = self.shared.files.all().into_iter().map(|file| file.stats());
-        all.fold(os::FileStats::default(), |sum, one| sum + one)
-    }
-
     /// FILEGROWTH and MAXSIZE (in bytes) of a file from now on.
     pub fn set_growth(&self, number: u16, growth: Growth, bytes_max: u64) {
         if let Some(file) = self.shared.files.get(number) {

@@ -241,16 +241,6 @@ impl FileSpace {
         self.fix_slowly(id, mode, Missing::Read)
     }
 
-    /// The same without waiting for the latch; `None` when it is taken or the page is not in memory.
-    pub fn try_fix(&self, id: PageId, mode: LatchMode) -> Option<PageGuard> {
-        let key = self.key(id);
-        let frame = self.pool.lookup(key)?;
-        frame.note_use();
-        let guard = PageGuard::try_take(frame, mode).filter(|guard| guard.frame().key() == key)?;
-        os::task::note_page_use(false);
-        Some(guard)
-    }
-
     /// Latches a page exclusively that the caller is about to format: its old content does not matter and is not read.
     pub fn fix_new(&self, id: PageId) -> Result<PageGuard, PageError> {
         assert!(!id.is_null(), "no page is formatted at the end of a chain");

@@ -13,7 +13,6 @@ use log::records::LogTime;
 use log::{Log, LogReuseWait, Lsn, TxnId};
 use os::{Latch, LatchRank, Os};
 
-use crate::durability::CommitMode;
 use crate::entry::{ActiveRow, XactEntry};
 use crate::gate::CommitGate;
 use crate::lock::LockManager;
@@ -317,14 +316,5 @@ impl TxnManager {
         if !entry.is_system {
             self.counters.active.add(-1);
         }
-    }
-}
-
-impl Transaction {
-    /// Commits a system transaction: its records become hard with whatever is hardened after them.
-    pub fn commit_system(&self) -> crate::TxnResult<()> {
-        assert!(self.is_system(), "a system transaction");
-        self.assert_state(XactState::Active);
-        self.commit(CommitMode::Volatile).map(|_| ())
     }
 }

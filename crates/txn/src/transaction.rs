@@ -222,11 +222,6 @@ impl Transaction {
         self.entry.last()
     }
 
-    /// Its LOP_BEGIN_XACT; NULL before the first change.
-    pub fn begin_lsn(&self) -> Lsn {
-        self.entry.begin()
-    }
-
     /// Where it stands.
     pub fn state(&self) -> XactState {
         XactState::from_number(self.state.load(Acquire))

@@ -265,17 +265,6 @@ impl BTree {
         }
         Ok(())
     }
-
-    /// Locks a key (UPDLOCK, key known beforehand), waiting as `wait` says.
-    pub fn lock_key(
-        &self,
-        txn: &Transaction,
-        key: &[u8],
-        mode: LockMode,
-        wait: LockWait,
-    ) -> AccessResult<()> {
-        Ok(txn.lock(self.key_resource(key), mode, wait)?)
-    }
 }
 
 /// Bytes by which a row may grow. What is kept for undo on a page with one row can only be that row's own.

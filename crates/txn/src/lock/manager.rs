@@ -160,19 +160,6 @@ impl LockManager {
         }
     }
 
-    /// `HeldLocks` does this for most callers. Asks for `mode` in addition to what the owner holds on the resource; waits as `wait` says;
-    /// gives the mode then held.
-    pub fn acquire(
-        &self,
-        space: &Arc<LockSpace>,
-        owner: LockOwner,
-        resource: Resource,
-        mode: LockMode,
-        wait: LockWait,
-    ) -> Result<LockMode, LockError> {
-        self.acquire_hashed(space, owner, ResourceKey::new(resource), mode, wait)
-    }
-
     /// The same without waiting: `None` when somebody is in the way. May be called while page latches are held.
     pub fn try_acquire(
         &self,

@@ -133,17 +133,6 @@ impl Resource {
             _ => None,
         }
     }
-
-    /// `sys.dm_tran_locks.resource_associated_entity_id`: object id for objects, heap-or-B-tree id (or object id) below.
-    pub fn associated_entity(&self) -> u64 {
-        match *self {
-            Resource::Object { object, .. }
-            | Resource::Page { object, .. }
-            | Resource::Rid { object, .. } => u64::from(object),
-            Resource::Key { hobt, .. } => hobt,
-            _ => 0,
-        }
-    }
 }
 
 /// A resource with its hash: computed once per request, used by the lock table's partition, its map and the owner's own map.
