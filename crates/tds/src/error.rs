@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// What is too long when [`ProtocolError::TooLong`] speaks of a whole message.
+pub(crate) const MESSAGE: &str = "message";
+
 /// A malformed, oversized or unsupported piece of the protocol. Never a panic: hostile bytes end here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProtocolError {
@@ -46,7 +49,7 @@ impl ProtocolError {
             self,
             ProtocolError::Unsupported { .. }
                 | ProtocolError::GivenUp
-                | ProtocolError::TooLong { part: crate::packet::MESSAGE, .. }
+                | ProtocolError::TooLong { part: MESSAGE, .. }
         )
     }
 }

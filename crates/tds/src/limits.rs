@@ -14,8 +14,6 @@ pub const PRE_LOGIN_PACKET_BYTES_MAX: usize = 4_096;
 pub const PRE_LOGIN_TOTAL_BYTES_MAX: usize = 64 * 1024;
 /// Greatest message (batch, RPC) after login unless configured otherwise, in bytes.
 pub const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Greatest LOGIN7 record (the protocol allows 128 KB - 1; before login less is taken).
-pub const LOGIN7_BYTES_MAX: usize = PRE_LOGIN_TOTAL_BYTES_MAX;
 /// Most parameters of one RPC (2,100 in SQL Server).
 pub const RPC_PARAMETERS_MAX: usize = 2_100;
 /// Most remote procedure calls in one message (a bound of ours).

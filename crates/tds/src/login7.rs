@@ -39,11 +39,6 @@ impl TdsVersion {
         self.generation() >= 73
     }
 
-    /// 7.4 or later: FEATUREEXTACK may be sent.
-    pub fn is_7_4_or_later(self) -> bool {
-        self.generation() >= 74
-    }
-
     fn check(self) -> Result<Self, ProtocolError> {
         match self.0 >> 24 {
             0x70..=0x74 | 0x08 => Ok(self),
@@ -64,10 +59,6 @@ impl fmt::Debug for Password {
 
 /// Bits of the option bytes that this server looks at.
 pub mod options {
-    /// OptionFlags1: failing to enter the initial database is fatal.
-    pub const FLAGS1_DATABASE_FATAL: u8 = 0x40;
-    /// OptionFlags1: tell the client of USE (INFO 5701).
-    pub const FLAGS1_USE_NOTIFY: u8 = 0x20;
     /// OptionFlags2: an ODBC-like client, ANSI defaults on.
     pub const FLAGS2_ODBC: u8 = 0x02;
     /// OptionFlags2: Windows authentication.
@@ -76,22 +67,12 @@ pub mod options {
     pub const FLAGS3_CHANGE_PASSWORD: u8 = 0x01;
     /// OptionFlags3: a feature extension block follows.
     pub const FLAGS3_EXTENSION: u8 = 0x10;
-    /// TypeFlags: application intent is read-only.
-    pub const TYPE_READ_ONLY_INTENT: u8 = 0x20;
 }
 
-/// Identifiers of the feature extension block.
+/// Identifiers of the feature extension block that the server looks at.
 pub mod feature {
-    /// Resume a session after a broken connection.
-    pub const SESSION_RECOVERY: u8 = 0x01;
     /// Federated authentication.
     pub const FEDERATED_AUTHENTICATION: u8 = 0x02;
-    /// Always Encrypted.
-    pub const COLUMN_ENCRYPTION: u8 = 0x04;
-    /// Transactions that span connections.
-    pub const GLOBAL_TRANSACTIONS: u8 = 0x05;
-    /// UTF-8 collations in character columns.
-    pub const UTF8_SUPPORT: u8 = 0x0A;
     /// End of the block.
     pub const TERMINATOR: u8 = 0xFF;
 }
@@ -401,7 +382,7 @@ mod tests {
             assert_eq!(Login7::decode(&login.encode()), Ok(login));
         }
         let mut with_features = login(TdsVersion::V7_4);
-        with_features.features = vec![(feature::UTF8_SUPPORT, vec![1]), (feature::SESSION_RECOVERY, vec![])];
+        with_features.features = vec![(0x0A, vec![1]), (0x01, vec![])];
         with_features.flags[3] |= options::FLAGS3_EXTENSION;
         assert_eq!(Login7::decode(&with_features.encode()), Ok(with_features));
     }
@@ -421,7 +402,7 @@ mod tests {
     #[test]
     fn truncation_and_flipped_bits_never_panic() {
         let mut login = login(TdsVersion::V7_4);
-        login.features = vec![(feature::UTF8_SUPPORT, vec![1])];
+        login.features = vec![(0x0A, vec![1])];
         let bytes = login.encode();
         for length in 0..bytes.len() {
             assert!(Login7::decode(&bytes[..length]).is_err());

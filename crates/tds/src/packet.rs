@@ -1,6 +1,6 @@
 //! Packets: the 8-byte header, cutting of messages into packets and their reassembly under limits.
 
-use crate::error::ProtocolError;
+use crate::error::{MESSAGE, ProtocolError};
 use crate::limits::{
     MESSAGE_BYTES_MAX, PACKET_BYTES_MAX, PACKET_HEADER_BYTES, PRE_LOGIN_PACKET_BYTES_MAX,
     PRE_LOGIN_TOTAL_BYTES_MAX,
@@ -148,9 +148,6 @@ impl MessageHead {
         self.status & bit != 0
     }
 }
-
-/// What is too long when [`ProtocolError::TooLong`] speaks of a whole message.
-pub(crate) const MESSAGE: &str = "message";
 
 /// Joins received bytes into messages. Feed it with [`feed`](Self::feed), ask with [`next`](Self::next).
 ///

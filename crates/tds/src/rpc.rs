@@ -96,8 +96,6 @@ impl Procedure {
 
 /// Option flags of a call.
 pub mod call_flags {
-    /// WITH RECOMPILE.
-    pub const RECOMPILE: u16 = 0x0001;
     /// The client keeps the column metadata of an earlier answer (this server always sends it).
     pub const NO_METADATA: u16 = 0x0002;
 }
