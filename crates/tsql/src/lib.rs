@@ -8,26 +8,16 @@ mod error;
 mod format;
 mod keywords;
 mod lexer;
+mod options;
 mod parser;
 mod script;
+mod set_words;
 
 pub use error::SyntaxError;
 pub use keywords::Keyword;
 pub use lexer::{Lexer, Token, TokenKind};
+pub use options::ParseOptions;
 pub use script::{GoLine, ScriptBatch, ScriptPlace, split_go};
-
-/// What changes the meaning of the text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ParseOptions {
-    /// SET QUOTED_IDENTIFIER: whether `"x"` is a name (true, the default) or a string.
-    pub quoted_identifier: bool,
-}
-
-impl Default for ParseOptions {
-    fn default() -> ParseOptions {
-        ParseOptions { quoted_identifier: true }
-    }
-}
 
 /// Parses a whole batch. Nothing of a batch with an error may run; errors come in text order, at least one.
 pub fn parse_batch(text: &str, options: &ParseOptions) -> Result<ast::Batch, Vec<SyntaxError>> {
@@ -47,11 +37,6 @@ pub fn parse_batch_while(
 /// Parses one expression that must fill `text` (stored defaults, checks, computed columns).
 pub fn parse_expression(text: &str, options: &ParseOptions) -> Result<ast::Expr, Vec<SyntaxError>> {
     parser::parse_expression(text, options)
-}
-
-/// Is it one of the words that must be quoted to be a name? In any letter case.
-pub fn is_reserved(word: &str) -> bool {
-    keywords::lookup(word.as_bytes(), 0, word.len()).is_some()
 }
 
 /// Prints a batch canonically: parsing the result gives an equal tree.

@@ -6,7 +6,7 @@ use crate::ast::{
     ExecuteTarget, Fetch, FetchDirection, If, IsolationLevel, RaisError, ResultSet, SetStatement,
     SetVariable, Statement, StatementKind, TransactionName, VariableDeclaration, WaitFor,
 };
-use crate::parser::{STATISTICS, SWITCHES, VALUES};
+use crate::set_words::{STATISTICS, SWITCHES, VALUES};
 
 impl Printer {
     pub(super) fn control_statement(&mut self, kind: &StatementKind) {

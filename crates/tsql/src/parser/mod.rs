@@ -27,14 +27,13 @@ mod select;
 mod set_options;
 mod tran;
 
-use crate::ParseOptions;
 use crate::ast::{Batch, Expr, Ident, Span};
 use crate::error::SyntaxError;
 use crate::keywords::Keyword;
 use crate::lexer::{Lexer, Token, TokenKind};
+use crate::options::ParseOptions;
 
 use batch::Scope;
-pub(crate) use set_options::{STATISTICS, SWITCHES, VALUES};
 
 /// Result of a piece of grammar.
 type Parsed<T> = Result<T, Box<SyntaxError>>;
