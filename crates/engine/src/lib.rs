@@ -96,8 +96,8 @@ pub use registry::{DataFileShape, DatabaseDataFile, DatabaseLogFile, FilePhase};
 pub use row_counts::Density;
 pub use schema::*;
 pub use sequence_def::{
-    AHEAD_RANGES_MAX, DEFAULT_CACHE, HardenAhead, SequenceCache, SequenceCounter, SequenceDef, SequenceRange,
-    SequenceState,
+    AHEAD_RANGES_MAX, Counting, DEFAULT_CACHE, HardenAhead, SequenceCache, SequenceCounter, SequenceDef,
+    SequenceRange, SequenceState,
 };
 pub use snapshot_state::{COMMITTED_SNAPSHOT_SWITCH, SNAPSHOT_SWITCH, SnapshotState};
 pub use statistics::{

@@ -64,6 +64,25 @@ impl SequenceCache {
     }
 }
 
+/// How a sequence counts: what CREATE says of it, and ALTER SEQUENCE can change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counting {
+    /// The first value; RESTART WITH moves it.
+    pub start: i128,
+    /// Never 0.
+    pub increment: i128,
+    /// The lowest value.
+    pub minimum: i128,
+    /// The highest value.
+    pub maximum: i128,
+    /// Behind the last value comes the one at the other end.
+    pub is_cycling: bool,
+    /// Values between two notes.
+    pub cache: SequenceCache,
+    /// When the next range is made hard.
+    pub harden_ahead: HardenAhead,
+}
+
 /// A sequence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SequenceDef {
@@ -79,20 +98,8 @@ pub struct SequenceDef {
     pub sql_type: SqlType,
     /// Alias type, 0 when there is none.
     pub user_type_id: i32,
-    /// The first value; RESTART WITH moves it.
-    pub start: i128,
-    /// Never 0.
-    pub increment: i128,
-    /// The lowest value.
-    pub minimum: i128,
-    /// The highest value.
-    pub maximum: i128,
-    /// Behind the last value comes the one at the other end.
-    pub is_cycling: bool,
-    /// Values between two notes.
-    pub cache: SequenceCache,
-    /// When the next range is made hard.
-    pub harden_ahead: HardenAhead,
+    /// How it counts.
+    pub counting: Counting,
     /// Under which number its recovery value stands. A restart, which begins another life, has another number.
     pub counter_id: ObjectId,
     /// Where counting stood when ALTER turned its direction.
@@ -120,42 +127,7 @@ pub(crate) fn whole_value(number: i128, sql_type: &SqlType) -> Value {
     }
 }
 
-impl SequenceDef {
-    /// The lowest and highest value of a type; none for types that sequences do not have.
-    pub fn limits(sql_type: &SqlType) -> Option<(i128, i128)> {
-        Some(match sql_type {
-            SqlType::TinyInt => (0, 255),
-            SqlType::SmallInt => (i128::from(i16::MIN), i128::from(i16::MAX)),
-            SqlType::Int => (i128::from(i32::MIN), i128::from(i32::MAX)),
-            SqlType::BigInt => (i128::from(i64::MIN), i128::from(i64::MAX)),
-            SqlType::Decimal { precision, scale: 0 } | SqlType::Numeric { precision, scale: 0 } => {
-                let highest = 10_i128.pow(u32::from(*precision)) - 1;
-                (-highest, highest)
-            }
-            _ => return None,
-        })
-    }
-
-    /// A number as a value of the sequence's type.
-    pub fn value(&self, number: i128) -> Value {
-        whole_value(number, &self.sql_type)
-    }
-
-    /// The increment as a value, which of a tinyint that counts down is a smallint.
-    pub fn increment_value(&self) -> Value {
-        let (sql_type, value) = match (self.sql_type, i16::try_from(self.increment)) {
-            (SqlType::TinyInt, Ok(step)) if step < 0 => (SqlType::SmallInt, Value::SmallInt(step)),
-            _ => (self.sql_type, self.value(self.increment)),
-        };
-        Value::Variant(Arc::new(Variant { sql_type, value }))
-    }
-
-    /// How many values are left before the end.
-    pub fn values_left(&self) -> u64 {
-        let last = self.counter.state.lock().last;
-        self.after(last).map_or(0, |(first, _)| self.available(first))
-    }
-
+impl Counting {
     /// Where counting ends, and where it begins again.
     fn ends(&self) -> (i128, i128) {
         if self.increment > 0 { (self.maximum, self.minimum) } else { (self.minimum, self.maximum) }
@@ -209,18 +181,55 @@ impl SequenceDef {
             false => u64::try_from(self.steps_left(first) + 1).unwrap_or(u64::MAX),
         }
     }
+}
+
+impl SequenceDef {
+    /// The lowest and highest value of a type; none for types that sequences do not have.
+    pub fn limits(sql_type: &SqlType) -> Option<(i128, i128)> {
+        Some(match sql_type {
+            SqlType::TinyInt => (0, 255),
+            SqlType::SmallInt => (i128::from(i16::MIN), i128::from(i16::MAX)),
+            SqlType::Int => (i128::from(i32::MIN), i128::from(i32::MAX)),
+            SqlType::BigInt => (i128::from(i64::MIN), i128::from(i64::MAX)),
+            SqlType::Decimal { precision, scale: 0 } | SqlType::Numeric { precision, scale: 0 } => {
+                let highest = 10_i128.pow(u32::from(*precision)) - 1;
+                (-highest, highest)
+            }
+            _ => return None,
+        })
+    }
+
+    /// A number as a value of the sequence's type.
+    pub fn value(&self, number: i128) -> Value {
+        whole_value(number, &self.sql_type)
+    }
+
+    /// The increment as a value, which of a tinyint that counts down is a smallint.
+    pub fn increment_value(&self) -> Value {
+        let (sql_type, value) = match (self.sql_type, i16::try_from(self.counting.increment)) {
+            (SqlType::TinyInt, Ok(step)) if step < 0 => (SqlType::SmallInt, Value::SmallInt(step)),
+            _ => (self.sql_type, self.value(self.counting.increment)),
+        };
+        Value::Variant(Arc::new(Variant { sql_type, value }))
+    }
+
+    /// How many values are left before the end.
+    pub fn values_left(&self) -> u64 {
+        let last = self.counter.state.lock().last;
+        self.counting.after(last).map_or(0, |(first, _)| self.counting.available(first))
+    }
 
     /// What its members in memory are now.
     pub fn state(&self) -> SequenceState {
         let state = self.counter.state.lock();
         SequenceState {
             last: state.last,
-            current: state.last.unwrap_or(self.start),
+            current: state.last.unwrap_or(self.counting.start),
             last_used: state.last.filter(|_| state.was_used),
             left: state.left,
             noted: state.noted,
             notes: state.notes,
-            is_exhausted: self.after(state.last).is_none(),
+            is_exhausted: self.counting.after(state.last).is_none(),
         }
     }
 }
@@ -347,8 +356,8 @@ impl State {
         if self.left < count {
             return None;
         }
-        let (first, round) = sequence.after(self.last).expect("what is left exists");
-        let (last, rounds) = sequence.advance(first, count - 1);
+        let (first, round) = sequence.counting.after(self.last).expect("what is left exists");
+        let (last, rounds) = sequence.counting.advance(first, count - 1);
         (self.last, self.was_used) = (Some(last), true);
         self.left -= count;
         Some(SequenceRange { first, last, cycles: round.saturating_add(rounds) })
@@ -360,16 +369,16 @@ impl State {
             return Ok(Need::Wait(ahead));
         }
         let exhausted = |number: i32| SqlError::new(number, &[&sequence.name]);
-        let (first, _) = sequence.after(self.last).ok_or_else(|| match count {
+        let (first, _) = sequence.counting.after(self.last).ok_or_else(|| match count {
             1 => exhausted(11728),
             _ => exhausted(11732),
         })?;
-        let available = sequence.available(first);
+        let available = sequence.counting.available(first);
         if available < count {
             return Err(exhausted(11732));
         }
-        let count = sequence.cache.values().max(count).min(available);
-        Ok(Need::Note { count, recovery: sequence.advance(first, count - 1).0 })
+        let count = sequence.counting.cache.values().max(count).min(available);
+        Ok(Need::Note { count, recovery: sequence.counting.advance(first, count - 1).0 })
     }
 
     /// What is to be noted ahead, now that values were handed out.
@@ -381,11 +390,11 @@ impl State {
         if self.is_noting || self.ahead.is_some() {
             return None;
         }
-        let cache = sequence.cache.values();
-        let size = match sequence.harden_ahead {
+        let cache = sequence.counting.cache.values();
+        let size = match sequence.counting.harden_ahead {
             HardenAhead::Off => return None,
             HardenAhead::Next => {
-                let is_due = self.left == 0 && sequence.cache != SequenceCache::None;
+                let is_due = self.left == 0 && sequence.counting.cache != SequenceCache::None;
                 cache.checked_mul(u64::from(is_due && self.is_next_needed_soon(now_ns)))?
             }
             HardenAhead::On => {
@@ -396,10 +405,11 @@ impl State {
         if size == 0 {
             return None;
         }
-        let end = if self.left == 0 { self.last } else { Some(sequence.advance(self.last?, self.left).0) };
-        let (first, _) = sequence.after(end)?;
-        let count = size.min(sequence.available(first));
-        Some(Need::Note { count, recovery: sequence.advance(first, count - 1).0 })
+        let end =
+            if self.left == 0 { self.last } else { Some(sequence.counting.advance(self.last?, self.left).0) };
+        let (first, _) = sequence.counting.after(end)?;
+        let count = size.min(sequence.counting.available(first));
+        Some(Need::Note { count, recovery: sequence.counting.advance(first, count - 1).0 })
     }
 
     /// A range is used up, not the first one: is the next one likely to be needed before long, and hard by then?
@@ -424,14 +434,8 @@ impl State {
 mod tests {
     use super::*;
 
-    fn sequence(increment: i128, minimum: i128, maximum: i128, is_cycling: bool) -> SequenceDef {
-        SequenceDef {
-            object_id: 1,
-            schema_id: 1,
-            schema: "dbo".into(),
-            name: "s".into(),
-            sql_type: SqlType::BigInt,
-            user_type_id: 0,
+    fn counting(increment: i128, minimum: i128, maximum: i128, is_cycling: bool) -> Counting {
+        Counting {
             start: if increment > 0 { minimum } else { maximum },
             increment,
             minimum,
@@ -439,6 +443,18 @@ mod tests {
             is_cycling,
             cache: SequenceCache::Default,
             harden_ahead: HardenAhead::default(),
+        }
+    }
+
+    fn sequence(counting: Counting) -> SequenceDef {
+        SequenceDef {
+            object_id: 1,
+            schema_id: 1,
+            schema: "dbo".into(),
+            name: "s".into(),
+            sql_type: SqlType::BigInt,
+            user_type_id: 0,
+            counting,
             counter_id: 2,
             turned_at: None,
             counter: SequenceCounter::new(None),
@@ -448,14 +464,14 @@ mod tests {
     }
 
     /// Step by step, without a formula.
-    fn walked(sequence: &SequenceDef, from: i128, count: u64) -> (i128, u64) {
+    fn walked(counting: &Counting, from: i128, count: u64) -> (i128, u64) {
         let (mut at, mut rounds) = (from, 0);
         for _ in 0..count {
-            let next = at + sequence.increment;
-            if (sequence.minimum..=sequence.maximum).contains(&next) {
+            let next = at + counting.increment;
+            if (counting.minimum..=counting.maximum).contains(&next) {
                 at = next;
-            } else if sequence.is_cycling {
-                at = if sequence.increment > 0 { sequence.minimum } else { sequence.maximum };
+            } else if counting.is_cycling {
+                at = if counting.increment > 0 { counting.minimum } else { counting.maximum };
                 rounds += 1;
             }
         }
@@ -466,10 +482,10 @@ mod tests {
     fn many_steps_are_as_many_single_ones() {
         for increment in [1, 3, 7, 25, -1, -4, -30] {
             for is_cycling in [false, true] {
-                let sequence = sequence(increment, -5, 20, is_cycling);
+                let counting = counting(increment, -5, 20, is_cycling);
                 for from in -5..=20 {
                     for count in 0..80 {
-                        assert_eq!(sequence.advance(from, count), walked(&sequence, from, count));
+                        assert_eq!(counting.advance(from, count), walked(&counting, from, count));
                     }
                 }
             }
@@ -479,21 +495,21 @@ mod tests {
     #[test]
     fn the_widest_type_does_not_overflow() {
         let (minimum, maximum) = SequenceDef::limits(&SqlType::Decimal { precision: 38, scale: 0 }).unwrap();
-        let up = sequence(1, minimum, maximum, false);
+        let up = counting(1, minimum, maximum, false);
         assert_eq!(up.advance(maximum - 1, 50), (maximum, 0));
         assert_eq!(up.available(minimum), u64::MAX);
-        let wide = sequence(maximum, minimum, maximum, true);
+        let wide = counting(maximum, minimum, maximum, true);
         assert_eq!(wide.advance(minimum, 1), (0, 0));
         assert_eq!(wide.advance(0, 2), (minimum, 1));
         // Down by the whole width: maximum, 0, minimum, and again from the maximum; 2^64 - 1 is a multiple of three.
-        let down = sequence(minimum, minimum, maximum, true);
+        let down = counting(minimum, minimum, maximum, true);
         assert_eq!(down.advance(maximum, 1), (0, 0));
         assert_eq!(down.advance(maximum, u64::MAX), (maximum, u64::MAX / 3));
     }
 
     #[test]
     fn nothing_is_taken_before_its_note() {
-        let sequence = sequence(1, 1, 120, false);
+        let sequence = sequence(counting(1, 1, 120, false));
         let mut state = sequence.counter.state.lock();
         assert_eq!(state.take(&sequence, 1), None);
         let Need::Note { count, recovery } = state.need(&sequence, 1).unwrap() else { panic!("a note") };

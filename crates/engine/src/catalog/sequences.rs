@@ -6,7 +6,7 @@ use types::{DateTime, Decimal, Value};
 
 use super::rows::{Fields, int, type_of, type_parts};
 use crate::schema::ObjectId;
-use crate::sequence_def::{HardenAhead, SequenceCache, SequenceCounter, SequenceDef};
+use crate::sequence_def::{Counting, HardenAhead, SequenceCache, SequenceCounter, SequenceDef};
 
 /// Bits of syssequences.status.
 mod sequence_status {
@@ -29,7 +29,8 @@ fn number(value: i128) -> Value {
 /// The row of syssequences.
 pub(super) fn sequence_row(sequence: &SequenceDef) -> Vec<Value> {
     let (_, precision, _, type_bits) = type_parts(&sequence.sql_type);
-    let (cache_bits, size) = match sequence.cache {
+    let counting = &sequence.counting;
+    let (cache_bits, size) = match counting.cache {
         SequenceCache::None => (sequence_status::NO_CACHE, 0),
         SequenceCache::Default => (0, 0),
         SequenceCache::Size(size) => (sequence_status::HAS_SIZE, size),
@@ -37,9 +38,9 @@ pub(super) fn sequence_row(sequence: &SequenceDef) -> Vec<Value> {
     let flag = |on: bool, bit: i32| if on { bit } else { 0 };
     let status = type_bits
         | cache_bits
-        | flag(sequence.is_cycling, sequence_status::CYCLING)
-        | flag(sequence.harden_ahead == HardenAhead::On, sequence_status::HARDENED_AHEAD)
-        | flag(sequence.harden_ahead == HardenAhead::Off, sequence_status::NOT_AHEAD);
+        | flag(counting.is_cycling, sequence_status::CYCLING)
+        | flag(counting.harden_ahead == HardenAhead::On, sequence_status::HARDENED_AHEAD)
+        | flag(counting.harden_ahead == HardenAhead::Off, sequence_status::NOT_AHEAD);
     vec![
         int(sequence.object_id),
         Value::TinyInt(sequence.sql_type.system_type_id()),
@@ -48,10 +49,10 @@ pub(super) fn sequence_row(sequence: &SequenceDef) -> Vec<Value> {
         int(sequence.user_type_id),
         int(size),
         int(sequence.counter_id),
-        number(sequence.start),
-        number(sequence.increment),
-        number(sequence.minimum),
-        number(sequence.maximum),
+        number(counting.start),
+        number(counting.increment),
+        number(counting.minimum),
+        number(counting.maximum),
         sequence.turned_at.map_or(Value::Null, number),
     ]
 }
@@ -93,20 +94,22 @@ pub(super) fn sequence_of<'a>(
         name: home.name,
         sql_type,
         user_type_id: fields.int(4)?,
-        start: number(7)?,
-        increment: number(8)?,
-        minimum: number(9)?,
-        maximum: number(10)?,
-        is_cycling: status & sequence_status::CYCLING != 0,
-        cache: match () {
-            () if status & sequence_status::NO_CACHE != 0 => SequenceCache::None,
-            () if status & sequence_status::HAS_SIZE != 0 => SequenceCache::Size(fields.int(5)?),
-            () => SequenceCache::Default,
-        },
-        harden_ahead: match () {
-            () if status & sequence_status::NOT_AHEAD != 0 => HardenAhead::Off,
-            () if status & sequence_status::HARDENED_AHEAD != 0 => HardenAhead::On,
-            () => HardenAhead::Next,
+        counting: Counting {
+            start: number(7)?,
+            increment: number(8)?,
+            minimum: number(9)?,
+            maximum: number(10)?,
+            is_cycling: status & sequence_status::CYCLING != 0,
+            cache: match () {
+                () if status & sequence_status::NO_CACHE != 0 => SequenceCache::None,
+                () if status & sequence_status::HAS_SIZE != 0 => SequenceCache::Size(fields.int(5)?),
+                () => SequenceCache::Default,
+            },
+            harden_ahead: match () {
+                () if status & sequence_status::NOT_AHEAD != 0 => HardenAhead::Off,
+                () if status & sequence_status::HARDENED_AHEAD != 0 => HardenAhead::On,
+                () => HardenAhead::Next,
+            },
         },
         counter_id,
         turned_at,

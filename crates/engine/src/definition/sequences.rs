@@ -10,7 +10,7 @@ use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 use crate::schema::ObjectDef;
-use crate::sequence_def::{HardenAhead, SequenceCache, SequenceCounter, SequenceDef};
+use crate::sequence_def::{Counting, SequenceCounter, SequenceDef};
 
 /// CREATE SEQUENCE, checked by the caller: start within the limits, minimum below the maximum, increment not 0.
 #[derive(Clone, Debug)]
@@ -24,26 +24,14 @@ pub struct NewSequence {
     /// Alias type, 0 when there is none.
     pub user_type_id: i32,
     /// What it counts.
-    pub counting: AlteredSequence,
+    pub counting: Counting,
 }
 
-/// What ALTER SEQUENCE can change; all of it.
+/// What ALTER SEQUENCE makes of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AlteredSequence {
-    /// The first value.
-    pub start: i128,
-    /// Never 0.
-    pub increment: i128,
-    /// The lowest value.
-    pub minimum: i128,
-    /// The highest value.
-    pub maximum: i128,
-    /// It begins again behind its end.
-    pub is_cycling: bool,
-    /// Values between two notes.
-    pub cache: SequenceCache,
-    /// HARDEN_AHEAD.
-    pub harden_ahead: HardenAhead,
+    /// How it counts from now on.
+    pub counting: Counting,
     /// RESTART: counting begins at `start`.
     pub restarts: bool,
 }
@@ -72,7 +60,7 @@ impl Database {
             name: from.name.to_string(),
             sql_type: from.sql_type,
             user_type_id: from.user_type_id,
-            counting: counting_of(from),
+            counting: from.counting,
         };
         self.make_sequence(txn, &new, from.state().last)
     }
@@ -89,7 +77,6 @@ impl Database {
         self.reserve_name(txn, home.schema_id, &new.name, txn.object_resource(object_id))?;
         self.share_type(txn, new.user_type_id)?;
         let now = self.now();
-        let counting = &new.counting;
         let sequence = Arc::new(SequenceDef {
             object_id,
             schema_id: home.schema_id,
@@ -97,13 +84,7 @@ impl Database {
             name: new.name.as_str().into(),
             sql_type: new.sql_type,
             user_type_id: new.user_type_id,
-            start: counting.start,
-            increment: counting.increment,
-            minimum: counting.minimum,
-            maximum: counting.maximum,
-            is_cycling: counting.is_cycling,
-            cache: counting.cache,
-            harden_ahead: counting.harden_ahead,
+            counting: new.counting,
             counter_id: self.catalog().new_object_id(),
             turned_at,
             counter: SequenceCounter::new(turned_at),
@@ -129,20 +110,10 @@ impl Database {
         change: &dyn Fn(&SequenceDef) -> SqlResult<AlteredSequence>,
     ) -> SqlResult<Arc<SequenceDef>> {
         let old = self.lock_sequence(txn, found)?;
-        let altered = change(&old)?;
-        let mut new = SequenceDef {
-            start: altered.start,
-            increment: altered.increment,
-            minimum: altered.minimum,
-            maximum: altered.maximum,
-            is_cycling: altered.is_cycling,
-            cache: altered.cache,
-            harden_ahead: altered.harden_ahead,
-            modify_date: self.now(),
-            ..old.as_ref().clone()
-        };
-        if altered.restarts || altered.increment.signum() != old.increment.signum() {
-            new.turned_at = if altered.restarts { None } else { old.state().last };
+        let AlteredSequence { counting, restarts } = change(&old)?;
+        let mut new = SequenceDef { counting, modify_date: self.now(), ..old.as_ref().clone() };
+        if restarts || counting.increment.signum() != old.counting.increment.signum() {
+            new.turned_at = if restarts { None } else { old.state().last };
             new.counter_id = self.catalog().new_object_id();
             new.counter = SequenceCounter::new(new.turned_at);
             self.forget_recovery_value(txn, &old)?;
@@ -186,25 +157,5 @@ impl Database {
     fn forget_recovery_value(self: &Arc<Self>, txn: &DbTransaction, sequence: &SequenceDef) -> SqlResult<()> {
         let table = self.system_table(system_tables::SEQUENCE_VALUES);
         table.delete_key(txn, &[Value::Int(sequence.counter_id)])
-    }
-}
-
-/// How it counts now.
-fn counting_of(sequence: &SequenceDef) -> AlteredSequence {
-    AlteredSequence {
-        start: sequence.start,
-        increment: sequence.increment,
-        minimum: sequence.minimum,
-        maximum: sequence.maximum,
-        is_cycling: sequence.is_cycling,
-        cache: sequence.cache,
-        harden_ahead: sequence.harden_ahead,
-        restarts: false,
-    }
-}
-
-impl From<&SequenceDef> for AlteredSequence {
-    fn from(sequence: &SequenceDef) -> AlteredSequence {
-        counting_of(sequence)
     }
 }

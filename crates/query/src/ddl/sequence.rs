@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use engine::{AlteredSequence, Database, HardenAhead, NewSequence, ObjectDef, SequenceCache, SequenceDef};
+use engine::{
+    AlteredSequence, Counting, Database, HardenAhead, NewSequence, ObjectDef, SequenceCache, SequenceDef,
+};
 use tsql::ast::{self, NamedOption, ObjectName, OptionValue, SequenceDefinition};
 use types::{SqlError, SqlType, Value, Variant};
 
-use super::{bind_context, database_of, find_object, schema_of, with_transaction};
+use super::subject::{bind_context, database_of, find_object, schema_of, with_transaction};
 use crate::bind::identity::wide_number;
 use crate::bind::names::written;
 use crate::bind::{Binder, Scope};
@@ -50,7 +52,7 @@ pub(super) fn create(
         }
     };
     let limits = SequenceDef::limits(&sql_type).ok_or_else(|| SqlError::new(11702, &[&shown]))?;
-    let blank = AlteredSequence {
+    let blank = Counting {
         start: 0,
         increment: 1,
         minimum: limits.0,
@@ -58,7 +60,6 @@ pub(super) fn create(
         is_cycling: false,
         cache: SequenceCache::Default,
         harden_ahead: HardenAhead::default(),
-        restarts: true,
     };
     let mut counting = read_options(create, &shown, blank, limits)?;
     counting.start = match &create.start_with {
@@ -91,24 +92,22 @@ pub(super) fn alter(
     };
     let change = |old: &SequenceDef| {
         let limits = SequenceDef::limits(&old.sql_type).expect("it was made so");
-        let mut counting = read_options(alter, &shown, AlteredSequence::from(old), limits)?;
-        if let Some(restart) = &alter.restart {
-            counting.restarts = true;
-            if let Some(start) = restart {
-                counting.start = number(start, "RESTART WITH", limits)?;
-            }
+        let mut counting = read_options(alter, &shown, old.counting, limits)?;
+        let restarts = alter.restart.is_some();
+        if let Some(Some(start)) = &alter.restart {
+            counting.start = number(start, "RESTART WITH", limits)?;
         }
         let current = old.state().current;
         let is_inside = (counting.minimum..=counting.maximum).contains(&current);
-        if counting.minimum < counting.maximum && !counting.restarts && !is_inside {
+        if counting.minimum < counting.maximum && !restarts && !is_inside {
             return Err(SqlError::new(11704, &[&current, &shown]));
         }
-        if !counting.restarts && counting.minimum < counting.maximum {
+        if !restarts && counting.minimum < counting.maximum {
             // Where it began does not matter any more.
             counting.start = counting.start.clamp(counting.minimum, counting.maximum);
         }
         check_bounds(&counting, &shown)?;
-        Ok(counting)
+        Ok(AlteredSequence { counting, restarts })
     };
     let made = with_transaction(context, &database, |transaction| {
         database.alter_sequence(transaction, &found, &change)
@@ -120,9 +119,9 @@ pub(super) fn alter(
 fn read_options(
     written: &SequenceDefinition,
     shown: &str,
-    before: AlteredSequence,
+    before: Counting,
     limits: (i128, i128),
-) -> Result<AlteredSequence, SqlError> {
+) -> Result<Counting, SqlError> {
     let mut counting = before;
     if let Some(increment) = &written.increment {
         // A tinyint counts down, too.
@@ -179,7 +178,7 @@ fn number(expr: &ast::Expr, argument: &str, limits: (i128, i128)) -> Result<i128
         .ok_or_else(|| SqlError::new(11708, &[&argument]))
 }
 
-fn check_bounds(counting: &AlteredSequence, shown: &str) -> Result<(), SqlError> {
+fn check_bounds(counting: &Counting, shown: &str) -> Result<(), SqlError> {
     if counting.minimum >= counting.maximum {
         return Err(SqlError::new(11705, &[&shown]));
     }
@@ -195,11 +194,13 @@ fn check_bounds(counting: &AlteredSequence, shown: &str) -> Result<(), SqlError>
 /// What is told of the cache: 11707 for a size of one, 11729 when it is longer than what is left.
 fn notices(written: &SequenceDefinition, made: &SequenceDef, shown: &str) -> Vec<SqlError> {
     let mut notices = Vec::new();
-    if matches!(written.cache, Some(ast::SequenceCache::Size(_))) && made.cache == SequenceCache::Size(1) {
+    if matches!(written.cache, Some(ast::SequenceCache::Size(_)))
+        && made.counting.cache == SequenceCache::Size(1)
+    {
         notices.push(SqlError::new(11707, &[&shown]));
     }
-    let size = made.cache.values();
-    if size > 1 && !made.is_cycling && made.values_left() < size {
+    let size = made.counting.cache.values();
+    if size > 1 && !made.counting.is_cycling && made.values_left() < size {
         notices.push(SqlError::new(11729, &[&shown]));
     }
     notices
@@ -346,7 +347,7 @@ pub fn sequence_range(
         last: value(range.last),
         cycles: i32::try_from(range.cycles).unwrap_or(i32::MAX),
         increment: sequence.increment_value(),
-        minimum: value(sequence.minimum),
-        maximum: value(sequence.maximum),
+        minimum: value(sequence.counting.minimum),
+        maximum: value(sequence.counting.maximum),
     })
 }

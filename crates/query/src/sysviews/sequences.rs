@@ -71,18 +71,18 @@ fn sequences(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             0 => i32::from(type_id),
             alias => alias,
         };
-        let cache_size = match sequence.cache {
+        let cache_size = match sequence.counting.cache {
             SequenceCache::Size(size) => Value::Int(size),
             SequenceCache::None | SequenceCache::Default => Value::Null,
         };
         let mut cells = object_cells(&ObjectDef::Sequence(sequence.clone()));
         cells.extend([
-            ("start_value", value(sequence.start).into()),
+            ("start_value", value(sequence.counting.start).into()),
             ("increment", sequence.increment_value().into()),
-            ("minimum_value", value(sequence.minimum).into()),
-            ("maximum_value", value(sequence.maximum).into()),
-            ("is_cycling", sequence.is_cycling.into()),
-            ("is_cached", (sequence.cache != SequenceCache::None).into()),
+            ("minimum_value", value(sequence.counting.minimum).into()),
+            ("maximum_value", value(sequence.counting.maximum).into()),
+            ("is_cycling", sequence.counting.is_cycling.into()),
+            ("is_cached", (sequence.counting.cache != SequenceCache::None).into()),
             ("cache_size", cache_size.into()),
             ("system_type_id", Value::TinyInt(type_id).into()),
             ("user_type_id", user_type_id.into()),
@@ -110,7 +110,7 @@ fn cache(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("values_left", Value::BigInt(i64::try_from(state.left).unwrap_or(i64::MAX)).into()),
             ("recovery_value", state.noted.map_or(Value::Null, value).into()),
             ("recovery_writes_total", Value::BigInt(state.notes.cast_signed()).into()),
-            ("harden_ahead", sequence.harden_ahead.word().into()),
+            ("harden_ahead", sequence.counting.harden_ahead.word().into()),
         ]);
     }
     Ok(())
@@ -128,11 +128,11 @@ fn information_schema(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("NUMERIC_PRECISION", Value::TinyInt(precision(&sequence.sql_type)).into()),
             ("NUMERIC_PRECISION_RADIX", Value::SmallInt(10).into()),
             ("NUMERIC_SCALE", 0.into()),
-            ("START_VALUE", value(sequence.start).into()),
-            ("MINIMUM_VALUE", value(sequence.minimum).into()),
-            ("MAXIMUM_VALUE", value(sequence.maximum).into()),
+            ("START_VALUE", value(sequence.counting.start).into()),
+            ("MINIMUM_VALUE", value(sequence.counting.minimum).into()),
+            ("MAXIMUM_VALUE", value(sequence.counting.maximum).into()),
             ("INCREMENT", sequence.increment_value().into()),
-            ("CYCLE_OPTION", i32::from(sequence.is_cycling).into()),
+            ("CYCLE_OPTION", i32::from(sequence.counting.is_cycling).into()),
         ]);
     }
     Ok(())
