@@ -1,9 +1,9 @@
 //! The first line of the answer: what limits commits. Of everything that commits have waited for, what took most of the time.
 
+use super::judgement::{Judgement, Severity};
 use super::rules::HEALTHY_WRITE_NS;
 use super::sample::Observation;
 use super::words::{percent, rate, time};
-use super::{Judgement, Severity};
 
 /// What is waited for a smaller part of the time than this does not limit anything.
 const LIMITING_SHARE: f64 = 0.1;

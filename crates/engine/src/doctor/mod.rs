@@ -7,6 +7,7 @@
 //!
 //! The whole table, with thresholds and their sources: `docs/doctor.md`.
 
+mod judgement;
 mod limiter;
 mod rules;
 mod sample;
@@ -15,48 +16,11 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub use judgement::{Judgement, Severity};
 pub use rules::{RULES, Rule};
 pub use sample::{Holder, Observation, Pace, Sample, Wait, Waits};
 
 use os::sim::{Bug, is_planted};
-
-/// How bad a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// A figure, and nothing is wrong.
-    Ok,
-    /// Worth knowing; the server does what it was asked to do.
-    Note,
-    /// Something is not as it should be.
-    Warning,
-    /// Commits have stopped or are about to.
-    Critical,
-}
-
-impl Severity {
-    /// As it is shown.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Severity::Ok => "ok",
-            Severity::Note => "note",
-            Severity::Warning => "warning",
-            Severity::Critical => "critical",
-        }
-    }
-}
-
-/// What a rule says of an observation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Judgement {
-    /// How bad it is.
-    pub severity: Severity,
-    /// What is the case, in one sentence.
-    pub verdict: String,
-    /// The numbers it follows from, with units.
-    pub evidence: String,
-    /// What to do; empty when there is nothing.
-    pub advice: &'static str,
-}
 
 /// One line of the doctor's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,9 +5,9 @@
 
 use log::LogReuseWait;
 
+use super::judgement::{Judgement, Severity};
 use super::sample::Observation;
 use super::words::{percent, rate, size, time};
-use super::{Judgement, Severity};
 
 /// One rule.
 pub struct Rule {
