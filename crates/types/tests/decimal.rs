@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Random, d, number};
-use hardpan_types::arith::{BinaryOp, evaluate, integer_constant_type, plan_binary};
+use hardpan_types::arith::{BinaryOp, evaluate, plan_binary};
 use hardpan_types::decimal::kernel;
 use hardpan_types::decimal::rules::{result_shape, union_shape};
 use hardpan_types::{Decimal, SqlError, SqlType, Value};
@@ -80,8 +80,8 @@ fn products_that_lose_scale_are_rounded() {
 
 #[test]
 fn integer_constants_count_their_own_digits() {
-    assert_eq!(integer_constant_type(2), SqlType::decimal(1, 0));
-    assert_eq!(integer_constant_type(-1000), SqlType::decimal(4, 0));
+    let precision = |number| Decimal::from_i64(number).precision();
+    assert_eq!((precision(0), precision(2), precision(-1000)), (1, 1, 4));
     let plan = plan_binary(BinaryOp::Divide, &SqlType::Int, &SqlType::decimal(2, 1)).expect("allowed");
     assert_eq!(plan.left, SqlType::decimal(10, 0));
     assert_eq!(plan.result, SqlType::decimal(17, 6));
@@ -108,23 +108,6 @@ fn text_is_read_and_written() {
     let literal = Decimal::from_literal("0012.5").expect("a literal");
     assert_eq!((literal.precision(), literal.scale()), (3, 1));
     assert_eq!(Decimal::from_literal(&"9".repeat(39)), None);
-}
-
-#[test]
-fn rounding_functions() {
-    let at = |text: &str, length, cut| {
-        let Value::Decimal(value) = d(text) else { unreachable!() };
-        value.round_at(length, cut).map(|value| value.to_string())
-    };
-    assert_eq!(at("123.9994", 3, false).as_deref(), Ok("123.9990"));
-    assert_eq!(at("123.9995", 3, false).as_deref(), Ok("124.0000"));
-    assert_eq!(at("150.75", 0, true).as_deref(), Ok("150.00"));
-    assert_eq!(at("123.45", -2, false).as_deref(), Ok("100.00"));
-    assert_eq!(at("748.58", -4, false).as_deref(), Ok("0.00"));
-    // 748.58 to -3 needs a fourth digit before the point.
-    assert!(at("748.58", -3, false).is_err());
-    let Value::Decimal(value) = d("-123.45") else { unreachable!() };
-    assert_eq!((value.floor().to_string(), value.ceiling().to_string()), ("-124".into(), "-123".into()));
 }
 
 /// Long arithmetic on decimal digits, least significant first: slow and obvious.

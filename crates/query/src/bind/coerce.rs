@@ -53,11 +53,8 @@ fn narrow_literals(left: Expr, right: Expr) -> (Expr, Expr) {
     let is_decimal = |expr: &Expr| expr.sql_type.family() == TypeFamily::Decimal;
     let narrowed = |expr: Expr| match expr.kind {
         ExprKind::Constant(Value::Int(number)) => {
-            let digits = number.unsigned_abs().checked_ilog10().unwrap_or(0) as u8 + 1;
-            Expr::constant(
-                Value::Decimal(types::Decimal::new(i128::from(number), digits, 0)),
-                SqlType::decimal(digits, 0),
-            )
+            let number = types::Decimal::from_i64(i64::from(number));
+            Expr::constant(Value::Decimal(number), SqlType::decimal(number.precision(), 0))
         }
         _ => expr,
     };

@@ -434,7 +434,9 @@ pub(crate) fn literal_value(literal: &Literal) -> Result<Expr, SqlError> {
     let value = match literal {
         Literal::Null => return Ok(Expr::null()),
         Literal::Int(number) => Value::Int(*number),
-        Literal::Numeric(text) => Value::Decimal(decimal_literal(text)?),
+        Literal::Numeric(text) => {
+            Value::Decimal(Decimal::from_literal(text).ok_or_else(|| crate::errors::number_too_large(text))?)
+        }
         Literal::Float(number) => Value::Float(*number),
         Literal::String(text) => Value::varchar(text),
         Literal::NString(text) => Value::nvarchar(text),
@@ -443,21 +445,6 @@ pub(crate) fn literal_value(literal: &Literal) -> Result<Expr, SqlError> {
     };
     let sql_type = value.natural_type();
     Ok(Expr::constant(value, sql_type))
-}
-
-/// The type of a numeric literal: all its digits, those after the point.
-fn decimal_literal(text: &str) -> Result<Decimal, SqlError> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let whole = whole.trim_start_matches('0');
-    let digits = whole.len() + fraction.len();
-    if digits > 38 {
-        return Err(crate::errors::number_too_large(text));
-    }
-    let mut mantissa: i128 = 0;
-    for digit in whole.bytes().chain(fraction.bytes()) {
-        mantissa = mantissa * 10 + i128::from(digit - b'0');
-    }
-    Ok(Decimal::new(mantissa, digits.max(1) as u8, fraction.len() as u8))
 }
 
 fn money_literal(text: &str) -> Result<i64, SqlError> {

@@ -1,7 +1,7 @@
 //! The operators at work, on operands already converted.
 
 use super::{BinaryOp, UnaryOp};
-use crate::convert::{overflow, shown};
+use crate::convert::errors::{overflow, shown};
 use crate::datetime::{DATETIME_TICKS_PER_DAY, DateTime, Moment, SmallDateTime};
 use crate::{ByteStr, Decimal, SqlError, SqlResult, SqlType, Value, WideStr, money};
 

@@ -85,16 +85,10 @@ impl BinaryPlan {
     }
 }
 
-/// The decimal type of an integer constant beside a decimal: as many digits as it shows (`2 / 3.0` is decimal(1,0) / decimal(2,1));
-/// a column or variable counts all digits of its type.
-pub fn integer_constant_type(value: i64) -> SqlType {
-    let decimal = crate::Decimal::from_i64(value);
-    SqlType::Decimal { precision: decimal.precision(), scale: 0 }
-}
-
 /// Result type and operand conversions of `left op right`. Errors 206, 257, 402, 8117.
 ///
-/// A constant integer beside a decimal should be given as [`integer_constant_type`]; an untyped NULL as the other side's type.
+/// A constant integer beside a decimal should be given with as many digits as it shows (`2 / 3.0` is decimal(1,0) / decimal(2,1); a column
+/// or variable counts all digits of its type), as [`crate::Decimal::from_i64`] has it; an untyped NULL as the other side's type.
 pub fn plan_binary(op: BinaryOp, left: &SqlType, right: &SqlType) -> SqlResult<BinaryPlan> {
     let (left, right) = (&left.base(), &right.base());
     if op.is_bitwise() {

@@ -83,12 +83,6 @@ impl Collation {
         self.info().tds_bytes()
     }
 
-    /// The collation of five wire bytes; the default when they name none that is known.
-    pub fn from_tds_bytes(bytes: [u8; 5]) -> Collation {
-        let known = all().iter().position(|info| info.tds_bytes() == bytes);
-        known.map_or(Collation::DEFAULT, |index| Collation(index as u8))
-    }
-
     /// Orders two varchar strings.
     #[inline]
     pub fn compare_bytes(self, left: &[u8], right: &[u8]) -> Ordering {

@@ -360,17 +360,8 @@ fn weigh(unit: u16) -> Weight {
 
 /// The lower-case form of a unit by Unicode's simple mapping.
 pub fn lower_unit(unit: u16) -> u16 {
-    map_case(unit, |c| c.to_lowercase().collect())
-}
-
-/// The upper-case form of a unit by Unicode's simple mapping; what has none of one unit (ß) stays.
-pub fn upper_unit(unit: u16) -> u16 {
-    map_case(unit, |c| c.to_uppercase().collect())
-}
-
-fn map_case(unit: u16, map: impl Fn(char) -> Vec<char>) -> u16 {
     let Some(c) = char::from_u32(u32::from(unit)) else { return unit };
-    match map(c).as_slice() {
+    match c.to_lowercase().collect::<Vec<_>>().as_slice() {
         [one] => u16::try_from(u32::from(*one)).unwrap_or(unit),
         _ => unit,
     }

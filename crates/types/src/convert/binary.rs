@@ -1,6 +1,6 @@
 //! To binary, varbinary, image, rowversion and to uniqueidentifier.
 
-use super::{not_allowed, unreadable};
+use super::errors::{not_allowed, unknown_style, unreadable};
 use crate::datetime::{Moment, TICKS_PER_DAY, TICKS_PER_SECOND, civil};
 use crate::{ByteStr, DEFAULT_STYLE, Decimal, Length, SqlError, SqlResult, SqlType, Value, guid};
 
@@ -14,7 +14,7 @@ pub(super) fn to_binary(value: &Value, from: &SqlType, to: &SqlType, style: i32)
         }
         Value::Char(_) | Value::NChar(_) => {
             if !matches!(style, 1 | 2) {
-                return Err(super::unknown_style(style, from, to));
+                return Err(unknown_style(style, from, to));
             }
             let text = value.as_text().unwrap_or_default();
             (parse_hex(&text, style).ok_or_else(|| unreadable(from, to))?, false)

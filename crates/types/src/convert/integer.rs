@@ -1,6 +1,6 @@
 //! To bit, tinyint, smallint, int, bigint.
 
-use super::{not_allowed, overflow, text_of, unreadable};
+use super::errors::{not_allowed, overflow, shown, unreadable};
 use crate::datetime::{DATETIME_TICKS_PER_DAY, DateTime};
 use crate::{SqlError, SqlResult, SqlType, Value, money};
 
@@ -48,13 +48,13 @@ fn to_bit(value: &Value, from: &SqlType) -> SqlResult<Value> {
         Value::DateTime(moment) => moment.days != 0 || moment.ticks != 0,
         Value::SmallDateTime(moment) => moment.days != 0 || moment.minutes != 0,
         Value::Char(_) | Value::NChar(_) => {
-            let text = text_of(value).unwrap_or_default();
+            let text = value.as_text().unwrap_or_default();
             let word = text.trim();
             match read_integer(&text) {
                 _ if word.eq_ignore_ascii_case("true") => true,
                 _ if word.eq_ignore_ascii_case("false") => false,
                 Some(number) => number != 0,
-                None => return Err(SqlError::new(245, &[&super::shown(from), &text, &"bit"])),
+                None => return Err(SqlError::new(245, &[&shown(from), &text, &"bit"])),
             }
         }
         _ => value.as_i64().ok_or_else(|| not_allowed(from, &SqlType::Bit))? != 0,
@@ -71,18 +71,18 @@ fn from_float(number: f64, to: &SqlType) -> SqlResult<Value> {
 }
 
 fn from_text(value: &Value, from: &SqlType, to: &SqlType) -> SqlResult<Value> {
-    let text = text_of(value).unwrap_or_default();
+    let text = value.as_text().unwrap_or_default();
     let Some(whole) = read_integer(&text) else {
         return Err(match to {
             SqlType::BigInt => unreadable(from, to),
-            _ => SqlError::new(245, &[&super::shown(from), &text.trim_end(), &to.name()]),
+            _ => SqlError::new(245, &[&shown(from), &text.trim_end(), &to.name()]),
         });
     };
     narrow(whole, to).ok_or_else(|| match to {
-        SqlType::TinyInt => SqlError::new(244, &[&super::shown(from), &text.trim(), &"INT1"]),
-        SqlType::SmallInt => SqlError::new(244, &[&super::shown(from), &text.trim(), &"INT2"]),
-        SqlType::Int => SqlError::new(248, &[&super::shown(from), &text.trim()]),
-        _ => overflow(super::shown(from), to),
+        SqlType::TinyInt => SqlError::new(244, &[&shown(from), &text.trim(), &"INT1"]),
+        SqlType::SmallInt => SqlError::new(244, &[&shown(from), &text.trim(), &"INT2"]),
+        SqlType::Int => SqlError::new(248, &[&shown(from), &text.trim()]),
+        _ => overflow(shown(from), to),
     })
 }
 

@@ -1,6 +1,6 @@
 //! To decimal, money, real and float.
 
-use super::{not_allowed, overflow, text_of, unreadable};
+use super::errors::{not_allowed, overflow, shown, unreadable};
 use crate::datetime::{DATETIME_TICKS_PER_DAY, DateTime};
 use crate::decimal::text::ParseDecimalError;
 use crate::decimal::{kernel, pow10};
@@ -15,11 +15,11 @@ pub(super) fn to_decimal(
 ) -> SqlResult<Value> {
     let converted = match value {
         Value::Char(_) | Value::NChar(_) => {
-            let text = text_of(value).unwrap_or_default();
+            let text = value.as_text().unwrap_or_default();
             return match Decimal::parse(&text, precision, scale) {
                 Ok(decimal) => Ok(Value::Decimal(decimal)),
                 Err(ParseDecimalError::Malformed) => Err(unreadable(from, to)),
-                Err(ParseDecimalError::Overflow) => Err(overflow(super::shown(from), to)),
+                Err(ParseDecimalError::Overflow) => Err(overflow(shown(from), to)),
             };
         }
         Value::Real(number) => Decimal::from_f64(widen(*number), precision, scale),
@@ -38,7 +38,7 @@ pub(super) fn to_decimal(
         Value::Decimal(_) => "numeric",
         Value::Real(_) => "real",
         Value::Float(_) => "float",
-        Value::Money(_) => super::shown(from),
+        Value::Money(_) => shown(from),
         Value::Int(_) | Value::SmallInt(_) | Value::TinyInt(_) | Value::Bit(_) | Value::BigInt(_) => {
             from.name()
         }
@@ -56,7 +56,7 @@ pub(super) fn to_money(value: &Value, from: &SqlType, to: &SqlType) -> SqlResult
     let units: Option<i128> = match value {
         Value::Money(units) => Some(i128::from(*units)),
         Value::Char(_) | Value::NChar(_) => {
-            let text = text_of(value).unwrap_or_default();
+            let text = value.as_text().unwrap_or_default();
             Some(
                 money::parse(&text)
                     .ok_or_else(|| SqlError::new(if *to == SqlType::SmallMoney { 293 } else { 235 }, &[]))?,
@@ -100,7 +100,7 @@ pub(super) fn to_float(value: &Value, from: &SqlType, to: &SqlType) -> SqlResult
         Value::Float(number) => *number,
         Value::Real(number) => f64::from(*number),
         Value::Char(_) | Value::NChar(_) => {
-            let text = text_of(value).unwrap_or_default();
+            let text = value.as_text().unwrap_or_default();
             read_float(&text).ok_or_else(|| unreadable(from, to))?
         }
         Value::DateTime(_) | Value::SmallDateTime(_) => days_since_1900(value).unwrap_or(0.0),

@@ -1,6 +1,7 @@
 //! To date, time, datetime, smalldatetime, datetime2, datetimeoffset.
 
-use super::{ConvertContext, not_allowed, overflow, shown};
+use super::context::ConvertContext;
+use super::errors::{not_allowed, overflow, shown, unknown_style};
 use crate::datetime::parse::{ParseDateError, parse};
 use crate::datetime::{DATETIME_TICKS_PER_DAY, DateFormat, DateTime, Moment, civil, hijri};
 use crate::{DEFAULT_STYLE, SqlError, SqlResult, SqlType, Value, compare};
@@ -56,7 +57,7 @@ fn from_text(
     context: &ConvertContext,
 ) -> SqlResult<Value> {
     if !is_style(style) {
-        return Err(super::unknown_style(style, from, to));
+        return Err(unknown_style(style, from, to));
     }
     let is_old_type = matches!(to, SqlType::DateTime | SqlType::SmallDateTime);
     let text = value.as_text().unwrap_or_default();

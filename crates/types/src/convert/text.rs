@@ -1,6 +1,7 @@
 //! To char, varchar, text and to nchar, nvarchar, ntext, sysname, xml.
 
-use super::{float_text, not_allowed, overflow};
+use super::errors::{not_allowed, overflow, shown, unknown_style};
+use super::float_text;
 use crate::money::{self, MoneyStyle};
 use crate::{
     ByteStr, DEFAULT_STYLE, Length, SqlError, SqlResult, SqlType, Value, WideStr, codepage, datetime, guid,
@@ -124,7 +125,7 @@ fn checked(text: String, too_long: impl Fn(&str) -> bool, error: impl Fn() -> Sq
 }
 
 fn float_overflow(number: f64, to: &SqlType) -> SqlError {
-    SqlError::new(232, &[&super::shown(to), &format!("{number:.6}")])
+    SqlError::new(232, &[&shown(to), &format!("{number:.6}")])
 }
 
 /// Styles 1 (with `0x`) and 2 (without); whole bytes only when the target is short.
@@ -138,7 +139,7 @@ fn hex_text(
     let prefix = match style {
         1 => "0x",
         2 => "",
-        _ => return Err(super::unknown_style(style, from, to)),
+        _ => return Err(unknown_style(style, from, to)),
     };
     let room = limit.map_or(bytes.len(), |limit| limit.saturating_sub(prefix.len()) / 2);
     let mut text = String::with_capacity(prefix.len() + 2 * bytes.len());

@@ -121,35 +121,4 @@ impl Decimal {
     pub fn negate(&self) -> Decimal {
         Decimal::new(-self.mantissa(), self.precision(), self.scale())
     }
-
-    /// The number rounded (or cut) at `length` digits after the point, negative lengths before it: ROUND. Precision and scale stay;
-    /// overflow when the carry needs one more digit.
-    pub fn round_at(&self, length: i32, cut: bool) -> Result<Decimal, DecimalOverflow> {
-        let places = i32::from(self.scale()) - length;
-        if places <= 0 {
-            return Ok(*self);
-        }
-        if places > 38 {
-            return Ok(Decimal::new(0, self.precision(), self.scale()));
-        }
-        let power = pow10(places as u8) as i128;
-        let kept = if cut {
-            self.mantissa() / power
-        } else {
-            kernel::divide_rounding(self.mantissa(), places as u8)
-        };
-        Decimal::checked(kept.checked_mul(power).ok_or(DecimalOverflow)?, self.precision(), self.scale())
-    }
-
-    /// The greatest whole number not above (FLOOR), with scale 0.
-    pub fn floor(&self) -> Decimal {
-        let power = pow10(self.scale()) as i128;
-        Decimal::new(self.mantissa().div_euclid(power), self.precision(), 0)
-    }
-
-    /// The least whole number not below (CEILING), with scale 0.
-    pub fn ceiling(&self) -> Decimal {
-        let power = pow10(self.scale()) as i128;
-        Decimal::new(-(-self.mantissa()).div_euclid(power), self.precision(), 0)
-    }
 }

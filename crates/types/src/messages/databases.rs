@@ -1,6 +1,6 @@
 //! Messages 3000..7999: backup, drop, transactions, permissions, tables, databases and files.
 
-use super::{Message, entry};
+use super::message::{Message, entry};
 
 /// In the order of their numbers.
 pub(super) const MESSAGES: &[Message] = &[

@@ -1,6 +1,6 @@
 //! Messages 8000..9999: identity, conversion, aggregates, parameters, limits, log, dates.
 
-use super::{Message, entry};
+use super::message::{Message, entry};
 
 /// In the order of their numbers.
 pub(super) const MESSAGES: &[Message] = &[

@@ -1,6 +1,6 @@
 //! Messages 0..999: statements, names, conversions, rows, storage.
 
-use super::{Message, entry};
+use super::message::{Message, entry};
 
 /// In the order of their numbers.
 pub(super) const MESSAGES: &[Message] = &[

@@ -7,24 +7,12 @@ use std::fmt::Write;
 mod databases;
 mod execution;
 mod language;
+mod message;
 mod newer;
 mod objects;
 pub(crate) mod raised;
 
-/// One entry of the catalogue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Message {
-    /// SQL Server's number.
-    pub number: i32,
-    /// Severity in `sys.messages`; `raised` has those that are raised with another one.
-    pub severity: u8,
-    /// Text; `%s` and `%d` stand for arguments, `%%` for a percent sign.
-    pub text: &'static str,
-}
-
-const fn entry(number: i32, severity: u8, text: &'static str) -> Message {
-    Message { number, severity, text }
-}
+pub use message::Message;
 
 /// The parts of the catalogue, each in the order of its numbers, and they in the order of theirs.
 const PARTS: [&[Message]; 5] =

@@ -1,6 +1,6 @@
 //! Messages 10000 and above: MERGE, windows, sequences, procedures, cursors, logins, refusals.
 
-use super::{Message, entry};
+use super::message::{Message, entry};
 
 /// In the order of their numbers.
 pub(super) const MESSAGES: &[Message] = &[

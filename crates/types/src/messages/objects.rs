@@ -1,6 +1,6 @@
 //! Messages 1000..2999: syntax at bind time, locks, indexes, constraints, DBCC, declarations.
 
-use super::{Message, entry};
+use super::message::{Message, entry};
 
 /// In the order of their numbers.
 pub(super) const MESSAGES: &[Message] = &[
