@@ -3,7 +3,7 @@
 use tsql::ast::{self, ObjectName, TypeDefinition};
 use types::{SqlError, SqlType};
 
-use super::{database_of, schema_of, with_transaction};
+use super::subject::{database_of, schema_of, with_transaction};
 use crate::bind::names::written;
 use crate::data_type::declared;
 use crate::exec_context::ExecContext;

@@ -8,20 +8,20 @@ use tsql::ast::{
 };
 use types::{SqlError, Value};
 
-use super::{bind_context, create, find_table_for_change, with_transaction};
+use super::constraint_state::{self, check_rows};
+use super::create;
+use super::index::existing_columns;
+use super::subject::{bind_context, find_table_for_change, reload, with_transaction};
 use crate::bind::names::written;
 use crate::bind::{Binder, Clause, Scope};
 use crate::data_type::declared_in;
-use crate::exec::scan_all;
 use crate::exec_context::ExecContext;
 use crate::names::same_name;
-use crate::physical::change::Constraints;
 use crate::physical::plan::Node;
 use crate::plan::Planner;
 use crate::plan::compile::Layout;
 use crate::row::{Row, row_version};
 use crate::runtime::Runtime;
-use crate::table::TableSource;
 
 /// ALTER TABLE. Error 4902 when there is no such table.
 pub(super) fn table(
@@ -40,27 +40,15 @@ pub(super) fn table(
         AlterTableAction::AlterColumn(change) => alter_column(&database, &table, change, context),
         AlterTableAction::Drop(items) => drop_items(&database, table, items, context),
         AlterTableAction::Set(_) | AlterTableAction::Rebuild { .. } => Ok(()),
-        AlterTableAction::CheckConstraint { with_check, enable, names } => super::constraint_state::set(
-            &database,
-            &table,
-            (*with_check == Some(true), *enable),
-            names,
-            context,
-        ),
+        AlterTableAction::CheckConstraint { with_check, enable, names } => {
+            constraint_state::set(&database, &table, (*with_check == Some(true), *enable), names, context)
+        }
         AlterTableAction::Trigger { .. } => Err(crate::errors::unsupported("triggers")),
         AlterTableAction::ChangeTracking { .. } => Err(crate::errors::unsupported("change tracking")),
         AlterTableAction::Switch { .. } => Err(crate::errors::unsupported("SWITCH")),
         AlterTableAction::FileTableNamespace { .. } | AlterTableAction::Other(_) => {
             Err(crate::errors::unsupported("this ALTER TABLE"))
         }
-    }
-}
-
-/// The table as the catalog has it now.
-pub(super) fn reload(database: &Arc<Database>, table: &TableDef) -> Result<Arc<TableDef>, SqlError> {
-    match database.catalog().object(table.object_id) {
-        Some(engine::ObjectDef::Table(table)) => Ok(table),
-        _ => Err(crate::errors::alter_missing_table(&table.name)),
     }
 }
 
@@ -136,24 +124,6 @@ fn add(
         }
     }
     Ok(())
-}
-
-pub(super) fn existing_columns(table: &TableDef) -> Vec<engine::NewColumn> {
-    table
-        .columns
-        .iter()
-        .map(|column| engine::NewColumn {
-            name: column.name.to_string(),
-            sql_type: column.sql_type,
-            nullable: column.nullable,
-            collation: column.collation,
-            identity: None,
-            default: None,
-            computed: column.computed.clone(),
-            is_rowguidcol: false,
-            user_type_id: 0,
-        })
-        .collect()
 }
 
 /// Adds a column. Rows that exist get what a computed column says, a new row version, or the default when the column takes no NULL or
@@ -233,30 +203,6 @@ fn fill_node(
     let value = binder.value(expr)?;
     let value = crate::bound::convert::implicit(value, &made.sql_type)?;
     Planner::new(&binder.columns).node(&value, &layout)
-}
-
-/// Error 547 when a row breaks one of the constraints with these numbers.
-pub(super) fn check_rows(
-    database: &Arc<Database>,
-    table: &Arc<TableDef>,
-    numbers: &[engine::ObjectId],
-    context: &mut ExecContext<'_>,
-) -> Result<(), SqlError> {
-    let source = Arc::new(TableSource::new(database.clone(), table.clone()));
-    let constraints: Constraints = {
-        let bind = bind_context(context, &[]);
-        let mut binder = Binder::new(&bind);
-        binder.constraints_named(&source, numbers)?
-    };
-    let runtime = Runtime::new(context);
-    let verb = "ALTER TABLE";
-    let mut missing = Vec::new();
-    scan_all(&source, &runtime, &mut |row| {
-        constraints.check_row(&runtime, &source, row, verb)?;
-        constraints.check_references(&runtime, row, verb, &mut missing)?;
-        // All rows stand already: what is missing now stays missing.
-        missing.first().map_or(Ok(()), |found| Err(found.0.conflict(verb, false)))
-    })
 }
 
 fn alter_column(

@@ -1,4 +1,4 @@
-//! ALTER TABLE ... [WITH CHECK | NOCHECK] { CHECK | NOCHECK } CONSTRAINT.
+//! ALTER TABLE ... [WITH CHECK | NOCHECK] { CHECK | NOCHECK } CONSTRAINT, and the rows that a constraint comes to be in force over.
 
 use std::sync::Arc;
 
@@ -6,9 +6,14 @@ use engine::{ConstraintState, Database, ObjectId, TableDef};
 use tsql::ast::Names;
 use types::SqlError;
 
-use super::{alter, with_transaction};
+use super::subject::{bind_context, reload, with_transaction};
+use crate::bind::Binder;
+use crate::exec::scan_all;
 use crate::exec_context::ExecContext;
 use crate::names::same_name;
+use crate::physical::change::Constraints;
+use crate::runtime::Runtime;
+use crate::table::TableSource;
 
 /// Takes CHECK and FOREIGN KEY constraints into force or out of it. One that was out of force is trusted again only when all rows have
 /// been checked (WITH CHECK). Errors 4917, 11415, 547.
@@ -47,8 +52,32 @@ pub(super) fn set(
     })?;
     if looks_at_rows && !chosen.is_empty() {
         let numbers: Vec<ObjectId> = chosen.iter().map(|found| found.0).collect();
-        let table = alter::reload(database, table)?;
-        alter::check_rows(database, &table, &numbers, context)?;
+        let table = reload(database, table)?;
+        check_rows(database, &table, &numbers, context)?;
     }
     Ok(())
+}
+
+/// Error 547 when a row breaks one of the constraints with these numbers.
+pub(super) fn check_rows(
+    database: &Arc<Database>,
+    table: &Arc<TableDef>,
+    numbers: &[engine::ObjectId],
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
+    let source = Arc::new(TableSource::new(database.clone(), table.clone()));
+    let constraints: Constraints = {
+        let bind = bind_context(context, &[]);
+        let mut binder = Binder::new(&bind);
+        binder.constraints_named(&source, numbers)?
+    };
+    let runtime = Runtime::new(context);
+    let verb = "ALTER TABLE";
+    let mut missing = Vec::new();
+    scan_all(&source, &runtime, &mut |row| {
+        constraints.check_row(&runtime, &source, row, verb)?;
+        constraints.check_references(&runtime, row, verb, &mut missing)?;
+        // All rows stand already: what is missing now stays missing.
+        missing.first().map_or(Ok(()), |found| Err(found.0.conflict(verb, false)))
+    })
 }

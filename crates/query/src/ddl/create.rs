@@ -4,8 +4,8 @@ use engine::{ComputedDef, NewColumn, NewConstraint, NewForeignKey, NewTable};
 use tsql::ast::{self, ColumnConstraintKind, TableConstraintKind, TableElement};
 use types::{Collation, SqlError, SqlType};
 
-use super::index::inline_index;
-use super::{bind_context, database_of, find_table, schema_of, with_transaction};
+use super::index::{inline_index, key_columns};
+use super::subject::{bind_context, database_of, find_object, find_table, schema_of, with_transaction};
 use crate::bind::identity::identity_definition;
 use crate::bind::names::written;
 use crate::bind::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
@@ -480,10 +480,6 @@ fn check_text(condition: &ast::Expr, text: &str) -> String {
     format!("({})", expression_text(condition, text))
 }
 
-pub(super) fn key_columns(columns: &[ast::CreateIndexColumn]) -> Vec<(String, bool)> {
-    columns.iter().map(|column| (column.name.value.clone(), column.descending == Some(true))).collect()
-}
-
 fn foreign_key(
     name: Option<String>,
     columns: Vec<String>,
@@ -502,7 +498,7 @@ fn foreign_key(
     } else {
         let Some((database, other)) = find_table(&references.table, context)? else {
             let database = database_of(&references.table, context)?;
-            let other = super::find_object(&database, &references.table, context)?;
+            let other = find_object(&database, &references.table, context)?;
             return Err(match other {
                 Some(_) => SqlError::new(1768, &[&key, &written(&references.table)]),
                 None => invalid(),
@@ -576,24 +572,4 @@ fn action_number(action: Option<ast::ReferentialAction>) -> u8 {
         Some(ast::ReferentialAction::SetNull) => 2,
         Some(ast::ReferentialAction::SetDefault) => 3,
     }
-}
-
-/// CREATE SCHEMA with its elements.
-pub(super) fn schema(
-    create: &ast::CreateSchema,
-    text: &str,
-    context: &mut ExecContext<'_>,
-) -> Result<(), SqlError> {
-    let name = create
-        .name
-        .as_ref()
-        .or(create.authorization.as_ref())
-        .map(|name| name.value.clone())
-        .unwrap_or_default();
-    let database = context.database.clone();
-    with_transaction(context, &database, |transaction| database.create_schema(transaction, &name))?;
-    for element in &create.elements {
-        super::execute(element, text, context)?;
-    }
-    Ok(())
 }

@@ -4,7 +4,7 @@ use engine::{Lookup, ModuleKind, ObjectDef};
 use tsql::ast::{self, DropKind, ObjectName};
 use types::SqlError;
 
-use super::{database_of, find_object, find_table, find_table_for_change, with_transaction};
+use super::subject::{database_of, find_object, find_table, find_table_for_change, with_transaction};
 use crate::bind::names::written;
 use crate::exec_context::ExecContext;
 

@@ -8,7 +8,7 @@ use tsql::ast::{self, ExprKind};
 use types::sql_type::TypeFamily;
 use types::{SqlError, SqlType, Value};
 
-use super::bind_context;
+use super::subject::bind_context;
 use crate::bind::{Binder, Scope};
 use crate::exec_context::ExecContext;
 use crate::names::same_name;

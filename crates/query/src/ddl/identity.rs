@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::{Database, TableDef};
 use types::SqlError;
 
-use super::with_transaction;
+use super::subject::with_transaction;
 use crate::exec::scan_all;
 use crate::exec_context::ExecContext;
 use crate::runtime::Runtime;

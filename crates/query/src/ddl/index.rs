@@ -6,12 +6,35 @@ use engine::{IndexDef, IndexKind, NewIndex, NewTable, TableDef};
 use tsql::ast::{self, AlterIndexAction, TableElement};
 use types::SqlError;
 
-use super::create::key_columns;
 use super::filter::{self, Filtered};
-use super::{find_object, find_table_for_change, with_transaction};
+use super::subject::{database_of, find_object, find_table_for_change, with_transaction};
 use crate::bind::names::written;
 use crate::exec_context::ExecContext;
 use crate::names::same_name;
+
+/// The columns of a key, and whether each is descending.
+pub(super) fn key_columns(columns: &[ast::CreateIndexColumn]) -> Vec<(String, bool)> {
+    columns.iter().map(|column| (column.name.value.clone(), column.descending == Some(true))).collect()
+}
+
+/// The columns that a table has, for what is added to it.
+pub(super) fn existing_columns(table: &TableDef) -> Vec<engine::NewColumn> {
+    table
+        .columns
+        .iter()
+        .map(|column| engine::NewColumn {
+            name: column.name.to_string(),
+            sql_type: column.sql_type,
+            nullable: column.nullable,
+            collation: column.collation,
+            identity: None,
+            default: None,
+            computed: column.computed.clone(),
+            is_rowguidcol: false,
+            user_type_id: 0,
+        })
+        .collect()
+}
 
 /// INDEX inside a table definition; its filter comes later, when all columns are known (`add_filters`).
 pub(super) fn inline_index(index: &ast::InlineIndex, column: Option<&str>) -> Result<NewIndex, SqlError> {
@@ -75,7 +98,7 @@ pub(super) fn create(create: &ast::CreateIndex, context: &mut ExecContext<'_>) -
     check_filtered_kind(clustered, create.filter.as_ref())?;
     let shown = written(&create.table);
     let Some((database, table)) = find_table_for_change(&create.table, context)? else {
-        let database = super::database_of(&create.table, context)?;
+        let database = database_of(&create.table, context)?;
         let object = find_object(&database, &create.table, context)?;
         return Err(match (object, &create.filter) {
             (Some(_), Some(_)) => SqlError::new(10610, &[&"index", &create.name.value, &shown]),
@@ -86,7 +109,7 @@ pub(super) fn create(create: &ast::CreateIndex, context: &mut ExecContext<'_>) -
         None => None,
         Some(predicate) => {
             context.options.check_for_filters("CREATE INDEX")?;
-            let columns = super::alter::existing_columns(&table);
+            let columns = existing_columns(&table);
             let of = Filtered { index: &create.name.value, table: shown, columns: &columns };
             Some(filter::bind(predicate, &of, context)?)
         }

@@ -79,7 +79,7 @@ pub(crate) fn select_into(
     Ok(SelectIntoPlan {
         plan: in_order(planned, &order),
         database,
-        schema: super::schema_of(name),
+        schema: super::subject::schema_of(name),
         name: name.name.value.clone(),
         columns,
         generated: generated.map(|generated| generated.0),

@@ -15,16 +15,14 @@ mod rename;
 mod schema_binding;
 mod sequence;
 mod statistics;
+mod subject;
 mod wide_keys;
 
-use std::sync::Arc;
-
-use engine::{Database, DbTransaction, Lookup, ObjectDef};
-use tsql::ast::{self, ObjectName, StatementKind};
+use tsql::ast::{self, StatementKind};
 use types::SqlError;
 
-use crate::context::BindContext;
 use crate::exec_context::ExecContext;
+use subject::with_transaction;
 
 pub use identity::{IdentityCheck, check_identity};
 pub(crate) use into::{SelectIntoPlan, run_select_into, select_into, truncate};
@@ -32,6 +30,7 @@ pub use property::{PropertyChange, change_property};
 pub use rename::rename;
 pub use schema_binding::takes_all_columns;
 pub use sequence::{RangeOfSequence, sequence_range};
+pub use subject::identity_table;
 
 /// Runs a CREATE, ALTER or DROP of a table, index, view, procedure, function, trigger or schema, or TRUNCATE. `text` is the batch, into
 /// which spans point: modules keep it as their source. Gives what a statement that has succeeded has to say.
@@ -102,7 +101,7 @@ fn execute_inside(
         StatementKind::CreateSequence(create) => return sequence::create(create, context),
         StatementKind::AlterSequence(alter) => return sequence::alter(alter, context),
         StatementKind::CreateType(create) => alias::create(create, context),
-        StatementKind::CreateSchema(schema) => create::schema(schema, text, context),
+        StatementKind::CreateSchema(schema) => create_schema(schema, text, context),
         _ => Err(crate::errors::unsupported("this statement")),
     };
     done.map(|()| Vec::new())
@@ -123,6 +122,26 @@ fn check_snapshot(statement: &StatementKind, context: &ExecContext<'_>) -> Resul
     if restructures && is_in_snapshot { Err(SqlError::new(3964, &[])) } else { Ok(()) }
 }
 
+/// CREATE SCHEMA with its elements.
+fn create_schema(
+    create: &ast::CreateSchema,
+    text: &str,
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
+    let name = create
+        .name
+        .as_ref()
+        .or(create.authorization.as_ref())
+        .map(|name| name.value.clone())
+        .unwrap_or_default();
+    let database = context.database.clone();
+    with_transaction(context, &database, |transaction| database.create_schema(transaction, &name))?;
+    for element in &create.elements {
+        execute(element, text, context)?;
+    }
+    Ok(())
+}
+
 /// `DECLARE @t TABLE (...)`: makes the table in tempdb under the given real name.
 pub fn create_table_variable(
     declare: &ast::DeclareTable,
@@ -135,114 +154,4 @@ pub fn create_table_variable(
         true => SqlError::new(1750, &[]).after(error),
         false => error,
     })
-}
-
-/// A context for binding expressions inside definitions.
-pub(crate) fn bind_context<'b>(
-    context: &'b ExecContext<'_>,
-    variables: &'b [crate::context::VariableDef],
-) -> BindContext<'b> {
-    BindContext {
-        instance: context.instance,
-        database: context.database,
-        default_schema: "dbo",
-        variables,
-        options: context.options,
-        names: context.names,
-        lookup: Lookup::new(context.transactions),
-        undeclared: None,
-    }
-}
-
-/// The database of a name; error 911, or why it cannot be used (922, 926, 942, 945).
-pub(crate) fn database_of(name: &ObjectName, context: &ExecContext<'_>) -> Result<Arc<Database>, SqlError> {
-    if name.name.value.starts_with('#') {
-        return context.instance.database("tempdb");
-    }
-    match &name.database {
-        None => Ok(context.database.clone()),
-        Some(database) => context.instance.database(&database.value),
-    }
-}
-
-/// The schema of a name.
-pub(crate) fn schema_of(name: &ObjectName) -> String {
-    if name.name.value.starts_with('#') {
-        return "dbo".to_string();
-    }
-    name.schema.as_ref().map_or_else(|| "dbo".to_string(), |schema| schema.value.clone())
-}
-
-/// The table that a name means, with its database. Error 4902 or what `missing` says.
-pub(crate) fn find_table(
-    name: &ObjectName,
-    context: &ExecContext<'_>,
-) -> Result<Option<(Arc<Database>, Arc<engine::TableDef>)>, SqlError> {
-    let database = database_of(name, context)?;
-    let real = match name.name.value.starts_with('#') {
-        true => match context.names.temp_table(&name.name.value) {
-            Some(real) => real,
-            None => return Ok(None),
-        },
-        false => name.name.value.clone(),
-    };
-    let found = Lookup::new(context.transactions).object(&database, &schema_of(name), &real)?;
-    Ok(match found {
-        Some(engine::ObjectDef::Table(table)) => Some((database.clone(), table)),
-        _ => None,
-    })
-}
-
-/// The table that a name means, locked for a change of its definition. What the statement decides by it holds until the transaction ends.
-pub(crate) fn find_table_for_change(
-    name: &ObjectName,
-    context: &mut ExecContext<'_>,
-) -> Result<Option<(Arc<Database>, Arc<engine::TableDef>)>, SqlError> {
-    let Some((database, table)) = find_table(name, context)? else { return Ok(None) };
-    let object = ObjectDef::Table(table.clone());
-    with_transaction(context, &database, |transaction| database.lock_definition(transaction, &object))?;
-    Ok(Some((database, table)))
-}
-
-/// What a name means that is to be made, changed or dropped.
-pub(crate) fn find_object(
-    database: &Database,
-    name: &ObjectName,
-    context: &ExecContext<'_>,
-) -> Result<Option<ObjectDef>, SqlError> {
-    let Some(real) = real_name(name, context.names) else { return Ok(None) };
-    Lookup::new(context.transactions).object(database, &schema_of(name), &real)
-}
-
-/// The name in the catalog: a temporary object has another there; none when the session has no such object.
-pub(crate) fn real_name(name: &ObjectName, names: &dyn crate::context::SessionNames) -> Option<String> {
-    let written = &name.name.value;
-    if !written.starts_with('#') {
-        return Some(written.clone());
-    }
-    names.temp_table(written).or_else(|| written.starts_with("##").then(|| written.clone()))
-}
-
-/// The table of SET IDENTITY_INSERT: database, schema and real name in lower case. Errors 1088 and 8106.
-pub fn identity_table(
-    name: &ObjectName,
-    context: &ExecContext<'_>,
-) -> Result<(String, String, String), SqlError> {
-    let Some((database, table)) = find_table(name, context)? else {
-        return Err(SqlError::new(1088, &[&crate::bind::names::written(name)]));
-    };
-    if !table.columns.iter().any(|column| column.identity.is_some()) {
-        return Err(SqlError::new(8106, &[&crate::bind::names::written(name)]));
-    }
-    Ok((database.name().to_lowercase(), table.schema.to_lowercase(), table.name.to_lowercase()))
-}
-
-/// Runs `f` with the transaction in a database.
-pub(crate) fn with_transaction<T>(
-    context: &mut ExecContext<'_>,
-    database: &Arc<Database>,
-    f: impl FnOnce(&DbTransaction) -> Result<T, SqlError>,
-) -> Result<T, SqlError> {
-    let transaction = context.transactions.in_database(database, context.options.isolation)?;
-    f(transaction)
 }

@@ -4,7 +4,7 @@ use engine::{ModuleKind, ModuleSettings, ObjectDef};
 use tsql::ast::{self, FunctionReturns, ModuleAction, StatementKind};
 use types::SqlError;
 
-use super::{database_of, find_object, schema_of, with_transaction};
+use super::subject::{database_of, find_object, schema_of, with_transaction};
 use crate::bind::names::written;
 use crate::exec_context::ExecContext;
 
@@ -19,7 +19,7 @@ pub(super) fn create(
     match &statement.kind {
         StatementKind::CreateView(view) => check_view(view, context)?,
         StatementKind::CreateFunction(function) if kind == ModuleKind::InlineFunction => {
-            let bind = super::bind_context(context, &[]);
+            let bind = super::subject::bind_context(context, &[]);
             let mut binder = crate::bind::Binder::new(&bind);
             binder.refuses_temporary = true;
             binder.inline_function_columns(function)?;
@@ -128,7 +128,7 @@ fn check_view(view: &ast::CreateView, context: &ExecContext<'_>) -> Result<(), S
     if !query.order_by.is_empty() && !has_top && query.offset.is_none() {
         return Err(crate::errors::order_by_in_view());
     }
-    let bind = super::bind_context(context, &[]);
+    let bind = super::subject::bind_context(context, &[]);
     let mut binder = crate::bind::Binder::new(&bind);
     binder.refuses_temporary = true;
     if let Some(with) = &view.query.with {

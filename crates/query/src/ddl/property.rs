@@ -3,7 +3,7 @@
 use engine::PropertyDef;
 use types::{SqlError, SqlType, Value, Variant};
 
-use super::{bind_context, with_transaction};
+use super::subject::{bind_context, with_transaction};
 use crate::exec_context::ExecContext;
 use crate::sysviews::{PropertyLevel, property_targets};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::{Database, Lookup, ObjectDef, TableDef, TablePart};
 use types::SqlError;
 
-use super::with_transaction;
+use super::subject::with_transaction;
 use crate::exec_context::ExecContext;
 use crate::names::{name_parts, same_name};
 
@@ -168,7 +168,7 @@ fn check_not_named(
     table: &Arc<TableDef>,
     column_id: i32,
 ) -> Result<(), SqlError> {
-    let bind = super::bind_context(context, &[]);
+    let bind = super::subject::bind_context(context, &[]);
     let checks = table.checks.iter().map(|check| &check.text);
     let computed =
         table.columns.iter().filter_map(|column| column.computed.as_ref()).map(|computed| &computed.text);

@@ -157,7 +157,9 @@ pub(super) fn check_not_bound(
     (statement, written): (&str, &str),
     context: &mut ExecContext<'_>,
 ) -> Result<(), SqlError> {
-    super::with_transaction(context, database, |transaction| database.lock_definition(transaction, object))?;
+    super::subject::with_transaction(context, database, |transaction| {
+        database.lock_definition(transaction, object)
+    })?;
     match module_that_needs(database, object, None, context)? {
         Some(module) => Err(SqlError::new(3729, &[&statement, &written, &module])),
         None => Ok(()),
@@ -175,7 +177,9 @@ pub(super) fn check_may_be_renamed(
     if matches!(&object, ObjectDef::Module(module) if module.uses_native_compilation) {
         return Err(SqlError::new(12320, &[]));
     }
-    super::with_transaction(context, database, |transaction| database.lock_definition(transaction, &object))?;
+    super::subject::with_transaction(context, database, |transaction| {
+        database.lock_definition(transaction, &object)
+    })?;
     match module_that_needs(database, &object, column, context)? {
         Some(_) => Err(SqlError::new(15336, &[&written])),
         None => Ok(()),

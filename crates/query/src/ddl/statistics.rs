@@ -10,7 +10,7 @@ use engine::{
 use tsql::ast::{self, NamedOption, ObjectName, OptionValue, StatementKind};
 use types::SqlError;
 
-use super::{find_table, with_transaction};
+use super::subject::{find_table, with_transaction};
 use crate::bind::Binder;
 use crate::bind::names::written;
 use crate::exec_context::ExecContext;
@@ -228,7 +228,7 @@ fn gather_all(
         return Err(crate::errors::stored_text_damaged());
     };
     let plan = {
-        let bind = super::bind_context(context, &[]);
+        let bind = super::subject::bind_context(context, &[]);
         let mut binder = Binder::new(&bind);
         let query = binder.query(&select.query)?;
         let order: Vec<_> = query.columns.iter().map(|column| column.id).collect();

@@ -6,7 +6,7 @@ use engine::{IndexKind, TableDef};
 use tsql::ast::{self, AlterTableAction, ObjectName, StatementKind};
 use types::SqlError;
 
-use super::find_table;
+use super::subject::find_table;
 use crate::exec_context::ExecContext;
 
 /// The table in which a statement makes indexes or keys; `true`: it makes the table itself.

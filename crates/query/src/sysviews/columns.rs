@@ -5,6 +5,7 @@ use std::sync::Arc;
 use engine::{IndexKind, ObjectDef, TableDef};
 use types::{SqlError, SqlType, Value};
 
+use super::objects::all_tables;
 use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
@@ -91,14 +92,6 @@ pub(super) static VIEWS: &[SystemView] = &[
     ),
 ];
 
-pub(super) fn user_tables(context: &ViewContext<'_, '_>) -> Vec<Arc<TableDef>> {
-    let tables = context.runtime.objects_of(context.database).into_iter().filter_map(|object| match object {
-        ObjectDef::Table(table) => Some(table),
-        ObjectDef::Module(_) | ObjectDef::Sequence(_) => None,
-    });
-    tables.collect()
-}
-
 fn type_cells(sql_type: &SqlType, collation: types::Collation) -> Vec<(&'static str, Cell)> {
     vec![
         ("system_type_id", i32::from(sql_type.system_type_id()).into()),
@@ -131,7 +124,7 @@ fn column_cells(table: &TableDef, ordinal: usize) -> Vec<(&'static str, Cell)> {
 }
 
 fn columns(context: Context<'_, '_, '_>, system: bool) -> Result<(), SqlError> {
-    for table in user_tables(context) {
+    for table in all_tables(context) {
         for (ordinal, column) in table.columns.iter().enumerate() {
             let mut cells = column_cells(&table, ordinal);
             cells.extend([
@@ -201,7 +194,7 @@ fn view_column_cells(
 }
 
 fn identity_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for table in user_tables(context) {
+    for table in all_tables(context) {
         let Some(ordinal) = table.identity_ordinal() else {
             continue;
         };
@@ -232,7 +225,7 @@ fn identity_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 }
 
 fn computed_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for table in user_tables(context) {
+    for table in all_tables(context) {
         for (ordinal, column) in table.columns.iter().enumerate() {
             if let Some(computed) = &column.computed {
                 let mut cells = column_cells(&table, ordinal);
@@ -248,7 +241,7 @@ fn computed_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 }
 
 fn indexes(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for table in user_tables(context) {
+    for table in all_tables(context) {
         for index in &table.indexes {
             let (number, name) = match index.kind {
                 IndexKind::Heap => (0, "HEAP"),
@@ -278,7 +271,7 @@ fn indexes(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 }
 
 fn index_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for table in user_tables(context) {
+    for table in all_tables(context) {
         for index in &table.indexes {
             let keys = index
                 .key
@@ -326,7 +319,7 @@ fn constraint_cells(
 }
 
 fn key_constraints(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for table in user_tables(context) {
+    for table in all_tables(context) {
         for index in table.indexes.iter().filter(|index| index.constraint_id != 0) {
             let (code, description) = if index.primary_key {
                 ("PK", "PRIMARY_KEY_CONSTRAINT")
@@ -347,7 +340,7 @@ fn key_constraints(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 }
 
 fn check_constraints(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for table in user_tables(context) {
+    for table in all_tables(context) {
         for check in &table.checks {
             let mut cells = constraint_cells(&table, check.object_id, &check.name, "C ", "CHECK_CONSTRAINT");
             cells.extend([
@@ -364,7 +357,7 @@ fn check_constraints(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 }
 
 fn default_constraints(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for table in user_tables(context) {
+    for table in all_tables(context) {
         for column in &table.columns {
             if let Some(default) = &column.default {
                 let mut cells =
@@ -399,7 +392,7 @@ fn referenced_index(context: Context<'_, '_, '_>, key: &engine::ForeignKeyDef) -
 }
 
 fn foreign_keys(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for table in user_tables(context) {
+    for table in all_tables(context) {
         for key in &table.foreign_keys {
             let mut cells =
                 constraint_cells(&table, key.object_id, &key.name, "F ", "FOREIGN_KEY_CONSTRAINT");
@@ -421,7 +414,7 @@ fn foreign_keys(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 }
 
 fn foreign_key_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for table in user_tables(context) {
+    for table in all_tables(context) {
         for key in &table.foreign_keys {
             for (position, (column, referenced)) in
                 key.column_ids.iter().zip(&key.referenced_column_ids).enumerate()

@@ -102,7 +102,7 @@ fn column_id(object: &ObjectDef, views: &[(i32, Vec<ViewColumn>)], name: &str) -
 
 fn checks(context: &ViewContext<'_, '_>) -> Vec<(i32, Arc<TableDef>, Vec<i32>)> {
     let mut found = Vec::new();
-    for table in super::columns::user_tables(context) {
+    for table in super::objects::all_tables(context) {
         for check in &table.checks {
             let columns = context.runtime.look_over(|lookup| {
                 let bind = context_of(context.runtime, context.database, lookup);

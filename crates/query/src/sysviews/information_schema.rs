@@ -1,12 +1,10 @@
 //! INFORMATION_SCHEMA: the standard's names for what the catalog views show.
 
-use std::sync::Arc;
-
 use engine::{IndexDef, ModuleKind, ObjectDef, TableDef};
 use types::sql_type::TypeFamily;
 use types::{SqlError, SqlType};
 
-use super::columns::user_tables;
+use super::objects::user_tables;
 use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
@@ -83,10 +81,6 @@ fn database_name(context: &ViewContext<'_, '_>) -> String {
     context.database.name().to_string()
 }
 
-fn user(context: &ViewContext<'_, '_>) -> Vec<Arc<TableDef>> {
-    user_tables(context).into_iter().filter(|table| !table.is_system).collect()
-}
-
 fn tables(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let database = database_name(context);
     for object in context.runtime.objects_of(context.database) {
@@ -107,7 +101,7 @@ fn tables(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 
 fn columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let database = database_name(context);
-    for table in user(context) {
+    for table in user_tables(context) {
         for (index, column) in table.columns.iter().enumerate() {
             let default = column.default.as_ref().map(|default| default.text.to_string());
             let place = (database.as_str(), &*table.schema, &*table.name, index + 1);
@@ -264,7 +258,7 @@ fn keys(table: &TableDef) -> impl Iterator<Item = &IndexDef> {
 
 fn table_constraints(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let database = database_name(context);
-    for table in user(context) {
+    for table in user_tables(context) {
         let keys = keys(&table).map(|index| {
             (
                 index.name.as_deref().unwrap_or("").to_string(),
@@ -288,7 +282,7 @@ fn table_constraints(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 
 fn key_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let database = database_name(context);
-    for table in user(context) {
+    for table in user_tables(context) {
         let mut rows: Vec<(String, String, usize)> = Vec::new();
         for index in keys(&table) {
             for (position, key) in index.key.iter().enumerate() {
@@ -318,7 +312,7 @@ fn key_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 
 fn constraint_tables(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let database = database_name(context);
-    for table in user(context) {
+    for table in user_tables(context) {
         for (_, name, code) in table.constraints() {
             if code != "D " {
                 context.row(&constraint_cells(&database, &table, &name));
@@ -357,7 +351,7 @@ fn referenced_key(context: &ViewContext<'_, '_>, key: &engine::ForeignKeyDef) ->
 
 fn referential(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let database = database_name(context);
-    for table in user(context) {
+    for table in user_tables(context) {
         for key in &table.foreign_keys {
             let target = referenced_key(context, key);
             context.row(&[
@@ -378,7 +372,7 @@ fn referential(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 
 fn checks(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let database = database_name(context);
-    for table in user(context) {
+    for table in user_tables(context) {
         for check in &table.checks {
             context.row(&[
                 ("CONSTRAINT_CATALOG", database.as_str().into()),

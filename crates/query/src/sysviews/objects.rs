@@ -1,5 +1,7 @@
 //! Catalog views of objects: sys.objects, tables, views, procedures, sql_modules, parameters, schemas, types.
 
+use std::sync::Arc;
+
 use engine::{ModuleKind, ObjectDef, TableDef};
 use types::{SqlError, SqlType, Value};
 
@@ -211,12 +213,18 @@ fn all_views(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-fn user_tables(context: &ViewContext<'_, '_>) -> Vec<std::sync::Arc<TableDef>> {
+/// All tables of the database that the view is about, the system's among them.
+pub(super) fn all_tables(context: &ViewContext<'_, '_>) -> Vec<Arc<TableDef>> {
     let tables = context.runtime.objects_of(context.database).into_iter().filter_map(|object| match object {
-        ObjectDef::Table(table) if !table.is_system => Some(table),
-        _ => None,
+        ObjectDef::Table(table) => Some(table),
+        ObjectDef::Module(_) | ObjectDef::Sequence(_) => None,
     });
     tables.collect()
+}
+
+/// Those of users.
+pub(super) fn user_tables(context: &ViewContext<'_, '_>) -> Vec<Arc<TableDef>> {
+    all_tables(context).into_iter().filter(|table| !table.is_system).collect()
 }
 
 fn tables(context: Context<'_, '_, '_>) -> Result<(), SqlError> {

@@ -6,7 +6,7 @@ use engine::{Entry, IndexKind, StatisticsContent, StatisticsDef, TableDef};
 use types::datetime::Moment;
 use types::{DateTime, SqlError, SqlType, Value};
 
-use super::columns::user_tables;
+use super::objects::all_tables;
 use crate::runtime::Runtime;
 use crate::values::variant;
 use crate::view::{Cell, SystemView, ViewContext};
@@ -90,7 +90,7 @@ fn all_seen(context: &ViewContext<'_, '_>, object_id: Option<i32>) -> Vec<Seen> 
         })
         .collect();
     let mut all = Vec::new();
-    for table in user_tables(context) {
+    for table in all_tables(context) {
         if object_id.is_some_and(|id| id != table.object_id) {
             continue;
         }

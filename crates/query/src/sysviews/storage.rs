@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::{Database, IndexDef, TableDef, UnitUsage};
 use types::{SqlError, Value};
 
-use super::columns::user_tables;
+use super::objects::all_tables;
 use crate::runtime::Runtime;
 use crate::view::{Cell, SystemView, ViewContext};
 
@@ -87,7 +87,7 @@ fn rows_of_index(
 }
 
 fn partitions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for table in user_tables(context) {
+    for table in all_tables(context) {
         let all = count_rows(context.runtime, context.database, &table, table.base())?;
         for index in table.indexes.iter().filter(|index| index.has_unit()) {
             let rows = rows_of_index(context, &table, index, all)?;
@@ -116,7 +116,7 @@ fn each_unit(
     mut body: impl FnMut(Context<'_, '_, '_>, &Arc<TableDef>, &IndexDef, UnitUsage) -> Result<(), SqlError>,
 ) -> Result<(), SqlError> {
     let pages = context.database.pages_of_units()?;
-    for table in user_tables(context) {
+    for table in all_tables(context) {
         let opened = context.database.table(&table);
         for index in table.indexes.iter().filter(|index| index.has_unit()) {
             context.runtime.check_cancelled()?;
