@@ -117,3 +117,4 @@ script!("../../session/tests/scripts/" set_options);
 script!("../../session/tests/scripts/" alter_database);
 script!("../../session/tests/scripts/" identity_insert);
 script!("../../session/tests/scripts/" native_procedures);
+script!("../../session/tests/scripts/" session_context);

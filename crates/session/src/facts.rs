@@ -1,6 +1,5 @@
 //! What a session knows about itself: the values behind `@@ROWCOUNT`, `@@TRANCOUNT`, `ERROR_NUMBER()` and their kin.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use query::{SessionFacts, SessionRow};
@@ -8,6 +7,7 @@ use types::{SqlError, Value};
 
 use crate::cache::ProgramCache;
 use crate::registry::SessionRegistry;
+use crate::session_context::SessionContext;
 
 /// Who has logged in and from where.
 #[derive(Clone, Debug, Default)]
@@ -65,7 +65,7 @@ pub struct Facts {
     pub(crate) caught: Vec<SqlError>,
     pub(crate) nest_level: i32,
     pub(crate) context_info: Value,
-    pub(crate) session_context: BTreeMap<String, Value>,
+    pub(crate) session_context: SessionContext,
 }
 
 impl Facts {
@@ -92,7 +92,7 @@ impl Facts {
             caught: Vec::new(),
             nest_level: 0,
             context_info: Value::Null,
-            session_context: BTreeMap::new(),
+            session_context: SessionContext::default(),
         }
     }
 
@@ -167,7 +167,7 @@ impl SessionFacts for Facts {
         self.context_info.clone()
     }
     fn session_context(&self, key: &str) -> Value {
-        self.session_context.get(&key.to_lowercase()).cloned().unwrap_or(Value::Null)
+        self.session_context.get(key)
     }
     fn sessions(&self) -> Vec<SessionRow> {
         self.registry.rows()

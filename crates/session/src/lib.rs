@@ -33,6 +33,7 @@ mod registry;
 mod rpc;
 mod run;
 mod session;
+mod session_context;
 mod set;
 mod set_statistics;
 mod shrink;

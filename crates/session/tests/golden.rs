@@ -92,3 +92,4 @@ script!("scripts/" filtered_indexes);
 script!("scripts/" alter_index);
 script!("scripts/" included_columns);
 script!("scripts/" native_procedures);
+script!("scripts/" session_context);

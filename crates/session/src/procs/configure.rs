@@ -5,7 +5,7 @@ use engine::{ConfigurationOption, Entry, EntryKey, MASTER};
 use query::{ExecContext, SetOptions, VariableDef};
 use types::{SqlError, SqlResult, SqlType, Value};
 
-use super::{argument, int_argument, text_argument};
+use super::arguments::{argument, int_argument, text_argument};
 use crate::execute::{Argument, CallResult};
 use crate::run::{Interruption, not_supported};
 use crate::session::Session;

@@ -4,7 +4,7 @@ use query::ExecContext;
 use query::ddl::PropertyChange;
 use types::{SqlError, SqlResult};
 
-use super::{argument, text_argument};
+use super::arguments::{argument, text_argument};
 use crate::execute::{Argument, CallResult};
 use crate::run::{Interruption, STALE_PLANS_MAX};
 use crate::session::Session;

@@ -3,7 +3,7 @@
 use query::VariableDef;
 use types::{SqlError, SqlType, Value};
 
-use super::{int_argument, text_argument};
+use super::arguments::{int_argument, text_argument};
 use crate::execute::{Argument, CallResult};
 use crate::run::Interruption;
 use crate::session::Session;

@@ -4,7 +4,7 @@ use engine::doctor::{self, Observation};
 use query::{ColumnDescription, Flow};
 use types::{SqlError, SqlType, Value};
 
-use super::int_argument;
+use super::arguments::int_argument;
 use crate::execute::{Argument, CallResult};
 use crate::run::{Interruption, Stop};
 use crate::session::Session;

@@ -2,7 +2,7 @@
 
 use types::SqlError;
 
-use super::{int_argument, text_argument};
+use super::arguments::{int_argument, text_argument};
 use crate::execute::{Argument, CallResult};
 use crate::run::Interruption;
 use crate::session::Session;

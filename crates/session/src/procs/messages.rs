@@ -4,7 +4,7 @@ use engine::{Entry, EntryKey, Lookup, MessageDef};
 use query::ExecContext;
 use types::{SqlError, SqlResult};
 
-use super::{argument, int_argument, text_argument};
+use super::arguments::{argument, int_argument, text_argument};
 use crate::execute::{Argument, CallResult};
 use crate::run::Interruption;
 use crate::session::Session;

@@ -1,5 +1,6 @@
 //! The system's own procedures: some in Rust, because they touch the session; the rest in T-SQL over the catalog views.
 
+mod arguments;
 pub(crate) mod configure;
 mod definitions;
 mod describe;
@@ -10,13 +11,14 @@ mod sequence;
 
 use std::sync::LazyLock;
 
-use types::{SqlError, SqlType, Value};
+use types::{SqlError, Value};
 
 use crate::execute::{Argument, CallResult};
 use crate::prepared;
 use crate::run::Interruption;
 use crate::session::Session;
 use crate::sink::ResultSink;
+use arguments::{argument, int_argument, text_argument};
 
 /// A procedure written in Rust.
 pub(crate) type Native =
@@ -225,39 +227,17 @@ fn sp_reset_connection(
     Ok(CallResult::default())
 }
 
-/// `sp_set_session_context @key, @value [, @read_only]`
+/// `sp_set_session_context @key, @value [, @read_only]`. Errors 15664, 15665.
 fn sp_set_session_context(
     session: &mut Session,
     arguments: Vec<Argument>,
     _sink: &mut dyn ResultSink,
 ) -> Result<CallResult, Interruption> {
-    let key = argument(&arguments, 0, "@key").and_then(|a| crate::values::to_text(&a.or_null()));
-    let Some(key) = key.filter(|k| !k.is_empty()) else {
+    let Some(key) = text_argument(&arguments, 0, "@key").filter(|key| !key.is_empty()) else {
         return Err(SqlError::new(201, &[&"sp_set_session_context", &"@key"]).into());
     };
     let value = argument(&arguments, 1, "@value").map_or(Value::Null, Argument::or_null);
-    session.facts.session_context.insert(key.to_lowercase(), value);
+    let is_read_only = int_argument(&arguments, 2, "@read_only")?.is_some_and(|flag| flag != 0);
+    session.facts.session_context.set(&key, value, is_read_only)?;
     Ok(CallResult::default())
-}
-
-/// The argument of a native procedure, by name or position.
-fn argument<'a>(arguments: &'a [Argument], position: usize, name: &str) -> Option<&'a Argument> {
-    let named = arguments.iter().find(|a| a.name.as_ref().is_some_and(|n| n.eq_ignore_ascii_case(name)));
-    named.or_else(|| arguments.get(position).filter(|a| a.name.is_none()))
-}
-
-/// An int argument of a native procedure.
-fn int_argument(arguments: &[Argument], position: usize, name: &str) -> Result<Option<i32>, SqlError> {
-    match argument(arguments, position, name) {
-        Some(given) => {
-            let value = crate::values::pass(&given.or_null(), &given.sql_type, &SqlType::Int)?;
-            crate::values::to_int(&value)
-        }
-        None => Ok(None),
-    }
-}
-
-/// A text argument of a native procedure.
-fn text_argument(arguments: &[Argument], position: usize, name: &str) -> Option<String> {
-    argument(arguments, position, name).and_then(|a| crate::values::to_text(&a.or_null()))
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use types::{SqlError, SqlType, Value};
 
-use super::{argument, text_argument};
+use super::arguments::{argument, text_argument};
 use crate::execute::{Argument, CallResult};
 use crate::run::Interruption;
 use crate::session::Session;
