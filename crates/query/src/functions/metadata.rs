@@ -472,12 +472,13 @@ fn collation_property(call: &Call<'_, '_>) -> Result<Value> {
     let Some(collation) = types::Collation::by_name(&name) else {
         return Ok(Value::Null);
     };
+    let info = collation.info();
     Ok(match call.text(1).unwrap_or_default().to_ascii_lowercase().as_str() {
         "codepage" => variant(Value::Int(1252)),
-        "lcid" => variant(Value::Int(1033)),
+        "lcid" => variant(Value::Int(info.lcid as i32)),
         "tdscollation" => variant(Value::binary(&collation.tds_bytes())),
-        "comparisonstyle" => variant(Value::Int(196_609)),
-        "version" => variant(Value::TinyInt(0)),
+        "comparisonstyle" => variant(Value::Int(info.comparison_style())),
+        "version" => variant(Value::TinyInt(info.version)),
         _ => Value::Null,
     })
 }
