@@ -253,7 +253,7 @@ impl TaskRef {
         wait_type_of(self.inner.wait_type.load(Acquire))
     }
 
-    /// The last completed wait (`sys.dm_exec_requests.last_wait_type`).
+    /// The last completed wait since its waits are those of a session (`sys.dm_exec_requests.last_wait_type`).
     pub fn last_wait(&self) -> Option<WaitType> {
         wait_type_of(self.inner.last_wait_type.load(Relaxed))
     }
@@ -275,6 +275,7 @@ impl TaskRef {
     pub fn attribute_waits(&self, session: Option<Arc<SessionWaits>>) {
         let number = session.as_ref().map_or(0, |session| session.number());
         self.inner.session_number.store(number, Relaxed);
+        self.inner.last_wait_type.store(0, Relaxed);
         *self.inner.session_waits.lock().unwrap_or_else(PoisonError::into_inner) = session;
     }
 

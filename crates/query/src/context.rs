@@ -336,6 +336,8 @@ pub struct SessionRow {
     pub wait_type: Option<&'static str>,
     /// How long it has been waiting, ms.
     pub wait_time_ms: i32,
+    /// Its last completed wait, if it has waited.
+    pub last_wait_type: Option<&'static str>,
     /// Packets read.
     pub reads: i64,
     /// Packets written.

@@ -201,6 +201,7 @@ impl SessionSlot {
         row.open_transaction_count = self.transaction_count.load(Relaxed);
         row.memory_bytes = self.memory.used_bytes();
         row.memory_peak_bytes = self.memory.peak_bytes();
+        row.last_wait_type = runner.as_ref().and_then(task::TaskRef::last_wait).map(os::WaitType::name);
         if let Some((wait_type, wait_ns)) = runner.and_then(|task| task.current_wait()) {
             row.wait_type = Some(wait_type.name());
             row.wait_time_ms = i32::try_from(wait_ns / 1_000_000).unwrap_or(i32::MAX);

@@ -42,6 +42,30 @@ fn requests_show_who_runs_what_and_who_blocks_whom() {
     });
 }
 
+/// While a request waits it is that wait, then the last one that is over; the next request begins without any.
+#[test]
+fn the_last_wait_is_that_of_the_request() {
+    on_a_machine(7, |os| {
+        let server = Server::open(os);
+        let mut session = server.session_in("master");
+        let last = "SELECT last_wait_type, wait_type FROM sys.dm_exec_requests WHERE session_id = @@SPID";
+        assert_eq!(rows(&mut session, last), ["MISCELLANEOUS|NULL"]);
+        assert_eq!(rows(&mut session, &format!("WAITFOR DELAY '00:00:00.010' {last}")), ["WAITFOR|NULL"]);
+        assert_eq!(rows(&mut session, last), ["MISCELLANEOUS|NULL"]);
+        let shared = server.shared();
+        let sleeper = os.spawn("sleeper", move || {
+            let mut other = connect(&shared, "master");
+            run(&mut other, "WAITFOR DELAY '00:00:02'");
+            other.close();
+        });
+        os.sleep(A_SECOND_NS, WaitType::WAITFOR).unwrap();
+        let of_other = "SELECT last_wait_type FROM sys.dm_exec_requests WHERE session_id = 52";
+        assert_eq!(rows(&mut session, of_other), ["WAITFOR"]);
+        sleeper.join().unwrap();
+        server.stop(session);
+    });
+}
+
 /// The text of a syntax error is its message alone: number, level, state and line travel beside it.
 #[test]
 fn a_syntax_error_is_told_once() {

@@ -198,6 +198,11 @@ pub(super) fn blocker_of(instance: &Arc<Instance>, session: &SessionRow) -> i32 
     blocker.and_then(|id| i32::try_from(id).ok()).unwrap_or(0)
 }
 
+/// What the request waits for, or has waited for last.
+fn last_wait(session: &SessionRow) -> &'static str {
+    session.wait_type.or(session.last_wait_type).unwrap_or("MISCELLANEOUS")
+}
+
 fn requests(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let instance = context.runtime.instance;
     let now_ticks = instance.os().clock().utc_100ns().max(0).cast_unsigned();
@@ -218,7 +223,7 @@ fn requests(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("total_elapsed_time", i32::try_from(elapsed_ms).unwrap_or(i32::MAX).into()),
             ("wait_type", session.wait_type.into()),
             ("wait_time", session.wait_time_ms.into()),
-            ("last_wait_type", session.wait_type.unwrap_or("MISCELLANEOUS").into()),
+            ("last_wait_type", last_wait(&session).into()),
             ("open_resultset_count", 1.into()),
             ("reads", session.reads.into()),
             ("writes", session.writes.into()),
@@ -330,7 +335,7 @@ fn processes(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("spid", i32::from(session.session_id).into()),
             ("blocked", blocker_of(context.runtime.instance, &session).into()),
             ("waittime", session.wait_time_ms.into()),
-            ("lastwaittype", session.wait_type.unwrap_or("MISCELLANEOUS").into()),
+            ("lastwaittype", last_wait(&session).into()),
             ("dbid", i32::from(session.database_id).into()),
             ("login_time", moment(session.login_time_ticks).into()),
             ("last_batch", moment(session.last_request_start_ticks).into()),
