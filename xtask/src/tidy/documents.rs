@@ -1,4 +1,4 @@
-//! Documents that must follow the code: every thread is in `docs/threads.md`, every latch rank in `docs/latches.md`, every file named exists.
+//! Documents that must follow the code: every thread is in `docs/threads.md`, every latch rank in `docs/latches.md`.
 
 use super::source::SourceFile;
 use super::{Finding, production};
@@ -13,16 +13,6 @@ pub fn check(root: &Path, files: &[SourceFile]) -> Vec<Finding> {
     let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap_or_default();
     let mut findings = missing("docs/threads.md", &read("docs/threads.md"), &threads(files));
     findings.extend(missing("docs/latches.md", &read("docs/latches.md"), &ranks(files)));
-    let mut pages = vec!["ARCHITECTURE.md".to_string(), "README.md".to_string()];
-    for folder in ["docs", "docs/tour", "docs/formats"] {
-        let entries = std::fs::read_dir(root.join(folder)).into_iter().flatten().flatten();
-        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        pages.extend(names.filter(|name| name.ends_with(".md")).map(|name| format!("{folder}/{name}")));
-    }
-    let known: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
-    for page in pages {
-        findings.extend(dead_paths(&page, &read(&page), &known));
-    }
     findings
 }
 
@@ -65,32 +55,6 @@ fn ranks(files: &[SourceFile]) -> BTreeSet<String> {
     body.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name.trim().to_string()).collect()
 }
 
-/// Source files that the page names (`log/src/flush.rs`, `crates/...`, also `{a,b}.rs` in one folder) and that do not exist.
-fn dead_paths(page: &str, text: &str, known: &BTreeSet<&str>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for quoted in text.split('`').skip(1).step_by(2) {
-        let path = quoted.split("::").next().unwrap_or_default();
-        let is_source = path.ends_with(".rs") && (path.contains("/src/") || path.contains("/tests/"));
-        if !is_source || path.contains(' ') || path.contains('*') {
-            continue;
-        }
-        for path in expand(path) {
-            let exists = known.contains(path.as_str()) || known.contains(format!("crates/{path}").as_str());
-            if !exists {
-                findings.push(Finding::new(page, format!("names {path}, which does not exist")));
-            }
-        }
-    }
-    findings
-}
-
-/// `x/{a,b}.rs` as two paths.
-fn expand(path: &str) -> Vec<String> {
-    let Some((before, rest)) = path.split_once('{') else { return vec![path.to_string()] };
-    let Some((names, after)) = rest.split_once('}') else { return vec![path.to_string()] };
-    names.split(',').map(|name| format!("{before}{name}{after}")).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,13 +88,5 @@ mod tests {
         let text = "| Leaf | x |\nand `LOG WRITER`";
         assert_eq!(missing("p", text, &set(&["Leaf", "LOG WRITER"])), []);
         assert_eq!(missing("p", text, &set(&["Server"])).len(), 1);
-    }
-
-    #[test]
-    fn paths_to_nowhere_are_found() {
-        let known = BTreeSet::from(["crates/log/src/flush.rs", "crates/log/src/log.rs"]);
-        let good = "`log/src/flush.rs`, `crates/log/src/log.rs::open`, `log/src/{flush,log}.rs`, `flush.rs`, `a_b::C`";
-        assert_eq!(dead_paths("p", good, &known), []);
-        assert_eq!(dead_paths("p", "`log/src/gone.rs` and `log/src/{flush,lost}.rs`", &known).len(), 2);
     }
 }

@@ -1,9 +1,11 @@
 //! `cargo xtask tidy`: the rules of the house that a program can check, each in a file of its own.
 
+mod circles;
 mod claims;
 mod documents;
 pub mod layers;
 mod modules;
+mod named;
 mod rules;
 pub mod source;
 
@@ -32,6 +34,7 @@ pub fn run(update_ratchet: bool) -> Result<(), String> {
     let files = source::read_tree(&source::workspace_root()?)?;
     let mut findings = layers::check()?;
     findings.extend(modules::check(&files)?);
+    findings.extend(circles::check(&files)?);
     findings.extend(rules::headings(&files));
     findings.extend(rules::file_sizes(&files));
     findings.extend(rules::readmes(&source::workspace_root()?));
@@ -42,6 +45,7 @@ pub fn run(update_ratchet: bool) -> Result<(), String> {
     findings.extend(rules::long_functions(&files, update_ratchet)?);
     findings.extend(claims::check(&source::workspace_root()?, &files));
     findings.extend(documents::check(&source::workspace_root()?, &files));
+    findings.extend(named::check(&source::workspace_root()?, &files));
     for finding in &findings {
         println!("{}: {}", finding.place, finding.problem);
     }

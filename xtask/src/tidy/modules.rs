@@ -50,7 +50,7 @@ fn judge(krate: &str, rows: &Rows, files: &[SourceFile]) -> Vec<Finding> {
         let Some((from, height)) = module_of(path).and_then(|from| Some((from, heights.get(from)?))) else {
             continue;
         };
-        for name in named(&file.code, depth_of(path)) {
+        for name in named(&file.code, "crate::", depth_of(path)) {
             let to = exported.get(&name).unwrap_or(&name);
             if to != from && heights.get(to.as_str()).is_some_and(|lower| lower >= height) {
                 let problem = format!("uses {to}, which is not in a lower row than {from}");
@@ -74,11 +74,11 @@ fn depth_of(path: &str) -> usize {
     parts.len() - usize::from(parts.last() == Some(&"mod.rs"))
 }
 
-/// The first names behind the crate's root in all paths of a file, each once.
-fn named(code: &str, depth: usize) -> BTreeSet<String> {
+/// The first names behind the root of a crate or folder (`inner`, or so many `super`) in all paths of a file, each once.
+pub(super) fn named(code: &str, inner: &str, depth: usize) -> BTreeSet<String> {
     let supers = "super::".repeat(depth);
     let mut names = BTreeSet::new();
-    for root in ["crate::", supers.as_str()] {
+    for root in [inner, supers.as_str()] {
         for (at, _) in code.match_indices(root) {
             let before = code[..at].chars().next_back();
             // `super::` of a longer chain begins elsewhere; `other_crate::` is another word.
@@ -120,8 +120,8 @@ fn word(text: &str) -> String {
     text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
 }
 
-/// The names that the crate's root hands on, each with the module that it comes from.
-fn exports(root: &str) -> BTreeMap<String, String> {
+/// The names that a root hands on, each with the module that it comes from.
+pub(super) fn exports(root: &str) -> BTreeMap<String, String> {
     let mut exported = BTreeMap::new();
     for statement in root.split(';') {
         let Some((_, path)) = statement.split_once("use ") else { continue };
