@@ -1,8 +1,5 @@
 //! The process and its machine: identity, standard streams, processors, memory.
 
-use std::io::IsTerminal;
-use std::path::PathBuf;
-
 /// The process id.
 pub fn id() -> u32 {
     std::process::id()
@@ -23,11 +20,6 @@ pub fn host_name() -> String {
 /// An environment variable, if it is set and is text.
 pub fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
-}
-
-/// The path of the running program.
-pub fn executable() -> Option<PathBuf> {
-    std::env::current_exe().ok()
 }
 
 /// Processors that this process may use (at least 1).
@@ -83,16 +75,6 @@ pub fn machine_memory() -> MachineMemory {
         slab_reclaimable_bytes: bytes("SReclaimable"),
         slab_unreclaimable_bytes: bytes("SUnreclaim"),
     }
-}
-
-/// True when standard input is a terminal.
-pub fn stdin_is_terminal() -> bool {
-    std::io::stdin().is_terminal()
-}
-
-/// True when standard output is a terminal.
-pub fn stdout_is_terminal() -> bool {
-    std::io::stdout().is_terminal()
 }
 
 /// Ends the process at once with `code`, without running destructors.

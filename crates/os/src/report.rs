@@ -1,14 +1,11 @@
 //! The server's own log lines (its ERRORLOG): time, level, source, message, as text or as one JSON object a line.
 //!
-//! One sink for the process: standard error, or a file after [`to_file`]. Secrets never go in.
+//! They go to standard error. Secrets never go in.
 
-use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use crate::clock::{Clock, RealClock, TICKS_PER_SECOND, UNIX_EPOCH_TICKS};
-use crate::error::IoError;
 
 /// How a line looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +17,7 @@ pub enum Format {
 }
 
 /// How grave a line is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// The course of things.
     Info,
@@ -30,30 +27,12 @@ pub enum Level {
     Error,
 }
 
-struct Sink {
-    format: Format,
-    lowest: Level,
-    file: Option<File>,
-}
-
-static SINK: Mutex<Sink> = Mutex::new(Sink { format: Format::Text, lowest: Level::Info, file: None });
+/// The form of the lines; held while a line is written, so that no two mix.
+static FORMAT: Mutex<Format> = Mutex::new(Format::Text);
 
 /// Chooses the form of the lines.
 pub fn set_format(format: Format) {
-    SINK.lock().unwrap_or_else(PoisonError::into_inner).format = format;
-}
-
-/// Lines below `level` are dropped.
-pub fn set_lowest_level(level: Level) {
-    SINK.lock().unwrap_or_else(PoisonError::into_inner).lowest = level;
-}
-
-/// Appends the lines to a file instead of standard error.
-pub fn to_file(path: &Path) -> Result<(), IoError> {
-    let opened = OpenOptions::new().create(true).append(true).open(path);
-    let file = opened.map_err(|error| IoError::from_std(&error, format!("open {}", path.display())))?;
-    SINK.lock().unwrap_or_else(PoisonError::into_inner).file = Some(file);
-    Ok(())
+    *FORMAT.lock().unwrap_or_else(PoisonError::into_inner) = format;
 }
 
 /// A line on the course of things. `source` is a database, a session (`spid57`) or a component.
@@ -75,16 +54,10 @@ fn line(level: Level, source: &str, message: &str) {
     if crate::seat::swallow_report(|| format!("{level:?} {source}: {message}")) {
         return;
     }
-    let mut sink = SINK.lock().unwrap_or_else(PoisonError::into_inner);
-    if level < sink.lowest {
-        return;
-    }
-    let text = render(sink.format, RealClock.utc_100ns(), level, source, message);
+    let format = FORMAT.lock().unwrap_or_else(PoisonError::into_inner);
+    let text = render(*format, RealClock.utc_100ns(), level, source, message);
     // A log that cannot be written must not stop the server.
-    let _ = match sink.file.as_mut() {
-        Some(file) => file.write_all(text.as_bytes()),
-        None => std::io::stderr().lock().write_all(text.as_bytes()),
-    };
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
 pub(crate) fn render(format: Format, utc_100ns: i64, level: Level, source: &str, message: &str) -> String {

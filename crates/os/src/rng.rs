@@ -58,23 +58,11 @@ impl Rng {
         self.below(denominator) < numerator
     }
 
-    /// A float in `[0, 1)` with 53 random bits.
-    pub fn unit_f64(&mut self) -> f64 {
-        (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
     /// Fills `bytes`.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         for chunk in bytes.chunks_mut(8) {
             let word = self.next_u64().to_le_bytes();
             chunk.copy_from_slice(&word[..chunk.len()]);
-        }
-    }
-
-    /// Shuffles `items` (Fisher-Yates).
-    pub fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            items.swap(last, self.below(last as u64 + 1) as usize);
         }
     }
 }

@@ -114,12 +114,6 @@ impl<T: ?Sized> RwLatch<T> {
         self.try_acquire_shared().then(|| ReadGuard { latch: self })
     }
 
-    /// Exclusive use if it can be had without waiting.
-    #[inline]
-    pub fn try_write(&self) -> Option<WriteGuard<'_, T>> {
-        self.try_acquire_exclusive().then(|| WriteGuard { latch: self })
-    }
-
     /// The value, through the proof that nobody else can have the latch.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()

@@ -59,11 +59,6 @@ impl JoinHandle {
         }
     }
 
-    /// True when the task has ended.
-    pub fn is_finished(&self) -> bool {
-        self.end.done.is_set()
-    }
-
     /// The task, to interrupt it or to see what it waits for.
     pub fn task(&self) -> &TaskRef {
         &self.task

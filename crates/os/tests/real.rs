@@ -50,9 +50,13 @@ fn files_direct_and_cached() {
     }
     let missing = os.disk().open(&directory.join("none"), &OpenOptions::default()).err().unwrap();
     assert_eq!(missing.kind, IoErrorKind::NotFound);
-    os.disk().replace_file(&directory.join("config"), b"one").unwrap();
-    os.disk().replace_file(&directory.join("config"), b"2").unwrap();
+    os.disk().replace_private_file(&directory.join("config"), b"one").unwrap();
+    os.disk().replace_private_file(&directory.join("config"), b"2").unwrap();
     assert_eq!(os.disk().read_file(&directory.join("config")).unwrap(), b"2");
+    let mode = std::os::unix::fs::PermissionsExt::mode(
+        &std::fs::metadata(directory.join("config")).unwrap().permissions(),
+    );
+    assert_eq!(mode & 0o777, 0o600, "its owner's alone");
     let names: Vec<String> =
         os.disk().list(&directory).unwrap().into_iter().map(|entry| entry.name).collect();
     assert_eq!(names, ["config", "ffalse", "ftrue"]);

@@ -272,7 +272,7 @@ fn unsynced_names_may_be_lost_and_renames_are_whole() {
         let world = World::new(seed, Profile::nvme());
         let handle = world.clone();
         world.run(move |os| {
-            os.disk().replace_file(Path::new("/config"), b"old").unwrap();
+            os.disk().replace_private_file(Path::new("/config"), b"old").unwrap();
             let file = os.disk().open(Path::new("/fresh"), &OpenOptions::create_new()).unwrap();
             file.sync().unwrap();
             let staged = os.disk().open(Path::new("/staged"), &OpenOptions::create_new()).unwrap();

@@ -282,7 +282,7 @@ mod tests {
         let left = folder.join(format!("{FILE_PREFIX}9"));
         let options = InstanceOptions { background: false, ..InstanceOptions::new(&folder) };
         Instance::open(&os, &options).expect("opens").shutdown();
-        os.disk().replace_file(&left, b"of a dead server").expect("written");
+        os.disk().replace_private_file(&left, b"of a dead server").expect("written");
         let instance = Instance::open(&os, &options).expect("opens");
         assert!(!os.disk().exists(&left), "cleared at the start");
 

@@ -206,12 +206,14 @@ pub trait Disk: Send + Sync {
         Ok(bytes)
     }
 
-    /// Puts a whole new file in place of `path`, durably and atomically (new file, sync, rename, sync of the directory).
-    fn replace_file(&self, path: &Path, bytes: &[u8]) -> Result<(), IoError> {
+    /// Puts a whole new file in place of `path`, durably and atomically (new file, sync, rename, sync of the directory); only its owner can read it
+    /// at any moment of its life: keys, hashes of passwords.
+    fn replace_private_file(&self, path: &Path, bytes: &[u8]) -> Result<(), IoError> {
         let mut temporary = path.as_os_str().to_owned();
         temporary.push(".new");
         let temporary = Path::new(&temporary);
-        let file = self.open(temporary, &OpenOptions::create())?;
+        let file = self.open(temporary, &OpenOptions { private: true, ..OpenOptions::create() })?;
+        self.restrict_to_owner(temporary)?;
         file.set_len(0)?;
         file.write_at(bytes, 0, WriteMode::Cached)?;
         file.sync()?;

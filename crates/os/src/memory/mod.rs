@@ -18,7 +18,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicI64};
 
 /// A thread's count goes to the total whenever it has changed by so much, in bytes.
 const CHUNK_BYTES: i64 = 64 << 10;
@@ -33,7 +33,6 @@ const MAPPED_BYTES: usize = 33 << 20;
 static TOTAL: AtomicI64 = AtomicI64::new(0);
 static TOTAL_MAX: AtomicI64 = AtomicI64::new(i64::MAX);
 static REQUEST_MAX: AtomicI64 = AtomicI64::new(i64::MAX);
-static REFUSALS: AtomicU64 = AtomicU64::new(0);
 /// The system had less than the limit, and nobody has told the log yet.
 static FELL_SHORT: AtomicBool = AtomicBool::new(false);
 /// The total was high: there may be something to give back.
@@ -172,11 +171,6 @@ pub fn request_bytes_max() -> Option<u64> {
     Some(REQUEST_MAX.load(Relaxed)).filter(|max| *max != i64::MAX).map(i64::unsigned_abs)
 }
 
-/// How often somebody was refused.
-pub fn refusals_total() -> u64 {
-    REFUSALS.load(Relaxed)
-}
-
 /// May the thread's request go on? To be asked wherever something grows: costs one read of a thread's own memory.
 ///
 /// # Errors
@@ -221,7 +215,6 @@ pub fn has_room_for(bytes: usize) -> bool {
 
 #[cold]
 fn refused() -> OutOfMemory {
-    REFUSALS.fetch_add(1, Relaxed);
     OutOfMemory
 }
 
