@@ -1,7 +1,5 @@
 //! Catalog views of columns, indexes and constraints.
 
-use std::sync::Arc;
-
 use engine::{IndexKind, ObjectDef, TableDef};
 use types::{SqlError, SqlType, Value};
 
