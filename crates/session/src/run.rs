@@ -400,17 +400,7 @@ impl Session {
         self.transactions.statement_begin();
         let nocount = self.options.nocount;
         let mut rows = Forwarder::new(sink, self.options.text_size);
-        let mut context = ExecContext {
-            instance: &self.instance,
-            database: &self.database,
-            variables: &mut frame.variables,
-            transactions: &mut self.transactions,
-            facts: &self.facts,
-            options: &self.options,
-            names: &self.names,
-            front_end: query::FRONT_END,
-        };
-        let result = statement.execute(&mut context, &mut rows);
+        let result = statement.execute(&mut self.context(frame), &mut rows);
         let stopped = rows.stopped();
         match result {
             Ok(outcome) => {
@@ -764,17 +754,7 @@ impl Session {
         let Compiled::Scalar(program) = compiled.as_ref() else {
             unreachable!("the cell of an expression holds one")
         };
-        let mut context = ExecContext {
-            instance: &self.instance,
-            database: &self.database,
-            variables: &mut frame.variables,
-            transactions: &mut self.transactions,
-            facts: &self.facts,
-            options: &self.options,
-            names: &self.names,
-            front_end: query::FRONT_END,
-        };
-        let result = evaluate(program, &mut context);
+        let result = evaluate(program, &mut self.context(frame));
         frame.local[cell] = Some(compiled);
         // An expression with a subquery has read tables: its autocommit transaction ends with it.
         if self.facts.transaction_count == 0 && !self.transactions.is_idle() {

@@ -151,6 +151,17 @@ struct Survey<'r> {
 }
 
 impl<'r> Survey<'r> {
+    /// Before anything of a tree has been looked at.
+    fn new(queries: &'r FxHashMap<ColumnId, NamedQuery>) -> Survey<'r> {
+        Survey {
+            queries,
+            definitions: Definitions::default(),
+            tables: Vec::new(),
+            others: 0,
+            has_system_view: false,
+        }
+    }
+
     /// Looks at a tree; `alone`: no join stands above it. `query` is the innermost named one around it.
     fn visit(&mut self, rel: &'r Rel, alone: bool, query: &NamedQuery) -> Result<(), SqlError> {
         let named = rel.output().first().and_then(|first| self.queries.get(first)).cloned();
@@ -271,13 +282,7 @@ impl Binder<'_> {
         let query = rel.output().first().and_then(|first| self.named_queries.get(first)).cloned();
         let query = query.unwrap_or_else(unnamed);
         let queries = std::mem::take(&mut self.named_queries);
-        let mut survey = Survey {
-            queries: &queries,
-            definitions: Definitions::default(),
-            tables: Vec::new(),
-            others: 0,
-            has_system_view: false,
-        };
+        let mut survey = Survey::new(&queries);
         survey.visit(rel, true, &query)?;
         let chosen = survey.choose(&visible, access, &query)?;
         let scan = survey.tables[chosen];
@@ -307,13 +312,7 @@ impl Binder<'_> {
     pub(crate) fn check_can_check(&mut self, rel: &Rel, name: &str) -> Result<(), SqlError> {
         let query = NamedQuery { name: name.to_string(), is_derived: false, has_check_option: true };
         let queries = std::mem::take(&mut self.named_queries);
-        let mut survey = Survey {
-            queries: &queries,
-            definitions: Definitions::default(),
-            tables: Vec::new(),
-            others: 0,
-            has_system_view: false,
-        };
+        let mut survey = Survey::new(&queries);
         let seen = survey.visit(rel, true, &query);
         let is_changeable = rel.output().iter().any(|id| survey.origin(*id).is_some());
         if seen.is_err() || !is_changeable {

@@ -214,15 +214,13 @@ fn offset_minutes(call: &Call<'_, '_>) -> Result<i32> {
     parsed().ok_or_else(|| SqlError::new(9812, &[&"switchoffset"]))
 }
 
+/// The first argument as a value of another type.
+fn first_as(call: &Call<'_, '_>, to: SqlType) -> Result<Value> {
+    types::convert(&call.args[0], &call.types[0], &to, types::DEFAULT_STYLE, call.runtime.convert_context())
+}
+
 fn switch_offset(call: &Call<'_, '_>) -> Result<Value> {
-    let to = SqlType::DateTimeOffset(7);
-    match types::convert(
-        &call.args[0],
-        &call.types[0],
-        &to,
-        types::DEFAULT_STYLE,
-        call.runtime.convert_context(),
-    )? {
+    match first_as(call, SqlType::DateTimeOffset(7))? {
         Value::DateTimeOffset(value) => {
             functions::switch_offset(value, offset_minutes(call)?).map(Value::DateTimeOffset)
         }
@@ -231,14 +229,7 @@ fn switch_offset(call: &Call<'_, '_>) -> Result<Value> {
 }
 
 fn to_offset(call: &Call<'_, '_>) -> Result<Value> {
-    let to = SqlType::DateTime2(7);
-    match types::convert(
-        &call.args[0],
-        &call.types[0],
-        &to,
-        types::DEFAULT_STYLE,
-        call.runtime.convert_context(),
-    )? {
+    match first_as(call, SqlType::DateTime2(7))? {
         Value::DateTime2(value) => {
             functions::to_datetimeoffset(value, offset_minutes(call)?).map(Value::DateTimeOffset)
         }
