@@ -46,20 +46,16 @@ impl RecoveryModel {
 /// What state a database is in (`state` of sys.databases).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatabaseState {
-    /// 0: open for work.
-    Online,
-    /// 1: between restore steps.
-    Restoring,
-    /// 2: crash recovery runs.
-    Recovering,
-    /// 3: a file is missing or a resource was short; recovery can be tried again.
-    RecoveryPending,
-    /// 4: damaged, or a log write failed.
-    Suspect,
-    /// 5: emergency.
-    Emergency,
-    /// 6: closed by ALTER DATABASE ... SET OFFLINE.
-    Offline,
+    /// Open for work.
+    Online = 0,
+    /// Crash recovery runs.
+    Recovering = 2,
+    /// A file is missing or a resource was short; recovery can be tried again.
+    RecoveryPending = 3,
+    /// Damaged, or a log write failed.
+    Suspect = 4,
+    /// Closed by ALTER DATABASE ... SET OFFLINE.
+    Offline = 6,
 }
 
 impl DatabaseState {
@@ -72,11 +68,9 @@ impl DatabaseState {
     pub fn description(self) -> &'static str {
         match self {
             DatabaseState::Online => "ONLINE",
-            DatabaseState::Restoring => "RESTORING",
             DatabaseState::Recovering => "RECOVERING",
             DatabaseState::RecoveryPending => "RECOVERY_PENDING",
             DatabaseState::Suspect => "SUSPECT",
-            DatabaseState::Emergency => "EMERGENCY",
             DatabaseState::Offline => "OFFLINE",
         }
     }

@@ -25,8 +25,6 @@ pub enum InterruptReason {
     Kill = 2,
     /// The instance stops.
     Shutdown = 3,
-    /// A time limit of the request passed.
-    TimeLimit = 4,
 }
 
 /// A handle to a task; cheap to clone; may outlive the task.
@@ -236,7 +234,6 @@ impl TaskRef {
             1 => Some(InterruptReason::Attention),
             2 => Some(InterruptReason::Kill),
             3 => Some(InterruptReason::Shutdown),
-            4 => Some(InterruptReason::TimeLimit),
             _ => None,
         }
     }
