@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use os::task::InterruptReason;
-use os::{Counter, IoError, IoErrorKind, Os, Stream};
+use os::{IoError, IoErrorKind, Stream};
 use tds::packet::{MessageHead, PacketKind, ReadBuffers, ReadLimits, status};
 use tds::server::{Encoder, Request, decode_request};
 use types::SqlError;
@@ -13,8 +13,8 @@ use types::SqlError;
 use crate::channel::{self, Channel, ChannelError};
 use crate::convert;
 use crate::handshake::{self, LoggedIn};
-use crate::monitor::{After, ConnectionEntry, ConnectionTable, Serve};
-use crate::seam::{ClientSession, RequestEnd, ResultSink, SessionSource};
+use crate::monitor::{After, ConnectionEntry, Serve};
+use crate::seam::{ClientSession, RequestEnd, ResultSink};
 use crate::shared::Shared;
 use crate::sink::{AnswerState, PacketSink, TdsSink};
 
