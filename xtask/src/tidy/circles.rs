@@ -166,7 +166,7 @@ mod tests {
         for back in [
             "use super::leaf;",
             "use crate::tree::Green;",
-            "fn f() { crate::tree::{leaf::g, x}; }",
+            "fn f() { crate::tree::{leaf::g, leaf::h}; }",
             "use super::Red;",
         ] {
             assert_eq!(circle(&[ROOT_FILE, leaf, ("tree/stem.rs", back)]), ["leaf", "stem"], "{back}");
