@@ -311,7 +311,7 @@ impl DbTransaction {
         self.committed(self.transaction.commit(mode))
     }
 
-    /// The same, but the commit may be left pending (see [`Transaction::commit_later`]): `CommittingTransaction` ends it then.
+    /// The same, but the commit may be left pending (see [`Transaction::commit_later`]): [`DbTransaction::finish_commit`] ends it then.
     ///
     /// # Errors
     /// As `commit`.
@@ -322,6 +322,14 @@ impl DbTransaction {
             Ok(CommitProgress::Done(outcome)) => self.committed(Ok(outcome)).map(CommitStep::Done),
             Err(error) => self.committed(Err(error)).map(CommitStep::Done),
         }
+    }
+
+    /// Waits until a commit that was left pending is hardened, if need be, and ends the transaction.
+    ///
+    /// # Errors
+    /// As [`DbTransaction::commit`].
+    pub(crate) fn finish_commit(&self, pending: PendingCommit) -> SqlResult<CommitOutcome> {
+        self.committed(self.transaction.finish_commit(pending))
     }
 
     /// The first half of a commit over several databases: all that it has changed is on its way to be hard, and may still go either way.
@@ -427,31 +435,4 @@ pub(crate) enum CommitStep {
     Done(CommitOutcome),
     /// Its commit is pending.
     Pending(PendingCommit),
-}
-
-/// A transaction whose commit is pending: it is logged and keeps its locks.
-pub(crate) struct CommittingTransaction {
-    transaction: DbTransaction,
-    pending: PendingCommit,
-}
-
-impl CommittingTransaction {
-    /// Of a transaction that `commit_later` has left pending.
-    pub(crate) fn new(transaction: DbTransaction, pending: PendingCommit) -> CommittingTransaction {
-        CommittingTransaction { transaction, pending }
-    }
-
-    /// The transaction.
-    pub(crate) fn transaction(&self) -> &DbTransaction {
-        &self.transaction
-    }
-
-    /// Waits until the commit is hardened, if need be, and ends the transaction.
-    ///
-    /// # Errors
-    /// As [`DbTransaction::commit`].
-    pub(crate) fn finish(self) -> SqlResult<CommitOutcome> {
-        let outcome = self.transaction.transaction.finish_commit(self.pending);
-        self.transaction.committed(outcome)
-    }
 }

@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use os::{Latch, LatchRank};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 /// What is known of a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +64,18 @@ impl RowCount {
             updated: AtomicU64::new(0),
             updated_columns: AtomicU64::new(0),
             statistics_version: AtomicU64::new(0),
+        }
+    }
+
+    /// A transaction has committed. What it adds nothing to it does not write: others are writing there, too.
+    fn add(&self, delta: i64, touched: RowsTouched) {
+        if delta != 0 {
+            self.rows.fetch_add(delta, Ordering::Relaxed);
+        }
+        for (total, more) in [(&self.changed, touched.changed), (&self.updated, touched.updated)] {
+            if more != 0 {
+                total.fetch_add(more, Ordering::Relaxed);
+            }
         }
     }
 
@@ -193,7 +206,8 @@ impl RowCounts {
 /// What a transaction has done to counts and not settled, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct RowCountChanges {
-    list: Vec<CountChange>,
+    /// Small transactions change the count of one table and of what it has of others.
+    list: SmallVec<[CountChange; 2]>,
     /// Changes before this are of earlier statements: before something is added to one it is noted in `before`.
     sealed: usize,
     /// The newest savepoint that outlives its statement: nothing is added to changes before this.
@@ -334,9 +348,7 @@ impl RowCountChanges {
         while let Some(change) = self.list.pop() {
             match change {
                 CountChange::Rows(RowsChange { count: Some(count), delta, touched, .. }) => {
-                    count.rows.fetch_add(delta, Ordering::Relaxed);
-                    count.changed.fetch_add(touched.changed, Ordering::Relaxed);
-                    count.updated.fetch_add(touched.updated, Ordering::Relaxed);
+                    count.add(delta, touched);
                     self.leave(&count);
                 }
                 CountChange::Rows(later) => {

@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
 
+use smallvec::SmallVec;
 pub use txn::CommitRequest;
 use txn::{
     CommitMode, CommitOutcome, HeldLocks, IsolationLevel, LockOwner, LockSpace, PendingCommit, TxnOptions,
@@ -30,7 +31,7 @@ use txn::{
 
 use crate::acknowledgement::Acknowledgement;
 use crate::database::Database;
-use crate::db_transaction::{CommitStep, CommittingTransaction, DbSavepoint, DbTransaction};
+use crate::db_transaction::{CommitStep, DbSavepoint, DbTransaction};
 use crate::error::SqlResult;
 use crate::instance::Instance;
 use crate::ticket::CommitTicket;
@@ -43,7 +44,7 @@ pub struct TransactionSet {
     instance: Arc<Instance>,
     session_id: i16,
     space: Arc<LockSpace>,
-    open: Vec<Member>,
+    open: Members,
     explicit: bool,
     descriptor: u64,
     in_statement: bool,
@@ -73,6 +74,9 @@ pub struct CommitResult {
     pub is_refused_delay: bool,
 }
 
+/// Those that have joined: mostly one, and large, so it stays where it was made until it ends.
+type Members = SmallVec<[Box<Member>; 1]>;
+
 struct Member {
     transaction: DbTransaction,
     /// Start of the running statement; the start of the transaction for one that joined in it.
@@ -88,8 +92,9 @@ impl Member {
 
 /// A commit on its way, and the members that have changed nothing and end after it.
 struct PendingSet {
-    committing: CommittingTransaction,
-    rest: Vec<Member>,
+    member: Box<Member>,
+    pending: PendingCommit,
+    rest: Members,
 }
 
 struct NamedSavepoint {
@@ -114,7 +119,7 @@ impl TransactionSet {
             session_id,
             session_locks: HeldLocks::new(instance.locks().clone(), space.clone(), LockOwner::Session),
             space,
-            open: Vec::new(),
+            open: Members::new(),
             explicit: false,
             descriptor: 0,
             in_statement: false,
@@ -177,17 +182,16 @@ impl TransactionSet {
         let options = TxnOptions { space: Some(self.space.clone()), ..TxnOptions::default() };
         let inner = database.transactions().begin(options);
         let at = self.open.len();
-        // It is large: made where it stays.
-        self.open.push(Member {
+        self.open.push(Box::new(Member {
             transaction: DbTransaction::new(database.clone(), inner, self.session_id),
             statement: None,
-        });
+        }));
         if let Err(error) = self.keep_for_transaction(&self.open[at].transaction) {
             self.open.truncate(at);
             return Err(error);
         }
         if self.in_statement {
-            let Member { transaction, statement } = &mut self.open[at];
+            let Member { transaction, statement } = &mut *self.open[at];
             *statement = Some(transaction.statement_savepoint());
         }
         Ok(at)
@@ -242,7 +246,7 @@ impl TransactionSet {
     /// 9001, 9002: of a database that has no room for the mark. The transaction is as it was.
     pub fn savepoint(&mut self, name: &str) -> SqlResult<()> {
         self.assert_settled();
-        let point = |member: &Member| {
+        let point = |member: &Box<Member>| {
             let transaction = &member.transaction;
             Ok((transaction.database().number(), transaction.named_savepoint(name)?))
         };
@@ -254,7 +258,7 @@ impl TransactionSet {
     /// A savepoint without a name, for an atomic block inside a transaction.
     pub fn block_savepoint(&self) -> BlockSavepoint {
         self.assert_settled();
-        let point = |m: &Member| (m.transaction.database().number(), m.transaction.savepoint());
+        let point = |m: &Box<Member>| (m.transaction.database().number(), m.transaction.savepoint());
         BlockSavepoint { points: self.open.iter().map(point).collect() }
     }
 
@@ -325,11 +329,12 @@ impl TransactionSet {
     /// # Errors
     /// As `commit`, and as there the caller rolls back.
     pub fn settle_commit(&mut self) -> SqlResult<()> {
-        let PendingSet { committing, rest } = self.pending.take().expect("a commit is pending");
+        let PendingSet { member, pending, rest } = self.pending.take().expect("a commit is pending");
         assert!(self.open.is_empty() && !self.explicit, "nothing has begun meanwhile");
         self.open = rest;
         let result = self.result.take();
-        committing.finish()?;
+        member.transaction.finish_commit(pending)?;
+        drop(member);
         self.commit_members(&CommitRequest::default(), None)?;
         self.result = result.map(|result| CommitResult { is_hardened: true, ..result });
         Ok(())
@@ -413,7 +418,7 @@ impl TransactionSet {
             self.note_refusals(asked, CommitMode::Full);
             return Ok(());
         }
-        // They are large and end where they stand; out of the set, so that a panic leaves nothing half ended in it.
+        // Out of the set, so that a panic leaves nothing half ended in it.
         let mut ending = std::mem::take(&mut self.open);
         let (mut ended, mut result) = (0, Ok(None));
         while ended < ending.len() && matches!(result, Ok(None)) {
@@ -423,21 +428,17 @@ impl TransactionSet {
         let pending = match result {
             Ok(pending) => pending,
             Err(error) => {
-                self.open = ending.split_off(ended);
+                self.open = ending.drain(ended..).collect();
                 return Err(error);
             }
         };
         match pending {
             Some(pending) => {
-                let rest = ending.split_off(ended);
-                let transaction = ending.pop().expect("it has been asked to commit").transaction;
-                let committing = CommittingTransaction::new(transaction, pending);
-                self.pending = Some(PendingSet { committing, rest });
+                let rest = ending.drain(ended..).collect();
+                let member = ending.pop().expect("it has been asked to commit");
+                self.pending = Some(PendingSet { member, pending, rest });
             }
-            None => {
-                ending.clear();
-                self.open = ending;
-            }
+            None => ending.clear(),
         }
         self.ended();
         Ok(())

@@ -28,7 +28,7 @@ use crate::lsn::Lsn;
 use crate::options::PersistedOptions;
 use crate::place::{BASE_TXN, LeftBehind, PLACE_WORDS, PlaceHead, Progress, checksum_of, hash_with};
 
-const MAGIC: u64 = u64::from_le_bytes(*b"HPDNPLB1");
+const MAGIC: u64 = u64::from_le_bytes(*b"HPDNPLB2");
 /// A place for each block that can be in use.
 const PLACES: usize = CACHE_BLOCKS_MAX;
 const WORD_BYTES: usize = 8;

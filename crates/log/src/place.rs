@@ -58,18 +58,34 @@ impl Progress {
 
 /// The hash of a block's records with one more. A CRC would cost each append more than the rest of what is done here: this has to tell
 /// half of a record, or another one, from the record, not to find what a device did to it.
+/// Sixteen bytes a multiplication: one product of 128 bits, folded.
 #[inline]
 pub(crate) fn hash_with(hash: u64, record: &[u8]) -> u64 {
-    let step = |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(HASH_FACTOR);
-    let (words, rest) = record.as_chunks::<8>();
-    let hash = words
-        .iter()
-        .fold(step(hash, record.len() as u64), |hash, word| step(hash, u64::from_le_bytes(*word)));
-    match record.last_chunk::<8>() {
-        _ if rest.is_empty() => hash,
-        Some(last) => step(hash, u64::from_le_bytes(*last)),
-        None => rest.iter().fold(hash, |hash, byte| step(hash, u64::from(*byte))),
+    let step = |hash: u64, first: u64, second: u64| {
+        let product = u128::from(hash ^ first) * u128::from(second ^ HASH_FACTOR);
+        (product as u64 ^ (product >> 64) as u64).rotate_left(23)
+    };
+    let pair = |bytes: &[u8; 16]| {
+        let (first, second) = bytes.split_at(8);
+        let word = |half: &[u8]| half.first_chunk().map_or(0, |half| u64::from_le_bytes(*half));
+        (word(first), word(second))
+    };
+    let (pairs, rest) = record.as_chunks::<16>();
+    let hash =
+        pairs.iter().fold(step(hash, record.len() as u64, HASH_FACTOR.rotate_left(32)), |hash, bytes| {
+            let (first, second) = pair(bytes);
+            step(hash, first, second)
+        });
+    if rest.is_empty() {
+        return hash;
     }
+    let mut last = [0; 16];
+    match record.last_chunk::<16>() {
+        Some(whole) => last = *whole,
+        None => last[..rest.len()].copy_from_slice(rest),
+    }
+    let (first, second) = pair(&last);
+    step(hash, first, second)
 }
 
 /// The checksum of records with that hash, encoded relative to that base. The first records of a block may belong to no transaction: it is

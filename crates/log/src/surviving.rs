@@ -25,7 +25,7 @@ use crate::place::{
     BASE_TXN, LeftBehind, PLACE_WORDS, PlaceHead, Progress, checksum_of, checksum_with, hash_with,
 };
 
-pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HPDNSC02");
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HPDNSC03");
 /// Words that say whose this is, with room for more.
 pub(crate) const OWNER_WORDS: usize = 16;
 /// The words that say which run of which log it is; those that follow say where the log was (sweep.rs).

@@ -119,12 +119,16 @@ pub struct WaitRow {
 
 #[derive(Default)]
 struct Cell {
-    waits_total: AtomicU64,
+    /// Waits that have begun, and in the lowest [`IN_PROGRESS_BITS`] bits how many of them last: one addition says both.
+    begun: AtomicU64,
     wait_ns_total: AtomicU64,
     wait_ns_max: AtomicU64,
     signal_ns_total: AtomicU64,
-    in_progress: AtomicU64,
 }
+
+/// More tasks than can wait at once.
+const IN_PROGRESS_BITS: u32 = 20;
+const IN_PROGRESS_MASK: u64 = (1 << IN_PROGRESS_BITS) - 1;
 
 /// Wait statistics of one instance; every blocking primitive of this crate fills them, nobody else.
 pub struct WaitStats {
@@ -165,22 +169,22 @@ impl WaitStats {
     /// The row of one wait type.
     pub fn row(&self, wait_type: WaitType) -> WaitRow {
         let cell = &self.cells[wait_type as usize];
-        let wait_time_ns = cell.wait_ns_total.load(Relaxed);
+        let (wait_time_ns, begun) = (cell.wait_ns_total.load(Relaxed), cell.begun.load(Relaxed));
         WaitRow {
             wait_type,
-            waiting_tasks_count: cell.waits_total.load(Relaxed),
+            waiting_tasks_count: begun >> IN_PROGRESS_BITS,
             wait_time_ms: wait_time_ns / 1_000_000,
             max_wait_time_ms: cell.wait_ns_max.load(Relaxed) / 1_000_000,
             signal_wait_time_ms: cell.signal_ns_total.load(Relaxed) / 1_000_000,
             wait_time_ns,
-            in_progress: cell.in_progress.load(Relaxed),
+            in_progress: begun & IN_PROGRESS_MASK,
         }
     }
 
     /// Sets everything to zero, as `DBCC SQLPERF('sys.dm_os_wait_stats', CLEAR)`.
     pub fn clear(&self) {
         for cell in &self.cells {
-            cell.waits_total.store(0, Relaxed);
+            cell.begun.fetch_and(IN_PROGRESS_MASK, Relaxed);
             cell.wait_ns_total.store(0, Relaxed);
             cell.wait_ns_max.store(0, Relaxed);
             cell.signal_ns_total.store(0, Relaxed);
@@ -213,18 +217,22 @@ impl WaitStats {
     }
 
     pub(crate) fn begin(&self, wait_type: WaitType) {
-        let cell = &self.cells[wait_type as usize];
-        cell.waits_total.fetch_add(1, Relaxed);
-        cell.in_progress.fetch_add(1, Relaxed);
+        let before = self.cells[wait_type as usize].begun.fetch_add((1 << IN_PROGRESS_BITS) | 1, Relaxed);
+        assert!(before & IN_PROGRESS_MASK < IN_PROGRESS_MASK, "fewer tasks than can be counted wait");
     }
 
     pub(crate) fn end(&self, wait_type: WaitType, wait_ns: u64, signal_ns: u64) {
         let cell = &self.cells[wait_type as usize];
         cell.wait_ns_total.fetch_add(wait_ns, Relaxed);
-        cell.wait_ns_max.fetch_max(wait_ns, Relaxed);
-        cell.signal_ns_total.fetch_add(signal_ns, Relaxed);
-        let before = cell.in_progress.fetch_sub(1, Relaxed);
-        assert!(before > 0, "what ends has begun");
+        // Others write it at the same time: mostly it need not be.
+        if cell.wait_ns_max.load(Relaxed) < wait_ns {
+            cell.wait_ns_max.fetch_max(wait_ns, Relaxed);
+        }
+        if signal_ns > 0 {
+            cell.signal_ns_total.fetch_add(signal_ns, Relaxed);
+        }
+        let before = cell.begun.fetch_sub(1, Relaxed);
+        assert!(before & IN_PROGRESS_MASK > 0, "what ends has begun");
     }
 }
 

@@ -6,6 +6,7 @@
 //! [`recovery`] brings a database back after a crash with the same `redo` and `undo` that a rollback uses; [`Versions`] keeps what rows were for the
 //! snapshots that are open.
 
+mod active;
 pub mod commit;
 pub mod durability;
 mod entry;

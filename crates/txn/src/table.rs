@@ -13,12 +13,13 @@ use log::records::LogTime;
 use log::{Log, LogReuseWait, Lsn, TxnId};
 use os::{Latch, LatchRank, Os};
 
+use crate::active::ActiveTable;
 use crate::entry::{ActiveRow, XactEntry};
 use crate::gate::CommitGate;
 use crate::lock::LockManager;
 use crate::loser::Loser;
 use crate::state::XactState;
-use crate::transaction::{ActiveTable, ResourceManager, Transaction, TxnCounters, TxnManager, TxnOptions};
+use crate::transaction::{ResourceManager, Transaction, TxnCounters, TxnManager, TxnOptions};
 use crate::version::{VersionWriter, Versions};
 
 /// What a database tells its transaction manager.
@@ -70,14 +71,14 @@ impl TxnManager {
 
     /// Says who undoes and redoes; once.
     pub fn attach(&self, resource_manager: Arc<dyn ResourceManager>) {
-        assert!(self.table.lock().entries.is_empty(), "it is there before the first transaction writes");
+        assert!(self.table.lock().is_empty(), "it is there before the first transaction writes");
         let before = self.resource_manager.set(resource_manager);
         assert!(before.is_ok(), "a database has one resource manager");
     }
 
     /// Says whom fully durable commits wait for besides the log; once, before transactions begin.
     pub fn set_gates(&self, gates: Vec<Arc<dyn CommitGate>>) {
-        assert!(self.table.lock().entries.is_empty(), "they are there before the first transaction writes");
+        assert!(self.table.lock().is_empty(), "they are there before the first transaction writes");
         assert!(self.gates.set(gates).is_ok(), "commit gates are set once");
     }
 
@@ -120,8 +121,8 @@ impl TxnManager {
     pub fn active_snapshot(&self) -> ActiveSnapshot {
         let table = self.table.lock();
         let mut scan_start = Lsn::MAX;
-        let mut rows = Vec::with_capacity(table.entries.len());
-        for entry in table.entries.values() {
+        let mut rows = Vec::with_capacity(table.len());
+        for entry in table.entries() {
             // The announcement first: when it is gone, `begin` and `last` are final.
             let appending = entry.appending.load(Acquire);
             let (begin, last) = (entry.begin(), entry.last());
@@ -141,7 +142,7 @@ impl TxnManager {
     /// the end of the log when there is none), so that truncation knows; call before `Log::truncate`.
     pub fn oldest_begin(&self) -> Option<Lsn> {
         let mut table = self.table.lock();
-        let oldest = table.by_begin.first().map(|&(bound, _)| Lsn::from_raw(bound));
+        let oldest = table.oldest_bound();
         assert_eq!(oldest.unwrap_or(Lsn::MAX), self.oldest_active_lsn(), "readers see the table's oldest");
         // Whoever begins from now on begins at the end or later: its entering waits for this latch.
         let needed = oldest.unwrap_or_else(|| self.log.end());
@@ -232,13 +233,11 @@ impl TxnManager {
         assert!(!bound.is_null() && bound <= self.log.end());
         assert!(!entry.has_ended(), "what has ended does not enter");
         assert!(
-            table.by_begin.last().is_none_or(|&(newest, _)| newest <= bound.raw() || !begin.is_null()),
+            table.newest_bound().is_none_or(|newest| newest <= bound || !begin.is_null()),
             "begin bounds ascend"
         );
         entry.begin_bound.store(bound.raw(), Relaxed);
-        let before = table.entries.insert(entry.id.0, Arc::clone(entry));
-        assert!(before.is_none(), "transaction {} is in the table once", entry.id);
-        table.by_begin.insert((bound.raw(), entry.id.0));
+        table.insert(entry, bound);
         self.note_oldest(&table);
     }
 
@@ -246,11 +245,9 @@ impl TxnManager {
     /// [`TxnManager::release_reserved`]: its end may have something to write yet.
     pub(crate) fn leave(&self, entry: &XactEntry) -> bool {
         let mut table = self.table.lock();
-        if table.entries.remove(&entry.id.0).is_none() {
+        if !table.remove(entry.id, Lsn::from_raw(entry.begin_bound.load(Relaxed))) {
             return false;
         }
-        let was_there = table.by_begin.remove(&(entry.begin_bound.load(Relaxed), entry.id.0));
-        assert!(was_there, "both orders of the table hold the same transactions");
         self.note_oldest(&table);
         drop(table);
         assert_eq!(entry.appending.load(Relaxed), 0, "it leaves after its last append");
@@ -265,9 +262,8 @@ impl TxnManager {
     }
 
     fn note_oldest(&self, table: &ActiveTable) {
-        assert_eq!(table.entries.len(), table.by_begin.len(), "both orders hold the same transactions");
-        let id = table.entries.first_key_value().map_or(u64::MAX, |(&id, _)| id);
-        let lsn = table.by_begin.first().map_or(u64::MAX, |&(bound, _)| bound);
+        let id = table.oldest_id().map_or(u64::MAX, |id| id.0);
+        let lsn = table.oldest_bound().map_or(u64::MAX, Lsn::raw);
         assert_eq!(id == u64::MAX, lsn == u64::MAX, "the table is empty in both orders");
         assert!(id == u64::MAX || id < self.next_txn.load(Relaxed), "{id} was given out");
         self.oldest_id.store(id, Release);

@@ -13,16 +13,16 @@
 //! a transaction that only reads leaves no trace in the log and never flushes (claim 12).
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicU8, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
 use log::records::{BeginXact, LogTime};
-use log::{Log, LogOp, LogPin, Lsn, RecordBuf, RecordFlags, RecordHeader, TxnId};
+use log::{Log, LogOp, Lsn, RecordBuf, RecordFlags, RecordHeader, TxnId};
 use os::sim::{Bug, is_planted};
 use os::{Counter, Latch, Os};
 
+use crate::active::ActiveTable;
 use crate::entry::XactEntry;
 use crate::gate::CommitGate;
 use crate::lock::{
@@ -84,14 +84,6 @@ pub struct TxnOptions {
     pub space: Option<Arc<LockSpace>>,
     /// Name for LOP_BEGIN_XACT; `None` is `user_transaction`.
     pub name: Option<String>,
-}
-
-#[derive(Default)]
-pub(crate) struct ActiveTable {
-    pub(crate) entries: BTreeMap<u64, Arc<XactEntry>>,
-    /// The same by order of entering: (lower bound of its begin, number). Bounds are taken under the latch, so they ascend.
-    pub(crate) by_begin: BTreeSet<(u64, u64)>,
-    pub(crate) pin: Option<LogPin>,
 }
 
 pub(crate) struct TxnCounters {

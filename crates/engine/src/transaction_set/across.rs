@@ -5,7 +5,7 @@ use std::sync::Arc;
 use log::records::PrepXact;
 use txn::{CommitMode, LockWait, XactState};
 
-use super::{Member, TransactionSet};
+use super::{Member, Members, TransactionSet};
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::decision;
@@ -78,7 +78,7 @@ impl TransactionSet {
         if decided.is_err() {
             let why = "master failed while it decided a commit over several databases";
             let open = std::mem::take(&mut self.open);
-            let (in_doubt, rest): (Vec<Member>, Vec<Member>) =
+            let (in_doubt, rest): (Members, Members) =
                 open.into_iter().partition(|m| m.transaction.inner().state() == XactState::Prepared);
             in_doubt.into_iter().for_each(|member| member.transaction.leave_in_doubt(why));
             self.open = rest;

@@ -79,7 +79,7 @@ impl TransactionSet {
     fn unfinished(&self, database: &Arc<Database>) -> Option<&DbTransaction> {
         let pending = self.pending.iter();
         let pending = pending.flat_map(|p| {
-            std::iter::once(p.committing.transaction()).chain(p.rest.iter().map(|m| &m.transaction))
+            std::iter::once(&p.member.transaction).chain(p.rest.iter().map(|m| &m.transaction))
         });
         let mut all = self.open.iter().map(|m| &m.transaction).chain(pending);
         all.find(|transaction| transaction.database().number() == database.number())

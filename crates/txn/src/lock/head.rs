@@ -14,6 +14,7 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 
 use os::Signal;
 
+use super::grants::{Grant, Grants};
 use super::modes::LockMode;
 use super::resource::{LockOwner, Resource};
 use super::row::{LockRow, RequestStatus};
@@ -68,30 +69,18 @@ impl Waiter {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Grant {
-    space: u64,
-    session_id: u32,
-    owner: LockOwner,
-    mode: LockMode,
-}
-
-/// The first grant is kept in place: most locks have one holder, and so cost no allocation.
 #[derive(Default)]
 pub(super) struct Head {
-    first: Option<Grant>,
-    more: Vec<Grant>,
+    grants: Grants,
     queue: VecDeque<Arc<Waiter>>,
 }
 
 impl Head {
     /// What every change leaves behind: conversions wait first, all who wait do wait, nobody is granted against another.
     fn assert_state(&self) {
-        assert!(self.first.is_some() || self.more.is_empty(), "the first grant stands in its place");
+        self.grants.assert_state();
         let is_sorted = self.queue.iter().is_sorted_by_key(|waiter| !waiter.is_conversion);
         assert!(is_sorted, "conversions wait before everybody else");
-        let newest = self.more.last().or(self.first.as_ref());
-        assert!(newest.is_none_or(|grant| !self.is_blocked_by_grants(grant.space, grant.mode)));
     }
 
     /// Grants at once when nobody else is in the way; gives the mode then held.
@@ -101,13 +90,12 @@ impl Head {
         owner: LockOwner,
         mode: LockMode,
     ) -> Option<LockMode> {
-        if self.first.is_none() && self.queue.is_empty() {
-            assert!(self.more.is_empty(), "the first grant stands in its place");
-            self.first = Some(Grant { space: space.id(), session_id: space.session_id(), owner, mode });
+        if self.is_unused() {
+            self.set_grant(None, Grant { space: space.id(), session_id: space.session_id(), owner, mode });
             return Some(mode);
         }
         let own = self.position(space.id(), owner);
-        let held = own.map(|at| self.grant_at(at).mode);
+        let held = own.map(|at| self.grants.at(at).mode);
         let target = held.map_or(mode, |held| held.combine(mode));
         if held == Some(target) {
             return held;
@@ -133,7 +121,7 @@ impl Head {
         mode: LockMode,
     ) -> Arc<Waiter> {
         let own = self.position(space.id(), owner);
-        let target = own.map_or(mode, |at| self.grant_at(at).mode.combine(mode));
+        let target = own.map_or(mode, |at| self.grants.at(at).mode.combine(mode));
         let is_conversion = self.is_held_by(space.id());
         assert!(!self.could_grant(space.id(), target), "who could be granted does not wait");
         let waiter = Waiter::new(space, owner, target, is_conversion);
@@ -143,7 +131,7 @@ impl Head {
             self.queue.len()
         };
         self.queue.insert(at, Arc::clone(&waiter));
-        assert!(self.first.is_some() || self.queue.len() > 1, "a request waits for somebody");
+        assert!(!self.grants.is_empty() || self.queue.len() > 1, "a request waits for somebody");
         self.assert_first_is_blocked();
         self.assert_state();
         waiter
@@ -187,7 +175,7 @@ impl Head {
     /// Holds the waiter's owner what it has waited for?
     pub(super) fn has_granted(&self, waiter: &Waiter) -> bool {
         let own = self.position(waiter.space.id(), waiter.owner);
-        own.is_some_and(|at| self.grant_at(at).mode.covers(waiter.mode))
+        own.is_some_and(|at| self.grants.at(at).mode.covers(waiter.mode))
     }
 
     /// After each change: whoever is first in the queue waits for somebody who holds the lock. Nobody sleeps over a free lock.
@@ -197,17 +185,11 @@ impl Head {
     }
 
     pub(super) fn remove_grant(&mut self, space: u64, owner: LockOwner) {
-        match self.position(space, owner).expect("only a held lock is released") {
-            0 if self.first.is_some() => self.first = self.more.pop(),
-            at => {
-                self.more.swap_remove(at - 1);
-            }
-        }
-        assert!(self.first.is_some() || self.more.is_empty(), "the first grant stands in its place");
+        self.grants.remove(self.position(space, owner).expect("only a held lock is released"));
     }
 
     pub(super) fn is_unused(&self) -> bool {
-        self.first.is_none() && self.queue.is_empty()
+        self.grants.is_empty() && self.queue.is_empty()
     }
 
     pub(super) fn assert_in_use(&self) {
@@ -217,7 +199,7 @@ impl Head {
     /// The spaces that `waiter` waits for: holders of conflicting modes, and its predecessor in the queue (which nobody overtakes).
     pub(super) fn blockers(&self, waiter: &Arc<Waiter>, into: &mut Vec<u64>) {
         let me = waiter.space.id();
-        for grant in self.grants() {
+        for grant in self.grants.iter() {
             if grant.space != me && !waiter.mode.is_compatible_with(grant.mode) {
                 into.push(grant.space);
             }
@@ -233,7 +215,7 @@ impl Head {
 
     /// Rows of `sys.dm_tran_locks`.
     pub(super) fn rows(&self, resource: &Resource, rows: &mut Vec<LockRow>) {
-        for grant in self.grants() {
+        for grant in self.grants.iter() {
             rows.push(LockRow {
                 resource: *resource,
                 mode: grant.mode,
@@ -259,7 +241,7 @@ impl Head {
     fn blocking_session(&self, waiter: &Waiter, at: usize) -> u32 {
         let in_the_way =
             |grant: &&Grant| grant.space != waiter.space.id() && !waiter.mode.is_compatible_with(grant.mode);
-        match (self.grants().find(in_the_way), at) {
+        match (self.grants.iter().find(in_the_way), at) {
             (Some(grant), _) => grant.session_id,
             (None, 0) => 0,
             (None, at) => self.queue[at - 1].space.session_id(),
@@ -267,35 +249,20 @@ impl Head {
     }
 
     fn is_blocked_by_grants(&self, space: u64, mode: LockMode) -> bool {
-        self.grants().any(|grant| grant.space != space && !mode.is_compatible_with(grant.mode))
+        self.grants.is_in_the_way(space, mode)
     }
 
     fn is_held_by(&self, space: u64) -> bool {
-        self.grants().any(|grant| grant.space == space)
-    }
-
-    fn grants(&self) -> impl Iterator<Item = &Grant> {
-        self.first.iter().chain(&self.more)
+        self.grants.is_held_by(space)
     }
 
     fn position(&self, space: u64, owner: LockOwner) -> Option<usize> {
-        self.grants().position(|grant| grant.space == space && grant.owner == owner)
-    }
-
-    fn grant_at(&self, at: usize) -> &Grant {
-        self.grants().nth(at).expect("a position found a moment ago")
+        self.grants.position(space, owner)
     }
 
     fn set_grant(&mut self, own: Option<usize>, grant: Grant) {
-        match own {
-            Some(0) => self.first = Some(grant),
-            Some(at) => self.more[at - 1] = grant,
-            None if self.first.is_none() => self.first = Some(grant),
-            None => {
-                assert!(self.position(grant.space, grant.owner).is_none(), "an owner has one grant");
-                self.more.push(grant);
-            }
-        }
+        assert!(!self.is_blocked_by_grants(grant.space, grant.mode), "nobody is granted against another");
+        self.grants.set(own, grant);
         self.assert_state();
     }
 }

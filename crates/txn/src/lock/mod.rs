@@ -5,6 +5,7 @@
 //! deadlock.rs): a cycle is closed by the last one to join it, so searching once per wait finds every deadlock at once.
 
 mod deadlock;
+mod grants;
 mod head;
 mod held;
 mod held_set;

@@ -103,6 +103,18 @@ impl LockMode {
         CONFLICTS[self as usize] & COMPONENTS[granted as usize] == 0
     }
 
+    /// What it is made of, a bit each.
+    #[inline]
+    pub(super) fn parts(self) -> u16 {
+        COMPONENTS[self as usize]
+    }
+
+    /// The parts that it conflicts with: with a mode that has one of them, and no other.
+    #[inline]
+    pub(super) fn conflicting_parts(self) -> u16 {
+        CONFLICTS[self as usize]
+    }
+
     /// The mode that a holder of `self` needs to have `wanted` as well (the published conversion matrix).
     #[inline]
     pub fn combine(self, wanted: LockMode) -> LockMode {
