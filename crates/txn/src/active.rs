@@ -21,6 +21,11 @@ pub(crate) struct ActiveTable {
 
 impl ActiveTable {
     pub(crate) fn is_empty(&self) -> bool {
+        assert_eq!(
+            self.entries.is_empty(),
+            self.by_begin.is_empty(),
+            "both orders hold the same transactions"
+        );
         self.entries.is_empty()
     }
 
@@ -51,6 +56,7 @@ impl ActiveTable {
     /// `bound`: no record of it lies below.
     pub(crate) fn insert(&mut self, entry: &Arc<XactEntry>, bound: Lsn) {
         let id = entry.id;
+        assert!(id.0 > 0 && !bound.is_null(), "transaction {id} has a number and begins somewhere");
         let before = insert_sorted(&mut self.entries, (id, Arc::clone(entry)), |(other, _)| *other < id);
         assert!(before.is_none_or(|(other, _)| *other > id), "transaction {id} is in the table once");
         let place = (bound, id);
@@ -62,7 +68,8 @@ impl ActiveTable {
     /// False when it is not in. `bound`: that with which it entered.
     pub(crate) fn remove(&mut self, id: TxnId, bound: Lsn) -> bool {
         let Ok(at) = self.entries.binary_search_by_key(&id, |(other, _)| *other) else { return false };
-        self.entries.remove(at);
+        let gone = self.entries.remove(at);
+        assert!(gone.is_some_and(|(_, entry)| entry.id == id), "the entry of {id} stands at its number");
         let at = self.by_begin.binary_search(&(bound, id));
         self.by_begin.remove(at.expect("both orders of the table hold the same transactions"));
         self.assert_state();
@@ -82,6 +89,7 @@ impl ActiveTable {
 /// Puts it behind all that are `below`; gives what stood there.
 fn insert_sorted<T>(list: &mut VecDeque<T>, new: T, below: impl Fn(&T) -> bool) -> Option<&T> {
     let at = if list.back().is_none_or(&below) { list.len() } else { list.partition_point(below) };
+    assert!(at <= list.len(), "a place in the list");
     list.insert(at, new);
     list.get(at + 1)
 }

@@ -40,11 +40,14 @@ impl Crowd {
         let mut crowd =
             Box::new(Crowd { places: FxHashMap::default(), modes: [0; LockMode::ALL.len()], parts: 0 });
         grants.enumerate().for_each(|(at, grant)| crowd.enter(at, grant));
+        assert!(crowd.parts != 0, "many hold it in some mode");
         crowd
     }
 
     fn enter(&mut self, at: usize, grant: &Grant) {
-        self.places.entry(grant.space).or_default().push(at as u32);
+        let places = self.places.entry(grant.space).or_default();
+        assert!(!places.contains(&(at as u32)), "place {at} is one grant's");
+        places.push(at as u32);
         self.count(grant.mode);
     }
 
@@ -61,6 +64,7 @@ impl Crowd {
     fn count(&mut self, mode: LockMode) {
         self.modes[mode as usize] += 1;
         self.parts |= mode.parts();
+        assert!(mode.parts() != 0, "{mode:?} is made of something");
     }
 
     fn discount(&mut self, mode: LockMode) {
@@ -155,6 +159,7 @@ impl Grants {
     /// The last one takes its place.
     pub(super) fn remove(&mut self, at: usize) {
         let (last, gone) = (self.len() - 1, *self.at(at));
+        assert!(at <= last, "place {at} of {last}");
         let moved = *self.at(last);
         if let Some(crowd) = &mut self.crowd {
             crowd.leave(at, &gone);
