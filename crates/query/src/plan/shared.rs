@@ -1,7 +1,8 @@
 //! What stands in a statement more than once - a common table expression, a view or a derived table that is named twice, the same join under two
 //! subqueries - is computed once and kept, where that is cheaper than each place on its own.
 //!
-//! Two parts are the same when their trees are, the numbers of columns apart: these are counted anew from each part's beginning. A part hangs on
+//! Two parts are the same when their trees are, the numbers of columns apart: these are counted anew from each part's beginning. A tree that planning
+//! has made of a part - with more conditions, or a semi join over it, which has its columns - is no longer that part. A part hangs on
 //! nothing outside of it, gives the same rows whenever it is asked, and has no rows to be changed. Where a place has conditions of its own, the part
 //! is shared only when nothing in it can fail: the conditions might have kept it from the rows on which it does.
 
@@ -24,7 +25,7 @@ const GIVE_COST: f64 = 0.7;
 /// The parts of a statement that stand in it more than once.
 #[derive(Default)]
 pub(super) struct SharedParts {
-    places: FxHashMap<Place, usize>,
+    places: FxHashMap<Place, Standing>,
     parts: Vec<Part>,
 }
 
@@ -33,6 +34,12 @@ pub(super) struct SharedParts {
 struct Place {
     operator: std::mem::Discriminant<Rel>,
     output: Vec<ColumnId>,
+}
+
+/// What stands at a place: which part, and how exactly it reads there, for there are other trees with the same columns.
+struct Standing {
+    part: usize,
+    exact: Form,
 }
 
 struct Part {
@@ -82,7 +89,7 @@ impl SharedParts {
         candidates.retain(|candidate| is_shareable(candidate));
         let forms: Vec<Form> = candidates.iter().map(|candidate| Form::of(candidate)).collect();
         let stands_twice = |form: &Form| forms.iter().filter(|other| *other == form).count() > 1;
-        let mut found: Vec<(Form, bool, Vec<Place>)> = Vec::new();
+        let mut found: Vec<(Form, bool, Vec<(Place, Form)>)> = Vec::new();
         outermost(rel, &mut |rel| {
             if !is_candidate(rel) || !is_shareable(rel) {
                 return false;
@@ -92,22 +99,26 @@ impl SharedParts {
                 return false;
             }
             match found.iter_mut().find(|known| known.0 == form) {
-                Some(known) => known.2.push(Place::of(rel)),
-                None => found.push((form, all_of(rel, &cannot_fail), vec![Place::of(rel)])),
+                Some(known) => known.2.push((Place::of(rel), Form::exact(rel))),
+                None => {
+                    let places = vec![(Place::of(rel), Form::exact(rel))];
+                    found.push((form, all_of(rel, &cannot_fail), places));
+                }
             }
             true
         });
         for (_, cannot_fail, places) in found.into_iter().filter(|found| found.2.len() > 1) {
-            let width = places[0].output.len();
-            assert!(places.iter().all(|place| place.output.len() == width), "equal parts are equally wide");
+            let width = places[0].0.output.len();
+            assert!(places.iter().all(|place| place.0.output.len() == width), "equal parts are equally wide");
             for at in 0..width {
-                if places.iter().any(|place| wanted.contains(&place.output[at])) {
-                    wanted.extend(places.iter().map(|place| place.output[at]));
+                if places.iter().any(|place| wanted.contains(&place.0.output[at])) {
+                    wanted.extend(places.iter().map(|place| place.0.output[at]));
                 }
             }
-            let (number, count) = (shared.parts.len(), places.len() as u32);
+            let (part, count) = (shared.parts.len(), places.len() as u32);
             shared.parts.push(Part { places: count, cannot_fail, kept: None });
-            shared.places.extend(places.into_iter().map(|place| (place, number)));
+            let standing = |(place, exact)| (place, Standing { part, exact });
+            shared.places.extend(places.into_iter().map(standing));
         }
         shared
     }
@@ -117,7 +128,8 @@ impl SharedParts {
         if self.places.is_empty() || !is_candidate(rel) {
             return None;
         }
-        self.places.get(&Place::of(rel)).copied()
+        let standing = self.places.get(&Place::of(rel))?;
+        (standing.exact == Form::exact(rel)).then_some(standing.part)
     }
 }
 
@@ -244,9 +256,15 @@ fn has_alike(candidates: &[&Rel]) -> bool {
 
 impl Form {
     fn of(rel: &Rel) -> Form {
+        let exact = Form::exact(rel);
+        Form { text: without_numbers(&exact.text), ..exact }
+    }
+
+    /// With the numbers of its columns.
+    fn exact(rel: &Rel) -> Form {
         let mut constants = Vec::new();
         collect_constants(rel, &mut constants);
-        Form { text: without_numbers(&format!("{rel:?}")), constants }
+        Form { text: format!("{rel:?}"), constants }
     }
 }
 
