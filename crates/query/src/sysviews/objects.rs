@@ -288,21 +288,51 @@ fn sql_modules(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
+/// Texts of modules, of constraints that have one and, under their table's number, of computed columns, in pieces of 4,000 characters.
 fn comments(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for object in context.runtime.objects_of(context.database) {
-        if let ObjectDef::Module(module) = &object {
-            let text: Vec<char> = module.definition.chars().collect();
-            for (index, part) in text.chunks(4000).enumerate() {
-                context.row(&[
-                    ("id", module.object_id.into()),
-                    ("number", 1.into()),
-                    ("colid", (index as i32 + 1).into()),
-                    ("text", part.iter().collect::<String>().into()),
-                ]);
+        match &object {
+            ObjectDef::Module(module) => {
+                // Procedures might stand in a group; nothing else does.
+                let number = i32::from(module.kind == ModuleKind::Procedure);
+                comment(context, module.object_id, number, &module.definition);
             }
+            ObjectDef::Table(table) => comments_of_table(context, table),
+            _ => {}
         }
     }
     Ok(())
+}
+
+fn comments_of_table(context: Context<'_, '_, '_>, table: &TableDef) {
+    for check in &table.checks {
+        comment(context, check.object_id, 0, &check.text);
+    }
+    for column in &table.columns {
+        if let Some(default) = &column.default {
+            comment(context, default.object_id, 0, &default.text);
+        }
+        if let Some(computed) = &column.computed {
+            comment(context, table.object_id, column.column_id, &computed.text);
+        }
+    }
+}
+
+fn comment(context: Context<'_, '_, '_>, id: i32, number: i32, text: &str) {
+    let text: Vec<char> = text.chars().collect();
+    for (index, part) in text.chunks(4000).enumerate() {
+        context.row(&[
+            ("id", id.into()),
+            ("number", number.into()),
+            ("colid", (index as i32 + 1).into()),
+            ("status", 0.into()),
+            ("texttype", 2.into()),
+            ("language", 0.into()),
+            ("encrypted", false.into()),
+            ("compressed", false.into()),
+            ("text", part.iter().collect::<String>().into()),
+        ]);
+    }
 }
 
 fn schemas(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
