@@ -30,6 +30,9 @@ impl Local {
         // As the server does: what one has left that died is taken.
         options.log_cache_folder = crate::files::log_cache_folder(&arguments.log_cache);
         let instance = Instance::open(os, &options).map_err(|error| error.to_string())?;
+        if let Some(rows) = arguments.rows_in_memory_test {
+            instance.workspaces().keep_no_more_than(rows as usize);
+        }
         let shared = SessionShared::new(instance.clone(), "hardpan", os.clock().utc_100ns().unsigned_abs());
         let login = LoginInfo {
             login_name: "sa".into(),

@@ -75,6 +75,9 @@ pub struct Arguments {
     /// Folder of the log caches that a server has left which died, or OFF (with --data)
     #[arg(long, value_name = "DIR|OFF", default_value = engine::LOG_CACHE_FOLDER)]
     log_cache: PathBuf,
+    /// For tests: operators keep no more rows in memory than this, the others go to disk (with --data)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "server")]
+    rows_in_memory_test: Option<u32>,
 }
 
 /// Where batches are run.
