@@ -246,11 +246,11 @@ impl TransactionSet {
     /// 9001, 9002: of a database that has no room for the mark. The transaction is as it was.
     pub fn savepoint(&mut self, name: &str) -> SqlResult<()> {
         self.assert_settled();
-        let point = |member: &Box<Member>| {
+        let point = |member: &Member| {
             let transaction = &member.transaction;
             Ok((transaction.database().number(), transaction.named_savepoint(name)?))
         };
-        let points = self.open.iter().map(point).collect::<SqlResult<Vec<_>>>()?;
+        let points = self.open.iter().map(|member| point(member)).collect::<SqlResult<Vec<_>>>()?;
         self.savepoints.push(NamedSavepoint { name: name.to_string(), points });
         Ok(())
     }
@@ -258,8 +258,8 @@ impl TransactionSet {
     /// A savepoint without a name, for an atomic block inside a transaction.
     pub fn block_savepoint(&self) -> BlockSavepoint {
         self.assert_settled();
-        let point = |m: &Box<Member>| (m.transaction.database().number(), m.transaction.savepoint());
-        BlockSavepoint { points: self.open.iter().map(point).collect() }
+        let point = |m: &Member| (m.transaction.database().number(), m.transaction.savepoint());
+        BlockSavepoint { points: self.open.iter().map(|member| point(member)).collect() }
     }
 
     /// Takes back what has been done since, as [`TransactionSet::rollback_to`] does; the transaction goes on.
