@@ -97,6 +97,11 @@ impl DbTransaction {
         &self.transaction
     }
 
+    /// Whose it is.
+    pub(crate) fn session_id(&self) -> i16 {
+        self.session_id
+    }
+
     /// Isolation of reads that do not say otherwise.
     pub fn isolation(&self) -> IsolationLevel {
         self.isolation.get()

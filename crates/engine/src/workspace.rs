@@ -213,6 +213,34 @@ impl Workspaces {
         }
     }
 
+    /// A grant for who can do with less and waits for none, whatever else its statement has: a quarter of the budget at most, of what is free
+    /// while nobody waits. `None`: there is no limit.
+    pub(crate) fn grant_what_is_free(self: &Arc<Self>, session_id: i16) -> Option<Grant> {
+        let total_bytes = Workspaces::total_bytes()?;
+        let most_bytes = total_bytes / SHARE_OF_ONE;
+        let mut state = self.state.lock();
+        let is_waited_for = state.requests.iter().any(|request| request.granted_bytes == 0);
+        let free_bytes = if is_waited_for { 0 } else { total_bytes.saturating_sub(state.granted_bytes) };
+        state.next_number += 1;
+        let number = state.next_number;
+        // Who has nothing would be taken for one who waits.
+        let bytes = most_bytes.min(free_bytes).max(1);
+        state.granted_bytes += bytes;
+        let now = self.os.clock().utc_100ns();
+        state.requests.push_back(GrantRow {
+            number,
+            session_id,
+            requested_bytes: most_bytes,
+            required_bytes: 0,
+            granted_bytes: bytes,
+            request_ticks: now,
+            grant_ticks: now,
+            timeout_s: 0,
+        });
+        state.assert_state();
+        Some(Grant { of: self.clone(), number, bytes })
+    }
+
     /// All grants and who waits for one, oldest first.
     pub fn grants(&self) -> Vec<GrantRow> {
         self.state.lock().requests.iter().cloned().collect()

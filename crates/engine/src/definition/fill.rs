@@ -64,7 +64,7 @@ impl ColumnFill {
         target.lock_for_write(txn)?;
         Ok(ColumnFill {
             cursor: source.scan(txn, rebuild.old.base().index_id, &options, None)?,
-            builder: Builder::new(&target, &rebuild.fresh),
+            builder: Builder::new(txn, &target, &rebuild.fresh),
             target,
             identity,
             database: database.clone(),

@@ -185,7 +185,7 @@ impl Database {
             let (source, target) = (self.table(old), self.unpublished_table(&rebuild.new));
             let moves = rebuild.moves_rows();
             target.lock_for_write(txn)?;
-            let mut builder = Builder::new(&target, &rebuild.fresh);
+            let mut builder = Builder::new(txn, &target, &rebuild.fresh);
             let wanted =
                 if moves { (0..old.columns.len()).collect() } else { target.columns_of(&rebuild.fresh) };
             let copied = source.for_each_located(txn, &wanted, &mut |row, locator| match moves {

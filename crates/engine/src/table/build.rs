@@ -9,10 +9,13 @@ use super::sorted_runs::SortedRuns;
 use super::{Base, RowLocator, Table, io};
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
+use crate::workspace::Grant;
 use access::{BTree, Inserted, TreeLoader};
 
-/// Bytes of keys, values and rows that are gathered, at most, for all trees together.
+/// Bytes of keys, values and rows that are gathered, at most, for all trees together, however much is granted.
 const RUN_BYTES_MAX: usize = 128 << 20;
+/// So much may be gathered for each tree, whoever has the memory of queries.
+const RUN_BYTES_MIN: usize = 256 << 10;
 /// Between two looks whether the request is to stop, in rows.
 const ROWS_BETWEEN_LOOKS: usize = 1_000;
 
@@ -22,6 +25,8 @@ pub(crate) struct Builder {
     entries: Vec<EntryRuns>,
     /// Rows of the clustered index.
     rows: SortedRuns,
+    /// What may be gathered.
+    _grant: Option<Grant>,
 }
 
 /// Entries of one nonclustered index.
@@ -34,16 +39,21 @@ struct EntryRuns {
 impl Builder {
     /// Fills the nonclustered indexes with these numbers, and the heap or clustered index when rows come. All of them are empty, and made by
     /// the transaction's present statement.
-    pub(crate) fn new(table: &Table, index_ids: &[i32]) -> Builder {
+    pub(crate) fn new(txn: &DbTransaction, table: &Table, index_ids: &[i32]) -> Builder {
         let has_rows = index_ids.contains(&table.inner.definition.base().index_id);
         let is_filled = |at: &usize| index_ids.contains(&table.inner.secondary[*at].index_id);
         let filled: Vec<usize> = (0..table.inner.secondary.len()).filter(is_filled).collect();
-        let bytes_max = RUN_BYTES_MAX / (filled.len() + usize::from(has_rows)).max(1);
-        let runs = || SortedRuns::new(table.inner.database.workspaces().clone(), bytes_max);
+        let workspaces = table.inner.database.workspaces();
+        let grant = workspaces.grant_what_is_free(txn.session_id());
+        let granted = grant.as_ref().map_or(u64::MAX, Grant::bytes);
+        let bytes = usize::try_from(granted).unwrap_or(usize::MAX).min(RUN_BYTES_MAX);
+        let bytes_max = (bytes / (filled.len() + usize::from(has_rows)).max(1)).max(RUN_BYTES_MIN);
+        let runs = || SortedRuns::new(workspaces.clone(), bytes_max);
         Builder {
             table: table.clone(),
             entries: filled.into_iter().map(|at| EntryRuns { at, runs: runs() }).collect(),
             rows: runs(),
+            _grant: grant,
         }
     }
 
@@ -161,7 +171,7 @@ impl Table {
     }
 
     /// The clustered index has the key of this row already.
-    fn duplicate_row(&self, row: &[u8]) -> types::SqlError {
+    pub(super) fn duplicate_row(&self, row: &[u8]) -> types::SqlError {
         let index = self.inner.definition.base();
         let mut values = Vec::new();
         let key = index.key.iter().map(|column| column.ordinal);

@@ -30,23 +30,27 @@ impl KeyedRun {
             "places name what they are about by 32 bits"
         );
         let taken = self.bytes.len() + self.places.len() * size_of::<Place>();
-        let fits = taken < bytes_max && self.can_grow();
+        let fits = taken < bytes_max && self.can_grow(bytes_max);
         fits || self.places.is_empty()
     }
 
-    /// Lists double when they are full: that is asked for before.
-    fn can_grow(&mut self) -> bool {
+    /// Lists double when they are full, as far as `bytes_max` lets them: that is asked for before.
+    fn can_grow(&mut self, bytes_max: usize) -> bool {
+        let taken = self.bytes.capacity() + self.places.capacity() * size_of::<Place>();
+        let left = bytes_max.saturating_sub(taken);
         let is_full = self.bytes.capacity() - self.bytes.len() < RECORD_BYTES_MAX;
         if is_full {
-            let more = self.bytes.capacity().max(4 * RECORD_BYTES_MAX);
-            if os::memory::ask(more).is_err() || self.bytes.try_reserve_exact(more).is_err() {
+            let more = self.bytes.capacity().min(left).max(4 * RECORD_BYTES_MAX);
+            if more > left && !self.places.is_empty() || !is_granted(more, &mut self.bytes) {
                 return false;
             }
         }
         if self.places.len() == self.places.capacity() {
-            let more = self.places.capacity().max(1024);
-            if os::memory::ask(more * size_of::<Place>()).is_err()
-                || self.places.try_reserve_exact(more).is_err()
+            let taken = self.bytes.capacity() + self.places.capacity() * size_of::<Place>();
+            let left = bytes_max.saturating_sub(taken);
+            let more = self.places.capacity().min(left / size_of::<Place>()).max(1024);
+            if more * size_of::<Place>() > left && !self.places.is_empty()
+                || !is_granted(more, &mut self.places)
             {
                 return false;
             }
@@ -107,6 +111,11 @@ impl KeyedRun {
     }
 }
 
+/// Grows a list, if the request may have so much.
+fn is_granted<T>(more: usize, list: &mut Vec<T>) -> bool {
+    os::memory::ask(more * size_of::<T>()).is_ok() && list.try_reserve_exact(more).is_ok()
+}
+
 /// The first bytes of a key as a number of the same order; a short key is as if zeros followed.
 fn prefix_of(key: &[u8]) -> u64 {
     let mut first = [0; PREFIX_BYTES];
@@ -159,5 +168,26 @@ mod tests {
         assert!(!run.has_room(4), "it is full");
         run.clear();
         assert!(run.has_room(4) && run.len() == 0, "one may always come");
+    }
+
+    /// Lists that double would take twice what a run may.
+    #[test]
+    fn what_a_run_takes_stays_within_what_it_may() {
+        for (bytes_max, record) in [(1 << 20, 40), (4 << 20, 9_000), (300 << 10, 200)] {
+            let mut run = KeyedRun::default();
+            while run.has_room(bytes_max) {
+                run.add(|out| {
+                    out.extend(std::iter::repeat_n(7, record));
+                    Ok::<usize, ()>(4)
+                })
+                .expect("added");
+            }
+            let taken = run.bytes.capacity() + run.places.capacity() * size_of::<Place>();
+            let used = run.bytes.len() + run.places.len() * size_of::<Place>();
+            assert!(
+                taken <= bytes_max && used * 2 > bytes_max,
+                "{used} of {taken} bytes, {bytes_max} allowed"
+            );
+        }
     }
 }
