@@ -280,7 +280,7 @@ impl Parameters {
         for (index, argument) in arguments.iter().enumerate().skip(skipped) {
             let slot = match &argument.name {
                 None => Some(index - skipped).filter(|slot| *slot < given.len()),
-                Some(name) => self.definitions.iter().position(|d| d.name.eq_ignore_ascii_case(name)),
+                Some(name) => self.slot_of(name, index - skipped),
             };
             let Some(slot) = slot else {
                 let name = argument.name.as_deref().unwrap_or_default();
@@ -297,6 +297,15 @@ impl Parameters {
         let each = given.into_iter().enumerate();
         let values = each.map(|(slot, value)| value.map_or_else(|| self.default_of(slot, text), Ok));
         Ok(Passed { values: values.collect::<SqlResult<_>>()?, targets })
+    }
+
+    /// The parameter of a name; most clients name them in their order.
+    fn slot_of(&self, name: &str, expected: usize) -> Option<usize> {
+        let is_it = |definition: &VariableDef| definition.name.eq_ignore_ascii_case(name);
+        match self.definitions.get(expected).is_some_and(is_it) {
+            true => Some(expected),
+            false => self.definitions.iter().position(is_it),
+        }
     }
 
     fn default_of(&self, slot: usize, text: &str) -> SqlResult<Value> {
