@@ -3,7 +3,7 @@
 //! A record may change several pages; each is brought up to date by its own LSN, so redo may be repeated any number of times
 //! and may find any mixture of old and new pages.
 
-use log::bulk_records::{TreePage, TreeRows};
+use log::bulk_records::{PageRows, TreePage};
 use log::page_records::{
     Expunge, HeapAppend, HeapRow, LobPage, MapBits, MapChange, RootGrow, RowPatch, TreeRow, TreeSplit,
     TreeUnlink, UnitCreate,
@@ -15,11 +15,14 @@ use txn::{ResourceManager, Transaction, TxnError, TxnResult};
 
 use crate::btree::page::KEY_LENGTH_BYTES;
 use crate::btree::{
-    apply_built_page, apply_ghosts, apply_insert, apply_root_grow_child, apply_root_grow_root,
+    apply_built_page, apply_ghosts, apply_insert, apply_inserts, apply_root_grow_child, apply_root_grow_root,
     apply_split_left, apply_split_parent, apply_split_right, apply_take_out, apply_unlink_parent,
 };
 use crate::error::{AccessError, AccessResult};
-use crate::heap::{apply_append_first, apply_append_new, apply_expunge, apply_patch};
+use crate::heap::{
+    apply_append_first, apply_append_new, apply_expunge, apply_patch, apply_rows, apply_rows_brought_back,
+    apply_rows_taken_out,
+};
 use crate::lob::{LOB_PIECE_BYTES, apply_lob};
 use crate::map_page::{self, apply_bits, apply_create, map_of, set_owner};
 use crate::methods::AccessMethods;
@@ -119,9 +122,9 @@ impl AccessMethods {
                 let row = HeapRow::decode(payload).map_err(undecodable)?;
                 self.redo_heap_row(lsn, header, &row)
             }
-            (Lop::DeleteRows, LogContext::MarkAsGhost) => {
-                let rows = TreeRows::decode(payload).map_err(undecodable)?;
-                self.redo_tree_rows(lsn, header, &rows)
+            (Lop::InsertRows | Lop::DeleteRows, LogContext::MarkAsGhost | LogContext::BulkOperationPage) => {
+                let rows = PageRows::decode(payload).map_err(undecodable)?;
+                self.redo_rows(lsn, header, &rows)
             }
             (Lop::InsertRows | Lop::DeleteRows, _) => {
                 let row = TreeRow::decode(payload).map_err(undecodable)?;
@@ -244,17 +247,43 @@ impl AccessMethods {
         })
     }
 
-    fn redo_tree_rows(&self, lsn: Lsn, header: &RecordHeader, rows: &TreeRows<'_>) -> AccessResult<()> {
-        self.redo_page(PageId::unpack(rows.page), lsn, |page| {
-            if header::page_type(page) != PageType::BTree {
+    /// Rows of a page that come or go together.
+    fn redo_rows(&self, lsn: Lsn, header: &RecordHeader, record: &PageRows<'_>) -> AccessResult<()> {
+        let is_of_tree = record.root != 0;
+        self.redo_page(PageId::unpack(record.page), lsn, |page| {
+            let page_type = if is_of_tree { PageType::BTree } else { PageType::Heap };
+            let is_clr = header.is_compensation();
+            if header::page_type(page) != page_type || is_of_tree && is_clr {
                 return Err(mismatch(page, 0));
             }
-            // The rows stand there as they are logged: nothing of them changes but that they are ghosts.
-            if let Some((slot, _)) = rows.rows.iter().find(|(slot, row)| slots::row(page, *slot) != Some(row))
-            {
-                return Err(mismatch(page, *slot));
+            match (header.op, header.context) {
+                (LogOp::InsertRows, LogContext::BulkOperationPage) if is_of_tree => {
+                    require_room(page, &record.rows)?;
+                    apply_inserts(page, &record.rows);
+                }
+                (LogOp::InsertRows, LogContext::BulkOperationPage) if !is_clr => {
+                    require_room(page, &record.rows)?;
+                    if let Some((slot, _)) =
+                        record.rows.iter().find(|(slot, _)| slots::row(page, *slot).is_some())
+                    {
+                        return Err(mismatch(page, *slot));
+                    }
+                    apply_rows(page, &record.rows);
+                }
+                (LogOp::DeleteRows, LogContext::BulkOperationPage) if is_clr => {
+                    require_rows(page, record)?;
+                    apply_rows_taken_out(page, record);
+                }
+                (LogOp::DeleteRows, LogContext::MarkAsGhost) if !is_clr => {
+                    require_rows(page, record)?;
+                    apply_ghosts(page, record.rows.iter().map(|(slot, _)| *slot), header.txn.0);
+                }
+                (LogOp::InsertRows, LogContext::MarkAsGhost) if is_clr => {
+                    require_rows(page, record)?;
+                    apply_rows_brought_back(page, record);
+                }
+                _ => return Err(mismatch(page, 0)),
             }
-            apply_ghosts(page, rows.rows.iter().map(|(slot, _)| *slot), header.txn.0);
             Ok(())
         })
     }
@@ -384,12 +413,22 @@ impl AccessMethods {
             (Lop::DeleteRows, LogContext::Heap) => {
                 self.undo_heap_delete(txn, &HeapRow::decode(payload).map_err(undecodable)?, next)
             }
+            (Lop::InsertRows, LogContext::BulkOperationPage) => {
+                let rows = PageRows::decode(payload).map_err(undecodable)?;
+                match rows.root {
+                    0 => self.undo_heap_inserts(txn, &rows, next),
+                    _ => self.undo_tree_inserts(txn, &rows, (lsn, next)),
+                }
+            }
             (Lop::InsertRows, _) => {
                 self.undo_tree_insert(txn, &TreeRow::decode(payload).map_err(undecodable)?, next)
             }
             (Lop::DeleteRows, LogContext::MarkAsGhost) => {
-                let rows = TreeRows::decode(payload).map_err(undecodable)?;
-                self.undo_tree_deletes(txn, &rows, (lsn, next))
+                let rows = PageRows::decode(payload).map_err(undecodable)?;
+                match rows.root {
+                    0 => self.undo_heap_deletes(txn, &rows, next),
+                    _ => self.undo_tree_deletes(txn, &rows, (lsn, next)),
+                }
             }
             (Lop::DeleteRows, _) => {
                 self.undo_tree_delete(txn, &TreeRow::decode(payload).map_err(undecodable)?, next)
@@ -447,6 +486,32 @@ fn require_slots(page: &PageBytes, wanted: &[u16]) -> AccessResult<()> {
     match wanted.iter().find(|slot| slots::row(page, **slot).is_none()) {
         None => Ok(()),
         Some(slot) => Err(mismatch(page, *slot)),
+    }
+}
+
+/// Have the rows room, and no slot between that is nobody's in a tree or far away in a heap?
+fn require_room(page: &PageBytes, rows: &[(u16, &[u8])]) -> AccessResult<()> {
+    let count = usize::from(header::slot_count(page));
+    let bytes: usize = rows.iter().map(|(_, row)| row.len() + SLOT_BYTES).sum();
+    if bytes > header::free_bytes(page) {
+        return Err(mismatch(page, 0));
+    }
+    match rows.iter().enumerate().find(|(at, (slot, row))| usize::from(*slot) > count + at || row.is_empty())
+    {
+        None => Ok(()),
+        Some((_, (slot, _))) => Err(mismatch(page, *slot)),
+    }
+}
+
+/// Are the rows there, as they are logged where they are?
+fn require_rows(page: &PageBytes, record: &PageRows<'_>) -> AccessResult<()> {
+    let is_other = |(slot, row): &&(u16, &[u8])| match slots::row(page, *slot) {
+        Some(found) => record.root != 0 && found != *row,
+        None => true,
+    };
+    match record.rows.iter().find(is_other) {
+        None => Ok(()),
+        Some((slot, _)) => Err(mismatch(page, *slot)),
     }
 }
 

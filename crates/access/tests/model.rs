@@ -69,6 +69,9 @@ fn change(db: &Db, txn: &Transaction, worker: u64, rows: &mut Rows, rng: &mut Rn
     if rng.chance(1, 8) {
         return delete_some(db, txn, rows, rng);
     }
+    if rng.chance(1, 8) {
+        return insert_some(db, txn, worker, rows, rng);
+    }
     let key = rng.below(KEYS) * WORKERS + worker;
     let row = random_row(key, rng);
     match (rows.contains_key(&key), rng.below(3)) {
@@ -99,15 +102,36 @@ fn change(db: &Db, txn: &Transaction, worker: u64, rows: &mut Rows, rng: &mut Rn
 /// Deletes a third of the worker's keys at once.
 fn delete_some(db: &Db, txn: &Transaction, rows: &mut Rows, rng: &mut Rng) -> AccessResult<()> {
     let gone: Vec<u64> = rows.keys().copied().filter(|_| rng.chance(1, 3)).collect();
-    for key in &gone {
-        let rid = rid_of(db, txn, *key)?;
-        db.heap.delete(txn, rid)?;
-    }
+    let mut rids = gone.iter().map(|key| rid_of(db, txn, *key)).collect::<AccessResult<Vec<Rid>>>()?;
+    db.heap.delete_many(txn, &mut rids)?;
     let keys: Vec<[u8; 8]> = gone.iter().map(|key| key_bytes(*key)).collect();
     let mut deleted = 0;
     db.tree.delete_sorted(txn, &keys, &mut deleted)?;
     assert_eq!(deleted, keys.len());
     gone.iter().for_each(|key| drop(rows.remove(key)));
+    Ok(())
+}
+
+/// Inserts some of the worker's keys that are not there at once, one of them twice perhaps.
+fn insert_some(db: &Db, txn: &Transaction, worker: u64, rows: &mut Rows, rng: &mut Rng) -> AccessResult<()> {
+    let keys = (0..KEYS).map(|key| key * WORKERS + worker);
+    let wanted: Vec<u64> = keys.filter(|key| !rows.contains_key(key) && rng.chance(1, 2)).collect();
+    let new: Vec<(u64, Vec<u8>)> = wanted.into_iter().map(|key| (key, random_row(key, rng))).collect();
+    let images: Vec<&[u8]> = new.iter().map(|(_, row)| row.as_slice()).collect();
+    let mut rids = Vec::new();
+    db.heap.insert_many(txn, &images, &mut rids)?;
+    assert_eq!(rids.len(), new.len());
+    let entries: Vec<([u8; 8], Vec<u8>)> =
+        new.iter().zip(&rids).map(|((key, row), rid)| (key_bytes(*key), value_of(*rid, row))).collect();
+    let each = entries.iter().map(|(key, value)| (key.as_slice(), value.as_slice()));
+    let mut inserted = 0;
+    assert_eq!(db.tree.insert_sorted(txn, each.clone(), &mut inserted)?, Inserted::Done);
+    assert_eq!(inserted, new.len());
+    if let Some(last) = each.last() {
+        assert_eq!(db.tree.insert_sorted(txn, [last, last].into_iter(), &mut inserted)?, Inserted::Duplicate);
+        assert_eq!(inserted, 0);
+    }
+    rows.extend(new);
     Ok(())
 }
 

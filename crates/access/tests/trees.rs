@@ -477,6 +477,115 @@ fn keys_that_are_deleted_together_come_back() {
     });
 }
 
+/// Keys that are inserted together come to their leaves together, and go although others have split the pages meanwhile.
+#[test]
+fn keys_that_are_inserted_together_go_together() {
+    with_db(7, |db| {
+        let keys = |from: u32, to: u32| -> Vec<([u8; 4], [u8; 60])> {
+            (from..to).map(|key| ((key * 10).to_be_bytes(), [key as u8; 60])).collect()
+        };
+        let insert = |txn: &txn::Transaction, rows: &[([u8; 4], [u8; 60])]| {
+            let mut inserted = 0;
+            let each = rows.iter().map(|(key, value)| (key.as_slice(), value.as_slice()));
+            (db.tree.insert_sorted(txn, each, &mut inserted).expect("room"), inserted)
+        };
+        let records = || {
+            let mut reader = db.log.read_from(log::Lsn::NULL);
+            let (mut single, mut together) = (0, 0);
+            while let Some(record) = reader.next_record().expect("sound") {
+                let is_insert = record.header.op == log::LogOp::InsertRows;
+                let is_together = record.header.context == log::LogContext::BulkOperationPage;
+                single += usize::from(is_insert && record.header.context == log::LogContext::Clustered);
+                together += usize::from(is_insert && is_together);
+            }
+            (single, together)
+        };
+        // Every other one stands there before.
+        let txn = db.begin();
+        let even: Vec<_> = keys(0, 2_000).into_iter().step_by(2).collect();
+        assert_eq!(insert(&txn, &even), (Inserted::Done, 1_000));
+        txn.commit(CommitMode::Full).expect("a healthy disk");
+        let mine = db.begin();
+        let odd: Vec<_> = keys(0, 2_000).into_iter().skip(1).step_by(2).collect();
+        assert_eq!(insert(&mine, &odd), (Inserted::Done, 1_000));
+        let (single, together) = records();
+        assert!(together < 60 && single < 60, "a record a leaf, not one a row: {single}, {together}");
+        let savepoint = mine.savepoint();
+        // The first that is there ends it, those before it are in; also one that comes twice.
+        let some = [keys(2_000, 2_003), keys(2_002, 2_004)].concat();
+        assert_eq!(insert(&mine, &some), (Inserted::Duplicate, 3));
+        assert_eq!(insert(&mine, &keys(1_999, 2_000)), (Inserted::Duplicate, 0));
+        mine.rollback_to(savepoint).expect("a healthy disk");
+        let other = db.begin();
+        for key in 0..4_000_u32 {
+            db.tree.insert(&other, &(key * 5 + 1).to_be_bytes(), &[4; 100]).expect("room");
+        }
+        other.commit(CommitMode::Full).expect("a healthy disk");
+        assert_eq!(db.verify(), Ok(6_000));
+        mine.rollback().expect("a healthy disk");
+        assert_eq!(db.verify(), Ok(5_000));
+        let rows = read_range(&db, KeyRange::all(), false);
+        let back = rows.iter().filter(|(_, value)| value.len() == 60).count();
+        assert_eq!((rows.len(), back), (5_000, 1_000));
+        assert_eq!(db.locks.locked_resource_count(), 0);
+    });
+}
+
+/// Power goes while rows that were inserted together go, and while recovery takes them out: each goes once, and nothing else does.
+#[test]
+fn undo_goes_on_among_keys_that_were_inserted_together() {
+    // Long keys: their compensation records fill several log blocks.
+    let long = |key: u32| -> Vec<u8> { [&key.to_be_bytes()[..], &[9; 150]].concat() };
+    let mut resumed = 0;
+    for seed in 0..20 {
+        let world = World::new(seed, Profile::drawn(seed));
+        let place = Place::new("/data/t");
+        let place2 = place.clone();
+        let made = world.run(move |os| {
+            let db = create(os, &place2);
+            let keys = |step: u32| (0..2_000_u32).filter(move |key| (key % 3 == 0) == (step == 3));
+            let insert = |txn: &txn::Transaction, keys: &[Vec<u8>]| {
+                let each = keys.iter().map(|key| (key.as_slice(), &[7; 20][..]));
+                assert_eq!(db.tree.insert_sorted(txn, each, &mut 0).expect("room"), Inserted::Done);
+            };
+            let txn = db.begin();
+            insert(&txn, &keys(3).map(long).collect::<Vec<_>>());
+            txn.commit(CommitMode::Full).expect("a healthy disk");
+            let txn = db.begin();
+            let new: Vec<Vec<u8>> = keys(1).map(long).collect();
+            insert(&txn, &new);
+            // Some of them go again, and come back over their ghosts.
+            db.tree.delete_sorted(&txn, &new[100..140], &mut 0).expect("they are there");
+            insert(&txn, &new[100..140]);
+            db.log.harden(txn.last_lsn(), log::FlushReason::Quiesce).expect("a healthy disk");
+        });
+        assert_eq!(made.end, End::Returned, "{:?}", made.failures);
+        for round in 0..4 {
+            world.disarm();
+            world.power_loss();
+            // Redo comes before, and reads and writes every page.
+            world.power_off_after_ios(1 + (seed * 4 + round) * 7 % 300);
+            let place = Place { pool_bytes: 64 * 8192, ..place.clone() };
+            let report = world.run(move |os| drop(open(os, &place)));
+            assert_ne!(report.end, End::Failed, "seed {seed}: {:?}", report.failures);
+        }
+        world.disarm();
+        world.power_loss();
+        let report = world.run(move |os| {
+            let db = open(os, &place);
+            assert_eq!(db.verify(), Ok(667));
+            let left: Vec<Vec<u8>> =
+                read_range(&db, KeyRange::all(), false).into_iter().map(|row| row.0).collect();
+            let expected: Vec<Vec<u8>> = (0..2_000).step_by(3).map(long).collect();
+            assert_eq!(left, expected);
+        });
+        report.assert_ok();
+        resumed += world.reached().get("undo resumes among rows inserted together").copied().unwrap_or(0);
+    }
+    println!("undo went on among rows inserted together: {resumed}");
+    assert!(resumed > 0, "power must go in the middle to mean anything");
+}
+
 /// Power goes while rows that were deleted together come back, and while recovery brings them back: each comes back once.
 #[test]
 fn undo_goes_on_among_keys_that_were_deleted_together() {

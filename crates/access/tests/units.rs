@@ -33,6 +33,80 @@ fn tree_of_500_rows(db: &Db) -> BTree {
     tree
 }
 
+/// Rows of a heap come and go a page at a time, with one record for each page and one for its undo, into slots that are free again, too.
+#[test]
+fn rows_of_a_heap_come_and_go_together() {
+    with_db(|db| {
+        let count = |context: log::LogContext| {
+            let mut reader = db.log.read_from(log::Lsn::NULL);
+            let mut count = 0;
+            while let Some(record) = reader.next_record().expect("sound") {
+                count += usize::from(record.header.context == context);
+            }
+            count
+        };
+        let rows: Vec<Vec<u8>> = (0..1_000_u16).map(|n| vec![n as u8; 3 + usize::from(n % 90)]).collect();
+        let read = |rids: &[Rid]| {
+            let txn = db.begin();
+            let options = ScanOptions::default();
+            let mut found = 0;
+            for (rid, expected) in rids.iter().zip(&rows) {
+                let mut row = Vec::new();
+                if db.heap.fetch(&txn, *rid, &options, &mut row).expect("sound") {
+                    assert!(row.starts_with(expected), "{rid:?}");
+                    found += 1;
+                }
+            }
+            txn.commit(CommitMode::Full).expect("nothing to log");
+            found
+        };
+        let txn = db.begin();
+        let mut rids = Vec::new();
+        db.heap.insert_many(&txn, &rows, &mut rids).expect("room");
+        assert_eq!(rids.len(), 1_000);
+        let pages = count(log::LogContext::BulkOperationPage);
+        assert!(pages > 3 && pages < 12, "a record a page, not one a row: {pages}");
+        txn.commit(CommitMode::Full).expect("a healthy disk");
+        assert_eq!((read(&rids), db.verify()), (1_000, Ok(1_000)));
+
+        // One of them moves away and goes with its stub; the others of its page go together.
+        let txn = db.begin();
+        db.heap.update(&txn, rids[4], &[9; 5_000]).expect("room");
+        db.heap.update(&txn, rids[4], &rows[4]).expect("room");
+        txn.commit(CommitMode::Full).expect("a healthy disk");
+        let txn = db.begin();
+        let mut half: Vec<Rid> = rids.iter().copied().step_by(2).rev().collect();
+        db.heap.delete_many(&txn, &mut half).expect("they are there");
+        let gone = count(log::LogContext::MarkAsGhost);
+        assert_eq!(gone, pages, "a record a page");
+        let again = db.heap.delete_many(&txn, &mut half[7..9].to_vec());
+        assert!(matches!(again, Err(AccessError::RowGone)), "{again:?}");
+        let savepoint = txn.savepoint();
+        let mut other = Vec::new();
+        db.heap.insert_many(&txn, &rows, &mut other).expect("room");
+        txn.rollback_to(savepoint).expect("a healthy disk");
+        txn.rollback().expect("a healthy disk");
+        assert_eq!(count(log::LogContext::MarkAsGhost), 2 * pages, "undone by one record a page");
+        assert_eq!((read(&rids), db.verify()), (1_000, Ok(1_000)));
+
+        let txn = db.begin();
+        db.heap.delete_many(&txn, &mut half).expect("they are there");
+        txn.commit(CommitMode::Full).expect("a healthy disk");
+        assert_eq!(read(&rids), 500);
+        db.access.clean_ghosts(&db.manager, 100).expect("a healthy disk");
+        // The free slots are used again, rows that are too long are refused, those before them are in.
+        let txn = db.begin();
+        let mut again = Vec::new();
+        let mut some = rows[..300].to_vec();
+        some.push(vec![1; ROW_BYTES_MAX + 1]);
+        let error = db.heap.insert_many(&txn, &some, &mut again);
+        assert!(matches!(error, Err(AccessError::RowTooLarge { .. })) && again.len() == 300);
+        txn.commit(CommitMode::Full).expect("a healthy disk");
+        assert_eq!((read(&again), db.verify()), (300, Ok(800)));
+        assert_eq!(db.locks.locked_resource_count(), 0);
+    });
+}
+
 #[test]
 fn a_dropped_unit_goes_at_commit_and_stays_at_rollback() {
     with_db(|db| {

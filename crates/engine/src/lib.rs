@@ -85,9 +85,9 @@ pub use instance::{
 };
 pub use log::records::LogTime;
 pub use log::{
-    Body as LogBody, DelayedFlushPolicy, FIRST_LOG_FILE, Growth, LogContext, LogLimitsProfile, LogReuseWait,
-    LogScan, LossBounds, LossFigures, LossWindowInfo, Lsn, RecordHeader, ScanRange, ScanStep, TxnId, VlfRule,
-    describe as describe_log_record,
+    Body as LogBody, DelayedFlushPolicy, FIRST_LOG_FILE, Growth, LogContext, LogLimitsProfile, LogOp,
+    LogReuseWait, LogScan, LossBounds, LossFigures, LossWindowInfo, Lsn, RecordHeader, ScanRange, ScanStep,
+    TxnId, VlfRule, describe as describe_log_record,
 };
 pub use lookup::Lookup;
 pub use options::{DatabaseOptions, DatabaseState, DelayedDurability, OptionChange, RecoveryModel};
@@ -107,8 +107,8 @@ pub use statistics::{
 pub use system_databases::{FIRST_USER_DATABASE, MASTER, MODEL, MSDB, TEMPDB};
 pub use table::io::{TableIo, measure_io, take_io};
 pub use table::{
-    CheckOptions, Cursor, Halves, KeyRange, KeyValues, RowChange, RowLocator, RowLock, ScanOptions, Table,
-    TableCheck, Victim,
+    CheckOptions, Cursor, GatheredEntries, Halves, KeyRange, KeyValues, RowChange, RowLocator, RowLock,
+    ScanOptions, Table, TableCheck, Victim,
 };
 pub use table_statistics::{NewStatistics, SampleSize};
 pub use ticket::{COMMIT_TICKET_BYTES, CommitStatus, CommitTicket};

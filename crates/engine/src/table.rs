@@ -12,6 +12,7 @@ mod delete;
 mod duplicate;
 mod failures;
 mod image;
+mod insert_many;
 pub(crate) mod io;
 mod key_length;
 mod locator;
@@ -45,6 +46,7 @@ pub use access::{RowLock, ScanOptions};
 pub(crate) use build::Builder;
 pub use check::{CheckOptions, TableCheck};
 pub use delete::Victim;
+pub use insert_many::GatheredEntries;
 pub use update::{Halves, RowChange};
 
 /// Bytes of the uniquifier at the end of a key of a clustered index that is not unique.

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::bulk_records::{TreePage, TreeRows};
+use crate::bulk_records::{PageRows, TreePage};
 use crate::codec::DecodeError;
 use crate::page_records::{
     Expunge, HeapAppend, HeapRow, LobPage, MapBits, RootGrow, RowPatch, TreeRow, TreeSplit, TreeUnlink,
@@ -39,8 +39,8 @@ pub enum Body<'a> {
     HeapRow(HeapRow<'a>),
     /// The same in a tree.
     TreeRow(TreeRow<'a>),
-    /// LOP_DELETE_ROWS of several rows of a leaf.
-    TreeRows(TreeRows<'a>),
+    /// LOP_INSERT_ROWS and LOP_DELETE_ROWS of several rows of a page.
+    PageRows(PageRows<'a>),
     /// LOP_MODIFY_ROW.
     RowPatch(RowPatch<'a>),
     /// LOP_EXPUNGE_ROWS.
@@ -82,7 +82,9 @@ impl<'a> Body<'a> {
             (Lop::XactCkpt, _) => XactCkpt::decode(payload).map(Body::XactCkpt),
             (Lop::EndCkpt, _) => EndCkpt::decode(payload).map(Body::EndCkpt),
             (Lop::InsertRows | Lop::DeleteRows, Lcx::Heap) => HeapRow::decode(payload).map(Body::HeapRow),
-            (Lop::DeleteRows, Lcx::MarkAsGhost) => TreeRows::decode(payload).map(Body::TreeRows),
+            (Lop::InsertRows | Lop::DeleteRows, Lcx::MarkAsGhost | Lcx::BulkOperationPage) => {
+                PageRows::decode(payload).map(Body::PageRows)
+            }
             (Lop::InsertRows | Lop::DeleteRows, _) => TreeRow::decode(payload).map(Body::TreeRow),
             (Lop::ModifyRow, _) => RowPatch::decode(payload).map(Body::RowPatch),
             (Lop::ExpungeRows, _) => Expunge::decode(payload).map(Body::Expunge),
@@ -113,7 +115,7 @@ impl<'a> Body<'a> {
             Body::EndCkpt(end) => end.describe(),
             Body::HeapRow(row) => row.describe(),
             Body::TreeRow(row) => row.describe(),
-            Body::TreeRows(rows) => rows.describe(),
+            Body::PageRows(rows) => rows.describe(),
             Body::RowPatch(patch) => patch.describe(),
             Body::Expunge(expunge) => {
                 format!("page {} {} ghosts", page_name(expunge.page), expunge.slots.len())

@@ -1,25 +1,31 @@
-//! Payloads of the records about many rows at once: rows of a leaf that are deleted together, pages of a tree that is built. As those of
+//! Payloads of the records about many rows at once: rows of a page that come or go together, pages of a tree that is built. As those of
 //! page_records.rs.
 
 use crate::codec::{DecodeError, Reader, put_bytes, put_varint};
 use crate::page_records::{MovedRow, page_name, put_page, put_rows, take_page, take_rows};
 
-/// Rows of one leaf become ghosts together: LOP_DELETE_ROWS with LCX_MARK_AS_GHOST. Undo brings them back one by one, the last one first,
-/// each with a compensation record like that of a row that was deleted alone.
+/// A row of a tree begins with the length of its key.
+const KEY_LENGTH_BYTES: usize = 2;
+
+/// Rows of one page become ghosts together: LOP_DELETE_ROWS with LCX_MARK_AS_GHOST; or come together: LOP_INSERT_ROWS with
+/// LCX_BULK_OPERATION_PAGE. Undo of rows of a tree takes them one by one, the last one first, each with a compensation record like that of a row
+/// that was changed alone: they may lie elsewhere by then. Rows of a heap stay where they are: one compensation record, of the opposite operation
+/// and the same context, is about all of them and has no images.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TreeRows<'a> {
-    /// The leaf.
+pub struct PageRows<'a> {
+    /// The page of the heap, or the leaf.
     pub page: u64,
-    /// The tree's root: undo looks for the keys from there.
+    /// The tree's root: undo looks for the keys from there. 0: the page is a heap's.
     pub root: u64,
-    /// Slots, ascending, and the rows as they lie there: length of the key, key, value.
+    /// Slots, ascending (of rows that come to a leaf: as they are when all have come), and the rows as they lie there, in a tree length of the
+    /// key, key, value. Empty where neither redo nor undo needs them.
     pub rows: Vec<(u16, &'a [u8])>,
 }
 
-impl<'a> TreeRows<'a> {
+impl<'a> PageRows<'a> {
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        assert!(self.page != 0 && self.root != 0, "undo looks for the rows from the root");
+        assert!(self.page != 0 && self.has_keys(), "rows lie in a page, those of a tree have a key");
         assert!(
             !self.rows.is_empty() && self.rows.is_sorted_by(|one, next| one.0 < next.0),
             "each slot once"
@@ -35,8 +41,12 @@ impl<'a> TreeRows<'a> {
         }
     }
 
+    fn has_keys(&self) -> bool {
+        self.root == 0 || self.rows.iter().all(|(_, row)| row.len() > KEY_LENGTH_BYTES)
+    }
+
     /// Reads it back.
-    pub fn decode(payload: &'a [u8]) -> Result<TreeRows<'a>, DecodeError> {
+    pub fn decode(payload: &'a [u8]) -> Result<PageRows<'a>, DecodeError> {
         let mut reader = Reader::new(payload);
         let (page, root) = (take_page(&mut reader)?, take_page(&mut reader)?);
         let count = reader.varint()?;
@@ -54,7 +64,8 @@ impl<'a> TreeRows<'a> {
             rows.push((slot, reader.bytes()?));
         }
         reader.finish()?;
-        Ok(TreeRows { page, root, rows })
+        let record = PageRows { page, root, rows };
+        if record.has_keys() { Ok(record) } else { Err(DecodeError("a row of a tree without a key")) }
     }
 
     pub(crate) fn describe(&self) -> String {
@@ -125,7 +136,7 @@ mod tests {
 
     #[test]
     fn payloads_round_trip_and_say_what_they_are() {
-        let rows = TreeRows {
+        let rows = PageRows {
             page: 1 << 32 | 300,
             root: 7 << 32 | 9,
             rows: vec![(0, b"one"), (1, b"two"), (65_535, b"last")],
@@ -140,15 +151,31 @@ mod tests {
             rows: vec![(b"row", 0)],
         };
         let root = TreePage { previous: 0, is_root: true, level: 2, rows: Vec::new(), ..built.clone() };
+        let of_heap = PageRows { root: 0, rows: vec![(3, b"row"), (7, b"")], ..rows.clone() };
         let encoded = |encode: &dyn Fn(&mut Vec<u8>)| {
             let mut out = Vec::new();
             encode(&mut out);
             out
         };
         let bytes = encoded(&|out| rows.encode(out));
-        assert_eq!(TreeRows::decode(&bytes), Ok(rows.clone()));
-        let body = Body::decode(LogOp::DeleteRows, LogContext::MarkAsGhost, &bytes);
-        assert_eq!(body, Some(Ok(Body::TreeRows(rows))));
+        assert_eq!(PageRows::decode(&bytes), Ok(rows.clone()));
+        for rows in [rows, of_heap] {
+            let bytes = encoded(&|out| rows.encode(out));
+            for (op, context) in [
+                (LogOp::DeleteRows, LogContext::MarkAsGhost),
+                (LogOp::InsertRows, LogContext::MarkAsGhost),
+                (LogOp::InsertRows, LogContext::BulkOperationPage),
+                (LogOp::DeleteRows, LogContext::BulkOperationPage),
+            ] {
+                assert_eq!(Body::decode(op, context, &bytes), Some(Ok(Body::PageRows(rows.clone()))));
+            }
+        }
+        // A row of a tree that cannot have a key.
+        let mut keyless =
+            encoded(&|out| PageRows { page: 2 << 32, root: 0, rows: vec![(4, b"ab")] }.encode(out));
+        assert_eq!(keyless[..4], [1, 2, 1, 0], "both pages have a file that is not the first");
+        keyless[3] = 3;
+        assert_eq!(PageRows::decode(&keyless), Err(DecodeError("a row of a tree without a key")));
         for page in [built, root] {
             let bytes = encoded(&|out| page.encode(out));
             assert_eq!(TreePage::decode(&bytes), Ok(page.clone()));
@@ -159,10 +186,10 @@ mod tests {
         }
         // The second slot is not behind the first.
         let mut twice =
-            encoded(&|out| TreeRows { page: 2 << 32, root: 3 << 32, rows: vec![(4, b"a")] }.encode(out));
+            encoded(&|out| PageRows { page: 2 << 32, root: 0, rows: vec![(4, b"a")] }.encode(out));
         let count = twice.len() - 4;
         twice[count] = 2;
         twice.extend_from_slice(&[0, 1, b'b']);
-        assert_eq!(TreeRows::decode(&twice), Err(DecodeError("slots out of order")));
+        assert_eq!(PageRows::decode(&twice), Err(DecodeError("slots out of order")));
     }
 }

@@ -112,6 +112,7 @@ coded_enum! {
         DiffMap = 0x18, "LCX_DIFF_MAP";
         MlMap = 0x19, "LCX_ML_MAP";
         UnlinkedReorgPage = 0x1c, "LCX_UNLINKED_REORG_PAGE";
+        BulkOperationPage = 0x1d, "LCX_BULK_OPERATION_PAGE";
         SortPage = 0x20, "LCX_SORT_PAGE";
         WorkFilePage = 0x21, "LCX_WORK_FILE_PAGE";
     }

@@ -123,6 +123,12 @@ pub fn fits(page: &PageBytes, row_bytes: usize) -> bool {
     row_bytes + SLOT_BYTES <= room(page)
 }
 
+/// Is it one of the array's, with no row?
+#[inline]
+pub fn is_free(page: &PageBytes, slot: u16) -> bool {
+    slot < header::slot_count(page) && entry(page, slot).0 == 0
+}
+
 /// The slot in which [`put`] would place a new row of a heap: a free one, else a new one.
 pub fn vacant_slot(page: &PageBytes) -> u16 {
     let count = header::slot_count(page);

@@ -357,11 +357,16 @@ fn select_into_from_a_function_of_another_database() {
         let before = log.last();
         assert!(run(&mut session, into).messages.is_empty());
         assert_eq!(number(&mut session, "SELECT SUM(n) FROM dbo.T1"), 5_000 * 5_001 / 2);
-        let begun = log.read_from(before).filter(|record| {
-            let header = record.as_ref().unwrap().header;
-            header.op == log::LogOp::InsertRows && header.context == log::LogContext::Heap
+        let inserted = log.read_from(before).flat_map(|record| {
+            let log::OwnedRecord { header, payload, .. } = record.unwrap();
+            let rows = match log::Body::decode(header.op, header.context, &payload) {
+                Some(Ok(log::Body::HeapRow(_))) => 1,
+                Some(Ok(log::Body::PageRows(rows))) => rows.rows.len(),
+                _ => 0,
+            };
+            std::iter::repeat_n(header.txn, if header.op == log::LogOp::InsertRows { rows } else { 0 })
         });
-        let mut owners: Vec<_> = begun.map(|record| record.unwrap().header.txn).collect();
+        let mut owners: Vec<_> = inserted.collect();
         assert!(owners.len() >= 5_000);
         owners.dedup();
         assert_eq!(owners.len(), 1, "all rows are of one transaction");

@@ -303,7 +303,7 @@ fn only_the_blocks_that_are_wanted_are_read() {
     let (all, whole) =
         costs(&mut session, "SELECT COUNT(*), SUM([Log Record Length]) FROM fn_dblog(NULL, NULL)");
     let mut figures = all[0].split('|').map(|figure| figure.parse::<i64>().unwrap());
-    assert!(figures.next().unwrap() > 120_000 && figures.next().unwrap() > 12_000_000, "{all:?}");
+    assert!(figures.next().unwrap() > 3_000 && figures.next().unwrap() > 12_000_000, "{all:?}");
     assert!(whole > 12, "{whole} reads for the whole log");
 
     let (first, cost) = costs(&mut session, "SELECT TOP (3) [Current LSN] FROM fn_dblog(NULL, NULL)");
@@ -403,8 +403,9 @@ impl ResultSink for Interrupting {
 #[test]
 fn nobody_takes_the_log_from_under_it() {
     let (world, mut session) = world("dblog-truncation");
-    let work = "SET NOCOUNT ON; DECLARE @i int = 0; WHILE @i < 30 BEGIN
-                  INSERT heap SELECT value, REPLICATE('x', 90) FROM GENERATE_SERIES(1, 3000); SET @i += 1 END";
+    // A row for each statement: rows that are inserted together are one record.
+    let work = "SET NOCOUNT ON; DECLARE @i int = 0; BEGIN TRAN; WHILE @i < 90000 BEGIN
+                  INSERT heap VALUES (@i, REPLICATE('x', 90)); SET @i += 1 END; COMMIT";
     run(&mut session, work);
     let expected = rows(&mut session, "SELECT [Current LSN] FROM fn_dblog(NULL, NULL)");
     let mut other = world.session();

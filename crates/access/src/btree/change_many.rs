@@ -1,6 +1,6 @@
 //! Delete of many keys in their order: one way down, one latch and one log record for all that lie on a leaf.
 
-use log::bulk_records::TreeRows;
+use log::bulk_records::PageRows;
 use log::{LogContext, LogOp};
 use pages::{PageBytes, PageGuard, header, slots};
 use txn::{LockMode, Transaction, UndoBytes};
@@ -78,7 +78,7 @@ impl BTree {
             undo.payload_bytes += (TREE_ROW_BYTES + key.len() + image) as u64;
             rows.push((slot, row));
         }
-        let record = TreeRows { page: leaf.id().pack(), root: self.def.root.pack(), rows };
+        let record = PageRows { page: leaf.id().pack(), root: self.def.root.pack(), rows };
         let context = LogContext::MarkAsGhost;
         let lsn = self.methods.append(txn, LogOp::DeleteRows, context, undo, |out| record.encode(out))?;
         let before = header::ghosts(leaf.page());

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use txn::{LockMode, Resource, Transaction};
 
 use super::BTree;
-use super::page::{KEY_LENGTH_BYTES, key_at, search, split_row, stub_in_tree};
+use super::page::{Fences, KEY_LENGTH_BYTES, key_at, search, split_row, stub_in_tree};
 use crate::error::{AccessError, AccessResult, stop_if_asked};
 use crate::key::KeyRange;
 use crate::options::{Locking, RowLock, ScanOptions, Selection};
@@ -478,10 +478,10 @@ impl BTreeCursor {
             return Ok(stop);
         }
         loop {
-            let mut fence = Vec::new();
+            let mut fences = Fences::default();
             let bound = key.clone().unwrap_or_else(|| vec![u8::MAX; crate::key::KEY_BYTES_MAX + 1]);
             let guard =
-                self.tree.descend_with_fence(&bound, LatchMode::Shared, !included, Some(&mut fence))?;
+                self.tree.descend_with_fence(&bound, LatchMode::Shared, !included, Some(&mut fences))?;
             let page = guard.page();
             let end = match search(page, &bound) {
                 Ok(slot) if included => slot + 1,
@@ -496,12 +496,13 @@ impl BTreeCursor {
             if !self.rows.is_empty() {
                 return Ok(Stop::Full);
             }
-            if fence.is_empty() {
+            let Fences { lower, .. } = fences;
+            if lower.is_empty() {
                 return Ok(Stop::End);
             }
             stop_if_asked()?;
-            assert!(fence <= bound, "each page lies to the left of the one before");
-            key = Some(fence);
+            assert!(lower <= bound, "each page lies to the left of the one before");
+            key = Some(lower);
             included = false;
         }
     }

@@ -36,6 +36,7 @@ mod change_many;
 mod cleanup;
 mod cursor;
 mod estimate;
+mod insert_many;
 mod load;
 pub(crate) mod page;
 mod split;
@@ -45,6 +46,7 @@ pub(crate) use change::apply_insert;
 pub(crate) use change_many::apply_ghosts;
 pub(crate) use cleanup::apply_unlink_parent;
 pub use cursor::BTreeCursor;
+pub(crate) use insert_many::apply_inserts;
 pub use load::TreeLoader;
 pub(crate) use load::apply_built_page;
 pub(crate) use split::{
@@ -68,7 +70,7 @@ use crate::methods::AccessMethods;
 use crate::options::{Locking, ScanOptions};
 use crate::row_change::CLUSTERED_FLAG;
 use crate::visibility::{PageView, Reader, Seen};
-use page::{child_at, child_slot, search, split_row};
+use page::{Fences, child_at, child_slot, search, split_row};
 
 /// Levels of a tree, at most: a page that says it is higher is damaged.
 const LEVELS_MAX: u8 = 32;
@@ -220,23 +222,20 @@ impl BTree {
         self.descend_with_fence(key, mode, strictly_below, None)
     }
 
-    /// The same; `fence` receives the greatest separator at or below the leaf's keys (empty: there is none).
+    /// The same, and tells what bounds the leaf's keys.
     pub(crate) fn descend_with_fence(
         &self,
         key: &[u8],
         mode: LatchMode,
         strictly_below: bool,
-        mut fence: Option<&mut Vec<u8>>,
+        mut fences: Option<&mut Fences>,
     ) -> AccessResult<PageGuard> {
         let mut guard = self.fix_root(mode)?;
         let mut level = header::level(guard.page());
         while level > 0 {
             let slot = child_slot(guard.page(), key, strictly_below);
-            if let Some(fence) = fence.as_deref_mut()
-                && slot > 0
-            {
-                fence.clear();
-                fence.extend_from_slice(page::key_at(guard.page(), slot));
+            if let Some(fences) = fences.as_deref_mut() {
+                fences.go_below(guard.page(), slot);
             }
             let child_mode = if level == 1 { mode } else { LatchMode::Shared };
             guard = self.fix_child(&guard, slot, child_mode, &[])?;

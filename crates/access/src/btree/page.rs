@@ -18,6 +18,27 @@ pub(crate) fn key_at(page: &PageBytes, slot: u16) -> &[u8] {
     slots::row(page, slot).map_or(&[], |row| split_row(row).0)
 }
 
+/// Between which keys a page's rows lie, as the pages above it say: at or above `lower`, below `upper`; empty: there is no such bound.
+#[derive(Default)]
+pub(crate) struct Fences {
+    pub(crate) lower: Vec<u8>,
+    pub(crate) upper: Vec<u8>,
+}
+
+impl Fences {
+    /// Those of the child in a slot.
+    pub(crate) fn go_below(&mut self, page: &PageBytes, slot: u16) {
+        if slot > 0 {
+            self.lower.clear();
+            self.lower.extend_from_slice(key_at(page, slot));
+        }
+        if slot + 1 < header::slot_count(page) {
+            self.upper.clear();
+            self.upper.extend_from_slice(key_at(page, slot + 1));
+        }
+    }
+}
+
 /// Where `key` is among the slots, or where it would be inserted.
 #[inline]
 pub(crate) fn search(page: &PageBytes, key: &[u8]) -> Result<u16, u16> {

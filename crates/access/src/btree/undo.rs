@@ -1,6 +1,6 @@
 //! Undo of changes to tree rows: logical, by key from the root, because the row may have moved to another page since.
 
-use log::bulk_records::TreeRows;
+use log::bulk_records::PageRows;
 use log::page_records::{RowPatch, TreeRow};
 use log::{LogOp, Lsn};
 use pages::{PageBytes, PageGuard, PageId, header, slots};
@@ -43,7 +43,7 @@ impl AccessMethods {
     pub(crate) fn undo_tree_deletes(
         &self,
         txn: &Transaction,
-        record: &TreeRows<'_>,
+        record: &PageRows<'_>,
         (lsn, undo_next): (Lsn, Lsn),
     ) -> AccessResult<()> {
         let tree = self.tree_of_root(PageId::unpack(record.root))?;
@@ -61,6 +61,32 @@ impl AccessMethods {
                 }
             }
             self.undo_tree_delete(txn, &row, if number == 0 { undo_next } else { lsn })?;
+        }
+        Ok(())
+    }
+
+    /// Takes out rows that were inserted together, the last one first, as [`Self::undo_tree_deletes`] brings rows back: what is not there any
+    /// more was taken out before a crash.
+    pub(crate) fn undo_tree_inserts(
+        &self,
+        txn: &Transaction,
+        record: &PageRows<'_>,
+        (lsn, undo_next): (Lsn, Lsn),
+    ) -> AccessResult<()> {
+        let tree = self.tree_of_root(PageId::unpack(record.root))?;
+        let mut was_taken_out = true;
+        for (number, (slot, row)) in record.rows.iter().enumerate().rev() {
+            let (key, value) = split_row(row);
+            if was_taken_out && number > 0 {
+                was_taken_out = !tree.has_slot_of(key)?;
+                if was_taken_out {
+                    os::sim::reach(|| "undo resumes among rows inserted together".to_owned());
+                    continue;
+                }
+            }
+            let row =
+                TreeRow { page: record.page, slot: *slot, over_ghost: false, root: record.root, key, value };
+            self.undo_tree_insert(txn, &row, if number == 0 { undo_next } else { lsn })?;
         }
         Ok(())
     }
@@ -139,6 +165,12 @@ impl AccessMethods {
 }
 
 impl BTree {
+    /// Is the key there, as a row or a ghost?
+    fn has_slot_of(&self, key: &[u8]) -> AccessResult<bool> {
+        let leaf = self.leaf_for(key)?;
+        Ok(search(leaf.page(), key).is_ok())
+    }
+
     /// The leaf and slot of a key that must be there, as a row or a ghost.
     fn find_for_undo(&self, key: &[u8]) -> AccessResult<(PageGuard, u16)> {
         let leaf = self.leaf_for(key)?;

@@ -22,8 +22,10 @@
 //! 7. A row is changed under its exclusive lock and its page's exclusive latch, after the record is appended; the page's LSN is that record's.
 //!    [`methods.rs: append`, `pages/frame.rs: page_mut`, `set_lsn`]
 
+mod many;
 mod scan;
 
+pub(crate) use many::{apply_rows, apply_rows_brought_back, apply_rows_taken_out};
 pub use scan::HeapCursor;
 
 use std::sync::Arc;

@@ -156,24 +156,29 @@ impl Table {
 
     fn delete_rows(&self, txn: &DbTransaction, victims: &[Victim<'_>], run: &mut KeyedRun) -> SqlResult<()> {
         let tell = |_: usize, error| self.fail(txn, error);
-        for (number, (locator, _)) in victims.iter().enumerate() {
-            match (&self.inner.base, locator) {
-                (Base::Tree(tree), RowLocator::Key(key)) => {
+        match &self.inner.base {
+            Base::Tree(tree) => {
+                for (number, (locator, _)) in victims.iter().enumerate() {
+                    let RowLocator::Key(key) = locator else { return Err(stale_plan()) };
                     if !run.has_room(RUN_BYTES_MAX) {
                         self.delete_keys(txn, tree, run, &tell)?;
                     }
                     run.add(|out| add_key(out, number, |out| out.extend_from_slice(key)))?;
                 }
-                (Base::Heap(heap), RowLocator::Heap(rid)) => {
-                    stop_if_asked(number)?;
-                    heap.delete(txn.inner(), *rid).map_err(|error| tell(number, error))?;
-                }
-                _ => return Err(stale_plan()),
+                self.delete_keys(txn, tree, run, &tell)
             }
-        }
-        match &self.inner.base {
-            Base::Tree(tree) => self.delete_keys(txn, tree, run, &tell),
-            Base::Heap(_) => Ok(()),
+            Base::Heap(heap) => {
+                for some in victims.chunks(KEYS_BETWEEN_LOOKS) {
+                    stop_if_asked(0)?;
+                    let rid = |(locator, _): &Victim<'_>| match locator {
+                        RowLocator::Heap(rid) => Ok(*rid),
+                        RowLocator::Key(_) => Err(stale_plan()),
+                    };
+                    let mut rids = some.iter().map(rid).collect::<SqlResult<Vec<_>>>()?;
+                    heap.delete_many(txn.inner(), &mut rids).map_err(|error| tell(0, error))?;
+                }
+                Ok(())
+            }
         }
     }
 

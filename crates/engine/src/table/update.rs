@@ -7,11 +7,11 @@
 //!
 //! Many rows are changed index by index: the old keys go by rising key, then the new ones come by rising key.
 
-use access::{BTree, Inserted};
 use types::Value;
 
 use super::build::stop_if_asked;
 use super::delete::{ROWS_AT_ONCE, RUN_BYTES_MAX, Victim, add_key};
+use super::insert_many::GatheredEntries;
 use super::run::KeyedRun;
 use super::{Base, RowLocator, Table, io, is_long};
 use crate::db_transaction::DbTransaction;
@@ -125,7 +125,7 @@ impl Table {
                 self.update_entries(txn, at, &staying, halves, &mut run)?;
             }
             if halves.puts_in() {
-                self.put_in(txn, &moved, &mut run)?;
+                self.put_in(txn, &moved)?;
             }
         }
         Ok(())
@@ -152,23 +152,11 @@ impl Table {
     }
 
     /// The rows that move come back.
-    fn put_in(&self, txn: &DbTransaction, moved: &[RowChange<'_>], run: &mut KeyedRun) -> SqlResult<()> {
-        let mut places = Vec::with_capacity(moved.len());
-        for (number, change) in moved.iter().enumerate() {
-            stop_if_asked(number)?;
-            places.push(self.insert_base(txn, change.new)?);
-        }
-        for at in 0..self.inner.secondary.len() {
-            if let ([change], [place]) = (moved, places.as_slice()) {
-                self.insert_entry(txn, at, change.new, place)?;
-                continue;
-            }
-            for (change, place) in moved.iter().zip(&places) {
-                self.gather_entry(txn, at, change.new, place, run)?;
-            }
-            self.insert_gathered(txn, at, run)?;
-        }
-        Ok(())
+    fn put_in(&self, txn: &DbTransaction, moved: &[RowChange<'_>]) -> SqlResult<()> {
+        let rows: Vec<&[Value]> = moved.iter().map(|change| change.new).collect();
+        let mut gathered = GatheredEntries::default();
+        self.insert_many(txn, &rows, &mut gathered)?;
+        self.insert_gathered_entries(txn, &mut gathered)
     }
 
     /// Does the row get another clustered key?
@@ -225,7 +213,7 @@ impl Table {
         if halves.puts_keys_in(index.unique) {
             for change in changes {
                 if matches!(self.entry_change(at, *change), EntryChange::Keys { comes: true, .. }) {
-                    self.gather_entry(txn, at, change.new, change.locator, run)?;
+                    self.gather_entry(txn, at, change.new, change.locator, (&mut *run, RUN_BYTES_MAX))?;
                 }
             }
             self.insert_gathered(txn, at, run)?;
@@ -316,14 +304,14 @@ impl Table {
         at: usize,
         row: &[Value],
         locator: &RowLocator,
-        run: &mut KeyedRun,
+        (run, bytes_max): (&mut KeyedRun, usize),
     ) -> SqlResult<()> {
         if !self.inner.has_entry_of(at, row) {
             return Ok(());
         }
         let position = self.inner.secondary[at].position;
         self.check_key_length(self.inner.index_of(at), self.inner.may_overflow[position], row)?;
-        if !run.has_room(RUN_BYTES_MAX) {
+        if !run.has_room(bytes_max) {
             self.insert_gathered(txn, at, run)?;
         }
         run.add(|out| self.entry_into(txn, at, row, locator, out))
@@ -336,17 +324,9 @@ impl Table {
         at: usize,
         run: &mut KeyedRun,
     ) -> SqlResult<()> {
-        run.sort();
-        let tree: &BTree = &self.inner.secondary[at].tree;
-        for number in 0..run.len() {
-            stop_if_asked(number)?;
-            let (key, entry) = run.get(number);
-            match tree.insert(txn.inner(), key, entry).map_err(|error| self.fail(txn, error))? {
-                Inserted::Done => self.note_entries(txn, at, 1),
-                Inserted::Duplicate => return Err(self.duplicate_entry(at, entry)),
-            }
-        }
-        run.clear();
-        Ok(())
+        let tree = &self.inner.secondary[at].tree;
+        self.insert_keys(txn, tree, run, &|entry| self.duplicate_entry(at, entry), &|done| {
+            self.note_entries(txn, at, done as i64);
+        })
     }
 }

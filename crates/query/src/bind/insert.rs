@@ -12,10 +12,38 @@ use super::through::{Access, InsertTarget};
 use super::{Binder, BoundQuery, Clause, Scope};
 use crate::bound::tree::{Expr, Rel};
 use crate::kinds::ColumnId;
-use crate::physical::change::{Constraints, IdentityRule, InsertInput, InsertPlan, Store};
+use crate::physical::change::{Constraints, IdentityRule, InsertInput, InsertPlan, Store, StoreKind};
 use crate::plan::compile::Layout;
 use crate::plan::{Planner, in_order};
 use crate::table::{SequenceSource, TableSource, is_identity_insert_on};
+
+/// The defaults of the columns that rows of one statement have got no value for.
+#[derive(Default)]
+struct Defaults(Vec<(usize, Arc<StoreKind>)>);
+
+impl Defaults {
+    fn store(
+        &mut self,
+        binder: &mut Binder<'_>,
+        source: &TableSource,
+        ordinal: usize,
+    ) -> Result<Store, SqlError> {
+        if let Some((_, kind)) = self.0.iter().find(|(known, _)| *known == ordinal) {
+            return Ok(Store { ordinal, kind: StoreKind::Shared(kind.clone()) });
+        }
+        let Store { kind, .. } = binder.default_store(source, ordinal)?;
+        let kind = match kind {
+            StoreKind::Direct(_) | StoreKind::Assign(..) => {
+                let kind = Arc::new(kind);
+                self.0.push((ordinal, kind.clone()));
+                StoreKind::Shared(kind)
+            }
+            // There is nothing to bind.
+            kind => kind,
+        };
+        Ok(Store { ordinal, kind })
+    }
+}
 
 impl Binder<'_> {
     /// Binds and plans an INSERT. Errors 208, 207, 213, 109, 110, 120, 121, 544, 545, 8101.
@@ -128,6 +156,7 @@ impl Binder<'_> {
         let mut all = Vec::with_capacity(rows.len());
         let mut written = Vec::new();
         let layout = Layout::default();
+        let mut defaults = Defaults::default();
         self.scopes.push(Scope { clause: Clause::Rows, ..Scope::default() });
         for row in rows {
             check_width(explicit, row.len(), ordinals.len())?;
@@ -141,7 +170,7 @@ impl Binder<'_> {
                 value.collect_sequences(&mut written);
                 stores.push(self.store(source, *ordinal, value, &layout)?);
             }
-            all.push(self.all_stores(source, stores)?);
+            all.push(self.all_stores_with(source, stores, &mut defaults)?);
         }
         if rows.len() > 1 && !written.is_empty() {
             self.check_unlisted_defaults(source, ordinals, &written)?;
@@ -236,13 +265,23 @@ impl Binder<'_> {
     pub(crate) fn all_stores(
         &mut self,
         source: &TableSource,
+        stores: Vec<Store>,
+    ) -> Result<Vec<Store>, SqlError> {
+        self.all_stores_with(source, stores, &mut Defaults::default())
+    }
+
+    /// The same for one of several rows: a default is bound for the first row that takes it.
+    fn all_stores_with(
+        &mut self,
+        source: &TableSource,
         mut stores: Vec<Store>,
+        defaults: &mut Defaults,
     ) -> Result<Vec<Store>, SqlError> {
         for ordinal in 0..source.def.columns.len() {
             if source.def.columns[ordinal].computed.is_none()
                 && !stores.iter().any(|store| store.ordinal == ordinal)
             {
-                stores.push(self.default_store(source, ordinal)?);
+                stores.push(defaults.store(self, source, ordinal)?);
             }
         }
         Ok(stores)

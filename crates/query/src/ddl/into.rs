@@ -8,7 +8,9 @@ use types::{Length, SqlError, SqlType};
 
 use crate::bind::{Binder, BoundQuery};
 use crate::context::{RowSink, StatementOutcome};
+use crate::exec::new_rows::NewRows;
 use crate::names::same_name;
+use crate::physical::change::Constraints;
 use crate::physical::plan::Plan;
 use crate::plan::{Planner, in_order};
 use crate::row::Row;
@@ -133,6 +135,9 @@ fn make_and_fill(
         runtime.names.note_made(&new.name, def.object_id);
     }
     let target = TableSource::new(into.database.clone(), def);
+    let constraints = Constraints::default();
+    let mut new = NewRows::new(&target, &constraints, "SELECT");
+    let has_given_identity = into.generated.is_none() && target.def.identity_ordinal().is_some();
     let mut row = Row::new();
     let mut count = 0;
     while source.next(runtime, &mut row)? {
@@ -140,17 +145,14 @@ fn make_and_fill(
         if let Some(ordinal) = into.generated {
             row[ordinal] = crate::exec::generated::next_identity(runtime, &target)?;
         }
-        let mut transactions = runtime.transactions.borrow_mut();
-        let transaction = transactions.in_database(&into.database, runtime.options.isolation)?;
-        target.table.insert(transaction, &row)?;
-        if into.generated.is_none()
-            && let Some(ordinal) = target.def.identity_ordinal()
-        {
-            target.table.note_identity(transaction, &row[ordinal])?;
-            runtime.note_identity(row[ordinal].clone());
+        new.add_made(&mut row, has_given_identity);
+        if new.is_full() {
+            new.put_in(runtime)?;
         }
         count += 1;
     }
+    new.put_in(runtime)?;
+    new.finish(runtime)?;
     let identity = runtime.last_identity();
     Ok(StatementOutcome { row_count: Some(count), identity, ..StatementOutcome::default() })
 }

@@ -1,6 +1,6 @@
 //! CHECK, computed columns and FOREIGN KEY of a table, compiled once a statement.
 
-use types::SqlError;
+use types::{SqlError, Value};
 
 use crate::physical::change::{Constraints, Reference};
 use crate::row::Row;
@@ -53,7 +53,7 @@ impl Constraints {
     pub(crate) fn check_references<'p>(
         &'p self,
         runtime: &Runtime<'_>,
-        row: &Row,
+        row: &[Value],
         verb: &str,
         later: &mut Vec<(&'p Reference, Row)>,
     ) -> Result<(), SqlError> {

@@ -5,15 +5,19 @@ use std::sync::Arc;
 use engine::LockWait;
 use types::{SqlError, Value};
 
+use super::new_rows::{NewRows, insert_row};
 use super::output::OutputRows;
-use super::store::{check_not_null, check_settings};
+use super::store::check_settings;
 use crate::context::{RowSink, StatementOutcome};
 use crate::exec::spill::store::{RowStore, StoredRows};
-use crate::physical::change::{Constraints, IdentityRule, InsertInput, InsertPlan, Store};
+use crate::physical::change::{IdentityRule, InsertInput, InsertPlan, Store};
 use crate::row::Row;
 use crate::row_source::RowSource;
 use crate::runtime::Runtime;
 use crate::table::{SequenceSource, TableSource, is_identity_insert_on};
+
+/// What messages call the statement.
+const VERB: &str = "INSERT";
 
 /// Keys of self-referencing rows that other rows of the statement may still bring.
 type Later<'p> = Vec<(&'p crate::physical::change::Reference, Row)>;
@@ -24,18 +28,18 @@ pub(crate) fn run(
     runtime: &Runtime<'_>,
     sink: &mut dyn RowSink,
 ) -> Result<StatementOutcome, SqlError> {
-    check_settings(&insert.source, runtime, "INSERT")?;
+    check_settings(&insert.source, runtime, VERB)?;
     check_identity_insert(&insert.source, insert.identity, runtime)?;
     lock_table(insert, runtime)?;
-    let mut outputs = OutputRows::new(&insert.outputs);
-    let mut later = Later::new();
-    let mut count = 0;
+    let mut inserting = Inserting::new(insert);
     match &insert.input {
         InsertInput::Values(rows) => {
             for stores in rows {
                 runtime.begin_row();
-                insert_one(insert, runtime, stores, &[], &mut outputs, &mut later)?;
-                count += 1;
+                match &rows[..] {
+                    [_] => inserting.insert_one(runtime, stores)?,
+                    _ => inserting.add(runtime, stores, &[])?,
+                }
             }
         }
         InsertInput::Query { plan, stores, read_first: true, drawn } => {
@@ -43,8 +47,7 @@ pub(crate) fn run(
             let mut row = Row::new();
             while source.next(runtime, &mut row)? {
                 begin_row(runtime, drawn, &row);
-                insert_one(insert, runtime, stores, &row, &mut outputs, &mut later)?;
-                count += 1;
+                inserting.add(runtime, stores, &row)?;
             }
         }
         InsertInput::Query { plan, stores, read_first: false, drawn } => {
@@ -52,13 +55,11 @@ pub(crate) fn run(
             let mut row = Row::new();
             while source.next(runtime, &mut row)? {
                 begin_row(runtime, drawn, &row);
-                insert_one(insert, runtime, stores, &row, &mut outputs, &mut later)?;
-                count += 1;
+                inserting.add(runtime, stores, &row)?;
             }
         }
     }
-    super::constraints::check_later(&later, runtime, "INSERT")?;
-    finish(insert, runtime, outputs, sink, count)
+    inserting.finish(runtime, sink)
 }
 
 /// A row's defaults get what its query has drawn for it.
@@ -77,17 +78,14 @@ pub(crate) fn run_rows(
     runtime: &Runtime<'_>,
     sink: &mut dyn RowSink,
 ) -> Result<StatementOutcome, SqlError> {
-    check_settings(&insert.source, runtime, "INSERT")?;
+    check_settings(&insert.source, runtime, VERB)?;
     lock_table(insert, runtime)?;
-    let mut outputs = OutputRows::new(&insert.outputs);
-    let mut later = Later::new();
-    let count = rows.len() as u64;
+    let mut inserting = Inserting::new(insert);
     for row in rows {
         runtime.begin_row();
-        insert_one(insert, runtime, stores, row, &mut outputs, &mut later)?;
+        inserting.add(runtime, stores, row)?;
     }
-    super::constraints::check_later(&later, runtime, "INSERT")?;
-    finish(insert, runtime, outputs, sink, count)
+    inserting.finish(runtime, sink)
 }
 
 /// SET IDENTITY_INSERT decides when the statement runs, not when its batch is bound: 544, 545, 8101.
@@ -141,59 +139,77 @@ fn finish(
     Ok(StatementOutcome { row_count: Some(count), identity, sent_rows, ..StatementOutcome::default() })
 }
 
-fn insert_one<'p>(
+/// The rows of one INSERT, and what is to be done when they are in.
+struct Inserting<'p> {
+    insert: &'p InsertPlan,
+    rows: NewRows<'p>,
+    outputs: OutputRows<'p>,
+    later: Later<'p>,
+    count: u64,
+}
+
+impl<'p> Inserting<'p> {
+    fn new(insert: &'p InsertPlan) -> Inserting<'p> {
+        Inserting {
+            insert,
+            rows: NewRows::new(&insert.source, &insert.constraints, VERB),
+            outputs: OutputRows::new(&insert.outputs),
+            later: Later::new(),
+            count: 0,
+        }
+    }
+
+    /// The only row.
+    fn insert_one(&mut self, runtime: &Runtime<'_>, stores: &[Store]) -> Result<(), SqlError> {
+        runtime.check_cancelled()?;
+        let InsertPlan { source, constraints, .. } = self.insert;
+        let row = insert_row(runtime, source, stores, constraints, &[], VERB)?;
+        self.count = 1;
+        self.look_at(runtime, &row)?;
+        runtime.give_back(row);
+        Ok(())
+    }
+
+    fn add(&mut self, runtime: &Runtime<'_>, stores: &[Store], input: &[Value]) -> Result<(), SqlError> {
+        runtime.check_cancelled()?;
+        self.rows.add(runtime, stores, input)?;
+        self.count += 1;
+        if self.rows.is_full() { self.put_in(runtime) } else { Ok(()) }
+    }
+
+    fn put_in(&mut self, runtime: &Runtime<'_>) -> Result<(), SqlError> {
+        let Inserting { insert, rows, outputs, later, .. } = self;
+        for row in rows.put_in(runtime)? {
+            look_at(insert, runtime, row, outputs, later)?;
+        }
+        Ok(())
+    }
+
+    fn look_at(&mut self, runtime: &Runtime<'_>, row: &[Value]) -> Result<(), SqlError> {
+        look_at(self.insert, runtime, row, &mut self.outputs, &mut self.later)
+    }
+
+    fn finish(mut self, runtime: &Runtime<'_>, sink: &mut dyn RowSink) -> Result<StatementOutcome, SqlError> {
+        self.put_in(runtime)?;
+        self.rows.finish(runtime)?;
+        super::constraints::check_later(&self.later, runtime, VERB)?;
+        finish(self.insert, runtime, self.outputs, sink, self.count)
+    }
+}
+
+/// References and OUTPUT of a row that is in the table: whoever takes the key away that it refers to meets it.
+fn look_at<'p>(
     insert: &'p InsertPlan,
     runtime: &Runtime<'_>,
-    stores: &[Store],
-    input: &[Value],
+    row: &[Value],
     outputs: &mut OutputRows<'_>,
     later: &mut Later<'p>,
 ) -> Result<(), SqlError> {
-    runtime.check_cancelled()?;
-    let row = insert_row(runtime, &insert.source, stores, &insert.constraints, input, "INSERT")?;
-    // The row stands before its references are looked at: whoever takes the key away meanwhile meets it.
     if !insert.constraints.references.is_empty() {
-        insert.constraints.check_references(runtime, &row, "INSERT", later)?;
+        insert.constraints.check_references(runtime, row, VERB, later)?;
     }
     if outputs.is_wanted() {
-        outputs.add(runtime, &[], &row, &[])?;
+        outputs.add(runtime, &[], row, &[])?;
     }
-    runtime.give_back(row);
     Ok(())
-}
-
-/// Makes, checks and inserts one row; messages call the statement `verb`.
-pub(crate) fn insert_row(
-    runtime: &Runtime<'_>,
-    source: &TableSource,
-    stores: &[Store],
-    constraints: &Constraints,
-    input: &[Value],
-    verb: &str,
-) -> Result<Row, SqlError> {
-    let mut row = runtime.take_row();
-    row.resize(source.def.columns.len(), Value::Null);
-    for store in stores {
-        row[store.ordinal] = store.value(runtime, source, input)?;
-    }
-    constraints.compute(runtime, &mut row)?;
-    check_not_null(source, &row, verb)?;
-    constraints.check_row(runtime, source, &row, verb)?;
-    let mut transactions = runtime.transactions.borrow_mut();
-    let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;
-    source.table.insert(transaction, &row)?;
-    if let Some(ordinal) = explicit_identity(source, stores) {
-        source.table.note_identity(transaction, &row[ordinal])?;
-        runtime.note_identity(row[ordinal].clone());
-    }
-    Ok(row)
-}
-
-/// The identity column when its value was given explicitly.
-fn explicit_identity(source: &TableSource, stores: &[Store]) -> Option<usize> {
-    let ordinal = source.def.identity_ordinal()?;
-    let given = |store: &Store| {
-        store.ordinal == ordinal && !matches!(store.kind, crate::physical::change::StoreKind::Identity)
-    };
-    stores.iter().any(given).then_some(ordinal)
 }

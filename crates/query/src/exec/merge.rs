@@ -7,7 +7,8 @@ use rustc_hash::FxHashSet;
 use types::{SqlError, Value};
 
 use super::constraints::check_later;
-use super::insert::{check_identity_insert, insert_row};
+use super::insert::check_identity_insert;
+use super::new_rows::NewRows;
 use super::output::OutputRows;
 use super::room::Room;
 use super::spill::gathered::{Gathered, GatheredWalk};
@@ -202,19 +203,26 @@ fn insert(
 ) -> Result<Gathered, SqlError> {
     let is_kept = is_shown || !merge.inserts.references.is_empty();
     let mut inserted = Gathered::default();
+    let mut new = NewRows::new(&merge.source, &merge.inserts, VERB);
+    let mut put_in = |new: &mut NewRows<'_>| {
+        let rows = new.put_in(runtime)?;
+        let kept = if is_kept { rows } else { &[] };
+        kept.iter().try_for_each(|row| inserted.push(runtime, row.clone()))
+    };
     found.inserts.for_each(runtime, &mut |row| {
         runtime.check_cancelled()?;
         runtime.begin_row();
         let MergeAction::Insert(stores) = action_of(merge, row) else {
             unreachable!("only these are gathered");
         };
-        let row = insert_row(runtime, &merge.source, stores, &merge.inserts, &row[1..], VERB)?;
-        match is_kept {
-            true => inserted.push(runtime, row)?,
-            false => runtime.give_back(row),
+        new.add(runtime, stores, &row[1..])?;
+        if new.is_full() {
+            put_in(&mut new)?;
         }
         Ok(ControlFlow::Continue(()))
     })?;
+    put_in(&mut new)?;
+    new.finish(runtime)?;
     inserted.finish()
 }
 

@@ -13,6 +13,7 @@ mod key_table;
 pub(crate) mod keys;
 pub(crate) mod merge;
 pub(crate) mod nested_loop;
+pub(crate) mod new_rows;
 pub(crate) mod output;
 mod partition;
 pub(crate) mod references;

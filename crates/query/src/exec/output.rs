@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use types::SqlError;
 
+use super::new_rows::NewRows;
 use super::spill::gathered::Gathered;
 use crate::context::{Flow, RowSink};
 use crate::physical::change::{OutputInto, OutputPlan};
@@ -53,11 +54,18 @@ impl<'p> OutputRows<'p> {
         for (plan, rows) in self.plans.iter().zip(self.rows) {
             let rows = rows.finish()?;
             match &plan.into {
-                Some(into) => rows.for_each(runtime, &mut |row| {
-                    let OutputInto { source, stores, constraints } = into;
-                    super::insert::insert_row(runtime, source, stores, constraints, row, "INSERT")?;
-                    Ok(ControlFlow::Continue(()))
-                })?,
+                Some(OutputInto { source, stores, constraints }) => {
+                    let mut new = NewRows::new(source, constraints, "INSERT");
+                    rows.for_each(runtime, &mut |row| {
+                        new.add(runtime, stores, row)?;
+                        if new.is_full() {
+                            new.put_in(runtime)?;
+                        }
+                        Ok(ControlFlow::Continue(()))
+                    })?;
+                    new.put_in(runtime)?;
+                    new.finish(runtime)?;
+                }
                 None => {
                     sent = true;
                     if sink.columns(&plan.columns) == Flow::Stop {

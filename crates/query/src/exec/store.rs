@@ -16,13 +16,36 @@ impl Store {
         source: &TableSource,
         input: &[Value],
     ) -> Result<Value, SqlError> {
-        match &self.kind {
+        self.value_by(&self.kind, runtime, source, input)
+    }
+
+    #[inline]
+    fn value_by(
+        &self,
+        kind: &StoreKind,
+        runtime: &Runtime<'_>,
+        source: &TableSource,
+        input: &[Value],
+    ) -> Result<Value, SqlError> {
+        match kind {
             StoreKind::Direct(node) => node.eval(runtime, input),
             StoreKind::Assign(node, from) => self.assign(runtime, source, &node.eval(runtime, input)?, from),
             StoreKind::Null => Ok(Value::Null),
             StoreKind::Identity => crate::exec::generated::next_identity(runtime, source),
             StoreKind::RowVersion => crate::exec::generated::next_row_version(runtime, source),
+            StoreKind::Shared(kind) => self.shared_value(kind, runtime, source, input),
         }
+    }
+
+    fn shared_value(
+        &self,
+        kind: &StoreKind,
+        runtime: &Runtime<'_>,
+        source: &TableSource,
+        input: &[Value],
+    ) -> Result<Value, SqlError> {
+        assert!(!matches!(kind, StoreKind::Shared(_)), "a default is shared once");
+        self.value_by(kind, runtime, source, input)
     }
 
     fn assign(

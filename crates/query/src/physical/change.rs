@@ -26,6 +26,8 @@ pub(crate) enum StoreKind {
     Null,
     Identity,
     RowVersion,
+    /// A default, which other rows of the statement have, too.
+    Shared(Arc<StoreKind>),
 }
 
 /// What rows of a table must satisfy.

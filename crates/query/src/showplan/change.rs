@@ -98,7 +98,12 @@ impl<'p> Describer<'p> {
     }
 
     fn store(&mut self, store: &'p Store, input: &[PlanColumn]) -> Scalar {
-        match &store.kind {
+        self.store_of_kind(&store.kind, input)
+    }
+
+    fn store_of_kind(&mut self, kind: &'p StoreKind, input: &[PlanColumn]) -> Scalar {
+        match kind {
+            StoreKind::Shared(kind) => self.store_of_kind(kind, input),
             StoreKind::Direct(node) | StoreKind::Assign(node, _) => self.scalar(node, input),
             StoreKind::Null => Scalar::constant("NULL"),
             StoreKind::Identity => Scalar::call("getidentity", Vec::new()),

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use engine::{
-    CatalogImage, Database, LogBody, LogScan, Lsn, ObjectDef, RecordHeader, ScanRange, ScanStep, TxnId,
+    CatalogImage, Database, LogBody, LogOp, LogScan, Lsn, ObjectDef, RecordHeader, ScanRange, ScanStep, TxnId,
 };
 use rustc_hash::FxHashMap;
 use types::{SqlError, Value};
@@ -331,12 +331,12 @@ fn fill_body(cells: &mut Cells<'_>, header: &RecordHeader, body: &LogBody<'_>) -
             Subject::Nothing
         }
         LogBody::PrepXact(_) => Subject::Nothing,
-        rows => fill_page(cells, rows),
+        rows => fill_page(cells, header, rows),
     }
 }
 
 /// The same for records about pages.
-fn fill_page(cells: &mut Cells<'_>, body: &LogBody<'_>) -> Subject {
+fn fill_page(cells: &mut Cells<'_>, header: &RecordHeader, body: &LogBody<'_>) -> Subject {
     let slot = |cells: &mut Cells<'_>, page: u64, slot: u16| {
         cells.page(Field::PageId, page);
         cells.set(Field::SlotId, || Value::Int(i32::from(slot)));
@@ -354,11 +354,13 @@ fn fill_page(cells: &mut Cells<'_>, body: &LogBody<'_>) -> Subject {
             cells.image(Field::RowLogContents2, row.key);
             Subject::Page(row.root)
         }
-        LogBody::TreeRows(rows) => {
+        LogBody::PageRows(rows) => {
             slot(cells, rows.page, rows.rows.first().map_or(0, |(slot, _)| *slot));
             cells.small(Field::NumElements, rows.rows.len());
-            cells.small(Field::RowsDeleted, rows.rows.len());
-            Subject::Page(rows.root)
+            if header.op == LogOp::DeleteRows {
+                cells.small(Field::RowsDeleted, rows.rows.len());
+            }
+            Subject::Page(if rows.root == 0 { rows.page } else { rows.root })
         }
         LogBody::RowPatch(patch) => {
             slot(cells, patch.page, patch.slot);

@@ -1,0 +1,265 @@
+//! Rows of a heap that come or go together: one latch and one log record for all of a page, which one compensation record takes back.
+
+use log::bulk_records::PageRows;
+use log::{LogContext, LogOp, Lsn};
+use pages::{LatchMode, PageBytes, PageGuard, PageId, SLOT_BYTES, header, slots};
+use txn::{LockMode, Transaction, UndoBytes};
+
+use super::{Heap, Placing, not_as_logged};
+use crate::error::{AccessError, AccessResult};
+use crate::ids::Rid;
+use crate::methods::AccessMethods;
+use crate::row::{ROW_BYTES_MAX, ROW_BYTES_MIN};
+use crate::row_change::{PLACE_BYTES, apply_ghost};
+
+/// Bytes of the compensation record about rows of a page, besides what each row takes in it: the page, no root, their number.
+const ROWS_BYTES: usize = PLACE_BYTES + 2 + 3;
+/// Each row: its slot, and that it has no image.
+const ROW_OF_MANY_BYTES: usize = 3 + 1;
+/// After so many locks of rows it is seen whether the table is locked as a whole by now.
+const LOCKS_BETWEEN_LOOKS: usize = 256;
+
+impl Heap {
+    /// Inserts rows, as [`Heap::insert`] would each, and appends their addresses to `rids`, also when an error is about the row behind those.
+    pub fn insert_many(
+        &self,
+        txn: &Transaction,
+        rows: &[impl AsRef<[u8]>],
+        rids: &mut Vec<Rid>,
+    ) -> AccessResult<()> {
+        let mut padded = Vec::new();
+        let mut left = rows;
+        while let Some(first) = left.first() {
+            let together =
+                if left.len() > 1 { self.insert_on_page(txn, left, &mut padded, rids)? } else { 0 };
+            if together == 0 {
+                rids.push(self.place(txn, first.as_ref(), Placing::Row)?);
+            }
+            left = &left[together.max(1)..];
+        }
+        Ok(())
+    }
+
+    /// Inserts the first rows, if two or more of them have room on one page and slots in which nobody else is interested; gives their number.
+    fn insert_on_page(
+        &self,
+        txn: &Transaction,
+        rows: &[impl AsRef<[u8]>],
+        padded: &mut Vec<u8>,
+        rids: &mut Vec<Rid>,
+    ) -> AccessResult<usize> {
+        let first_bytes = rows.first().map_or(0, |row| row.as_ref().len().max(ROW_BYTES_MIN));
+        if first_bytes > ROW_BYTES_MAX {
+            return Ok(0);
+        }
+        let mut guard = self.page_with_room(txn, first_bytes)?;
+        let page = guard.id();
+        let places = self.places_on_page(txn, &guard, rows);
+        if places.len() < 2 {
+            return Ok(0);
+        }
+        padded.clear();
+        let mut ends = Vec::with_capacity(places.len());
+        for (slot, row) in places.iter().zip(rows) {
+            self.leave_version(txn, Rid { page, slot: *slot }, None);
+            let begin = padded.len();
+            padded.extend_from_slice(row.as_ref());
+            padded.resize(padded.len().max(begin + ROW_BYTES_MIN), 0);
+            ends.push(padded.len());
+        }
+        let images = |are_wanted: bool| -> Vec<(u16, &[u8])> {
+            let mut begin = 0;
+            let each = places.iter().zip(&ends).map(|(slot, end)| {
+                let row = &padded[begin..*end];
+                begin = *end;
+                (*slot, if are_wanted { row } else { &[] })
+            });
+            each.collect()
+        };
+        let record = PageRows { page: page.pack(), root: 0, rows: images(!self.methods.undo_only) };
+        let (undo, context) = (undo_of(places.len()), LogContext::BulkOperationPage);
+        let lsn = self.methods.append(txn, LogOp::InsertRows, context, undo, |out| record.encode(out))?;
+        apply_rows(guard.page_mut(), &images(true));
+        guard.set_lsn(lsn);
+        let is_there =
+            |slot: &u16| slots::row(guard.page(), *slot).is_some_and(|row| row.len() >= ROW_BYTES_MIN);
+        assert!(places.iter().all(is_there), "each row has room for a stub");
+        rids.extend(places.iter().map(|slot| Rid { page, slot: *slot }));
+        Ok(places.len())
+    }
+
+    /// Slots, ascending and locked, for as many of the first rows as have room on a latched page.
+    fn places_on_page(&self, txn: &Transaction, guard: &PageGuard, rows: &[impl AsRef<[u8]>]) -> Vec<u16> {
+        let page = guard.page();
+        let count = header::slot_count(page);
+        let searched = if header::free_slots(page) > 0 { count } else { 0 };
+        let vacant = (0..searched).filter(|slot| slots::is_free(page, *slot));
+        let mut free = vacant.chain(count..u16::MAX);
+        let mut room = slots::room(page);
+        let mut places = Vec::new();
+        for row in rows {
+            let bytes = row.as_ref().len().max(ROW_BYTES_MIN) + SLOT_BYTES;
+            if bytes > room || row.as_ref().len() > ROW_BYTES_MAX {
+                break;
+            }
+            let lockable = |slot: &u16| {
+                txn.try_lock(self.row_resource(Rid { page: guard.id(), slot: *slot }), LockMode::X)
+            };
+            // Somebody may still wait for the row that was in a vacant one. A fresh one is nobody's: no gap is left.
+            let slot = loop {
+                match free.next() {
+                    Some(slot) if lockable(&slot) => break Some(slot),
+                    Some(slot) if slot < count => {}
+                    _ => break None,
+                }
+            };
+            let Some(slot) = slot else { break };
+            places.push(slot);
+            room -= bytes;
+        }
+        places
+    }
+
+    /// Deletes rows, as [`Heap::delete`] would each. All are locked exclusively first; the caller holds IX on the table. Error `RowGone` when
+    /// one of them is not there.
+    pub fn delete_many(&self, txn: &Transaction, rids: &mut [Rid]) -> AccessResult<()> {
+        rids.sort_unstable();
+        self.claim_all(txn, rids)?;
+        for some in rids.chunk_by(|one, next| one.page == next.page) {
+            let moved = match some {
+                [rid] => {
+                    self.delete(txn, *rid)?;
+                    continue;
+                }
+                _ => self.ghost_all(txn, some)?,
+            };
+            for rid in moved {
+                self.delete(txn, rid)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn claim_all(&self, txn: &Transaction, rids: &[Rid]) -> AccessResult<()> {
+        for some in rids.chunks(LOCKS_BETWEEN_LOOKS) {
+            let is_covered = txn.has_table_lock(&self.object_resource(), LockMode::X);
+            for rid in some {
+                match is_covered {
+                    true => self.check_conflict(txn, *rid)?,
+                    false => self.claim(txn, *rid)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes rows of one page ghosts, which are locked; gives those that have moved to another page and are still to be deleted.
+    fn ghost_all(&self, txn: &Transaction, rids: &[Rid]) -> AccessResult<Vec<Rid>> {
+        let Some(page) = rids.first().map(|rid| rid.page) else { return Ok(Vec::new()) };
+        let mut guard = self.fix_row_page(page, LatchMode::Exclusive)?;
+        let mut moved = Vec::new();
+        let mut gone: Vec<(u16, &[u8])> = Vec::with_capacity(rids.len());
+        for rid in rids {
+            let row = slots::row(guard.page(), rid.slot).ok_or(AccessError::RowGone)?;
+            let flags = slots::flags(guard.page(), rid.slot);
+            if flags & (slots::GHOST | slots::FORWARDED) != 0 {
+                return Err(AccessError::RowGone);
+            }
+            if gone.last().is_some_and(|(slot, _)| *slot >= rid.slot) {
+                // Each row was met once: only damaged pages give one twice.
+                return Err(AccessError::corrupt(page, "is met twice by one who deletes its rows"));
+            }
+            match flags & slots::FORWARD {
+                0 => {
+                    self.leave_version(txn, *rid, Some(row));
+                    gone.push((rid.slot, &[]));
+                }
+                _ => moved.push(*rid),
+            }
+        }
+        if gone.is_empty() {
+            return Ok(moved);
+        }
+        let count = gone.len();
+        let record = PageRows { page: page.pack(), root: 0, rows: gone };
+        let (undo, context) = (undo_of(count), LogContext::MarkAsGhost);
+        let lsn = self.methods.append(txn, LogOp::DeleteRows, context, undo, |out| record.encode(out))?;
+        let before = header::ghosts(guard.page());
+        record.rows.iter().for_each(|(slot, _)| apply_ghost(guard.page_mut(), *slot, txn.id().0));
+        guard.set_lsn(lsn);
+        assert!(header::last_remover(guard.page()) >= txn.id().0, "their ghosts stay until it has ended");
+        if before == 0 {
+            self.note_candidate(page);
+            self.methods.note_ghosts(page, PageId::NULL);
+        }
+        Ok(moved)
+    }
+}
+
+fn undo_of(rows: usize) -> UndoBytes {
+    UndoBytes::one(ROWS_BYTES + rows * ROW_OF_MANY_BYTES)
+}
+
+/// Puts rows into free slots.
+pub(crate) fn apply_rows(page: &mut PageBytes, rows: &[(u16, &[u8])]) {
+    rows.iter().for_each(|(slot, row)| slots::put(page, *slot, &[row], 0));
+}
+
+/// Frees the slots of rows that have come together.
+pub(crate) fn apply_rows_taken_out(page: &mut PageBytes, record: &PageRows<'_>) {
+    record.rows.iter().rev().for_each(|(slot, _)| slots::free(page, *slot));
+}
+
+/// Rows that went together are rows again.
+pub(crate) fn apply_rows_brought_back(page: &mut PageBytes, record: &PageRows<'_>) {
+    for (slot, _) in &record.rows {
+        let flags = slots::flags(page, *slot);
+        slots::set_flags(page, *slot, flags & !slots::GHOST);
+    }
+}
+
+/// Undo, with its compensation record.
+impl AccessMethods {
+    pub(crate) fn undo_heap_inserts(
+        &self,
+        txn: &Transaction,
+        record: &PageRows<'_>,
+        undo_next: Lsn,
+    ) -> AccessResult<()> {
+        let mut guard = self.fix_all_for_undo(record)?;
+        let (clr, context) = (without_images(record), LogContext::BulkOperationPage);
+        let lsn =
+            self.append_compensation(txn, LogOp::DeleteRows, context, undo_next, |out| clr.encode(out))?;
+        apply_rows_taken_out(guard.page_mut(), record);
+        guard.set_lsn(lsn);
+        Ok(())
+    }
+
+    pub(crate) fn undo_heap_deletes(
+        &self,
+        txn: &Transaction,
+        record: &PageRows<'_>,
+        undo_next: Lsn,
+    ) -> AccessResult<()> {
+        let mut guard = self.fix_all_for_undo(record)?;
+        let (clr, context) = (without_images(record), LogContext::MarkAsGhost);
+        let lsn =
+            self.append_compensation(txn, LogOp::InsertRows, context, undo_next, |out| clr.encode(out))?;
+        apply_rows_brought_back(guard.page_mut(), record);
+        guard.set_lsn(lsn);
+        Ok(())
+    }
+
+    fn fix_all_for_undo(&self, record: &PageRows<'_>) -> AccessResult<PageGuard> {
+        let first = record.rows.first().map_or(0, |(slot, _)| *slot);
+        let guard = self.fix_for_undo(record.page, first)?;
+        match record.rows.iter().find(|(slot, _)| slots::row(guard.page(), *slot).is_none()) {
+            None => Ok(guard),
+            Some((slot, _)) => Err(not_as_logged(&guard, *slot)),
+        }
+    }
+}
+
+fn without_images<'r>(record: &PageRows<'r>) -> PageRows<'r> {
+    PageRows { rows: record.rows.iter().map(|(slot, _)| (*slot, &[][..])).collect(), ..*record }
+}
