@@ -126,6 +126,7 @@ pub fn fits(page: &PageBytes, row_bytes: usize) -> bool {
 /// Is it one of the array's, with no row?
 #[inline]
 pub fn is_free(page: &PageBytes, slot: u16) -> bool {
+    assert!(usize::from(slot) < BODY_BYTES / SLOT_BYTES, "no page has slot {slot}");
     slot < header::slot_count(page) && entry(page, slot).0 == 0
 }
 

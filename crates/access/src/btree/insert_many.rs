@@ -34,6 +34,7 @@ impl BTree {
             } else {
                 0
             };
+            assert!(together != 1 && together <= left.len(), "{together} rows went in together");
             if together > 0 {
                 left.nth(together - 1);
                 *inserted += together;
@@ -45,6 +46,7 @@ impl BTree {
             }
             *inserted += 1;
         }
+        assert_eq!(left.len(), 0, "all of them are in");
         Ok(Inserted::Done)
     }
 
@@ -71,6 +73,7 @@ impl BTree {
     fn leaf_with_fences(&self, key: &[u8]) -> AccessResult<(PageGuard, Fences)> {
         let mut fences = Fences::default();
         if let Some(guard) = self.rightmost_leaf_for(key)? {
+            assert!(guard.is_exclusive(), "the leaf is for a change");
             return Ok((guard, fences));
         }
         let leaf = self.descend_with_fence(key, LatchMode::Exclusive, false, Some(&mut fences))?;
@@ -116,6 +119,7 @@ impl BTree {
             if !txn.try_lock(self.key_resource(key), LockMode::X) {
                 return;
             }
+            assert!(at <= count && places.len() < BODY_BYTES, "a place among the slots, or behind them");
             places.push((at + places.len() as u16, key, value));
             room -= bytes;
         }
@@ -129,6 +133,7 @@ impl BTree {
         images: &mut Vec<u8>,
     ) -> AccessResult<()> {
         assert!(header::level(leaf.page()) == 0 && leaf.is_exclusive(), "rows lie in leaves");
+        assert!(places.is_sorted_by(|one, next| one.0 < next.0 && one.1 < next.1), "keys ascend");
         images.clear();
         let mut ends = Vec::with_capacity(places.len());
         let mut undo = UndoBytes { record_count: 0, payload_bytes: 0 };

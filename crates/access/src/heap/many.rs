@@ -32,6 +32,7 @@ impl Heap {
         while let Some(first) = left.first() {
             let together =
                 if left.len() > 1 { self.insert_on_page(txn, left, &mut padded, rids)? } else { 0 };
+            assert!(together != 1 && together <= left.len(), "{together} rows went in together");
             if together == 0 {
                 rids.push(self.place(txn, first.as_ref(), Placing::Row)?);
             }
@@ -117,6 +118,7 @@ impl Heap {
             places.push(slot);
             room -= bytes;
         }
+        assert!(places.is_sorted_by(|one, next| one < next), "each slot once");
         places
     }
 
@@ -177,6 +179,7 @@ impl Heap {
                 _ => moved.push(*rid),
             }
         }
+        assert_eq!(gone.len() + moved.len(), rids.len(), "each row goes now or after those of its page");
         if gone.is_empty() {
             return Ok(moved);
         }
@@ -197,6 +200,7 @@ impl Heap {
 }
 
 fn undo_of(rows: usize) -> UndoBytes {
+    assert!(rows > 0, "a record is about rows");
     UndoBytes::one(ROWS_BYTES + rows * ROW_OF_MANY_BYTES)
 }
 
@@ -226,6 +230,7 @@ impl AccessMethods {
         record: &PageRows<'_>,
         undo_next: Lsn,
     ) -> AccessResult<()> {
+        assert_eq!(record.root, 0, "rows of a heap");
         let mut guard = self.fix_all_for_undo(record)?;
         let (clr, context) = (without_images(record), LogContext::BulkOperationPage);
         let lsn =
@@ -241,6 +246,7 @@ impl AccessMethods {
         record: &PageRows<'_>,
         undo_next: Lsn,
     ) -> AccessResult<()> {
+        assert_eq!(record.root, 0, "rows of a heap");
         let mut guard = self.fix_all_for_undo(record)?;
         let (clr, context) = (without_images(record), LogContext::MarkAsGhost);
         let lsn =
