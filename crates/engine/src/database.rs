@@ -188,17 +188,20 @@ impl Database {
 
     pub(crate) fn set_options(&self, options: DatabaseOptions) {
         let before = self.options();
-        let statistics =
-            |options: &DatabaseOptions| (options.creates_statistics(), options.updates_statistics());
-        if statistics(&before) != statistics(&options) {
-            // Plans ask again for what they did without.
-            self.catalog.touch();
-        }
+        let planned_by = |options: &DatabaseOptions| {
+            let statistics = (options.creates_statistics(), options.updates_statistics());
+            (statistics, options.compatibility_level, options.read_only)
+        };
+        // Plans ask again for what they did without.
+        let asks_again = planned_by(&before) != planned_by(&options);
         self.delayed.store(options.delayed_durability as u8, Ordering::Release);
         tell_log(&self.log, &options, self.volatile);
         self.identity_cache.store(options.has_identity_cache(), Ordering::Release);
         self.apply_versioning(&options);
         *self.options.lock() = options;
+        if asks_again {
+            self.catalog.touch();
+        }
     }
 
     /// DELAYED_DURABILITY; takes effect for the next commit.

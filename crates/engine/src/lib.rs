@@ -4,6 +4,7 @@
 //! work in them), [`Catalog`] with its definitions, [`Table`] and [`Cursor`] (rows by value). Knows no syntax tree, no session, no network.
 
 mod acknowledgement;
+mod answers;
 mod background;
 mod catalog;
 mod check;
@@ -59,6 +60,7 @@ pub use access::{
     encode_variable, is_fixed_length,
 };
 pub use acknowledgement::Acknowledgement;
+pub use answers::{CatalogAnswers, Standing};
 pub use catalog::{
     Catalog, CatalogImage, CatalogUndo, Entry, EntryKey, FIRST_USER_TYPE_ID, MessageDef, PropertyDef,
     PropertyOwner, TypeDef,
@@ -102,7 +104,7 @@ pub use sequence_def::{
 pub use snapshot_state::{COMMITTED_SNAPSHOT_SWITCH, SNAPSHOT_SWITCH, SnapshotState};
 pub use statistics::{
     FIRST_COLUMN_STATISTICS_ID, HistogramStep, PrefixDensity, STEPS_MAX, StatisticsCollector,
-    StatisticsContent, StatisticsDef,
+    StatisticsContent, StatisticsDef, StatisticsFilter,
 };
 pub use system_databases::{FIRST_USER_DATABASE, MASTER, MODEL, MSDB, TEMPDB};
 pub use table::io::{TableIo, measure_io, take_io};
@@ -113,6 +115,8 @@ pub use table::{
 pub use table_statistics::{NewStatistics, SampleSize};
 pub use ticket::{COMMIT_TICKET_BYTES, CommitStatus, CommitTicket};
 pub use transaction_set::{BlockSavepoint, CommitRequest, CommitResult, ExclusiveDatabase, TransactionSet};
-pub use txn::{Before, IsolationLevel, LockMode, LockOwner, LockRow, LockWait, Resource, SnapshotKind};
+pub use txn::{
+    Before, IsolationLevel, LockMode, LockOwner, LockRow, LockWait, OpenSnapshot, Resource, SnapshotKind,
+};
 pub use workspace::spill::{BLOCK_BYTES as SPILL_BLOCK_BYTES, Run, RunReader, RunWriter, SpillFile};
 pub use workspace::{Grant, GrantRequest, GrantRow, WorkspaceFigures, Workspaces};

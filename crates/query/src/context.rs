@@ -183,6 +183,8 @@ impl SetOptions {
 pub trait SessionNames {
     /// Real name in tempdb's `dbo` of `#name` or of the table variable `@name`, if the session made one; of `##name` that name itself.
     fn temp_table(&self, name: &str) -> Option<String>;
+    /// Changes whenever `temp_table` may give another answer, unless that is because of what tempdb's catalog says.
+    fn version(&self) -> u64;
     /// Reserves a real name for `CREATE TABLE #name`; error 2714 if the session has one at this nesting level.
     fn add_temp_table(&self, name: &str) -> Result<String, SqlError>;
     /// Reserves a real name for `CREATE PROCEDURE #name` or `##name`; error 2714 if the session has one.
@@ -206,10 +208,22 @@ impl SessionNames for NoNames {
     fn temp_table(&self, _name: &str) -> Option<String> {
         None
     }
+    fn version(&self) -> u64 {
+        0
+    }
     fn add_temp_table(&self, name: &str) -> Result<String, SqlError> {
         Ok(name.to_string())
     }
     fn remove_temp_table(&self, _name: &str) {}
+}
+
+/// From where a statement's names are looked up: what a plan has been bound to hangs on it, besides the catalogs.
+#[derive(Clone, Copy)]
+pub struct Standpoint<'a> {
+    /// The current database.
+    pub database: &'a Arc<Database>,
+    /// Temporary tables of the session.
+    pub names: &'a dyn SessionNames,
 }
 
 /// What names mean while a statement is bound.
@@ -499,6 +513,10 @@ pub struct CachedStatement {
     pub rows: Measure,
     /// Operators that had more than fits into memory.
     pub spills: Measure,
+    /// Pages asked for, in memory or not.
+    pub logical_reads: Measure,
+    /// Pages read from a file.
+    pub physical_reads: Measure,
 }
 
 /// What a statement may ask about its session. `session` implements it.

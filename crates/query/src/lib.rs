@@ -4,6 +4,7 @@
 //! [`compile_scalar`] and [`compile_predicate`] give a [`ScalarProgram`] for SET, IF and WHILE; [`ddl`] turns CREATE, ALTER and DROP
 //! into catalog calls. What a statement needs of its session is in [`context`].
 
+pub(crate) mod answers;
 pub mod bind;
 pub(crate) mod bound;
 pub mod clauses;
@@ -40,8 +41,8 @@ pub(crate) mod zones;
 
 pub use context::{
     BindContext, CachedPlan, CachedPlanKind, CachedStatement, ColumnDescription, Flow, InputBuffer, Measure,
-    NoNames, RowSink, SessionFacts, SessionNames, SessionRow, SetOptions, ShowplanForm, StatementOutcome,
-    SystemProcedure, VariableDef,
+    NoNames, RowSink, SessionFacts, SessionNames, SessionRow, SetOptions, ShowplanForm, Standpoint,
+    StatementOutcome, SystemProcedure, VariableDef,
 };
 pub use data_type::{Declared, declared as resolve_type, declared_in as resolve_type_in};
 pub use describe::FRONT_END;

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use engine::Database;
 use rustc_hash::FxHashSet;
 use tsql::ast;
 use types::{SqlError, SqlType, Value};
 
+use crate::answers::Answers;
 use crate::bind::select::SelectParts;
 use crate::bind::sequence::LIMITED;
 use crate::bind::{Binder, Clause, Scope, coerce};
-use crate::context::{BindContext, ColumnDescription, Flow, RowSink, StatementOutcome};
+use crate::context::{BindContext, ColumnDescription, Flow, RowSink, Standpoint, StatementOutcome};
 use crate::ddl::SelectIntoPlan;
 use crate::exec;
 use crate::exec_context::ExecContext;
@@ -23,9 +23,8 @@ use crate::runtime::Runtime;
 use crate::table::{SequenceSource, TableSource};
 
 /// What a compiled thing depends on: recompile when it changes.
-#[derive(Clone, Default)]
 pub(crate) struct Dependencies {
-    databases: Vec<(Arc<Database>, u64)>,
+    answers: Answers,
     /// The tables on whose rows its plans hang.
     sizes: Vec<Arc<TableSource>>,
 }
@@ -33,18 +32,13 @@ pub(crate) struct Dependencies {
 impl Dependencies {
     pub(crate) fn of(binder: &mut Binder<'_>) -> Dependencies {
         let sizes = std::mem::take(&mut binder.tables).into_iter().filter(|table| table.is_planned_by_rows());
-        Dependencies { sizes: sizes.collect(), databases: std::mem::take(&mut binder.dependencies) }
+        Dependencies { sizes: sizes.collect(), answers: std::mem::take(&mut binder.answers) }
     }
 
-    /// One atomic read for each database, six for each table on whose rows the plan hangs.
-    fn hold(&self) -> bool {
-        self.databases.iter().all(|(database, version)| database.catalog().version() == *version)
-            && !self.sizes.iter().any(|table| table.has_other_rows())
-    }
-
-    /// Temporary tables belong to one session.
-    fn shareable(&self) -> bool {
-        !self.databases.iter().any(|dependency| dependency.0.name().eq_ignore_ascii_case("tempdb"))
+    /// One atomic read for each database in which nothing has changed, six for each table on whose rows the plan hangs.
+    #[inline]
+    fn hold(&self, from: Standpoint<'_>) -> bool {
+        self.answers.hold(from) && !self.sizes.iter().any(|table| table.has_other_rows())
     }
 }
 
@@ -183,7 +177,7 @@ fn compile_inside(
     }
     let sequences = std::mem::take(&mut binder.draws.sequences);
     let dependencies = Dependencies::of(binder);
-    let names_rows = !dependencies.databases.is_empty()
+    let names_rows = !dependencies.answers.names_nothing()
         || matches!(&statement.kind, ast::StatementKind::Select(select)
             if !crate::bind::set_op::first_block(&select.query.body).from.is_empty());
     Ok(CompiledStatement { kind, dependencies, tables, sequences, max_recursion, names_rows })
@@ -293,14 +287,20 @@ fn recursion_limit(options: &[ast::QueryHint]) -> Option<u32> {
 }
 
 impl CompiledStatement {
-    /// Is the schema still the one it was compiled against, and is each table about as large? Costs one atomic read a database and six a table.
-    pub fn is_valid(&self) -> bool {
-        self.dependencies.hold()
+    /// Does it mean there what it meant where it was compiled, and is each table about as large? Costs one atomic read a database in which
+    /// nothing has changed, and six a table.
+    pub fn is_valid(&self, from: Standpoint<'_>) -> bool {
+        self.dependencies.hold(from)
+    }
+
+    /// Are the definitions that it was compiled against still there?
+    pub fn is_current(&self) -> bool {
+        self.dependencies.answers.hold_in_catalogs()
     }
 
     /// May other sessions use it?
     pub fn is_shareable(&self) -> bool {
-        self.dependencies.shareable()
+        self.dependencies.answers.are_everybodys()
     }
 
     /// Does it begin a transaction under SET IMPLICIT_TRANSACTIONS ON? A SELECT without tables does not.
@@ -538,15 +538,20 @@ impl ScalarProgram {
         &self.sql_type
     }
 
-    /// Is the schema still the one it was compiled against?
+    /// Does it mean there what it meant where it was compiled?
     #[inline]
-    pub fn is_valid(&self) -> bool {
-        self.dependencies.hold()
+    pub fn is_valid(&self, from: Standpoint<'_>) -> bool {
+        self.dependencies.hold(from)
+    }
+
+    /// Are the definitions that it was compiled against still there?
+    pub fn is_current(&self) -> bool {
+        self.dependencies.answers.hold_in_catalogs()
     }
 
     /// May other sessions use it?
     pub fn is_shareable(&self) -> bool {
-        self.dependencies.shareable()
+        self.dependencies.answers.are_everybodys()
     }
 }
 
@@ -555,7 +560,6 @@ pub struct InsertRows {
     plan: InsertPlan,
     stores: Vec<Store>,
     sequences: Vec<Arc<SequenceSource>>,
-    dependencies: Dependencies,
 }
 
 /// Compiles the INSERT of an `INSERT ... EXEC` for rows of the given types. Error 213 when their number does not fit.
@@ -571,7 +575,7 @@ pub fn compile_insert_rows(
     let (plan, stores) =
         binder.insert_rows(insert, columns).map_err(|error| error.at_line(statement.span.line))?;
     let sequences = std::mem::take(&mut binder.draws.sequences);
-    Ok(InsertRows { plan, stores, sequences, dependencies: Dependencies::of(&mut binder) })
+    Ok(InsertRows { plan, stores, sequences })
 }
 
 impl InsertRows {
@@ -585,10 +589,5 @@ impl InsertRows {
         let runtime = Runtime::new(context);
         runtime.hold_sequences(&self.sequences)?;
         exec::insert::run_rows(&self.plan, &self.stores, rows, &runtime, sink)
-    }
-
-    /// Is the schema still the one it was compiled against?
-    pub fn is_valid(&self) -> bool {
-        self.dependencies.hold()
     }
 }

@@ -1,6 +1,6 @@
 //! Temporary tables and procedures of one session: what in tempdb stands behind `#name` at each nesting level.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -21,6 +21,8 @@ pub struct TemporaryNames {
     /// Tells what a rollback has brought back or taken away.
     tempdb: Arc<Database>,
     scopes: RefCell<Vec<Vec<Entry>>>,
+    /// Of `scopes`: who may change them takes a new one.
+    version: Cell<u64>,
     has_dropped: Cell<bool>,
     /// Global tables and procedures that the session has made: everybody knows them by their own names.
     globals: RefCell<Vec<Ended>>,
@@ -90,8 +92,14 @@ impl Entry {
 impl TemporaryNames {
     pub(crate) fn new(count: NameCount, tempdb: Arc<Database>) -> TemporaryNames {
         let scopes = RefCell::new(vec![Vec::new()]);
-        let (has_dropped, globals) = (Cell::new(false), RefCell::default());
-        TemporaryNames { count, tempdb, scopes, has_dropped, globals }
+        let (version, has_dropped, globals) = (Cell::new(0), Cell::new(false), RefCell::default());
+        TemporaryNames { count, tempdb, scopes, version, has_dropped, globals }
+    }
+
+    /// The scopes, to be changed.
+    fn scopes_mut(&self) -> RefMut<'_, Vec<Vec<Entry>>> {
+        self.version.update(|version| version + 1);
+        self.scopes.borrow_mut()
     }
 
     /// No transaction is open: what it dropped is gone, or is there again.
@@ -99,7 +107,7 @@ impl TemporaryNames {
         if !self.has_dropped.replace(false) {
             return;
         }
-        for scope in self.scopes.borrow_mut().iter_mut() {
+        for scope in self.scopes_mut().iter_mut() {
             scope.retain_mut(|entry| {
                 entry.is_dropped = entry.is_dropped && !entry.is_there(&self.tempdb);
                 !entry.is_dropped
@@ -124,12 +132,12 @@ impl TemporaryNames {
 
     /// A procedure or dynamic batch begins; what it creates is dropped when it ends.
     pub fn enter_scope(&self) {
-        self.scopes.borrow_mut().push(Vec::new());
+        self.scopes_mut().push(Vec::new());
     }
 
     /// It ends: the real names of the tables to drop.
     pub(crate) fn leave_scope(&self) -> Vec<Ended> {
-        let mut scopes = self.scopes.borrow_mut();
+        let mut scopes = self.scopes_mut();
         assert!(scopes.len() > 1, "the outermost scope ends only with the session");
         let ended = scopes.pop().unwrap_or_default();
         ended.into_iter().map(Ended::from).collect()
@@ -137,7 +145,7 @@ impl TemporaryNames {
 
     /// A batch ends: the real names of its table variables. Those of inner scopes have gone with them.
     pub(crate) fn end_batch(&self) -> Vec<Ended> {
-        let mut scopes = self.scopes.borrow_mut();
+        let mut scopes = self.scopes_mut();
         let outermost = scopes.first_mut().expect("the outermost scope is never left");
         let ended = outermost.extract_if(.., |entry| entry.name.starts_with('@'));
         ended.map(Ended::from).collect()
@@ -145,7 +153,7 @@ impl TemporaryNames {
 
     /// The session ends or is reset: the real names of all tables to drop.
     pub(crate) fn clear(&self) -> Vec<Ended> {
-        let ended = std::mem::replace(&mut *self.scopes.borrow_mut(), vec![Vec::new()]);
+        let ended = std::mem::replace(&mut *self.scopes_mut(), vec![Vec::new()]);
         let own = ended.into_iter().flatten().map(Ended::from);
         own.chain(self.globals.take()).collect()
     }
@@ -153,7 +161,7 @@ impl TemporaryNames {
     /// Reserves a name for a table variable, which belongs to the scope that declares it.
     pub fn add_table_variable(&self, name: &str) -> String {
         let real_name = self.real_name(name);
-        let mut scopes = self.scopes.borrow_mut();
+        let mut scopes = self.scopes_mut();
         if let Some(scope) = scopes.last_mut() {
             scope.retain(|entry| entry.name != name.to_lowercase());
             scope.push(Entry { name: name.to_lowercase(), real_name: real_name.clone(), is_dropped: false });
@@ -196,13 +204,17 @@ impl SessionNames for TemporaryNames {
         self.find(scopes.iter().rev().flat_map(|scope| scope.iter().rev()), &wanted)
     }
 
+    fn version(&self) -> u64 {
+        self.version.get()
+    }
+
     fn add_temp_table(&self, name: &str) -> Result<String, SqlError> {
         if is_global(name) {
             // It lasts as long as the session; whether the name is free the catalog knows.
             self.globals.borrow_mut().push(Ended { real_name: name.to_string(), object_id: None });
             return Ok(name.to_string());
         }
-        let mut scopes = self.scopes.borrow_mut();
+        let mut scopes = self.scopes_mut();
         let wanted = name.to_lowercase();
         let scope = scopes.last_mut().expect("the outermost scope is never left");
         // One that a rollback has taken back leaves its name to others.
@@ -220,7 +232,7 @@ impl SessionNames for TemporaryNames {
         if is_global(name) {
             return self.add_temp_table(name);
         }
-        let mut scopes = self.scopes.borrow_mut();
+        let mut scopes = self.scopes_mut();
         let wanted = name.to_lowercase();
         if self.find(scopes.iter().flatten(), &wanted).is_some() {
             return Err(SqlError::new(2714, &[&name]));
@@ -247,7 +259,7 @@ impl SessionNames for TemporaryNames {
             return;
         }
         let wanted = name.to_lowercase();
-        for scope in self.scopes.borrow_mut().iter_mut().rev() {
+        for scope in self.scopes_mut().iter_mut().rev() {
             if let Some(at) = scope.iter().position(|entry| entry.name == wanted || entry.real_name == name) {
                 scope.remove(at);
                 return;
@@ -257,7 +269,7 @@ impl SessionNames for TemporaryNames {
 
     fn drop_temp_table(&self, name: &str) {
         let wanted = name.to_lowercase();
-        let mut scopes = self.scopes.borrow_mut();
+        let mut scopes = self.scopes_mut();
         let mut entries = scopes.iter_mut().rev().flat_map(|scope| scope.iter_mut().rev());
         if let Some(entry) = entries.find(|entry| !entry.is_dropped && entry.is_called(&wanted)) {
             entry.is_dropped = true;

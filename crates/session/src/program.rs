@@ -189,10 +189,17 @@ pub(crate) enum Compiled {
 }
 
 impl Compiled {
-    pub(crate) fn is_valid(&self) -> bool {
+    pub(crate) fn is_valid(&self, from: query::Standpoint<'_>) -> bool {
         match self {
-            Compiled::Statement(statement) => statement.is_valid(),
-            Compiled::Scalar(program) => program.is_valid(),
+            Compiled::Statement(statement) => statement.is_valid(from),
+            Compiled::Scalar(program) => program.is_valid(from),
+        }
+    }
+
+    fn is_current(&self) -> bool {
+        match self {
+            Compiled::Statement(statement) => statement.is_current(),
+            Compiled::Scalar(program) => program.is_current(),
         }
     }
 
@@ -238,9 +245,17 @@ impl Program {
     /// Keeps what has been bound for the next who needs it, unless it has become stale meanwhile.
     pub(crate) fn keep(&self, cell: Cell, compiled: &Arc<Compiled>) {
         self.statistics.note_bound(cell);
-        let mut place = self.cells[cell].lock();
+        *self.cells[cell].lock() = Some(compiled.clone());
         // Whoever makes plans stale looks for them afterwards: either he finds it here or it is found stale here.
-        *place = Some(compiled.clone()).filter(|compiled| compiled.is_valid());
+        self.forget_if_stale(cell);
+    }
+
+    /// Catalogs are asked without the cell's latch.
+    fn forget_if_stale(&self, cell: Cell) {
+        let kept = self.cells[cell].lock().clone();
+        if let Some(stale) = kept.filter(|compiled| !compiled.is_current()) {
+            self.cells[cell].lock().take_if(|kept| Arc::ptr_eq(kept, &stale));
+        }
     }
 
     /// A cell's content has been found stale by the one who ran it.
@@ -250,12 +265,7 @@ impl Program {
 
     /// Lets go what does not hold any more.
     pub(crate) fn forget_stale(&self) {
-        for cell in &self.cells {
-            let mut place = cell.lock();
-            if place.as_ref().is_some_and(|compiled| !compiled.is_valid()) {
-                *place = None;
-            }
-        }
+        (0..self.cells.len()).for_each(|cell| self.forget_if_stale(cell));
     }
 
     pub(crate) fn empty_cells(count: usize) -> Vec<Latch<Option<Arc<Compiled>>>> {

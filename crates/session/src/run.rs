@@ -616,12 +616,12 @@ impl Session {
         instruction: &Instruction,
         cell: Cell,
     ) -> Result<Arc<Compiled>, Interruption> {
-        if let Some(compiled) = frame.local[cell].take_if(|compiled| compiled.is_valid()) {
+        if let Some(compiled) = frame.local[cell].take_if(|compiled| compiled.is_valid(self.standpoint())) {
             return Ok(compiled);
         }
         let kept = (!frame.own_settings).then(|| frame.program.cells[cell].lock().clone()).flatten();
         let is_again = kept.is_some() || frame.local[cell].is_some();
-        if let Some(compiled) = kept.filter(|compiled| compiled.is_valid()) {
+        if let Some(compiled) = kept.filter(|compiled| compiled.is_valid(self.standpoint())) {
             return Ok(compiled);
         }
         self.programs.note_bound(is_again);
@@ -644,7 +644,7 @@ impl Session {
         loop {
             tries += 1;
             match self.bind_cell(program, variables_visible, cell, Lookup::new(&self.transactions)) {
-                Ok(compiled) if compiled.is_valid() || tries == STALE_PLANS_MAX => {
+                Ok(compiled) if compiled.is_valid(self.standpoint()) || tries == STALE_PLANS_MAX => {
                     return Ok(Arc::new(compiled));
                 }
                 Ok(_) => {}

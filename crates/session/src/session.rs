@@ -289,6 +289,12 @@ impl Session {
         });
     }
 
+    /// From where the session looks names up now.
+    #[inline]
+    pub(crate) fn standpoint(&self) -> query::Standpoint<'_> {
+        query::Standpoint { database: &self.database, names: &self.names }
+    }
+
     /// What the meaning of a text hangs on now.
     pub(crate) fn program_conditions(&self) -> ProgramConditions {
         ProgramConditions::new(self.database.incarnation(), &self.options)

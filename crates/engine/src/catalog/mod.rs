@@ -5,6 +5,7 @@
 //! waits ([`names`]), who has found an object before looks again under its lock. When the transaction rolls back, the cache goes back
 //! with it ([`CatalogUndo`]). At open the cache is filled from the tables.
 
+mod answer;
 pub(crate) mod definition_rows;
 mod entries;
 mod entry_cache;
@@ -23,6 +24,7 @@ use os::{LatchRank, RwLatch};
 use txn::Resource;
 use types::Collation;
 
+pub(crate) use answer::Answer;
 pub(crate) use entries::fold;
 pub use entries::{Entry, EntryKey, FIRST_USER_TYPE_ID, MessageDef, PropertyDef, PropertyOwner, TypeDef};
 pub(crate) use load::load;
@@ -48,6 +50,8 @@ pub struct Catalog {
     state: RwLatch<State>,
     /// Grows with each change; a plan that was made at another version looks again.
     version: AtomicU64,
+    /// Grows when everything that was made before is to be made anew, whatever it has asked for.
+    era: AtomicU64,
     next_object_id: AtomicI32,
     next_schema_id: AtomicI32,
     next_unit: AtomicU32,
@@ -68,6 +72,7 @@ impl Catalog {
         Catalog {
             state: RwLatch::new(LatchRank::Catalog, state),
             version: AtomicU64::new(1),
+            era: AtomicU64::new(0),
             next_object_id: AtomicI32::new(FIRST_USER_OBJECT_ID),
             next_schema_id: AtomicI32::new(SCHEMA_SYS + 1),
             next_unit: AtomicU32::new(FIRST_USER_UNIT),
@@ -214,8 +219,13 @@ impl Catalog {
 
     /// Puts an entry back, newest first.
     pub(crate) fn undo(&self, owner: u64, undo: CatalogUndo) {
+        let is_type = matches!(undo, CatalogUndo::Entry { key: EntryKey::Type(_), .. });
         self.state.write().undo(owner, undo);
-        self.version.fetch_add(1, Ordering::Release);
+        if is_type {
+            self.touch();
+        } else {
+            self.version.fetch_add(1, Ordering::Release);
+        }
     }
 
     /// What a committed transaction has changed is settled.
@@ -224,9 +234,16 @@ impl Catalog {
         changes.for_each(|undo| state.settle(owner, undo));
     }
 
-    /// Plans that were made before look again (the database has another name).
+    /// Nothing that was made before holds (the database has another name). The change itself has been made.
     pub(crate) fn touch(&self) {
+        // Who sees the new version sees the new era.
+        self.era.fetch_add(1, Ordering::Release);
         self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Changes when everything is to be made anew.
+    pub(crate) fn era(&self) -> u64 {
+        self.era.load(Ordering::Acquire)
     }
 
     /// The database closes: no plan that was or will be made of it holds any more.

@@ -141,9 +141,8 @@ impl Binder<'_> {
         source: &Arc<TableSource>,
         key: &ForeignKeyDef,
     ) -> Result<Option<Reference>, SqlError> {
-        let Some(ObjectDef::Table(table)) = source.database.catalog().object(key.referenced_object_id) else {
-            return Ok(None);
-        };
+        let found = self.answers.of(&source.database).object(key.referenced_object_id);
+        let Some(ObjectDef::Table(table)) = found else { return Ok(None) };
         let other = Arc::new(TableSource::new(source.database.clone(), table));
         Ok(make_reference(key, source, &other))
     }
@@ -164,6 +163,8 @@ impl Binder<'_> {
             for key in
                 table.foreign_keys.iter().filter(|key| key.referenced_object_id == source.def.object_id)
             {
+                // Which tables refer to one stands in its own definition; what each of them is, in theirs.
+                self.answers.of(&source.database).note_object(&object);
                 let child = Arc::new(TableSource::new(source.database.clone(), table.clone()));
                 if let Some(reference) = make_reference(key, &child, source) {
                     found.push((reference, child, key.clone()));

@@ -80,9 +80,8 @@ impl Binder<'_> {
             }
             TableSource::Variable { name, alias, .. } => {
                 let real = self
-                    .context
-                    .names
-                    .temp_table(name)
+                    .answers
+                    .temporary(self.context.names, name)
                     .ok_or_else(|| crate::errors::undeclared_table_variable(name))?;
                 let object = ObjectName {
                     database: Some(Ident::new("tempdb")),

@@ -29,6 +29,7 @@ use std::sync::Arc;
 use engine::Database;
 use types::{Collation, SqlError, SqlType};
 
+use crate::answers::Answers;
 use crate::bound::tree::{AggregateCall, Expr, Rel, WindowCall};
 use crate::context::BindContext;
 use crate::kinds::ColumnId;
@@ -52,8 +53,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) columns: Columns,
     pub(crate) scopes: Vec<Scope>,
     pub(crate) common_tables: Vec<CommonTableEntry>,
-    /// Databases whose catalog was read, with the version seen.
-    pub(crate) dependencies: Vec<(Arc<Database>, u64)>,
+    /// What catalogs and the session have said of names: the statement holds as long as they say it.
+    pub(crate) answers: Answers,
     /// Tables that are read, as often as they are named.
     pub(crate) tables: Vec<Arc<crate::table::TableSource>>,
     /// Column aliases of inlined function parameters: name -> expression.
@@ -204,7 +205,7 @@ impl<'a> Binder<'a> {
             columns: Columns::default(),
             scopes: Vec::new(),
             common_tables: Vec::new(),
-            dependencies: Vec::new(),
+            answers: Answers::default(),
             tables: Vec::new(),
             arguments: Vec::new(),
             target: None,
@@ -346,10 +347,14 @@ impl<'a> Binder<'a> {
         result
     }
 
-    /// Remembers that the statement depends on a database's catalog.
-    pub(crate) fn depend_on(&mut self, database: &Arc<Database>) {
-        if !self.dependencies.iter().any(|dependency| Arc::ptr_eq(&dependency.0, database)) {
-            self.dependencies.push((database.clone(), database.catalog().version_for_plan()));
+    /// The database in which names without one are looked up.
+    pub(crate) fn current_database(&mut self) -> Arc<Database> {
+        let database = self.database.clone();
+        // Inside of a view or a default it is the view's or the table's.
+        if Arc::ptr_eq(&database, self.context.database) {
+            self.answers.note_home(&database);
         }
+        self.answers.of(&database);
+        database
     }
 }

@@ -109,9 +109,8 @@ impl Binder<'_> {
                 return Err(SqlError::new(4508, &[]));
             }
             let real = self
-                .context
-                .names
-                .temp_table(table)
+                .answers
+                .temporary(self.context.names, table)
                 .ok_or_else(|| crate::errors::invalid_object(&written(name)))?;
             let tempdb = self.named_database("tempdb")?;
             return self
@@ -120,9 +119,8 @@ impl Binder<'_> {
         }
         let database = match &name.database {
             Some(database) => self.named_database(&database.value)?,
-            None => self.database.clone(),
+            None => self.current_database(),
         };
-        self.depend_on(&database);
         let schemas: Vec<&str> = match &name.schema {
             Some(schema) => vec![schema.value.as_str()],
             None => vec![self.context.default_schema, "dbo"],
@@ -142,7 +140,7 @@ impl Binder<'_> {
     /// A database by name; error 911, or why it cannot be used (922, 926, 942, 945).
     pub(crate) fn named_database(&mut self, name: &str) -> Result<Arc<Database>, SqlError> {
         let database = self.context.instance.database(name)?;
-        self.depend_on(&database);
+        self.answers.of(&database);
         Ok(database)
     }
 
@@ -153,9 +151,12 @@ impl Binder<'_> {
         schema: &str,
         name: &str,
     ) -> Result<Option<Resolved>, SqlError> {
-        // The version first: what changes meanwhile makes the statement be bound again.
-        self.depend_on(database);
-        let object = self.context.lookup.object(database, schema, name)?;
+        // Begun before the question: what changes meanwhile makes the statement be bound again.
+        self.answers.of(database);
+        let holder = self.context.lookup.holder(database, schema, name)?;
+        self.answers.of(database).note_name(schema, name, holder.as_ref());
+        // A constraint's name is no table's.
+        let object = holder.filter(|object| same_name(object.name(), name));
         Ok(object.map(|object| Resolved::Object(database.clone(), object)))
     }
 }

@@ -56,7 +56,7 @@ impl Binder<'_> {
             return Err(crate::errors::too_many_arguments("OPENJSON"));
         }
         let alias = open.alias.as_ref().map_or("OPENJSON", |alias| alias.value.as_str());
-        let database = self.database.clone();
+        let database = self.current_database();
         let name = if open.columns.is_empty() { "OPENJSON" } else { JSON_ITEMS };
         let view = crate::sysviews::find(None, name).expect("it stands among the views");
         let rel = self.add_system(view, database, arguments, (alias, true), CatalogReading::Settled)?;

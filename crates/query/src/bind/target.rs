@@ -111,9 +111,8 @@ impl Binder<'_> {
             ast::DmlTargetKind::Table(name) => self.named(name),
             ast::DmlTargetKind::Variable(name, _) => {
                 let real = self
-                    .context
-                    .names
-                    .temp_table(name)
+                    .answers
+                    .temporary(self.context.names, name)
                     .ok_or_else(|| crate::errors::undeclared_table_variable(name))?;
                 self.named(&temp_name(&real))
             }

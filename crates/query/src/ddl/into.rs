@@ -76,7 +76,7 @@ pub(crate) fn select_into(
     let database = match (&name.database, temporary) {
         (_, true) => binder.named_database("tempdb")?,
         (Some(database), false) => binder.named_database(&database.value)?,
-        (None, false) => binder.database.clone(),
+        (None, false) => binder.current_database(),
     };
     Ok(SelectIntoPlan {
         plan: in_order(planned, &order),

@@ -58,6 +58,11 @@ impl SessionNames for Names {
         let mut found = known.filter(|(made, real)| made.eq_ignore_ascii_case(name) || real == name);
         found.next().map(|(_, real)| real)
     }
+    fn version(&self) -> u64 {
+        let made = self.made.borrow();
+        let gone = made.iter().filter(|name| name.is_empty()).count();
+        (made.len() + gone) as u64
+    }
     fn add_temp_table(&self, name: &str) -> Result<String, SqlError> {
         let mut made = self.made.borrow_mut();
         made.push(name.to_string());
