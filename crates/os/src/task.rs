@@ -75,6 +75,18 @@ pub struct PageUses {
     pub lob_physical: u64,
 }
 
+impl PageUses {
+    /// What has come since another moment of the same thread.
+    pub fn since(&self, before: &PageUses) -> PageUses {
+        PageUses {
+            logical: self.logical - before.logical,
+            physical: self.physical - before.physical,
+            lob_logical: self.lob_logical - before.lob_logical,
+            lob_physical: self.lob_physical - before.lob_physical,
+        }
+    }
+}
+
 thread_local! {
     /// [`PageUses`], each field by itself: one is written where the others are not read.
     static PAGE_USES: [Cell<u64>; 4] = const { [const { Cell::new(0) }; 4] };

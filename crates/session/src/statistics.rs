@@ -6,6 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use os::task::PageUses;
 use os::{Latch, LatchRank, task};
 use query::{CachedPlan, CachedStatement, Measure};
 use types::SqlError;
@@ -42,6 +43,18 @@ struct StatementSums {
     working: Measure,
     rows: Measure,
     spills: Measure,
+    logical_reads: Measure,
+    physical_reads: Measure,
+}
+
+/// What one execution of a statement took.
+pub(crate) struct Taken {
+    elapsed_ns: u64,
+    waited_ns: u64,
+    rows: u64,
+    spills: u64,
+    /// Pages since it began.
+    pages: PageUses,
 }
 
 /// What one frame has counted and not yet handed on.
@@ -111,6 +124,8 @@ impl StatementSums {
         self.working.add(&other.working);
         self.rows.add(&other.rows);
         self.spills.add(&other.spills);
+        self.logical_reads.add(&other.logical_reads);
+        self.physical_reads.add(&other.physical_reads);
     }
 }
 
@@ -147,24 +162,19 @@ impl Tally {
     }
 
     /// A statement has run to its end.
-    pub(crate) fn note(
-        &mut self,
-        cell: Cell,
-        began_ns: u64,
-        (elapsed_ns, waited_ns): (u64, u64),
-        rows: u64,
-        spills: u64,
-    ) {
+    pub(crate) fn note(&mut self, cell: Cell, began_ns: u64, taken: &Taken) {
         if self.statements.len() <= cell {
             self.statements.resize(cell + 1, StatementSums::default());
         }
         let one = &mut self.statements[cell];
         one.executions += 1;
         one.last_began = began_ns;
-        one.elapsed.note(elapsed_ns);
-        one.working.note(elapsed_ns.saturating_sub(waited_ns));
-        one.rows.note(rows);
-        one.spills.note(spills);
+        one.elapsed.note(taken.elapsed_ns);
+        one.working.note(taken.elapsed_ns.saturating_sub(taken.waited_ns));
+        one.rows.note(taken.rows);
+        one.spills.note(taken.spills);
+        one.logical_reads.note(taken.pages.logical);
+        one.physical_reads.note(taken.pages.physical);
     }
 }
 
@@ -188,6 +198,8 @@ impl Program {
                 working_ns: one.working,
                 rows: one.rows,
                 spills: one.spills,
+                logical_reads: one.logical_reads,
+                physical_reads: one.physical_reads,
             });
         }
         CachedPlan {
@@ -234,6 +246,7 @@ impl Session {
         let clock_ns = |session: &Session| session.instance.os().clock().monotonic_ns();
         let waited_ns = task::waited_ns;
         let (began_ns, waited_before_ns) = (frame.tally.begin_ns(|| clock_ns(self)), waited_ns());
+        let pages_before = task::page_uses();
         if frame.tally.first.is_none() {
             frame.tally.first = Some((began_ns, self.now_ticks()));
         }
@@ -246,10 +259,14 @@ impl Session {
                 Ok(()) => {
                     let ended_ns = clock_ns(self);
                     frame.tally.end_at(ended_ns);
-                    let elapsed_ns = ended_ns.saturating_sub(began_ns);
-                    let waited_ns = waited_ns().saturating_sub(waited_before_ns);
-                    let rows = u64::try_from(self.facts.row_count).unwrap_or(0);
-                    frame.tally.note(cell, began_ns, (elapsed_ns, waited_ns), rows, frame.spills);
+                    let taken = Taken {
+                        elapsed_ns: ended_ns.saturating_sub(began_ns),
+                        waited_ns: waited_ns().saturating_sub(waited_before_ns),
+                        rows: u64::try_from(self.facts.row_count).unwrap_or(0),
+                        spills: frame.spills,
+                        pages: task::page_uses().since(&pages_before),
+                    };
+                    frame.tally.note(cell, began_ns, &taken);
                     return Ok(());
                 }
                 other => return other,

@@ -73,10 +73,11 @@ impl Drop for Charge {
         let (before, now) = (self.before, page_uses());
         TABLES.with_borrow_mut(|tables| {
             let pages = &mut tables[self.at].pages;
-            pages.logical += now.logical - before.logical;
-            pages.physical += now.physical - before.physical;
-            pages.lob_logical += now.lob_logical - before.lob_logical;
-            pages.lob_physical += now.lob_physical - before.lob_physical;
+            let more = now.since(&before);
+            pages.logical += more.logical;
+            pages.physical += more.physical;
+            pages.lob_logical += more.lob_logical;
+            pages.lob_physical += more.lob_physical;
         });
         IS_ON.set(true);
     }

@@ -141,6 +141,11 @@ fn statement_cells(plan: &CachedPlan, statement: &CachedStatement) -> Vec<(&'sta
     cells.extend(rows.into_iter().zip(parts(&statement.rows).map(Cell::from)));
     let spills = ["total_spills", "last_spills", "min_spills", "max_spills"];
     cells.extend(spills.into_iter().zip(parts(&statement.spills).map(Cell::from)));
+    let logical = ["total_logical_reads", "last_logical_reads", "min_logical_reads", "max_logical_reads"];
+    cells.extend(logical.into_iter().zip(parts(&statement.logical_reads).map(Cell::from)));
+    let physical =
+        ["total_physical_reads", "last_physical_reads", "min_physical_reads", "max_physical_reads"];
+    cells.extend(physical.into_iter().zip(parts(&statement.physical_reads).map(Cell::from)));
     cells
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::{Before, SnapshotKind};
+use engine::{Before, Database, OpenSnapshot, SnapshotKind};
 use types::{SqlError, Value};
 
 use crate::view::{SystemView, ViewContext};
@@ -50,7 +50,58 @@ pub(super) static VIEWS: &[SystemView] = &[
          last_transaction_sequence_num bigint, first_useful_sequence_num bigint",
         current,
     ),
+    SystemView::new("dm_tran_current_snapshot", "transaction_sequence_num bigint", current_snapshot),
+    SystemView::new(
+        "dm_tran_transactions_snapshot",
+        "transaction_sequence_num bigint, snapshot_id int, snapshot_sequence_num bigint",
+        transactions_snapshot,
+    ),
 ];
+
+/// The snapshots of transactions that are open in a database, each with those that had been opened before it and still are.
+fn snapshots_behind_others(database: &Database) -> Vec<(OpenSnapshot, Vec<OpenSnapshot>)> {
+    let open: Vec<OpenSnapshot> = database.transactions().versions().open_snapshots();
+    let of_transactions: Vec<OpenSnapshot> =
+        open.into_iter().filter(|one| one.kind == SnapshotKind::Transaction).collect();
+    let behind = |at: usize| {
+        let own = &of_transactions[at];
+        let others = of_transactions[..at].iter().filter(|other| other.txn != own.txn);
+        (own.clone(), others.cloned().collect())
+    };
+    (0..of_transactions.len()).map(behind).collect()
+}
+
+/// What was open when the session's own snapshot began; nothing where it has none.
+fn current_snapshot(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let database = context.database.clone();
+    let transaction = {
+        let transactions = context.runtime.transactions.borrow();
+        transactions.member(&database).map(|member| member.inner().id())
+    };
+    let all = snapshots_behind_others(&database);
+    let own = all.into_iter().find(|(own, _)| transaction == Some(own.txn));
+    for other in own.into_iter().flat_map(|(_, others)| others) {
+        context.row(&[("transaction_sequence_num", other.number.into())]);
+    }
+    Ok(())
+}
+
+/// The same of each snapshot of the instance.
+fn transactions_snapshot(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for database in context.runtime.instance.databases() {
+        for (own, others) in snapshots_behind_others(&database) {
+            for other in others {
+                context.row(&[
+                    ("transaction_sequence_num", own.number.into()),
+                    // Each transaction has one snapshot.
+                    ("snapshot_id", 0.into()),
+                    ("snapshot_sequence_num", other.number.into()),
+                ]);
+            }
+        }
+    }
+    Ok(())
+}
 
 fn stored(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for database in context.runtime.instance.databases() {
