@@ -94,7 +94,57 @@ impl FilterTest {
     }
 }
 
+/// Numbers of tests in the catalog; a comparison is its operator's place in `FilterOp::ALL`.
+mod test_number {
+    pub(super) const IS_NULL: u8 = 10;
+    pub(super) const IS_NOT_NULL: u8 = 11;
+    pub(super) const IN: u8 = 12;
+}
+
+impl FilterTest {
+    /// Its number in the catalog.
+    pub(crate) fn number(&self) -> u8 {
+        match self {
+            FilterTest::IsNull => test_number::IS_NULL,
+            FilterTest::IsNotNull => test_number::IS_NOT_NULL,
+            FilterTest::Compare(op, _) => {
+                FilterOp::ALL.iter().position(|one| one == op).expect("all are listed") as u8
+            }
+            FilterTest::In(_) => test_number::IN,
+        }
+    }
+
+    /// Its constants.
+    pub(crate) fn constants(&self) -> &[Value] {
+        match self {
+            FilterTest::IsNull | FilterTest::IsNotNull => &[],
+            FilterTest::Compare(_, value) => std::slice::from_ref(value),
+            FilterTest::In(list) => list,
+        }
+    }
+
+    /// The test of a number with its first constant, NULL where it has none.
+    pub(crate) fn of_number(number: u8, constant: Value) -> Option<FilterTest> {
+        Some(match number {
+            test_number::IS_NULL => FilterTest::IsNull,
+            test_number::IS_NOT_NULL => FilterTest::IsNotNull,
+            test_number::IN => FilterTest::In(vec![constant]),
+            op => FilterTest::Compare(*FilterOp::ALL.get(usize::from(op))?, constant),
+        })
+    }
+}
+
 impl IndexFilter {
+    /// Does a row satisfy it? The values are those of the columns of its terms, one for each.
+    pub fn accepts_values(&self, values: &[Value], collations: &[Collation]) -> bool {
+        assert_eq!(
+            (values.len(), collations.len()),
+            (self.terms.len(), self.terms.len()),
+            "one for each term"
+        );
+        self.terms.iter().enumerate().all(|(at, term)| term.test.accepts(&values[at], collations[at]))
+    }
+
     /// Does it say something of one of these columns?
     pub fn is_about(&self, ordinals: &[usize]) -> bool {
         self.terms.iter().any(|term| ordinals.contains(&term.ordinal))

@@ -296,6 +296,19 @@ impl RowCountChanges {
         of_count.fold(None, |sum, delta| Some(sum.unwrap_or(0) + delta))
     }
 
+    /// The rows of a count that the transaction itself has touched.
+    pub(crate) fn own_touched(&self, count: &Arc<RowCount>) -> RowsTouched {
+        let of = address_of(count);
+        let mut sum = RowsTouched::default();
+        for change in &self.list {
+            match change {
+                CountChange::Rows(change) if change.of == of => sum.add(change.touched),
+                _ => {}
+            }
+        }
+        sum
+    }
+
     /// The present point; `outlives`: also when the statement has ended.
     #[inline]
     pub(crate) fn mark(&mut self, outlives: bool) -> usize {

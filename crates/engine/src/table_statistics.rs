@@ -8,16 +8,21 @@ use std::sync::Arc;
 
 use access::{KeyColumn, KeyFormat, UnitId};
 use txn::{CommitMode, IsolationLevel, LockMode, LockWait, TxnOptions};
-use types::{SqlError, SqlType, Value};
+use types::{Collation, SqlError, SqlType, Value};
 
 use crate::catalog::{Entry, EntryKey};
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, stale_plan};
+use crate::filter::{FilterTerm, FilterTest, IndexFilter};
 use crate::schema::{ColumnDef, IndexDef, IndexKind, ObjectDef, TableDef};
-use crate::statistics::bytes::{column_ids_of, of_column_ids, of_prefixes, of_steps, prefixes_of, steps_of};
+use crate::statistics::bytes::{
+    CONSTANT_BYTES_MAX, column_ids_of, of_column_ids, of_prefixes, of_steps, of_terms, prefixes_of, steps_of,
+    terms_of,
+};
 use crate::statistics::{
     Counted, FIRST_COLUMN_STATISTICS_ID, StatisticsCollector, StatisticsContent, StatisticsDef,
+    StatisticsFilter,
 };
 use crate::system_databases::shared_resource;
 use crate::table::{KeyRange, ScanOptions, Table};
@@ -42,6 +47,8 @@ pub struct NewStatistics {
     pub columns: Vec<usize>,
     /// NORECOMPUTE.
     pub no_recompute: bool,
+    /// WHERE.
+    pub filter: Option<Arc<StatisticsFilter>>,
 }
 
 /// How much of a table is looked at.
@@ -75,6 +82,14 @@ impl StatisticsDef {
             ]),
             None => row.extend(std::iter::repeat_n(Value::Null, 5)),
         }
+        row.push(match &self.content {
+            Some(content) => Value::BigInt(content.unfiltered_rows.cast_signed()),
+            None => Value::Null,
+        });
+        row.extend(match &self.filter {
+            Some(filter) => [Value::nvarchar(&filter.text), Value::binary(&of_terms(&filter.terms))],
+            None => [Value::Null, Value::Null],
+        });
         row
     }
 
@@ -91,6 +106,13 @@ impl StatisticsDef {
         if name.is_none() && stats_id >= FIRST_COLUMN_STATISTICS_ID {
             return None;
         }
+        // A filter that makes no sense would say of few rows what holds for all.
+        let filter = match row.get(11).and_then(Value::as_text) {
+            Some(text) => {
+                Some(Arc::new(StatisticsFilter { text: text.into(), terms: terms_of(bytes(12)?)? }))
+            }
+            None => None,
+        };
         let content = || {
             let Value::DateTime(updated) = row.get(5)? else { return None };
             let count = |at: usize| row.get(at)?.as_i64().and_then(|rows| u64::try_from(rows).ok());
@@ -101,6 +123,8 @@ impl StatisticsDef {
                 updated: *updated,
                 rows: count(6)?,
                 rows_sampled: count(7)?,
+                // Rows of an earlier version do not say.
+                unfiltered_rows: count(10).or_else(|| count(6))?,
                 prefixes,
                 steps: steps_of(bytes(9)?)?,
             })
@@ -113,8 +137,28 @@ impl StatisticsDef {
             column_ids,
             is_auto: bits & status::AUTO != 0,
             no_recompute: bits & status::NO_RECOMPUTE != 0,
+            filter,
             counted: Counted::default(),
         })
+    }
+
+    /// The columns that it is about, those of its filter among them.
+    fn all_column_ids(&self) -> impl Iterator<Item = i32> + '_ {
+        let of_filter = self.filter.iter().flat_map(|filter| filter.terms.iter().map(|term| term.0));
+        self.column_ids.iter().copied().chain(of_filter)
+    }
+}
+
+impl StatisticsFilter {
+    /// As the table judges rows.
+    pub fn of_table(&self, table: &TableDef) -> IndexFilter {
+        let term = |(id, test): &(i32, FilterTest)| {
+            let ordinal = table.columns.iter().position(|column| column.column_id == *id)?;
+            Some(FilterTerm { ordinal, test: test.clone() })
+        };
+        // Columns go after the statistics that name them: `forget_statistics_between`.
+        let terms = self.terms.iter().filter_map(term).collect();
+        IndexFilter { text: self.text.clone(), terms }
     }
 }
 
@@ -134,6 +178,14 @@ impl TableDef {
     pub fn ordinals_of(&self, column_ids: &[i32]) -> Option<Vec<usize>> {
         let ordinal = |id: &i32| self.columns.iter().position(|column| column.column_id == *id);
         column_ids.iter().map(ordinal).collect()
+    }
+
+    /// Of which rows the statistics are, where not of all; an index's have its filter.
+    pub fn filter_of(&self, def: &StatisticsDef) -> Option<IndexFilter> {
+        if def.is_of_index() {
+            return self.index(def.stats_id)?.filter.clone();
+        }
+        def.filter.as_ref().map(|filter| filter.of_table(self))
     }
 
     fn ids_of(&self, ordinals: &[usize]) -> Vec<i32> {
@@ -158,9 +210,22 @@ impl Table {
         StatisticsCollector::new(ordinals.iter().map(shape).collect())
     }
 
-    /// What some pages of the table say of these columns; `None` when they cannot be read, or do not hold a column. Waits for nobody.
-    pub fn sample_statistics(&self, ordinals: &[usize], size: SampleSize) -> Option<StatisticsContent> {
+    /// What some pages of the table say of these columns, in the rows that a filter lets in; `None` when they cannot be read, or do not hold a
+    /// column. Waits for nobody.
+    pub fn sample_statistics(
+        &self,
+        ordinals: &[usize],
+        filter: Option<&IndexFilter>,
+        size: SampleSize,
+    ) -> Option<StatisticsContent> {
         let (inner, definition) = (self.inner(), self.definition());
+        let terms = filter.map(|filter| filter.terms.as_slice()).unwrap_or_default();
+        let judged = || terms.iter().map(|term| &definition.columns[term.ordinal]);
+        if judged().any(|column| column.sql_type.is_large_object() || is_made_when_read(column)) {
+            return None;
+        }
+        let collations: Vec<Collation> = judged().map(|column| column.collation).collect();
+        let (mut seen, mut taken) = (0_u64, 0_u64);
         let column =
             |at: &usize| KeyColumn { collation: definition.columns[*at].collation, descending: false };
         let key_format = KeyFormat::new(ordinals.iter().map(column).collect());
@@ -172,10 +237,16 @@ impl Table {
         let access = &inner.database.access;
         let unit = UnitId(definition.base().unit);
         let pages = access.sample_rows(unit, &wanted, &mut |row| {
-            let mut values = Vec::with_capacity(ordinals.len());
-            let columns = ordinals.iter().copied();
+            let mut values = Vec::with_capacity(ordinals.len() + terms.len());
+            let columns = ordinals.iter().copied().chain(terms.iter().map(|term| term.ordinal));
             // What is out of row is not fetched for a hint.
             if inner.format.decode_columns(row, columns, &mut values, &mut |_| Ok(Vec::new())).is_ok() {
+                seen += 1;
+                let of_filter = values.split_off(ordinals.len());
+                if filter.is_some_and(|filter| !filter.accepts_values(&of_filter, &collations)) {
+                    return true;
+                }
+                taken += 1;
                 let mut key = Vec::with_capacity(16 * ordinals.len());
                 key_format.encode(&values, &mut key);
                 rows.push((key, values));
@@ -186,8 +257,10 @@ impl Table {
         rows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         let mut collector = self.collector(ordinals);
         rows.iter().for_each(|(_, values)| collector.add(values, 1.0));
-        let total = if is_whole { 0 } else { self.row_count_estimate() };
-        Some(collector.finish(total, inner.database.now()))
+        let all = if is_whole { seen } else { self.row_count_estimate().max(seen) };
+        let total = if seen == 0 { 0 } else { (all as f64 * taken as f64 / seen as f64).round() as u64 };
+        let content = collector.finish(total, inner.database.now());
+        Some(StatisticsContent { unfiltered_rows: all.max(content.rows), ..content })
     }
 
     /// What all entries of an index say of its columns, read in its order; `None` when that is not the order of statistics (DESC). Waits for
@@ -225,7 +298,16 @@ impl Table {
                 collector.add(&values, 1.0);
             }
         }
-        Ok(Some(collector.finish(0, self.database().now())))
+        let content = collector.finish(0, self.database().now());
+        Ok(Some(match &index.filter {
+            Some(_) => self.of_filtered(txn, content),
+            None => content,
+        }))
+    }
+
+    /// What was found in all rows that a filter lets in.
+    pub fn of_filtered(&self, txn: &DbTransaction, content: StatisticsContent) -> StatisticsContent {
+        StatisticsContent { unfiltered_rows: self.row_count_in(txn).max(content.rows), ..content }
     }
 
     /// What is known of a column for a plan: its statistics, made and renewed by themselves where the database's options say so. `None`: nothing.
@@ -236,23 +318,47 @@ impl Table {
             return None;
         }
         let all = database.catalog().statistics(definition.object_id);
-        let about = all.into_iter().filter(|def| def.column_ids.first() == Some(&column.column_id));
+        let about = all.into_iter().filter(|def| {
+            def.column_ids.first() == Some(&column.column_id) && definition.filter_of(def).is_none()
+        });
         let found =
             about.max_by_key(|def| def.content.as_ref().map(|content| (content.updated, content.rows)));
         match found {
-            Some(def) => {
-                let may_renew = !def.no_recompute && database.options().updates_statistics();
-                let renewed = match may_renew && self.is_stale(&def) {
-                    true => self.gather_alone(Some(&def), &definition.ordinals_of(&def.column_ids)?),
-                    false => None,
-                };
-                renewed.or_else(|| def.content.clone())
-            }
+            Some(def) => self.renewed(&def),
             None if self.row_count_estimate() < AUTO_ROWS_MIN || !database.options().creates_statistics() => {
                 None
             }
             None => self.gather_alone(None, &[ordinal]),
         }
+    }
+
+    /// What is known of a column in some rows alone, by the newest statistics whose filter is one of those that `accepts` says, and how much of the
+    /// table the filter lets in.
+    pub fn filtered_statistics_on(
+        &self,
+        ordinal: usize,
+        accepts: &dyn Fn(&IndexFilter) -> bool,
+    ) -> Option<(IndexFilter, Arc<StatisticsContent>)> {
+        let definition = self.definition();
+        let column_id = definition.columns[ordinal].column_id;
+        let all = self.database().catalog().statistics(definition.object_id);
+        let about = all.into_iter().filter(|def| def.column_ids.first() == Some(&column_id));
+        let filtered = about.filter_map(|def| Some((definition.filter_of(&def)?, def)));
+        let found = filtered
+            .filter(|(filter, def)| def.content.is_some() && accepts(filter))
+            .max_by_key(|(_, def)| def.content.as_ref().map(|content| content.updated));
+        let (filter, def) = found?;
+        Some((filter, self.renewed(&def)?))
+    }
+
+    /// What statistics say, made anew where they are old and the database's options want that.
+    fn renewed(&self, def: &Arc<StatisticsDef>) -> Option<Arc<StatisticsContent>> {
+        let may_renew = !def.no_recompute && self.database().options().updates_statistics();
+        let renewed = match may_renew && self.is_stale(def) {
+            true => self.gather_alone(Some(def), &self.definition().ordinals_of(&def.column_ids)?),
+            false => None,
+        };
+        renewed.or_else(|| def.content.clone())
     }
 
     /// Rows inserted, deleted and updated since the statistics were made; updates only where one has set the first column.
@@ -272,12 +378,11 @@ impl Table {
     pub fn is_stale(&self, def: &StatisticsDef) -> bool {
         let Some(content) = &def.content else { return true };
         let level = self.database().options().compatibility_level;
-        let of_rows = match def.is_of_index() {
-            // A filter leaves rows out.
-            true => 0,
-            false => self.row_count_estimate().abs_diff(content.rows),
-        };
-        self.modifications_since(def).max(of_rows) > StatisticsContent::threshold(content.rows, level)
+        let of_rows = self.row_count_estimate().abs_diff(content.unfiltered_rows);
+        let changed = self.modifications_since(def).max(of_rows) as f64;
+        // Of the rows that a filter lets in, as many have changed as of the others.
+        let of_filter = content.rows as f64 / (content.unfiltered_rows.max(1) as f64);
+        (changed * of_filter.min(1.0)) as u64 > StatisticsContent::threshold(content.rows, level)
     }
 
     /// A number that grows when the table gets other statistics.
@@ -338,7 +443,10 @@ impl Table {
             Some(_) => return Err(stale_plan()),
             None => {
                 let column_ids = definition.ids_of(ordinals);
-                if present.iter().any(|def| def.column_ids.first() == column_ids.first()) {
+                let says_all = |def: &Arc<StatisticsDef>| {
+                    def.column_ids.first() == column_ids.first() && definition.filter_of(def).is_none()
+                };
+                if present.iter().any(says_all) {
                     return Err(stale_plan());
                 }
                 let name = format!("_WA_Sys_{:08X}_{:08X}", column_ids[0], definition.object_id);
@@ -349,14 +457,15 @@ impl Table {
                     column_ids,
                     is_auto: true,
                     no_recompute: false,
+                    filter: None,
                     content: None,
                     counted: Counted::default(),
                 }
             }
         };
-        let counted = self.counted_now();
-        let content =
-            self.sample_statistics(ordinals, SampleSize::Pages(AUTO_PAGES)).ok_or_else(stale_plan)?;
+        let counted = self.counted_now(own);
+        let (filter, size) = (definition.filter_of(&new), SampleSize::Pages(AUTO_PAGES));
+        let content = self.sample_statistics(ordinals, filter.as_ref(), size).ok_or_else(stale_plan)?;
         let content = Arc::new(content);
         let new = StatisticsDef { content: Some(content.clone()), counted, ..new };
         let old = old.map(|old| Entry::Statistics(old.clone()));
@@ -365,9 +474,14 @@ impl Table {
         Ok(content)
     }
 
-    fn counted_now(&self) -> Counted {
-        let touched = self.row_count().touched();
-        Counted { unit: self.definition().base().unit, changed: touched.changed, updated: touched.updated }
+    /// Where the count of changes will stand when a transaction that has changed no more has committed.
+    fn counted_now(&self, txn: &DbTransaction) -> Counted {
+        let (all, own) = (self.row_count().touched(), txn.row_counts.borrow().own_touched(self.row_count()));
+        Counted {
+            unit: self.definition().base().unit,
+            changed: all.changed + own.changed,
+            updated: all.updated + own.updated,
+        }
     }
 }
 
@@ -405,6 +519,11 @@ impl Database {
                 return Err(SqlError::new(1909, &[&column.name]));
             }
         }
+        let constants =
+            new.filter.iter().flat_map(|filter| &filter.terms).flat_map(|term| term.1.constants());
+        if constants.map(Value::long_bytes).sum::<usize>() > CONSTANT_BYTES_MAX {
+            return Err(SqlError::new(10735, &[&"statistics", &new.name, &table.name]));
+        }
         let present = self.catalog().statistics(table.object_id);
         if table.index_named(&new.name).is_some() || present.iter().any(|def| def.is_named(&new.name)) {
             return Err(SqlError::new(1927, &[&table.name, &new.name]));
@@ -434,6 +553,7 @@ impl Database {
             column_ids: table.ids_of(&new.columns),
             is_auto: false,
             no_recompute: new.no_recompute,
+            filter: new.filter.clone(),
             content: None,
             counted: Counted::default(),
         };
@@ -453,6 +573,38 @@ impl Database {
         content: StatisticsContent,
     ) -> SqlResult<()> {
         self.lock_statistics(txn, table)?;
+        let (old, new) = self.present_or_new(table, stats_id).ok_or_else(stale_plan)?;
+        let new = StatisticsDef { no_recompute: no_recompute.unwrap_or(new.no_recompute), ..new };
+        self.put_statistics(txn, table, old, new, content)
+    }
+
+    /// Are statistics renewed by themselves from now on? Of an index, too, of which nothing is kept yet.
+    ///
+    /// # Errors
+    /// 1205, 1222, those of storage; the marker of a stale plan.
+    pub fn set_recompute(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        table: &Arc<TableDef>,
+        stats_id: i32,
+        no_recompute: bool,
+    ) -> SqlResult<()> {
+        self.lock_statistics(txn, table)?;
+        let (old, new) = self.present_or_new(table, stats_id).ok_or_else(stale_plan)?;
+        let old = old.map(Entry::Statistics);
+        let new = Entry::Statistics(Arc::new(StatisticsDef { no_recompute, ..new }));
+        self.change_entry(txn, old.as_ref(), Some(new))?;
+        // Plans that did with old ones ask again.
+        self.table(table).row_count().note_statistics();
+        Ok(())
+    }
+
+    /// Statistics of a table by number: as they are kept, and as they are to be changed.
+    fn present_or_new(
+        &self,
+        table: &TableDef,
+        stats_id: i32,
+    ) -> Option<(Option<Arc<StatisticsDef>>, StatisticsDef)> {
         let present = self.catalog().statistics(table.object_id);
         let old = present.into_iter().find(|def| def.stats_id == stats_id);
         let of_index = || {
@@ -464,13 +616,13 @@ impl Database {
                 column_ids: table.ids_of(&table.statistics_columns(index)),
                 is_auto: false,
                 no_recompute: false,
+                filter: None,
                 content: None,
                 counted: Counted::default(),
             })
         };
-        let new = old.as_ref().map(|old| old.as_ref().clone()).or_else(of_index).ok_or_else(stale_plan)?;
-        let new = StatisticsDef { no_recompute: no_recompute.unwrap_or(new.no_recompute), ..new };
-        self.put_statistics(txn, table, old, new, content)
+        let new = old.as_ref().map(|old| old.as_ref().clone()).or_else(of_index)?;
+        Some((old, new))
     }
 
     fn put_statistics(
@@ -482,7 +634,7 @@ impl Database {
         content: StatisticsContent,
     ) -> SqlResult<()> {
         let opened = self.table(table);
-        let counted = opened.counted_now();
+        let counted = opened.counted_now(txn);
         assert_eq!(content.prefixes.len(), new.column_ids.len(), "what was found is about these columns");
         let new = StatisticsDef { content: Some(Arc::new(content)), counted, ..new };
         let old = old.map(Entry::Statistics);
@@ -512,7 +664,8 @@ impl Database {
     pub(crate) fn users_statistics_on(&self, table: &TableDef, ordinal: usize) -> Vec<SqlError> {
         let column = &table.columns[ordinal];
         let present = self.catalog().statistics(table.object_id);
-        let made = present.iter().filter(|def| !def.is_auto && def.column_ids.contains(&column.column_id));
+        let is_about = |def: &StatisticsDef| def.all_column_ids().any(|id| id == column.column_id);
+        let made = present.iter().filter(|def| !def.is_auto && is_about(def));
         let named = made.filter_map(|def| def.name.as_ref());
         named.map(|name| SqlError::new(5074, &[&"statistics", name, &"column", &column.name])).collect()
     }
@@ -552,7 +705,7 @@ fn still_means(def: &StatisticsDef, old: &TableDef, new: &TableDef) -> bool {
         let found = table.columns.iter().find(|column| column.column_id == id)?;
         Some((found.sql_type.system_type_id(), found.collation))
     };
-    def.column_ids.iter().all(|id| column(new, *id).is_some() && column(old, *id) == column(new, *id))
+    def.all_column_ids().all(|id| column(new, id).is_some() && column(old, id) == column(new, id))
 }
 
 impl StatisticsDef {

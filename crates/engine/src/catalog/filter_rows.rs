@@ -5,15 +5,8 @@ use std::sync::Arc;
 use types::{Value, Variant};
 
 use super::rows::{Fields, int, text};
-use crate::filter::{FilterOp, FilterTerm, FilterTest, IndexFilter};
+use crate::filter::{FilterTerm, FilterTest, IndexFilter};
 use crate::schema::{ColumnDef, ObjectId};
-
-/// Numbers of tests; a comparison is its operator's place in `FilterOp::ALL`.
-mod test_number {
-    pub(super) const IS_NULL: u8 = 10;
-    pub(super) const IS_NOT_NULL: u8 = 11;
-    pub(super) const IN: u8 = 12;
-}
 
 /// The rows of an index's filter.
 pub(super) fn filter_rows(
@@ -36,17 +29,12 @@ pub(super) fn filter_rows(
             };
             Value::Variant(Arc::new(Variant { sql_type, value: value.clone() }))
         };
-        let (number, constants) = match test {
-            FilterTest::IsNull => (test_number::IS_NULL, vec![Value::Null]),
-            FilterTest::IsNotNull => (test_number::IS_NOT_NULL, vec![Value::Null]),
-            FilterTest::Compare(op, value) => {
-                let number = FilterOp::ALL.iter().position(|one| one == op).expect("all are listed");
-                (number as u8, vec![constant(value)])
-            }
-            FilterTest::In(list) => (test_number::IN, list.iter().map(constant).collect()),
-        };
+        let mut constants: Vec<Value> = test.constants().iter().map(constant).collect();
+        if constants.is_empty() {
+            constants.push(Value::Null);
+        }
         for value in constants {
-            rows.push(row(rows.len(), at, column.column_id, number, value, Value::Null));
+            rows.push(row(rows.len(), at, column.column_id, test.number(), value, Value::Null));
         }
     }
     rows
@@ -65,19 +53,13 @@ pub(super) fn filter_of(rows: &[&[Value]], columns: &[ColumnDef]) -> Option<Opti
             Value::Variant(variant) => variant.value.clone(),
             other => other.clone(),
         };
-        match (filter.terms.last_mut(), number) {
-            (Some(FilterTerm { test: FilterTest::In(list), .. }), test_number::IN) if last == Some(term) => {
-                list.push(constant);
+        match (filter.terms.last_mut(), FilterTest::of_number(number, constant)?) {
+            (Some(FilterTerm { test: FilterTest::In(list), .. }), FilterTest::In(more))
+                if last == Some(term) =>
+            {
+                list.extend(more);
             }
-            _ => {
-                let test = match number {
-                    test_number::IS_NULL => FilterTest::IsNull,
-                    test_number::IS_NOT_NULL => FilterTest::IsNotNull,
-                    test_number::IN => FilterTest::In(vec![constant]),
-                    op => FilterTest::Compare(*FilterOp::ALL.get(usize::from(op))?, constant),
-                };
-                filter.terms.push(FilterTerm { ordinal, test });
-            }
+            (_, test) => filter.terms.push(FilterTerm { ordinal, test }),
         }
         last = Some(term);
     }

@@ -286,6 +286,9 @@ pub static ALL: [SystemTable; 19] = [
             ("sampled", SqlType::BigInt, true),
             ("densities", BYTES, true),
             ("steps", BYTES, true),
+            ("unfiltered", SqlType::BigInt, true),
+            ("filter", SqlType::NVARCHAR_MAX, true),
+            ("terms", BYTES, true),
         ],
     },
 ];

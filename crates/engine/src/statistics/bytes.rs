@@ -6,12 +6,93 @@ use access::{ROW_BYTES_MAX, RowColumn, RowFormat};
 use types::{Collation, SqlType, Value, Variant};
 
 use super::{HistogramStep, PrefixDensity, STEPS_MAX};
+use crate::filter::FilterTest;
 
 /// A step: its value with its type, EQ_ROWS, RANGE_ROWS, DISTINCT_RANGE_ROWS.
 static STEP: LazyLock<RowFormat> = LazyLock::new(|| {
     let types = [SqlType::SqlVariant, SqlType::Float, SqlType::Float, SqlType::Float];
     RowFormat::new(types.map(|sql_type| RowColumn { sql_type, collation: Collation::DEFAULT }).into())
 });
+
+/// A term of a filter, or one more constant of it: term, column, test, constant with its type.
+static TERM: LazyLock<RowFormat> = LazyLock::new(|| {
+    let types = [SqlType::Int, SqlType::Int, SqlType::TinyInt, SqlType::SqlVariant];
+    RowFormat::new(types.map(|sql_type| RowColumn { sql_type, collation: Collation::DEFAULT }).into())
+});
+
+/// Constants of filters may have so many bytes together.
+pub(crate) const CONSTANT_BYTES_MAX: usize = 4_000;
+
+pub(crate) fn of_terms(terms: &[(i32, FilterTest)]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (at, (column_id, test)) in terms.iter().enumerate() {
+        let none = [Value::Null];
+        let constants = if test.constants().is_empty() { &none } else { test.constants() };
+        for constant in constants {
+            let cells = [
+                Value::Int(at as i32),
+                Value::Int(*column_id),
+                Value::TinyInt(test.number()),
+                with_type(constant),
+            ];
+            append(&TERM, &cells, &mut bytes);
+        }
+    }
+    bytes
+}
+
+pub(crate) fn terms_of(mut bytes: &[u8]) -> Option<Vec<(i32, FilterTest)>> {
+    let mut terms: Vec<(i32, FilterTest)> = Vec::new();
+    let mut last = None;
+    while !bytes.is_empty() {
+        let mut cells = take(&TERM, 4, &mut bytes)?;
+        let constant = without_type(cells.pop()?);
+        let (Value::Int(at), Value::Int(column_id), Value::TinyInt(number)) =
+            (&cells[0], &cells[1], &cells[2])
+        else {
+            return None;
+        };
+        match (terms.last_mut(), FilterTest::of_number(*number, constant)?) {
+            (Some((_, FilterTest::In(list))), FilterTest::In(more)) if last == Some(*at) => list.extend(more),
+            (_, test) => terms.push((*column_id, test)),
+        }
+        last = Some(*at);
+    }
+    (!terms.is_empty()).then_some(terms)
+}
+
+fn with_type(value: &Value) -> Value {
+    match value {
+        Value::Null => Value::Null,
+        value => Value::Variant(Arc::new(Variant { sql_type: value.natural_type(), value: value.clone() })),
+    }
+}
+
+fn without_type(value: Value) -> Value {
+    match value {
+        Value::Variant(variant) => variant.value.clone(),
+        other => other,
+    }
+}
+
+/// A row and, before it, its length.
+fn append(format: &RowFormat, cells: &[Value], bytes: &mut Vec<u8>) {
+    let mut row = Vec::new();
+    let encoded = format.encode(cells, ROW_BYTES_MAX, &mut row, &mut |_| unreachable!("the row is short"));
+    encoded.expect("what is short is put nowhere else");
+    bytes.extend_from_slice(&(row.len() as u16).to_le_bytes());
+    bytes.extend_from_slice(&row);
+}
+
+/// The first row, taken away.
+fn take(format: &RowFormat, cells: usize, bytes: &mut &[u8]) -> Option<Vec<Value>> {
+    let (length, rest) = bytes.split_first_chunk::<2>()?;
+    let (row, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
+    let mut values = Vec::with_capacity(cells);
+    format.decode_columns(row, 0..cells, &mut values, &mut |_| Ok(Vec::new())).ok()?;
+    *bytes = rest;
+    (values.len() == cells).then_some(values)
+}
 
 pub(crate) fn of_column_ids(ids: &[i32]) -> Vec<u8> {
     ids.iter().flat_map(|id| id.to_le_bytes()).collect()
@@ -45,52 +126,36 @@ pub(crate) fn prefixes_of(bytes: &[u8]) -> Option<Vec<PrefixDensity>> {
 }
 
 pub(crate) fn of_steps(steps: &[HistogramStep]) -> Vec<u8> {
-    let (mut bytes, mut row) = (Vec::new(), Vec::new());
+    let mut bytes = Vec::new();
     for step in steps {
-        let high = match &step.high {
-            Value::Null => Value::Null,
-            value => {
-                Value::Variant(Arc::new(Variant { sql_type: value.natural_type(), value: value.clone() }))
-            }
-        };
         let values = [
-            high,
+            with_type(&step.high),
             Value::Float(step.equal_rows),
             Value::Float(step.range_rows),
             Value::Float(step.distinct_range_rows),
         ];
-        row.clear();
-        let encoded = STEP.encode(&values, ROW_BYTES_MAX, &mut row, &mut |_| unreachable!("a step is short"));
-        encoded.expect("what is short is put nowhere else");
-        bytes.extend_from_slice(&(row.len() as u16).to_le_bytes());
-        bytes.extend_from_slice(&row);
+        append(&STEP, &values, &mut bytes);
     }
     bytes
 }
 
 pub(crate) fn steps_of(mut bytes: &[u8]) -> Option<Vec<HistogramStep>> {
     let mut steps = Vec::new();
-    while let Some((length, rest)) = bytes.split_first_chunk::<2>() {
-        let (row, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
-        let mut values = Vec::with_capacity(4);
-        STEP.decode_columns(row, 0..4, &mut values, &mut |_| Ok(Vec::new())).ok()?;
+    while !bytes.is_empty() {
+        let mut values = take(&STEP, 4, &mut bytes)?;
         let number = |at: usize| match values[at] {
             Value::Float(number) if is_count(number) => Some(number),
             _ => None,
         };
         let (equal_rows, range_rows, distinct_range_rows) = (number(1)?, number(2)?, number(3)?);
-        let high = match &values[0] {
-            Value::Variant(variant) => variant.value.clone(),
-            other => other.clone(),
-        };
+        let high = without_type(values.swap_remove(0));
         // Only the first step is that of NULL.
         if high.is_null() && !steps.is_empty() {
             return None;
         }
         steps.push(HistogramStep { high, equal_rows, range_rows, distinct_range_rows });
-        bytes = rest;
     }
-    (bytes.is_empty() && steps.len() <= STEPS_MAX).then_some(steps)
+    (steps.len() <= STEPS_MAX).then_some(steps)
 }
 
 fn is_count(number: f64) -> bool {
@@ -116,6 +181,13 @@ mod tests {
         let prefixes = vec![PrefixDensity { density: 0.25, average_bytes: 4.0 }; 3];
         assert_eq!(prefixes_of(&of_prefixes(&prefixes)), Some(prefixes));
         assert_eq!(column_ids_of(&of_column_ids(&[3, 1])), Some(vec![3, 1]));
+        let terms = vec![
+            (3, FilterTest::IsNotNull),
+            (1, FilterTest::In(vec![Value::Int(1), Value::varchar("b")])),
+            (1, FilterTest::In(vec![Value::Int(2)])),
+            (7, FilterTest::Compare(crate::filter::FilterOp::Less, Value::Int(-5))),
+        ];
+        assert_eq!(terms_of(&of_terms(&terms)), Some(terms));
     }
 
     #[test]
@@ -125,13 +197,16 @@ mod tests {
         // Cut anywhere but between steps, and with any byte changed: something or nothing, never a panic.
         let cuts = (1..whole.len()).filter(|cut| steps_of(&whole[..*cut]).is_some()).count();
         assert_eq!(cuts, 2, "two steps end before the last one does");
-        for at in 0..whole.len() {
-            for bit in 0..8 {
-                let mut torn = whole.clone();
-                torn[at] ^= 1 << bit;
-                let _ = steps_of(&torn);
+        for whole in [whole, of_terms(&[(1, FilterTest::In(vec![Value::Int(1), Value::nvarchar("zwei")]))])] {
+            for at in 0..whole.len() {
+                for bit in 0..8 {
+                    let mut torn = whole.clone();
+                    torn[at] ^= 1 << bit;
+                    let _ = (steps_of(&torn), terms_of(&torn), terms_of(&torn[..at]));
+                }
             }
         }
+        assert_eq!(terms_of(&[]), None, "a filter says something");
         assert_eq!(steps_of(&of_steps(&[step(Value::Int(1)), step(Value::Null)])), None);
         let nan = HistogramStep { equal_rows: f64::NAN, ..step(Value::Int(1)) };
         assert_eq!(steps_of(&of_steps(&[nan])), None);

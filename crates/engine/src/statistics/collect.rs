@@ -124,6 +124,7 @@ impl StatisticsCollector {
         StatisticsContent {
             updated,
             rows: total as u64,
+            unfiltered_rows: total as u64,
             rows_sampled: sampled as u64,
             prefixes: prefixes.collect(),
             steps: steps.collect(),

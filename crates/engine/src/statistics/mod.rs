@@ -14,6 +14,7 @@ use types::{DateTime, Value};
 
 pub use collect::StatisticsCollector;
 
+use crate::filter::FilterTest;
 use crate::object_id::ObjectId;
 
 /// Steps of a histogram at most, that of NULL included (learn.microsoft.com, "DBCC SHOW_STATISTICS").
@@ -37,10 +38,21 @@ pub struct StatisticsDef {
     pub is_auto: bool,
     /// NORECOMPUTE: it is renewed by UPDATE STATISTICS alone.
     pub no_recompute: bool,
+    /// Of which rows, where not of all: those of an index have its filter.
+    pub filter: Option<Arc<StatisticsFilter>>,
     /// What was found; none when nothing was looked at yet, or what was kept of it makes no sense.
     pub content: Option<Arc<StatisticsContent>>,
     /// Where the table's count of changes stood then. Not kept on disk, as the count itself.
     pub(crate) counted: Counted,
+}
+
+/// CREATE STATISTICS ... WHERE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatisticsFilter {
+    /// As `sys.stats.filter_definition` shows it.
+    pub text: Arc<str>,
+    /// By column number; all must hold. A number stays when columns come and go.
+    pub terms: Vec<(i32, FilterTest)>,
 }
 
 /// A state of a table's count of changes.
@@ -64,10 +76,12 @@ impl StatisticsDef {
 pub struct StatisticsContent {
     /// When.
     pub updated: DateTime,
-    /// Rows of the table then.
+    /// Rows then that satisfied the filter: all of the table, where there is none.
     pub rows: u64,
     /// Those of them that were looked at.
     pub rows_sampled: u64,
+    /// Rows of the table then, also those that a filter leaves out.
+    pub unfiltered_rows: u64,
     /// For the first column, the first two, and so on.
     pub prefixes: Vec<PrefixDensity>,
     /// The first column's values, ascending; NULL first.

@@ -49,6 +49,12 @@ impl Table {
         estimate
     }
 
+    /// The same with those that the transaction itself has added or deleted.
+    pub fn row_count_in(&self, txn: &DbTransaction) -> u64 {
+        let own = txn.row_counts.borrow().own(&self.inner.row_count).unwrap_or(0);
+        self.row_count_estimate().saturating_add_signed(own)
+    }
+
     fn estimate_from_pages(&self) -> Option<u64> {
         let inner = &self.inner;
         match &inner.base {

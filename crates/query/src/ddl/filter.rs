@@ -1,4 +1,4 @@
-//! The filter of an index, from CREATE INDEX ... WHERE to the engine's terms.
+//! The filter of an index or of statistics, from CREATE INDEX or STATISTICS ... WHERE to the engine's terms.
 //!
 //! The documented grammar: comparisons of a column with a constant, `column IN (constants)`, `column IS [NOT] NULL`, and AND between them.
 //! The column is never converted: a constant that cannot become one of the column's type is refused (10611, 10612).
@@ -14,10 +14,12 @@ use crate::exec_context::ExecContext;
 use crate::names::same_name;
 use crate::plan::filter::{constant_value, same_in_type, unlimited};
 
-/// The index that a filter is for.
+/// What a filter is for.
 pub(super) struct Filtered<'a> {
+    /// `index` or `statistics`, in messages.
+    pub(super) kind: &'static str,
     /// Its name.
-    pub(super) index: &'a str,
+    pub(super) name: &'a str,
     /// Its table as it was written.
     pub(super) table: String,
     /// The table's columns.
@@ -43,7 +45,7 @@ pub(super) fn bind(
 
 impl Filtered<'_> {
     fn malformed(&self) -> SqlError {
-        SqlError::new(10735, &[&"index", &self.index, &self.table])
+        SqlError::new(10735, &[&self.kind, &self.name, &self.table])
     }
 
     fn term(
@@ -96,7 +98,7 @@ impl Filtered<'_> {
         let column = self.columns.iter().find(|column| same_name(&column.name, &name.name.value));
         let column = column.ok_or_else(|| crate::errors::invalid_column(&name.name.value))?;
         if column.computed.is_some() {
-            return Err(SqlError::new(10609, &[&"index", &self.index, &self.table, &column.name]));
+            return Err(SqlError::new(10609, &[&self.kind, &self.name, &self.table, &column.name]));
         }
         Ok(column)
     }
@@ -109,7 +111,7 @@ impl Filtered<'_> {
         context: &ExecContext<'_>,
     ) -> Result<Value, SqlError> {
         if matches!(expr.kind, ExprKind::Literal(ast::Literal::Null)) {
-            return Err(SqlError::new(10620, &[&"index", &self.index, &self.table]));
+            return Err(SqlError::new(10620, &[&self.kind, &self.name, &self.table]));
         }
         if !is_constant(expr) {
             return Err(self.malformed());
@@ -119,11 +121,11 @@ impl Filtered<'_> {
         binder.scopes.push(Scope::default());
         let bound = binder.value(expr)?;
         let refused =
-            |number: i32| SqlError::new(number, &[&"index", &self.index, &self.table, &column.name]);
+            |number: i32| SqlError::new(number, &[&self.kind, &self.name, &self.table, &column.name]);
         let convert_context = crate::values::convert_context(context.options);
         let value = constant_value(&bound, &convert_context).ok_or_else(|| refused(10612))?;
         if value.is_null() {
-            return Err(SqlError::new(10620, &[&"index", &self.index, &self.table]));
+            return Err(SqlError::new(10620, &[&self.kind, &self.name, &self.table]));
         }
         let (from, to) = (&bound.sql_type, &column.sql_type);
         // Constants of exact numbers are taken as ones of the column's type if they are (a bit column compared with 0).

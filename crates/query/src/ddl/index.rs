@@ -73,7 +73,12 @@ pub(super) fn add_filters(
     for index in written {
         let Some(predicate) = &index.filter else { continue };
         context.options.check_for_filters("CREATE TABLE")?;
-        let of = Filtered { index: &index.name.value, table: table.to_string(), columns: &new.columns };
+        let of = Filtered {
+            kind: "index",
+            name: &index.name.value,
+            table: table.to_string(),
+            columns: &new.columns,
+        };
         let filter = filter::bind(predicate, &of, context)?;
         let made = new.indexes.iter_mut().find(|made| same_name(&made.name, &index.name.value));
         made.expect("every index written has been noted").filter = Some(filter);
@@ -110,7 +115,7 @@ pub(super) fn create(create: &ast::CreateIndex, context: &mut ExecContext<'_>) -
         Some(predicate) => {
             context.options.check_for_filters("CREATE INDEX")?;
             let columns = existing_columns(&table);
-            let of = Filtered { index: &create.name.value, table: shown, columns: &columns };
+            let of = Filtered { kind: "index", name: &create.name.value, table: shown, columns: &columns };
             Some(filter::bind(predicate, &of, context)?)
         }
     };
@@ -127,7 +132,8 @@ pub(super) fn create(create: &ast::CreateIndex, context: &mut ExecContext<'_>) -
         return Err(SqlError::new(1913, &[&new.name, &table.name]));
     }
     with_transaction(context, &database, |transaction| database.create_index(transaction, &table, &new))?;
-    super::statistics::of_new_index(context, &database, &create.table, &new.name)
+    let no_recompute = super::statistics::no_recompute_of(&create.options);
+    super::statistics::of_new_index(context, &database, &create.table, &new.name, no_recompute)
 }
 
 fn is_on(option: &ast::NamedOption) -> bool {
@@ -155,7 +161,8 @@ pub(super) fn alter(
         AlterIndexAction::Disable => with_transaction(context, &database, |transaction| {
             database.disable_indexes(transaction, &table, &numbers)
         }),
-        AlterIndexAction::Rebuild { .. } => {
+        AlterIndexAction::Rebuild { options, .. } => {
+            let no_recompute = super::statistics::no_recompute_of(options);
             if chosen.iter().any(|index| index.filter.is_some()) {
                 context.options.check_for_filters("ALTER INDEX")?;
             }
@@ -163,18 +170,27 @@ pub(super) fn alter(
             with_transaction(context, &database, |transaction| {
                 database.rebuild_indexes(transaction, &table, &numbers)
             })?;
+            // All rows have been read in the index's order: so are its statistics.
+            for name in chosen.iter().filter_map(|index| index.name.as_ref()) {
+                super::statistics::of_new_index(context, &database, &alter.table, name, no_recompute)?;
+            }
             Ok(Vec::new())
         }
         // Pages are compacted when they empty; what is left of both is advice, but not for an index that is out of use.
         AlterIndexAction::Reorganize { .. } | AlterIndexAction::Set(_) => {
             let disabled = chosen.iter().find(|index| index.is_disabled);
-            match disabled.filter(|_| alter.name.is_some()) {
-                Some(index) => {
-                    let name = index.name.clone().unwrap_or_default();
-                    Err(SqlError::new(1973, &[&name, &"table", &table.name]))
-                }
-                None => Ok(Vec::new()),
+            if let Some(index) = disabled.filter(|_| alter.name.is_some()) {
+                let name = index.name.clone().unwrap_or_default();
+                return Err(SqlError::new(1973, &[&name, &"table", &table.name]));
             }
+            let no_recompute = match &alter.action {
+                AlterIndexAction::Set(options) => super::statistics::no_recompute_of(options),
+                _ => None,
+            };
+            if let Some(no_recompute) = no_recompute {
+                super::statistics::set_recompute_of(context, &database, &table, (&numbers, no_recompute))?;
+            }
+            Ok(Vec::new())
         }
         _ => Err(crate::errors::unsupported("this ALTER INDEX")),
     }

@@ -30,6 +30,7 @@ pub use property::{PropertyChange, change_property};
 pub use rename::rename;
 pub use schema_binding::takes_all_columns;
 pub use sequence::{RangeOfSequence, sequence_range};
+pub use statistics::set_auto_statistics;
 pub use subject::identity_table;
 
 /// Runs a CREATE, ALTER or DROP of a table, index, view, procedure, function, trigger or schema, or TRUNCATE. `text` is the batch, into

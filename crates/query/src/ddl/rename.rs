@@ -161,7 +161,7 @@ fn alias_type(lookup: Lookup<'_>, database: &Arc<Database>, parts: &[String]) ->
     Ok(lookup.type_named(database, &schema, &name)?.map(Found::Type))
 }
 
-/// Error 15336 when the text of a CHECK, of a computed column or of an index's filter names the column: it would not be found any more.
+/// Error 15336 when the text of a CHECK, of a computed column or of a filter names the column: it would not be found any more.
 fn check_not_named(
     context: &ExecContext<'_>,
     database: &Arc<Database>,
@@ -173,7 +173,9 @@ fn check_not_named(
     let computed =
         table.columns.iter().filter_map(|column| column.computed.as_ref()).map(|computed| &computed.text);
     let filters = table.indexes.iter().filter_map(|index| index.filter.as_ref()).map(|filter| &filter.text);
-    for text in checks.chain(computed).chain(filters) {
+    let statistics = database.catalog().statistics(table.object_id);
+    let of_statistics = statistics.iter().filter_map(|def| def.filter.as_ref()).map(|filter| &filter.text);
+    for text in checks.chain(computed).chain(filters).chain(of_statistics) {
         if crate::bind::observe::named_columns(&bind, database, table, text).contains(&column_id) {
             let column = table.columns.iter().find(|column| column.column_id == column_id);
             let shown = column.map_or_else(String::new, |column| {

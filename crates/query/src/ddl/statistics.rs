@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use engine::{
-    Database, IndexDef, IndexKind, NewStatistics, SampleSize, StatisticsCollector, StatisticsContent,
-    StatisticsDef, TableDef,
+    Database, FilterTest, IndexDef, IndexFilter, IndexKind, NewFilter, NewStatistics, SampleSize,
+    StatisticsCollector, StatisticsContent, StatisticsDef, StatisticsFilter, TableDef,
 };
 use tsql::ast::{self, NamedOption, ObjectName, OptionValue, StatementKind};
 use types::SqlError;
 
-use super::subject::{find_table, with_transaction};
+use super::filter::{self, Filtered};
+use super::subject::{existing_columns, find_table, with_transaction};
 use crate::bind::Binder;
 use crate::bind::names::written;
 use crate::exec_context::ExecContext;
@@ -55,11 +56,9 @@ pub(super) fn statement(kind: &StatementKind, context: &mut ExecContext<'_>) -> 
 }
 
 fn create(create: &ast::CreateStatistics, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
-    if create.filter.is_some() {
-        return Err(crate::errors::unsupported("CREATE STATISTICS ... WHERE"));
-    }
+    let shown = written(&create.table);
     let Some((database, table)) = find_table(&create.table, context)? else {
-        return Err(SqlError::new(1088, &[&written(&create.table)]));
+        return Err(SqlError::new(1088, &[&shown]));
     };
     let ordinal = |column: &ast::Ident| {
         table.column_ordinal(&column.value).ok_or_else(|| SqlError::new(1911, &[&column.value]))
@@ -67,10 +66,21 @@ fn create(create: &ast::CreateStatistics, context: &mut ExecContext<'_>) -> Resu
     let columns = create.columns.iter().map(ordinal).collect::<Result<Vec<_>, _>>()?;
     let options = Options::of(&create.options, &database, &table)?;
     let name = create.name.value.clone();
-    let new = NewStatistics { name, columns, no_recompute: options.no_recompute };
+    let filter = match &create.filter {
+        None => None,
+        Some(predicate) => {
+            context.options.check_for_filters("CREATE STATISTICS")?;
+            let known = existing_columns(&table);
+            let of = Filtered { kind: "statistics", name: &name, table: shown, columns: &known };
+            Some(Arc::new(of_columns(&table, &filter::bind(predicate, &of, context)?)?))
+        }
+    };
+    let new = NewStatistics { name, columns, no_recompute: options.no_recompute, filter };
     // What cannot be made is refused before anything is read for it.
     database.check_new_statistics(&table, &new)?;
-    let content = gather_columns(context, &database, &table, &create.table, &new.columns, options.look)?;
+    let of = Gathered { database: &database, table: &table, name: &create.table, columns: &new.columns };
+    let filter = new.filter.as_ref().map(|filter| filter.of_table(&table));
+    let content = of.columns(context, filter.as_ref(), options.look)?;
     with_transaction(context, &database, |transaction| {
         database.create_statistics(transaction, &table, &new, content)
     })
@@ -103,11 +113,12 @@ fn update(update: &ast::UpdateStatistics, context: &mut ExecContext<'_>) -> Resu
     for stats_id in targets {
         let old = present.iter().find(|def| def.stats_id == stats_id);
         let look = options.look.resolved(old.map(|def| &**def));
+        let of = |columns| Gathered { database: &database, table: &table, name: &update.table, columns };
         let content = match (table.index(stats_id).filter(|index| index.kind != IndexKind::Heap), old) {
-            (Some(index), _) => gather_index(context, &database, &table, &update.table, index, look)?,
+            (Some(index), _) => of(&table.statistics_columns(index)).index(context, index, look)?,
             (None, Some(def)) => {
                 let ordinals = table.ordinals_of(&def.column_ids).ok_or_else(engine::stale_plan)?;
-                gather_columns(context, &database, &table, &update.table, &ordinals, look)?
+                of(&ordinals).columns(context, table.filter_of(def).as_ref(), look)?
             }
             (None, None) => return Err(engine::stale_plan()),
         };
@@ -143,108 +154,197 @@ fn dropped(name: &ObjectName, context: &mut ExecContext<'_>) -> Result<(), SqlEr
     Err(crate::errors::cannot_drop("statistics", &written(name)))
 }
 
-/// An index that has just been made gets its statistics, if there are rows.
+/// An index that has just been made gets its statistics, if there are rows. `no_recompute`: what STATISTICS_NORECOMPUTE says.
 pub(super) fn of_new_index(
     context: &mut ExecContext<'_>,
     database: &Arc<Database>,
     table: &ObjectName,
     index: &str,
+    no_recompute: Option<bool>,
 ) -> Result<(), SqlError> {
     let Some((_, def)) = find_table(table, context)? else { return Ok(()) };
     let Some(index) = def.index_named(index).filter(|index| index.has_unit()) else { return Ok(()) };
-    if database.table(&def).row_count_estimate() == 0 {
+    if let Some(no_recompute) = no_recompute {
+        with_transaction(context, database, |transaction| {
+            database.set_recompute(transaction, &def, index.index_id, no_recompute)
+        })?;
+    }
+    // A clustered index is made of rows that nobody else has counted yet.
+    if with_transaction(context, database, |transaction| Ok(database.table(&def).row_count_in(transaction)))?
+        == 0
+    {
         return Ok(());
     }
-    let content = gather_index(context, database, &def, table, index, Look::All)?;
+    let columns = def.statistics_columns(index);
+    let of = Gathered { database, table: &def, name: table, columns: &columns };
+    let content = of.index(context, index, Look::All)?;
     with_transaction(context, database, |transaction| {
         database.renew_statistics(transaction, &def, index.index_id, None, content)
     })
 }
 
-/// Reads an index in its order; where that is not the order of statistics, its columns as any others.
-fn gather_index(
-    context: &mut ExecContext<'_>,
-    database: &Arc<Database>,
-    table: &Arc<TableDef>,
-    name: &ObjectName,
-    index: &IndexDef,
-    look: Look,
-) -> Result<StatisticsContent, SqlError> {
-    let columns = table.statistics_columns(index);
-    // A sample of the table says nothing of the rows that a filter lets in.
-    if let (Look::Some(_), None) = (look, &index.filter) {
-        return gather_columns(context, database, table, name, &columns, look);
-    }
-    let opened = database.table(table);
-    let mut go_on = || if os::task::interrupt_pending() { Err(engine::interrupted()) } else { Ok(()) };
-    let walked = with_transaction(context, database, |transaction| {
-        opened.walk_statistics(transaction, index, &mut go_on)
-    })?;
-    let filter = index.filter.as_ref().map(|filter| &*filter.text);
-    match walked {
-        Some(content) => Ok(content),
-        None => gather_all(context, database, table, name, &columns, filter),
-    }
+/// STATISTICS_NORECOMPUTE among the options of an index.
+pub(super) fn no_recompute_of(options: &[NamedOption]) -> Option<bool> {
+    let found = options.iter().find(|option| option.name.is("STATISTICS_NORECOMPUTE"))?;
+    Some(!matches!(found.value, Some(OptionValue::Switch(false, _))))
 }
 
-fn gather_columns(
+/// ALTER INDEX ... SET (STATISTICS_NORECOMPUTE).
+pub(super) fn set_recompute_of(
     context: &mut ExecContext<'_>,
     database: &Arc<Database>,
     table: &Arc<TableDef>,
-    name: &ObjectName,
-    columns: &[usize],
-    look: Look,
-) -> Result<StatisticsContent, SqlError> {
-    match look {
-        Look::Some(size) if let Some(found) = database.table(table).sample_statistics(columns, size) => {
-            Ok(found)
+    (stats_ids, no_recompute): (&[i32], bool),
+) -> Result<(), SqlError> {
+    with_transaction(context, database, |transaction| {
+        stats_ids.iter().try_for_each(|id| database.set_recompute(transaction, table, *id, no_recompute))
+    })
+}
+
+/// `sp_autostats @tblname, @flagc [, @indname]`: are the statistics of a table, or these, renewed by themselves? Gives how many were told. Errors
+/// 15009 when there is no such table, 15323 when there are no such statistics.
+pub fn set_auto_statistics(
+    context: &mut ExecContext<'_>,
+    table: &str,
+    is_on: bool,
+    name: Option<&str>,
+) -> Result<usize, SqlError> {
+    let found = table_called(context, table)?;
+    let Some((database, def)) = found else {
+        return Err(SqlError::new(15009, &[&table, &context.database.name()]));
+    };
+    let of_indexes = def.indexes.iter().filter(|index| index.kind != IndexKind::Heap);
+    let of_indexes = of_indexes.map(|index| (index.index_id, index.name.clone().unwrap_or_default()));
+    let present = database.catalog().statistics(def.object_id);
+    let of_columns = present.iter().filter(|def| !def.is_of_index());
+    let of_columns = of_columns.map(|def| (def.stats_id, def.name.clone().unwrap_or_default()));
+    let wanted = |own: &Arc<str>| name.is_none_or(|name| same_name(own, name));
+    let all = of_indexes.chain(of_columns).filter(|found| wanted(&found.1));
+    let ids: Vec<i32> = all.map(|found| found.0).collect();
+    if let (Some(name), []) = (name, ids.as_slice()) {
+        return Err(SqlError::new(15323, &[&name, &table]));
+    }
+    set_recompute_of(context, &database, &def, (&ids, !is_on))?;
+    Ok(ids.len())
+}
+
+/// The table of a name in text.
+fn table_called(
+    context: &ExecContext<'_>,
+    text: &str,
+) -> Result<Option<(Arc<Database>, Arc<TableDef>)>, SqlError> {
+    let mut parts = crate::names::name_parts(text).into_iter().rev().map(ast::Ident::new);
+    let Some(own) = parts.next() else { return Ok(None) };
+    let mut part = || parts.next().filter(|part| !part.value.is_empty());
+    let (schema, database) = (part(), part());
+    find_table(&ObjectName { schema, database, ..ObjectName::simple(own.value) }, context)
+}
+
+/// What is gathered: of these columns of a table, which the statement calls so.
+struct Gathered<'a> {
+    database: &'a Arc<Database>,
+    table: &'a Arc<TableDef>,
+    name: &'a ObjectName,
+    columns: &'a [usize],
+}
+
+impl Gathered<'_> {
+    /// Reads an index in its order; where that is not the order of statistics, its columns as any others.
+    fn index(
+        &self,
+        context: &mut ExecContext<'_>,
+        index: &IndexDef,
+        look: Look,
+    ) -> Result<StatisticsContent, SqlError> {
+        if let Look::Some(_) = look {
+            return self.columns(context, index.filter.as_ref(), look);
         }
-        _ => gather_all(context, database, table, name, columns, None),
+        let opened = self.database.table(self.table);
+        let mut go_on = || if os::task::interrupt_pending() { Err(engine::interrupted()) } else { Ok(()) };
+        let walked = with_transaction(context, self.database, |transaction| {
+            opened.walk_statistics(transaction, index, &mut go_on)
+        })?;
+        match walked {
+            Some(content) => Ok(content),
+            None => self.all(context, index.filter.as_ref()),
+        }
+    }
+
+    fn columns(
+        &self,
+        context: &mut ExecContext<'_>,
+        filter: Option<&IndexFilter>,
+        look: Look,
+    ) -> Result<StatisticsContent, SqlError> {
+        let opened = self.database.table(self.table);
+        match look {
+            Look::Some(size) if let Some(found) = opened.sample_statistics(self.columns, filter, size) => {
+                Ok(found)
+            }
+            _ => self.all(context, filter),
+        }
+    }
+
+    /// Sorts all rows, with whatever memory and disk queries get. The query asks for no statistics itself: nothing of it is grouped or sought.
+    fn all(
+        &self,
+        context: &mut ExecContext<'_>,
+        filter: Option<&IndexFilter>,
+    ) -> Result<StatisticsContent, SqlError> {
+        let names: Vec<String> =
+            self.columns.iter().map(|at| quoted(&self.table.columns[*at].name)).collect();
+        let list = names.join(", ");
+        let parts = [&self.name.database, &self.name.schema, &Some(self.name.name.clone())];
+        let parts: Vec<String> = parts.into_iter().flatten().map(|part| quoted(&part.value)).collect();
+        let place = match (&self.name.database, &self.name.schema) {
+            (Some(_), None) => format!("{}..{}", parts[0], parts[1]),
+            _ => parts.join("."),
+        };
+        let condition = filter.map(|filter| format!(" WHERE {}", filter.text)).unwrap_or_default();
+        let text = format!("SELECT {list} FROM {place} WITH (READUNCOMMITTED){condition} ORDER BY {list}");
+        let batch = tsql::parse_batch(&text, &tsql::ParseOptions::default());
+        let batch = batch.map_err(|_| crate::errors::stored_text_damaged())?;
+        let StatementKind::Select(select) = &batch.statements[0].kind else {
+            return Err(crate::errors::stored_text_damaged());
+        };
+        let plan = {
+            let bind = super::subject::bind_context(context, &[]);
+            let mut binder = Binder::new(&bind);
+            let query = binder.query(&select.query)?;
+            let order: Vec<_> = query.columns.iter().map(|column| column.id).collect();
+            let mut planner = Planner::new(&binder.columns).wanting(&query.rel, order.iter().copied());
+            in_order(planner.plan(&query.rel, Vec::new())?, &order)
+        };
+        let shape = self
+            .columns
+            .iter()
+            .map(|at| (self.table.columns[*at].sql_type, self.table.columns[*at].collation));
+        let mut collector = StatisticsCollector::new(shape.collect());
+        let runtime = Runtime::new(context);
+        let mut source = plan.open(&runtime)?;
+        let mut row = Row::new();
+        while source.next(&runtime, &mut row)? {
+            runtime.check_cancelled()?;
+            collector.add(&row, 1.0);
+        }
+        let content = collector.finish(0, self.database.present_time());
+        Ok(match filter {
+            Some(_) => with_transaction(context, self.database, |transaction| {
+                Ok(self.database.table(self.table).of_filtered(transaction, content))
+            })?,
+            None => content,
+        })
     }
 }
 
-/// Sorts all rows, with whatever memory and disk queries get. The query asks for no statistics itself: nothing of it is grouped or sought.
-fn gather_all(
-    context: &mut ExecContext<'_>,
-    database: &Arc<Database>,
-    table: &Arc<TableDef>,
-    name: &ObjectName,
-    columns: &[usize],
-    filter: Option<&str>,
-) -> Result<StatisticsContent, SqlError> {
-    let names: Vec<String> = columns.iter().map(|at| quoted(&table.columns[*at].name)).collect();
-    let list = names.join(", ");
-    let parts = [&name.database, &name.schema, &Some(name.name.clone())];
-    let parts: Vec<String> = parts.into_iter().flatten().map(|part| quoted(&part.value)).collect();
-    let place = match (&name.database, &name.schema) {
-        (Some(_), None) => format!("{}..{}", parts[0], parts[1]),
-        _ => parts.join("."),
+/// A filter with its columns by their numbers.
+fn of_columns(table: &TableDef, filter: &NewFilter) -> Result<StatisticsFilter, SqlError> {
+    let term = |(name, test): &(String, FilterTest)| {
+        let ordinal = table.column_ordinal(name).ok_or_else(|| crate::errors::invalid_column(name))?;
+        Ok((table.columns[ordinal].column_id, test.clone()))
     };
-    let filter = filter.map(|text| format!(" WHERE {text}")).unwrap_or_default();
-    let text = format!("SELECT {list} FROM {place} WITH (READUNCOMMITTED){filter} ORDER BY {list}");
-    let batch = tsql::parse_batch(&text, &tsql::ParseOptions::default());
-    let batch = batch.map_err(|_| crate::errors::stored_text_damaged())?;
-    let StatementKind::Select(select) = &batch.statements[0].kind else {
-        return Err(crate::errors::stored_text_damaged());
-    };
-    let plan = {
-        let bind = super::subject::bind_context(context, &[]);
-        let mut binder = Binder::new(&bind);
-        let query = binder.query(&select.query)?;
-        let order: Vec<_> = query.columns.iter().map(|column| column.id).collect();
-        let mut planner = Planner::new(&binder.columns).wanting(&query.rel, order.iter().copied());
-        in_order(planner.plan(&query.rel, Vec::new())?, &order)
-    };
-    let shape = columns.iter().map(|at| (table.columns[*at].sql_type, table.columns[*at].collation));
-    let mut collector = StatisticsCollector::new(shape.collect());
-    let runtime = Runtime::new(context);
-    let mut source = plan.open(&runtime)?;
-    let mut row = Row::new();
-    while source.next(&runtime, &mut row)? {
-        runtime.check_cancelled()?;
-        collector.add(&row, 1.0);
-    }
-    Ok(collector.finish(0, database.present_time()))
+    let terms = filter.terms.iter().map(term).collect::<Result<Vec<_>, SqlError>>()?;
+    Ok(StatisticsFilter { text: filter.text.as_str().into(), terms })
 }
 
 fn quoted(name: &str) -> String {

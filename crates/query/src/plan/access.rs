@@ -126,7 +126,7 @@ impl Planner<'_> {
             _ => false,
         };
         let (sargables, others) = sargables_and_others(&predicates, scan, &own);
-        let estimates = Estimates::new(scan, total);
+        let estimates = Estimates::new(scan, total, &predicates);
         let wishes = (desired.is_some(), wanted.is_some());
         let candidates = candidates(scan, &predicates, &sargables, &estimates, wishes, &covers)?;
         let rows = rows_left(&source, &estimates, &others, &sargables, &candidates);

@@ -9,6 +9,7 @@ use types::{ConvertContext, Value};
 
 use super::access::Sargable;
 use super::filter::constant_value;
+use super::statistics::Told;
 use crate::bound::tree::{Expr, TableScan};
 use crate::kinds::CompareOp;
 
@@ -82,11 +83,13 @@ pub(super) struct Estimates<'s> {
     pub(super) scan: &'s TableScan,
     /// Its rows.
     pub(super) total: f64,
+    /// All that is asked of it.
+    pub(super) predicates: &'s [Expr],
 }
 
 impl<'s> Estimates<'s> {
-    pub(super) fn new(scan: &'s TableScan, total: f64) -> Estimates<'s> {
-        Estimates { scan, total }
+    pub(super) fn new(scan: &'s TableScan, total: f64, predicates: &'s [Expr]) -> Estimates<'s> {
+        Estimates { scan, total, predicates }
     }
 
     /// The rows that an index finds.
@@ -183,6 +186,10 @@ impl<'s> Estimates<'s> {
 
     /// The share of the rows that one condition leaves.
     pub(super) fn share_of(&self, found: &Sargable<'_>) -> f64 {
+        // What is known of the rows that the other conditions leave says more than what is known of all.
+        if let Some(Told::OfAll(share) | Told::OfOthers(share)) = self.share_by_filtered_statistics(found) {
+            return share;
+        }
         let matched = KeyMatch::default();
         let at = Some(0);
         let is_equal = !found.is_like && found.op == CompareOp::Equal;
@@ -232,6 +239,8 @@ impl<'s> Estimates<'s> {
     /// thought to be half as independent as the one before.
     pub(super) fn rows_left(&self, sargables: &[Sargable<'_>], others: &[&Expr]) -> f64 {
         let mut shares: Vec<f64> = Vec::with_capacity(sargables.len() + others.len());
+        // What is known of the rows that others leave counts whole: nothing of it is guessed.
+        let mut of_others: Vec<f64> = Vec::new();
         let mut is_told = vec![false; sargables.len()];
         for (at, found) in sargables.iter().enumerate() {
             if is_told[at] {
@@ -253,10 +262,14 @@ impl<'s> Estimates<'s> {
                     continue;
                 }
             }
-            shares.push(self.share_of(found));
+            match self.share_by_filtered_statistics(found) {
+                Some(Told::OfOthers(share)) => of_others.push(share),
+                Some(Told::OfAll(share)) => shares.push(share),
+                None => shares.push(self.share_of(found)),
+            }
         }
         shares.extend(others.iter().map(|other| self.share_of_other(other)));
-        (self.total * combined(shares)).max(1.0)
+        (self.total * combined(shares) * combined(of_others)).max(1.0)
     }
 }
 

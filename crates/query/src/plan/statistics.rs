@@ -2,22 +2,63 @@
 //! values there are. Asked while a plan is made, and never later.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
+use engine::{IndexFilter, StatisticsContent};
 use types::{Collation, Value};
 
 use super::Planner;
 use super::access::Sargable;
 use super::estimate::{BOUND_SHARE, Estimates};
+use super::filter::Facts;
 use crate::bound::tree::{Expr, ExprKind, Rel, TableScan};
 use crate::kinds::{ColumnId, CompareOp};
 
 /// Characters of a LIKE pattern that stand for others.
 const WILDCARDS: [char; 3] = ['%', '_', '['];
 
+/// A share by statistics of some rows alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Told {
+    /// Of all rows of the table.
+    OfAll(f64),
+    /// Of those that the other conditions leave.
+    OfOthers(f64),
+}
+
 impl Estimates<'_> {
     /// The share that a condition on one column leaves; `None` when nothing is known.
     pub(super) fn share_by_statistics(&self, found: &Sargable<'_>) -> Option<f64> {
         let content = self.scan.source.table.statistics_on(found.ordinal)?;
+        self.share_in(&content, found)
+    }
+
+    /// The same by statistics of some rows alone, which are all that the statement asks for. They are the rows that its other conditions leave, whose
+    /// share is counted with those; where it is this condition itself that implies the filter, its share is counted here. A filter that is about
+    /// both is of no use: nobody knows how much either leaves.
+    pub(super) fn share_by_filtered_statistics(&self, found: &Sargable<'_>) -> Option<Told> {
+        let (content, of_filter) = self.filtered(found.ordinal)?;
+        let share = self.share_in(&content, found)?;
+        Some(match of_filter {
+            Some(of_filter) => Told::OfAll(share * of_filter),
+            None => Told::OfOthers(share),
+        })
+    }
+
+    /// Such statistics of a column, and the share of the rows that the filter lets in where the column's own conditions imply it.
+    fn filtered(&self, ordinal: usize) -> Option<(Arc<StatisticsContent>, Option<f64>)> {
+        let source = &self.scan.source;
+        let is_about_it = |filter: &IndexFilter| filter.is_about(&[ordinal]);
+        let accepts = |filter: &IndexFilter| {
+            let is_pure = !is_about_it(filter) || filter.terms.iter().all(|term| term.ordinal == ordinal);
+            is_pure && Facts::of(self.predicates, self.scan).imply(filter, &source.def)
+        };
+        let (filter, content) = source.table.filtered_statistics_on(ordinal, &accepts)?;
+        let let_in = content.rows as f64 / (content.unfiltered_rows.max(1) as f64);
+        Some((content, is_about_it(&filter).then_some(let_in.min(1.0))))
+    }
+
+    fn share_in(&self, content: &StatisticsContent, found: &Sargable<'_>) -> Option<f64> {
         let collation = self.collation(found.ordinal);
         let known = |expr: &Expr| self.known(expr, found.ordinal);
         if found.is_like {
@@ -49,7 +90,8 @@ impl Estimates<'_> {
     /// The share of the rows between two bounds of one column; `None` when they are not known.
     pub(super) fn share_between(&self, lower: &Sargable<'_>, upper: &Sargable<'_>) -> Option<f64> {
         assert_eq!(lower.ordinal, upper.ordinal, "bounds of one column");
-        let content = self.scan.source.table.statistics_on(lower.ordinal)?;
+        let of_all = || Some((self.scan.source.table.statistics_on(lower.ordinal)?, None));
+        let (content, of_filter) = self.filtered(lower.ordinal).or_else(of_all)?;
         let (from, to) =
             (self.known(lower.values[0], lower.ordinal)?, self.known(upper.values[0], upper.ordinal)?);
         let from = match lower.op {
@@ -60,7 +102,7 @@ impl Estimates<'_> {
             CompareOp::LessOrEqual => Bound::Included(&to),
             _ => Bound::Excluded(&to),
         };
-        Some(content.share_between(from, to, self.collation(lower.ordinal)))
+        Some(content.share_between(from, to, self.collation(lower.ordinal)) * of_filter.unwrap_or(1.0))
     }
 
     /// The share that a condition leaves which no index can use: NULL, its opposite, another value than one, the opposite of a condition, one of

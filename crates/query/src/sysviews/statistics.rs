@@ -121,7 +121,9 @@ fn stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             Some(index) => index.name.clone(),
             None => def.and_then(|def| def.name.clone()),
         };
-        let filter = index.and_then(|index| index.filter.as_ref());
+        let of_index = index.and_then(|index| index.filter.as_ref()).map(|filter| filter.text.to_string());
+        let own = || def.and_then(|def| def.filter.as_ref()).map(|filter| filter.text.to_string());
+        let filter = of_index.or_else(own);
         let is_auto = def.is_some_and(|def| def.is_auto);
         context.row(&[
             ("object_id", seen.table.object_id.into()),
@@ -131,7 +133,7 @@ fn stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("user_created", (index.is_none() && !is_auto).into()),
             ("no_recompute", def.is_some_and(|def| def.no_recompute).into()),
             ("has_filter", filter.is_some().into()),
-            ("filter_definition", filter.map(|filter| filter.text.to_string()).into()),
+            ("filter_definition", filter.into()),
             ("stats_generation_method", 0.into()),
             ("stats_generation_method_desc", "Sort based statistics".into()),
         ]);
@@ -159,16 +161,12 @@ fn properties(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         vec![("object_id", seen.table.object_id.into()), ("stats_id", seen.stats_id.into())];
     if let (Some(def), Some(content)) = (&seen.def, seen.content()) {
         let opened = context.database.table(&seen.table);
-        let unfiltered = match seen.table.index(seen.stats_id).is_some_and(|index| index.filter.is_some()) {
-            true => opened.row_count_estimate(),
-            false => content.rows,
-        };
         cells.extend([
             ("last_updated", Cell::Value(in_ticks(content.updated))),
             ("rows", content.rows.into()),
             ("rows_sampled", content.rows_sampled.into()),
             ("steps", (content.steps.len() as i64).into()),
-            ("unfiltered_rows", unfiltered.into()),
+            ("unfiltered_rows", content.unfiltered_rows.into()),
             ("modification_counter", opened.modifications_since(def).into()),
             ("persisted_sample_percent", 0.into()),
         ]);

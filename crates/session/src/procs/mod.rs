@@ -8,6 +8,7 @@ mod doctor;
 mod locks;
 pub(crate) mod messages;
 mod sequence;
+mod statistics;
 
 use std::sync::LazyLock;
 
@@ -88,6 +89,11 @@ const NATIVE: &[(&str, Native, &str)] = &[
         "sp_releaseapplock",
         locks::sp_releaseapplock,
         "@Resource nvarchar(255), @LockOwner varchar(32), @DbPrincipal sysname",
+    ),
+    (
+        "sp_autostats",
+        statistics::sp_autostats,
+        "@tblname nvarchar(776), @flagc varchar(10), @indname sysname",
     ),
     (
         "sp_sequence_get_range",

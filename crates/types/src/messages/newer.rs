@@ -319,6 +319,7 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "The server refused access to %s '%s' of component '%s': it is turned off in the security configuration. An administrator can turn it on with sp_configure.",
     ),
+    entry(15323, 16, "The selected index '%s' does not exist on table '%s'."),
     entry(15325, 16, "The current database does not contain a %s named '%s'."),
     entry(15335, 11, "The new name '%s' is already in use as a %s name; it would cause a duplicate."),
     entry(
@@ -451,6 +452,7 @@ pub(super) const MESSAGES: &[Message] = &[
         20,
         "The SSPI handshake failed with error code %s, state %d, while a connection with integrated security was made. The connection has been closed.",
     ),
+    entry(17000, 16, "Usage: sp_autostats <table_name> [, {ON|OFF} [, <index_name>]]"),
     entry(17809, 20, "The connection was refused: the maximum of %d user connections is reached."),
     entry(
         17810,
