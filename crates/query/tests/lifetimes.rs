@@ -24,13 +24,15 @@ fn the_binder_asks_no_catalog_in_any_other_way() {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let text = std::fs::read_to_string(&path).unwrap();
-        for words in ["catalog()", "lookup", "Lookup", "temp_table("] {
+        for words in ["catalog()", "lookup.", "Lookup", "temp_table("] {
             if text.contains(words) {
                 asks.push(format!("{} {words}", path.file_name().unwrap().to_string_lossy()));
             }
         }
     }
-    assert_eq!(asks, ["names.rs lookup"]);
+    asks.sort();
+    // The tables that refer to one are looked for among all, and noted one by one.
+    assert_eq!(asks, ["constraints.rs catalog()", "names.rs lookup."]);
 }
 
 /// A user whose default schema is `own`: his tables come before those of dbo, from the moment they are there.
