@@ -10,8 +10,7 @@ use types::{SqlError, Value};
 
 use super::constraint_state::{self, check_rows};
 use super::create;
-use super::index::existing_columns;
-use super::subject::{bind_context, find_table_for_change, reload, with_transaction};
+use super::subject::{bind_context, existing_columns, find_table_for_change, reload, with_transaction};
 use crate::bind::names::written;
 use crate::bind::{Binder, Clause, Scope};
 use crate::data_type::declared_in;

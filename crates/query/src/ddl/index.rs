@@ -7,7 +7,9 @@ use tsql::ast::{self, AlterIndexAction, TableElement};
 use types::SqlError;
 
 use super::filter::{self, Filtered};
-use super::subject::{database_of, find_object, find_table_for_change, with_transaction};
+use super::subject::{
+    database_of, existing_columns, find_object, find_table_for_change, with_transaction,
+};
 use crate::bind::names::written;
 use crate::exec_context::ExecContext;
 use crate::names::same_name;
@@ -15,25 +17,6 @@ use crate::names::same_name;
 /// The columns of a key, and whether each is descending.
 pub(super) fn key_columns(columns: &[ast::CreateIndexColumn]) -> Vec<(String, bool)> {
     columns.iter().map(|column| (column.name.value.clone(), column.descending == Some(true))).collect()
-}
-
-/// The columns that a table has, for what is added to it.
-pub(super) fn existing_columns(table: &TableDef) -> Vec<engine::NewColumn> {
-    table
-        .columns
-        .iter()
-        .map(|column| engine::NewColumn {
-            name: column.name.to_string(),
-            sql_type: column.sql_type,
-            nullable: column.nullable,
-            collation: column.collation,
-            identity: None,
-            default: None,
-            computed: column.computed.clone(),
-            is_rowguidcol: false,
-            user_type_id: 0,
-        })
-        .collect()
 }
 
 /// INDEX inside a table definition; its filter comes later, when all columns are known (`add_filters`).

@@ -126,3 +126,22 @@ pub(super) fn reload(database: &Arc<Database>, table: &TableDef) -> Result<Arc<T
         _ => Err(crate::errors::alter_missing_table(&table.name)),
     }
 }
+
+/// The columns that a table has, for what is added to it.
+pub(super) fn existing_columns(table: &TableDef) -> Vec<engine::NewColumn> {
+    table
+        .columns
+        .iter()
+        .map(|column| engine::NewColumn {
+            name: column.name.to_string(),
+            sql_type: column.sql_type,
+            nullable: column.nullable,
+            collation: column.collation,
+            identity: None,
+            default: None,
+            computed: column.computed.clone(),
+            is_rowguidcol: false,
+            user_type_id: 0,
+        })
+        .collect()
+}
