@@ -7,9 +7,7 @@ use tsql::ast::{self, AlterIndexAction, TableElement};
 use types::SqlError;
 
 use super::filter::{self, Filtered};
-use super::subject::{
-    database_of, existing_columns, find_object, find_table_for_change, with_transaction,
-};
+use super::subject::{database_of, existing_columns, find_object, find_table_for_change, with_transaction};
 use crate::bind::names::written;
 use crate::exec_context::ExecContext;
 use crate::names::same_name;
