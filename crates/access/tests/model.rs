@@ -127,7 +127,7 @@ fn insert_some(db: &Db, txn: &Transaction, worker: u64, rows: &mut Rows, rng: &m
     let mut inserted = 0;
     assert_eq!(db.tree.insert_sorted(txn, each.clone(), &mut inserted)?, Inserted::Done);
     assert_eq!(inserted, new.len());
-    if let Some(last) = each.last() {
+    if let Some(last) = each.clone().next_back() {
         assert_eq!(db.tree.insert_sorted(txn, [last, last].into_iter(), &mut inserted)?, Inserted::Duplicate);
         assert_eq!(inserted, 0);
     }
