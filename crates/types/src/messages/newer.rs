@@ -447,12 +447,12 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "The cursor operation could not complete: SET options have changed since the cursor was declared.",
     ),
+    entry(17000, 16, "Usage: sp_autostats <table_name> [, {ON|OFF} [, <index_name>]]"),
     entry(
         17806,
         20,
         "The SSPI handshake failed with error code %s, state %d, while a connection with integrated security was made. The connection has been closed.",
     ),
-    entry(17000, 16, "Usage: sp_autostats <table_name> [, {ON|OFF} [, <index_name>]]"),
     entry(17809, 20, "The connection was refused: the maximum of %d user connections is reached."),
     entry(
         17810,
