@@ -24,7 +24,6 @@ use crate::shared::Shared;
 pub struct PendingHarden {
     lsn: Lsn,
     reason: FlushReason,
-    began_ns: u64,
     waiting: DetachedWait,
 }
 
@@ -90,23 +89,22 @@ impl Shared {
         self.check_alive()?;
         // Before the bell can ring, so that the time from then on counts as signal wait time.
         let waiting = DetachedWait::begin(WaitType::WRITELOG);
-        let began_ns = self.os.clock().monotonic_ns();
         let waiter = Waiter { lsn, reason, bell, is_put_aside: true, held_back: None };
         os::set_patient(self.enter_queue(queue, waiter));
-        Ok(Some(PendingHarden { lsn, reason, began_ns, waiting }))
+        Ok(Some(PendingHarden { lsn, reason, waiting }))
     }
 
     /// See `Log::finish_harden`.
     pub(crate) fn finish_harden(&self, pending: PendingHarden) -> Result<(), LogError> {
-        let PendingHarden { lsn, reason, began_ns, waiting } = pending;
+        let PendingHarden { lsn, reason, waiting } = pending;
         assert!(lsn < self.positions.end(), "{lsn} is in the log");
         let _mask = os::task::mask_interrupts();
         let is_hardened = lsn <= self.positions.safe();
         // Rung to write, or not rung at all: the same wait goes on.
         let result = if is_hardened { Ok(()) } else { waiting.block(|| self.lead_or_wait(lsn, reason)) };
-        drop(waiting);
+        let wait_ns = waiting.end();
         self.assert_hardened(lsn, &result);
-        self.counters.note_wait(self.os.clock().monotonic_ns() - began_ns);
+        self.counters.note_wait(wait_ns);
         result
     }
 

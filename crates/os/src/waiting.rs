@@ -131,13 +131,18 @@ impl Drop for Waiting {
 /// else. For work that is put aside until a [`std::task::Waker`] calls; whoever calls it says so with
 /// [`TaskRef::note_signalled`].
 pub struct DetachedWait {
-    _waiting: Waiting,
+    waiting: Waiting,
 }
 
 impl DetachedWait {
     /// The current task waits from now on.
     pub fn begin(wait_type: WaitType) -> DetachedWait {
-        DetachedWait { _waiting: Waiting::begin_unobserved(wait_type) }
+        DetachedWait { waiting: Waiting::begin_unobserved(wait_type) }
+    }
+
+    /// Ends it; gives its time in nanoseconds.
+    pub fn end(self) -> u64 {
+        self.waiting.end()
     }
 
     /// The calling thread, which runs the task now, waits itself in `body`: it is still the same wait.

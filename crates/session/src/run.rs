@@ -290,6 +290,7 @@ impl Session {
         at: usize,
         sink: &mut dyn ResultSink,
     ) -> Result<(), Interruption> {
+        self.request_began_ticks = None;
         match &instruction.kind {
             InstructionKind::BeginTransaction(name) => {
                 self.begin_statement(frame, name.as_ref(), sink)?;

@@ -76,6 +76,8 @@ pub struct Session {
     pub(crate) commit_waker: Option<std::task::Waker>,
     /// The commit that the last statement has left on its way.
     pub(crate) unsettled: Option<UnsettledCommit>,
+    /// When the request began, for the statement that it begins with.
+    pub(crate) request_began_ticks: Option<u64>,
     /// What is being told of statements that do not run.
     pub(crate) surveyed: Survey,
 }
@@ -113,6 +115,7 @@ impl Session {
             unequal_count: None,
             commit_waker: None,
             unsettled: None,
+            request_began_ticks: None,
             surveyed: Survey::default(),
         })
     }
@@ -178,6 +181,7 @@ impl Session {
             published.runner = Some(runner);
             published.row.last_request_start_ticks = began_ticks;
         });
+        self.request_began_ticks = Some(began_ticks);
         self.slot.note(Command::Other, self.facts.transaction_count);
         self.facts.is_refused_delay_told = false;
         let mut outcome = body(self, sink);

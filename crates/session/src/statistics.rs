@@ -57,11 +57,20 @@ pub(crate) struct Taken {
     pages: PageUses,
 }
 
+/// A statement has run from this moment of the running clock on.
+struct Execution {
+    cell: Cell,
+    began_ns: u64,
+    taken: Taken,
+}
+
 /// What one frame has counted and not yet handed on.
 #[derive(Default)]
 pub(crate) struct Tally {
     /// The first statement's beginning by both clocks: the date is asked for once a frame.
     first: Option<(u64, u64)>,
+    /// The only execution so far, as most frames have but one; the sums begin with the next.
+    only: Option<Execution>,
     statements: Vec<StatementSums>,
     /// When the statement ended that ran last, by the running clock, if the next may begin there.
     ended_ns: Option<u64>,
@@ -101,6 +110,9 @@ impl ProgramStatistics {
     pub(crate) fn add(&self, tally: Tally) {
         let mut sums = self.sums.lock();
         sums.runs += 1;
+        if let Some(Execution { cell, began_ns, taken }) = &tally.only {
+            sums.at(*cell).note(tally.date_of(*began_ns), taken);
+        }
         for (cell, one) in tally.statements.iter().enumerate().filter(|(_, one)| one.executions > 0) {
             sums.at(cell).add(&StatementSums { last_began: tally.date_of(one.last_began), ..*one });
         }
@@ -117,6 +129,19 @@ impl Sums {
 }
 
 impl StatementSums {
+    /// One more execution.
+    fn note(&mut self, began: u64, taken: &Taken) {
+        self.executions += 1;
+        self.last_began = self.last_began.max(began);
+        self.elapsed.note(taken.elapsed_ns);
+        self.working.note(taken.elapsed_ns.saturating_sub(taken.waited_ns));
+        self.rows.note(taken.rows);
+        self.spills.note(taken.spills);
+        self.logical_reads.note(taken.pages.logical);
+        self.physical_reads.note(taken.pages.physical);
+    }
+
+    /// Those of another, which came later.
     fn add(&mut self, other: &StatementSums) {
         self.executions += other.executions;
         self.last_began = self.last_began.max(other.last_began);
@@ -162,19 +187,24 @@ impl Tally {
     }
 
     /// A statement has run to its end.
-    pub(crate) fn note(&mut self, cell: Cell, began_ns: u64, taken: &Taken) {
-        if self.statements.len() <= cell {
+    fn note(&mut self, execution: Execution) {
+        if self.statements.is_empty() {
+            let Some(before) = self.only.replace(execution) else { return };
+            let last = self.only.take().expect("it has been put there");
+            self.sum(&before);
+            self.sum(&last);
+        } else {
+            self.sum(&execution);
+        }
+        assert!(self.only.is_none(), "what is summed up is not counted again");
+    }
+
+    fn sum(&mut self, execution: &Execution) {
+        let Execution { cell, began_ns, taken } = execution;
+        if self.statements.len() <= *cell {
             self.statements.resize(cell + 1, StatementSums::default());
         }
-        let one = &mut self.statements[cell];
-        one.executions += 1;
-        one.last_began = began_ns;
-        one.elapsed.note(taken.elapsed_ns);
-        one.working.note(taken.elapsed_ns.saturating_sub(taken.waited_ns));
-        one.rows.note(taken.rows);
-        one.spills.note(taken.spills);
-        one.logical_reads.note(taken.pages.logical);
-        one.physical_reads.note(taken.pages.physical);
+        self.statements[*cell].note(*began_ns, taken);
     }
 }
 
@@ -248,7 +278,11 @@ impl Session {
         let (began_ns, waited_before_ns) = (frame.tally.begin_ns(|| clock_ns(self)), waited_ns());
         let pages_before = task::page_uses();
         if frame.tally.first.is_none() {
-            frame.tally.first = Some((began_ns, self.now_ticks()));
+            let began_ticks = match self.request_began_ticks.take() {
+                Some(began_ticks) if at == 0 => began_ticks,
+                _ => self.now_ticks(),
+            };
+            frame.tally.first = Some((began_ns, began_ticks));
         }
         for _ in 0..STALE_PLANS_MAX {
             let compiled = self.take_bound(frame, instruction, cell)?;
@@ -266,7 +300,7 @@ impl Session {
                         spills: frame.spills,
                         pages: task::page_uses().since(&pages_before),
                     };
-                    frame.tally.note(cell, began_ns, &taken);
+                    frame.tally.note(Execution { cell, began_ns, taken });
                     return Ok(());
                 }
                 other => return other,
@@ -278,7 +312,39 @@ impl Session {
 
 #[cfg(test)]
 mod tests {
-    use super::Tally;
+    use super::{Execution, PageUses, ProgramStatistics, Taken, Tally};
+
+    /// Frames of one execution, which are not summed up before they are handed on, count as those of more do.
+    #[test]
+    fn one_execution_counts_as_much_as_one_of_many() {
+        let execution = |cell, began_ns, elapsed_ns| {
+            let taken = Taken { elapsed_ns, waited_ns: 2, rows: 3, spills: 0, pages: PageUses::default() };
+            Execution { cell, began_ns, taken }
+        };
+        let counted = |frames: &[&[(usize, u64, u64)]]| {
+            let statistics = ProgramStatistics::default();
+            for frame in frames {
+                let mut tally =
+                    Tally { first: Some((frame[0].1, 1000 + frame[0].1 / 100)), ..Tally::default() };
+                frame
+                    .iter()
+                    .for_each(|(cell, began, elapsed)| tally.note(execution(*cell, *began, *elapsed)));
+                statistics.add(tally);
+            }
+            let sums = statistics.sums.lock();
+            let shown = |one: &super::StatementSums| {
+                (one.executions, one.last_began, one.elapsed, one.working.total, one.rows.total)
+            };
+            (sums.runs, sums.statements.iter().map(shown).collect::<Vec<_>>())
+        };
+        let (runs, apart) = counted(&[&[(1, 100, 7)], &[(0, 200, 5)], &[(1, 300, 9)]]);
+        let (run, together) = counted(&[&[(1, 100, 7), (0, 200, 5), (1, 300, 9)]]);
+        assert_eq!((runs, run), (3, 1));
+        assert_eq!(apart, together);
+        let (executions, last_began, elapsed, working_ns, rows) = apart[1];
+        assert_eq!((executions, last_began, working_ns, rows), (2, 1003, 12, 6));
+        assert_eq!((elapsed.total, elapsed.last, elapsed.minimum, elapsed.maximum), (16, 9, Some(7), 9));
+    }
 
     #[test]
     fn a_statement_begins_where_the_last_one_ended_if_little_lies_between() {
