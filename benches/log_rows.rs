@@ -14,6 +14,7 @@
 //! | large growth | the longest commit while a log of 16 MB grows by 1 GB | the same |
 //! | VLFs | article 004's loop of updates with 8,000 VLFs | with 20 |
 //! | VLFs, restart | restart after kill -9 with that loop to undo, 8,000 VLFs | 20 |
+//! | readers, writers | two who sum up a table, eight who change it, READ_COMMITTED_SNAPSHOT | the same, locking |
 //!
 //! Rows beside PostgreSQL are left out where it is not installed.
 
@@ -26,6 +27,7 @@ use crate::device::Device;
 use crate::hardpan::{DATABASE, Hardpan, loop_of};
 use crate::machine;
 use crate::postgres::Postgres;
+use crate::readers;
 use crate::table::median;
 use crate::work::{Engine, Scale, Work};
 
@@ -52,6 +54,8 @@ enum Row {
     LargeGrowth,
     Vlfs,
     VlfRestart,
+    Readers,
+    Writers,
 }
 
 /// Beside whom a row is measured, if not beside Hardpan itself.
@@ -61,7 +65,7 @@ struct Others {
 }
 
 impl Row {
-    const ALL: [Row; 11] = [
+    const ALL: [Row; 13] = [
         Row::Durable,
         Row::Delayed,
         Row::Batch,
@@ -73,6 +77,8 @@ impl Row {
         Row::LargeGrowth,
         Row::Vlfs,
         Row::VlfRestart,
+        Row::Readers,
+        Row::Writers,
     ];
 
     fn needs_postgres(self) -> bool {
@@ -90,6 +96,8 @@ impl Row {
             Row::Doctor => "over 0.97",
             Row::Growth | Row::LargeGrowth => "the device's longest write, 3 times at most",
             Row::Vlfs | Row::VlfRestart => "under 1.10",
+            Row::Readers => "at least 3",
+            Row::Writers => "at least 0.9",
         }
     }
 
@@ -124,6 +132,12 @@ impl Row {
             }
             Row::VlfRestart => {
                 format!("restart, {} times two updates to undo, 8000 VLFs / 20, s", article_loops(scale))
+            }
+            Row::Readers => {
+                "readers beside 8 writers, READ_COMMITTED_SNAPSHOT / locking, sums of a table, 1/s".into()
+            }
+            Row::Writers => {
+                "8 writers beside readers, READ_COMMITTED_SNAPSHOT / locking, transactions, 1/s".into()
             }
         }
     }
@@ -265,6 +279,8 @@ fn measure(
             hardpan.connect(DATABASE)?.batch("INSERT t1 VALUES (0)")?;
             hardpan.restart_after_kill("SELECT COUNT(*) FROM t1")
         }
+        Row::Readers => Ok(readers::run(&start(LOG_MB, &[])?, is_one, scale.seconds * 2.0)?.reads),
+        Row::Writers => Ok(readers::run(&start(LOG_MB, &[])?, is_one, scale.seconds * 2.0)?.transactions),
     }
 }
 

@@ -14,6 +14,7 @@
 mod device;
 mod log_rows;
 mod mariadb;
+mod readers;
 #[allow(dead_code, reason = "each bench uses its part")]
 mod shared;
 mod sqlite;
