@@ -90,6 +90,7 @@ script!("scripts/" row_counts);
 script!("scripts/" errors);
 script!("scripts/" filtered_indexes);
 script!("scripts/" alter_index);
+script!("scripts/" catalog_order);
 script!("scripts/" included_columns);
 script!("scripts/" native_procedures);
 script!("scripts/" session_context);

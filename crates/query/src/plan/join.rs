@@ -406,11 +406,11 @@ impl Planner<'_> {
         shared: Vec<Expr>,
     ) -> Result<Planned, SqlError> {
         let cost = left.cost + right.cost + hash_cost(kind, &left, &right);
-        // The smaller side is built; an inner join may exchange its sides. How many rows a view of the catalog has is a guess: where the
-        // guesses are equal the rows come in the order of the view that was joined last, which programs that ask `sys.index_columns`
-        // without ORDER BY rely on.
-        let is_guess = matches!(right.plan, Plan::System(_)) && left.rows <= right.rows;
-        let exchange = kind == JoinKind::Inner && (left.rows < right.rows || is_guess);
+        // The smaller side is built; an inner join may exchange its sides. How many rows a view of the catalog has is a guess, and all are few:
+        // of two of them the left one is not built, so that rows come in the order of its key, those with one left row in that of the right
+        // one's key. Programs that ask `sys.index_columns` joined with others without ORDER BY rely on it.
+        let are_guesses = is_of_catalog(&left.plan) && is_of_catalog(&right.plan);
+        let exchange = kind == JoinKind::Inner && left.rows < right.rows && !are_guesses;
         if exchange {
             std::mem::swap(&mut left, &mut right);
         }
@@ -611,6 +611,17 @@ fn unwrap_outer_joins(items: &mut Vec<&Rel>, conjuncts: &mut Vec<Expr>) {
             on.clone().split_conjuncts(conjuncts);
         }
         items.splice(at..=at, inside);
+    }
+}
+
+/// Does it read views of the catalog alone?
+fn is_of_catalog(plan: &Plan) -> bool {
+    match plan {
+        Plan::System(_) => true,
+        Plan::Filter { input, .. } | Plan::Project { input, .. } => is_of_catalog(input),
+        Plan::HashJoin(join) => is_of_catalog(&join.left) && is_of_catalog(&join.right),
+        Plan::NestedLoop(join) => is_of_catalog(&join.left) && is_of_catalog(&join.right),
+        _ => false,
     }
 }
 

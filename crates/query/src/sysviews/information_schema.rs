@@ -99,26 +99,44 @@ fn tables(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
+/// Columns of tables and views, by the objects' numbers.
 fn columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let database = database_name(context);
+    let mut rows = columns_of_tables(context, &database);
+    rows.extend(columns_of_views(context, &database));
+    rows.sort_by_key(|(object_id, _)| *object_id);
+    rows.iter().for_each(|(_, cells)| context.row(cells));
+    Ok(())
+}
+
+/// The number of an object, and a row about a column of it.
+type ColumnRow = (i32, Vec<(&'static str, Cell)>);
+
+fn columns_of_tables(context: &ViewContext<'_, '_>, database: &str) -> Vec<ColumnRow> {
+    let mut rows = Vec::new();
     for table in user_tables(context) {
         for (index, column) in table.columns.iter().enumerate() {
             let default = column.default.as_ref().map(|default| default.text.to_string());
-            let place = (database.as_str(), &*table.schema, &*table.name, index + 1);
+            let place = (database, &*table.schema, &*table.name, index + 1);
             let mut cells =
                 column_cells(place, &column.name, &column.sql_type, column.nullable, column.collation);
             cells.push(("COLUMN_DEFAULT", default.into()));
             if let Some(alias) = context.database.catalog().type_by_id(column.user_type_id) {
                 let schema = context.database.catalog().schema(alias.schema_id);
                 cells.extend([
-                    ("DOMAIN_CATALOG", Cell::from(database.as_str())),
+                    ("DOMAIN_CATALOG", Cell::from(database)),
                     ("DOMAIN_SCHEMA", schema.map(|schema| schema.name.to_string()).into()),
                     ("DOMAIN_NAME", alias.name.to_string().into()),
                 ]);
             }
-            context.row(&cells);
+            rows.push((table.object_id, cells));
         }
     }
+    rows
+}
+
+fn columns_of_views(context: &ViewContext<'_, '_>, database: &str) -> Vec<ColumnRow> {
+    let mut rows = Vec::new();
     let objects = context.runtime.objects_of(context.database);
     let schemas = context.runtime.schemas_of(context.database);
     for (object_id, view) in super::dependencies::bound_views(context.runtime, context.database) {
@@ -129,17 +147,13 @@ fn columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         let schema = schemas.iter().find(|schema| schema.schema_id == object.schema_id());
         let schema = schema.map_or_else(String::new, |schema| schema.name.to_string());
         for (index, column) in view.iter().enumerate() {
-            let place = (database.as_str(), schema.as_str(), &**object.name(), index + 1);
-            context.row(&column_cells(
-                place,
-                &column.name,
-                &column.sql_type,
-                column.nullable,
-                types::Collation::default(),
-            ));
+            let place = (database, schema.as_str(), &**object.name(), index + 1);
+            let collation = types::Collation::default();
+            let cells = column_cells(place, &column.name, &column.sql_type, column.nullable, collation);
+            rows.push((object_id, cells));
         }
     }
-    Ok(())
+    rows
 }
 
 fn column_cells(

@@ -16,6 +16,7 @@ mod dm_os;
 mod empty;
 mod information_schema;
 mod information_schema_sql;
+mod keys;
 mod logs;
 mod msdb;
 mod objects;
@@ -59,7 +60,7 @@ struct Registry {
 }
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
-    let views: Vec<View> = TABLES.iter().copied().flatten().map(View::new).collect();
+    let views: Vec<View> = TABLES.iter().copied().flatten().map(|def| View::new(def, keys::of(def))).collect();
     let mut places = FxHashMap::default();
     for (place, view) in views.iter().enumerate() {
         let before = places.insert(format!("{}.{}", view.schema, view.name).to_ascii_lowercase(), place);

@@ -91,12 +91,22 @@ impl SystemView {
 pub struct View {
     def: &'static SystemView,
     shape: ViewShape,
+    /// Positions of the columns by which its rows ascend.
+    key: Vec<usize>,
 }
 
 impl View {
-    /// The view of a table's entry.
-    pub(crate) fn new(def: &'static SystemView) -> View {
-        View { def, shape: ViewShape::new(def.schema, def.name, def.parameters, def.column_list) }
+    /// The view of a table's entry, whose rows ascend by these columns.
+    pub(crate) fn new(def: &'static SystemView, key: &[&str]) -> View {
+        let shape = ViewShape::new(def.schema, def.name, def.parameters, def.column_list);
+        let key = key.iter().map(|name| *shape.positions.get(*name).expect("a key's column")).collect();
+        View { def, shape, key }
+    }
+
+    /// Positions of the columns by which its rows ascend.
+    #[cfg(test)]
+    pub(crate) fn key(&self) -> &[usize] {
+        &self.key
     }
 
     /// Its names and columns.
@@ -119,7 +129,16 @@ impl View {
         let mut context = ViewContext { runtime, database, arguments, view: self, rows: Vec::new() };
         (self.def.rows)(&mut context)?;
         os::memory::check().map_err(crate::errors::out_of_memory)?;
-        Ok(context.rows)
+        let mut rows = context.rows;
+        if !self.key.is_empty() {
+            rows.sort_by(|one, other| self.key_of(one).cmp(self.key_of(other)));
+        }
+        Ok(rows)
+    }
+
+    /// What a row's place among the others depends on; numbers below 0 are the greatest.
+    fn key_of<'a>(&'a self, row: &'a Row) -> impl Iterator<Item = u64> + 'a {
+        self.key.iter().map(|at| row[*at].as_i64().unwrap_or_default() as u64)
     }
 }
 
