@@ -211,6 +211,7 @@ impl Planner<'_> {
             Some(predicate) => Some(self.predicate(&predicate, &Layout::new(&scan.columns))?),
             None => None,
         };
+        self.catalog_order.note_view(&scan.columns, scan.view.key());
         let (database, reading) = (scan.database.clone(), scan.reading);
         let plan = SystemPlan { view: scan.view, database, arguments, filter, reading, bounds, wanted };
         Ok(Planned {

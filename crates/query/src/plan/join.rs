@@ -3,6 +3,7 @@
 use rustc_hash::FxHashSet;
 use types::SqlError;
 
+use super::catalog_order::is_of_catalog;
 use super::compile::Layout;
 use super::infer::{Classes, equal_columns, infer, rejects_nulls};
 use super::join_order::Relation;
@@ -407,10 +408,15 @@ impl Planner<'_> {
     ) -> Result<Planned, SqlError> {
         let cost = left.cost + right.cost + hash_cost(kind, &left, &right);
         // The smaller side is built; an inner join may exchange its sides. How many rows a view of the catalog has is a guess, and all are few:
-        // of two of them the left one is not built, so that rows come in the order of its key, those with one left row in that of the right
-        // one's key. Programs that ask `sys.index_columns` joined with others without ORDER BY rely on it.
-        let are_guesses = is_of_catalog(&left.plan) && is_of_catalog(&right.plan);
-        let exchange = kind == JoinKind::Inner && left.rows < right.rows && !are_guesses;
+        // there the order of the rows is what matters.
+        let are_of_catalog = is_of_catalog(&left.plan) && is_of_catalog(&right.plan);
+        let is_led_by_right = if are_of_catalog {
+            let equal = keys.iter().filter_map(|key| Some((key.left.as_column()?, key.right.as_column()?)));
+            self.catalog_order.is_led_by_right(&left.layout, &right.layout, equal)
+        } else {
+            left.rows < right.rows
+        };
+        let exchange = kind == JoinKind::Inner && is_led_by_right;
         if exchange {
             std::mem::swap(&mut left, &mut right);
         }
@@ -611,17 +617,6 @@ fn unwrap_outer_joins(items: &mut Vec<&Rel>, conjuncts: &mut Vec<Expr>) {
             on.clone().split_conjuncts(conjuncts);
         }
         items.splice(at..=at, inside);
-    }
-}
-
-/// Does it read views of the catalog alone?
-fn is_of_catalog(plan: &Plan) -> bool {
-    match plan {
-        Plan::System(_) => true,
-        Plan::Filter { input, .. } | Plan::Project { input, .. } => is_of_catalog(input),
-        Plan::HashJoin(join) => is_of_catalog(&join.left) && is_of_catalog(&join.right),
-        Plan::NestedLoop(join) => is_of_catalog(&join.left) && is_of_catalog(&join.right),
-        _ => false,
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub(crate) mod access;
 pub(crate) mod aggregate;
+pub(crate) mod catalog_order;
 pub(crate) mod choice;
 pub(crate) mod compile;
 pub(crate) mod door;
@@ -27,6 +28,7 @@ use types::{Collation, SqlError, SqlType, Value};
 use crate::bound::tree::{Expr, ExprKind, Rel, SetOpKind, SortKey, TableScan, TopSpec};
 use crate::kinds::ColumnId;
 use crate::physical::plan::{BoolNode, Plan, SortNode};
+use crate::plan::catalog_order::CatalogOrder;
 use crate::plan::compile::Layout;
 use crate::plan::order::{Desired, Order};
 use crate::plan::shared::SharedParts;
@@ -106,6 +108,7 @@ pub(crate) struct Planner<'a> {
     asked: Asked,
     /// The tables that have been planned: where columns come from.
     scans: Vec<TableScan>,
+    catalog_order: CatalogOrder,
 }
 
 /// Cost of the subqueries of an expression.
@@ -143,6 +146,7 @@ impl<'a> Planner<'a> {
             shared: SharedParts::default(),
             asked: Asked::default(),
             scans: Vec::new(),
+            catalog_order: CatalogOrder::default(),
         }
     }
 

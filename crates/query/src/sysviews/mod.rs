@@ -60,7 +60,8 @@ struct Registry {
 }
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
-    let views: Vec<View> = TABLES.iter().copied().flatten().map(|def| View::new(def, keys::of(def))).collect();
+    let views: Vec<View> =
+        TABLES.iter().copied().flatten().map(|def| View::new(def, keys::of(def))).collect();
     let mut places = FxHashMap::default();
     for (place, view) in views.iter().enumerate() {
         let before = places.insert(format!("{}.{}", view.schema, view.name).to_ascii_lowercase(), place);

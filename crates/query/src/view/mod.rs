@@ -104,7 +104,6 @@ impl View {
     }
 
     /// Positions of the columns by which its rows ascend.
-    #[cfg(test)]
     pub(crate) fn key(&self) -> &[usize] {
         &self.key
     }

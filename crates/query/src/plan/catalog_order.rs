@@ -1,0 +1,74 @@
+//! In which order the rows of joined catalog views come. SQL Server looks the system tables up by their clustered keys, one for each row of those
+//! before: rows come in the key's order of what is not looked up by its whole key. Programs that read `sys.index_columns` joined with others
+//! without ORDER BY rely on it.
+
+use rustc_hash::FxHashSet;
+
+use crate::kinds::ColumnId;
+use crate::physical::plan::Plan;
+
+/// What is known of the catalog views of a statement.
+#[derive(Default)]
+pub(super) struct CatalogOrder {
+    views: Vec<View>,
+    /// Columns that joins of such views compare.
+    equal: Vec<(ColumnId, ColumnId)>,
+}
+
+struct View {
+    key: Vec<ColumnId>,
+    columns: Vec<ColumnId>,
+}
+
+impl CatalogOrder {
+    /// A view is read; its rows ascend by the columns at these positions.
+    pub(super) fn note_view(&mut self, columns: &[ColumnId], key: &[usize]) {
+        if !key.is_empty() {
+            let key = key.iter().map(|at| columns[*at]).collect();
+            self.views.push(View { key, columns: columns.to_vec() });
+        }
+    }
+
+    /// Are the left rows those to be looked up for each right one, not the other way about?
+    pub(super) fn is_led_by_right(
+        &mut self,
+        left: &[ColumnId],
+        right: &[ColumnId],
+        equal: impl Iterator<Item = (ColumnId, ColumnId)>,
+    ) -> bool {
+        self.equal.extend(equal);
+        !self.determines(left, right) && self.determines(right, left)
+    }
+
+    /// Is there one row of the others for a row of these at most?
+    fn determines(&self, these: &[ColumnId], others: &[ColumnId]) -> bool {
+        let mut known: FxHashSet<ColumnId> = these.iter().copied().collect();
+        loop {
+            let before = known.len();
+            for (one, other) in &self.equal {
+                if known.contains(one) || known.contains(other) {
+                    known.extend([*one, *other]);
+                }
+            }
+            for view in &self.views {
+                if view.key.iter().all(|column| known.contains(column)) {
+                    known.extend(&view.columns);
+                }
+            }
+            if known.len() == before {
+                return others.iter().all(|column| known.contains(column));
+            }
+        }
+    }
+}
+
+/// Does it read views of the catalog alone?
+pub(super) fn is_of_catalog(plan: &Plan) -> bool {
+    match plan {
+        Plan::System(_) => true,
+        Plan::Filter { input, .. } | Plan::Project { input, .. } => is_of_catalog(input),
+        Plan::HashJoin(join) => is_of_catalog(&join.left) && is_of_catalog(&join.right),
+        Plan::NestedLoop(join) => is_of_catalog(&join.left) && is_of_catalog(&join.right),
+        _ => false,
+    }
+}
