@@ -139,6 +139,19 @@ fn in_statement(
     }
 }
 
+/// What is called: a name without a schema means one of the caller's schema, or of `dbo`.
+fn called(
+    name: &ast::ObjectName,
+    database: &Arc<Database>,
+    context: &BindContext<'_>,
+) -> Result<Option<ObjectDef>, SqlError> {
+    let find = |schema: &str| context.lookup.object(database, schema, &name.name.value);
+    match &name.schema {
+        Some(schema) => find(&schema.value),
+        None => Ok(find(context.default_schema)?.or(find("dbo")?)),
+    }
+}
+
 /// The first result set of a stored procedure.
 fn in_procedure(
     name: &ast::ObjectName,
@@ -149,8 +162,7 @@ fn in_procedure(
         Some(database) => context.instance.database(&database.value)?,
         None => context.database.clone(),
     };
-    let schema = name.schema.as_ref().map_or("dbo", |schema| schema.value.as_str());
-    let Some(ObjectDef::Module(module)) = context.lookup.object(&database, schema, &name.name.value)? else {
+    let Some(ObjectDef::Module(module)) = called(name, &database, context)? else {
         return Err(SqlError::new(2812, &[&name.name.value]));
     };
     if module.kind != ModuleKind::Procedure {
@@ -165,7 +177,8 @@ fn in_procedure(
         let declared = crate::resolve_type_in(&parameter.data_type, &database, context.lookup)?;
         variables.push(VariableDef { name: parameter.name.clone(), sql_type: declared.sql_type });
     }
-    let inner = BindContext { database: &database, variables: &[], ..*context };
+    let inner =
+        BindContext { database: &database, default_schema: &module.schema, variables: &[], ..*context };
     in_statements(body, &inner, &mut variables, depth)
 }
 
@@ -275,8 +288,7 @@ fn bind_arguments(
         Some(database) => context.instance.database(&database.value)?,
         None => context.database.clone(),
     };
-    let schema = name.schema.as_ref().map_or("dbo", |schema| schema.value.as_str());
-    let Some(ObjectDef::Module(module)) = context.lookup.object(&database, schema, &name.name.value)? else {
+    let Some(ObjectDef::Module(module)) = called(name, &database, context)? else {
         // Those of the system take text and numbers of their own: an argument without a type finds none there.
         let own = name.name.value.to_lowercase();
         let is_system = own.starts_with("sp_") || own.starts_with("xp_");

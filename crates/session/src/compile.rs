@@ -127,6 +127,7 @@ impl Compiler<'_> {
             atomic: self.atomic,
             never_null: self.never_null,
             uses_alias_types: self.uses_alias_types,
+            schema: None,
             has_use,
         })
     }

@@ -98,10 +98,15 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<CallResult, Interruption> {
         match &execute.target {
-            ExecuteTarget::Procedure(name) => self.call(name, arguments, sink),
+            ExecuteTarget::Procedure(name) => {
+                let name = self.called(frame.program, name)?;
+                self.call(&name, arguments, sink)
+            }
             ExecuteTarget::Variable(slot) => {
                 let text = values::to_text(&frame.variables[*slot]).unwrap_or_default();
-                self.call(&parse_name(&text)?, arguments, sink)
+                let name = parse_name(&text)?;
+                let name = self.called(frame.program, &name)?;
+                self.call(&name, arguments, sink)
             }
             ExecuteTarget::Text(cell) => {
                 let text = values::to_text(&self.value(frame, instruction, *cell)?).unwrap_or_default();
@@ -145,6 +150,20 @@ impl Session {
             return Err(SqlError::new(217, &[&NEST_LEVEL_MAX]));
         }
         Ok(())
+    }
+
+    /// The procedure that a name means: without a schema, inside a procedure, one of that procedure's schema comes before one of `dbo`.
+    pub(crate) fn called<'n>(
+        &self,
+        program: &Program,
+        name: &'n ast::ObjectName,
+    ) -> SqlResult<Cow<'n, ast::ObjectName>> {
+        let (Some(schema), None, None) = (&program.schema, &name.schema, &name.database) else {
+            return Ok(Cow::Borrowed(name));
+        };
+        let own = ast::ObjectName { schema: Some(ast::Ident::new(&**schema)), ..name.clone() };
+        let found = crate::objects::find_procedure(&self.transactions, &self.names, &self.database, &own)?;
+        Ok(if found.is_some() { Cow::Owned(own) } else { Cow::Borrowed(name) })
     }
 
     /// Calls a procedure by its number in the protocol.
@@ -284,6 +303,7 @@ impl Session {
         };
         program.uses_alias_types |= uses_alias_types;
         program.parameters.clone_from(&procedure.parameters);
+        program.schema = own_schema(&procedure.name);
         self.programs.note_compiled();
         let program = Arc::new(program);
         program.statistics.made(self.now_ticks());
@@ -307,14 +327,18 @@ impl Session {
             let checked = parameters_of(&procedure.parameters, types_in).and_then(|(parameters, _)| {
                 crate::native::check_statements(&block.body, text)?;
                 let declared = (parameters, procedure.parameters.as_slice());
-                let program = crate::compile::compile_native(text.clone(), block, declared, types_in)?;
+                let mut program = crate::compile::compile_native(text.clone(), block, declared, types_in)?;
+                program.schema = own_schema(&procedure.name);
                 self.check_native(procedure, &program)
             });
             return checked.map_err(uncompiled);
         }
         let program = parameters_of(&procedure.parameters, types_in)
             .and_then(|(parameters, _)| {
-                crate::compile::compile(text.clone(), body, parameters, true, Some(types_in))
+                let mut program =
+                    crate::compile::compile(text.clone(), body, parameters, true, Some(types_in))?;
+                program.schema = own_schema(&procedure.name);
+                Ok(program)
             })
             .map_err(uncompiled)?;
         self.bind_ahead(&program).map_err(|mut errors| uncompiled(errors.swap_remove(0)))
@@ -596,6 +620,13 @@ fn check_arguments(name: &str, parameters: &[ast::Parameter], arguments: &[Argum
 /// A module's text that does not compile: nothing of it has run.
 fn uncompiled(error: SqlError) -> Interruption {
     Interruption::Failed(Failure { error, origin: Origin::InnerText })
+}
+
+/// The schema of a procedure's name when it is not `dbo` or the system's.
+fn own_schema(name: &ast::ObjectName) -> Option<Arc<str>> {
+    let schema = name.schema.as_ref()?;
+    let is_own = !schema.value.is_empty() && !schema.is("dbo") && !schema.is("sys");
+    is_own.then(|| schema.value.as_str().into())
 }
 
 /// The types of declared parameters, as the first variables of the program; and whether an alias type is among them.

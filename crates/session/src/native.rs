@@ -248,8 +248,9 @@ impl Session {
         for instruction in &program.instructions {
             let InstructionKind::Execute(execute) = &instruction.kind else { continue };
             let ExecuteTarget::Procedure(written) = &execute.target else { continue };
+            let called = self.called(program, written)?;
             let found =
-                crate::objects::find_procedure(&self.transactions, &self.names, &self.database, written)?;
+                crate::objects::find_procedure(&self.transactions, &self.names, &self.database, &called)?;
             let wrong = match found {
                 None => Some(SqlError::new(2812, &[&written.name.value])),
                 Some(found) if !found.is_native => Some(SqlError::new(12342, &[])),

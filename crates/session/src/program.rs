@@ -41,6 +41,8 @@ pub(crate) struct Program {
     pub(crate) never_null: Vec<usize>,
     /// Its variables have alias types, which may come to mean something else: it is not kept for others.
     pub(crate) uses_alias_types: bool,
+    /// The schema of its procedure, where names without one are looked for before `dbo`; `None`: `dbo`.
+    pub(crate) schema: Option<Arc<str>>,
     /// It has a USE: its session may be in another database when it ends.
     pub(crate) has_use: bool,
 }

@@ -698,7 +698,7 @@ impl Session {
         BindContext {
             instance: &self.instance,
             database: &self.database,
-            default_schema: "dbo",
+            default_schema: program.schema.as_deref().unwrap_or("dbo"),
             variables: &program.variables[..variables_visible],
             options: &self.options,
             names: &self.names,

@@ -176,7 +176,8 @@ impl Session {
         }
         let arguments = self.arguments(frame, instruction, execute)?;
         self.surveyed.entered.push(key);
-        let result = self.call(name, arguments, sink).map(drop);
+        let name = self.called(frame.program, name)?;
+        let result = self.call(&name, arguments, sink).map(drop);
         // What FMTONLY tells is wanted of each call.
         if self.options.format_only {
             self.surveyed.entered.pop();

@@ -91,6 +91,7 @@ script!("scripts/" errors);
 script!("scripts/" filtered_indexes);
 script!("scripts/" alter_index);
 script!("scripts/" catalog_order);
+script!("scripts/" own_schema);
 script!("scripts/" included_columns);
 script!("scripts/" native_procedures);
 script!("scripts/" session_context);

@@ -189,8 +189,9 @@ impl Binder<'_> {
                     self.base_source(source, &object, (&exposed, alias.is_some()), hints, wanted)
                 }
                 ObjectDef::Module(module) if module.kind == ModuleKind::View => {
+                    let (schema, ansi_nulls) = (module.schema.clone(), module.ansi_nulls);
                     let query = self
-                        .isolated(database.clone(), module.ansi_nulls, |binder| binder.view_query(module))?;
+                        .isolated(database.clone(), schema, ansi_nulls, |binder| binder.view_query(module))?;
                     self.note_query(&query.rows.rel, &module.name, false, query.has_check_option);
                     let mut rel = self.add_query(query.rows, &exposed, &query.names)?;
                     super::hints::hint_tables(&mut rel, &hints)?;
@@ -289,7 +290,8 @@ impl Binder<'_> {
             (Some(view.schema.to_string()), Some(database.name().to_string()))
         };
         if let Some(text) = view.query {
-            let query = self.isolated(database, true, |binder| binder.system_view_query(view, text))?;
+            let query =
+                self.isolated(database, "dbo".into(), true, |binder| binder.system_view_query(view, text))?;
             let rel = self.add_query(query, exposed, &[])?;
             let table = self.scope().tables.last_mut().expect("added above");
             (table.schema, table.database) = (schema, catalog);
@@ -540,7 +542,8 @@ impl Binder<'_> {
             }
             Resolved::Object(database, object) => match &object {
                 ObjectDef::Module(module) if module.kind == ModuleKind::InlineFunction => {
-                    let query = self.isolated(database.clone(), module.ansi_nulls, |binder| {
+                    let (schema, ansi_nulls) = (module.schema.clone(), module.ansi_nulls);
+                    let query = self.isolated(database.clone(), schema, ansi_nulls, |binder| {
                         binder.inline_function(&*stored_function(module)?, arguments)
                     })?;
                     self.note_query(&query.rel, &module.name, false, false);

@@ -77,6 +77,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) join_hints: Vec<tsql::ast::JoinHint>,
     /// NEXT VALUE FOR: where it may stand and what it becomes there.
     pub(crate) draws: sequence::Draws,
+    /// Where names without a schema are looked for before `dbo`, when it is not the schema of the context: that of the view or function at hand.
+    pub(crate) schema: Option<Arc<str>>,
     depth: u32,
     view_depth: u32,
     expansions: u32,
@@ -217,6 +219,7 @@ impl<'a> Binder<'a> {
             refuses_temporary: false,
             join_hints: Vec::new(),
             draws: sequence::Draws::default(),
+            schema: None,
             depth: 0,
             view_depth: 0,
             expansions: 0,
@@ -279,11 +282,12 @@ impl<'a> Binder<'a> {
         if self.expansions > MAX_EXPANSIONS { Err(crate::errors::plan_too_large()) } else { Ok(()) }
     }
 
-    /// Runs `f` as the body of a view or function, or an expression of a table, made under `ansi_nulls`: nothing of the surrounding
-    /// statement is in sight.
+    /// Runs `f` as the body of a view or function of a schema, or an expression of a table, made under `ansi_nulls`: nothing of the
+    /// surrounding statement is in sight.
     pub(crate) fn isolated<T>(
         &mut self,
         database: Arc<Database>,
+        schema: Arc<str>,
         ansi_nulls: bool,
         f: impl FnOnce(&mut Self) -> Result<T, SqlError>,
     ) -> Result<T, SqlError> {
@@ -295,6 +299,7 @@ impl<'a> Binder<'a> {
         let common_tables = std::mem::take(&mut self.common_tables);
         let arguments = std::mem::take(&mut self.arguments);
         let outer = std::mem::replace(&mut self.database, database);
+        let outer_schema = self.schema.replace(schema);
         let outer_nulls = std::mem::replace(&mut self.ansi_nulls, ansi_nulls);
         let draws = self.draws.enter_stored();
         self.view_depth += 1;
@@ -302,6 +307,7 @@ impl<'a> Binder<'a> {
         self.view_depth -= 1;
         self.draws.leave_stored(draws);
         self.ansi_nulls = outer_nulls;
+        self.schema = outer_schema;
         self.database = outer;
         self.arguments = arguments;
         self.common_tables = common_tables;

@@ -121,11 +121,14 @@ impl Binder<'_> {
             Some(database) => self.named_database(&database.value)?,
             None => self.current_database(),
         };
-        let schemas: Vec<&str> = match &name.schema {
-            Some(schema) => vec![schema.value.as_str()],
-            None => vec![self.context.default_schema, "dbo"],
+        let own = self.schema.clone();
+        let own = own.as_deref().unwrap_or(self.context.default_schema);
+        let schemas: &[&str] = match &name.schema {
+            Some(schema) => &[schema.value.as_str()],
+            None if own.eq_ignore_ascii_case("dbo") => &["dbo"],
+            None => &[own, "dbo"],
         };
-        for schema in &schemas {
+        for schema in schemas {
             if let Some(found) = self.catalog_object(&database, schema, table)? {
                 return Ok(found);
             }

@@ -14,6 +14,7 @@ use crate::view_shape::ViewColumn;
 pub(crate) fn bound_module(context: &BindContext<'_>, module: &ModuleDef) -> Option<BoundModule> {
     let mut binder = Binder::new(context);
     binder.observed = Some(RefCell::default());
+    binder.schema = Some(module.schema.clone());
     let query = match module.kind {
         ModuleKind::View => binder.view_query(module).map(|query| (query.rows, query.names)),
         ModuleKind::InlineFunction => binder.inline_function_query(module).map(|query| (query, Vec::new())),

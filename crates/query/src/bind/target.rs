@@ -309,7 +309,7 @@ impl Binder<'_> {
     ) -> Result<Expr, SqlError> {
         let parsed = crate::stored::parse_expression(text)?;
         let database = self.database.clone();
-        self.isolated(database, table.ansi_nulls, |binder| {
+        self.isolated(database, "dbo".into(), table.ansi_nulls, |binder| {
             binder.scopes.push(Scope {
                 tables: columns.into_iter().collect(),
                 clause: Clause::Rows,

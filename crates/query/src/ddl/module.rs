@@ -22,6 +22,7 @@ pub(super) fn create(
             let bind = super::subject::bind_context(context, &[]);
             let mut binder = crate::bind::Binder::new(&bind);
             binder.refuses_temporary = true;
+            binder.schema = Some(schema_of(name).into());
             binder.inline_function_columns(function)?;
         }
         _ => {}
@@ -131,6 +132,7 @@ fn check_view(view: &ast::CreateView, context: &ExecContext<'_>) -> Result<(), S
     let bind = super::subject::bind_context(context, &[]);
     let mut binder = crate::bind::Binder::new(&bind);
     binder.refuses_temporary = true;
+    binder.schema = Some(schema_of(&view.name).into());
     if let Some(with) = &view.query.with {
         binder.add_common_tables(with)?;
     }
