@@ -95,6 +95,15 @@ pub(crate) enum Locking {
 }
 
 impl ScanOptions {
+    /// Does the reader keep no lock of the rows that it sees, whatever its transaction has locked? Then it may read ahead.
+    pub fn keeps_nothing(&self) -> bool {
+        let reads_committed = matches!(
+            self.isolation,
+            IsolationLevel::ReadUncommitted | IsolationLevel::ReadCommitted | IsolationLevel::Snapshot
+        );
+        self.row_lock == RowLock::Shared && !self.keep_row && (reads_committed || self.snapshot.is_some())
+    }
+
     /// As it was decided for the rows before. Who locks row by row looks again: since the last row his locks may have become the table's
     /// (escalation), and then he reads pages like anybody with a table lock.
     pub(crate) fn locking_of_more(

@@ -42,7 +42,7 @@ impl Accepted {
 /// What is asked of one column.
 #[derive(Clone, Debug)]
 pub struct Condition {
-    /// Its position in the row.
+    /// Its position in the row; of [`ConditionKind::Any`] that of the first column that it is about.
     pub column: usize,
     /// What must be true of it.
     pub kind: ConditionKind,
@@ -90,6 +90,31 @@ pub enum ConditionKind {
     },
     /// The column, of an integer type, has a number that may be in the set.
     Among(Arc<NumberSet>),
+    /// All conditions of one of these lists hold.
+    Any(Vec<Vec<Condition>>),
+}
+
+impl Condition {
+    /// The columns that it is about.
+    pub fn columns(&self) -> Vec<usize> {
+        match &self.kind {
+            ConditionKind::CompareColumn { other, .. } => vec![self.column, *other],
+            ConditionKind::Any(branches) => branches.iter().flatten().flat_map(Condition::columns).collect(),
+            _ => vec![self.column],
+        }
+    }
+
+    /// The same about rows whose columns stand elsewhere.
+    pub fn move_columns(&mut self, place_of: &impl Fn(usize) -> usize) {
+        self.column = place_of(self.column);
+        match &mut self.kind {
+            ConditionKind::CompareColumn { other, .. } => *other = place_of(*other),
+            ConditionKind::Any(branches) => {
+                branches.iter_mut().flatten().for_each(|condition| condition.move_columns(place_of));
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Conditions that all must hold.
@@ -123,6 +148,7 @@ enum Check {
     Like { column: usize, pattern: Arc<LikePattern>, is_negated: bool },
     Value { column: usize, accepted: Accepted, value: Value, collation: Collation },
     OneOf { column: usize, values: Vec<Value>, collation: Collation, is_negated: bool },
+    Any(Vec<Vec<Check>>),
     Never,
 }
 
@@ -135,13 +161,11 @@ impl RowTest {
                 && (is_fixed_length(&format.columns()[column].sql_type) || !format.may_have_lobs())
         };
         assert!(
-            conditions.iter().all(|condition| is_here(condition.column)),
+            conditions.iter().flat_map(Condition::columns).all(is_here),
             "conditions are on columns of the row, whose values are never elsewhere"
         );
-        let mut checks: Vec<Check> =
-            conditions.into_iter().map(|condition| Check::of(&format, condition)).collect();
+        let checks = checks_of(&format, conditions);
         assert!(!checks.is_empty(), "a test asks for something");
-        checks.sort_by_key(Check::effort);
         RowTest { format, checks, is_behind_piece }
     }
 
@@ -201,6 +225,10 @@ impl Check {
             ConditionKind::Among(set) => {
                 let numbered = numbered.expect("members of a set of numbers are numbers");
                 Check::Among { numbered, set }
+            }
+            ConditionKind::Any(branches) => {
+                let branches = branches.into_iter().map(|branch| checks_of(format, branch));
+                Check::Any(branches.collect())
             }
         }
     }
@@ -262,6 +290,20 @@ impl Check {
         Check::OneOf { column, values, collation, is_negated }
     }
 
+    /// Takes another range of the same column into this one; false when one of them is none.
+    fn narrow(&mut self, other: &Check) -> bool {
+        match (self, other) {
+            (
+                Check::Number { numbered, low, high, is_outside: false },
+                Check::Number { numbered: others, low: least, high: most, is_outside: false },
+            ) if numbered.column == others.column => {
+                (*low, *high) = ((*low).max(*least), (*high).min(*most));
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Cheap conditions are asked first: none of them can fail.
     fn effort(&self) -> u8 {
         match self {
@@ -273,6 +315,10 @@ impl Check {
             Check::Value { .. } => 5,
             Check::OneOf { .. } => 6,
             Check::Like { .. } => 7,
+            // Most rows are told by the first condition of each branch.
+            Check::Any(branches) => {
+                branches.iter().filter_map(|branch| branch.first()).map(Check::effort).fold(3, u8::max)
+            }
         }
     }
 
@@ -297,6 +343,9 @@ impl Check {
             Check::OneOfTexts { column, sorted, collation, is_negated } => judge(view, *column, |bytes| {
                 sorted.binary_search_by(|text| collation.compare_bytes(text, bytes)).is_ok() != *is_negated
             }),
+            Check::Any(branches) => {
+                branches.iter().any(|branch| branch.iter().all(|check| check.holds(format, view)))
+            }
             other => other.holds_for_value(format, view),
         }
     }
@@ -327,6 +376,20 @@ impl Check {
             _ => unreachable!("judged without a value"),
         }
     }
+}
+
+/// The checks of conditions that all must hold, the cheap ones first. Ranges of one column are one.
+fn checks_of(format: &RowFormat, conditions: Vec<Condition>) -> Vec<Check> {
+    let mut checks: Vec<Check> = Vec::with_capacity(conditions.len());
+    for condition in conditions {
+        let check = Check::of(format, condition);
+        if !checks.iter_mut().any(|known| known.narrow(&check)) {
+            checks.push(check);
+        }
+    }
+    checks.sort_by_key(Check::effort);
+    assert!(checks.is_sorted_by_key(Check::effort), "the cheap ones come first");
+    checks
 }
 
 /// What `accepts` says of the bytes of a column; NULL satisfies nothing, and what cannot be read passes.

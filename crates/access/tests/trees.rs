@@ -46,7 +46,25 @@ fn read_range(db: &Db, range: KeyRange, backward: bool) -> Vec<(Vec<u8>, Vec<u8>
     rows
 }
 
+/// Looks up keys together: those of the map and others, few of them or all.
+fn check_look_ups(db: &Db, model: &Rows, rng: &mut Rng) {
+    for share in [1, 3, 40] {
+        let mut keys: Vec<Vec<u8>> = model.keys().filter(|_| rng.chance(1, share)).cloned().collect();
+        keys.extend((0..20).map(|_| random_key(rng)));
+        keys.sort_unstable();
+        let txn = db.begin();
+        let mut found = vec![None; keys.len()];
+        let mut note = |number: usize, value: &[u8]| found[number] = Some(value.to_vec());
+        db.tree
+            .get_many(&txn, keys.iter().map(Vec::as_slice), &ScanOptions::default(), &mut note)
+            .expect("a healthy disk");
+        let expected: Vec<_> = keys.iter().map(|key| model.get(key).cloned()).collect();
+        assert_eq!(found, expected, "{} keys of {}", keys.len(), model.len());
+    }
+}
+
 fn check_against(db: &Db, model: &Rows, rng: &mut Rng) {
+    check_look_ups(db, model, rng);
     let rows = db.verify();
     assert_eq!(rows, Ok(model.len() as u64));
     let expected: Vec<_> = model.iter().map(|(key, value)| (key.clone(), value.clone())).collect();

@@ -36,16 +36,23 @@ enum Change {
     Neighbour,
 }
 
-/// Which reader: a cursor row by row, by the page, downward; a look-up.
+/// Which reader: a cursor row by row, by the page, downward; a look-up, alone or (where nothing is kept) as one of many.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Door {
     Scan,
     Page,
     Backward,
     Look,
+    Many,
 }
 
-const DOORS: [Door; 4] = [Door::Scan, Door::Page, Door::Backward, Door::Look];
+const DOORS: [Door; 5] = [Door::Scan, Door::Page, Door::Backward, Door::Look, Door::Many];
+
+impl Door {
+    fn is_look(self) -> bool {
+        matches!(self, Door::Look | Door::Many)
+    }
+}
 
 /// What a cursor is asked for: every row, or those that satisfy a condition on their bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -202,7 +209,20 @@ fn read(
     let mut row = Vec::new();
     let mut seen = None;
     match (home, door) {
-        (Home::Tree, Door::Look) => {
+        (Home::Tree, Door::Many) if options.keeps_nothing() => {
+            // One that is not there among them.
+            let keys = [[0, 0, 0, 19], KEY, KEY];
+            let mut found = |number: usize, value: &[u8]| {
+                assert!(number == 1 || fill_of(value) == seen, "{number}");
+                seen = fill_of(value);
+            };
+            db.tree.get_many(txn, keys.iter().map(|key| &key[..]), &options, &mut found)?;
+        }
+        (_, Door::Many) if options.keeps_nothing() => {
+            let mut found = |_: usize, row: &[u8]| seen = fill_of(row);
+            db.heap.fetch_many(txn, [rid, rid].into_iter(), &options, &mut found)?;
+        }
+        (Home::Tree, Door::Look | Door::Many) => {
             db.tree.get(txn, &KEY, &options, &mut row)?;
             seen = fill_of(&row);
         }
@@ -228,7 +248,7 @@ fn read(
                 }
             }
         }
-        (_, Door::Look) => {
+        (_, Door::Look | Door::Many) => {
             db.heap.fetch(txn, rid, &options, &mut row)?;
             seen = fill_of(&row);
         }
@@ -277,7 +297,7 @@ fn cases(home: Home) -> Vec<Case> {
                         ScanOptions { wait, isolation, row_lock, keep_row, ..ScanOptions::default() };
                     for pick in [Pick::All, Pick::Old, Pick::New, Pick::Nothing] {
                         // A look-up is not asked for a condition.
-                        if pick == Pick::All || door != Door::Look {
+                        if pick == Pick::All || !door.is_look() {
                             cases.push(Case { door, pick, options });
                         }
                     }
@@ -296,7 +316,7 @@ fn assert_kept(reader: &Transaction, lock: &Resource, case: &Case, row: Option<u
         || case.options.row_lock == RowLock::Exclusive;
     if keeps {
         assert!(is_kept, "{told}: repeatable");
-    } else if case.door != Door::Look && case.pick.of(row).is_none() {
+    } else if !case.door.is_look() && case.pick.of(row).is_none() {
         assert!(!is_kept, "{told}: passed over");
     }
 }
@@ -323,7 +343,7 @@ fn check(db: &Db, home: Home, change: Change, commits: bool) {
             let is_dirty = case.options.isolation == IsolationLevel::ReadUncommitted
                 && case.options.row_lock == RowLock::Shared;
             // A scan comes past the neighbour, too.
-            let is_free = change == Change::Nothing || change == Change::Neighbour && case.door == Door::Look;
+            let is_free = change == Change::Nothing || change == Change::Neighbour && case.door.is_look();
             if has_ended {
                 let end = if commits { after } else { before };
                 assert_eq!(seen.expect(&told), case.pick.of(end), "{told}");

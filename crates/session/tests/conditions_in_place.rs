@@ -102,6 +102,18 @@ fn predicate(random: &mut Random) -> String {
     }
 }
 
+/// Conditions of an OR, of an AND inside of it and of their opposites, some of which only values tell.
+fn branches(random: &mut Random, depth: u32) -> String {
+    if depth == 0 || random.below(4) == 0 {
+        let plain = predicate(random);
+        return if random.below(12) == 0 { format!("(id + 1) % 3 = 1 AND {plain}") } else { plain };
+    }
+    let count = 2 + random.below(3);
+    let parts: Vec<String> = (0..count).map(|_| format!("({})", branches(random, depth - 1))).collect();
+    let joined = parts.join(*random.one_of(&[" OR ", " OR ", " AND "]));
+    if random.below(4) == 0 { format!("NOT ({joined})") } else { joined }
+}
+
 fn make(session: &mut hardpan_session::Session, random: &mut Random) {
     let columns: Vec<String> =
         COLUMNS.iter().map(|(name, sql_type, _)| format!("{name} {sql_type} NULL")).collect();
@@ -130,15 +142,24 @@ fn a_condition_on_bytes_says_what_one_on_values_says() {
         let mut random = Random::new(seed);
         run(&mut session, "DROP TABLE IF EXISTS t");
         make(&mut session, &mut random);
-        let predicates: Vec<String> = (0..PREDICATES).map(|_| predicate(&mut random)).collect();
+        let mut predicates: Vec<String> = (0..PREDICATES).map(|_| predicate(&mut random)).collect();
+        predicates.extend((0..PREDICATES / 2).map(|_| format!("({})", branches(&mut random, 2))));
         let mut met = 0;
         for index in [
             "",
             "CREATE UNIQUE CLUSTERED INDEX by_id ON t (id)",
             "CREATE INDEX covers ON t (id) INCLUDE (ti, si, i, b, d, e, f, m, n, day, at, s2, c, v, w, x)",
+            "CREATE INDEX leads ON t (si, i) INCLUDE (v)",
+            // Rows that are looked up one by one.
+            "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+            "SET TRANSACTION ISOLATION LEVEL READ COMMITTED DROP INDEX by_id ON t",
         ] {
             run(&mut session, index);
-            let hint = if index.contains("covers") { " WITH (INDEX(covers))" } else { "" };
+            let hint = match index {
+                _ if index.contains("covers") => " WITH (INDEX(covers))",
+                _ if index.contains("leads") || index.contains("ISOLATION") => " WITH (INDEX(leads))",
+                _ => "",
+            };
             for pair in predicates.chunks(2) {
                 let condition = pair.join(" AND ");
                 for condition in [pair[0].as_str(), condition.as_str()] {
@@ -162,6 +183,7 @@ fn a_condition_on_bytes_says_what_one_on_values_says() {
                 }
             }
         }
+        run(&mut session, "DROP TABLE t");
         assert!(met > PREDICATES, "seed {seed}: {met} conditions have found rows");
     }
 }

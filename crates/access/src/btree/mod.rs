@@ -38,6 +38,7 @@ mod cursor;
 mod estimate;
 mod insert_many;
 mod load;
+mod look_up;
 pub(crate) mod page;
 mod split;
 mod undo;

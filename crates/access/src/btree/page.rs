@@ -76,10 +76,27 @@ fn search_many(page: &PageBytes, key: &[u8], start: u16, count: u16) -> Result<u
         Ordering::Equal => return Ok(count - 1),
         Ordering::Greater => {}
     }
-    let Some(guess) = guess(first, last, key, count - start) else {
-        return search_between(page, key, start, count);
-    };
-    let (guess, mut low, mut high) = (guess + start, start, count - 1);
+    match guess(first, last, key, count - start) {
+        Some(guess) => search_around(page, key, guess + start, (start, count - 1)),
+        None => search_between(page, key, start, count),
+    }
+}
+
+/// The same in a leaf whose keys lie from `lower` on and below `upper`, as its parent says: the guess is made from these, and neither the first nor the
+/// last key of the page is looked at.
+#[inline]
+pub(crate) fn search_within(page: &PageBytes, key: &[u8], lower: &[u8], upper: &[u8]) -> Result<u16, u16> {
+    let count = header::slot_count(page);
+    let guess = if count < GUESS_SLOTS_MIN { None } else { guess(lower, upper, key, count) };
+    match guess {
+        Some(guess) => search_around(page, key, guess, (0, count)),
+        None => search(page, key),
+    }
+}
+
+/// The same from a guess, where the key lies between two slots: what is below the first is lower, and nothing at the last or above is.
+fn search_around(page: &PageBytes, key: &[u8], guess: u16, (start, end): (u16, u16)) -> Result<u16, u16> {
+    let (mut low, mut high) = (start, end);
     assert!(start <= guess && guess < high, "a guess lies among the slots");
     // From the guess outward in doubling steps, until the key is between two slots looked at.
     let (mut at, mut step) = (guess, 1);
@@ -105,7 +122,7 @@ fn search_many(page: &PageBytes, key: &[u8], start: u16, count: u16) -> Result<u
         }
         step *= 2;
     }
-    assert!(start <= low && low <= high && high < count, "the key lies between two slots looked at");
+    assert!(start <= low && low <= high && high <= end, "the key lies between two slots looked at");
     search_between(page, key, low, high)
 }
 
@@ -187,6 +204,14 @@ mod tests {
         for probe in probes.iter().chain(keys) {
             let expected = keys.binary_search(probe).map(|at| at as u16).map_err(|at| at as u16);
             assert_eq!(search(&page, probe), expected, "{probe:?} among {} keys", keys.len());
+            let bounds = [&probe[..], &probe[..probe.len() / 2], &[][..], &[255; 9][..]];
+            for (lower, upper) in bounds.iter().flat_map(|lower| bounds.map(|upper| (*lower, upper))) {
+                assert_eq!(
+                    search_within(&page, probe, lower, upper),
+                    expected,
+                    "{probe:?}: {lower:?} {upper:?}"
+                );
+            }
         }
     }
 

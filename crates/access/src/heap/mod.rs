@@ -22,6 +22,7 @@
 //! 7. A row is changed under its exclusive lock and its page's exclusive latch, after the record is appended; the page's LSN is that record's.
 //!    [`methods.rs: append`, `pages/frame.rs: page_mut`, `set_lsn`]
 
+mod look_up;
 mod many;
 mod scan;
 

@@ -3,8 +3,8 @@
 
 use types::Value;
 
-use super::cursor::split_entry;
 use super::duplicate::shown_value;
+use super::entry::split_entry;
 use super::sorted_runs::SortedRuns;
 use super::{Base, RowLocator, Table, io};
 use crate::db_transaction::DbTransaction;

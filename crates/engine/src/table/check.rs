@@ -8,7 +8,7 @@ use access::{Damage, KeyRange, LobPointer, Problem, UnitId, UnitKind, UnitToVeri
 use txn::{IsolationLevel, LockMode};
 use types::{SqlError, Value};
 
-use super::cursor::split_entry;
+use super::entry::split_entry;
 use super::{Base, RowLocator, ScanOptions, Secondary, Table};
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;

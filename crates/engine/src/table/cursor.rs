@@ -4,14 +4,17 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use access::{BTreeCursor, Condition, HeapCursor, Rid, RowFormat, Selection};
+use access::{BTreeCursor, Condition, HeapCursor, RowFormat, RowTest, Selection};
+use rustc_hash::FxHashSet;
 use txn::Snapshot;
-use types::{SqlError, Value};
+use types::Value;
 
 use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, stale_plan};
 use crate::read_point::check_point;
-use crate::table::{Base, KeyRange, RowLocator, ScanOptions, Table, byte_range};
+use crate::table::entry::{damaged, split_entry, split_entry_bytes};
+use crate::table::look_up::Lookups;
+use crate::table::{KeyRange, RowLocator, ScanOptions, Table, byte_range};
 
 /// A running scan or seek. Holds no latch and does not borrow the transaction.
 pub struct Cursor {
@@ -32,6 +35,14 @@ pub(crate) enum Wanted {
     Columns(Arc<[usize]>),
 }
 
+/// What a look-up has come to.
+pub(crate) enum Fetched {
+    Row,
+    /// The row is there, and does not satisfy the test.
+    Unwanted,
+    Gone,
+}
+
 /// Where the rows come from.
 pub(crate) enum Source {
     Heap(HeapCursor),
@@ -45,9 +56,13 @@ pub(crate) enum Source {
     Secondary {
         cursor: BTreeCursor,
         at: usize,
+        /// What is asked of rows.
+        test: Option<RowTest>,
         locator: Option<RowLocator>,
         row: Vec<Value>,
     },
+    /// The same for a reader who keeps no locks: many at a time.
+    LookedUp(Box<Lookups>),
 }
 
 impl Cursor {
@@ -66,7 +81,8 @@ impl Cursor {
         let table = self.table.clone();
         let inner = table.inner();
         let _charge = crate::table::io::charge(table.definition(), 1);
-        let counts_only = self.wanted.are_none() && !matches!(self.source, Source::Secondary { .. });
+        let looks_up = matches!(self.source, Source::Secondary { .. } | Source::LookedUp(_));
+        let counts_only = self.wanted.are_none() && !looks_up;
         let (key, definition, index) = match &self.source {
             Source::Tree(_) => {
                 let key = inner.clustered_key.as_ref().expect("a clustered table has a key");
@@ -75,21 +91,40 @@ impl Cursor {
             Source::Covering { at, .. } | Source::Secondary { at, .. } => {
                 (&inner.secondary[*at].key, inner.index_of(*at), Some(*at))
             }
+            Source::LookedUp(lookups) => {
+                (&inner.secondary[lookups.at].key, inner.index_of(lookups.at), Some(lookups.at))
+            }
             Source::Heap(_) => unreachable!("a heap has no ranges"),
         };
         let range = byte_range(key, definition, range);
         (self.rows, self.at) = (0, 0);
-        let cursor = match &mut self.source {
-            Source::Tree(cursor) | Source::Covering { cursor, .. } => cursor,
-            Source::Secondary { cursor, locator, .. } => {
+        let (conditions, of_rows) = match conditions {
+            Some(conditions) if looks_up => {
+                let of_rows = table.test(None, conditions.clone());
+                (Some(table.conditions_on_entries(index, conditions)), of_rows)
+            }
+            conditions => (conditions, None),
+        };
+        let selection =
+            conditions.map(|conditions| Selection { test: table.test(index, conditions), counts_only });
+        match &mut self.source {
+            Source::Tree(cursor) | Source::Covering { cursor, .. } => {
+                cursor.restart(range);
+                selection.into_iter().for_each(|selection| cursor.select_anew(selection));
+            }
+            Source::Secondary { cursor, locator, test, .. } => {
                 *locator = None;
-                cursor
+                cursor.restart(range);
+                if let Some(selection) = selection {
+                    cursor.select_anew(selection);
+                    *test = of_rows;
+                }
+            }
+            Source::LookedUp(lookups) => {
+                lookups.restart(range);
+                selection.into_iter().for_each(|selection| lookups.select_anew(selection, of_rows.clone()));
             }
             Source::Heap(_) => unreachable!("asked above"),
-        };
-        cursor.restart(range);
-        if let Some(conditions) = conditions {
-            cursor.select_anew(Selection { test: table.test(index, conditions), counts_only });
         }
     }
 
@@ -106,6 +141,11 @@ impl Cursor {
                 let rows = self.next_by_index(txn)?;
                 return check_point(self.point.as_ref()).map(|()| rows);
             }
+            Source::LookedUp(lookups) => {
+                (self.rows, self.at) = (0, 0);
+                self.rows = lookups.fill(&self.table, txn, &self.options)?;
+                return check_point(self.point.as_ref()).map(|()| self.rows);
+            }
         };
         self.rows = found.map_err(|error| self.table.fail(txn, error))?;
         self.at = 0;
@@ -114,7 +154,7 @@ impl Cursor {
     }
 
     fn next_by_index(&mut self, txn: &DbTransaction) -> SqlResult<usize> {
-        let Source::Secondary { cursor, locator: place, row, .. } = &mut self.source else {
+        let Source::Secondary { cursor, locator: place, row, test, .. } = &mut self.source else {
             unreachable!("called for rows that are looked up")
         };
         (self.rows, self.at) = (0, 0);
@@ -125,11 +165,21 @@ impl Cursor {
             }
             let (locator, _) = split_entry(cursor.value(), &self.table.inner().base).ok_or_else(damaged)?;
             row.clear();
-            // Between index and row the row may have gone: then it is not there for this reader.
-            if self.table.fetch_columns(txn, &locator, &self.options, &self.wanted, row)? {
-                *place = Some(locator);
-                self.rows = 1;
-                return Ok(1);
+            match self.table.fetch_columns(
+                txn,
+                &locator,
+                &self.options,
+                (&self.wanted, test.as_ref()),
+                row,
+            )? {
+                Fetched::Row => {
+                    *place = Some(locator);
+                    self.rows = 1;
+                    return Ok(1);
+                }
+                Fetched::Unwanted => cursor.release_row(txn.inner()),
+                // Between index and row the row may have gone: then it is not there for this reader.
+                Fetched::Gone => {}
             }
         }
     }
@@ -155,6 +205,7 @@ impl Cursor {
                 let (_, stored) = split_entry_bytes(cursor.value_at(at)).ok_or_else(damaged)?;
                 (&inner.secondary[*index].format, stored)
             }
+            Source::LookedUp(lookups) => (&inner.format, lookups.row(at)),
             Source::Secondary { row, .. } => {
                 out.extend(row[wanted].iter_mut().map(std::mem::take));
                 return Ok(());
@@ -200,6 +251,9 @@ impl Cursor {
                         .map_err(|error| self.table.fail_reading(&self.options, error))?;
                 }
                 Ok(())
+            }
+            Source::LookedUp(lookups) => {
+                rows.into_iter().try_for_each(|at| decode(&inner.format, lookups.row(at), out))
             }
             Source::Secondary { row, .. } => {
                 assert!(rows.len() <= 1, "rows that are looked up come one by one");
@@ -258,6 +312,26 @@ impl Cursor {
                 entry.map(|(locator, _)| locator).ok_or_else(damaged)
             }
             Source::Secondary { locator, .. } => locator.clone().ok_or_else(stale_plan),
+            Source::LookedUp(lookups) => lookups.locator(at, &self.table.inner().base),
+        }
+    }
+
+    /// A number that names one of the rows in hand, the same in every index that leads to it; another row may have it, too.
+    ///
+    /// # Errors
+    /// 824.
+    pub fn row_name_at(&self, at: usize) -> SqlResult<u64> {
+        let Source::Covering { cursor, .. } = &self.source else {
+            unreachable!("entries of an index name rows")
+        };
+        let (locator, _) = split_entry_bytes(cursor.value_at(at)).ok_or_else(damaged)?;
+        Ok(super::look_up::name_of(locator))
+    }
+
+    /// Of rows that are looked up many at a time, only those with one of these names are. Whoever locks rows looks at all of them.
+    pub fn look_up_only(&mut self, names: Arc<FxHashSet<u64>>) {
+        if let Source::LookedUp(lookups) = &mut self.source {
+            lookups.only(names);
         }
     }
 
@@ -272,6 +346,7 @@ impl Cursor {
                     self.table.release(txn, locator, &self.options);
                 }
             }
+            Source::LookedUp(_) => {}
         }
     }
 }
@@ -291,30 +366,7 @@ impl Source {
             Source::Tree(cursor) | Source::Covering { cursor, .. } | Source::Secondary { cursor, .. } => {
                 cursor.select(selection);
             }
+            Source::LookedUp(lookups) => lookups.select(selection),
         }
     }
-}
-
-/// Locator and stored columns of an index entry's value.
-pub(crate) fn split_entry<'a>(value: &'a [u8], base: &Base) -> Option<(RowLocator, &'a [u8])> {
-    let (locator, stored) = split_entry_bytes(value)?;
-    match base {
-        Base::Heap(_) => Some((RowLocator::Heap(Rid::from_bytes(locator)?), stored)),
-        Base::Tree(_) => Some((RowLocator::Key(locator.into()), stored)),
-    }
-}
-
-/// The same, the locator as bytes.
-fn split_entry_bytes(value: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (length, rest) = value.split_first_chunk::<2>()?;
-    rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))
-}
-
-fn damaged() -> SqlError {
-    SqlError::custom(
-        824,
-        24,
-        2,
-        "The server found a logical consistency error: an index entry is damaged. Run DBCC CHECKDB.".into(),
-    )
 }

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use access::{Condition, ConditionKind, RowTest, Selection, is_fixed_length};
+use access::{BTreeCursor, Condition, RowTest, Selection, is_fixed_length};
 use types::Value;
 
-use super::cursor::{Cursor, Source, Wanted};
+use super::cursor::{Cursor, Fetched, Source, Wanted};
+use super::look_up::Lookups;
 use super::{Base, KeyRange, RowLocator, RowLock, ScanOptions, Table, byte_range, io};
 use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, stale_plan};
@@ -24,10 +25,9 @@ impl Table {
         is_fixed_length(&format.columns()[column].sql_type) || !format.may_have_lobs()
     }
 
-    /// The rows of a range of an index that satisfy `conditions` (on the table's columns, all of them held by its entries if the index is a
-    /// nonclustered one). An index whose entries hold all `columns` is read alone: the rows are neither looked at nor locked, unless they
-    /// are to be locked for a change. Where rows are looked up the conditions are about the entries that lead to them: the row, which is read
-    /// after its entry, may say something else by then.
+    /// The rows of a range of an index that satisfy `conditions` (on the table's columns). An index whose entries hold all `columns` is read alone: the rows are neither looked at nor locked, unless they
+    /// are to be locked for a change. Where rows are looked up those conditions that an entry can tell are asked of it first; the row, which is read
+    /// after its entry and may say something else by then, is judged by all of them.
     ///
     /// # Errors
     /// 1205, 1222; the marker of a stale plan.
@@ -40,6 +40,7 @@ impl Table {
         columns: Option<&Arc<[usize]>>,
         conditions: Vec<Condition>,
     ) -> SqlResult<Cursor> {
+        let mut conditions = conditions;
         let _charge = io::charge(&self.inner.definition, 1);
         let inner = &self.inner;
         let index = inner.secondary.iter().position(|secondary| secondary.index_id == index_id);
@@ -63,17 +64,48 @@ impl Table {
                 match wanted {
                     Some(places) => (Source::Covering { cursor, at }, Wanted::Columns(places)),
                     None => {
-                        (Source::Secondary { cursor, at, locator: None, row: Vec::new() }, all_of_table())
+                        let of_rows = self.test(None, conditions.clone());
+                        conditions = self.conditions_on_entries(index, conditions);
+                        (self.looking_up(cursor, at, of_rows, &options, columns), all_of_table())
                     }
                 }
             }
             None => (self.read_base(range, options, columns), all_of_table()),
         };
-        let counts_only = wanted.are_none() && !matches!(source, Source::Secondary { .. });
+        let looks_up = matches!(source, Source::Secondary { .. } | Source::LookedUp(_));
+        let counts_only = wanted.are_none() && !looks_up;
         if counts_only || !conditions.is_empty() {
             source.select(Selection { test: self.test(index, conditions), counts_only });
         }
         Ok(Cursor::new(self.clone(), source, *options, wanted, point))
+    }
+
+    /// Rows that are looked up by the entries of a cursor: many at a time, if nothing is kept of them.
+    fn looking_up(
+        &self,
+        cursor: BTreeCursor,
+        at: usize,
+        test: Option<RowTest>,
+        options: &ScanOptions,
+        columns: Option<&Arc<[usize]>>,
+    ) -> Source {
+        if self.keeping_for_lobs(options, columns.map(|columns| &**columns)).keeps_nothing() {
+            return Source::LookedUp(Box::new(Lookups::new(cursor, at, test)));
+        }
+        Source::Secondary { cursor, at, test, locator: None, row: Vec::new() }
+    }
+
+    /// Of conditions on rows those that an index's entries can tell, too.
+    pub(crate) fn conditions_on_entries(
+        &self,
+        index: Option<usize>,
+        mut conditions: Vec<Condition>,
+    ) -> Vec<Condition> {
+        let secondary = &self.inner.secondary[index.expect("entries are those of a nonclustered index")];
+        conditions.retain(|condition| {
+            condition.columns().into_iter().all(|column| secondary.place_of(column).is_some())
+        });
+        conditions
     }
 
     fn read_base(&self, range: &KeyRange, options: &ScanOptions, columns: Option<&Arc<[usize]>>) -> Source {
@@ -105,12 +137,7 @@ impl Table {
         };
         let secondary = &self.inner.secondary[at];
         let place_of = |column: usize| secondary.place_of(column).expect("the index holds what is asked for");
-        for condition in &mut conditions {
-            condition.column = place_of(condition.column);
-            if let ConditionKind::CompareColumn { other, .. } = &mut condition.kind {
-                *other = place_of(*other);
-            }
-        }
+        conditions.iter_mut().for_each(|condition| condition.move_columns(&place_of));
         Some(RowTest::new(secondary.format.clone(), conditions, true))
     }
 
@@ -126,18 +153,20 @@ impl Table {
         out: &mut Vec<Value>,
     ) -> SqlResult<bool> {
         out.clear();
-        self.fetch_columns(txn, locator, options, &Wanted::All, out)
+        let fetched = self.fetch_columns(txn, locator, options, (&Wanted::All, None), out)?;
+        Ok(matches!(fetched, Fetched::Row))
     }
 
-    /// The same, appending the values of the columns that are wanted.
+    /// The same, appending the values of the columns that are wanted, if the row satisfies the test; a lock that was taken only to look at it is given
+    /// back otherwise.
     pub(crate) fn fetch_columns(
         &self,
         txn: &DbTransaction,
         locator: &RowLocator,
         options: &ScanOptions,
-        wanted: &Wanted,
+        (wanted, test): (&Wanted, Option<&RowTest>),
         out: &mut Vec<Value>,
-    ) -> SqlResult<bool> {
+    ) -> SqlResult<Fetched> {
         let _charge = io::charge(&self.inner.definition, 0);
         let columns = match wanted {
             Wanted::All => None,
@@ -152,7 +181,11 @@ impl Table {
             _ => return Err(stale_plan()),
         };
         if !found.map_err(|error| self.fail(txn, error))? {
-            return Ok(false);
+            return Ok(Fetched::Gone);
+        }
+        if test.is_some_and(|test| !test.accepts(&bytes)) {
+            self.release(txn, locator, &held);
+            return Ok(Fetched::Unwanted);
         }
         let (access, format) = (&self.inner.database.access, &self.inner.format);
         let decoded = match columns {
@@ -162,7 +195,7 @@ impl Table {
         if keeps_for_lobs && options.row_lock == RowLock::Shared {
             self.release(txn, locator, &held);
         }
-        decoded.map(|()| true).map_err(|error| self.fail_reading(options, error))
+        decoded.map(|()| Fetched::Row).map_err(|error| self.fail_reading(options, error))
     }
 }
 

@@ -6,7 +6,7 @@ use access::{BTree, KeyFormat};
 use txn::{IsolationLevel, LockMode, LockWait};
 use types::Value;
 
-use super::cursor::split_entry;
+use super::entry::split_entry;
 use super::{Base, KeyRange, ScanOptions, Table, byte_range};
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;

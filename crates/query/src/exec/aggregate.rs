@@ -15,6 +15,9 @@ use crate::row_source::RowSource;
 use crate::runtime::Runtime;
 use crate::values::write_value;
 
+/// Groups that are handed up together.
+pub(super) const BATCH_GROUPS: usize = 256;
+
 /// Rows of groups that there is no room for are put off until the groups at hand are given: states building ──► giving ──(a part that was put
 /// off)──► building.
 pub(crate) struct Aggregate<'p> {
@@ -122,15 +125,16 @@ impl<'p> Aggregate<'p> {
     }
 }
 
-impl RowSource for Aggregate<'_> {
-    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+impl Aggregate<'_> {
+    /// Appends the next group; false at the end.
+    fn next_group(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
         if self.groups.is_none() {
             let mut input = self.plan.input.open(runtime)?;
             self.build(runtime, &mut *input)?;
         }
         loop {
-            if let Some(group) = self.groups.as_mut().and_then(Iterator::next) {
-                *row = group.key;
+            if let Some(mut group) = self.groups.as_mut().and_then(Iterator::next) {
+                row.append(&mut group.key);
                 for accumulator in group.accumulators {
                     row.push(accumulator.finish(runtime)?);
                 }
@@ -139,6 +143,21 @@ impl RowSource for Aggregate<'_> {
             let Some(mut part) = self.later.next_part()? else { return Ok(false) };
             self.build(runtime, &mut part)?;
         }
+    }
+}
+
+impl RowSource for Aggregate<'_> {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        row.clear();
+        self.next_group(runtime, row)
+    }
+
+    fn next_batch(&mut self, runtime: &Runtime<'_>, batch: &mut Batch) -> Result<bool, SqlError> {
+        batch.clear(self.plan.keys.len() + self.plan.aggregates.len());
+        while batch.rows < BATCH_GROUPS && self.next_group(runtime, &mut batch.values)? {
+            batch.rows += 1;
+        }
+        Ok(batch.rows > 0)
     }
 }
 

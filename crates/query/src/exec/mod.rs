@@ -5,13 +5,16 @@ mod among;
 pub(crate) mod cascade;
 pub(crate) mod constraints;
 pub(crate) mod delete;
+mod door;
 pub(crate) mod eval;
 pub(crate) mod generated;
 pub(crate) mod hash_join;
 pub(crate) mod insert;
+mod intersection;
 mod key_table;
 pub(crate) mod keys;
 pub(crate) mod merge;
+mod merge_join;
 pub(crate) mod nested_loop;
 pub(crate) mod new_rows;
 pub(crate) mod output;
@@ -24,6 +27,7 @@ pub(crate) mod simple;
 pub(crate) mod sort;
 pub(crate) mod spill;
 pub(crate) mod store;
+mod stream_aggregate;
 pub(crate) mod subquery;
 pub(crate) mod sums;
 pub(crate) mod update;
@@ -53,6 +57,10 @@ impl Plan {
             }
             Plan::NestedLoop(join) => nested_loop::open(join, runtime)?,
             Plan::HashJoin(join) => Box::new(hash_join::HashJoin::new(join, runtime)),
+            Plan::MergeJoin(join) => Box::new(merge_join::MergeJoin::open(join, runtime)?),
+            Plan::Aggregate(aggregate) if aggregate.is_in_order => {
+                Box::new(stream_aggregate::StreamAggregate::open(aggregate, runtime)?)
+            }
             Plan::Aggregate(aggregate) => Box::new(aggregate::Aggregate::new(aggregate)),
             Plan::Window(window) if window.only_numbers_rows() => {
                 Box::new(window::RowNumbers::open(window, runtime)?)

@@ -3,17 +3,17 @@
 use std::ops::Bound;
 
 use engine::{
-    Accepted, CatalogImage, Condition, ConditionKind, Cursor, IsolationLevel, KeyRange, KeyValues, LockWait,
-    RowLock, ScanOptions,
+    CatalogImage, Condition, ConditionKind, Cursor, IsolationLevel, KeyRange, KeyValues, LockWait, RowLock,
+    ScanOptions,
 };
 use types::{Collation, SqlError, Value};
 
 use super::among::Among;
+use super::intersection::{RowNames, names_by};
 use super::simple::{Buffered, Empty};
-use crate::kinds::{CatalogReading, CompareOp};
+use crate::kinds::CatalogReading;
 use crate::physical::plan::{
-    AccessPath, BoolNode, DoorCondition, DoorFilter, DoorKind, IntKind, Node, ScanColumns, ScanPlan, SeekKey,
-    SeekRange, SystemPlan,
+    AccessPath, BoolNode, IntKind, ScanColumns, ScanPlan, SeekKey, SeekRange, SystemPlan,
 };
 use crate::row::{Batch, Row};
 use crate::row_source::RowSource;
@@ -40,14 +40,20 @@ pub(super) fn open_among<'p>(
     };
     let options = scan_options(plan, runtime)?;
     let (mut conditions, filter) = conditions(plan, runtime);
-    if reads_in_place(plan, &options) {
-        conditions.extend(among.iter().filter_map(|among| plan.columns.condition(&plan.source, among)));
-    }
+    conditions.extend(among.iter().filter_map(|among| plan.columns.condition(&plan.source, among)));
+    let names = match &plan.other_index {
+        Some(other) => {
+            let ranges = key_ranges(&other.ranges, runtime)?.unwrap_or_default();
+            names_by(plan, (other.index_id, ranges), &options, runtime)?
+        }
+        None => None,
+    };
     Ok(Box::new(Scan {
         plan,
         ranges: ranges.into_iter(),
         cursor: None,
         spare: None,
+        names,
         options,
         conditions,
         filter,
@@ -61,7 +67,13 @@ pub(super) fn open_among<'p>(
 
 /// The ranges of a seek; `None`: no row can match.
 fn ranges(plan: &ScanPlan, runtime: &Runtime<'_>) -> Result<Option<Vec<KeyRange>>, SqlError> {
-    let AccessPath::Seek { ranges, .. } = &plan.path else { return Ok(Some(Vec::new())) };
+    match &plan.path {
+        AccessPath::Scan => Ok(Some(Vec::new())),
+        AccessPath::Seek { ranges, .. } => key_ranges(ranges, runtime),
+    }
+}
+
+fn key_ranges(ranges: &[SeekRange], runtime: &Runtime<'_>) -> Result<Option<Vec<KeyRange>>, SqlError> {
     let mut keys = Vec::with_capacity(ranges.len());
     for range in ranges {
         keys.extend(key_range(range, runtime)?);
@@ -82,17 +94,6 @@ fn conditions<'p>(plan: &'p ScanPlan, runtime: &Runtime<'_>) -> (Vec<Condition>,
     match door.conditions(runtime) {
         Some(conditions) => (conditions, door.rest.as_ref()),
         None => (Vec::new(), plan.filter.as_ref()),
-    }
-}
-
-/// Are rows read where they lie, not looked up through an index?
-fn reads_in_place(plan: &ScanPlan, options: &ScanOptions) -> bool {
-    match &plan.path {
-        AccessPath::Scan => true,
-        AccessPath::Seek { index_id, .. } => {
-            *index_id == plan.source.def.base().index_id
-                || plan.is_covered && options.row_lock == RowLock::Shared
-        }
     }
 }
 
@@ -219,6 +220,8 @@ struct Scan<'p> {
     /// A cursor that has ended: it begins again with the next range.
     spare: Option<Cursor>,
     options: ScanOptions,
+    /// The names of the rows that a second index has.
+    names: Option<RowNames>,
     /// What the door judges, and what is left to be tested on values.
     conditions: Vec<Condition>,
     filter: Option<&'p BoolNode>,
@@ -255,7 +258,11 @@ impl Scan<'_> {
         let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;
         let columns = self.plan.columns.listed.as_ref();
         let conditions = self.conditions.clone();
-        let cursor = source.table.read(transaction, index_id, &range, &self.options, columns, conditions)?;
+        let mut cursor =
+            source.table.read(transaction, index_id, &range, &self.options, columns, conditions)?;
+        if let Some(names) = &self.names {
+            cursor.look_up_only(names.clone());
+        }
         self.cursor = Some(cursor);
         Ok(true)
     }
@@ -491,44 +498,4 @@ fn distinct_ranges(ranges: &mut Vec<KeyRange>, collation: Collation) {
         }
         seen.insert(key)
     });
-}
-
-impl DoorFilter {
-    /// Do all conditions compare with constants?
-    fn is_constant(&self) -> bool {
-        let is_constant = |node: &Node| matches!(node, Node::Constant(_));
-        self.conditions.iter().all(|condition| match &condition.kind {
-            DoorKind::Null { .. } | DoorKind::CompareColumn { .. } | DoorKind::Like { .. } => true,
-            DoorKind::Compare { value, .. } => is_constant(value),
-            DoorKind::OneOf { values, .. } => values.iter().all(is_constant),
-        })
-    }
-
-    /// The conditions with their values; `None` when a value cannot be had: the whole filter then says so, if there is a row to say it of.
-    pub(crate) fn conditions(&self, runtime: &Runtime<'_>) -> Option<Vec<Condition>> {
-        let condition = |condition: &DoorCondition| {
-            let value = |node: &Node| node.eval(runtime, &[]).ok();
-            let accepted = |op: &CompareOp| Accepted::by(|ordering| op.accepts(ordering));
-            let kind = match &condition.kind {
-                DoorKind::Null { is_null } => ConditionKind::Null { is_null: *is_null },
-                DoorKind::Compare { op, value: other, collation } => ConditionKind::Compare {
-                    accepted: accepted(op),
-                    value: value(other)?,
-                    collation: *collation,
-                },
-                DoorKind::CompareColumn { op, other } => {
-                    ConditionKind::CompareColumn { accepted: accepted(op), other: *other }
-                }
-                DoorKind::OneOf { values, collation, is_negated } => {
-                    let values = values.iter().map(value).collect::<Option<Vec<Value>>>()?;
-                    ConditionKind::OneOf { values, collation: *collation, is_negated: *is_negated }
-                }
-                DoorKind::Like { pattern, is_negated } => {
-                    ConditionKind::Like { pattern: pattern.clone(), is_negated: *is_negated }
-                }
-            };
-            Some(Condition { column: condition.ordinal, kind })
-        };
-        self.conditions.iter().map(condition).collect()
-    }
 }

@@ -31,6 +31,7 @@ pub(crate) enum Plan {
     },
     NestedLoop(Box<NestedLoopPlan>),
     HashJoin(Box<HashJoinPlan>),
+    MergeJoin(Box<MergeJoinPlan>),
     Aggregate(Box<AggregatePlan>),
     Window(Box<WindowPlan>),
     /// Adds the next value of a sequence to each row.
@@ -110,6 +111,29 @@ pub(crate) struct HashJoinPlan {
     pub(crate) right_width: usize,
 }
 
+/// Merge join: both sides come in the order of the keys.
+#[derive(Debug)]
+pub(crate) struct MergeJoinPlan {
+    pub(crate) kind: JoinKind,
+    pub(crate) left: Plan,
+    pub(crate) right: Plan,
+    pub(crate) keys: Vec<MergeKey>,
+    /// No two left rows are equal in all keys.
+    pub(crate) has_unique_left: bool,
+    pub(crate) residual: Option<BoolNode>,
+    pub(crate) left_width: usize,
+    pub(crate) right_width: usize,
+}
+
+/// Columns of both sides that are equal, by their positions.
+#[derive(Debug)]
+pub(crate) struct MergeKey {
+    pub(crate) left: usize,
+    pub(crate) right: usize,
+    pub(crate) descending: bool,
+    pub(crate) collation: Collation,
+}
+
 /// How the keys of a hash join are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JoinKeyKind {
@@ -138,10 +162,12 @@ impl JoinKeyKind {
     }
 }
 
-/// Grouping in a hash table; no keys means one group that always exists.
+/// Grouping; no keys means one group that always exists.
 #[derive(Debug)]
 pub(crate) struct AggregatePlan {
     pub(crate) input: Plan,
+    /// The rows of a group come one behind the other. Otherwise groups are looked up in a hash table.
+    pub(crate) is_in_order: bool,
     pub(crate) keys: Vec<Node>,
     pub(crate) collations: Vec<Collation>,
     pub(crate) aggregates: Vec<AggregateNode>,
@@ -403,9 +429,20 @@ pub(crate) struct ScanPlan {
     pub(crate) locks_for_change: bool,
     /// The index that is sought has all columns that are wanted: the row itself is not looked at, nor locked.
     pub(crate) is_covered: bool,
+    /// A second index: only rows that its entries name, too, are looked up. All of them are judged by the filter.
+    pub(crate) other_index: Option<OtherIndex>,
     /// The index is read from its end.
     pub(crate) backward: bool,
     /// Estimated rows, for showplan.
+    pub(crate) rows: f64,
+}
+
+/// Ranges of an index whose entries name rows.
+#[derive(Debug)]
+pub(crate) struct OtherIndex {
+    pub(crate) index_id: i32,
+    pub(crate) ranges: Vec<SeekRange>,
+    /// Estimated entries.
     pub(crate) rows: f64,
 }
 
@@ -521,4 +558,6 @@ pub(crate) enum DoorKind {
         pattern: Arc<types::LikePattern>,
         is_negated: bool,
     },
+    /// All conditions of one of these lists hold.
+    Any(Vec<Vec<DoorCondition>>),
 }

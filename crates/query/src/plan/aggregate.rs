@@ -3,7 +3,7 @@
 use types::{SqlError, Value};
 
 use super::compile::Layout;
-use super::order::{self, Desired, Order, is_one_table, plain_key};
+use super::order::{self, Desired, Order, OrderKey, is_one_table, plain_key};
 use super::statistics::distinct_values_of;
 use super::{Planned, Planner};
 use crate::bound::tree::{AggregateCall, Expr, ExprKind, Rel, SortKey, WindowCall, WindowKind};
@@ -14,6 +14,10 @@ use crate::physical::plan::{
 
 /// Groups that a key of which nothing is known makes, for each row.
 const UNKNOWN_GROUPS: f64 = 0.1;
+/// Cost of a row that is grouped where those of its group come one behind the other, in rows read; where its group is looked up it is one.
+const IN_ORDER_COST: f64 = 0.5;
+/// For fewer rows no order is looked for.
+const IN_ORDER_ROWS_MIN: f64 = 1000.0;
 
 impl Planner<'_> {
     /// Grouping; `below` are predicates for the input.
@@ -24,12 +28,13 @@ impl Planner<'_> {
         aggregates: &[(ColumnId, AggregateCall)],
         below: Vec<Expr>,
     ) -> Result<Planned, SqlError> {
-        let planned = match self.plan_extreme(input, keys, aggregates, &below)? {
-            Some(planned) => planned,
+        let grouped_by = self.plain_columns(keys).filter(|_| only_distinct_argument(aggregates).is_none());
+        let (planned, is_in_order) = match self.plan_extreme(input, keys, aggregates, &below)? {
+            Some(planned) => (planned, false),
             None => {
                 let early = self.plan_grouped_early(input, keys, aggregates, &below)?;
-                let planned = self.plan(input, below)?;
-                if let Some(early) = early.filter(|early| early.cost < planned.cost + planned.rows) {
+                let planned = self.plan_in_groups(input, grouped_by.as_deref(), below)?;
+                if let Some(early) = early.filter(|early| early.cost < planned.0.cost + planned.0.rows) {
                     return Ok(early);
                 }
                 planned
@@ -40,6 +45,7 @@ impl Planner<'_> {
         let columns =
             keys.iter().map(|key| key.0).chain(aggregates.iter().map(|aggregate| aggregate.0)).collect();
         let mut plan = AggregatePlan {
+            is_in_order,
             keys: self.nodes(keys.iter().map(|key| &key.1), &layout)?,
             collations: keys.iter().map(|key| key.1.collation).collect(),
             aggregates: aggregates
@@ -49,16 +55,49 @@ impl Planner<'_> {
             input: planned.plan,
         };
         if let Some(argument) = only_distinct_argument(aggregates) {
+            assert!(!is_in_order, "what is grouped twice is looked up");
             plan = group_before(plan, argument);
         }
+        let row_cost = if is_in_order { IN_ORDER_COST } else { 1.0 };
         Ok(Planned {
             plan: Plan::Aggregate(Box::new(plan)),
             layout: columns,
             rows,
-            cost: planned.cost + planned.rows,
+            cost: planned.cost + planned.rows * row_cost,
             seeks_by_outer: planned.seeks_by_outer,
-            order: Order::default(),
+            order: if is_in_order { order_of_groups(&planned.order, keys) } else { Order::default() },
         })
+    }
+
+    /// The columns that are grouped by, if all keys are columns, compared as their indexes compare them.
+    fn plain_columns(&self, keys: &[(ColumnId, Expr)]) -> Option<Vec<ColumnId>> {
+        let column = |key: &(ColumnId, Expr)| Some(plain_key(&key.1, false, self.columns)?.column);
+        let columns: Option<Vec<ColumnId>> = keys.iter().map(column).collect();
+        columns.filter(|columns| !columns.is_empty())
+    }
+
+    /// The input of a grouping, and whether the rows of a group come one behind the other: as the cheapest plan gives them, or as an index of its one
+    /// table does, where that is less than looking each row's group up.
+    fn plan_in_groups(
+        &mut self,
+        input: &Rel,
+        grouped_by: Option<&[ColumnId]>,
+        below: Vec<Expr>,
+    ) -> Result<(Planned, bool), SqlError> {
+        let Some(columns) = grouped_by else { return Ok((self.plan(input, below)?, false)) };
+        let planned = self.plan(input, below.clone())?;
+        if planned.order.groups(columns) {
+            return Ok((planned, true));
+        }
+        if !is_one_table(input) || planned.rows < IN_ORDER_ROWS_MIN {
+            return Ok((planned, false));
+        }
+        let keys = columns.iter().map(|column| OrderKey { column: *column, descending: false }).collect();
+        self.desired = Some(Desired { keys, limit: None, is_grouping: true });
+        let ordered = self.plan(input, below)?;
+        let cost = ordered.cost + ordered.rows * IN_ORDER_COST;
+        let is_better = ordered.order.groups(columns) && cost < planned.cost + planned.rows;
+        Ok(if is_better { (ordered, true) } else { (planned, false) })
     }
 
     /// The input of a lone MIN or MAX of a column, where an index has the rows in that column's order: the first row that has a value says
@@ -85,7 +124,7 @@ impl Planner<'_> {
             let is_null = Expr::predicate(ExprKind::IsNull(Box::new(argument.clone())));
             predicates.push(Expr::predicate(ExprKind::Not(Box::new(is_null))));
         }
-        self.desired = Some(Desired { keys: vec![key], limit: Some(1.0) });
+        self.desired = Some(Desired { keys: vec![key], limit: Some(1.0), is_grouping: false });
         let planned = self.plan(input, predicates)?;
         if !planned.order.satisfies(&[key]) {
             return Ok(None);
@@ -123,7 +162,7 @@ impl Planner<'_> {
         // The first window's order may come for nothing.
         let desired = order::plain_keys(&calls[0].1.order, self.columns);
         let desired = desired.filter(|keys| calls[0].1.partition.is_empty() && !keys.is_empty());
-        self.desired = desired.map(|keys| Desired { keys, limit: None });
+        self.desired = desired.map(|keys| Desired { keys, limit: None, is_grouping: false });
         let mut planned = self.plan(input, Vec::new())?;
         for group in groups {
             let layout = planned.layout();
@@ -184,6 +223,17 @@ impl Planner<'_> {
     }
 }
 
+/// The order of groups whose rows come in this one.
+fn order_of_groups(rows: &Order, keys: &[(ColumnId, Expr)]) -> Order {
+    let group = |column: ColumnId| keys.iter().find(|key| key.1.as_column() == Some(column)).map(|key| key.0);
+    let of_key = |key: &OrderKey| group(key.column).map(|column| OrderKey { column, ..*key });
+    Order {
+        keys: rows.keys.iter().map_while(of_key).collect(),
+        constants: rows.constants.iter().filter_map(|column| group(*column)).collect(),
+        is_total: true,
+    }
+}
+
 /// How many groups there are: as many as the keys have different values together, and no more than there are rows. A key of which nothing is
 /// known has a tenth of the rows as values.
 fn groups(input: &Rel, keys: &[(ColumnId, Expr)], rows: f64) -> f64 {
@@ -230,7 +280,8 @@ fn group_before(mut plan: AggregatePlan, argument: &Expr) -> AggregatePlan {
     }
     collations.push(argument.collation);
     assert_eq!(keys.len(), collations.len(), "a collation for each key");
-    let inner = AggregatePlan { keys, collations, aggregates: Vec::new(), input: plan.input };
+    let (input, is_in_order) = (plan.input, false);
+    let inner = AggregatePlan { input, is_in_order, keys, collations, aggregates: Vec::new() };
     AggregatePlan { input: Plan::Aggregate(Box::new(inner)), ..plan }
 }
 

@@ -1,14 +1,23 @@
-//! The choice among the ways to a table's rows: what each costs, and the order that it gives for nothing.
+//! The choice among the ways to a table's rows: what each costs, and the order that it gives for nothing; and the rows that two indexes lead to, for an AND
+//! of conditions, where that is cheaper than to look up those of the better one.
 
 use engine::{IndexDef, IndexKind};
 use types::SqlType;
 
-use super::access::Candidate;
+use super::access::{Candidate, Sargable, entries_cost, lookups_cost};
+use super::estimate::Estimates;
 use super::order::{Desired, Order, OrderKey};
 use crate::bound::tree::TableScan;
 
 /// Cost of sorting one row, in rows read.
 pub(super) const SORT_COST: f64 = 2.0;
+
+/// A name that is kept, and one that is asked for, in rows read.
+const NAME_COST: f64 = 0.5;
+/// What is estimated of two indexes is less sure than of one: it must be so much cheaper.
+const MARGIN: f64 = 0.7;
+/// More entries are not kept.
+const NAMES_MAX: f64 = 200_000.0;
 
 /// What a table is read through; no candidate: its heap or clustered index from end to end.
 pub(super) struct Choice<'e> {
@@ -52,11 +61,11 @@ pub(super) fn choose<'e>(
 fn with_order(order: Order, cost: f64, rows: f64, desired: Option<&Desired>) -> (Order, bool, f64) {
     let Some(desired) = desired else { return (order, false, cost) };
     let share = desired.limit.map_or(1.0, |limit| (limit / rows).min(1.0));
-    if order.satisfies(&desired.keys) {
+    if desired.is_met_by(&order) {
         return (order, false, (cost * share).max(1.0));
     }
     let backward = order.reversed();
-    if backward.satisfies(&desired.keys) {
+    if desired.is_met_by(&backward) {
         return (backward, true, (cost * share).max(1.0));
     }
     (order, false, cost + rows * SORT_COST)
@@ -87,4 +96,56 @@ pub(super) fn base_order(scan: &TableScan, index: &IndexDef, equal: &[usize]) ->
         }
     }
     order
+}
+
+/// Two indexes: whose rows are looked up, and which one says which of them.
+pub(super) struct Pair {
+    pub(super) sought: usize,
+    pub(super) other: usize,
+    pub(super) cost: f64,
+}
+
+/// The cheapest pair of indexes, if it is cheaper than `least`. Only for rows that are read and neither locked nor changed.
+pub(super) fn cheapest_pair(
+    candidates: &[Candidate<'_>],
+    sargables: &[Sargable<'_>],
+    estimates: &Estimates<'_>,
+    (left, least): (f64, f64),
+) -> Option<Pair> {
+    let (scan, hints) = (estimates.scan, &estimates.scan.hints);
+    if scan.locator.is_some() || hints.update_lock || hints.exclusive_lock || !hints.indexes.is_empty() {
+        return None;
+    }
+    let is_usable = |candidate: &&Candidate<'_>| {
+        candidate.index.kind == IndexKind::Nonclustered && candidate.matched.used().next().is_some()
+    };
+    let mut best: Option<Pair> = None;
+    for (sought, one) in candidates.iter().enumerate().filter(|(_, candidate)| is_usable(candidate)) {
+        for (other, second) in candidates.iter().enumerate().filter(|(_, candidate)| is_usable(candidate)) {
+            let columns = |candidate: &Candidate<'_>| -> Vec<usize> {
+                candidate.matched.used().map(|used| sargables[used].ordinal).collect()
+            };
+            let is_apart = columns(one).iter().all(|column| !columns(second).contains(column));
+            // Values that come from outside change with each row there: names would be gathered each time.
+            let uses = one.matched.used().chain(second.matched.used());
+            let is_fixed =
+                uses.flat_map(|used| &sargables[used].values).all(|value| value.columns().is_empty());
+            if sought == other || !is_apart || !is_fixed {
+                continue;
+            }
+            if second.rows > NAMES_MAX {
+                continue;
+            }
+            // As independent as conditions are taken to be.
+            let both = (one.rows * second.rows / estimates.total).max(left).min(one.rows);
+            let cost = entries_cost(one, sargables)
+                + entries_cost(second, sargables)
+                + (one.rows + second.rows) * NAME_COST
+                + lookups_cost(estimates, both);
+            if cost < least * MARGIN && best.as_ref().is_none_or(|best| cost < best.cost) {
+                best = Some(Pair { sought, other, cost });
+            }
+        }
+    }
+    best
 }

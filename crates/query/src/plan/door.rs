@@ -15,6 +15,16 @@ use crate::physical::plan::{DoorCondition, DoorFilter, DoorKind, IntKind, ScanCo
 /// Longer lists are looked up behind the door.
 const LIST_MAX: usize = 64;
 
+/// An OR of more branches is judged behind the door.
+const BRANCHES_MAX: usize = 16;
+
+/// What the door judges of a conjunct.
+struct Judged {
+    condition: DoorCondition,
+    /// Nothing of the conjunct is left.
+    is_all: bool,
+}
+
 impl ScanColumns {
     /// The columns of `scan` that are wanted, those first that its own predicates read.
     pub(super) fn of(scan: &TableScan, wanted: Option<&[usize]>, predicates: &[Expr]) -> ScanColumns {
@@ -43,32 +53,37 @@ impl ScanColumns {
 
 impl Planner<'_> {
     /// Takes predicates apart; `None` when the door can judge none of them. `sought`: integer columns of which a seek finds the rows with one value and no
-    /// others. Its equality is not asked of them again.
+    /// others: its equality is not asked of them again. Where the rows are
+    /// not `in_place` it is, behind the door: what hangs on the values of a run alone is made anew for each.
     pub(super) fn door_filter(
         &mut self,
         scan: &TableScan,
         predicates: &[Expr],
         own: &FxHashSet<ColumnId>,
         layout: &Layout,
-        sought: &[usize],
+        (sought, in_place): (&[usize], bool),
     ) -> Result<Option<DoorFilter>, SqlError> {
         let mut conjuncts = Vec::new();
         predicates.iter().for_each(|predicate| predicate.clone().split_conjuncts(&mut conjuncts));
+        let (mut conditions, mut rest) = (Vec::new(), Vec::new());
         let before = conjuncts.len();
         for ordinal in sought {
             let is_its = |conjunct: &Expr| is_equality_of(scan, *ordinal, conjunct, own);
             // Of two, one is not sought.
             if conjuncts.iter().filter(|conjunct| is_its(conjunct)).count() == 1 {
-                conjuncts.retain(|conjunct| !is_its(conjunct));
+                rest.extend(conjuncts.extract_if(.., |conjunct| is_its(conjunct)));
             }
         }
-        let has_sought = conjuncts.len() < before;
-        let (mut conditions, mut rest) = (Vec::new(), Vec::new());
+        if in_place {
+            rest.clear();
+        }
+        let has_sought = in_place && conjuncts.len() < before;
         for conjunct in conjuncts {
-            match self.door_condition(scan, &conjunct, own)? {
-                Some(condition) => conditions.push(condition),
-                None => rest.push(conjunct),
+            let judged = self.door_condition(scan, &conjunct, false, own)?;
+            if !judged.as_ref().is_some_and(|judged| judged.is_all) {
+                rest.push(conjunct);
             }
+            conditions.extend(judged.map(|judged| judged.condition));
         }
         if conditions.is_empty() && !has_sought {
             return Ok(None);
@@ -77,45 +92,19 @@ impl Planner<'_> {
         Ok(Some(DoorFilter { conditions, rest }))
     }
 
-    /// What the entries of an index tell of the rows that are looked up through it, its columns that are sought apart. The rows are judged by
-    /// all predicates.
-    pub(super) fn entry_filter(
-        &mut self,
-        scan: &TableScan,
-        (index_id, sought): (i32, Vec<usize>),
-        predicates: &[Expr],
-        own: &FxHashSet<ColumnId>,
-        layout: &Layout,
-    ) -> Result<Option<DoorFilter>, SqlError> {
-        let Some(door) = self.door_filter(scan, predicates, own, layout, &[])? else { return Ok(None) };
-        let table = &scan.source.table;
-        let is_told = |condition: &DoorCondition| {
-            let other = match condition.kind {
-                DoorKind::CompareColumn { other, .. } => other,
-                _ => condition.ordinal,
-            };
-            !sought.contains(&condition.ordinal) && table.is_covered_by(index_id, &[condition.ordinal, other])
-        };
-        let conditions: Vec<DoorCondition> = door.conditions.into_iter().filter(is_told).collect();
-        if conditions.is_empty() {
-            return Ok(None);
-        }
-        let rest = Expr::all(predicates.iter().cloned());
-        let rest = rest.map(|rest| self.predicate(&rest, layout)).transpose()?;
-        Ok(Some(DoorFilter { conditions, rest }))
-    }
-
+    /// What the door can judge of a conjunct, or (`is_negated`) of its opposite.
     fn door_condition(
         &mut self,
         scan: &TableScan,
         conjunct: &Expr,
+        is_negated: bool,
         own: &FxHashSet<ColumnId>,
-    ) -> Result<Option<DoorCondition>, SqlError> {
-        let (positive, is_negated) = match &conjunct.kind {
-            ExprKind::Not(inner) => (&**inner, true),
-            _ => (conjunct, false),
-        };
-        let found = match &positive.kind {
+    ) -> Result<Option<Judged>, SqlError> {
+        let found = match &conjunct.kind {
+            ExprKind::Not(inner) => return self.door_condition(scan, inner, !is_negated, own),
+            ExprKind::Or(..) | ExprKind::And(..) => {
+                return self.door_branches(scan, conjunct, is_negated, own);
+            }
             ExprKind::IsNull(inner) => {
                 judged_column(scan, inner).map(|ordinal| (ordinal, DoorKind::Null { is_null: !is_negated }))
             }
@@ -127,19 +116,49 @@ impl Planner<'_> {
                 match judged_column(scan, left) {
                     Some(ordinal) if list.len() <= LIST_MAX => {
                         let values = self.nodes(list.iter(), &Layout::default())?;
-                        let collation = positive.collation;
+                        let collation = conjunct.collation;
                         Some((ordinal, DoorKind::OneOf { values, collation, is_negated }))
                     }
                     _ => None,
                 }
             }
             ExprKind::Like(like) => judged_column(scan, &like.input).and_then(|ordinal| {
-                let pattern = known_pattern(like, positive.collation)?;
+                let pattern = known_pattern(like, conjunct.collation)?;
                 Some((ordinal, DoorKind::Like { pattern: pattern.into(), is_negated }))
             }),
             _ => None,
         };
-        Ok(found.map(|(ordinal, kind)| DoorCondition { ordinal, kind }))
+        Ok(found.map(|(ordinal, kind)| Judged { condition: DoorCondition { ordinal, kind }, is_all: true }))
+    }
+
+    /// The same for an OR, or the opposite of an AND; and for an AND inside of one. A branch of which the door can judge a part lets more rows pass than
+    /// the whole one does; one of which it can judge nothing lets all of them.
+    fn door_branches(
+        &mut self,
+        scan: &TableScan,
+        conjunct: &Expr,
+        is_negated: bool,
+        own: &FxHashSet<ColumnId>,
+    ) -> Result<Option<Judged>, SqlError> {
+        let parts = disjuncts(conjunct, is_negated);
+        if parts.len() > BRANCHES_MAX {
+            return Ok(None);
+        }
+        let (mut is_all, mut branches) = (true, Vec::with_capacity(parts.len()));
+        for branch in parts {
+            let mut conditions = Vec::new();
+            for (part, is_negated) in branch {
+                let judged = self.door_condition(scan, part, is_negated, own)?;
+                is_all &= judged.as_ref().is_some_and(|judged| judged.is_all);
+                conditions.extend(judged.map(|judged| judged.condition));
+            }
+            if conditions.is_empty() {
+                return Ok(None);
+            }
+            branches.push(conditions);
+        }
+        let ordinal = branches[0][0].ordinal;
+        Ok(Some(Judged { condition: DoorCondition { ordinal, kind: DoorKind::Any(branches) }, is_all }))
     }
 
     fn door_comparison(
@@ -161,6 +180,29 @@ impl Planner<'_> {
         let collation = comparison_collation(left, right);
         let value = self.node(value, &Layout::default())?;
         Ok(Some((ordinal, DoorKind::Compare { op, value, collation })))
+    }
+}
+
+/// The branches of an OR or of the opposite of an AND, each as the list of its conditions and whether their opposite is meant. By the rules of three
+/// values a NOT goes through both.
+fn disjuncts(expr: &Expr, is_negated: bool) -> Vec<Vec<(&Expr, bool)>> {
+    match (&expr.kind, is_negated) {
+        (ExprKind::Not(inner), _) => disjuncts(inner, !is_negated),
+        (ExprKind::Or(left, right), false) | (ExprKind::And(left, right), true) => {
+            disjuncts(left, is_negated).into_iter().chain(disjuncts(right, is_negated)).collect()
+        }
+        _ => vec![conjuncts(expr, is_negated)],
+    }
+}
+
+/// The conditions of an AND or of the opposite of an OR.
+fn conjuncts(expr: &Expr, is_negated: bool) -> Vec<(&Expr, bool)> {
+    match (&expr.kind, is_negated) {
+        (ExprKind::Not(inner), _) => conjuncts(inner, !is_negated),
+        (ExprKind::And(left, right), false) | (ExprKind::Or(left, right), true) => {
+            conjuncts(left, is_negated).into_iter().chain(conjuncts(right, is_negated)).collect()
+        }
+        _ => vec![(expr, is_negated)],
     }
 }
 

@@ -16,6 +16,11 @@ use crate::physical::plan::{HashJoinPlan, IntKind, JoinKeyKind, NestedLoopPlan, 
 
 /// Cost of opening the inner side of nested loops once more, in rows read one after the other.
 pub(super) const RESTART_COST: f64 = 6.0;
+/// The same beyond that, in a table of many rows whose pages are not asked for one behind the other. Measured: 2.5 us against 0.055 us of a scanned row.
+const FAR_COST: f64 = 14.0;
+/// From so many rows on it grows, for so many more.
+const NEAR_ROWS: f64 = 5_000.0;
+const FAR_ROWS: f64 = 40_000.0;
 /// Cost of putting one row into a hash table.
 pub(super) const BUILD_COST: f64 = 3.0;
 /// Cost of looking for one row's matches there.
@@ -289,17 +294,25 @@ impl Planner<'_> {
         let JoinConditions { right_only, shared, keys } = conditions;
         if kind != JoinKind::Full && !shared.is_empty() && !shared.iter().any(Expr::has_subquery) {
             let sought = self.plan(right, right_only.iter().chain(&shared).cloned().collect())?;
-            let seek_cost = left.rows * (RESTART_COST + sought.cost);
+            let is_in_order = !self.order_of_right(&left.order, &keys).is_empty();
+            let restart_cost = RESTART_COST + if is_in_order { 0.0 } else { far_cost(right) };
+            let seek_cost = left.rows * (restart_cost + sought.cost);
             let other_cost = match keys.is_empty() {
                 true => scanned.cost + left.rows * scanned.rows * ROW_COST,
                 false => scanned.cost + hash_cost(kind, &left, &scanned),
             };
             if sought.seeks_by_outer && seek_cost <= other_cost {
-                return self.dependent_loop(kind, left, sought);
+                let cost = left.cost + seek_cost;
+                let looped = self.dependent_loop(kind, left, sought)?;
+                return Ok(Planned { cost, ..looped });
             }
         }
         if keys.is_empty() || scanned.rows <= 1.0 {
             return self.kept_loop(kind, left, scanned, shared);
+        }
+        let (scanned, order) = self.right_in_order(kind, &left, (right, scanned), &right_only, &keys)?;
+        if !order.is_empty() {
+            return self.merge_join(kind, left, (scanned, order), &keys, shared);
         }
         self.hash_join(kind, left, scanned, keys, shared)
     }
@@ -347,13 +360,14 @@ impl Planner<'_> {
             right: right.plan,
         };
         let layout = joined_layout(kind, left.layout, right.layout);
+        let order = left.order.with_matches(kind);
         Ok(Planned {
             plan: Plan::NestedLoop(Box::new(plan)),
             layout,
             rows,
             cost: left.cost + left.rows * (RESTART_COST + right.cost),
             seeks_by_outer: left.seeks_by_outer,
-            order: Order::default(),
+            order,
         })
     }
 
@@ -388,13 +402,14 @@ impl Planner<'_> {
             right: right.plan,
         };
         let layout = joined_layout(kind, left.layout, right.layout);
+        let order = left.order.with_matches(kind);
         Ok(Planned {
             plan: Plan::NestedLoop(Box::new(plan)),
             layout,
             rows,
             cost: left.cost + right.cost + left.rows * right.rows * ROW_COST,
             seeks_by_outer,
-            order: Order::default(),
+            order,
         })
     }
 
@@ -511,11 +526,11 @@ struct JoinConditions {
 }
 
 /// `left = right` with each side from one input.
-struct EquiKey {
-    left: Expr,
-    right: Expr,
-    collation: types::Collation,
-    conjunct: usize,
+pub(super) struct EquiKey {
+    pub(super) left: Expr,
+    pub(super) right: Expr,
+    pub(super) collation: types::Collation,
+    pub(super) conjunct: usize,
 }
 
 fn equi_keys(
@@ -553,6 +568,15 @@ fn equi_keys(
         }
     }
     keys
+}
+
+/// What a way down the tree of a table costs more where each ends at another page and the processor's caches do not have them all.
+fn far_cost(rel: &Rel) -> f64 {
+    match rel {
+        Rel::Table(scan) => FAR_COST * ((scan.source.row_estimate() - NEAR_ROWS) / FAR_ROWS).clamp(0.0, 1.0),
+        Rel::Filter { input, .. } | Rel::Project { input, .. } => far_cost(input),
+        _ => 0.0,
+    }
 }
 
 /// What a hash join costs beside its sides: of an inner one the smaller side is built, of others the right one.
@@ -620,7 +644,7 @@ fn unwrap_outer_joins(items: &mut Vec<&Rel>, conjuncts: &mut Vec<Expr>) {
     }
 }
 
-fn joined_layout(kind: JoinKind, left: Vec<ColumnId>, right: Vec<ColumnId>) -> Vec<ColumnId> {
+pub(super) fn joined_layout(kind: JoinKind, left: Vec<ColumnId>, right: Vec<ColumnId>) -> Vec<ColumnId> {
     if matches!(kind, JoinKind::Semi | JoinKind::Anti) {
         return left;
     }

@@ -13,6 +13,7 @@ pub(crate) mod filter;
 pub(crate) mod infer;
 pub(crate) mod join;
 pub(crate) mod join_order;
+pub(crate) mod merge_join;
 pub(crate) mod order;
 pub(crate) mod semi_join;
 pub(crate) mod shared;
@@ -241,7 +242,7 @@ impl<'a> Planner<'a> {
             }
             Rel::Sort { input, keys } => {
                 let plain = order::plain_keys(keys, self.columns);
-                self.desired = plain.clone().map(|keys| Desired { keys, limit });
+                self.desired = plain.clone().map(|keys| Desired { keys, limit, is_grouping: false });
                 let planned = self.plan(input, pushed)?;
                 if plain.as_ref().is_some_and(|keys| planned.order.satisfies(keys)) {
                     return Ok(planned);

@@ -4,7 +4,7 @@ use types::SqlType;
 
 use super::Columns;
 use crate::bound::tree::{Expr, Rel, SortKey};
-use crate::kinds::ColumnId;
+use crate::kinds::{ColumnId, JoinKind};
 
 /// A column of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub(crate) struct Order {
 pub(super) struct Desired {
     pub(super) keys: Vec<OrderKey>,
     pub(super) limit: Option<f64>,
+    /// Rows that are equal in all keys are to come one behind the other; which come first does not matter.
+    pub(super) is_grouping: bool,
 }
 
 impl Order {
@@ -50,6 +52,33 @@ impl Order {
             }
         }
         true
+    }
+
+    /// Do rows of this order that are equal in all these columns come one behind the other?
+    pub(super) fn groups(&self, columns: &[ColumnId]) -> bool {
+        let is_varying = |column: &&ColumnId| !self.constants.contains(column);
+        let mut left: Vec<ColumnId> = columns.iter().filter(is_varying).copied().collect();
+        for key in &self.keys {
+            if left.is_empty() {
+                return true;
+            }
+            let before = left.len();
+            left.retain(|column| *column != key.column);
+            if left.len() == before {
+                return false;
+            }
+        }
+        // Behind a total order no two rows are equal.
+        left.is_empty() || self.is_total
+    }
+
+    /// That of a join that takes the rows one after the other: a row may come several times where its matches come with it.
+    pub(super) fn with_matches(&self, kind: JoinKind) -> Order {
+        match kind {
+            JoinKind::Semi | JoinKind::Anti => self.clone(),
+            JoinKind::Inner | JoinKind::Left => Order { is_total: false, ..self.clone() },
+            JoinKind::Full => Order::default(),
+        }
     }
 
     /// The same rows read from their end.
@@ -81,7 +110,18 @@ impl Desired {
             item.1.as_column().map(|column| OrderKey { column, ..*key })
         };
         let keys: Option<Vec<OrderKey>> = self.keys.iter().map(source).collect();
-        Some(Desired { keys: keys?, limit: self.limit })
+        Some(Desired { keys: keys?, ..self.clone() })
+    }
+
+    /// Have rows of an order what is desired?
+    pub(super) fn is_met_by(&self, order: &Order) -> bool {
+        match self.is_grouping {
+            true => {
+                let columns: Vec<ColumnId> = self.keys.iter().map(|key| key.column).collect();
+                order.groups(&columns)
+            }
+            false => order.satisfies(&self.keys),
+        }
     }
 }
 

@@ -149,6 +149,7 @@ impl<'p> Describer<'p> {
             }
             Plan::NestedLoop(join) => self.nested_loops(join),
             Plan::HashJoin(join) => self.hash_join(join),
+            Plan::MergeJoin(join) => self.merge_join(join),
             Plan::Aggregate(aggregate) => self.aggregate(aggregate),
             Plan::Window(window) => self.window(window),
             Plan::Draw { input, sequence } => {
@@ -233,7 +234,8 @@ impl<'p> Describer<'p> {
                 let seeks = seeks.collect();
                 let needs_row = *index_id != source.def.base().index_id && !scan.is_covered;
                 let lookup = needs_row.then_some(columns.as_slice());
-                sought(source, index, seeks, ranges.len(), scan.rows, filter, lookup)
+                let operator = sought(source, index, seeks, ranges.len(), scan.rows, filter, lookup);
+                self.intersected(scan, operator)
             }
         };
         operator.read_backward(scan.backward);
@@ -250,7 +252,7 @@ impl<'p> Describer<'p> {
         (operator, columns)
     }
 
-    fn seek(&mut self, source: &TableSource, index: &IndexDef, range: &'p SeekRange) -> Seek {
+    pub(super) fn seek(&mut self, source: &TableSource, index: &IndexDef, range: &'p SeekRange) -> Seek {
         let column = |position: usize| {
             let key = index.key.get(position);
             key.map_or_else(PlanColumn::default, |key| table_column(source, key.ordinal))
@@ -405,8 +407,12 @@ impl<'p> Describer<'p> {
         let input = self.with_subqueries(input);
         let mut columns = keys.clone();
         columns.extend(defined.iter().map(|value| value.0.clone()));
-        let mut operator = if keys.is_empty() {
-            Operator::over("Stream Aggregate", "Aggregate", Shape::StreamAggregate, input)
+        let mut operator = if keys.is_empty() || aggregate.is_in_order {
+            let argument =
+                if keys.is_empty() { String::new() } else { format!("GROUP BY:({})", names(&keys)) };
+            let over =
+                Operator::over("Stream Aggregate", "Aggregate", Shape::StreamAggregate { keys }, input);
+            Operator { argument, ..over }
         } else {
             hash(input, "Aggregate", keys)
         };
@@ -557,7 +563,7 @@ fn constant(rows: f64) -> Described {
     (Operator::leaf("Constant Scan", rows, Shape::Constant { rows: Vec::new() }), Vec::new())
 }
 
-fn names(columns: &[PlanColumn]) -> String {
+pub(super) fn names(columns: &[PlanColumn]) -> String {
     columns.iter().map(PlanColumn::text).collect::<Vec<_>>().join(", ")
 }
 
@@ -599,7 +605,7 @@ fn scanned(
 }
 
 /// Rows found through an index; one that has not all the columns (`lookup`) leads to the row.
-fn sought(
+pub(super) fn sought(
     source: &TableSource,
     index: &IndexDef,
     seeks: Vec<Seek>,

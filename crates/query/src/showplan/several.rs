@@ -1,11 +1,63 @@
 //! Operators over several inputs or inputs that are read several times: unions, recursion, what is kept for several places.
 
-use super::operators::{Described, hash_of};
+use super::operators::{Described, hash_of, names, sought};
 use super::scalar::PlanColumn;
 use super::{Describer, Operator, Shape};
-use crate::physical::plan::{IntNode, Node, Plan};
+use crate::kinds::JoinKind;
+use crate::physical::plan::{IntNode, MergeJoinPlan, Node, Plan, ScanPlan};
 
 impl<'p> Describer<'p> {
+    /// Look-ups of the rows that two indexes lead to.
+    pub(super) fn intersected(&mut self, scan: &'p ScanPlan, lookups: Operator) -> Operator {
+        let Some(other) = &scan.other_index else { return lookups };
+        let index = scan.source.def.index(other.index_id).unwrap_or_else(|| scan.source.def.base());
+        let seeks = other.ranges.iter().map(|range| self.seek(&scan.source, index, range)).collect();
+        let mut build = sought(&scan.source, index, seeks, other.ranges.len(), other.rows, None, None);
+        let bookmark = vec![PlanColumn::expression("Bmk1000".into())];
+        build.output.clone_from(&bookmark);
+        let mut lookups = lookups;
+        let probe = lookups.children.remove(0);
+        let mut joined = hash_of("Inner Join", bookmark.clone(), bookmark.clone(), build, probe);
+        joined.output = bookmark;
+        joined.rows = scan.rows;
+        lookups.children.insert(0, joined);
+        lookups
+    }
+
+    pub(super) fn merge_join(&mut self, join: &'p MergeJoinPlan) -> Described {
+        let (left, mut columns) = self.plan(&join.left);
+        let (right, right_columns) = self.plan(&join.right);
+        let logical = match join.kind {
+            JoinKind::Inner => "Inner Join",
+            JoinKind::Left => "Left Outer Join",
+            JoinKind::Full => "Full Outer Join",
+            JoinKind::Semi => "Left Semi Join",
+            JoinKind::Anti => "Left Anti Semi Join",
+        };
+        let outer: Vec<PlanColumn> = join.keys.iter().map(|key| columns[key.left].clone()).collect();
+        let inner: Vec<PlanColumn> = join.keys.iter().map(|key| right_columns[key.right].clone()).collect();
+        let both: Vec<PlanColumn> = columns.iter().chain(&right_columns).cloned().collect();
+        let residual = join.residual.as_ref().map(|residual| self.predicate(residual, &both));
+        if !matches!(join.kind, JoinKind::Semi | JoinKind::Anti) {
+            columns = both;
+        }
+        let many = if join.has_unique_left { "" } else { "MANY-TO-MANY " };
+        let mut argument = format!("{many}MERGE:({})=({})", names(&outer), names(&inner));
+        if let Some(residual) = &residual {
+            argument += &format!(", RESIDUAL:({})", residual.text());
+        }
+        let shape = Shape::Merge { outer, inner, many_to_many: !join.has_unique_left };
+        let operator = Operator {
+            argument,
+            predicate: residual,
+            rows: left.rows.max(right.rows),
+            cpu: 0.005_6 + 0.000_002 * (left.rows + right.rows),
+            children: vec![left, right],
+            ..Operator::named("Merge Join", logical, shape)
+        };
+        (operator, columns)
+    }
+
     pub(super) fn several(&mut self, plan: &'p Plan) -> Described {
         match plan {
             Plan::Concat(..) => {

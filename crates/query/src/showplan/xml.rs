@@ -239,8 +239,20 @@ impl Operator {
     fn write_ordering(&self, out: &mut Writer, next: &mut i32) {
         let flag = |on: bool| if on { "1" } else { "0" };
         match &self.shape {
-            Shape::StreamAggregate => out.element("StreamAggregate", &[], |out| {
+            Shape::Merge { outer, inner, many_to_many } => {
+                out.element("Merge", &[("ManyToMany", flag(*many_to_many))], |out| {
+                    self.defined(out);
+                    columns(out, "InnerSideJoinColumns", inner);
+                    columns(out, "OuterSideJoinColumns", outer);
+                    predicate(out, "Residual", self.predicate.as_ref());
+                    self.children(out, next);
+                });
+            }
+            Shape::StreamAggregate { keys } => out.element("StreamAggregate", &[], |out| {
                 self.defined(out);
+                if !keys.is_empty() {
+                    columns(out, "GroupBy", keys);
+                }
                 self.children(out, next);
             }),
             Shape::Sort { keys, limit } => {

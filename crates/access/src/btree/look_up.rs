@@ -1,0 +1,128 @@
+//! Keys that are looked up many at a time, in ascending order: the way down is gone once for all that lie under one page, and a page with several of them
+//! is latched once.
+
+use pages::{LatchMode, PageGuard, header};
+use txn::Transaction;
+
+use super::BTree;
+use super::page::{child_slot, key_at, search, search_within, split_row, stub_in_tree};
+use crate::error::{AccessResult, stop_if_asked};
+use crate::options::ScanOptions;
+use crate::visibility::{PageView, Reader, Seen};
+
+/// So many keys are looked up with a page above the leaves latched, then it is let go: somebody may wait to split one of them.
+const KEYS_MAX: usize = 64;
+
+/// A latched page one level above the leaves.
+struct Parent {
+    guard: PageGuard,
+    /// Nothing of the tree lies to the right of it.
+    is_rightmost: bool,
+    /// Keys that may still be looked up before it is let go.
+    left: usize,
+    /// The slot of the leaf that has been gone to.
+    slot: u16,
+}
+
+impl Parent {
+    /// What the keys of the leaf lie between, as far as it is known.
+    fn bounds(&self) -> (&[u8], &[u8]) {
+        assert!(
+            self.slot < header::slot_count(self.guard.page()).max(1),
+            "the leaf hangs on one of the page's slots"
+        );
+        (key_at(self.guard.page(), self.slot), key_at(self.guard.page(), self.slot + 1))
+    }
+}
+
+impl BTree {
+    /// Looks up keys that ascend, for a reader who keeps no lock ([`ScanOptions::keeps_nothing`]), and hands each value that it may see to `found` with
+    /// the number of its key. What it is handed is latched.
+    pub fn get_many<'k>(
+        &self,
+        txn: &Transaction,
+        keys: impl Iterator<Item = &'k [u8]>,
+        options: &ScanOptions,
+        found: &mut dyn FnMut(usize, &[u8]),
+    ) -> AccessResult<()> {
+        let locking = options.locking(txn, &self.object_resource());
+        assert!(locking.reads_ahead(), "who locks rows looks them up one by one");
+        let reader = Reader::new(txn, locking, options);
+        let (mut parent, mut leaf): (Option<Parent>, Option<PageGuard>) = (None, None);
+        let mut before: Option<&[u8]> = None;
+        for (number, key) in keys.enumerate() {
+            assert!(before.replace(key).is_none_or(|before| before <= key), "the keys ascend");
+            let guard = match leaf.take().filter(|leaf| ends_behind(leaf, key)) {
+                Some(same) => same,
+                None => self.leaf_under(&mut parent, key)?,
+            };
+            let Ok(slot) = parent.as_ref().map_or_else(
+                || search(guard.page(), key),
+                |parent| {
+                    let (lower, upper) = parent.bounds();
+                    search_within(guard.page(), key, lower, upper)
+                },
+            ) else {
+                leaf = Some(guard);
+                continue;
+            };
+            match PageView::new(guard.page(), reader).see(slot, || self.key_resource(key)) {
+                Seen::Bytes(row) => found(number, split_row(row).1),
+                Seen::Version(row) => found(number, split_row(&row).1),
+                Seen::Gone => {}
+                seen @ (Seen::Lost | Seen::Conflict) => return Err(seen.error()),
+                Seen::Moved => return Err(stub_in_tree(&guard, slot)),
+                Seen::Wait => {
+                    // Nobody waits with a latch in hand.
+                    drop(guard);
+                    parent = None;
+                    let mut value = Vec::new();
+                    if self.get(txn, key, options, &mut value)? {
+                        found(number, &value);
+                    }
+                    continue;
+                }
+            }
+            leaf = Some(guard);
+        }
+        Ok(())
+    }
+
+    /// The leaf of a key; by the page in hand if the key belongs below it.
+    fn leaf_under(&self, parent: &mut Option<Parent>, key: &[u8]) -> AccessResult<PageGuard> {
+        if let Some(held) = parent {
+            let slot = child_slot(held.guard.page(), key, false);
+            // What lies behind the last key of the page may lie under the next one.
+            let is_below = held.is_rightmost || slot + 1 < header::slot_count(held.guard.page());
+            held.left = held.left.saturating_sub(1);
+            if is_below && held.left > 0 {
+                held.slot = slot;
+                return self.fix_child(&held.guard, slot, LatchMode::Shared, &[]);
+            }
+        }
+        *parent = None;
+        stop_if_asked()?;
+        let (mut guard, mut is_rightmost) = (self.fix_root(LatchMode::Shared)?, true);
+        loop {
+            let level = header::level(guard.page());
+            if level == 0 {
+                return Ok(guard);
+            }
+            let slot = child_slot(guard.page(), key, false);
+            let child = self.fix_child(&guard, slot, LatchMode::Shared, &[])?;
+            if level == 1 {
+                *parent = Some(Parent { guard, is_rightmost, left: KEYS_MAX, slot });
+                return Ok(child);
+            }
+            is_rightmost &= slot + 1 == header::slot_count(guard.page());
+            guard = child;
+        }
+    }
+}
+
+/// Is the key on the leaf, if it is anywhere behind those that have been looked up there?
+fn ends_behind(leaf: &PageGuard, key: &[u8]) -> bool {
+    let count = header::slot_count(leaf.page());
+    assert_eq!(header::level(leaf.page()), 0, "keys are looked up in leaves");
+    count > 0 && key <= key_at(leaf.page(), count - 1)
+}

@@ -1,0 +1,62 @@
+//! Rows of a heap that are looked up many at a time, by ascending address: a page with several of them is latched once.
+
+use pages::{LatchMode, PageGuard, PageType, header};
+use txn::Transaction;
+
+use super::Heap;
+use crate::error::{AccessResult, stop_if_asked};
+use crate::ids::Rid;
+use crate::options::ScanOptions;
+use crate::visibility::{PageView, Reader, Seen};
+
+impl Heap {
+    /// Looks up rows whose addresses ascend, for a reader who keeps no lock ([`ScanOptions::keeps_nothing`]), and hands each that it may see to `found`
+    /// with the number of its address. What it is handed may be latched.
+    pub fn fetch_many(
+        &self,
+        txn: &Transaction,
+        rids: impl Iterator<Item = Rid>,
+        options: &ScanOptions,
+        found: &mut dyn FnMut(usize, &[u8]),
+    ) -> AccessResult<()> {
+        let locking = options.locking(txn, &self.object_resource()).of_heap();
+        assert!(locking.reads_ahead(), "who locks rows looks them up one by one");
+        let reader = Reader::new(txn, locking, options);
+        let mut page: Option<PageGuard> = None;
+        let mut before: Option<Rid> = None;
+        let mut moved = Vec::new();
+        for (number, rid) in rids.enumerate() {
+            assert!(before.replace(rid).is_none_or(|before| before <= rid), "the addresses ascend");
+            let guard = match page.take().filter(|page| page.id() == rid.page) {
+                Some(same) => same,
+                None => {
+                    stop_if_asked()?;
+                    self.methods.fix(rid.page, LatchMode::Shared)?
+                }
+            };
+            let is_ours = header::page_type(guard.page()) == PageType::Heap
+                && header::unit(guard.page()) == self.def.unit.0;
+            if !is_ours {
+                continue;
+            }
+            assert_eq!(guard.id(), rid.page, "the page of the address is latched");
+            match PageView::new(guard.page(), reader).see(rid.slot, || self.row_resource(rid)) {
+                Seen::Bytes(row) => found(number, row),
+                Seen::Version(row) => found(number, &row),
+                Seen::Gone => {}
+                seen @ (Seen::Lost | Seen::Conflict) => return Err(seen.error()),
+                Seen::Moved | Seen::Wait => {
+                    // Nobody waits or goes elsewhere with a latch in hand.
+                    drop(guard);
+                    moved.clear();
+                    if self.read(reader, rid, options.wait, &mut moved)? {
+                        found(number, &moved);
+                    }
+                    continue;
+                }
+            }
+            page = Some(guard);
+        }
+        Ok(())
+    }
+}

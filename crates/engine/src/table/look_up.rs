@@ -1,0 +1,224 @@
+//! [`Lookups`]: rows that are looked up through a nonclustered index by a reader who keeps no locks. Entries are gathered, their rows fetched in the
+//! order in which they lie, and handed out in the order of the entries: a way down the tree, and a page, serve several.
+
+use std::hash::Hasher;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashSet, FxHasher};
+
+use access::{BTreeCursor, KeyRange, Rid, RowTest, Selection};
+
+use super::entry::{damaged, split_entry_bytes};
+use super::{Base, RowLocator, ScanOptions, Table};
+use crate::db_transaction::DbTransaction;
+use crate::error::SqlResult;
+
+/// Entries that are gathered first: whoever asks for a row or two does not wait for more.
+const ENTRIES_FIRST: usize = 1;
+/// Twice as many are gathered each time up to these: nobody who has asked for so many stops soon, and then so many times more are.
+const ENTRIES_FEW: usize = 64;
+const GROWTH: usize = 32;
+/// No more than these.
+const ENTRIES_MAX: usize = 1 << 15;
+/// About so many bytes of rows are in hand.
+const BYTES_MAX: usize = 1 << 22;
+
+/// Entries and their rows.
+pub(crate) struct Lookups {
+    cursor: BTreeCursor,
+    /// Which of the table's nonclustered indexes.
+    pub(super) at: usize,
+    /// What is asked of rows.
+    test: Option<RowTest>,
+    /// Only rows with these names are fetched ([`Cursor::row_name_at`](super::Cursor::row_name_at)).
+    only: Option<Arc<FxHashSet<u64>>>,
+    /// Entries to be gathered next.
+    next: usize,
+    /// The locators of the entries in hand, end to end.
+    locators: Vec<u8>,
+    entries: Vec<Entry>,
+    /// Entries by locator: its first bytes, and which entry.
+    order: Vec<(u64, u32)>,
+    /// The rows that have been found and are wanted, end to end.
+    bytes: Vec<u8>,
+    /// Their entries.
+    rows: Vec<u32>,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    /// Where its locator begins and ends.
+    locator: (u32, u32),
+    /// Where its row does, if there is one that is wanted.
+    row: Option<(u32, u32)>,
+}
+
+impl Lookups {
+    /// Rows that satisfy `test`, by the entries of a cursor.
+    pub(super) fn new(cursor: BTreeCursor, at: usize, test: Option<RowTest>) -> Lookups {
+        Lookups {
+            cursor,
+            at,
+            test,
+            only: None,
+            next: ENTRIES_FIRST,
+            locators: Vec::new(),
+            entries: Vec::new(),
+            order: Vec::new(),
+            bytes: Vec::new(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Begins again with another range of the index.
+    pub(super) fn restart(&mut self, range: KeyRange) {
+        self.cursor.restart(range);
+        self.rows.clear();
+        self.next = ENTRIES_FIRST;
+    }
+
+    /// Entries that name other rows lead to none.
+    pub(super) fn only(&mut self, names: Arc<FxHashSet<u64>>) {
+        self.only = Some(names);
+    }
+
+    /// Chooses which entries lead to rows.
+    pub(super) fn select(&mut self, selection: Selection) {
+        self.cursor.select(selection);
+    }
+
+    /// The same, and the test of rows, for one that begins again.
+    pub(super) fn select_anew(&mut self, selection: Selection, test: Option<RowTest>) {
+        self.cursor.select_anew(selection);
+        self.test = test;
+    }
+
+    /// Gets the next rows into hand and tells how many there are, 0 at the end.
+    pub(super) fn fill(
+        &mut self,
+        table: &Table,
+        txn: &DbTransaction,
+        options: &ScanOptions,
+    ) -> SqlResult<usize> {
+        self.rows.clear();
+        while self.rows.is_empty() {
+            if !self.gather(table, txn)? {
+                return Ok(0);
+            }
+            self.fetch(table, txn, options)?;
+            let found = self.entries.iter().enumerate().filter(|(_, entry)| entry.row.is_some());
+            self.rows.extend(found.map(|(number, _)| number as u32));
+            self.grow();
+        }
+        Ok(self.rows.len())
+    }
+
+    /// Takes the next entries; false when there is none.
+    fn gather(&mut self, table: &Table, txn: &DbTransaction) -> SqlResult<bool> {
+        assert!((1..=ENTRIES_MAX).contains(&self.next), "some are gathered, and not too many");
+        self.locators.clear();
+        self.entries.clear();
+        while self.entries.len() < self.next {
+            if !self.cursor.next(txn.inner()).map_err(|error| table.fail(txn, error))? {
+                break;
+            }
+            let (locator, _) = split_entry_bytes(self.cursor.value()).ok_or_else(damaged)?;
+            if self.only.as_ref().is_some_and(|names| !names.contains(&name_of(locator))) {
+                continue;
+            }
+            let start = self.locators.len() as u32;
+            self.locators.extend_from_slice(locator);
+            let locator = (start, self.locators.len() as u32);
+            self.entries.push(Entry { locator, row: None });
+        }
+        Ok(!self.entries.is_empty())
+    }
+
+    /// Fetches the rows of the entries, in the order in which they lie.
+    fn fetch(&mut self, table: &Table, txn: &DbTransaction, options: &ScanOptions) -> SqlResult<()> {
+        let rids = self.sort(&table.inner.base)?;
+        let Lookups { test, locators, entries, order, bytes, .. } = self;
+        bytes.clear();
+        let places: Vec<(u32, u32)> =
+            order.iter().map(|(_, number)| entries[*number as usize].locator).collect();
+        let mut found = |at: usize, row: &[u8]| {
+            if test.as_ref().is_none_or(|test| test.accepts(row)) {
+                let start = bytes.len() as u32;
+                bytes.extend_from_slice(row);
+                entries[order[at].1 as usize].row = Some((start, bytes.len() as u32));
+            }
+        };
+        let fetched = match &table.inner.base {
+            Base::Tree(tree) => {
+                let keys = places.iter().map(|(start, end)| &locators[*start as usize..*end as usize]);
+                tree.get_many(txn.inner(), keys, options, &mut found)
+            }
+            Base::Heap(heap) => heap.fetch_many(txn.inner(), rids.into_iter(), options, &mut found),
+        };
+        fetched.map_err(|error| table.fail(txn, error))
+    }
+
+    /// Puts the entries into the order of their rows; the addresses of these, if they lie in a heap.
+    fn sort(&mut self, base: &Base) -> SqlResult<Vec<Rid>> {
+        let Lookups { locators, entries, order, .. } = self;
+        let locator = |number: u32| {
+            let (start, end) = entries[number as usize].locator;
+            &locators[start as usize..end as usize]
+        };
+        order.clear();
+        let numbers = 0..entries.len() as u32;
+        if let Base::Heap(_) = base {
+            let rid = |number: u32| Rid::from_bytes(locator(number)).map(|rid| (rid, number));
+            let mut rids: Vec<(Rid, u32)> = numbers.map(rid).collect::<Option<_>>().ok_or_else(damaged)?;
+            rids.sort_unstable();
+            order.extend(rids.iter().map(|(_, number)| (0, *number)));
+            return Ok(rids.into_iter().map(|(rid, _)| rid).collect());
+        }
+        order.extend(numbers.map(|number| (first_bytes(locator(number)), number)));
+        order.sort_unstable_by(|one, other| {
+            one.0.cmp(&other.0).then_with(|| locator(one.1).cmp(locator(other.1)))
+        });
+        Ok(Vec::new())
+    }
+
+    /// More are gathered the next time, as long as rows are short.
+    fn grow(&mut self) {
+        let row_bytes = self.bytes.len() / self.rows.len().max(1);
+        let at_most = (BYTES_MAX / row_bytes.max(1)).clamp(1, ENTRIES_MAX);
+        let growth = if self.next < ENTRIES_FEW { 2 } else { GROWTH };
+        self.next = (self.next * growth).min(at_most);
+    }
+
+    /// One of the rows in hand.
+    #[inline]
+    pub(super) fn row(&self, at: usize) -> &[u8] {
+        let (start, end) =
+            self.entries[self.rows[at] as usize].row.expect("only rows that are there are in hand");
+        &self.bytes[start as usize..end as usize]
+    }
+
+    /// Where it is.
+    pub(super) fn locator(&self, at: usize, base: &Base) -> SqlResult<RowLocator> {
+        let (start, end) = self.entries[self.rows[at] as usize].locator;
+        let bytes = &self.locators[start as usize..end as usize];
+        Ok(match base {
+            Base::Heap(_) => RowLocator::Heap(Rid::from_bytes(bytes).ok_or_else(damaged)?),
+            Base::Tree(_) => RowLocator::Key(bytes.into()),
+        })
+    }
+}
+
+/// A row's name: a number that its locator always has, and another one seldom.
+pub(super) fn name_of(locator: &[u8]) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(locator);
+    hasher.finish()
+}
+
+/// The first bytes of a key as a number: where they differ they are ordered as the keys are.
+fn first_bytes(key: &[u8]) -> u64 {
+    let mut first = [0; 8];
+    let length = key.len().min(8);
+    first[..length].copy_from_slice(&key[..length]);
+    u64::from_be_bytes(first)
+}

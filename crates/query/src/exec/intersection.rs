@@ -1,0 +1,73 @@
+//! Rows that two indexes lead to: the entries of one say which of the other's are looked up.
+
+use std::sync::Arc;
+
+use engine::{KeyRange, ScanOptions};
+use rustc_hash::FxHashSet;
+use types::SqlError;
+
+use super::room::Room;
+use crate::physical::plan::ScanPlan;
+use crate::runtime::Runtime;
+
+/// Numbers that rows are known by; a row that is not wanted may have one of them.
+pub(super) type RowNames = Arc<FxHashSet<u64>>;
+
+/// More are not kept: the rows are looked up without them.
+const NAMES_MAX: usize = 1 << 18;
+
+/// The names of the rows that a scan's second index leads to; `None` where it has none, or all rows are looked at anyhow.
+pub(super) fn names_by(
+    plan: &ScanPlan,
+    (index_id, ranges): (i32, Vec<KeyRange>),
+    options: &ScanOptions,
+    runtime: &Runtime<'_>,
+) -> Result<Option<RowNames>, SqlError> {
+    if !options.keeps_nothing() {
+        return Ok(None);
+    }
+    let mut names = FxHashSet::default();
+    for range in ranges {
+        if !gather(plan, index_id, &range, options, runtime, &mut names)? {
+            return Ok(None);
+        }
+    }
+    Ok(Some(Arc::new(names)))
+}
+
+/// Adds the names of the rows of a range; false when there are too many.
+fn gather(
+    plan: &ScanPlan,
+    index_id: i32,
+    range: &KeyRange,
+    options: &ScanOptions,
+    runtime: &Runtime<'_>,
+    names: &mut FxHashSet<u64>,
+) -> Result<bool, SqlError> {
+    let source = &plan.source;
+    let index = source.def.index(index_id).expect("a plan's indexes are there");
+    // With a column its entries are handed up whole.
+    let columns: Arc<[usize]> = Arc::from([index.key[0].ordinal]);
+    let options = ScanOptions { backward: false, ..*options };
+    let mut cursor = {
+        let mut transactions = runtime.transactions.borrow_mut();
+        let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;
+        source.table.read(transaction, index_id, range, &options, Some(&columns), Vec::new())?
+    };
+    loop {
+        runtime.check_cancelled()?;
+        let mut transactions = runtime.transactions.borrow_mut();
+        let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;
+        let rows = cursor.next_page(transaction)?;
+        if rows == 0 {
+            return Ok(true);
+        }
+        if names.len() + rows > NAMES_MAX {
+            return Ok(false);
+        }
+        for at in 0..rows {
+            names.room_for_one()?;
+            names.insert(cursor.row_name_at(at)?);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Grouping of rows that come group by group: one group is in memory at a time, and nothing is looked up.
+
+use types::{SqlError, Value};
+
+use super::aggregate::{Accumulator, BATCH_GROUPS};
+use super::keys::write_key;
+use super::spill::Held;
+use crate::physical::plan::{AggregatePlan, Node};
+use crate::row::{Batch, Row};
+use crate::row_source::RowSource;
+use crate::runtime::Runtime;
+
+/// The groups of an input whose rows of one group come one behind the other.
+pub(crate) struct StreamAggregate<'p> {
+    plan: &'p AggregatePlan,
+    /// Gone when it has ended.
+    input: Option<Box<dyn RowSource + 'p>>,
+    /// Rows in hand, and the next of them.
+    batch: Batch,
+    at: usize,
+    /// The group at hand: the values of its keys, its key as bytes, what has been gathered.
+    values: Option<Row>,
+    key: Vec<u8>,
+    accumulators: Vec<Accumulator<'p>>,
+    /// The key of the row that is looked at.
+    other: Vec<u8>,
+    held: Held,
+}
+
+impl<'p> StreamAggregate<'p> {
+    pub(crate) fn open(
+        plan: &'p AggregatePlan,
+        runtime: &Runtime<'_>,
+    ) -> Result<StreamAggregate<'p>, SqlError> {
+        assert!(!plan.keys.is_empty(), "one group of all rows needs no order");
+        Ok(StreamAggregate {
+            plan,
+            input: Some(plan.input.open(runtime)?),
+            batch: Batch::default(),
+            at: 0,
+            values: None,
+            key: Vec::new(),
+            accumulators: Vec::new(),
+            other: Vec::new(),
+            held: Held::new(runtime),
+        })
+    }
+
+    /// Does a row belong to the group at hand?
+    fn is_of_group(&mut self, runtime: &Runtime<'_>, at: usize) -> Result<bool, SqlError> {
+        let Some(values) = &self.values else { return Ok(false) };
+        let row = self.batch.row(at);
+        let is_same = |(node, value): (&Node, &Value)| match node {
+            Node::Column(position) => row[*position] == *value,
+            _ => false,
+        };
+        if self.plan.keys.iter().zip(values).all(is_same) {
+            return Ok(true);
+        }
+        // Values that are not the same may still be equal.
+        write_key(&self.plan.keys, &self.plan.collations, runtime, row, &mut self.other)?;
+        Ok(self.other == self.key)
+    }
+
+    fn begin_group(&mut self, runtime: &Runtime<'_>, at: usize) -> Result<(), SqlError> {
+        let row = self.batch.row(at);
+        write_key(&self.plan.keys, &self.plan.collations, runtime, row, &mut self.key)?;
+        let values: Result<Row, SqlError> =
+            self.plan.keys.iter().map(|node| node.eval(runtime, row)).collect();
+        self.values = Some(values?);
+        self.accumulators.extend(self.plan.aggregates.iter().map(Accumulator::new));
+        Ok(())
+    }
+
+    /// Appends the group at hand to `out`; false when there is none.
+    fn give_group(&mut self, runtime: &Runtime<'_>, out: &mut Row) -> Result<bool, SqlError> {
+        let Some(mut values) = self.values.take() else { return Ok(false) };
+        out.append(&mut values);
+        for accumulator in self.accumulators.drain(..) {
+            out.push(accumulator.finish(runtime)?);
+        }
+        self.held.clear();
+        Ok(true)
+    }
+
+    /// Appends the next group; false at the end.
+    fn next_group(&mut self, runtime: &Runtime<'_>, out: &mut Row) -> Result<bool, SqlError> {
+        loop {
+            if self.at == self.batch.rows {
+                runtime.check_cancelled()?;
+                self.at = 0;
+                let has_more = match &mut self.input {
+                    Some(input) => input.next_batch(runtime, &mut self.batch)?,
+                    None => false,
+                };
+                if !has_more {
+                    self.input = None;
+                    self.batch.clear(0);
+                    return self.give_group(runtime, out);
+                }
+            }
+            while self.at < self.batch.rows {
+                if !self.is_of_group(runtime, self.at)? {
+                    if self.values.is_some() {
+                        return self.give_group(runtime, out);
+                    }
+                    self.begin_group(runtime, self.at)?;
+                }
+                let row = self.batch.row(self.at);
+                let mut grown_bytes = 0;
+                for accumulator in &mut self.accumulators {
+                    grown_bytes += accumulator.add_row(runtime, row)?;
+                }
+                if grown_bytes > 0 {
+                    self.held.add_bytes(runtime, grown_bytes)?;
+                }
+                self.at += 1;
+            }
+        }
+    }
+}
+
+impl RowSource for StreamAggregate<'_> {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        row.clear();
+        self.next_group(runtime, row)
+    }
+
+    fn next_batch(&mut self, runtime: &Runtime<'_>, batch: &mut Batch) -> Result<bool, SqlError> {
+        batch.clear(self.plan.keys.len() + self.plan.aggregates.len());
+        while batch.rows < BATCH_GROUPS && self.next_group(runtime, &mut batch.values)? {
+            batch.rows += 1;
+        }
+        Ok(batch.rows > 0)
+    }
+}
