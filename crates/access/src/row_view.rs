@@ -104,6 +104,17 @@ impl<'r> RowView<'r> {
         })
     }
 
+    /// Has another row the same bytes in one of its columns? Not told of what lies elsewhere.
+    #[inline]
+    pub fn has_same_bytes(&self, index: usize, other: &RowView<'_>, other_index: usize) -> bool {
+        match (self.find(index), other.find(other_index)) {
+            (Ok(Found::Fixed(one)), Ok(Found::Fixed(other)))
+            | (Ok(Found::Variable(one)), Ok(Found::Variable(other))) => one == other,
+            (Ok(Found::Null | Found::Missing), Ok(Found::Null | Found::Missing)) => true,
+            _ => false,
+        }
+    }
+
     /// Is the column NULL? One that is younger than the row is.
     #[inline]
     pub fn is_null(&self, index: usize) -> bool {

@@ -32,6 +32,7 @@ fn shape(session: &mut Session, statement: &str) -> String {
     for line in seen.sets.iter().flat_map(|set| &set.1).map(|row| &row[0]) {
         let kind = match () {
             () if line.contains("Hash Match(") && line.contains("Join") => "hash".to_string(),
+            () if line.contains("Merge Join(") => "merge".to_string(),
             () if line.contains("Nested Loops(") => "loop".to_string(),
             () if line.contains("Constant Scan") => "nothing".to_string(),
             () if line.contains("Seek(OBJECT") => "seek".to_string(),
@@ -76,9 +77,13 @@ fn shapes() {
             "SELECT COUNT(*) FROM orders o, customer c, nation n WHERE o.ck = c.ck AND c.nk = n.nk AND n.nk = 3",
             "loop, loop, seek customer, seek nation, seek orders",
         ),
-        // All of it: hashed, the smaller sides built.
+        // All of it: what comes in one order by two indexes is merged, what does not is hashed, the smaller side built.
         (
             "SELECT COUNT(*) FROM item i JOIN orders o ON o.ok = i.ok JOIN customer c ON c.ck = o.ck",
+            "hash, merge, scan orders, scan customer, scan item",
+        ),
+        (
+            "SELECT MAX(o.day) FROM item i JOIN orders o ON o.ok = i.ok JOIN customer c ON c.ck = o.ck",
             "hash, hash, scan customer, scan orders, scan item",
         ),
         (
@@ -97,7 +102,7 @@ fn shapes() {
         ),
         (
             "SELECT COUNT(*) FROM orders o LEFT JOIN customer c ON c.ck = o.ck WHERE c.cname IS NULL",
-            "hash, scan customer, scan orders",
+            "merge, scan orders, scan customer",
         ),
         // No row can be both.
         (

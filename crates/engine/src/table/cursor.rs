@@ -12,7 +12,7 @@ use types::Value;
 use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, stale_plan};
 use crate::read_point::check_point;
-use crate::table::entry::{damaged, split_entry, split_entry_bytes};
+use crate::table::entry::{EntryKey, damaged, split_entry, split_entry_bytes};
 use crate::table::look_up::Lookups;
 use crate::table::{KeyRange, RowLocator, ScanOptions, Table, byte_range};
 
@@ -58,6 +58,7 @@ pub(crate) enum Source {
         at: usize,
         /// What is asked of rows.
         test: Option<RowTest>,
+        key: Option<EntryKey>,
         locator: Option<RowLocator>,
         row: Vec<Value>,
     },
@@ -154,7 +155,7 @@ impl Cursor {
     }
 
     fn next_by_index(&mut self, txn: &DbTransaction) -> SqlResult<usize> {
-        let Source::Secondary { cursor, locator: place, row, test, .. } = &mut self.source else {
+        let Source::Secondary { cursor, locator: place, row, test, key, .. } = &mut self.source else {
             unreachable!("called for rows that are looked up")
         };
         (self.rows, self.at) = (0, 0);
@@ -163,15 +164,16 @@ impl Cursor {
                 *place = None;
                 return Ok(0);
             }
-            let (locator, _) = split_entry(cursor.value(), &self.table.inner().base).ok_or_else(damaged)?;
+            let (locator, stored) =
+                split_entry(cursor.value(), &self.table.inner().base).ok_or_else(damaged)?;
             row.clear();
-            match self.table.fetch_columns(
-                txn,
-                &locator,
-                &self.options,
-                (&self.wanted, test.as_ref()),
-                row,
-            )? {
+            let (table, options) = (&self.table, &self.options);
+            let accepts = |row: &[u8]| {
+                let is_wanted = test.as_ref().is_none_or(|test| test.accepts(row));
+                let has_key = |key: &EntryKey| key.is_equal(table, stored, row, options);
+                Ok(is_wanted && key.as_ref().map_or(Ok(true), has_key)?)
+            };
+            match table.fetch_columns(txn, &locator, options, (&self.wanted, &accepts), row)? {
                 Fetched::Row => {
                     *place = Some(locator);
                     self.rows = 1;

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashSet, FxHasher};
 
 use access::{BTreeCursor, KeyRange, Rid, RowTest, Selection};
 
-use super::entry::{damaged, split_entry_bytes};
+use super::entry::{EntryKey, damaged, split_entry_bytes};
 use super::{Base, RowLocator, ScanOptions, Table};
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
@@ -34,7 +34,9 @@ pub(crate) struct Lookups {
     only: Option<Arc<FxHashSet<u64>>>,
     /// Entries to be gathered next.
     next: usize,
-    /// The locators of the entries in hand, end to end.
+    /// What rows that are read after their entries are asked.
+    key: Option<EntryKey>,
+    /// The locators of the entries in hand, each with the entry's columns behind it if `key` asks for them, end to end.
     locators: Vec<u8>,
     entries: Vec<Entry>,
     /// Entries by locator: its first bytes, and which entry.
@@ -49,17 +51,32 @@ pub(crate) struct Lookups {
 struct Entry {
     /// Where its locator begins and ends.
     locator: (u32, u32),
+    /// Where its columns end, behind it.
+    end: u32,
     /// Where its row does, if there is one that is wanted.
     row: Option<(u32, u32)>,
 }
 
+impl Entry {
+    /// Its columns.
+    fn stored<'a>(&self, locators: &'a [u8]) -> &'a [u8] {
+        &locators[self.locator.1 as usize..self.end as usize]
+    }
+}
+
 impl Lookups {
     /// Rows that satisfy `test`, by the entries of a cursor.
-    pub(super) fn new(cursor: BTreeCursor, at: usize, test: Option<RowTest>) -> Lookups {
+    pub(super) fn new(
+        cursor: BTreeCursor,
+        at: usize,
+        test: Option<RowTest>,
+        key: Option<EntryKey>,
+    ) -> Lookups {
         Lookups {
             cursor,
             at,
             test,
+            key,
             only: None,
             next: ENTRIES_FIRST,
             locators: Vec::new(),
@@ -122,14 +139,17 @@ impl Lookups {
             if !self.cursor.next(txn.inner()).map_err(|error| table.fail(txn, error))? {
                 break;
             }
-            let (locator, _) = split_entry_bytes(self.cursor.value()).ok_or_else(damaged)?;
+            let (locator, stored) = split_entry_bytes(self.cursor.value()).ok_or_else(damaged)?;
             if self.only.as_ref().is_some_and(|names| !names.contains(&name_of(locator))) {
                 continue;
             }
             let start = self.locators.len() as u32;
             self.locators.extend_from_slice(locator);
             let locator = (start, self.locators.len() as u32);
-            self.entries.push(Entry { locator, row: None });
+            if self.key.is_some() {
+                self.locators.extend_from_slice(stored);
+            }
+            self.entries.push(Entry { locator, end: self.locators.len() as u32, row: None });
         }
         Ok(!self.entries.is_empty())
     }
@@ -137,15 +157,21 @@ impl Lookups {
     /// Fetches the rows of the entries, in the order in which they lie.
     fn fetch(&mut self, table: &Table, txn: &DbTransaction, options: &ScanOptions) -> SqlResult<()> {
         let rids = self.sort(&table.inner.base)?;
-        let Lookups { test, locators, entries, order, bytes, .. } = self;
+        let Lookups { test, key, locators, entries, order, bytes, .. } = self;
         bytes.clear();
+        let mut doubtful = Vec::new();
         let places: Vec<(u32, u32)> =
             order.iter().map(|(_, number)| entries[*number as usize].locator).collect();
         let mut found = |at: usize, row: &[u8]| {
             if test.as_ref().is_none_or(|test| test.accepts(row)) {
-                let start = bytes.len() as u32;
+                let (start, number) = (bytes.len() as u32, order[at].1);
                 bytes.extend_from_slice(row);
-                entries[order[at].1 as usize].row = Some((start, bytes.len() as u32));
+                let entry = &mut entries[number as usize];
+                entry.row = Some((start, bytes.len() as u32));
+                let stored = entry.stored(locators);
+                if key.as_ref().is_some_and(|key| !key.is_same(table, stored, row)) {
+                    doubtful.push(number);
+                }
             }
         };
         let fetched = match &table.inner.base {
@@ -155,7 +181,17 @@ impl Lookups {
             }
             Base::Heap(heap) => heap.fetch_many(txn.inner(), rids.into_iter(), options, &mut found),
         };
-        fetched.map_err(|error| table.fail(txn, error))
+        fetched.map_err(|error| table.fail(txn, error))?;
+        for number in doubtful {
+            let entry = &mut entries[number as usize];
+            let (start, end) = entry.row.expect("a row that has been found is doubted");
+            let key = key.as_ref().expect("somebody has doubted");
+            let row = &bytes[start as usize..end as usize];
+            if !key.is_equal(table, entry.stored(locators), row, options)? {
+                entry.row = None;
+            }
+        }
+        Ok(())
     }
 
     /// Puts the entries into the order of their rows; the addresses of these, if they lie in a heap.

@@ -7,6 +7,7 @@ use access::{BTreeCursor, Condition, RowTest, Selection, is_fixed_length};
 use types::Value;
 
 use super::cursor::{Cursor, Fetched, Source, Wanted};
+use super::entry::EntryKey;
 use super::look_up::Lookups;
 use super::{Base, KeyRange, RowLocator, RowLock, ScanOptions, Table, byte_range, io};
 use crate::db_transaction::DbTransaction;
@@ -25,9 +26,10 @@ impl Table {
         is_fixed_length(&format.columns()[column].sql_type) || !format.may_have_lobs()
     }
 
-    /// The rows of a range of an index that satisfy `conditions` (on the table's columns). An index whose entries hold all `columns` is read alone: the rows are neither looked at nor locked, unless they
-    /// are to be locked for a change. Where rows are looked up those conditions that an entry can tell are asked of it first; the row, which is read
-    /// after its entry and may say something else by then, is judged by all of them.
+    /// The rows of a range of an index that satisfy `conditions` (on the table's columns). An index whose entries hold all `columns` is read alone: the
+    /// rows are neither looked at nor locked, unless they are to be locked for a change. Where rows are looked up those conditions that an entry can tell
+    /// are asked of it first; the row, which is read after its entry and may say something else by then, is judged by all of them, and it is passed over
+    /// when it has got another key in the index.
     ///
     /// # Errors
     /// 1205, 1222; the marker of a stale plan.
@@ -89,10 +91,11 @@ impl Table {
         options: &ScanOptions,
         columns: Option<&Arc<[usize]>>,
     ) -> Source {
+        let key = EntryKey::new(self, at, options);
         if self.keeping_for_lobs(options, columns.map(|columns| &**columns)).keeps_nothing() {
-            return Source::LookedUp(Box::new(Lookups::new(cursor, at, test)));
+            return Source::LookedUp(Box::new(Lookups::new(cursor, at, test, key)));
         }
-        Source::Secondary { cursor, at, test, locator: None, row: Vec::new() }
+        Source::Secondary { cursor, at, test, key, locator: None, row: Vec::new() }
     }
 
     /// Of conditions on rows those that an index's entries can tell, too.
@@ -153,18 +156,19 @@ impl Table {
         out: &mut Vec<Value>,
     ) -> SqlResult<bool> {
         out.clear();
-        let fetched = self.fetch_columns(txn, locator, options, (&Wanted::All, None), out)?;
+        let accepts = |_: &[u8]| Ok(true);
+        let fetched = self.fetch_columns(txn, locator, options, (&Wanted::All, &accepts), out)?;
         Ok(matches!(fetched, Fetched::Row))
     }
 
-    /// The same, appending the values of the columns that are wanted, if the row satisfies the test; a lock that was taken only to look at it is given
+    /// The same, appending the values of the columns that are wanted, if the row is accepted; a lock that was taken only to look at it is given
     /// back otherwise.
     pub(crate) fn fetch_columns(
         &self,
         txn: &DbTransaction,
         locator: &RowLocator,
         options: &ScanOptions,
-        (wanted, test): (&Wanted, Option<&RowTest>),
+        (wanted, accepts): (&Wanted, &dyn Fn(&[u8]) -> SqlResult<bool>),
         out: &mut Vec<Value>,
     ) -> SqlResult<Fetched> {
         let _charge = io::charge(&self.inner.definition, 0);
@@ -183,7 +187,7 @@ impl Table {
         if !found.map_err(|error| self.fail(txn, error))? {
             return Ok(Fetched::Gone);
         }
-        if test.is_some_and(|test| !test.accepts(&bytes)) {
+        if !accepts(&bytes)? {
             self.release(txn, locator, &held);
             return Ok(Fetched::Unwanted);
         }
@@ -201,7 +205,7 @@ impl Table {
 
 impl super::Secondary {
     /// Where a column of the table stands in the entries.
-    fn place_of(&self, column: usize) -> Option<usize> {
+    pub(super) fn place_of(&self, column: usize) -> Option<usize> {
         self.stored.iter().position(|stored| *stored == column)
     }
 
