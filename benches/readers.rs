@@ -35,12 +35,13 @@ pub fn run(hardpan: &Hardpan, has_versions: bool, seconds: f64) -> Result<Rates,
     // The lesser key first: no deadlocks among the writers.
     let writer = |number: usize| {
         format!(
-            "{until} DECLARE @key int, @seed float = RAND({number});
+            "{until} DECLARE @key int, @other int, @seed float = RAND({number});
              WHILE SYSUTCDATETIME() < @end BEGIN
                SET @key = 1 + CAST(RAND() * {} AS int);
+               SET @other = @key + 1 + CAST(RAND() * ({ROWS} - @key) AS int);
                BEGIN TRAN;
                UPDATE accounts SET amount -= 1 WHERE id = @key;
-               UPDATE accounts SET amount += 1 WHERE id = @key + 1 + CAST(RAND() * ({ROWS} - @key) AS int);
+               UPDATE accounts SET amount += 1 WHERE id = @other;
                COMMIT; SET @done += 1
              END; SELECT @done",
             ROWS - 1
