@@ -39,6 +39,8 @@ pub(crate) struct Runtime<'a> {
     /// Columns of outer rows, by column id.
     params: RefCell<Vec<Value>>,
     now_utc: Cell<Option<i64>>,
+    /// What RAND() has been at the places where it is written.
+    randoms: RefCell<Vec<(i64, f64)>>,
     convert: OnceCell<ConvertContext>,
     rows_until_check: Cell<u32>,
     null_eliminated: Cell<bool>,
@@ -89,6 +91,7 @@ impl<'a> Runtime<'a> {
             transactions: RefCell::new(&mut *context.transactions),
             params: RefCell::new(Vec::new()),
             now_utc: Cell::new(None),
+            randoms: RefCell::new(Vec::new()),
             convert: OnceCell::new(),
             rows_until_check: Cell::new(ROWS_PER_CANCEL_CHECK),
             null_eliminated: Cell::new(false),
@@ -182,6 +185,17 @@ impl<'a> Runtime<'a> {
                 now
             }
         }
+    }
+
+    /// RAND()'s number at a place where it is written, drawn when it is asked for first.
+    pub(crate) fn random_of(&self, place: i64, draw: impl FnOnce() -> f64) -> f64 {
+        let mut randoms = self.randoms.borrow_mut();
+        if let Some((_, number)) = randoms.iter().find(|(of, _)| *of == place) {
+            return *number;
+        }
+        let number = draw();
+        randoms.push((place, number));
+        number
     }
 
     /// Settings of conversions.

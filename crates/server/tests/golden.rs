@@ -117,4 +117,5 @@ script!("../../session/tests/scripts/" set_options);
 script!("../../session/tests/scripts/" alter_database);
 script!("../../session/tests/scripts/" identity_insert);
 script!("../../session/tests/scripts/" native_procedures);
+script!("../../session/tests/scripts/" random_numbers);
 script!("../../session/tests/scripts/" session_context);

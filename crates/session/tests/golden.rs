@@ -94,4 +94,5 @@ script!("scripts/" catalog_order);
 script!("scripts/" own_schema);
 script!("scripts/" included_columns);
 script!("scripts/" native_procedures);
+script!("scripts/" random_numbers);
 script!("scripts/" session_context);

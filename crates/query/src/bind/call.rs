@@ -97,6 +97,11 @@ impl Binder<'_> {
                 }
             });
         }
+        if function.name == "RAND" && arguments.is_empty() {
+            let place = Value::BigInt(functions::math::next_place());
+            let place = Expr::constant(place, SqlType::BigInt);
+            return self.finish_call(&functions::math::RAND_OF_PLACE, vec![place]);
+        }
         self.finish_call(function, arguments)
     }
 

@@ -1,5 +1,7 @@
 //! Mathematical functions.
 
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
 use types::{Decimal, SqlError, SqlType, Value};
 
 use crate::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
@@ -51,7 +53,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("RADIANS", &[Number], Rule(angle), |call| {
         back(call, to_f64(&call.args[0]).to_radians())
     }),
-    FunctionDef::new("RAND", &[Int], FLOAT, rand).arity(0, 1).runtime(),
+    FunctionDef::new("RAND", &[Int], FLOAT, seeded).arity(0, 1).runtime(),
     FunctionDef::new("GREATEST", &[Any], Same(0), |call| extreme(call, std::cmp::Ordering::Greater))
         .arity(1, 254)
         .sees_nulls(),
@@ -277,17 +279,33 @@ fn log(call: &Call<'_, '_>) -> Result<Value> {
     }
 }
 
-/// RAND(): a number in [0, 1). One value a statement, as in SQL Server; with a seed always the same number.
-fn rand(call: &Call<'_, '_>) -> Result<Value> {
-    let bits = match call.int(0) {
-        Some(seed) => splitmix(seed as u64),
-        None => {
+/// RAND() where it is written: its argument, which nobody writes, is the number of the place. As documented, one value a statement for each place,
+/// whatever the rows: a seek by it and what asks the rows again mean the same number.
+pub(crate) static RAND_OF_PLACE: FunctionDef =
+    FunctionDef::new("RAND", &[Parameter::BigInt], FLOAT, |call| {
+        let [Value::BigInt(place)] = call.args[..] else { unreachable!("the binder gives RAND() its place") };
+        Ok(Value::Float(call.runtime.random_of(place, || {
             let mut bytes = [0u8; 8];
             call.runtime.instance.os().fill_random(&mut bytes);
-            u64::from_le_bytes(bytes)
-        }
-    };
-    Ok(Value::Float((bits >> 11) as f64 / (1u64 << 53) as f64))
+            fraction(u64::from_le_bytes(bytes))
+        })))
+    })
+    .runtime();
+
+/// A number for a place where RAND() is written that no other place has.
+pub(crate) fn next_place() -> i64 {
+    static PLACES: AtomicI64 = AtomicI64::new(0);
+    PLACES.fetch_add(1, Relaxed)
+}
+
+/// RAND(seed): the same number for the same seed.
+fn seeded(call: &Call<'_, '_>) -> Result<Value> {
+    Ok(call.int(0).map_or(Value::Null, |seed| Value::Float(fraction(splitmix(seed as u64)))))
+}
+
+/// A number in [0, 1).
+fn fraction(bits: u64) -> f64 {
+    (bits >> 11) as f64 / (1u64 << 53) as f64
 }
 
 fn splitmix(seed: u64) -> u64 {

@@ -267,7 +267,10 @@ impl<'p> Describer<'p> {
                 Scalar::call("coalesce", parts)
             }
             Node::Call(call) => {
-                let parts = call.arguments.iter().map(|node| self.scalar(node, input)).collect();
+                // Where RAND() is written is nobody's business.
+                let is_placed = std::ptr::eq(call.function, &crate::functions::math::RAND_OF_PLACE);
+                let written = if is_placed { &[] } else { &call.arguments[..] };
+                let parts = written.iter().map(|node| self.scalar(node, input)).collect();
                 Scalar::call(call.function.name.to_lowercase(), parts)
             }
             Node::Scalar(subquery) => self.subquery(subquery, "Left Outer Join"),
