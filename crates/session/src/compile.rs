@@ -111,6 +111,7 @@ struct Compiler<'a> {
 impl Compiler<'_> {
     fn into_program(mut self, text: Arc<str>) -> SqlResult<Program> {
         self.resolve_gotos()?;
+        let leaves_settings = self.instructions.iter().all(|step| step.kind.leaves_settings());
         let has_use = self.instructions.iter().any(|step| matches!(step.kind, InstructionKind::Use(_)));
         Ok(Program {
             text,
@@ -129,6 +130,7 @@ impl Compiler<'_> {
             uses_alias_types: self.uses_alias_types,
             schema: None,
             has_use,
+            leaves_settings,
         })
     }
 

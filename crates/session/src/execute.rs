@@ -464,7 +464,9 @@ impl Session {
         object_id: i32,
         sink: &mut dyn ResultSink,
     ) -> Result<(i32, Vec<Value>), Interruption> {
-        let options = self.options.clone();
+        // Kept only where something may change them: most programs that clients call again and again are queries.
+        let may_change = !program.leaves_settings || !self.options.runs();
+        let options = may_change.then(|| self.options.clone());
         let count_before = self.facts.transaction_count;
         let mut frame = Frame::new(program, variables, self.facts.caught.len(), DoneKind::InProcedure);
         frame.procedure = procedure.map(Arc::from);
@@ -487,8 +489,10 @@ impl Session {
         self.facts.scope_identity.pop();
         self.facts.nest_level -= 1;
         self.facts.caught.truncate(frame.caught_base);
-        self.options = options;
-        self.tell_lock_options();
+        if let Some(options) = options {
+            self.options = options;
+            self.tell_lock_options();
+        }
         let status = outcome.map_err(Interruption::Stopped)?;
         if procedure.is_some() && self.facts.transaction_count != count_before {
             let error = SqlError::new(266, &[&count_before, &self.facts.transaction_count]);

@@ -45,6 +45,8 @@ pub(crate) struct Program {
     pub(crate) schema: Option<Arc<str>>,
     /// It has a USE: its session may be in another database when it ends.
     pub(crate) has_use: bool,
+    /// It has no instruction that may change settings of its session.
+    pub(crate) leaves_settings: bool,
 }
 
 /// One step.
@@ -292,6 +294,18 @@ impl Program {
 }
 
 impl InstructionKind {
+    /// Does it change no setting of its session, nor run anything that might?
+    pub(crate) fn leaves_settings(&self) -> bool {
+        matches!(
+            self,
+            InstructionKind::Query { .. }
+                | InstructionKind::SetVariable { .. }
+                | InstructionKind::Jump(_)
+                | InstructionKind::JumpUnless(..)
+                | InstructionKind::Return(_)
+        )
+    }
+
     /// What `sys.dm_exec_requests` shows while it runs; `None`: nothing of its own.
     #[inline]
     pub(crate) fn command(&self) -> Option<Command> {
