@@ -46,6 +46,8 @@ pub struct Database {
     pub(crate) created: DateTime,
     /// DELAYED_DURABILITY by itself, for the commit path.
     delayed: AtomicU8,
+    /// QUERY_STORE by itself, for each batch.
+    query_store: AtomicBool,
     options: Latch<DatabaseOptions>,
     /// Set when users may come; never for tempdb, whose commits have no tickets.
     tickets: OnceLock<Tickets>,
@@ -99,6 +101,7 @@ impl Database {
             system: parts.system,
             created: parts.created,
             delayed: AtomicU8::new(parts.options.delayed_durability as u8),
+            query_store: AtomicBool::new(parts.options.keeps_query_store()),
             identity_cache: AtomicBool::new(parts.options.has_identity_cache()),
             identity_uncached: parts.identity_uncached,
             workspaces: parts.workspaces,
@@ -197,11 +200,18 @@ impl Database {
         self.delayed.store(options.delayed_durability as u8, Ordering::Release);
         tell_log(&self.log, &options, self.volatile);
         self.identity_cache.store(options.has_identity_cache(), Ordering::Release);
+        self.query_store.store(options.keeps_query_store(), Ordering::Relaxed);
         self.apply_versioning(&options);
         *self.options.lock() = options;
         if asks_again {
             self.catalog.touch();
         }
+    }
+
+    /// QUERY_STORE: are its queries to be remembered?
+    #[inline]
+    pub fn keeps_query_store(&self) -> bool {
+        self.query_store.load(Ordering::Relaxed)
     }
 
     /// DELAYED_DURABILITY; takes effect for the next commit.

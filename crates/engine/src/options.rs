@@ -117,6 +117,11 @@ impl DatabaseOptions {
         self.is_on_unless_off("AUTO_UPDATE_STATISTICS")
     }
 
+    /// QUERY_STORE, off unless it was turned on.
+    pub fn keeps_query_store(&self) -> bool {
+        self.switches.get("QUERY_STORE").copied().unwrap_or(false)
+    }
+
     fn is_on_unless_off(&self, switch: &str) -> bool {
         self.switches.get(switch).copied().unwrap_or(true)
     }

@@ -1,9 +1,13 @@
 //! What a statement is bound against and what it runs with: the whole contract with `session`.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use engine::{Database, Instance, Lookup};
 use types::{SqlError, SqlType, Value};
+
+use crate::measure::Measure;
+use crate::query_store::StoredQueries;
 
 /// One declared variable or parameter; its slot is its position in the list.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +59,10 @@ pub struct SetOptions {
     pub showplan: Option<ShowplanForm>,
     /// SET STATISTICS IO: which pages of which tables each statement asks for.
     pub statistics_io: bool,
+    /// STATISTICS PROFILE.
+    pub statistics_profile: bool,
+    /// STATISTICS XML.
+    pub statistics_xml: bool,
     /// SET STATISTICS TIME: how long compiling and running takes.
     pub statistics_time: bool,
     /// SET ROWCOUNT, 0 = no limit.
@@ -103,6 +111,8 @@ impl Default for SetOptions {
             parse_only: false,
             showplan: None,
             statistics_io: false,
+            statistics_profile: false,
+            statistics_xml: false,
             statistics_time: false,
             row_count: 0,
             text_size: i32::MAX,
@@ -155,6 +165,11 @@ impl SetOptions {
             return Ok(());
         }
         Err(SqlError::new(1934, &[&statement, &wrong.join(", ")]))
+    }
+
+    /// Is what operators do counted?
+    pub fn counts_operators(&self) -> bool {
+        self.statistics_profile || self.statistics_xml
     }
 
     /// The bits of `@@OPTIONS` (documented list of user options).
@@ -295,6 +310,8 @@ pub struct StatementOutcome {
     pub sent_rows: bool,
     /// How often an operator had more than fits into memory.
     pub spills: u64,
+    /// What each operator has done, if that was asked for.
+    pub profile: Option<Rc<crate::profile::Profile>>,
 }
 
 /// One row of `sys.dm_exec_sessions` and its kin.
@@ -411,39 +428,6 @@ impl InputBuffer {
     /// Is it a call of that procedure?
     pub fn is_call_of(&self, name: &str) -> bool {
         self.event_type == RPC_EVENT && *self.text == *name
-    }
-}
-
-/// Sum, last, least and greatest of what was measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Measure {
-    /// Sum.
-    pub total: u64,
-    /// The last one.
-    pub last: u64,
-    /// The least one; `None` before the first.
-    pub minimum: Option<u64>,
-    /// The greatest one.
-    pub maximum: u64,
-}
-
-impl Measure {
-    /// One more.
-    #[inline]
-    pub fn note(&mut self, amount: u64) {
-        self.total += amount;
-        self.last = amount;
-        self.minimum = Some(self.minimum.map_or(amount, |least| least.min(amount)));
-        self.maximum = self.maximum.max(amount);
-    }
-
-    /// Those of another, which came later.
-    pub fn add(&mut self, other: &Measure) {
-        let Some(least) = other.minimum else { return };
-        self.total += other.total;
-        self.last = other.last;
-        self.minimum = Some(self.minimum.map_or(least, |own| own.min(least)));
-        self.maximum = self.maximum.max(other.maximum);
     }
 }
 
@@ -616,6 +600,10 @@ pub trait SessionFacts {
     /// The programs in the cache.
     fn cached_plans(&self) -> Vec<CachedPlan> {
         Vec::new()
+    }
+    /// What the query store of the database of that incarnation has.
+    fn stored_queries(&self, _incarnation: u64) -> StoredQueries {
+        StoredQueries::default()
     }
     /// The procedures that come with the server.
     fn system_procedures(&self) -> Vec<SystemProcedure> {

@@ -19,10 +19,13 @@ mod front_end;
 pub(crate) mod function_def;
 pub(crate) mod functions;
 pub(crate) mod kinds;
+mod measure;
 pub(crate) mod names;
 pub(crate) mod permission_classes;
 pub(crate) mod physical;
 pub(crate) mod plan;
+mod profile;
+pub mod query_store;
 pub(crate) mod row;
 pub(crate) mod row_source;
 pub(crate) mod runtime;
@@ -40,9 +43,9 @@ pub(crate) mod workspace;
 pub(crate) mod zones;
 
 pub use context::{
-    BindContext, CachedPlan, CachedPlanKind, CachedStatement, ColumnDescription, Flow, InputBuffer, Measure,
-    NoNames, RowSink, SessionFacts, SessionNames, SessionRow, SetOptions, ShowplanForm, Standpoint,
-    StatementOutcome, SystemProcedure, VariableDef,
+    BindContext, CachedPlan, CachedPlanKind, CachedStatement, ColumnDescription, Flow, InputBuffer, NoNames,
+    RowSink, SessionFacts, SessionNames, SessionRow, SetOptions, ShowplanForm, Standpoint, StatementOutcome,
+    SystemProcedure, VariableDef,
 };
 pub use data_type::{Declared, declared as resolve_type, declared_in as resolve_type_in};
 pub use describe::FRONT_END;
@@ -50,6 +53,8 @@ pub use errors::is_cancelled;
 pub use exec_context::ExecContext;
 pub use front_end::FrontEnd;
 pub use functions::names as function_names;
+pub use measure::Measure;
+pub use profile::{Actual, Profile};
 pub use statement::{
     CompiledStatement, InsertRows, ScalarProgram, compile, compile_insert_rows, compile_predicate,
     compile_scalar, is_select_into, objects_named_in, objects_named_in_expression,

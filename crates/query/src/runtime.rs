@@ -14,6 +14,7 @@ use crate::context::{SessionFacts, SessionNames, SetOptions};
 use crate::exec_context::ExecContext;
 use crate::front_end::BindAnew;
 use crate::kinds::ColumnId;
+use crate::profile::Profile;
 use crate::row::Row;
 use crate::table::SequenceSource;
 use crate::workspace::Workspace;
@@ -53,6 +54,8 @@ pub(crate) struct Runtime<'a> {
     last_identity: Cell<Option<Value>>,
     /// What only statements with plans need.
     extra: OnceCell<Box<Extra>>,
+    /// What operators do, if that is counted.
+    profile: Option<Rc<Profile>>,
 }
 
 #[derive(Default)]
@@ -102,7 +105,14 @@ impl<'a> Runtime<'a> {
             saw_catalog: Cell::new(false),
             last_identity: Cell::new(None),
             extra: OnceCell::new(),
+            profile: context.options.counts_operators().then(Rc::default),
         }
+    }
+
+    /// Where operators count what they do; `None`: they do not.
+    #[inline]
+    pub(crate) fn profile(&self) -> Option<&Rc<Profile>> {
+        self.profile.as_ref()
     }
 
     /// What names mean: waits for what others are changing.

@@ -351,6 +351,7 @@ impl CompiledStatement {
             StatementKind::Truncate(source) => crate::ddl::truncate(source, &runtime),
         }?;
         outcome.spills = runtime.spills();
+        outcome.profile = runtime.profile().cloned();
         runtime.warnings().iter().for_each(|warning| sink.message(warning));
         Ok(outcome)
     }

@@ -119,3 +119,4 @@ script!("../../session/tests/scripts/" identity_insert);
 script!("../../session/tests/scripts/" native_procedures);
 script!("../../session/tests/scripts/" random_numbers);
 script!("../../session/tests/scripts/" session_context);
+script!("../../session/tests/scripts/" query_store);

@@ -2,6 +2,7 @@
 //! handed to `query`.
 
 use crate::persisted_buffer::BufferChange;
+use crate::query_store_options::QueryStoreChange;
 use engine::{
     CreateDatabaseOptions, DelayedDurability, DelayedFlushPolicy, ExclusiveDatabase, NewDatabaseFile,
     OptionChange, RecoveryModel, TransactionSet,
@@ -160,6 +161,7 @@ impl Session {
             }
             let present: Vec<u64> = self.instance.databases().iter().map(|d| d.incarnation()).collect();
             self.programs.forget_all_but(&present);
+            self.query_stores.forget_all_but(&present);
         }
         Ok(())
     }
@@ -176,8 +178,14 @@ impl Session {
         }
         match &alter.action {
             AlterDatabaseAction::Set { options, termination } => {
-                let (mut changes, mut buffer) = (Vec::new(), None);
+                let (mut changes, mut buffer, mut stores) = (Vec::new(), None, Vec::new());
                 for option in options {
+                    if let Some(change) = QueryStoreChange::of_set(option)? {
+                        self.check_may_have_query_store(&name)?;
+                        changes.extend(change.kept());
+                        stores.push(change);
+                        continue;
+                    }
                     match BufferChange::of_set(option)? {
                         Some(change) => buffer = Some(change),
                         None => changes.extend(option_changes(option)?),
@@ -185,6 +193,7 @@ impl Session {
                 }
                 crate::single_user::check_together(&name, &changes, options.len(), *termination)?;
                 crate::single_user::set_options(self, &name, &changes, *termination, sink)?;
+                stores.iter().try_for_each(|change| self.change_query_store(&name, change))?;
                 buffer.map_or(Ok(()), |change| self.switch_buffer(&name, &change))
             }
             AlterDatabaseAction::Collate(collation) => query::clauses::database_collation(collation),

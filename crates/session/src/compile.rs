@@ -31,8 +31,14 @@ pub(crate) fn compile(
 ) -> SqlResult<Program> {
     let slots = parameters.iter().enumerate().rev();
     let slots = slots.map(|(slot, parameter)| (parameter.name.to_ascii_lowercase(), slot)).collect();
-    let mut compiler =
-        Compiler { variables: parameters, slots, in_procedure, types_in, ..Compiler::default() };
+    let mut compiler = Compiler {
+        has_parameters: !parameters.is_empty(),
+        variables: parameters,
+        slots,
+        in_procedure,
+        types_in,
+        ..Compiler::default()
+    };
     compiler.statements(statements)?;
     compiler.into_program(text)
 }
@@ -97,6 +103,7 @@ struct Compiler<'a> {
     line: u32,
     span: ast::Span,
     in_procedure: bool,
+    has_parameters: bool,
     /// IF, WHILE and CATCH around the statement.
     conditions: u32,
     parse_only: Option<bool>,
@@ -131,6 +138,7 @@ impl Compiler<'_> {
             schema: None,
             has_use,
             leaves_settings,
+            has_parameters: self.has_parameters,
         })
     }
 

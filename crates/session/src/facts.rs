@@ -6,6 +6,7 @@ use query::{SessionFacts, SessionRow};
 use types::{SqlError, Value};
 
 use crate::cache::ProgramCache;
+use crate::query_store::QueryStores;
 use crate::registry::SessionRegistry;
 use crate::session_context::SessionContext;
 
@@ -46,6 +47,7 @@ pub struct Facts {
     pub(crate) login: LoginInfo,
     pub(crate) registry: Arc<SessionRegistry>,
     programs: Arc<ProgramCache>,
+    query_stores: Arc<QueryStores>,
     /// `@@TRANCOUNT`.
     pub(crate) transaction_count: i32,
     /// The open transaction can only be rolled back.
@@ -74,12 +76,14 @@ impl Facts {
         login: LoginInfo,
         registry: Arc<SessionRegistry>,
         programs: Arc<ProgramCache>,
+        query_stores: Arc<QueryStores>,
     ) -> Facts {
         Facts {
             session_id,
             login,
             registry,
             programs,
+            query_stores,
             transaction_count: 0,
             doomed: false,
             row_count: 0,
@@ -100,7 +104,8 @@ impl Facts {
     pub(crate) fn reset(&mut self) {
         assert_eq!(self.transaction_count, 0, "a session is reset only outside transactions");
         let login = std::mem::take(&mut self.login);
-        *self = Facts::new(self.session_id, login, self.registry.clone(), self.programs.clone());
+        let (registry, programs) = (self.registry.clone(), self.programs.clone());
+        *self = Facts::new(self.session_id, login, registry, programs, self.query_stores.clone());
     }
 
     /// A statement generated an identity value.
@@ -180,6 +185,9 @@ impl SessionFacts for Facts {
     }
     fn cached_plans(&self) -> Vec<query::CachedPlan> {
         self.programs.shown()
+    }
+    fn stored_queries(&self, incarnation: u64) -> query::query_store::StoredQueries {
+        self.query_stores.shown(incarnation)
     }
     fn system_procedures(&self) -> Vec<query::SystemProcedure> {
         crate::procs::listed()

@@ -28,6 +28,8 @@ mod plain;
 mod prepared;
 mod procs;
 mod program;
+mod query_store;
+mod query_store_options;
 mod raise;
 mod registry;
 mod rpc;

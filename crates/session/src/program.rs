@@ -47,6 +47,8 @@ pub(crate) struct Program {
     pub(crate) has_use: bool,
     /// It has no instruction that may change settings of its session.
     pub(crate) leaves_settings: bool,
+    /// Its caller gives it values.
+    pub(crate) has_parameters: bool,
 }
 
 /// One step.
@@ -225,6 +227,12 @@ impl Program {
     /// How many CATCH blocks contain the instruction: that many errors are being handled there.
     pub(crate) fn catch_depth(&self, instruction: usize) -> usize {
         self.try_regions.iter().filter(|r| r.catch <= instruction && instruction < r.catch_end).count()
+    }
+
+    /// The text of an instruction's statement.
+    pub(crate) fn text_of(&self, instruction: &Instruction) -> String {
+        let span = instruction.start as usize..instruction.end as usize;
+        self.text.get(span).unwrap_or_default().trim().to_string()
     }
 
     /// Rough size, for the cache's limit.

@@ -146,6 +146,9 @@ impl Session {
             return Ok(0);
         }
         let outcome = self.run_instructions(frame, program, sink);
+        if self.database.keeps_query_store() {
+            self.note_in_query_store(frame);
+        }
         program.statistics.add(std::mem::take(&mut frame.tally));
         outcome
     }
@@ -404,9 +407,10 @@ impl Session {
         let result = statement.execute(&mut self.context(frame), &mut rows);
         let stopped = rows.stopped();
         match result {
-            Ok(outcome) => {
+            Ok(mut outcome) => {
                 // Inside a transaction nothing is committed.
                 let may_pend = writes
+                    && outcome.profile.is_none()
                     && self.facts.transaction_count == 0
                     && command != crate::done_command::SELECT_INTO
                     && self.may_defer(frame, at);
@@ -415,7 +419,7 @@ impl Session {
                 if writes {
                     self.note_own_commit(sink);
                 }
-                if let Some(identity) = outcome.identity {
+                if let Some(identity) = outcome.identity.take() {
                     self.facts.set_identity(identity);
                 }
                 frame.spills = outcome.spills;
@@ -425,6 +429,9 @@ impl Session {
                 let is_told = !nocount && command == crate::done_command::OTHER;
                 if outcome.sent_rows || row_count.is_some() || is_told {
                     sink.done(Done { kind: frame.done_kind, row_count, error: false, command });
+                }
+                if !stopped && outcome.profile.is_some() {
+                    self.show_run(frame, instruction, statement, &outcome, sink);
                 }
                 if stopped { Err(Stop::Attention.into()) } else { Ok(()) }
             }

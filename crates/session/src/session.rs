@@ -14,6 +14,7 @@ use crate::names::{Ended, NameCount, Orphans, TemporaryNames};
 use crate::pending::UnsettledCommit;
 use crate::prepared::Prepared;
 use crate::program::Program;
+use crate::query_store::QueryStores;
 use crate::registry::{Command, Published, SessionRegistry, SessionSlot};
 use crate::run::{Frame, Interruption, Stop};
 use crate::sink::{Done, DoneKind, EnvironmentChange, NullSink, ResultSink};
@@ -38,6 +39,7 @@ pub struct SessionShared {
     /// All sessions.
     pub registry: Arc<SessionRegistry>,
     pub(crate) programs: Arc<ProgramCache>,
+    pub(crate) query_stores: Arc<QueryStores>,
     name_count: NameCount,
     orphans: Orphans,
 }
@@ -48,7 +50,15 @@ impl SessionShared {
         let registry = SessionRegistry::new(server_name, start_ticks);
         let programs = Arc::new(ProgramCache::counted(instance.os().counters()));
         let orphans = Orphans::default();
-        SessionShared { instance, registry, programs, name_count: NameCount::default(), orphans }
+        let query_stores = Arc::default();
+        SessionShared {
+            instance,
+            registry,
+            programs,
+            query_stores,
+            name_count: NameCount::default(),
+            orphans,
+        }
     }
 }
 
@@ -56,6 +66,7 @@ impl SessionShared {
 pub struct Session {
     pub(crate) instance: Arc<Instance>,
     pub(crate) programs: Arc<ProgramCache>,
+    pub(crate) query_stores: Arc<QueryStores>,
     pub(crate) slot: Arc<SessionSlot>,
     pub(crate) database: Arc<Database>,
     pub(crate) options: SetOptions,
@@ -101,11 +112,18 @@ impl Session {
         Ok(Session {
             instance: shared.instance.clone(),
             programs: shared.programs.clone(),
+            query_stores: shared.query_stores.clone(),
             slot,
             options,
             transactions,
             database,
-            facts: Facts::new(session_id, login, shared.registry.clone(), shared.programs.clone()),
+            facts: Facts::new(
+                session_id,
+                login,
+                shared.registry.clone(),
+                shared.programs.clone(),
+                shared.query_stores.clone(),
+            ),
             names: TemporaryNames::new(Arc::clone(&shared.name_count), shared.instance.tempdb()),
             orphans: shared.orphans.clone(),
             prepared: Prepared::default(),

@@ -44,8 +44,8 @@ impl Session {
                     match kind {
                         StatisticsKind::Io => self.options.statistics_io = *on,
                         StatisticsKind::Time => self.options.statistics_time = *on,
-                        StatisticsKind::Profile => only("STATISTICS PROFILE", on_off(*on))?,
-                        StatisticsKind::Xml => only("STATISTICS XML", on_off(*on))?,
+                        StatisticsKind::Profile => self.options.statistics_profile = *on,
+                        StatisticsKind::Xml => self.options.statistics_xml = *on,
                     }
                 }
             }

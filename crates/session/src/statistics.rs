@@ -4,15 +4,19 @@
 //! statement. A clock costs a loop of small statements more than the counting: a statement begins when the one before it ended, if nothing but
 //! assignments and conditions lies between, and not more of them than a loop's body has ([`Tally::goes_round`]).
 
+use std::any::Any;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use os::task::PageUses;
 use os::{Latch, LatchRank, task};
+use query::query_store::PlanRuns;
 use query::{CachedPlan, CachedStatement, Measure};
 use types::SqlError;
 
 use crate::cache::ProgramKey;
 use crate::program::{Cell, Compiled, Instruction, InstructionKind, Program};
+use crate::query_store::Described;
 use crate::run::{Frame, Interruption, STALE_PLANS_MAX};
 use crate::session::Session;
 use crate::sink::ResultSink;
@@ -167,6 +171,28 @@ impl Tally {
         self.ended_ns = None;
     }
 
+    /// What its statements took.
+    pub(crate) fn executed(&self) -> impl Iterator<Item = (Cell, PlanRuns)> + '_ {
+        let only = self.only.iter().map(|execution| {
+            let mut one = StatementSums::default();
+            one.note(execution.began_ns, &execution.taken);
+            (execution.cell, one)
+        });
+        let summed = self.statements.iter().copied().enumerate().filter(|(_, one)| one.executions > 0);
+        only.chain(summed).map(|(cell, one)| {
+            let runs = PlanRuns {
+                executions: one.executions,
+                last_ticks: self.date_of(one.last_began),
+                elapsed_ns: one.elapsed,
+                working_ns: one.working,
+                rows: one.rows,
+                logical_reads: one.logical_reads,
+                physical_reads: one.physical_reads,
+            };
+            (cell, runs)
+        })
+    }
+
     /// A loop begins anew: once between two statements that it consists of, more often where it only computes.
     #[inline]
     pub(crate) fn goes_round(&mut self) {
@@ -251,9 +277,8 @@ impl Program {
             let InstructionKind::Query { cell, .. } = instruction.kind else { continue };
             let compiled = self.cells[cell].lock().clone();
             let Some(Compiled::Statement(statement)) = compiled.as_deref() else { continue };
-            let span = instruction.start as usize..instruction.end as usize;
             statements.push(query::showplan::StatementPlan {
-                text: self.text.get(span).unwrap_or_default().trim().to_string(),
+                text: self.text_of(instruction),
                 statement_type: statement.statement_type(),
                 root: statement.describe(&self.variables[..instruction.variables_visible]),
             });
@@ -307,6 +332,46 @@ impl Session {
             }
         }
         Err(SqlError::new(2801, &[]).into())
+    }
+}
+
+impl Session {
+    /// A frame has run: what its statements took goes into the store of the session's database.
+    pub(crate) fn note_in_query_store(&self, frame: &Frame<'_>) {
+        let (incarnation, now) = (self.database.incarnation(), self.now_ticks());
+        for (cell, runs) in frame.tally.executed() {
+            let bound = frame.local[cell].clone().or_else(|| frame.program.cells[cell].lock().clone());
+            let Some(compiled) = bound else { continue };
+            let place: Arc<dyn Any + Send + Sync> = compiled.clone();
+            if self.query_stores.add_known(incarnation, &place, &runs, now) {
+                continue;
+            }
+            if let Some(described) = self.described_for_store(frame, cell, &compiled) {
+                self.query_stores.add(incarnation, &place, &described, &runs, now);
+            }
+        }
+    }
+
+    fn described_for_store(&self, frame: &Frame<'_>, cell: Cell, compiled: &Compiled) -> Option<Described> {
+        let program: &Program = frame.program;
+        let Compiled::Statement(statement) = compiled else { return None };
+        let is_own =
+            |kind: &InstructionKind| matches!(kind, InstructionKind::Query { cell: own, .. } if *own == cell);
+        let instruction = program.instructions.iter().find(|instruction| is_own(&instruction.kind))?;
+        let text = program.text_of(instruction);
+        let plan = query::showplan::StatementPlan {
+            text: text.clone(),
+            statement_type: statement.statement_type(),
+            root: statement.describe(&program.variables[..instruction.variables_visible]),
+        };
+        let module = frame.procedure.as_ref().and(self.facts.procedures.last());
+        Some(Described {
+            text,
+            document: query::showplan::batch_document(crate::survey::BUILD, &[plan]),
+            object_id: module.copied().unwrap_or(0),
+            has_parameters: module.is_none() && program.has_parameters,
+            compatibility_level: self.database.options().compatibility_level,
+        })
     }
 }
 

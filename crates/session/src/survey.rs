@@ -6,7 +6,7 @@
 use engine::Lookup;
 use os::task;
 use query::showplan::{Operator, PlanColumn, StatementPlan, batch_document};
-use query::{ColumnDescription, Flow, ShowplanForm};
+use query::{ColumnDescription, CompiledStatement, Flow, ShowplanForm, StatementOutcome};
 use tsql::ast::{SetStatement, SwitchOption};
 use types::{SqlError, SqlResult, SqlType, Value};
 
@@ -212,8 +212,7 @@ impl Session {
         instruction: &Instruction,
     ) -> Result<Option<StatementPlan>, Interruption> {
         let Some(statement_type) = statement_type(&instruction.kind) else { return Ok(None) };
-        let span = instruction.start as usize..instruction.end as usize;
-        let text = frame.program.text.get(span).unwrap_or_default().trim().to_string();
+        let text = frame.program.text_of(instruction);
         let mut plan = StatementPlan { text, statement_type, root: None };
         if let InstructionKind::Query { cell, .. } = &instruction.kind {
             let compiled = self.bound(frame, instruction, *cell)?;
@@ -225,13 +224,51 @@ impl Session {
         Ok(Some(plan))
     }
 
+    /// SET STATISTICS PROFILE and XML: what each operator of a statement that has run has done, beside its estimates.
+    pub(crate) fn show_run(
+        &self,
+        frame: &Frame,
+        instruction: &Instruction,
+        statement: &CompiledStatement,
+        outcome: &StatementOutcome,
+        sink: &mut dyn ResultSink,
+    ) {
+        let variables = &frame.program.variables[..instruction.variables_visible];
+        let Some(root) = statement.describe_run(variables, outcome) else { return };
+        let (text, statement_type) = (frame.program.text_of(instruction), statement.statement_type());
+        let plan = StatementPlan { text, statement_type, root: Some(root) };
+        if self.options.statistics_profile {
+            let mut figures = vec![Some((outcome.row_count.unwrap_or(0), 1))];
+            plan.root.iter().for_each(|root| figures_of(root, &mut figures));
+            let mut rows = Vec::new();
+            all_rows(&plan, 1, &mut rows);
+            for (row, figures) in rows.iter_mut().zip(&figures) {
+                let number = |number: u64| Value::BigInt(i64::try_from(number).unwrap_or(i64::MAX));
+                let (given, begun) =
+                    figures.map_or((Value::Null, Value::Null), |(a, b)| (number(a), number(b)));
+                row.insert(0, begun);
+                row.insert(0, given);
+            }
+            let columns = PROFILE_COLUMNS.iter().chain(&ALL_COLUMNS);
+            let columns: Vec<ColumnDescription> =
+                columns.map(|(name, sql_type)| column(name, *sql_type)).collect();
+            self.show_rows(&columns, rows, frame.done_kind, sink);
+        }
+        if self.options.statistics_xml {
+            self.show_document(std::slice::from_ref(&plan), frame.done_kind, sink);
+        }
+    }
+
+    fn show_document(&self, statements: &[StatementPlan], kind: DoneKind, sink: &mut dyn ResultSink) {
+        let name = "Microsoft SQL Server 2005 XML Showplan";
+        let document = Value::nvarchar(&batch_document(BUILD, statements));
+        self.show_rows(&[column(name, SqlType::NVARCHAR_MAX)], vec![vec![document]], kind, sink);
+    }
+
     /// SHOWPLAN_ALL and SHOWPLAN_XML: one result for the batch.
     fn show_batch(&self, statements: &[StatementPlan], kind: DoneKind, sink: &mut dyn ResultSink) {
         if self.options.showplan == Some(ShowplanForm::Xml) {
-            let name = "Microsoft SQL Server 2005 XML Showplan";
-            let document = Value::nvarchar(&batch_document(BUILD, statements));
-            self.show_rows(&[column(name, SqlType::NVARCHAR_MAX)], vec![vec![document]], kind, sink);
-            return;
+            return self.show_document(statements, kind, sink);
         }
         let mut rows = Vec::new();
         for (index, statement) in statements.iter().enumerate() {
@@ -377,6 +414,15 @@ fn plan_lines(operator: &Operator, lead: &str, has_next: bool, lines: &mut Vec<S
         plan_lines(child, &inner, index < last, lines);
     }
 }
+
+/// Rows and executions of operators, in the order of their lines.
+fn figures_of(operator: &Operator, figures: &mut Vec<Option<(u64, u64)>>) {
+    figures.push(operator.actual.map(|actual| (actual.rows, actual.executions)));
+    operator.children.iter().for_each(|child| figures_of(child, figures));
+}
+
+/// What STATISTICS PROFILE has before those of SHOWPLAN_ALL.
+const PROFILE_COLUMNS: [(&str, SqlType); 2] = [("Rows", SqlType::BigInt), ("Executes", SqlType::BigInt)];
 
 /// Columns of SHOWPLAN_ALL as documented.
 const ALL_COLUMNS: [(&str, SqlType); 18] = [

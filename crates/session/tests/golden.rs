@@ -96,3 +96,4 @@ script!("scripts/" included_columns);
 script!("scripts/" native_procedures);
 script!("scripts/" random_numbers);
 script!("scripts/" session_context);
+script!("scripts/" query_store);

@@ -330,6 +330,14 @@ impl Cursor {
         Ok(super::look_up::name_of(locator))
     }
 
+    /// How many rows it has looked up many at a time since it was made, whether they were wanted or not; `None` where it does not.
+    pub fn looked_up(&self) -> Option<u64> {
+        match &self.source {
+            Source::LookedUp(lookups) => Some(lookups.looked_up()),
+            _ => None,
+        }
+    }
+
     /// Of rows that are looked up many at a time, only those with one of these names are. Whoever locks rows looks at all of them.
     pub fn look_up_only(&mut self, names: Arc<FxHashSet<u64>>) {
         if let Source::LookedUp(lookups) = &mut self.source {

@@ -41,6 +41,8 @@ pub(crate) struct Lookups {
     entries: Vec<Entry>,
     /// Entries by locator: its first bytes, and which entry.
     order: Vec<(u64, u32)>,
+    /// Entries whose rows have been looked for.
+    looked_up: u64,
     /// The rows that have been found and are wanted, end to end.
     bytes: Vec<u8>,
     /// Their entries.
@@ -82,6 +84,7 @@ impl Lookups {
             locators: Vec::new(),
             entries: Vec::new(),
             order: Vec::new(),
+            looked_up: 0,
             bytes: Vec::new(),
             rows: Vec::new(),
         }
@@ -123,6 +126,7 @@ impl Lookups {
                 return Ok(0);
             }
             self.fetch(table, txn, options)?;
+            self.looked_up += self.entries.len() as u64;
             let found = self.entries.iter().enumerate().filter(|(_, entry)| entry.row.is_some());
             self.rows.extend(found.map(|(number, _)| number as u32));
             self.grow();
@@ -223,6 +227,11 @@ impl Lookups {
         let at_most = (BYTES_MAX / row_bytes.max(1)).clamp(1, ENTRIES_MAX);
         let growth = if self.next < ENTRIES_FEW { 2 } else { GROWTH };
         self.next = (self.next * growth).min(at_most);
+    }
+
+    /// Entries whose rows have been looked for since it was made.
+    pub(super) fn looked_up(&self) -> u64 {
+        self.looked_up
     }
 
     /// One of the rows in hand.

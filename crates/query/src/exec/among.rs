@@ -6,6 +6,7 @@ use std::sync::Arc;
 use engine::NumberSet;
 use types::SqlError;
 
+use super::measured::Measured;
 use super::{hash_join, nested_loop, scan, simple};
 use crate::kinds::JoinKind;
 use crate::physical::plan::{Node, Plan};
@@ -29,9 +30,18 @@ impl Plan {
         runtime: &Runtime<'_>,
         among: Vec<Among>,
     ) -> Result<Box<dyn RowSource + 'p>, SqlError> {
-        if among.is_empty() {
-            return self.open(runtime);
+        match runtime.profile() {
+            _ if among.is_empty() => self.open(runtime),
+            None => self.open_alone_among(runtime, among),
+            Some(profile) => Measured::open(self, profile, || self.open_alone_among(runtime, among)),
         }
+    }
+
+    fn open_alone_among<'p>(
+        &'p self,
+        runtime: &Runtime<'_>,
+        among: Vec<Among>,
+    ) -> Result<Box<dyn RowSource + 'p>, SqlError> {
         Ok(match self {
             Plan::Scan(plan) => scan::open_among(plan, runtime, &among)?,
             Plan::Filter { input, predicate } => {
@@ -50,9 +60,9 @@ impl Plan {
             }
             Plan::NestedLoop(join) if join.kind != JoinKind::Full => {
                 let (left, _) = split(among, join.left_width);
-                nested_loop::open_with(join, join.left.open_among(runtime, left)?)
+                nested_loop::open_with(join, join.left.open_among(runtime, left)?, runtime)
             }
-            _ => self.open(runtime)?,
+            _ => self.open_alone(runtime)?,
         })
     }
 }

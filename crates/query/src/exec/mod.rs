@@ -13,6 +13,7 @@ pub(crate) mod insert;
 mod intersection;
 mod key_table;
 pub(crate) mod keys;
+mod measured;
 pub(crate) mod merge;
 mod merge_join;
 pub(crate) mod nested_loop;
@@ -43,6 +44,13 @@ use crate::runtime::Runtime;
 impl Plan {
     /// Starts an operator tree. Reads of parameters happen here or in `next`, so they must be set before.
     pub(crate) fn open<'p>(&'p self, runtime: &Runtime<'_>) -> Result<Box<dyn RowSource + 'p>, SqlError> {
+        match runtime.profile() {
+            None => self.open_alone(runtime),
+            Some(profile) => measured::Measured::open(self, profile, || self.open_alone(runtime)),
+        }
+    }
+
+    fn open_alone<'p>(&'p self, runtime: &Runtime<'_>) -> Result<Box<dyn RowSource + 'p>, SqlError> {
         Ok(match self {
             Plan::OneRow => Box::new(simple::OneRow { given: false }),
             Plan::Empty => Box::new(simple::Empty),

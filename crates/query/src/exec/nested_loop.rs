@@ -1,11 +1,14 @@
 //! Nested loops: joins on any predicate, index lookups with outer values, and APPLY.
 
+use std::rc::Rc;
+
 use types::SqlError;
 
 use super::simple::pad_nulls;
 use crate::exec::spill::store::{RowStore, Walk};
 use crate::kinds::JoinKind;
 use crate::physical::plan::NestedLoopPlan;
+use crate::profile::Profile;
 use crate::row::Row;
 use crate::row_source::RowSource;
 use crate::runtime::Runtime;
@@ -15,13 +18,14 @@ pub(crate) fn open<'p>(
     plan: &'p NestedLoopPlan,
     runtime: &Runtime<'_>,
 ) -> Result<Box<dyn RowSource + 'p>, SqlError> {
-    Ok(open_with(plan, plan.left.open(runtime)?))
+    Ok(open_with(plan, plan.left.open(runtime)?, runtime))
 }
 
 /// The same with its left side opened.
 pub(super) fn open_with<'p>(
     plan: &'p NestedLoopPlan,
     left: Box<dyn RowSource + 'p>,
+    runtime: &Runtime<'_>,
 ) -> Box<dyn RowSource + 'p> {
     if plan.keep_right {
         return Box::new(KeptLoop {
@@ -34,6 +38,7 @@ pub(super) fn open_with<'p>(
             in_row: false,
             found: false,
             unmatched: None,
+            profile: runtime.profile().cloned(),
         });
     }
     assert!(plan.kind != JoinKind::Full, "a full join never has a dependent right side");
@@ -137,9 +142,17 @@ struct KeptLoop<'p> {
     in_row: bool,
     found: bool,
     unmatched: Option<Walk>,
+    /// Where it counts how often, and how far, it goes through the right rows; each walk is counted when it is over.
+    profile: Option<Rc<Profile>>,
 }
 
 impl KeptLoop<'_> {
+    fn note_walk(&self) {
+        if let Some(profile) = &self.profile {
+            profile.note_rows(self.plan, self.walk.passed() as u64);
+        }
+    }
+
     fn unmatched_right(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
         let (Some(walk), Some(right)) = (&mut self.unmatched, &self.right) else {
             return Ok(false);
@@ -153,6 +166,12 @@ impl KeptLoop<'_> {
             }
         }
         Ok(false)
+    }
+}
+
+impl Drop for KeptLoop<'_> {
+    fn drop(&mut self) {
+        self.note_walk();
     }
 }
 
@@ -176,6 +195,10 @@ impl RowSource for KeptLoop<'_> {
                     return Ok(false);
                 }
                 runtime.check_cancelled()?;
+                self.note_walk();
+                if let Some(profile) = &self.profile {
+                    profile.note_begun(self.plan);
+                }
                 self.walk = Walk::default();
                 (self.in_row, self.found) = (true, false);
             }

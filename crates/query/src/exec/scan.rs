@@ -279,7 +279,12 @@ impl Scan<'_> {
             };
             let mut transactions = runtime.transactions.borrow_mut();
             let transaction = transactions.for_table(&self.plan.source.table, runtime.options.isolation)?;
+            let before = cursor.looked_up();
             self.rows = cursor.next_page(transaction)?;
+            if let Some(profile) = runtime.profile() {
+                let looked_up = cursor.looked_up().zip(before).map(|(after, before)| after - before);
+                profile.note_handed(self.plan, looked_up.unwrap_or(self.rows as u64));
+            }
             if self.rows > 0 {
                 return Ok(true);
             }

@@ -2,6 +2,7 @@
 //!
 //! A compiled statement is described from its plan when somebody asks; nothing of this is kept with plans that run.
 
+mod actual;
 mod backward;
 mod change;
 mod operators;
@@ -13,6 +14,7 @@ use rustc_hash::FxHashMap;
 
 use crate::context::VariableDef;
 use crate::physical::plan::SubPlan;
+use crate::profile::{Actual, Profile};
 use crate::statement::{CompiledStatement, StatementKind};
 
 pub use scalar::{PlanColumn, Scalar};
@@ -50,6 +52,8 @@ pub struct Operator {
     pub cpu: f64,
     /// How often it is run.
     pub executions: f64,
+    /// What it has done in a run, where that was counted.
+    pub actual: Option<Actual>,
     /// Inputs.
     pub children: Vec<Operator>,
     objects: Vec<PlanObject>,
@@ -106,9 +110,36 @@ struct Describer<'p> {
     subqueries: Vec<(&'p SubPlan, &'static str, PlanColumn)>,
     /// Columns and rows of what is kept for several places, by its number.
     kept: FxHashMap<u32, (Vec<PlanColumn>, f64)>,
+    /// What a run has done.
+    profile: Option<&'p Profile>,
 }
 
-impl Describer<'_> {
+impl<'p> Describer<'p> {
+    fn new(variables: &'p [VariableDef]) -> Describer<'p> {
+        Describer {
+            variables,
+            last_expression: 1000,
+            outer: FxHashMap::default(),
+            outer_used: Vec::new(),
+            subqueries: Vec::new(),
+            kept: FxHashMap::default(),
+            profile: None,
+        }
+    }
+
+    fn statement(&mut self, statement: &'p CompiledStatement) -> Option<Operator> {
+        match &statement.kind {
+            StatementKind::Select(select) => Some(self.plan(&select.plan).0),
+            StatementKind::Assign(assign) => Some(self.assignment(&assign.plan, &assign.items)),
+            StatementKind::Insert(insert) => Some(self.insert(insert)),
+            StatementKind::Update(update) => Some(self.update(update)),
+            StatementKind::Delete(delete) => Some(self.delete(delete)),
+            StatementKind::Merge(merge) => Some(self.merge(merge)),
+            StatementKind::SelectInto(into) => Some(self.select_into(into)),
+            StatementKind::Truncate(_) => None,
+        }
+    }
+
     fn new_expression(&mut self) -> PlanColumn {
         self.last_expression += 1;
         PlanColumn::expression(format!("Expr{}", self.last_expression))
@@ -181,24 +212,7 @@ impl Operator {
 impl CompiledStatement {
     /// Its operators, if it has a plan.
     pub fn describe(&self, variables: &[VariableDef]) -> Option<Operator> {
-        let mut describer = Describer {
-            variables,
-            last_expression: 1000,
-            outer: FxHashMap::default(),
-            outer_used: Vec::new(),
-            subqueries: Vec::new(),
-            kept: FxHashMap::default(),
-        };
-        match &self.kind {
-            StatementKind::Select(select) => Some(describer.plan(&select.plan).0),
-            StatementKind::Assign(assign) => Some(describer.assignment(&assign.plan, &assign.items)),
-            StatementKind::Insert(insert) => Some(describer.insert(insert)),
-            StatementKind::Update(update) => Some(describer.update(update)),
-            StatementKind::Delete(delete) => Some(describer.delete(delete)),
-            StatementKind::Merge(merge) => Some(describer.merge(merge)),
-            StatementKind::SelectInto(into) => Some(describer.select_into(into)),
-            StatementKind::Truncate(_) => None,
-        }
+        Describer::new(variables).statement(self)
     }
 
     /// What showplan calls the kind of statement.

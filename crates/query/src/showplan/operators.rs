@@ -48,6 +48,7 @@ impl Operator {
             io: 0.0,
             cpu: 0.0,
             executions: 1.0,
+            actual: None,
             children: Vec::new(),
             objects: Vec::new(),
             predicate: None,
@@ -107,6 +108,9 @@ impl<'p> Describer<'p> {
     pub(super) fn plan(&mut self, plan: &'p Plan) -> Described {
         let (mut operator, columns) = self.kind_of(plan);
         operator.output.clone_from(&columns);
+        if let Some(profile) = self.profile {
+            operator.actual = Some(profile.of(plan));
+        }
         (operator, columns)
     }
 
@@ -127,7 +131,7 @@ impl<'p> Describer<'p> {
                     Operator::leaf("Constant Scan", rows.len() as f64, Shape::Constant { rows: shown });
                 (Operator { argument, ..scan }, columns)
             }
-            Plan::Scan(scan) => self.scan(scan),
+            Plan::Scan(scan) => self.scan(plan, scan),
             Plan::System(system) => {
                 let names = vec![system.view.schema.to_string(), system.view.name.to_string()];
                 let object = PlanObject { names: names.clone(), index: None, kind: None };
@@ -215,7 +219,7 @@ impl<'p> Describer<'p> {
         (inner, own)
     }
 
-    fn scan(&mut self, scan: &'p ScanPlan) -> Described {
+    fn scan(&mut self, plan: &'p Plan, scan: &'p ScanPlan) -> Described {
         let source = &scan.source;
         let mut columns: Vec<PlanColumn> =
             scan.columns.ordinals().map(|ordinal| table_column(source, ordinal)).collect();
@@ -240,6 +244,9 @@ impl<'p> Describer<'p> {
         };
         operator.read_backward(scan.backward);
         operator.output.clone_from(&columns);
+        if let Some(profile) = self.profile {
+            operator.note_reads(profile.of(plan), profile.handed_to(scan), above.is_some());
+        }
         if let Some(predicate) = above {
             let outer_subqueries = std::mem::replace(&mut self.subqueries, own_subqueries);
             let joined = self.with_subqueries(operator);
@@ -319,6 +326,8 @@ impl<'p> Describer<'p> {
             right.run_for_each(left.rows);
         } else if !matches!(right.shape, Shape::Constant { .. }) {
             right = Operator::spool("Lazy Spool", right);
+            // How often the rows that are kept have been gone through.
+            right.actual = self.profile.map(|profile| profile.of(join));
         }
         let both: Vec<PlanColumn> = columns.iter().chain(&inner_columns).cloned().collect();
         let predicate = join.on.as_ref().map(|on| self.predicate(on, &both));

@@ -147,6 +147,16 @@ impl Operator {
         let attributes = attributes.each_ref().map(|(name, value)| (*name, value.as_str()));
         out.element("RelOp", &attributes, |out| {
             columns(out, "OutputList", &self.output);
+            if let Some(actual) = &self.actual {
+                let figures = [
+                    ("Thread", "0".to_string()),
+                    ("ActualRows", actual.rows.to_string()),
+                    ("ActualEndOfScans", actual.ends.to_string()),
+                    ("ActualExecutions", actual.executions.to_string()),
+                ];
+                let figures = figures.each_ref().map(|(name, value)| (*name, value.as_str()));
+                out.element("RunTimeInformation", &[], |out| out.empty("RunTimeCountersPerThread", &figures));
+            }
             self.write_shape(out, next);
         });
     }

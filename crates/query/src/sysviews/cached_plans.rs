@@ -9,7 +9,8 @@ use engine::{Database, ObjectDef};
 use types::{SqlError, Value};
 
 use super::dm_exec::moment;
-use crate::context::{CachedPlan, CachedPlanKind, CachedStatement, Measure};
+use crate::context::{CachedPlan, CachedPlanKind, CachedStatement};
+use crate::measure::Measure;
 use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;

@@ -223,6 +223,7 @@ fn database_cells(info: &DatabaseInfo) -> Vec<(&'static str, Cell)> {
         ("is_ansi_warnings_on", switch("ANSI_WARNINGS")),
         ("is_arithabort_on", switch("ARITHABORT")),
         ("is_quoted_identifier_on", switch("QUOTED_IDENTIFIER")),
+        ("is_query_store_on", switch("QUERY_STORE")),
         ("is_recursive_triggers_on", switch("RECURSIVE_TRIGGERS")),
         ("is_trustworthy_on", switch("TRUSTWORTHY")),
         ("is_db_chaining_on", switch("DB_CHAINING")),

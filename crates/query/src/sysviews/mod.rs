@@ -23,6 +23,7 @@ mod objects;
 mod odbc;
 mod permissions;
 mod properties;
+mod query_store;
 mod rowsets;
 mod sequences;
 mod server;
@@ -94,6 +95,7 @@ static TABLES: &[&[SystemView]] = &[
     statistics::VIEWS,
     dm_exec::VIEWS,
     cached_plans::VIEWS,
+    query_store::VIEWS,
     information_schema::VIEWS,
     sequences::VIEWS,
     absent::VIEWS,

@@ -58,6 +58,11 @@ impl RowStore {
 }
 
 impl Walk {
+    /// How many rows it has given.
+    pub(in crate::exec) fn passed(&self) -> usize {
+        self.at
+    }
+
     /// The next row and its number.
     #[inline]
     pub(in crate::exec) fn next<'a>(
