@@ -1,6 +1,6 @@
 //! Rows, and batches of them.
 
-use types::Value;
+use types::{SqlError, Value};
 
 /// A row under construction or just read.
 pub(crate) type Row = Vec<Value>;
@@ -18,6 +18,22 @@ impl Batch {
     pub(crate) fn clear(&mut self, width: usize) {
         self.values.clear();
         (self.rows, self.width) = (0, width);
+    }
+
+    /// Begins anew with the rows that `next` appends, each of `width` values, until there are `most` of them or it says that there is no more; false when
+    /// there is none.
+    #[inline]
+    pub(crate) fn fill(
+        &mut self,
+        width: usize,
+        most: usize,
+        mut next: impl FnMut(&mut Row) -> Result<bool, SqlError>,
+    ) -> Result<bool, SqlError> {
+        self.clear(width);
+        while self.rows < most && next(&mut self.values)? {
+            self.rows += 1;
+        }
+        Ok(self.rows > 0)
     }
 
     /// Takes a row out of another batch, as the last one of this.

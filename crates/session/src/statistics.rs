@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use os::task::PageUses;
 use os::{Latch, LatchRank, task};
 use query::query_store::PlanRuns;
-use query::{CachedPlan, CachedStatement, Measure};
+use query::showplan::StatementPlan;
+use query::{CachedPlan, CachedStatement, CompiledStatement, Measure};
 use types::SqlError;
 
 use crate::cache::ProgramKey;
@@ -277,13 +278,18 @@ impl Program {
             let InstructionKind::Query { cell, .. } = instruction.kind else { continue };
             let compiled = self.cells[cell].lock().clone();
             let Some(Compiled::Statement(statement)) = compiled.as_deref() else { continue };
-            statements.push(query::showplan::StatementPlan {
-                text: self.text_of(instruction),
-                statement_type: statement.statement_type(),
-                root: statement.describe(&self.variables[..instruction.variables_visible]),
-            });
+            statements.push(self.plan_of(instruction, statement));
         }
         query::showplan::batch_document(crate::survey::BUILD, &statements)
+    }
+
+    /// What an instruction's statement is compiled to, as showplan describes it.
+    pub(crate) fn plan_of(&self, instruction: &Instruction, statement: &CompiledStatement) -> StatementPlan {
+        StatementPlan {
+            text: self.text_of(instruction),
+            statement_type: statement.statement_type(),
+            root: statement.describe(&self.variables[..instruction.variables_visible]),
+        }
     }
 }
 
@@ -358,16 +364,11 @@ impl Session {
         let is_own =
             |kind: &InstructionKind| matches!(kind, InstructionKind::Query { cell: own, .. } if *own == cell);
         let instruction = program.instructions.iter().find(|instruction| is_own(&instruction.kind))?;
-        let text = program.text_of(instruction);
-        let plan = query::showplan::StatementPlan {
-            text: text.clone(),
-            statement_type: statement.statement_type(),
-            root: statement.describe(&program.variables[..instruction.variables_visible]),
-        };
+        let plan = program.plan_of(instruction, statement);
         let module = frame.procedure.as_ref().and(self.facts.procedures.last());
         Some(Described {
-            text,
-            document: query::showplan::batch_document(crate::survey::BUILD, &[plan]),
+            document: query::showplan::batch_document(crate::survey::BUILD, std::slice::from_ref(&plan)),
+            text: plan.text,
             object_id: module.copied().unwrap_or(0),
             has_parameters: module.is_none() && program.has_parameters,
             compatibility_level: self.database.options().compatibility_level,

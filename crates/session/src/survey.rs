@@ -212,16 +212,14 @@ impl Session {
         instruction: &Instruction,
     ) -> Result<Option<StatementPlan>, Interruption> {
         let Some(statement_type) = statement_type(&instruction.kind) else { return Ok(None) };
-        let text = frame.program.text_of(instruction);
-        let mut plan = StatementPlan { text, statement_type, root: None };
         if let InstructionKind::Query { cell, .. } = &instruction.kind {
             let compiled = self.bound(frame, instruction, *cell)?;
             if let Compiled::Statement(statement) = compiled.as_ref() {
-                plan.statement_type = statement.statement_type();
-                plan.root = statement.describe(&frame.program.variables[..instruction.variables_visible]);
+                return Ok(Some(frame.program.plan_of(instruction, statement)));
             }
         }
-        Ok(Some(plan))
+        let text = frame.program.text_of(instruction);
+        Ok(Some(StatementPlan { text, statement_type, root: None }))
     }
 
     /// SET STATISTICS PROFILE and XML: what each operator of a statement that has run has done, beside its estimates.

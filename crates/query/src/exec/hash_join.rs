@@ -588,10 +588,6 @@ impl RowSource for HashJoin<'_> {
     }
 
     fn next_batch(&mut self, runtime: &Runtime<'_>, batch: &mut Batch) -> Result<bool, SqlError> {
-        batch.clear(self.shape.width());
-        while batch.rows < BATCH_ROWS && self.next_row(runtime, &mut batch.values)? {
-            batch.rows += 1;
-        }
-        Ok(batch.rows > 0)
+        batch.fill(self.shape.width(), BATCH_ROWS, |row| self.next_row(runtime, row))
     }
 }

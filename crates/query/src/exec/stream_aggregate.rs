@@ -127,10 +127,8 @@ impl RowSource for StreamAggregate<'_> {
     }
 
     fn next_batch(&mut self, runtime: &Runtime<'_>, batch: &mut Batch) -> Result<bool, SqlError> {
-        batch.clear(self.plan.keys.len() + self.plan.aggregates.len());
-        while batch.rows < BATCH_GROUPS && self.next_group(runtime, &mut batch.values)? {
-            batch.rows += 1;
-        }
-        Ok(batch.rows > 0)
+        batch.fill(self.plan.keys.len() + self.plan.aggregates.len(), BATCH_GROUPS, |row| {
+            self.next_group(runtime, row)
+        })
     }
 }

@@ -315,13 +315,7 @@ impl<'p> Describer<'p> {
             inner_columns = columns;
             right
         });
-        let logical = match join.kind {
-            JoinKind::Inner => "Inner Join",
-            JoinKind::Left => "Left Outer Join",
-            JoinKind::Full => "Full Outer Join",
-            JoinKind::Semi => "Left Semi Join",
-            JoinKind::Anti => "Left Anti Semi Join",
-        };
+        let logical = join_name(join.kind);
         if !join.keep_right {
             right.run_for_each(left.rows);
         } else if !matches!(right.shape, Shape::Constant { .. }) {
@@ -570,6 +564,17 @@ impl<'p> Describer<'p> {
 
 fn constant(rows: f64) -> Described {
     (Operator::leaf("Constant Scan", rows, Shape::Constant { rows: Vec::new() }), Vec::new())
+}
+
+/// What a join of a left side, the first input, with a right one is called.
+pub(super) fn join_name(kind: JoinKind) -> &'static str {
+    match kind {
+        JoinKind::Inner => "Inner Join",
+        JoinKind::Left => "Left Outer Join",
+        JoinKind::Full => "Full Outer Join",
+        JoinKind::Semi => "Left Semi Join",
+        JoinKind::Anti => "Left Anti Semi Join",
+    }
 }
 
 pub(super) fn names(columns: &[PlanColumn]) -> String {

@@ -1,6 +1,6 @@
 //! Operators over several inputs or inputs that are read several times: unions, recursion, what is kept for several places.
 
-use super::operators::{Described, hash_of, names, sought};
+use super::operators::{Described, hash_of, join_name, names, sought};
 use super::scalar::PlanColumn;
 use super::{Describer, Operator, Shape};
 use crate::kinds::JoinKind;
@@ -27,13 +27,6 @@ impl<'p> Describer<'p> {
     pub(super) fn merge_join(&mut self, join: &'p MergeJoinPlan) -> Described {
         let (left, mut columns) = self.plan(&join.left);
         let (right, right_columns) = self.plan(&join.right);
-        let logical = match join.kind {
-            JoinKind::Inner => "Inner Join",
-            JoinKind::Left => "Left Outer Join",
-            JoinKind::Full => "Full Outer Join",
-            JoinKind::Semi => "Left Semi Join",
-            JoinKind::Anti => "Left Anti Semi Join",
-        };
         let outer: Vec<PlanColumn> = join.keys.iter().map(|key| columns[key.left].clone()).collect();
         let inner: Vec<PlanColumn> = join.keys.iter().map(|key| right_columns[key.right].clone()).collect();
         let both: Vec<PlanColumn> = columns.iter().chain(&right_columns).cloned().collect();
@@ -53,7 +46,7 @@ impl<'p> Describer<'p> {
             rows: left.rows.max(right.rows),
             cpu: 0.005_6 + 0.000_002 * (left.rows + right.rows),
             children: vec![left, right],
-            ..Operator::named("Merge Join", logical, shape)
+            ..Operator::named("Merge Join", join_name(join.kind), shape)
         };
         (operator, columns)
     }
