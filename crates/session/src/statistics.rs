@@ -113,13 +113,16 @@ impl ProgramStatistics {
 
     /// A run of the program has ended.
     pub(crate) fn add(&self, tally: Tally) {
+        // A request that has the program made begins before it is made.
+        let made_ticks = self.made_ticks.load(Relaxed);
+        let date_of = |moment_ns| tally.date_of(moment_ns).max(made_ticks);
         let mut sums = self.sums.lock();
         sums.runs += 1;
         if let Some(Execution { cell, began_ns, taken }) = &tally.only {
-            sums.at(*cell).note(tally.date_of(*began_ns), taken);
+            sums.at(*cell).note(date_of(*began_ns), taken);
         }
         for (cell, one) in tally.statements.iter().enumerate().filter(|(_, one)| one.executions > 0) {
-            sums.at(cell).add(&StatementSums { last_began: tally.date_of(one.last_began), ..*one });
+            sums.at(cell).add(&StatementSums { last_began: date_of(one.last_began), ..*one });
         }
     }
 }
@@ -410,6 +413,17 @@ mod tests {
         let (executions, last_began, elapsed, working_ns, rows) = apart[1];
         assert_eq!((executions, last_began, working_ns, rows), (2, 1003, 12, 6));
         assert_eq!((elapsed.total, elapsed.last, elapsed.minimum, elapsed.maximum), (16, 9, Some(7), 9));
+    }
+
+    #[test]
+    fn nothing_runs_before_it_is_made() {
+        let statistics = ProgramStatistics::default();
+        statistics.made(2000);
+        let taken = Taken { elapsed_ns: 1, waited_ns: 0, rows: 0, spills: 0, pages: PageUses::default() };
+        let mut tally = Tally { first: Some((100, 1000)), ..Tally::default() };
+        tally.note(Execution { cell: 0, began_ns: 100, taken });
+        statistics.add(tally);
+        assert_eq!(statistics.sums.lock().statements[0].last_began, 2000);
     }
 
     #[test]
