@@ -315,9 +315,9 @@ impl Worker {
         let payload = record.start(header);
         payload.extend_from_slice(&number.to_le_bytes());
         payload.resize(8 + self.draw_padding(), number as u8);
-        self.ledger.lock().intended.insert(number);
+        let before = self.ledger.lock().intend(number);
         let lsn = self.log.append(&record)?;
-        self.ledger.lock().note_append(lsn, number);
+        self.ledger.lock().note_append(lsn, number, before);
         Ok((lsn, number))
     }
 
