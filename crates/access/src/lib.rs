@@ -7,6 +7,7 @@
 mod alloc;
 mod allocator;
 mod btree;
+mod coming;
 mod error;
 mod handles;
 mod heap;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 
 use log::{Log, LogContext, LogOp, Lsn, RecordBuf, RecordFlags, RecordHeader, TxnId};
 use os::{Latch, LatchRank, Os};
-use pages::{FileSpace, LatchMode, PageGuard, PageId, PageType, header};
+use pages::{Coming, FileSpace, LatchMode, PageGuard, PageId, PageType, header};
 use rustc_hash::FxHashMap;
 use txn::{LockSpace, Transaction, UndoBytes};
 
@@ -203,6 +203,12 @@ impl AccessMethods {
 
     pub(crate) fn fix(&self, page: PageId, mode: LatchMode) -> AccessResult<PageGuard> {
         Ok(self.space.fix(page, mode)?)
+    }
+
+    /// Begins to bring a page near that will be latched soon.
+    #[inline]
+    pub(crate) fn fetch_early(&self, page: PageId) -> Option<Coming> {
+        self.space.fetch_early(page)
     }
 
     /// Latches a page that must be of this type and unit.

@@ -18,6 +18,7 @@ mod condition;
 mod counters;
 mod disk;
 mod error;
+pub mod fetch;
 mod futex;
 mod latch;
 pub mod memory;

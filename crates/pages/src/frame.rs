@@ -52,6 +52,8 @@ impl FrameBytes {
 /// at one of them. `failed_lsn` stays, since a page whose write has failed never counts as written again.
 pub(crate) struct Frame {
     key: AtomicU64,
+    /// Where its bytes are, for [`Coming`] only.
+    address: usize,
     latch: RwLatch<FrameBytes>,
     recovery_lsn: AtomicU64,
     writing_lsn: AtomicU64,
@@ -62,15 +64,22 @@ pub(crate) struct Frame {
 impl Frame {
     pub(crate) fn new() -> Frame {
         let bytes = FrameBytes(AlignedBuf::new(PAGE_BYTES));
+        let address = bytes.0.as_ptr().addr();
         let (shared, exclusive) = (WaitType::PAGELATCH_SH, WaitType::PAGELATCH_EX);
         Frame {
             key: AtomicU64::new(NO_KEY),
+            address,
             latch: RwLatch::with_wait_types(LatchRank::BTreePage, shared, exclusive, bytes),
             recovery_lsn: AtomicU64::new(0),
             writing_lsn: AtomicU64::new(0),
             failed_lsn: AtomicU64::new(0),
             referenced: AtomicBool::new(false),
         }
+    }
+
+    #[inline]
+    pub(crate) fn address(&self) -> usize {
+        self.address
     }
 
     #[inline]

@@ -5,6 +5,7 @@
 //! log record first, then calls [`PageGuard::set_lsn`]; write_out.rs keeps the WAL rule, doublewrite.rs repairs torn pages.
 
 pub mod checksum;
+mod coming;
 mod data_file;
 mod dirty_pages;
 mod doublewrite;
@@ -23,6 +24,7 @@ mod suspect_pages;
 pub mod tree_rows;
 mod write_out;
 
+pub use coming::Coming;
 pub use data_file::FileInfo;
 pub use doublewrite::doublewrite_path;
 pub use dump::{dump_page, read_page_of_file};

@@ -83,10 +83,16 @@ impl FrameList {
     }
 }
 
+/// A page's frame, and where its bytes are: whoever only asks for them to come near ([`crate::Coming`]) does not look at the frame.
+struct Place {
+    frame: Arc<Frame>,
+    address: usize,
+}
+
 /// Part of the page table: key to frame, and how often a page was looked up here.
 #[derive(Default)]
 struct PageTable {
-    frames: FxHashMap<u64, Arc<Frame>>,
+    frames: FxHashMap<u64, Place>,
     lookups_total: u64,
 }
 
@@ -235,19 +241,27 @@ impl BufferPool {
     pub(crate) fn lookup(&self, key: u64) -> Option<Arc<Frame>> {
         let mut partition = self.partition(key).lock();
         partition.lookups_total += 1;
-        partition.frames.get(&key).cloned()
+        partition.frames.get(&key).map(|place| Arc::clone(&place.frame))
+    }
+
+    /// The addresses of the frame that holds the page, and of its bytes: nothing is known of them but that.
+    #[inline]
+    pub(crate) fn place_of(&self, key: u64) -> Option<(usize, usize)> {
+        let partition = self.partition(key).lock();
+        partition.frames.get(&key).map(|place| (Arc::as_ptr(&place.frame).addr(), place.address))
     }
 
     /// Enters a frame that the caller has latched exclusively; the frame already there when someone was faster.
     pub(crate) fn publish(&self, key: u64, frame: &Arc<Frame>) -> Result<(), Arc<Frame>> {
         let mut partition = self.partition(key).lock();
         if let Some(other) = partition.frames.get(&key) {
-            return Err(Arc::clone(other));
+            return Err(Arc::clone(&other.frame));
         }
         assert!(key != NO_KEY && frame.key() == NO_KEY && !frame.is_dirty(), "an empty frame takes a page");
         frame.assert_state();
         frame.set_key(key);
-        let before = partition.frames.insert(key, Arc::clone(frame));
+        let place = Place { frame: Arc::clone(frame), address: frame.address() };
+        let before = partition.frames.insert(key, place);
         assert!(before.is_none(), "a page is in one frame");
         Ok(())
     }
@@ -256,7 +270,10 @@ impl BufferPool {
     pub(crate) fn withdraw(&self, key: u64, frame: &Arc<Frame>) {
         let mut partition = self.partition(key).lock();
         let removed = partition.frames.remove(&key);
-        assert!(removed.is_some_and(|removed| Arc::ptr_eq(&removed, frame)), "withdraws its own frame only");
+        assert!(
+            removed.is_some_and(|removed| Arc::ptr_eq(&removed.frame, frame)),
+            "withdraws its own frame only"
+        );
         frame.set_key(NO_KEY);
         frame.assert_state();
     }
@@ -369,7 +386,7 @@ impl BufferPool {
         if idle {
             let removed = partition.frames.remove(&key);
             assert!(
-                removed.is_some_and(|removed| Arc::ptr_eq(&removed, frame)),
+                removed.is_some_and(|removed| Arc::ptr_eq(&removed.frame, frame)),
                 "a keyed frame is in the table"
             );
             frame.set_key(NO_KEY);
@@ -433,7 +450,7 @@ impl BufferPool {
             }
             let removed = partition.frames.remove(&key);
             assert!(
-                removed.is_some_and(|removed| Arc::ptr_eq(&removed, frame)),
+                removed.is_some_and(|removed| Arc::ptr_eq(&removed.frame, frame)),
                 "a keyed frame is in the table"
             );
             frame.forget_changes();

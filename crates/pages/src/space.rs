@@ -241,6 +241,12 @@ impl FileSpace {
         self.fix_slowly(id, mode, Missing::Read)
     }
 
+    /// Where a page and its frame are in memory.
+    #[inline]
+    pub(crate) fn place_of(&self, id: PageId) -> Option<(usize, usize)> {
+        self.pool.place_of(self.key(id))
+    }
+
     /// Latches a page exclusively that the caller is about to format: its old content does not matter and is not read.
     pub fn fix_new(&self, id: PageId) -> Result<PageGuard, PageError> {
         assert!(!id.is_null(), "no page is formatted at the end of a chain");

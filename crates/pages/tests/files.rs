@@ -204,6 +204,38 @@ fn a_small_pool_evicts_and_reads_back() {
         .assert_ok();
 }
 
+/// Asking for a page early looks for no frame, reads nothing and keeps nobody from the page; one that is not in memory is left where it is.
+#[test]
+fn a_page_that_is_asked_for_early_is_not_used() {
+    let world = World::new(5, Profile::nvme());
+    world
+        .run(|os| {
+            let (pool, space, log) = create(os);
+            fill(&space, &log, 16..250, 1);
+            let in_memory = |number: u32| space.fetch_early(PageId::new(1, number)).is_some();
+            let before = pool.stats();
+            let there: Vec<u32> = (16..250).filter(|number| in_memory(*number)).collect();
+            assert!(there.contains(&249) && there.len() <= before.frames_max && there.len() >= 32);
+            assert!(space.fetch_early(PageId::NULL).is_none());
+            let exclusive = space.fix(PageId::new(1, 249), LatchMode::Exclusive).expect("a frame");
+            let mut coming = space.fetch_early(PageId::new(1, 249)).expect("in memory, latched by somebody");
+            for offset in [0, 100, PAGE_BYTES - 1, PAGE_BYTES, usize::MAX] {
+                coming.fetch(offset);
+            }
+            for slot in [0, 1, 500, 2047, u16::MAX] {
+                coming.fetch_row(slot, exclusive.page());
+            }
+            drop(exclusive);
+            let after = pool.stats();
+            assert_eq!(
+                (after.lookups_total, after.reads_total, after.evictions_total),
+                (before.lookups_total + 1, before.reads_total, before.evictions_total),
+                "but for the one that was latched nothing was looked up"
+            );
+        })
+        .assert_ok();
+}
+
 /// A record is in the log and its page does not say so yet: a checkpoint would forget the change if it did not wait for it.
 #[test]
 fn a_checkpoint_waits_for_who_is_changing_a_page() {

@@ -13,6 +13,7 @@ use txn::{LockMode, Resource, Transaction};
 
 use super::BTree;
 use super::page::{Fences, KEY_LENGTH_BYTES, key_at, search, split_row, stub_in_tree};
+use crate::coming::NextPage;
 use crate::error::{AccessError, AccessResult, stop_if_asked};
 use crate::key::KeyRange;
 use crate::options::{Locking, RowLock, ScanOptions, Selection};
@@ -286,12 +287,16 @@ impl BTreeCursor {
         assert!(view.reader().locking.reads_ahead(), "who locks rows takes them one by one");
         assert!(slots.end <= header::slot_count(guard.page()), "the slots are those of the page");
         let copies = !self.selection.counts_only;
+        let mut next = NextPage::new(&self.tree.methods, header::next(guard.page()));
         let mut locked = None;
         let mut end = slots.end;
         for slot in slots.clone() {
             let lock = || self.tree.key_resource(key_at(guard.page(), slot));
             match view.see(slot, lock) {
-                Seen::Bytes(row) => drop(self.hand_up(row, copies)),
+                Seen::Bytes(row) => {
+                    next.like(guard.page(), slot, row);
+                    self.hand_up(row, copies);
+                }
                 Seen::Version(row) => drop(self.hand_up(&row, copies)),
                 seen @ (Seen::Lost | Seen::Conflict) => return Err(seen.error()),
                 Seen::Gone => {}
@@ -488,7 +493,12 @@ impl BTreeCursor {
                 Ok(slot) | Err(slot) => slot,
             };
             let view = PageView::new(page, reader);
+            let mut next = match reader.locking.reads_ahead() && end > 1 {
+                true => NextPage::new(&self.tree.methods, header::prev(page)),
+                false => NextPage::default(),
+            };
             for slot in (0..end).rev() {
+                slots::row(page, slot).into_iter().for_each(|row| next.like(page, slot, row));
                 if let Some(stop) = self.take_row(&view, &guard, slot)? {
                     return Ok(stop);
                 }

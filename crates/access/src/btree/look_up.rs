@@ -1,11 +1,15 @@
 //! Keys that are looked up many at a time, in ascending order: the way down is gone once for all that lie under one page, and a page with several of them
 //! is latched once.
 
-use pages::{LatchMode, PageGuard, header};
+use std::iter::Peekable;
+
+use pages::{Coming, LatchMode, PageBytes, PageGuard, PageId, header};
 use txn::Transaction;
 
 use super::BTree;
-use super::page::{child_slot, key_at, search, search_within, split_row, stub_in_tree};
+use super::page::{
+    GUESS_SLOTS_MIN, child_at, child_slot, guess, key_at, search, search_within, split_row, stub_in_tree,
+};
 use crate::error::{AccessResult, stop_if_asked};
 use crate::options::ScanOptions;
 use crate::visibility::{PageView, Reader, Seen};
@@ -24,7 +28,27 @@ struct Parent {
     slot: u16,
 }
 
+/// Keys are looked at so many before they are looked up: their leaves are asked for.
+const AHEAD: usize = 6;
+
+/// What will be looked up next.
+struct Ahead<I: Iterator> {
+    keys: Peekable<I>,
+    /// The number of the next of them.
+    at: usize,
+    /// The leaf that has been asked for last.
+    leaf: Option<(PageId, Coming)>,
+}
+
 impl Parent {
+    /// Does the key belong to a leaf below the page, as far as the page knows, and to which?
+    fn leaf_of(&self, key: &[u8]) -> Option<u16> {
+        let slot = child_slot(self.guard.page(), key, false);
+        // What lies behind the last key of the page may lie under the next one.
+        let is_below = self.is_rightmost || slot + 1 < header::slot_count(self.guard.page());
+        is_below.then_some(slot)
+    }
+
     /// What the keys of the leaf lie between, as far as it is known.
     fn bounds(&self) -> (&[u8], &[u8]) {
         assert!(
@@ -41,7 +65,7 @@ impl BTree {
     pub fn get_many<'k>(
         &self,
         txn: &Transaction,
-        keys: impl Iterator<Item = &'k [u8]>,
+        keys: impl Iterator<Item = &'k [u8]> + Clone,
         options: &ScanOptions,
         found: &mut dyn FnMut(usize, &[u8]),
     ) -> AccessResult<()> {
@@ -50,12 +74,16 @@ impl BTree {
         let reader = Reader::new(txn, locking, options);
         let (mut parent, mut leaf): (Option<Parent>, Option<PageGuard>) = (None, None);
         let mut before: Option<&[u8]> = None;
+        let mut ahead = Ahead { keys: keys.clone().peekable(), at: 0, leaf: None };
         for (number, key) in keys.enumerate() {
             assert!(before.replace(key).is_none_or(|before| before <= key), "the keys ascend");
             let guard = match leaf.take().filter(|leaf| ends_behind(leaf, key)) {
                 Some(same) => same,
                 None => self.leaf_under(&mut parent, key)?,
             };
+            if let Some(parent) = &parent {
+                self.look_ahead(&mut ahead, parent, guard.page(), number);
+            }
             let Ok(slot) = parent.as_ref().map_or_else(
                 || search(guard.page(), key),
                 |parent| {
@@ -88,14 +116,41 @@ impl BTree {
         Ok(())
     }
 
+    /// Asks for what will be looked at of the leaves of the next keys, as far as they lie under the page in hand. The leaves are thought to have as many rows as
+    /// this one, and as long ones.
+    fn look_ahead<'k, I>(&self, ahead: &mut Ahead<I>, parent: &Parent, leaf: &PageBytes, number: usize)
+    where
+        I: Iterator<Item = &'k [u8]>,
+    {
+        let (page, count) = (parent.guard.page(), header::slot_count(leaf));
+        if count < GUESS_SLOTS_MIN {
+            return;
+        }
+        while ahead.at <= number + AHEAD {
+            let Some(key) = ahead.keys.peek() else { return };
+            if ahead.at > number {
+                let Some(slot) = parent.leaf_of(key) else { return };
+                let Ok(child) = child_at(page, slot) else { return };
+                if ahead.leaf.is_none_or(|(known, _)| known != child) {
+                    ahead.leaf = self.methods.fetch_early(child).map(|coming| (child, coming));
+                }
+                if let Some((_, coming)) = &mut ahead.leaf {
+                    let guess = guess(key_at(page, slot), key_at(page, slot + 1), key, count);
+                    coming.fetch_row(guess.unwrap_or_default(), leaf);
+                }
+            }
+            ahead.keys.next();
+            ahead.at += 1;
+        }
+    }
+
     /// The leaf of a key; by the page in hand if the key belongs below it.
     fn leaf_under(&self, parent: &mut Option<Parent>, key: &[u8]) -> AccessResult<PageGuard> {
         if let Some(held) = parent {
-            let slot = child_slot(held.guard.page(), key, false);
-            // What lies behind the last key of the page may lie under the next one.
-            let is_below = held.is_rightmost || slot + 1 < header::slot_count(held.guard.page());
             held.left = held.left.saturating_sub(1);
-            if is_below && held.left > 0 {
+            if held.left > 0
+                && let Some(slot) = held.leaf_of(key)
+            {
                 held.slot = slot;
                 return self.fix_child(&held.guard, slot, LatchMode::Shared, &[]);
             }

@@ -10,7 +10,7 @@ use pages::{PageBytes, PageGuard, PageId, SLOT_BYTES, header, slots};
 use crate::error::{AccessError, AccessResult};
 
 /// From so many slots on, a page is searched by a guess.
-const GUESS_SLOTS_MIN: u16 = 16;
+pub(crate) const GUESS_SLOTS_MIN: u16 = 16;
 
 /// The key in a slot; empty for a slot that does not exist.
 #[inline]
@@ -127,7 +127,7 @@ fn search_around(page: &PageBytes, key: &[u8], guess: u16, (start, end): (u16, u
 }
 
 /// The slot where `key` should be if the keys from `first` to `last` were evenly spread; `None` when it is not between.
-fn guess(first: &[u8], last: &[u8], key: &[u8], count: u16) -> Option<u16> {
+pub(crate) fn guess(first: &[u8], last: &[u8], key: &[u8], count: u16) -> Option<u16> {
     let shared = first.iter().zip(last).take_while(|(one, other)| one == other).count();
     if key.get(..shared)? != &first[..shared] {
         return None;

@@ -1,6 +1,6 @@
 //! Rows of a heap that are looked up many at a time, by ascending address: a page with several of them is latched once.
 
-use pages::{LatchMode, PageGuard, PageType, header};
+use pages::{Coming, LatchMode, PageGuard, PageId, PageType, header};
 use txn::Transaction;
 
 use super::Heap;
@@ -9,13 +9,16 @@ use crate::ids::Rid;
 use crate::options::ScanOptions;
 use crate::visibility::{PageView, Reader, Seen};
 
+/// Rows are looked at so many before they are looked up: their pages are asked for.
+const AHEAD: usize = 6;
+
 impl Heap {
     /// Looks up rows whose addresses ascend, for a reader who keeps no lock ([`ScanOptions::keeps_nothing`]), and hands each that it may see to `found`
     /// with the number of its address. What it is handed may be latched.
     pub fn fetch_many(
         &self,
         txn: &Transaction,
-        rids: impl Iterator<Item = Rid>,
+        rids: impl Iterator<Item = Rid> + Clone,
         options: &ScanOptions,
         found: &mut dyn FnMut(usize, &[u8]),
     ) -> AccessResult<()> {
@@ -25,7 +28,17 @@ impl Heap {
         let mut page: Option<PageGuard> = None;
         let mut before: Option<Rid> = None;
         let mut moved = Vec::new();
+        let mut ahead = rids.clone().skip(AHEAD);
+        let mut coming: Option<(PageId, Coming)> = None;
         for (number, rid) in rids.enumerate() {
+            if let Some(next) = ahead.next() {
+                if coming.is_none_or(|(known, _)| known != next.page) {
+                    coming = self.methods.fetch_early(next.page).map(|coming| (next.page, coming));
+                }
+                if let (Some((_, coming)), Some(page)) = (&mut coming, &page) {
+                    coming.fetch_row(next.slot, page.page());
+                }
+            }
             assert!(before.replace(rid).is_none_or(|before| before <= rid), "the addresses ascend");
             let guard = match page.take().filter(|page| page.id() == rid.page) {
                 Some(same) => same,

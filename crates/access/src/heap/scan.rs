@@ -4,6 +4,7 @@ use pages::{LatchMode, PageId, PageType, header};
 use txn::Transaction;
 
 use super::{Heap, WORTH_BYTES};
+use crate::coming::NextPage;
 use crate::error::{AccessError, AccessResult, stop_if_asked};
 use crate::ids::Rid;
 use crate::options::{Locking, RowLock, ScanOptions, Selection};
@@ -212,12 +213,19 @@ impl HeapCursor {
         }
         let view = PageView::new(page, reader);
         let copies = !(self.selection.counts_only && reader.locking.reads_ahead());
+        let mut next = match reader.locking.reads_ahead() {
+            true => NextPage::new(&heap.methods, header::next(page)),
+            false => NextPage::default(),
+        };
         for slot in self.slot..header::slot_count(page) {
             self.slot = slot;
             let rid = Rid { page: self.page, slot };
             let seen = view.see(slot, || heap.row_resource(rid));
             let row = match &seen {
-                Seen::Bytes(row) => row,
+                Seen::Bytes(row) => {
+                    next.like(page, slot, row);
+                    row
+                }
                 Seen::Version(row) => &**row,
                 Seen::Gone => continue,
                 Seen::Wait => return Ok(Stop::Locked(rid)),
