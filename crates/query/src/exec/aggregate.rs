@@ -1,15 +1,16 @@
 //! Grouping in a hash table, and the accumulators of the aggregate functions (also used by windows).
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use types::{SqlError, SqlType, Value};
 
+use super::key_table::{Key, KeyTable, key_bytes, pair};
 use super::keys::{compare_values, sort_values, write_key};
-use super::room::Room;
+use super::room::{Room, room_for};
 use super::spill::{Held, hashed_bytes, row_bytes};
 use super::sums;
 use crate::exec::spill::parts::Later;
 use crate::kinds::AggregateKind;
-use crate::physical::plan::{AggregateNode, AggregatePlan, Node};
+use crate::physical::plan::{AggregateNode, AggregatePlan, JoinKeyKind, Node};
 use crate::row::{Batch, Row};
 use crate::row_source::RowSource;
 use crate::runtime::Runtime;
@@ -22,20 +23,24 @@ pub(super) const BATCH_GROUPS: usize = 256;
 /// off)──► building.
 pub(crate) struct Aggregate<'p> {
     plan: &'p AggregatePlan,
-    groups: Option<std::vec::IntoIter<Group<'p>>>,
+    groups: Option<Groups<'p>>,
     held: Option<Held>,
     later: Later,
 }
 
-struct Group<'p> {
-    key: Row,
-    accumulators: Vec<Accumulator<'p>>,
+/// Groups that are given.
+struct Groups<'p> {
+    keys: std::vec::IntoIter<Row>,
+    accumulators: std::vec::IntoIter<Accumulator<'p>>,
 }
 
 /// The groups that are being gathered.
 struct Gathered<'p> {
-    table: FxHashMap<Box<[u8]>, usize>,
-    groups: Vec<Group<'p>>,
+    table: KeyTable,
+    /// The values of their keys.
+    keys: Vec<Row>,
+    /// What is gathered of each, as many of them as there are aggregates, end to end: a row looks at one place in memory.
+    accumulators: Vec<Accumulator<'p>>,
     held: Held,
     /// No more groups fit.
     is_full: bool,
@@ -46,28 +51,29 @@ impl<'p> Aggregate<'p> {
         Aggregate { plan, groups: None, held: None, later: Later::default() }
     }
 
-    fn new_group(&self, key: Row) -> Group<'p> {
-        Group { key, accumulators: self.plan.aggregates.iter().map(Accumulator::new).collect() }
-    }
-
     fn build(&mut self, runtime: &Runtime<'_>, input: &mut dyn RowSource) -> Result<(), SqlError> {
-        self.held = None;
-        let held = Held::new(runtime);
-        let mut gathered = Gathered { table: FxHashMap::default(), groups: Vec::new(), held, is_full: false };
-        let scalar = self.plan.keys.is_empty();
+        (self.held, self.groups) = (None, None);
+        let mut gathered = Gathered {
+            table: KeyTable::default(),
+            keys: Vec::new(),
+            accumulators: Vec::new(),
+            held: Held::new(runtime),
+            is_full: false,
+        };
+        let (scalar, width) = (self.plan.keys.is_empty(), self.plan.aggregates.len());
         if scalar {
-            gathered.groups.push(self.new_group(Row::new()));
+            gathered.begin(self.plan, Row::new());
         }
-        let only_counts = scalar && gathered.groups[0].accumulators.iter().all(Accumulator::counts_rows);
+        let only_counts = scalar && gathered.accumulators.iter().all(Accumulator::counts_rows);
         let (mut batch, mut key) = (Batch::default(), Vec::new());
         while input.next_batch(runtime, &mut batch)? {
             runtime.check_cancelled()?;
             if only_counts {
-                let accumulators = &mut gathered.groups[0].accumulators;
+                let accumulators = &mut gathered.accumulators;
                 accumulators.iter_mut().for_each(|accumulator| accumulator.add_rows(batch.rows));
                 continue;
             }
-            if scalar && add_columns(runtime, &mut gathered.groups[0].accumulators, &batch)? {
+            if scalar && add_columns(runtime, &mut gathered.accumulators, &batch)? {
                 continue;
             }
             for row in (0..batch.rows).map(|at| batch.row(at)) {
@@ -76,13 +82,14 @@ impl<'p> Aggregate<'p> {
                     false => match self.group_of(runtime, row, &mut key, &mut gathered)? {
                         Some(index) => index,
                         None => {
+                            write_key(&self.plan.keys, &self.plan.collations, runtime, row, &mut key)?;
                             self.later.put(runtime, gathered.held.workspace(), &key, row)?;
                             continue;
                         }
                     },
                 };
                 let mut grown_bytes = 0;
-                for accumulator in &mut gathered.groups[index].accumulators {
+                for accumulator in &mut gathered.accumulators[index * width..][..width] {
                     grown_bytes += accumulator.add_row(runtime, row)?;
                 }
                 if grown_bytes > 0 {
@@ -90,7 +97,8 @@ impl<'p> Aggregate<'p> {
                 }
             }
         }
-        self.groups = Some(gathered.groups.into_iter());
+        let (keys, accumulators) = (gathered.keys.into_iter(), gathered.accumulators.into_iter());
+        self.groups = Some(Groups { keys, accumulators });
         self.held = Some(gathered.held);
         Ok(())
     }
@@ -104,24 +112,58 @@ impl<'p> Aggregate<'p> {
         gathered: &mut Gathered<'p>,
     ) -> Result<Option<usize>, SqlError> {
         runtime.check_cancelled()?;
-        write_key(&self.plan.keys, &self.plan.collations, runtime, row, key)?;
-        if let Some(&index) = gathered.table.get(key.as_slice()) {
-            return Ok(Some(index));
+        let key = self.key_of(runtime, row, key)?;
+        if let Some(index) = gathered.table.get(key) {
+            return Ok(Some(index as usize));
         }
         if gathered.is_full {
             return Ok(None);
         }
         let values: Result<Row, SqlError> =
             self.plan.keys.iter().map(|node| node.eval(runtime, row)).collect();
-        let group = self.new_group(values?);
-        let accumulators_bytes = group.accumulators.len() * size_of::<Accumulator<'_>>();
-        let bytes = hashed_bytes(key) + row_bytes(&group.key) + size_of::<Group<'_>>() + accumulators_bytes;
-        gathered.groups.room_for_one()?;
-        gathered.table.room_for_one()?;
-        gathered.groups.push(group);
-        gathered.table.insert(key.as_slice().into(), gathered.groups.len() - 1);
+        let (values, index) = (values?, gathered.keys.len());
+        let own_bytes = size_of::<Row>() + self.plan.aggregates.len() * size_of::<Accumulator<'_>>();
+        let bytes = key_bytes(key) + row_bytes(&values) + own_bytes;
+        gathered.keys.room_for_one()?;
+        room_for(&mut gathered.accumulators, self.plan.aggregates.len())?;
+        gathered.table.insert(key, index as u32)?;
+        gathered.begin(self.plan, values);
         gathered.is_full |= gathered.held.add(runtime, bytes)?;
-        Ok(Some(gathered.groups.len() - 1))
+        Ok(Some(index))
+    }
+
+    /// The key of a row's group, in `bytes` if it is no number. NULL is no number, but a group as others are.
+    fn key_of<'k>(
+        &self,
+        runtime: &Runtime<'_>,
+        row: &[Value],
+        bytes: &'k mut Vec<u8>,
+    ) -> Result<Key<'k>, SqlError> {
+        let number = |node: &Node| node.eval_i64(runtime, row);
+        let number = match (self.plan.key_kind, &self.plan.keys[..]) {
+            (JoinKeyKind::Number, [one]) => number(one)?,
+            (JoinKeyKind::Pair, [one, other]) => {
+                number(one)?.zip(number(other)?).map(|(one, other)| pair(one, other))
+            }
+            _ => None,
+        };
+        if let Some(number) = number {
+            return Ok(Key::Number(number));
+        }
+        write_key(&self.plan.keys, &self.plan.collations, runtime, row, bytes)?;
+        Ok(Key::Bytes(bytes))
+    }
+}
+
+impl<'p> Gathered<'p> {
+    fn begin(&mut self, plan: &'p AggregatePlan, key: Row) {
+        assert_eq!(
+            self.accumulators.len(),
+            self.keys.len() * plan.aggregates.len(),
+            "each group has its accumulators"
+        );
+        self.keys.push(key);
+        self.accumulators.extend(plan.aggregates.iter().map(Accumulator::new));
     }
 }
 
@@ -133,9 +175,11 @@ impl Aggregate<'_> {
             self.build(runtime, &mut *input)?;
         }
         loop {
-            if let Some(mut group) = self.groups.as_mut().and_then(Iterator::next) {
-                row.append(&mut group.key);
-                for accumulator in group.accumulators {
+            if let Some(groups) = &mut self.groups
+                && let Some(mut key) = groups.keys.next()
+            {
+                row.append(&mut key);
+                for accumulator in groups.accumulators.by_ref().take(self.plan.aggregates.len()) {
                     row.push(accumulator.finish(runtime)?);
                 }
                 return Ok(true);
@@ -182,7 +226,7 @@ pub(crate) struct Accumulator<'p> {
     node: &'p AggregateNode,
     count: i64,
     state: State,
-    seen: Option<FxHashSet<Box<[u8]>>>,
+    seen: Option<Box<FxHashSet<Box<[u8]>>>>,
     saw_null: bool,
 }
 
@@ -212,7 +256,7 @@ impl<'p> Accumulator<'p> {
             AggregateKind::StringAgg => State::Strings(Vec::new()),
             AggregateKind::ChecksumAgg => State::Integer(0),
         };
-        Accumulator { node, count: 0, state, seen: node.distinct.then(FxHashSet::default), saw_null: false }
+        Accumulator { node, count: 0, state, seen: node.distinct.then(Box::default), saw_null: false }
     }
 
     /// Does it count rows, whatever is in them?

@@ -1,4 +1,4 @@
-//! The table of a hash join: the first row of each key. Keys of one or two integers are numbers, all others bytes.
+//! The table of a hash join, the first row of each key, and of a grouping, the group of each. Keys of one or two integers are numbers, all others bytes.
 
 use rustc_hash::FxHashMap;
 use types::SqlError;
@@ -34,7 +34,7 @@ pub(super) fn pair_part(pair: i64, part: usize) -> i64 {
     if part == 0 { pair >> 32 } else { i64::from(pair as i32) }
 }
 
-/// Rows by key. All keys are of one kind.
+/// Rows by key. All keys are of one kind; but a group whose key has a NULL in it is looked up by bytes.
 #[derive(Default)]
 pub(super) struct KeyTable {
     numbers: FxHashMap<i64, u32>,

@@ -3,7 +3,7 @@
 use std::hash::Hash;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use types::{SqlError, Value};
+use types::SqlError;
 
 use crate::errors::out_of_memory;
 use crate::row::Batch;
@@ -35,12 +35,20 @@ impl Batch {
     /// 701 when there is none.
     #[inline]
     pub(super) fn room_for(&mut self, width: usize) -> Result<(), SqlError> {
-        let values = &mut self.values;
-        if values.capacity() - values.len() >= width {
-            return Ok(());
-        }
-        double(values.capacity().max(width), size_of::<Value>(), || values.try_reserve(width))
+        room_for(&mut self.values, width)
     }
+}
+
+/// Makes room for so many more elements.
+///
+/// # Errors
+/// 701 when there is none.
+#[inline]
+pub(super) fn room_for<T>(list: &mut Vec<T>, more: usize) -> Result<(), SqlError> {
+    if list.capacity() - list.len() >= more {
+        return Ok(());
+    }
+    double(list.capacity().max(more), size_of::<T>(), || list.try_reserve(more))
 }
 
 impl<K: Eq + Hash, V> Room for FxHashMap<K, V> {

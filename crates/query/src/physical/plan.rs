@@ -134,7 +134,7 @@ pub(crate) struct MergeKey {
     pub(crate) collation: Collation,
 }
 
-/// How the keys of a hash join are looked up.
+/// How the keys of a hash join or a grouping are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JoinKeyKind {
     /// As bytes.
@@ -170,6 +170,7 @@ pub(crate) struct AggregatePlan {
     pub(crate) is_in_order: bool,
     pub(crate) keys: Vec<Node>,
     pub(crate) collations: Vec<Collation>,
+    pub(crate) key_kind: JoinKeyKind,
     pub(crate) aggregates: Vec<AggregateNode>,
 }
 

@@ -1,6 +1,6 @@
 //! Planning of GROUP BY and window functions.
 
-use types::{SqlError, Value};
+use types::{SqlError, SqlType, Value};
 
 use super::compile::Layout;
 use super::order::{self, Desired, Order, OrderKey, is_one_table, plain_key};
@@ -9,7 +9,7 @@ use super::{Planned, Planner};
 use crate::bound::tree::{AggregateCall, Expr, ExprKind, Rel, SortKey, WindowCall, WindowKind};
 use crate::kinds::{AggregateKind, ColumnId};
 use crate::physical::plan::{
-    AggregateNode, AggregatePlan, Node, Plan, WindowNode, WindowNodeKind, WindowPlan,
+    AggregateNode, AggregatePlan, JoinKeyKind, Node, Plan, WindowNode, WindowNodeKind, WindowPlan,
 };
 
 /// Groups that a key of which nothing is known makes, for each row.
@@ -44,10 +44,12 @@ impl Planner<'_> {
         let rows = groups(input, keys, planned.rows);
         let columns =
             keys.iter().map(|key| key.0).chain(aggregates.iter().map(|aggregate| aggregate.0)).collect();
+        let mut types: Vec<SqlType> = keys.iter().map(|key| key.1.sql_type).collect();
         let mut plan = AggregatePlan {
             is_in_order,
             keys: self.nodes(keys.iter().map(|key| &key.1), &layout)?,
             collations: keys.iter().map(|key| key.1.collation).collect(),
+            key_kind: JoinKeyKind::of(&types),
             aggregates: aggregates
                 .iter()
                 .map(|aggregate| self.aggregate_node(&aggregate.1, &layout))
@@ -56,7 +58,8 @@ impl Planner<'_> {
         };
         if let Some(argument) = only_distinct_argument(aggregates) {
             assert!(!is_in_order, "what is grouped twice is looked up");
-            plan = group_before(plan, argument);
+            types.push(argument.sql_type);
+            plan = group_before(plan, argument, JoinKeyKind::of(&types));
         }
         let row_cost = if is_in_order { IN_ORDER_COST } else { 1.0 };
         Ok(Planned {
@@ -267,7 +270,7 @@ fn only_distinct_argument(aggregates: &[(ColumnId, AggregateCall)]) -> Option<&E
 
 /// DISTINCT aggregates of one argument, by grouping twice: first by the argument too, then what is left of it. A grouping goes to disk when it
 /// is more than memory has room for; the values that one aggregate has seen do not.
-fn group_before(mut plan: AggregatePlan, argument: &Expr) -> AggregatePlan {
+fn group_before(mut plan: AggregatePlan, argument: &Expr, key_kind: JoinKeyKind) -> AggregatePlan {
     let outer_keys: Vec<Node> = (0..plan.keys.len()).map(Node::Column).collect();
     let mut keys = std::mem::replace(&mut plan.keys, outer_keys);
     let mut collations = plan.collations.clone();
@@ -281,7 +284,7 @@ fn group_before(mut plan: AggregatePlan, argument: &Expr) -> AggregatePlan {
     collations.push(argument.collation);
     assert_eq!(keys.len(), collations.len(), "a collation for each key");
     let (input, is_in_order) = (plan.input, false);
-    let inner = AggregatePlan { input, is_in_order, keys, collations, aggregates: Vec::new() };
+    let inner = AggregatePlan { input, is_in_order, keys, collations, key_kind, aggregates: Vec::new() };
     AggregatePlan { input: Plan::Aggregate(Box::new(inner)), ..plan }
 }
 
