@@ -25,6 +25,7 @@ impl FileSpace {
     pub fn fetch_early(&self, id: PageId) -> Option<Coming> {
         let (frame, address) = if id.is_null() { None } else { self.place_of(id) }?;
         (0..size_of::<Frame>()).step_by(LINE_BYTES).for_each(|line| fetch_early(frame + line));
+        assert!(address.is_multiple_of(LINE_BYTES), "a page begins with a line");
         fetch_early(address);
         Some(Coming { address, line: 0 })
     }
@@ -37,6 +38,7 @@ impl Coming {
         let line = offset / LINE_BYTES;
         if line != self.line && offset < PAGE_BYTES {
             self.line = line;
+            debug_assert!(line < PAGE_BYTES / LINE_BYTES, "a line of the page");
             fetch_early(self.address + offset);
         }
     }
@@ -44,6 +46,7 @@ impl Coming {
     /// Asks for the place of a slot; that of one that no page has is as good as any.
     #[inline]
     pub fn fetch_slot(&self, slot: u16) {
+        assert!(self.address >= PAGE_BYTES, "memory for pages does not begin with itself");
         let from_end = SLOT_BYTES * (usize::from(slot) + 1);
         fetch_early((self.address + PAGE_BYTES).wrapping_sub(from_end));
     }
@@ -53,6 +56,7 @@ impl Coming {
     pub fn fetch_row(&mut self, slot: u16, like: &PageBytes) {
         let row_bytes = header::free_offset(like) / usize::from(header::slot_count(like)).max(1);
         let start = HEADER_BYTES + row_bytes * usize::from(slot);
+        assert!(start >= HEADER_BYTES, "no row lies in the header");
         self.fetch_slot(slot);
         for line in 0..ROW_LINES {
             self.fetch(start + line * LINE_BYTES);

@@ -65,6 +65,7 @@ impl Frame {
     pub(crate) fn new() -> Frame {
         let bytes = FrameBytes(AlignedBuf::new(PAGE_BYTES));
         let address = bytes.0.as_ptr().addr();
+        assert!(address.is_multiple_of(PAGE_BYTES / 2), "a frame is aligned for direct I/O");
         let (shared, exclusive) = (WaitType::PAGELATCH_SH, WaitType::PAGELATCH_EX);
         Frame {
             key: AtomicU64::new(NO_KEY),

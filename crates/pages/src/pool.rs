@@ -247,6 +247,7 @@ impl BufferPool {
     /// The addresses of the frame that holds the page, and of its bytes: nothing is known of them but that.
     #[inline]
     pub(crate) fn place_of(&self, key: u64) -> Option<(usize, usize)> {
+        assert!(key != NO_KEY, "the page of a frame without one is nowhere");
         let partition = self.partition(key).lock();
         partition.frames.get(&key).map(|place| (Arc::as_ptr(&place.frame).addr(), place.address))
     }
