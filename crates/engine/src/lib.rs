@@ -109,10 +109,10 @@ pub use statistics::{
 pub use system_databases::{FIRST_USER_DATABASE, MASTER, MODEL, MSDB, TEMPDB};
 pub use table::io::{TableIo, measure_io, take_io};
 pub use table::{
-    CheckOptions, Cursor, GatheredEntries, Halves, KeyRange, KeyValues, RowChange, RowLocator, RowLock,
-    ScanOptions, Table, TableCheck, Victim,
+    CheckOptions, Cursor, GatheredEntries, Halves, KeyRange, KeyValues, RowChange, RowLocator,
+    RowLock, SampleSize, ScanOptions, Table, TableCheck, Victim,
 };
-pub use table_statistics::{NewStatistics, SampleSize};
+pub use table_statistics::{NewStatistics, StatisticsSettings};
 pub use ticket::{COMMIT_TICKET_BYTES, CommitStatus, CommitTicket};
 pub use transaction_set::{BlockSavepoint, CommitRequest, CommitResult, ExclusiveDatabase, TransactionSet};
 pub use txn::{

@@ -159,6 +159,13 @@ pub struct ColumnDef {
     pub user_type_id: i32,
 }
 
+impl ColumnDef {
+    /// The rows do not hold it.
+    pub(crate) fn is_made_when_read(&self) -> bool {
+        self.computed.as_ref().is_some_and(|computed| !computed.persisted)
+    }
+}
+
 /// IDENTITY of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IdentityDef {

@@ -21,6 +21,7 @@ mod look_up;
 mod read;
 mod rows;
 mod run;
+mod sampling;
 mod sorted_runs;
 mod update;
 mod usage;
@@ -49,6 +50,7 @@ pub(crate) use build::Builder;
 pub use check::{CheckOptions, TableCheck};
 pub use delete::Victim;
 pub use insert_many::GatheredEntries;
+pub use sampling::SampleSize;
 pub use update::{Halves, RowChange};
 
 /// Bytes of the uniquifier at the end of a key of a clustered index that is not unique.

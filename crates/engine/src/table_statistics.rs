@@ -6,26 +6,24 @@
 
 use std::sync::Arc;
 
-use access::{KeyColumn, KeyFormat, UnitId};
-use txn::{CommitMode, IsolationLevel, LockMode, LockWait, TxnOptions};
-use types::{Collation, SqlError, SqlType, Value};
+use txn::{CommitMode, LockMode, LockWait, TxnOptions};
+use types::{SqlError, SqlType, Value};
 
 use crate::catalog::{Entry, EntryKey};
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, stale_plan};
 use crate::filter::{FilterTerm, FilterTest, IndexFilter};
-use crate::schema::{ColumnDef, IndexDef, IndexKind, ObjectDef, TableDef};
+use crate::schema::{IndexDef, IndexKind, ObjectDef, TableDef};
 use crate::statistics::bytes::{
     CONSTANT_BYTES_MAX, column_ids_of, of_column_ids, of_prefixes, of_steps, of_terms, prefixes_of, steps_of,
     terms_of,
 };
 use crate::statistics::{
-    Counted, FIRST_COLUMN_STATISTICS_ID, StatisticsCollector, StatisticsContent, StatisticsDef,
-    StatisticsFilter,
+    Counted, FIRST_COLUMN_STATISTICS_ID, StatisticsContent, StatisticsDef, StatisticsFilter,
 };
 use crate::system_databases::shared_resource;
-use crate::table::{KeyRange, ScanOptions, Table};
+use crate::table::{SampleSize, Table};
 
 /// Pages that are looked at for a plan: few enough that no statement waits for long, and all of a small table.
 const AUTO_PAGES: u64 = 256;
@@ -47,17 +45,24 @@ pub struct NewStatistics {
     pub columns: Vec<usize>,
     /// NORECOMPUTE.
     pub no_recompute: bool,
+    /// PERSIST_SAMPLE_PERCENT.
+    pub kept_percent: Option<f64>,
     /// WHERE.
     pub filter: Option<Arc<StatisticsFilter>>,
 }
 
-/// How much of a table is looked at.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum SampleSize {
-    /// So many pages.
-    Pages(u64),
-    /// So much of all pages, between 0 and 1.
-    Share(f64),
+/// What UPDATE STATISTICS says of the updates to come; none: it stays as it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StatisticsSettings {
+    /// NORECOMPUTE.
+    pub no_recompute: Option<bool>,
+    /// PERSIST_SAMPLE_PERCENT.
+    pub kept_percent: Option<Option<f64>>,
+}
+
+/// Can so much of a table be looked at?
+fn is_percent(percent: f64) -> bool {
+    percent > 0.0 && percent <= 100.0
 }
 
 impl StatisticsDef {
@@ -90,6 +95,7 @@ impl StatisticsDef {
             Some(filter) => [Value::nvarchar(&filter.text), Value::binary(&of_terms(&filter.terms))],
             None => [Value::Null, Value::Null],
         });
+        row.push(self.kept_percent.map_or(Value::Null, Value::Float));
         row
     }
 
@@ -137,6 +143,10 @@ impl StatisticsDef {
             column_ids,
             is_auto: bits & status::AUTO != 0,
             no_recompute: bits & status::NO_RECOMPUTE != 0,
+            kept_percent: match row.get(13) {
+                Some(Value::Float(percent)) if is_percent(*percent) => Some(*percent),
+                _ => None,
+            },
             filter,
             counted: Counted::default(),
         })
@@ -193,128 +203,17 @@ impl TableDef {
     }
 }
 
-/// The rows do not hold it.
-fn is_made_when_read(column: &ColumnDef) -> bool {
-    column.computed.as_ref().is_some_and(|computed| !computed.persisted)
-}
-
 /// Can values of the type be put in order and counted?
 fn is_countable(sql_type: &SqlType) -> bool {
     !sql_type.is_large_object() && *sql_type != SqlType::SqlVariant && *sql_type != SqlType::Xml
 }
 
 impl Table {
-    fn collector(&self, ordinals: &[usize]) -> StatisticsCollector {
-        let columns = &self.definition().columns;
-        let shape = |at: &usize| (columns[*at].sql_type, columns[*at].collation);
-        StatisticsCollector::new(ordinals.iter().map(shape).collect())
-    }
-
-    /// What some pages of the table say of these columns, in the rows that a filter lets in; `None` when they cannot be read, or do not hold a
-    /// column. Waits for nobody.
-    pub fn sample_statistics(
-        &self,
-        ordinals: &[usize],
-        filter: Option<&IndexFilter>,
-        size: SampleSize,
-    ) -> Option<StatisticsContent> {
-        let (inner, definition) = (self.inner(), self.definition());
-        let terms = filter.map(|filter| filter.terms.as_slice()).unwrap_or_default();
-        let judged = || terms.iter().map(|term| &definition.columns[term.ordinal]);
-        if judged().any(|column| column.sql_type.is_large_object() || is_made_when_read(column)) {
-            return None;
-        }
-        let collations: Vec<Collation> = judged().map(|column| column.collation).collect();
-        let (mut seen, mut taken) = (0_u64, 0_u64);
-        let column =
-            |at: &usize| KeyColumn { collation: definition.columns[*at].collation, descending: false };
-        let key_format = KeyFormat::new(ordinals.iter().map(column).collect());
-        let mut rows: Vec<(Vec<u8>, Vec<Value>)> = Vec::new();
-        let wanted = |all: u64| match size {
-            SampleSize::Pages(pages) => pages.max(1),
-            SampleSize::Share(share) => ((all as f64 * share).ceil() as u64).max(1),
-        };
-        let access = &inner.database.access;
-        let unit = UnitId(definition.base().unit);
-        let pages = access.sample_rows(unit, &wanted, &mut |row| {
-            let mut values = Vec::with_capacity(ordinals.len() + terms.len());
-            let columns = ordinals.iter().copied().chain(terms.iter().map(|term| term.ordinal));
-            // What is out of row is not fetched for a hint.
-            if inner.format.decode_columns(row, columns, &mut values, &mut |_| Ok(Vec::new())).is_ok() {
-                seen += 1;
-                let of_filter = values.split_off(ordinals.len());
-                if filter.is_some_and(|filter| !filter.accepts_values(&of_filter, &collations)) {
-                    return true;
-                }
-                taken += 1;
-                let mut key = Vec::with_capacity(16 * ordinals.len());
-                key_format.encode(&values, &mut key);
-                rows.push((key, values));
-            }
-            true
-        });
-        let is_whole = pages.ok()?.is_whole();
-        rows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        let mut collector = self.collector(ordinals);
-        rows.iter().for_each(|(_, values)| collector.add(values, 1.0));
-        let all = if is_whole { seen } else { self.row_count_estimate().max(seen) };
-        let total = if seen == 0 { 0 } else { (all as f64 * taken as f64 / seen as f64).round() as u64 };
-        let content = collector.finish(total, inner.database.now());
-        Some(StatisticsContent { unfiltered_rows: all.max(content.rows), ..content })
-    }
-
-    /// What all entries of an index say of its columns, read in its order; `None` when that is not the order of statistics (DESC). Waits for
-    /// nobody; `go_on` is asked for each page.
-    ///
-    /// # Errors
-    /// Those of reading, and of `go_on`.
-    pub fn walk_statistics(
-        &self,
-        txn: &DbTransaction,
-        index: &IndexDef,
-        go_on: &mut dyn FnMut() -> SqlResult<()>,
-    ) -> SqlResult<Option<StatisticsContent>> {
-        let definition = self.definition();
-        let descends = |index: &IndexDef| index.key.iter().any(|key| key.descending);
-        if !index.has_unit() || index.key.is_empty() || descends(index) || descends(definition.base()) {
-            return Ok(None);
-        }
-        let ordinals = definition.statistics_columns(index);
-        let options = ScanOptions { isolation: IsolationLevel::ReadUncommitted, ..ScanOptions::default() };
-        let columns: Arc<[usize]> = ordinals.as_slice().into();
-        let everything = KeyRange::all();
-        let mut cursor = self.read(txn, index.index_id, &everything, &options, Some(&columns), Vec::new())?;
-        let mut collector = self.collector(&ordinals);
-        let mut values = Vec::with_capacity(ordinals.len());
-        loop {
-            let rows = cursor.next_page(txn)?;
-            if rows == 0 {
-                break;
-            }
-            go_on()?;
-            for at in 0..rows {
-                values.clear();
-                cursor.values(at, 0..ordinals.len(), &mut values)?;
-                collector.add(&values, 1.0);
-            }
-        }
-        let content = collector.finish(0, self.database().now());
-        Ok(Some(match &index.filter {
-            Some(_) => self.of_filtered(txn, content),
-            None => content,
-        }))
-    }
-
-    /// What was found in all rows that a filter lets in.
-    pub fn of_filtered(&self, txn: &DbTransaction, content: StatisticsContent) -> StatisticsContent {
-        StatisticsContent { unfiltered_rows: self.row_count_in(txn).max(content.rows), ..content }
-    }
-
     /// What is known of a column for a plan: its statistics, made and renewed by themselves where the database's options say so. `None`: nothing.
     pub fn statistics_on(&self, ordinal: usize) -> Option<Arc<StatisticsContent>> {
         let (database, definition) = (self.database(), self.definition());
         let column = &definition.columns[ordinal];
-        if definition.is_system || !is_countable(&column.sql_type) || is_made_when_read(column) {
+        if definition.is_system || !is_countable(&column.sql_type) || column.is_made_when_read() {
             return None;
         }
         let all = database.catalog().statistics(definition.object_id);
@@ -457,6 +356,7 @@ impl Table {
                     column_ids,
                     is_auto: true,
                     no_recompute: false,
+                    kept_percent: None,
                     filter: None,
                     content: None,
                     counted: Counted::default(),
@@ -464,7 +364,8 @@ impl Table {
             }
         };
         let counted = self.counted_now(own);
-        let (filter, size) = (definition.filter_of(&new), SampleSize::Pages(AUTO_PAGES));
+        let kept = new.kept_percent.map(|percent| SampleSize::Share(percent / 100.0));
+        let (filter, size) = (definition.filter_of(&new), kept.unwrap_or(SampleSize::Pages(AUTO_PAGES)));
         let content = self.sample_statistics(ordinals, filter.as_ref(), size).ok_or_else(stale_plan)?;
         let content = Arc::new(content);
         let new = StatisticsDef { content: Some(content.clone()), counted, ..new };
@@ -553,6 +454,7 @@ impl Database {
             column_ids: table.ids_of(&new.columns),
             is_auto: false,
             no_recompute: new.no_recompute,
+            kept_percent: new.kept_percent,
             filter: new.filter.clone(),
             content: None,
             counted: Counted::default(),
@@ -569,12 +471,16 @@ impl Database {
         txn: &DbTransaction,
         table: &Arc<TableDef>,
         stats_id: i32,
-        no_recompute: Option<bool>,
+        settings: StatisticsSettings,
         content: StatisticsContent,
     ) -> SqlResult<()> {
         self.lock_statistics(txn, table)?;
         let (old, new) = self.present_or_new(table, stats_id).ok_or_else(stale_plan)?;
-        let new = StatisticsDef { no_recompute: no_recompute.unwrap_or(new.no_recompute), ..new };
+        let new = StatisticsDef {
+            no_recompute: settings.no_recompute.unwrap_or(new.no_recompute),
+            kept_percent: settings.kept_percent.unwrap_or(new.kept_percent),
+            ..new
+        };
         self.put_statistics(txn, table, old, new, content)
     }
 
@@ -616,6 +522,7 @@ impl Database {
                 column_ids: table.ids_of(&table.statistics_columns(index)),
                 is_auto: false,
                 no_recompute: false,
+                kept_percent: None,
                 filter: None,
                 content: None,
                 counted: Counted::default(),
@@ -657,6 +564,25 @@ impl Database {
         self.lock_statistics(txn, table)?;
         self.change_entry(txn, Some(&Entry::Statistics(def.clone())), None)?;
         self.table(table).row_count().note_statistics();
+        Ok(())
+    }
+
+    /// TRUNCATE TABLE: how much is looked at is as usual again.
+    pub(crate) fn forget_sample_percents(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        table: &TableDef,
+    ) -> SqlResult<()> {
+        for def in self.catalog().statistics(table.object_id) {
+            if def.kept_percent.is_some() {
+                let new = StatisticsDef { kept_percent: None, ..def.as_ref().clone() };
+                self.change_entry(
+                    txn,
+                    Some(&Entry::Statistics(def)),
+                    Some(Entry::Statistics(Arc::new(new))),
+                )?;
+            }
+        }
         Ok(())
     }
 

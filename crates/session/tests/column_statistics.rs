@@ -268,6 +268,72 @@ fn how_much_is_looked_at() {
     session.close();
 }
 
+/// PERSIST_SAMPLE_PERCENT: updates that do not say how much, the server's own among them, look at as much as was said last.
+#[test]
+fn how_much_is_looked_at_is_kept() {
+    let (_world, mut session) = World::in_database("stats-kept-sample");
+    run(
+        &mut session,
+        "CREATE TABLE t (k int NOT NULL PRIMARY KEY, v int NOT NULL, twice AS v * 2, pad char(1000) NOT NULL)
+         INSERT t SELECT a.number * 100 + b.number, b.number, '' FROM (SELECT number FROM master..spt_values WHERE type = 'P' AND number < 100) a
+         CROSS JOIN (SELECT number FROM master..spt_values WHERE type = 'P' AND number < 100) b",
+    );
+    let kept = "SELECT p.persisted_sample_percent, s.has_persisted_sample, CASE WHEN p.rows_sampled = p.rows THEN 'all' \
+        WHEN p.rows_sampled BETWEEN p.rows * 0.04 AND p.rows * 0.07 THEN 'a twentieth' WHEN p.rows_sampled < p.rows THEN 'some' END \
+        FROM sys.stats s CROSS APPLY sys.dm_db_stats_properties(s.object_id, s.stats_id) p WHERE s.name = 'a'";
+    let mut step = |text: &str, expected: &str| {
+        assert!(errors(&mut session, text).is_empty(), "{text}");
+        assert_eq!(one(&mut session, kept), expected, "{text}");
+    };
+    step("CREATE STATISTICS a ON t (v) WITH FULLSCAN, PERSIST_SAMPLE_PERCENT = ON", "100|1|all");
+    step("UPDATE STATISTICS t a", "100|1|all");
+    // As much as is usual is some pages of these.
+    step("UPDATE STATISTICS t a WITH PERSIST_SAMPLE_PERCENT = OFF", "0|0|all");
+    step("UPDATE STATISTICS t a", "0|0|some");
+    step("UPDATE STATISTICS t a WITH SAMPLE 5 PERCENT, PERSIST_SAMPLE_PERCENT = ON", "5|1|a twentieth");
+    step("UPDATE STATISTICS t", "5|1|a twentieth");
+    step("EXEC sp_updatestats", "5|1|a twentieth");
+    step("UPDATE STATISTICS t a WITH RESAMPLE", "5|1|a twentieth");
+    // A plan renews them when a fifth of the rows has changed.
+    step(
+        "UPDATE t SET v = v + 1000 DECLARE @n int = (SELECT COUNT(*) FROM t WHERE v = 1005)",
+        "5|1|a twentieth",
+    );
+    step("UPDATE STATISTICS t a WITH FULLSCAN, PERSIST_SAMPLE_PERCENT = ON", "100|1|all");
+    step("UPDATE t SET v = v + 1000 DECLARE @n int = (SELECT COUNT(*) FROM t WHERE v = 2005)", "100|1|all");
+    assert_eq!(
+        one(
+            &mut session,
+            "SELECT MIN(CAST(h.range_high_key AS int)) FROM sys.stats s CROSS APPLY sys.dm_db_stats_histogram(s.object_id, s.stats_id) h WHERE s.name = 'a'"
+        ),
+        "2000",
+        "they have been renewed"
+    );
+    let mut step = |text: &str, expected: &str| {
+        assert!(errors(&mut session, text).is_empty(), "{text}");
+        assert_eq!(one(&mut session, kept), expected, "{text}");
+    };
+    // Whoever says how much once, and does not say that it stays so.
+    step("BEGIN TRANSACTION UPDATE STATISTICS t a WITH SAMPLE 5 PERCENT", "0|0|a twentieth");
+    step("ROLLBACK", "100|1|all");
+    step("UPDATE STATISTICS t a WITH SAMPLE 500 ROWS, PERSIST_SAMPLE_PERCENT = ON", "5|1|a twentieth");
+    step("BEGIN TRANSACTION TRUNCATE TABLE t", "0|0|a twentieth");
+    step("ROLLBACK", "5|1|a twentieth");
+    let header = run(&mut session, "DBCC SHOW_STATISTICS (t, a) WITH STAT_HEADER");
+    assert_eq!(header.sets[0].1[0].last().unwrap(), "5");
+    assert_eq!(errors(&mut session, "UPDATE STATISTICS t a WITH PERSIST_SAMPLE_PERCENT = 5"), [102]);
+    // What rows do not hold is not on their pages.
+    run(&mut session, "CREATE STATISTICS computed ON t (twice) WITH SAMPLE 5 PERCENT");
+    assert_eq!(
+        one(
+            &mut session,
+            "SELECT MIN(CAST(h.range_high_key AS int)) FROM sys.stats s CROSS APPLY sys.dm_db_stats_histogram(s.object_id, s.stats_id) h WHERE s.name = 'computed'"
+        ),
+        "4000"
+    );
+    session.close();
+}
+
 #[test]
 fn procedures_list_make_and_renew_them() {
     let (_world, mut session) = filled("stats-procedures");

@@ -289,6 +289,7 @@ pub static ALL: [SystemTable; 19] = [
             ("unfiltered", SqlType::BigInt, true),
             ("filter", SqlType::NVARCHAR_MAX, true),
             ("terms", BYTES, true),
+            ("percent", SqlType::Float, true),
         ],
     },
 ];

@@ -102,6 +102,7 @@ impl Database {
         self.make_units(txn, &mut new, |_| true)?;
         self.drop_units(txn, &old.indexes)?;
         self.forget_identity(txn, old.object_id)?;
+        self.forget_sample_percents(txn, &old)?;
         self.write_definition(txn, Some(ObjectDef::Table(old)), Some(ObjectDef::Table(Arc::new(new))))
     }
 

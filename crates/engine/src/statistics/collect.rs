@@ -1,9 +1,9 @@
 //! Statistics of values that come in order: densities and a histogram of at most [`STEPS_MAX`] steps, in memory that does not grow with the
 //! rows.
 //!
-//! Each new value of the first column is a step of its own at first. When there are twice as many as may stay, the steps that say least are
-//! joined with the one behind them: the value becomes one of a range. A step says little when it and its range have few rows, so values
-//! that are frequent keep their step and ranges become about equally large.
+//! Each new value of the first column is a step of its own at first, unless the one before it says so little (few rows in a thousand) that it is joined
+//! at once with this one behind it: the value becomes one of a range. When there are twice as many steps as may stay, those that say least are joined
+//! so. A step says little when it and its range have few rows, so values that are frequent keep their step and ranges become about equally large.
 
 use types::{Collation, DateTime, SqlType, Value, sort_compare};
 
@@ -11,6 +11,8 @@ use super::{HistogramStep, PrefixDensity, STEPS_MAX, StatisticsContent};
 
 /// Of a text or binary value so much stands in a step, in bytes.
 const HIGH_KEY_BYTES_MAX: usize = 200;
+/// Steps that each have less than this part of the rows so far are joined at once: ranges that stay have several times as many.
+const LEAST_PART: f64 = 1.0 / (8 * STEPS_MAX) as f64;
 
 /// Makes statistics of rows in the order of their columns.
 pub struct StatisticsCollector {
@@ -81,10 +83,15 @@ impl StatisticsCollector {
     }
 
     fn begin_step(&mut self, value: &Value, rows: f64) {
-        if self.steps.len() >= 2 * STEPS_MAX {
+        let mut step = Step { high: shortened(value), equal: rows, range: 0.0, distinct: 0.0, single: 0.0 };
+        let may_go = self.steps.len() > steps_that_stay(&self.steps);
+        let says_little = |before: &mut Step| before.range + before.equal < self.rows * LEAST_PART;
+        if let Some(before) = self.steps.pop_if(|before| may_go && says_little(before)) {
+            step.take_in(&before);
+        } else if self.steps.len() >= 2 * STEPS_MAX {
             reduce(&mut self.steps, STEPS_MAX);
         }
-        self.steps.push(Step { high: shortened(value), equal: rows, range: 0.0, distinct: 0.0, single: 0.0 });
+        self.steps.push(step);
     }
 
     /// The rows that have come.
@@ -132,6 +139,20 @@ impl StatisticsCollector {
     }
 }
 
+impl Step {
+    /// The step before it becomes a part of its range.
+    fn take_in(&mut self, before: &Step) {
+        self.range += before.range + before.equal;
+        self.distinct += before.distinct + 1.0;
+        self.single += before.single + f64::from(u8::from(before.equal == 1.0));
+    }
+}
+
+/// NULL and the first value keep their steps.
+fn steps_that_stay(steps: &[Step]) -> usize {
+    1 + usize::from(steps.first().is_some_and(|step| step.high.is_null()))
+}
+
 impl Prefix {
     fn end_run(&mut self) {
         self.single += f64::from(u8::from(self.run == 1.0));
@@ -151,14 +172,14 @@ impl Prefix {
 
 /// Joins steps with the ones behind them until `most` are left. The first value, the one behind NULL, and the last keep their steps.
 fn reduce(steps: &mut Vec<Step>, most: usize) {
-    let kept_first = 1 + usize::from(steps.first().is_some_and(|step| step.high.is_null()));
+    let kept_first = steps_that_stay(steps);
     while steps.len() > most.max(kept_first + 1) {
         let joinable = kept_first..steps.len() - 1;
         // What the range behind would hold: the least is least missed. Half of those that are too many go in one pass, so that a pass is
         // worth its sort.
         let weight = |at: usize| steps[at].range + steps[at].equal + steps[at + 1].range;
         let mut order: Vec<(f64, usize)> = joinable.map(|at| (weight(at), at)).collect();
-        order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let mut goes = vec![false; steps.len()];
         let mut left = (steps.len() - most).div_ceil(2);
         for (_, at) in order {
@@ -172,9 +193,7 @@ fn reduce(steps: &mut Vec<Step>, most: usize) {
         let mut held: Option<Step> = None;
         for (mut step, goes) in steps.drain(..).zip(&goes) {
             if let Some(before) = held.take() {
-                step.range += before.range + before.equal;
-                step.distinct += before.distinct + 1.0;
-                step.single += before.single + f64::from(u8::from(before.equal == 1.0));
+                step.take_in(&before);
             }
             match goes {
                 true => held = Some(step),
@@ -248,6 +267,23 @@ mod tests {
         assert!(content.steps.iter().all(|step| step.range_rows < 5000.0), "ranges are about equal");
         assert_eq!(content.steps[0].high, Value::Int(0));
         assert_eq!(content.steps.last().map(|step| &step.high), Some(&Value::Int(99_999)));
+    }
+
+    /// However many values come, few are ever steps: what says least goes before there is a heap of it.
+    #[test]
+    fn many_values_are_few_steps_from_the_beginning() {
+        let mut collector = StatisticsCollector::new(vec![(SqlType::Int, Collation::DEFAULT)]);
+        let mut begun = 0;
+        for n in 0..200_000 {
+            let before = collector.steps.len();
+            collector.add(&[Value::Int(n)], 1.0);
+            begun += usize::from(collector.steps.len() != before);
+        }
+        assert!(begun < 20_000, "{begun} steps have begun");
+        let content = collector.finish(200_000, DateTime { days: 0, ticks: 0 });
+        assert!(content.steps.len() > STEPS_MAX / 2);
+        assert!((rows(&content) - 200_000.0).abs() < 1e-6, "every row is counted once");
+        assert!(content.steps.iter().all(|step| step.range_rows < 4000.0), "ranges are about equal");
     }
 
     #[test]

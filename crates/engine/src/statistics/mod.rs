@@ -38,6 +38,8 @@ pub struct StatisticsDef {
     pub is_auto: bool,
     /// NORECOMPUTE: it is renewed by UPDATE STATISTICS alone.
     pub no_recompute: bool,
+    /// PERSIST_SAMPLE_PERCENT: so much is looked at by whoever does not say how much, in percent; above 0, 100 at most.
+    pub kept_percent: Option<f64>,
     /// Of which rows, where not of all: those of an index have its filter.
     pub filter: Option<Arc<StatisticsFilter>>,
     /// What was found; none when nothing was looked at yet, or what was kept of it makes no sense.

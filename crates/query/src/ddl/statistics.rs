@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use engine::{
     Database, FilterTest, IndexDef, IndexFilter, IndexKind, NewFilter, NewStatistics, SampleSize,
-    StatisticsCollector, StatisticsContent, StatisticsDef, StatisticsFilter, TableDef,
+    StatisticsCollector, StatisticsContent, StatisticsDef, StatisticsFilter, StatisticsSettings, TableDef,
 };
 use tsql::ast::{self, NamedOption, ObjectName, OptionValue, StatementKind};
 use types::SqlError;
@@ -22,15 +22,15 @@ use crate::runtime::Runtime;
 
 /// Pages that are looked at where a statement does not say how much.
 const SAMPLED_PAGES: u64 = 512;
-/// A sample of more rows is not gathered in memory: all rows are read instead.
-const SAMPLED_ROWS_MAX: f64 = 200_000.0;
 
 /// How much is looked at.
 #[derive(Clone, Copy, Debug)]
 enum Look {
+    /// Nothing is said: as much as PERSIST_SAMPLE_PERCENT has kept, or what is usual.
+    Usual,
     /// FULLSCAN.
     All,
-    /// SAMPLE, or what is usual.
+    /// SAMPLE.
     Some(SampleSize),
     /// RESAMPLE: as much as the last time.
     AsBefore,
@@ -40,6 +40,8 @@ enum Look {
 #[derive(Debug)]
 struct Options {
     look: Look,
+    /// PERSIST_SAMPLE_PERCENT.
+    keeps_percent: Option<bool>,
     no_recompute: bool,
     of_columns: bool,
     of_indexes: bool,
@@ -75,12 +77,15 @@ fn create(create: &ast::CreateStatistics, context: &mut ExecContext<'_>) -> Resu
             Some(Arc::new(of_columns(&table, &filter::bind(predicate, &of, context)?)?))
         }
     };
-    let new = NewStatistics { name, columns, no_recompute: options.no_recompute, filter };
+    let new = NewStatistics { name, columns, no_recompute: options.no_recompute, kept_percent: None, filter };
     // What cannot be made is refused before anything is read for it.
     database.check_new_statistics(&table, &new)?;
     let of = Gathered { database: &database, table: &table, name: &create.table, columns: &new.columns };
     let filter = new.filter.as_ref().map(|filter| filter.of_table(&table));
-    let content = of.columns(context, filter.as_ref(), options.look)?;
+    let look = options.look.resolved(None);
+    let content = of.columns(context, filter.as_ref(), look)?;
+    let kept_percent = options.kept_percent(look, &content).flatten();
+    let new = NewStatistics { kept_percent, ..new };
     with_transaction(context, &database, |transaction| {
         database.create_statistics(transaction, &table, &new, content)
     })
@@ -122,8 +127,12 @@ fn update(update: &ast::UpdateStatistics, context: &mut ExecContext<'_>) -> Resu
             }
             (None, None) => return Err(engine::stale_plan()),
         };
+        let settings = StatisticsSettings {
+            no_recompute: Some(options.no_recompute),
+            kept_percent: options.kept_percent(look, &content),
+        };
         with_transaction(context, &database, |transaction| {
-            database.renew_statistics(transaction, &table, stats_id, Some(options.no_recompute), content)
+            database.renew_statistics(transaction, &table, stats_id, settings, content)
         })?;
     }
     Ok(())
@@ -179,7 +188,7 @@ pub(super) fn of_new_index(
     let of = Gathered { database, table: &def, name: table, columns: &columns };
     let content = of.index(context, index, Look::All)?;
     with_transaction(context, database, |transaction| {
-        database.renew_statistics(transaction, &def, index.index_id, None, content)
+        database.renew_statistics(transaction, &def, index.index_id, StatisticsSettings::default(), content)
     })
 }
 
@@ -354,15 +363,24 @@ fn quoted(name: &str) -> String {
 impl Look {
     /// RESAMPLE looks at the share of the rows that was looked at before.
     fn resolved(self, old: Option<&StatisticsDef>) -> Look {
-        let Look::AsBefore = self else { return self };
-        match old.and_then(|def| def.content.as_ref()) {
-            Some(content) if content.rows_sampled < content.rows => {
-                let share = content.rows_sampled as f64 / content.rows as f64;
-                Look::Some(SampleSize::Share(share))
+        let usual = Look::Some(SampleSize::Pages(SAMPLED_PAGES));
+        match self {
+            Look::Usual => {
+                old.and_then(|def| def.kept_percent).map_or(usual, |percent| Look::of_share(percent / 100.0))
             }
-            Some(_) => Look::All,
-            None => Look::Some(SampleSize::Pages(SAMPLED_PAGES)),
+            Look::AsBefore => match old.and_then(|def| def.content.as_ref()) {
+                Some(content) if content.rows_sampled < content.rows => {
+                    Look::of_share(content.rows_sampled as f64 / content.rows as f64)
+                }
+                Some(_) => Look::All,
+                None => usual,
+            },
+            said => said,
         }
+    }
+
+    fn of_share(share: f64) -> Look {
+        if share >= 1.0 { Look::All } else { Look::Some(SampleSize::Share(share)) }
     }
 }
 
@@ -382,17 +400,40 @@ impl Options {
         }
         let rows = database.table(table).row_count_estimate() as f64;
         let look = match looks.clone().next() {
-            None => Look::Some(SampleSize::Pages(SAMPLED_PAGES)),
+            None => Look::Usual,
             Some(option) if option.name.is("FULLSCAN") => Look::All,
             Some(option) if option.name.is("RESAMPLE") => Look::AsBefore,
             Some(option) => sample_of(option, rows)?,
         };
+        let keeps = options.iter().find(|option| option.name.is("PERSIST_SAMPLE_PERCENT"));
+        let keeps_percent = keeps.map(|option| match option.value {
+            Some(OptionValue::Switch(on, _)) => Ok(on),
+            _ => Err(crate::errors::syntax_near("PERSIST_SAMPLE_PERCENT")),
+        });
         Ok(Options {
             look,
+            keeps_percent: keeps_percent.transpose()?,
             no_recompute: has("NORECOMPUTE"),
             of_columns: !has("INDEX"),
             of_indexes: !has("COLUMNS"),
         })
+    }
+
+    /// How much those shall look at who do not say how much; none: as before. Whoever says it once, and does not say ON, says what is usual.
+    fn kept_percent(&self, look: Look, content: &StatisticsContent) -> Option<Option<f64>> {
+        match (self.keeps_percent, self.look) {
+            (Some(false), _) => Some(None),
+            (None, Look::All | Look::Some(_)) => Some(None),
+            (None, Look::Usual | Look::AsBefore) => None,
+            (Some(true), _) => Some(match look {
+                Look::Some(SampleSize::Share(share)) => (share > 0.0).then_some(share * 100.0),
+                Look::Some(SampleSize::Pages(_)) if content.rows_sampled < content.rows => {
+                    Some(content.rows_sampled as f64 * 100.0 / content.rows as f64)
+                        .filter(|share| *share > 0.0)
+                }
+                _ => Some(100.0),
+            }),
+        }
     }
 }
 
@@ -410,8 +451,5 @@ fn sample_of(option: &NamedOption, rows: f64) -> Result<Look, SqlError> {
         true => number / 100.0,
         false => number / rows.max(1.0),
     };
-    Ok(match share >= 1.0 || share * rows > SAMPLED_ROWS_MAX {
-        true => Look::All,
-        false => Look::Some(SampleSize::Share(share)),
-    })
+    Ok(Look::of_share(share))
 }

@@ -134,6 +134,7 @@ fn stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("no_recompute", def.is_some_and(|def| def.no_recompute).into()),
             ("has_filter", filter.is_some().into()),
             ("filter_definition", filter.into()),
+            ("has_persisted_sample", def.is_some_and(|def| def.kept_percent.is_some()).into()),
             ("stats_generation_method", 0.into()),
             ("stats_generation_method_desc", "Sort based statistics".into()),
         ]);
@@ -168,7 +169,7 @@ fn properties(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("steps", (content.steps.len() as i64).into()),
             ("unfiltered_rows", content.unfiltered_rows.into()),
             ("modification_counter", opened.modifications_since(def).into()),
-            ("persisted_sample_percent", 0.into()),
+            ("persisted_sample_percent", Cell::Value(Value::Float(def.kept_percent.unwrap_or(0.0)))),
         ]);
     }
     context.row(&cells);
