@@ -47,8 +47,9 @@ use entry::split_entry;
 
 pub use access::{RowLock, ScanOptions};
 pub(crate) use build::Builder;
+pub use build::GatheredMemory;
 pub use check::{CheckOptions, TableCheck};
-pub use delete::Victim;
+pub use delete::{Deletion, Victim};
 pub use insert_many::GatheredEntries;
 pub use sampling::SampleSize;
 pub use update::{Halves, RowChange};
@@ -651,10 +652,18 @@ impl Table {
     }
 
     fn entry_key_into(&self, at: usize, row: &[Value], locator: &RowLocator, out: &mut Vec<u8>) {
+        match locator {
+            RowLocator::Heap(rid) => self.entry_key_of(at, row, &rid.to_bytes(), out),
+            RowLocator::Key(key) => self.entry_key_of(at, row, key, out),
+        }
+    }
+
+    /// The same, the locator as entries carry it.
+    fn entry_key_of(&self, at: usize, row: &[Value], locator: &[u8], out: &mut Vec<u8>) {
         let index = self.inner.index_of(at);
         self.inner.secondary[at].key.encode(index.key.iter().map(|k| &row[k.ordinal]), out);
         if !index.unique {
-            locator.append_to(out);
+            out.extend_from_slice(locator);
         }
     }
 }

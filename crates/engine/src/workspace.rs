@@ -100,12 +100,18 @@ pub struct Grant {
     of: Arc<Workspaces>,
     number: u64,
     bytes: u64,
+    requested_bytes: u64,
 }
 
 impl Grant {
     /// How much it is.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// How much was asked for.
+    pub fn requested_bytes(&self) -> u64 {
+        self.requested_bytes
     }
 }
 
@@ -193,7 +199,7 @@ impl Workspaces {
                 drop(state);
                 // The next one may be served, too.
                 self.has_changed.notify_all();
-                return Ok(Some(Grant { of: self.clone(), number, bytes }));
+                return Ok(Some(Grant { of: self.clone(), number, bytes, requested_bytes: most_bytes }));
             }
             let left_ns = deadline_ns.saturating_sub(self.os.clock().monotonic_ns());
             let outcome;
@@ -238,7 +244,7 @@ impl Workspaces {
             timeout_s: 0,
         });
         state.assert_state();
-        Some(Grant { of: self.clone(), number, bytes })
+        Some(Grant { of: self.clone(), number, bytes, requested_bytes: most_bytes })
     }
 
     /// All grants and who waits for one, oldest first.

@@ -308,8 +308,8 @@ pub struct StatementOutcome {
     pub identity: Option<Value>,
     /// It sent a result set.
     pub sent_rows: bool,
-    /// How often an operator had more than fits into memory.
-    pub spills: u64,
+    /// The memory of its operators.
+    pub memory: crate::measure::MemoryUse,
     /// What each operator has done, if that was asked for.
     pub profile: Option<Rc<crate::profile::Profile>>,
 }
@@ -497,6 +497,16 @@ pub struct CachedStatement {
     pub rows: Measure,
     /// Operators that had more than fits into memory.
     pub spills: Measure,
+    /// Memory that was granted, bytes.
+    pub granted_bytes: Measure,
+    /// Memory that it would have liked to be granted, bytes.
+    pub ideal_bytes: Measure,
+    /// What of the granted memory was in use, bytes.
+    pub used_bytes: Measure,
+    /// What the statement is, whatever its literals; see [`crate::query_hash`].
+    pub query_hash: u64,
+    /// What its plan does, whatever its literals; none: it has none that is bound.
+    pub plan_hash: Option<u64>,
     /// Pages asked for, in memory or not.
     pub logical_reads: Measure,
     /// Pages read from a file.

@@ -18,7 +18,8 @@ mod exec_context;
 mod front_end;
 pub(crate) mod function_def;
 pub(crate) mod functions;
-pub(crate) mod kinds;
+pub(crate) mod hashes;
+mod kinds;
 mod measure;
 pub(crate) mod names;
 pub(crate) mod permission_classes;
@@ -53,7 +54,8 @@ pub use errors::is_cancelled;
 pub use exec_context::ExecContext;
 pub use front_end::FrontEnd;
 pub use functions::names as function_names;
-pub use measure::Measure;
+pub use hashes::query_hash;
+pub use measure::{Measure, MemoryUse};
 pub use profile::{Actual, Profile};
 pub use statement::{
     CompiledStatement, InsertRows, ScalarProgram, compile, compile_insert_rows, compile_predicate,

@@ -32,3 +32,16 @@ impl Measure {
         self.maximum = self.maximum.max(other.maximum);
     }
 }
+
+/// The memory of a statement's operators in one execution.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// How often an operator had more than fits.
+    pub spills: u64,
+    /// What was granted; 0: it kept so little that it asked for nothing.
+    pub granted_bytes: u64,
+    /// What it would have liked to be granted.
+    pub ideal_bytes: u64,
+    /// What of the grant was in use, at most.
+    pub used_bytes: u64,
+}

@@ -14,6 +14,7 @@ use crate::context::{SessionFacts, SessionNames, SetOptions};
 use crate::exec_context::ExecContext;
 use crate::front_end::BindAnew;
 use crate::kinds::ColumnId;
+use crate::measure::MemoryUse;
 use crate::profile::Profile;
 use crate::row::Row;
 use crate::table::SequenceSource;
@@ -146,10 +147,10 @@ impl<'a> Runtime<'a> {
         self.extra().workspace.get_or_init(|| Rc::new(Workspace::new(self.instance))).clone()
     }
 
-    /// How often its operators went to disk.
-    pub(crate) fn spills(&self) -> u64 {
+    /// What its operators have had of it.
+    pub(crate) fn memory_use(&self) -> MemoryUse {
         let workspace = self.extra.get().and_then(|extra| extra.workspace.get());
-        workspace.map_or(0, |workspace| workspace.spills())
+        workspace.map_or(MemoryUse::default(), |workspace| workspace.used())
     }
 
     fn extra(&self) -> &Extra {

@@ -1,6 +1,6 @@
 //! Compiled statements and expressions: bound and planned once, run many times.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashSet;
 use tsql::ast;
@@ -57,6 +57,8 @@ pub struct CompiledStatement {
     max_recursion: Option<u32>,
     /// It reads a table, view or function.
     names_rows: bool,
+    /// Made when somebody asks.
+    pub(crate) plan_hash: OnceLock<Option<u64>>,
 }
 
 /// What it does.
@@ -180,7 +182,8 @@ fn compile_inside(
     let names_rows = !dependencies.answers.names_nothing()
         || matches!(&statement.kind, ast::StatementKind::Select(select)
             if !crate::bind::set_op::first_block(&select.query.body).from.is_empty());
-    Ok(CompiledStatement { kind, dependencies, tables, sequences, max_recursion, names_rows })
+    let plan_hash = OnceLock::new();
+    Ok(CompiledStatement { kind, dependencies, tables, sequences, max_recursion, names_rows, plan_hash })
 }
 
 /// The seed and increment that an identity column of SELECT INTO keeps. A join, a set operation, GROUP BY and several tables behind a view
@@ -350,7 +353,7 @@ impl CompiledStatement {
             StatementKind::SelectInto(into) => crate::ddl::run_select_into(into, &runtime, sink),
             StatementKind::Truncate(source) => crate::ddl::truncate(source, &runtime),
         }?;
-        outcome.spills = runtime.spills();
+        outcome.memory = runtime.memory_use();
         outcome.profile = runtime.profile().cloned();
         runtime.warnings().iter().for_each(|warning| sink.message(warning));
         Ok(outcome)

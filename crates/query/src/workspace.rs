@@ -3,8 +3,10 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use engine::{Grant, GrantRequest, Instance, RunWriter, SpillFile, Workspaces};
+use engine::{GatheredMemory, Grant, GrantRequest, Instance, RunWriter, SpillFile, Workspaces};
 use types::SqlError;
+
+use crate::measure::MemoryUse;
 
 /// A statement that keeps no more asks for no grant.
 const SMALL_BYTES: usize = 1 << 20;
@@ -18,9 +20,12 @@ pub(crate) struct Workspace {
     allowed_bytes: Cell<usize>,
     used_bytes: Cell<usize>,
     rows_max: usize,
+    /// What was in use, at most.
+    peak_bytes: Cell<usize>,
     grant: RefCell<Option<Grant>>,
     file: RefCell<Option<Rc<SpillFile>>>,
     spills: Cell<u64>,
+    of_keys: Cell<GatheredMemory>,
 }
 
 impl Workspace {
@@ -30,10 +35,12 @@ impl Workspace {
         Workspace {
             allowed_bytes: Cell::new(if is_limited { SMALL_BYTES } else { usize::MAX }),
             used_bytes: Cell::new(0),
+            peak_bytes: Cell::new(0),
             rows_max: instance.workspaces().rows_in_memory_max(),
             grant: RefCell::new(None),
             file: RefCell::new(None),
             spills: Cell::new(0),
+            of_keys: Cell::default(),
         }
     }
 
@@ -47,14 +54,19 @@ impl Workspace {
         let used = self.used_bytes.get().saturating_add(bytes);
         let is_within = used <= self.allowed_bytes.get() && os::memory::ask(bytes).is_ok();
         if is_within {
-            self.used_bytes.set(used);
+            self.set_used(used);
         }
         is_within
     }
 
     /// Charges `bytes` beyond it: what an operator may keep whoever has the rest.
     pub(crate) fn charge_beyond(&self, bytes: usize) {
-        self.used_bytes.set(self.used_bytes.get().saturating_add(bytes));
+        self.set_used(self.used_bytes.get().saturating_add(bytes));
+    }
+
+    fn set_used(&self, bytes: usize) {
+        self.used_bytes.set(bytes);
+        self.peak_bytes.set(self.peak_bytes.get().max(bytes));
     }
 
     /// Gives `bytes` back.
@@ -91,9 +103,31 @@ impl Workspace {
         self.spills.set(self.spills.get() + 1);
     }
 
-    /// How often an operator had more than fits.
-    pub(crate) fn spills(&self) -> u64 {
-        self.spills.get()
+    /// What the statement has had so far.
+    pub(crate) fn used(&self) -> MemoryUse {
+        let of_keys = self.of_keys.get();
+        let own = self.grant.borrow().as_ref().map_or(MemoryUse::default(), |grant| MemoryUse {
+            granted_bytes: grant.bytes(),
+            ideal_bytes: grant.requested_bytes(),
+            used_bytes: grant.bytes().min(self.peak_bytes.get() as u64),
+            spills: 0,
+        });
+        MemoryUse {
+            spills: self.spills.get(),
+            granted_bytes: own.granted_bytes + of_keys.granted_bytes,
+            ideal_bytes: own.ideal_bytes + of_keys.ideal_bytes,
+            used_bytes: own.used_bytes + of_keys.used_bytes,
+        }
+    }
+
+    /// Keys that a table has gathered to change them: they have a grant of their own.
+    pub(crate) fn note_keys(&self, of_keys: GatheredMemory) {
+        let before = self.of_keys.get();
+        self.of_keys.set(GatheredMemory {
+            granted_bytes: before.granted_bytes + of_keys.granted_bytes,
+            ideal_bytes: before.ideal_bytes + of_keys.ideal_bytes,
+            used_bytes: before.used_bytes + of_keys.used_bytes,
+        });
     }
 
     /// A run in the statement's file.

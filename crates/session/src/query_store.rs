@@ -46,6 +46,7 @@ struct Store {
 pub(crate) struct Described {
     pub(crate) text: String,
     pub(crate) document: String,
+    pub(crate) plan_hash: u64,
     /// Its module; 0: a batch.
     pub(crate) object_id: i32,
     pub(crate) has_parameters: bool,
@@ -208,6 +209,7 @@ impl Store {
             id,
             query_id,
             document: described.document.as_str().into(),
+            plan_hash: described.plan_hash,
             compatibility_level: described.compatibility_level,
             compiles: 1,
             first_ticks: now,
@@ -294,6 +296,7 @@ mod tests {
         Described {
             text: text.to_string(),
             document: "x".repeat(10_000),
+            plan_hash: 0,
             object_id: 0,
             has_parameters: false,
             compatibility_level: 160,

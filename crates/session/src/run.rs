@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use engine::Lookup;
 use os::task;
-use query::{BindContext, ExecContext, ScalarProgram};
+use query::{BindContext, ExecContext, MemoryUse, ScalarProgram};
 use types::{SqlError, SqlResult, Value};
 
 use crate::errors::{self, Origin, Reach};
@@ -40,7 +40,7 @@ pub(crate) struct Frame<'p> {
     own_settings: bool,
     pub(crate) tally: Tally,
     /// Of the statement that ran last.
-    pub(crate) spills: u64,
+    pub(crate) memory: MemoryUse,
     /// Errors that outer frames handle; this frame's come above.
     pub(crate) caught_base: usize,
     /// Name for error messages, when it is a procedure.
@@ -124,7 +124,7 @@ impl<'p> Frame<'p> {
             local,
             own_settings: false,
             tally: Tally::default(),
-            spills: 0,
+            memory: MemoryUse::default(),
             caught_base,
             procedure: None,
             done_kind,
@@ -422,7 +422,7 @@ impl Session {
                 if let Some(identity) = outcome.identity.take() {
                     self.facts.set_identity(identity);
                 }
-                frame.spills = outcome.spills;
+                frame.memory = outcome.memory;
                 self.facts.row_count = outcome.row_count.map_or(0, |n| i64::try_from(n).unwrap_or(i64::MAX));
                 let row_count = if nocount { None } else { outcome.row_count };
                 // TRUNCATE has no rows to count.

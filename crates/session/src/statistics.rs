@@ -12,7 +12,7 @@ use os::task::PageUses;
 use os::{Latch, LatchRank, task};
 use query::query_store::PlanRuns;
 use query::showplan::StatementPlan;
-use query::{CachedPlan, CachedStatement, CompiledStatement, Measure};
+use query::{CachedPlan, CachedStatement, CompiledStatement, Measure, MemoryUse};
 use types::SqlError;
 
 use crate::cache::ProgramKey;
@@ -48,8 +48,17 @@ struct StatementSums {
     working: Measure,
     rows: Measure,
     spills: Measure,
+    grants: Grants,
     logical_reads: Measure,
     physical_reads: Measure,
+}
+
+/// Memory of operators, in bytes. Nothing is counted before the first execution that was granted any: few statements ever are.
+#[derive(Clone, Copy, Default)]
+struct Grants {
+    granted: Measure,
+    ideal: Measure,
+    used: Measure,
 }
 
 /// What one execution of a statement took.
@@ -57,7 +66,7 @@ pub(crate) struct Taken {
     elapsed_ns: u64,
     waited_ns: u64,
     rows: u64,
-    spills: u64,
+    memory: MemoryUse,
     /// Pages since it began.
     pages: PageUses,
 }
@@ -139,18 +148,20 @@ impl Sums {
 impl StatementSums {
     /// One more execution.
     fn note(&mut self, began: u64, taken: &Taken) {
+        self.grants.note(self.executions, &taken.memory);
         self.executions += 1;
         self.last_began = self.last_began.max(began);
         self.elapsed.note(taken.elapsed_ns);
         self.working.note(taken.elapsed_ns.saturating_sub(taken.waited_ns));
         self.rows.note(taken.rows);
-        self.spills.note(taken.spills);
+        self.spills.note(taken.memory.spills);
         self.logical_reads.note(taken.pages.logical);
         self.physical_reads.note(taken.pages.physical);
     }
 
     /// Those of another, which came later.
     fn add(&mut self, other: &StatementSums) {
+        self.grants.add(self.executions, &other.grants, other.executions);
         self.executions += other.executions;
         self.last_began = self.last_began.max(other.last_began);
         self.elapsed.add(&other.elapsed);
@@ -159,6 +170,40 @@ impl StatementSums {
         self.spills.add(&other.spills);
         self.logical_reads.add(&other.logical_reads);
         self.physical_reads.add(&other.physical_reads);
+    }
+}
+
+impl Grants {
+    /// One more execution, behind so many.
+    #[inline]
+    fn note(&mut self, before: u64, memory: &MemoryUse) {
+        if memory.granted_bytes > 0 || self.granted.maximum > 0 {
+            self.begin(before);
+            self.granted.note(memory.granted_bytes);
+            self.ideal.note(memory.ideal_bytes);
+            self.used.note(memory.used_bytes);
+        }
+    }
+
+    /// Those that came before were granted nothing.
+    fn begin(&mut self, before: u64) {
+        if before > 0 && self.granted.minimum.is_none() {
+            self.granted.note(0);
+            self.ideal.note(0);
+            self.used.note(0);
+        }
+    }
+
+    /// Those of so many executions that came later.
+    fn add(&mut self, before: u64, other: &Grants, executions: u64) {
+        if other.granted.minimum.is_some() {
+            self.begin(before);
+            self.granted.add(&other.granted);
+            self.ideal.add(&other.ideal);
+            self.used.add(&other.used);
+        } else if executions > 0 {
+            self.note(before, &MemoryUse::default());
+        }
     }
 }
 
@@ -258,6 +303,11 @@ impl Program {
                 working_ns: one.working,
                 rows: one.rows,
                 spills: one.spills,
+                granted_bytes: one.grants.granted,
+                ideal_bytes: one.grants.ideal,
+                used_bytes: one.grants.used,
+                query_hash: query::query_hash(&self.text_of(instruction)),
+                plan_hash: self.plan_hash_of(instruction, cell),
                 logical_reads: one.logical_reads,
                 physical_reads: one.physical_reads,
             });
@@ -272,6 +322,13 @@ impl Program {
             runs,
             statements: shown,
         }
+    }
+
+    /// What the plan of a statement does, whatever its literals.
+    fn plan_hash_of(&self, instruction: &Instruction, cell: Cell) -> Option<u64> {
+        let compiled = self.cells[cell].lock().clone();
+        let Some(Compiled::Statement(statement)) = compiled.as_deref() else { return None };
+        statement.plan_hash(&self.variables[..instruction.variables_visible])
     }
 
     /// The plans of what has been bound, as SHOWPLAN_XML writes them.
@@ -331,7 +388,7 @@ impl Session {
                         elapsed_ns: ended_ns.saturating_sub(began_ns),
                         waited_ns: waited_ns().saturating_sub(waited_before_ns),
                         rows: u64::try_from(self.facts.row_count).unwrap_or(0),
-                        spills: frame.spills,
+                        memory: frame.memory,
                         pages: task::page_uses().since(&pages_before),
                     };
                     frame.tally.note(Execution { cell, began_ns, taken });
@@ -371,6 +428,7 @@ impl Session {
         let module = frame.procedure.as_ref().and(self.facts.procedures.last());
         Some(Described {
             document: query::showplan::batch_document(crate::survey::BUILD, std::slice::from_ref(&plan)),
+            plan_hash: plan.root.as_ref().map_or(0, query::showplan::Operator::hash),
             text: plan.text,
             object_id: module.copied().unwrap_or(0),
             has_parameters: module.is_none() && program.has_parameters,
@@ -381,13 +439,19 @@ impl Session {
 
 #[cfg(test)]
 mod tests {
-    use super::{Execution, PageUses, ProgramStatistics, Taken, Tally};
+    use super::{Execution, Grants, MemoryUse, PageUses, ProgramStatistics, Taken, Tally};
 
     /// Frames of one execution, which are not summed up before they are handed on, count as those of more do.
     #[test]
     fn one_execution_counts_as_much_as_one_of_many() {
         let execution = |cell, began_ns, elapsed_ns| {
-            let taken = Taken { elapsed_ns, waited_ns: 2, rows: 3, spills: 0, pages: PageUses::default() };
+            let taken = Taken {
+                elapsed_ns,
+                waited_ns: 2,
+                rows: 3,
+                memory: MemoryUse::default(),
+                pages: PageUses::default(),
+            };
             Execution { cell, began_ns, taken }
         };
         let counted = |frames: &[&[(usize, u64, u64)]]| {
@@ -415,11 +479,41 @@ mod tests {
         assert_eq!((elapsed.total, elapsed.last, elapsed.minimum, elapsed.maximum), (16, 9, Some(7), 9));
     }
 
+    /// What is counted from the first grant on is as if it had been counted from the beginning; in one frame or in several.
+    #[test]
+    fn executions_without_a_grant_count_as_such() {
+        let memory =
+            |bytes| MemoryUse { granted_bytes: bytes, ideal_bytes: 2 * bytes, ..MemoryUse::default() };
+        for executions in [&[0, 0, 7, 0][..], &[0, 5], &[5, 9], &[0, 0], &[3, 0, 8]] {
+            for cut in 0..=executions.len() {
+                let noted = |some: &[u64]| {
+                    let mut grants = Grants::default();
+                    some.iter().zip(0..).for_each(|(bytes, before)| grants.note(before, &memory(*bytes)));
+                    grants
+                };
+                let (mut first, last) = (noted(&executions[..cut]), noted(&executions[cut..]));
+                first.add(cut as u64, &last, (executions.len() - cut) as u64);
+                let mut expected = super::Measure::default();
+                executions.iter().for_each(|bytes| expected.note(*bytes));
+                let shown =
+                    |one: &super::Measure| (one.total, one.last, one.minimum.unwrap_or(0), one.maximum);
+                assert_eq!(shown(&first.granted), shown(&expected), "{executions:?} cut at {cut}");
+                assert_eq!(first.ideal.total, 2 * expected.total);
+            }
+        }
+    }
+
     #[test]
     fn nothing_runs_before_it_is_made() {
         let statistics = ProgramStatistics::default();
         statistics.made(2000);
-        let taken = Taken { elapsed_ns: 1, waited_ns: 0, rows: 0, spills: 0, pages: PageUses::default() };
+        let taken = Taken {
+            elapsed_ns: 1,
+            waited_ns: 0,
+            rows: 0,
+            memory: MemoryUse::default(),
+            pages: PageUses::default(),
+        };
         let mut tally = Tally { first: Some((100, 1000)), ..Tally::default() };
         tally.note(Execution { cell: 0, began_ns: 100, taken });
         statistics.add(tally);

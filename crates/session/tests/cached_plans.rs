@@ -212,3 +212,44 @@ fn infinity_is_no_float() {
         assert!(seen.sets.is_empty() && seen.messages[0].2.contains("Parameter 3"), "{:?}", seen.messages);
     }
 }
+
+/// Statements that differ in nothing but literals have one number, plans that do the same have one; in the query store, too.
+#[test]
+fn statements_and_plans_have_numbers_without_their_literals() {
+    let (_world, mut session) = World::in_database("cached-plans-hashes");
+    run(
+        &mut session,
+        "CREATE TABLE t (i int NOT NULL PRIMARY KEY, j int, k int) CREATE INDEX ij ON t (j) INSERT t SELECT number, number, number FROM master..spt_values
+         WHERE type = 'P' ALTER DATABASE CURRENT SET QUERY_STORE = ON",
+    );
+    let texts = [
+        "SELECT j FROM t WHERE i = 1",
+        "select  J from T where I = 1700",
+        "SELECT i FROM t WHERE i = 1",
+        "SELECT i FROM t WHERE j = 5",
+    ];
+    texts.iter().for_each(|text| drop(run(&mut session, text)));
+    let hashes = |session: &mut _, text: &str| -> Vec<String> {
+        let cached = format!(
+            "SELECT CONVERT(varchar(20), q.query_hash, 1), CONVERT(varchar(20), q.query_plan_hash, 1) FROM sys.dm_exec_query_stats q CROSS APPLY sys.dm_exec_sql_text(q.sql_handle) t
+             WHERE CAST(t.text AS varbinary(max)) = CAST(N'{text}' AS varbinary(max))"
+        );
+        let stored = format!(
+            "SELECT CONVERT(varchar(20), q.query_hash, 1), CONVERT(varchar(20), p.query_plan_hash, 1) FROM sys.query_store_query q JOIN sys.query_store_query_text t ON q.query_text_id = t.query_text_id
+             JOIN sys.query_store_plan p ON p.query_id = q.query_id WHERE CAST(t.query_sql_text AS varbinary(max)) = CAST(N'{text}' AS varbinary(max))"
+        );
+        let found = rows(session, &cached);
+        assert_eq!(found.len(), 1, "{text}");
+        let (one, plan) = found[0].split_once('|').unwrap();
+        assert!(one.len() == 18 && plan.len() == 18, "{text}: {found:?}");
+        assert_eq!(rows(session, &stored), found, "{text}");
+        vec![one.to_owned(), plan.to_owned()]
+    };
+    let found: Vec<Vec<String>> = texts.iter().map(|text| hashes(&mut session, text)).collect();
+    assert_eq!(found[0], found[1], "they differ in a literal, blanks and case");
+    assert_ne!(found[0][0], found[2][0]);
+    assert_eq!(found[0][1], found[2][1], "another column of the same seek");
+    assert_ne!(found[2][0], found[3][0]);
+    assert_ne!(found[2][1], found[3][1], "another index");
+    session.close();
+}

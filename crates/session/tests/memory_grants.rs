@@ -134,4 +134,32 @@ fn a_budget_is_shared_in_turn() {
     assert_eq!(rows(&mut s, "SELECT COUNT(*) FROM w"), ["16000"], "who asks for nothing is not told");
     run(&mut s, "EXEC sp_configure 'min memory per query (KB)', 512 RECONFIGURE");
     assert_eq!(run(&mut s, LARGE).counts, [Some(16_000)]);
+    grants_are_counted(&mut s);
+}
+
+/// What statements were granted: those that ended well of the slow clients (two that make the program at once count in one of both), the seventh and the last.
+fn grants_are_counted(s: &mut Session) {
+    let of = |text: &str| {
+        format!(
+            "SELECT CASE WHEN q.execution_count BETWEEN 2 AND 6 THEN 'some' WHEN q.execution_count = 1 THEN 'one' END,
+                q.total_grant_kb / q.execution_count, q.last_grant_kb, q.min_grant_kb, q.max_grant_kb, q.total_ideal_grant_kb / q.execution_count,
+                CASE WHEN q.total_used_grant_kb NOT BETWEEN q.execution_count * q.min_used_grant_kb AND q.execution_count * (q.max_used_grant_kb + 1) THEN 'wrong'
+                     WHEN q.min_used_grant_kb > q.min_grant_kb * 3 / 4 AND q.max_used_grant_kb <= q.max_grant_kb THEN 'used'
+                     WHEN q.max_used_grant_kb > 0 THEN 'partly' ELSE 'unused' END
+             FROM sys.dm_exec_query_stats q CROSS APPLY sys.dm_exec_sql_text(q.sql_handle) t WHERE t.text = '{text}'"
+        )
+    };
+    let each = 24 * 1024 / 4;
+    let told =
+        |count, granted, used| format!("{count}|{granted}|{granted}|{granted}|{granted}|{granted}|{used}");
+    assert_eq!(rows(s, &of(LARGE)), [told("some", each, "used")]);
+    assert_eq!(rows(s, &of("SELECT TOP 2 n FROM w ORDER BY n DESC")), [told("one", 0, "unused")]);
+    // Keys that are gathered to be deleted have theirs, once they are many.
+    for (text, expected) in [
+        ("DELETE w WHERE n < 200", told("one", 0, "unused")),
+        ("DELETE w WHERE n > 10", told("one", each, "partly")),
+    ] {
+        assert!(numbers(&run(s, text)).is_empty(), "{text}");
+        assert_eq!(rows(s, &of(text)), [expected]);
+    }
 }

@@ -134,3 +134,33 @@ fn what_many_rows_became_is_undone() {
         }
     }
 }
+
+/// However few of its keys are in memory at once, a DELETE visits each page of an index once: its keys come back sorted as a whole.
+#[test]
+fn keys_that_are_deleted_by_way_of_the_disk_visit_each_page_once() {
+    let reads = |rows_max: usize| -> u64 {
+        let world = World::new(&format!("spilled-delete-reads-{rows_max}"));
+        let mut s = world.session();
+        run(
+            &mut s,
+            "CREATE TABLE t (k int NOT NULL PRIMARY KEY, c int NOT NULL, pad char(60) NOT NULL DEFAULT '')
+             INSERT t (k, c) SELECT n, n * 7919 % 10007 FROM (SELECT ROW_NUMBER() OVER (ORDER BY (SELECT NULL)) AS n FROM
+             (SELECT number FROM master..spt_values WHERE type = 'P' AND number < 100) a CROSS JOIN
+             (SELECT number FROM master..spt_values WHERE type = 'P' AND number < 100) b) q
+             CREATE INDEX ic ON t (c)",
+        );
+        world.instance.workspaces().keep_no_more_than(rows_max);
+        assert_eq!(
+            rows(&mut s, "DELETE t WHERE k % 2 = 0 SELECT @@ROWCOUNT, COUNT(*) FROM t"),
+            ["5000|5000"]
+        );
+        let spills = "FROM sys.dm_exec_query_stats q CROSS APPLY sys.dm_exec_sql_text(q.sql_handle) x
+            WHERE SUBSTRING(x.text, q.statement_start_offset / 2 + 1, 6) = 'DELETE'";
+        let found = rows(&mut s, &format!("SELECT q.last_spills {spills}"));
+        assert_eq!(found, [if rows_max == usize::MAX { "0" } else { "1" }]);
+        assert_eq!(numbers(&run(&mut s, "DBCC CHECKDB WITH NO_INFOMSGS")), [] as [i32; 0]);
+        rows(&mut s, &format!("SELECT q.last_logical_reads {spills}"))[0].parse().expect("a number")
+    };
+    let (plain, spilled) = (reads(usize::MAX), reads(100));
+    assert!(spilled < plain + plain / 4, "{spilled} pages, {plain} with all keys in memory");
+}

@@ -1,6 +1,8 @@
 //! Rows and entries on their way into trees that are being built: gathered, sorted (on disk where memory does not suffice), and put in by
 //! rising key, page by page ([`TreeLoader`]): a log record a page, no lock and no search a row.
 
+use std::sync::Arc;
+
 use types::Value;
 
 use super::duplicate::shown_value;
@@ -9,7 +11,7 @@ use super::sorted_runs::SortedRuns;
 use super::{Base, RowLocator, Table, io};
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
-use crate::workspace::Grant;
+use crate::workspace::{Grant, Workspaces};
 use access::{BTree, Inserted, TreeLoader};
 
 /// Bytes of keys, values and rows that are gathered, at most, for all trees together, however much is granted.
@@ -26,7 +28,75 @@ pub(crate) struct Builder {
     /// Rows of the clustered index.
     rows: SortedRuns,
     /// What may be gathered.
-    _grant: Option<Grant>,
+    _gathering: Gathering,
+}
+
+/// What keys that are gathered take of the memory of queries, in bytes; nothing where they are few.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GatheredMemory {
+    /// What was granted.
+    pub granted_bytes: u64,
+    /// What was asked for.
+    pub ideal_bytes: u64,
+    /// What is in use.
+    pub used_bytes: u64,
+}
+
+/// The memory of keys that are gathered for several trees: little at first, of what is free when that does not do.
+pub(super) struct Gathering {
+    workspaces: Arc<Workspaces>,
+    trees: usize,
+    /// What a run in memory may take.
+    bytes_max: usize,
+    has_asked: bool,
+    grant: Option<Grant>,
+}
+
+impl Gathering {
+    pub(super) fn new(table: &Table, trees: usize) -> Gathering {
+        Gathering {
+            workspaces: table.inner.database.workspaces().clone(),
+            trees: trees.max(1),
+            bytes_max: RUN_BYTES_MIN,
+            has_asked: false,
+            grant: None,
+        }
+    }
+
+    /// Takes of the memory of queries what is free, once.
+    fn ask(&mut self, session_id: i16) {
+        if std::mem::replace(&mut self.has_asked, true) {
+            return;
+        }
+        self.grant = self.workspaces.grant_what_is_free(session_id);
+        let granted = self.grant.as_ref().map_or(u64::MAX, Grant::bytes);
+        let bytes = usize::try_from(granted).unwrap_or(usize::MAX).min(RUN_BYTES_MAX);
+        self.bytes_max = (bytes / self.trees).max(RUN_BYTES_MIN);
+    }
+
+    /// What it has taken, where `runs` are what has been gathered.
+    pub(super) fn memory<'r>(&self, runs: impl Iterator<Item = &'r SortedRuns>) -> GatheredMemory {
+        let Some(grant) = &self.grant else { return GatheredMemory::default() };
+        GatheredMemory {
+            granted_bytes: grant.bytes(),
+            ideal_bytes: grant.requested_bytes(),
+            used_bytes: runs.map(|runs| runs.peak_bytes() as u64).sum::<u64>().min(grant.bytes()),
+        }
+    }
+
+    /// Runs of one of the trees.
+    pub(super) fn runs(&self) -> SortedRuns {
+        SortedRuns::new(self.workspaces.clone(), self.bytes_max)
+    }
+
+    /// Runs that are full for the first time get more.
+    pub(super) fn make_room(&mut self, session_id: i16, runs: &mut SortedRuns) {
+        if self.has_asked && runs.bytes_max() == self.bytes_max || runs.has_room() {
+            return;
+        }
+        self.ask(session_id);
+        runs.allow(self.bytes_max);
+    }
 }
 
 /// Entries of one nonclustered index.
@@ -43,17 +113,13 @@ impl Builder {
         let has_rows = index_ids.contains(&table.inner.definition.base().index_id);
         let is_filled = |at: &usize| index_ids.contains(&table.inner.secondary[*at].index_id);
         let filled: Vec<usize> = (0..table.inner.secondary.len()).filter(is_filled).collect();
-        let workspaces = table.inner.database.workspaces();
-        let grant = workspaces.grant_what_is_free(txn.session_id());
-        let granted = grant.as_ref().map_or(u64::MAX, Grant::bytes);
-        let bytes = usize::try_from(granted).unwrap_or(usize::MAX).min(RUN_BYTES_MAX);
-        let bytes_max = (bytes / (filled.len() + usize::from(has_rows)).max(1)).max(RUN_BYTES_MIN);
-        let runs = || SortedRuns::new(workspaces.clone(), bytes_max);
+        let mut gathering = Gathering::new(table, filled.len() + usize::from(has_rows));
+        gathering.ask(txn.session_id());
         Builder {
             table: table.clone(),
-            entries: filled.into_iter().map(|at| EntryRuns { at, runs: runs() }).collect(),
-            rows: runs(),
-            _grant: grant,
+            entries: filled.into_iter().map(|at| EntryRuns { at, runs: gathering.runs() }).collect(),
+            rows: gathering.runs(),
+            _gathering: gathering,
         }
     }
 

@@ -318,6 +318,17 @@ impl Cursor {
         }
     }
 
+    /// The same as a value ([`RowLocator::to_value`]).
+    ///
+    /// # Errors
+    /// As [`Cursor::locator_at`].
+    pub fn locator_value_at(&self, at: usize) -> SqlResult<Value> {
+        match &self.source {
+            Source::Tree(cursor) if at < self.rows => Ok(Value::binary(cursor.key_at(at))),
+            _ => self.locator_at(at).map(|locator| locator.to_value()),
+        }
+    }
+
     /// A number that names one of the rows in hand, the same in every index that leads to it; another row may have it, too.
     ///
     /// # Errors

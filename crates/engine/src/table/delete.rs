@@ -1,49 +1,158 @@
-//! DELETE of rows: one by one, or many together, index by index and by rising keys.
+//! DELETE of rows: one by one, or many together, index by index and by rising keys ([`Deletion`]): however many there are, each page of a tree is
+//! visited once.
 
-use super::build::stop_if_asked;
-use super::run::KeyedRun;
-use super::{Base, RowLocator, Table, io};
-use crate::db_transaction::DbTransaction;
-use crate::error::{SqlResult, stale_plan};
-use access::{AccessError, BTree};
+use access::{AccessError, BTree, Heap, Rid};
+use pages::PageId;
 use txn::IsolationLevel;
 use types::{SqlError, Value};
 
-/// So many rows are deleted together, at most: what is gathered of each is its keys.
+use super::build::{GatheredMemory, Gathering, stop_if_asked};
+use super::run::KeyedRun;
+use super::sorted_runs::SortedRuns;
+use super::{Base, RowLocator, Table, io};
+use crate::db_transaction::DbTransaction;
+use crate::error::{SqlResult, stale_plan};
+
+/// So many rows are changed together, at most: what is gathered of each is its keys.
 pub(super) const ROWS_AT_ONCE: usize = 64 << 10;
 /// Bytes of keys that are gathered, at most.
 pub(super) const RUN_BYTES_MAX: usize = 16 << 20;
 /// Keys between two looks whether the request is to stop.
 const KEYS_BETWEEN_LOOKS: usize = 1_000;
+/// Bytes of a heap row's address, so that their order is that of the addresses: file, page, slot.
+const ADDRESS_BYTES: usize = 8;
 
 /// A row that is to be deleted: where it is, and the values of some of its columns.
 pub type Victim<'a> = (&'a RowLocator, &'a [Value]);
 
-/// Makes whole rows of the values of some columns; NULL stands for the others.
-struct Widened<'a> {
-    columns: &'a [usize],
+/// Rows that are found and will be deleted together: their keys in every tree, in memory while there is any, then on disk. Nothing happens to them
+/// before `finish`.
+pub struct Deletion {
+    table: Table,
+    /// Columns whose values come, ascending, and a row in which the others are NULL.
+    columns: Vec<usize>,
     row: Vec<Value>,
+    /// Entries of each nonclustered index: behind the key stands the row's locator.
+    entries: Vec<SortedRuns>,
+    /// The rows themselves: the clustered key, or the address.
+    rows: SortedRuns,
+    gathering: Gathering,
+    count: usize,
 }
 
-impl<'a> Widened<'a> {
-    /// `columns`: ascending, of rows with so many.
-    fn new(columns: &'a [usize], count: usize) -> Widened<'a> {
+impl Deletion {
+    /// `columns`: those of whose values rows will come, ascending, those of `columns_of_entries` among them.
+    pub fn new(table: &Table, columns: &[usize]) -> Deletion {
+        let inner = &table.inner;
+        let count = inner.definition.columns.len();
         assert!(columns.is_sorted_by(|one, next| one < next), "each column once");
         assert!(columns.last().is_none_or(|last| *last < count), "columns of the table");
-        let is_whole = columns.len() == count;
-        Widened { columns, row: if is_whole { Vec::new() } else { vec![Value::Null; count] } }
+        let gathering = Gathering::new(table, inner.secondary.len() + 1);
+        Deletion {
+            table: table.clone(),
+            columns: columns.to_vec(),
+            row: vec![Value::Null; count],
+            entries: inner.secondary.iter().map(|_| gathering.runs()).collect(),
+            rows: gathering.runs(),
+            gathering,
+            count: 0,
+        }
     }
 
-    fn row<'r>(&'r mut self, values: &'r [Value]) -> &'r [Value] {
+    /// A whole row with these values of the columns, and NULL for the others.
+    fn widened<'v>(&mut self, values: impl ExactSizeIterator<Item = &'v Value>) -> &[Value] {
         assert_eq!(values.len(), self.columns.len(), "one value a column");
-        if self.row.is_empty() {
-            return values;
-        }
         for (column, value) in self.columns.iter().zip(values) {
             self.row[*column].clone_from(value);
         }
         &self.row
     }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.count
+    }
+
+    /// What the keys take of the memory of queries.
+    pub fn memory(&self) -> GatheredMemory {
+        self.gathering.memory(self.entries.iter().chain(std::iter::once(&self.rows)))
+    }
+
+    /// Have some keys gone to disk?
+    pub fn has_spilled(&self) -> bool {
+        self.entries.iter().any(SortedRuns::has_spilled) || self.rows.has_spilled()
+    }
+
+    /// One more: its locator as a value's bytes ([`RowLocator::to_value`]), and the values of the columns.
+    ///
+    /// # Errors
+    /// 1105, 823; cancelled.
+    pub fn add<'v>(
+        &mut self,
+        session_id: i16,
+        locator: &[u8],
+        values: impl ExactSizeIterator<Item = &'v Value>,
+    ) -> SqlResult<()> {
+        stop_if_asked(self.count)?;
+        self.widened(values);
+        let (table, row) = (&self.table, self.row.as_slice());
+        for (at, runs) in self.entries.iter_mut().enumerate() {
+            if !table.inner.has_entry_of(at, row) {
+                continue;
+            }
+            self.gathering.make_room(session_id, runs);
+            runs.add(|out| {
+                let start = out.len();
+                table.entry_key_of(at, row, locator, out);
+                let key_bytes = out.len() - start;
+                out.extend_from_slice(locator);
+                Ok(key_bytes)
+            })?;
+        }
+        self.gathering.make_room(session_id, &mut self.rows);
+        self.rows.add(|out| match &table.inner.base {
+            Base::Tree(_) => {
+                out.extend_from_slice(locator);
+                Ok(locator.len())
+            }
+            Base::Heap(_) => {
+                let rid = Rid::from_bytes(locator).ok_or_else(stale_plan)?;
+                out.extend_from_slice(&address_of(rid));
+                Ok(ADDRESS_BYTES)
+            }
+        })?;
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Deletes them: all entries of the first nonclustered index, then those of the next one, the rows themselves last, each in the order of its
+    /// tree. When it fails, some of that has happened: the caller rolls back to before.
+    ///
+    /// # Errors
+    /// As `Table::delete`.
+    pub fn finish(mut self, txn: &DbTransaction) -> SqlResult<()> {
+        if self.count == 0 {
+            return Ok(());
+        }
+        let table = &self.table;
+        let _charge = io::charge(&table.inner.definition, 0);
+        table.lock_for_write(txn)?;
+        for (at, runs) in self.entries.iter_mut().enumerate() {
+            runs.drain_many(KEYS_BETWEEN_LOOKS, &mut |entries| table.delete_entries(txn, at, entries))?;
+        }
+        self.rows.drain_many(KEYS_BETWEEN_LOOKS, &mut |rows| table.delete_rows(txn, rows))?;
+        table.note_rows(txn, -(self.count as i64));
+        Ok(())
+    }
+}
+
+fn address_of(rid: Rid) -> [u8; ADDRESS_BYTES] {
+    (rid.page.pack() << 16 | u64::from(rid.slot)).to_be_bytes()
+}
+
+fn rid_of(address: &[u8]) -> Rid {
+    let packed = u64::from_be_bytes(*address.first_chunk().expect("made by `address_of`"));
+    Rid { page: PageId::unpack(packed >> 16), slot: packed as u16 }
 }
 
 impl Table {
@@ -69,9 +178,7 @@ impl Table {
         Ok(())
     }
 
-    /// Deletes rows, of which the values of `columns` (ascending, those of `columns_of_entries` among them) are known: all entries of the first
-    /// nonclustered index, then those of the next one, the rows themselves last, each in the order of its tree. When it fails, some of that has
-    /// happened: the caller rolls back to before.
+    /// Deletes rows, of which the values of `columns` are known, as [`Deletion`] does.
     ///
     /// # Errors
     /// As `delete`.
@@ -81,15 +188,33 @@ impl Table {
         columns: &[usize],
         victims: &[Victim<'_>],
     ) -> SqlResult<()> {
-        let mut run = KeyedRun::default();
-        let mut wide = Widened::new(columns, self.inner.definition.columns.len());
-        for some in victims.chunks(ROWS_AT_ONCE) {
-            match some {
-                [(locator, values)] => self.delete(txn, locator, wide.row(values))?,
-                some => self.delete_together(txn, &mut wide, some, &mut run)?,
+        let mut deletion = Deletion::new(self, columns);
+        if let [(locator, values)] = victims {
+            return self.delete(txn, locator, deletion.widened(values.iter()));
+        }
+        for (locator, values) in victims {
+            match locator {
+                RowLocator::Heap(rid) => deletion.add(txn.session_id(), &rid.to_bytes(), values.iter())?,
+                RowLocator::Key(key) => deletion.add(txn.session_id(), key, values.iter())?,
             }
         }
-        Ok(())
+        deletion.finish(txn)
+    }
+
+    /// Locks rows that a SNAPSHOT transaction is about to delete, before anything of it happens (3960).
+    ///
+    /// # Errors
+    /// 1205, 1222, 3960.
+    pub fn claim_victims<'v>(
+        &self,
+        txn: &DbTransaction,
+        mut locators: impl Iterator<Item = &'v RowLocator>,
+    ) -> SqlResult<()> {
+        if txn.isolation() != IsolationLevel::Snapshot {
+            return Ok(());
+        }
+        self.lock_for_write(txn)?;
+        locators.try_for_each(|locator| self.claim(txn, locator))
     }
 
     /// The columns, ascending, on whose values the places of a row's entries hang, and whether it has them.
@@ -104,82 +229,51 @@ impl Table {
         (0..self.inner.definition.columns.len()).filter(is_wanted).collect()
     }
 
-    fn delete_together(
-        &self,
-        txn: &DbTransaction,
-        wide: &mut Widened<'_>,
-        victims: &[Victim<'_>],
-        run: &mut KeyedRun,
-    ) -> SqlResult<()> {
-        let _charge = io::charge(&self.inner.definition, 0);
-        self.lock_for_write(txn)?;
-        if txn.isolation() == IsolationLevel::Snapshot {
-            victims.iter().try_for_each(|(locator, _)| self.claim(txn, locator))?;
+    fn delete_entries(&self, txn: &DbTransaction, at: usize, entries: &[(&[u8], &[u8])]) -> SqlResult<()> {
+        let secondary = &self.inner.secondary[at];
+        if secondary.format.may_have_lobs() {
+            entries.iter().try_for_each(|(key, _)| self.free_entry_large_values(txn, at, key))?;
         }
-        for at in 0..self.inner.secondary.len() {
-            self.delete_entries(txn, at, wide, victims, run)?;
+        let keys: Vec<&[u8]> = entries.iter().map(|(key, _)| *key).collect();
+        let mut deleted = 0;
+        if let Err(error) = secondary.tree.delete_sorted(txn.inner(), &keys, &mut deleted) {
+            let locator = entries.get(deleted).and_then(|(_, locator)| self.locator_of(locator));
+            return Err(match locator {
+                Some(locator) => self.fail_at_entry(txn, at, &locator, error),
+                None => self.fail(txn, error),
+            });
         }
-        if self.inner.format.may_have_lobs() {
-            victims.iter().try_for_each(|(locator, _)| self.free_large_values(txn, locator))?;
-        }
-        self.delete_rows(txn, victims, run)?;
-        self.note_rows(txn, -(victims.len() as i64));
+        self.note_entries(txn, at, -(entries.len() as i64));
         Ok(())
     }
 
-    fn delete_entries(
-        &self,
-        txn: &DbTransaction,
-        at: usize,
-        wide: &mut Widened<'_>,
-        victims: &[Victim<'_>],
-        run: &mut KeyedRun,
-    ) -> SqlResult<()> {
-        let secondary = &self.inner.secondary[at];
-        let tell = |number: usize, error| self.fail_at_entry(txn, at, victims[number].0, error);
-        for (number, (locator, values)) in victims.iter().enumerate() {
-            let old = wide.row(values);
-            if !self.inner.has_entry_of(at, old) {
-                continue;
-            }
-            if !run.has_room(RUN_BYTES_MAX) {
-                self.delete_keys(txn, &secondary.tree, run, &tell)?;
-            }
-            run.add(|out| add_key(out, number, |out| self.entry_key_into(at, old, locator, out)))?;
-            if secondary.format.may_have_lobs() {
-                self.free_entry_large_values(txn, at, run.get(run.len() - 1).0)?;
-            }
-            self.note_entries(txn, at, -1);
-        }
-        self.delete_keys(txn, &secondary.tree, run, &tell)
-    }
-
-    fn delete_rows(&self, txn: &DbTransaction, victims: &[Victim<'_>], run: &mut KeyedRun) -> SqlResult<()> {
-        let tell = |_: usize, error| self.fail(txn, error);
+    /// `rows`: clustered keys, or addresses.
+    fn delete_rows(&self, txn: &DbTransaction, rows: &[(&[u8], &[u8])]) -> SqlResult<()> {
         match &self.inner.base {
             Base::Tree(tree) => {
-                for (number, (locator, _)) in victims.iter().enumerate() {
-                    let RowLocator::Key(key) = locator else { return Err(stale_plan()) };
-                    if !run.has_room(RUN_BYTES_MAX) {
-                        self.delete_keys(txn, tree, run, &tell)?;
-                    }
-                    run.add(|out| add_key(out, number, |out| out.extend_from_slice(key)))?;
+                if self.inner.format.may_have_lobs() {
+                    let mut keys = rows.iter().map(|(key, _)| RowLocator::Key((*key).into()));
+                    keys.try_for_each(|locator| self.free_large_values(txn, &locator))?;
                 }
-                self.delete_keys(txn, tree, run, &tell)
+                let keys: Vec<&[u8]> = rows.iter().map(|(key, _)| *key).collect();
+                let deleted = tree.delete_sorted(txn.inner(), &keys, &mut 0);
+                deleted.map_err(|error| self.fail(txn, error))
             }
-            Base::Heap(heap) => {
-                for some in victims.chunks(KEYS_BETWEEN_LOOKS) {
-                    stop_if_asked(0)?;
-                    let rid = |(locator, _): &Victim<'_>| match locator {
-                        RowLocator::Heap(rid) => Ok(*rid),
-                        RowLocator::Key(_) => Err(stale_plan()),
-                    };
-                    let mut rids = some.iter().map(rid).collect::<SqlResult<Vec<_>>>()?;
-                    heap.delete_many(txn.inner(), &mut rids).map_err(|error| tell(0, error))?;
-                }
-                Ok(())
-            }
+            Base::Heap(heap) => self.delete_rows_of_heap(txn, heap, rows),
         }
+    }
+
+    fn delete_rows_of_heap(
+        &self,
+        txn: &DbTransaction,
+        heap: &Heap,
+        rows: &[(&[u8], &[u8])],
+    ) -> SqlResult<()> {
+        let mut rids: Vec<Rid> = rows.iter().map(|(address, _)| rid_of(address)).collect();
+        if self.inner.format.may_have_lobs() {
+            rids.iter().try_for_each(|rid| self.free_large_values(txn, &RowLocator::Heap(*rid)))?;
+        }
+        heap.delete_many(txn.inner(), &mut rids).map_err(|error| self.fail(txn, error))
     }
 
     /// Deletes the keys of a run, and empties it. `tell` makes an error of the tree's, and of the number of the victim that it is about.

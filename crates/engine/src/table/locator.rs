@@ -24,13 +24,16 @@ impl Table {
             assert!(value.is_null(), "a locator is bytes");
             return None;
         };
+        let locator = self.locator_of(bytes.as_bytes());
+        assert!(locator.is_some(), "a locator of a heap's row is its address");
+        locator
+    }
+
+    /// The same of its bytes; `None` of such that are none.
+    pub(super) fn locator_of(&self, bytes: &[u8]) -> Option<RowLocator> {
         match &self.inner.base {
-            Base::Heap(_) => {
-                let rid =
-                    Rid::from_bytes(bytes.as_bytes()).expect("a locator of a heap's row is its address");
-                Some(RowLocator::Heap(rid))
-            }
-            Base::Tree(_) => Some(RowLocator::Key(Arc::from(bytes.as_bytes()))),
+            Base::Heap(_) => Rid::from_bytes(bytes).map(RowLocator::Heap),
+            Base::Tree(_) => Some(RowLocator::Key(Arc::from(bytes))),
         }
     }
 }

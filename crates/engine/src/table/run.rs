@@ -1,6 +1,9 @@
 //! [`KeyedRun`]: keys of a tree with what hangs on them, gathered in any order and taken by rising key, so that each leaf is touched once.
 
-/// What the first bytes of a key say of its order, so that most comparisons touch nothing else.
+use super::build::stop_if_asked;
+use crate::error::SqlResult;
+
+/// What the first bytes of a key, behind those that are the same in all, say of its order, so that most comparisons touch nothing else.
 const PREFIX_BYTES: usize = 8;
 /// A record that is added has at most so many bytes; see [`KeyedRun::has_room`].
 const RECORD_BYTES_MAX: usize = 16 << 10;
@@ -36,8 +39,7 @@ impl KeyedRun {
 
     /// Lists double when they are full, as far as `bytes_max` lets them: that is asked for before.
     fn can_grow(&mut self, bytes_max: usize) -> bool {
-        let taken = self.bytes.capacity() + self.places.capacity() * size_of::<Place>();
-        let left = bytes_max.saturating_sub(taken);
+        let left = bytes_max.saturating_sub(self.taken_bytes());
         let is_full = self.bytes.capacity() - self.bytes.len() < RECORD_BYTES_MAX;
         if is_full {
             let more = self.bytes.capacity().min(left).max(4 * RECORD_BYTES_MAX);
@@ -46,8 +48,7 @@ impl KeyedRun {
             }
         }
         if self.places.len() == self.places.capacity() {
-            let taken = self.bytes.capacity() + self.places.capacity() * size_of::<Place>();
-            let left = bytes_max.saturating_sub(taken);
+            let left = bytes_max.saturating_sub(self.taken_bytes());
             let more = self.places.capacity().min(left / size_of::<Place>()).max(1024);
             if more * size_of::<Place>() > left && !self.places.is_empty()
                 || !is_granted(more, &mut self.places)
@@ -80,17 +81,41 @@ impl KeyedRun {
         Ok(())
     }
 
+    /// What it has taken of memory; it keeps what it had when it is emptied.
+    pub(super) fn taken_bytes(&self) -> usize {
+        self.bytes.capacity() + self.places.capacity() * size_of::<Place>()
+    }
+
     pub(super) fn len(&self) -> usize {
         self.places.len()
     }
 
     /// Afterwards `get` and `keys` give them by rising key; equal ones as they came.
     pub(super) fn sort(&mut self) {
+        let common = self.common_bytes();
         let KeyedRun { bytes, places } = self;
         let key = |place: &Place| &bytes[place.start as usize..][..usize::from(place.key_bytes)];
+        if common > 0 {
+            places.iter_mut().for_each(|place| place.prefix = prefix_of(&key(place)[common..]));
+        }
         places.sort_unstable_by(|a, b| {
             a.prefix.cmp(&b.prefix).then_with(|| key(a).cmp(key(b))).then_with(|| a.start.cmp(&b.start))
         });
+    }
+
+    /// So many bytes all keys begin with: they say nothing of the order.
+    fn common_bytes(&self) -> usize {
+        let Some((first, others)) = self.places.split_first() else { return 0 };
+        let key = |place: &Place| &self.bytes[place.start as usize..][..usize::from(place.key_bytes)];
+        let mut common = key(first);
+        for place in others {
+            let same = common.iter().zip(key(place)).take_while(|(one, other)| one == other).count();
+            common = &common[..same];
+            if common.is_empty() {
+                break;
+            }
+        }
+        common.len()
     }
 
     /// A key and what hangs on it.
@@ -102,6 +127,23 @@ impl KeyedRun {
 
     pub(super) fn keys(&self) -> Vec<&[u8]> {
         (0..self.len()).map(|at| self.get(at).0).collect()
+    }
+
+    /// Hands all out in their present order, so many at a time at most.
+    pub(super) fn hand_out(
+        &self,
+        most: usize,
+        work: &mut dyn FnMut(&[(&[u8], &[u8])]) -> SqlResult<()>,
+    ) -> SqlResult<()> {
+        assert!(most > 0, "one at least");
+        let mut some = Vec::with_capacity(most.min(self.len()));
+        for begin in (0..self.len()).step_by(most) {
+            stop_if_asked(0)?;
+            some.clear();
+            some.extend((begin..self.len().min(begin + most)).map(|at| self.get(at)));
+            work(&some)?;
+        }
+        Ok(())
     }
 
     /// Nothing is left; its memory is for what comes next.
@@ -168,6 +210,34 @@ mod tests {
         assert!(!run.has_room(4), "it is full");
         run.clear();
         assert!(run.has_room(4) && run.len() == 0, "one may always come");
+    }
+
+    /// The bytes that all keys begin with are left out of what is compared first: longer than that, shorter, or whole keys.
+    #[test]
+    fn keys_that_begin_alike_come_in_their_order() {
+        for (common, tails) in [
+            (
+                &b"alphabetical "[..],
+                &[&b"zeta"[..], b"", b"\0", b"eta beyond eight", b"eta beyond eighth", b"\0\0"][..],
+            ),
+            (&b"same"[..], &[b""]),
+            (&b"ab"[..], &[b"ab", b"abababab", b"abababaa", b""]),
+        ] {
+            let mut run = KeyedRun::default();
+            for tail in tails {
+                assert!(run.has_room(1 << 20));
+                let key = [common, tail].concat();
+                let added: Result<(), ()> = run.add(|out| {
+                    out.extend_from_slice(&key);
+                    Ok(key.len())
+                });
+                added.expect("added");
+            }
+            run.sort();
+            let mut expected: Vec<Vec<u8>> = tails.iter().map(|tail| [common, tail].concat()).collect();
+            expected.sort();
+            assert_eq!(run.keys(), expected);
+        }
     }
 
     /// Lists that double would take twice what a run may.

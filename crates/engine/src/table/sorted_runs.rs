@@ -15,6 +15,8 @@ use crate::workspace::spill::{Run, RunReader, RunWriter, SpillFile};
 
 /// So many runs are merged at once; each has a block in memory meanwhile.
 const RUNS_MAX: usize = 32;
+/// Bytes of those that come from disk and are handed out together.
+const SOME_BYTES_MAX: usize = 256 << 10;
 /// A record begins with the length of its key.
 const LENGTH_BYTES: usize = 2;
 
@@ -40,6 +42,31 @@ impl SortedRuns {
             self.put_out()?;
         }
         self.run.add(write)
+    }
+
+    /// Is there room in memory for one more?
+    pub(super) fn has_room(&mut self) -> bool {
+        self.run.has_room(self.bytes_max)
+    }
+
+    /// What runs in memory have taken, at most.
+    pub(super) fn peak_bytes(&self) -> usize {
+        self.run.taken_bytes()
+    }
+
+    /// What a run in memory may take.
+    pub(super) fn bytes_max(&self) -> usize {
+        self.bytes_max
+    }
+
+    /// A run in memory may take so much from now on.
+    pub(super) fn allow(&mut self, bytes_max: usize) {
+        self.bytes_max = bytes_max;
+    }
+
+    /// Has some of it gone to disk?
+    pub(super) fn has_spilled(&self) -> bool {
+        self.file.is_some()
     }
 
     /// The run in memory, sorted, goes to disk.
@@ -88,6 +115,35 @@ impl SortedRuns {
         }
         self.run = KeyedRun::default();
         Ok(())
+    }
+}
+
+impl SortedRuns {
+    /// The same, so many at a time at most.
+    pub(super) fn drain_many(
+        &mut self,
+        most: usize,
+        work: &mut dyn FnMut(&[(&[u8], &[u8])]) -> SqlResult<()>,
+    ) -> SqlResult<()> {
+        if self.behind.is_empty() {
+            self.run.sort();
+            self.run.hand_out(most, work)?;
+            self.run = KeyedRun::default();
+            return Ok(());
+        }
+        let mut some = KeyedRun::default();
+        self.drain(&mut |key, rest| {
+            if some.len() >= most || !some.has_room(SOME_BYTES_MAX) {
+                some.hand_out(most, work)?;
+                some.clear();
+            }
+            some.add(|out| {
+                out.extend_from_slice(key);
+                out.extend_from_slice(rest);
+                Ok(key.len())
+            })
+        })?;
+        some.hand_out(most, work)
     }
 }
 

@@ -1,6 +1,7 @@
-//! DELETE: all rows are found first, then deleted.
+//! DELETE: all rows are found first, then deleted. Where nothing else hangs on them, what is gathered of each is its keys.
 
-use engine::{RowLocator, Victim};
+use engine::{Deletion, GatheredMemory, RowLocator};
+use txn::IsolationLevel;
 use types::{SqlError, Value};
 
 use super::output::OutputRows;
@@ -8,9 +9,19 @@ use super::spill::gathered::{Gathered, MANY_AT_ONCE};
 use super::update::{locator_of, search};
 use crate::context::{RowSink, StatementOutcome};
 use crate::physical::change::DeletePlan;
-use crate::row::Row;
+use crate::row::{Batch, Row};
 use crate::runtime::Runtime;
 use crate::table::TableSource;
+
+/// Rows that are found.
+#[derive(Default)]
+enum Victims {
+    #[default]
+    None,
+    /// The locator, then the values of the columns that matter.
+    One(Row),
+    Many(Box<Deletion>),
+}
 
 /// Runs a DELETE.
 pub(crate) fn run(
@@ -20,38 +31,129 @@ pub(crate) fn run(
 ) -> Result<StatementOutcome, SqlError> {
     super::store::check_settings(&delete.source, runtime, "DELETE")?;
     let mut outputs = OutputRows::new(&delete.outputs);
-    let victims = find(delete, runtime, &mut outputs)?;
-    runtime.check_cancelled()?;
-    apply(&delete.source, &delete.columns, runtime, &victims)?;
-    super::cascade::after_delete(&delete.constraints, &victims, &delete.columns, runtime, "DELETE")?;
+    // A SNAPSHOT transaction locks all of them before it changes one.
+    let rows_matter =
+        !delete.constraints.dependents.is_empty() || runtime.options.isolation == IsolationLevel::Snapshot;
+    let count = if rows_matter {
+        let mut victims = Gathered::default();
+        find(delete, runtime, &mut outputs, &mut |victim| {
+            victims.push(runtime, victim.map(Value::clone).collect())
+        })?;
+        let victims = victims.finish()?;
+        runtime.check_cancelled()?;
+        apply(&delete.source, &delete.columns, runtime, &victims)?;
+        super::cascade::after_delete(&delete.constraints, &victims, &delete.columns, runtime, "DELETE")?;
+        victims.len()
+    } else {
+        let mut victims = Victims::default();
+        find(delete, runtime, &mut outputs, &mut |victim| victims.add(delete, runtime, victim))?;
+        runtime.check_cancelled()?;
+        victims.delete(&delete.source, &delete.columns, runtime)?
+    };
     let sent_rows = outputs.finish(runtime, sink)?;
-    Ok(StatementOutcome { row_count: Some(victims.len() as u64), sent_rows, ..StatementOutcome::default() })
+    Ok(StatementOutcome { row_count: Some(count as u64), sent_rows, ..StatementOutcome::default() })
 }
 
-/// The rows to delete: the locator of each, then the values of the columns that matter.
+/// Finds the rows to delete; `take` gets the locator of each, then the values of the columns that matter.
 fn find(
     delete: &DeletePlan,
     runtime: &Runtime<'_>,
     outputs: &mut OutputRows<'_>,
-) -> Result<Gathered, SqlError> {
-    let mut victims = Gathered::default();
+    take: &mut dyn FnMut(&mut dyn ExactSizeIterator<Item = &Value>) -> Result<(), SqlError>,
+) -> Result<(), SqlError> {
     let mut source = search(&delete.plan, delete.locator, delete.may_repeat, runtime)?;
-    let mut row = Row::new();
-    while source.next(runtime, &mut row)? {
-        runtime.check_cancelled()?;
-        // An outer join gives rows in which the target is missing.
-        if row[delete.locator].is_null() {
-            continue;
+    let mut batch = Batch::default();
+    let positions: Vec<usize> = std::iter::once(delete.locator).chain(delete.old.iter().copied()).collect();
+    while source.next_batch(runtime, &mut batch)? {
+        for at in 0..batch.rows {
+            let row = batch.row(at);
+            runtime.check_cancelled()?;
+            // An outer join gives rows in which the target is missing.
+            if row[delete.locator].is_null() {
+                continue;
+            }
+            if outputs.is_wanted() {
+                assert_eq!(
+                    delete.old.len(),
+                    delete.source.def.columns.len(),
+                    "OUTPUT may ask for every column"
+                );
+                let old: Row = delete.old.iter().map(|position| row[*position].clone()).collect();
+                outputs.add(runtime, row, &[], &old)?;
+            }
+            take(&mut positions.iter().map(|position| &row[*position]))?;
         }
-        let positions = std::iter::once(&delete.locator).chain(&delete.old);
-        let victim: Row = positions.map(|position| row[*position].clone()).collect();
-        if outputs.is_wanted() {
-            assert_eq!(delete.old.len(), delete.source.def.columns.len(), "OUTPUT may ask for every column");
-            outputs.add(runtime, &row, &[], &victim[1..])?;
-        }
-        victims.push(runtime, victim)?;
     }
-    victims.finish()
+    Ok(())
+}
+
+impl Victims {
+    fn add(
+        &mut self,
+        delete: &DeletePlan,
+        runtime: &Runtime<'_>,
+        victim: &mut dyn ExactSizeIterator<Item = &Value>,
+    ) -> Result<(), SqlError> {
+        match self {
+            Victims::None => *self = Victims::One(victim.cloned().collect()),
+            Victims::One(first) => {
+                let mut deletion = Deletion::new(&delete.source.table, &delete.columns);
+                add_to(&mut deletion, runtime, &mut first.iter())?;
+                add_to(&mut deletion, runtime, victim)?;
+                *self = Victims::Many(Box::new(deletion));
+            }
+            Victims::Many(deletion) => add_to(deletion, runtime, victim)?,
+        }
+        Ok(())
+    }
+
+    /// Deletes them; gives their number.
+    fn delete(
+        self,
+        source: &TableSource,
+        columns: &[usize],
+        runtime: &Runtime<'_>,
+    ) -> Result<usize, SqlError> {
+        let mut transactions = runtime.transactions.borrow_mut();
+        match self {
+            Victims::None => Ok(0),
+            Victims::One(row) => {
+                let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;
+                let victim = (&locator_of(source, &row), &row[1..]);
+                source.table.delete_many(transaction, columns, &[victim]).map(|()| 1)
+            }
+            Victims::Many(deletion) => {
+                let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;
+                finish(*deletion, runtime, transaction)
+            }
+        }
+    }
+}
+
+fn add_to(
+    deletion: &mut Deletion,
+    runtime: &Runtime<'_>,
+    victim: &mut dyn ExactSizeIterator<Item = &Value>,
+) -> Result<(), SqlError> {
+    let Some(Value::Binary(locator)) = victim.next() else {
+        unreachable!("a row that was found has its place");
+    };
+    deletion.add(runtime.facts.session_id(), locator.as_bytes(), victim)
+}
+
+fn finish(
+    deletion: Deletion,
+    runtime: &Runtime<'_>,
+    transaction: &engine::DbTransaction,
+) -> Result<usize, SqlError> {
+    if deletion.has_spilled() {
+        runtime.workspace().note_spill();
+    }
+    if deletion.memory() != GatheredMemory::default() {
+        runtime.workspace().note_keys(deletion.memory());
+    }
+    let count = deletion.rows();
+    deletion.finish(transaction).map(|()| count)
 }
 
 /// Deletes gathered rows: the locator of each, then the values of `columns`, perhaps more behind them.
@@ -61,14 +163,28 @@ pub(super) fn apply(
     runtime: &Runtime<'_>,
     victims: &Gathered,
 ) -> Result<(), SqlError> {
+    let mut deletion = Deletion::new(&source.table, columns);
+    let is_single = victims.len() == 1;
     victims.for_each_chunk(runtime, MANY_AT_ONCE, &mut |rows| {
         runtime.check_cancelled()?;
-        let locators: Vec<RowLocator> = rows.iter().map(|row| locator_of(source, row)).collect();
-        let values = |row| -> &[Value] { &Row::as_slice(row)[1..=columns.len()] };
-        let gone: Vec<Victim<'_>> =
-            locators.iter().zip(rows).map(|(locator, row)| (locator, values(row))).collect();
-        let mut transactions = runtime.transactions.borrow_mut();
-        let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;
-        source.table.delete_many(transaction, columns, &gone)
-    })
+        if is_single || runtime.options.isolation == IsolationLevel::Snapshot {
+            let locators: Vec<RowLocator> = rows.iter().map(|row| locator_of(source, row)).collect();
+            let mut transactions = runtime.transactions.borrow_mut();
+            let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;
+            if let ([row], [locator], true) = (rows, locators.as_slice(), is_single) {
+                return source.table.delete_many(transaction, columns, &[(locator, &row[1..=columns.len()])]);
+            }
+            source.table.claim_victims(transaction, locators.iter())?;
+        }
+        for row in rows {
+            add_to(&mut deletion, runtime, &mut row[..=columns.len()].iter())?;
+        }
+        Ok(())
+    })?;
+    if deletion.rows() == 0 {
+        return Ok(());
+    }
+    let mut transactions = runtime.transactions.borrow_mut();
+    let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;
+    finish(deletion, runtime, transaction).map(drop)
 }

@@ -314,7 +314,7 @@ impl Scan<'_> {
         }
         cursor.values(at, first..columns.count, out)?;
         if self.plan.locator || self.plan.names_rows {
-            out.push(cursor.locator_at(at)?.to_value());
+            out.push(cursor.locator_value_at(at)?);
         }
         Ok(true)
     }

@@ -6,6 +6,7 @@ mod actual;
 mod backward;
 mod change;
 mod operators;
+mod plan_hash;
 mod scalar;
 mod several;
 mod xml;

@@ -45,7 +45,8 @@ pub(super) static VIEWS: &[SystemView] = &[
          max_rows bigint not null, statement_sql_handle varbinary(64), statement_context_id bigint, total_dop bigint not null, \
          last_dop bigint not null, min_dop bigint not null, max_dop bigint not null, total_grant_kb bigint, last_grant_kb bigint, \
          min_grant_kb bigint, max_grant_kb bigint, total_used_grant_kb bigint, last_used_grant_kb bigint, min_used_grant_kb bigint, \
-         max_used_grant_kb bigint, total_spills bigint, last_spills bigint, min_spills bigint, max_spills bigint",
+         max_used_grant_kb bigint, total_ideal_grant_kb bigint, last_ideal_grant_kb bigint, min_ideal_grant_kb bigint, \
+         max_ideal_grant_kb bigint, total_spills bigint, last_spills bigint, min_spills bigint, max_spills bigint",
         query_stats,
     ),
     SystemView::new("dm_exec_sql_text", TEXT_LIST, sql_text).with_parameters(1),
@@ -142,6 +143,16 @@ fn statement_cells(plan: &CachedPlan, statement: &CachedStatement) -> Vec<(&'sta
     cells.extend(rows.into_iter().zip(parts(&statement.rows).map(Cell::from)));
     let spills = ["total_spills", "last_spills", "min_spills", "max_spills"];
     cells.extend(spills.into_iter().zip(parts(&statement.spills).map(Cell::from)));
+    let kilobytes = |measure: &Measure| parts(measure).map(|bytes| Cell::from(bytes / 1024));
+    let granted = ["total_grant_kb", "last_grant_kb", "min_grant_kb", "max_grant_kb"];
+    cells.extend(granted.into_iter().zip(kilobytes(&statement.granted_bytes)));
+    let used = ["total_used_grant_kb", "last_used_grant_kb", "min_used_grant_kb", "max_used_grant_kb"];
+    cells.extend(used.into_iter().zip(kilobytes(&statement.used_bytes)));
+    let ideal = ["total_ideal_grant_kb", "last_ideal_grant_kb", "min_ideal_grant_kb", "max_ideal_grant_kb"];
+    cells.extend(ideal.into_iter().zip(kilobytes(&statement.ideal_bytes)));
+    let hash = |number: u64| Cell::Value(Value::binary(&number.to_be_bytes()));
+    cells.push(("query_hash", hash(statement.query_hash)));
+    cells.extend(statement.plan_hash.map(|number| ("query_plan_hash", hash(number))));
     let logical = ["total_logical_reads", "last_logical_reads", "min_logical_reads", "max_logical_reads"];
     cells.extend(logical.into_iter().zip(parts(&statement.logical_reads).map(Cell::from)));
     let physical =

@@ -98,10 +98,8 @@ fn moment(ticks: u64) -> Cell {
     moment.and_then(|moment| moment.to_value(&SqlType::DateTimeOffset(7))).map_or(Cell::Null, Cell::from)
 }
 
-/// FNV-1a: the same for the same text in every database and after a restart.
-fn hash(text: &str) -> Value {
-    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    Value::binary(&text.bytes().fold(0xcbf2_9ce4_8422_2325, mix).to_be_bytes())
+fn number(hash: u64) -> Value {
+    Value::binary(&hash.to_be_bytes())
 }
 
 fn texts(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
@@ -121,7 +119,7 @@ fn queries(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("query_id", one.id.into()),
             ("query_text_id", one.text_id.into()),
             ("object_id", one.object_id.into()),
-            ("query_hash", hash(text).into()),
+            ("query_hash", number(crate::hashes::query_hash(text)).into()),
             ("query_parameterization_type", parameters.into()),
             ("query_parameterization_type_desc", desc.into()),
             ("initial_compile_start_time", moment(one.first_ticks)),
@@ -140,7 +138,7 @@ fn plans(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("plan_id", one.id.into()),
             ("query_id", one.query_id.into()),
             ("compatibility_level", i32::from(one.compatibility_level).into()),
-            ("query_plan_hash", hash(&one.document).into()),
+            ("query_plan_hash", number(one.plan_hash).into()),
             ("query_plan", one.document.to_string().into()),
             ("last_force_failure_reason_desc", "NONE".into()),
             ("count_compiles", one.compiles.into()),
