@@ -317,25 +317,33 @@ impl Table {
         self.for_each_located(txn, &every, &mut |row, _| work(row))
     }
 
-    /// The same, with each row's locator. Columns that are not `wanted` (positions, ascending) are NULL.
+    /// The same, with each row's locator, as index entries carry it. Columns that are not `wanted` (positions, ascending) are NULL.
     pub(crate) fn for_each_located(
         &self,
         txn: &DbTransaction,
         wanted: &[usize],
-        work: &mut dyn FnMut(&[Value], &RowLocator) -> SqlResult<()>,
+        work: &mut dyn FnMut(&[Value], &[u8]) -> SqlResult<()>,
     ) -> SqlResult<()> {
         let options = ScanOptions { isolation: txn.isolation(), ..ScanOptions::default() };
         let columns: Arc<[usize]> = wanted.into();
         let mut cursor = self.scan(txn, self.inner.definition.base().index_id, &options, Some(&columns))?;
         let mut found = Vec::new();
         let mut row = vec![Value::Null; self.inner.definition.columns.len()];
-        while cursor.next(txn, &mut found)? {
-            for (column, value) in wanted.iter().zip(&mut found) {
-                row[*column] = std::mem::take(value);
+        loop {
+            let rows = cursor.next_page(txn)?;
+            if rows == 0 {
+                return Ok(());
             }
-            work(&row, &cursor.locator()?)?;
+            // Row by row: there may be large values among them.
+            for at in 0..rows {
+                found.clear();
+                cursor.values(at, 0..wanted.len(), &mut found)?;
+                for (column, value) in wanted.iter().zip(&mut found) {
+                    row[*column] = std::mem::take(value);
+                }
+                cursor.with_locator_at(at, &mut |locator| work(&row, locator))?;
+            }
         }
-        Ok(())
     }
 
     /// The next identity value, noted in the database when the cache is used up.
@@ -555,13 +563,28 @@ impl Table {
         locator: &RowLocator,
         out: &mut Vec<u8>,
     ) -> SqlResult<usize> {
+        match locator {
+            RowLocator::Heap(rid) => self.entry_of(txn, at, row, &rid.to_bytes(), out),
+            RowLocator::Key(key) => self.entry_of(txn, at, row, key, out),
+        }
+    }
+
+    /// The same, the locator as entries carry it.
+    fn entry_of(
+        &self,
+        txn: &DbTransaction,
+        at: usize,
+        row: &[Value],
+        locator: &[u8],
+        out: &mut Vec<u8>,
+    ) -> SqlResult<usize> {
         let secondary = &self.inner.secondary[at];
         let start = out.len();
-        self.entry_key_into(at, row, locator, out);
+        self.entry_key_of(at, row, locator, out);
         let key_bytes = out.len() - start;
-        let length = u16::try_from(locator.byte_count()).expect("keys are far shorter than 64 KB");
+        let length = u16::try_from(locator.len()).expect("keys are far shorter than 64 KB");
         out.extend_from_slice(&length.to_le_bytes());
-        locator.append_to(out);
+        out.extend_from_slice(locator);
         let stored: SmallVec<[Value; 4]> =
             secondary.stored.iter().map(|column| row[*column].clone()).collect();
         let unit = UnitId(self.inner.index_of(at).unit);
@@ -664,23 +687,6 @@ impl Table {
         self.inner.secondary[at].key.encode(index.key.iter().map(|k| &row[k.ordinal]), out);
         if !index.unique {
             out.extend_from_slice(locator);
-        }
-    }
-}
-
-impl RowLocator {
-    /// Appends it as index entries carry it.
-    pub(crate) fn append_to(&self, out: &mut Vec<u8>) {
-        match self {
-            RowLocator::Heap(rid) => out.extend_from_slice(&rid.to_bytes()),
-            RowLocator::Key(key) => out.extend_from_slice(key),
-        }
-    }
-
-    fn byte_count(&self) -> usize {
-        match self {
-            RowLocator::Heap(_) => Rid::BYTES,
-            RowLocator::Key(key) => key.len(),
         }
     }
 }

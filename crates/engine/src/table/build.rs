@@ -132,7 +132,10 @@ impl Builder {
         let Base::Tree(_) = &table.inner.base else {
             let _charge = io::charge(table.definition(), 0);
             let locator = table.insert_base(txn, row)?;
-            return self.add_entries(txn, row, &locator);
+            return match locator {
+                RowLocator::Heap(rid) => self.add_entries(txn, row, &rid.to_bytes()),
+                RowLocator::Key(_) => Err(crate::error::stale_plan()),
+            };
         };
         let index = table.inner.definition.base();
         table.check_key_length(index, table.inner.may_overflow[0], row)?;
@@ -142,10 +145,10 @@ impl Builder {
             table.encode_into(txn, row, out).map(|()| key.len())
         })?;
         table.note_rows(txn, 1);
-        self.add_entries(txn, row, &RowLocator::Key(key.into()))
+        self.add_entries(txn, row, &key)
     }
 
-    /// The entries of a row that is in its place.
+    /// The entries of a row that is in its place; the locator as entries carry it.
     ///
     /// # Errors
     /// Those of `Table::insert`.
@@ -153,7 +156,7 @@ impl Builder {
         &mut self,
         txn: &DbTransaction,
         row: &[Value],
-        locator: &RowLocator,
+        locator: &[u8],
     ) -> SqlResult<()> {
         let table = &self.table;
         for EntryRuns { at, runs } in &mut self.entries {
@@ -162,7 +165,7 @@ impl Builder {
             }
             let position = table.inner.secondary[*at].position;
             table.check_key_length(table.inner.index_of(*at), table.inner.may_overflow[position], row)?;
-            runs.add(|out| table.entry_into(txn, *at, row, locator, out))?;
+            runs.add(|out| table.entry_of(txn, *at, row, locator, out))?;
             table.note_entries(txn, *at, 1);
         }
         Ok(())

@@ -329,6 +329,24 @@ impl Cursor {
         }
     }
 
+    /// Hands its bytes, as index entries carry them, to `work`.
+    ///
+    /// # Errors
+    /// As [`Cursor::locator_at`], and those of `work`.
+    pub(crate) fn with_locator_at(
+        &self,
+        at: usize,
+        work: &mut dyn FnMut(&[u8]) -> SqlResult<()>,
+    ) -> SqlResult<()> {
+        match &self.source {
+            Source::Tree(cursor) if at < self.rows => work(cursor.key_at(at)),
+            _ => match self.locator_at(at)? {
+                RowLocator::Heap(rid) => work(&rid.to_bytes()),
+                RowLocator::Key(key) => work(&key),
+            },
+        }
+    }
+
     /// A number that names one of the rows in hand, the same in every index that leads to it; another row may have it, too.
     ///
     /// # Errors
