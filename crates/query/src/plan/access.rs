@@ -24,14 +24,14 @@ use crate::view::stream::BoundKind;
 /// its conditions, 40 times; a scan that gives its rows up costs more than one that throws them away.
 pub(super) const LOOKUP_COST: f64 = 30.0;
 /// Where nothing is locked all but the first so many rows are fetched together, in the order in which they lie: each page that has some of them costs so
-/// much, and each row.
+/// much, and each row. Measured: 38,000 rows of 20,000 pages take 46 ms more than none, 12,500 take 22 ms, where a scanned row takes 0.037 us.
 const LOOKUPS_SINGLE: f64 = 64.0;
-const PAGE_COST: f64 = 25.0;
-const LOOKUP_COST_OF_MANY: f64 = 5.0;
+const PAGE_COST: f64 = 50.0;
+const LOOKUP_COST_OF_MANY: f64 = 7.0;
 /// A page is thought to have so many rows.
-const ROWS_OF_PAGE: f64 = 50.0;
+pub(super) const ROWS_OF_PAGE: f64 = 50.0;
 /// An entry of an index that has all columns that are wanted, in rows read: it is narrower.
-const ENTRY_COST: f64 = 0.8;
+pub(super) const ENTRY_COST: f64 = 0.8;
 /// The way down a tree to where a range begins, in rows read.
 pub(super) const RANGE_COST: f64 = 5.0;
 /// A smaller table is read through its base rather than through a narrower index: there is nothing to save.
@@ -200,7 +200,7 @@ impl Planner<'_> {
     }
 
     /// The ordinals of a table whose values matter; `None`: all do.
-    fn wanted_of(&self, scan: &TableScan) -> Option<Vec<usize>> {
+    pub(super) fn wanted_of(&self, scan: &TableScan) -> Option<Vec<usize>> {
         let wanted = self.wanted.as_ref()?;
         Some((0..scan.columns.len()).filter(|at| wanted.contains(&scan.columns[*at])).collect())
     }

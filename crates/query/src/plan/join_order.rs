@@ -10,7 +10,7 @@ use engine::IndexKind;
 use rustc_hash::FxHashSet;
 
 use super::Columns;
-use super::access::{LOOKUP_COST, RANGE_COST};
+use super::access::{ENTRY_COST, LOOKUP_COST, RANGE_COST};
 use super::infer::{Classes, equal_columns};
 use super::join::{BUILD_COST, PROBE_COST, RESTART_COST, ROW_COST};
 use super::statistics::distinct_values;
@@ -33,6 +33,10 @@ pub(super) struct Relation<'r> {
     /// Rows behind its own conditions, and what they cost.
     pub(super) rows: f64,
     pub(super) cost: f64,
+    /// What a way down its tree costs more where its pages are not near.
+    pub(super) far: f64,
+    /// The ordinals of its columns that matter; `None`: all do.
+    pub(super) wanted: Option<Vec<usize>>,
     /// Columns that its own conditions bind to one value.
     pub(super) bound: FxHashSet<ColumnId>,
 }
@@ -248,7 +252,8 @@ impl<'r> Orders<'r> {
             let is_known = |column: &&ColumnId| linked.contains(column) || relation.bound.contains(column);
             let known = index.key.iter().take_while(is_known).count();
             let uses_link = index.key[..known].iter().any(|column| linked.contains(column));
-            let once = || RESTART_COST + RANGE_COST + index.rows_per_value[known - 1] * index.per_row;
+            let once =
+                || RESTART_COST + relation.far + RANGE_COST + index.rows_per_value[known - 1] * index.per_row;
             uses_link.then(|| rows * once())
         });
         Step { relation: next, cost: sought.fold(read, f64::min), is_linked }
@@ -343,10 +348,16 @@ impl Groups {
 fn sought_indexes(relation: &Relation<'_>) -> Vec<SoughtIndex> {
     let Rel::Table(scan) = relation.rel else { return Vec::new() };
     let is_sought = |index: &&engine::IndexDef| index.kind != IndexKind::Heap && index.is_whole();
-    scan.source.def.indexes.iter().filter(is_sought).map(|index| sought_index(scan, index)).collect()
+    scan.source
+        .def
+        .indexes
+        .iter()
+        .filter(is_sought)
+        .map(|index| sought_index(relation, scan, index))
+        .collect()
 }
 
-fn sought_index(scan: &TableScan, index: &engine::IndexDef) -> SoughtIndex {
+fn sought_index(relation: &Relation<'_>, scan: &TableScan, index: &engine::IndexDef) -> SoughtIndex {
     let rows_of = |columns: usize| match index.unique && columns == index.key.len() {
         true => 1.0,
         false => {
@@ -354,10 +365,16 @@ fn sought_index(scan: &TableScan, index: &engine::IndexDef) -> SoughtIndex {
             found.map_or_else(|| scan.source.row_estimate() * DIFFERENT_SHARE, |found| found.rows_per_value)
         }
     };
+    let covers =
+        |wanted: &[usize]| scan.locator.is_none() && scan.source.table.is_covered_by(index.index_id, wanted);
     SoughtIndex {
         key: index.key.iter().map(|key| scan.columns[key.ordinal]).collect(),
         rows_per_value: (1..=index.key.len()).map(rows_of).collect(),
-        per_row: if index.kind == IndexKind::Clustered { 1.0 } else { LOOKUP_COST },
+        per_row: match index.kind {
+            IndexKind::Clustered => 1.0,
+            _ if relation.wanted.as_ref().is_some_and(|wanted| covers(wanted)) => ENTRY_COST,
+            _ => LOOKUP_COST,
+        },
     }
 }
 
