@@ -220,7 +220,7 @@ impl TransactionSet {
             member.statement = None;
             member.transaction.release_statement_locks();
         }
-        self.keep_table_variables()
+        self.settle_table_variables()
     }
 
     /// Takes the running statement's changes back.

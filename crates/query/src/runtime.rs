@@ -10,7 +10,7 @@ use engine::{CatalogImage, Database, Instance, Lookup, ObjectDef, SchemaDef, Tra
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::{ConvertContext, SqlError, Value};
 
-use crate::context::{SessionFacts, SessionNames, SetOptions};
+use crate::context::{RowSink, SessionFacts, SessionNames, SetOptions};
 use crate::exec_context::ExecContext;
 use crate::front_end::BindAnew;
 use crate::kinds::ColumnId;
@@ -83,6 +83,7 @@ pub(crate) enum KeptSubquery {
 
 impl<'a> Runtime<'a> {
     /// The runtime of a context; `context` is usable again when it is dropped.
+    #[inline]
     pub(crate) fn new(context: &'a mut ExecContext<'_>) -> Runtime<'a> {
         Runtime {
             instance: context.instance,
@@ -261,8 +262,16 @@ impl<'a> Runtime<'a> {
         Ok(())
     }
 
-    /// What the statement has to say when it has succeeded: 8153, 3606, 3607.
-    pub(crate) fn warnings(&self) -> Vec<SqlError> {
+    /// Tells what the statement has to say when it has succeeded: 8153, 3606, 3607.
+    #[inline]
+    pub(crate) fn tell_warnings(&self, sink: &mut dyn RowSink) {
+        if self.null_was_eliminated() || self.divided_by_zero.get() || self.overflowed.get() {
+            self.warnings().iter().for_each(|warning| sink.message(warning));
+        }
+    }
+
+    #[cold]
+    fn warnings(&self) -> Vec<SqlError> {
         let mut warnings = Vec::new();
         if self.null_was_eliminated() && self.options.ansi_warnings {
             warnings.push(crate::errors::null_eliminated());

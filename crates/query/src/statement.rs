@@ -355,7 +355,7 @@ impl CompiledStatement {
         }?;
         outcome.memory = runtime.memory_use();
         outcome.profile = runtime.profile().cloned();
-        runtime.warnings().iter().for_each(|warning| sink.message(warning));
+        runtime.tell_warnings(sink);
         Ok(outcome)
     }
 }

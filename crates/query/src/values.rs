@@ -27,16 +27,16 @@ pub(crate) fn to_f64(value: &Value) -> f64 {
 
 /// Conversion settings of the session.
 pub(crate) fn convert_context(options: &SetOptions) -> ConvertContext {
-    let date_format = match options.date_format.to_ascii_lowercase().as_str() {
-        "dmy" => DateFormat::Dmy,
-        "ymd" => DateFormat::Ymd,
-        "ydm" => DateFormat::Ydm,
-        "myd" => DateFormat::Myd,
-        "dym" => DateFormat::Dym,
-        _ => DateFormat::Mdy,
-    };
+    const FORMATS: [(&str, DateFormat); 5] = [
+        ("dmy", DateFormat::Dmy),
+        ("ymd", DateFormat::Ymd),
+        ("ydm", DateFormat::Ydm),
+        ("myd", DateFormat::Myd),
+        ("dym", DateFormat::Dym),
+    ];
+    let named = FORMATS.iter().find(|(name, _)| options.date_format.eq_ignore_ascii_case(name));
     ConvertContext {
-        date_format,
+        date_format: named.map_or(DateFormat::Mdy, |(_, format)| *format),
         date_first: options.date_first,
         ansi_warnings: options.ansi_warnings,
         ..ConvertContext::default()

@@ -11,12 +11,12 @@ use crate::run::{Frame, Next, Stop};
 use crate::session::Session;
 
 impl Frame<'_> {
-    /// The bound and still valid expression of a cell.
+    /// The bound expression of a cell. Whether it is still valid is not asked: what is plain names nothing that could have become another.
     #[inline]
-    fn bound_scalar(&self, cell: usize, from: query::Standpoint<'_>) -> Option<&query::ScalarProgram> {
+    fn bound_scalar(&self, cell: usize) -> Option<&query::ScalarProgram> {
         match self.local[cell].as_deref()? {
-            Compiled::Scalar(program) if program.is_valid(from) => Some(program),
-            _ => None,
+            Compiled::Scalar(program) => Some(program),
+            Compiled::Statement(_) => None,
         }
     }
 }
@@ -28,13 +28,13 @@ impl Session {
         match &instruction.kind {
             InstructionKind::Jump(target) => Some(Next::Jump(*target)),
             InstructionKind::JumpUnless(cell, target) => {
-                let holds = frame.bound_scalar(*cell, self.standpoint())?.plain_truth(&frame.variables)?;
+                let holds = frame.bound_scalar(*cell)?.plain_truth(&frame.variables)?;
                 self.facts.last_error = 0;
                 self.facts.row_count = 0;
                 Some(if holds { Next::Step } else { Next::Jump(*target) })
             }
             InstructionKind::SetVariable { slot, cell } => {
-                let value = frame.bound_scalar(*cell, self.standpoint())?.plain_value(&frame.variables)?;
+                let value = frame.bound_scalar(*cell)?.plain_value(&frame.variables)?;
                 frame.variables[*slot] = value;
                 self.facts.last_error = 0;
                 self.facts.row_count = 1;

@@ -250,8 +250,15 @@ impl Transaction {
         }
         self.fill_header(record);
         assert!(!record.header.is_compensation(), "a change of its own, which can be undone");
-        let bytes = undo.records_bytes() / if is_planted(Bug::ReservationTooSmall) { 2 } else { 1 };
-        self.append_chained(record, Some(self.manager.log().reservation_for(bytes)))
+        self.append_chained(record, Some(self.reservation_for(undo)))
+    }
+
+    /// What is to be set aside for that.
+    #[inline]
+    fn reservation_for(&self, undo: UndoBytes) -> u64 {
+        let bytes = undo.records_bytes();
+        let asked = if is_planted(Bug::ReservationTooSmall) { bytes / 2 } else { bytes };
+        self.manager.log().reservation_for(asked)
     }
 
     /// Reserves log for what undoing an earlier or later change of the transaction will have to write besides its compensation record, with
@@ -262,8 +269,7 @@ impl Transaction {
         if self.state() == XactState::RollingBack || self.entry.writes_from_reservation() {
             return Ok(log.append_from_reservation(record)?);
         }
-        let bytes = undo.records_bytes() / if is_planted(Bug::ReservationTooSmall) { 2 } else { 1 };
-        let reserved = log.reservation_for(bytes);
+        let reserved = self.reservation_for(undo);
         let lsn = log.append_reserving(record, reserved)?;
         self.entry.add_reserved(reserved);
         Ok(lsn)
@@ -362,9 +368,9 @@ impl Transaction {
         assert!(locks.is_empty(), "an ended transaction holds nothing");
     }
 
+    #[inline]
     pub(crate) fn assert_state(&self, expected: XactState) {
-        let state = self.state();
-        assert!(state == expected, "transaction {} is {state:?}, not {expected:?}", self.entry.id);
+        assert!(self.state() == expected, "transaction {} is not {expected:?}", self.entry.id);
     }
 
     pub(crate) fn change_state(&self, from: XactState, to: XactState) {

@@ -51,6 +51,12 @@ impl TransactionSet {
         if !self.in_statement {
             self.open.iter().for_each(|member| member.transaction.end_statement_point());
         }
+        self.settle_table_variables()
+    }
+
+    /// Commits what was done to them.
+    #[inline]
+    pub(super) fn settle_table_variables(&mut self) -> SqlResult<()> {
         // Asked at the end of each expression: where there are none, nothing is moved.
         if self.variables.is_none() {
             return Ok(());

@@ -147,7 +147,12 @@ pub enum Bug {
 /// True in a world that wants this bug. The places that ask are the ones a checker must be able to condemn.
 #[inline]
 pub fn is_planted(bug: Bug) -> bool {
-    any_world() && baton().is_some_and(|seat| seat.is_planted(bug as u8))
+    any_world() && is_planted_here(bug)
+}
+
+#[cold]
+fn is_planted_here(bug: Bug) -> bool {
+    baton().is_some_and(|seat| seat.is_planted(bug as u8))
 }
 
 /// Says that the code of a world came by here: what a workload never reaches, its oracles never judge. Costs nothing outside a world.

@@ -31,15 +31,45 @@ pub(crate) fn run(
     check_settings(&insert.source, runtime, VERB)?;
     check_identity_insert(&insert.source, insert.identity, runtime)?;
     lock_table(insert, runtime)?;
-    let mut inserting = Inserting::new(insert);
     match &insert.input {
+        InsertInput::Values(rows) if rows.len() == 1 => run_one(insert, &rows[0], runtime, sink),
+        input => run_many(insert, input, runtime, sink),
+    }
+}
+
+/// The only row of a statement.
+fn run_one(
+    insert: &InsertPlan,
+    stores: &[Store],
+    runtime: &Runtime<'_>,
+    sink: &mut dyn RowSink,
+) -> Result<StatementOutcome, SqlError> {
+    runtime.begin_row();
+    runtime.check_cancelled()?;
+    let row = insert_row(runtime, &insert.source, stores, &insert.constraints, &[], VERB)?;
+    if !insert.is_looked_at() {
+        runtime.give_back(row);
+        return Ok(outcome(insert, runtime.last_identity(), false, 1));
+    }
+    let mut inserting = Inserting::new(insert);
+    inserting.count = 1;
+    look_at(insert, runtime, &row, &mut inserting.outputs, &mut inserting.later)?;
+    inserting.finish(runtime, sink)
+}
+
+#[inline(never)]
+fn run_many(
+    insert: &InsertPlan,
+    input: &InsertInput,
+    runtime: &Runtime<'_>,
+    sink: &mut dyn RowSink,
+) -> Result<StatementOutcome, SqlError> {
+    let mut inserting = Inserting::new(insert);
+    match input {
         InsertInput::Values(rows) => {
             for stores in rows {
                 runtime.begin_row();
-                match &rows[..] {
-                    [_] => inserting.insert_one(runtime, stores)?,
-                    _ => inserting.add(runtime, stores, &[])?,
-                }
+                inserting.add(runtime, stores, &[])?;
             }
         }
         InsertInput::Query { plan, stores, read_first: true, drawn } => {
@@ -119,24 +149,22 @@ fn lock_whole_table(insert: &InsertPlan, runtime: &Runtime<'_>) -> Result<(), Sq
     insert.source.table.lock_exclusively(transaction, wait)
 }
 
+/// What a statement that has inserted so many rows leaves.
 #[inline]
-fn finish(
-    insert: &InsertPlan,
-    runtime: &Runtime<'_>,
-    outputs: OutputRows<'_>,
-    sink: &mut dyn RowSink,
-    count: u64,
-) -> Result<StatementOutcome, SqlError> {
-    // Rows that OUTPUT stores elsewhere draw identity values of their own.
-    let identity = runtime.last_identity();
-    let sent_rows = outputs.is_wanted() && outputs.finish(runtime, sink)?;
+fn outcome(insert: &InsertPlan, identity: Option<Value>, sent_rows: bool, count: u64) -> StatementOutcome {
     // An INSERT without an identity column sets @@IDENTITY to NULL.
-    let identity = if count == 0 {
-        None
-    } else {
-        Some(identity.filter(|_| insert.source.def.identity_ordinal().is_some()).unwrap_or(Value::Null))
+    let identity = match count {
+        0 => None,
+        _ => Some(identity.filter(|_| insert.source.def.identity_ordinal().is_some()).unwrap_or(Value::Null)),
     };
-    Ok(StatementOutcome { row_count: Some(count), identity, sent_rows, ..StatementOutcome::default() })
+    StatementOutcome { row_count: Some(count), identity, sent_rows, ..StatementOutcome::default() }
+}
+
+impl InsertPlan {
+    /// Is there anything to be done with a row that is in the table: its references, its OUTPUT?
+    fn is_looked_at(&self) -> bool {
+        !self.constraints.references.is_empty() || !self.outputs.is_empty()
+    }
 }
 
 /// The rows of one INSERT, and what is to be done when they are in.
@@ -159,17 +187,6 @@ impl<'p> Inserting<'p> {
         }
     }
 
-    /// The only row.
-    fn insert_one(&mut self, runtime: &Runtime<'_>, stores: &[Store]) -> Result<(), SqlError> {
-        runtime.check_cancelled()?;
-        let InsertPlan { source, constraints, .. } = self.insert;
-        let row = insert_row(runtime, source, stores, constraints, &[], VERB)?;
-        self.count = 1;
-        self.look_at(runtime, &row)?;
-        runtime.give_back(row);
-        Ok(())
-    }
-
     fn add(&mut self, runtime: &Runtime<'_>, stores: &[Store], input: &[Value]) -> Result<(), SqlError> {
         runtime.check_cancelled()?;
         self.rows.add(runtime, stores, input)?;
@@ -179,21 +196,21 @@ impl<'p> Inserting<'p> {
 
     fn put_in(&mut self, runtime: &Runtime<'_>) -> Result<(), SqlError> {
         let Inserting { insert, rows, outputs, later, .. } = self;
-        for row in rows.put_in(runtime)? {
-            look_at(insert, runtime, row, outputs, later)?;
+        let rows = rows.put_in(runtime)?;
+        if insert.is_looked_at() {
+            rows.iter().try_for_each(|row| look_at(insert, runtime, row, outputs, later))?;
         }
         Ok(())
-    }
-
-    fn look_at(&mut self, runtime: &Runtime<'_>, row: &[Value]) -> Result<(), SqlError> {
-        look_at(self.insert, runtime, row, &mut self.outputs, &mut self.later)
     }
 
     fn finish(mut self, runtime: &Runtime<'_>, sink: &mut dyn RowSink) -> Result<StatementOutcome, SqlError> {
         self.put_in(runtime)?;
         self.rows.finish(runtime)?;
         super::constraints::check_later(&self.later, runtime, VERB)?;
-        finish(self.insert, runtime, self.outputs, sink, self.count)
+        // Rows that OUTPUT stores elsewhere draw identity values of their own.
+        let identity = runtime.last_identity();
+        let sent_rows = self.outputs.is_wanted() && self.outputs.finish(runtime, sink)?;
+        Ok(outcome(self.insert, identity, sent_rows, self.count))
     }
 }
 

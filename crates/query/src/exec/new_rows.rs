@@ -143,10 +143,22 @@ fn make_row(
     verb: &str,
     row: &mut Row,
 ) -> Result<(), SqlError> {
+    let columns = source.def.columns.len();
     row.clear();
-    row.resize(source.def.columns.len(), Value::Null);
+    row.reserve(columns);
     for store in stores {
-        row[store.ordinal] = store.value(runtime, source, input)?;
+        let value = store.value(runtime, source, input)?;
+        // Mostly one behind the other.
+        if store.ordinal > row.len() {
+            row.resize(store.ordinal, Value::Null);
+        }
+        match row.get_mut(store.ordinal) {
+            Some(place) => *place = value,
+            None => row.push(value),
+        }
+    }
+    if row.len() < columns {
+        row.resize(columns, Value::Null);
     }
     constraints.compute(runtime, row)?;
     check_not_null(source, row, verb)?;

@@ -90,6 +90,13 @@ impl Grants {
         self.first.iter().chain(&self.more)
     }
 
+    /// Is that owner's the only one?
+    #[inline]
+    pub(super) fn is_only(&self, space: u64, owner: LockOwner) -> bool {
+        self.more.is_empty()
+            && self.first.as_ref().is_some_and(|grant| grant.space == space && grant.owner == owner)
+    }
+
     fn len(&self) -> usize {
         usize::from(self.first.is_some()) + self.more.len()
     }

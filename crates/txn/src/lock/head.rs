@@ -188,6 +188,12 @@ impl Head {
         self.grants.remove(self.position(space, owner).expect("only a held lock is released"));
     }
 
+    /// Has this owner the only grant, and does nobody wait?
+    #[inline]
+    pub(super) fn is_held_alone(&self, space: u64, owner: LockOwner) -> bool {
+        self.queue.is_empty() && self.grants.is_only(space, owner)
+    }
+
     pub(super) fn is_unused(&self) -> bool {
         self.grants.is_empty() && self.queue.is_empty()
     }

@@ -1,5 +1,6 @@
 //! `LockManager`: the lock table in partitions, asking, waiting and giving back.
 
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -152,12 +153,19 @@ impl LockManager {
     /// Gives the owner's lock on the resource back and grants whoever can be granted now.
     pub(crate) fn release_hashed(&self, space: &LockSpace, owner: LockOwner, key: &ResourceKey) {
         let mut partition = self.partition(key).lock();
-        let head = partition.heads.get_mut(key).expect("a held lock has a head");
-        head.remove_grant(space.id(), owner);
-        self.grant_waiters(head);
-        if head.is_unused() {
-            partition.heads.remove(key);
+        let Entry::Occupied(mut entry) = partition.heads.entry(*key) else {
+            unreachable!("a held lock has a head");
+        };
+        let head = entry.get_mut();
+        // Mostly nobody shares it and nobody waits for it.
+        if !head.is_held_alone(space.id(), owner) {
+            head.remove_grant(space.id(), owner);
+            self.grant_waiters(head);
+            if !head.is_unused() {
+                return;
+            }
         }
+        entry.remove();
     }
 
     /// The same without waiting: `None` when somebody is in the way. May be called while page latches are held.
