@@ -415,7 +415,7 @@ fn room_to_send(row: &Row) -> Result<(), SqlError> {
 fn run_assign(assign: &AssignPlan, runtime: &Runtime<'_>) -> Result<StatementOutcome, SqlError> {
     let mut count = 0;
     let mut source = assign.plan.open(runtime)?;
-    let mut row = Row::new();
+    let mut row = runtime.take_row();
     while source.next(runtime, &mut row)? {
         runtime.check_cancelled()?;
         count += 1;
@@ -424,6 +424,7 @@ fn run_assign(assign: &AssignPlan, runtime: &Runtime<'_>) -> Result<StatementOut
             runtime.variables.borrow_mut()[*slot] = value;
         }
     }
+    runtime.give_back(row);
     Ok(StatementOutcome { row_count: Some(count), ..StatementOutcome::default() })
 }
 

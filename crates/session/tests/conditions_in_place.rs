@@ -227,3 +227,59 @@ fn keys_that_are_looked_for_among_rows_are_found() {
         }
     }
 }
+
+/// Of several equalities of one column a seek uses one: the others are asked of the rows, whatever they look like and wherever they stand.
+#[test]
+fn equalities_of_one_column_hold_all_of_them() {
+    let (_world, mut session) = World::in_database("equalities-of-one-column");
+    run(
+        &mut session,
+        "CREATE TABLE o (x int NOT NULL); INSERT o VALUES (1), (2), (3)
+         CREATE TABLE plain (id int NOT NULL, a int NOT NULL, b smallint NULL)
+         INSERT plain SELECT number, number % 10, NULLIF(number % 5, 0) FROM master..spt_values WHERE type = 'P' AND number < 1000",
+    );
+    let indexes = [
+        "CREATE UNIQUE CLUSTERED INDEX i ON sought (id)",
+        "CREATE CLUSTERED INDEX i ON sought (id)",
+        "CREATE UNIQUE INDEX i ON sought (id)",
+        "CREATE INDEX i ON sought (id) INCLUDE (a, b)",
+        "CREATE UNIQUE CLUSTERED INDEX i ON sought (a, id)",
+        "CREATE INDEX i ON sought (id, b)",
+    ];
+    let terms = [
+        "t.id = @one",
+        "@two = t.id",
+        "t.id = @one + 1",
+        "t.id = ABS(@two)",
+        "t.id = 1",
+        "t.id IN (@two)",
+        "t.id = o.x",
+        "t.id = o.x + 1",
+        "t.id = CAST(@one AS smallint)",
+        "t.id = @far",
+        "t.id + 0 = @two",
+        "t.id BETWEEN @one AND @two",
+    ];
+    let (mut asked, mut found) = (0, 0);
+    for index in indexes {
+        run(&mut session, "DROP TABLE IF EXISTS sought; SELECT * INTO sought FROM plain");
+        run(&mut session, index);
+        for (first, second) in terms.iter().flat_map(|first| terms.iter().map(move |second| (first, second)))
+        {
+            for third in ["t.a = t.id % 10", "t.a = @two AND t.b = 2", "t.b = t.id AND t.a = @one"] {
+                let ask = |table: &str| {
+                    format!(
+                        "DECLARE @one int = 1, @two int = 2, @far bigint = 2
+                         SELECT COUNT(*), ISNULL(SUM(t.id), 0), COUNT(t.b) FROM o CROSS JOIN {table} t
+                         WHERE {first} AND {second} AND {third}"
+                    )
+                };
+                let (seek, scan) = (run(&mut session, &ask("sought")), run(&mut session, &ask("plain")));
+                assert_eq!(seek.sets[0].1, scan.sets[0].1, "{index}: {}", ask("sought"));
+                asked += 1;
+                found += usize::from(seek.sets[0].1[0][0] != "0");
+            }
+        }
+    }
+    assert!(found * 10 > asked && found < asked, "{found} of {asked} have found rows");
+}

@@ -65,12 +65,14 @@ enum Stop {
 
 impl BTree {
     /// Reads the keys of a range in order (or backward).
+    #[inline]
     pub fn scan(&self, range: KeyRange, options: ScanOptions) -> BTreeCursor {
         BTreeCursor::new(self.clone(), range, options)
     }
 }
 
 impl BTreeCursor {
+    #[inline]
     pub(super) fn new(tree: BTree, range: KeyRange, options: ScanOptions) -> BTreeCursor {
         BTreeCursor {
             tree,
@@ -184,6 +186,11 @@ impl BTreeCursor {
     }
 
     fn fill(&mut self, txn: &Transaction) -> AccessResult<bool> {
+        if self.finished {
+            self.rows.clear();
+            self.at = 0;
+            return Ok(false);
+        }
         let locking = self.options.locking_of_more(self.locking, txn, &self.tree.object_resource());
         self.locking = Some(locking);
         self.rows.clear();

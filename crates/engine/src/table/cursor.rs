@@ -67,6 +67,7 @@ pub(crate) enum Source {
 }
 
 impl Cursor {
+    #[inline]
     pub(crate) fn new(
         table: Table,
         source: Source,

@@ -111,6 +111,7 @@ impl Table {
         conditions
     }
 
+    #[inline]
     fn read_base(&self, range: &KeyRange, options: &ScanOptions, columns: Option<&Arc<[usize]>>) -> Source {
         let inner = &self.inner;
         let options = self.keeping_for_lobs(options, columns.map(|columns| &**columns));

@@ -52,7 +52,7 @@ pub(super) fn open_among<'p>(
         plan,
         ranges: ranges.into_iter(),
         cursor: None,
-        spare: None,
+        is_open: false,
         names,
         options,
         conditions,
@@ -217,15 +217,15 @@ struct Scan<'p> {
     plan: &'p ScanPlan,
     ranges: std::vec::IntoIter<KeyRange>,
     cursor: Option<Cursor>,
-    /// A cursor that has ended: it begins again with the next range.
-    spare: Option<Cursor>,
+    /// The cursor has not ended; one that has begins again with the next range.
+    is_open: bool,
     options: ScanOptions,
     /// The names of the rows that a second index has.
     names: Option<RowNames>,
     /// What the door judges, and what is left to be tested on values.
     conditions: Vec<Condition>,
     filter: Option<&'p BoolNode>,
-    /// The conditions are others than when the spare cursor began.
+    /// The conditions are others than when the cursor that has ended began.
     has_new_conditions: bool,
     /// The reader has said which rows it wants.
     is_among: bool,
@@ -248,9 +248,9 @@ impl Scan<'_> {
         };
         self.done = true;
         let is_new = std::mem::take(&mut self.has_new_conditions);
-        if let Some(mut cursor) = self.spare.take() {
+        if let Some(cursor) = &mut self.cursor {
             cursor.restart(&range, is_new.then(|| self.conditions.clone()));
-            self.cursor = Some(cursor);
+            self.is_open = true;
             return Ok(true);
         }
         let source = &self.plan.source;
@@ -263,7 +263,7 @@ impl Scan<'_> {
         if let Some(names) = &self.names {
             cursor.look_up_only(names.clone());
         }
-        self.cursor = Some(cursor);
+        (self.cursor, self.is_open) = (Some(cursor), true);
         Ok(true)
     }
 
@@ -271,12 +271,10 @@ impl Scan<'_> {
     fn turn_page(&mut self, runtime: &Runtime<'_>) -> Result<bool, SqlError> {
         (self.rows, self.at) = (0, 0);
         loop {
-            let Some(cursor) = &mut self.cursor else {
-                if !self.advance(runtime)? {
-                    return Ok(false);
-                }
-                continue;
-            };
+            if !self.is_open && !self.advance(runtime)? {
+                return Ok(false);
+            }
+            let cursor = self.cursor.as_mut().expect("it is open");
             let mut transactions = runtime.transactions.borrow_mut();
             let transaction = transactions.for_table(&self.plan.source.table, runtime.options.isolation)?;
             let before = cursor.looked_up();
@@ -288,7 +286,7 @@ impl Scan<'_> {
             if self.rows > 0 {
                 return Ok(true);
             }
-            self.spare = self.cursor.take();
+            self.is_open = false;
         }
     }
 
@@ -331,9 +329,7 @@ impl RowSource for Scan<'_> {
             (self.conditions, self.filter) = conditions(self.plan, runtime);
             self.has_new_conditions = true;
         }
-        if let Some(cursor) = self.cursor.take() {
-            self.spare = Some(cursor);
-        }
+        self.is_open = false;
         (self.rows, self.at) = (0, 0);
         Ok(true)
     }

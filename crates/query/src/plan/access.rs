@@ -15,7 +15,8 @@ use super::{Asked, Planned, Planner};
 use crate::bound::tree::{Expr, ExprKind, SystemScan, TableScan};
 use crate::kinds::{ColumnId, CompareOp, Conversion, ConversionKind};
 use crate::physical::plan::{
-    AccessPath, BoolNode, Node, OtherIndex, Plan, ScanColumns, ScanPlan, SeekKey, SeekRange, SystemPlan,
+    AccessPath, BoolNode, IntKind, Node, OtherIndex, Plan, ScanColumns, ScanPlan, SeekKey, SeekRange,
+    SystemPlan,
 };
 use crate::table::TableSource;
 use crate::view::stream::BoundKind;
@@ -42,6 +43,8 @@ pub(super) const ROW_NAME: ColumnId = ColumnId(u32::MAX);
 
 /// A predicate `column op value` that an index can use.
 pub(super) struct Sargable<'e> {
+    /// The whole of it.
+    pub(super) predicate: &'e Expr,
     pub(super) ordinal: usize,
     pub(super) op: CompareOp,
     pub(super) values: Vec<&'e Expr>,
@@ -60,17 +63,19 @@ pub(super) struct Candidate<'e> {
     pub(super) rows: f64,
 }
 
-impl Candidate<'_> {
+impl<'e> Candidate<'e> {
     /// Every column of a unique key has one value.
     fn finds_one_row(&self) -> bool {
         self.matched.list.is_none() && self.matched.is_unique(self.index)
     }
 
-    /// The columns of which its one range has rows with one value and no others.
-    fn sought_exactly(&self, ranges: &[SeekRange]) -> Vec<usize> {
+    /// The predicates that its one range says whole: a row of it satisfies them. What the range was not made of is not among them, though it may say
+    /// something of the same column.
+    fn sought_exactly(&self, sargables: &[Sargable<'e>], ranges: &[SeekRange]) -> Vec<&'e Expr> {
         let [range] = ranges else { return Vec::new() };
-        let same = range.equal.iter().zip(&self.index.key).filter(|(key, _)| key.from == key.to);
-        same.map(|(_, column)| column.ordinal).collect()
+        let used = self.matched.equal.iter().map(|at| sargables[*at].predicate);
+        let same = used.zip(&range.equal).filter(|(_, key)| key.from == key.to);
+        same.map(|(predicate, _)| predicate).filter(|predicate| is_equality_of_integers(predicate)).collect()
     }
 
     /// The order of what it finds; several ranges have none together.
@@ -144,7 +149,7 @@ impl Planner<'_> {
                 is_one_row = best.finds_one_row();
                 let (ranges, by_outer) = self.ranges(&best, &sargables, &source)?;
                 // A row that is looked up may say something else than the entry that has led to it.
-                exact = (best.sought_exactly(&ranges), is_in_place);
+                exact = (best.sought_exactly(&sargables, &ranges), is_in_place);
                 let is_key_alone =
                     best.index.kind == IndexKind::Clustered && predicates.len() == best.index.key.len();
                 locks_for_change = scan.locator.is_some() && is_one_row && is_key_alone && !by_outer;
@@ -153,7 +158,8 @@ impl Planner<'_> {
             None => (AccessPath::Scan, false),
         };
         let positions = Layout::new(&layout);
-        let (filter, asked) = self.filter_of(&predicates, &positions)?;
+        let is_left = |predicate: &&Expr| !(is_one_row && exact.1 && is_among(&exact.0, predicate));
+        let (filter, asked) = self.filter_of(predicates.iter().filter(is_left), &positions)?;
         let cost = cost + asked.once + rows * asked.each;
         let other_index = second.map(|second| self.other_index(&second, &sargables, &source)).transpose()?;
         let door = match is_one_row {
@@ -189,12 +195,12 @@ impl Planner<'_> {
         Ok(OtherIndex { index_id: second.index.index_id, ranges, rows: second.rows })
     }
 
-    fn filter_of(
+    fn filter_of<'e>(
         &mut self,
-        predicates: &[Expr],
+        predicates: impl Iterator<Item = &'e Expr>,
         layout: &Layout,
     ) -> Result<(Option<BoolNode>, Asked), SqlError> {
-        let Some(all) = Expr::all(predicates.iter().cloned()) else { return Ok((None, Asked::default())) };
+        let Some(all) = Expr::all(predicates.cloned()) else { return Ok((None, Asked::default())) };
         let (filter, asked) = self.predicate_with_cost(&all, layout)?;
         Ok((Some(filter), asked))
     }
@@ -326,6 +332,19 @@ impl Planner<'_> {
     }
 }
 
+/// Is it one of them, itself?
+pub(super) fn is_among(those: &[&Expr], predicate: &Expr) -> bool {
+    those.iter().any(|one| std::ptr::eq(*one, predicate))
+}
+
+/// Is it `column = value`, both of one integer type?
+fn is_equality_of_integers(predicate: &Expr) -> bool {
+    let ExprKind::Compare(CompareOp::Equal, left, right) = &predicate.kind else { return false };
+    (left.as_column().is_some() || right.as_column().is_some())
+        && left.sql_type == right.sql_type
+        && IntKind::of(&left.sql_type).is_some()
+}
+
 /// The cheapest way, and the second index where the rows of two are looked up.
 fn choose_way<'e>(
     candidates: Vec<Candidate<'e>>,
@@ -453,7 +472,7 @@ pub(super) fn sargable<'e>(
             // Through a conversion of the column only equality is safe: a range may be cut differently in the other type.
             let usable = comparable(&column.sql_type, &value.sql_type, op == CompareOp::Equal, plain)
                 && (!column.sql_type.is_character() || predicate.collation == column.collation);
-            let found = || Sargable { ordinal, op, values: vec![value], is_like: false };
+            let found = || Sargable { predicate, ordinal, op, values: vec![value], is_like: false };
             if usable { vec![found()] } else { Vec::new() }
         }
         ExprKind::InList(left, list) => match ordinal_of(left) {
@@ -464,7 +483,7 @@ pub(super) fn sargable<'e>(
                         && (!column.sql_type.is_character() || predicate.collation == column.collation);
                 if usable {
                     let values = list.iter().collect();
-                    vec![Sargable { ordinal, op: CompareOp::Equal, values, is_like: false }]
+                    vec![Sargable { predicate, ordinal, op: CompareOp::Equal, values, is_like: false }]
                 } else {
                     Vec::new()
                 }
@@ -481,6 +500,7 @@ pub(super) fn sargable<'e>(
                 ) && predicate.collation == column.collation
                     && begins_with_text(&like.pattern);
                 let found = || Sargable {
+                    predicate,
                     ordinal,
                     op: CompareOp::NotEqual,
                     values: vec![&like.pattern],

@@ -7,10 +7,11 @@ use rustc_hash::FxHashSet;
 use types::SqlError;
 
 use super::Planner;
+use super::access::is_among;
 use super::compile::{Layout, known_pattern};
 use crate::bound::tree::{Expr, ExprKind, TableScan, comparison_collation};
 use crate::kinds::{ColumnId, CompareOp};
-use crate::physical::plan::{DoorCondition, DoorFilter, DoorKind, IntKind, ScanColumns};
+use crate::physical::plan::{DoorCondition, DoorFilter, DoorKind, ScanColumns};
 
 /// Longer lists are looked up behind the door.
 const LIST_MAX: usize = 64;
@@ -52,32 +53,26 @@ impl ScanColumns {
 }
 
 impl Planner<'_> {
-    /// Takes predicates apart; `None` when the door can judge none of them. `sought`: integer columns of which a seek finds the rows with one value and no
-    /// others: its equality is not asked of them again. Where the rows are
-    /// not `in_place` it is, behind the door: what hangs on the values of a run alone is made anew for each.
+    /// Takes predicates apart; `None` when the door can judge none of them. `sought`: those of which a seek finds the rows that satisfy them and no
+    /// others: they are not asked again. Where the rows are
+    /// not `in_place` they are, behind the door: what hangs on the values of a run alone is made anew for each.
     pub(super) fn door_filter(
         &mut self,
         scan: &TableScan,
         predicates: &[Expr],
         own: &FxHashSet<ColumnId>,
         layout: &Layout,
-        (sought, in_place): (&[usize], bool),
+        (sought, in_place): (&[&Expr], bool),
     ) -> Result<Option<DoorFilter>, SqlError> {
+        let (sought, others): (Vec<&Expr>, Vec<&Expr>) =
+            predicates.iter().partition(|predicate| is_among(sought, predicate));
         let mut conjuncts = Vec::new();
-        predicates.iter().for_each(|predicate| predicate.clone().split_conjuncts(&mut conjuncts));
+        others.into_iter().for_each(|predicate| predicate.clone().split_conjuncts(&mut conjuncts));
+        let has_sought = in_place && !sought.is_empty();
         let (mut conditions, mut rest) = (Vec::new(), Vec::new());
-        let before = conjuncts.len();
-        for ordinal in sought {
-            let is_its = |conjunct: &Expr| is_equality_of(scan, *ordinal, conjunct, own);
-            // Of two, one is not sought.
-            if conjuncts.iter().filter(|conjunct| is_its(conjunct)).count() == 1 {
-                rest.extend(conjuncts.extract_if(.., |conjunct| is_its(conjunct)));
-            }
+        if !in_place {
+            rest.extend(sought.into_iter().cloned());
         }
-        if in_place {
-            rest.clear();
-        }
-        let has_sought = in_place && conjuncts.len() < before;
         for conjunct in conjuncts {
             let judged = self.door_condition(scan, &conjunct, false, own)?;
             if !judged.as_ref().is_some_and(|judged| judged.is_all) {
@@ -204,16 +199,6 @@ fn conjuncts(expr: &Expr, is_negated: bool) -> Vec<(&Expr, bool)> {
         }
         _ => vec![(expr, is_negated)],
     }
-}
-
-/// Is it `column = value`, both of one integer type, for this column of the scan?
-fn is_equality_of(scan: &TableScan, ordinal: usize, conjunct: &Expr, own: &FxHashSet<ColumnId>) -> bool {
-    let ExprKind::Compare(CompareOp::Equal, left, right) = &conjunct.kind else { return false };
-    let is_it = |expr: &Expr| expr.as_column() == Some(scan.columns[ordinal]);
-    let is_value = |expr: &Expr| is_plain(expr, own);
-    (is_it(left) && is_value(right) || is_it(right) && is_value(left))
-        && left.sql_type == right.sql_type
-        && IntKind::of(&left.sql_type).is_some()
 }
 
 /// The column of the scan that an expression is, if conditions on it can be judged where its rows lie.
