@@ -110,23 +110,41 @@ impl Table {
         halves: Halves,
     ) -> SqlResult<()> {
         let mut run = KeyedRun::default();
+        if let [only] = changes {
+            let (moved, staying) = if self.moves(*only) { (changes, &[][..]) } else { (&[][..], changes) };
+            return self.update_some(txn, changes, (moved, staying), halves, &mut run);
+        }
         for some in changes.chunks(ROWS_AT_ONCE) {
-            let _charge = io::charge(&self.inner.definition, 0);
-            self.lock_for_write(txn)?;
             let (moved, staying): (Vec<RowChange<'_>>, Vec<RowChange<'_>>) =
                 some.iter().partition(|change| self.moves(**change));
-            if halves.takes_out() {
-                if txn.isolation() == IsolationLevel::Snapshot {
-                    some.iter().try_for_each(|change| self.claim(txn, change.locator))?;
-                }
-                self.take_out(txn, &moved, &staying)?;
+            self.update_some(txn, some, (&moved, &staying), halves, &mut run)?;
+        }
+        Ok(())
+    }
+
+    /// The same for those that are changed together: those that get another clustered key, and those that do not.
+    fn update_some(
+        &self,
+        txn: &DbTransaction,
+        all: &[RowChange<'_>],
+        (moved, staying): (&[RowChange<'_>], &[RowChange<'_>]),
+        halves: Halves,
+        run: &mut KeyedRun,
+    ) -> SqlResult<()> {
+        assert_eq!(all.len(), moved.len() + staying.len(), "each of them moves or stays");
+        let _charge = io::charge(&self.inner.definition, 0);
+        self.lock_for_write(txn)?;
+        if halves.takes_out() {
+            if txn.isolation() == IsolationLevel::Snapshot {
+                all.iter().try_for_each(|change| self.claim(txn, change.locator))?;
             }
-            for at in 0..self.inner.secondary.len() {
-                self.update_entries(txn, at, &staying, halves, &mut run)?;
-            }
-            if halves.puts_in() {
-                self.put_in(txn, &moved)?;
-            }
+            self.take_out(txn, moved, staying)?;
+        }
+        for at in 0..self.inner.secondary.len() {
+            self.update_entries(txn, at, staying, halves, run)?;
+        }
+        if halves.puts_in() && !moved.is_empty() {
+            self.put_in(txn, moved)?;
         }
         Ok(())
     }

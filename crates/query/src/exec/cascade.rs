@@ -161,7 +161,7 @@ fn assign<'p>(
             };
         }
         finish_row(&child.constraints, &here.source, &mut new, runtime)?;
-        changes.push(runtime, change(found.locator.to_value(), &found.row, &new))
+        changes.push(runtime, change(found.locator.to_value(), found.row.clone(), new))
     })?;
     let changes = changes.finish()?;
     super::update::apply(&here.source, changed, runtime, &changes)?;

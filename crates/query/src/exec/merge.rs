@@ -115,7 +115,7 @@ fn find(merge: &MergePlan, runtime: &Runtime<'_>, is_shown: bool) -> Result<Foun
                 let new = changed_row(&merge.source, steps, &merge.updates, runtime, (&row, &old))?;
                 check_not_null(&merge.source, &new, VERB)?;
                 merge.updates.check_row(runtime, &merge.source, &new, VERB)?;
-                found.updates.push(runtime, change(locator, &old, &new))?;
+                found.updates.push(runtime, change(locator, old, new))?;
             }
             _ => {
                 let victim = std::iter::once(locator).chain(old).collect();

@@ -31,12 +31,12 @@ pub(crate) fn run(
 }
 
 /// A row that is to be changed, as it is gathered: its locator, what it is, what it becomes.
-pub(super) fn change(locator: Value, old: &[Value], new: &[Value]) -> Row {
+pub(super) fn change(locator: Value, mut old: Row, mut new: Row) -> Row {
     assert_eq!(old.len(), new.len(), "a change leaves the columns as they are");
     let mut row = Row::with_capacity(1 + old.len() + new.len());
     row.push(locator);
-    row.extend_from_slice(old);
-    row.extend_from_slice(new);
+    row.append(&mut old);
+    row.append(&mut new);
     row
 }
 
@@ -58,15 +58,16 @@ pub(super) fn apply(
     let work = |halves: Halves| {
         changes.for_each_chunk(runtime, MANY_AT_ONCE, &mut |rows| {
             runtime.check_cancelled()?;
-            let locators: Vec<RowLocator> = rows.iter().map(|row| locator_of(source, row)).collect();
-            let change = |(locator, row)| {
-                let (old, new) = old_and_new(row);
-                RowChange { locator, old, new, changed }
-            };
-            let rows = rows.iter().map(Vec::as_slice);
-            let some: Vec<RowChange<'_>> = locators.iter().zip(rows).map(change).collect();
             let mut transactions = runtime.transactions.borrow_mut();
             let transaction = transactions.for_table(table, runtime.options.isolation)?;
+            if let [row] = rows {
+                let locator = locator_of(source, row);
+                return table.update_many(transaction, &[row_change(&locator, row, changed)], halves);
+            }
+            let locators: Vec<RowLocator> = rows.iter().map(|row| locator_of(source, row)).collect();
+            let pairs = locators.iter().zip(rows);
+            let some: Vec<RowChange<'_>> =
+                pairs.map(|(locator, row)| row_change(locator, row, changed)).collect();
             table.update_many(transaction, &some, halves)
         })
     };
@@ -75,6 +76,11 @@ pub(super) fn apply(
     }
     work(Halves::OldKeysOut)?;
     work(Halves::NewKeysIn)
+}
+
+fn row_change<'r>(locator: &'r RowLocator, row: &'r [Value], changed: &'r [usize]) -> RowChange<'r> {
+    let (old, new) = old_and_new(row);
+    RowChange { locator, old, new, changed }
 }
 
 /// The locator that a gathered row begins with.
@@ -103,7 +109,7 @@ fn find(
 ) -> Result<Gathered, SqlError> {
     let mut changes = Gathered::default();
     let mut source = search(&update.plan, update.locator, update.may_repeat, runtime)?;
-    let mut row = Row::new();
+    let mut row = runtime.take_row();
     while source.next(runtime, &mut row)? {
         runtime.begin_row();
         runtime.check_cancelled()?;
@@ -119,8 +125,9 @@ fn find(
         if outputs.is_wanted() {
             outputs.add(runtime, &row, &new, &old)?;
         }
-        changes.push(runtime, change(locator, &old, &new))?;
+        changes.push(runtime, change(locator, old, new))?;
     }
+    runtime.give_back(row);
     changes.finish()
 }
 
