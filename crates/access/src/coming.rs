@@ -24,7 +24,7 @@ impl NextPage {
     #[inline]
     pub(crate) fn like(&mut self, page: &PageBytes, slot: u16, row: &[u8]) {
         let Some(coming) = &mut self.0 else { return };
-        if slot % SLOTS == 0 {
+        if slot.is_multiple_of(SLOTS) {
             coming.fetch_slot(slot);
         }
         // What lies elsewhere (an older version) is beyond the page's end.

@@ -69,6 +69,11 @@ impl<'e> Candidate<'e> {
         self.matched.list.is_none() && self.matched.is_unique(self.index)
     }
 
+    /// Is it the index that the rows themselves lie in?
+    fn is_of_rows(&self) -> bool {
+        self.index.kind == IndexKind::Clustered
+    }
+
     /// The predicates that its one range says whole: a row of it satisfies them. What the range was not made of is not among them, though it may say
     /// something of the same column.
     fn sought_exactly(&self, sargables: &[Sargable<'e>], ranges: &[SeekRange]) -> Vec<&'e Expr> {
@@ -145,13 +150,12 @@ impl Planner<'_> {
         let (path, seeks_by_outer) = match candidate {
             Some(best) => {
                 is_covered = best.index.kind == IndexKind::Nonclustered && covers(best.index);
-                let is_in_place = is_covered || best.index.kind == IndexKind::Clustered;
+                let is_in_place = is_covered || best.is_of_rows();
                 is_one_row = best.finds_one_row();
                 let (ranges, by_outer) = self.ranges(&best, &sargables, &source)?;
                 // A row that is looked up may say something else than the entry that has led to it.
                 exact = (best.sought_exactly(&sargables, &ranges), is_in_place);
-                let is_key_alone =
-                    best.index.kind == IndexKind::Clustered && predicates.len() == best.index.key.len();
+                let is_key_alone = best.is_of_rows() && predicates.len() == best.index.key.len();
                 locks_for_change = scan.locator.is_some() && is_one_row && is_key_alone && !by_outer;
                 (AccessPath::Seek { index_id: best.index.index_id, ranges }, by_outer)
             }

@@ -191,6 +191,7 @@ impl Head {
     /// Has this owner the only grant, and does nobody wait?
     #[inline]
     pub(super) fn is_held_alone(&self, space: u64, owner: LockOwner) -> bool {
+        assert!(!self.is_unused(), "a lock that is given back is somebody's");
         self.queue.is_empty() && self.grants.is_only(space, owner)
     }
 
