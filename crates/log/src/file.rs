@@ -427,6 +427,35 @@ impl LogFile {
         Ok(vlfs)
     }
 
+    /// The first blocks, and their places, of VLFs that stand behind what the header counts.
+    pub(crate) fn uncounted_blocks(&self) -> Result<Vec<(u64, BlockHeader)>, LogError> {
+        let header = self.header();
+        let (mut found, mut at, len) = (Vec::new(), header.size_bytes, self.file.len()?);
+        let mut page = AlignedBuf::new(VLF_HEADER_BYTES as usize + COPY_BYTES);
+        while at + page.len() as u64 <= len {
+            self.file.read_exact_at(&mut page, at)?;
+            let Ok(vlf) = VlfHeader::decode(&page) else { break };
+            if vlf.log_id != header.log_id || vlf.begin_offset != at {
+                break;
+            }
+            let first = BlockHeader::decode(&page[VLF_HEADER_BYTES as usize..]).ok();
+            let is_in_place =
+                |block: &BlockHeader| block.log_id == header.log_id && block.sector == FIRST_BLOCK_SECTOR;
+            if let Some(block) = first.filter(is_in_place) {
+                let offset = at + VLF_HEADER_BYTES;
+                let mut bytes = AlignedBuf::new(block.padded_bytes().next_multiple_of(COPY_BYTES));
+                let is_there = offset + bytes.len() as u64 <= len;
+                if is_there && self.file.read_exact_at(&mut bytes, offset).is_ok() {
+                    let is_whole = block.checksum_matches(&bytes[..block.padded_bytes()]);
+                    found.extend(is_whole.then_some((offset, block)));
+                }
+            }
+            assert!(vlf.size_bytes > 0, "the next VLF lies behind this one");
+            at += vlf.size_bytes;
+        }
+        Ok(found)
+    }
+
     /// Changes the header, durably: the copy that is not the newest is overwritten.
     pub(crate) fn update_header(&self, change: impl FnOnce(&mut FileHeader)) -> Result<(), LogError> {
         self.write_header(|next| {
@@ -437,8 +466,8 @@ impl LogFile {
         })
     }
 
-    /// The same in both copies. Should one of them be damaged later, the other says what memory is to be asked for the end of the log: without
-    /// that, what only the memory has would be missed by nobody.
+    /// The same in both copies, for what an older one must not contradict, should the newer be damaged: which run and which incarnation it is,
+    /// what memory is to be asked for the end of the log (what only the memory has would be missed by nobody), which VLFs there are.
     pub(crate) fn update_header_twice(&self, change: impl FnOnce(&mut FileHeader)) -> Result<(), LogError> {
         self.update_header(change)?;
         // A checkpoint or a growth in between carries the change, too.
@@ -510,8 +539,10 @@ impl LogFile {
                 (Err(_), error) => Err(error),
             };
         }
+        // A copy that counts more than the file has would have the file refused, should the newer one be damaged.
+        let is_in_both = self.update_header(|_| {}).is_ok();
         // What lies behind the size is ignored by all; should it stay, the next growth uses it.
-        if self.control.set_len(size_bytes).is_ok() && !header.volatile {
+        if is_in_both && self.control.set_len(size_bytes).is_ok() && !header.volatile {
             let _ = self.control.sync();
         }
         os::sim::reach(|| "shrinking of a log file ends".to_owned());
@@ -553,6 +584,9 @@ impl LogFile {
         if !is_counted_first {
             count()?;
         }
+        // In both copies, before blocks go there: should the newest be damaged, the older one does not hide them. One that cannot be written
+        // now is written with the next change, or before the next growth; until then blocks that are not counted would be told (proof.rs).
+        let _ = self.update_header(|_| {});
         os::sim::reach(|| "growth of a log file ends".to_owned());
         Ok(grown)
     }

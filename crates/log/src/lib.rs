@@ -49,6 +49,7 @@ pub mod page_records;
 mod persist;
 mod persisted;
 mod place;
+mod proof;
 mod reader;
 mod record;
 pub mod records;

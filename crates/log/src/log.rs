@@ -128,10 +128,7 @@ impl Log {
             // Of an incarnation that has ended before, the log of recoveries alone has come since: nobody has tickets of that.
             next.incarnation_end = next.incarnation_end.or(Some(hardened));
         };
-        match folder {
-            Some(_) => log_file.update_header_twice(begin_run)?,
-            None => log_file.update_header(begin_run)?,
-        }
+        log_file.update_header_twice(begin_run)?;
         let tail = Tail {
             last: end.last,
             checkpoint: header.checkpoint,
@@ -440,7 +437,9 @@ impl Log {
         self.note_checkpoint(begin, min, |header| {
             header.incarnation += 1;
             header.incarnation_end = None;
-        })
+        })?;
+        // In both copies before anybody gets a ticket of it: no number of an incarnation is given twice.
+        self.shared.files.first().update_header(|_| {})
     }
 
     fn note_checkpoint(

@@ -153,7 +153,7 @@ impl Log {
             );
             return Err(given_up(LogError::NotOurs { file: options.path.clone(), what }));
         }
-        shared.files.first().update_header(|header| header.has_more_files = true).map_err(given_up)?;
+        shared.files.first().update_header_twice(|header| header.has_more_files = true).map_err(given_up)?;
         assert!(shared.files.get(options.number).is_none(), "nobody uses it before it joins");
         let log_id = shared.log_id;
         let of = |&(begin_offset, size_bytes): &(u64, u64)| {

@@ -2,8 +2,8 @@
 //!
 //! The end is the first position where no valid block of the chain stands: a valid checksum, the right log, VLF and sector,
 //! the checksum of the block before it, a recovery epoch not below that block's. What lies beyond was never hardened and is
-//! never replayed. But if a later block proves that the position had been durable once (its `hardened` reaches it), the log
-//! is damaged in the middle: that is an error, never an end.
+//! never replayed. But if something proves that the position had been durable once (proof.rs), the log is damaged in the middle: that is an
+//! error, never an end.
 
 use std::sync::Arc;
 
@@ -11,16 +11,11 @@ use crate::block::{BlockHeader, SlotTable};
 use crate::error::LogError;
 use crate::file::FileHeader;
 use crate::files::LogFiles;
-use crate::limits::{BLOCK_BYTES_MAX, CACHE_BLOCKS_MAX, FIRST_BLOCK_SECTOR, SECTOR_BYTES};
+use crate::limits::FIRST_BLOCK_SECTOR;
 use crate::lsn::{BLOCK_MAX, Lsn, VLF_MAX};
-use crate::vlf::{Vlf, VlfMap};
+use crate::proof;
+use crate::vlf::VlfMap;
 use crate::window::Window;
-
-/// Log that can lie between the hardened prefix and a block sealed at the same time: the whole cache. A proof that a
-/// position was durable lies within so many bytes behind it, if the log goes on so far.
-const PROOF_BYTES: u64 = ((CACHE_BLOCKS_MAX + 2) * BLOCK_BYTES_MAX) as u64;
-/// The proof is looked for in other VLFs too (the next one's first block may be what is damaged), up to so many bytes.
-const PROOF_BYTES_TOTAL: u64 = 256 * 1024 * 1024;
 
 /// A place where the next block of the chain may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,24 +158,22 @@ impl<'a> Walk<'a> {
         if file_header.clean {
             return Ok(());
         }
-        match find_proof(self.files, self.vlfs, here, &mut self.window)? {
-            None => Ok(()),
-            Some((proof, vlf)) => {
-                let what = format!(
-                    "no valid block here, but block {proof} (in the VLF at offset {}) proves that there was one",
-                    vlf.begin_offset
-                );
-                // The VLF's sequence number is unknown when it is its first block that is damaged.
-                let place = if proof.vlf() == here.vlf() {
-                    Some(vlf)
-                } else {
-                    self.vlfs.by_sequence(here.vlf()).copied()
-                };
-                let (file, offset) =
-                    place.map_or((vlf.file, 0), |vlf| (vlf.file, offset_in(&vlf, here.block())));
-                Err(self.files.corrupt(file, offset, what))
-            }
+        let walked = self.start.vlf()..=here.vlf();
+        if let Some((proof, vlf)) = proof::find(self.files, self.vlfs, here, walked, &mut self.window)? {
+            let what = format!(
+                "no valid block here, but block {proof} (in the VLF at offset {}) proves that there was one",
+                vlf.begin_offset
+            );
+            // The VLF's sequence number is unknown when it is its first block that is damaged.
+            let place = if proof.vlf() == here.vlf() {
+                Some(vlf)
+            } else {
+                self.vlfs.by_sequence(here.vlf()).copied()
+            };
+            let (file, offset) = place.map_or((vlf.file, 0), |vlf| (vlf.file, vlf.offset_of(here.block())));
+            return Err(self.files.corrupt(file, offset, what));
         }
+        proof::nothing_uncounted(self.files, here)
     }
 }
 
@@ -201,75 +194,9 @@ pub(crate) fn find_end(files: &Arc<LogFiles>, vlfs: &VlfMap) -> Result<EndOfLog,
 
 /// The log is damaged at `at`.
 pub(crate) fn damage(files: &LogFiles, vlfs: &VlfMap, at: Lsn, what: &str) -> LogError {
-    let place = vlfs.by_sequence(at.vlf()).map(|vlf| (vlf.file, offset_in(vlf, at.block())));
+    let place = vlfs.by_sequence(at.vlf()).map(|vlf| (vlf.file, vlf.offset_of(at.block())));
     let (file, offset) = place.unwrap_or((files.first().number, 0));
     files.corrupt(file, offset, what)
-}
-
-fn offset_in(vlf: &Vlf, sector: u32) -> u64 {
-    vlf.begin_offset + u64::from(sector) * SECTOR_BYTES as u64
-}
-
-/// A valid block behind `here` that was sealed when `here` was already durable, and the VLF it stands in.
-fn find_proof(
-    files: &LogFiles,
-    vlfs: &VlfMap,
-    here: Lsn,
-    window: &mut Window,
-) -> Result<Option<(Lsn, Vlf)>, LogError> {
-    let mut budget = PROOF_BYTES_TOTAL;
-    let current = vlfs.by_sequence(here.vlf());
-    if let Some(vlf) = current
-        && let Some(proof) = find_proof_in(files, vlf, here.block(), here, PROOF_BYTES, window)?
-    {
-        return Ok(Some((proof, *vlf)));
-    }
-    // A log that has gone on elsewhere has filled this VLF before. When more of it is left than a proof needs, then only a
-    // VLF that begins with a later block is worth a look.
-    let left_bytes = current.map_or(0, |vlf| u64::from(vlf.sectors() - here.block()) * SECTOR_BYTES as u64);
-    let is_far_from_end = left_bytes > PROOF_BYTES + BLOCK_BYTES_MAX as u64;
-    // The log may have gone on in any VLF that is not part of the chain, most likely in those that follow in the file.
-    let all = vlfs.vlfs();
-    let position = current.and_then(|vlf| all.iter().position(|other| other.sequence == vlf.sequence));
-    let (first, skipped) = position.map_or((0, 0), |position| (position, 1));
-    for step in skipped..all.len() {
-        let vlf = &all[(first + step) % all.len()];
-        if is_far_from_end && vlf.sequence <= here.vlf() {
-            continue;
-        }
-        let bytes = vlf.block_bytes().min(PROOF_BYTES).min(budget);
-        budget -= bytes;
-        if let Some(proof) = find_proof_in(files, vlf, FIRST_BLOCK_SECTOR, here, bytes, window)? {
-            return Ok(Some((proof, *vlf)));
-        }
-    }
-    Ok(None)
-}
-
-/// The same within `bytes` from `sector` of one VLF.
-fn find_proof_in(
-    files: &LogFiles,
-    vlf: &Vlf,
-    sector: u32,
-    here: Lsn,
-    bytes: u64,
-    window: &mut Window,
-) -> Result<Option<Lsn>, LogError> {
-    let log_id = files.first().header().log_id;
-    let end_sector = u64::from(sector) + bytes / SECTOR_BYTES as u64;
-    let end_sector = end_sector.min(u64::from(vlf.sectors())) as u32;
-    for sector in sector..end_sector {
-        let bytes = window.bytes_of(vlf, offset_in(vlf, sector), SECTOR_BYTES)?;
-        let Ok(header) = BlockHeader::decode(bytes) else { continue };
-        let here_or_later = header.sector == sector && header.start() >= here.block_start();
-        if header.log_id != log_id || !here_or_later || header.hardened < here {
-            continue;
-        }
-        if window.block(vlf, header.start(), log_id)?.is_ok() {
-            return Ok(Some(header.start()));
-        }
-    }
-    Ok(None)
 }
 
 #[cfg(test)]

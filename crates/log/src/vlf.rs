@@ -228,6 +228,12 @@ impl Vlf {
         (self.size_bytes / SECTOR_BYTES as u64) as u32
     }
 
+    /// Where a sector of it lies in its file.
+    pub(crate) fn offset_of(&self, sector: u32) -> u64 {
+        assert!(sector <= self.sectors(), "sector {sector} of {self:?}");
+        self.begin_offset + u64::from(sector) * SECTOR_BYTES as u64
+    }
+
     /// Bytes it has for blocks.
     pub fn block_bytes(&self) -> u64 {
         assert!(self.size_bytes > VLF_HEADER_BYTES);

@@ -7,11 +7,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use common::{insert, small_options};
-use hardpan_log::{FlushReason, Growth, Log, LogOptions, Lsn};
+use hardpan_log::{
+    FIRST_LOG_FILE, FlushReason, Growth, Log, LogError, LogFileOptions, LogOptions, Lsn, VlfInfo,
+};
 use os::sim::{Bug, End, Fault, Operation, Profile, Report, World};
 use os::{Latch, LatchRank, WaitType};
 
 const PATH: &str = "/data/test.ldf";
+const SECOND: &str = "/data/second.ldf";
 
 fn options() -> LogOptions {
     let small = small_options(PATH, 512 << 10);
@@ -97,6 +100,122 @@ fn a_growth_that_is_given_up_leaves_what_the_header_counts() {
         });
         assert_eq!(report.end, End::PowerOff, "{:?}", report.failures);
         world.clear_faults();
+        let last = *acknowledged.lock();
+        reopen(&world, last);
+    }
+}
+
+/// What a life of a log that has grown in some way leaves: its end, where the power went off, and how it is opened.
+fn grown_life(way: usize) -> (World, Lsn, LogOptions) {
+    let second = LogFileOptions {
+        number: FIRST_LOG_FILE + 1,
+        path: SECOND.into(),
+        size_bytes: 512 << 10,
+        growth: Growth::Bytes(256 << 10),
+        bytes_max: 8 << 20,
+    };
+    let more_files = if way == 2 { vec![second] } else { Vec::new() };
+    let options = LogOptions { grow_ahead: way == 1, more_files, ..options() };
+    let (world, made) = (World::new(way as u64, Profile::nvme()), options.clone());
+    let last = Arc::new(Latch::new(LatchRank::Leaf, Lsn::NULL));
+    let (noted, device) = (Arc::clone(&last), world.clone());
+    let report = world.run(move |os| {
+        os.disk().create_dir_all(Path::new("/data")).unwrap();
+        os.disk().sync_dir(Path::new("/")).unwrap();
+        let log = Log::create(os, &made).unwrap();
+        match way {
+            0 => log.grow_to(FIRST_LOG_FILE, 2 << 20).unwrap(),
+            1 => {}
+            _ => log.grow_to(FIRST_LOG_FILE + 1, 2 << 20).unwrap(),
+        }
+        let is_in_what_has_grown = |vlf: &VlfInfo| vlf.active && vlf.begin_offset >= 512 << 10;
+        let mut txn = 0;
+        while !log.vlfs().iter().any(is_in_what_has_grown) || txn % 4 != 0 {
+            txn += 1;
+            *noted.lock() = commit(&log, txn, 25_000);
+        }
+        device.power_off();
+    });
+    assert_eq!(report.end, End::PowerOff, "{:?}", report.failures);
+    let last = *last.lock();
+    (world, last, options)
+}
+
+fn end_of(world: &World, options: &LogOptions) -> Result<Lsn, LogError> {
+    let (found, options) = (Arc::new(Latch::new(LatchRank::Leaf, None)), options.clone());
+    let answer = Arc::clone(&found);
+    let opened = world.run(move |os| {
+        *answer.lock() = Some(Log::open(os, &options).map(|(log, tail)| {
+            log.close().unwrap();
+            tail.last
+        }));
+    });
+    opened.assert_ok();
+    found.lock().take().unwrap()
+}
+
+/// One copy of a header is damaged, whichever: the other one knows all VLFs that blocks can be in, and nothing is gone.
+#[test]
+fn a_damaged_copy_of_a_header_hides_nothing_that_has_grown() {
+    for way in 0..3 {
+        for copy in 0..2 {
+            let (world, last, options) = grown_life(way);
+            let path = Path::new(if way == 2 { SECOND } else { PATH });
+            let at = copy * 4096 + 24;
+            let byte = world.file_bytes(path).unwrap()[at];
+            world.corrupt(path, at as u64, &[byte ^ 1]);
+            assert_eq!(end_of(&world, &options).unwrap(), last, "way {way}, copy {copy}");
+        }
+    }
+}
+
+/// Header writes that were said to be durable and are not, both copies: the VLFs that they counted have blocks, and that is told.
+#[test]
+fn blocks_that_no_header_counts_are_told() {
+    for way in 0..3 {
+        let (world, _, options) = grown_life(way);
+        let path = Path::new(if way == 2 { SECOND } else { PATH });
+        let empty = World::new(way as u64, Profile::nvme());
+        let made = options.clone();
+        empty
+            .run(move |os| {
+                os.disk().create_dir_all(Path::new("/data")).unwrap();
+                Log::create(os, &made).unwrap();
+            })
+            .assert_ok();
+        // As both were when the log was made.
+        let before = empty.file_bytes(path).unwrap();
+        assert_eq!(before[12..16], world.file_bytes(path).unwrap()[12..16], "the same log");
+        world.corrupt(path, 0, &before[..8192]);
+        let told = end_of(&world, &options).unwrap_err().to_string();
+        assert!(told.contains("counts"), "way {way}: {told}");
+    }
+}
+
+/// A second copy of the header that cannot be written does no harm: the log goes on, and the next growth writes it before anything else.
+#[test]
+fn a_growth_whose_second_copy_failed_goes_on() {
+    for cut_after in 1..9 {
+        let world = World::new(cut_after, Profile::nvme());
+        let acknowledged = Arc::new(Latch::new(LatchRank::Leaf, None));
+        let (device, noted) = (world.clone(), Arc::clone(&acknowledged));
+        let report = world.run(move |os| {
+            os.disk().create_dir_all(Path::new("/data")).unwrap();
+            os.disk().sync_dir(Path::new("/")).unwrap();
+            let log = Log::create(os, &options()).unwrap();
+            *noted.lock() = Some(commit(&log, 1, 100));
+            device.inject(Fault::fail_once(Operation::Harden, HEADER_OF_GROWTH + 1));
+            log.grow_to(2, 1 << 20).unwrap();
+            device.clear_faults();
+            for txn in 2..30 {
+                *noted.lock() = Some(commit(&log, txn, 25_000));
+            }
+            device.power_off_after_ios(cut_after);
+            log.grow_to(2, 2 << 20).unwrap();
+            *noted.lock() = Some(commit(&log, 30, 100));
+            device.power_off();
+        });
+        assert_eq!(report.end, End::PowerOff, "{:?}", report.failures);
         let last = *acknowledged.lock();
         reopen(&world, last);
     }

@@ -142,6 +142,58 @@ fn damage_in_a_vlfs_first_block_is_not_an_end_either() {
     assert_eq!(Log::open(&bench.os, &options).unwrap().1.last, lsn);
 }
 
+/// The log has moved on although most of its VLF was left (DBCC SHRINKFILE): what it wrote then proves that the next VLF had begun.
+#[test]
+fn a_log_that_moved_on_early_does_not_end_where_it_did() {
+    let bench = bench("moved_on");
+    // VLFs of 10 MB, more than a proof is looked for in.
+    let options = LogOptions { growth: Growth::None, ..small_options(bench.path(), 40 << 20) };
+    let log = Log::create(&bench.os, &options).unwrap();
+    let harden = |log: &Log, txn| {
+        let lsn = commit(log, txn, 40);
+        log.harden(lsn, FlushReason::Commit).unwrap();
+        lsn
+    };
+    harden(&log, 1);
+    assert!(log.move_on().unwrap());
+    let last = (2..8).map(|txn| harden(&log, txn)).last().unwrap();
+    assert_eq!(last.vlf(), 2);
+    let second = log.vlfs()[1].begin_offset as usize + 8192;
+    drop(log);
+    let bytes = bench.os.disk().read_file(&options.path).unwrap();
+    // A bit of its header (magic, VLF, sector, log id), of its records; a first sector that was never written.
+    for damage in [Some(0), Some(8), Some(12), Some(56), Some(100), None] {
+        let mut damaged = bytes.clone();
+        match damage {
+            Some(at) => damaged[second + at] ^= 2,
+            None => damaged[second..second + 512].fill(0),
+        }
+        bench.put(&damaged);
+        let opened = Log::open(&bench.os, &options).map(|(_, tail)| tail.last);
+        assert!(matches!(opened, Err(LogError::Corrupt { .. })), "{damage:?}: {opened:?}");
+    }
+    bench.put(&bytes);
+    assert_eq!(Log::open(&bench.os, &options).unwrap().1.last, last);
+}
+
+/// Where the log ends, a proof of the contrary is looked for where it can be: not in VLFs that the chain has just come through.
+#[test]
+fn the_end_is_judged_without_reading_the_log_twice() {
+    let bench = bench("judged_once");
+    let options = LogOptions { growth: Growth::None, ..small_options(bench.path(), 8 << 20) };
+    let log = Log::create(&bench.os, &options).unwrap();
+    let mut lsn = Lsn::NULL;
+    while lsn.vlf() < 4 || lsn.block() < 3_000 {
+        lsn = commit(&log, 1, 50_000);
+        log.harden(lsn, FlushReason::Commit).unwrap();
+    }
+    drop(log);
+    let (log, tail) = Log::open(&bench.os, &options).unwrap();
+    assert_eq!(tail.last, lsn);
+    assert!(tail.scanned_bytes < 9 << 20, "{} bytes of a log of 8 MB were read", tail.scanned_bytes);
+    drop(log);
+}
+
 #[test]
 fn blocks_that_an_earlier_run_left_behind_are_never_replayed() {
     // Fault F4: block n + 1 is there without block n; then the log goes on and comes to n + 1's place.
