@@ -57,25 +57,40 @@ fn header_of(head: &PlaceHead, progress: &Progress, base_txn: TxnId) -> BlockHea
 }
 
 impl LeftBehind {
-    /// The block that continues the chain, where it goes, and its bytes but for the header.
-    fn next(&self, chain: Chain, previous: Option<u32>) -> Option<NextBlock> {
+    /// The block that continues the chain, where it goes, and its bytes but for the header. An error is a place that holds it and is damaged: its
+    /// words were stored behind all that they speak of, so neither a kill nor a loss of power leaves it so.
+    fn next(&self, chain: Chain, previous: Option<u32>) -> Result<Option<NextBlock>, u32> {
         let at = |start| self.blocks.iter().find(|(head, ..)| head.start == start);
-        let (head, place, progress, base_txn) = *chain.candidates().find_map(at)?;
+        let Some(&(head, place, progress, base_txn)) = chain.candidates().find_map(at) else {
+            return Ok(None);
+        };
         let is_other = previous.is_some_and(|previous| head.previous_checksum != previous);
-        if is_other && !is_planted(Bug::CacheOfFormerBoot) {
+        let is_careless = is_planted(Bug::CacheOfFormerBoot);
+        if is_other && !is_careless {
+            return Ok(None);
+        }
+        assert!(head.start.vlf() >= chain.vlf, "a block behind the end of the log");
+        match self.read(&head, place, &progress, base_txn) {
+            None if is_careless => Ok(None),
+            None => Err(place),
+            block => Ok(block),
+        }
+    }
+
+    /// What a place holds; `None` when that contradicts its words.
+    fn read(&self, head: &PlaceHead, place: u32, progress: &Progress, base_txn: TxnId) -> Option<NextBlock> {
+        if !progress.is_possible() {
             return None;
         }
-        assert!(progress.used_bytes <= BLOCK_BYTES_MAX && progress.records > 0, "{progress:?}");
-        assert!(head.start.vlf() >= chain.vlf, "a block behind the end of the log");
         let bytes = (self.bytes)(place, progress.used_bytes).ok()?;
-        let hash = |base_txn| hash_of(&header_of(&head, &progress, base_txn), &bytes);
+        let hash = |base_txn| hash_of(&header_of(head, progress, base_txn), &bytes);
         // A base that is stored already may be that of a record which does not count yet.
         let (base_txn, hash) = [base_txn, TxnId::NULL].into_iter().find_map(|base| {
             let hash = hash(base).filter(|hash| checksum_with(*hash, base) == progress.checksum);
             hash.map(|hash| (base, hash))
         })?;
-        let header = header_of(&head, &progress, base_txn);
-        Some(NextBlock { head, header, checksum: checksum_with(hash, TxnId::NULL), bytes })
+        let header = header_of(head, progress, base_txn);
+        Some(NextBlock { head: *head, header, checksum: checksum_with(hash, TxnId::NULL), bytes })
     }
 }
 
@@ -103,13 +118,16 @@ pub(crate) fn take_over(
     end: &EndOfLog,
 ) -> Result<TakenOver, LogError> {
     let Plan { blocks, chain, last } = plan(os, left, files, vlfs, end)?;
+    let damaged_here = |what: String| Err(damage_at(files, vlfs, chain, &format!("{what}{}", left.way_out)));
     if last < left.hardened {
-        let here = Lsn::new(chain.vlf, chain.sector, 1);
-        let what = format!(
-            "no valid block here, but {} says that the log was durable up to {}",
-            left.source, left.hardened
-        );
-        return Err(damage(files, vlfs, here, &what));
+        let (source, hardened) = (&left.source, left.hardened);
+        return damaged_here(format!(
+            "no valid block here, but {source} says that the log was durable up to {hardened}"
+        ));
+    }
+    if let Some(place) = left.unreadable.first().filter(|_| !is_planted(Bug::CacheOfFormerBoot)) {
+        let source = &left.source;
+        return damaged_here(format!("the log may go on here: place {place} of {source} is damaged"));
     }
     if blocks.is_empty() {
         return Ok(Vec::new());
@@ -122,7 +140,7 @@ pub(crate) fn take_over(
         files.blocks(block.file).write_at(&block.bytes, block.file_offset, WriteMode::Durable)?;
         taken.push((block.bytes.len() as u64, os.clock().monotonic_ns() - began_ns));
     }
-    let (count, file, source) = (taken.len(), files.first().file.path().display(), left.source);
+    let (count, file, source) = (taken.len(), files.first().file.path().display(), &left.source);
     os::report::info("log", &format!("{file}: {count} log blocks up to {last} are taken from {source}"));
     os::sim::reach(|| "log blocks are taken over".to_owned());
     Ok(taken)
@@ -146,7 +164,15 @@ fn plan(
         true => Some(records_checksum(files, vlfs, end)?),
         false => None,
     };
-    while let Some(NextBlock { head, header, checksum, bytes }) = left.next(chain, previous) {
+    loop {
+        let next = left.next(chain, previous).map_err(|place| {
+            let what = format!(
+                "the block that goes here is in {}, and place {place} of that is damaged{}",
+                left.source, left.way_out
+            );
+            damage_at(files, vlfs, chain, &what)
+        })?;
+        let Some(NextBlock { head, header, checksum, bytes }) = next else { break };
         if is_planted(Bug::LeftBehindNotTaken) {
             break;
         }
@@ -175,6 +201,11 @@ fn plan(
         current = Some(vlf);
     }
     Ok(Plan { blocks, chain, last })
+}
+
+/// The log is damaged where the chain ends.
+fn damage_at(files: &LogFiles, vlfs: &VlfMap, chain: Chain, what: &str) -> LogError {
+    damage(files, vlfs, Lsn::new(chain.vlf, chain.sector, 1), what)
 }
 
 /// The VLF that the block goes to, if that can be: the one in which the chain ends, or one that the log was about to enter.

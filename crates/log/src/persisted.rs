@@ -258,7 +258,8 @@ pub(crate) fn left_behind(
         .collect();
     let hardened = Lsn::from_raw(memory.read_word(HARDENED_AT));
     let bytes = Box::new(move |place, len| Ok(memory.read(bytes_of(place), len)));
-    Ok(Some(LeftBehind::new("the persisted log buffer", words.into_iter(), bytes, false, hardened)))
+    let source = format!("the persisted log buffer ({})", options.path.display());
+    Ok(Some(LeftBehind::new((source, String::new()), words.into_iter(), bytes, false, hardened)))
 }
 
 /// Why a log that has a buffer is not opened although its files have everything: what is missing is a place, nothing is damaged.

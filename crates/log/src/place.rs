@@ -47,6 +47,12 @@ impl Progress {
         self.used_bytes as u64 | u64::from(self.records) << 16 | u64::from(self.checksum) << 32
     }
 
+    /// Could it be that of a block?
+    pub(crate) fn is_possible(self) -> bool {
+        (BLOCK_HEADER_BYTES + 1..=BLOCK_BYTES_MAX).contains(&self.used_bytes)
+            && (1..=SLOTS_PER_BLOCK_MAX).contains(&usize::from(self.records))
+    }
+
     pub(crate) fn unpack(word: u64) -> Progress {
         Progress {
             used_bytes: (word & 0xffff) as usize,
@@ -149,8 +155,12 @@ pub(crate) type PlaceBytes = Box<dyn Fn(u32, usize) -> Result<Vec<u8>, os::IoErr
 /// The blocks that a dead process has left, by their heads.
 pub(crate) struct LeftBehind {
     /// Where from, for people.
-    pub(crate) source: &'static str,
+    pub(crate) source: String,
+    /// What somebody can do who knows that the log's file is older than this on purpose, or does without it; empty: nothing.
+    pub(crate) way_out: String,
     pub(crate) blocks: Vec<(PlaceHead, u32, Progress, TxnId)>,
+    /// Places that hold something, nobody can tell of which block.
+    pub(crate) unreadable: Vec<u32>,
     /// The first bytes of a place.
     pub(crate) bytes: PlaceBytes,
     /// Whether each block names the checksum of the records of the one before it.
@@ -160,24 +170,21 @@ pub(crate) struct LeftBehind {
 }
 
 impl LeftBehind {
-    /// Those places whose words can be those of a block.
+    /// Of places by their words.
     pub(crate) fn new(
-        source: &'static str,
+        (source, way_out): (String, String),
         places: impl Iterator<Item = [u64; PLACE_WORDS]>,
         bytes: PlaceBytes,
         names_previous: bool,
         hardened: Lsn,
     ) -> LeftBehind {
-        let blocks = places
-            .zip(0..)
-            .filter_map(|(words, place)| {
-                let progress = Progress::unpack(words[0]);
-                let is_possible = (BLOCK_HEADER_BYTES + 1..=BLOCK_BYTES_MAX).contains(&progress.used_bytes)
-                    && (1..=SLOTS_PER_BLOCK_MAX).contains(&usize::from(progress.records));
-                let head = PlaceHead::unpack(&words[1..]).filter(|_| is_possible)?;
-                Some((head, place, progress, TxnId(words[BASE_TXN])))
-            })
-            .collect();
-        LeftBehind { source, blocks, bytes, names_previous, hardened }
+        let (mut blocks, mut unreadable) = (Vec::new(), Vec::new());
+        for (words, place) in places.zip(0..).filter(|(words, _)| words[0] != 0) {
+            match PlaceHead::unpack(&words[1..]) {
+                Some(head) => blocks.push((head, place, Progress::unpack(words[0]), TxnId(words[BASE_TXN]))),
+                None => unreadable.push(place),
+            }
+        }
+        LeftBehind { source, way_out, blocks, unreadable, bytes, names_previous, hardened }
     }
 }

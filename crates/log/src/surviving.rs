@@ -276,7 +276,13 @@ pub(crate) fn left_behind(os: &Os, folder: &Path, log_file: &LogFile) -> Option<
     let hardened = image.words()[HARDENED_AT];
     let bytes = Box::new(move |place, len| image.place(place, len));
     let hardened = Lsn::from_raw(hardened);
-    Some(LeftBehind::new("the cache of the process that died", words.into_iter(), bytes, true, hardened))
+    let source = format!("the cache of the process that died ({})", path.display());
+    // Of one run: whether the newest header was damaged or the file is an older copy, a file alone does not tell.
+    let way_out = format!(
+        ". If the file was put back from a copy, or what was not written to it may be given up, remove {} and open it again",
+        path.display()
+    );
+    Some(LeftBehind::new((source, way_out), words.into_iter(), bytes, true, hardened))
 }
 
 /// Nothing is left for the next opening.

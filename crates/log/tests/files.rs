@@ -394,6 +394,24 @@ fn a_log_shrinks_to_what_it_needs() {
     log.close().unwrap();
 }
 
+/// One copy of the header of a file that has shrunk is damaged, whichever: the other one does not count what is gone.
+#[test]
+fn a_shrunk_file_opens_with_either_copy_of_its_header() {
+    for copy in 0..2 {
+        let bench = Workbench::new("files-shrunk-copy");
+        let options = large(bench.path().parent().unwrap());
+        let log = Log::create(&bench.os, &options).unwrap();
+        log.grow_to(FIRST_LOG_FILE, 3 << 20).unwrap();
+        let last = commit(&log, 1);
+        log.shrink_file(FIRST_LOG_FILE, 0).unwrap();
+        drop(log);
+        let file = bench.os.disk().open(&options.path, &os::OpenOptions::default()).unwrap();
+        file.write_at(&[0xff; 512], copy * 4096, os::WriteMode::Cached).unwrap();
+        let (_, tail) = Log::open(&bench.os, &options).unwrap();
+        assert_eq!(tail.last, last, "copy {copy}");
+    }
+}
+
 /// A log grows, shrinks and goes on; the power goes after so many I/Os of the shrinking, which fails first if `fails` says so.
 fn shrink_and_go_on(seed: u64, cut_after: u64, fails: bool, bug: Option<Bug>) -> Result<(), String> {
     let world = World::new(seed, Profile::nvme());

@@ -216,6 +216,34 @@ fn a_bit_that_turns_over_takes_nothing_in_silence() {
     assert!(named > 20 && whole > 20, "{named} bits were named, {whole} took nothing");
 }
 
+/// A bit of the buffer itself turns over: that is told, or nothing that was acknowledged is gone. The file knows nothing of what only the buffer has.
+#[test]
+fn a_bit_of_the_buffer_takes_nothing_in_silence() {
+    let (mut named, mut whole) = (0, 0);
+    // The first place's words, its records, and some of what nobody uses.
+    for at in (4096..4096 + 64).chain((12_288 + 64..12_288 + 400).step_by(7)) {
+        let world = World::new(9, Profile::nvme());
+        let told = live(&world, End::PowerOff, |os| {
+            let log = new_log(os);
+            (1..=3).map(|txn| (harden(&log, txn, 40), txn)).collect::<Vec<_>>()
+        });
+        world.corrupt_persistent(Path::new("/pmem/test.pldf"), at, 1 << (at % 8));
+        match records_of(&world, &with()) {
+            Err(text) => {
+                assert!(text.contains("place 0 of"), "{text}");
+                named += 1;
+            }
+            Ok((found, _)) => {
+                let gone: Vec<_> = told.iter().filter(|commit| !found.contains(commit)).collect();
+                assert!(gone.is_empty(), "the bit at {at} took {gone:?}");
+                whole += 1;
+            }
+        }
+    }
+    println!("{named} bits were named, {whole} took nothing");
+    assert!(named > 60 && whole > 10, "{named} bits were named, {whole} took nothing");
+}
+
 /// One task commits, switches the buffer off and on, and the power goes before each store, flush and fence: all that was acknowledged is
 /// there, in its transaction, and nothing twice.
 fn torn_at(operation: u64, seed: u64, bug: Option<Bug>) -> Result<bool, String> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use common::{commit, insert, small_options, turn_bits_over};
 use hardpan_log::{
     DelayedFlushPolicy, FIRST_LOG_FILE, FlushReason, Growth, Log, LogError, LogFileOptions, LogOptions, Lsn,
-    MISSED_LOG_GRACE_NS, sweep_left_caches,
+    MISSED_LOG_GRACE_NS, remove_left_cache, sweep_left_caches,
 };
 use os::sim::{Bug, Effect, End, Fault, Operation, Profile, World};
 use os::{Latch, LatchRank, Os};
@@ -128,6 +128,73 @@ fn a_bit_that_turns_over_takes_nothing_in_silence() {
     }
     println!("{named} bits were named, {whole} took nothing");
     assert!(named > 20 && whole > 20, "{named} bits were named, {whole} took nothing");
+}
+
+/// A bit of the cache itself turns over, and the process dies: that is told, with what can be done, or nothing that was acknowledged is gone.
+#[test]
+fn a_bit_of_the_cache_takes_nothing_in_silence() {
+    let (mut named, mut whole) = (0, 0);
+    // The first place's words, its records, and some of what nobody uses.
+    for at in (128..192).chain((12_288 + 64..12_288 + 400).step_by(7)) {
+        let world = World::new(9, Profile::nvme());
+        let last = live_and_die(&world, |os| {
+            let log = new_log(os, &options());
+            log.suspend_background_flush(true);
+            let last = delay_each(&log, 1..=3, 40);
+            std::mem::forget(log);
+            last
+        });
+        let cache = world.surviving_names().remove(0);
+        world.corrupt_surviving(&cache, at, 1 << (at % 8));
+        match live_and_die(&world, |os| Log::open(os, &options()).map(|(_, tail)| tail.last)) {
+            Err(error) => {
+                let text = error.to_string();
+                assert!(text.contains("place 0 of") && text.contains("remove /dev/shm/"), "{text}");
+                named += 1;
+            }
+            Ok(found) => {
+                assert_eq!(found, last, "the bit at {at} took what was acknowledged");
+                whole += 1;
+            }
+        }
+    }
+    println!("{named} bits were named, {whole} took nothing");
+    assert!(named > 60 && whole > 10, "{named} bits were named, {whole} took nothing");
+}
+
+/// The log's file is put back as it was earlier in the same run, under the cache of a process that has gone on: the file alone does not say
+/// whether that was on purpose, so it is refused, with words that say what to do if it was.
+#[test]
+fn a_file_put_back_under_its_cache_is_refused_in_words_to_act_on() {
+    let world = World::new(10, Profile::nvme());
+    let copier = world.clone();
+    let (copy, at_copy) = live_and_die(&world, move |os| {
+        let log = new_log(os, &options());
+        let harden = |txn| {
+            let lsn = commit(&log, txn, 40);
+            log.harden(lsn, FlushReason::Commit).unwrap();
+            lsn
+        };
+        let at_copy = harden(1);
+        let copy = copier.file_bytes(PATH.as_ref()).unwrap();
+        assert!((2..9).map(harden).all(|lsn| lsn > at_copy));
+        std::mem::forget(log);
+        (copy, at_copy)
+    });
+    world.corrupt(PATH.as_ref(), 0, &copy);
+    let cache = world.surviving_names().remove(0);
+    let refused = live_and_die(&world, |os| Log::open(os, &options()).map(|_| ()).unwrap_err().to_string());
+    let remedy = format!(
+        "If the file was put back from a copy, or what was not written to it may be given up, remove {}",
+        cache.display()
+    );
+    assert!(
+        refused.contains("says that the log was durable up to") && refused.contains(&remedy),
+        "{refused}"
+    );
+    assert_eq!(world.file_bytes(PATH.as_ref()).unwrap(), copy, "nothing is written");
+    world.run(|os| remove_left_cache(os, Path::new(FOLDER), Path::new(PATH))).assert_ok();
+    assert_eq!(reopen(&world, &options()), (at_copy, 0), "and that opens it");
 }
 
 /// What a dead process has left goes back to the file that it was for: a log that had gone on from its first file to its second.

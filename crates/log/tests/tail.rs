@@ -176,6 +176,28 @@ fn a_log_that_moved_on_early_does_not_end_where_it_did() {
     assert_eq!(Log::open(&bench.os, &options).unwrap().1.last, last);
 }
 
+/// A copy of the header is damaged after a recovery, whichever: the other one is of the same run and incarnation, so no number is given twice.
+#[test]
+fn no_copy_of_the_header_is_of_a_former_incarnation() {
+    let bench = bench("incarnation");
+    let image = image(&bench, 3);
+    let (log, _) = Log::open(&bench.os, &options(bench.path())).unwrap();
+    log.record_recovery(image.lsns[2], image.lsns[0]).unwrap();
+    let incarnation = log.incarnation();
+    let last = commit(&log, 9, 40);
+    log.harden(last, FlushReason::Commit).unwrap();
+    drop(log);
+    let bytes = bench.os.disk().read_file(&bench.path()).unwrap();
+    for copy in 0..2 {
+        let mut damaged = bytes.clone();
+        damaged[copy * 4096 + 80] ^= 1;
+        bench.put(&damaged);
+        let (log, tail) = Log::open(&bench.os, &options(bench.path())).unwrap();
+        assert_eq!((log.incarnation(), tail.last), (incarnation, last), "copy {copy}");
+        assert_eq!(log.incarnation_end(), Some(last), "copy {copy}: it lasted until now");
+    }
+}
+
 /// Where the log ends, a proof of the contrary is looked for where it can be: not in VLFs that the chain has just come through.
 #[test]
 fn the_end_is_judged_without_reading_the_log_twice() {

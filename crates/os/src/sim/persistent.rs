@@ -206,6 +206,15 @@ impl World {
         self.persistent().power_off_after = count;
     }
 
+    /// Turns bits of a byte of a piece over. For a world that does not run.
+    pub fn corrupt_persistent(&self, path: &Path, at: usize, bits: u8) {
+        let piece = Arc::clone(&self.persistent().pieces[path]);
+        let mut content = lock(&piece);
+        let mut line = content.line(at / LINE_BYTES);
+        line[at % LINE_BYTES] ^= bits;
+        content.lines.insert(at / LINE_BYTES, line);
+    }
+
     fn count_persistent_operation(&self) {
         let is_due = {
             let mut state = self.persistent();

@@ -165,6 +165,20 @@ impl World {
         self.surviving().pieces.keys().cloned().collect()
     }
 
+    /// Turns bits of a byte of a piece over, counted from the beginning of its words. For a world that does not run.
+    pub fn corrupt_surviving(&self, path: &Path, at: usize, bits: u8) {
+        let piece = Arc::clone(&self.surviving().pieces[path]);
+        let mut kept = lock(&piece);
+        let Some(behind) = at.checked_sub(kept.words.len() * 8) else {
+            kept.words[at / 8] ^= u64::from(bits) << (at % 8 * 8);
+            return;
+        };
+        let place_bytes = kept.layout.map_or(0, |layout| layout.place_bytes);
+        if let Some(place) = kept.places.get_mut(&((behind / place_bytes) as u32)) {
+            place[behind % place_bytes] ^= bits;
+        }
+    }
+
     pub(super) fn surviving_boot_id(&self) -> [u8; 16] {
         let boots = self.surviving().boots;
         (u128::from(self.seed()) << 64 | u128::from(boots)).to_be_bytes()
