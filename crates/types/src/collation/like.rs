@@ -115,11 +115,23 @@ impl LikePattern {
         };
         let Some(tokens) = tokens else { return Some(0) };
         let skip = tokens.iter().take_while(|token| **token == Token::AnyRun).count();
+        let tokens = &tokens[skip..];
+        // Up to the next `%` the tokens take one character each.
+        let (head, rest) =
+            tokens.split_at(tokens.iter().position(|token| *token == Token::AnyRun).unwrap_or(tokens.len()));
         let starts = if skip > 0 { 0..len.max(1) } else { 0..1 };
-        let found = starts
-            .clone()
-            .find(|start| matches(&tokens[skip..], len - start.min(&len), 0, |index| weights[start + index]));
-        Some(found.map_or(0, |start| start + 1))
+        for start in starts {
+            let end = start + head.len();
+            let fits =
+                end <= len && head.iter().zip(&weights[start..]).all(|(token, weight)| token.takes(*weight));
+            if !fits || (rest.is_empty() && end < len) {
+                continue;
+            }
+            // What does not follow here follows no later place either: that has less of the text behind it.
+            let follows = matches(rest, len - end, 0, |index| weights[end + index]);
+            return Some(if follows { start + 1 } else { 0 });
+        }
+        Some(0)
     }
 }
 
@@ -245,6 +257,25 @@ mod tests {
         }
     }
 
+    /// The definition of PATINDEX: blanks at the end count.
+    fn place(text: &[u8], pattern: &[u8]) -> usize {
+        let rest: &[u8] = &pattern[pattern.iter().take_while(|byte| **byte == b'%').count()..];
+        let matches =
+            |at: usize| is_like(&[&text[at..], b"#".as_slice()].concat(), &[rest, b"#".as_slice()].concat());
+        let ends = if rest.len() < pattern.len() { text.len().max(1) } else { 1 };
+        (0..ends).find(|at| matches(*at)).map_or(0, |at| at + 1)
+    }
+
+    /// What does not match is found out in one pass over the text, not in one from each of its places.
+    #[test]
+    fn the_place_of_a_pattern_in_a_long_text_takes_one_pass() {
+        let text = Value::Char("ab".repeat(1_000_000).as_bytes().into());
+        for (pattern, expected) in [("%a%b%a%c%", 0), ("%a_b%", 0), ("%b%a%", 2), ("%ab", 1_999_999)] {
+            let pattern = LikePattern::new(Collation::DEFAULT, &Value::Char(pattern.as_bytes().into()), None);
+            assert_eq!(pattern.expect("a pattern").position(&text), Some(expected));
+        }
+    }
+
     fn words(letters: &[u8], longest: usize) -> Vec<Vec<u8>> {
         let mut all = vec![Vec::new()];
         let mut last = all.clone();
@@ -269,6 +300,8 @@ mod tests {
                 let (value, expected) = (Value::Char(text.as_slice().into()), is_like(text, &pattern));
                 assert_eq!(once.matches(&value), Some(expected), "{text:?} LIKE {pattern:?}");
                 assert_eq!(many.matches(&value), Some(expected), "{text:?} LIKE {pattern:?}, for many");
+                let found = once.position(&value).expect("a text");
+                assert_eq!(found, place(text, &pattern), "PATINDEX of {pattern:?} in {text:?}");
             }
         }
     }
