@@ -28,6 +28,8 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         let name = name.map(|n| transaction_name(frame, n)).transpose()?;
+        // It is one of the statements that begin one unseen, and then counts itself.
+        self.begin_implicit(sink)?;
         self.begin_transaction(name, sink);
         Ok(())
     }

@@ -69,6 +69,11 @@ fn only_documented_statements_begin_a_transaction() {
         ("CREATE TABLE u (i int)", "1"),
         ("ALTER TABLE t ADD j int", "1"),
         ("DROP TABLE t", "1"),
+        // It is in the list itself, and counts besides (example C of the documentation).
+        ("BEGIN TRANSACTION", "2"),
+        ("BEGIN TRANSACTION COMMIT", "1"),
+        ("BEGIN TRANSACTION COMMIT COMMIT", "0"),
+        ("SELECT i FROM t BEGIN TRANSACTION", "2"),
     ] {
         let seen = run(&mut session, &format!("SET IMPLICIT_TRANSACTIONS ON {statement}"));
         assert!(seen.messages.iter().all(|message| message.0 == 0), "{statement}: {:?}", seen.messages);
