@@ -7,12 +7,13 @@ use os::WaitType;
 use txn::{LockWait, Resource};
 use types::Collation;
 
-use crate::catalog::names::{Look, schema_resource};
+use crate::catalog::names::{Look, entry_resource, schema_resource};
 use crate::catalog::{CatalogImage, Entry, EntryKey, TypeDef};
 use crate::database::Database;
 use crate::error::SqlResult;
 use crate::schema::{ObjectDef, ObjectId, SchemaDef, TableDef};
 use crate::shared_lock::{Shared, settled};
+use crate::statistics::StatisticsDef;
 use crate::transaction_set::TransactionSet;
 
 /// Between the end of a transaction's locks and the moment when the catalog knows of it.
@@ -159,6 +160,17 @@ impl<'a> Lookup<'a> {
             false => None,
         };
         Ok(catalog.object(id))
+    }
+
+    /// The statistics of a table; those that another is making, renewing or dropping are waited for.
+    ///
+    /// # Errors
+    /// As `object`.
+    pub fn statistics(&self, database: &Database, table: ObjectId) -> SqlResult<Vec<Arc<StatisticsDef>>> {
+        // One lock stands for all of a table.
+        let _shared =
+            self.share(database, entry_resource(database.number(), &EntryKey::Statistics(table, 0)))?;
+        Ok(database.catalog().statistics(table))
     }
 
     /// The table that has the constraint of that number.

@@ -403,11 +403,15 @@ impl Database {
         self.lock_entry(txn, &EntryKey::Statistics(table.object_id, 0), LockMode::SchM).map(drop)
     }
 
-    /// Can these statistics be made? Not of a catalog table: what is known of it is built in, not read from the catalog.
+    /// Can these statistics be made beside those that there are? Not of a catalog table: what is known of it is built in, not read from the catalog.
     ///
     /// # Errors
     /// 259, 1909, 1919, 1927.
-    pub fn check_new_statistics(&self, table: &TableDef, new: &NewStatistics) -> SqlResult<()> {
+    pub fn check_new_statistics(
+        table: &TableDef,
+        new: &NewStatistics,
+        present: &[Arc<StatisticsDef>],
+    ) -> SqlResult<()> {
         if table.is_system {
             return Err(SqlError::new(259, &[]));
         }
@@ -425,7 +429,6 @@ impl Database {
         if constants.map(Value::long_bytes).sum::<usize>() > CONSTANT_BYTES_MAX {
             return Err(SqlError::new(10735, &[&"statistics", &new.name, &table.name]));
         }
-        let present = self.catalog().statistics(table.object_id);
         if table.index_named(&new.name).is_some() || present.iter().any(|def| def.is_named(&new.name)) {
             return Err(SqlError::new(1927, &[&table.name, &new.name]));
         }
@@ -444,9 +447,9 @@ impl Database {
         content: StatisticsContent,
     ) -> SqlResult<()> {
         self.lock_statistics(txn, table)?;
-        // Another may have made them meanwhile.
-        self.check_new_statistics(table, new)?;
         let present = self.catalog().statistics(table.object_id);
+        // Another may have made them meanwhile.
+        Self::check_new_statistics(table, new, &present)?;
         let def = StatisticsDef {
             object_id: table.object_id,
             stats_id: next_id(&present),

@@ -132,10 +132,11 @@ impl Session {
     pub(crate) fn table_for_check(&self, table: &Value) -> SqlResult<(Arc<Database>, Arc<TableDef>)> {
         let shown = table.as_text().unwrap_or_else(|| table.as_i64().unwrap_or(0).to_string());
         let missing = || SqlError::new(2501, &[&shown]);
+        let lookup = engine::Lookup::new(&self.transactions);
         let (database, found) = match table.as_i64() {
             Some(number) => {
                 let id = i32::try_from(number).map_err(|_| missing())?;
-                (self.database.clone(), self.database.catalog().object(id))
+                (self.database.clone(), lookup.object_numbered(&self.database, id)?)
             }
             None => {
                 let name = crate::execute::parse_name(&shown)?;
@@ -147,7 +148,7 @@ impl Session {
                 let schema = name.schema.as_ref().map_or("dbo", |schema| schema.value.as_str());
                 let real = query::SessionNames::temp_table(&self.names, &name.name.value);
                 let table = real.unwrap_or_else(|| name.name.value.clone());
-                let found = database.catalog().find(schema, &table);
+                let found = lookup.object(&database, schema, &table)?;
                 (database, found)
             }
         };

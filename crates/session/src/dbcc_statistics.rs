@@ -35,7 +35,7 @@ impl Session {
         let target = target.as_text().unwrap_or_default();
         let target = target.trim_start_matches('[').trim_end_matches(']');
         let of_index = table.index_named(target).map(|index| index.index_id);
-        let present = database.catalog().statistics(table.object_id);
+        let present = engine::Lookup::new(&self.transactions).statistics(&database, table.object_id)?;
         let of_name = || present.iter().find(|def| def.is_named(target));
         // A column's name stands for what was made for it by itself.
         let of_column = || {

@@ -17,6 +17,7 @@ const SETUP: &[&str] = &[
     "CREATE TABLE other (i INT NOT NULL)",
     "CREATE TABLE child (i INT NOT NULL CONSTRAINT fk_child REFERENCES t (i)); INSERT child VALUES (1)",
     "CREATE TABLE loose (i INT NOT NULL); INSERT loose VALUES (1)",
+    "CREATE TABLE numbered (i INT IDENTITY, j INT); CREATE STATISTICS old ON numbered (j)",
     "CREATE INDEX ix_j ON t (j)",
     "CREATE VIEW v AS SELECT 1 AS one",
     "CREATE VIEW above_loose AS SELECT i FROM loose",
@@ -399,6 +400,36 @@ const PROPERTIES: &[Case] = &[
     ),
 ];
 
+const STATISTICS: &[Case] = &[
+    case("CREATE STATISTICS c ON loose (i)", "CREATE STATISTICS c ON loose (i)", "1927", ""),
+    case("CREATE STATISTICS c ON loose (i)", "CREATE INDEX c ON loose (i)", "1913", ""),
+    case("CREATE STATISTICS c ON loose (i)", "DROP STATISTICS loose.c", "", "3701"),
+    case("CREATE STATISTICS c ON loose (i)", "UPDATE STATISTICS loose c", "", "2767"),
+    case(
+        "CREATE STATISTICS c ON loose (i)",
+        "DBCC SHOW_STATISTICS (loose, i) WITH DENSITY_VECTOR",
+        "2767",
+        "2767",
+    ),
+    case("DROP STATISTICS numbered.old", "DROP STATISTICS numbered.old", "3701", ""),
+    case("DROP STATISTICS numbered.old", "CREATE STATISTICS old ON numbered (j)", "", "1927"),
+    case("DROP STATISTICS numbered.old", "UPDATE STATISTICS numbered old", "2767", ""),
+    case("DROP STATISTICS numbered.old", "UPDATE STATISTICS numbered", "", ""),
+    case("DROP STATISTICS numbered.old", "EXEC sp_autostats 'numbered', 'OFF', 'old'", "15323", "0"),
+    case("DROP STATISTICS numbered.old", "DBCC SHOW_STATISTICS (numbered, 'c')", "2767", "2767"),
+    case("DROP STATISTICS numbered.old", "SELECT COUNT(*) FROM sys.stats WHERE name = 'old'", "0", "1"),
+];
+
+/// Tables that DBCC is given by name or number.
+const DBCC: &[Case] = &[
+    case("DROP TABLE other", "DBCC CHECKTABLE (other) WITH NO_INFOMSGS", "2501", ""),
+    case("CREATE TABLE c (i INT)", "DBCC CHECKTABLE ('c') WITH NO_INFOMSGS", "", "2501"),
+    case("EXEC sp_rename 'other', 'c'", "DBCC CHECKTABLE ('dbo.c') WITH NO_INFOMSGS", "", "2501"),
+    case("DROP TABLE numbered", "DBCC CHECKIDENT (numbered, NORESEED) WITH NO_INFOMSGS", "2501", ""),
+    case("CREATE TABLE c (i INT IDENTITY)", "DBCC CHECKIDENT (c, NORESEED) WITH NO_INFOMSGS", "", "2501"),
+    case("DROP TABLE loose", "DBCC SHOW_STATISTICS (loose, c)", "2501", "2767"),
+];
+
 /// Messages of users are in master: each case leaves nothing behind.
 const MESSAGES: &[Case] = &[
     case("EXEC sp_addmessage 60000, 16, 'x'", "EXEC sp_addmessage 60000, 16, 'y'", "15043", ""),
@@ -627,6 +658,16 @@ fn extended_properties() {
 #[test]
 fn messages_of_users() {
     check(23, MESSAGES, true);
+}
+
+#[test]
+fn statistics() {
+    check(24, STATISTICS, true);
+}
+
+#[test]
+fn tables_of_dbcc() {
+    check(25, DBCC, true);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use engine::{
-    Database, FilterTest, IndexDef, IndexFilter, IndexKind, NewFilter, NewStatistics, SampleSize,
+    Database, FilterTest, IndexDef, IndexFilter, IndexKind, Lookup, NewFilter, NewStatistics, SampleSize,
     StatisticsCollector, StatisticsContent, StatisticsDef, StatisticsFilter, StatisticsSettings, TableDef,
 };
 use tsql::ast::{self, NamedOption, ObjectName, OptionValue, StatementKind};
@@ -57,6 +57,15 @@ pub(super) fn statement(kind: &StatementKind, context: &mut ExecContext<'_>) -> 
     }
 }
 
+/// The statistics of a table, by which names are found or taken: those that another is making or dropping are waited for.
+fn settled(
+    context: &ExecContext<'_>,
+    database: &Database,
+    table: &TableDef,
+) -> Result<Vec<Arc<StatisticsDef>>, SqlError> {
+    Lookup::new(context.transactions).statistics(database, table.object_id)
+}
+
 fn create(create: &ast::CreateStatistics, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
     let shown = written(&create.table);
     let Some((database, table)) = find_table(&create.table, context)? else {
@@ -79,7 +88,7 @@ fn create(create: &ast::CreateStatistics, context: &mut ExecContext<'_>) -> Resu
     };
     let new = NewStatistics { name, columns, no_recompute: options.no_recompute, kept_percent: None, filter };
     // What cannot be made is refused before anything is read for it.
-    database.check_new_statistics(&table, &new)?;
+    Database::check_new_statistics(&table, &new, &settled(context, &database, &table)?)?;
     let of = Gathered { database: &database, table: &table, name: &create.table, columns: &new.columns };
     let filter = new.filter.as_ref().map(|filter| filter.of_table(&table));
     let look = options.look.resolved(None);
@@ -96,7 +105,7 @@ fn update(update: &ast::UpdateStatistics, context: &mut ExecContext<'_>) -> Resu
         return Err(SqlError::new(2706, &[&written(&update.table)]));
     };
     let options = Options::of(&update.options, &database, &table)?;
-    let present = database.catalog().statistics(table.object_id);
+    let present = settled(context, &database, &table)?;
     let (of_columns, of_indexes) = (options.of_columns, options.of_indexes);
     let of_column = present.iter().filter(|def| !def.is_of_index());
     let of_index = table.indexes.iter().filter(|index| index.kind != IndexKind::Heap && index.has_unit());
@@ -149,7 +158,7 @@ fn dropped(name: &ObjectName, context: &mut ExecContext<'_>) -> Result<(), SqlEr
     });
     let found = table.map(|table| find_table(&table, context)).transpose()?.flatten();
     if let Some((database, table)) = found {
-        let present = database.catalog().statistics(table.object_id);
+        let present = settled(context, &database, &table)?;
         if let Some(def) = present.iter().find(|def| def.is_named(&name.name.value)) {
             return with_transaction(context, &database, |transaction| {
                 database.drop_statistics(transaction, &table, def)
@@ -224,7 +233,7 @@ pub fn set_auto_statistics(
     };
     let of_indexes = def.indexes.iter().filter(|index| index.kind != IndexKind::Heap);
     let of_indexes = of_indexes.map(|index| (index.index_id, index.name.clone().unwrap_or_default()));
-    let present = database.catalog().statistics(def.object_id);
+    let present = settled(context, &database, &def)?;
     let of_columns = present.iter().filter(|def| !def.is_of_index());
     let of_columns = of_columns.map(|def| (def.stats_id, def.name.clone().unwrap_or_default()));
     let wanted = |own: &Arc<str>| name.is_none_or(|name| same_name(own, name));
