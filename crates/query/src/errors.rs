@@ -604,9 +604,9 @@ pub(crate) fn identity_type(column: &str) -> SqlError {
     error(2749, &[&column])
 }
 
-/// 2747-like: an increment of 0.
+/// 2753: an increment of 0.
 pub(crate) fn identity_increment(column: &str) -> SqlError {
-    error(2747, &[&column])
+    error(2753, &[&column])
 }
 
 /// 1767: a foreign key to a table that does not exist.

@@ -276,7 +276,14 @@ impl Session {
             return Err(not_supported(&format!("KILL ... WITH {}", option.value.to_uppercase())));
         }
         let value = crate::values::constant(id, &types::SqlType::Int)?;
-        let session_id = to_int(&value)?.and_then(|n| i16::try_from(n).ok()).unwrap_or(0);
+        let wanted = to_int(&value)?.unwrap_or(0);
+        let session_id = i16::try_from(wanted).unwrap_or(0);
+        if session_id <= 0 {
+            return Err(SqlError::new(6101, &[&wanted, &i16::MAX]));
+        }
+        if session_id < crate::registry::FIRST_USER_SESSION_ID {
+            return Err(SqlError::new(6107, &[]));
+        }
         if session_id == self.facts.session_id {
             return Err(SqlError::new(6104, &[]));
         }

@@ -171,3 +171,41 @@ fn kill_with_statusonly_kills_nobody() {
     assert_eq!(numbers(&seen), [6120]);
     assert_eq!(rows(&mut other, "SELECT 1"), ["1"]);
 }
+
+/// What a table keeps of each row is one expression: a CHECK, a default or a computed column that asks other rows would hold today and not
+/// tomorrow (1046). A name of WITH is given once, an identity column goes on by more than 0, and KILL says why a number is no user's session.
+#[test]
+fn what_is_accepted_only_without_queries_and_once() {
+    let (_world, mut session) = World::in_database("once");
+    run(&mut session, "CREATE TABLE p (i int)");
+    for (text, expected) in [
+        ("CREATE TABLE c (i int CHECK (EXISTS (SELECT 1)))", 1046),
+        ("CREATE TABLE c (i int, CHECK (i IN (SELECT i FROM p)))", 1046),
+        ("CREATE TABLE c (i int CHECK (i > ALL (SELECT i FROM p)))", 1046),
+        ("CREATE TABLE c (i int DEFAULT ((SELECT 1)))", 1046),
+        ("CREATE TABLE c (i int, j AS (SELECT 1))", 1046),
+        ("ALTER TABLE p ADD CHECK (EXISTS (SELECT 1))", 1046),
+        ("ALTER TABLE p WITH NOCHECK ADD CHECK (i IN (SELECT i FROM p))", 1046),
+        ("ALTER TABLE p WITH NOCHECK ADD CHECK (missing > 1)", 207),
+        ("ALTER TABLE p ADD j int CHECK (EXISTS (SELECT 1))", 1046),
+        ("ALTER TABLE p ADD DEFAULT (SELECT 1) FOR i", 1046),
+        ("ALTER TABLE p ADD j int DEFAULT (SELECT 1)", 1046),
+        ("ALTER TABLE p ADD j AS (SELECT 1)", 1046),
+        ("DECLARE @t TABLE (i int CHECK (EXISTS (SELECT 1)))", 1046),
+        ("WITH a AS (SELECT 1 AS x), b AS (SELECT 2 AS x), A AS (SELECT 3 AS x) SELECT * FROM a", 239),
+        ("WITH a AS (SELECT 1 AS x), a AS (SELECT 2 AS x) DELETE p WHERE i IN (SELECT x FROM a)", 239),
+        ("CREATE TABLE c (i int IDENTITY (1, 0))", 2753),
+        ("ALTER TABLE p ADD j int IDENTITY (1, 0)", 2753),
+        ("SELECT IDENTITY(int, 1, 0) AS i INTO c FROM p", 2753),
+        ("KILL 0", 6101),
+        ("KILL -1", 6101),
+        ("KILL 40000", 6101),
+        ("KILL 1", 6107),
+        ("KILL 50", 6107),
+        ("KILL 9999", 6106),
+    ] {
+        let numbers = numbers(&run(&mut session, text));
+        assert_eq!(numbers.first(), Some(&expected), "{text}: {numbers:?}");
+    }
+    assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM sys.tables"), ["1"]);
+}

@@ -73,6 +73,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) observed: Option<RefCell<Observed>>,
     /// The text is kept for everybody: temporary tables, which are a session's own, may not be in it.
     pub(crate) refuses_temporary: bool,
+    /// It is the text of a CHECK, a default or a computed column that is being made: one expression, no queries (1046).
+    pub(crate) refuses_subqueries: bool,
     /// The words between INNER or the like and JOIN, as they come.
     pub(crate) join_hints: Vec<tsql::ast::JoinHint>,
     /// NEXT VALUE FOR: where it may stand and what it becomes there.
@@ -217,6 +219,7 @@ impl<'a> Binder<'a> {
             identity_item: None,
             observed: None,
             refuses_temporary: false,
+            refuses_subqueries: false,
             join_hints: Vec::new(),
             draws: sequence::Draws::default(),
             schema: None,

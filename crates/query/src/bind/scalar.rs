@@ -312,6 +312,9 @@ impl Binder<'_> {
     }
 
     fn subquery(&mut self, query: &ast::Query) -> Result<super::BoundQuery, SqlError> {
+        if self.refuses_subqueries {
+            return Err(SqlError::new(1046, &[]));
+        }
         if self.scopes.last().is_some_and(|scope| scope.clause == Clause::Aggregate) {
             return Err(crate::errors::aggregate_over_subquery());
         }

@@ -96,6 +96,7 @@ fn add(
         }
         table = reload(database, &table)?;
         new.columns = existing_columns(&table);
+        create::check_expressions(std::slice::from_ref(element), &new, database, context)?;
         super::index::add_filters(&mut new, std::slice::from_ref(element), &written(name), context)?;
         for constraint in &mut new.constraints {
             match constraint {
@@ -187,6 +188,7 @@ fn fill_node(
     let bind = bind_context(context, &[]);
     let mut binder = Binder::new(&bind);
     binder.ansi_nulls = ansi_nulls;
+    binder.refuses_subqueries = true;
     let columns = table.map(|table| create::scope_of(&mut binder, &existing_columns(table)));
     let layout = columns.iter().flat_map(|table| table.columns.iter().map(|column| column.id));
     let layout = Layout::new(&layout.collect::<Vec<_>>());

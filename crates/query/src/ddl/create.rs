@@ -322,6 +322,7 @@ fn computed_type(
         let table = scope_of(&mut binder, columns);
         binder.scopes.push(Scope { tables: vec![table], clause: Clause::Rows, ..Scope::default() });
         binder.draws.refuse_in_definition();
+        binder.refuses_subqueries = true;
         binder.value(&computed.expr).map(|expr| expr.sql_type)
     };
     let (derived, stored): (Vec<NewColumn>, Vec<NewColumn>) =
@@ -354,8 +355,8 @@ pub(super) fn scope_of(binder: &mut Binder<'_>, columns: &[NewColumn]) -> ScopeT
     ScopeTable { alias: String::new(), schema: None, database: None, columns }
 }
 
-/// CHECK and DEFAULT expressions must bind now, so that mistakes show at CREATE (207, 128).
-fn check_expressions(
+/// CHECK and DEFAULT expressions must bind now, so that mistakes show when they are made (207, 1046), with NOCHECK, too.
+pub(super) fn check_expressions(
     elements: &[TableElement],
     new: &NewTable,
     database: &std::sync::Arc<engine::Database>,
@@ -385,6 +386,7 @@ fn check_expressions(
     let bind = bind_context(context, &[]);
     let mut binder = Binder::new(&bind);
     binder.scopes.push(Scope::default());
+    binder.refuses_subqueries = true;
     binder.draws.allow_in_default();
     // A sequence is one of the table's own database.
     binder.database = database.clone();

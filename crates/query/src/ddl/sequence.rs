@@ -296,6 +296,7 @@ fn sequences_of(
     let mut binder = Binder::new(&bind);
     binder.database = database.clone();
     binder.scopes.push(Scope::default());
+    binder.refuses_subqueries = true;
     binder.draws.allow_in_default();
     binder.value(expr)?;
     Ok(std::mem::take(&mut binder.draws.sequences))
