@@ -109,6 +109,8 @@ impl InFlight {
             outstanding_ios_max: self.limits.outstanding_ios_max.max(self.outstanding_ios),
             outstanding_bytes_max: self.limits.outstanding_bytes_max.max(self.outstanding_bytes),
         };
+        assert!(self.outstanding_ios <= self.ceiling.outstanding_ios_max, "what is on its way stays there");
+        assert!(self.outstanding_bytes <= self.ceiling.outstanding_bytes_max, "and all of its bytes");
     }
 
     pub(crate) fn limits(&self) -> LogLimits {

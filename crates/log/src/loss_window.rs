@@ -100,6 +100,7 @@ impl LossWindow {
 
     /// The age, in ns, at which delayed commits should drain whatever the policy says.
     pub(crate) fn due_age_ns(&self) -> Option<u64> {
+        assert!(self.bounds.delay_ns_max != Some(0), "no bound is none, not 0");
         self.bounds.delay_ns_max.map(|most| most / 2)
     }
 

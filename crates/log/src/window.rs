@@ -83,6 +83,10 @@ impl Window {
         let from = wished / ALIGN_BYTES * ALIGN_BYTES;
         let to = (from + self.buffer.len() as u64).min(end.next_multiple_of(ALIGN_BYTES));
         assert!(offset + len as u64 <= to, "a window of {from}..{to} misses {offset}+{len}");
+        assert!(
+            from <= offset && from.is_multiple_of(ALIGN_BYTES),
+            "a window begins at a boundary, before what is asked for"
+        );
         self.len = 0;
         let file = &self.file.as_ref().expect("the caller has turned to a file").1;
         let count = file.read_at(&mut self.buffer[..(to - from) as usize], from)?;

@@ -116,12 +116,14 @@ impl Zones {
 
     /// Each two neighbours become one. The oldest stays as it is: it may be the one of which nothing is known.
     fn halve(&mut self) {
+        assert!(self.zones.len() > ZONES_MAX, "few zones stay as they are");
         let zones: Vec<Zone> = self.zones.drain(1..).collect();
         self.zones.extend(zones.chunks(2).map(|two| match two {
             [one, behind] => one.with(*behind),
             _ => two[0],
         }));
         self.zone_bytes *= 2;
+        assert!(self.zones.len() <= ZONES_MAX / 2 + 2, "half of them are gone");
     }
 
     fn assert_state(&self) {

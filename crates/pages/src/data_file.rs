@@ -157,7 +157,9 @@ impl DataFile {
     }
 
     pub(crate) fn header(&self) -> FileHeader {
-        self.header.lock().clone()
+        let header = self.header.lock().clone();
+        assert!(header.file_id == self.file_id, "a file keeps its number");
+        header
     }
 
     pub(crate) fn info(&self) -> FileInfo {

@@ -67,6 +67,7 @@ impl FileSpace {
             for batch in due.chunks(BATCH_PAGES_MAX) {
                 let frames = batch.iter().filter_map(|key| self.pool().lookup(*key)).collect();
                 let some = write_out(self, frames, IfLatched::Wait)? as u64;
+                assert!(some <= batch.len() as u64, "a page is written once");
                 written += some;
                 if pages_per_second > 0 && some > 0 {
                     let pause_ns = some * 1_000_000_000 / pages_per_second;

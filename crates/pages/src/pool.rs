@@ -262,6 +262,7 @@ impl BufferPool {
         frame.assert_state();
         frame.set_key(key);
         let place = Place { frame: Arc::clone(frame), address: frame.address() };
+        assert!(place.address != 0, "a frame has memory");
         let before = partition.frames.insert(key, place);
         assert!(before.is_none(), "a page is in one frame");
         Ok(())

@@ -12,7 +12,7 @@ const FUNCTION_LINES_MAX: usize = 70;
 /// Assertions per function, on average, in the crates that guard durability, each with its floor of today, to be raised as they come; each
 /// run prints how they stand. The goal is 1.5 for the first three.
 const ASSERTION_FLOORS: [(&str, f64); 5] =
-    [("log", 0.79), ("txn", 0.8), ("pages", 0.79), ("access", 0.49), ("engine", 0.02)];
+    [("log", 0.8), ("txn", 0.8), ("pages", 0.8), ("access", 0.5), ("engine", 0.02)];
 /// Functions that were longer than the wall when the ratchet was made, and how long; they may only shrink.
 const RATCHET_FILE: &str = "xtask/long-functions.txt";
 

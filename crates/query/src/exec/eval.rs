@@ -14,9 +14,16 @@ use crate::runtime::Runtime;
 /// How many times its length a value takes while it is converted: decoded, encoded and shared.
 const CONVERSION_COPIES: usize = 6;
 
+/// Work on values of so many bytes takes some microseconds: before it begins there is time to look whether it should.
+const LONG_BYTES: usize = 32 << 10;
+
 /// Values that together have so many bytes are about to be copied so many times: 701 before that is tried in vain.
+/// Long ones are looked at for long: who is to stop does so before each of them, not after some hundreds of rows.
 #[inline]
 fn room_for(bytes: usize, copies: usize) -> Result<(), SqlError> {
+    if bytes >= LONG_BYTES && os::task::interrupt_pending() {
+        return Err(crate::errors::cancelled());
+    }
     os::memory::ask(bytes.saturating_mul(copies)).map_err(crate::errors::out_of_memory)
 }
 
