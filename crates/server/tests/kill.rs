@@ -127,6 +127,21 @@ fn kill_stops_a_stream_of_rows() {
     world.wait_for_end_of(id, &mut killer);
 }
 
+/// Few rows, each with a value of millions of bytes: seconds of work between two looks that go by rows.
+#[test]
+fn kill_stops_work_on_long_values() {
+    let world = World::new("long-values");
+    let (mut killer, mut victim) = (world.client(), world.client());
+    let id = number(&victim.batch("SELECT @@SPID"));
+    let text = "SELECT COUNT(*) FROM (SELECT TOP (250) name FROM sys.all_columns) q
+                WHERE HASHBYTES('SHA2_512', REPLICATE(CAST(q.name AS varchar(max)), 1000000)) = 0x00";
+    let bytes = victim.writer.batch(text, 0);
+    victim.send(&bytes);
+    world.pause(300);
+    assert!(error_numbers(&killer.batch(&format!("KILL {id}"))).is_empty());
+    world.wait_for_end_of(id, &mut killer);
+}
+
 /// How fast, in milliseconds, is printed; that it happens while the stream could go on for hours is the test.
 #[test]
 fn an_attention_stops_a_stream_of_rows() {
