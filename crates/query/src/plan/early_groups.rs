@@ -2,14 +2,15 @@
 //! of it, where that is cheaper: fewer rows are joined, and none is grouped afterwards.
 //!
 //! That is the same where each group is one row of the left table: the grouping columns have a unique key of it among them. The aggregates are
-//! about the right side alone, tied by equalities of its plain columns, and nothing is computed that may fail on a row without a partner.
+//! about the right side alone, tied by equalities of its plain columns, and nothing is computed that may fail on a row without a partner. Such a row
+//! counts, too: of what is no NULL for it (a constant, `ISNULL(b.x, 0)`) the groups below know nothing.
 
 use rustc_hash::FxHashSet;
 use types::SqlError;
 
 use super::unnest::{cannot_fail, counted_or};
 use super::{Planned, Planner};
-use crate::bound::tree::{AggregateCall, Expr, Rel, TableScan};
+use crate::bound::tree::{AggregateCall, Expr, ExprKind, Rel, TableScan};
 use crate::kinds::{AggregateKind, ColumnId, JoinKind};
 use crate::physical::plan::Plan;
 
@@ -59,6 +60,8 @@ impl Planner<'_> {
         let is_movable = |(_, call): &(ColumnId, AggregateCall)| {
             call.kind != AggregateKind::ChecksumAgg
                 && call.expressions().into_iter().all(|expr| expr.uses_only(&made) && cannot_fail(expr))
+                && (*kind == JoinKind::Inner
+                    || call.argument.as_ref().is_none_or(|argument| is_null_alone(argument, &made)))
         };
         if !aggregates.iter().all(is_movable) {
             return None;
@@ -99,6 +102,20 @@ impl Planner<'_> {
         let values = values.collect();
         let joined = Rel::Join { kind: *kind, left: left.clone(), right: Box::new(grouped), on: Some(on) };
         Some(Grouped { joined, values })
+    }
+}
+
+/// Is it NULL for a row in which all these columns are? Texts that are joined may not be (SET CONCAT_NULL_YIELDS_NULL OFF).
+fn is_null_alone(expr: &Expr, columns: &FxHashSet<ColumnId>) -> bool {
+    match &expr.kind {
+        ExprKind::Column(id) => columns.contains(id),
+        ExprKind::Retype(inner) | ExprKind::Unary(_, inner) | ExprKind::Convert(inner, _) => {
+            is_null_alone(inner, columns)
+        }
+        ExprKind::Binary(_, left, right) => {
+            !expr.sql_type.is_character() && (is_null_alone(left, columns) || is_null_alone(right, columns))
+        }
+        _ => false,
     }
 }
 

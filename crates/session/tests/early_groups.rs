@@ -1,0 +1,43 @@
+//! Groups that are made below an outer join count the row without a partner as those above it do: what is no NULL for it counts.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod common;
+
+use common::{World, run};
+
+/// Every group of `a` has 20 rows of `b`, or the one without a partner: 1,000 of each.
+const ROWS: &str = "CREATE TABLE a (k int NOT NULL PRIMARY KEY)
+     CREATE TABLE b (k int NOT NULL, x int NULL)
+     INSERT a SELECT number + 1 FROM master..spt_values WHERE type = 'P' AND number < 2000
+     INSERT b SELECT s.number % 1000 + 1, t.number FROM master..spt_values s CROSS JOIN master..spt_values t
+         WHERE s.type = 'P' AND s.number < 1000 AND t.type = 'P' AND t.number < 20";
+
+#[test]
+fn a_row_without_a_partner_counts_below_as_above() {
+    let (_world, mut session) = World::in_database("early-groups");
+    run(&mut session, ROWS);
+    // The aggregate, the sum of it over all groups, and of how many groups it has a value.
+    for (aggregate, sum, count) in [
+        ("SUM(7)", "147000", "2000"),
+        ("COUNT(1)", "21000", "2000"),
+        ("COUNT(*)", "21000", "2000"),
+        ("COUNT(b.x)", "20000", "2000"),
+        ("COUNT(ISNULL(b.x, 0))", "21000", "2000"),
+        ("SUM(ISNULL(b.x, 5))", "195000", "2000"),
+        ("SUM(COALESCE(b.x, 5) + 0)", "195000", "2000"),
+        ("SUM(b.x)", "190000", "1000"),
+        ("SUM(b.x + 1)", "210000", "1000"),
+        ("SUM(-b.x)", "-190000", "1000"),
+        ("MAX(CASE WHEN b.x IS NULL THEN 1 END)", "1000", "1000"),
+        ("MIN(CASE WHEN b.x > 3 THEN 2 ELSE 1 END)", "2000", "2000"),
+        ("COUNT(DISTINCT ISNULL(b.x, 0))", "21000", "2000"),
+    ] {
+        for join in ["a LEFT JOIN b ON b.k = a.k", "b RIGHT JOIN a ON a.k = b.k"] {
+            let query = format!(
+                "SELECT SUM(v), COUNT(v) FROM (SELECT a.k, {aggregate} AS v FROM {join} GROUP BY a.k) q"
+            );
+            let seen = run(&mut session, &query);
+            assert_eq!(seen.sets[0].1, [[sum, count]], "{query}");
+        }
+    }
+}
