@@ -47,6 +47,32 @@ fn reopened(world: &World, acknowledged: Option<Lsn>) -> Report {
     })
 }
 
+/// A life with one commit, in which a write of the file's header (the first that a growth makes is 0) fails while the log grows. `work` sees whether it has
+/// grown, notes what is acknowledged, and ends with the power off; then the log opens with all of that.
+fn through_failing_growth(
+    seed: u64,
+    header_write: u64,
+    work: impl FnOnce(&Log, bool, &World, &Latch<Option<Lsn>>) + Send + 'static,
+) {
+    let world = World::new(seed, Profile::nvme());
+    let acknowledged = Arc::new(Latch::new(LatchRank::Leaf, None));
+    let (device, noted) = (world.clone(), Arc::clone(&acknowledged));
+    let report = world.run(move |os| {
+        os.disk().create_dir_all(Path::new("/data")).unwrap();
+        os.disk().sync_dir(Path::new("/")).unwrap();
+        let log = Log::create(os, &options()).unwrap();
+        *noted.lock() = Some(commit(&log, 1, 100));
+        device.inject(Fault::fail_once(Operation::Harden, HEADER_OF_GROWTH + header_write));
+        let is_grown = log.grow_to(2, 1 << 20).is_ok();
+        device.clear_faults();
+        work(&log, is_grown, &device, &noted);
+    });
+    assert_eq!(report.end, End::PowerOff, "{:?}", report.failures);
+    world.clear_faults();
+    let last = *acknowledged.lock();
+    reopen(&world, last);
+}
+
 /// A growth whose header write fails may have reached the disk. The next growth zeroes the same place: before it does, the header on disk
 /// must not count that place any more.
 #[test]
@@ -54,26 +80,14 @@ fn a_growth_after_one_whose_header_failed_survives_a_power_cut() {
     let mut cuts = 0;
     for seed in 0..120 {
         for cut_after in 1..7 {
-            let world = World::new(seed, Profile::nvme());
-            let acknowledged = Arc::new(Latch::new(LatchRank::Leaf, None));
-            let (device, noted) = (world.clone(), Arc::clone(&acknowledged));
-            let report = world.run(move |os| {
-                os.disk().create_dir_all(Path::new("/data")).unwrap();
-                os.disk().sync_dir(Path::new("/")).unwrap();
-                let log = Log::create(os, &options()).unwrap();
-                *noted.lock() = Some(commit(&log, 1, 100));
-                device.inject(Fault::fail_once(Operation::Harden, HEADER_OF_GROWTH));
-                assert!(log.grow_to(2, 1 << 20).is_err(), "the header could not be written");
-                device.clear_faults();
+            through_failing_growth(seed, 0, move |log, is_grown, device, noted| {
+                assert!(!is_grown, "the header could not be written");
                 device.power_off_after_ios(cut_after);
                 log.grow_to(2, 1 << 20).unwrap();
-                *noted.lock() = Some(commit(&log, 2, 100));
+                *noted.lock() = Some(commit(log, 2, 100));
                 device.power_off();
             });
-            assert_eq!(report.end, End::PowerOff, "{:?}", report.failures);
             cuts += 1;
-            let last = *acknowledged.lock();
-            reopen(&world, last);
         }
     }
     assert_eq!(cuts, 120 * 6);
@@ -83,25 +97,12 @@ fn a_growth_after_one_whose_header_failed_survives_a_power_cut() {
 #[test]
 fn a_growth_that_is_given_up_leaves_what_the_header_counts() {
     for seed in 0..120 {
-        let world = World::new(seed, Profile::nvme());
-        let acknowledged = Arc::new(Latch::new(LatchRank::Leaf, None));
-        let (device, noted) = (world.clone(), Arc::clone(&acknowledged));
-        let report = world.run(move |os| {
-            os.disk().create_dir_all(Path::new("/data")).unwrap();
-            os.disk().sync_dir(Path::new("/")).unwrap();
-            let log = Log::create(os, &options()).unwrap();
-            *noted.lock() = Some(commit(&log, 1, 100));
-            device.inject(Fault::fail_once(Operation::Harden, HEADER_OF_GROWTH));
-            assert!(log.grow_to(2, 1 << 20).is_err());
-            device.clear_faults();
+        through_failing_growth(seed, 0, |log, is_grown, device, _| {
+            assert!(!is_grown);
             device.inject(Fault::fail_from(Operation::Sync, 0));
             assert!(log.grow_to(2, 1 << 20).is_err(), "VLF headers cannot be synced");
             device.power_off();
         });
-        assert_eq!(report.end, End::PowerOff, "{:?}", report.failures);
-        world.clear_faults();
-        let last = *acknowledged.lock();
-        reopen(&world, last);
     }
 }
 
@@ -196,28 +197,16 @@ fn blocks_that_no_header_counts_are_told() {
 #[test]
 fn a_growth_whose_second_copy_failed_goes_on() {
     for cut_after in 1..9 {
-        let world = World::new(cut_after, Profile::nvme());
-        let acknowledged = Arc::new(Latch::new(LatchRank::Leaf, None));
-        let (device, noted) = (world.clone(), Arc::clone(&acknowledged));
-        let report = world.run(move |os| {
-            os.disk().create_dir_all(Path::new("/data")).unwrap();
-            os.disk().sync_dir(Path::new("/")).unwrap();
-            let log = Log::create(os, &options()).unwrap();
-            *noted.lock() = Some(commit(&log, 1, 100));
-            device.inject(Fault::fail_once(Operation::Harden, HEADER_OF_GROWTH + 1));
-            log.grow_to(2, 1 << 20).unwrap();
-            device.clear_faults();
+        through_failing_growth(cut_after, 1, move |log, is_grown, device, noted| {
+            assert!(is_grown, "the first copy counts it");
             for txn in 2..30 {
-                *noted.lock() = Some(commit(&log, txn, 25_000));
+                *noted.lock() = Some(commit(log, txn, 25_000));
             }
             device.power_off_after_ios(cut_after);
             log.grow_to(2, 2 << 20).unwrap();
-            *noted.lock() = Some(commit(&log, 30, 100));
+            *noted.lock() = Some(commit(log, 30, 100));
             device.power_off();
         });
-        assert_eq!(report.end, End::PowerOff, "{:?}", report.failures);
-        let last = *acknowledged.lock();
-        reopen(&world, last);
     }
 }
 

@@ -29,11 +29,8 @@ pub fn query_hash(text: &str) -> u64 {
     loop {
         let token = lexer.next_token();
         match token.kind {
-            TokenKind::End | TokenKind::Symbol(b';') => {
-                if token.kind == TokenKind::End {
-                    return hasher.0;
-                }
-            }
+            TokenKind::End => return hasher.number(),
+            TokenKind::Symbol(b';') => {}
             TokenKind::String
             | TokenKind::NString
             | TokenKind::Integer

@@ -59,15 +59,6 @@ impl Deletion {
         }
     }
 
-    /// A whole row with these values of the columns, and NULL for the others.
-    fn widened<'v>(&mut self, values: impl ExactSizeIterator<Item = &'v Value>) -> &[Value] {
-        assert_eq!(values.len(), self.columns.len(), "one value a column");
-        for (column, value) in self.columns.iter().zip(values) {
-            self.row[*column].clone_from(value);
-        }
-        &self.row
-    }
-
     /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.count
@@ -94,7 +85,7 @@ impl Deletion {
         values: impl ExactSizeIterator<Item = &'v Value>,
     ) -> SqlResult<()> {
         stop_if_asked(self.count)?;
-        self.widened(values);
+        widen(&mut self.row, &self.columns, values);
         let (table, row) = (&self.table, self.row.as_slice());
         for (at, runs) in self.entries.iter_mut().enumerate() {
             if !table.inner.has_entry_of(at, row) {
@@ -146,6 +137,14 @@ impl Deletion {
     }
 }
 
+/// Gives a whole row these values of some columns; the others stay NULL.
+fn widen<'v>(row: &mut [Value], columns: &[usize], values: impl ExactSizeIterator<Item = &'v Value>) {
+    assert_eq!(values.len(), columns.len(), "one value a column");
+    for (column, value) in columns.iter().zip(values) {
+        row[*column].clone_from(value);
+    }
+}
+
 fn address_of(rid: Rid) -> [u8; ADDRESS_BYTES] {
     (rid.page.pack() << 16 | u64::from(rid.slot)).to_be_bytes()
 }
@@ -188,10 +187,12 @@ impl Table {
         columns: &[usize],
         victims: &[Victim<'_>],
     ) -> SqlResult<()> {
-        let mut deletion = Deletion::new(self, columns);
         if let [(locator, values)] = victims {
-            return self.delete(txn, locator, deletion.widened(values.iter()));
+            let mut row = vec![Value::Null; self.inner.definition.columns.len()];
+            widen(&mut row, columns, values.iter());
+            return self.delete(txn, locator, &row);
         }
+        let mut deletion = Deletion::new(self, columns);
         for (locator, values) in victims {
             match locator {
                 RowLocator::Heap(rid) => deletion.add(txn.session_id(), &rid.to_bytes(), values.iter())?,
