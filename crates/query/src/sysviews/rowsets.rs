@@ -1,31 +1,53 @@
-//! Functions that give rows, made of their arguments alone: STRING_SPLIT, GENERATE_SERIES, OPENJSON. What their columns are hangs on the arguments,
-//! so `bind/rowset.rs` has a say in them; values come here in the types that it has chosen.
+//! Functions that give rows, made of their arguments alone while they are read: STRING_SPLIT, GENERATE_SERIES, OPENJSON. What their columns are
+//! hangs on the arguments, so `bind/rowset.rs` has a say in them; values come here in the types that it has chosen.
 
-use types::functions::json;
+use std::sync::Arc;
+
+use engine::Database;
+use types::functions::json::Parts;
 use types::{Decimal, SqlError, Value};
 
-use crate::view::{Cell, SystemView, ViewContext};
+use crate::exec::simple::Empty;
+use crate::row::Row;
+use crate::row_source::RowSource;
+use crate::runtime::Runtime;
+use crate::view::SystemView;
+use crate::view::stream::StreamRequest;
 
-type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
+type Opened = Result<Box<dyn RowSource>, SqlError>;
 
 /// The rows of OPENJSON ... WITH: the objects whose members become columns.
 pub(crate) const JSON_ITEMS: &str = "OPENJSON WITH";
 
 pub(super) static VIEWS: &[SystemView] = &[
-    SystemView::new("STRING_SPLIT", "value nvarchar(4000), ordinal bigint", string_split)
+    SystemView::streamed("STRING_SPLIT", "value nvarchar(4000), ordinal bigint", string_split, &[])
         .with_parameters(3)
         .in_schema("dbo"),
-    SystemView::new("GENERATE_SERIES", "value bigint", generate_series).with_parameters(3).in_schema("dbo"),
-    SystemView::new("OPENJSON", "key nvarchar(4000), value nvarchar(max), type tinyint", open_json)
+    SystemView::streamed("GENERATE_SERIES", "value bigint", generate_series, &[])
+        .with_parameters(3)
+        .in_schema("dbo"),
+    SystemView::streamed("OPENJSON", "key nvarchar(4000), value nvarchar(max), type tinyint", open_json, &[])
         .with_parameters(2)
         .in_schema("dbo"),
-    SystemView::new(JSON_ITEMS, "item nvarchar(max)", json_items).with_parameters(2).in_schema("dbo"),
+    SystemView::streamed(JSON_ITEMS, "item nvarchar(max)", json_items, &[])
+        .with_parameters(2)
+        .in_schema("dbo"),
 ];
 
+/// Parts of a text between separators.
+struct Split {
+    whole: String,
+    separator: String,
+    is_narrow: bool,
+    /// Where the next part begins; `None`: the last one has been given.
+    at: Option<usize>,
+    given: i64,
+}
+
 /// Parts of the same kind of string as the whole.
-fn string_split(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    let text = |index: usize| context.arguments.get(index).and_then(Value::as_text);
-    let (Some(whole), Some(separator)) = (text(0), text(1)) else { return Ok(()) };
+fn string_split(_: &Runtime<'_>, _: &Arc<Database>, request: &StreamRequest<'_>) -> Opened {
+    let text = |index: usize| request.arguments.get(index).and_then(Value::as_text);
+    let (Some(whole), Some(separator)) = (text(0), text(1)) else { return Ok(Box::new(Empty)) };
     if separator.encode_utf16().count() != 1 {
         return Err(SqlError::custom(
             214,
@@ -34,75 +56,139 @@ fn string_split(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             "Procedure expects parameter 'separator' of type 'nchar(1)/nvarchar(1)'.".to_string(),
         ));
     }
-    let is_narrow = matches!(context.arguments[0], Value::Char(_));
-    for (index, part) in whole.split(&separator).enumerate() {
-        let part = if is_narrow { Value::varchar(part) } else { Value::nvarchar(part) };
-        context.row(&[("value", part.into()), ("ordinal", (index as i64 + 1).into())]);
-    }
-    Ok(())
+    let is_narrow = matches!(request.arguments[0], Value::Char(_));
+    Ok(Box::new(Split { whole, separator, is_narrow, at: Some(0), given: 0 }))
 }
 
-/// Numbers of one type, that of the arguments.
-fn generate_series(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+impl RowSource for Split {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        runtime.check_cancelled()?;
+        let Some(at) = self.at else { return Ok(false) };
+        let rest = &self.whole[at..];
+        let part = match rest.find(&self.separator) {
+            Some(length) => {
+                self.at = Some(at + length + self.separator.len());
+                &rest[..length]
+            }
+            None => {
+                self.at = None;
+                rest
+            }
+        };
+        self.given += 1;
+        row.clear();
+        row.push(if self.is_narrow { Value::varchar(part) } else { Value::nvarchar(part) });
+        row.push(Value::BigInt(self.given));
+        Ok(true)
+    }
+}
+
+/// Numbers of one type.
+struct Series {
+    at: i128,
+    stop: i128,
+    /// Never 0.
+    step: i128,
+    /// A value of their type.
+    like: Value,
+}
+
+/// Numbers of one type, that of the arguments. A NULL among these gives no rows.
+fn generate_series(_: &Runtime<'_>, _: &Arc<Database>, request: &StreamRequest<'_>) -> Opened {
     let number = |value: &Value| match value {
         Value::Decimal(decimal) => Some(decimal.mantissa()),
         other => other.as_i64().map(i128::from),
     };
-    let number_at = |index: usize| context.arguments.get(index).and_then(number);
-    let (Some(start), Some(stop)) = (number_at(0), number_at(1)) else { return Ok(()) };
-    let one = match &context.arguments[0] {
+    let number_at = |index: usize| request.arguments.get(index).and_then(number);
+    let (Some(start), Some(stop)) = (number_at(0), number_at(1)) else { return Ok(Box::new(Empty)) };
+    let like = request.arguments[0].clone();
+    let one = match &like {
         Value::Decimal(decimal) => 10i128.pow(u32::from(decimal.scale())),
         _ => 1,
     };
-    let step = match context.arguments.get(2) {
+    let step = match request.arguments.get(2) {
         None => one * if start <= stop { 1 } else { -1 },
         Some(step) => match number(step) {
             Some(step) => step,
-            None => return Ok(()),
+            None => return Ok(Box::new(Empty)),
         },
     };
     if step == 0 {
-        let kind = context.arguments[0].natural_type();
-        let text = format!("Argument value 0 is invalid for the step of {}.", kind.name());
+        let text = format!("Argument value 0 is invalid for the step of {}.", like.natural_type().name());
         return Err(SqlError::custom(4199, 16, 1, text));
     }
-    let first = context.arguments[0].clone();
-    let mut at = start;
-    while if step > 0 { at <= stop } else { at >= stop } {
-        let value = match &first {
+    Ok(Box::new(Series { at: start, stop, step, like }))
+}
+
+impl RowSource for Series {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        runtime.check_cancelled()?;
+        let at = self.at;
+        if if self.step > 0 { at > self.stop } else { at < self.stop } {
+            return Ok(false);
+        }
+        row.clear();
+        row.push(match &self.like {
             Value::Decimal(like) => Value::Decimal(Decimal::new(at, like.precision(), like.scale())),
             Value::TinyInt(_) => Value::TinyInt(at as u8),
             Value::SmallInt(_) => Value::SmallInt(at as i16),
             Value::Int(_) => Value::Int(at as i32),
             _ => Value::BigInt(at as i64),
-        };
-        context.row(&[("value", value.into())]);
-        context.runtime.check_cancelled()?;
-        at += step;
+        });
+        self.at = at.saturating_add(self.step);
+        Ok(true)
     }
-    Ok(())
 }
 
-/// The text and the path of OPENJSON; `None` without a text.
-fn json_arguments(context: &ViewContext<'_, '_>) -> Option<(String, String)> {
-    let text = |index: usize| context.arguments.get(index).map(Value::as_text);
-    let path = text(1).unwrap_or_else(|| Some("$".to_string()))?;
-    Some((text(0).flatten()?, path))
+/// The parts of JSON that the arguments name; `None` without a text.
+fn json_parts(
+    request: &StreamRequest<'_>,
+    parts: fn(String, &str) -> Result<Parts, SqlError>,
+) -> Result<Option<Parts>, SqlError> {
+    let text = |index: usize| request.arguments.get(index).map(Value::as_text);
+    let path = text(1).unwrap_or_else(|| Some("$".to_string()));
+    match (text(0).flatten(), path) {
+        (Some(whole), Some(path)) => parts(whole, &path).map(Some),
+        _ => Ok(None),
+    }
 }
 
-fn open_json(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    let Some((text, path)) = json_arguments(context) else { return Ok(()) };
-    for entry in json::open(&text, &path)? {
-        let kind = Cell::from(i32::from(entry.kind));
-        context.row(&[("key", entry.key.into()), ("value", entry.value.into()), ("type", kind)]);
-    }
-    Ok(())
+struct JsonEntries(Parts);
+
+fn open_json(_: &Runtime<'_>, _: &Arc<Database>, request: &StreamRequest<'_>) -> Opened {
+    Ok(match json_parts(request, Parts::entries)? {
+        Some(parts) => Box::new(JsonEntries(parts)),
+        None => Box::new(Empty),
+    })
 }
 
-fn json_items(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    let Some((text, path)) = json_arguments(context) else { return Ok(()) };
-    for item in json::items(&text, &path)? {
-        context.row(&[("item", item.into())]);
+impl RowSource for JsonEntries {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        runtime.check_cancelled()?;
+        let Some(entry) = self.0.next_entry() else { return Ok(false) };
+        row.clear();
+        row.push(Value::nvarchar(&entry.key));
+        row.push(entry.value.map_or(Value::Null, |value| Value::nvarchar(&value)));
+        row.push(Value::TinyInt(entry.kind));
+        Ok(true)
     }
-    Ok(())
+}
+
+struct JsonItems(Parts);
+
+fn json_items(_: &Runtime<'_>, _: &Arc<Database>, request: &StreamRequest<'_>) -> Opened {
+    Ok(match json_parts(request, Parts::items)? {
+        Some(parts) => Box::new(JsonItems(parts)),
+        None => Box::new(Empty),
+    })
+}
+
+impl RowSource for JsonItems {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        runtime.check_cancelled()?;
+        let Some(item) = self.0.next_item() else { return Ok(false) };
+        row.clear();
+        row.push(Value::nvarchar(&item));
+        Ok(true)
+    }
 }

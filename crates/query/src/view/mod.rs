@@ -38,6 +38,8 @@ pub(crate) struct ViewContext<'a, 'r> {
     pub(crate) arguments: &'a [Value],
     view: &'static View,
     rows: Vec<Row>,
+    /// Rows had no room: what there is is not the answer, whatever room there is now.
+    spent: Option<os::memory::OutOfMemory>,
 }
 
 impl SystemView {
@@ -125,9 +127,10 @@ impl View {
         database: &Arc<Database>,
         arguments: &[Value],
     ) -> Result<Vec<Row>, SqlError> {
-        let mut context = ViewContext { runtime, database, arguments, view: self, rows: Vec::new() };
+        let mut context =
+            ViewContext { runtime, database, arguments, view: self, rows: Vec::new(), spent: None };
         (self.def.rows)(&mut context)?;
-        os::memory::check().map_err(crate::errors::out_of_memory)?;
+        context.spent.map_or_else(os::memory::check, Err).map_err(crate::errors::out_of_memory)?;
         let mut rows = context.rows;
         if !self.key.is_empty() {
             rows.sort_by(|one, other| self.key_of(one).cmp(self.key_of(other)));
@@ -165,7 +168,8 @@ impl ViewContext<'_, '_> {
     /// Adds a row from `(column, value)` pairs. Values are brought to the columns' types; an unknown name is our bug. When memory is spent, the
     /// rows are in vain: `read` will say so.
     pub(crate) fn row(&mut self, cells: &[(&str, Cell)]) {
-        if os::memory::is_spent() {
+        self.spent = self.spent.take().or(os::memory::check().err());
+        if self.spent.is_some() {
             return;
         }
         let columns = self.view.columns();

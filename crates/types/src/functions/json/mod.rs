@@ -72,43 +72,87 @@ pub struct Entry {
     pub kind: u8,
 }
 
-/// OPENJSON: what the object or array at the path has in it. Nothing there, or a scalar: no rows (lax). Errors 13607, 13608, 13609.
-pub fn open(text: &str, path: &str) -> SqlResult<Vec<Entry>> {
-    let path = Path::parse(path)?;
-    let Some(place) = find(text, &path)? else { return Ok(Vec::new()) };
-    let entry = |key: String, place: Range<usize>| {
-        let (kind, value) = match kind_at(text, place.start) {
-            Kind::Null => (0, None),
-            Kind::String => (1, Some(scan::unescape(&text[place]))),
-            Kind::Number => (2, Some(text[place].to_owned())),
-            Kind::Boolean => (3, Some(text[place].to_owned())),
-            Kind::Array => (4, Some(text[place].to_owned())),
-            Kind::Object => (5, Some(text[place].to_owned())),
-        };
-        Entry { key, value, kind }
-    };
-    Ok(match kind_at(text, place.start) {
-        Kind::Object => {
-            members(text, place.start).map(|(key, value)| entry(scan::unescape(&text[key]), value)).collect()
-        }
-        Kind::Array => {
-            elements(text, place.start).enumerate().map(|(at, value)| entry(at.to_string(), value)).collect()
-        }
-        _ if path.strict => return Err(SqlError::new(13608, &[])),
-        _ => Vec::new(),
-    })
+/// What OPENJSON makes rows of, one after the other.
+#[derive(Debug)]
+pub struct Parts {
+    text: String,
+    /// What is read next begins here or behind it.
+    at: usize,
+    /// Elements given.
+    given: usize,
+    whole: Whole,
 }
 
-/// What OPENJSON ... WITH makes rows of, each a text of JSON: the elements of the array at the path, or the object there.
-pub fn items(text: &str, path: &str) -> SqlResult<Vec<String>> {
-    let path = Path::parse(path)?;
-    let Some(place) = find(text, &path)? else { return Ok(Vec::new()) };
-    Ok(match kind_at(text, place.start) {
-        Kind::Object => vec![text[place].to_owned()],
-        Kind::Array => elements(text, place.start).map(|element| text[element].to_owned()).collect(),
-        _ if path.strict => return Err(SqlError::new(13608, &[])),
-        _ => Vec::new(),
-    })
+/// What stands at OPENJSON's path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Whole {
+    Object,
+    Array,
+    /// One row, an object.
+    One(Range<usize>),
+    Nothing,
+}
+
+impl Parts {
+    /// OPENJSON: what the object or array at the path has in it. Nothing there, or a scalar: no rows (lax). Errors 13607, 13608, 13609.
+    pub fn entries(text: String, path: &str) -> SqlResult<Parts> {
+        Parts::at(text, path, |_| Whole::Object)
+    }
+
+    /// OPENJSON ... WITH: each a text of JSON, the elements of the array at the path, or the object there.
+    pub fn items(text: String, path: &str) -> SqlResult<Parts> {
+        Parts::at(text, path, Whole::One)
+    }
+
+    fn at(text: String, path: &str, object: impl FnOnce(Range<usize>) -> Whole) -> SqlResult<Parts> {
+        let path = Path::parse(path)?;
+        let (at, whole) = match find(&text, &path)? {
+            None => (0, Whole::Nothing),
+            Some(place) => match kind_at(&text, place.start) {
+                Kind::Object => (place.start + 1, object(place)),
+                Kind::Array => (place.start + 1, Whole::Array),
+                _ if path.strict => return Err(SqlError::new(13608, &[])),
+                _ => (0, Whole::Nothing),
+            },
+        };
+        Ok(Parts { text, at, given: 0, whole })
+    }
+
+    /// The next member of the object, or element of the array.
+    pub fn next_entry(&mut self) -> Option<Entry> {
+        let (key, place) = match self.whole {
+            Whole::Object => {
+                let (key, value) = scan::next_member(&self.text, &mut self.at)?;
+                (scan::unescape(&self.text[key]), value)
+            }
+            Whole::Array => (self.given.to_string(), scan::next_element(&self.text, &mut self.at)?),
+            Whole::One(_) | Whole::Nothing => return None,
+        };
+        self.given += 1;
+        let part = &self.text[place.clone()];
+        let (kind, value) = match kind_at(&self.text, place.start) {
+            Kind::Null => (0, None),
+            Kind::String => (1, Some(scan::unescape(part))),
+            Kind::Number => (2, Some(part.to_owned())),
+            Kind::Boolean => (3, Some(part.to_owned())),
+            Kind::Array => (4, Some(part.to_owned())),
+            Kind::Object => (5, Some(part.to_owned())),
+        };
+        Some(Entry { key, value, kind })
+    }
+
+    /// The next element of the array, or the object, once.
+    pub fn next_item(&mut self) -> Option<String> {
+        let place = match std::mem::replace(&mut self.whole, Whole::Nothing) {
+            Whole::One(place) => place,
+            Whole::Array => {
+                self.whole = Whole::Array;
+                scan::next_element(&self.text, &mut self.at)?
+            }
+            Whole::Object | Whole::Nothing => return None,
+        };
+        Some(self.text[place].to_owned())
+    }
 }
 
 /// JSON_PATH_EXISTS: is there anything at the path, be it `null`? There are no errors: what is no JSON or no path has nothing.

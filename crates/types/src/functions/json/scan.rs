@@ -55,29 +55,35 @@ pub fn kind_at(text: &str, start: usize) -> Kind {
 /// The members of the checked object that begins here: places of key (with quotes) and value.
 pub fn members(text: &str, start: usize) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
     let mut at = start + 1;
-    std::iter::from_fn(move || {
-        let key = skip_blanks(text, at);
-        if text.as_bytes().get(key) != Some(&b'"') {
-            return None;
-        }
-        let key_end = string_end(text, key)?;
-        let colon = skip_blanks(text, key_end);
-        let value = skip_blanks(text, colon + 1);
-        let value_end = value_end(text, value, 0).ok()?;
-        at = skip_comma(text, value_end);
-        Some((key..key_end, value..value_end))
-    })
+    std::iter::from_fn(move || next_member(text, &mut at))
+}
+
+/// The member at `at` or behind it; then `at` stands behind that.
+pub fn next_member(text: &str, at: &mut usize) -> Option<(Range<usize>, Range<usize>)> {
+    let key = skip_blanks(text, *at);
+    if text.as_bytes().get(key) != Some(&b'"') {
+        return None;
+    }
+    let key_end = string_end(text, key)?;
+    let colon = skip_blanks(text, key_end);
+    let value = skip_blanks(text, colon + 1);
+    let value_end = value_end(text, value, 0).ok()?;
+    *at = skip_comma(text, value_end);
+    Some((key..key_end, value..value_end))
 }
 
 /// The elements of the checked array that begins here.
 pub fn elements(text: &str, start: usize) -> impl Iterator<Item = Range<usize>> {
     let mut at = start + 1;
-    std::iter::from_fn(move || {
-        let value = skip_blanks(text, at);
-        let end = value_end(text, value, 0).ok()?;
-        at = skip_comma(text, end);
-        Some(value..end)
-    })
+    std::iter::from_fn(move || next_element(text, &mut at))
+}
+
+/// The element at `at` or behind it; then `at` stands behind that.
+pub fn next_element(text: &str, at: &mut usize) -> Option<Range<usize>> {
+    let value = skip_blanks(text, *at);
+    let end = value_end(text, value, 0).ok()?;
+    *at = skip_comma(text, end);
+    Some(value..end)
 }
 
 fn skip_comma(text: &str, at: usize) -> usize {
