@@ -13,6 +13,15 @@ use crate::lsn::Lsn;
 use crate::record::RecordBuf;
 use crate::shared::Shared;
 
+/// A record that is in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// Its address.
+    pub lsn: Lsn,
+    /// What it takes in its block: its header is packed, so this is less than `RecordBuf::encoded_bytes_max`.
+    pub bytes: u32,
+}
+
 /// Who pays for an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Payment {
@@ -40,7 +49,11 @@ pub(crate) fn reservation_for(record_bytes: u64, sector_bytes: usize) -> u64 {
 
 impl Shared {
     /// See `Log::append_reserving` and `Log::append_from_reservation`.
-    pub(crate) fn append(self: &Arc<Self>, record: &RecordBuf, payment: Payment) -> Result<Lsn, LogError> {
+    pub(crate) fn append(
+        self: &Arc<Self>,
+        record: &RecordBuf,
+        payment: Payment,
+    ) -> Result<Appended, LogError> {
         let payload_bytes = record.payload().len();
         assert!(payload_bytes <= RECORD_PAYLOAD_BYTES_MAX, "a record of {payload_bytes} bytes");
         self.os.yield_point();
@@ -58,7 +71,7 @@ impl Shared {
         record: &RecordBuf,
         payment: Payment,
         sealed: &mut bool,
-    ) -> Result<Lsn, LogError> {
+    ) -> Result<Appended, LogError> {
         let mut cache = self.cache.lock();
         self.check_alive()?;
         let has_room = !cache.closed && cache.fits_open(record) && self.may_take(&cache, record, payment);
@@ -66,7 +79,8 @@ impl Shared {
             cache = self.room_for(cache, record, payment, sealed)?;
         }
         assert!(!cache.closed && cache.fits_open(record), "there is room in the open block");
-        let lsn = cache.push(record);
+        let appended = cache.push(record);
+        let lsn = appended.lsn;
         let end = cache.end();
         assert!(lsn > self.positions.sealed(), "{lsn} joins a block that is sealed");
         assert!(lsn < end && self.positions.end() <= end, "the end lies behind {lsn} and never goes back");
@@ -76,7 +90,7 @@ impl Shared {
         }
         self.positions.end.store(end.raw(), Release);
         self.open_bytes.store(cache.open_bytes() as u32, Relaxed);
-        Ok(lsn)
+        Ok(appended)
     }
 
     /// Is there space for the record that nobody else was promised?

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use os::AlignedBuf;
 use os::sim::{Bug, is_planted};
 
+use crate::append::Appended;
 use crate::block::{BlockHeader, BlockState};
 use crate::cached_block::{CachedBlock, Kept};
 use crate::flush_reason::FlushReason;
@@ -197,8 +198,8 @@ impl Cache {
         kept <= self.space_left_bytes
     }
 
-    /// Appends to the open block, which must have room. Returns the record's address.
-    pub(crate) fn push(&mut self, record: &RecordBuf) -> Lsn {
+    /// Appends to the open block, which must have room. Returns the record's address and size.
+    pub(crate) fn push(&mut self, record: &RecordBuf) -> Appended {
         let open = self.open.as_mut().expect("the caller has made room");
         open.state.assert_state(BlockState::Open);
         assert!(open.offsets.len() < SLOTS_PER_BLOCK_MAX, "the caller has looked");
@@ -226,7 +227,7 @@ impl Cache {
         self.zones.note(record.header.txn, end - at);
         self.records_total += 1;
         self.record_bytes_total += (end - at) as u64;
-        lsn
+        Appended { lsn, bytes: (end - at) as u32 }
     }
 
     /// Opens a block that can take `need` bytes of record, moving to the next VLF (by `advance`, which gets the sector

@@ -69,6 +69,7 @@ mod writer_work;
 mod zeroing;
 mod zones;
 
+pub use append::Appended;
 pub use body::{Body, describe};
 pub use dump::{DumpOptions, DumpSummary, dump_file, dump_files};
 pub use error::LogError;

@@ -7,6 +7,7 @@ use std::task::Waker;
 use os::Os;
 use os::sim::{Bug, is_planted};
 
+use crate::append::Appended;
 use crate::append::Payment;
 use crate::cache::Cache;
 use crate::error::LogError;
@@ -208,24 +209,28 @@ impl Log {
     /// Appends a record and returns its address; it is not durable yet. Waits (LOGBUFFER) while the cache is full.
     /// Errors: [`LogError::Full`], [`LogError::Failed`], [`LogError::Closed`], [`LogError::Interrupted`].
     pub fn append(&self, record: &RecordBuf) -> Result<Lsn, LogError> {
-        self.append_reserving(record, 0)
+        Ok(self.append_reserving(record, 0)?.lsn)
     }
 
     /// The same, and keeps `undo_reserve_bytes` of log for undoing it later ([`Log::reservation_for`] the compensation
     /// records; 0 for what is never undone). The caller sums what it reserved, pays with it
     /// ([`Log::append_paying`]), and gives the rest back with [`Log::release_reservation`] when its transaction has ended.
-    pub fn append_reserving(&self, record: &RecordBuf, undo_reserve_bytes: u64) -> Result<Lsn, LogError> {
+    pub fn append_reserving(
+        &self,
+        record: &RecordBuf,
+        undo_reserve_bytes: u64,
+    ) -> Result<Appended, LogError> {
         self.shared.append(record, Payment::FreeSpace { reserve: undo_reserve_bytes })
     }
 
     /// Appends a record for which room was reserved (compensation, abort, commit): never [`LogError::Full`] while the
     /// reservations are honest, and not interruptible.
     pub fn append_from_reservation(&self, record: &RecordBuf) -> Result<Lsn, LogError> {
-        self.append_paying(record, 0)
+        Ok(self.append_paying(record, 0)?.lsn)
     }
 
     /// The same, and `paid_bytes` of what the caller has reserved are no longer promised: the record was what they were for.
-    pub fn append_paying(&self, record: &RecordBuf, paid_bytes: u64) -> Result<Lsn, LogError> {
+    pub fn append_paying(&self, record: &RecordBuf, paid_bytes: u64) -> Result<Appended, LogError> {
         self.shared.append(record, Payment::Reservation { paid: paid_bytes })
     }
 

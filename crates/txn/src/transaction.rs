@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
 use log::records::{BeginXact, LogTime};
-use log::{Log, LogOp, Lsn, RecordBuf, RecordFlags, RecordHeader, TxnId};
+use log::{Appended, Log, LogOp, Lsn, RecordBuf, RecordFlags, RecordHeader, TxnId};
 use os::sim::{Bug, is_planted};
 use os::{Counter, Latch, Os};
 
@@ -270,7 +270,7 @@ impl Transaction {
             return Ok(log.append_from_reservation(record)?);
         }
         let reserved = self.reservation_for(undo);
-        let lsn = log.append_reserving(record, reserved)?;
+        let lsn = log.append_reserving(record, reserved)?.lsn;
         self.entry.add_reserved(reserved);
         Ok(lsn)
     }
@@ -453,15 +453,15 @@ impl Transaction {
             }
             _ => log.append_paying(record, self.share_of(record)),
         };
-        let lsn = match result {
-            Ok(lsn) => lsn,
+        let Appended { lsn, bytes } = match result {
+            Ok(appended) => appended,
             Err(error) => {
                 self.entry.end_append();
                 return Err(TxnError::Log(error));
             }
         };
         assert!(lsn > self.entry.last(), "log positions grow");
-        let bytes = record.encoded_bytes_max() as u64;
+        let bytes = u64::from(bytes);
         if matches!(record.header.op, LogOp::CommitXact | LogOp::AbortXact) {
             self.entry.set_ended();
         }
