@@ -10,17 +10,8 @@ use crate::error::LogError;
 use crate::inflight::LimitMark;
 use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, RECORD_PAYLOAD_BYTES_MAX};
 use crate::lsn::Lsn;
-use crate::record::RecordBuf;
+use crate::record::{Appended, RecordBuf};
 use crate::shared::Shared;
-
-/// A record that is in the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Appended {
-    /// Its address.
-    pub lsn: Lsn,
-    /// What it takes in its block: its header is packed, so this is less than `RecordBuf::encoded_bytes_max`.
-    pub bytes: u32,
-}
 
 /// Who pays for an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,6 @@ use std::collections::VecDeque;
 use os::AlignedBuf;
 use os::sim::{Bug, is_planted};
 
-use crate::append::Appended;
 use crate::block::{BlockHeader, BlockState};
 use crate::cached_block::{CachedBlock, Kept};
 use crate::flush_reason::FlushReason;
@@ -19,7 +18,7 @@ use crate::limits::{
 };
 use crate::lsn::{Lsn, TxnId};
 use crate::persisted::PersistedBuffer;
-use crate::record::{OwnedRecord, RecordBuf, encode_header};
+use crate::record::{Appended, OwnedRecord, RecordBuf, encode_header};
 use crate::surviving::SurvivingCache;
 use crate::vlf::Vlf;
 use crate::zones::Zones;

@@ -69,7 +69,6 @@ mod writer_work;
 mod zeroing;
 mod zones;
 
-pub use append::Appended;
 pub use body::{Body, describe};
 pub use dump::{DumpOptions, DumpSummary, dump_file, dump_files};
 pub use error::LogError;
@@ -84,7 +83,7 @@ pub use options::{Growth, LogFileOptions, LogOptions, PersistedOptions};
 pub use persisted::PersistedInfo;
 pub use reader::LogReader;
 pub use record::{
-    LogContext, LogOp, OwnedRecord, Record, RecordBuf, RecordFlags, RecordHeader, decode_record,
+    Appended, LogContext, LogOp, OwnedRecord, Record, RecordBuf, RecordFlags, RecordHeader, decode_record,
 };
 pub use resize::{FileInfo, IdleFile, ResizeError, Shrunk};
 pub use scan::{LogScan, ScanRange, ScanStep};

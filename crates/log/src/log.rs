@@ -7,7 +7,6 @@ use std::task::Waker;
 use os::Os;
 use os::sim::{Bug, is_planted};
 
-use crate::append::Appended;
 use crate::append::Payment;
 use crate::cache::Cache;
 use crate::error::LogError;
@@ -26,7 +25,7 @@ use crate::persisted;
 use crate::persisted::PersistedInfo;
 use crate::place::LeftBehind;
 use crate::reader::LogReader;
-use crate::record::{OwnedRecord, RecordBuf};
+use crate::record::{Appended, OwnedRecord, RecordBuf};
 use crate::shared::{Parts, Shared};
 use crate::stats::{LogStats, SessionLimits};
 use crate::surviving::{self, SurvivingCache};

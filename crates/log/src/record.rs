@@ -242,6 +242,15 @@ impl RecordBuf {
     }
 }
 
+/// A record that is in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// Its address.
+    pub lsn: Lsn,
+    /// What it takes in its block: its header is packed, so this is less than `RecordBuf::encoded_bytes_max`.
+    pub bytes: u32,
+}
+
 impl Drop for RecordBuf {
     fn drop(&mut self) {
         if (1..=SPARE_PAYLOAD_BYTES_MAX).contains(&self.payload.capacity()) {
