@@ -82,7 +82,7 @@ impl AccessMethods {
     }
 
     /// Walks down level by level; a page that has gone meanwhile, or become another's, counts for nothing.
-    fn interior_pages_of(&self, unit: &UnitToVerify) -> AccessResult<u64> {
+    pub(crate) fn interior_pages_of(&self, unit: &UnitToVerify) -> AccessResult<u64> {
         let (mut level, mut count, mut height) = (vec![unit.page], 0, u8::MAX);
         while !level.is_empty() {
             let (mut below, mut highest) = (Vec::new(), 0);

@@ -27,6 +27,9 @@ pub enum LatchMode {
 /// Memory for one page, 4096-aligned for direct I/O.
 pub(crate) struct FrameBytes(AlignedBuf);
 
+/// Frames whose memory is asked for together.
+pub(crate) const FRAMES_OF_BLOCK: usize = 64;
+
 impl FrameBytes {
     #[inline]
     pub(crate) fn page(&self) -> &PageBytes {
@@ -62,8 +65,10 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    pub(crate) fn new() -> Frame {
-        let bytes = FrameBytes(AlignedBuf::new(PAGE_BYTES));
+    /// An empty frame with the memory of one page.
+    pub(crate) fn new(bytes: AlignedBuf) -> Frame {
+        assert_eq!(bytes.len(), PAGE_BYTES, "a frame is one page");
+        let bytes = FrameBytes(bytes);
         let address = bytes.0.as_ptr().addr();
         assert!(address.is_multiple_of(PAGE_BYTES / 2), "a frame is aligned for direct I/O");
         let (shared, exclusive) = (WaitType::PAGELATCH_SH, WaitType::PAGELATCH_EX);
@@ -322,7 +327,7 @@ mod tests {
     #[test]
     fn a_page_whose_write_fails_never_looks_clean() {
         const ROUNDS: u64 = 2_000_000;
-        let frame = Arc::new(Frame::new());
+        let frame = Arc::new(Frame::new(AlignedBuf::new(PAGE_BYTES)));
         frame.set_key(PageId::new(1, 8).pack());
         frame.note_change(Lsn::from_raw(1));
         let done = Arc::new(AtomicBool::new(false));

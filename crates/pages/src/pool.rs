@@ -7,11 +7,11 @@
 use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
-use os::{Counter, CounterType, Latch, LatchRank, Os, WaitType};
+use os::{AlignedBuf, Counter, CounterType, Latch, LatchRank, Os, WaitType};
 use rustc_hash::FxHashMap;
 
 use crate::error::PageError;
-use crate::frame::{Frame, NO_KEY};
+use crate::frame::{FRAMES_OF_BLOCK, Frame, NO_KEY};
 use crate::page_id::PAGE_BYTES;
 
 /// Partitions of the page table.
@@ -65,6 +65,8 @@ pub struct PoolStats {
 struct FrameList {
     all: Vec<Arc<Frame>>,
     free: Vec<Arc<Frame>>,
+    /// Memory for frames to come.
+    memory: Vec<AlignedBuf>,
     hand: usize,
 }
 
@@ -150,7 +152,7 @@ impl BufferPool {
         let counter = |name: &str| {
             os.counters().counter_of_type("SQLServer:Buffer Manager", name, "", CounterType::BulkCount)
         };
-        let list = FrameList { all: Vec::new(), free: Vec::new(), hand: 0 };
+        let list = FrameList { all: Vec::new(), free: Vec::new(), memory: Vec::new(), hand: 0 };
         Arc::new(BufferPool {
             table: table.collect(),
             frames: Latch::new(LatchRank::BufferPartition, list),
@@ -299,7 +301,12 @@ impl BufferPool {
                 return Ok(frame);
             }
             if list.all.len() < self.frames_max {
-                let frame = Arc::new(Frame::new());
+                if list.memory.is_empty() {
+                    let count = FRAMES_OF_BLOCK.min(self.frames_max - list.all.len());
+                    list.memory = AlignedBuf::several(count, PAGE_BYTES);
+                }
+                let memory = list.memory.pop().unwrap_or_else(|| AlignedBuf::new(PAGE_BYTES));
+                let frame = Arc::new(Frame::new(memory));
                 list.all.push(Arc::clone(&frame));
                 self.frames_count.store(list.all.len(), Relaxed);
                 assert!(list.all.len() <= self.frames_max);

@@ -1,6 +1,6 @@
 //! What the pages of a table's heap and indexes hold.
 
-use access::{UnitId, UnitKind, UnitToVerify, UnitUsage};
+use access::{LookAt, UnitFigures, UnitId, UnitKind, UnitToVerify, UnitUsage};
 use rustc_hash::FxHashMap;
 
 use super::{Base, Table};
@@ -24,13 +24,27 @@ impl Table {
     /// # Errors
     /// 823, 824 when a page cannot be read.
     pub fn usage(&self, index: &IndexDef, pages: u64) -> SqlResult<UnitUsage> {
+        let database = &self.inner.database;
+        let found = database.access.usage(&self.unit_of(index), pages, self.may_have_lobs(index));
+        found.map_err(|error| crate::error::sql_error(&error.into(), database.name(), 0))
+    }
+
+    /// How the pages of its heap or of an index lie and what is in them; `pages` as above.
+    ///
+    /// # Errors
+    /// 823, 824 when a page cannot be read or its links are wrong; 596 and its kin when the statement is to end.
+    pub fn unit_figures(&self, index: &IndexDef, pages: u64, look: LookAt) -> SqlResult<UnitFigures> {
+        let database = &self.inner.database;
+        let found =
+            database.access.unit_figures(&self.unit_of(index), pages, self.may_have_lobs(index), look);
+        found.map_err(|error| crate::error::sql_error(&error.into(), database.name(), 0))
+    }
+
+    fn unit_of(&self, index: &IndexDef) -> UnitToVerify {
         let is_base = index.index_id == self.inner.definition.base().index_id;
         let is_heap = is_base && matches!(self.inner.base, Base::Heap(_));
         let kind = if is_heap { UnitKind::Heap } else { UnitKind::BTree };
-        let unit = UnitToVerify { unit: UnitId(index.unit), kind, page: index.root };
-        let database = &self.inner.database;
-        let found = database.access.usage(&unit, pages, self.may_have_lobs(index));
-        found.map_err(|error| crate::error::sql_error(&error.into(), database.name(), 0))
+        UnitToVerify { unit: UnitId(index.unit), kind, page: index.root }
     }
 
     /// May rows of its heap or of an index have values out of row?

@@ -50,6 +50,26 @@ impl AlignedBuf {
         buffer
     }
 
+    /// `count` buffers of `len` zeroed bytes in one block, which goes when the last of them does. One by one they would take half as much again:
+    /// the system's allocator leaves a gap of up to 4096 bytes before or behind each, and pages of the machine that a gap touches stay.
+    ///
+    /// # Panics
+    /// When `len` is no multiple of 4096.
+    pub fn several(count: usize, len: usize) -> Vec<AlignedBuf> {
+        assert!(len.is_multiple_of(ALIGNMENT), "each begins at a page");
+        let mut block = AlignedBuf::new(count * len);
+        let start = block.start;
+        // The block is the parts' from here on: nobody reads it as a whole.
+        let whole: Arc<dyn Lender> = Arc::new(Block { start, len: block.len });
+        block.len = 0;
+        let part = |index: usize| {
+            // SAFETY: the part lies in the block, is initialised and nobody else's: the block itself has been given up to `whole`, which frees it
+            // only when no part holds a share of it.
+            unsafe { AlignedBuf::lent(start.add(index * len), len, Arc::clone(&whole), index as u32) }
+        };
+        if len == 0 { Vec::new() } else { (0..count).map(part).collect() }
+    }
+
     /// The buffer of a place that somebody lends.
     ///
     /// # Safety
@@ -67,6 +87,30 @@ impl AlignedBuf {
 
     fn layout(len: usize) -> Layout {
         Layout::from_size_align(len, ALIGNMENT).expect("buffers are far below the address space")
+    }
+}
+
+/// Memory that several buffers share out among themselves.
+struct Block {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the block is only held until it is freed; its bytes are the buffers'.
+unsafe impl Send for Block {}
+// SAFETY: as above.
+unsafe impl Sync for Block {}
+
+impl Lender for Block {
+    fn take_back(&self, _place: u32) {}
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        if self.len > 0 {
+            // SAFETY: allocated by `AlignedBuf::new` with this very layout; every buffer in it has been dropped.
+            unsafe { System.dealloc(self.start.as_ptr(), AlignedBuf::layout(self.len)) }
+        }
     }
 }
 
@@ -102,5 +146,27 @@ impl Drop for AlignedBuf {
 impl std::fmt::Debug for AlignedBuf {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "AlignedBuf({} bytes)", self.len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_of_one_block_are_apart_and_outlive_each_other() {
+        let mut all = AlignedBuf::several(5, 8192);
+        for (index, buffer) in all.iter_mut().enumerate() {
+            assert!(buffer.len() == 8192 && buffer.as_ptr().addr().is_multiple_of(ALIGNMENT));
+            assert!(buffer.iter().all(|byte| *byte == 0));
+            buffer.fill(index as u8 + 1);
+        }
+        let last = all.pop().expect("five were made");
+        assert!(
+            all.iter().enumerate().all(|(index, buffer)| buffer.iter().all(|byte| *byte == index as u8 + 1))
+        );
+        drop(all);
+        assert!(last.iter().all(|byte| *byte == 5));
+        assert!(AlignedBuf::several(0, 4096).is_empty() && AlignedBuf::several(3, 0).is_empty());
     }
 }

@@ -306,6 +306,7 @@ mod tests {
     #[test]
     fn a_request_is_refused_beyond_its_share_and_goes_on_when_it_has_freed_enough() {
         what_is_freed_goes_back_to_the_system();
+        buffers_of_blocks_take_no_more_than_they_hold();
         pages_and_log_blocks_do_not_count();
         let before = total_bytes();
         set_limits(64 << 20, 8 << 20);
@@ -397,6 +398,15 @@ mod tests {
         assert!(left + (60 << 20) < resident, "{resident} before, {left} after");
         assert!(!give_back(50 << 20), "nothing more to give");
         drop(last);
+    }
+
+    /// What pages take is what they have: no third of it lies between them.
+    fn buffers_of_blocks_take_no_more_than_they_hold() {
+        let before = crate::process::resident_bytes();
+        let all: Vec<Vec<_>> = (0..64).map(|_| crate::AlignedBuf::several(64, 8192)).collect();
+        let taken = crate::process::resident_bytes().saturating_sub(before);
+        assert!(taken < 38 << 20, "{} KB for 32 MB", taken >> 10);
+        drop(all);
     }
 
     fn pages_and_log_blocks_do_not_count() {

@@ -14,6 +14,7 @@ mod describe;
 pub(crate) mod dm_exec;
 mod dm_os;
 mod empty;
+mod index_pages;
 mod information_schema;
 mod information_schema_sql;
 mod keys;
@@ -107,6 +108,7 @@ static TABLES: &[&[SystemView]] = &[
     permissions::VIEWS,
     properties::VIEWS,
     storage::VIEWS,
+    index_pages::VIEWS,
     server::VIEWS,
     msdb::VIEWS,
     odbc::VIEWS,

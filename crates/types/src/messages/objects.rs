@@ -340,6 +340,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(2501, 16, "No table or object named \"%s\" can be found. Look in the system catalog."),
     entry(2510, 16, "DBCC %s error: %s."),
     entry(2520, 16, "The database '%s' cannot be found. It may not exist, or another session drops it."),
+    entry(2521, 16, "There is no database with the ID %d, or another session has dropped it."),
     entry(2526, 16, "The DBCC statement is incorrect. Look at its documentation."),
     entry(2528, 10, "DBCC is done. If it printed error messages, tell the system administrator."),
     entry(2533, 16, "Table error: object ID %d, index ID %d: page %s was not seen: %s."),
@@ -352,7 +353,10 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(2555, 16, "The contents of file '%s' cannot all be moved to other files: EMPTYFILE fails."),
     entry(2557, 14, "User '%s' lacks permission to run DBCC %s for object '%s'."),
     entry(2560, 16, "Parameter %d of this DBCC statement is incorrect."),
+    entry(2561, 16, "Parameter %d is incorrect for this statement."),
     entry(2571, 14, "User '%s' lacks permission to run DBCC %s."),
+    entry(2573, 16, "Could not find table or object ID %d. Look in the system catalog."),
+    entry(2591, 16, "There is no index with the ID %d of table '%s' in the system catalog."),
     entry(2593, 10, "There are %d rows in %d pages for object \"%s\"."),
     entry(
         2601,
