@@ -113,6 +113,7 @@ script!("../../query/tests/scripts/" views);
 script!("../../query/tests/scripts/" seeds);
 script!("../../query/tests/scripts/" like_seek);
 script!("../../session/tests/scripts/" hints);
+script!("../../session/tests/scripts/" index_pages);
 script!("../../session/tests/scripts/" set_options);
 script!("../../session/tests/scripts/" alter_database);
 script!("../../session/tests/scripts/" identity_insert);
