@@ -122,6 +122,7 @@ impl PageContent {
     /// The mean share of a page that is in use, from 0 to 1.
     pub fn fill(&self) -> f64 {
         let all = self.pages_read as f64 * BODY_BYTES as f64;
+        assert!(self.used_bytes as f64 <= all, "no page is more than full");
         if self.pages_read == 0 { 0.0 } else { self.used_bytes as f64 / all }
     }
 }
@@ -147,6 +148,7 @@ fn following(page: PageId) -> Option<PageId> {
     while is_system_page(next) {
         next.page = next.page.checked_add(1)?;
     }
+    assert!(page < next && page.file == next.file, "it lies behind it");
     Some(next)
 }
 
@@ -167,6 +169,13 @@ impl AccessMethods {
         if may_have_lobs {
             found.lobs = Some(self.lob_figures(unit, &found, pages, look)?);
         }
+        assert!(
+            found.levels.first().is_some_and(|level| level.level == 0),
+            "the lowest level is always looked at"
+        );
+        assert!(found.levels.len() <= usize::from(found.depth), "no level is told twice");
+        let is_read = found.levels.iter().all(|level| level.content.is_some());
+        assert!(is_read || look == LookAt::Order, "what is asked for is looked into");
         Ok(found)
     }
 
@@ -199,6 +208,10 @@ impl AccessMethods {
             page = child_at(guard.page(), 0)?;
         }
         firsts.reverse();
+        assert!(
+            firsts.iter().enumerate().all(|(at, (level, _))| at == usize::from(*level)),
+            "a level each, from the leaves up"
+        );
         let depth = u8::try_from(firsts.len()).unwrap_or(u8::MAX);
         let kind = |level| Kind { unit: unit.unit, page_type: PageType::BTree, level };
         let levels = match (look, firsts.get(1)) {
@@ -244,6 +257,8 @@ impl AccessMethods {
             self.assert_chain(page, count, pages)?;
             page = next;
         }
+        assert!(order.fragments <= count, "a run has a page");
+        assert!(!is_read || content.pages_read == count, "every page is looked into, or none");
         let content = is_read.then_some(content);
         Ok(LevelFigures { level: kind.level, pages: count, order: Some(order), content })
     }
@@ -288,6 +303,10 @@ impl AccessMethods {
             self.assert_chain(page, parents, pages)?;
             page = next;
         }
+        assert!(
+            order.fragments <= count && content.pages_read <= count,
+            "a run has a page, a page is looked into once"
+        );
         let content = is_sampled.then_some(content);
         Ok(LevelFigures { level: 0, pages: count, order: Some(order), content })
     }
@@ -305,6 +324,7 @@ impl AccessMethods {
             }
             Ok(())
         })?;
+        assert!(content.pages_read <= looked && looked <= at, "one of a hundred is looked at");
         let of_kind = if looked == 0 { 0 } else { pages * content.pages_read / looked };
         Ok(LevelFigures { level: 0, pages: of_kind, order: None, content: Some(content) })
     }
@@ -335,6 +355,7 @@ impl AccessMethods {
                     }
                     Ok(())
                 })?;
+                assert!(content.records <= content.pages_read, "a page has one piece");
                 let pages = content.pages_read;
                 Ok(LevelFigures { pages, content: Some(content), ..LevelFigures::default() })
             }
@@ -391,6 +412,7 @@ impl AccessMethods {
 
     /// Has the unit pages of that kind between two of a file?
     fn has_between(&self, kind: Kind, after: PageId, before: PageId) -> AccessResult<bool> {
+        assert!(after < before && after.file == before.file, "pages of one file, in its order");
         let mut map = map_of(after);
         while map <= map_of(before) {
             stop_if_asked()?;
