@@ -18,6 +18,7 @@ mod lob;
 mod map_page;
 mod methods;
 mod number_set;
+mod number_steps;
 mod options;
 mod patch;
 mod physical;
@@ -43,10 +44,13 @@ pub use key::{ENTRY_BYTES_MAX, KEY_BYTES_MAX, KeyColumn, KeyFormat, KeyRange};
 pub use lob::LOB_PIECE_BYTES;
 pub use methods::{AccessMethods, AccessOptions, Logging};
 pub use number_set::NumberSet;
+pub use number_steps::{NumberStep, NumberSteps};
 pub use options::{RowLock, ScanOptions, Selection};
 pub use physical::{LevelFigures, LookAt, PageContent, PageOrder, UnitFigures};
 pub use row::{ColumnValue, LobPointer, ROW_BYTES_MAX, RowColumn, RowFormat};
-pub use row_test::{Accepted, Condition, ConditionKind, RowTest, compare_as_numbers, is_fixed_length};
+pub use row_test::{
+    Accepted, Condition, ConditionKind, NumberTest, RowTest, compare_as_numbers, is_fixed_length,
+};
 pub use row_value::{decode_variable, encode_variable};
 pub use row_view::RowView;
 pub use sample::SampledPages;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use types::{ByteStr, Collation, LikePattern, SqlType, Value};
 
 use crate::number_set::NumberSet;
+use crate::number_steps::NumberSteps;
 use crate::row::{HEAD_BYTES, Place, RowFormat};
 use crate::row_number::Number;
 use crate::row_value::{decode_fixed, decode_variable, fixed_bytes};
@@ -90,8 +91,44 @@ pub enum ConditionKind {
     },
     /// The column, of an integer type, has a number that may be in the set.
     Among(Arc<NumberSet>),
+    /// What is computed of the column, of an integer type, satisfies a test; a row of which it cannot be computed passes.
+    Computed {
+        /// How it is computed.
+        steps: NumberSteps,
+        /// The test.
+        test: NumberTest,
+    },
     /// All conditions of one of these lists hold.
     Any(Vec<Vec<Condition>>),
+}
+
+/// What is asked of a number.
+#[derive(Clone, Debug)]
+pub enum NumberTest {
+    /// How it compares.
+    Compare {
+        /// The outcomes that satisfy it.
+        accepted: Accepted,
+        /// What it is compared with.
+        value: i64,
+    },
+    /// Is it one of these, which ascend? Or (`is_negated`) none of them.
+    OneOf {
+        /// The list.
+        sorted: Vec<i64>,
+        /// Is its opposite meant?
+        is_negated: bool,
+    },
+}
+
+impl NumberTest {
+    #[inline]
+    fn accepts(&self, number: i64) -> bool {
+        match self {
+            NumberTest::Compare { accepted, value } => accepted.has(number.cmp(value)),
+            NumberTest::OneOf { sorted, is_negated } => sorted.binary_search(&number).is_ok() != *is_negated,
+        }
+    }
 }
 
 impl Condition {
@@ -142,6 +179,7 @@ enum Check {
     Number { numbered: Numbered, low: i64, high: i64, is_outside: bool },
     Numbers { numbered: Numbered, other: Numbered, accepted: Accepted },
     Among { numbered: Numbered, set: Arc<NumberSet> },
+    Computed { numbered: Numbered, steps: NumberSteps, test: NumberTest },
     OneOfNumbers { numbered: Numbered, sorted: Vec<i64>, is_negated: bool },
     Text { column: usize, accepted: Accepted, value: ByteStr, collation: Collation },
     OneOfTexts { column: usize, sorted: Vec<ByteStr>, collation: Collation, is_negated: bool },
@@ -226,6 +264,10 @@ impl Check {
                 let numbered = numbered.expect("members of a set of numbers are numbers");
                 Check::Among { numbered, set }
             }
+            ConditionKind::Computed { steps, test } => {
+                let numbered = numbered.expect("what is computed with is a number");
+                Check::Computed { numbered, steps, test }
+            }
             ConditionKind::Any(branches) => {
                 let branches = branches.into_iter().map(|branch| checks_of(format, branch));
                 Check::Any(branches.collect())
@@ -309,7 +351,7 @@ impl Check {
         match self {
             Check::Never => 0,
             Check::Null { .. } | Check::Number { .. } | Check::Numbers { .. } => 1,
-            Check::OneOfNumbers { .. } | Check::Among { .. } => 2,
+            Check::OneOfNumbers { .. } | Check::Among { .. } | Check::Computed { .. } => 2,
             Check::Text { .. } => 3,
             Check::OneOfTexts { .. } => 4,
             Check::Value { .. } => 5,
@@ -329,6 +371,10 @@ impl Check {
                 numbered.read(view).is_some_and(|number| (number >= *low && number <= *high) != *is_outside)
             }
             Check::Among { numbered, set } => numbered.read(view).is_some_and(|number| set.may_have(number)),
+            Check::Computed { numbered, steps, test } => {
+                let accepts = |number| steps.of(number).is_none_or(|number| test.accepts(number));
+                numbered.read(view).is_some_and(accepts)
+            }
             Check::Numbers { numbered, other, accepted } => match (numbered.read(view), other.read(view)) {
                 (Some(number), Some(other)) => accepted.has(number.cmp(&other)),
                 _ => false,

@@ -132,3 +132,31 @@ fn a_row_that_cannot_be_read_passes() {
         assert!(test(false).accepts(bytes) && test(true).accepts(bytes), "{bytes:?}");
     }
 }
+
+/// What is computed of a column is judged; NULL satisfies nothing, and a row of which it cannot be computed passes.
+#[test]
+fn computed_numbers_are_judged() {
+    use crate::number_steps::NumberStep;
+    let format =
+        Arc::new(RowFormat::new(vec![RowColumn { sql_type: SqlType::Int, collation: Collation::default() }]));
+    let row = |value: Value| {
+        let mut bytes = Vec::new();
+        format.encode(&[value], usize::MAX, &mut bytes, &mut |_| unreachable!("short")).unwrap();
+        bytes
+    };
+    let mut steps = NumberSteps::default();
+    steps.push(NumberStep::Add(1), i64::from(i32::MIN), i64::from(i32::MAX));
+    steps.push(NumberStep::Modulo(2), i64::from(i32::MIN), i64::from(i32::MAX));
+    let equal =
+        NumberTest::Compare { accepted: Accepted::by(|ordering| ordering == Ordering::Equal), value: 0 };
+    let none_of = NumberTest::OneOf { sorted: vec![-1, 1], is_negated: true };
+    for test in [equal, none_of] {
+        let kind = ConditionKind::Computed { steps: steps.clone(), test };
+        let test = RowTest::new(Arc::clone(&format), vec![Condition { column: 0, kind }], false);
+        let passes: Vec<bool> =
+            [Value::Int(1), Value::Int(2), Value::Int(-3), Value::Null, Value::Int(i32::MAX)]
+                .map(|value| test.accepts(&row(value)))
+                .to_vec();
+        assert_eq!(passes, [true, false, true, false, true]);
+    }
+}

@@ -56,8 +56,8 @@ mod versioning;
 mod workspace;
 
 pub use access::{
-    Accepted, Condition, ConditionKind, LevelFigures, LookAt, NumberSet, UnitFigures, UnitUsage,
-    compare_as_numbers, decode_variable, encode_variable, is_fixed_length,
+    Accepted, Condition, ConditionKind, LevelFigures, LookAt, NumberSet, NumberStep, NumberSteps, NumberTest,
+    UnitFigures, UnitUsage, compare_as_numbers, decode_variable, encode_variable, is_fixed_length,
 };
 pub use acknowledgement::Acknowledgement;
 pub use answers::{CatalogAnswers, Standing};

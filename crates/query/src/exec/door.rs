@@ -1,10 +1,10 @@
 //! What a scan asks of the door to its rows, with the values that the conditions have in this run.
 
-use engine::{Accepted, Condition, ConditionKind};
+use engine::{Accepted, Condition, ConditionKind, NumberSteps, NumberTest};
 use types::Value;
 
 use crate::kinds::CompareOp;
-use crate::physical::plan::{DoorCondition, DoorFilter, DoorKind, Node};
+use crate::physical::plan::{DoorCondition, DoorFilter, DoorKind, DoorStep, DoorTest, Node};
 use crate::runtime::Runtime;
 
 impl DoorFilter {
@@ -26,6 +26,13 @@ impl DoorCondition {
             DoorKind::Null { .. } | DoorKind::CompareColumn { .. } | DoorKind::Like { .. } => true,
             DoorKind::Compare { value, .. } => is_constant(value),
             DoorKind::OneOf { values, .. } => values.iter().all(is_constant),
+            DoorKind::Computed { steps, test, .. } => {
+                let is_test_constant = match test {
+                    DoorTest::Compare { value, .. } => is_constant(value),
+                    DoorTest::OneOf { values, .. } => values.iter().all(is_constant),
+                };
+                is_test_constant && steps.iter().all(|step| is_constant(&step.operand))
+            }
             DoorKind::Any(branches) => branches.iter().flatten().all(DoorCondition::is_constant),
         }
     }
@@ -49,6 +56,7 @@ impl DoorCondition {
             DoorKind::Like { pattern, is_negated } => {
                 ConditionKind::Like { pattern: pattern.clone(), is_negated: *is_negated }
             }
+            DoorKind::Computed { steps, test, .. } => computed(steps, test, runtime)?,
             DoorKind::Any(branches) => {
                 let branch = |branch: &Vec<DoorCondition>| {
                     branch.iter().map(|condition| condition.with_values(runtime)).collect()
@@ -58,4 +66,26 @@ impl DoorCondition {
         };
         Some(Condition { column: self.ordinal, kind })
     }
+}
+
+/// The condition on what is computed, with the values of this run; `None` with a NULL among them.
+fn computed(steps: &[DoorStep], test: &DoorTest, runtime: &Runtime<'_>) -> Option<ConditionKind> {
+    let number = |node: &Node| node.eval(runtime, &[]).ok()?.as_i64();
+    let mut computed = NumberSteps::default();
+    for step in steps {
+        let (low, high) = step.kind.range();
+        computed.push(step.with(number(&step.operand)?)?, low, high);
+    }
+    let test = match test {
+        DoorTest::Compare { op, value } => {
+            let accepted = Accepted::by(|ordering| op.accepts(ordering));
+            NumberTest::Compare { accepted, value: number(value)? }
+        }
+        DoorTest::OneOf { values, is_negated } => {
+            let mut sorted = values.iter().map(number).collect::<Option<Vec<i64>>>()?;
+            sorted.sort_unstable();
+            NumberTest::OneOf { sorted, is_negated: *is_negated }
+        }
+    };
+    Some(ConditionKind::Computed { steps: computed, test })
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use engine::{NumberStep, NumberSteps};
 use types::arith::{BinaryOp, UnaryOp};
 use types::{Collation, SqlType, Value};
 
@@ -559,6 +560,63 @@ pub(crate) enum DoorKind {
         pattern: Arc<types::LikePattern>,
         is_negated: bool,
     },
+    /// Of what is computed of the column, of that type.
+    Computed {
+        kind: IntKind,
+        steps: Vec<DoorStep>,
+        test: DoorTest,
+    },
     /// All conditions of one of these lists hold.
     Any(Vec<Vec<DoorCondition>>),
+}
+
+/// One step of what is computed of an integer column.
+#[derive(Debug)]
+pub(crate) struct DoorStep {
+    pub(crate) op: BinaryOp,
+    /// The type of what comes of it.
+    pub(crate) kind: IntKind,
+    pub(crate) operand: Node,
+    /// The operand is on the left.
+    pub(crate) is_flipped: bool,
+}
+
+impl DoorStep {
+    /// The step with the number that its operand is; `None`: the door knows none like it.
+    pub(crate) fn with(&self, operand: i64) -> Option<NumberStep> {
+        Some(match (self.op, self.is_flipped) {
+            (BinaryOp::Add, _) => NumberStep::Add(operand),
+            (BinaryOp::Subtract, false) => NumberStep::Subtract(operand),
+            (BinaryOp::Subtract, true) => NumberStep::SubtractFrom(operand),
+            (BinaryOp::Multiply, _) => NumberStep::Multiply(operand),
+            (BinaryOp::Divide, false) => NumberStep::Divide(operand),
+            (BinaryOp::Modulo, false) => NumberStep::Modulo(operand),
+            (BinaryOp::BitAnd, _) => NumberStep::And(operand),
+            (BinaryOp::BitOr, _) => NumberStep::Or(operand),
+            (BinaryOp::BitXor, _) => NumberStep::Xor(operand),
+            _ => return None,
+        })
+    }
+
+    /// Can all steps be computed of every number of a column of that type?
+    pub(crate) fn are_safe(kind: IntKind, steps: &[DoorStep]) -> bool {
+        let mut known = NumberSteps::default();
+        for step in steps {
+            let Node::Constant(operand) = &step.operand else { return false };
+            let Some(step_known) = operand.as_i64().and_then(|operand| step.with(operand)) else {
+                return false;
+            };
+            let (low, high) = step.kind.range();
+            known.push(step_known, low, high);
+        }
+        let (low, high) = kind.range();
+        known.is_safe(low, high)
+    }
+}
+
+/// What is asked of what has been computed.
+#[derive(Debug)]
+pub(crate) enum DoorTest {
+    Compare { op: CompareOp, value: Node },
+    OneOf { values: Vec<Node>, is_negated: bool },
 }

@@ -4,14 +4,17 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use types::SqlError;
+use types::arith::{BinaryOp, UnaryOp};
+use types::{SqlError, Value};
 
 use super::Planner;
 use super::access::is_among;
 use super::compile::{Layout, known_pattern};
 use crate::bound::tree::{Expr, ExprKind, TableScan, comparison_collation};
 use crate::kinds::{ColumnId, CompareOp};
-use crate::physical::plan::{DoorCondition, DoorFilter, DoorKind, ScanColumns};
+use crate::physical::plan::{
+    DoorCondition, DoorFilter, DoorKind, DoorStep, DoorTest, IntKind, Node, ScanColumns,
+};
 
 /// Longer lists are looked up behind the door.
 const LIST_MAX: usize = 64;
@@ -114,6 +117,10 @@ impl Planner<'_> {
                         let collation = conjunct.collation;
                         Some((ordinal, DoorKind::OneOf { values, collation, is_negated }))
                     }
+                    None if list.len() <= LIST_MAX && list.iter().all(is_integer) => {
+                        let values = self.nodes(list.iter(), &Layout::default())?;
+                        self.door_computed(scan, left, own, DoorTest::OneOf { values, is_negated })?
+                    }
                     _ => None,
                 }
             }
@@ -123,7 +130,36 @@ impl Planner<'_> {
             }),
             _ => None,
         };
-        Ok(found.map(|(ordinal, kind)| Judged { condition: DoorCondition { ordinal, kind }, is_all: true }))
+        Ok(found.map(|(ordinal, kind)| {
+            // What cannot be computed of a row is said when it is computed with values.
+            let is_all = match &kind {
+                DoorKind::Computed { kind, steps, .. } => DoorStep::are_safe(*kind, steps),
+                _ => true,
+            };
+            Judged { condition: DoorCondition { ordinal, kind }, is_all }
+        }))
+    }
+
+    /// A test of what is computed of an integer column of the scan and plain numbers.
+    fn door_computed(
+        &mut self,
+        scan: &TableScan,
+        expr: &Expr,
+        own: &FxHashSet<ColumnId>,
+        test: DoorTest,
+    ) -> Result<Option<(usize, DoorKind)>, SqlError> {
+        let mut parts = Vec::new();
+        let Some(ordinal) = arithmetic(scan, expr, own, &mut parts) else { return Ok(None) };
+        let Some(kind) = IntKind::of(&scan.source.def.columns[ordinal].sql_type) else { return Ok(None) };
+        let mut steps = Vec::with_capacity(parts.len());
+        for Part { op, kind, operand, is_flipped } in parts {
+            let operand = match operand {
+                Operand::Plain(expr) => self.node(expr, &Layout::default())?,
+                Operand::Number(number) => Node::Constant(Value::BigInt(number)),
+            };
+            steps.push(DoorStep { op, kind, operand, is_flipped });
+        }
+        Ok(Some((ordinal, DoorKind::Computed { kind, steps, test })))
     }
 
     /// The same for an OR, or the opposite of an AND; and for an AND inside of one. A branch of which the door can judge a part lets more rows pass than
@@ -170,7 +206,17 @@ impl Planner<'_> {
             }
             (Some(ordinal), _) if is_plain(right, own) => (ordinal, op, right),
             (_, Some(ordinal)) if is_plain(left, own) => (ordinal, op.flipped(), left),
-            _ => return Ok(None),
+            _ => {
+                let (computed, op, value) = match is_plain(left, own) {
+                    true => (right, op.flipped(), left),
+                    false => (left, op, right),
+                };
+                if !is_plain(value, own) || !is_integer(value) {
+                    return Ok(None);
+                }
+                let value = self.node(value, &Layout::default())?;
+                return self.door_computed(scan, computed, own, DoorTest::Compare { op, value });
+            }
         };
         let collation = comparison_collation(left, right);
         let value = self.node(value, &Layout::default())?;
@@ -216,5 +262,70 @@ fn is_plain(expr: &Expr, own: &FxHashSet<ColumnId>) -> bool {
         ExprKind::Column(id) => !own.contains(id),
         ExprKind::Convert(inner, _) => is_plain(inner, own),
         _ => false,
+    }
+}
+
+fn is_integer(expr: &Expr) -> bool {
+    IntKind::of(&expr.sql_type).is_some()
+}
+
+/// A step of what is computed of a column.
+struct Part<'e> {
+    op: BinaryOp,
+    /// The type of what comes of it.
+    kind: IntKind,
+    operand: Operand<'e>,
+    /// The operand is on the left.
+    is_flipped: bool,
+}
+
+enum Operand<'e> {
+    Plain(&'e Expr),
+    Number(i64),
+}
+
+/// Takes apart what is computed of one integer column and plain numbers; the steps in their order. `None`: it is something else.
+fn arithmetic<'e>(
+    scan: &TableScan,
+    expr: &'e Expr,
+    own: &FxHashSet<ColumnId>,
+    parts: &mut Vec<Part<'e>>,
+) -> Option<usize> {
+    let kind = IntKind::of(&expr.sql_type)?;
+    match &expr.kind {
+        ExprKind::Column(_) => judged_column(scan, expr),
+        ExprKind::Convert(inner, _) => {
+            let ((low, high), (least, most)) = (IntKind::of(&inner.sql_type)?.range(), kind.range());
+            // What is wider has the same number.
+            if least <= low && high <= most { arithmetic(scan, inner, own, parts) } else { None }
+        }
+        ExprKind::Unary(op, inner) => {
+            let ordinal = arithmetic(scan, inner, own, parts)?;
+            let (op, number) = match op {
+                UnaryOp::Plus => return Some(ordinal),
+                UnaryOp::Negate => (BinaryOp::Subtract, 0),
+                UnaryOp::BitNot => {
+                    (BinaryOp::BitXor, if kind == IntKind::Tiny { i64::from(u8::MAX) } else { -1 })
+                }
+            };
+            parts.push(Part { op, kind, operand: Operand::Number(number), is_flipped: true });
+            Some(ordinal)
+        }
+        ExprKind::Binary(op, left, right) => {
+            let is_flipped = is_plain(left, own);
+            let (inner, operand) = if is_flipped { (right, left) } else { (left, right) };
+            let is_known = match op {
+                BinaryOp::Divide | BinaryOp::Modulo => !is_flipped,
+                BinaryOp::ShiftLeft | BinaryOp::ShiftRight => false,
+                _ => true,
+            };
+            if !is_known || !is_plain(operand, own) || !is_integer(operand) {
+                return None;
+            }
+            let ordinal = arithmetic(scan, inner, own, parts)?;
+            parts.push(Part { op: *op, kind, operand: Operand::Plain(operand), is_flipped });
+            Some(ordinal)
+        }
+        _ => None,
     }
 }
