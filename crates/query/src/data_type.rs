@@ -4,6 +4,8 @@ use engine::{Database, Lookup};
 use tsql::ast::{DataType, TypeArgument};
 use types::{Length, SqlError, SqlType};
 
+use crate::names::written;
+
 /// Types that take nothing in parentheses.
 const WITHOUT_LENGTH: [&str; 22] = [
     "bit",
@@ -30,9 +32,32 @@ const WITHOUT_LENGTH: [&str; 22] = [
     "timestamp",
 ];
 
+/// Where a type is written, and as the how manieth: errors say so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TypePlace {
+    /// A column's, or a type's or sequence's own.
+    Column(usize),
+    /// A variable's or parameter's.
+    Variable(usize),
+}
+
+impl TypePlace {
+    fn position(self) -> usize {
+        match self {
+            TypePlace::Column(position) | TypePlace::Variable(position) => position,
+        }
+    }
+
+    /// 2715.
+    fn unknown_type(self, data_type: &DataType) -> SqlError {
+        let state = if matches!(self, TypePlace::Variable(_)) { 3 } else { 6 };
+        crate::errors::unknown_type(self.position(), &written(&data_type.name)).with_state(state)
+    }
+}
+
 /// The type of a column, variable or parameter. Errors 2715 (unknown), 131, 1001, 2716, 2717, 2750, 2751.
-pub fn declared(data_type: &DataType) -> Result<SqlType, SqlError> {
-    resolve(data_type, 1)
+pub fn declared(data_type: &DataType, place: TypePlace) -> Result<SqlType, SqlError> {
+    resolve(data_type, 1, place.position())?.ok_or_else(|| place.unknown_type(data_type))
 }
 
 /// A type as written in a database: one of the system's, or an alias of the database's own.
@@ -50,10 +75,11 @@ pub struct Declared {
 /// 2716 (an alias takes no length), and those of waiting.
 pub fn declared_in(
     data_type: &DataType,
+    place: TypePlace,
     database: &Database,
     lookup: Lookup<'_>,
 ) -> Result<Declared, SqlError> {
-    declared_by(data_type, |schema, name| lookup.type_named(database, schema, name))
+    declared_by(data_type, place, |schema, name| lookup.type_named(database, schema, name))
 }
 
 /// The same for views of modules' parameters, as the catalog has the alias now.
@@ -62,46 +88,47 @@ pub(crate) fn declared_now(data_type: &DataType, database: &Database) -> Result<
     let find = |schema: &str, name: &str| {
         Ok(catalog.schema_id(schema).and_then(|schema| catalog.find_type(schema, name)))
     };
-    declared_by(data_type, find)
+    declared_by(data_type, TypePlace::Variable(1), find)
 }
 
 fn declared_by(
     data_type: &DataType,
+    place: TypePlace,
     find: impl Fn(&str, &str) -> Result<Option<engine::TypeDef>, SqlError>,
 ) -> Result<Declared, SqlError> {
     let name = &data_type.name;
     let schema = name.schema.as_ref().map_or("dbo", |schema| schema.value.as_str());
-    let error = match declared(data_type) {
-        Ok(sql_type) => return Ok(Declared { sql_type, alias_id: 0, nullable: None }),
-        Err(error) if error.number != 2715 => return Err(error),
-        Err(error) => error,
-    };
-    let alias = find(schema, &name.name.value)?.ok_or(error)?;
+    if let Some(sql_type) = resolve(data_type, 1, place.position())? {
+        return Ok(Declared { sql_type, alias_id: 0, nullable: None });
+    }
+    let alias = find(schema, &name.name.value)?.ok_or_else(|| place.unknown_type(data_type))?;
     if !data_type.args.is_empty() {
-        return Err(SqlError::new(2716, &[&1, &alias.name]));
+        return Err(SqlError::new(2716, &[&place.position(), &alias.name]));
     }
     Ok(Declared { sql_type: alias.sql_type, alias_id: alias.user_type_id, nullable: Some(alias.nullable) })
 }
 
-/// The type of CAST and CONVERT, where `varchar` without length means 30.
+/// The type of CAST, CONVERT, PARSE and their like, where `varchar` without length means 30. Error 243: unknown, or an alias, which cannot be
+/// converted to.
 pub(crate) fn cast_target(data_type: &DataType) -> Result<SqlType, SqlError> {
-    resolve(data_type, 30)
+    resolve(data_type, 30, 1)?.ok_or_else(|| SqlError::new(243, &[&written(&data_type.name)]))
 }
 
 /// What may not stand in a type's parentheses.
-fn check_arguments(data_type: &DataType, name: &str) -> Result<(), SqlError> {
+fn check_arguments(data_type: &DataType, name: &str, position: usize) -> Result<(), SqlError> {
     if data_type.xml_schema.is_some() {
         return Err(crate::errors::unsupported("xml with a schema collection"));
     }
     if !data_type.args.is_empty() && WITHOUT_LENGTH.contains(&name) {
-        return Err(SqlError::new(2716, &[&1, &name]));
+        return Err(SqlError::new(2716, &[&position, &name]));
     }
     Ok(())
 }
 
-fn resolve(data_type: &DataType, default_length: u16) -> Result<SqlType, SqlError> {
+/// One of the system's types; `None` when no such type is there.
+fn resolve(data_type: &DataType, default_length: u16, position: usize) -> Result<Option<SqlType>, SqlError> {
     let name = data_type.name.name.value.to_ascii_lowercase();
-    check_arguments(data_type, &name)?;
+    check_arguments(data_type, &name, position)?;
     let length = |limit: u64| -> Result<Length, SqlError> {
         match data_type.args.first() {
             None => Ok(Length::N(default_length)),
@@ -118,18 +145,18 @@ fn resolve(data_type: &DataType, default_length: u16) -> Result<SqlType, SqlErro
             Length::Max => Err(crate::errors::syntax_near("max")),
         }
     };
-    Ok(match name.as_str() {
+    Ok(Some(match name.as_str() {
         "bit" => SqlType::Bit,
         "tinyint" => SqlType::TinyInt,
         "smallint" => SqlType::SmallInt,
         "int" | "integer" => SqlType::Int,
         "bigint" => SqlType::BigInt,
         "decimal" | "dec" => {
-            let (precision, scale) = precision_and_scale(data_type)?;
+            let (precision, scale) = precision_and_scale(data_type, position)?;
             SqlType::Decimal { precision, scale }
         }
         "numeric" => {
-            let (precision, scale) = precision_and_scale(data_type)?;
+            let (precision, scale) = precision_and_scale(data_type, position)?;
             SqlType::Numeric { precision, scale }
         }
         "money" => SqlType::Money,
@@ -138,7 +165,7 @@ fn resolve(data_type: &DataType, default_length: u16) -> Result<SqlType, SqlErro
         "float" => match number(data_type, 0) {
             Some(1..=24) => SqlType::Real,
             None | Some(25..=53) => SqlType::Float,
-            Some(other) => return Err(crate::errors::precision_invalid(other, 53)),
+            Some(other) => return Err(crate::errors::precision_invalid(position, other, 53)),
         },
         "double precision" => SqlType::Float,
         "char" | "character" => SqlType::Char(fixed(8000)?),
@@ -163,8 +190,8 @@ fn resolve(data_type: &DataType, default_length: u16) -> Result<SqlType, SqlErro
         "sql_variant" => SqlType::SqlVariant,
         "xml" => SqlType::Xml,
         "rowversion" | "timestamp" => SqlType::RowVersion,
-        _ => return Err(crate::errors::unknown_type(&data_type.name.name.value)),
-    })
+        _ => return Ok(None),
+    }))
 }
 
 fn number(data_type: &DataType, index: usize) -> Option<u64> {
@@ -174,11 +201,11 @@ fn number(data_type: &DataType, index: usize) -> Option<u64> {
     }
 }
 
-fn precision_and_scale(data_type: &DataType) -> Result<(u8, u8), SqlError> {
+fn precision_and_scale(data_type: &DataType, position: usize) -> Result<(u8, u8), SqlError> {
     let precision = number(data_type, 0).unwrap_or(18);
     let scale = number(data_type, 1).unwrap_or(0);
     if precision == 0 || precision > 38 {
-        return Err(crate::errors::precision_invalid(precision, 38));
+        return Err(crate::errors::precision_invalid(position, precision, 38));
     }
     if scale > precision {
         return Err(crate::errors::scale_above_precision());

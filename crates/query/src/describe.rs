@@ -7,6 +7,7 @@ use engine::{Database, Lookup, ModuleDef, ModuleKind, ObjectDef, TableDef};
 use tsql::ast::{self, StatementKind};
 use types::SqlError;
 
+use crate::TypePlace;
 use crate::Undeclared;
 use crate::UndeclaredParameters;
 use crate::bind::observe::{bound_module, named_columns};
@@ -102,9 +103,10 @@ fn in_statement(
 ) -> Result<Option<Vec<ColumnDescription>>, SqlError> {
     match &statement.kind {
         StatementKind::Declare(declarations) => {
-            for declaration in declarations {
+            for (at, declaration) in declarations.iter().enumerate() {
+                let place = TypePlace::Variable(at + 1);
                 let declared =
-                    crate::resolve_type_in(&declaration.data_type, context.database, context.lookup)?;
+                    crate::resolve_type_in(&declaration.data_type, place, context.database, context.lookup)?;
                 variables.push(VariableDef { name: declaration.name.clone(), sql_type: declared.sql_type });
             }
             Ok(None)
@@ -173,8 +175,9 @@ fn in_procedure(
     };
     let ast::ModuleBody::Statements(body) = &procedure.body else { return Ok(None) };
     let mut variables = Vec::new();
-    for parameter in &procedure.parameters {
-        let declared = crate::resolve_type_in(&parameter.data_type, &database, context.lookup)?;
+    for (at, parameter) in procedure.parameters.iter().enumerate() {
+        let place = TypePlace::Variable(at + 1);
+        let declared = crate::resolve_type_in(&parameter.data_type, place, &database, context.lookup)?;
         variables.push(VariableDef { name: parameter.name.clone(), sql_type: declared.sql_type });
     }
     let inner =
@@ -226,9 +229,10 @@ fn bind_one(
     };
     match &statement.kind {
         StatementKind::Declare(declarations) => {
-            for declaration in declarations {
+            for (at, declaration) in declarations.iter().enumerate() {
+                let place = TypePlace::Variable(at + 1);
                 let declared =
-                    crate::resolve_type_in(&declaration.data_type, context.database, context.lookup)?;
+                    crate::resolve_type_in(&declaration.data_type, place, context.database, context.lookup)?;
                 if let Some(initial) = &declaration.initial {
                     value(initial, Some(&declared.sql_type), variables)?;
                 }
@@ -337,9 +341,10 @@ pub fn declared_parameters(
     else {
         return Err(SqlError::new(102, &[&text]));
     };
-    let define = |parameter: &ast::Parameter| {
-        let declared = crate::resolve_type_in(&parameter.data_type, database, lookup)?;
+    let define = |(at, parameter): (usize, &ast::Parameter)| {
+        let place = TypePlace::Variable(at + 1);
+        let declared = crate::resolve_type_in(&parameter.data_type, place, database, lookup)?;
         Ok(VariableDef { name: parameter.name.clone(), sql_type: declared.sql_type })
     };
-    procedure.parameters.iter().map(define).collect()
+    procedure.parameters.iter().enumerate().map(define).collect()
 }

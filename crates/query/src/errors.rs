@@ -36,9 +36,24 @@ pub(crate) fn invalid_escape(text: &str) -> SqlError {
     error(506, &[&text, &"LIKE"])
 }
 
-/// 1060: TOP or FETCH row count is not a whole number of rows.
+/// 1060: the row count of TOP or FETCH is not of an integer type.
 pub(crate) fn row_count_invalid() -> SqlError {
     error(1060, &[])
+}
+
+/// 1014: TOP or FETCH of NULL rows.
+pub(crate) fn row_count_null() -> SqlError {
+    error(1014, &[])
+}
+
+/// 127: TOP of a negative number of rows.
+pub(crate) fn row_count_negative() -> SqlError {
+    error(127, &[])
+}
+
+/// 10743: OFFSET by something else than a whole number.
+pub(crate) fn offset_not_whole() -> SqlError {
+    error(10743, &[])
 }
 
 /// 1031: TOP PERCENT outside 0..=100.
@@ -222,8 +237,8 @@ pub(crate) fn length_too_long(name: &str, length: u64, limit: u64) -> SqlError {
 }
 
 /// 2750: a precision above the limit.
-pub(crate) fn precision_invalid(precision: u64, limit: u64) -> SqlError {
-    error(2750, &[&1, &precision, &limit])
+pub(crate) fn precision_invalid(position: usize, precision: u64, limit: u64) -> SqlError {
+    error(2750, &[&position, &precision, &limit])
 }
 
 /// 192: scale above precision.
@@ -237,8 +252,8 @@ pub(crate) fn fraction_invalid(scale: u64) -> SqlError {
 }
 
 /// 2715: an unknown data type.
-pub(crate) fn unknown_type(name: &str) -> SqlError {
-    error(2715, &[&1, &name])
+pub(crate) fn unknown_type(position: usize, name: &str) -> SqlError {
+    error(2715, &[&position, &name])
 }
 
 /// 10753: a window function without OVER.

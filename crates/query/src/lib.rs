@@ -48,7 +48,7 @@ pub use context::{
     RowSink, SessionFacts, SessionNames, SessionRow, SetOptions, ShowplanForm, Standpoint, StatementOutcome,
     SystemProcedure, VariableDef,
 };
-pub use data_type::{Declared, declared as resolve_type, declared_in as resolve_type_in};
+pub use data_type::{Declared, TypePlace, declared as resolve_type, declared_in as resolve_type_in};
 pub use describe::FRONT_END;
 pub use errors::is_cancelled;
 pub use exec_context::ExecContext;

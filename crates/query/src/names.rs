@@ -34,3 +34,17 @@ pub(crate) fn name_parts(text: &str) -> Vec<String> {
     }
     parts
 }
+
+/// The name as written, for messages.
+pub(crate) fn written(name: &tsql::ast::ObjectName) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in [&name.server, &name.database, &name.schema] {
+        match part {
+            Some(part) => parts.push(&part.value),
+            None if !parts.is_empty() => parts.push(""),
+            None => {}
+        }
+    }
+    parts.push(&name.name.value);
+    parts.join(".")
+}

@@ -74,11 +74,16 @@ pub(crate) fn compile_native(
 pub(crate) type TypesIn<'a> = (&'a engine::Database, engine::Lookup<'a>);
 
 /// A type as written; alias types are those of the database, when there is one.
-fn declared_type(data_type: &ast::DataType, types_in: Option<TypesIn<'_>>) -> SqlResult<query::Declared> {
+fn declared_type(
+    data_type: &ast::DataType,
+    place: query::TypePlace,
+    types_in: Option<TypesIn<'_>>,
+) -> SqlResult<query::Declared> {
     match types_in {
-        Some((database, lookup)) => query::resolve_type_in(data_type, database, lookup),
+        Some((database, lookup)) => query::resolve_type_in(data_type, place, database, lookup),
         None => {
-            Ok(query::Declared { sql_type: query::resolve_type(data_type)?, alias_id: 0, nullable: None })
+            let sql_type = query::resolve_type(data_type, place)?;
+            Ok(query::Declared { sql_type, alias_id: 0, nullable: None })
         }
     }
 }
@@ -398,7 +403,7 @@ impl Compiler<'_> {
     }
 
     fn declare(&mut self, declarations: &[ast::VariableDeclaration]) -> SqlResult<()> {
-        for declaration in declarations {
+        for (at, declaration) in declarations.iter().enumerate() {
             self.line = declaration.span.line.max(self.line);
             if self.slot_of(&declaration.name).is_some() {
                 return Err(SqlError::new(134, &[&declaration.name]).at_line(self.line));
@@ -407,8 +412,9 @@ impl Compiler<'_> {
                 self.refuse("cursor variables");
                 continue;
             }
-            let declared =
-                declared_type(&declaration.data_type, self.types_in).map_err(|e| e.at_line(self.line))?;
+            let place = query::TypePlace::Variable(at + 1);
+            let declared = declared_type(&declaration.data_type, place, self.types_in)
+                .map_err(|e| e.at_line(self.line))?;
             self.uses_alias_types |= declared.alias_id != 0;
             let sql_type = declared.sql_type;
             if matches!(sql_type, types::SqlType::Text | types::SqlType::NText | types::SqlType::Image) {
@@ -590,6 +596,16 @@ pub(crate) fn kind_name(kind: &StatementKind) -> String {
     if let StatementKind::Permission(permission) = kind {
         let action = format!("{:?}", permission.action).to_uppercase();
         return action;
+    }
+    // One kind for several statements.
+    match kind {
+        StatementKind::EnableTrigger(change) if !change.enable => return "DISABLE TRIGGER".into(),
+        StatementKind::CreateTrigger(trigger) => match trigger.action {
+            ast::ModuleAction::Create => {}
+            ast::ModuleAction::Alter => return "ALTER TRIGGER".into(),
+            ast::ModuleAction::CreateOrAlter => return "CREATE OR ALTER TRIGGER".into(),
+        },
+        _ => {}
     }
     let debug = format!("{kind:?}");
     let variant: String = debug.chars().take_while(|c| c.is_alphanumeric()).collect();

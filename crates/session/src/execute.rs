@@ -640,8 +640,9 @@ pub(crate) fn parameters_of(
 ) -> SqlResult<(Vec<VariableDef>, bool)> {
     let mut uses_alias_types = false;
     let mut definitions = Vec::with_capacity(parameters.len());
-    for parameter in parameters {
-        let declared = query::resolve_type_in(&parameter.data_type, types_in.0, types_in.1)?;
+    for (at, parameter) in parameters.iter().enumerate() {
+        let place = query::TypePlace::Variable(at + 1);
+        let declared = query::resolve_type_in(&parameter.data_type, place, types_in.0, types_in.1)?;
         uses_alias_types |= declared.alias_id != 0;
         definitions.push(VariableDef { name: parameter.name.clone(), sql_type: declared.sql_type });
     }

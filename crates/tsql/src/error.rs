@@ -27,6 +27,7 @@ impl SyntaxError {
             105 => format!("Unclosed quotation mark after the character string '{near}'."),
             111 => format!("'{near}' must be the first statement in a query batch."),
             113 => "Missing end comment mark '*/'.".to_string(),
+            128 => format!("The name \"{near}\" is not permitted in this context. Constants and expressions of constants are, variables in some contexts; columns are not."),
             132 => format!("The label '{near}' has already been declared in this batch or procedure; labels must be unique."),
             133 => format!("A GOTO statement names the label '{near}', which is not declared."),
             134 => format!("The variable '{near}' has already been declared; names must be unique in a batch or procedure."),
@@ -44,6 +45,7 @@ impl SyntaxError {
             1007 => format!("The number '{near}' has more digits than decimal may have (38)."),
             1033 => "The ORDER BY clause is invalid in views, inline functions, derived tables, subqueries, and common table expressions, unless TOP, OFFSET or FOR XML is also specified."
                 .to_string(),
+            1046 => "Subqueries are not allowed in this context. Only scalar expressions are allowed.".to_string(),
             1067 => "A SET SHOWPLAN statement must be the only statement of its batch.".to_string(),
             4145 => format!("A condition is expected, but the expression near '{near}' is not of boolean type."),
             11709 => "RESTART WITH cannot be used in CREATE SEQUENCE.".to_string(),

@@ -472,6 +472,23 @@ const fn build() -> [u8; SLOTS] {
     table
 }
 
+/// Is the first argument of the function of that name the name of a unit of time, which is a word and no column?
+pub(crate) fn takes_unit(function: &str) -> bool {
+    const FUNCTIONS: [&str; 10] = [
+        "DATEADD",
+        "DATEDIFF",
+        "DATEDIFF_BIG",
+        "DATENAME",
+        "DATEPART",
+        "DATETRUNC",
+        "DATE_BUCKET",
+        "EXTRACT",
+        "TIMESTAMPADD",
+        "TIMESTAMPDIFF",
+    ];
+    FUNCTIONS.iter().any(|name| name.eq_ignore_ascii_case(function))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

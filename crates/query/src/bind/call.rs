@@ -4,13 +4,13 @@ use tsql::ast;
 use types::sql_type::TypeFamily;
 use types::{Length, SqlError, SqlType, Value};
 
-use super::names::written;
 use super::sequence::{AGGREGATE, CONDITIONAL};
 use super::{Binder, Clause, coerce};
 use crate::bound::tree::{AggregateCall, Expr, ExprKind, SortKey};
 use crate::function_def::{Argument, FunctionDef, Parameter, ResultRule};
 use crate::functions;
 use crate::kinds::{AggregateKind, Conversion, ConversionKind};
+use crate::names::written;
 
 impl Binder<'_> {
     /// A function call of any kind. Errors 195, 174, 189, 4121.
@@ -273,6 +273,7 @@ impl Binder<'_> {
         match self.scopes.get(owner).map(|scope| scope.clause) {
             Some(Clause::Output | Clause::Groups | Clause::Window) => {}
             Some(Clause::Aggregate) => return Err(crate::errors::aggregate_over_subquery()),
+            Some(Clause::RowCount) => return Err(SqlError::new(162, &[&"TOP or OFFSET"])),
             Some(Clause::Rows) | None => return Err(crate::errors::aggregate_in_where()),
         }
         let known = self.scopes[owner]

@@ -6,12 +6,13 @@ use engine::{ModuleDef, ModuleKind, ObjectDef};
 use tsql::ast::{self, Ident, ObjectName, TableSource};
 use types::{Collation, SqlError, SqlType};
 
-use super::names::{Resolved, written};
+use super::names::Resolved;
 use super::sequence::{CLAUSE, NESTED, TABLE_FUNCTION};
 use super::{Binder, BoundQuery, Clause, CommonTableDefinition, CommonTableEntry, ScopeColumn, ScopeTable};
 use crate::bound::tree::{Expr, Rel, SystemScan, TableScan};
 use crate::kinds::{CatalogReading, ColumnId, JoinKind, ScanHints};
 use crate::names::same_name;
+use crate::names::written;
 use crate::table::TableSource as BaseTable;
 use crate::view::View;
 
@@ -519,10 +520,7 @@ impl Binder<'_> {
             .as_ref()
             .map_or(call.name.name.value.as_str(), |alias| alias.value.as_str())
             .to_string();
-        let resolved = self.resolve_table(&call.name).map_err(|error| match error.number {
-            911 => crate::errors::invalid_object(&written(&call.name)),
-            _ => error,
-        })?;
+        let resolved = self.resolve_table(&call.name)?;
         match resolved {
             Resolved::System(view, database) => {
                 if arguments.len() > view.parameters {
@@ -572,9 +570,12 @@ impl Binder<'_> {
         if arguments.len() > function.parameters.len() {
             return Err(crate::errors::too_many_arguments(&name));
         }
-        for (parameter, argument) in function.parameters.iter().zip(arguments) {
-            let sql_type = crate::data_type::declared(&parameter.data_type)?;
-            let argument = crate::bound::convert::for_variable(argument, &sql_type)?;
+        let database = self.current_database();
+        for (at, (parameter, argument)) in function.parameters.iter().zip(arguments).enumerate() {
+            let place = crate::TypePlace::Variable(at + 1);
+            let declared =
+                crate::resolve_type_in(&parameter.data_type, place, &database, self.context.lookup)?;
+            let argument = crate::bound::convert::for_variable(argument, &declared.sql_type)?;
             self.arguments.push((parameter.name.clone(), argument));
         }
         if let Some(with) = &select.with {

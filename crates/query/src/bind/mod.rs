@@ -9,6 +9,7 @@ mod grouping;
 pub(crate) mod hints;
 pub(crate) mod identity;
 pub(crate) mod insert;
+mod limits;
 pub(crate) mod merge;
 pub(crate) mod names;
 pub(crate) mod observe;
@@ -120,6 +121,8 @@ pub(crate) struct Scope {
     pub(crate) qualified_only: usize,
     /// The block is the whole query of a SELECT INTO: its items may be IDENTITY(...).
     pub(crate) takes_identity: bool,
+    /// The count of its TOP, OFFSET or FETCH is being bound: its columns are seen and refused (4115).
+    pub(crate) refuses_columns: bool,
     /// WINDOW clause.
     pub(crate) named_windows: Vec<(tsql::ast::Ident, tsql::ast::Window)>,
 }
@@ -138,6 +141,8 @@ pub(crate) enum Clause {
     Aggregate,
     /// Inside a window function.
     Window,
+    /// The argument of TOP, OFFSET or FETCH.
+    RowCount,
 }
 
 /// A table, view or derived table under its alias.

@@ -8,7 +8,7 @@ use types::SqlError;
 
 use super::{Binder, ScopeColumn, ScopeTable};
 use crate::bound::tree::Expr;
-use crate::names::same_name;
+use crate::names::{same_name, written};
 use crate::sysviews;
 use crate::view::View;
 
@@ -17,20 +17,6 @@ pub(crate) enum Resolved {
     /// A table, view or other object of a database's catalog.
     Object(Arc<Database>, ObjectDef),
     System(&'static View, Arc<Database>),
-}
-
-/// The name as written, for messages.
-pub(crate) fn written(name: &ObjectName) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    for part in [&name.server, &name.database, &name.schema] {
-        match part {
-            Some(part) => parts.push(&part.value),
-            None if !parts.is_empty() => parts.push(""),
-            None => {}
-        }
-    }
-    parts.push(&name.name.value);
-    parts.join(".")
 }
 
 impl Binder<'_> {
@@ -63,6 +49,9 @@ impl Binder<'_> {
                 }
             }
             if let Some(found) = found {
+                if scope.refuses_columns {
+                    return Err(SqlError::new(4115, &[&name]));
+                }
                 return Ok((found.clone(), depth == 0));
             }
         }
@@ -87,7 +76,7 @@ impl Binder<'_> {
         }
     }
 
-    /// What a table name means. Error 208 when nothing of the name exists, 911 when the database does not.
+    /// What a table name means. Error 208 when nothing of the name exists, be it that its database does not.
     pub(crate) fn resolve_table(&mut self, name: &ObjectName) -> Result<Resolved, SqlError> {
         let resolved = self.look_up_table(name)?;
         if let (Resolved::Object(_, object), Some(observed), 0) = (&resolved, &self.observed, self.view_depth)
@@ -118,7 +107,10 @@ impl Binder<'_> {
                 .ok_or_else(|| crate::errors::invalid_object(&written(name)));
         }
         let database = match &name.database {
-            Some(database) => self.named_database(&database.value)?,
+            Some(database) => self.named_database(&database.value).map_err(|error| match error.number {
+                911 => crate::errors::invalid_object(&written(name)),
+                _ => error,
+            })?,
             None => self.current_database(),
         };
         let own = self.schema.clone();

@@ -65,8 +65,8 @@ impl Binder<'_> {
         }
         let item = self.scope().tables.last().expect("added above").columns[0].id;
         let (mut items, mut visible) = (Vec::new(), Vec::new());
-        for column in &open.columns {
-            let value = self.json_column(column, self.column_expr(item))?;
+        for (at, column) in open.columns.iter().enumerate() {
+            let value = self.json_column((column, at + 1), self.column_expr(item))?;
             let id = self.new_column(value.sql_type, true, value.collation);
             items.push((id, value));
             visible.push(ScopeColumn { name: column.name.value.clone(), id, identity: false, base: false });
@@ -76,11 +76,15 @@ impl Binder<'_> {
     }
 
     /// A column of OPENJSON ... WITH: the scalar at its path, which is the member of its name unless it is said, or a part of JSON.
-    fn json_column(&mut self, column: &ast::RowsetColumn, item: Expr) -> Result<Expr, SqlError> {
+    fn json_column(
+        &mut self,
+        (column, position): (&ast::RowsetColumn, usize),
+        item: Expr,
+    ) -> Result<Expr, SqlError> {
         if column.collation.is_some() {
             return Err(crate::errors::unsupported("COLLATE in OPENJSON"));
         }
-        let sql_type = crate::data_type::declared(&column.data_type)?;
+        let sql_type = crate::data_type::declared(&column.data_type, crate::TypePlace::Column(position))?;
         let path = match &column.path {
             Some(path) => coerce::implicit(self.value(path)?, &SqlType::NVARCHAR_MAX)?,
             None => {

@@ -5,7 +5,7 @@ use types::{SqlError, SqlType};
 
 use super::scalar::assignment_operator;
 use super::{Binder, BoundQuery, Clause, OutputColumn, Scope, coerce, sequence};
-use crate::bound::tree::{Expr, ExprKind, Rel, SortKey, TopSpec};
+use crate::bound::tree::{Expr, ExprKind, Rel, SortKey};
 use crate::names::same_name;
 
 /// One item of a select list.
@@ -195,47 +195,6 @@ impl Binder<'_> {
         Ok(SelectParts { rel, items: outer_items })
     }
 
-    /// TOP and OFFSET ... FETCH.
-    pub(crate) fn limit(
-        &mut self,
-        mut rel: Rel,
-        order: &[SortKey],
-        top: Option<&ast::Top>,
-        offset: Option<&ast::Offset>,
-    ) -> Result<Rel, SqlError> {
-        if let Some(top) = top {
-            if offset.is_some() {
-                return Err(crate::errors::top_with_offset());
-            }
-            if top.with_ties && order.is_empty() {
-                return Err(crate::errors::ties_without_order());
-            }
-            let spec = self.top(top, if top.with_ties { order.to_vec() } else { Vec::new() })?;
-            rel = Rel::Top { input: Box::new(rel), top: spec };
-        }
-        if let Some(offset) = offset {
-            let skip = coerce::implicit(self.value(&offset.skip)?, &SqlType::BigInt)?;
-            let fetch = match &offset.fetch {
-                Some(fetch) => Some(coerce::implicit(self.value(fetch)?, &SqlType::BigInt)?),
-                None => None,
-            };
-            rel = Rel::Offset { input: Box::new(rel), offset: skip, fetch };
-        }
-        Ok(rel)
-    }
-
-    /// TOP's count, bound where no column is in sight.
-    pub(crate) fn top(&mut self, top: &ast::Top, ties: Vec<SortKey>) -> Result<TopSpec, SqlError> {
-        let scopes = self.scopes.pop();
-        self.scopes.push(Scope::default());
-        let count = self.refusing_draws(sequence::CLAUSE, true, |binder| binder.value(&top.count));
-        self.scopes.pop();
-        self.scopes.extend(scopes);
-        let to = if top.percent { SqlType::Float } else { SqlType::BigInt };
-        let count = coerce::implicit(count?, &to)?;
-        Ok(TopSpec { count, percent: top.percent, ties })
-    }
-
     fn items(&mut self, list: &[SelectItem]) -> Result<Vec<Item>, SqlError> {
         let mut items = Vec::with_capacity(list.len());
         for item in list {
@@ -273,7 +232,7 @@ impl Binder<'_> {
         position: usize,
     ) -> Result<Item, SqlError> {
         let name = alias.map_or_else(String::new, |alias| alias.value.clone());
-        let sql_type = crate::data_type::declared(&call.data_type)?;
+        let sql_type = crate::data_type::declared(&call.data_type, crate::TypePlace::Column(position + 1))?;
         let def =
             crate::bind::identity::identity_definition((&call.seed, &call.increment), &name, &sql_type)?;
         if self.identity_item.replace((position, def)).is_some() {

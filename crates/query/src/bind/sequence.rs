@@ -10,11 +10,12 @@ use engine::ObjectDef;
 use tsql::ast;
 use types::SqlError;
 
-use super::names::{Resolved, written};
+use super::names::Resolved;
 use super::select::Item;
 use super::{Binder, Clause};
 use crate::bound::tree::{Expr, ExprKind, Rel, SortKey};
 use crate::kinds::ColumnId;
+use crate::names::written;
 use crate::table::SequenceSource;
 
 /// A subquery, a derived table, a view, a function, a CHECK, a computed column.

@@ -6,12 +6,13 @@ use engine::{Database, ModuleKind, ObjectDef};
 use tsql::ast::{self, ObjectName};
 use types::{SqlError, SqlType, Value};
 
-use super::names::{Resolved, written};
+use super::names::Resolved;
 use super::through::{Access, InsertTarget, Through};
 use super::{Binder, Clause, Scope, coerce};
 use crate::bound::tree::Expr;
 use crate::kinds::{ColumnId, ScanHints};
 use crate::names::same_name;
+use crate::names::written;
 use crate::physical::change::{Store, StoreKind};
 use crate::plan::Planner;
 use crate::plan::compile::Layout;

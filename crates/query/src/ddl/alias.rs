@@ -4,18 +4,18 @@ use tsql::ast::{self, ObjectName, TypeDefinition};
 use types::{SqlError, SqlType};
 
 use super::subject::{database_of, schema_of, with_transaction};
-use crate::bind::names::written;
-use crate::data_type::declared;
+use crate::data_type::{TypePlace, declared};
 use crate::exec_context::ExecContext;
+use crate::names::written;
 
 /// CREATE TYPE name FROM base [NULL | NOT NULL].
 pub(super) fn create(create: &ast::CreateType, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
     let TypeDefinition::Alias { base, nullable } = &create.definition else {
         return Err(crate::errors::unsupported("CREATE TYPE AS TABLE and EXTERNAL NAME"));
     };
-    let sql_type = declared(base)?;
+    let sql_type = declared(base, TypePlace::Column(1))?;
     if matches!(sql_type, SqlType::RowVersion | SqlType::Xml) {
-        return Err(crate::errors::unknown_type(&base.name.name.value));
+        return Err(crate::errors::unknown_type(1, &base.name.name.value));
     }
     let database = database_of(&create.name, context)?;
     let (schema, name) = (schema_of(&create.name), &create.name.name.value);

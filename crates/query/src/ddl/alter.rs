@@ -11,11 +11,11 @@ use types::{SqlError, Value};
 use super::constraint_state::{self, check_rows};
 use super::create;
 use super::subject::{bind_context, existing_columns, find_table_for_change, reload, with_transaction};
-use crate::bind::names::written;
 use crate::bind::{Binder, Clause, Scope};
-use crate::data_type::declared_in;
+use crate::data_type::{TypePlace, declared_in};
 use crate::exec_context::ExecContext;
 use crate::names::same_name;
+use crate::names::written;
 use crate::physical::plan::Node;
 use crate::plan::Planner;
 use crate::plan::compile::Layout;
@@ -80,7 +80,7 @@ fn add(
         };
         match element {
             TableElement::Column(column) => {
-                let made = create::column(column, text, context, database, &existing_columns(&table))?;
+                let made = create::column((column, 1), text, context, database, &existing_columns(&table))?;
                 create::column_constraints(column, name, text, context, &mut new)?;
                 add_column(database, &table, column, &made, context)?;
             }
@@ -215,7 +215,8 @@ fn alter_column(
     let AlterColumnChange::Type { data_type, nullable, .. } = &change.change else {
         return Err(crate::errors::unsupported("ALTER COLUMN ADD and DROP of properties"));
     };
-    let declared = declared_in(data_type, database, engine::Lookup::new(context.transactions))?;
+    let declared =
+        declared_in(data_type, TypePlace::Column(1), database, engine::Lookup::new(context.transactions))?;
     let to = declared.sql_type;
     create::check_padding(&to, context)?;
     let ordinal = table

@@ -5,12 +5,14 @@ use tsql::ast::{self, ColumnConstraintKind, TableConstraintKind, TableElement};
 use types::{Collation, SqlError, SqlType};
 
 use super::index::{inline_index, key_columns};
-use super::subject::{bind_context, database_of, find_object, find_table, schema_of, with_transaction};
+use super::subject::{
+    bind_context, database_of, find_object, find_table, home_of, schema_of, with_transaction,
+};
 use crate::bind::identity::identity_definition;
-use crate::bind::names::written;
 use crate::bind::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
-use crate::data_type::{Declared, declared_in};
+use crate::data_type::{Declared, TypePlace, declared_in};
 use crate::exec_context::ExecContext;
+use crate::names::written;
 use crate::stored::expression_text;
 
 /// Characters of a temporary table's name: the rest is the system's.
@@ -22,7 +24,7 @@ pub(super) fn table(
     text: &str,
     context: &mut ExecContext<'_>,
 ) -> Result<(), SqlError> {
-    let database = database_of(&create.name, context)?;
+    let database = home_of(&create.name, context)?;
     let mut new = definition(&create.elements, text, context, &database, &create.name)?;
     new.schema = schema_of(&create.name);
     new.name = create.name.name.value.clone();
@@ -109,14 +111,18 @@ fn definition(
     for element in elements {
         match element {
             TableElement::Column(column) if column.computed.is_some() => stored.push(named_only(column)),
-            TableElement::Column(column) => stored.push(self::column(column, text, context, database, &[])?),
+            TableElement::Column(column) => {
+                let position = stored.len() + 1;
+                stored.push(self::column((column, position), text, context, database, &[])?);
+            }
             _ => {}
         }
     }
     for element in elements {
         match element {
             TableElement::Column(column) => {
-                let made = self::column(column, text, context, database, &stored)?;
+                let position = new.columns.len() + 1;
+                let made = self::column((column, position), text, context, database, &stored)?;
                 new.columns.push(made);
                 column_constraints(column, table, text, context, &mut new)?;
             }
@@ -182,9 +188,9 @@ fn named_only(column: &ast::ColumnDefinition) -> NewColumn {
     }
 }
 
-/// One column. `others`: those that a computed one may name.
+/// One column, the how manieth. `others`: those that a computed one may name.
 pub(super) fn column(
-    column: &ast::ColumnDefinition,
+    (column, position): (&ast::ColumnDefinition, usize),
     text: &str,
     context: &ExecContext<'_>,
     database: &engine::Database,
@@ -201,7 +207,10 @@ pub(super) fn column(
         });
     }
     let declared = match &column.data_type {
-        Some(data_type) => declared_in(data_type, database, engine::Lookup::new(context.transactions))?,
+        Some(data_type) => {
+            let lookup = engine::Lookup::new(context.transactions);
+            declared_in(data_type, TypePlace::Column(position), database, lookup)?
+        }
         None => Declared { sql_type: SqlType::RowVersion, alias_id: 0, nullable: None },
     };
     let sql_type = declared.sql_type;

@@ -4,9 +4,9 @@ use engine::{Lookup, ModuleKind, ObjectDef};
 use tsql::ast::{self, DropKind, ObjectName};
 use types::SqlError;
 
-use super::subject::{database_of, find_object, find_table, find_table_for_change, with_transaction};
-use crate::bind::names::written;
+use super::subject::{database_of, find_object, find_table, find_table_for_change, there, with_transaction};
 use crate::exec_context::ExecContext;
+use crate::names::written;
 
 /// DROP kind [IF EXISTS] names. Error 3701 when one does not exist.
 pub(super) fn objects(drop: &ast::Drop, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
@@ -73,7 +73,9 @@ fn module(
     kinds: &[ModuleKind],
     context: &mut ExecContext<'_>,
 ) -> Result<(), SqlError> {
-    let database = database_of(name, context)?;
+    let Some(database) = there(database_of(name, context))? else {
+        return if if_exists { Ok(()) } else { Err(crate::errors::cannot_drop(word, &written(name))) };
+    };
     match find_object(&database, name, context)? {
         Some(ObjectDef::Module(module)) if kinds.contains(&module.kind) => {
             let statement = format!("DROP {}", word.to_uppercase());

@@ -7,10 +7,12 @@ use tsql::ast::{self, AlterIndexAction, TableElement};
 use types::SqlError;
 
 use super::filter::{self, Filtered};
-use super::subject::{database_of, existing_columns, find_object, find_table_for_change, with_transaction};
-use crate::bind::names::written;
+use super::subject::{
+    database_of, existing_columns, find_object, find_table_for_change, there, with_transaction,
+};
 use crate::exec_context::ExecContext;
 use crate::names::same_name;
+use crate::names::written;
 
 /// The columns of a key, and whether each is descending.
 pub(super) fn key_columns(columns: &[ast::CreateIndexColumn]) -> Vec<(String, bool)> {
@@ -84,8 +86,10 @@ pub(super) fn create(create: &ast::CreateIndex, context: &mut ExecContext<'_>) -
     check_filtered_kind(clustered, create.filter.as_ref())?;
     let shown = written(&create.table);
     let Some((database, table)) = find_table_for_change(&create.table, context)? else {
-        let database = database_of(&create.table, context)?;
-        let object = find_object(&database, &create.table, context)?;
+        let object = match there(database_of(&create.table, context))? {
+            Some(database) => find_object(&database, &create.table, context)?,
+            None => None,
+        };
         return Err(match (object, &create.filter) {
             (Some(_), Some(_)) => SqlError::new(10610, &[&"index", &create.name.value, &shown]),
             _ => crate::errors::index_without_table(&shown),

@@ -75,7 +75,10 @@ pub(crate) fn select_into(
     let temporary = name.name.value.starts_with('#');
     let database = match (&name.database, temporary) {
         (_, true) => binder.named_database("tempdb")?,
-        (Some(database), false) => binder.named_database(&database.value)?,
+        (Some(database), false) => match super::subject::there(binder.named_database(&database.value))? {
+            Some(home) => home,
+            None => return Err(SqlError::new(2702, &[&database.value])),
+        },
         (None, false) => binder.current_database(),
     };
     Ok(SelectIntoPlan {

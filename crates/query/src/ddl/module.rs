@@ -5,16 +5,25 @@ use tsql::ast::{self, FunctionReturns, ModuleAction, StatementKind};
 use types::SqlError;
 
 use super::subject::{database_of, find_object, schema_of, with_transaction};
-use crate::bind::names::written;
 use crate::exec_context::ExecContext;
+use crate::names::written;
 
-/// Creates or replaces a module. Errors 2714, 208, 2010 and those of binding a view.
+/// Creates or replaces a module. Errors 166, 2714, 208, 2010 and those of binding a view.
 pub(super) fn create(
     statement: &ast::Statement,
     text: &str,
     context: &mut ExecContext<'_>,
 ) -> Result<(), SqlError> {
     let (name, action, kind) = wanted(&statement.kind)?;
+    if name.database.is_some() {
+        let statement = match kind {
+            ModuleKind::View => "'CREATE VIEW'",
+            ModuleKind::Procedure => "'CREATE/ALTER PROCEDURE'",
+            ModuleKind::Trigger => "'CREATE TRIGGER'",
+            _ => "'CREATE FUNCTION'",
+        };
+        return Err(SqlError::new(166, &[&statement]));
+    }
     check_temporary(name, kind)?;
     match &statement.kind {
         StatementKind::CreateView(view) => check_view(view, context)?,

@@ -10,11 +10,11 @@ use types::{SqlError, SqlType, Value, Variant};
 
 use super::subject::{bind_context, database_of, find_object, schema_of, with_transaction};
 use crate::bind::identity::wide_number;
-use crate::bind::names::written;
 use crate::bind::{Binder, Scope};
-use crate::data_type::declared_in;
+use crate::data_type::{TypePlace, declared_in};
 use crate::exec_context::ExecContext;
 use crate::names::name_parts;
+use crate::names::written;
 use crate::table::SequenceSource;
 
 /// What sp_sequence_get_range gives back: its values have the sequence's type.
@@ -47,7 +47,12 @@ pub(super) fn create(
     let (sql_type, user_type_id) = match &create.data_type {
         None => (SqlType::BigInt, 0),
         Some(data_type) => {
-            let declared = declared_in(data_type, &database, engine::Lookup::new(context.transactions))?;
+            let declared = declared_in(
+                data_type,
+                TypePlace::Column(1),
+                &database,
+                engine::Lookup::new(context.transactions),
+            )?;
             (declared.sql_type, declared.alias_id)
         }
     };

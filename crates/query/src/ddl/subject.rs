@@ -37,6 +37,21 @@ pub(super) fn database_of(name: &ObjectName, context: &ExecContext<'_>) -> Resul
     }
 }
 
+/// A database, if there is one of the name: what is to be changed in none is missing like what is not in one.
+pub(super) fn there(database: Result<Arc<Database>, SqlError>) -> Result<Option<Arc<Database>>, SqlError> {
+    match database {
+        Err(error) if error.number == 911 => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// The database in which something is to be made. Error 2702 when there is none of the name.
+pub(super) fn home_of(name: &ObjectName, context: &ExecContext<'_>) -> Result<Arc<Database>, SqlError> {
+    there(database_of(name, context))?.ok_or_else(|| {
+        SqlError::new(2702, &[&name.database.as_ref().map_or("", |database| database.value.as_str())])
+    })
+}
+
 /// The schema of a name.
 pub(super) fn schema_of(name: &ObjectName) -> String {
     if name.name.value.starts_with('#') {
@@ -50,7 +65,7 @@ pub(super) fn find_table(
     name: &ObjectName,
     context: &ExecContext<'_>,
 ) -> Result<Option<(Arc<Database>, Arc<TableDef>)>, SqlError> {
-    let database = database_of(name, context)?;
+    let Some(database) = there(database_of(name, context))? else { return Ok(None) };
     let real = match name.name.value.starts_with('#') {
         true => match context.names.temp_table(&name.name.value) {
             Some(real) => real,
@@ -101,10 +116,10 @@ pub fn identity_table(
     context: &ExecContext<'_>,
 ) -> Result<(String, String, String), SqlError> {
     let Some((database, table)) = find_table(name, context)? else {
-        return Err(SqlError::new(1088, &[&crate::bind::names::written(name)]));
+        return Err(SqlError::new(1088, &[&crate::names::written(name)]));
     };
     if !table.columns.iter().any(|column| column.identity.is_some()) {
-        return Err(SqlError::new(8106, &[&crate::bind::names::written(name)]));
+        return Err(SqlError::new(8106, &[&crate::names::written(name)]));
     }
     Ok((database.name().to_lowercase(), table.schema.to_lowercase(), table.name.to_lowercase()))
 }

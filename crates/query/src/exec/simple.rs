@@ -178,7 +178,7 @@ impl<'p> Top<'p> {
         runtime: &Runtime<'_>,
     ) -> Result<Top<'p>, SqlError> {
         if percent {
-            let share = count.eval_f64(runtime, &[])?.unwrap_or(0.0);
+            let share = count.eval_f64(runtime, &[])?.ok_or_else(crate::errors::row_count_null)?;
             if !(0.0..=100.0).contains(&share) {
                 return Err(crate::errors::top_percent_range());
             }
@@ -191,11 +191,12 @@ impl<'p> Top<'p> {
     }
 }
 
-/// A row count given by an expression; 1060 when it is NULL or negative.
+/// A row count given by an expression; 1014 when it is NULL, 127 when it is negative.
 pub(crate) fn row_limit(count: &Node, runtime: &Runtime<'_>) -> Result<u64, SqlError> {
     match count.eval_i64(runtime, &[])? {
         Some(number) if number >= 0 => Ok(number as u64),
-        _ => Err(crate::errors::row_count_invalid()),
+        Some(_) => Err(crate::errors::row_count_negative()),
+        None => Err(crate::errors::row_count_null()),
     }
 }
 
@@ -238,13 +239,15 @@ impl<'p> Offset<'p> {
     ) -> Result<Offset<'p>, SqlError> {
         let skip = match offset.eval_i64(runtime, &[])? {
             Some(number) if number >= 0 => number as u64,
-            _ => return Err(crate::errors::offset_negative()),
+            Some(_) => return Err(crate::errors::offset_negative()),
+            None => return Err(crate::errors::offset_not_whole()),
         };
         let fetch = match fetch {
             None => None,
             Some(node) => match node.eval_i64(runtime, &[])? {
                 Some(number) if number > 0 => Some(number as u64),
-                _ => return Err(crate::errors::fetch_not_positive()),
+                Some(_) => return Err(crate::errors::fetch_not_positive()),
+                None => return Err(crate::errors::row_count_null()),
             },
         };
         Ok(Offset { input: input.open(runtime)?, skip, fetch })

@@ -160,7 +160,7 @@ impl World {
         match &statement.kind {
             StatementKind::Declare(list) => {
                 for declared in list {
-                    let sql_type = query::resolve_type(&declared.data_type)?;
+                    let sql_type = query::resolve_type(&declared.data_type, query::TypePlace::Variable(1))?;
                     self.variables.push(VariableDef { name: declared.name.clone(), sql_type });
                     self.values.push(Value::Null);
                     if let Some(initial) = &declared.initial {

@@ -116,7 +116,12 @@ impl Parser<'_> {
     /// One statement. `terminated`: whether a `;` or the start of a list stands before it.
     pub(super) fn statement(&mut self, terminated: bool) -> Parsed<Statement> {
         let start = self.token();
-        let kind = self.nested(CALL, |p| p.statement_kind(terminated))?;
+        let kind = self.nested(CALL, |p| p.statement_kind(terminated));
+        let misplaced = self.misplaced.take();
+        let kind = kind?;
+        if let Some(error) = misplaced {
+            self.report(error);
+        }
         Ok(Statement { span: self.span_from(start), kind })
     }
 
@@ -206,7 +211,7 @@ impl Parser<'_> {
             Keyword::Goto => self.goto_statement(),
             Keyword::Print => {
                 self.advance();
-                Ok(StatementKind::Print(Box::new(self.value()?)))
+                Ok(StatementKind::Print(Box::new(self.value_without_rows()?)))
             }
             Keyword::Raiserror => self.raiserror(),
             Keyword::Waitfor => self.waitfor(),

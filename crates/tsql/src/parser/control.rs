@@ -184,14 +184,14 @@ impl Parser<'_> {
             return self.old_raiserror();
         }
         self.advance();
-        let message = self.value()?;
+        let message = self.signed_constant()?;
         self.expect_symbol(b',')?;
-        let severity = Some(self.value()?);
+        let severity = Some(self.signed_constant()?);
         self.expect_symbol(b',')?;
-        let state = Some(self.value()?);
+        let state = Some(self.signed_constant()?);
         let mut args = Vec::new();
         while self.accept_symbol(b',') {
-            args.push(self.value()?);
+            args.push(self.signed_constant()?);
         }
         self.expect_symbol(b')')?;
         let options = if self.at(Keyword::With) && self.ident_ahead(1) {

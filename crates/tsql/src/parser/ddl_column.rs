@@ -325,7 +325,7 @@ impl Parser<'_> {
     /// `DEFAULT value [WITH VALUES]`
     fn default_value(&mut self) -> Parsed<(Expr, bool)> {
         self.expect(Keyword::Default)?;
-        let value = self.value()?;
+        let value = self.value_without_rows()?;
         let with_values = self.accept_words(&["WITH", "VALUES"]);
         Ok((value, with_values))
     }

@@ -162,8 +162,8 @@ impl Parser<'_> {
             let kind = crate::ast::ExprKind::Literal(crate::ast::Literal::String(word));
             return Ok(crate::ast::Expr { span: self.span_of(token), kind });
         }
-        if self.at_symbol(b'(') {
-            return self.value();
+        if self.at_symbol(b'(') && !self.at_ahead(1, Keyword::Select) {
+            return self.value_without_rows();
         }
         self.signed_constant()
     }

@@ -404,9 +404,17 @@ impl Parser<'_> {
         Ok(Expr { span: self.span_from(start), kind })
     }
 
+    /// An expression that has no rows before it.
+    pub(super) fn value_without_rows(&mut self) -> Parsed<Expr> {
+        let outer = std::mem::replace(&mut self.without_rows, true);
+        let value = self.value();
+        self.without_rows = outer;
+        value
+    }
+
     /// `( query )`
     #[inline(never)]
-    fn subquery(&mut self) -> Parsed<Expr> {
+    pub(super) fn subquery(&mut self) -> Parsed<Expr> {
         let start = self.advance();
         let query = self.subquery_expression()?;
         self.expect_symbol(b')')?;
@@ -504,9 +512,27 @@ impl Parser<'_> {
             if self.at_symbol(b':') && self.symbol_ahead(1, b':') {
                 return self.static_call(vec![Some(ident)], start);
             }
-            return Ok(ExprKind::Column(ColumnRef { qualifier: None, name: ident }));
+            return self.column(ColumnRef { qualifier: None, name: ident }, start);
         }
         self.qualified_name_or_call()
+    }
+
+    /// A column where columns may be. Error 128.
+    #[inline(never)]
+    fn column(&mut self, column: ColumnRef, start: Token) -> Parsed<ExprKind> {
+        if self.without_rows && self.unit_at != Some(start.start) {
+            let table =
+                column.qualifier.as_ref().map_or_else(String::new, |table| format!("{}.", table.name.value));
+            self.must_have_rows(128, start, format!("{table}{}", column.name.value));
+        }
+        Ok(ExprKind::Column(column))
+    }
+
+    /// Notes the first thing that needs rows in an expression that has none before it, to be told when the statement is read and correct.
+    pub(super) fn must_have_rows(&mut self, number: i32, at: Token, near: String) {
+        if std::mem::replace(&mut self.without_rows, false) {
+            self.misplaced = Some(self.error_at(number, at, near));
+        }
     }
 
     /// A call by a name of one part.
@@ -524,7 +550,7 @@ impl Parser<'_> {
         if !self.symbol_ahead(3, b'(') && !self.symbol_ahead(3, b':') {
             if let Some((Some(table), name)) = self.short_name_opt() {
                 let qualifier = Some(self.qualifier(table, start));
-                return Ok(ExprKind::Column(ColumnRef { qualifier, name }));
+                return self.column(ColumnRef { qualifier, name }, start);
             }
         }
         let mut parts = self.name_parts(5)?;
@@ -540,7 +566,7 @@ impl Parser<'_> {
         }
         let Some(Some(name)) = parts.pop() else { return Err(self.unexpected()) };
         let qualifier = Some(Box::new(self.name_from_parts(parts, start)?));
-        Ok(ExprKind::Column(ColumnRef { qualifier, name }))
+        self.column(ColumnRef { qualifier, name }, start)
     }
 
     /// `type::member` or `type::member(..)`

@@ -61,6 +61,9 @@ impl Parser<'_> {
             call.star = true;
         } else if !self.at_symbol(b')') {
             call.quantifier = self.quantifier_opt();
+            if self.without_rows && crate::keywords::takes_unit(&call.name.name.value) {
+                self.unit_at = Some(self.token().start);
+            }
             call.args = self.comma_list(Self::argument)?;
             if !self.at_symbol(b')') {
                 self.json_suffix(call)?;
@@ -324,6 +327,9 @@ impl Parser<'_> {
         let mut extra = FunctionExtra::default();
         self.expect_symbol(b'(')?;
         if !self.at_symbol(b')') {
+            if self.without_rows && crate::keywords::takes_unit(&call.name.name.value) {
+                self.unit_at = Some(self.token().start);
+            }
             call.args = self.comma_list(Self::value)?;
             // EXTRACT (part FROM x)
             if self.accept(Keyword::From) {

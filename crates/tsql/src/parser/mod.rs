@@ -69,6 +69,12 @@ pub(crate) struct Parser<'t> {
     scope: Scope,
     /// Is a subquery, derived table or common table expression being parsed? Only there may a branch of a set operation have ORDER BY.
     in_subquery: bool,
+    /// Is an expression being parsed that has no rows before it (PRINT, DEFAULT)? No column (128) and no query (1046) may stand in it.
+    without_rows: bool,
+    /// What stands in such an expression and may not.
+    misplaced: Option<Box<SyntaxError>>,
+    /// Where the unit of a DATEADD or its like stands: a word, not a column.
+    unit_at: Option<u32>,
     /// The first SET SHOWPLAN met.
     showplan: Option<Token>,
     /// Must the parse be given up?
@@ -131,6 +137,9 @@ impl<'t> Parser<'t> {
             errors: Vec::new(),
             scope: Scope::default(),
             in_subquery: false,
+            without_rows: false,
+            misplaced: None,
+            unit_at: None,
             showplan: None,
         }
     }

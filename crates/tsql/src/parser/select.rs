@@ -81,6 +81,7 @@ impl Parser<'_> {
     /// A query of a subquery, derived table or common table expression.
     #[inline(never)]
     pub(super) fn subquery_expression(&mut self) -> Parsed<Query> {
+        self.must_have_rows(1046, self.token(), String::new());
         let outer = std::mem::replace(&mut self.in_subquery, true);
         let query = self.query().and_then(|query| self.limited(query));
         self.in_subquery = outer;
@@ -236,10 +237,14 @@ impl Parser<'_> {
             return Ok(None);
         }
         let count = if self.at_symbol(b'(') {
-            self.advance();
-            let count = self.nested_value()?;
-            self.expect_symbol(b')')?;
-            count
+            if self.at_ahead(1, Keyword::Select) {
+                self.subquery()?
+            } else {
+                self.advance();
+                let count = self.nested_value()?;
+                self.expect_symbol(b')')?;
+                count
+            }
         } else {
             self.signed_constant()?
         };

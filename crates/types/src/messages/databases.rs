@@ -238,6 +238,11 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(4112, 16, "The function '%s' needs an OVER clause with ORDER BY."),
     entry(4113, 16, "The function '%s' is not a window function and takes no OVER clause."),
     entry(4114, 16, "The function '%s' takes exactly %d argument(s)."),
+    entry(
+        4115,
+        15,
+        "The reference to column \"%s\" is not allowed in the argument of TOP, OFFSET or FETCH; columns of outer queries, single values and subqueries are.",
+    ),
     entry(4120, 16, "A user-defined function name cannot be prefixed with a database name in this context."),
     entry(
         4121,

@@ -373,6 +373,7 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "String or binary data would be truncated in table '%s', column '%s'. Truncated value: '%s'.",
     ),
+    entry(2702, 16, "Database '%s' does not exist."),
     entry(
         2705,
         16,

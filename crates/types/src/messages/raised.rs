@@ -3,7 +3,7 @@
 //! whoever raises it elsewhere says so (`SqlError::with_state`).
 
 /// Number, state; ordered.
-const STATES: [(i32, u8); 53] = [
+const STATES: [(i32, u8); 54] = [
     (103, 4),
     (137, 2),
     (195, 10),
@@ -38,6 +38,7 @@ const STATES: [(i32, u8); 53] = [
     (1801, 3),
     (1807, 3),
     (1902, 3),
+    (2702, 2),
     (2705, 4),
     (2714, 3),
     (2715, 6),
