@@ -79,6 +79,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(157, 15, "An aggregate may not appear in the SET list of an UPDATE."),
     entry(158, 15, "An aggregate may not appear in the OUTPUT clause."),
     entry(159, 15, "DROP INDEX must name the table and the index."),
+    entry(162, 15, "Invalid expression in a %s clause."),
     entry(
         164,
         15,
@@ -91,7 +92,6 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(174, 15, "The %s function takes %d argument(s)."),
     entry(175, 15, "An aggregate may not appear in a computed column expression or check constraint."),
     entry(177, 15, "The IDENTITY function may be used only in a SELECT with an INTO clause."),
-    entry(162, 15, "Invalid expression in a %s clause."),
     entry(178, 15, "RETURN with a value cannot be used in this context."),
     entry(179, 15, "OUTPUT cannot be used when a constant is passed to a stored procedure."),
     entry(180, 15, "The %s statement has too many parameters; the maximum is %d."),

@@ -266,6 +266,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(15043, 16, "You must specify 'REPLACE' to overwrite an existing message."),
     entry(15048, 16, "Valid values of the database compatibility level are %s."),
     entry(15063, 16, "The login already has an account under a different user name."),
+    entry(15070, 10, "Object '%s' has been marked for recompilation."),
     entry(
         15071,
         16,
@@ -332,6 +333,7 @@ pub(super) const MESSAGES: &[Message] = &[
         11,
         "If the qualified object name specifies a database, that database must be the current database.",
     ),
+    entry(15388, 16, "No user table of the current database has the name '%s', or you lack permission."),
     entry(15401, 11, "Windows NT user or group '%s' not found. Check the name again."),
     entry(15404, 16, "No information could be got about the Windows group or user '%s', error code %s."),
     entry(15405, 16, "The special principal '%s' cannot be used."),
@@ -344,6 +346,9 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(15433, 16, "The supplied parameter sid is in use."),
     entry(15434, 16, "The login '%s' cannot be dropped: the user is logged in."),
     entry(15457, 10, "Configuration option '%s' changed from %d to %d. Run RECONFIGURE to install it."),
+    entry(15459, 10, "In the current database, the specified object references the following:"),
+    entry(15460, 10, "In the current database, the specified object is referenced by the following:"),
+    entry(15461, 10, "The object does not reference any object, and no objects reference it."),
     entry(15469, 10, "No constraints are defined on object '%s', or you lack permission."),
     entry(
         15470,
