@@ -1,4 +1,4 @@
-//! Catalog views of features that Hardpan does not have: tools that clean or compare a schema read them all, and find nothing.
+//! Views of features that Hardpan does not have: tools that clean or compare a schema read them all, and find nothing.
 //! Columns: documentation of the views of SQL Server 2022.
 
 use super::empty::none;
@@ -9,6 +9,46 @@ const fn absent(name: &'static str, columns: &'static str) -> SystemView {
 }
 
 pub(super) static VIEWS: &[SystemView] = &[
+    // Missing indexes, extended events, traces: nothing of the kind is collected.
+    absent(
+        "dm_db_missing_index_details",
+        "index_handle int not null, database_id smallint not null, object_id int not null, equality_columns nvarchar(4000), \
+         inequality_columns nvarchar(4000), included_columns nvarchar(4000), statement nvarchar(4000)",
+    ),
+    absent("dm_db_missing_index_groups", "index_group_handle int not null, index_handle int not null"),
+    absent(
+        "dm_db_missing_index_group_stats",
+        "group_handle int not null, unique_compiles bigint not null, user_seeks bigint not null, user_scans bigint not null, \
+         last_user_seek datetime, last_user_scan datetime, avg_total_user_cost float, avg_user_impact float, \
+         system_seeks bigint not null, system_scans bigint not null, last_system_seek datetime, last_system_scan datetime, \
+         avg_total_system_cost float, avg_system_impact float",
+    ),
+    absent(
+        "server_event_sessions",
+        "event_session_id int not null, name sysname, event_retention_mode nchar(1), event_retention_mode_desc nvarchar(60), \
+         max_dispatch_latency int, max_memory int, max_event_size int, memory_partition_mode nchar(1), \
+         memory_partition_mode_desc nvarchar(60), track_causality bit, startup_state bit",
+    ),
+    absent(
+        "dm_xe_sessions",
+        "address varbinary(8) not null, name nvarchar(256) not null, pending_buffers int not null, total_regular_buffers int not null, \
+         regular_buffer_size bigint not null, total_large_buffers int not null, large_buffer_size bigint not null, \
+         total_buffer_size bigint not null, buffer_policy_flags int not null, buffer_policy_desc nvarchar(256) not null, \
+         flags int not null, flag_desc nvarchar(256) not null, dropped_event_count int not null, dropped_buffer_count int not null, \
+         blocked_event_fire_time int not null, create_time datetime not null, largest_event_dropped_size int not null, \
+         session_source nvarchar(256) not null",
+    ),
+    absent(
+        "dm_xe_session_targets",
+        "event_session_address varbinary(8) not null, target_name nvarchar(60) not null, target_package_guid uniqueidentifier not null, \
+         execution_count bigint not null, execution_duration_ms bigint not null, target_data nvarchar(max)",
+    ),
+    absent(
+        "traces",
+        "id int not null, status int not null, path nvarchar(260), max_size bigint, stop_time datetime, max_files int, is_rowset bit, \
+         is_rollover bit, is_shutdown bit, is_default bit, buffer_count int, buffer_size int, file_position bigint, reader_spid int, \
+         start_time datetime, last_event_time datetime, event_count bigint, dropped_event_count int",
+    ),
     // Service Broker.
     absent(
         "service_queues",

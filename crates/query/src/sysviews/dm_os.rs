@@ -70,18 +70,31 @@ pub(super) static VIEWS: &[SystemView] = &[
          idle_switches_count int not null, current_tasks_count int not null, runnable_tasks_count int not null, \
          current_workers_count int not null, active_workers_count int not null, work_queue_count bigint not null, \
          pending_disk_io_count int not null, load_factor int not null, yield_count int not null, last_timer_activity bigint not null, \
-         failed_to_create_worker bit",
-        |context| {
-            context.row(&[
-                ("scheduler_id", 0.into()),
-                ("cpu_id", 0.into()),
-                ("status", "VISIBLE ONLINE".into()),
-                ("is_online", true.into()),
-            ]);
-            Ok(())
-        },
+         failed_to_create_worker bit, active_worker_address varbinary(8), memory_object_address varbinary(8) not null, \
+         task_memory_object_address varbinary(8) not null, quantum_length_us bigint not null, total_cpu_usage_ms bigint not null, \
+         total_cpu_idle_capped_ms bigint not null, total_scheduler_delay_ms bigint not null, ideal_workers_limit int not null",
+        schedulers,
     ),
 ];
+
+/// The one that there is: each request runs on a thread of its own, which the machine's own scheduler places and interrupts. So there is no
+/// quantum and no delay of ours; the processor time is the process's.
+fn schedulers(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let sessions = context.runtime.facts.sessions();
+    let running = sessions.iter().filter(|session| session.status == "running").count() as i64;
+    let (user_ms, kernel_ms) = os::process::processor_times_ms();
+    context.row(&[
+        ("scheduler_id", 0.into()),
+        ("cpu_id", 0.into()),
+        ("status", "VISIBLE ONLINE".into()),
+        ("is_online", true.into()),
+        ("current_tasks_count", running.into()),
+        ("current_workers_count", running.into()),
+        ("active_workers_count", running.into()),
+        ("total_cpu_usage_ms", (user_ms + kernel_ms).into()),
+    ]);
+    Ok(())
+}
 
 /// The buffer pool, what requests use, and all else that is allocated.
 fn memory_clerks(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
@@ -136,6 +149,7 @@ const VIRTUAL_KB: u64 = 1 << 37;
 
 fn sys_info(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let now_ms = context.runtime.instance.os().clock().monotonic_ns() / 1_000_000;
+    let (user_ms, kernel_ms) = os::process::processor_times_ms();
     let start = super::dm_exec::moment(context.runtime.facts.server_start_ticks());
     let running_ms =
         (context.runtime.now_utc_ticks().saturating_sub(context.runtime.facts.server_start_ticks() as i64)
@@ -150,6 +164,8 @@ fn sys_info(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         ("ms_ticks", now_ms.into()),
         ("cpu_ticks", (now_ms * 1_000_000).into()),
         ("cpu_count", processors.into()),
+        ("process_kernel_time_ms", kernel_ms.into()),
+        ("process_user_time_ms", user_ms.into()),
         ("hyperthread_ratio", processors.into()),
         ("physical_memory_kb", (os::process::physical_memory_bytes() / 1_024).into()),
         ("virtual_memory_kb", VIRTUAL_KB.into()),

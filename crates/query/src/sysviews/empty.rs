@@ -78,17 +78,58 @@ pub(super) static VIEWS: &[SystemView] = &[
     ),
     SystemView::new(
         "availability_groups",
-        "group_id uniqueidentifier not null, name sysname, resource_id nvarchar(40)",
+        "group_id uniqueidentifier not null, name sysname, resource_id nvarchar(40), resource_group_id nvarchar(40), \
+         failure_condition_level int, health_check_timeout int, automated_backup_preference tinyint, \
+         automated_backup_preference_desc nvarchar(60), version smallint, basic_features bit, dtc_support bit, db_failover bit, \
+         is_distributed bit, cluster_type tinyint, cluster_type_desc nvarchar(60), \
+         required_synchronized_secondaries_to_commit int, sequence_number bigint, is_contained bit",
         none,
     ),
     SystemView::new(
         "availability_replicas",
-        "replica_id uniqueidentifier, group_id uniqueidentifier, replica_server_name nvarchar(256)",
+        "replica_id uniqueidentifier, group_id uniqueidentifier, replica_metadata_id int, replica_server_name nvarchar(256), \
+         owner_sid varbinary(85), endpoint_url nvarchar(128), availability_mode tinyint, availability_mode_desc nvarchar(60), \
+         failover_mode tinyint, failover_mode_desc nvarchar(60), session_timeout int, primary_role_allow_connections tinyint, \
+         primary_role_allow_connections_desc nvarchar(60), secondary_role_allow_connections tinyint, \
+         secondary_role_allow_connections_desc nvarchar(60), create_date datetime, modify_date datetime, backup_priority int, \
+         read_only_routing_url nvarchar(256), seeding_mode tinyint, seeding_mode_desc nvarchar(60), \
+         read_write_routing_url nvarchar(256)",
         none,
     ),
     SystemView::new(
         "dm_hadr_database_replica_states",
-        "database_id int not null, group_id uniqueidentifier, replica_id uniqueidentifier, is_local bit, is_primary_replica bit",
+        "database_id int not null, group_id uniqueidentifier, replica_id uniqueidentifier, group_database_id uniqueidentifier, \
+         is_local bit, is_primary_replica bit, synchronization_state tinyint, synchronization_state_desc nvarchar(60), \
+         is_commit_participant bit, synchronization_health tinyint, synchronization_health_desc nvarchar(60), \
+         database_state tinyint, database_state_desc nvarchar(60), is_suspended bit, suspend_reason tinyint, \
+         suspend_reason_desc nvarchar(60), recovery_lsn numeric(25,0), truncation_lsn numeric(25,0), \
+         last_sent_lsn numeric(25,0), last_sent_time datetime, last_received_lsn numeric(25,0), last_received_time datetime, \
+         last_hardened_lsn numeric(25,0), last_hardened_time datetime, last_redone_lsn numeric(25,0), \
+         last_redone_time datetime, log_send_queue_size bigint, log_send_rate bigint, redo_queue_size bigint, redo_rate bigint, \
+         filestream_send_rate bigint, end_of_log_lsn numeric(25,0), last_commit_lsn numeric(25,0), last_commit_time datetime, \
+         low_water_mark_for_ghosts bigint, secondary_lag_seconds bigint",
+        none,
+    ),
+    SystemView::new(
+        "dm_hadr_availability_replica_states",
+        "replica_id uniqueidentifier, group_id uniqueidentifier, is_local bit, role tinyint, role_desc nvarchar(60), \
+         operational_state tinyint, operational_state_desc nvarchar(60), recovery_health tinyint, \
+         recovery_health_desc nvarchar(60), synchronization_health tinyint, synchronization_health_desc nvarchar(60), \
+         connected_state tinyint, connected_state_desc nvarchar(60), last_connect_error_number int, \
+         last_connect_error_description nvarchar(1024), last_connect_error_timestamp datetime",
+        none,
+    ),
+    SystemView::new(
+        "dm_hadr_availability_group_states",
+        "group_id uniqueidentifier, primary_replica varchar(128), primary_recovery_health tinyint, \
+         primary_recovery_health_desc nvarchar(60), secondary_recovery_health tinyint, \
+         secondary_recovery_health_desc nvarchar(60), synchronization_health tinyint, synchronization_health_desc nvarchar(60)",
+        none,
+    ),
+    SystemView::new(
+        "dm_hadr_database_replica_cluster_states",
+        "replica_id uniqueidentifier, group_database_id uniqueidentifier, database_name sysname, is_failover_ready bit, \
+         is_pending_secondary_suspend bit, is_database_joined bit, recovery_lsn numeric(25,0), truncation_lsn numeric(25,0)",
         none,
     ),
     SystemView::new(

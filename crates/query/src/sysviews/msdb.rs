@@ -16,6 +16,49 @@ const fn table(name: &'static str, column_list: &'static str) -> SystemView {
 
 pub(super) static VIEWS: &[SystemView] = &[
     table(
+        "backupfile",
+        "backup_set_id int, first_family_number tinyint, first_media_number smallint, filegroup_name nvarchar(128), \
+         page_size int, file_number numeric(10,0), backed_up_page_count numeric(10,0), file_type char(1), \
+         source_file_block_size numeric(10,0), file_size numeric(20,0), logical_name nvarchar(128), \
+         physical_drive nvarchar(260), physical_name nvarchar(260), state tinyint, state_desc nvarchar(64), \
+         create_lsn numeric(25,0), drop_lsn numeric(25,0), file_guid uniqueidentifier, read_only_lsn numeric(25,0), \
+         read_write_lsn numeric(25,0), differential_base_lsn numeric(25,0), differential_base_guid uniqueidentifier, \
+         backup_size numeric(20,0), filegroup_guid uniqueidentifier, is_readonly bit, is_present bit",
+    ),
+    table(
+        "log_shipping_primary_databases",
+        "primary_id uniqueidentifier, primary_database sysname, backup_directory nvarchar(500), backup_share nvarchar(500), \
+         backup_retention_period int, backup_job_id uniqueidentifier, monitor_server sysname, monitor_server_security_mode bit, \
+         last_backup_file nvarchar(500), last_backup_date datetime, user_specified_monitor bit, backup_compression tinyint",
+    ),
+    table(
+        "log_shipping_secondary",
+        "secondary_id uniqueidentifier, primary_server sysname, primary_database sysname, backup_source_directory nvarchar(500), \
+         backup_destination_directory nvarchar(500), file_retention_period int, copy_job_id uniqueidentifier, \
+         restore_job_id uniqueidentifier, monitor_server sysname, monitor_server_security_mode bit, \
+         last_copied_file nvarchar(500), last_copied_date datetime",
+    ),
+    table(
+        "log_shipping_secondary_databases",
+        "secondary_database sysname, secondary_id uniqueidentifier, restore_delay int, restore_all bit, restore_mode bit, \
+         disconnect_users bit, block_size int, buffer_count int, max_transfer_size int, last_restored_file nvarchar(500), \
+         last_restored_date datetime",
+    ),
+    table(
+        "log_shipping_monitor_primary",
+        "primary_id uniqueidentifier, primary_server sysname, primary_database sysname, backup_threshold int, \
+         threshold_alert int, threshold_alert_enabled bit, last_backup_file nvarchar(500), last_backup_date datetime, \
+         last_backup_date_utc datetime, history_retention_period int",
+    ),
+    table(
+        "log_shipping_monitor_secondary",
+        "secondary_server sysname, secondary_database sysname, secondary_id uniqueidentifier, primary_server sysname, \
+         primary_database sysname, restore_threshold int, threshold_alert int, threshold_alert_enabled bit, \
+         last_copied_file nvarchar(500), last_copied_date datetime, last_copied_date_utc datetime, \
+         last_restored_file nvarchar(500), last_restored_date datetime, last_restored_date_utc datetime, \
+         last_restored_latency int, history_retention_period int",
+    ),
+    table(
         "sysjobs",
         "job_id uniqueidentifier not null, originating_server_id int not null, name sysname, enabled tinyint not null, description \
          nvarchar(512), start_step_id int not null, category_id int not null, owner_sid varbinary(85) not null, notify_level_eventlog \
