@@ -127,6 +127,16 @@ impl ProgramCache {
         *kept = Kept { numbered, era, ..Kept::default() };
     }
 
+    /// The programs of one database go: that of a module's text, or all.
+    pub(crate) fn forget_of(&self, incarnation: u64, module: Option<&str>) {
+        let mut kept = self.kept.lock();
+        kept.programs.retain(|key, _| {
+            let is_it = module.is_none_or(|text| *key.parameters == *MODULE && *key.text == *text);
+            key.conditions.incarnation != incarnation || !is_it
+        });
+        kept.bytes = kept.programs.values().map(|program| program.size_bytes()).sum();
+    }
+
     /// What the views show of every program.
     pub(crate) fn shown(&self) -> Vec<query::CachedPlan> {
         let kept: Vec<(ProgramKey, Arc<Program>)> = {

@@ -228,10 +228,11 @@ impl Session {
                 return self.call_module(found, arguments, sink);
             }
         }
+        let refusal = if may_be_system { procs::refused::refusal(&own) } else { None };
         let found = crate::objects::find_procedure(&self.transactions, &self.names, &self.database, name)
             .map_err(refused_entry)?;
         let Some(found) = found else {
-            return Err(SqlError::new(2812, &[&tsql_name(name)]).into());
+            return Err(refusal.unwrap_or_else(|| SqlError::new(2812, &[&tsql_name(name)])).into());
         };
         self.call_module(found, arguments, sink)
     }

@@ -28,11 +28,7 @@ pub(super) fn create(
     match &statement.kind {
         StatementKind::CreateView(view) => check_view(view, context)?,
         StatementKind::CreateFunction(function) if kind == ModuleKind::InlineFunction => {
-            let bind = super::subject::bind_context(context, &[]);
-            let mut binder = crate::bind::Binder::new(&bind);
-            binder.refuses_temporary = true;
-            binder.schema = Some(schema_of(name).into());
-            binder.inline_function_columns(function)?;
+            check_inline_function(function, &schema_of(name), context)?;
         }
         _ => {}
     }
@@ -81,6 +77,19 @@ pub(super) fn create(
         }
         (made, _) => made.map(|_| ()),
     }
+}
+
+/// What is wrong with the query of an inline function.
+pub(super) fn check_inline_function(
+    function: &ast::CreateFunction,
+    schema: &str,
+    context: &ExecContext<'_>,
+) -> Result<(), SqlError> {
+    let bind = super::subject::bind_context(context, &[]);
+    let mut binder = crate::bind::Binder::new(&bind);
+    binder.refuses_temporary = true;
+    binder.schema = Some(schema.into());
+    binder.inline_function_columns(function).map(|_| ())
 }
 
 /// Name, CREATE or ALTER, and kind of the module that a statement makes.
@@ -132,7 +141,7 @@ fn check_temporary(name: &ast::ObjectName, kind: ModuleKind) -> Result<(), SqlEr
 
 /// A view must bind when it is created: 208, 207, 4511 (unnamed column), 1033 (ORDER BY without TOP),
 /// 4510 (WITH CHECK OPTION where nothing can be changed).
-fn check_view(view: &ast::CreateView, context: &ExecContext<'_>) -> Result<(), SqlError> {
+pub(super) fn check_view(view: &ast::CreateView, context: &ExecContext<'_>) -> Result<(), SqlError> {
     let query = &view.query.query;
     let has_top = matches!(&query.body, ast::QueryBody::Select(select) if select.top.is_some());
     if !query.order_by.is_empty() && !has_top && query.offset.is_none() {

@@ -7,6 +7,8 @@ mod describe;
 mod doctor;
 mod locks;
 pub(crate) mod messages;
+mod refresh;
+pub(crate) mod refused;
 mod sequence;
 mod statistics;
 
@@ -57,6 +59,14 @@ const NATIVE: &[(&str, Native, &str)] = &[
         "sp_dropextendedproperty",
         definitions::sp_dropextendedproperty,
         "@name sysname, @level0type varchar(128), @level0name sysname, @level1type varchar(128), @level1name sysname, @level2type varchar(128), @level2name sysname",
+    ),
+    ("sp_recompile", refresh::sp_recompile, "@objname nvarchar(776)"),
+    ("sp_refreshview", refresh::sp_refreshview, "@viewname nvarchar(776)"),
+    ("sp_refreshsqlmodule", refresh::sp_refreshsqlmodule, "@name nvarchar(776), @namespace nvarchar(20)"),
+    (
+        "sp_tableoption",
+        refused::sp_tableoption,
+        "@TableNamePattern nvarchar(776), @OptionName varchar(35), @OptionValue varchar(12)",
     ),
     ("sp_configure", configure::sp_configure, "@configname varchar(35), @configvalue int"),
     (
@@ -206,6 +216,11 @@ const IN_SQL: &[(&str, &str)] = &[
     ("sp_helpserver", include_str!("sql/sp_helpserver.sql")),
     ("xp_msver", include_str!("sql/xp_msver.sql")),
     ("sp_spaceused", include_str!("sql/sp_spaceused.sql")),
+    ("sp_depends", include_str!("sql/sp_depends.sql")),
+    ("sp_renamedb", include_str!("sql/sp_renamedb.sql")),
+    ("sp_msforeachtable", include_str!("sql/sp_msforeachtable.sql")),
+    ("sp_msforeachdb", include_str!("sql/sp_msforeachdb.sql")),
+    ("sp_procedure_params_100_managed", include_str!("sql/sp_procedure_params_100_managed.sql")),
     ("sp_who", include_str!("sql/sp_who.sql")),
     ("sp_who2", include_str!("sql/sp_who2.sql")),
     ("sp_lock", include_str!("sql/sp_lock.sql")),
