@@ -106,18 +106,7 @@ fn definition(
         constraints: Vec::new(),
         indexes: Vec::new(),
     };
-    // A computed column may name columns that come later.
-    let mut stored = Vec::new();
-    for element in elements {
-        match element {
-            TableElement::Column(column) if column.computed.is_some() => stored.push(named_only(column)),
-            TableElement::Column(column) => {
-                let position = stored.len() + 1;
-                stored.push(self::column((column, position), text, context, database, &[])?);
-            }
-            _ => {}
-        }
-    }
+    let stored = nameable_columns(elements, text, context, database)?;
     for element in elements {
         match element {
             TableElement::Column(column) => {
@@ -186,6 +175,26 @@ fn named_only(column: &ast::ColumnDefinition) -> NewColumn {
         is_rowguidcol: false,
         user_type_id: 0,
     }
+}
+
+/// What a computed column may name: also columns that come later, and of other computed ones only that they are there.
+fn nameable_columns(
+    elements: &[TableElement],
+    text: &str,
+    context: &ExecContext<'_>,
+    database: &engine::Database,
+) -> Result<Vec<NewColumn>, SqlError> {
+    let mut stored = Vec::new();
+    for element in elements {
+        if let TableElement::Column(column) = element {
+            let place = (column, stored.len() + 1);
+            stored.push(match column.computed {
+                Some(_) => named_only(column),
+                None => self::column(place, text, context, database, &[])?,
+            });
+        }
+    }
+    Ok(stored)
 }
 
 /// One column, the how manieth. `others`: those that a computed one may name.
