@@ -25,6 +25,8 @@ use crate::{Outcome, prepared};
 const DATA: &str = "/data";
 /// The stream that says which worlds have log caches that outlive the process. Its name was drawn until no seed of the corpus had any.
 const SURVIVAL: &str = "delayed cache that outlives 2";
+/// The stream that says which worlds end between stores; named in the same way.
+const AT_STORES: &str = "delayed at stores 6";
 const DATABASES: [&str; 2] = ["first", "second"];
 
 /// What one life of the server is to do.
@@ -51,14 +53,14 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     world.plant(bug);
     let mut rng = Rng::named(seed, "delayed scenario");
     let promises: Kept = Arc::new(Latch::new(LatchRank::Leaf, Promises::default()));
-    let mut survival = Survival::draw(seed, SURVIVAL, true);
+    let mut survival = Survival::draw(seed, (SURVIVAL, AT_STORES), true);
     let mut outcome = Outcome::new(seed);
     for life in 1..=1 + rng.below(3) as i64 {
         let nemesis = Nemesis::draw(&mut rng, 300, 4_000);
+        let (cache, nemesis) = survival.begin_life(&world, nemesis);
         let trouble = Trouble::draw(&mut rng, 300);
         let plan = draw_plan(&mut rng, life, trouble);
         outcome.log.push(format!("{plan:?} {nemesis:?}"));
-        let cache = survival.begin_life(&world);
         let end = live(&world, &promises, (&plan, cache), nemesis, &mut outcome);
         Trouble::heal(&world);
         outcome.acknowledged += promises.lock().acknowledged();

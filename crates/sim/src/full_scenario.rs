@@ -24,6 +24,8 @@ use crate::{Outcome, prepared};
 const DATA: &str = "/data";
 /// The stream that says which worlds have log caches that outlive the process. Its name was drawn until no seed of the corpus had any.
 const SURVIVAL: &str = "full cache that outlives 1";
+/// The stream that says which worlds end between stores; named in the same way.
+const AT_STORES: &str = "full at stores 1";
 /// Clients at most; each has tables of its own, so that they meet in the log only.
 const CLIENTS: u64 = 3;
 /// Statements of a transaction, at most.
@@ -50,15 +52,15 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     world.plant(bug);
     let mut rng = Rng::named(seed, "full scenario");
     let ledger: Shared = Arc::new(Latch::new(LatchRank::Leaf, Ledger::default()));
-    let mut survival = Survival::draw(seed, SURVIVAL, true);
+    let mut survival = Survival::draw(seed, (SURVIVAL, AT_STORES), true);
     let mut outcome = Outcome::new(seed);
     for generation in 1..=1 + rng.below(2) as i64 {
         // In half of the lives nothing happens but the limit.
         let nemesis = if rng.chance(1, 2) { Nemesis::None } else { Nemesis::draw(&mut rng, 2_000, 16_000) };
+        let (cache, nemesis) = survival.begin_life(&world, nemesis);
         nemesis.arm(&world);
         let clients = 1 + rng.below(CLIENTS);
         outcome.log.push(format!("generation {generation}: {clients} clients, {nemesis:?}"));
-        let cache = survival.begin_life(&world);
         let end = live(&world, &ledger, (generation, clients), cache, &mut outcome);
         let cache = survival.end_life(&world, end);
         recover(&world, &ledger, (digest, cache, &mut survival), &mut rng, &mut outcome);

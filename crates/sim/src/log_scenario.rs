@@ -28,6 +28,8 @@ const LOG_PATH: &str = "/data/sim.ldf";
 const BUFFER_PATH: &str = "/pmem/sim.pldf";
 /// The stream that says which worlds have the buffer. Its name was drawn until no seed of the corpus had any.
 const BUFFER: &str = "log buffer 6";
+/// The stream that says which worlds end between stores; named in the same way.
+const AT_STORES: &str = "log at stores 1276";
 
 type Shared = Arc<Latch<LogLedger>>;
 
@@ -50,13 +52,15 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     let tasks = if Rng::named(seed, "log crowd").chance(1, 8) { TASKS_OF_A_CROWD } else { TASKS };
     let mut damages = Rng::named(seed, "log damage");
     let kills_recoveries = Rng::named(seed, "log recoveries killed 6").chance(1, 2);
-    let mut survival = Survival::draw(seed, "log cache that outlives", kills_recoveries);
+    let mut survival = Survival::draw(seed, ("log cache that outlives", AT_STORES), kills_recoveries);
+    survival = survival.beside_buffer(persists);
     let puts_aside = tasks == TASKS_OF_A_CROWD || Rng::named(seed, "log put aside").chance(1, 2);
     let mut outcome = Outcome::new(seed);
     create(&world, &options, &mut outcome);
     let generations = 1 + rng.below(3);
     for generation in 1..=generations {
         let nemesis = Nemesis::draw(&mut rng, 400, 3_000);
+        let (cache, nemesis) = survival.begin_life(&world, nemesis);
         nemesis.arm(&world);
         let trouble = Trouble::draw(&mut rng, 200);
         trouble.arm(&world);
@@ -64,7 +68,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         let plan = Plan { generation, tasks, puts_aside, persists, transactions, trouble, truncates };
         outcome.log.push(format!("{plan:?} {nemesis:?}"));
         let with_cache = |surviving_folder| LogOptions { surviving_folder, ..options.clone() };
-        let end = work(&world, &with_cache(survival.begin_life(&world)), &ledger, plan, &mut outcome);
+        let end = work(&world, &with_cache(cache), &ledger, plan, &mut outcome);
         Trouble::heal(&world);
         let options = with_cache(survival.end_life(&world, end));
         // With a buffer nothing acknowledged is ever lost; but a log that has failed tells delayed commits nothing.

@@ -17,6 +17,10 @@ pub enum Nemesis {
     PowerOffAtSwitch(u64),
     /// The process is killed at the n-th switch; the page cache survives.
     KillAtSwitch(u64),
+    /// The process is killed before its n-th store into memory that outlives it.
+    KillAtStore(u64),
+    /// The power goes off there.
+    PowerOffAtStore(u64),
 }
 
 impl Nemesis {
@@ -30,6 +34,13 @@ impl Nemesis {
         }
     }
 
+    /// Draws a store of a run that may do few or many: below any power of two alike, so that the first ones, which say whose the memory is,
+    /// have their share.
+    pub fn draw_store(rng: &mut Rng) -> u64 {
+        let within = 16 << rng.below(9);
+        1 + rng.below(within)
+    }
+
     /// Prepares the world's next run; takes back what an earlier run left armed.
     pub fn arm(self, world: &World) {
         world.disarm();
@@ -38,6 +49,8 @@ impl Nemesis {
             Nemesis::PowerOffAtIo(count) => world.power_off_after_ios(count),
             Nemesis::PowerOffAtSwitch(count) => world.power_off_after_switches(count),
             Nemesis::KillAtSwitch(count) => world.kill_after_switches(count),
+            Nemesis::KillAtStore(count) => world.kill_after_stores(count),
+            Nemesis::PowerOffAtStore(count) => world.power_off_after_stores(count),
         }
     }
 }

@@ -26,6 +26,8 @@ use crate::{Outcome, prepared};
 const DATA: &str = "/data";
 /// The stream that says which worlds have log caches that outlive the process. Its name was drawn until no seed of the corpus had any.
 const SURVIVAL: &str = "sql cache that outlives 329390";
+/// The stream that says which worlds end between stores; named in the same way.
+const AT_STORES: &str = "sql at stores 1";
 /// Part of the paths of tempdb's files, and of no others.
 const TEMPDB_FILES: &str = "/temp";
 
@@ -47,7 +49,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         visits: Arc::new(Latch::new(LatchRank::Leaf, Visits::default())),
         tickets: Arc::new(Latch::new(LatchRank::Leaf, Tickets::default())),
     };
-    let mut survival = Survival::draw(seed, SURVIVAL, true);
+    let mut survival = Survival::draw(seed, (SURVIVAL, AT_STORES), true);
     let mut outcome = Outcome::new(seed);
     let generations = 1 + rng.below(3) as i64;
     for generation in 1..=generations {
@@ -56,10 +58,10 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         } else {
             Nemesis::draw(&mut rng, 1_000, 8_000)
         };
+        let (cache, nemesis) = survival.begin_life(&world, nemesis);
         nemesis.arm(&world);
         let trouble = Trouble::draw(&mut rng, 600);
         trouble.arm(&world);
-        let cache = survival.begin_life(&world);
         let plan = Plan {
             generation,
             cache_survives: cache.is_some(),

@@ -26,6 +26,8 @@ const WILD: &str = "store wild 16";
 
 /// The stream that says which worlds have log caches that outlive the process; drawn in the same way.
 const SURVIVAL: &str = "store cache that outlives 31";
+/// The stream that says which worlds end between stores; named in the same way.
+const AT_STORES: &str = "store at stores 1";
 
 /// Where a store is.
 #[derive(Clone)]
@@ -75,19 +77,20 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         bank: Arc::new(Latch::new(LatchRank::Leaf, SqlLedger::default())),
         scraps: Arc::new(Latch::new(LatchRank::Leaf, Scraps::default())),
     };
-    let mut survival = Survival::draw(seed, SURVIVAL, true);
+    let mut survival = Survival::draw(seed, (SURVIVAL, AT_STORES), true);
     let mut outcome = Outcome::new(seed);
     let has_large = Rng::named(seed, "store many rows").chance(1, 3);
     let generations = 1 + rng.below(3) as i64;
     for generation in 1..=generations {
         let nemesis = Nemesis::draw(&mut rng, 1_000, 8_000);
+        let (cache, nemesis) = survival.begin_life(&world, nemesis);
         nemesis.arm(&world);
         let mut trouble = Trouble::draw(&mut rng, 600);
         if is_wild && rng.chance(1, 3) {
             trouble = Trouble::draw_slow_pages(&mut rng, 40);
         }
         trouble.arm(&world);
-        let place = Place { roots, log_cache_folder: survival.begin_life(&world) };
+        let place = Place { roots, log_cache_folder: cache };
         let plan = Plan {
             generation,
             cache_survives: place.log_cache_folder.is_some(),

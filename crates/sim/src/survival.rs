@@ -25,8 +25,14 @@ pub(crate) struct Survival {
     is_wanted: bool,
     /// In some worlds recoveries are killed, too.
     kills_recoveries: Option<Rng>,
+    /// In some worlds lives end between two stores.
+    strikes: Option<Rng>,
+    /// The worlds' logs have a persisted buffer, too.
+    persists: bool,
     /// The life that goes on has all of its caches in such memory.
     is_whole: bool,
+    /// The recoveries of the life that goes on surely look there.
+    is_looked_at: bool,
     /// The recoveries of the life that is over look there.
     folder: Option<PathBuf>,
     /// Every end since the beginning of that life was a process's, and what it left was looked for each time.
@@ -34,13 +40,31 @@ pub(crate) struct Survival {
 }
 
 impl Survival {
-    /// Draws from streams of its own, so that the seeds of the corpus keep their meaning. `name`: of the stream.
-    pub(crate) fn draw(seed: u64, name: &str, kills_recoveries: bool) -> Survival {
+    /// Draws from streams of its own, so that the seeds of the corpus keep their meaning. The names: of the stream, and of the one that says
+    /// which worlds end between stores.
+    pub(crate) fn draw(seed: u64, (name, at_stores): (&str, &str), kills_recoveries: bool) -> Survival {
         let mut rng = Rng::named(seed, name);
         let is_wanted = rng.chance(2, 3);
         let kills_recoveries =
             (is_wanted && kills_recoveries).then(|| Rng::named(seed, &format!("{name}, killed")));
-        Survival { rng, is_wanted, kills_recoveries, is_whole: false, folder: None, takes_over: false }
+        let mut strikes = Rng::named(seed, at_stores);
+        let strikes = strikes.chance(2, 3).then_some(strikes);
+        Survival {
+            rng,
+            is_wanted,
+            kills_recoveries,
+            strikes,
+            persists: false,
+            is_whole: false,
+            is_looked_at: false,
+            folder: None,
+            takes_over: false,
+        }
+    }
+
+    /// The same in a world whose log has a persisted buffer, or has none.
+    pub(crate) fn beside_buffer(self, persists: bool) -> Survival {
+        Survival { persists, ..self }
     }
 
     fn maybe(&mut self) -> Option<PathBuf> {
@@ -48,21 +72,41 @@ impl Survival {
         is_used.then(|| FOLDER.into())
     }
 
-    /// The folder for a life of the process; in some there is little such memory.
-    pub(crate) fn begin_life(&mut self, world: &World) -> Option<PathBuf> {
+    /// The folder for a life of the process; in some there is little such memory. And how it ends: what is stored into memory that outlives the
+    /// process is as lasting as what is written to a disk, so that the place between two stores is one to die at as an operation is.
+    pub(crate) fn begin_life(&mut self, world: &World, nemesis: Nemesis) -> (Option<PathBuf>, Nemesis) {
         let folder = self.maybe();
         self.is_whole = folder.is_some();
         if self.is_whole && self.rng.chance(1, 8) {
             world.set_surviving_places(Some(self.rng.below(5) as usize));
             self.is_whole = false;
         }
-        folder
+        let nemesis = self.strike(nemesis, folder.is_some());
+        (folder, nemesis)
+    }
+
+    /// In most lives of some worlds: between two stores.
+    fn strike(&mut self, nemesis: Nemesis, has_cache: bool) -> Nemesis {
+        let has_stores = has_cache || self.persists;
+        let Some(rng) = self.strikes.as_mut().filter(|_| has_stores) else { return nemesis };
+        if rng.chance(1, 4) {
+            return nemesis;
+        }
+        let store = Nemesis::draw_store(rng);
+        if self.persists && rng.chance(1, 2) {
+            Nemesis::PowerOffAtStore(store)
+        } else {
+            // For nothing, if nobody looked at what is left.
+            self.is_looked_at = has_cache;
+            Nemesis::KillAtStore(store)
+        }
     }
 
     /// The folder for the recoveries after a life that ended so.
     pub(crate) fn end_life(&mut self, world: &World, end: End) -> Option<PathBuf> {
         world.set_surviving_places(None);
-        self.folder = self.maybe();
+        let is_looked_at = std::mem::take(&mut self.is_looked_at);
+        self.folder = self.maybe().or_else(|| is_looked_at.then(|| FOLDER.into()));
         self.takes_over = self.is_whole && self.folder.is_some() && is_of_process(end);
         self.folder.clone()
     }
@@ -72,7 +116,9 @@ impl Survival {
         let (Some(rng), Nemesis::PowerOffAtIo(_)) = (&mut self.kills_recoveries, nemesis) else {
             return nemesis;
         };
-        if rng.chance(1, 2) { Nemesis::KillAtSwitch(1 + rng.below(400)) } else { nemesis }
+        let drawn = if rng.chance(1, 2) { Nemesis::KillAtSwitch(1 + rng.below(400)) } else { nemesis };
+        let Some(rng) = &mut self.strikes else { return drawn };
+        if rng.chance(1, 2) { Nemesis::KillAtStore(1 + rng.below(40)) } else { drawn }
     }
 
     /// A recovery has ended so; true: all that was acknowledged before it must be there.

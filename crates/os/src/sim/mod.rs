@@ -67,6 +67,8 @@ struct Inner {
     secrets: Mutex<Rng>,
     surviving: Mutex<surviving::SurvivingState>,
     persistent: Mutex<persistent::PersistentState>,
+    /// The run ends so before that many more stores into memory that outlives the process.
+    end_at_store: Mutex<Option<(u64, End)>>,
     /// Number of `run`s so far.
     runs: AtomicU64,
     log: Mutex<Vec<String>>,
@@ -239,6 +241,7 @@ impl World {
                 secrets,
                 surviving,
                 persistent,
+                end_at_store: Mutex::default(),
                 runs,
                 log,
                 planted: AtomicU8::new(0),
@@ -294,11 +297,35 @@ impl World {
         self.inner.sched.end_after(count, End::Killed);
     }
 
-    /// Takes back what `power_off_after_*` and `kill_after_switches` have set.
+    /// Cuts the power before the `count`-th store into memory that outlives the process from now (1: the next one); a flush or fence of
+    /// persistent memory, and each half of a longer store, is one too.
+    pub fn power_off_after_stores(&self, count: u64) {
+        *self.end_at_store() = Some((count, End::PowerOff));
+    }
+
+    /// Kills the process there.
+    pub fn kill_after_stores(&self, count: u64) {
+        *self.end_at_store() = Some((count, End::Killed));
+    }
+
+    fn end_at_store(&self) -> std::sync::MutexGuard<'_, Option<(u64, End)>> {
+        self.inner.end_at_store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A store is about to be made: how the run is to end before it, if it is.
+    fn count_store(&self) -> Option<End> {
+        let mut armed = self.end_at_store();
+        let left = armed.as_mut()?;
+        left.0 = left.0.saturating_sub(1);
+        let due = armed.take_if(|left| left.0 == 0).map(|left| left.1);
+        due.filter(|_| !self.inner.sched.is_over())
+    }
+
+    /// Takes back what `power_off_after_*` and `kill_after_*` have set.
     pub fn disarm(&self) {
         self.inner.sched.end_after(u64::MAX >> 1, End::Killed);
         self.disk().power_off_after(u64::MAX >> 1);
-        self.power_off_after_stores(u64::MAX);
+        *self.end_at_store() = None;
     }
 
     /// Lets the code of this world have a known bug, to prove that the checkers see it.

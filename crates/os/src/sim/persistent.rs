@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::World;
+use super::{End, World};
 use crate::error::{IoError, IoErrorKind};
 use crate::persistent::{PersistentMemory, PersistentStore, PersistentVolume};
 use crate::rng::Rng;
@@ -108,14 +108,12 @@ pub(super) struct PersistentState {
     owners: BTreeMap<PathBuf, Weak<()>>,
     rng: Rng,
     is_away: bool,
-    /// Stores, flushes and fences until the power goes.
-    power_off_after: u64,
 }
 
 impl PersistentState {
     pub(super) fn new(rng: Rng) -> PersistentState {
         let (pieces, owners) = (BTreeMap::new(), BTreeMap::new());
-        PersistentState { pieces, owners, rng, is_away: false, power_off_after: u64::MAX }
+        PersistentState { pieces, owners, rng, is_away: false }
     }
 
     /// A new process begins: whoever had a piece is gone.
@@ -201,11 +199,6 @@ impl World {
         self.persistent().is_away = !is_there;
     }
 
-    /// Cuts the power before the `count`-th store, flush or fence of persistent memory from now (1: the next one).
-    pub fn power_off_after_stores(&self, count: u64) {
-        self.persistent().power_off_after = count;
-    }
-
     /// Turns bits of a byte of a piece over. For a world that does not run.
     pub fn corrupt_persistent(&self, path: &Path, at: usize, bits: u8) {
         let piece = Arc::clone(&self.persistent().pieces[path]);
@@ -216,13 +209,10 @@ impl World {
     }
 
     fn count_persistent_operation(&self) {
-        let is_due = {
-            let mut state = self.persistent();
-            state.power_off_after = state.power_off_after.saturating_sub(1);
-            state.power_off_after == 0
-        };
-        if is_due && !self.inner.sched.is_over() {
-            self.power_off();
+        match self.count_store() {
+            Some(End::PowerOff) => self.power_off(),
+            Some(_) => self.kill_process(),
+            None => {}
         }
     }
 

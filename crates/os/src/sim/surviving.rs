@@ -88,26 +88,37 @@ impl SimulatedMemory {
     fn is_over(&self) -> bool {
         self.world.inner.sched.is_over()
     }
+
+    /// Before each change of the memory: may it be made? Does not unwind: whoever stores holds latches, and a dead process's task is quiet.
+    fn may_change(&self) -> bool {
+        if let Some(end) = self.world.count_store() {
+            self.world.inner.sched.end(end);
+        }
+        !self.is_over()
+    }
 }
 
 impl SurvivingStore for SimulatedMemory {
     fn set_word(&self, index: usize, word: u64) {
         maybe_switch();
-        if !self.is_over() {
+        if self.may_change() {
             lock(&self.piece).words[index] = word;
         }
     }
 
     fn fill_words(&self, first: usize, words: &[u64]) {
-        if !self.is_over() {
-            lock(&self.piece).words[first..first + words.len()].copy_from_slice(words);
+        let half = words.len() / 2;
+        for (from, to) in [(0, half), (half, words.len())] {
+            if self.may_change() {
+                lock(&self.piece).words[first + from..first + to].copy_from_slice(&words[from..to]);
+            }
         }
     }
 
     fn remove(&self, path: &Path) {
         let mut state = self.world.surviving();
         let is_named = state.pieces.get(path).is_some_and(|piece| Arc::ptr_eq(piece, &self.piece));
-        if is_named && !self.is_over() {
+        if is_named && self.may_change() {
             state.pieces.remove(path);
         }
     }
@@ -116,7 +127,7 @@ impl SurvivingStore for SimulatedMemory {
         let half = bytes.len() / 2;
         for (from, to) in [(0, half), (half, bytes.len())] {
             maybe_switch();
-            if self.is_over() {
+            if !self.may_change() {
                 return;
             }
             let mut kept = lock(&self.piece);
@@ -140,7 +151,7 @@ impl SurvivingStore for SimulatedMemory {
     }
 
     fn give_up(&self, place: u32) {
-        if !self.is_over() {
+        if self.may_change() {
             lock(&self.piece).places.remove(&place);
         }
     }
