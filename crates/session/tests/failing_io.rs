@@ -1,4 +1,4 @@
-//! EIO and ENOSPC at every k-th write, once and for ever, under what the log promises besides plain commits: commits acknowledged with
+//! EIO and ENOSPC at every k-th write, sync, read and change of a name, once and for ever, of an opening and recovery, and at every write under what the log promises besides plain commits: commits acknowledged with
 //! their batch, sequences, bounds of delayed commits, tickets and waits for them, the doctor. Then the power goes off: what was promised
 //! holds, a ticket tells the truth, no value of a sequence comes again.
 #![allow(clippy::unwrap_used, reason = "a test")]
@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use common::simulated::{NAME, Server, kept};
 use common::{Seen, rows, run};
+use engine::InstanceOptions;
 use hardpan_session::{RequestEnd, Session};
 use os::Latch;
 use os::sim::{Bug, DiskImage, Effect, End, Fault, Operation, Profile, World};
@@ -155,6 +156,74 @@ fn promises_hold_whatever_write_fails() {
     }
     println!("{worlds} worlds");
     assert!(worlds > 60, "{worlds} worlds: the script has writes");
+}
+
+/// An opening, with the recovery of what the script has left, that meets a failure at any operation, once or from then on: it fails, or opens,
+/// or has a database that is suspect; then the power goes. The next one finds everything that was promised.
+#[test]
+fn promises_hold_whatever_fails_in_an_opening() {
+    let world = World::with_disk(2, Profile::nvme(), prepared());
+    let told = kept(Told::default());
+    let (device, into) = (world.clone(), Arc::clone(&told));
+    world.run(move |os| {
+        let server = Server::open(os);
+        let mut session = server.session();
+        script(&mut session, &into);
+        // What is at risk, and what a rollback has to undo.
+        for key in 40..44 {
+            let text = format!("BEGIN TRAN; INSERT T1 VALUES ({key}); COMMIT WITH (DELAYED_DURABILITY = ON)");
+            ask(&mut session, &text).unwrap();
+        }
+        ask(&mut session, "BEGIN TRAN; INSERT T1 VALUES (50); EXEC sys.sp_flush_log").unwrap();
+        device.power_off();
+    });
+    let (image, told) = (world.disk_image(), told.lock().clone());
+    assert!(told.is_complete, "nothing has failed yet");
+    let kinds = [
+        (Operation::Write, Effect::Fail),
+        (Operation::Write, Effect::NoSpace),
+        (Operation::Sync, Effect::Fail),
+        (Operation::Read, Effect::Fail),
+        (Operation::Name, Effect::Fail),
+        (Operation::Name, Effect::NoSpace),
+    ];
+    let (mut worlds, mut failed) = (0, 0);
+    for (operation, effect) in kinds {
+        // A disk that is full stays so.
+        let times: &[u64] = if effect == Effect::Fail { &[1, u64::MAX] } else { &[u64::MAX] };
+        for &times in times {
+            for k in 0.. {
+                let what = format!("{effect:?} at {operation:?} {k} of an opening, {times} times");
+                let world = World::with_disk(3, Profile::nvme(), image.clone());
+                world.inject(Fault { times, effect, ..Fault::fail_once(operation, k) });
+                let has_failed = kept(false);
+                let (device, into) = (world.clone(), Arc::clone(&has_failed));
+                let report = world.run(move |os| {
+                    let opened = Server::try_open(os, InstanceOptions::new("/data"));
+                    *into.lock() = opened.is_err();
+                    device.power_off();
+                });
+                assert_eq!(
+                    (report.end, report.failures.len()),
+                    (End::PowerOff, 0),
+                    "{what}: {:?}",
+                    report.failures
+                );
+                let is_struck = world.faults_hit_total() > 0;
+                world.clear_faults();
+                world.disarm();
+                judge(&world, &told, &what);
+                worlds += 1;
+                failed += u64::from(*has_failed.lock());
+                assert!(is_struck || !*has_failed.lock(), "{what}: it fails without a failure");
+                if !is_struck {
+                    break;
+                }
+            }
+        }
+    }
+    println!("{worlds} worlds, {failed} openings failed as a whole");
+    assert!(worlds > 200 && failed > 20, "{worlds} worlds, {failed} failed");
 }
 
 /// A server that says HARDENED too soon, and one that hands values out too soon, are found by the same.

@@ -39,10 +39,15 @@ impl Server {
     }
 
     fn open_with(os: &Os, options: InstanceOptions) -> Server {
+        Server::try_open(os, options).unwrap()
+    }
+
+    /// For a machine on which that may fail.
+    pub fn try_open(os: &Os, options: InstanceOptions) -> Result<Server, engine::StorageError> {
         let options = InstanceOptions { buffer_pool_bytes: 64 << 20, background: false, ..options };
-        let instance = Instance::open(os, &options).unwrap();
+        let instance = Instance::open(os, &options)?;
         let shared = SessionShared::new(Arc::clone(&instance), "SIM", 0);
-        Server { os: os.clone(), instance, shared }
+        Ok(Server { os: os.clone(), instance, shared })
     }
 
     /// A session in `database`.
