@@ -4,6 +4,9 @@
 //! when his transaction ends there; before an answer leaves, all that is noted is hardened, once. A delayed commit is not such a commit:
 //! its session and its database have chosen the risk.
 //!
+//! Within a database the order of its log keeps what rests on a commit from outliving it. Between databases nothing does: a commit waits for
+//! what is noted of others ([`Acknowledgement::harden_others`]).
+//!
 //! ```text
 //!  transaction ends ──note, if something deferred is not hard──► noted ──harden_noted (the answer is about to leave)──► nothing noted
 //!                                                                  └──the log fails──► failed: nothing leaves any more
@@ -85,6 +88,22 @@ impl Acknowledgement {
         databases
             .iter()
             .try_for_each(|(database, lsn)| self.checked(database, database.log().harden(*lsn, ACKNOWLEDGE)))
+    }
+
+    /// A commit is about to be logged in the databases that `is_changed` tells: what its session has made or read in others is hard when this
+    /// returns.
+    ///
+    /// # Errors
+    /// As `harden_noted`.
+    pub(crate) fn harden_others(&self, is_changed: impl Fn(&Arc<Database>) -> bool) -> SqlResult<()> {
+        if !self.is_noted.load(Acquire) {
+            return Ok(());
+        }
+        let noted: Vec<(Weak<Database>, Lsn)> = self.noted.lock().clone();
+        let known = noted.into_iter().filter_map(|(database, lsn)| Some((database.upgrade()?, lsn)));
+        let mut others = known.filter(|(database, _)| !is_changed(database));
+        others
+            .try_for_each(|(database, lsn)| self.checked(&database, database.log().harden(lsn, ACKNOWLEDGE)))
     }
 
     /// A part of an answer leaves while its request goes on: what the request is reading is not known here, so everything deferred that

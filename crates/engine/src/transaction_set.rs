@@ -88,6 +88,11 @@ impl Member {
     fn is_in(&self, database: &Arc<Database>) -> bool {
         Arc::ptr_eq(self.transaction.database(), database)
     }
+
+    /// Has it changed a database that outlives the server?
+    fn has_changed_lasting(&self) -> bool {
+        self.transaction.inner().has_changed_data() && !self.transaction.database().is_volatile()
+    }
 }
 
 /// A commit on its way, and the members that have changed nothing and end after it.
@@ -366,6 +371,15 @@ impl TransactionSet {
         }
     }
 
+    /// What this commit rests on in databases that it does not change, their logs keep apart from it: that is hard first.
+    fn harden_what_it_rests_on(&self) -> SqlResult<()> {
+        let changed = || self.open.iter().filter(|member| member.has_changed_lasting());
+        if changed().next().is_none() {
+            return Ok(());
+        }
+        self.acknowledgement.harden_others(|database| changed().any(|member| member.is_in(database)))
+    }
+
     fn note_committed(&mut self, database: &Arc<Database>, outcome: CommitOutcome) {
         if let Some(ticket) = database.ticket_of(outcome.lsn) {
             let is_hardened = outcome.is_hardened;
@@ -413,6 +427,7 @@ impl TransactionSet {
         self.result = None;
         self.note_open();
         self.keep_table_variables()?;
+        self.harden_what_it_rests_on()?;
         if self.is_across() {
             self.commit_across()?;
             self.note_refusals(asked, CommitMode::Full);

@@ -400,6 +400,62 @@ fn whoever_has_read_such_a_commit_waits_for_it() {
     });
 }
 
+/// Such commits in two databases: what rests on one in the other is not hard before it. The first database's log drains when somebody waits, the
+/// other's by itself; then the power goes.
+#[test]
+fn what_rests_on_such_a_commit_elsewhere_does_not_outlive_it() {
+    let insert = |first: &str, second: &str| {
+        [
+            // In one session's order.
+            format!(
+                "INSERT {first}.dbo.T1 VALUES (1); INSERT {second}.dbo.T1 VALUES (1); WAITFOR DELAY '00:00:01'"
+            ),
+            // By what was read, in a transaction of both.
+            format!(
+                "INSERT {first}.dbo.T1 VALUES (1); BEGIN TRAN; INSERT {second}.dbo.T1 SELECT col1 FROM {first}.dbo.T1; COMMIT; WAITFOR DELAY '00:00:01'"
+            ),
+            // As a delayed commit.
+            format!(
+                "INSERT {first}.dbo.T1 VALUES (1); BEGIN TRAN; INSERT {second}.dbo.T1 VALUES (1); \
+                 COMMIT WITH (DELAYED_DURABILITY = ON); WAITFOR DELAY '00:00:01'"
+            ),
+        ]
+    };
+    for (at, text) in insert(NAME, OTHER).into_iter().enumerate() {
+        let world = World::new(20 + at as u64, Profile::constant_latency());
+        let device = world.clone();
+        let report = world.run(move |os| {
+            let (server, mut session) = Server::with_table(os);
+            run(&mut session, &format!("CREATE DATABASE {OTHER}"));
+            run(&mut session, &format!("ALTER DATABASE {OTHER} SET DELAYED_DURABILITY = ALLOWED"));
+            run(&mut session, &format!("CREATE TABLE {OTHER}.dbo.T1(col1 INT NOT NULL)"));
+            session.close();
+            let shared = server.shared();
+            let writer = os.spawn("writer", move || {
+                let mut session = common::simulated::connect(&shared, NAME);
+                run(&mut session, &format!("SET COMMIT_ACK = BATCH; {text}"));
+                session.close();
+            });
+            let _ = os.sleep(500_000_000, os::WaitType::WAITFOR);
+            device.power_off();
+            writer.join().unwrap();
+        });
+        assert_eq!((report.end, report.failures.len()), (End::PowerOff, 0), "{:?}", report.failures);
+        world
+            .run(move |os| {
+                let server = Server::open(os);
+                let mut session = server.session();
+                let count = |session: &mut Session, database: &str| {
+                    rows(session, &format!("SELECT COUNT(*) FROM {database}.dbo.T1")).remove(0)
+                };
+                let there = (count(&mut session, NAME), count(&mut session, OTHER));
+                assert_eq!(there, ("1".to_owned(), "1".to_owned()), "case {at}: the second had drained");
+                server.stop(session);
+            })
+            .assert_ok();
+    }
+}
+
 /// A log that fails under such a batch: the answer is not given.
 #[test]
 fn a_batch_whose_log_fails_is_not_acknowledged() {

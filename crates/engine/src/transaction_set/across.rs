@@ -5,19 +5,12 @@ use std::sync::Arc;
 use log::records::PrepXact;
 use txn::{CommitMode, LockWait, XactState};
 
-use super::{Member, Members, TransactionSet};
+use super::{Members, TransactionSet};
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::decision;
 use crate::error::SqlResult;
 use crate::system_databases::MASTER;
-
-impl Member {
-    /// Has it changed a database that outlives the server?
-    fn has_changed_lasting(&self) -> bool {
-        self.transaction.inner().has_changed_data() && !self.transaction.database().is_volatile()
-    }
-}
 
 impl TransactionSet {
     /// Has more than one lasting database been changed?
