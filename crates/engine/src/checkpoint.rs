@@ -135,7 +135,11 @@ fn write_all(database: &Database, reason: Reason) -> Result<(), StorageError> {
     // Once more: where recovery starts is not moved when a page could not be written meanwhile.
     database.space.refuse_if_suspect()?;
     match reason {
-        Reason::Recovery => database.log.record_recovery(begin, image.min)?,
+        Reason::Recovery => {
+            // Before the log says so: what is of the incarnation that begins is known to follow the one that has ended, not the other way round.
+            database.space.note_incarnation(database.log.next_incarnation())?;
+            database.log.record_recovery(begin, image.min)?;
+        }
         _ => database.log.record_checkpoint(begin, image.min)?,
     }
     give_log_back(database)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use log::Lsn;
+use log::{Incarnation, Lsn};
 use txn::{CommitMode, TxnOptions};
 use types::{SqlError, Value};
 
@@ -17,28 +17,34 @@ use crate::ticket::CommitTicket;
 pub(crate) fn note_end(
     database: &Arc<Database>,
     rows: &[Vec<Value>],
-) -> Result<Vec<(u32, Lsn)>, StorageError> {
+) -> Result<Vec<(Incarnation, Lsn)>, StorageError> {
     let failed = |error: SqlError| StorageError::Catalog(format!("{}: {error}", database.name()));
     let damaged =
         || StorageError::Catalog(format!("{}: a row of sysincarnations is damaged", database.name()));
     let mut ends = Vec::with_capacity(rows.len() + 1);
     for row in rows {
-        let number = row[0].as_i64().and_then(|number| u32::try_from(number).ok()).ok_or_else(damaged)?;
-        let end = row[1].as_i64().ok_or_else(damaged)?;
-        ends.push((number, Lsn::from_raw(end.cast_unsigned())));
+        let (one, end) = (row[0].as_i64().ok_or_else(damaged)?, row[1].as_i64().ok_or_else(damaged)?);
+        ends.push((Incarnation::from_raw(one.cast_unsigned()), Lsn::from_raw(end.cast_unsigned())));
     }
     ends.sort_unstable_by_key(|end| end.0);
+    // A log that was hard stays so: another order is a page that lies.
+    if !ends.is_sorted_by(|one, next| one.0 < next.0 && one.1 <= next.1) {
+        return Err(damaged());
+    }
     let Some(end) = database.log().incarnation_end() else { return Err(damaged()) };
-    let number = database.log().incarnation();
-    if let Some(noted) = ends.last().filter(|noted| noted.0 >= number) {
+    let ended = database.log().incarnation();
+    if let Some(noted) = ends.last().filter(|noted| noted.0 >= ended) {
         // A crash came between the note and the next incarnation.
-        return if *noted == (number, end) { Ok(ends) } else { Err(damaged()) };
+        return if *noted == (ended, end) { Ok(ends) } else { Err(damaged()) };
+    }
+    if ends.last().is_some_and(|noted| noted.1 > end) {
+        return Err(damaged());
     }
     let own = DbTransaction::new(database.clone(), database.transactions().begin(TxnOptions::default()), 0);
-    let row = [Value::BigInt(i64::from(number)), Value::BigInt(end.raw().cast_signed())];
+    let row = [Value::BigInt(ended.raw().cast_signed()), Value::BigInt(end.raw().cast_signed())];
     database.system_table(INCARNATIONS).insert(&own, &row).map_err(failed)?;
     own.commit(CommitMode::Volatile).map_err(failed)?;
-    ends.push((number, end));
+    ends.push((ended, end));
     Ok(ends)
 }
 

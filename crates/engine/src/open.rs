@@ -96,6 +96,7 @@ impl Foundation {
         let (database, _) = self.assemble(plan, log, space, access, txns, &roots)?;
         if !plan.volatile {
             crate::checkpoint::run(&database, crate::checkpoint::Reason::Create)?;
+            database.space().note_incarnation(database.log().incarnation())?;
             database.issue_tickets(Tickets::new(
                 database.log(),
                 database.space().database_guid(),
@@ -111,6 +112,7 @@ impl Foundation {
         let log = Arc::new(log);
         let files: Vec<(u16, PathBuf)> = plan.data_files.iter().map(|f| (f.number, f.path.clone())).collect();
         let space = FileSpace::open(&self.pool, &OpenSpace { files, was_closed: tail.clean })?;
+        space.check_incarnation(log.incarnation(), log.next_incarnation())?;
         space.attach_log(log.clone());
         let analysis = recover::analyze(&log, &tail, &plan.name, known)?;
         let (access, txns) = self.above(plan, &log, &space, analysis.max_txn.0 + 1);

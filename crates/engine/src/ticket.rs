@@ -2,7 +2,8 @@
 //!
 //! A ticket names the database, its incarnation and the commit record. An incarnation is the time between two openings. Where the log ended
 //! when one was over is noted before the next begins: up to there its commits are hard, behind it they are lost, and their places in the
-//! log are taken by others.
+//! log are taken by others. What was committed after the copy was made from which a database has been put back belongs to incarnations that it
+//! knows nothing of, though it has others of the same number: nobody gave such a ticket.
 //!
 //! ```text
 //!  commits get tickets ──crash or stop──► Log::open notes the end in the log's header, once
@@ -10,20 +11,24 @@
 //!        └── record_recovery ◄── the checkpoint makes the row hard ◄── note_end: a row of sysincarnations
 //! ```
 
-use log::{Log, Lsn};
+use log::{Incarnation, Log, Lsn};
 use os::sim::{Bug, is_planted};
 
 /// Bytes of a ticket: `binary(32)`.
 pub const COMMIT_TICKET_BYTES: usize = 32;
 
+/// Bytes of the database's identity in a ticket; tickets of before incarnations had a random half have all 16, and the number alone.
+const GUID_BYTES: usize = 12;
+/// Bytes that say which incarnation of which database it is.
+const PLACE_BYTES: usize = GUID_BYTES + 8;
 /// Bytes that the checksum covers.
 const CHECKED_BYTES: usize = COMMIT_TICKET_BYTES - 4;
 
 /// Names one commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CommitTicket {
-    database_guid: [u8; 16],
-    incarnation: u32,
+    /// The database's identity and the incarnation, as they stand in it.
+    place: [u8; PLACE_BYTES],
     pub(crate) lsn: Lsn,
 }
 
@@ -50,12 +55,11 @@ impl CommitStatus {
 }
 
 impl CommitTicket {
-    /// The database's GUID, the incarnation and the LSN (big endian, so that tickets of a database sort by age), CRC-32C.
+    /// What of the database's GUID has room, the incarnation and the LSN (big endian, so that tickets of a database sort by age), CRC-32C.
     pub fn to_bytes(&self) -> [u8; COMMIT_TICKET_BYTES] {
         let mut bytes = [0; COMMIT_TICKET_BYTES];
-        bytes[..16].copy_from_slice(&self.database_guid);
-        bytes[16..20].copy_from_slice(&self.incarnation.to_be_bytes());
-        bytes[20..CHECKED_BYTES].copy_from_slice(&self.lsn.raw().to_be_bytes());
+        bytes[..PLACE_BYTES].copy_from_slice(&self.place);
+        bytes[PLACE_BYTES..CHECKED_BYTES].copy_from_slice(&self.lsn.raw().to_be_bytes());
         let checksum = crc32c::crc32c(&bytes[..CHECKED_BYTES]);
         bytes[CHECKED_BYTES..].copy_from_slice(&checksum.to_be_bytes());
         bytes
@@ -68,11 +72,31 @@ impl CommitTicket {
         if crc32c::crc32c(checked).to_be_bytes() != checksum {
             return None;
         }
-        Some(CommitTicket {
-            database_guid: checked[..16].try_into().ok()?,
-            incarnation: u32::from_be_bytes(checked[16..20].try_into().ok()?),
-            lsn: Lsn::from_raw(u64::from_be_bytes(checked[20..].try_into().ok()?)),
-        })
+        let (place, lsn) = checked.split_at(PLACE_BYTES);
+        let lsn = Lsn::from_raw(u64::from_be_bytes(lsn.try_into().ok()?));
+        Some(CommitTicket { place: place.try_into().ok()?, lsn })
+    }
+
+    fn new(database_guid: [u8; 16], incarnation: Incarnation, lsn: Lsn) -> CommitTicket {
+        let mut place = [0; PLACE_BYTES];
+        place[..GUID_BYTES].copy_from_slice(&database_guid[..GUID_BYTES]);
+        place[GUID_BYTES..].copy_from_slice(&incarnation.raw().to_be_bytes());
+        let ticket = CommitTicket { place, lsn };
+        debug_assert!(
+            ticket.incarnations(database_guid).any(|one| one == incarnation),
+            "it can be read back"
+        );
+        ticket
+    }
+
+    /// The incarnations that it may name of the database with this identity, by the present layout and that of before.
+    fn incarnations(&self, database_guid: [u8; 16]) -> impl Iterator<Item = Incarnation> + use<> {
+        let (guid, raw) = self.place.split_at(GUID_BYTES);
+        let raw = raw.try_into().map_or(0, u64::from_be_bytes);
+        let is_its = guid == &database_guid[..GUID_BYTES];
+        let is_old = self.place[..16] == database_guid;
+        let raws = [is_its.then_some(raw), is_old.then_some(raw & u64::from(u32::MAX))];
+        raws.into_iter().flatten().map(Incarnation::from_raw)
     }
 }
 
@@ -80,36 +104,47 @@ impl CommitTicket {
 #[derive(Debug)]
 pub(crate) struct Tickets {
     database_guid: [u8; 16],
-    incarnation: u32,
-    /// The ends of those before, by number.
-    ends: Vec<(u32, Lsn)>,
+    incarnation: Incarnation,
+    /// The ends of those before, by age.
+    ends: Vec<(Incarnation, Lsn)>,
 }
 
 impl Tickets {
     /// Of the database with this log. `ends`: of every earlier incarnation, in order.
-    pub(crate) fn new(log: &Log, database_guid: [u8; 16], ends: Vec<(u32, Lsn)>) -> Tickets {
+    pub(crate) fn new(log: &Log, database_guid: [u8; 16], ends: Vec<(Incarnation, Lsn)>) -> Tickets {
         assert!(log.incarnation_end().is_none(), "the incarnation has begun");
         let incarnation = log.incarnation();
-        assert!(ends.iter().all(|end| end.0 < incarnation), "{ends:?} before {incarnation}");
+        assert!(ends.iter().all(|end| end.0 < incarnation), "{ends:?} before {incarnation:?}");
         assert!(ends.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1), "a log that was hard stays so: {ends:?}");
         Tickets { database_guid, incarnation, ends }
     }
 
-    /// Is the ticket one of the database, in whichever incarnation?
+    /// The incarnation of the database that gave the ticket, if it knows of one.
+    fn incarnation_of(&self, ticket: &CommitTicket) -> Option<Incarnation> {
+        let is_known = |one: &Incarnation| *one == self.incarnation || self.end_of(*one).is_some();
+        ticket.incarnations(self.database_guid).find(is_known)
+    }
+
+    fn end_of(&self, incarnation: Incarnation) -> Option<Lsn> {
+        let at = self.ends.binary_search_by_key(&incarnation, |end| end.0).ok()?;
+        Some(self.ends[at].1)
+    }
+
+    /// Did the database give the ticket, in whichever incarnation?
     pub(crate) fn is_its(&self, ticket: &CommitTicket) -> bool {
-        self.database_guid == ticket.database_guid
+        self.incarnation_of(ticket).is_some()
     }
 
     /// The ticket of a commit of this incarnation.
     pub(crate) fn ticket(&self, lsn: Lsn) -> CommitTicket {
-        CommitTicket { database_guid: self.database_guid, incarnation: self.incarnation, lsn }
+        CommitTicket::new(self.database_guid, self.incarnation, lsn)
     }
 
     /// `None`: the database never gave this ticket.
     pub(crate) fn status(&self, log: &Log, ticket: &CommitTicket) -> Option<CommitStatus> {
-        if ticket.incarnation != self.incarnation {
-            let at = self.ends.binary_search_by_key(&ticket.incarnation, |end| end.0).ok()?;
-            let is_hard = ticket.lsn <= self.ends[at].1;
+        let incarnation = self.incarnation_of(ticket)?;
+        if incarnation != self.incarnation {
+            let is_hard = ticket.lsn <= self.end_of(incarnation)?;
             return Some(if is_hard { CommitStatus::Hardened } else { CommitStatus::Lost });
         }
         if ticket.lsn <= log.hardened() || is_planted(Bug::TicketBeforeHardened) {
@@ -125,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_ticket_survives_as_bytes_and_nothing_else_is_one() {
-        let ticket = CommitTicket { database_guid: [7; 16], incarnation: 3, lsn: Lsn::new(1, 40, 9) };
+        let ticket = CommitTicket::new([7; 16], Incarnation::from_raw(3 << 32 | 5), Lsn::new(1, 40, 9));
         let bytes = ticket.to_bytes();
         assert_eq!(CommitTicket::from_bytes(&bytes), Some(ticket));
         assert_eq!(CommitTicket::from_bytes(&bytes[..31]), None);
@@ -139,13 +174,25 @@ mod tests {
 
     #[test]
     fn tickets_of_a_database_sort_by_age() {
-        let ticket = |incarnation, lsn| CommitTicket { database_guid: [7; 16], incarnation, lsn }.to_bytes();
+        let ticket = |incarnation: Incarnation, lsn| CommitTicket::new([7; 16], incarnation, lsn).to_bytes();
+        let first = Incarnation::from_raw(1 << 32 | 77);
         let ordered = [
-            ticket(1, Lsn::new(1, 40, 9)),
-            ticket(1, Lsn::new(2, 16, 1)),
-            ticket(2, Lsn::new(1, 39, 1)),
-            ticket(256, Lsn::new(1, 16, 1)),
+            ticket(first, Lsn::new(1, 40, 9)),
+            ticket(first, Lsn::new(2, 16, 1)),
+            ticket(first.next(3 << 32), Lsn::new(1, 39, 1)),
+            ticket(Incarnation::from_raw(256 << 32 | 1), Lsn::new(1, 16, 1)),
         ];
         assert!(ordered.is_sorted());
+    }
+
+    /// As they were written before incarnations had a random half: the whole GUID, and the number alone.
+    #[test]
+    fn an_older_ticket_still_names_its_incarnation() {
+        let (guid, mut place) = ([9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 1, 2, 3, 4, 5, 6], [0; PLACE_BYTES]);
+        place[..16].copy_from_slice(&guid);
+        place[16..].copy_from_slice(&41u32.to_be_bytes());
+        let ticket = CommitTicket { place, lsn: Lsn::new(1, 40, 9) };
+        assert!(ticket.incarnations(guid).any(|one| one == Incarnation::from_raw(41)));
+        assert_eq!(ticket.incarnations([1; 16]).count(), 0, "of another database");
     }
 }

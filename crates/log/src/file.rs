@@ -10,6 +10,7 @@ use os::{AlignedBuf, File, Latch, LatchRank, OpenOptions, Os, WriteMode};
 use crate::block::{BlockHeader, LOG_FORMAT_VERSION};
 use crate::codec::DecodeError;
 use crate::error::LogError;
+use crate::incarnation::Incarnation;
 use crate::limits::{FILE_HEADER_BYTES, FIRST_BLOCK_SECTOR, LOG_BYTES_MIN, SECTOR_BYTES, VLF_HEADER_BYTES};
 use crate::lsn::Lsn;
 use crate::options::Growth;
@@ -57,10 +58,12 @@ pub struct FileHeader {
     pub volatile: bool,
     /// UTC when the log was made, 100 ns ticks since 0001-01-01.
     pub created_100ns: u64,
-    /// Number of the newest incarnation, whose commits have tickets; see [`crate::Log::record_recovery`].
-    pub incarnation: u32,
+    /// The newest incarnation, whose commits have tickets; see [`crate::Log::record_recovery`].
+    pub incarnation: Incarnation,
     /// Where the log ended when that incarnation was over; none while it lasts.
     pub incarnation_end: Option<Lsn>,
+    /// Random half of the incarnation that recovery will begin, the same however often it is cut off; 0 while none has ended.
+    pub next_random: u32,
     /// Random number of the present run, which a cache that outlives the process carries; 0 in files of before there was one.
     pub run_id: u64,
     /// Number of the file in its log. Of others than the first, what is said of the log's state means nothing.
@@ -100,11 +103,12 @@ impl FileHeader {
         out[56..64].copy_from_slice(&self.min.raw().to_le_bytes());
         out[64..72].copy_from_slice(&self.hardened.raw().to_le_bytes());
         out[72..80].copy_from_slice(&self.created_100ns.to_le_bytes());
-        out[80..84].copy_from_slice(&self.incarnation.to_le_bytes());
+        out[80..88].copy_from_slice(&self.incarnation.to_bytes());
         out[88..96].copy_from_slice(&self.incarnation_end.unwrap_or_default().raw().to_le_bytes());
         out[96..104].copy_from_slice(&self.run_id.to_le_bytes());
         out[104..112].copy_from_slice(&self.created_bytes.to_le_bytes());
         out[112..120].copy_from_slice(&self.persisted_id.to_le_bytes());
+        out[120..124].copy_from_slice(&self.next_random.to_le_bytes());
         let checksum = crc32c::crc32c(&out[..CHECKSUM_OFFSET]);
         out[CHECKSUM_OFFSET..].copy_from_slice(&checksum.to_le_bytes());
         out
@@ -149,7 +153,7 @@ impl FileHeader {
             clean: copy[10] & 1 != 0,
             volatile: copy[10] & 2 != 0,
             created_100ns: u64_at(72),
-            incarnation: u32_at(80),
+            incarnation: Incarnation::from_bytes(u64_at(80).to_le_bytes()),
             incarnation_end: (copy[10] & 4 != 0).then(|| Lsn::from_raw(u64_at(88))),
             run_id: u64_at(96),
             number: match u16::from_le_bytes([copy[44], copy[45]]) {
@@ -159,6 +163,7 @@ impl FileHeader {
             has_more_files: copy[10] & 8 != 0,
             created_bytes: u64_at(104),
             persisted_id: u64_at(112),
+            next_random: u32_at(120),
         };
         if header.is_possible() { Ok(header) } else { Err(DecodeError("impossible file header")) }
     }
@@ -282,6 +287,7 @@ impl LogFile {
             os.fill_random(&mut id);
         }
         let log_id = new.log_id.unwrap_or(u32::from_le_bytes(id));
+        let run_id = new_run_id(os, log_id, 1);
         let header = FileHeader {
             log_id,
             generation: 1,
@@ -295,9 +301,10 @@ impl LogFile {
             clean: false,
             volatile: new.volatile,
             created_100ns: os.clock().utc_100ns() as u64,
-            incarnation: 1,
+            incarnation: Incarnation::first(Incarnation::random_of(run_id)),
             incarnation_end: None,
-            run_id: new_run_id(os, log_id, 1),
+            next_random: 0,
+            run_id,
             number: new.number,
             has_more_files: new.has_more_files,
             created_bytes: size_bytes,
@@ -661,8 +668,9 @@ mod tests {
             clean: true,
             volatile: false,
             created_100ns: 7,
-            incarnation: 7,
+            incarnation: Incarnation::from_raw(7 << 32 | 9),
             incarnation_end: Some(Lsn::NULL),
+            next_random: 4,
             run_id: 77,
             number: FIRST_LOG_FILE,
             has_more_files: false,

@@ -15,6 +15,7 @@ use crate::files::LogFiles;
 use crate::flush::PendingHarden;
 use crate::flush_queue::FlushQueue;
 use crate::flush_reason::{DelayedFlushPolicy, FlushReason};
+use crate::incarnation::Incarnation;
 use crate::left_behind;
 use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, FIRST_BLOCK_SECTOR, LogLimits};
 use crate::loss_window::{LossBounds, LossWindowInfo};
@@ -127,6 +128,9 @@ impl Log {
             next.persisted_id = 0;
             // Of an incarnation that has ended before, the log of recoveries alone has come since: nobody has tickets of that.
             next.incarnation_end = next.incarnation_end.or(Some(hardened));
+            if next.next_random == 0 {
+                next.next_random = Incarnation::random_of(next.run_id);
+            }
         };
         log_file.update_header_twice(begin_run)?;
         let tail = Tail {
@@ -338,9 +342,15 @@ impl Log {
         LossWindowInfo { survives_process, ..self.shared.queue.lock().loss.info(now_ns) }
     }
 
-    /// The number of the newest incarnation: the time between two openings of the database, in which commits get tickets.
-    pub fn incarnation(&self) -> u32 {
+    /// The newest incarnation: the time between two openings of the database, in which commits get tickets.
+    pub fn incarnation(&self) -> Incarnation {
         self.shared.files.first().header().incarnation
+    }
+
+    /// The one that [`Log::record_recovery`] will begin: the same for every recovery until one comes to its end.
+    pub fn next_incarnation(&self) -> Incarnation {
+        let header = self.shared.files.first().header();
+        header.incarnation.next(header.next_random)
     }
 
     /// Where the log ended when the newest incarnation was over, as long as no other one has begun: commits of it up to here are hard,
@@ -439,7 +449,8 @@ impl Log {
         assert!(self.incarnation_end().is_some(), "one incarnation at a time");
         assert!(!self.is_volatile(), "what is never recovered has no incarnations");
         self.note_checkpoint(begin, min, |header| {
-            header.incarnation += 1;
+            header.incarnation = header.incarnation.next(header.next_random);
+            header.next_random = 0;
             header.incarnation_end = None;
         })?;
         // In both copies before anybody gets a ticket of it: no number of an incarnation is given twice.

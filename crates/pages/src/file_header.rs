@@ -11,7 +11,7 @@ use crate::structure;
 /// First bytes of the body of page 0.
 pub const MAGIC: [u8; 8] = *b"HARDPAN\0";
 /// The version of data files that this code writes and the highest it reads.
-pub const FILE_FORMAT_VERSION: u16 = 1;
+pub const FILE_FORMAT_VERSION: u16 = 2;
 /// The boot page: in file 1, where SQL Server has it.
 pub const BOOT_PAGE: PageId = PageId::new(1, 9);
 /// Bytes of the boot page that belong to the engine, at most.
@@ -21,7 +21,10 @@ pub const LOGICAL_NAME_BYTES_MAX: usize = 384;
 /// Where page 0 says how large the file was made; files of before this was noted have 0 there.
 const CREATED_PAGES_AT: usize = 428;
 const _: () = assert!(42 + LOGICAL_NAME_BYTES_MAX <= CREATED_PAGES_AT, "the name ends before it");
-const _: () = assert!(CREATED_PAGES_AT + 4 <= BODY_BYTES, "the fields fit page 0");
+/// Where page 0 says of which incarnation of the database the file is; files of version 1 have 0 there.
+const INCARNATION_AT: usize = 432;
+const _: () = assert!(CREATED_PAGES_AT + 4 <= INCARNATION_AT, "one behind the other");
+const _: () = assert!(INCARNATION_AT + 8 <= BODY_BYTES, "the fields fit page 0");
 const _: () =
     assert!(BOOT_PAYLOAD_BYTES_MAX <= u16::MAX as usize && 64 + BOOT_PAYLOAD_BYTES_MAX <= BODY_BYTES);
 
@@ -53,6 +56,8 @@ pub struct FileHeader {
     pub max_pages: u32,
     /// The size that it was made with, in pages; 0 when it was made before this was noted.
     pub created_pages: u32,
+    /// The newest incarnation of the database that the file was opened in (`log::Incarnation`, raw); 0 when that was not noted.
+    pub incarnation: u64,
 }
 
 /// What must be known before log and catalog can be read.
@@ -99,6 +104,7 @@ impl FileHeader {
         put(&mut page, 40, &(self.logical_name.len() as u16).to_le_bytes());
         put(&mut page, 42, self.logical_name.as_bytes());
         put(&mut page, CREATED_PAGES_AT, &self.created_pages.to_le_bytes());
+        put(&mut page, INCARNATION_AT, &self.incarnation.to_le_bytes());
         checksum::stamp(&mut page);
         let read_back = FileHeader::decode(&page, Path::new("")).ok();
         assert_eq!(read_back.as_ref(), Some(self), "what is written can be read back");
@@ -154,6 +160,7 @@ impl FileHeader {
             growth,
             max_pages: u32::from_le_bytes(take(page, 36)),
             created_pages: u32::from_le_bytes(take(page, CREATED_PAGES_AT)),
+            incarnation: u64::from_le_bytes(take(page, INCARNATION_AT)),
         })
     }
 }
@@ -207,6 +214,7 @@ mod tests {
             growth: Growth::Percent(10),
             max_pages: 12_800,
             created_pages: 256,
+            incarnation: 5 << 32 | 8,
         }
     }
 

@@ -101,7 +101,7 @@ impl FileSpace {
             if options.volatile && os.disk().exists(&new.path) {
                 os.disk().remove(&new.path)?;
             }
-            files.push(Arc::new(files::make(os, new, options.database_guid, options.volatile)?));
+            files.push(Arc::new(files::make(os, new, options.database_guid, (options.volatile, 0))?));
         }
         let doublewrite = match options.volatile {
             true => None,

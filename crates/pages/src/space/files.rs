@@ -10,6 +10,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use log::Incarnation;
 use os::Os;
 
 use super::{FILE_PAGES_MIN, FileSpace, NewFile};
@@ -88,7 +89,8 @@ impl FileSpace {
     pub fn make_file(&self, new: &NewFile) -> Result<IdleFile, PageError> {
         assert!(self.file(new.number).is_err(), "file {} is there already", new.number);
         let os = self.pool.os();
-        let file = make(os, new, self.database_guid, self.volatile)?;
+        let incarnation = self.log().filter(|_| !self.volatile).map_or(0, |log| log.incarnation().raw());
+        let file = make(os, new, self.database_guid, (self.volatile, incarnation))?;
         if !self.volatile {
             os.disk().sync_dir(new.path.parent().unwrap_or(Path::new(".")))?;
         }
@@ -208,12 +210,50 @@ impl FileSpace {
     }
 }
 
+impl FileSpace {
+    fn present_files(&self) -> Vec<Arc<DataFile>> {
+        let files: Vec<_> = self.files.read().iter().flatten().cloned().collect();
+        assert!(!files.is_empty(), "a database has a file");
+        files
+    }
+
+    /// Are the files of the time at which the log stands? Each names the incarnation that it was opened in last. A file that was put back as it
+    /// was earlier, or whose log was, has an older one, and changes that the log will not bring back are missing in one of them.
+    pub fn check_incarnation(&self, newest: Incarnation, next: Incarnation) -> Result<(), PageError> {
+        // A recovery notes the next one before the log does.
+        let is_of_now = |one: Incarnation| one == newest || one == next;
+        for file in self.present_files() {
+            let noted = file.header().incarnation;
+            if noted != 0 && !is_of_now(Incarnation::from_raw(noted)) {
+                let what = format!(
+                    "is of another time than the log (incarnation {noted:x}, the log's is {:x}): one of them was put back from a copy. \
+                     Put back all files of the database as they were at one moment",
+                    newest.raw()
+                );
+                return Err(PageError::NotOurs { path: file.path().to_owned(), what });
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes in each file, durably, in which incarnation of the database it is used.
+    pub fn note_incarnation(&self, incarnation: Incarnation) -> Result<(), PageError> {
+        assert!(!self.volatile, "what is made anew at each start is of no earlier time");
+        for file in self.present_files() {
+            let header = FileHeader { incarnation: incarnation.raw(), ..file.header() };
+            self.write_page_now(PageId::new(file.file_id(), 0), &header.encode())?;
+            file.set_header(header);
+        }
+        Ok(())
+    }
+}
+
 /// Makes the file of a database with this identity.
 pub(super) fn make(
     os: &Os,
     new: &NewFile,
     database_guid: [u8; 16],
-    volatile: bool,
+    (volatile, incarnation): (bool, u64),
 ) -> Result<DataFile, PageError> {
     assert!(new.number > 0, "files are numbered from 1");
     let pages = new.pages.max(FILE_PAGES_MIN);
@@ -224,6 +264,7 @@ pub(super) fn make(
         growth: new.growth,
         max_pages: new.max_pages,
         created_pages: pages,
+        incarnation,
     };
     DataFile::create(os, &new.path, header, pages, volatile)
 }
