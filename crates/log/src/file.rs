@@ -84,6 +84,7 @@ impl FileHeader {
         assert!(self.checkpoint <= self.hardened || self.volatile, "a checkpoint is durable");
         let end = self.incarnation_end;
         assert!(end.is_none_or(|end| end <= self.hardened), "an incarnation ends with what is durable");
+        assert!(self.next_random == 0 || end.is_some(), "one begins when another has ended");
         let mut out = [0; COPY_BYTES];
         out[..8].copy_from_slice(&FILE_MAGIC);
         out[8..10].copy_from_slice(&self.version().to_le_bytes());

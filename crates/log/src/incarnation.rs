@@ -19,7 +19,9 @@ impl Incarnation {
 
     /// The random half for one that begins with the recovery of this run.
     pub(crate) fn random_of(run_id: u64) -> u32 {
-        (run_id >> 32) as u32 | 1
+        let random = (run_id >> 32) as u32 | 1;
+        assert!(random != 0, "0 says that there is none");
+        random
     }
 
     /// The one that follows, with that random half.
@@ -35,16 +37,18 @@ impl Incarnation {
             return u64::from(self.number);
         }
         let raw = u64::from(self.number) << 32 | u64::from(self.random);
-        debug_assert_eq!(Incarnation::from_raw(raw), self, "a number without 0 in front");
+        debug_assert!(raw >> 32 != 0, "a number without 0 in front");
         raw
     }
 
     /// The one of that number.
     pub fn from_raw(raw: u64) -> Incarnation {
-        match (raw >> 32) as u32 {
+        let one = match (raw >> 32) as u32 {
             0 => Incarnation { number: raw as u32, random: 0 },
             number => Incarnation { number, random: raw as u32 },
-        }
+        };
+        assert!(one.raw() == raw || one.random == 0, "{raw:x} reads as {one:?}");
+        one
     }
 
     /// Number and random half, little endian.

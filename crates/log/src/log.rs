@@ -350,7 +350,9 @@ impl Log {
     /// The one that [`Log::record_recovery`] will begin: the same for every recovery until one comes to its end.
     pub fn next_incarnation(&self) -> Incarnation {
         let header = self.shared.files.first().header();
-        header.incarnation.next(header.next_random)
+        let next = header.incarnation.next(header.next_random);
+        assert!(next > header.incarnation, "incarnations are counted");
+        next
     }
 
     /// Where the log ended when the newest incarnation was over, as long as no other one has begun: commits of it up to here are hard,
@@ -449,6 +451,7 @@ impl Log {
         assert!(self.incarnation_end().is_some(), "one incarnation at a time");
         assert!(!self.is_volatile(), "what is never recovered has no incarnations");
         self.note_checkpoint(begin, min, |header| {
+            assert!(header.next_random != 0, "it was drawn when the one before had ended");
             header.incarnation = header.incarnation.next(header.next_random);
             header.next_random = 0;
             header.incarnation_end = None;
