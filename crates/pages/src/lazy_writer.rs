@@ -14,9 +14,13 @@ const PAUSE_NS: u64 = 100_000_000;
 /// Pages that it writes in one round, at most.
 const ROUND_PAGES: usize = 256;
 
-/// How many rounds pass between two looks at what can be given back, and how much is worth it, in bytes.
+/// How many rounds pass between two looks at what can be given back.
 const GIVE_BACK_ROUNDS: u32 = 10;
-const GIVE_BACK_BYTES: u64 = 16 << 20;
+
+/// How much is worth it, in bytes: where there is little memory for pages, what lies idle beside them is much.
+fn worth_giving_back(pool_bytes: u64) -> u64 {
+    (pool_bytes / 16).clamp(4 << 20, 16 << 20)
+}
 
 /// The running lazy writer; [`LazyWriter::stop`] ends it.
 pub struct LazyWriter {
@@ -32,13 +36,14 @@ impl LazyWriter {
         let os = pool.os().clone();
         let thread = os.spawn("LAZY WRITER", move || {
             let mut rounds: u32 = 0;
+            let worth_bytes = worth_giving_back(pool.memory_bytes());
             while !matches!(signal.wait(WaitType::LAZYWRITER_SLEEP, Some(PAUSE_NS)), WaitOutcome::Set) {
                 if let Err(error) = write_round(&pool) {
                     os::report::warn("lazy writer", &error.to_string());
                 }
                 rounds = rounds.wrapping_add(1);
                 if rounds.is_multiple_of(GIVE_BACK_ROUNDS) {
-                    os::memory::give_back(GIVE_BACK_BYTES);
+                    os::memory::give_back(worth_bytes);
                 }
             }
         });
@@ -67,4 +72,17 @@ pub(crate) fn write_round(pool: &BufferPool) -> Result<usize, PageError> {
     });
     assert!(victims.len() <= ROUND_PAGES, "a round is bounded: others wait for the device, too");
     pool.write_victims(victims)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::worth_giving_back;
+
+    #[test]
+    fn a_small_server_gives_less_back_at_once() {
+        assert_eq!(worth_giving_back(64 << 20), 4 << 20);
+        assert_eq!(worth_giving_back(128 << 20), 8 << 20);
+        assert_eq!(worth_giving_back(256 << 20), 16 << 20);
+        assert_eq!(worth_giving_back(8 << 30), 16 << 20);
+    }
 }

@@ -282,6 +282,11 @@ impl BufferPool {
         frame.assert_state();
     }
 
+    /// What all its frames take, in bytes.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        (self.frames_max * PAGE_BYTES) as u64
+    }
+
     /// Gives a frame back that never got a page.
     pub(crate) fn give_back(&self, frame: Arc<Frame>) {
         assert!(frame.key() == NO_KEY && !frame.is_dirty(), "only empty frames are free");
