@@ -93,14 +93,20 @@ impl Identities {
     /// The next value; none when the type's range is used up (error 8115). A value that comes with a note may be used only after the note
     /// is in the log and [`Identities::was_noted`] has been told; until then others get the same note to write, so that no value is used
     /// before one.
-    pub(crate) fn next(&self, table: ObjectId, identity: IdentityDef, cache: i128) -> Option<Handed> {
+    pub(crate) fn next(
+        &self,
+        table: ObjectId,
+        identity: IdentityDef,
+        cache: i128,
+        (lowest, highest): (i128, i128),
+    ) -> Option<Handed> {
         let mut counters = self.counters.lock();
         let counter = counters.entry(table).or_default();
         let value = match counter.last {
             None => counter.start.unwrap_or(identity.seed),
             Some(last) => last.saturating_add(identity.increment),
         };
-        if value.unsigned_abs() > NUMBER_MAX.unsigned_abs() {
+        if value < lowest || value > highest {
             return None;
         }
         counter.last = Some(value);
@@ -108,7 +114,7 @@ impl Identities {
             return Some(Handed { value, note: None });
         }
         let ahead = value.saturating_add(identity.increment.saturating_mul(cache - 1));
-        Some(Handed { value, note: Some(ahead.clamp(-NUMBER_MAX, NUMBER_MAX)) })
+        Some(Handed { value, note: Some(ahead.clamp(lowest, highest)) })
     }
 
     /// The note is in the log.
@@ -201,29 +207,31 @@ pub(crate) fn number_of_cells(number: &Value, wide: Option<&Value>) -> Option<i1
 mod tests {
     use super::*;
 
+    const INT: (i128, i128) = (i32::MIN as i128, i32::MAX as i128);
+
     #[test]
     fn a_note_covers_a_thousand_values() {
         let identities = Identities::default();
         let identity = IdentityDef { seed: 1, increment: 1 };
-        assert_eq!(identities.next(7, identity, 1000), Some(Handed { value: 1, note: Some(1000) }));
+        assert_eq!(identities.next(7, identity, 1000, INT), Some(Handed { value: 1, note: Some(1000) }));
         assert_eq!(
-            identities.next(7, identity, 1000),
+            identities.next(7, identity, 1000, INT),
             Some(Handed { value: 2, note: Some(1001) }),
             "not noted yet"
         );
         identities.was_noted(7, identity, 1001);
         identities.was_noted(7, identity, 1000);
         for value in 3..=1001 {
-            assert_eq!(identities.next(7, identity, 1000), Some(Handed { value, note: None }));
+            assert_eq!(identities.next(7, identity, 1000, INT), Some(Handed { value, note: None }));
         }
-        assert_eq!(identities.next(7, identity, 1000), Some(Handed { value: 1002, note: Some(2001) }));
+        assert_eq!(identities.next(7, identity, 1000, INT), Some(Handed { value: 1002, note: Some(2001) }));
     }
 
     #[test]
     fn after_a_crash_counting_goes_on_behind_the_note() {
         let identities = Identities::default();
         identities.restore(7, 1000);
-        let handed = identities.next(7, IdentityDef { seed: 1, increment: 1 }, 1000).unwrap();
+        let handed = identities.next(7, IdentityDef { seed: 1, increment: 1 }, 1000, INT).unwrap();
         assert_eq!(handed.value, 1001);
     }
 
@@ -233,12 +241,12 @@ mod tests {
         let identity = IdentityDef { seed: 1, increment: 1 };
         identities.restore(7, 40);
         let before = identities.forget(7);
-        assert_eq!(identities.next(7, identity, 10).unwrap().value, 1);
+        assert_eq!(identities.next(7, identity, 10, INT).unwrap().value, 1);
         identities.was_noted(7, identity, 10);
         identities.note_anew(7);
-        assert_eq!(identities.next(7, identity, 10), Some(Handed { value: 2, note: Some(11) }));
+        assert_eq!(identities.next(7, identity, 10, INT), Some(Handed { value: 2, note: Some(11) }));
         identities.put_back(7, before);
-        assert_eq!(identities.next(7, identity, 10).unwrap().value, 41);
+        assert_eq!(identities.next(7, identity, 10, INT).unwrap().value, 41);
         identities.put_back(7, None);
         assert_eq!(identities.current(7), None);
     }
@@ -249,12 +257,12 @@ mod tests {
         let identity = IdentityDef { seed: 1, increment: 5 };
         identities.start_at(7, 100);
         assert_eq!((identities.current(7), identities.start(7, identity)), (None, 100));
-        assert_eq!(identities.next(7, identity, 10).unwrap().value, 100);
-        assert_eq!(identities.next(7, identity, 10).unwrap().value, 105);
+        assert_eq!(identities.next(7, identity, 10, INT).unwrap().value, 100);
+        assert_eq!(identities.next(7, identity, 10, INT).unwrap().value, 105);
         let before = identities.forget(7);
         assert_eq!(identities.start(7, identity), 1);
         identities.put_back(7, before);
-        assert_eq!(identities.next(7, identity, 10).unwrap().value, 110);
+        assert_eq!(identities.next(7, identity, 10, INT).unwrap().value, 110);
     }
 
     #[test]

@@ -359,7 +359,9 @@ impl Table {
             true => identity::cache_size(&column.sql_type),
             false => 1,
         };
-        let handed = self.identities().next(definition.object_id, def, cache);
+        let limits = crate::sequence_def::SequenceDef::limits(&column.sql_type);
+        let handed =
+            limits.and_then(|limits| self.identities().next(definition.object_id, def, cache, limits));
         let handed = handed.ok_or_else(|| SqlError::new(8115, &[&"IDENTITY", &column.sql_type.name()]))?;
         let value = identity::value_of(handed.value, &column.sql_type)?;
         if let Some(noted) = handed.note {

@@ -9,7 +9,6 @@ use crate::cache::{Blocked, Cache};
 use crate::error::LogError;
 use crate::inflight::LimitMark;
 use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, RECORD_PAYLOAD_BYTES_MAX};
-use crate::lsn::Lsn;
 use crate::record::{Appended, RecordBuf};
 use crate::shared::Shared;
 

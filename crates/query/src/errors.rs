@@ -619,7 +619,12 @@ pub(crate) fn identity_type(column: &str) -> SqlError {
     error(2749, &[&column])
 }
 
-/// 2753: an increment of 0.
+/// 2752: a seed that the column's type cannot hold.
+pub(crate) fn identity_seed(column: &str) -> SqlError {
+    error(2752, &[&column])
+}
+
+/// 2753: an increment of 0, or one that is no number of that size.
 pub(crate) fn identity_increment(column: &str) -> SqlError {
     error(2753, &[&column])
 }

@@ -438,7 +438,10 @@ pub fn compile_scalar(
     let bound =
         scoped(&mut binder, |binder| binder.value(expr)).map_err(|error| error.at_line(expr.span.line))?;
     let bound = match target {
-        Some(target) => coerce::for_variable(bound, target)?,
+        Some(target) => {
+            crate::bind::sequence::check_single_use(&bound).map_err(|error| error.at_line(expr.span.line))?;
+            coerce::for_variable(bound, target)?
+        }
         None => bound,
     };
     let node = Planner::new(&binder.columns).wanting_value(&bound).node(&bound, &Layout::default())?;

@@ -23,6 +23,8 @@ struct File {
     number: u16,
     name: String,
     is_log: bool,
+    /// The persisted log buffer: its size is fixed.
+    is_buffer: bool,
     /// 8 KB pages.
     size_pages: u64,
 }
@@ -126,7 +128,13 @@ impl Session {
         if aim == ShrinkAim::Empty && file.file_id == i32::from(engine::FIRST_LOG_FILE) {
             return Err(SqlError::new(2555, &[&file.name]));
         }
-        let shrunk = self.instance.shrink_log_file(database, file.number, aim)?;
+        let shrunk = match file.is_buffer {
+            false => self.instance.shrink_log_file(database, file.number, aim)?,
+            true => {
+                let (size, held) = (file.size_pages, Some(ShrinkHeld::LeastSize));
+                ShrunkFile { current_pages: size, minimum_pages: size, used_pages: size, held }
+            }
+        };
         match shrunk.held {
             Some(ShrinkHeld::InUse) => sink.message(&SqlError::new(9008, &[&file.file_id, &file.name])),
             Some(ShrinkHeld::LeastSize) if matches!(aim, ShrinkAim::Bytes(_)) => {
@@ -183,6 +191,7 @@ fn files_of(database: &Arc<Database>, instance: &Arc<engine::Instance>) -> Vec<F
             number: file.number,
             name: file.name,
             is_log: file.is_log,
+            is_buffer: file.is_buffer,
             size_pages: file.size_pages,
         })
         .collect()

@@ -252,3 +252,48 @@ fn ranges_of_identities_do_not_flush_and_no_value_is_there_twice() {
         })
         .assert_ok();
 }
+
+/// What the column's type cannot hold is never handed out: neither said by IDENT_CURRENT and sys.identity_columns after 8115, nor noted ahead, so
+/// that a crash keeps the least and the greatest of the type; a seed beyond it is 2752.
+#[test]
+fn a_full_column_stays_at_the_end_of_its_type() {
+    let world = World::new("identity-limits");
+    let mut session = world.session();
+    run(&mut session, "CREATE DATABASE db");
+    run(&mut session, "USE db");
+    for (name, seed, increment, last) in [
+        ("tinyint", "254", "1", "255"),
+        ("tinyint", "1", "-1", "0"),
+        ("smallint", "32700", "100", "32700"),
+        ("int", "2147483647", "1", "2147483647"),
+        ("bigint", "-9223372036854775807", "-1", "-9223372036854775808"),
+        ("decimal(2)", "98", "1", "99"),
+        ("numeric(38)", "1", "1", "1"),
+    ] {
+        run(&mut session, &format!("CREATE TABLE dbo.t (i {name} IDENTITY({seed}, {increment}), a int)"));
+        let count = if name.starts_with("numeric") { 1 } else { 3 };
+        for _ in 0..count {
+            run(&mut session, "INSERT dbo.t (a) VALUES (1)");
+        }
+        if count == 3 {
+            assert_eq!(numbers(&run(&mut session, "INSERT dbo.t (a) VALUES (1)")), [8115, 3621], "{name}");
+        }
+        let said = "SELECT IDENT_CURRENT('dbo.t'), last_value FROM sys.identity_columns";
+        assert_eq!(rows(&mut session, said), [format!("{last}|{last}")], "{name}");
+        run(&mut session, "DROP TABLE dbo.t");
+    }
+    for (name, seed, increment, expected) in [
+        ("tinyint", "-1", "1", 2752),
+        ("tinyint", "256", "1", 2752),
+        ("smallint", "32768", "1", 2752),
+        ("int", "2147483648", "1", 2752),
+        ("bigint", "9223372036854775808", "1", 2752),
+        ("decimal(2)", "100", "1", 2752),
+        ("int", "1", "0", 2753),
+        ("varchar(9)", "1", "1", 2749),
+    ] {
+        let text = format!("CREATE TABLE dbo.t (i {name} IDENTITY({seed}, {increment}))");
+        assert_eq!(numbers(&run(&mut session, &text)), [expected], "{text}");
+    }
+    session.close();
+}

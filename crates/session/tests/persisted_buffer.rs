@@ -265,6 +265,35 @@ fn what_cannot_be_is_refused() {
     });
 }
 
+/// The buffer has no VLFs to give back and keeps its 20 MB, whoever shrinks it or everything.
+#[test]
+fn the_buffer_keeps_its_size() {
+    let world = new_world(6);
+    world
+        .run(|os| {
+            let server = Server::open_persistent(os);
+            let mut session = server.session();
+            assert_eq!(alter(&mut session, ON), NOTHING);
+            let size = "SELECT size FROM sys.database_files WHERE is_persistent_log_buffer = 1";
+            let file = "SELECT file_id FROM sys.database_files WHERE is_persistent_log_buffer = 1";
+            let file = rows(&mut session, file).remove(0);
+            for (shrink, told) in [
+                (format!("DBCC SHRINKFILE ({file}, 1) WITH NO_INFOMSGS"), vec![9009]),
+                (format!("DBCC SHRINKFILE ({file}) WITH NO_INFOMSGS"), vec![]),
+                (format!("DBCC SHRINKFILE ({file}, TRUNCATEONLY) WITH NO_INFOMSGS"), vec![]),
+                (format!("DBCC SHRINKFILE ({file}, EMPTYFILE) WITH NO_INFOMSGS"), vec![]),
+                ("DBCC SHRINKDATABASE (0) WITH NO_INFOMSGS".to_owned(), vec![]),
+            ] {
+                assert_eq!(numbers(&run(&mut session, &shrink)), told, "{shrink}");
+                assert_eq!(rows(&mut session, size), ["2560"], "{shrink}");
+            }
+            repeat(&mut session, 1, 3, "INSERT INTO dbo.T1(col1) VALUES(@i);");
+            assert_eq!(alter(&mut session, "SET PERSISTENT_LOG_BUFFER = OFF"), NOTHING);
+            server.stop(session);
+        })
+        .assert_ok();
+}
+
 /// The path is not there at a start: RECOVERY_PENDING until it is, with everything else at work.
 #[test]
 fn without_the_device_a_database_waits_for_it() {

@@ -4,7 +4,7 @@ use engine::IdentityDef;
 use tsql::ast;
 use types::{SqlError, SqlType};
 
-/// IDENTITY with its seed and increment, 1 when not given. Errors 2749, 2753.
+/// IDENTITY with its seed and increment, 1 when not given. Errors 2749, 2752, 2753.
 pub(crate) fn identity_definition(
     (seed, increment): (&Option<ast::Expr>, &Option<ast::Expr>),
     column: &str,
@@ -19,13 +19,13 @@ pub(crate) fn identity_definition(
         false => i64::try_from(*number).is_ok(),
     };
     let number = |expr: &Option<ast::Expr>| match expr {
-        None => Ok(1),
-        Some(expr) => wide_number(expr).filter(may_be).ok_or_else(|| crate::errors::identity_type(column)),
+        None => Some(1),
+        Some(expr) => wide_number(expr).filter(may_be),
     };
-    let (seed, increment) = (number(seed)?, number(increment)?);
-    if increment == 0 {
-        return Err(crate::errors::identity_increment(column));
-    }
+    let seed = number(seed).filter(|seed| engine::identity_value(*seed, sql_type).is_ok());
+    let seed = seed.ok_or_else(|| crate::errors::identity_seed(column))?;
+    let increment = number(increment).filter(|increment| *increment != 0);
+    let increment = increment.ok_or_else(|| crate::errors::identity_increment(column))?;
     Ok(IdentityDef { seed, increment })
 }
 

@@ -6,7 +6,7 @@ use tsql::ast::{self, MergeAction as Written, MergeWhen};
 use types::{SqlError, SqlType, Value};
 
 use super::constraints::{Change, follows_others};
-use super::sequence::CLAUSE;
+use super::sequence::{CLAUSE, MERGED};
 use super::target::{FoundTarget, Named};
 use super::update::BoundStep;
 use super::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
@@ -213,7 +213,7 @@ impl Binder<'_> {
         target: &FoundTarget,
         identity: &mut Option<IdentityRule>,
     ) -> Result<Bound, SqlError> {
-        self.refusing_draws(CLAUSE, true, |binder| {
+        self.refusing_draws(MERGED, true, |binder| {
             binder.seeing(clause.when, |binder| match &clause.action {
                 Written::Delete => Ok(Bound::Delete),
                 Written::Update(set) => {

@@ -32,12 +32,14 @@ pub(crate) const ORDERED: i32 = 11723;
 pub(crate) const CLAUSE: i32 = 11720;
 /// The statement has TOP, OFFSET or SET ROWCOUNT.
 pub(crate) const LIMITED: i32 = 11739;
+/// The actions of MERGE.
+pub(crate) const MERGED: i32 = 11742;
 /// CASE and its kin.
 pub(crate) const CONDITIONAL: i32 = 11741;
 
 /// Which refusal is told of several: the first.
-const PRECEDENCE: [i32; 8] =
-    [NESTED, TABLE_FUNCTION, AGGREGATE, SET_OPERATION, ORDERED, CLAUSE, LIMITED, CONDITIONAL];
+const PRECEDENCE: [i32; 9] =
+    [NESTED, TABLE_FUNCTION, AGGREGATE, SET_OPERATION, ORDERED, CLAUSE, MERGED, LIMITED, CONDITIONAL];
 
 /// What the binder knows of NEXT VALUE FOR at the place where it is.
 #[derive(Default)]
@@ -323,4 +325,12 @@ pub(crate) fn check_single_uses(draws: &[Draw], items: &[Item]) -> Result<(), Sq
         true => Err(SqlError::new(11736, &[])),
         false => Ok(()),
     }
+}
+
+/// An expression that is assigned to a variable by SET or DECLARE, too: 11736.
+pub(crate) fn check_single_use(assigned: &Expr) -> Result<(), SqlError> {
+    let mut drawn: Vec<Arc<SequenceSource>> = Vec::new();
+    assigned.collect_sequences(&mut drawn);
+    let is_twice = drawn.iter().enumerate().any(|(at, one)| drawn[..at].iter().any(|other| one.is(other)));
+    if is_twice { Err(SqlError::new(11736, &[])) } else { Ok(()) }
 }

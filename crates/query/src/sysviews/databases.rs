@@ -417,6 +417,8 @@ pub struct DatabaseFile {
     pub name: String,
     /// Is it of the log?
     pub is_log: bool,
+    /// Is it the persisted log buffer?
+    pub is_buffer: bool,
     /// Its size in 8 KB pages.
     pub size_pages: u64,
 }
@@ -431,6 +433,7 @@ pub fn database_files(instance: &Arc<Instance>, database: &Arc<Database>) -> Vec
         number: file.number,
         name: file.name,
         is_log: file.log,
+        is_buffer: file.is_buffer,
         size_pages: file.size.cast_unsigned(),
     };
     files.into_iter().map(row).collect()
