@@ -285,9 +285,9 @@ mod tests {
     fn explicit_values_and_negative_steps() {
         let identities = Identities::default();
         let down = IdentityDef { seed: -1, increment: -1 };
-        assert_eq!(identities.next(7, down, 1000).unwrap().value, -1);
+        assert_eq!(identities.next(7, down, 1000, INT).unwrap().value, -1);
         assert_eq!(identities.note_explicit(7, down, 5), None);
         assert_eq!(identities.note_explicit(7, down, -9), Some(-9));
-        assert_eq!(identities.next(7, down, 1000).unwrap().value, -10);
+        assert_eq!(identities.next(7, down, 1000, INT).unwrap().value, -10);
     }
 }
