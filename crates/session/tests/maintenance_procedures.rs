@@ -256,3 +256,28 @@ fn views_have_their_documented_columns() {
         FROM sys.dm_os_schedulers AS s CROSS JOIN sys.dm_os_sys_info AS i";
     assert_eq!(rows(&mut session, times), ["1|1"]);
 }
+
+/// What administrators' scripts ask first about roles, files and collations.
+#[test]
+fn help_for_administrators() {
+    let (_world, mut session) = World::in_database("help-procedures");
+    assert_eq!(
+        rows(&mut session, "EXEC sp_helpsrvrolemember 'sysadmin'")[0].split('|').take(2).collect::<Vec<_>>(),
+        ["sysadmin", "sa"]
+    );
+    assert_eq!(
+        rows(&mut session, "EXEC sp_helprolemember 'db_owner'")[0].split('|').take(2).collect::<Vec<_>>(),
+        ["db_owner", "dbo"]
+    );
+    assert_eq!(rows(&mut session, "EXEC sp_helpfilegroup"), ["PRIMARY|1|1"]);
+    assert_eq!(run(&mut session, "EXEC sp_helpfilegroup 'PRIMARY'").sets[1].1.len(), 1);
+    let collation = "SELECT description FROM fn_helpcollations() WHERE name = SERVERPROPERTY('Collation')";
+    assert_eq!(rows(&mut session, "EXEC sp_helpsort"), rows(&mut session, collation));
+    for (text, number) in [
+        ("EXEC sp_helprolemember 'missing'", 15409),
+        ("EXEC sp_helpsrvrolemember 'missing'", 15409),
+        ("EXEC sp_helpfilegroup 'missing'", 15478),
+    ] {
+        assert_eq!(numbers(&run(&mut session, text)), [number], "{text}");
+    }
+}

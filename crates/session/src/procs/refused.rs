@@ -66,9 +66,6 @@ const REFUSED: &[&str] = &[
     "sp_xml_preparedocument",
     "sp_xml_removedocument",
     "xp_cmdshell",
-    "xp_instance_regread",
-    "xp_readerrorlog",
-    "xp_regread",
 ];
 
 /// 40517 for the procedure of that lower-case name, if it is one of those.

@@ -361,6 +361,7 @@ pub(super) const MESSAGES: &[Message] = &[
         10,
         "Caution: changing any part of an object's name may break scripts and stored procedures.",
     ),
+    entry(15478, 16, "The filegroup does not exist, or you lack permission."),
     entry(
         15517,
         16,
