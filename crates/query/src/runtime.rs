@@ -52,6 +52,8 @@ pub(crate) struct Runtime<'a> {
     /// How the system views show what others are changing in a catalog; and whether they have looked into one.
     pub(crate) catalog_image: Cell<CatalogImage>,
     pub(crate) saw_catalog: Cell<bool>,
+    /// Views of catalogs are read as this shows them, and wait for nothing: `exec/catalog.rs` does.
+    pub(crate) read_as: Cell<Option<CatalogImage>>,
     last_identity: Cell<Option<Value>>,
     /// What only statements with plans need.
     extra: OnceCell<Box<Extra>>,
@@ -105,6 +107,7 @@ impl<'a> Runtime<'a> {
             max_recursion: Cell::new(100),
             catalog_image: Cell::new(CatalogImage::Settled),
             saw_catalog: Cell::new(false),
+            read_as: Cell::new(None),
             last_identity: Cell::new(None),
             extra: OnceCell::new(),
             profile: context.options.counts_operators().then(Rc::default),
@@ -346,6 +349,14 @@ impl<'a> Runtime<'a> {
     /// Keeps one.
     pub(crate) fn keep_subquery(&self, number: u32, result: KeptSubquery) {
         self.extra().subqueries.borrow_mut().insert(number, result);
+    }
+
+    /// Everything that was kept is made anew when somebody asks again.
+    pub(crate) fn forget_kept(&self) {
+        if let Some(extra) = self.extra.get() {
+            extra.subqueries.borrow_mut().clear();
+            extra.rows.borrow_mut().clear();
+        }
     }
 
     /// Rows kept under a number.

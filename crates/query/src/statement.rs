@@ -17,6 +17,7 @@ use crate::exec_context::ExecContext;
 use crate::physical::change::{DeletePlan, InsertPlan, MergePlan, OutputPlan, Store, UpdatePlan};
 use crate::physical::plan::{BoolNode, Node, Plan};
 use crate::plan::Planner;
+use crate::plan::catalog::as_a_whole;
 use crate::plan::compile::Layout;
 use crate::row::Row;
 use crate::runtime::Runtime;
@@ -259,7 +260,7 @@ fn compile_select(binder: &mut Binder<'_>, select: &ast::SelectStatement) -> Res
     let order: Vec<_> = query.columns.iter().map(|column| column.id).collect();
     let mut planner = Planner::new(&binder.columns).wanting(&query.rel, order.iter().copied());
     let planned = planner.plan(&query.rel, Vec::new())?;
-    let plan = crate::plan::in_order(planned, &order);
+    let plan = as_a_whole(crate::plan::in_order(planned, &order));
     Ok(StatementKind::Select(SelectPlan { plan, columns }))
 }
 
@@ -276,7 +277,7 @@ fn assignment(binder: &mut Binder<'_>, parts: SelectParts) -> Result<StatementKi
     for item in &parts.items {
         items.push((item.variable.expect("checked above"), planner.node(&item.expr, &layout)?));
     }
-    Ok(StatementKind::Assign(AssignPlan { plan: planned.plan, items }))
+    Ok(StatementKind::Assign(AssignPlan { plan: as_a_whole(planned.plan), items }))
 }
 
 fn recursion_limit(options: &[ast::QueryHint]) -> Option<u32> {

@@ -13,6 +13,7 @@ use super::{Binder, BoundQuery, Clause, Scope};
 use crate::bound::tree::{Expr, Rel};
 use crate::kinds::ColumnId;
 use crate::physical::change::{Constraints, IdentityRule, InsertInput, InsertPlan, Store, StoreKind};
+use crate::plan::catalog::as_a_whole;
 use crate::plan::compile::Layout;
 use crate::plan::{Planner, in_order};
 use crate::table::{SequenceSource, TableSource, is_identity_insert_on};
@@ -243,7 +244,8 @@ impl Binder<'_> {
         let planned = Planner::new(&self.columns)
             .wanting(&query.rel, order.iter().copied())
             .plan(&query.rel, Vec::new())?;
-        Ok(InsertInput::Query { plan: in_order(planned, &order), stores, read_first, drawn })
+        let plan = as_a_whole(in_order(planned, &order));
+        Ok(InsertInput::Query { plan, stores, read_first, drawn })
     }
 
     /// What the query draws from sequences goes along with its rows: a default that draws from the same one gets the same value.

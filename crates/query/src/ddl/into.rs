@@ -12,6 +12,7 @@ use crate::exec::new_rows::NewRows;
 use crate::names::same_name;
 use crate::physical::change::Constraints;
 use crate::physical::plan::Plan;
+use crate::plan::catalog::as_a_whole;
 use crate::plan::{Planner, in_order};
 use crate::row::Row;
 use crate::runtime::Runtime;
@@ -82,7 +83,7 @@ pub(crate) fn select_into(
         (None, false) => binder.current_database(),
     };
     Ok(SelectIntoPlan {
-        plan: in_order(planned, &order),
+        plan: as_a_whole(in_order(planned, &order)),
         database,
         schema: super::subject::schema_of(name),
         name: name.name.value.clone(),

@@ -3,6 +3,7 @@
 pub(crate) mod aggregate;
 mod among;
 pub(crate) mod cascade;
+mod catalog;
 pub(crate) mod constraints;
 pub(crate) mod delete;
 mod door;
@@ -101,6 +102,7 @@ impl Plan {
                 Box::new(set_op::Recursive::open(anchor, step, *work, runtime)?)
             }
             Plan::Spool { input, number } => Box::new(spill::store::KeptRows::new(input, *number)),
+            Plan::Catalog(catalog) => catalog::open(catalog, runtime)?,
             Plan::WorkTable(work) => Box::new(set_op::WorkTable { work: *work, at: 0 }),
         })
     }

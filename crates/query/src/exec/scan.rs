@@ -136,7 +136,10 @@ pub(crate) fn open_system<'p>(
             settled.retain(|row| present.contains(row));
             settled
         }
-        CatalogReading::Settled if !reads_uncommitted => read_settled(plan, &arguments, runtime)?,
+        CatalogReading::Settled if !reads_uncommitted => match runtime.read_as.get() {
+            Some(image) => read_system(plan, &arguments, image, runtime)?,
+            None => read_settled(plan, &arguments, runtime)?,
+        },
         CatalogReading::Settled | CatalogReading::Uncommitted => {
             read_system(plan, &arguments, CatalogImage::Present, runtime)?
         }

@@ -80,6 +80,21 @@ pub(crate) enum Plan {
         input: Arc<Plan>,
         number: u32,
     },
+    /// What views of the catalog alone answer: as a whole it waits for changes on which it hangs.
+    Catalog(Box<CatalogPlan>),
+}
+
+/// See `exec/catalog.rs`.
+pub(crate) struct CatalogPlan {
+    pub(crate) input: Plan,
+    /// Whose catalogs are read.
+    pub(crate) databases: Vec<Arc<engine::Database>>,
+}
+
+impl std::fmt::Debug for CatalogPlan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.input)
+    }
 }
 
 /// Nested loops; the right side is run once a left row, or kept in memory when it does not depend on it.

@@ -294,6 +294,7 @@ impl Planner<'_> {
             Some(_) => self.asked.once += planned.cost,
             None => self.asked.each += RESTART_COST + planned.cost,
         }
-        Ok(crate::physical::plan::SubPlan { plan: planned.plan.into(), column, pass, constant })
+        let plan = super::catalog::as_a_whole(planned.plan).into();
+        Ok(crate::physical::plan::SubPlan { plan, column, pass, constant })
     }
 }

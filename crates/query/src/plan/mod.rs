@@ -3,6 +3,7 @@
 
 pub(crate) mod access;
 pub(crate) mod aggregate;
+pub(crate) mod catalog;
 pub(crate) mod catalog_order;
 pub(crate) mod choice;
 pub(crate) mod compile;

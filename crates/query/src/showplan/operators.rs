@@ -132,6 +132,8 @@ impl<'p> Describer<'p> {
                 (Operator { argument, ..scan }, columns)
             }
             Plan::Scan(scan) => self.scan(plan, scan),
+            // It shows nothing of itself.
+            Plan::Catalog(catalog) => self.plan(&catalog.input),
             Plan::System(system) => {
                 let names = vec![system.view.schema.to_string(), system.view.name.to_string()];
                 let object = PlanObject { names: names.clone(), index: None, kind: None };
