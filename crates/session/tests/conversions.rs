@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{World, run};
+use common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 const CHART: &str = include_str!("../../types/src/convert/matrix.txt");
@@ -150,4 +150,52 @@ fn a_value_in_a_sql_variant_converts_as_it_does_by_itself() {
     }
     assert!(tried > 700, "{tried} pairs");
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// A column of a derived table that is the literal NULL in all rows has no type of its own: it takes its reader's, as frameworks' MERGE statements
+/// ask (`USING (VALUES (1, NULL)) AS s (id, deleted)`); an aggregate of it has none to take (8117).
+#[test]
+fn a_column_of_untyped_nulls_takes_its_readers_type() {
+    let (_world, mut s) = World::in_database("untyped-nulls");
+    run(&mut s, "CREATE TABLE n (i int, d datetime2, u uniqueidentifier, b varbinary(9), x xml)");
+    for source in [
+        "(VALUES (1, NULL)) AS s (k, v)",
+        "(VALUES (1, NULL), (2, NULL)) AS s (k, v)",
+        "(SELECT 1 AS k, NULL AS v) AS s",
+        "(SELECT k, v FROM (SELECT 1 AS k, NULL AS v) AS below) AS s",
+        "(SELECT * FROM (SELECT 1 AS k, NULL AS v) AS below) AS s",
+        "(SELECT 1 AS k, NULL AS v UNION ALL SELECT 2, NULL) AS s",
+    ] {
+        for text in [
+            format!("INSERT n (d, u, b, x) SELECT v, v, v, v FROM {source}"),
+            format!("INSERT n (d) SELECT s.v FROM {source} LEFT JOIN n AS o ON o.d = s.v"),
+            format!("UPDATE n SET d = s.v, u = s.v FROM {source}"),
+            format!("SELECT v FROM {source} UNION ALL SELECT NEWID() WHERE 1 = 0"),
+            format!(
+                "SELECT ISNULL(v, NEWID()), COALESCE(v, GETDATE()), CASE WHEN k = 1 THEN v ELSE NEWID() END FROM {source}"
+            ),
+            format!("SELECT v FROM {source} GROUP BY v ORDER BY v"),
+            format!("SELECT ROW_NUMBER() OVER (PARTITION BY v ORDER BY s.v) FROM {source} ORDER BY s.v"),
+            format!("DECLARE @d datetime2 SELECT @d = v FROM {source}"),
+            format!(
+                "MERGE n USING {source} ON n.i = s.k AND n.i = -1 WHEN MATCHED THEN UPDATE SET d = s.v \
+                 WHEN NOT MATCHED THEN INSERT (i, d, u) VALUES (s.k, s.v, s.v);"
+            ),
+        ] {
+            assert_eq!(numbers(&run(&mut s, &text)), Vec::<i32>::new(), "{text}");
+        }
+        assert_eq!(numbers(&run(&mut s, &format!("SELECT MAX(v) FROM {source}"))), [8117], "{source}");
+    }
+    assert_eq!(rows(&mut s, "SELECT COUNT(*) FROM n WHERE d IS NOT NULL OR u IS NOT NULL"), ["0"]);
+    // Into a table it is an int; CAST, another branch, and a view's definition give it a type.
+    run(&mut s, "SELECT v INTO shown FROM (SELECT NULL AS v) AS s");
+    let of_shown = "SELECT TYPE_NAME(system_type_id) FROM sys.columns WHERE object_id = OBJECT_ID('shown')";
+    assert_eq!(rows(&mut s, of_shown), ["int"]);
+    for typed in ["SELECT CAST(NULL AS int) AS v", "SELECT NULL AS v UNION ALL SELECT 1"] {
+        let text = format!("INSERT n (d) SELECT v FROM ({typed}) AS s");
+        assert_eq!(numbers(&run(&mut s, &text)), [206], "{text}");
+    }
+    run(&mut s, "CREATE VIEW low AS SELECT NULL AS v");
+    // It has a MAX, which leaves NULL out (the warning).
+    assert_eq!(numbers(&run(&mut s, "SELECT MAX(v) FROM low")), [8153]);
 }

@@ -191,8 +191,10 @@ impl Binder<'_> {
                 }
                 ObjectDef::Module(module) if module.kind == ModuleKind::View => {
                     let (schema, ansi_nulls) = (module.schema.clone(), module.ansi_nulls);
-                    let query = self
+                    let mut query = self
                         .isolated(database.clone(), schema, ansi_nulls, |binder| binder.view_query(module))?;
+                    // The view has said that it is an int.
+                    query.rows.columns.iter_mut().for_each(|column| column.untyped_null = false);
                     self.note_query(&query.rows.rel, &module.name, false, query.has_check_option);
                     let mut rel = self.add_query(query.rows, &exposed, &query.names)?;
                     super::hints::hint_tables(&mut rel, &hints)?;
@@ -360,6 +362,9 @@ impl Binder<'_> {
             }
             if visible.iter().any(|other| same_name(&other.name, name)) {
                 return Err(crate::errors::column_named_twice(name, alias));
+            }
+            if column.untyped_null {
+                self.untyped_nulls.insert(column.id);
             }
             visible.push(ScopeColumn {
                 name: name.to_string(),
@@ -541,9 +546,10 @@ impl Binder<'_> {
             Resolved::Object(database, object) => match &object {
                 ObjectDef::Module(module) if module.kind == ModuleKind::InlineFunction => {
                     let (schema, ansi_nulls) = (module.schema.clone(), module.ansi_nulls);
-                    let query = self.isolated(database.clone(), schema, ansi_nulls, |binder| {
+                    let mut query = self.isolated(database.clone(), schema, ansi_nulls, |binder| {
                         binder.inline_function(&*stored_function(module)?, arguments)
                     })?;
+                    query.columns.iter_mut().for_each(|column| column.untyped_null = false);
                     self.note_query(&query.rel, &module.name, false, false);
                     let rel = self.add_query(query, &alias, &function.columns)?;
                     self.observe(&database, &object);

@@ -129,7 +129,7 @@ impl Binder<'_> {
 
     /// The position of a key among the keys; a new one is added.
     fn group_key(&mut self, expr: &ast::Expr, keys: &mut Vec<Expr>) -> Result<usize, SqlError> {
-        let key = self.in_clause(Clause::Rows, |binder| binder.value(expr))?;
+        let key = self.in_clause(Clause::Rows, |binder| binder.key_value(expr))?;
         if key.columns().is_empty() {
             return Err(crate::errors::group_by_without_column());
         }

@@ -70,6 +70,10 @@ pub(crate) struct Binder<'a> {
     pub(crate) expects_into: bool,
     /// The item of a SELECT INTO that is IDENTITY(...), by position.
     pub(crate) identity_item: Option<(usize, engine::IdentityDef)>,
+    /// Columns of derived tables whose rows all have the NULL literal there: named, they are that literal, whose type is its reader's.
+    pub(crate) untyped_nulls: rustc_hash::FxHashSet<ColumnId>,
+    /// Names mean columns also where these are untyped NULLs: in keys of groups and orders.
+    pub(crate) names_columns: bool,
     /// What the text itself names, when somebody asked for that (dependencies of a view, columns of a CHECK).
     pub(crate) observed: Option<RefCell<Observed>>,
     /// The text is kept for everybody: temporary tables, which are a session's own, may not be in it.
@@ -222,6 +226,8 @@ impl<'a> Binder<'a> {
             long_columns: Vec::new(),
             expects_into: false,
             identity_item: None,
+            untyped_nulls: rustc_hash::FxHashSet::default(),
+            names_columns: false,
             observed: None,
             refuses_temporary: false,
             refuses_subqueries: false,

@@ -8,6 +8,7 @@ use types::SqlError;
 
 use super::{Binder, ScopeColumn, ScopeTable};
 use crate::bound::tree::Expr;
+use crate::kinds::ColumnId;
 use crate::names::{same_name, written};
 use crate::sysviews;
 use crate::view::View;
@@ -23,7 +24,21 @@ impl Binder<'_> {
     /// A column reference. Errors 207, 209, 4104.
     pub(crate) fn column(&mut self, column: &ast::ColumnRef) -> Result<Expr, SqlError> {
         let (found, _) = self.find_column(column)?;
-        Ok(self.column_expr(found.id))
+        Ok(self.named_column(found.id))
+    }
+
+    /// What the name of a column stands for.
+    pub(crate) fn named_column(&self, id: ColumnId) -> Expr {
+        let column = self.column_expr(id);
+        if self.untyped_nulls.contains(&id) && !self.names_columns { Expr::null() } else { column }
+    }
+
+    /// A value by which rows are grouped or ordered: a column is no constant, whatever is in it.
+    pub(crate) fn key_value(&mut self, expr: &ast::Expr) -> Result<Expr, SqlError> {
+        let before = std::mem::replace(&mut self.names_columns, true);
+        let value = self.value(expr);
+        self.names_columns = before;
+        value
     }
 
     /// The column a reference means; the second value tells whether it is one of the innermost scope.

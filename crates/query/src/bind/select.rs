@@ -71,7 +71,7 @@ impl Binder<'_> {
         let mut items = Vec::with_capacity(parts.items.len());
         let mut columns = Vec::with_capacity(parts.items.len());
         for item in parts.items {
-            let untyped_null = matches!(&item.expr.kind, ExprKind::Constant(value) if value.is_null());
+            let untyped_null = item.expr.is_untyped_null();
             let id = self.column_for(&item.expr);
             items.push((id, item.expr));
             columns.push(OutputColumn {
@@ -257,7 +257,7 @@ impl Binder<'_> {
 
     fn star(&mut self, qualifier: Option<&ast::ObjectName>, items: &mut Vec<Item>) -> Result<(), SqlError> {
         for column in self.star_columns(qualifier)? {
-            let expr = self.column_expr(column.id);
+            let expr = self.named_column(column.id);
             items.push(Item { expr, ..item_shell(column.name, column.identity, column.base, None) });
         }
         Ok(())
@@ -311,7 +311,7 @@ impl Binder<'_> {
                     .find(|item| item.variable.is_none() && same_name(&item.name, &column.name.value))
                 {
                     Some(item) => Ok(item.expr.clone()),
-                    None => self.value(expr),
+                    None => self.key_value(expr),
                 }
             }
             ast::ExprKind::Collate(inner, _) => {
@@ -319,7 +319,7 @@ impl Binder<'_> {
                 bound.explicit_collation = true;
                 Ok(bound)
             }
-            _ => self.value(expr),
+            _ => self.key_value(expr),
         }
     }
 

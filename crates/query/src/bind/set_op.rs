@@ -150,6 +150,7 @@ impl Binder<'_> {
         let mut columns = Vec::with_capacity(width);
         for position in 0..width {
             let branches: Vec<Expr> = bound.iter().map(|row| row[position].clone()).collect();
+            let untyped_null = branches.iter().all(Expr::is_untyped_null);
             let nullable = branches.iter().any(|branch| branch.nullable);
             let collation = branches
                 .iter()
@@ -166,7 +167,7 @@ impl Binder<'_> {
                 id,
                 identity: false,
                 base: false,
-                untyped_null: false,
+                untyped_null,
             });
         }
         Ok(BoundQuery { rel: Rel::Values { columns: ids, rows: bound }, columns })

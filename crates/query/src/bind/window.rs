@@ -38,11 +38,11 @@ impl Binder<'_> {
         let over = self.named_window(over)?;
         let mut partition = Vec::new();
         for expr in &over.partition_by {
-            partition.push(self.value(expr)?);
+            partition.push(self.key_value(expr)?);
         }
         let mut order = Vec::new();
         for item in &over.order_by {
-            let expr = self.value(&item.expr)?;
+            let expr = self.key_value(&item.expr)?;
             if matches!(expr.kind, ExprKind::Constant(_)) {
                 return Err(crate::errors::window_order_constant());
             }

@@ -300,6 +300,11 @@ impl Expr {
         balanced(conjuncts.into_iter().collect(), ExprKind::And)
     }
 
+    /// Is it the literal NULL as it is written, of no type yet?
+    pub(crate) fn is_untyped_null(&self) -> bool {
+        matches!(&self.kind, ExprKind::Constant(Value::Null)) && self.sql_type == SqlType::Int
+    }
+
     /// Is it the literal NULL (through implicit conversions; CAST gives a NULL its type)?
     pub(crate) fn is_null_literal(&self) -> bool {
         match &self.kind {
