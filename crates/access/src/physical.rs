@@ -325,7 +325,7 @@ impl AccessMethods {
             Ok(())
         })?;
         assert!(content.pages_read <= looked && looked <= at, "one of a hundred is looked at");
-        let of_kind = if looked == 0 { 0 } else { pages * content.pages_read / looked };
+        let of_kind = (pages * content.pages_read).checked_div(looked).unwrap_or(0);
         Ok(LevelFigures { level: 0, pages: of_kind, order: None, content: Some(content) })
     }
 
