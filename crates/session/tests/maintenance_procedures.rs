@@ -232,10 +232,6 @@ fn views_have_their_documented_columns() {
             "dm_hadr_availability_replica_states",
             "last_connect_error_number last_connect_error_description last_connect_error_timestamp",
         ),
-        (
-            "dm_db_missing_index_details",
-            "index_handle database_id object_id equality_columns inequality_columns included_columns statement",
-        ),
         ("server_event_sessions", "track_causality startup_state"),
     ] {
         let columns = columns_of(view);

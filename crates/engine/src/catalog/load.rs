@@ -208,7 +208,10 @@ impl<'a> Groups<'a> {
     }
 
     fn indexes(&self, id: ObjectId, columns: &[ColumnDef]) -> Option<Vec<IndexDef>> {
-        of(&self.indexes, id).map(|row| self.index(id, &row, columns)).collect()
+        let indexes: Vec<IndexDef> =
+            of(&self.indexes, id).map(|row| self.index(id, &row, columns)).collect::<Option<_>>()?;
+        // The heap or clustered index, which holds the rows, comes first.
+        indexes.first().is_some_and(|base| base.index_id <= 1).then_some(indexes)
     }
 
     fn index(&self, id: ObjectId, row: &Fields, columns: &[ColumnDef]) -> Option<IndexDef> {

@@ -9,20 +9,7 @@ const fn absent(name: &'static str, columns: &'static str) -> SystemView {
 }
 
 pub(super) static VIEWS: &[SystemView] = &[
-    // Missing indexes, extended events, traces: nothing of the kind is collected.
-    absent(
-        "dm_db_missing_index_details",
-        "index_handle int not null, database_id smallint not null, object_id int not null, equality_columns nvarchar(4000), \
-         inequality_columns nvarchar(4000), included_columns nvarchar(4000), statement nvarchar(4000)",
-    ),
-    absent("dm_db_missing_index_groups", "index_group_handle int not null, index_handle int not null"),
-    absent(
-        "dm_db_missing_index_group_stats",
-        "group_handle int not null, unique_compiles bigint not null, user_seeks bigint not null, user_scans bigint not null, \
-         last_user_seek datetime, last_user_scan datetime, avg_total_user_cost float, avg_user_impact float, \
-         system_seeks bigint not null, system_scans bigint not null, last_system_seek datetime, last_system_scan datetime, \
-         avg_total_system_cost float, avg_system_impact float",
-    ),
+    // Extended events and traces: none can be made.
     absent(
         "server_event_sessions",
         "event_session_id int not null, name sysname, event_retention_mode nchar(1), event_retention_mode_desc nvarchar(60), \
