@@ -515,11 +515,18 @@ impl Instance {
                 return false;
             }
         };
-        let removed = self.os().disk().remove(&file);
-        let removed = removed.and_then(|()| file.parent().map_or(Ok(()), |p| self.os().disk().sync_dir(p)));
-        match removed {
-            Err(error) if self.os().disk().exists(&file) => {
-                os::report::warn("engine", &format!("{} was not removed: {error}", file.display()));
+        let disk = self.os().disk();
+        if let Err(error) = disk.remove(&file)
+            && disk.exists(&file)
+        {
+            os::report::warn("engine", &format!("{} was not removed: {error}", file.display()));
+            return false;
+        }
+        // Also when it was gone before: whoever removed it may have died before that was hard.
+        match file.parent().map_or(Ok(()), |folder| disk.sync_dir(folder)) {
+            Err(error) if file.parent().is_some_and(|folder| disk.exists(folder)) => {
+                let file = file.display();
+                os::report::warn("engine", &format!("the removal of {file} may not last: {error}"));
                 false
             }
             _ => true,

@@ -179,7 +179,7 @@ mod tests {
         let ordered = [
             ticket(first, Lsn::new(1, 40, 9)),
             ticket(first, Lsn::new(2, 16, 1)),
-            ticket(first.next(3 << 32), Lsn::new(1, 39, 1)),
+            ticket(first.next(3), Lsn::new(1, 39, 1)),
             ticket(Incarnation::from_raw(256 << 32 | 1), Lsn::new(1, 16, 1)),
         ];
         assert!(ordered.is_sorted());
