@@ -201,7 +201,7 @@ impl Instance {
 #[allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test prepares its folder itself")]
 mod tests {
     use super::*;
-    use crate::instance::InstanceOptions;
+    use crate::instance::{CreateDatabaseOptions, InstanceOptions};
     use crate::system_databases::MSDB;
 
     #[test]
@@ -230,5 +230,41 @@ mod tests {
         assert_eq!(instance.slot_named("msdb").unwrap().entry.phase, Phase::Present);
         instance.shutdown();
         drop(std::fs::remove_dir_all(&folder));
+    }
+
+    /// A process died between taking a database's files out of their directory and making that hard; the power fails behind the next start, which does
+    /// not find them any more: they must not come back when master has forgotten them.
+    #[test]
+    fn files_that_were_removed_but_not_for_good_are_not_forgotten() {
+        let open = |os: &os::Os| Instance::open(os, &InstanceOptions::new("data")).unwrap();
+        for seed in 0..12 {
+            let world = os::sim::World::new(seed, os::sim::Profile::drawn(seed));
+            let made = world.run(move |os| {
+                let instance = open(os);
+                let new = CreateDatabaseOptions { name: "gone".into(), ..CreateDatabaseOptions::default() };
+                instance.create_database(&new).unwrap();
+                instance.shutdown();
+            });
+            made.assert_ok();
+            let dying = world.clone();
+            world.run(move |os| {
+                let instance = open(os);
+                let mut entry = instance.slot_named("gone").unwrap().entry;
+                entry.phase = Phase::Dropping;
+                instance.save_entry(&entry).unwrap();
+                entry.files().iter().for_each(|file| os.disk().remove(file).unwrap());
+                dying.kill_process();
+            });
+            let failing = world.clone();
+            world.run(move |os| {
+                let instance = open(os);
+                assert!(instance.slot_named("gone").is_none());
+                failing.power_off();
+            });
+            world.run(move |os| open(os).shutdown()).assert_ok();
+            let left: Vec<_> =
+                world.files().into_iter().filter(|file| file.to_string_lossy().contains("gone")).collect();
+            assert!(left.is_empty(), "seed {seed}: {left:?}");
+        }
     }
 }
