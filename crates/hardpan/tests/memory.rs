@@ -320,7 +320,8 @@ fn an_attention_in_the_middle_of_a_result_is_answered_behind_what_was_on_its_way
         }
         assert_eq!((ends[0] & done::ERROR, ends[1] & done::ATTENTION), (done::ERROR, done::ATTENTION));
         println!("{bytes} bytes in {:?} after the attention", began.elapsed());
-        assert!(bytes < 1 << 20, "{bytes} bytes after the attention");
+        // Sockets let their buffers grow to tens of MB (tcp_wmem, tcp_rmem); the result has 1.7 TB.
+        assert!(bytes < 64 << 20, "{bytes} bytes after the attention");
         assert_eq!(client.number("SELECT 3"), 3);
     }
 }

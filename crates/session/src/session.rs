@@ -548,7 +548,7 @@ pub(crate) const KILLED: &str = "Cannot continue the execution because the sessi
 
 /// Errors that only mean "not there yet", or "not settled yet".
 fn is_deferred(error: &SqlError) -> bool {
-    matches!(error.number, 208 | 315 | 1222 | 2812 | 911 | 922 | 926 | 945 | 1087 | 4902 | 942)
+    matches!(error.number, 208 | 315 | 1222 | 2702 | 2812 | 911 | 922 | 926 | 945 | 1087 | 4902 | 942)
 }
 
 fn options_at_login(instance: &engine::Instance, login: &LoginInfo) -> SetOptions {

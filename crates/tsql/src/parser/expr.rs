@@ -589,7 +589,10 @@ impl Parser<'_> {
             self.advance();
         }
         let sequence = self.object_name()?;
+        // What it orders is no value of the expression around it: OVER itself is refused where there are no rows (11717).
+        let without_rows = std::mem::take(&mut self.without_rows);
         let over = if self.at(Keyword::Over) { Some(self.over()?) } else { None };
+        self.without_rows = without_rows;
         Ok(ExprKind::NextValueFor(Box::new(NextValueFor { sequence, over })))
     }
 
