@@ -4,6 +4,7 @@
 mod common;
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use common::{Folder, Server, serve};
 
@@ -15,6 +16,15 @@ fn caches(folder: &Path) -> Vec<String> {
     Folder::names_in(folder)
 }
 
+/// The caches of a server that listens, once there are this many: msdb is opened while it listens already.
+fn caches_when(folder: &Path, count: usize) -> Vec<String> {
+    let until = Instant::now() + Duration::from_secs(60);
+    while caches(folder).len() < count && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    caches(folder)
+}
+
 /// Two servers at once have their caches side by side; the start of one takes nothing from the other, alive or killed, nor from one whose
 /// folder is gone since a moment ago; a clean stop leaves nothing of its own.
 #[test]
@@ -23,11 +33,11 @@ fn servers_that_share_a_folder_leave_each_other_alone() {
     let (cache, first, second) = (folder.0.join("cache"), folder.0.join("first"), folder.0.join("second"));
     std::fs::create_dir_all(&cache).unwrap();
     let mut one = start(&first, &cache);
-    let of_first = caches(&cache);
-    assert!(!of_first.is_empty(), "master, model and msdb have caches");
+    let of_first = caches_when(&cache, 3);
+    assert_eq!(of_first.len(), 3, "master, model and msdb have caches");
     let two = start(&second, &cache);
-    let both = caches(&cache);
-    assert!(both.len() > of_first.len() && of_first.iter().all(|name| both.contains(name)));
+    let both = caches_when(&cache, 6);
+    assert!(both.len() == 6 && of_first.iter().all(|name| both.contains(name)));
     one.kill();
     two.stop();
     assert_eq!(caches(&cache), of_first, "what was killed can be recovered");
@@ -39,6 +49,7 @@ fn servers_that_share_a_folder_leave_each_other_alone() {
     assert!(caches(&cache).is_empty(), "both were stopped");
     // A folder that is gone may have been renamed: a day has to pass.
     let mut gone = start(&first, &cache);
+    assert_eq!(caches_when(&cache, 3).len(), 3);
     gone.kill();
     let left = caches(&cache);
     assert_eq!(left.len(), of_first.len());
