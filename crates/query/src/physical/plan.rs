@@ -84,6 +84,36 @@ pub(crate) enum Plan {
     Catalog(Box<CatalogPlan>),
 }
 
+impl Plan {
+    /// The operators that it reads from; none of subqueries in its expressions.
+    pub(crate) fn inputs(&self) -> Vec<&Plan> {
+        match self {
+            Plan::OneRow
+            | Plan::Empty
+            | Plan::Values(_)
+            | Plan::Scan(_)
+            | Plan::System(_)
+            | Plan::WorkTable(_) => Vec::new(),
+            Plan::Filter { input, .. }
+            | Plan::Project { input, .. }
+            | Plan::Draw { input, .. }
+            | Plan::Distinct { input, .. }
+            | Plan::Sort { input, .. }
+            | Plan::Top { input, .. }
+            | Plan::Offset { input, .. } => vec![&**input],
+            Plan::Spool { input, .. } => vec![&**input],
+            Plan::NestedLoop(join) => vec![&join.left, &join.right],
+            Plan::HashJoin(join) => vec![&join.left, &join.right],
+            Plan::MergeJoin(join) => vec![&join.left, &join.right],
+            Plan::Aggregate(aggregate) => vec![&aggregate.input],
+            Plan::Window(window) => vec![&window.input],
+            Plan::Concat(left, right) | Plan::SetOp { left, right, .. } => vec![&**left, &**right],
+            Plan::Recursive { anchor, step, .. } => vec![&**anchor, &**step],
+            Plan::Catalog(catalog) => vec![&catalog.input],
+        }
+    }
+}
+
 /// See `exec/catalog.rs`.
 pub(crate) struct CatalogPlan {
     pub(crate) input: Plan,

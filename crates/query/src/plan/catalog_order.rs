@@ -62,13 +62,13 @@ impl CatalogOrder {
     }
 }
 
-/// Does it read views of the catalog alone?
-pub(super) fn is_of_catalog(plan: &Plan) -> bool {
+/// Is it a view of the catalog, or a join of such views: rows whose order is known?
+pub(super) fn joins_catalog_views(plan: &Plan) -> bool {
     match plan {
         Plan::System(_) => true,
-        Plan::Filter { input, .. } | Plan::Project { input, .. } => is_of_catalog(input),
-        Plan::HashJoin(join) => is_of_catalog(&join.left) && is_of_catalog(&join.right),
-        Plan::NestedLoop(join) => is_of_catalog(&join.left) && is_of_catalog(&join.right),
+        Plan::Filter { .. } | Plan::Project { .. } | Plan::HashJoin(_) | Plan::NestedLoop(_) => {
+            plan.inputs().into_iter().all(joins_catalog_views)
+        }
         _ => false,
     }
 }

@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 use types::SqlError;
 
 use super::access::ROWS_OF_PAGE;
-use super::catalog_order::is_of_catalog;
+use super::catalog_order::joins_catalog_views;
 use super::compile::Layout;
 use super::infer::{Classes, equal_columns, infer, rejects_nulls};
 use super::join_order::Relation;
@@ -431,7 +431,7 @@ impl Planner<'_> {
         let cost = left.cost + right.cost + hash_cost(kind, &left, &right);
         // The smaller side is built; an inner join may exchange its sides. How many rows a view of the catalog has is a guess, and all are few:
         // there the order of the rows is what matters.
-        let are_of_catalog = is_of_catalog(&left.plan) && is_of_catalog(&right.plan);
+        let are_of_catalog = joins_catalog_views(&left.plan) && joins_catalog_views(&right.plan);
         let is_led_by_right = if are_of_catalog {
             let equal = keys.iter().filter_map(|key| Some((key.left.as_column()?, key.right.as_column()?)));
             self.catalog_order.is_led_by_right(&left.layout, &right.layout, equal)
