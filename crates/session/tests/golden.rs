@@ -91,6 +91,7 @@ script!("scripts/" index_pages);
 script!("scripts/" errors);
 script!("scripts/" filtered_indexes);
 script!("scripts/" alter_index);
+script!("scripts/" table_rebuild);
 script!("scripts/" catalog_order);
 script!("scripts/" own_schema);
 script!("scripts/" included_columns);

@@ -67,7 +67,8 @@ fn drawn(random: &mut Random, open: &mut bool) -> String {
             text
         }
         14 => {
-            "ALTER INDEX ALL ON f REBUILD; ALTER TABLE h ADD more int; ALTER TABLE h DROP COLUMN more".into()
+            "ALTER INDEX ALL ON f REBUILD; ALTER TABLE h ADD more int; ALTER TABLE h DROP COLUMN more; ALTER TABLE f REBUILD; ALTER TABLE k REBUILD"
+                .into()
         }
         _ => format!("TRUNCATE TABLE {table}"),
     }

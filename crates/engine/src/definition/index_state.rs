@@ -1,4 +1,4 @@
-//! ALTER INDEX: indexes taken out of use, and made anew.
+//! ALTER INDEX: indexes taken out of use, and made anew; ALTER TABLE ... REBUILD.
 //!
 //! A disabled nonclustered index gives up its pages. A disabled clustered index keeps them, since they are the table's rows, but nobody may
 //! read or change them (8655), and every other index goes with it. Foreign keys that hang on what is disabled are disabled, too; they come
@@ -88,6 +88,15 @@ impl Database {
             }
             Ok(())
         })
+    }
+
+    /// ALTER TABLE ... REBUILD: the heap or clustered index is made anew from its rows, in full pages and without rows that have moved; with it
+    /// come all indexes in use, whose entries say where rows are. An index that is disabled stays so, but for the clustered one.
+    ///
+    /// # Errors
+    /// Those of locks and storage; the marker of a stale plan when another has changed the table.
+    pub fn rebuild_table(self: &Arc<Self>, txn: &DbTransaction, table: &Arc<TableDef>) -> SqlResult<()> {
+        self.rebuild_indexes(txn, table, &[table.base().index_id])
     }
 
     /// A table with all its indexes in use gets new pages, and stays what it is.

@@ -38,7 +38,11 @@ pub(super) fn table(
         }
         AlterTableAction::AlterColumn(change) => alter_column(&database, &table, change, context),
         AlterTableAction::Drop(items) => drop_items(&database, table, items, context),
-        AlterTableAction::Set(_) | AlterTableAction::Rebuild { .. } => Ok(()),
+        AlterTableAction::Set(_) => Ok(()),
+        AlterTableAction::Rebuild { partition, options } => {
+            let what = (partition.as_ref(), options.as_slice());
+            super::index::rebuild_table((&database, &alter.name), &table, what, context)
+        }
         AlterTableAction::CheckConstraint { with_check, enable, names } => {
             constraint_state::set(&database, &table, (*with_check == Some(true), *enable), names, context)
         }

@@ -1,8 +1,8 @@
-//! CREATE INDEX, ALTER INDEX, and INDEX inside a table definition.
+//! CREATE INDEX, ALTER INDEX, ALTER TABLE ... REBUILD, and INDEX inside a table definition.
 
 use std::sync::Arc;
 
-use engine::{IndexDef, IndexKind, NewIndex, NewTable, TableDef};
+use engine::{Database, IndexDef, IndexKind, NewIndex, NewTable, TableDef};
 use tsql::ast::{self, AlterIndexAction, TableElement};
 use types::SqlError;
 
@@ -181,6 +181,36 @@ pub(super) fn alter(
     }
 }
 
+/// ALTER TABLE ... REBUILD of a table by its name, with the partition and the options that are said. Errors 1934, 7729.
+pub(super) fn rebuild_table(
+    (database, name): (&Arc<Database>, &ast::ObjectName),
+    table: &Arc<TableDef>,
+    (partition, options): (Option<&ast::Expr>, &[ast::NamedOption]),
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
+    if !partition.is_none_or(is_all) {
+        return Err(SqlError::new(7729, &[&"ALTER TABLE", &"table", &table.name]));
+    }
+    let is_heap = table.base().kind == IndexKind::Heap;
+    // Indexes of a heap say where its rows are: they are made anew with it. Those of a tree name its keys.
+    let made = table.indexes.iter().filter(|index| !index.is_disabled || index.kind == IndexKind::Clustered);
+    let made: Vec<&IndexDef> = made.filter(|index| is_heap || index.kind == IndexKind::Clustered).collect();
+    if made.iter().any(|index| index.filter.is_some()) {
+        context.options.check_for_filters("ALTER TABLE")?;
+    }
+    with_transaction(context, database, |transaction| database.rebuild_table(transaction, table))?;
+    let no_recompute = super::statistics::no_recompute_of(options);
+    for index in made.iter().filter_map(|index| index.name.as_ref()) {
+        super::statistics::of_new_index(context, database, name, index, no_recompute)?;
+    }
+    Ok(())
+}
+
+/// `PARTITION = ALL`.
+fn is_all(expr: &ast::Expr) -> bool {
+    matches!(&expr.kind, ast::ExprKind::Literal(ast::Literal::String(word)) if word == "ALL")
+}
+
 /// A nonclustered index cannot be made from rows that are out of use, unless these come back with it. Error 1987.
 fn check_clustered_in_use(table: &TableDef, chosen: &[&IndexDef]) -> Result<(), SqlError> {
     let includes_base = chosen.iter().any(|index| index.kind == IndexKind::Clustered);
@@ -203,12 +233,11 @@ fn check_partition(alter: &ast::AlterIndex, table: &TableDef) -> Result<(), SqlE
         }
         _ => None,
     };
-    let is_all = |expr: &ast::Expr| matches!(&expr.kind, ast::ExprKind::Literal(ast::Literal::String(word)) if word == "ALL");
     if partition.is_none_or(is_all) {
         return Ok(());
     }
     Err(match &alter.name {
-        Some(name) => SqlError::new(7729, &[&"ALTER INDEX", &name.value]),
+        Some(name) => SqlError::new(7729, &[&"ALTER INDEX", &"index", &name.value]),
         None => {
             let first = table.indexes.iter().find_map(|index| index.name.clone());
             match first {

@@ -113,6 +113,8 @@ enum Apply {
     DropColumn(String, String),
     CreateIndex(String, String, Index),
     DropIndex(String, String),
+    /// The same table in other pages.
+    Rebuild,
     Truncate(String),
     Insert(String, Vec<(i64, Row)>),
     /// Every row once more, this much further on.
@@ -174,6 +176,7 @@ impl Drawer {
             3 => drop_column(rng, &name, table).unwrap_or_else(|| self.add_column(rng, &name)),
             4..=6 => self.create_index(rng, &name, table),
             7 | 8 => drop_index(rng, &name, table).unwrap_or_else(|| self.create_index(rng, &name, table)),
+            9 if rng.chance(1, 2) => rebuild(&name),
             9 => truncate(&name),
             10..=17 => self.insert(rng, &name, table),
             18 | 19 => self.copy(&name, table).unwrap_or_else(|| delete(&name, all(table))),
@@ -326,6 +329,10 @@ fn drop_table(name: &str) -> Change {
     Change { kind: "DROP TABLE", sql: format!("DROP TABLE {name}"), apply: Apply::Drop(name.to_owned()) }
 }
 
+fn rebuild(name: &str) -> Change {
+    Change { kind: "ALTER TABLE REBUILD", sql: format!("ALTER TABLE {name} REBUILD"), apply: Apply::Rebuild }
+}
+
 fn truncate(name: &str) -> Change {
     let sql = format!("TRUNCATE TABLE {name}");
     Change { kind: "TRUNCATE TABLE", sql, apply: Apply::Truncate(name.to_owned()) }
@@ -402,6 +409,7 @@ impl Change {
                 table(tables, name).indexes.insert(index.clone(), definition.clone());
             }
             Apply::DropIndex(name, index) => drop(table(tables, name).indexes.remove(index)),
+            Apply::Rebuild => {}
             Apply::Truncate(name) => table(tables, name).rows.clear(),
             Apply::Insert(name, rows) => table(tables, name).rows.extend(rows.iter().cloned()),
             Apply::Copy(name, by) => {

@@ -539,7 +539,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(
         7729,
         16,
-        "A partition number cannot be given in the %s statement: the index '%s' is not partitioned.",
+        "A partition number cannot be given in the %s statement: the %s '%s' is not partitioned.",
     ),
     entry(
         7735,
