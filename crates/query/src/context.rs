@@ -343,6 +343,10 @@ pub struct SessionRow {
     pub isolation: i16,
     /// SET LOCK_TIMEOUT.
     pub lock_timeout_ms: i32,
+    /// SET DEADLOCK_PRIORITY, -10..10.
+    pub deadlock_priority: i8,
+    /// SET CONTEXT_INFO.
+    pub context_info: Value,
     /// `@@ROWCOUNT`.
     pub row_count: i64,
     /// `@@ERROR`.
@@ -354,9 +358,9 @@ pub struct SessionRow {
     /// SET TEXTSIZE.
     pub text_size: i32,
     /// SET LANGUAGE.
-    pub language: String,
+    pub language: Arc<str>,
     /// SET DATEFORMAT.
-    pub date_format: String,
+    pub date_format: Arc<str>,
     /// SET DATEFIRST.
     pub date_first: i16,
     /// SET option bits as in `@@OPTIONS`.

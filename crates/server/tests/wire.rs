@@ -165,6 +165,30 @@ fn calls_return_status_values_and_done_proc() {
     server.stop();
 }
 
+/// It is for the session to refuse it (8003), and the connection goes on.
+#[test]
+fn a_call_with_too_many_parameters_reaches_the_session() {
+    let (os, server) = start(|_| {});
+    let mut client = connected(&os, &server);
+    let parameter = Parameter {
+        name: String::new(),
+        output: false,
+        default: false,
+        sql_type: SqlType::Int,
+        value: Value::Int(1),
+    };
+    let procedure = Procedure::Id(ProcedureId::ExecuteSql);
+    for (sent, echoed) in [(2_100, 2_098), (2_101, 2_099), (5_000, 2_099)] {
+        let call =
+            RpcCall { procedure: procedure.clone(), flags: 0, parameters: vec![parameter.clone(); sent] };
+        let bytes = client.writer.rpc(&[call]);
+        client.send(&bytes);
+        let tokens = client.tokens();
+        assert!(tokens.contains(&Token::Row(vec![Value::Int(1); echoed])), "{sent} parameters");
+    }
+    server.stop();
+}
+
 #[test]
 fn transactions_are_told_and_their_descriptor_is_checked() {
     let (os, server) = start(|_| {});

@@ -491,8 +491,11 @@ impl Session {
         self.facts.nest_level -= 1;
         self.facts.caught.truncate(frame.caught_base);
         if let Some(options) = options {
-            self.options = options;
-            self.tell_lock_options();
+            if self.options != options {
+                self.options = options;
+                self.tell_lock_options();
+                self.publish(|_| {});
+            }
         }
         let status = outcome.map_err(Interruption::Stopped)?;
         if procedure.is_some() && self.facts.transaction_count != count_before {

@@ -109,7 +109,7 @@ impl Session {
         let entered = transactions.enter_database(name).map_err(refused);
         let database = entered.inspect_err(|_| shared.registry.unregister(session_id))?;
         let options = options_at_login(&shared.instance, &login);
-        Ok(Session {
+        let mut session = Session {
             instance: shared.instance.clone(),
             programs: shared.programs.clone(),
             query_stores: shared.query_stores.clone(),
@@ -135,7 +135,9 @@ impl Session {
             unsettled: None,
             request_began_ticks: None,
             surveyed: Survey::default(),
-        })
+        };
+        session.publish(|_| {});
+        Ok(session)
     }
 
     /// `@@SPID`.
@@ -300,6 +302,19 @@ impl Session {
             row.database_id = database_id;
             row.option_bits = options.bits();
             row.lock_timeout_ms = options.lock_timeout_ms;
+            row.deadlock_priority = options.deadlock_priority;
+            row.text_size = options.text_size;
+            row.date_first = i16::from(options.date_first);
+            if row.context_info != facts.context_info {
+                row.context_info = facts.context_info.clone();
+            }
+            for (told, set) in
+                [(&mut row.language, &options.language), (&mut row.date_format, &options.date_format)]
+            {
+                if !Arc::ptr_eq(told, set) {
+                    *told = Arc::clone(set);
+                }
+            }
             row.isolation = match options.isolation {
                 IsolationLevel::ReadUncommitted => 1,
                 IsolationLevel::ReadCommitted => 2,
@@ -571,13 +586,7 @@ fn published(login: &LoginInfo, database: &Arc<Database>) -> SessionRow {
         client_interface_name: login.client_interface_name.clone(),
         login_name: login.login_name.clone(),
         is_user_process: true,
-        isolation: 2,
-        lock_timeout_ms: -1,
         database_id: database.id(),
-        text_size: i32::MAX,
-        language: "us_english".into(),
-        date_format: "mdy".into(),
-        date_first: 7,
         encrypted: login.encrypted,
         net_transport: if login.client_address.is_empty() { "Session".into() } else { "TCP".into() },
         client_net_address: login.client_address.clone(),

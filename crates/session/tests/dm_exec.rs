@@ -77,3 +77,32 @@ fn a_syntax_error_is_told_once() {
         server.stop(session);
     });
 }
+
+/// The views tell what the session has set, from its first request on, and what holds again behind a procedure that sets otherwise.
+#[test]
+fn sessions_and_requests_show_what_is_set() {
+    on_a_machine(8, |os| {
+        let server = Server::open(os);
+        let mut session = server.session_in("master");
+        let columns = "text_size, date_format, date_first, lock_timeout, deadlock_priority, transaction_isolation_level, \
+                       quoted_identifier, CONVERT(varchar(9), SUBSTRING(context_info, 1, 2), 1)";
+        let told = |view: &str| format!("SELECT {columns} FROM sys.{view} WHERE session_id = @@SPID");
+        let views = ["dm_exec_sessions", "dm_exec_requests"];
+        let at_first = ["2147483647|mdy|7|-1|0|2|1|NULL"];
+        views.iter().for_each(|view| assert_eq!(rows(&mut session, &told(view)), at_first, "{view}"));
+        run(
+            &mut session,
+            "SET TEXTSIZE 500 SET DATEFORMAT dmy SET DATEFIRST 3 SET LOCK_TIMEOUT 77 SET DEADLOCK_PRIORITY HIGH SET CONTEXT_INFO 0x0102 \
+             SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+        );
+        let set = ["500|dmy|3|77|5|4|1|0x0102"];
+        views.iter().for_each(|view| assert_eq!(rows(&mut session, &told(view)), set, "{view}"));
+        run(
+            &mut session,
+            "CREATE PROCEDURE sets AS SET TEXTSIZE 9 SET DATEFIRST 1 SET DEADLOCK_PRIORITY LOW",
+        );
+        let behind = format!("EXEC sets {}", told("dm_exec_sessions"));
+        assert_eq!(rows(&mut session, &behind), set);
+        server.stop(session);
+    });
+}

@@ -14,7 +14,7 @@ pub const PRE_LOGIN_PACKET_BYTES_MAX: usize = 4_096;
 pub const PRE_LOGIN_TOTAL_BYTES_MAX: usize = 64 * 1024;
 /// Greatest message (batch, RPC) after login unless configured otherwise, in bytes.
 pub const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Most parameters of one RPC (2,100 in SQL Server).
+/// Most parameters of one RPC (2,100 in SQL Server). A call with more is read with one too many.
 pub const RPC_PARAMETERS_MAX: usize = 2_100;
 /// Most remote procedure calls in one message (a bound of ours).
 pub const RPC_CALLS_MAX: usize = 100_000;

@@ -184,10 +184,11 @@ fn read_call(reader: &mut Reader<'_>, version: TdsVersion) -> Result<RpcCall, Pr
         if is_separator(byte, version) {
             break;
         }
-        if parameters.len() == RPC_PARAMETERS_MAX {
-            return Err(ProtocolError::TooLong { part: "RPC parameters (count)", limit: RPC_PARAMETERS_MAX });
+        let parameter = read_parameter(reader, version)?;
+        // One too many is kept, for whoever runs the call to see and refuse (8003); the others are read and forgotten.
+        if parameters.len() <= RPC_PARAMETERS_MAX {
+            parameters.push(parameter);
         }
-        parameters.push(read_parameter(reader, version)?);
     }
     Ok(RpcCall { procedure, flags, parameters })
 }

@@ -140,8 +140,8 @@ fn option_cells(session: &SessionRow) -> Vec<(&'static str, Cell)> {
     let on = |bit: i32| session.option_bits & bit != 0;
     vec![
         ("text_size", session.text_size.into()),
-        ("language", session.language.as_str().into()),
-        ("date_format", session.date_format.as_str().into()),
+        ("language", (&*session.language).into()),
+        ("date_format", (&*session.date_format).into()),
         ("date_first", i32::from(session.date_first).into()),
         ("quoted_identifier", on(256).into()),
         ("arithabort", on(64).into()),
@@ -152,6 +152,8 @@ fn option_cells(session: &SessionRow) -> Vec<(&'static str, Cell)> {
         ("concat_null_yields_null", on(4096).into()),
         ("transaction_isolation_level", i32::from(session.isolation).into()),
         ("lock_timeout", session.lock_timeout_ms.into()),
+        ("deadlock_priority", i32::from(session.deadlock_priority).into()),
+        ("context_info", session.context_info.clone().into()),
         ("row_count", session.row_count.into()),
         ("prev_error", session.prev_error.into()),
         ("database_id", i32::from(session.database_id).into()),

@@ -7,7 +7,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(
         8003,
         16,
-        "The incoming request has too many parameters. The server supports a maximum of %d parameters.",
+        "The incoming request has too many parameters. The server supports a maximum of %d parameters. Reduce the number of parameters and resend the request.",
     ),
     entry(
         8023,
