@@ -9,9 +9,12 @@ use hardpan_access::{
     RowFormat, ScanOptions, UnitId,
 };
 use os::sim::{Profile, World};
-use pages::{FILE_PAGES_MIN, LatchMode, PageError, slots};
+use pages::{FILE_PAGES_MIN, HEADER_BYTES, LatchMode, PageError, PageId, slots};
 use txn::CommitMode;
 use types::{Collation, SqlType, Value};
+
+/// The first map of the first file.
+const MAP_PAGE: PageId = PageId { file: 1, page: 1 };
 
 fn with_db(body: impl FnOnce(Db) + Send + 'static) {
     World::new(1, Profile::nvme()).run(move |os| body(create(os, &Place::new("/data/t")))).assert_ok();
@@ -156,6 +159,44 @@ fn a_stub_that_leads_elsewhere_is_not_believed_by_a_change() {
             assert!(is_damage(db.heap.delete(&txn, rid)), "DELETE: {what}");
             txn.rollback().expect("nothing was changed");
         });
+    }
+}
+
+/// A map that says of a heap's page that it is free has the page given to a row that moves out of it: the row is not where it was. That is damage,
+/// no panic. (Seed 1201049 of the simulation's scenario `lies`.)
+#[test]
+fn a_row_whose_page_is_given_to_it_once_more_is_damaged() {
+    for has_moved_before in [false, true] {
+        let world = World::new(1, Profile::nvme()).run(move |os| {
+            let place = Place::new("/data/t");
+            let db = create(os, &place);
+            let txn = db.begin();
+            // The first page of a heap and its last one are latched when it grows: it is one between them.
+            let fill = || db.heap.insert(&txn, &[9; 8000]).expect("room");
+            fill();
+            let rid = db.heap.insert(&txn, &[1; 3000]).expect("room");
+            db.heap.insert(&txn, &[2; 4500]).expect("room");
+            fill();
+            if has_moved_before {
+                db.heap.update(&txn, rid, &[3; 5000]).expect("room elsewhere");
+                db.heap.insert(&txn, &[4; 2900]).expect("room beside it");
+                fill();
+            }
+            txn.commit(CommitMode::Full).expect("a healthy disk");
+            db.checkpoint().expect("a healthy disk");
+            drop(db);
+            // Who has just opened it looks for free pages from the first one.
+            let db = open(os, &place);
+            let mut map = db.space.fix(MAP_PAGE, LatchMode::Exclusive).expect("a healthy disk");
+            let entry = HEADER_BYTES + 4 * rid.page.page as usize;
+            assert_eq!(map.page()[entry], HEAP.0 as u8, "the entry of its page");
+            map.page_mut()[entry..entry + 4].fill(0);
+            drop(map);
+            let txn = db.begin();
+            let done = db.heap.update(&txn, rid, &[5; 8000]);
+            assert!(matches!(done, Err(AccessError::Corrupt { page, .. }) if page == rid.page), "{done:?}");
+        });
+        world.assert_ok();
     }
 }
 

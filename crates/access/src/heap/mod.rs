@@ -327,7 +327,9 @@ impl Heap {
             return Ok(());
         }
         let new_target = self.place(txn, &padded, Placing::Forwarded)?;
-        assert!(new_target != target && new_target != rid, "a row that moves on gets another address");
+        if new_target == target || new_target == rid {
+            return Err(overwritten(new_target));
+        }
         self.replace_row(txn, rid, &new_target.to_bytes(), (true, true))?;
         self.ghost(txn, target)
     }
@@ -360,6 +362,14 @@ impl Heap {
     ) -> AccessResult<()> {
         assert!(is_stub.1 && row.len() == Rid::BYTES, "a stub is an address");
         let mut guard = self.fix_row_page(rid.page, LatchMode::Exclusive)?;
+        // Its lock keeps it as it was; but a map that lies may have given its page to the row that moved.
+        let flags = slots::flags(guard.page(), rid.slot);
+        let is_as_it_was = flags & (slots::GHOST | slots::FORWARDED) == 0
+            && (flags & slots::FORWARD != 0) == is_stub.0
+            && slots::row(guard.page(), rid.slot).is_some();
+        if !is_as_it_was {
+            return Err(overwritten(rid));
+        }
         self.patch_row(txn, &mut guard, rid.slot, row, is_stub)
     }
 
@@ -442,7 +452,10 @@ impl Heap {
         if slots::row(guard.page(), rid.slot).is_none() {
             return Err(AccessError::RowGone);
         }
-        assert!(slots::flags(guard.page(), rid.slot) & slots::GHOST == 0, "a row is deleted once");
+        // Two stubs that forward to one row are locked apart.
+        if slots::flags(guard.page(), rid.slot) & slots::GHOST != 0 {
+            return Err(overwritten(rid));
+        }
         let record = HeapRow { page: rid.page.pack(), slot: rid.slot, is_forwarded: false, row: &[] };
         let undo = UndoBytes::one(PLACE_BYTES + record.row.len());
         let lsn =
@@ -584,6 +597,11 @@ fn require_moved_row(guard: &PageGuard, rid: Rid, slot: u16) -> AccessResult<()>
     let flags = slots::flags(guard.page(), slot);
     let is_target = flags & (slots::GHOST | slots::FORWARDED) == slots::FORWARDED;
     if is_target && slots::row(guard.page(), slot).is_some() { Ok(()) } else { Err(bad_stub(rid)) }
+}
+
+/// Somebody else's row is where a locked one was.
+fn overwritten(rid: Rid) -> AccessError {
+    AccessError::corrupt(rid.page, format!("slot {} is not as it was when its row was locked", rid.slot))
 }
 
 fn bad_stub(rid: Rid) -> AccessError {
