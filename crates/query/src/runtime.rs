@@ -222,10 +222,16 @@ impl<'a> Runtime<'a> {
     /// so many calls. Whoever keeps rows calls it for each.
     #[inline]
     pub(crate) fn check_cancelled(&self) -> Result<(), SqlError> {
+        self.check_cancelled_after(1)
+    }
+
+    /// The same for so many rows that have been worked through since the last call. A loop over rows counts all of them, also those that it
+    /// passes over: what is counted once for a batch, or for an outer row, lets the client wait for hundreds of them.
+    #[inline]
+    pub(crate) fn check_cancelled_after(&self, rows: usize) -> Result<(), SqlError> {
         os::memory::check().map_err(crate::errors::out_of_memory)?;
-        let left = self.rows_until_check.get();
-        if left > 0 {
-            self.rows_until_check.set(left - 1);
+        if let Some(left) = self.rows_until_check.get().checked_sub(u32::try_from(rows).unwrap_or(u32::MAX)) {
+            self.rows_until_check.set(left);
             return Ok(());
         }
         self.rows_until_check.set(ROWS_PER_CANCEL_CHECK);

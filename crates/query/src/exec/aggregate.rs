@@ -67,7 +67,7 @@ impl<'p> Aggregate<'p> {
         let only_counts = scalar && gathered.accumulators.iter().all(Accumulator::counts_rows);
         let (mut batch, mut key) = (Batch::default(), Vec::new());
         while input.next_batch(runtime, &mut batch)? {
-            runtime.check_cancelled()?;
+            runtime.check_cancelled_after(batch.rows)?;
             if only_counts {
                 let accumulators = &mut gathered.accumulators;
                 accumulators.iter_mut().for_each(|accumulator| accumulator.add_rows(batch.rows));

@@ -508,6 +508,7 @@ impl<'p> HashJoin<'p> {
                 return Ok(false);
             }
             while self.at != NONE {
+                runtime.check_cancelled()?;
                 let index = self.at as usize;
                 self.at = self.chain[index];
                 if self.shape.asks_for_existence() {

@@ -265,6 +265,7 @@ impl<'p> MergeJoin<'p> {
 impl Walk {
     /// Goes on to the next row of a group; false at its end.
     fn next(&mut self, runtime: &Runtime<'_>, group: &Group) -> Result<bool, SqlError> {
+        runtime.check_cancelled()?;
         self.at += 1;
         if self.at <= group.rows.rows {
             return Ok(true);

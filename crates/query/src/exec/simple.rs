@@ -87,7 +87,7 @@ impl RowSource for Filter<'_> {
 
     fn next_batch(&mut self, runtime: &Runtime<'_>, batch: &mut Batch) -> Result<bool, SqlError> {
         while self.input.next_batch(runtime, batch)? {
-            runtime.check_cancelled()?;
+            runtime.check_cancelled_after(batch.rows)?;
             let (mut kept, width) = (0, batch.width);
             for at in 0..batch.rows {
                 if self.predicate.test(runtime, batch.row(at))? != Some(true) {

@@ -70,6 +70,7 @@ impl Walk {
         runtime: &Runtime<'_>,
         store: &'a RowStore,
     ) -> Result<Option<(usize, &'a Row)>, SqlError> {
+        runtime.check_cancelled()?;
         let number = self.at;
         if let Some(row) = store.rows.get(number) {
             self.at += 1;

@@ -1,0 +1,41 @@
+//! An attention ends a query at once, also where an operator works through many rows of which none goes on.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test waits for a real thread")]
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::{World, rows, run};
+use hardpan_session::{NullSink, RequestEnd};
+
+/// Each would take hours; between two looks for attentions nothing takes longer than some hundred rows. Before: 256 outer rows with all their inner ones.
+#[test]
+fn joins_look_for_attentions_at_the_rows_that_they_pass_over() {
+    let world = World::new("attentions");
+    let mut session = world.session();
+    run(&mut session, "CREATE TABLE T (i int NOT NULL, k int NOT NULL); CREATE CLUSTERED INDEX k ON T (k)");
+    run(&mut session, "INSERT T SELECT value, 1 FROM GENERATE_SERIES(1, 150000)");
+    for text in [
+        "SELECT COUNT(*) FROM T a CROSS JOIN T b WHERE a.i + b.i < 0",
+        "SELECT COUNT(*) FROM T a LEFT JOIN T b ON a.i + b.i < 0",
+        "SELECT COUNT(*) FROM T a INNER HASH JOIN T b ON a.k = b.k AND a.i + b.i < 0",
+        "SELECT COUNT(*) FROM T a INNER MERGE JOIN T b ON a.k = b.k AND a.i + b.i < 0",
+        "SELECT COUNT(*) FROM T a INNER LOOP JOIN T b ON a.k = b.k AND a.i + b.i < 0",
+        "SELECT COUNT(*) FROM T a WHERE NOT EXISTS (SELECT 1 FROM T b WHERE b.k = a.k AND b.i + a.i < 0)",
+        "SELECT COUNT(*) FROM T a WHERE a.i < (SELECT SUM(b.i) FROM T b WHERE b.i + a.i < 0)",
+    ] {
+        let task = os::task::current();
+        let ringer = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(400));
+            let rung = Instant::now();
+            task.interrupt(os::task::InterruptReason::Attention);
+            rung
+        });
+        let end = session.execute_batch(text, &mut NullSink);
+        let waited = ringer.join().unwrap().elapsed();
+        os::task::current().clear_interrupt();
+        assert_eq!(end, RequestEnd::Attention, "{text}");
+        assert!(waited < Duration::from_millis(300), "{text}: {waited:?}");
+    }
+    assert_eq!(rows(&mut session, "SELECT 5"), ["5"]);
+}
