@@ -11,7 +11,7 @@ use access::AccessMethods;
 use log::{Log, Lsn, RecordHeader, Tail};
 use os::Os;
 use pages::FileSpace;
-use txn::recovery::{self, Analysis};
+use txn::recovery::{self, Analysis, UndoStats};
 use txn::{ResourceManager, Transaction, TxnManager, TxnResult};
 
 use crate::decision::Known;
@@ -68,13 +68,14 @@ pub(crate) fn redo_and_undo(parts: &Parts, analysis: &Analysis) -> Result<(), St
     let progress = Progress {
         parts,
         records_total: analysis.record_count,
+        losers_total: analysis.losers.len(),
         seen: AtomicU64::new(0),
         told_ns: AtomicU64::new(began_ns),
     };
     let redo = recovery::redo(parts.log, &progress, analysis.redo_start)?;
     let redone_ns = parts.os.clock().monotonic_ns();
     recovery::commit_decided(parts.txns, &analysis.in_doubt)?;
-    let undo = recovery::undo(parts.txns, &analysis.losers)?;
+    let undo = recovery::undo(parts.txns, &analysis.losers, &mut |undo| progress.undone(undo))?;
     assert!(parts.txns.active().is_empty(), "nobody is active after undo");
     parts.access.sweep_pending_frees()?;
     if !parts.tail.clean || redo.record_count > 0 {
@@ -94,25 +95,48 @@ pub(crate) fn redo_and_undo(parts: &Parts, analysis: &Analysis) -> Result<(), St
     Ok(())
 }
 
-/// Passes records on to be redone, and tells how far that has come.
+/// Passes records on to be redone, and tells how far redo and undo have come.
 struct Progress<'a> {
     parts: &'a Parts<'a>,
     records_total: u64,
+    losers_total: usize,
     seen: AtomicU64,
     told_ns: AtomicU64,
+}
+
+impl Progress<'_> {
+    /// So many records have been done, and the last line about it is old.
+    fn is_to_be_told(&self, records: u64) -> bool {
+        if !records.is_multiple_of(LOOK_RECORDS) {
+            return false;
+        }
+        let now_ns = self.parts.os.clock().monotonic_ns();
+        let is_due = now_ns.saturating_sub(self.told_ns.load(Relaxed)) >= TELL_NS;
+        if is_due {
+            self.told_ns.store(now_ns, Relaxed);
+        }
+        is_due
+    }
+
+    fn undone(&self, undo: &UndoStats) {
+        if self.is_to_be_told(undo.record_count) {
+            let (records, transactions) = (undo.record_count, undo.transaction_count + undo.system_count);
+            let told = format!(
+                "undo goes on: {records} records rolled back, {transactions} of {} transactions done with",
+                self.losers_total
+            );
+            report(self.parts.name, &told);
+        }
+    }
 }
 
 impl ResourceManager for Progress<'_> {
     fn redo(&self, lsn: Lsn, header: &RecordHeader, payload: &[u8]) -> TxnResult<()> {
         self.parts.access.redo(lsn, header, payload)?;
         let seen = self.seen.fetch_add(1, Relaxed) + 1;
-        if seen.is_multiple_of(LOOK_RECORDS) {
-            let now_ns = self.parts.os.clock().monotonic_ns();
-            if now_ns.saturating_sub(self.told_ns.load(Relaxed)) >= TELL_NS {
-                self.told_ns.store(now_ns, Relaxed);
-                let percent = (seen * 100 / self.records_total.max(1)).min(99);
-                report(self.parts.name, &format!("recovery is {percent} % complete: {seen} records redone"));
-            }
+        if self.is_to_be_told(seen) {
+            let percent = (seen * 100 / self.records_total.max(1)).min(99);
+            report(self.parts.name, &format!("redo is {percent} % complete: {seen} records redone"));
         }
         Ok(())
     }

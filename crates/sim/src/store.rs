@@ -103,7 +103,7 @@ impl Store {
             FileSpace::open(&pool, &OpenSpace { files: vec![(1, data_path())], was_closed: tail.clean })?;
         let (txns, access) = assemble(os, &space, &log, analysis.max_txn.0 + 1);
         recovery::redo(&log, &*access, analysis.redo_start)?;
-        recovery::undo(&txns, &analysis.losers)?;
+        recovery::undo(&txns, &analysis.losers, &mut |_| ())?;
         access.sweep_pending_frees()?;
         let mut store = Store::with(log, space, txns, access, roots);
         store.checkpoint()?;

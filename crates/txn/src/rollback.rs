@@ -59,7 +59,7 @@ impl Transaction {
         assert!(savepoint.lsn < self.entry.last(), "a savepoint of this transaction");
         let _mask = os::task::mask_interrupts();
         self.change_state(XactState::Active, XactState::RollingBack);
-        self.undo_down_to(savepoint.lsn)?;
+        self.undo_down_to(savepoint.lsn, &mut || ())?;
         assert!(!self.entry.last().is_null(), "its begin record stays");
         assert!(self.entry.last() >= savepoint.lsn, "compensation records only add to the chain");
         self.entry.note_rolled_back(savepoint.lsn, savepoint.mark);
@@ -76,7 +76,7 @@ impl Transaction {
         if from != XactState::RollingBack {
             self.change_state(from, XactState::RollingBack);
         }
-        self.finish_rollback()
+        self.finish_rollback(&mut || ())
     }
 
     /// Lets the locks of a failed rollback go. Nothing of the database may be acknowledged any more when this is called; the entry stays in the
@@ -86,10 +86,10 @@ impl Transaction {
     }
 
     /// The second half of a rollback; recovery enters here with the transactions that a crash cut off.
-    pub(crate) fn finish_rollback(&self) -> TxnResult<()> {
+    pub(crate) fn finish_rollback(&self, undone_one: &mut dyn FnMut()) -> TxnResult<()> {
         self.assert_state(XactState::RollingBack);
         if self.has_changed_data() {
-            let undone = self.undo_down_to(Lsn::NULL).and_then(|()| {
+            let undone = self.undo_down_to(Lsn::NULL, undone_one).and_then(|()| {
                 let abort = AbortXact { end_time: self.log_time() };
                 let mut record = RecordBuf::from_payload(RecordHeader::new(LogOp::AbortXact), &abort);
                 self.append_end(&mut record)
@@ -104,7 +104,8 @@ impl Transaction {
         Ok(())
     }
 
-    fn undo_down_to(&self, stop: Lsn) -> TxnResult<()> {
+    /// `undone_one` is called behind each record that has been undone.
+    fn undo_down_to(&self, stop: Lsn, undone_one: &mut dyn FnMut()) -> TxnResult<()> {
         // One reader for the whole walk: it keeps the block that it read last.
         let mut reader = self.manager.log().reader();
         let resource_manager = self.manager.resource_manager();
@@ -140,6 +141,7 @@ impl Transaction {
                     self.entry.last() > newest,
                     "each undo leaves a compensation record, so it is done once"
                 );
+                undone_one();
             }
         }
         Ok(())

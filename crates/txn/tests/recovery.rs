@@ -53,7 +53,13 @@ fn open(os: &Os, disk: &Arc<Disk>) -> Database {
     let cells = Cells::load(&log, disk);
     manager.attach(Arc::clone(&cells) as Arc<dyn ResourceManager>);
     redo(&log, &*cells, analysis.redo_start).expect("redo");
-    undo(&manager, &analysis.losers).expect("undo");
+    let mut told = 0;
+    let undone = undo(&manager, &analysis.losers, &mut |stats| {
+        assert_eq!(stats.record_count, told + 1, "each record is told of, once");
+        told = stats.record_count;
+    });
+    let undone = undone.expect("undo");
+    assert_eq!(undone.record_count, told);
     assert!(manager.active().is_empty());
     let database = Database { log, cells, manager, locks };
     database.checkpoint();

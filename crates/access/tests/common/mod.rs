@@ -96,7 +96,7 @@ pub fn try_open(os: &Os, place: &Place) -> Result<Db, String> {
     let analysis = analyze(&log, tail.checkpoint).map_err(|e| text(&e))?;
     let (locks, manager, access) = assemble(os, place, &space, &log, analysis.max_txn.0 + 1);
     redo(&log, &*access, analysis.redo_start).map_err(|e| text(&e))?;
-    undo(&manager, &analysis.losers).map_err(|e| text(&e))?;
+    undo(&manager, &analysis.losers, &mut |_| ()).map_err(|e| text(&e))?;
     access.sweep_pending_frees().map_err(|e| text(&e))?;
     let payload = space.boot().payload;
     let id = |at: usize| PageId::from_bytes(payload[at..at + 6].try_into().expect("six bytes"));

@@ -16,10 +16,16 @@ pub struct UndoStats {
     pub transaction_count: u64,
     /// System transactions rolled back.
     pub system_count: u64,
+    /// Records undone, those of a transaction that is not done with yet, too.
+    pub record_count: u64,
 }
 
 /// Rolls the losers back: system transactions first (an unfinished split must be gone before rows are looked for), each group newest first.
-pub fn undo(manager: &Arc<TxnManager>, losers: &[Loser]) -> TxnResult<UndoStats> {
+pub fn undo(
+    manager: &Arc<TxnManager>,
+    losers: &[Loser],
+    tell: &mut dyn FnMut(&UndoStats),
+) -> TxnResult<UndoStats> {
     let mut stats = UndoStats::default();
     let numbers: std::collections::BTreeSet<u64> = losers.iter().map(|loser| loser.id.0).collect();
     assert_eq!(numbers.len(), losers.len(), "each transaction is undone once");
@@ -28,7 +34,10 @@ pub fn undo(manager: &Arc<TxnManager>, losers: &[Loser]) -> TxnResult<UndoStats>
     for loser in in_order(losers) {
         assert!(!loser.last.is_null(), "a loser has written");
         let transaction = manager.resume(&loser, XactState::RollingBack);
-        transaction.finish_rollback()?;
+        transaction.finish_rollback(&mut || {
+            stats.record_count += 1;
+            tell(&stats);
+        })?;
         assert_eq!(transaction.state(), XactState::Ended, "a loser's rollback ends it");
         if loser.is_system {
             stats.system_count += 1;
