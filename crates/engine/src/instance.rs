@@ -7,6 +7,7 @@ mod configuration;
 mod data_files;
 mod file_changes;
 mod persisted_buffer;
+mod removal;
 mod shrink;
 mod start_stop;
 mod tempdb;
@@ -99,6 +100,8 @@ pub struct Instance {
     data_dir: PathBuf,
     places: FilePlaces,
     databases: Latch<BTreeMap<u16, Slot>>,
+    /// Entries of master whose database is gone and whose files may come back (`removal.rs`).
+    lingering: Latch<BTreeMap<u16, Entry>>,
     /// One CREATE, ALTER or DROP DATABASE at a time.
     changing: Latch<()>,
     background: Latch<Option<BackgroundThreads>>,
@@ -238,6 +241,7 @@ impl Instance {
             places: FilePlaces::new(&data_dir, options.drives.clone(), options.allowed_paths.clone()),
             data_dir,
             databases: Latch::new(LatchRank::Leaf, BTreeMap::new()),
+            lingering: Latch::new(LatchRank::Leaf, BTreeMap::new()),
             changing: Latch::new(LatchRank::Server, ()),
             background: Latch::new(LatchRank::Instance, None),
             is_shut_down: AtomicBool::new(false),
@@ -388,26 +392,28 @@ impl Instance {
         if self.databases.lock().values().any(|s| Collation::DEFAULT.same_name(&s.entry.name, &new.name)) {
             return Err(SqlError::new(1801, &[&new.name]));
         }
-        let number = self.free_number();
-        let (plan, mut entry) = self.plan_of(number, new)?;
+        self.retry_removals();
+        let (plan, mut entry) = self.plan_of(self.free_number(), new)?;
         let files = entry.files();
         for (at, file) in files.iter().enumerate() {
-            if self.os().disk().exists(file) || files[..at].contains(file) {
+            if self.is_taken(file, files[..at].iter().map(PathBuf::as_path)) {
                 return Err(SqlError::new(5170, &[&file.display()]));
             }
         }
         self.save_entry(&entry)?;
         let made = self.foundation.create(&plan).map_err(|error| failed_to_create(&new.name, &error));
-        let database = match made.and_then(|database| self.copy_model(&database).map(|()| database)) {
+        let made = made.and_then(|database| self.copy_model(&database).map(|()| database));
+        let noted = made.and_then(|database| {
+            entry.phase = Phase::Present;
+            self.save_entry(&entry).map(|()| database)
+        });
+        let database = match noted {
             Ok(database) => database,
             Err(error) => {
-                self.remove_files(&entry);
-                self.forget_entry(number)?;
+                self.undo_creation(entry)?;
                 return Err(error);
             }
         };
-        entry.phase = Phase::Present;
-        self.save_entry(&entry)?;
         self.insert(Slot::online(entry, database.clone()));
         Ok(database)
     }
@@ -436,8 +442,7 @@ impl Instance {
             }
         }
         crate::database_counters::forget(self.os(), &slot.entry.name);
-        self.remove_files(&slot.entry);
-        self.forget_entry(slot.entry.number)
+        self.finish_removal(slot.entry)
     }
 
     /// A path of this machine as views show it: below a mapped drive with its letter, others as they are.
@@ -451,13 +456,6 @@ impl Instance {
     /// 5105, 5133.
     pub fn resolve_path(&self, written: &str) -> SqlResult<PathBuf> {
         self.places.resolve(self.os().disk(), written)
-    }
-
-    fn free_number(&self) -> u16 {
-        let slots = self.databases.lock();
-        (FIRST_USER_DATABASE..u16::MAX)
-            .find(|n| !slots.contains_key(n))
-            .expect("fewer databases than numbers")
     }
 
     fn insert(&self, slot: Slot) {
@@ -484,53 +482,6 @@ impl Instance {
 
     fn forget_entry(&self, number: u16) -> SqlResult<()> {
         self.in_master(|master, txn| registry::remove(master, txn, number))
-    }
-
-    /// Removes a database's files; what is not there any more is no error. What does not lie where files may lie stays: an entry of
-    /// master may be older than the rule, or the folder's flag may be gone.
-    fn remove_files(&self, entry: &Entry) {
-        for file in entry.files() {
-            if let Some(folder) = self.foundation.log_cache_folder.as_ref()
-                && file == entry.log_files[0].path
-                && let Ok(real) = self.places.admit_removal(self.os().disk(), &file)
-            {
-                log::remove_left_cache(self.os(), folder, &real);
-            }
-            if entry.buffer().is_some_and(|buffer| buffer.path == file)
-                && let Ok(real) = self.places.admit_removal(self.os().disk(), &file)
-                && let Err(error) = self.os().remove_persistent_memory(&real)
-            {
-                os::report::warn("engine", &format!("{} was not removed: {error}", real.display()));
-            }
-            self.remove_one(&entry.name, &file);
-        }
-    }
-
-    /// Removes one file; false when it may still be there.
-    fn remove_one(&self, database: &str, file: &Path) -> bool {
-        let file = match self.places.admit_removal(self.os().disk(), file) {
-            Ok(real) => real,
-            Err(error) => {
-                os::report::warn("engine", &format!("a file of {database} was not removed: {error}"));
-                return false;
-            }
-        };
-        let disk = self.os().disk();
-        if let Err(error) = disk.remove(&file)
-            && disk.exists(&file)
-        {
-            os::report::warn("engine", &format!("{} was not removed: {error}", file.display()));
-            return false;
-        }
-        // Also when it was gone before: whoever removed it may have died before that was hard.
-        match file.parent().map_or(Ok(()), |folder| disk.sync_dir(folder)) {
-            Err(error) if file.parent().is_some_and(|folder| disk.exists(folder)) => {
-                let file = file.display();
-                os::report::warn("engine", &format!("the removal of {file} may not last: {error}"));
-                false
-            }
-            _ => true,
-        }
     }
 
     fn plan_of(&self, number: u16, new: &CreateDatabaseOptions) -> SqlResult<(Plan, Entry)> {
@@ -596,6 +547,8 @@ impl Instance {
             return Ok(());
         }
         let (plan, mut entry) = self.system_plan(MSDB);
+        // The same files: those of one that was being made.
+        self.lingering.lock().remove(&MSDB);
         entry.phase = Phase::Creating;
         self.save_entry(&entry).map_err(failed)?;
         let database = self.foundation.create(&plan)?;

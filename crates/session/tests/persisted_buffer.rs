@@ -322,3 +322,58 @@ fn without_the_device_a_database_waits_for_it() {
         assert_eq!(kept_keys(&world), (1..=10).collect::<Vec<_>>(), "also after a clean stop");
     }
 }
+
+/// The file is gone and its folder is there: after a clean stop nothing was in it alone, so another is made; after a crash the log's end may have
+/// been, and the database waits for it.
+#[test]
+fn a_lost_file_is_made_anew_after_a_clean_stop_only() {
+    let world = new_world(6);
+    let buffer = "SELECT physical_name FROM sys.dm_db_persistent_log_buffer";
+    let path = with_server(&world, move |_, server, session| {
+        session.close();
+        let mut session = server.session();
+        assert_eq!(alter(&mut session, ON), NOTHING);
+        repeat(&mut session, 1, 10, "INSERT INTO dbo.T1(col1) VALUES(@i);");
+        let path = rows(&mut session, buffer).remove(0);
+        server.stop(session);
+        path
+    });
+    let (dying, gone) = (world.clone(), path.clone());
+    world
+        .run(move |os| {
+            os.remove_persistent_memory(gone.as_ref()).unwrap();
+            let server = Server::open_persistent(os);
+            let mut session = server.session();
+            assert_eq!(keys(&mut session), (1..=10).collect::<Vec<_>>());
+            assert_eq!(rows(&mut session, buffer), [gone], "it is in force again");
+            repeat(&mut session, 11, 10, "INSERT INTO dbo.T1(col1) VALUES(@i);");
+            dying.kill_process();
+        })
+        .assert_ok();
+    with_server(&world, move |os, server, session| {
+        server.stop(session);
+        os.remove_persistent_memory(path.as_ref()).unwrap();
+    });
+    assert_eq!(kept_keys(&world), (1..=20).collect::<Vec<_>>(), "that stop was clean, too");
+    let (dying, gone) = (world.clone(), Arc::new(Latch::new(LatchRank::Leaf, String::new())));
+    let noted = Arc::clone(&gone);
+    world
+        .run(move |os| {
+            let server = Server::open_persistent(os);
+            let mut session = server.session();
+            repeat(&mut session, 21, 10, "INSERT INTO dbo.T1(col1) VALUES(@i);");
+            *noted.lock() = rows(&mut session, buffer).remove(0);
+            dying.kill_process();
+        })
+        .assert_ok();
+    world
+        .run(move |os| {
+            os.remove_persistent_memory(gone.lock().as_ref()).unwrap();
+            let server = Server::open_persistent(os);
+            let session = server.session_in("master");
+            let state = server.instance.database_infos().into_iter().find(|info| info.name == NAME).unwrap();
+            assert_eq!(state.state, DatabaseState::RecoveryPending);
+            server.stop(session);
+        })
+        .assert_ok();
+}

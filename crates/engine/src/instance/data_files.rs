@@ -37,6 +37,7 @@ impl Instance {
         if [MASTER, MODEL].contains(&database.number()) {
             return Err(SqlError::new(5013, &[]));
         }
+        self.retry_removals();
         let mut entry = self.entry_of(&database)?;
         let folder = entry.data_files[0].path.parent().unwrap_or(Path::new(".")).to_path_buf();
         let mut planned: Vec<(NewFile, DatabaseDataFile)> = Vec::new();

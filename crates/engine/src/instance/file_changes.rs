@@ -18,6 +18,7 @@ use os::IoError;
 use os::sim::{Bug, is_planted};
 use types::{Collation, SqlError};
 
+use super::removal::are_settled;
 use super::{CreateDatabaseOptions, Instance, NewDatabaseFile};
 use crate::database::Database;
 use crate::error::{SqlResult, StorageError};
@@ -131,6 +132,7 @@ impl Instance {
         if [MASTER, MODEL].contains(&database.number()) {
             return Err(SqlError::new(5013, &[]));
         }
+        self.retry_removals();
         let entry = self.entry_of(&database)?;
         let mut planned: Vec<DatabaseLogFile> = Vec::new();
         let folder = entry.log_files[0].path.parent().unwrap_or(Path::new(".")).to_path_buf();
@@ -196,7 +198,10 @@ impl Instance {
         let file = match made {
             Ok(file) => file,
             Err(error) => {
-                self.note_files(database, before)?;
+                // What may come back stays noted as joining: it is removed before another is made, or at the next start.
+                if self.is_absent_for_good(path) {
+                    self.note_files(database, before)?;
+                }
                 return Err(SqlError::new(5123, &[&error, &path.display()]));
             }
         };
@@ -204,11 +209,6 @@ impl Instance {
             self.note_files(database, with(FilePhase::Member))?;
         }
         Ok(file)
-    }
-
-    /// Is there a file at the place, or is one planned there?
-    pub(super) fn is_taken<'a>(&self, path: &Path, mut planned: impl Iterator<Item = &'a Path>) -> bool {
-        planned.any(|other| other == path) || self.os().disk().exists(path)
     }
 
     /// Error 1828 when a file of the database has the logical name, or one that is planned.
@@ -289,8 +289,7 @@ impl Instance {
     /// At a start: files that were on their way into or out of their database are removed, and forgotten once they are gone.
     pub(super) fn settle_files(&self, entry: &mut Entry) -> SqlResult<()> {
         let stays = |phase: FilePhase| matches!(phase, FilePhase::Member | FilePhase::Buffer);
-        let data_stay = entry.data_files.iter().all(|file| stays(file.phase));
-        if data_stay && entry.log_files.iter().all(|file| stays(file.phase)) {
+        if are_settled(entry) {
             return Ok(());
         }
         let name = entry.name.clone();

@@ -37,9 +37,7 @@ impl Instance {
                 // What is noted of its files: `make_tempdb` makes them anew.
                 _ if entry.number == TEMPDB => self.insert(Slot::offline(entry)),
                 Phase::Creating | Phase::Dropping => {
-                    self.remove_files(&entry);
-                    self.forget_entry(entry.number)
-                        .map_err(|error| StorageError::Catalog(error.to_string()))?;
+                    self.finish_removal(entry).map_err(|error| StorageError::Catalog(error.to_string()))?;
                 }
                 Phase::Offline => self.insert(Slot::offline(entry)),
                 Phase::Present if entry.number == MODEL => self.open_one(entry),

@@ -181,8 +181,9 @@ impl Names {
     }
 }
 
+/// Of a relative name the working directory, as who syncs it calls it.
 pub(super) fn parent(path: &Path) -> &Path {
-    path.parent().unwrap_or(Path::new(""))
+    path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 pub(super) fn missing(path: &Path) -> IoError {

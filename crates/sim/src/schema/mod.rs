@@ -60,6 +60,8 @@ const WILD: &str = "schema wild 94";
 const KEPT: &str = "schema files 119";
 /// The same for those whose power goes while files come or go.
 const CUT: &str = "schema cut files 2";
+/// The same for those where a founder's databases lie in folders that cannot always be synced.
+const UNSYNCED: &str = "schema unsynced folders";
 const LEVELS: [&str; 4] = ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
 
 /// What all lives of a world have in common.
@@ -79,6 +81,7 @@ pub(crate) struct Plan {
     has_founder: bool,
     has_keeper: bool,
     cuts_files: bool,
+    has_unsynced_folders: bool,
     pub(crate) transactions: u64,
     pub(crate) trouble: Trouble,
     memory_bytes: u64,
@@ -113,6 +116,8 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
             has_founder: rng.chance(1, 3),
             has_keeper,
             cuts_files: Rng::named(seed, CUT).chance(1, 2),
+            // The fault is healed together with others, and no other error is expected.
+            has_unsynced_folders: trouble == Trouble::None && Rng::named(seed, UNSYNCED).chance(1, 3),
             transactions: 6 + rng.below(14),
             trouble,
             memory_bytes: if rng.chance(1, if is_wild { 4 } else { 2 }) { 1 << 20 } else { 4 << 20 },
@@ -158,6 +163,7 @@ pub(crate) fn run_lies(seed: u64, bug: Option<Bug>) -> Outcome {
         has_founder: false,
         has_keeper: false,
         cuts_files: false,
+        has_unsynced_folders: false,
         transactions: 4 + rng.below(6),
         trouble: Trouble::None,
         memory_bytes: 4 << 20,
@@ -230,6 +236,7 @@ fn open(os: &Os, memory_bytes: u64) -> Result<Arc<Instance>, String> {
 /// One life of the server: clients work until the nemesis strikes or all is done.
 fn live(world: &World, ledger: &Arc<Latch<SchemaLedger>>, plan: Plan, outcome: &mut Outcome) {
     let (ledger, cut) = (Arc::clone(ledger), plan.cuts_files.then(|| world.clone()));
+    let failing = plan.has_unsynced_folders.then(|| world.clone());
     let report = world.run(move |os| {
         let instance = match open(os, plan.memory_bytes) {
             Ok(instance) => instance,
@@ -252,7 +259,7 @@ fn live(world: &World, ledger: &Arc<Latch<SchemaLedger>>, plan: Plan, outcome: &
         if plan.has_founder {
             let rng = os.rng("founder");
             let (os_of_founder, sessions, ledger) = (os.clone(), sessions.clone(), Arc::clone(&ledger));
-            let founder = Founder { os: os_of_founder, sessions, ledger, plan, rng };
+            let founder = Founder { os: os_of_founder, sessions, ledger, plan, rng, failing };
             clients.push(os.spawn("founder", move || founder.run()));
         }
         if plan.has_keeper {
@@ -333,7 +340,7 @@ fn recover(
         let found = Arc::new(Latch::new(LatchRank::Leaf, None));
         let answer = Arc::clone(&found);
         let report = world.run(move |os| {
-            let shown = show::show(os, AUTHORS_MAX, kind);
+            let shown = show::show(os, AUTHORS_MAX, kind, !trouble.makes_errors());
             *answer.lock() = Some(shown);
         });
         Trouble::heal(world);

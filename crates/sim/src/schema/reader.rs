@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
+use os::sim::{Fault, Operation, World};
 use os::{Latch, Os, Rng, WaitType};
 use session::SessionShared;
 
 use super::ledger::{DatabaseStage, SchemaLedger};
-use super::{DATABASE, MARKS, Plan};
+use super::{DATA, DATABASE, MARKS, Plan};
 use crate::client::Client;
 use crate::nemesis::Trouble;
 use crate::teller::{NO_ROOM, RETRYABLE};
@@ -131,7 +132,12 @@ pub(crate) struct Founder {
     pub(crate) ledger: Arc<Latch<SchemaLedger>>,
     pub(crate) plan: Plan,
     pub(crate) rng: Rng,
+    /// In some worlds the folder of a database cannot be synced while that is dropped, and the power may go soon after.
+    pub(crate) failing: Option<World>,
 }
+
+/// I/Os within which the power goes behind a drop that is not hard: those of the next database are among them.
+const IOS_BEHIND_DROP: u64 = 120;
 
 impl Founder {
     pub(crate) fn run(mut self) {
@@ -164,7 +170,14 @@ impl Founder {
 
     fn found(&mut self, client: &mut Client, name: &str) -> bool {
         self.ledger.lock().database(name, DatabaseStage::Creating);
-        let created = self.ask(client, &format!("CREATE DATABASE {name}"));
+        // A folder of its own, whose syncs can be made to fail.
+        let place = match self.failing {
+            Some(_) => format!(
+                " ON (NAME = d, FILENAME = '{DATA}/{name}/{name}.mdf') LOG ON (NAME = l, FILENAME = '{DATA}/{name}/{name}.ldf')"
+            ),
+            None => String::new(),
+        };
+        let created = self.ask(client, &format!("CREATE DATABASE {name}{place}"));
         if created {
             self.ledger.lock().database(name, DatabaseStage::There);
         }
@@ -183,9 +196,22 @@ impl Founder {
 
     fn drop_database(&mut self, client: &mut Client, name: &str) -> bool {
         self.ledger.lock().database(name, DatabaseStage::Dropping);
+        let failing = self.failing.clone().filter(|_| self.rng.chance(2, 3));
+        if let Some(world) = &failing {
+            world.inject(Fault::fail_from(Operation::Sync, 0).on(name));
+        }
         let dropped = self.ask(client, &format!("DROP DATABASE {name}"));
         if dropped {
             self.ledger.lock().database(name, DatabaseStage::Gone);
+        }
+        if let Some(world) = failing {
+            os::sim::reach(|| "a drop that is not hard".to_owned());
+            if self.rng.chance(2, 3) {
+                world.power_off_after_ios(1 + self.rng.below(IOS_BEHIND_DROP));
+            }
+            if self.rng.chance(1, 2) {
+                world.clear_faults();
+            }
         }
         dropped
     }

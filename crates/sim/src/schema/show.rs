@@ -2,6 +2,7 @@
 //! databases.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use os::Os;
 use session::SessionShared;
@@ -9,7 +10,7 @@ use types::Value;
 
 use super::ledger::Shown;
 use super::model::{Index, Kind, Row, Table, Tables, Text};
-use super::{DATABASE, SHELF, WIDE, WIDE_ROWS, WorldKind, keeper, open};
+use super::{DATA, DATABASE, SHELF, WIDE, WIDE_ROWS, WorldKind, keeper, open};
 use crate::client::{Client, number, shared};
 
 /// Everything that the oracles want.
@@ -36,8 +37,8 @@ pub(super) fn check(sessions: &SessionShared) -> Result<(), String> {
     checked.map(|_| ())
 }
 
-/// Opens the instance and reads it all; also stops it in an orderly way.
-pub(super) fn show(os: &Os, authors: usize, kind: WorldKind) -> Result<Everything, String> {
+/// Opens the instance and reads it all; also stops it in an orderly way. On a sound disk no file is left of what was dropped.
+pub(super) fn show(os: &Os, authors: usize, kind: WorldKind, is_sound: bool) -> Result<Everything, String> {
     let instance = open(os, 1 << 20)?;
     let mut client = Client::connect(&shared(&instance), DATABASE).map_err(|error| format!("{error:?}"))?;
     // Structure, ownership of every page, indexes against rows: before anything is read through them.
@@ -51,9 +52,27 @@ pub(super) fn show(os: &Os, authors: usize, kind: WorldKind) -> Result<Everythin
         }
         Ok(everything)
     });
+    let everything = everything.and_then(|everything| match orphan(os, everything.databases.keys()) {
+        Some(file) if is_sound => Err(format!("FILE: {file} is on the disk, and its database is not listed")),
+        _ => Ok(everything),
+    });
     client.close();
     instance.shutdown();
     everything
+}
+
+/// A file of a founder's database that is not `listed`.
+fn orphan<'a>(os: &Os, listed: impl Iterator<Item = &'a String> + Clone) -> Option<String> {
+    let in_folder = |folder: &Path| os.disk().list(folder).unwrap_or_default();
+    let (folders, files): (Vec<_>, Vec<_>) =
+        in_folder(Path::new(DATA)).into_iter().partition(|entry| entry.is_directory);
+    let below = folders.iter().flat_map(|folder| in_folder(&Path::new(DATA).join(&folder.name)));
+    let mut extra =
+        files.into_iter().chain(below).map(|file| file.name).filter(|name| name.starts_with("extra"));
+    extra.find(|file| {
+        let database = file.split_once('.').map_or(file.as_str(), |(stem, _)| stem);
+        !listed.clone().any(|name| name == database)
+    })
 }
 
 fn read_all(client: &mut Client, authors: usize, is_wild: bool) -> Result<Everything, String> {
