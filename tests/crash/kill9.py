@@ -126,7 +126,7 @@ def draw(port, name, ledger):
         return
 
 
-def work(port, client, first, ledger, seed, all_delayed):
+def work(port, client, first, ledger, seed, all_delayed, padding_max):
     choose = random.Random(seed)
     number = first
     try:
@@ -135,7 +135,7 @@ def work(port, client, first, ledger, seed, all_delayed):
             while True:
                 number += 1
                 delayed = all_delayed or choose.random() < 0.5
-                padding = "x" * choose.randint(1, 1500)
+                padding = "x" * choose.randint(1, padding_max)
                 option = " WITH (DELAYED_DURABILITY = ON)" if delayed else ""
                 ledger.begin((client, number), delayed, 2 * len(padding))
                 cursor.execute(f"SET NOCOUNT ON BEGIN TRAN INSERT t VALUES({client}, {number}, 0, '{padding}') "
@@ -248,7 +248,9 @@ def main():
     largest_kb, longest_ms = 0, 0.0
     for number in range(arguments.rounds):
         first = number * 1_000_000
-        threads = [threading.Thread(target=work, args=(port, client, first, ledger, choose.random(), all_delayed)) for client in range(CLIENTS)]
+        # Small transactions do not fill a log block within the delay: then it is MAX_DELAY that counts.
+        padding_max = 20 if arguments.bounds and number % 2 else 1500
+        threads = [threading.Thread(target=work, args=(port, client, first, ledger, choose.random(), all_delayed, padding_max)) for client in range(CLIENTS)]
         threads += [threading.Thread(target=draw, args=(port, name, ledger)) for name in drawn]
         for thread in threads:
             thread.start()

@@ -70,7 +70,8 @@ fn orphan<'a>(os: &Os, listed: impl Iterator<Item = &'a String> + Clone) -> Opti
     let mut extra =
         files.into_iter().chain(below).map(|file| file.name).filter(|name| name.starts_with("extra"));
     extra.find(|file| {
-        let database = file.split_once('.').map_or(file.as_str(), |(stem, _)| stem);
+        let stem = file.split_once('.').map_or(file.as_str(), |(stem, _)| stem);
+        let database = stem.strip_suffix("_log").unwrap_or(stem);
         !listed.clone().any(|name| name == database)
     })
 }
