@@ -184,11 +184,7 @@ fn databases(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 fn database_cells(info: &DatabaseInfo) -> Vec<(&'static str, Cell)> {
     let options = &info.options;
     let switch = |name: &str| Cell::from(options.switches.get(name).copied().unwrap_or(false));
-    let access = match options.user_access {
-        1 => "SINGLE_USER",
-        2 => "RESTRICTED_USER",
-        _ => "MULTI_USER",
-    };
+    let access = user_access(options);
     let delayed = options.delayed_durability;
     let snapshots = match &info.database {
         Some(database) => database.snapshot_state(),
@@ -218,6 +214,12 @@ fn database_cells(info: &DatabaseInfo) -> Vec<(&'static str, Cell)> {
         ("page_verify_option_desc", "CHECKSUM".into()),
         ("is_auto_create_stats_on", options.creates_statistics().into()),
         ("is_auto_update_stats_on", options.updates_statistics().into()),
+        ("is_auto_update_stats_async_on", switch("AUTO_UPDATE_STATISTICS_ASYNC")),
+        ("is_ansi_null_default_on", switch("ANSI_NULL_DEFAULT")),
+        ("is_concat_null_yields_null_on", switch("CONCAT_NULL_YIELDS_NULL")),
+        ("is_numeric_roundabort_on", switch("NUMERIC_ROUNDABORT")),
+        ("is_cursor_close_on_commit_on", switch("CURSOR_CLOSE_ON_COMMIT")),
+        ("is_date_correlation_on", switch("DATE_CORRELATION_OPTIMIZATION")),
         ("is_ansi_nulls_on", switch("ANSI_NULLS")),
         ("is_ansi_padding_on", switch("ANSI_PADDING")),
         ("is_ansi_warnings_on", switch("ANSI_WARNINGS")),
@@ -243,6 +245,14 @@ fn database_cells(info: &DatabaseInfo) -> Vec<(&'static str, Cell)> {
     ]
 }
 
+fn user_access(options: &engine::DatabaseOptions) -> &'static str {
+    match options.user_access {
+        1 => "SINGLE_USER",
+        2 => "RESTRICTED_USER",
+        _ => "MULTI_USER",
+    }
+}
+
 fn switch_on(options: &engine::DatabaseOptions, name: &str) -> bool {
     options.switches.get(name).copied().unwrap_or(false)
 }
@@ -256,7 +266,7 @@ pub(crate) fn property(database: &Arc<Database>, property: &str) -> Value {
         "status" => Value::nvarchar(database.state().description()),
         "recovery" => Value::nvarchar(options.recovery_model.description()),
         "updateability" => Value::nvarchar(if options.read_only { "READ_ONLY" } else { "READ_WRITE" }),
-        "useraccess" => Value::nvarchar("MULTI_USER"),
+        "useraccess" => Value::nvarchar(user_access(&options)),
         "version" => Value::Int(957),
         "lcid" => Value::Int(1033),
         "sqlsortorder" => Value::Int(52),
@@ -266,6 +276,9 @@ pub(crate) fn property(database: &Arc<Database>, property: &str) -> Value {
         "isautoshrink" => flag(switch_on(&options, "AUTO_SHRINK")),
         "isautocreatestatistics" => flag(options.creates_statistics()),
         "isautoupdatestatistics" => flag(options.updates_statistics()),
+        "isansinulldefault" => flag(switch_on(&options, "ANSI_NULL_DEFAULT")),
+        "isnullconcat" => flag(switch_on(&options, "CONCAT_NULL_YIELDS_NULL")),
+        "isnumericroundabortenabled" => flag(switch_on(&options, "NUMERIC_ROUNDABORT")),
         "isansinullsenabled" => flag(switch_on(&options, "ANSI_NULLS")),
         "isquotedidentifiersenabled" => flag(switch_on(&options, "QUOTED_IDENTIFIER")),
         "isinstandby" | "isfulltextenabled" | "ispublished" | "issubscribed" | "ismergepublished" => {
