@@ -9,10 +9,13 @@ use rustc_hash::FxHashMap;
 
 use crate::program::Program;
 
-/// When the cached programs together are larger than this, the ones not used since the last sweep go.
+/// When the cached programs together are larger than this, the ones not used since the last sweep go. They go earlier when requests need the room.
 pub(crate) const CACHE_BYTES_MAX: usize = 32 << 20;
 /// Larger texts are not kept at all.
 const TEXT_BYTES_MAX: usize = 1 << 20;
+
+/// After so many new programs all are weighed anew: they grow when what waited for its first run is bound.
+const PROGRAMS_PER_WEIGHING: u64 = 64;
 
 /// In the parameters' place of a module's key.
 const MODULE: &str = "module";
@@ -122,9 +125,28 @@ impl ProgramCache {
 
     /// DBCC FREEPROCCACHE. Numbers go on: a handle never comes to mean another program.
     pub(crate) fn clear(&self) {
-        let mut kept = self.kept.lock();
-        let Kept { numbered, era, .. } = *kept;
-        *kept = Kept { numbered, era, ..Kept::default() };
+        let cleared = {
+            let mut kept = self.kept.lock();
+            let Kept { numbered, era, .. } = *kept;
+            std::mem::replace(&mut *kept, Kept { numbered, era, ..Kept::default() })
+        };
+        drop(cleared);
+    }
+
+    /// There is no room for requests: what is kept here goes first, what was not used lately before the rest.
+    pub(crate) fn give_way(&self) {
+        let swept = {
+            let mut kept = self.kept.lock();
+            if kept.programs.is_empty() {
+                return;
+            }
+            kept.sweep()
+        };
+        // Freed behind the latch.
+        drop(swept);
+        if !os::memory::has_room_for(0) {
+            self.clear();
+        }
     }
 
     /// The programs of one database go: that of a module's text, or all.
@@ -134,7 +156,7 @@ impl ProgramCache {
             let is_it = module.is_none_or(|text| *key.parameters == *MODULE && *key.text == *text);
             key.conditions.incarnation != incarnation || !is_it
         });
-        kept.bytes = kept.programs.values().map(|program| program.size_bytes()).sum();
+        kept.weigh();
     }
 
     /// What the views show of every program.
@@ -177,15 +199,25 @@ impl ProgramCache {
         if kept.era != era {
             return;
         }
+        if kept.numbered.is_multiple_of(PROGRAMS_PER_WEIGHING) {
+            kept.weigh();
+        }
+        let mut swept = Vec::new();
         if kept.bytes + bytes > CACHE_BYTES_MAX {
-            kept.sweep(CACHE_BYTES_MAX - bytes);
+            swept = kept.sweep();
+        }
+        if kept.bytes + bytes > CACHE_BYTES_MAX {
+            swept.extend(kept.programs.drain().map(|(_, program)| program));
+            kept.bytes = 0;
         }
         kept.bytes += bytes;
         kept.numbered += 1;
         program.statistics.numbered(kept.numbered);
         if let Some(old) = kept.programs.insert(key, program) {
-            kept.bytes -= old.size_bytes();
+            // It may have grown since it was counted.
+            kept.bytes = kept.bytes.saturating_sub(old.size_bytes());
         }
+        drop(kept);
     }
 
     /// A database has been closed: programs of databases that are not among `present` go, and of the others what was bound to it.
@@ -194,7 +226,7 @@ impl ProgramCache {
             let mut kept = self.kept.lock();
             kept.era += 1;
             kept.programs.retain(|key, _| present.contains(&key.conditions.incarnation));
-            kept.bytes = kept.programs.values().map(|program| program.size_bytes()).sum();
+            kept.weigh();
             kept.programs.values().cloned().collect()
         };
         programs.iter().for_each(|program| program.forget_stale());
@@ -202,14 +234,17 @@ impl ProgramCache {
 }
 
 impl Kept {
-    /// Drops what was not asked for again since the last sweep; everything if that leaves more than `bytes_max`.
-    fn sweep(&mut self, bytes_max: usize) {
-        self.programs.retain(|_, program| program.take_used());
+    /// Takes out what was not asked for again since the last sweep.
+    fn sweep(&mut self) -> Vec<Arc<Program>> {
+        let unused = self.programs.extract_if(|_, program| !program.take_used());
+        let unused = unused.map(|(_, program)| program).collect();
+        self.weigh();
+        unused
+    }
+
+    /// Counts anew: programs grow while their cells are bound.
+    fn weigh(&mut self) {
         self.bytes = self.programs.values().map(|program| program.size_bytes()).sum();
-        if self.bytes > bytes_max {
-            self.programs.clear();
-            self.bytes = 0;
-        }
     }
 }
 
@@ -278,6 +313,31 @@ mod tests {
         let key = ProgramKey::new(&text, conditions, &[]);
         cache.put(key.clone(), program, 0);
         assert!(cache.get(&key).is_none() && cache.kept.lock().bytes == 0);
+    }
+
+    /// What was bound since a program came counts when programs are weighed again, at the latest after 64 more.
+    #[test]
+    fn programs_that_grow_are_weighed_again() {
+        let cache = ProgramCache::default();
+        let conditions = ProgramConditions::new(1, &SetOptions::default());
+        let put = |at: u64| {
+            let text = format!("{at}");
+            let program = program(&text);
+            cache.put(ProgramKey::new(&text, conditions, &[]), program.clone(), 0);
+            program
+        };
+        let grown = put(0);
+        let before = os::memory::thread_bytes();
+        let bound = vec![1_u8; CACHE_BYTES_MAX];
+        grown.note_made(before);
+        drop(bound);
+        assert!(grown.size_bytes() > CACHE_BYTES_MAX);
+        (1..=PROGRAMS_PER_WEIGHING).for_each(|at| drop(put(at)));
+        let kept = cache.kept.lock();
+        assert!(
+            kept.bytes <= CACHE_BYTES_MAX
+                && !kept.programs.values().any(|program| Arc::ptr_eq(program, &grown))
+        );
     }
 
     #[test]

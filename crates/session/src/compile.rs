@@ -135,6 +135,7 @@ impl Compiler<'_> {
             cells: Program::empty_cells(self.sources.len()),
             sources: self.sources,
             used: Default::default(),
+            made_bytes: Default::default(),
             statistics: Default::default(),
             tables_anyway: self.tables_anyway,
             atomic: self.atomic,

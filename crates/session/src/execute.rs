@@ -276,7 +276,7 @@ impl Session {
         if let Some(program) = self.programs.get(&key) {
             return Ok(program);
         }
-        let era = self.programs.era();
+        let (era, held_bytes) = (self.programs.era(), os::memory::thread_bytes());
         let options = tsql::ParseOptions { quoted_identifier: self.options.quoted_identifier };
         let batch = tsql::parse_batch(text, &options)
             .map_err(|mut errors| crate::syntax_error(errors.swap_remove(0)))?;
@@ -308,6 +308,7 @@ impl Session {
         self.programs.note_compiled();
         let program = Arc::new(program);
         program.statistics.made(self.now_ticks());
+        program.note_made(held_bytes);
         self.programs.put(key, program.clone(), era);
         Ok(program)
     }

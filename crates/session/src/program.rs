@@ -5,7 +5,7 @@
 //! exist before an earlier statement of the same batch has made it (deferred name resolution).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use os::{Latch, LatchRank};
 use query::{CompiledStatement, ScalarProgram, VariableDef};
@@ -31,6 +31,8 @@ pub(crate) struct Program {
     pub(crate) sources: Vec<CellSource>,
     /// It has been asked for again since the cache was swept or it came.
     pub(crate) used: AtomicBool,
+    /// What its making and its binding have taken; see [`Program::note_made`].
+    pub(crate) made_bytes: AtomicUsize,
     /// What its runs have left.
     pub(crate) statistics: ProgramStatistics,
     /// Declarations of table variables that may not be reached: in IF, WHILE or CATCH, or behind a GOTO. They hold all the same.
@@ -235,9 +237,18 @@ impl Program {
         self.text.get(span).unwrap_or_default().trim().to_string()
     }
 
-    /// Rough size, for the cache's limit.
+    /// Its size for the cache's limit: what has been allocated for it, at least a guess. It grows as its cells are bound.
     pub(crate) fn size_bytes(&self) -> usize {
-        self.text.len() * 4 + self.instructions.len() * 256 + 1024
+        let guess = self.text.len() * 4 + self.instructions.len() * 256 + 1024;
+        // Twice the text: of the key, too.
+        guess.max(self.made_bytes.load(Relaxed) + 2 * self.text.len())
+    }
+
+    /// Something of it was made on this thread since it held `before` ([`os::memory::thread_bytes`]). What others keep of that (statistics that
+    /// were read) is its weight, too; what it has lost meanwhile is not.
+    pub(crate) fn note_made(&self, before: i64) {
+        let more = usize::try_from(os::memory::thread_bytes() - before).unwrap_or(0);
+        self.made_bytes.fetch_add(more, Relaxed);
     }
 
     /// The cache keeps it beyond the next sweep.

@@ -633,10 +633,12 @@ impl Session {
             return Ok(compiled);
         }
         self.programs.note_bound(is_again);
+        let held_bytes = os::memory::thread_bytes();
         let fresh = self.bind_fresh(frame.program, instruction.variables_visible, cell)?;
         // What this transaction has defined nobody else may see before it commits.
         if fresh.is_shareable() && !self.transactions.has_changed_catalog() {
             frame.program.keep(cell, &fresh);
+            frame.program.note_made(held_bytes);
         }
         Ok(fresh)
     }

@@ -195,6 +195,9 @@ impl Session {
             return RequestEnd::Close;
         }
         let _memory = os::memory::Request::begin(&self.slot.memory);
+        if !os::memory::has_room_for(0) {
+            self.programs.give_way();
+        }
         let (runner, began_ticks) = (task::current(), self.now_ticks());
         runner.attribute_waits(Some(self.slot.waits.clone()));
         self.slot.update(|published| {
@@ -350,13 +353,14 @@ impl Session {
         if let Some(program) = key.as_ref().and_then(|key| self.programs.get(key)) {
             return Ok(program);
         }
-        let era = self.programs.era();
+        let (era, held_bytes) = (self.programs.era(), os::memory::thread_bytes());
         let program = Arc::new(self.compiled_text(text, parameters, in_procedure)?);
         self.programs.note_compiled();
         if program.parse_only != Some(true) {
             self.bind_ahead(&program)?;
         }
         program.statistics.made(self.now_ticks());
+        program.note_made(held_bytes);
         if let Some(key) = key {
             self.programs.put(key, program.clone(), era);
         }

@@ -161,6 +161,11 @@ pub fn total_bytes() -> u64 {
     TOTAL.load(Relaxed).max(0).unsigned_abs()
 }
 
+/// What the calling thread has allocated less what it has freed: how much two readings differ by stays of what was made between them.
+pub fn thread_bytes() -> i64 {
+    USED.get() + UNTOLD.get()
+}
+
 /// The limit of that, `None` without one.
 pub fn total_bytes_max() -> Option<u64> {
     Some(TOTAL_MAX.load(Relaxed)).filter(|max| *max != i64::MAX).map(i64::unsigned_abs)
@@ -326,6 +331,11 @@ mod tests {
         assert!(total_bytes() >= before + (7 << 20));
         kept.truncate(1_000);
         assert_eq!(check(), Ok(()), "enough is free again");
+        let before = thread_bytes();
+        let both = (vec![1_u8; 1_000], drop(vec![1_u8; 1 << 20]));
+        assert_eq!(thread_bytes() - before, 1_000, "what is there still");
+        drop(both);
+        assert_eq!(thread_bytes(), before);
         // A request inside: a use of its own, which the outer one has used in the end.
         let inner = Request::begin(&Arc::default());
         kept.push(vec![1; 6 << 20]);
