@@ -368,3 +368,25 @@ fn texts_that_are_never_sent_again_do_not_spend_the_memory() {
     assert_eq!(client.number("SELECT 1"), 1);
     limited.assert_alive();
 }
+
+/// What a session keeps between its requests, the texts of its handles, leaves room for those of others.
+#[test]
+fn handles_of_one_session_leave_room_for_others() {
+    let mut limited = Limited::start("handles");
+    let (mut hoarder, mut other) = (limited.client(), limited.client());
+    let text = "DECLARE @h int, @i int = 0, @s nvarchar(max) = N'SELECT 1 -- ' + REPLICATE(CAST(N'x' AS nvarchar(max)), 700000) \
+                WHILE @i < 15 BEGIN DECLARE @t nvarchar(max) = @s + CAST(@i AS nvarchar(9)) \
+                EXEC sp_prepare @h OUTPUT, N'', @t SET @i += 1 END";
+    // 21 MB a request.
+    let refused = (0..20).map(|_| hoarder.batch(text).0).find(|errors| !errors.is_empty());
+    assert_eq!(refused, Some(vec![701]), "no more than there is room for");
+    for _ in 0..20 {
+        assert_eq!(
+            other.batch("SELECT a.name FROM sys.all_columns a WHERE a.object_id = -1"),
+            (Vec::new(), 0)
+        );
+        assert!(other.number("SELECT COUNT(*) FROM sys.all_columns a CROSS JOIN sys.types b") > 100_000);
+    }
+    assert_eq!(hoarder.number("SELECT 1"), 1);
+    limited.assert_alive();
+}

@@ -170,7 +170,11 @@ pub(crate) fn sp_unprepare(
 
 impl Prepared {
     fn keep(&mut self, statement: Statement) -> SqlResult<i32> {
-        if self.statements.len() >= HANDLES_MAX {
+        // They outlive the request that made them: a quarter of all memory is left to those that come.
+        let left_bytes =
+            os::memory::total_bytes_max().map_or(0, |max| usize::try_from(max / 4).unwrap_or(usize::MAX));
+        let has_room = os::memory::has_room_for(left_bytes.saturating_add(2 * statement.text.len()));
+        if self.statements.len() >= HANDLES_MAX || !has_room {
             return Err(SqlError::new(701, &[&"internal"]));
         }
         self.last_handle += 1;
