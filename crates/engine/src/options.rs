@@ -2,6 +2,9 @@
 
 pub use txn::DelayedDurability;
 
+/// TARGET_RECOVERY_TIME of a new database, as in SQL Server since 2016.
+const TARGET_RECOVERY_SECONDS: u32 = 60;
+
 /// RECOVERY of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecoveryModel {
@@ -97,6 +100,8 @@ pub struct DatabaseOptions {
     pub read_only: bool,
     /// Whether only one session may use it (SINGLE_USER, RESTRICTED_USER, MULTI_USER as 1, 2, 0).
     pub user_access: u8,
+    /// TARGET_RECOVERY_TIME, kept and shown: checkpoints come as the log grows.
+    pub target_recovery_seconds: u32,
     /// Switches that are kept and shown and change nothing yet, by their upper-case name (ANSI_NULLS, AUTO_CLOSE, ...).
     pub switches: std::collections::BTreeMap<String, bool>,
 }
@@ -139,6 +144,7 @@ impl Default for DatabaseOptions {
             compatibility_level: 160,
             read_only: false,
             user_access: 0,
+            target_recovery_seconds: TARGET_RECOVERY_SECONDS,
             switches: std::collections::BTreeMap::new(),
         }
     }
@@ -161,6 +167,8 @@ pub enum OptionChange {
     ReadOnly(bool),
     /// MULTI_USER 0, SINGLE_USER 1, RESTRICTED_USER 2.
     UserAccess(u8),
+    /// TARGET_RECOVERY_TIME in seconds.
+    TargetRecovery(u32),
     /// A switch that is kept and shown.
     Switch(String, bool),
     /// How the log of delayed commits drains.

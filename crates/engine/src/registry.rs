@@ -302,6 +302,7 @@ fn options_json(options: &DatabaseOptions) -> Json {
         "compatibility_level": options.compatibility_level,
         "read_only": options.read_only,
         "user_access": options.user_access,
+        "target_recovery_seconds": options.target_recovery_seconds,
         "switches": switches,
     })
 }
@@ -326,6 +327,8 @@ fn options_from_json(json: &Json) -> DatabaseOptions {
         byte("recovery_model").and_then(RecoveryModel::from_number).unwrap_or(RecoveryModel::Simple);
     options.compatibility_level = byte("compatibility_level").unwrap_or(160);
     options.user_access = byte("user_access").unwrap_or(0);
+    let target = json["target_recovery_seconds"].as_u64().and_then(|seconds| u32::try_from(seconds).ok());
+    options.target_recovery_seconds = target.unwrap_or(options.target_recovery_seconds);
     for (name, on) in json["switches"].as_object().into_iter().flatten() {
         options.switches.insert(name.clone(), on.as_bool().unwrap_or(false));
     }
@@ -378,6 +381,7 @@ mod tests {
             log_limits: log::LogLimitsProfile::Sql2005X64,
             vlf_rule: log::VlfRule::Pre2014,
             read_only: true,
+            target_recovery_seconds: 7_200,
             ..DatabaseOptions::default()
         };
         options.switches.insert("AUTO_CLOSE".into(), true);

@@ -557,6 +557,27 @@ fn vlf_rule(option: &ast::NamedOption) -> Result<OptionChange, SqlError> {
     engine::VlfRule::from_word(&word).map(OptionChange::VlfRule).ok_or_else(refused)
 }
 
+/// What is kept of an option that is one of two words, for the views.
+fn kept_word(name: &ast::Ident, word: &ast::Ident) -> Vec<OptionChange> {
+    let kept = [("PARAMETERIZATION", "FORCED"), ("CURSOR_DEFAULT", "LOCAL")];
+    let named = kept.into_iter().filter(|(option, _)| name.is(option));
+    named.map(|(option, on)| OptionChange::Switch(format!("{option}_{on}"), word.is(on))).collect()
+}
+
+/// `TARGET_RECOVERY_TIME = n { SECONDS | MINUTES }`
+fn target_recovery(option: &ast::NamedOption) -> SqlResult<OptionChange> {
+    let seconds = match &option.value {
+        Some(ast::OptionValue::Value(amount, unit)) => {
+            let amount = to_int(&crate::values::constant(amount, &types::SqlType::Int)?)?.unwrap_or(-1);
+            amount.checked_mul(if unit.as_ref().is_some_and(|unit| unit.is("MINUTES")) { 60 } else { 1 })
+        }
+        _ => None,
+    };
+    let seconds = seconds.and_then(|seconds| u32::try_from(seconds).ok());
+    let refused = || not_supported("TARGET_RECOVERY_TIME other than 0 to 2147483647 seconds");
+    seconds.map(OptionChange::TargetRecovery).ok_or_else(refused)
+}
+
 /// What one option of ALTER DATABASE ... SET changes.
 fn option_changes(option: &DatabaseOption) -> SqlResult<Vec<OptionChange>> {
     Ok(match option {
@@ -614,11 +635,11 @@ fn option_changes(option: &DatabaseOption) -> SqlResult<Vec<OptionChange>> {
         }
         DatabaseOption::Word(name, word) => {
             query::clauses::check_option(SET_PLACE, &name.value, Some(&word.value.to_uppercase()))?;
-            Vec::new()
+            kept_word(name, word)
         }
         DatabaseOption::Value(named) => {
             query::clauses::check_options(SET_PLACE, std::slice::from_ref(named))?;
-            Vec::new()
+            if named.name.is("TARGET_RECOVERY_TIME") { vec![target_recovery(named)?] } else { Vec::new() }
         }
         DatabaseOption::Other(name, _) => {
             return Err(not_supported(&format!("ALTER DATABASE ... SET {}", name.value.to_uppercase())));

@@ -159,7 +159,8 @@ impl Session {
                 };
             }
             ValueOption::RowCount => {
-                options.row_count = u64::try_from(to_int(value)?.unwrap_or(0)).unwrap_or(0)
+                let rows = to_int(value)?.and_then(|rows| u64::try_from(rows).ok());
+                options.row_count = rows.ok_or_else(|| SqlError::new(507, &[]))?;
             }
             ValueOption::TextSize => {
                 let bytes = to_int(value)?.unwrap_or(0);

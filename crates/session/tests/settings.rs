@@ -45,6 +45,19 @@ fn each_statement_leaves_its_count() {
     }
 }
 
+/// What SET ROWCOUNT does not take leaves it as it was.
+#[test]
+fn a_row_count_is_no_negative_number_and_not_null() {
+    let world = World::new("row-count");
+    let mut session = world.session();
+    for wrong in ["SET ROWCOUNT -1", "DECLARE @n int SET ROWCOUNT @n", "DECLARE @n int = -7 SET ROWCOUNT @n"]
+    {
+        let seen = run(&mut session, &format!("SET ROWCOUNT 2; {wrong}"));
+        assert_eq!(seen.messages.iter().map(|message| message.0).collect::<Vec<_>>(), [507], "{wrong}");
+        assert_eq!(run(&mut session, "SELECT value FROM GENERATE_SERIES(1, 9)").sets[0].1.len(), 2);
+    }
+}
+
 /// The documentation of SET IMPLICIT_TRANSACTIONS: which statements begin a transaction.
 #[test]
 fn only_documented_statements_begin_a_transaction() {

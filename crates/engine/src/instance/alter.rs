@@ -120,6 +120,7 @@ fn apply(options: &mut DatabaseOptions, change: &OptionChange) {
         OptionChange::CompatibilityLevel(level) => options.compatibility_level = *level,
         OptionChange::ReadOnly(on) => options.read_only = *on,
         OptionChange::UserAccess(access) => options.user_access = *access,
+        OptionChange::TargetRecovery(seconds) => options.target_recovery_seconds = *seconds,
         OptionChange::Switch(name, on) => drop(options.switches.insert(name.to_uppercase(), *on)),
         OptionChange::DelayedFlush(policy) => options.delayed_flush = *policy,
         OptionChange::MaxDelay(ns) => options.loss_bounds.delay_ns_max = *ns,
