@@ -254,7 +254,10 @@ pub(super) fn tell(world: &World, rng: &mut Rng, kinds: &[Kind], units: Option<&
     for (number, bytes) in
         after.0.iter_mut().enumerate().filter(|(number, bytes)| **bytes != before.0[*number])
     {
-        checksum::stamp(bytes);
+        // What says that it was never formatted has none.
+        if header::version(bytes) != 0 {
+            checksum::stamp(bytes);
+        }
         world.corrupt(Path::new(DATA_FILE), (number * PAGE_BYTES) as u64, bytes);
         changed += 1;
     }
