@@ -213,6 +213,12 @@ mod tests {
         instance.create_database(&CreateDatabaseOptions { name: name.into(), data_files, log_files })
     }
 
+    /// The database that stays, in the data directory.
+    fn create_other(instance: &Arc<Instance>) {
+        let new = CreateDatabaseOptions { name: "other".into(), ..Default::default() };
+        instance.create_database(&new).unwrap();
+    }
+
     fn add(instance: &Arc<Instance>, database: &str, logical_name: &str, path: &str) -> SqlResult<()> {
         let new = NewDatabaseFile {
             logical_name: Some(logical_name.into()),
@@ -245,6 +251,16 @@ mod tests {
         assert!(left.is_empty(), "seed {seed}: {left:?}");
     }
 
+    /// The power goes behind the work, while the server that it gives still runs.
+    fn until_power_off(world: &World, work: impl FnOnce(&Os, &World) -> Arc<Instance> + Send + 'static) {
+        let failing = world.clone();
+        let report = world.run(move |os| {
+            let _running = work(os, &failing);
+            failing.power_off();
+        });
+        assert_eq!(report.end, End::PowerOff, "{:?}", report.failures);
+    }
+
     fn worlds(body: impl Fn(u64, &World)) {
         for seed in 0..12 {
             let world = World::new(seed, Profile::drawn(seed));
@@ -258,22 +274,19 @@ mod tests {
     #[test]
     fn a_dropped_database_is_forgotten_when_its_removal_is_hard() {
         worlds(|seed, world| {
-            let failing = world.clone();
-            let report = world.run(move |os| {
+            until_power_off(world, move |os, failing| {
                 let instance = open(os);
                 create(&instance, "gone").unwrap();
-                no_sync(&failing);
+                no_sync(failing);
                 instance.drop_database("gone").unwrap();
                 failing.clear_faults();
                 // In every other world it is tried again, and succeeds.
                 if seed % 2 == 0 {
-                    no_sync(&failing);
+                    no_sync(failing);
                 }
-                let new = CreateDatabaseOptions { name: "other".into(), ..Default::default() };
-                instance.create_database(&new).unwrap();
-                failing.power_off();
+                create_other(&instance);
+                instance
             });
-            assert_eq!(report.end, End::PowerOff, "{:?}", report.failures);
             judge(world, seed);
         });
     }
@@ -319,8 +332,7 @@ mod tests {
             let failing = world.clone();
             let report = world.run(move |os| {
                 let instance = open(os);
-                let new = CreateDatabaseOptions { name: "other".into(), ..Default::default() };
-                instance.create_database(&new).unwrap();
+                create_other(&instance);
                 add(&instance, "other", "second", "apart/gone.ndf").unwrap();
                 no_sync(&failing);
                 instance.remove_file("other", "second").unwrap();
@@ -347,18 +359,15 @@ mod tests {
     #[test]
     fn a_file_that_could_not_be_added_does_not_come_back() {
         worlds(|seed, world| {
-            let failing = world.clone();
-            let report = world.run(move |os| {
+            until_power_off(world, |os, failing| {
                 let instance = open(os);
-                let new = CreateDatabaseOptions { name: "other".into(), ..Default::default() };
-                instance.create_database(&new).unwrap();
+                create_other(&instance);
                 os.disk().create_dir_all(Path::new("data/apart")).unwrap();
                 os.disk().sync_dir(Path::new("data")).unwrap();
-                no_sync(&failing);
+                no_sync(failing);
                 assert_eq!(add(&instance, "other", "second", "apart/gone.ndf").unwrap_err().number, 5123);
-                failing.power_off();
+                instance
             });
-            assert_eq!(report.end, End::PowerOff, "{:?}", report.failures);
             judge(world, seed);
         });
     }
