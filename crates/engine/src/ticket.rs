@@ -11,7 +11,7 @@
 //!        └── record_recovery ◄── the checkpoint makes the row hard ◄── note_end: a row of sysincarnations
 //! ```
 
-use log::{Incarnation, Log, Lsn};
+use log::{Incarnation, Log, LogOp, Lsn, Standing};
 use os::sim::{Bug, is_planted};
 
 /// Bytes of a ticket: `binary(32)`.
@@ -140,9 +140,30 @@ impl Tickets {
         CommitTicket::new(self.database_guid, self.incarnation, lsn)
     }
 
-    /// `None`: the database never gave this ticket.
+    /// Where the log ended when the incarnation began; NULL for the first.
+    fn beginning_of(&self, incarnation: Incarnation) -> Lsn {
+        let at = self.ends.partition_point(|end| end.0 < incarnation);
+        at.checked_sub(1).map_or(Lsn::NULL, |before| self.ends[before].1)
+    }
+
+    /// `None`: the database never gave this ticket: no commit of its incarnation can have stood there, or, as far as the log still goes
+    /// back, none stands there.
     pub(crate) fn status(&self, log: &Log, ticket: &CommitTicket) -> Option<CommitStatus> {
         let incarnation = self.incarnation_of(ticket)?;
+        if !log::can_be_record(ticket.lsn) || ticket.lsn <= self.beginning_of(incarnation) {
+            return None;
+        }
+        let status = self.status_at(log, incarnation, ticket)?;
+        let is_hard = status == CommitStatus::Hardened;
+        match log.standing(ticket.lsn) {
+            Standing::Record(op) if is_hard && op != LogOp::CommitXact => None,
+            Standing::Nothing if is_hard => None,
+            _ => Some(status),
+        }
+    }
+
+    /// The same by the position alone.
+    fn status_at(&self, log: &Log, incarnation: Incarnation, ticket: &CommitTicket) -> Option<CommitStatus> {
         if incarnation != self.incarnation {
             let is_hard = ticket.lsn <= self.end_of(incarnation)?;
             return Some(if is_hard { CommitStatus::Hardened } else { CommitStatus::Lost });

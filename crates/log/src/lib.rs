@@ -57,6 +57,7 @@ pub mod records;
 mod resize;
 mod scan;
 mod shared;
+mod standing;
 mod stats;
 mod surviving;
 mod sweep;
@@ -89,6 +90,7 @@ pub use record::{
 };
 pub use resize::{FileInfo, IdleFile, ResizeError, Shrunk};
 pub use scan::{LogScan, ScanRange, ScanStep};
+pub use standing::{Standing, can_be_record};
 pub use stats::{LogStats, SessionLimits, WRITE_TIMES};
 pub use surviving::remove_left_cache;
 pub use sweep::{GRACE_NS as MISSED_LOG_GRACE_NS, Swept, sweep_left_caches};

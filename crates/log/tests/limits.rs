@@ -104,3 +104,21 @@ fn the_second_example_is_throttled_by_bytes() {
     assert!((11..=12).contains(&ios) && bytes <= 480 * 1024, "{ios} writes, {bytes} bytes");
     assert!(by_bytes > 0 && by_count == 0);
 }
+
+/// Claim 271: where one record leaves no room for the next in its block, as many blocks fly as 2012 allows, far below its bytes; exactly so
+/// many, as the device sees them. With smaller profiles the count binds, too, unless the bytes come first.
+#[test]
+fn blocks_of_half_a_size_fly_up_to_the_count() {
+    for profile in LogLimitsProfile::ALL {
+        let limits = profile.limits();
+        let (ios, bytes, by_count, by_bytes) = stalled(profile, 31_000);
+        let by_size = limits.outstanding_bytes_max.saturating_sub(60 * 1024) / 31_232 + 1;
+        let expected = by_size.min(u64::from(limits.outstanding_ios_max));
+        assert_eq!(ios, expected, "{profile:?}: {bytes} bytes");
+        let is_counted = u64::from(limits.outstanding_ios_max) <= by_size;
+        assert_eq!((by_count > 0, by_bytes > 0), (is_counted, !is_counted), "{profile:?}");
+        if profile == LogLimitsProfile::Sql2012 {
+            assert_eq!(ios, 112);
+        }
+    }
+}

@@ -508,3 +508,77 @@ fn tickets_outlive_clean_stops() {
             .assert_ok();
     }
 }
+
+/// The bytes of a literal.
+fn bytes_of(ticket: &str) -> Vec<u8> {
+    (2..ticket.len()).step_by(2).map(|at| u8::from_str_radix(&ticket[at..at + 2], 16).unwrap()).collect()
+}
+
+/// The ticket with another position, its checksum right: what somebody makes who knows the format.
+fn forged(ticket: &str, lsn: u64) -> String {
+    let mut bytes = bytes_of(ticket);
+    bytes[20..28].copy_from_slice(&lsn.to_be_bytes());
+    let mut checksum = u32::MAX;
+    for byte in &bytes[..28] {
+        checksum ^= u32::from(*byte);
+        for _ in 0..8 {
+            checksum = (checksum >> 1) ^ if checksum & 1 == 1 { 0x82F6_3B78 } else { 0 };
+        }
+    }
+    bytes[28..].copy_from_slice(&(!checksum).to_be_bytes());
+    bytes.iter().fold("0x".to_owned(), |text, byte| format!("{text}{byte:02X}"))
+}
+
+/// What cannot be a ticket that was given is none, and nobody waits for it: no position at all, one before the incarnation began, one
+/// where another record stands or none.
+#[test]
+fn what_was_never_given_is_no_ticket() {
+    const NO_TICKET: i32 = 42954;
+    let world = World::new(10, Profile::constant_latency());
+    let earlier: Arc<Latch<Vec<String>>> = kept(Vec::new());
+    let into = Arc::clone(&earlier);
+    world
+        .run(move |os| {
+            let (server, mut session) = Server::with_table(os);
+            for value in 0..3 {
+                run(&mut session, &format!("INSERT dbo.T1 VALUES ({value})"));
+                let ticket = last_ticket(&mut session);
+                into.lock().push(ticket);
+            }
+            server.stop(session);
+        })
+        .assert_ok();
+    world
+        .run(move |os| {
+            let server = Server::open(os);
+            let mut session = server.session();
+            run(&mut session, "INSERT dbo.T1 VALUES (9)");
+            let own = last_ticket(&mut session);
+            let lsn_of = |ticket: &str| u64::from_be_bytes(bytes_of(ticket)[20..28].try_into().unwrap());
+            let lsn = lsn_of(&own);
+            assert_eq!(forged(&own, lsn), own, "the test knows the format");
+            assert_eq!(status(&mut session, &own), "HARDENED");
+            let given = earlier.lock().clone();
+            assert!(given.iter().all(|ticket| status(&mut session, ticket) == "HARDENED"));
+            let slot_bits = u64::from(u16::MAX);
+            let wrong = [0, 1, 7, lsn & !slot_bits, lsn - 1, lsn + 1, lsn | slot_bits, lsn_of(&given[1])];
+            let forgeries = wrong
+                .iter()
+                .map(|lsn| forged(&own, *lsn))
+                .chain([0, 1, lsn_of(&given[1]) - 1].map(|lsn| forged(&given[1], lsn)));
+            for ticket in forgeries {
+                let said = status(&mut session, &ticket);
+                let hard_at = u64::from_be_bytes(bytes_of(&ticket)[20..28].try_into().unwrap());
+                assert_ne!(said, "HARDENED", "{hard_at:x} beside {lsn:x}");
+                if said == "NULL" {
+                    let waited = run(&mut session, &format!("WAITFOR DURABLE {ticket}"));
+                    assert_eq!(number_of(&waited), [NO_TICKET], "{hard_at:x}");
+                }
+            }
+            for lsn in [0, 7, lsn & !slot_bits] {
+                assert_eq!(status(&mut session, &forged(&own, lsn)), "NULL", "{lsn:x} is no position");
+            }
+            server.stop(session);
+        })
+        .assert_ok();
+}
