@@ -8,7 +8,7 @@ use types::{SqlError, SqlType, Value};
 
 use crate::answers::Answers;
 use crate::bind::select::SelectParts;
-use crate::bind::sequence::LIMITED;
+use crate::bind::sequence::{LIMITED, LIMITED_DEFAULT};
 use crate::bind::{Binder, Clause, Scope, coerce};
 use crate::context::{BindContext, ColumnDescription, Flow, RowSink, Standpoint, StatementOutcome};
 use crate::ddl::SelectIntoPlan;
@@ -55,6 +55,8 @@ pub struct CompiledStatement {
     tables: Vec<Arc<TableSource>>,
     /// The sequences that it draws from, held as long as it runs.
     sequences: Vec<Arc<SequenceSource>>,
+    /// It draws from them itself, not by defaults alone.
+    draws_itself: bool,
     max_recursion: Option<u32>,
     /// It reads a table, view or function.
     names_rows: bool,
@@ -184,7 +186,17 @@ fn compile_inside(
         || matches!(&statement.kind, ast::StatementKind::Select(select)
             if !crate::bind::set_op::first_block(&select.query.body).from.is_empty());
     let plan_hash = OnceLock::new();
-    Ok(CompiledStatement { kind, dependencies, tables, sequences, max_recursion, names_rows, plan_hash })
+    let draws_itself = binder.draws.is_written;
+    Ok(CompiledStatement {
+        kind,
+        dependencies,
+        tables,
+        sequences,
+        draws_itself,
+        max_recursion,
+        names_rows,
+        plan_hash,
+    })
 }
 
 /// The seed and increment that an identity column of SELECT INTO keeps. A join, a set operation, GROUP BY and several tables behind a view
@@ -229,6 +241,7 @@ fn compile_select(binder: &mut Binder<'_>, select: &ast::SelectStatement) -> Res
     }
     if let Some(into) = into {
         binder.expects_into = true;
+        binder.into_name.clone_from(&into.table.name.value);
         binder.draws.is_statement_next = true;
         let query = binder.query(&select.query)?;
         let inherits = inherited_identity(&select.query.body, &binder.tables);
@@ -335,8 +348,8 @@ impl CompiledStatement {
         if let Some(limit) = self.max_recursion {
             runtime.set_max_recursion(limit);
         }
-        if !self.sequences.is_empty() && runtime.options.row_count != 0 {
-            return Err(SqlError::new(LIMITED, &[]));
+        if !self.sequences.is_empty() {
+            refuse_counted_draws(&runtime, self.draws_itself)?;
         }
         runtime.hold_sequences(&self.sequences)?;
         for source in &self.tables {
@@ -358,6 +371,14 @@ impl CompiledStatement {
         outcome.profile = runtime.profile().cloned();
         runtime.tell_warnings(sink);
         Ok(outcome)
+    }
+}
+
+/// Under SET ROWCOUNT nothing draws from sequences, neither a statement itself nor a default.
+fn refuse_counted_draws(runtime: &Runtime<'_>, by_itself: bool) -> Result<(), SqlError> {
+    match runtime.options.row_count {
+        0 => Ok(()),
+        _ => Err(SqlError::new(if by_itself { LIMITED } else { LIMITED_DEFAULT }, &[])),
     }
 }
 
@@ -596,6 +617,9 @@ impl InsertRows {
         sink: &mut dyn RowSink,
     ) -> Result<StatementOutcome, SqlError> {
         let runtime = Runtime::new(context);
+        if !self.sequences.is_empty() {
+            refuse_counted_draws(&runtime, false)?;
+        }
         runtime.hold_sequences(&self.sequences)?;
         exec::insert::run_rows(&self.plan, &self.stores, rows, &runtime, sink)
     }

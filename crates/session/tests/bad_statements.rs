@@ -137,3 +137,25 @@ fn nested_procedures_leave_room_for_deep_expressions() {
         expect(session, "EXEC p -5", Some(217));
     });
 }
+
+/// What names a table in its message names the one that is being made.
+#[test]
+fn a_refused_column_is_told_with_its_table() {
+    let world = World::new("bad-statements-named");
+    let mut s = world.session();
+    run(&mut s, "CREATE TABLE there (i int)");
+    for (text, number, table) in [
+        ("CREATE TABLE made (i int NULL IDENTITY)", 8147, "'made'"),
+        ("CREATE TABLE dbo.[made too] (i int IDENTITY NULL)", 8147, "'made too'"),
+        ("ALTER TABLE there ADD n int NULL IDENTITY", 8147, "'there'"),
+        ("CREATE TABLE #made (i int NULL IDENTITY)", 8147, "'#made'"),
+        ("DECLARE @made TABLE (i int NULL IDENTITY)", 8147, "'@made'"),
+        ("CREATE TABLE made (a int, b AS a + 1, c AS b + 1)", 1759, "'made'"),
+        ("ALTER TABLE there ADD b AS i + 1, c AS b + 1", 1759, "'there'"),
+        ("SELECT IDENTITY(int) a, IDENTITY(int) b INTO made FROM there", 8108, "'made'"),
+    ] {
+        let seen = run(&mut s, text);
+        assert_eq!(seen.messages[0].0, number, "{text}: {:?}", seen.messages);
+        assert!(seen.messages[0].2.contains(table), "{text}: {:?}", seen.messages);
+    }
+}

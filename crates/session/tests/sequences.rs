@@ -265,7 +265,7 @@ fn it_is_refused_elsewhere() {
         &mut session,
         "CREATE SEQUENCE s AS int START WITH 1; CREATE TABLE n (i int); INSERT n VALUES (1), (2)",
     );
-    run(&mut session, "CREATE TABLE t (a int)");
+    run(&mut session, "CREATE TABLE t (a int); CREATE TABLE drawn (a int DEFAULT NEXT VALUE FOR s, b int)");
     for (text, expected) in [
         ("SELECT * FROM (SELECT NEXT VALUE FOR s AS a) AS d", 11719),
         ("WITH c AS (SELECT NEXT VALUE FOR s AS a) SELECT a FROM c", 11719),
@@ -299,6 +299,16 @@ fn it_is_refused_elsewhere() {
         ("UPDATE TOP (1) n SET i = NEXT VALUE FOR s", 11739),
         ("INSERT TOP (1) t SELECT NEXT VALUE FOR s FROM n", 11739),
         ("SET ROWCOUNT 1; SELECT NEXT VALUE FOR s FROM n", 11739),
+        ("INSERT TOP (1) drawn (b) SELECT i FROM n", 11740),
+        ("INSERT drawn (b) SELECT TOP (1) i FROM n", 11740),
+        ("INSERT drawn (b) SELECT i FROM n ORDER BY i OFFSET 0 ROWS", 11740),
+        ("UPDATE TOP (1) drawn SET a = DEFAULT", 11740),
+        ("MERGE TOP (1) drawn USING n ON 1 = 0 WHEN NOT MATCHED THEN INSERT (b) VALUES (i);", 11740),
+        ("SET ROWCOUNT 1; INSERT drawn (b) VALUES (1)", 11740),
+        ("SET ROWCOUNT 1; INSERT drawn (b) SELECT i FROM n", 11740),
+        ("SET ROWCOUNT 1; UPDATE drawn SET a = DEFAULT", 11740),
+        ("SET ROWCOUNT 1; INSERT drawn (b) EXEC ('SELECT 1')", 11740),
+        ("SET ROWCOUNT 1; INSERT drawn (b) VALUES (NEXT VALUE FOR s)", 11739),
         ("SELECT CASE WHEN 1 = 1 THEN NEXT VALUE FOR s END", 11741),
         ("SELECT IIF(1 = 1, NEXT VALUE FOR s, 1)", 11741),
         ("SELECT COALESCE(NEXT VALUE FOR s, 1)", 11741),

@@ -55,6 +55,7 @@ impl Binder<'_> {
         let (target, ordinals) = self.insert_into(insert)?;
         let source = target.source.clone();
         let explicit = !insert.columns.is_empty();
+        self.draws.is_limited = insert.top.is_some() || has_limited_query(&insert.source);
         let input = match &insert.source {
             ast::InsertSource::DefaultValues => {
                 InsertInput::Values(vec![self.all_stores(&source, Vec::new())?])
@@ -288,6 +289,13 @@ impl Binder<'_> {
         }
         Ok(stores)
     }
+}
+
+/// Has the query whose rows are inserted TOP or OFFSET?
+fn has_limited_query(source: &ast::InsertSource) -> bool {
+    let ast::InsertSource::Query(query) = source else { return false };
+    let has_top = matches!(&query.body, ast::QueryBody::Select(block) if block.top.is_some());
+    has_top || query.offset.is_some()
 }
 
 /// As many values as columns; 213 without a list of columns, 109 and 110 with one.

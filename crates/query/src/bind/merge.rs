@@ -49,6 +49,7 @@ impl Binder<'_> {
         self.draws.refuse_over();
         let joined = self.refusing_draws(CLAUSE, true, |binder| binder.merged_rows(merge))?;
         let target = &joined.target;
+        self.draws.is_limited = merge.top.is_some();
         let mut cases = Vec::new();
         let mut bound = Vec::new();
         let mut identity = None;
@@ -69,6 +70,7 @@ impl Binder<'_> {
         for one in bound {
             actions.push(self.compile_action(one, target, &layout, &mut changed)?);
         }
+        self.draws.is_limited = false;
         changed.sort_unstable();
         changed.dedup();
         let inserts = self.constraints_for(&source, Change::Insert, &actions)?;

@@ -68,6 +68,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) long_columns: Vec<(ColumnId, Arc<[String]>)>,
     /// The next SELECT block may have INTO: it is the first of a SELECT statement.
     pub(crate) expects_into: bool,
+    /// Name of that table.
+    pub(crate) into_name: String,
     /// The item of a SELECT INTO that is IDENTITY(...), by position.
     pub(crate) identity_item: Option<(usize, engine::IdentityDef)>,
     /// Columns of derived tables whose rows all have the NULL literal there: named, they are that literal, whose type is its reader's.
@@ -225,6 +227,7 @@ impl<'a> Binder<'a> {
             named_queries: rustc_hash::FxHashMap::default(),
             long_columns: Vec::new(),
             expects_into: false,
+            into_name: String::new(),
             identity_item: None,
             untyped_nulls: rustc_hash::FxHashSet::default(),
             names_columns: false,

@@ -236,7 +236,7 @@ impl Binder<'_> {
         let def =
             crate::bind::identity::identity_definition((&call.seed, &call.increment), &name, &sql_type)?;
         if self.identity_item.replace((position, def)).is_some() {
-            return Err(SqlError::new(8108, &[&"", &name]));
+            return Err(SqlError::new(8108, &[&self.into_name, &name]));
         }
         let zero = coerce::implicit(Expr::constant(types::Value::Int(0), SqlType::Int), &sql_type)?;
         Ok(Item { expr: zero, ..item_shell(name, true, false, None) })

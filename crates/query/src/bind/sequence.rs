@@ -32,6 +32,8 @@ pub(crate) const ORDERED: i32 = 11723;
 pub(crate) const CLAUSE: i32 = 11720;
 /// The statement has TOP, OFFSET or SET ROWCOUNT.
 pub(crate) const LIMITED: i32 = 11739;
+/// The same for what a default draws in such a statement.
+pub(crate) const LIMITED_DEFAULT: i32 = 11740;
 /// The actions of MERGE.
 pub(crate) const MERGED: i32 = 11742;
 /// CASE and its kin.
@@ -52,6 +54,10 @@ pub(crate) struct Draws {
     of_rows: Option<Vec<Draw>>,
     /// The text of a default: 11717, 11730.
     is_default: bool,
+    /// The statement, or its own query, has TOP or OFFSET: its defaults may not draw.
+    pub(crate) is_limited: bool,
+    /// The statement draws itself, not by defaults alone.
+    pub(crate) is_written: bool,
     /// The SET clause of an UPDATE: 11717.
     refuses_over: bool,
     /// What the statement's own query has drawn, and the columns that hold it.
@@ -185,6 +191,10 @@ impl Binder<'_> {
         if let Some(number) = self.draws.refusal(next.over.is_some()) {
             return Err(SqlError::new(number, &[]));
         }
+        if self.draws.is_default && self.draws.is_limited {
+            return Err(SqlError::new(LIMITED_DEFAULT, &[]));
+        }
+        self.draws.is_written |= !self.draws.is_default;
         let over = next.over.as_ref().map(|over| self.over_of_draw(over)).transpose()?;
         if self.draws.is_default && next.sequence.database.is_some() {
             return Err(SqlError::new(11730, &[]));

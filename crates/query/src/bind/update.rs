@@ -30,9 +30,12 @@ impl Binder<'_> {
         })?;
         let mut steps = Vec::new();
         self.draws.refuse_over();
+        self.draws.is_limited = update.top.is_some();
         self.refusing_draws(LIMITED, update.top.is_some(), |binder| {
             update.set.iter().try_for_each(|clause| binder.set_clause(clause, &target, &mut steps))
         })?;
+        // What else draws belongs to rows of other tables, which no TOP counts.
+        self.draws.is_limited = false;
         let planned = self.plan_changed(&rel)?;
         let layout = planned.layout();
         let mut compiled = Vec::new();

@@ -84,7 +84,8 @@ fn add(
         };
         match element {
             TableElement::Column(column) => {
-                let made = create::column((column, 1), text, context, database, &existing_columns(&table))?;
+                let home = (database.as_ref(), &*table.name);
+                let made = create::column((column, 1), text, context, home, &existing_columns(&table))?;
                 create::column_constraints(column, name, text, context, &mut new)?;
                 add_column(database, &table, column, &made, context)?;
             }

@@ -106,12 +106,13 @@ fn definition(
         constraints: Vec::new(),
         indexes: Vec::new(),
     };
-    let stored = nameable_columns(elements, text, context, database)?;
+    let home = (database, table.name.value.as_str());
+    let stored = nameable_columns(elements, text, context, home)?;
     for element in elements {
         match element {
             TableElement::Column(column) => {
                 let position = new.columns.len() + 1;
-                let made = self::column((column, position), text, context, database, &stored)?;
+                let made = self::column((column, position), text, context, home, &stored)?;
                 new.columns.push(made);
                 column_constraints(column, table, text, context, &mut new)?;
             }
@@ -182,7 +183,7 @@ fn nameable_columns(
     elements: &[TableElement],
     text: &str,
     context: &ExecContext<'_>,
-    database: &engine::Database,
+    home: (&engine::Database, &str),
 ) -> Result<Vec<NewColumn>, SqlError> {
     let mut stored = Vec::new();
     for element in elements {
@@ -190,23 +191,23 @@ fn nameable_columns(
             let place = (column, stored.len() + 1);
             stored.push(match column.computed {
                 Some(_) => named_only(column),
-                None => self::column(place, text, context, database, &[])?,
+                None => self::column(place, text, context, home, &[])?,
             });
         }
     }
     Ok(stored)
 }
 
-/// One column, the how manieth. `others`: those that a computed one may name.
+/// One column of a table, the how manieth. `others`: those that a computed one may name.
 pub(super) fn column(
     (column, position): (&ast::ColumnDefinition, usize),
     text: &str,
     context: &ExecContext<'_>,
-    database: &engine::Database,
+    (database, table): (&engine::Database, &str),
     others: &[NewColumn],
 ) -> Result<NewColumn, SqlError> {
     if let Some(computed) = &column.computed {
-        let sql_type = computed_type(computed, context, others)?;
+        let sql_type = computed_type(computed, context, table, others)?;
         let text = format!("({})", without_parentheses(&expression_text(&computed.expr, text)));
         return Ok(NewColumn {
             sql_type,
@@ -244,7 +245,7 @@ pub(super) fn column(
     let nullable =
         column.nullable.or(declared.nullable.filter(|_| identity.is_none())).unwrap_or(default_null);
     if nullable && identity.is_some() {
-        return Err(crate::errors::identity_nullable(&column.name.value, ""));
+        return Err(crate::errors::identity_nullable(&column.name.value, table));
     }
     let default = column.constraints.iter().find_map(|constraint| match &constraint.kind {
         ColumnConstraintKind::Default { value, .. } => {
@@ -332,6 +333,7 @@ fn without_parentheses(text: &str) -> &str {
 fn computed_type(
     computed: &ast::Computed,
     context: &ExecContext<'_>,
+    table: &str,
     others: &[NewColumn],
 ) -> Result<SqlType, SqlError> {
     let bind = bind_context(context, &[]);
@@ -354,7 +356,7 @@ fn computed_type(
                 bound(&more).map_or_else(|other| other.message != error.message, |_| true)
             });
             match named {
-                Some(named) => Err(SqlError::new(1759, &[&derived[named].name, &""])),
+                Some(named) => Err(SqlError::new(1759, &[&derived[named].name, &table])),
                 None => result,
             }
         }

@@ -210,6 +210,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(11737, 16, "Sequence '%s' cannot be used while another statement restarts it."),
     entry(11738, 16, "NEXT VALUE FOR is not allowed in this context."),
     entry(11739, 15, "NEXT VALUE FOR cannot be used if ROWCOUNT is set, or with TOP or OFFSET."),
+    entry(11740, 15, "NEXT VALUE FOR in a default cannot be used if ROWCOUNT is set, or with TOP or OFFSET."),
     entry(11741, 15, "NEXT VALUE FOR cannot be used in CASE, CHOOSE, COALESCE, IIF, ISNULL or NULLIF."),
     entry(
         11742,
