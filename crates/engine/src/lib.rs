@@ -116,7 +116,8 @@ pub use table_statistics::{NewStatistics, StatisticsSettings};
 pub use ticket::{COMMIT_TICKET_BYTES, CommitStatus, CommitTicket};
 pub use transaction_set::{BlockSavepoint, CommitRequest, CommitResult, ExclusiveDatabase, TransactionSet};
 pub use txn::{
-    Before, IsolationLevel, LockMode, LockOwner, LockRow, LockWait, OpenSnapshot, Resource, SnapshotKind,
+    ActiveRow, Before, IsolationLevel, LockMode, LockOwner, LockRow, LockWait, OpenSnapshot, Resource,
+    SnapshotKind,
 };
 pub use workspace::spill::{BLOCK_BYTES as SPILL_BLOCK_BYTES, Run, RunReader, RunWriter, SpillFile};
 pub use workspace::{Grant, GrantRequest, GrantRow, WorkspaceFigures, Workspaces};

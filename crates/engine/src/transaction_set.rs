@@ -47,6 +47,8 @@ pub struct TransactionSet {
     open: Members,
     explicit: bool,
     descriptor: u64,
+    /// The open user transaction's name, for the log.
+    name: Option<String>,
     in_statement: bool,
     savepoints: Vec<NamedSavepoint>,
     pending: Option<PendingSet>,
@@ -127,6 +129,7 @@ impl TransactionSet {
             open: Members::new(),
             explicit: false,
             descriptor: 0,
+            name: None,
             in_statement: false,
             savepoints: Vec::new(),
             pending: None,
@@ -142,10 +145,16 @@ impl TransactionSet {
 
     /// Opens the user's transaction; nothing is logged before the first change.
     pub fn begin_explicit(&mut self) {
+        self.begin_named(None);
+    }
+
+    /// The same under a name, which stands in the log with what it changes.
+    pub fn begin_named(&mut self, name: Option<String>) {
         self.assert_settled();
         assert!(!self.explicit, "nesting is counted by the session");
         assert!(self.open.is_empty(), "the autocommit transaction has ended with its statement");
         self.explicit = true;
+        self.name = name;
         self.descriptor = NEXT_DESCRIPTOR.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -184,7 +193,7 @@ impl TransactionSet {
     fn join(&mut self, database: &Arc<Database>) -> SqlResult<usize> {
         database.check_usable()?;
         crate::checkpoint::before_transaction(database);
-        let options = TxnOptions { space: Some(self.space.clone()), ..TxnOptions::default() };
+        let options = TxnOptions { space: Some(self.space.clone()), name: self.name.clone() };
         let inner = database.transactions().begin(options);
         let at = self.open.len();
         self.open.push(Box::new(Member {
@@ -488,6 +497,7 @@ impl TransactionSet {
     fn ended(&mut self) {
         self.explicit = false;
         self.descriptor = 0;
+        self.name = None;
         self.in_statement = false;
         self.savepoints.clear();
     }

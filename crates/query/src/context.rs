@@ -355,6 +355,14 @@ pub struct SessionRow {
     pub database_id: i16,
     /// `@@TRANCOUNT`.
     pub open_transaction_count: i32,
+    /// The number of its open transaction, as its client knows it; 0 without one.
+    pub transaction_descriptor: u64,
+    /// When that began, ticks as above.
+    pub transaction_begin_ticks: u64,
+    /// Its name, if it has one.
+    pub transaction_name: Option<Arc<str>>,
+    /// The name of the transaction that the running statement is where there is no other; empty when none runs.
+    pub transaction_of_command: &'static str,
     /// SET TEXTSIZE.
     pub text_size: i32,
     /// SET LANGUAGE.

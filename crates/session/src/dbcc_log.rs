@@ -8,6 +8,13 @@ use crate::run::{Interruption, not_supported};
 use crate::session::Session;
 use crate::sink::ResultSink;
 
+/// DBCC OPENTRAN shows times as `mon dd yyyy hh:mi:ss:mmmAM`.
+const BEGIN_TIME_STYLE: i32 = 109;
+/// It knows of no user of the database.
+const NO_USER: i32 = -1;
+/// Everybody has the security id that sys.dm_exec_sessions shows.
+const SID: &str = "0x01";
+
 impl Session {
     /// One of the four commands; the closing 2528 is the caller's.
     pub(crate) fn dbcc_log(
@@ -102,17 +109,22 @@ impl Session {
             return Ok(());
         };
         let began = engine::date_time_of(oldest.begin_time.to_utc_100ns().cast_signed());
-        let began = types::datetime::format::to_text(&Value::DateTime(began), &types::SqlType::DateTime, 121)
-            .unwrap_or_default();
+        let began = types::datetime::format::to_text(
+            &Value::DateTime(began),
+            &types::SqlType::DateTime,
+            BEGIN_TIME_STYLE,
+        )
+        .unwrap_or_default();
         let lsn = format!("({}:{}:{})", oldest.begin.vlf(), oldest.begin.block(), oldest.begin.slot());
-        let name = if oldest.is_system { "system" } else { "user_transaction" };
+        let name = self.facts.name_of_transaction(oldest.session_id, oldest.is_system);
         let pairs = [
             ("OLDACT_SPID", oldest.session_id.to_string()),
-            ("OLDACT_UID", "-1".to_owned()),
+            ("OLDACT_UID", NO_USER.to_string()),
             ("OLDACT_NAME", name.to_owned()),
             ("OLDACT_RECOVERYUNITID", "0".to_owned()),
             ("OLDACT_LSN", lsn.clone()),
             ("OLDACT_STARTTIME", began.clone()),
+            ("OLDACT_SID", SID.to_owned()),
         ];
         if has_table_results {
             let rows: Vec<String> = pairs
@@ -127,12 +139,19 @@ impl Session {
             );
             return self.show_rows_of(&text, sink);
         }
-        let text = format!(
-            "Database '{}'. The oldest active transaction: session {}, name {name}, LSN {lsn}, began {began}.",
-            database.name(),
-            oldest.session_id
-        );
-        sink.message(&SqlError::custom(0, 0, 1, text));
+        let place = (oldest.begin.vlf(), oldest.begin.block(), oldest.begin.slot());
+        for line in [
+            SqlError::new(7968, &[&database.name()]),
+            SqlError::new(7970, &[]),
+            SqlError::new(7971, &[&oldest.session_id]),
+            SqlError::new(7972, &[&NO_USER]),
+            SqlError::new(7974, &[&name]),
+            SqlError::new(7975, &[&place.0, &place.1, &place.2]),
+            SqlError::new(7977, &[&began]),
+            SqlError::new(7979, &[&SID]),
+        ] {
+            sink.message(&line);
+        }
         Ok(())
     }
 }

@@ -312,6 +312,21 @@ impl Program {
     }
 }
 
+/// What `sys.dm_exec_requests` shows of a definition.
+fn of_definition(statement: &ast::StatementKind) -> Command {
+    use ast::{DropKind, StatementKind};
+    match statement {
+        StatementKind::CreateTable(_) => Command::CreateTable,
+        StatementKind::AlterTable(_) => Command::AlterTable,
+        StatementKind::CreateIndex(_) => Command::CreateIndex,
+        StatementKind::AlterIndex(_) => Command::AlterIndex,
+        StatementKind::DropIndex(_) => Command::DropIndex,
+        StatementKind::Drop(drop) if drop.kind == DropKind::Table => Command::DropTable,
+        StatementKind::Drop(_) => Command::Drop,
+        _ => Command::Definition,
+    }
+}
+
 impl InstructionKind {
     /// Does it change no setting of its session, nor run anything that might?
     pub(crate) fn leaves_settings(&self) -> bool {
@@ -330,7 +345,8 @@ impl InstructionKind {
     pub(crate) fn command(&self) -> Option<Command> {
         use crate::done_command as command;
         Some(match self {
-            InstructionKind::Query { command: command::SELECT | command::SELECT_INTO, .. } => Command::Select,
+            InstructionKind::Query { command: command::SELECT, .. } => Command::Select,
+            InstructionKind::Query { command: command::SELECT_INTO, .. } => Command::SelectInto,
             InstructionKind::Query { command: command::INSERT, .. }
             | InstructionKind::InsertExecute { .. } => Command::Insert,
             InstructionKind::Query { command: command::UPDATE, .. } => Command::Update,
@@ -342,7 +358,8 @@ impl InstructionKind {
             InstructionKind::Rollback(_) => Command::Rollback,
             InstructionKind::Save(_) => Command::Save,
             InstructionKind::Execute(_) => Command::Execute,
-            InstructionKind::Definition(_) | InstructionKind::DeclareTable(_) => Command::Definition,
+            InstructionKind::Definition(statement) => of_definition(&statement.kind),
+            InstructionKind::DeclareTable(_) => Command::CreateTable,
             InstructionKind::CreateDatabase(_)
             | InstructionKind::AlterDatabase(_)
             | InstructionKind::ScopedConfiguration(_)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use os::{Latch, LatchRank, task};
 use query::SessionRow;
@@ -24,6 +24,11 @@ pub struct SessionSlot {
     command: AtomicU8,
     /// `@@TRANCOUNT` when that statement began.
     transaction_count: AtomicI32,
+    /// The descriptor of its open transaction, 0 without one, and when that began.
+    transaction: AtomicU64,
+    transaction_began: AtomicU64,
+    /// A statement has begun it unseen.
+    is_implicit: AtomicBool,
     /// What its requests use.
     pub(crate) memory: Arc<os::memory::Account>,
     /// What its requests have waited for.
@@ -53,8 +58,10 @@ pub enum Command {
     None,
     /// No statement of the request yet, or one without a name of its own.
     Other,
-    /// Queries and changes.
+    /// Queries.
     Select,
+    /// SELECT ... INTO.
+    SelectInto,
     /// INSERT.
     Insert,
     /// UPDATE.
@@ -75,7 +82,21 @@ pub enum Command {
     Save,
     /// EXECUTE.
     Execute,
-    /// CREATE, ALTER and DROP of what lives in a database.
+    /// CREATE TABLE, also of a table variable.
+    CreateTable,
+    /// ALTER TABLE.
+    AlterTable,
+    /// CREATE INDEX.
+    CreateIndex,
+    /// ALTER INDEX.
+    AlterIndex,
+    /// DROP INDEX.
+    DropIndex,
+    /// DROP TABLE.
+    DropTable,
+    /// DROP of something else that lives in a database.
+    Drop,
+    /// CREATE and ALTER of something else that does.
     Definition,
     /// CREATE, ALTER and DROP DATABASE.
     Database,
@@ -83,26 +104,38 @@ pub enum Command {
     WaitFor,
 }
 
-/// The commands as the view shows them, in the order of [`Command`]; empty when no request runs.
-const COMMAND_NAMES: [&str; 16] = [
-    "",
-    "CONDITIONAL",
-    "SELECT",
-    "INSERT",
-    "UPDATE",
-    "DELETE",
-    "MERGE",
-    "TRUNCATE TABLE",
-    "BEGIN TRANSACTION",
-    "COMMIT TRANSACTION",
-    "ROLLBACK TRANSACTION",
-    "SAVE TRANSACTION",
-    "EXECUTE",
-    "DDL",
-    "DDL DATABASE",
-    "WAITFOR",
+/// The commands as the view shows them, in the order of [`Command`], and the names of the transactions that they are where there is no
+/// other; empty when no request runs.
+const COMMANDS: [(&str, &str); 24] = [
+    ("", ""),
+    ("CONDITIONAL", ""),
+    ("SELECT", "SELECT"),
+    ("SELECT INTO", "SELECT INTO"),
+    ("INSERT", "INSERT"),
+    ("UPDATE", "UPDATE"),
+    ("DELETE", "DELETE"),
+    ("MERGE", "MERGE"),
+    ("TRUNCATE TABLE", "TRUNCATE TABLE"),
+    ("BEGIN TRANSACTION", ""),
+    ("COMMIT TRANSACTION", ""),
+    ("ROLLBACK TRANSACTION", ""),
+    ("SAVE TRANSACTION", ""),
+    ("EXECUTE", ""),
+    ("CREATE TABLE", "CREATE TABLE"),
+    ("ALTER TABLE", "ALTER TABLE"),
+    ("CREATE INDEX", "CREATE INDEX"),
+    ("ALTER INDEX", "ALTER INDEX"),
+    ("DROP INDEX", "DROP INDEX"),
+    ("DROP TABLE", "DROPOBJ"),
+    ("DROP OBJECT", "DROPOBJ"),
+    ("DDL", "DDL"),
+    ("DDL DATABASE", ""),
+    ("WAITFOR", ""),
 ];
-const _: () = assert!(COMMAND_NAMES.len() == Command::WaitFor as usize + 1);
+const _: () = assert!(COMMANDS.len() == Command::WaitFor as usize + 1);
+
+/// What views call a transaction that a statement has begun under SET IMPLICIT_TRANSACTIONS ON.
+const IMPLICIT_NAME: &str = "implicit_transaction";
 
 impl SessionRegistry {
     /// An empty registry. `start_ticks`: 100 ns since 0001-01-01.
@@ -131,6 +164,9 @@ impl SessionRegistry {
             published: Latch::new(LatchRank::Session, Published { row, runner: None, hang_up: None }),
             command: AtomicU8::new(Command::None as u8),
             transaction_count: AtomicI32::new(0),
+            transaction: AtomicU64::new(0),
+            transaction_began: AtomicU64::new(0),
+            is_implicit: AtomicBool::new(false),
             memory: Arc::default(),
             waits: Arc::default(),
             killed: AtomicBool::new(false),
@@ -192,12 +228,38 @@ impl SessionSlot {
         self.transaction_count.store(transaction_count, Relaxed);
     }
 
+    /// A transaction of the user's has begun.
+    #[inline]
+    pub(crate) fn begin_transaction(&self, descriptor: u64, began_ticks: u64) {
+        self.transaction_began.store(began_ticks, Relaxed);
+        self.is_implicit.store(false, Relaxed);
+        self.transaction.store(descriptor, Relaxed);
+    }
+
+    /// That was done by a statement under SET IMPLICIT_TRANSACTIONS ON.
+    #[inline]
+    pub(crate) fn call_transaction_implicit(&self) {
+        self.is_implicit.store(true, Relaxed);
+    }
+
+    /// It has ended.
+    #[inline]
+    pub(crate) fn end_transaction(&self) {
+        self.transaction.store(0, Relaxed);
+    }
+
     fn snapshot(&self) -> SessionRow {
         let published = self.published.lock();
         let (mut row, runner) = (published.row.clone(), published.runner.clone());
         drop(published);
         row.status = if runner.is_some() { "running" } else { "sleeping" };
-        row.command = COMMAND_NAMES[usize::from(self.command.load(Relaxed))];
+        let command = COMMANDS[usize::from(self.command.load(Relaxed))];
+        (row.command, row.transaction_of_command) = command;
+        row.transaction_descriptor = self.transaction.load(Relaxed);
+        if row.transaction_descriptor != 0 && self.is_implicit.load(Relaxed) {
+            row.transaction_name = Some(IMPLICIT_NAME.into());
+        }
+        row.transaction_begin_ticks = self.transaction_began.load(Relaxed);
         row.open_transaction_count = self.transaction_count.load(Relaxed);
         row.memory_bytes = self.memory.used_bytes();
         row.memory_peak_bytes = self.memory.peak_bytes();

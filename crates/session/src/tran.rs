@@ -37,7 +37,8 @@ impl Session {
     /// One level deeper; the first level opens the transaction.
     pub(crate) fn begin_transaction(&mut self, name: Option<String>, sink: &mut dyn ResultSink) {
         if self.facts.transaction_count == 0 {
-            self.transactions.begin_explicit();
+            self.transactions.begin_named(name.clone());
+            self.publish_transaction(name.as_deref());
             self.transaction_name = name;
             sink.environment(EnvironmentChange::BeginTransaction(self.transactions.descriptor()));
         }
@@ -45,10 +46,28 @@ impl Session {
         self.facts.row_count = 0;
     }
 
+    /// Others are to see the transaction that has just begun. Only a name costs more than two stores.
+    fn publish_transaction(&mut self, name: Option<&str>) {
+        let began_ticks = self.instance.os().clock().utc_100ns().max(0).cast_unsigned();
+        self.slot.begin_transaction(self.transactions.descriptor(), began_ticks);
+        if let Some(name) = name {
+            self.slot.update(|published| published.row.transaction_name = Some(name.into()));
+        }
+    }
+
+    /// It has ended, whichever way.
+    fn forget_transaction(&mut self) {
+        self.slot.end_transaction();
+        if self.transaction_name.take().is_some() {
+            self.slot.update(|published| published.row.transaction_name = None);
+        }
+    }
+
     /// Under SET IMPLICIT_TRANSACTIONS ON a statement opens the transaction it needs.
     pub(crate) fn begin_implicit(&mut self, sink: &mut dyn ResultSink) -> SqlResult<()> {
         if self.options.implicit_transactions && self.facts.transaction_count == 0 {
             self.begin_transaction(None, sink);
+            self.slot.call_transaction_implicit();
         }
         Ok(())
     }
@@ -92,7 +111,7 @@ impl Session {
             return Err(error);
         }
         self.facts.transaction_count = 0;
-        self.transaction_name = None;
+        self.forget_transaction();
         Ok(())
     }
 
@@ -181,7 +200,7 @@ impl Session {
         self.facts.transaction_count = 0;
         self.facts.doomed = false;
         self.facts.row_count = 0;
-        self.transaction_name = None;
+        self.forget_transaction();
         if had_transaction {
             sink.environment(EnvironmentChange::RollbackTransaction(descriptor));
         }

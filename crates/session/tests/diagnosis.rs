@@ -7,7 +7,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::simulated::{Server, number, on_a_machine};
+use common::simulated::{NAME, Server, number, on_a_machine};
 use common::{World, rows, run};
 use engine::{Instance, InstanceOptions};
 use hardpan_session::{LoginInfo, Session, SessionShared};
@@ -255,6 +255,7 @@ fn a_waiting_task_names_what_it_waits_for_and_for_whom() {
                         WHERE w.blocking_session_id IS NOT NULL";
             let found = rows(&mut reader, text);
             assert_eq!(found.len(), 1, "{blocked}: {found:?}");
+            check_wait_resource(&mut reader, kind);
             let parts: Vec<&str> = found[0].split('|').collect();
             assert!(parts[1].starts_with("LCK_M_"), "{found:?}");
             assert_eq!(
@@ -282,6 +283,147 @@ fn a_waiting_task_names_what_it_waits_for_and_for_whom() {
     });
 }
 
+/// The one lock that is waited for is written the same way in both views, as SQL Server writes it, and names what sys.dm_tran_locks names.
+fn check_wait_resource(reader: &mut Session, kind: &str) {
+    let text = "SELECT r.wait_resource, RTRIM(p.waitresource), RTRIM(p.lastwaittype), r.wait_type, l.resource_database_id,
+                       l.resource_associated_entity_id, l.resource_description
+                FROM sys.dm_exec_requests AS r JOIN sys.sysprocesses AS p ON p.spid = r.session_id
+                JOIN sys.dm_tran_locks AS l ON l.request_session_id = r.session_id AND l.request_status <> 'GRANT'";
+    let found = rows(reader, text);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let parts: Vec<&str> = found[0].split('|').collect();
+    let (database, entity, place) = (parts[4], parts[5], parts[6]);
+    let expected = match kind {
+        "KEY" => format!("KEY: {database}:{entity} {place}"),
+        "OBJECT" => format!("OBJECT: {database}:{entity}:0"),
+        "DATABASE" => format!("DATABASE: {database}:0"),
+        "METADATA" => format!("METADATA: database_id = {database} {place}"),
+        "RID" | "PAGE" | "APPLICATION" => format!("{kind}: {database}:{place}"),
+        _ => panic!("{kind} is no kind of lock"),
+    };
+    assert_eq!((parts[0], parts[1]), (expected.as_str(), expected.as_str()), "{found:?}");
+    assert_eq!(parts[2], parts[3], "the wait that goes on is the last one");
+    if ["KEY", "RID", "PAGE"].contains(&kind) {
+        let owner = format!("SELECT COUNT(*) FROM sys.partitions WHERE hobt_id = {entity}");
+        assert_eq!(number(reader, &owner), 1, "{found:?} belongs to one heap or index");
+    }
+    let idle = "SELECT COUNT(*) FROM sys.dm_exec_requests WHERE wait_type IS NULL AND wait_resource <> ''";
+    assert_eq!(number(reader, idle), 0, "who waits for nothing waits for no resource");
+}
+
+/// From BEGIN TRAN on a transaction is seen, with its name, its time and one number in all views, whether it has changed anything or not.
+#[test]
+fn a_transaction_is_seen_from_its_beginning() {
+    let world = World::new("diagnosis-begun");
+    let (mut one, mut two) = (world.session(), world.session());
+    run(&mut one, "CREATE TABLE t (i int); CREATE DATABASE elsewhere; SELECT 1 AS i INTO elsewhere.dbo.t");
+    let text = "SELECT s.session_id, a.name, a.transaction_type, a.transaction_state, s.enlist_count, s.is_user_transaction, s.is_local,
+                       s.open_transaction_count, e.open_transaction_count, p.open_tran,
+                       (SELECT COUNT(*) FROM sys.dm_tran_database_transactions AS d WHERE d.transaction_id = a.transaction_id)
+                FROM sys.dm_tran_session_transactions AS s JOIN sys.dm_tran_active_transactions AS a ON a.transaction_id = s.transaction_id
+                JOIN sys.dm_exec_sessions AS e ON e.session_id = s.session_id JOIN sys.sysprocesses AS p ON p.spid = s.session_id
+                WHERE DATEDIFF(second, a.transaction_begin_time, SYSUTCDATETIME()) BETWEEN -1 AND 600";
+    let spid = one.id();
+    assert_eq!(rows(&mut two, text).len(), 0);
+    run(&mut one, "BEGIN TRAN");
+    assert_eq!(rows(&mut two, text), [format!("{spid}|user_transaction|1|2|0|1|1|1|1|1|0")]);
+    run(&mut one, "SELECT * FROM t");
+    assert_eq!(rows(&mut two, text), [format!("{spid}|user_transaction|1|2|0|1|1|1|1|1|0")], "it has read");
+    run(&mut one, "COMMIT");
+    assert_eq!(rows(&mut two, text).len(), 0);
+    run(&mut one, "BEGIN TRAN [the transfer]; BEGIN TRAN inner_one; INSERT t VALUES (1)");
+    assert_eq!(rows(&mut two, text), [format!("{spid}|the transfer|1|2|0|1|1|2|2|2|1")]);
+    run(&mut one, "INSERT elsewhere.dbo.t VALUES (2)");
+    assert_eq!(
+        rows(&mut two, text),
+        [format!("{spid}|the transfer|1|2|0|1|1|2|2|2|2")],
+        "one number in both"
+    );
+    let number_of = "SELECT CURRENT_TRANSACTION_ID()";
+    let own = rows(&mut one, number_of);
+    let same = "SELECT transaction_id FROM sys.dm_tran_session_transactions
+                UNION SELECT transaction_id FROM sys.dm_tran_active_transactions WHERE transaction_type = 1
+                UNION SELECT transaction_id FROM sys.dm_tran_database_transactions WHERE database_transaction_type = 1
+                UNION SELECT request_owner_id FROM sys.dm_tran_locks WHERE request_owner_type = 'TRANSACTION'";
+    assert_eq!(rows(&mut two, same), own);
+    let current = "SELECT transaction_id FROM sys.dm_tran_current_transaction
+                   UNION SELECT transaction_id FROM sys.dm_exec_requests WHERE session_id = @@SPID";
+    assert_eq!(rows(&mut one, current), own);
+    let logged = "SELECT DISTINCT [Transaction Name] FROM sys.fn_dblog(NULL, NULL)
+                  WHERE Operation = 'LOP_BEGIN_XACT' AND [Transaction Name] LIKE '%transfer%'";
+    assert_eq!(rows(&mut two, logged), ["the transfer"]);
+    let logged = "SELECT [Xact ID] FROM sys.fn_dblog(NULL, NULL) WHERE [Transaction Name] = 'the transfer'";
+    assert_eq!(rows(&mut two, logged), own);
+    let held = "SELECT transaction_id FROM sys.dm_db_log_holders WHERE database_id = DB_ID() AND session_id IS NOT NULL";
+    assert_eq!(rows(&mut two, held), own);
+    let told = run(&mut two, "DBCC OPENTRAN").messages;
+    assert!(told.iter().any(|line| line.2.trim() == "Name          : the transfer"), "{told:?}");
+    run(&mut one, "ROLLBACK");
+    assert_eq!(rows(&mut two, text).len(), 0);
+    run(
+        &mut one,
+        "DECLARE @name varchar(20) = 'by variable'; BEGIN TRAN @name; ROLLBACK TRAN @name; BEGIN TRAN",
+    );
+    assert_eq!(rows(&mut two, text), [format!("{spid}|user_transaction|1|2|0|1|1|1|1|1|0")], "the name went");
+    run(&mut one, "ROLLBACK; SET IMPLICIT_TRANSACTIONS ON; SELECT * FROM t");
+    assert_eq!(rows(&mut two, text), [format!("{spid}|implicit_transaction|1|2|0|1|1|1|1|1|0")]);
+    run(&mut one, "COMMIT; SET IMPLICIT_TRANSACTIONS OFF; BEGIN TRAN");
+    assert_eq!(rows(&mut two, text), [format!("{spid}|user_transaction|1|2|0|1|1|1|1|1|0")]);
+    one.reset(false, &mut common::Seen::default());
+    assert_eq!(rows(&mut two, text).len(), 0, "a reset ends it");
+}
+
+/// A statement outside of a transaction is one of its own, named after it.
+#[test]
+fn a_statement_of_its_own_is_a_transaction_with_its_name() {
+    on_a_machine(12, |os| {
+        let (server, mut holder) = Server::with_table(os);
+        run(
+            &mut holder,
+            "CREATE TABLE dbo.wide (i int NOT NULL PRIMARY KEY, v int); INSERT dbo.wide VALUES (1, 1), (2, 2)",
+        );
+        let mut reader = server.session();
+        for (text, name) in [
+            ("INSERT dbo.wide VALUES (0, 0), (2, 3)", "INSERT"),
+            ("UPDATE dbo.wide SET v += 1", "UPDATE"),
+            ("SELECT * INTO dbo.copied FROM dbo.wide", "SELECT INTO"),
+            ("ALTER TABLE dbo.wide ADD n int", "ALTER TABLE"),
+            ("SELECT COUNT(*) FROM dbo.wide", "SELECT"),
+            ("DELETE dbo.wide", "DELETE"),
+            (
+                "MERGE dbo.wide AS w USING (VALUES (1), (2)) AS s (i) ON w.i = s.i WHEN MATCHED THEN UPDATE SET v = 0;",
+                "MERGE",
+            ),
+        ] {
+            run(&mut holder, "DELETE dbo.wide; INSERT dbo.wide (i, v) VALUES (1, 1), (2, 2)");
+            run(&mut holder, "BEGIN TRAN; UPDATE dbo.wide SET v += 1 WHERE i = 2");
+            let shared = server.shared();
+            let waiter = os.spawn("waiter", move || {
+                let mut session = common::simulated::connect(&shared, NAME);
+                run(&mut session, text);
+                session.close();
+            });
+            let _ = os.sleep(200_000_000, os::WaitType::SLEEP_TASK);
+            let seen = rows(
+                &mut reader,
+                &format!(
+                    "SELECT a.name, r.command, a.transaction_type, a.transaction_state, s.enlist_count FROM sys.dm_exec_requests AS r
+                     JOIN sys.dm_tran_active_transactions AS a ON a.transaction_id = r.transaction_id
+                     JOIN sys.dm_tran_session_transactions AS s ON s.session_id = r.session_id
+                     WHERE r.blocking_session_id = {}",
+                    holder.id()
+                ),
+            );
+            let is_query = i32::from(name == "SELECT");
+            assert_eq!(seen, [format!("{name}|{name}|{}|2|1", 1 + is_query)], "{text}");
+            run(&mut holder, "ROLLBACK");
+            waiter.join().unwrap();
+        }
+        reader.close();
+        server.stop(holder);
+    });
+}
+
 #[test]
 fn transactions_are_shown_with_their_sessions() {
     let world = World::new("diagnosis-transactions");
@@ -296,6 +438,33 @@ fn transactions_are_shown_with_their_sessions() {
     assert_eq!(rows(&mut two, text), [format!("{}|1|1|0|0|2|user_transaction|1|2|2|0", one.id())]);
     run(&mut one, "ROLLBACK");
     assert_eq!(rows(&mut two, text).len(), 0);
+}
+
+/// DBCC OPENTRAN tells in the lines that its documentation shows, each with the number of its message.
+#[test]
+fn the_oldest_transaction_is_told_line_by_line() {
+    let world = World::new("diagnosis-opentran");
+    let (mut one, mut two) = (world.session(), world.session());
+    run(&mut one, "CREATE TABLE t (i int)");
+    run(&mut one, "BEGIN TRAN; INSERT t VALUES (1)");
+    let told = run(&mut two, "DBCC OPENTRAN").messages;
+    let numbers: Vec<i32> = told.iter().map(|message| message.0).collect();
+    assert_eq!(numbers, [7968, 7970, 7971, 7972, 7974, 7975, 7977, 7979, 2528]);
+    let lines: Vec<&str> = told.iter().map(|message| message.2.trim()).collect();
+    assert!(lines[0].starts_with("Transaction information for database '"), "{lines:?}");
+    assert_eq!(lines[1], "Oldest active transaction:");
+    assert_eq!(lines[2], format!("SPID (server process ID): {}", one.id()));
+    assert_eq!(lines[3], "UID (user ID) : -1");
+    assert_eq!(lines[4], "Name          : user_transaction");
+    assert!(lines[5].starts_with("LSN           : (") && lines[5].matches(':').count() == 3, "{lines:?}");
+    assert!(lines[6].starts_with("Start time    : ") && lines[6].ends_with('M'), "{lines:?}");
+    assert_eq!(lines[7], "SID           : 0x01");
+    let names =
+        "OLDACT_SPID OLDACT_UID OLDACT_NAME OLDACT_RECOVERYUNITID OLDACT_LSN OLDACT_STARTTIME OLDACT_SID";
+    let rows = rows(&mut two, "DBCC OPENTRAN WITH TABLERESULTS, NO_INFOMSGS");
+    let found: Vec<&str> = rows.iter().map(|row| row.split('|').next().unwrap()).collect();
+    assert_eq!(found.join(" "), names);
+    run(&mut one, "ROLLBACK");
 }
 
 /// Claim 247: DBCC SQLPERF clears both views; what was waited for before is gone, what comes afterwards is counted.

@@ -75,10 +75,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
         .arity(4, 4)
         .runtime(),
     FunctionDef::new("CURRENT_TRANSACTION_ID", &[], Fixed(SqlType::BigInt), |call| {
-        let runtime = call.runtime;
-        let mut transactions = runtime.transactions.borrow_mut();
-        let transaction = transactions.in_database(runtime.database, runtime.options.isolation)?;
-        Ok(Value::BigInt(transaction.inner().id().0 as i64))
+        crate::sysviews::transaction_ids::own(call.runtime).map(|id| Value::BigInt(id.cast_signed()))
     })
     .runtime(),
     FunctionDef::new("MIN_ACTIVE_ROWVERSION", &[], Fixed(SqlType::Binary(8)), |call| {

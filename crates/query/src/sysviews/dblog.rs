@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use types::{SqlError, Value};
 
 use super::dblog_columns::{COLUMN_LIST, COLUMNS, Field};
+use super::transaction_ids::TransactionIds;
 use crate::row::Row;
 use crate::row_source::RowSource;
 use crate::runtime::Runtime;
@@ -43,6 +44,8 @@ struct DbLog {
     units: Option<FxHashMap<u32, Arc<str>>>,
     /// The unit of the page that was asked for last.
     last_page: Option<(u64, Option<u32>)>,
+    /// Of those that were running when the query began.
+    transaction_ids: TransactionIds,
 }
 
 fn open(
@@ -60,7 +63,9 @@ fn open(
         ordinals.iter().for_each(|at| wanted[*at] = true);
         wanted
     });
-    Ok(Box::new(DbLog { database: database.clone(), scan, wanted, units: None, last_page: None }))
+    let transaction_ids = TransactionIds::new(runtime, &runtime.facts.sessions());
+    let database = database.clone();
+    Ok(Box::new(DbLog { database, scan, wanted, units: None, last_page: None, transaction_ids }))
 }
 
 /// The log to be read: from the arguments, and no more of it than the query's bounds leave; `None`: nothing. Error 9005.
@@ -220,6 +225,10 @@ impl DbLog {
             Value::nvarchar(&line.chars().take(256).collect::<String>())
         });
         cells.bytes(Field::LogRecord, encoded);
+        if header.op == engine::LogOp::BeginXact {
+            let id = || self.transaction_ids.of_record(self.database.number(), header.txn);
+            cells.set(Field::XactId, || Value::BigInt(id().cast_signed()));
+        }
         let subject = match LogBody::decode(header.op, header.context, record.payload) {
             Some(Ok(body)) => fill_body(&mut cells, header, &body),
             _ => Subject::Nothing,
@@ -299,7 +308,6 @@ fn fill_body(cells: &mut Cells<'_>, header: &RecordHeader, body: &LogBody<'_>) -
             cells.set(Field::TransactionName, || {
                 Value::nvarchar(&begin.name.chars().take(33).collect::<String>())
             });
-            cells.set(Field::XactId, || Value::BigInt(header.txn.0.cast_signed()));
             Subject::Nothing
         }
         LogBody::CommitXact(end) => {

@@ -1,10 +1,9 @@
 //! `sys.dm_exec_*`, principals, configurations and messages: what session and server know of themselves.
 
-use std::sync::Arc;
-
-use engine::Instance;
 use types::{SqlError, Value};
 
+use super::lock_resources::LockWaits;
+use super::transaction_ids::TransactionIds;
 use crate::context::SessionRow;
 use crate::view::{Cell, SystemView, ViewContext};
 
@@ -192,14 +191,6 @@ fn sessions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// The session that holds or awaits before it what this one waits for; 0: none.
-pub(super) fn blocker_of(instance: &Arc<Instance>, session: &SessionRow) -> i32 {
-    let waits_for_lock = session.wait_type.is_some_and(|wait| wait.starts_with("LCK_M_"));
-    let number = u32::from(session.session_id.unsigned_abs());
-    let blocker = if waits_for_lock { instance.locks().blocking_session(number) } else { None };
-    blocker.and_then(|id| i32::try_from(id).ok()).unwrap_or(0)
-}
-
 /// What the request waits for, or has waited for last.
 fn last_wait(session: &SessionRow) -> &'static str {
     session.wait_type.or(session.last_wait_type).unwrap_or("MISCELLANEOUS")
@@ -208,20 +199,27 @@ fn last_wait(session: &SessionRow) -> &'static str {
 fn requests(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let instance = context.runtime.instance;
     let now_ticks = instance.os().clock().utc_100ns().max(0).cast_unsigned();
-    for session in context.runtime.facts.sessions() {
+    let mut locks = LockWaits::new(instance);
+    let sessions = context.runtime.facts.sessions();
+    let ids = TransactionIds::new(context.runtime, &sessions);
+    for session in sessions {
         if session.command.is_empty() {
             continue;
         }
         let elapsed_ms = now_ticks.saturating_sub(session.last_request_start_ticks) / 10_000;
         let mut cells = option_cells(&session);
         let status = if session.wait_type.is_some() { "suspended" } else { "running" };
+        let (blocker, resource) = locks.shown(&session);
+        let number = u32::from(session.session_id.unsigned_abs());
         cells.extend([
             ("session_id", Cell::from(i32::from(session.session_id))),
             ("start_time", moment(session.last_request_start_ticks).into()),
             ("status", status.into()),
             ("command", session.command.into()),
             ("user_id", 1.into()),
-            ("blocking_session_id", blocker_of(instance, &session).into()),
+            ("blocking_session_id", blocker.into()),
+            ("wait_resource", resource.into()),
+            ("transaction_id", ids.of_session(number).unwrap_or(0).into()),
             ("total_elapsed_time", i32::try_from(elapsed_ms).unwrap_or(i32::MAX).into()),
             ("wait_type", session.wait_type.into()),
             ("wait_time", session.wait_time_ms.into()),
@@ -332,10 +330,13 @@ fn connections(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 }
 
 fn processes(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let mut locks = LockWaits::new(context.runtime.instance);
     for session in context.runtime.facts.sessions() {
+        let (blocker, resource) = locks.shown(&session);
         context.row(&[
             ("spid", i32::from(session.session_id).into()),
-            ("blocked", blocker_of(context.runtime.instance, &session).into()),
+            ("blocked", blocker.into()),
+            ("waitresource", resource.into()),
             ("waittime", session.wait_time_ms.into()),
             ("lastwaittype", last_wait(&session).into()),
             ("dbid", i32::from(session.database_id).into()),

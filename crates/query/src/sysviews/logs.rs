@@ -3,6 +3,7 @@
 use types::{SqlError, Value};
 
 use super::shown::{argument_database, begin_time, megabytes, numeric_lsn};
+use super::transaction_ids::TransactionIds;
 use crate::view::{Cell, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
@@ -50,6 +51,7 @@ pub(super) fn log_file_vlfs(context: Context<'_, '_, '_>) -> Result<(), SqlError
 /// Hardpan's own: everybody who keeps log from being used again, from where, and which of them keeps most; a transaction with its session.
 /// What the session runs or ran last is found by its number in sys.dm_exec_requests and sys.dm_exec_connections.
 pub(super) fn log_holders(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let ids = TransactionIds::new(context.runtime, &context.runtime.facts.sessions());
     for database in context.runtime.instance.databases() {
         let oldest = database.transactions().active().into_iter().filter(|row| !row.begin.is_null());
         let oldest = oldest.min_by_key(|row| row.begin);
@@ -78,7 +80,12 @@ pub(super) fn log_holders(context: Context<'_, '_, '_>) -> Result<(), SqlError> 
                     "session_id",
                     transaction.filter(|row| row.session_id > 0).map(|row| i64::from(row.session_id)).into(),
                 ),
-                ("transaction_id", transaction.map(|row| row.id.0 as i64).into()),
+                (
+                    "transaction_id",
+                    transaction
+                        .map(|row| ids.of(row.session_id, database.number(), row.id).cast_signed())
+                        .into(),
+                ),
                 (
                     "transaction_begin_time",
                     transaction.map_or(Value::Null, |row| begin_time(row.begin_time)).into(),
@@ -133,8 +140,6 @@ pub(super) fn log_space(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Hardpan's own: how much of each log may be on its way at once (article 002; ALTER DATABASE ... SET LOG_LIMITS), how much is and has
-/// been, and how often and how long somebody waited for the limit. `outstanding_kb_max` NULL: as much as there is.
 /// Hardpan's own: which sessions had to wait because the log had as much in flight as it may. NULL stands for those that are over and for the
 /// server's own work.
 pub(super) fn log_limit_sessions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
@@ -165,6 +170,8 @@ pub(super) fn log_limit_sessions(context: Context<'_, '_, '_>) -> Result<(), Sql
     Ok(())
 }
 
+/// Hardpan's own: how much of each log may be on its way at once (article 002; ALTER DATABASE ... SET LOG_LIMITS), how much is and has
+/// been, and how often and how long somebody waited for the limit. `outstanding_kb_max` NULL: as much as there is.
 pub(super) fn log_limits(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for info in context.runtime.instance.database_infos() {
         let Some(database) = &info.database else {

@@ -1,9 +1,12 @@
-//! `sys.dm_tran_*`: locks, and the transactions that have changed something.
+//! `sys.dm_tran_*`: locks, and the transactions of sessions and of the system.
 
-use engine::{LockOwner, Resource};
+use engine::{ActiveRow, LockOwner, Resource, TxnId};
 use types::{SqlError, Value};
 
+use super::lock_resources::{Entities, lock_address, type_and_place};
 use super::shown::{begin_time, numeric_lsn};
+use super::transaction_ids::TransactionIds;
+use crate::context::SessionRow;
 use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
@@ -49,12 +52,17 @@ pub(super) static VIEWS: &[SystemView] = &[
 ];
 
 fn locks(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let mut entities = Entities::default();
+    let ids = TransactionIds::new(context.runtime, &context.runtime.facts.sessions());
     for row in context.runtime.instance.locks().snapshot() {
-        let (kind, database, description, entity) = describe(&row.resource);
+        let (kind, description) = type_and_place(&row.resource);
+        let (database, entity) = (row.resource.database(), entities.of(context.runtime, &row.resource));
         let (owner_type, owner_id) = match (row.owner, &row.resource) {
             (LockOwner::Workspace, _) => ("EXCLUSIVE_TRANSACTION_WORKSPACE", 0),
             (_, Resource::Database { .. }) => ("SHARED_TRANSACTION_WORKSPACE", 0),
-            (LockOwner::Transaction(id), _) => ("TRANSACTION", id as i64),
+            (LockOwner::Transaction(id), _) => {
+                ("TRANSACTION", ids.of(row.session_id, row.resource.database(), TxnId(id)).cast_signed())
+            }
             (LockOwner::Session, _) => ("SESSION", 0),
         };
         context.row(&[
@@ -76,123 +84,108 @@ fn locks(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// A number for a session's request of a resource, the same in sys.dm_tran_locks and sys.dm_os_waiting_tasks.
-pub(super) fn lock_address(resource: &Resource, session_id: u32) -> Value {
-    use std::hash::{Hash, Hasher};
-    let mut hasher = rustc_hash::FxHasher::default();
-    (resource, session_id).hash(&mut hasher);
-    Value::binary(&hasher.finish().to_be_bytes())
+/// The name of a transaction without a session.
+const SYSTEM_NAME: &str = "system_transaction";
+const USER_NAME: &str = "user_transaction";
+/// `transaction_type` and `database_transaction_type`.
+const READ_WRITE: i32 = 1;
+const READ_ONLY: i32 = 2;
+const SYSTEM: i32 = 3;
+/// `transaction_state`: active; its commit record is in the log; it is being rolled back.
+const ACTIVE: i32 = 2;
+const COMMITTED: i32 = 6;
+const ROLLING_BACK: i32 = 7;
+
+/// The name of a session's transaction: its own, or that of the statement that is one.
+fn name_of(session: &SessionRow) -> &str {
+    match (&session.transaction_name, session.transaction_descriptor) {
+        (Some(name), _) => name,
+        (None, 0) if !session.transaction_of_command.is_empty() => session.transaction_of_command,
+        (None, _) => USER_NAME,
+    }
 }
 
-/// What a task waits for, in the words of sys.dm_os_waiting_tasks.resource_description; `mode` is the mode that is in the way.
-pub(super) fn describe_wait(resource: &Resource, mode: &str) -> String {
-    let (_, database, _, entity) = describe(resource);
-    let id = match lock_address(resource, 0) {
-        Value::Binary(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>(),
-        _ => String::new(),
+/// A user's transaction may write at any time; a query that is one does not.
+fn type_of(session: &SessionRow) -> i32 {
+    let is_query = session.transaction_descriptor == 0 && session.transaction_of_command == "SELECT";
+    if is_query { READ_ONLY } else { READ_WRITE }
+}
+
+fn state_of<'r>(mut written: impl Iterator<Item = &'r ActiveRow>) -> i32 {
+    // What is undone next is its newest record as long as nothing is undone.
+    let ends = |row: &ActiveRow| match (row.is_ended, row.next_undo != row.last) {
+        (true, _) => Some(COMMITTED),
+        (_, true) => Some(ROLLING_BACK),
+        _ => None,
     };
-    match resource {
-        Resource::Database { .. } => {
-            format!("databaselock subresource=FULL dbid={database} id=lock{id} mode={mode}")
-        }
-        Resource::Object { .. } => format!(
-            "objectlock lockPartition=0 objid={entity} subresource=FULL dbid={database} id=lock{id} mode={mode} associatedObjectId={entity}"
-        ),
-        Resource::Page { file, page, .. } => format!(
-            "pagelock fileid={file} pageid={page} dbid={database} subresource=FULL id=lock{id} mode={mode} associatedObjectId={entity}"
-        ),
-        Resource::Rid { file, page, slot, .. } => format!(
-            "ridlock fileid={file} pageid={page} slot={slot} dbid={database} id=lock{id} mode={mode} associatedObjectId={entity}"
-        ),
-        Resource::Key { hobt, .. } => format!(
-            "keylock hobtid={hobt} dbid={database} id=lock{id} mode={mode} associatedObjectId={entity}"
-        ),
-        Resource::Metadata { class, id: what, .. } => format!(
-            "metadatalock subresource={class} classid={what:x} dbid={database} id=lock{id} mode={mode}"
-        ),
-        Resource::Application { hash, .. } => format!(
-            "applicationlock hash={hash:x} databasePrincipalId=0 dbid={database} id=lock{id} mode={mode}"
-        ),
-    }
+    written.find_map(ends).unwrap_or(ACTIVE)
 }
 
-/// Type, database, description and entity of a locked thing.
-fn describe(resource: &Resource) -> (&'static str, u16, String, i64) {
-    match resource {
-        Resource::Database { database } => ("DATABASE", *database, String::new(), 0),
-        Resource::Object { database, object } => {
-            ("OBJECT", *database, String::new(), i64::from(*object as i32))
-        }
-        Resource::Page { database, object, file, page } => {
-            ("PAGE", *database, format!("{file}:{page}"), i64::from(*object as i32))
-        }
-        Resource::Rid { database, object, file, page, slot } => {
-            ("RID", *database, format!("{file}:{page}:{slot}"), i64::from(*object as i32))
-        }
-        Resource::Key { database, object, hash, .. } => {
-            ("KEY", *database, format!("({hash:012x})"), i64::from(*object as i32))
-        }
-        Resource::Application { database, hash } => ("APPLICATION", *database, format!("0:[{hash:x}]"), 0),
-        Resource::Metadata { database, class, id } => {
-            ("METADATA", *database, format!("class = {class}, id = {id:x}"), 0)
-        }
-    }
-}
-
-/// The name that views show.
-fn name_of(is_system: bool) -> &'static str {
-    if is_system { "system_transaction" } else { "user_transaction" }
-}
-
-/// A session's transaction has a number in each database that it has changed: one row each.
+/// One row for each transaction of a user, from its BEGIN on, whether it has written or not; one for a statement outside of one that writes
+/// or waits for a lock; one for each of the system.
 fn active_transactions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for database in context.runtime.instance.databases() {
-        for row in database.transactions().active() {
-            context.row(&[
-                ("transaction_id", row.id.0.into()),
-                ("name", name_of(row.is_system).into()),
-                ("transaction_begin_time", begin_time(row.begin_time).into()),
-                ("transaction_type", if row.is_system { 3 } else { 1 }.into()),
-                // Active, or its commit record is in the log.
-                ("transaction_state", if row.is_ended { 6 } else { 2 }.into()),
-            ]);
-        }
+    let sessions = context.runtime.facts.sessions();
+    let ids = TransactionIds::new(context.runtime, &sessions);
+    for session in &sessions {
+        let Some(id) = ids.of_session(u32::from(session.session_id.unsigned_abs())) else { continue };
+        let began = match session.transaction_descriptor {
+            0 => super::dm_exec::moment(session.last_request_start_ticks),
+            _ => super::dm_exec::moment(session.transaction_begin_ticks),
+        };
+        context.row(&[
+            ("transaction_id", id.into()),
+            ("name", name_of(session).into()),
+            ("transaction_begin_time", began.into()),
+            ("transaction_type", type_of(session).into()),
+            ("transaction_state", state_of(ids.written_by(session.session_id)).into()),
+        ]);
+    }
+    let is_of_session = |row: &ActiveRow| {
+        sessions.iter().any(|one| u32::from(one.session_id.unsigned_abs()) == row.session_id)
+    };
+    for (database, row) in ids.active.iter().filter(|(_, row)| !is_of_session(row)) {
+        context.row(&[
+            ("transaction_id", ids.of(row.session_id, *database, row.id).into()),
+            ("name", if row.is_system { SYSTEM_NAME } else { USER_NAME }.into()),
+            ("transaction_begin_time", begin_time(row.begin_time).into()),
+            ("transaction_type", if row.is_system { SYSTEM } else { READ_WRITE }.into()),
+            ("transaction_state", state_of(std::iter::once(row)).into()),
+        ]);
     }
     Ok(())
 }
 
 fn database_transactions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for database in context.runtime.instance.databases() {
-        for row in database.transactions().active() {
-            let state = match (row.is_ended, row.record_count) {
-                // Its end is in the log and not hard yet; it has records; it has none.
-                (true, _) => 12,
-                (false, 1..) => 4,
-                (false, 0) => 3,
-            };
-            context.row(&[
-                ("transaction_id", row.id.0.into()),
-                ("database_id", i32::from(database.id()).into()),
-                ("database_transaction_type", if row.is_system { 3 } else { 1 }.into()),
-                ("database_transaction_state", state.into()),
-                ("database_transaction_log_record_count", row.record_count.into()),
-                ("database_transaction_log_bytes_used", row.log_bytes.into()),
-                ("database_transaction_log_bytes_reserved", row.reserved_bytes.into()),
-                ("database_transaction_begin_time", begin_time(row.begin_time).into()),
-                ("database_transaction_begin_lsn", numeric_lsn(row.begin)),
-                ("database_transaction_last_lsn", numeric_lsn(row.last)),
-                (
-                    "database_transaction_commit_lsn",
-                    if row.is_ended { numeric_lsn(row.last) } else { Cell::Null },
-                ),
-                ("database_transaction_most_recent_savepoint_lsn", row.mark.map_or(Cell::Null, numeric_lsn)),
-                (
-                    "database_transaction_last_rollback_lsn",
-                    row.rolled_back_to.map_or_else(no_rollback, numeric_lsn),
-                ),
-                ("database_transaction_next_undo_lsn", numeric_lsn(row.next_undo)),
-            ]);
-        }
+    let ids = TransactionIds::new(context.runtime, &context.runtime.facts.sessions());
+    for (database, row) in &ids.active {
+        let state = match (row.is_ended, row.record_count) {
+            // Its end is in the log and not hard yet; it has records; it has none.
+            (true, _) => 12,
+            (false, 1..) => 4,
+            (false, 0) => 3,
+        };
+        context.row(&[
+            ("transaction_id", ids.of(row.session_id, *database, row.id).into()),
+            ("database_id", i32::from(*database).into()),
+            ("database_transaction_type", if row.is_system { SYSTEM } else { READ_WRITE }.into()),
+            ("database_transaction_state", state.into()),
+            ("database_transaction_log_record_count", row.record_count.into()),
+            ("database_transaction_log_bytes_used", row.log_bytes.into()),
+            ("database_transaction_log_bytes_reserved", row.reserved_bytes.into()),
+            ("database_transaction_begin_time", begin_time(row.begin_time).into()),
+            ("database_transaction_begin_lsn", numeric_lsn(row.begin)),
+            ("database_transaction_last_lsn", numeric_lsn(row.last)),
+            (
+                "database_transaction_commit_lsn",
+                if row.is_ended { numeric_lsn(row.last) } else { Cell::Null },
+            ),
+            ("database_transaction_most_recent_savepoint_lsn", row.mark.map_or(Cell::Null, numeric_lsn)),
+            (
+                "database_transaction_last_rollback_lsn",
+                row.rolled_back_to.map_or_else(no_rollback, numeric_lsn),
+            ),
+            ("database_transaction_next_undo_lsn", numeric_lsn(row.next_undo)),
+        ]);
     }
     Ok(())
 }
@@ -202,26 +195,23 @@ fn no_rollback() -> Cell {
     Value::Decimal(types::Decimal::new(4_294_967_295_429_496_729_565_535, 25, 0)).into()
 }
 
+/// The same transactions with the sessions that have them.
 fn session_transactions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let sessions = context.runtime.facts.sessions();
-    for database in context.runtime.instance.databases() {
-        for row in database.transactions().active().into_iter().filter(|row| row.session_id > 0) {
-            let is_it =
-                |session: &&crate::SessionRow| i64::from(session.session_id) == i64::from(row.session_id);
-            let Some(session) = sessions.iter().find(is_it) else { continue };
-            let mut descriptor = row.id.0;
-            // The same number in two databases is two transactions.
-            descriptor |= u64::from(database.number()) << 48;
-            context.row(&[
-                ("session_id", i32::from(session.session_id).into()),
-                ("transaction_id", row.id.0.into()),
-                ("transaction_descriptor", Value::binary(&descriptor.to_be_bytes()).into()),
-                ("enlist_count", i32::from(!session.command.is_empty()).into()),
-                ("is_user_transaction", (!row.is_system).into()),
-                ("is_local", true.into()),
-                ("open_transaction_count", session.open_transaction_count.into()),
-            ]);
-        }
+    let ids = TransactionIds::new(context.runtime, &sessions);
+    for session in &sessions {
+        let Some(id) = ids.of_session(u32::from(session.session_id.unsigned_abs())) else { continue };
+        context.row(&[
+            ("session_id", i32::from(session.session_id).into()),
+            ("transaction_id", id.into()),
+            // As it travels.
+            ("transaction_descriptor", Value::binary(&id.to_le_bytes()).into()),
+            // Requests that work on it now; a session has one at most.
+            ("enlist_count", i32::from(!session.command.is_empty()).into()),
+            ("is_user_transaction", true.into()),
+            ("is_local", true.into()),
+            ("open_transaction_count", session.open_transaction_count.into()),
+        ]);
     }
     Ok(())
 }

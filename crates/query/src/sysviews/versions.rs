@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use engine::{Before, Database, OpenSnapshot, SnapshotKind};
 use types::{SqlError, Value};
 
+use super::transaction_ids::TransactionIds;
 use crate::view::{SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
@@ -128,10 +129,12 @@ fn stored(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 }
 
 fn snapshots(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let ids = TransactionIds::new(context.runtime, &context.runtime.facts.sessions());
     for database in context.runtime.instance.databases() {
         for snapshot in database.transactions().versions().open_snapshots() {
+            let id = ids.of(snapshot.session_id, database.number(), snapshot.txn);
             context.row(&[
-                ("transaction_id", snapshot.txn.0.into()),
+                ("transaction_id", id.into()),
                 ("transaction_sequence_num", snapshot.number.into()),
                 ("is_snapshot", (snapshot.kind == SnapshotKind::Transaction).into()),
                 ("session_id", (snapshot.session_id as i32).into()),
@@ -196,8 +199,9 @@ fn current(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             && transaction.is_some_and(|transaction| one.txn.0 == transaction)
     });
     let figures = versions.figures();
+    let own_id = super::transaction_ids::own(context.runtime)?;
     context.row(&[
-        ("transaction_id", transaction.unwrap_or(0).into()),
+        ("transaction_id", own_id.into()),
         ("transaction_sequence_num", own.as_ref().map_or(0, |own| own.number).into()),
         ("transaction_is_snapshot", own.is_some().into()),
         ("first_snapshot_sequence_num", own.as_ref().map_or(0, |own| own.first_number).into()),

@@ -1,9 +1,8 @@
 //! Waits: of the instance, of sessions, of latches, and what waits now.
 
-use engine::Resource;
 use types::{SqlError, Value};
 
-use super::transactions::{describe_wait, lock_address};
+use super::lock_resources::{Entities, LockWaits, describe_wait, lock_address};
 use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
@@ -79,7 +78,7 @@ fn latch_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 }
 
 fn waiting_tasks(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    let locks = context.runtime.instance.locks().snapshot();
+    let (mut locks, mut entities) = (LockWaits::new(context.runtime.instance), Entities::default());
     let address = |session_id: i32| Value::binary(&i64::from(session_id).to_be_bytes());
     for session in context.runtime.facts.sessions() {
         let Some(wait_type) = session.wait_type else { continue };
@@ -91,16 +90,15 @@ fn waiting_tasks(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("wait_duration_ms", session.wait_time_ms.into()),
             ("wait_type", wait_type.into()),
         ];
-        let waits_for_lock = wait_type.starts_with("LCK_M_");
-        let asked = locks.iter().find(|row| waits_for_lock && row.session_id == number && row.is_waiting());
-        if let Some(asked) = asked {
-            let resource: &Resource = &asked.resource;
-            let blocker = asked.blocking_session_id;
-            // The mode that is in the way; that of the request when its holder has just gone.
-            let held = locks.iter().find(|row| row.session_id == blocker && row.resource == *resource);
-            let mode = held.map_or(asked.mode, |row| row.mode);
+        if let Some(asked) = locks.of(&session) {
+            let (resource, blocker) = (&asked.resource, asked.blocking_session_id);
+            let described = describe_wait(
+                resource,
+                locks.mode_in_the_way(&asked),
+                entities.of(context.runtime, resource),
+            );
             cells.push(("resource_address", lock_address(resource, number).into()));
-            cells.push(("resource_description", describe_wait(resource, mode.name()).into()));
+            cells.push(("resource_description", described.into()));
             if blocker != 0 {
                 cells.push(("blocking_task_address", address(blocker.cast_signed()).into()));
                 cells.push(("blocking_session_id", blocker.cast_signed().into()));
