@@ -25,6 +25,7 @@ mod ghost_cleanup;
 mod identity;
 mod incarnations;
 mod instance;
+mod known_commits;
 mod log_scan;
 mod lookup;
 mod model;

@@ -14,6 +14,8 @@
 use log::{Incarnation, Log, LogOp, Lsn, Standing};
 use os::sim::{Bug, is_planted};
 
+use crate::known_commits::KnownCommits;
+
 /// Bytes of a ticket: `binary(32)`.
 pub const COMMIT_TICKET_BYTES: usize = 32;
 
@@ -107,6 +109,7 @@ pub(crate) struct Tickets {
     incarnation: Incarnation,
     /// The ends of those before, by age.
     ends: Vec<(Incarnation, Lsn)>,
+    known: KnownCommits,
 }
 
 impl Tickets {
@@ -116,7 +119,7 @@ impl Tickets {
         let incarnation = log.incarnation();
         assert!(ends.iter().all(|end| end.0 < incarnation), "{ends:?} before {incarnation:?}");
         assert!(ends.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1), "a log that was hard stays so: {ends:?}");
-        Tickets { database_guid, incarnation, ends }
+        Tickets { database_guid, incarnation, ends, known: KnownCommits::default() }
     }
 
     /// The incarnation of the database that gave the ticket, if it knows of one.
@@ -146,6 +149,13 @@ impl Tickets {
         at.checked_sub(1).map_or(Lsn::NULL, |before| self.ends[before].1)
     }
 
+    /// A session is told of this ticket, which is of a commit of its own: asked for it, nobody has to look whether it was given.
+    pub(crate) fn note_told(&self, ticket: &CommitTicket) {
+        if self.incarnation_of(ticket) == Some(self.incarnation) {
+            self.known.note(ticket.lsn);
+        }
+    }
+
     /// `None`: the database never gave this ticket: no commit of its incarnation can have stood there, or, as far as the log still goes
     /// back, none stands there.
     pub(crate) fn status(&self, log: &Log, ticket: &CommitTicket) -> Option<CommitStatus> {
@@ -154,11 +164,26 @@ impl Tickets {
             return None;
         }
         let status = self.status_at(log, incarnation, ticket)?;
-        let is_hard = status == CommitStatus::Hardened;
-        match log.standing(ticket.lsn) {
-            Standing::Record(op) if is_hard && op != LogOp::CommitXact => None,
-            Standing::Nothing if is_hard => None,
-            _ => Some(status),
+        // The places of what is lost are others' now.
+        let is_kept = status != CommitStatus::Lost;
+        (!is_kept || self.is_commit(log, ticket.lsn)).then_some(status)
+    }
+
+    /// Does a commit record stand there, or has one, for all that the log can still tell? A block that has to be read is read once for all
+    /// of its commits.
+    fn is_commit(&self, log: &Log, lsn: Lsn) -> bool {
+        if self.known.has(lsn) {
+            return true;
+        }
+        let note = |at, op| {
+            if op == LogOp::CommitXact {
+                self.known.note(at);
+            }
+        };
+        match log.standing(lsn, note) {
+            Standing::Record(op) => op == LogOp::CommitXact,
+            Standing::Nothing => false,
+            Standing::Unknown => true,
         }
     }
 

@@ -120,7 +120,10 @@ impl Session {
             self.tell_refused_delay(why, sink);
         }
         let info = |number, text: String| SqlError::custom(number, 10, 1, text);
-        let ticket = || hexadecimal(&result.ticket);
+        let ticket = || {
+            self.instance.note_told(&result.ticket);
+            hexadecimal(&result.ticket)
+        };
         if result.is_refused_wait {
             let text = "MAX_WAIT has no effect: the transaction had to be fully durable, and it is.";
             sink.message(&info(WAIT_REFUSED, text.into()));

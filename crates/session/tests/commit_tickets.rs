@@ -6,7 +6,7 @@ mod common;
 
 use std::sync::Arc;
 
-use common::simulated::{NAME, Server, flushes, kept, on_a_machine, repeat};
+use common::simulated::{NAME, Server, flushes, kept, number, on_a_machine, repeat};
 use common::{Seen, rows, run};
 use hardpan_session::{RequestEnd, Session};
 use log::FlushReason;
@@ -581,4 +581,81 @@ fn what_was_never_given_is_no_ticket() {
             server.stop(session);
         })
         .assert_ok();
+}
+
+/// What became of a commit is told without reading the log when its ticket was told by this run of the server; of others each block is read
+/// once for all of its commits, and a number that is in no ticket is refused all the same.
+#[test]
+fn asking_reads_no_block_twice() {
+    const COMMITS: usize = 200;
+    let reads = |session: &mut Session| {
+        let of_log = "SELECT num_of_reads FROM sys.dm_io_virtual_file_stats(DB_ID(), 2)";
+        number(session, of_log)
+    };
+    let world = World::new(10, Profile::constant_latency());
+    let given: Arc<Latch<Vec<String>>> = kept(Vec::new());
+    let into = Arc::clone(&given);
+    world
+        .run(move |os| {
+            let (server, mut session) = Server::with_table(os);
+            run(
+                &mut session,
+                &format!("ALTER DATABASE {NAME} SET DELAYED_DURABILITY = FORCED (FLUSH = BLOCK_FULL)"),
+            );
+            for value in 0..COMMITS {
+                run(&mut session, &format!("INSERT dbo.T1 VALUES ({value})"));
+                let ticket = last_ticket(&mut session);
+                into.lock().push(ticket);
+            }
+            let given = into.lock().clone();
+            let pending = given.iter().filter(|ticket| status(&mut session, ticket) == "PENDING").count();
+            assert!(pending > 100, "{pending} pending");
+            run(&mut session, "EXEC sys.sp_flush_log");
+            let before = reads(&mut session);
+            assert!(given.iter().all(|ticket| status(&mut session, ticket) == "HARDENED"));
+            assert_eq!(reads(&mut session), before, "they were told by this run");
+            server.stop(session);
+        })
+        .assert_ok();
+    world
+        .run(move |os| {
+            let server = Server::open(os);
+            let mut session = server.session();
+            let given = given.lock().clone();
+            let before = reads(&mut session);
+            assert!(given.iter().all(|ticket| status(&mut session, ticket) == "HARDENED"));
+            let first = reads(&mut session) - before;
+            assert!((1..10).contains(&first), "{first} reads for {COMMITS} commits");
+            assert!(given.iter().all(|ticket| status(&mut session, ticket) == "HARDENED"));
+            assert_eq!(reads(&mut session) - before, first, "they are known now");
+            let lsn_of = |ticket: &str| u64::from_be_bytes(bytes_of(ticket)[20..28].try_into().unwrap());
+            let own = &given[COMMITS / 2];
+            assert_eq!(status(&mut session, &forged(own, lsn_of(own) - 1)), "NULL", "another record");
+            server.stop(session);
+        })
+        .assert_ok();
+}
+
+/// A position that no commit has is refused before its log is hard, too: nobody waits for it.
+#[test]
+fn a_forged_ticket_is_not_pending() {
+    on_a_machine(10, |os| {
+        let (server, mut session) = Server::with_table(os);
+        run(
+            &mut session,
+            &format!("ALTER DATABASE {NAME} SET DELAYED_DURABILITY = FORCED (FLUSH = SUSPENDED)"),
+        );
+        run(&mut session, "INSERT dbo.T1 VALUES (1)");
+        run(&mut session, "INSERT dbo.T1 VALUES (2)");
+        let own = last_ticket(&mut session);
+        assert_eq!(status(&mut session, &own), "PENDING");
+        let lsn = u64::from_be_bytes(bytes_of(&own)[20..28].try_into().unwrap());
+        for wrong in [lsn - 1, lsn + 1] {
+            let ticket = forged(&own, wrong);
+            assert_eq!(status(&mut session, &ticket), "NULL", "{wrong:x} beside {lsn:x}");
+            assert_eq!(number_of(&run(&mut session, &format!("WAITFOR DURABLE {ticket}"))), [42954]);
+        }
+        assert_eq!(status(&mut session, &own), "PENDING", "nothing was written for them");
+        server.stop(session);
+    });
 }

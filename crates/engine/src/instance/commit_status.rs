@@ -19,6 +19,15 @@ impl Instance {
         self.databases().into_iter().find(is_its)
     }
 
+    /// A session is told of the ticket of its own commit: nobody will have to look in the log whether it was given.
+    pub fn note_told(&self, ticket: &CommitTicket) {
+        if let Some(database) = self.database_of(ticket)
+            && let Some(tickets) = database.tickets()
+        {
+            tickets.note_told(ticket);
+        }
+    }
+
     /// `sys.fn_commit_status`. `None`: no database that is open here gave this ticket.
     pub fn commit_status(&self, ticket: &CommitTicket) -> Option<CommitStatus> {
         let database = self.database_of(ticket)?;

@@ -54,6 +54,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     .runtime(),
     FunctionDef::new("@@COMMIT_TICKET", &[], Fixed(SqlType::varbinary(32)), |call| {
         let ticket = call.runtime.facts.commit_ticket();
+        ticket.iter().for_each(|ticket| call.runtime.instance.note_told(ticket));
         Ok(ticket.map_or(Value::Null, |ticket| Value::binary(&ticket.to_bytes())))
     })
     .runtime(),
