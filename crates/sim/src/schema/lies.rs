@@ -40,6 +40,7 @@ const FIELDS: [(usize, usize); 14] = [
 ];
 /// The boot page.
 const BOOT: usize = BOOT_PAGE.page as usize;
+const CHECKSUM: usize = 4;
 const PREV: usize = 24;
 const NEXT: usize = 32;
 /// Where a piece of a large value has its stamp, its length and its bytes.
@@ -254,9 +255,10 @@ pub(super) fn tell(world: &World, rng: &mut Rng, kinds: &[Kind], units: Option<&
     for (number, bytes) in
         after.0.iter_mut().enumerate().filter(|(number, bytes)| **bytes != before.0[*number])
     {
-        // What says that it was never formatted has none.
-        if header::version(bytes) != 0 {
-            checksum::stamp(bytes);
+        // What was never formatted has none. What only says so has one (`checksum::stamp` would not give it).
+        if bytes.iter().any(|byte| *byte != 0) {
+            let checksum = checksum::compute(bytes).to_le_bytes();
+            bytes[CHECKSUM..CHECKSUM + 4].copy_from_slice(&checksum);
         }
         world.corrupt(Path::new(DATA_FILE), (number * PAGE_BYTES) as u64, bytes);
         changed += 1;
