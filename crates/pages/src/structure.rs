@@ -123,7 +123,10 @@ mod tests {
         assert!(lie(PageType::BTree, 3, &|page| slots_free_by_hand(page)).contains("tree page"));
         for page_type in ALL {
             assert!(lie(page_type, 0, &|page| page[0] = 9).contains("version 9"));
-            assert!(lie(page_type, 0, &|page| page[0] = 0).contains("version 0"), "though its checksum is right");
+            assert!(
+                lie(page_type, 0, &|page| page[0] = 0).contains("version 0"),
+                "though its checksum is right"
+            );
             assert!(lie(page_type, 0, &|page| page[1] = 77).contains("type 77"));
         }
         for page_type in ALL.into_iter().filter(|page_type| *page_type != PageType::BTree) {

@@ -7,7 +7,7 @@ use engine::NumberSet;
 use types::SqlError;
 
 use super::measured::Measured;
-use super::{hash_join, nested_loop, scan, simple};
+use super::{hash_join, nested_loop, scan, simple, startup};
 use crate::kinds::JoinKind;
 use crate::physical::plan::{Node, Plan};
 use crate::row_source::RowSource;
@@ -46,6 +46,10 @@ impl Plan {
             Plan::Scan(plan) => scan::open_among(plan, runtime, &among)?,
             Plan::Filter { input, predicate } => {
                 Box::new(simple::Filter { input: input.open_among(runtime, among)?, predicate })
+            }
+            Plan::Startup { input, predicate } => {
+                let start = move |runtime: &Runtime<'_>| input.open_among(runtime, among.clone());
+                Box::new(startup::Startup::open(predicate, Box::new(start), runtime)?)
             }
             Plan::Project { input, items } => {
                 let below = among.into_iter().filter_map(|Among { position, set }| match &items[position] {

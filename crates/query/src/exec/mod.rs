@@ -28,6 +28,7 @@ pub(crate) mod set_op;
 pub(crate) mod simple;
 pub(crate) mod sort;
 pub(crate) mod spill;
+mod startup;
 pub(crate) mod store;
 mod stream_aggregate;
 pub(crate) mod subquery;
@@ -60,6 +61,9 @@ impl Plan {
             Plan::System(system) => scan::open_system(system, runtime)?,
             Plan::Filter { input, predicate } => {
                 Box::new(simple::Filter { input: input.open(runtime)?, predicate })
+            }
+            Plan::Startup { input, predicate } => {
+                Box::new(startup::Startup::open(predicate, Box::new(|runtime| input.open(runtime)), runtime)?)
             }
             Plan::Project { input, items } => {
                 Box::new(simple::Project { input: input.open(runtime)?, items, buffer: Batch::default() })

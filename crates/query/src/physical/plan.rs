@@ -26,6 +26,11 @@ pub(crate) enum Plan {
         input: Box<Plan>,
         predicate: BoolNode,
     },
+    /// A predicate that reads nothing of the input's rows: it is judged before the input is started (`exec/startup.rs`).
+    Startup {
+        input: Box<Plan>,
+        predicate: BoolNode,
+    },
     Project {
         input: Box<Plan>,
         items: Vec<Node>,
@@ -95,6 +100,7 @@ impl Plan {
             | Plan::System(_)
             | Plan::WorkTable(_) => Vec::new(),
             Plan::Filter { input, .. }
+            | Plan::Startup { input, .. }
             | Plan::Project { input, .. }
             | Plan::Draw { input, .. }
             | Plan::Distinct { input, .. }

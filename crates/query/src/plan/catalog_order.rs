@@ -66,9 +66,11 @@ impl CatalogOrder {
 pub(super) fn joins_catalog_views(plan: &Plan) -> bool {
     match plan {
         Plan::System(_) => true,
-        Plan::Filter { .. } | Plan::Project { .. } | Plan::HashJoin(_) | Plan::NestedLoop(_) => {
-            plan.inputs().into_iter().all(joins_catalog_views)
-        }
+        Plan::Filter { .. }
+        | Plan::Startup { .. }
+        | Plan::Project { .. }
+        | Plan::HashJoin(_)
+        | Plan::NestedLoop(_) => plan.inputs().into_iter().all(joins_catalog_views),
         _ => false,
     }
 }

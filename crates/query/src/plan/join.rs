@@ -149,12 +149,13 @@ impl Planner<'_> {
             return Ok(Planned::leaf(Plan::Empty, layout, 0.0));
         }
         let mut own: Vec<Vec<Expr>> = vec![Vec::new(); items.len()];
-        let mut shared: Vec<Expr> = Vec::new();
+        let (mut shared, mut startup): (Vec<Expr>, Vec<Expr>) = (Vec::new(), Vec::new());
         for conjunct in conjuncts {
             let used: Vec<usize> =
                 (0..items.len()).filter(|index| conjunct.uses_any(&columns[*index])).collect();
             match used.as_slice() {
-                [] => own[0].push(conjunct),
+                [] if conjunct.is_volatile() => own[0].push(conjunct),
+                [] => startup.push(conjunct),
                 [one] => own[*one].push(conjunct),
                 _ => shared.push(conjunct),
             }
@@ -174,6 +175,7 @@ impl Planner<'_> {
             return self
                 .plan_filtered_items(items, plain.into_iter().chain(others.map(|other| other.1)).collect());
         }
+        let planned = self.start_if(planned, startup)?;
         self.filter_by_subqueries(planned, subqueries, &never_null)
     }
 

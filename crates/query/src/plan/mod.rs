@@ -196,6 +196,22 @@ impl<'a> Planner<'a> {
         if pushed.iter().any(is_never_true) {
             return Ok(Planned::leaf(Plan::Empty, rel.output(), 0.0));
         }
+        let (startup, pushed) = split_startup(pushed, rel);
+        if startup.is_empty() {
+            return self.plan_started(rel, pushed, desired, limit);
+        }
+        let planned = self.plan_started(rel, pushed, desired, limit)?;
+        self.start_if(planned, startup)
+    }
+
+    /// The same with predicates of which each reads a column of the tree.
+    fn plan_started(
+        &mut self,
+        rel: &Rel,
+        pushed: Vec<Expr>,
+        desired: Option<Desired>,
+        limit: Option<f64>,
+    ) -> Result<Planned, SqlError> {
         match self.shared_part(rel, &pushed) {
             Some(part) => {
                 let alone = self.plan_alone(rel, pushed.clone(), desired, limit)?;
@@ -315,6 +331,17 @@ impl<'a> Planner<'a> {
         let cost = planned.cost + asked.once + planned.rows * asked.each;
         let filtered = planned.map(|input| Plan::Filter { input, predicate });
         Ok(Planned { rows, cost, ..filtered })
+    }
+
+    /// Puts predicates that read nothing of the rows before the start of the tree.
+    pub(crate) fn start_if(&mut self, planned: Planned, predicates: Vec<Expr>) -> Result<Planned, SqlError> {
+        let count = predicates.len() as i32;
+        let Some(predicate) = Expr::all(predicates) else {
+            return Ok(planned);
+        };
+        let predicate = self.predicate(&predicate, &Layout::default())?;
+        let rows = (planned.rows * 0.3f64.powi(count)).max(1.0);
+        Ok(Planned { rows, ..planned.map(|input| Plan::Startup { input, predicate }) })
     }
 
     /// Compiles a predicate, and tells what its subqueries cost.
@@ -499,6 +526,20 @@ fn push_limit(planned: Planned, limit: crate::physical::plan::Node) -> Planned {
         *place = Some(limit);
     }
     planned
+}
+
+/// Of predicates over a tree's rows those that have one value for all of them, and the others.
+fn split_startup(predicates: Vec<Expr>, rel: &Rel) -> (Vec<Expr>, Vec<Expr>) {
+    if predicates.is_empty() {
+        return (Vec::new(), predicates);
+    }
+    let columns: FxHashSet<ColumnId> = rel.output().into_iter().collect();
+    predicates.into_iter().partition(|predicate| is_startup(predicate, &columns))
+}
+
+/// Has a predicate one value for all rows with these columns? A subquery might cost more than the rows, if there are none.
+pub(crate) fn is_startup(predicate: &Expr, columns: &FxHashSet<ColumnId>) -> bool {
+    !predicate.uses_any(columns) && !predicate.has_subquery() && !predicate.is_volatile()
 }
 
 fn is_never_true(predicate: &Expr) -> bool {

@@ -83,7 +83,7 @@ struct Seek {
 enum Shape {
     TableScan,
     IndexScan { seeks: Vec<Seek>, lookup: bool, backward: bool },
-    Filter,
+    Filter { is_startup: bool },
     Compute(&'static str),
     Constant { rows: Vec<Vec<Scalar>> },
     Loops { outer: Vec<PlanColumn> },

@@ -89,10 +89,13 @@ impl Operator {
         compute
     }
 
-    fn filter(predicate: Scalar, input: Operator) -> Operator {
+    fn filter(predicate: Scalar, is_startup: bool, input: Operator) -> Operator {
         let rows = (input.rows * 0.3).max(1.0);
-        let argument = format!("WHERE:({})", predicate.text());
-        let filter = Operator::over("Filter", "Filter", Shape::Filter, input);
+        let argument = match is_startup {
+            true => format!("WHERE:(STARTUP EXPR({}))", predicate.text()),
+            false => format!("WHERE:({})", predicate.text()),
+        };
+        let filter = Operator::over("Filter", "Filter", Shape::Filter { is_startup }, input);
         Operator { rows, argument, predicate: Some(predicate), ..filter }
     }
 
@@ -147,7 +150,12 @@ impl<'p> Describer<'p> {
                 let (input, columns) = self.plan(input);
                 let predicate = self.predicate(predicate, &columns);
                 let input = self.with_subqueries(input);
-                (Operator::filter(predicate, input), columns)
+                (Operator::filter(predicate, false, input), columns)
+            }
+            Plan::Startup { input, predicate } => {
+                let (input, columns) = self.plan(input);
+                let predicate = self.predicate(predicate, &columns);
+                (Operator::filter(predicate, true, input), columns)
             }
             Plan::Project { input, items } => {
                 let (input, below) = self.plan(input);
@@ -253,7 +261,7 @@ impl<'p> Describer<'p> {
             let outer_subqueries = std::mem::replace(&mut self.subqueries, own_subqueries);
             let joined = self.with_subqueries(operator);
             self.subqueries = outer_subqueries;
-            operator = Operator::filter(predicate, joined);
+            operator = Operator::filter(predicate, false, joined);
         }
         if scan.locator {
             columns.push(PlanColumn::expression("Bmk1000".into()));

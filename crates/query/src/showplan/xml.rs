@@ -206,11 +206,13 @@ impl Operator {
                     predicate(out, "Predicate", self.predicate.as_ref());
                 });
             }
-            Shape::Filter => out.element("Filter", &[("StartupExpression", "0")], |out| {
-                self.defined(out);
-                self.children(out, next);
-                predicate(out, "Predicate", self.predicate.as_ref());
-            }),
+            Shape::Filter { is_startup } => {
+                out.element("Filter", &[("StartupExpression", flag(*is_startup))], |out| {
+                    self.defined(out);
+                    self.children(out, next);
+                    predicate(out, "Predicate", self.predicate.as_ref());
+                })
+            }
             Shape::Compute(element) => out.element(element, &[], |out| {
                 self.defined(out);
                 self.children(out, next);
