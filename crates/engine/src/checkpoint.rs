@@ -12,6 +12,10 @@
 //! would only take (a transaction still needs the oldest VLF) does so once in a sixteenth of the log, to shorten recovery; one that comes
 //! sooner is content with what is free, and is not made when that is nothing: the margin belongs to rollbacks.
 //!
+//! Whoever begins a transaction finds room: when little is left he makes the checkpoint himself, and near the end waits for one that runs.
+//! Whoever has rolled back a transaction that filled the log does so as well. What is left for 9002 is a transaction too big for its log, and log
+//! that somebody else holds; the error names him.
+//!
 //! tempdb keeps no page safe: its checkpoint only gives log back.
 
 use std::sync::Arc;
@@ -33,7 +37,9 @@ const LOG_BYTES_BETWEEN_CHECKPOINTS: u64 = 128 << 20;
 const LOG_USED_PERCENT: u64 = 70;
 /// Used part of the log, in percent, at which whoever begins a transaction gives log back himself: the thread may be too late for a small
 /// log under load, and the log must not be full for want of a checkpoint.
-const LOG_PRESSED_PERCENT: u64 = 85;
+const LOG_PRESSED_PERCENT: u64 = 80;
+/// From here on whoever begins one waits for a checkpoint that runs already.
+const LOG_NEARLY_FULL_PERCENT: u64 = 92;
 /// A checkpoint that frees nothing may take its room from the margin when more records than this part of the log are behind the last one.
 const LOG_PART_BETWEEN_VAIN_CHECKPOINTS: u64 = 16;
 /// Every so many transactions the log is looked at.
@@ -61,18 +67,40 @@ pub(crate) fn run(database: &Arc<Database>, reason: Reason) -> Result<(), Storag
 
 /// Called by whoever is about to begin a transaction, holding nothing. Almost always only counts.
 pub(crate) fn before_transaction(database: &Arc<Database>) {
-    let state = &database.checkpoint_state;
-    if !state.begun.fetch_add(1, Relaxed).is_multiple_of(TRANSACTIONS_BETWEEN_LOOKS) {
-        return;
+    let begun = database.checkpoint_state.begun.fetch_add(1, Relaxed);
+    if begun.is_multiple_of(TRANSACTIONS_BETWEEN_LOOKS) || database.log.take_pressed() {
+        look_at_log(database);
     }
-    let stats = database.log.stats();
-    let since = stats.record_bytes_total.saturating_sub(state.log_bytes.load(Relaxed));
-    let is_pressed = stats.used_bytes * 100 > stats.size_bytes * LOG_PRESSED_PERCENT;
-    if !is_pressed || since <= stats.size_bytes / 100 {
+}
+
+/// Called by whoever has rolled a transaction back, holding nothing: it may have filled the log, and who begins next should not find it full.
+pub(crate) fn after_rollback(database: &Arc<Database>) {
+    if database.check_usable().is_ok() {
+        look_at_log(database);
+    }
+}
+
+/// Gives log back when little is left and somebody has written since that was tried last.
+fn look_at_log(database: &Arc<Database>) {
+    let state = &database.checkpoint_state;
+    let look = || {
+        let stats = database.log.stats();
+        let since = stats.record_bytes_total.saturating_sub(state.log_bytes.load(Relaxed));
+        let is_worth_it = since > stats.size_bytes / 100;
+        stats.used_bytes * 100 / stats.size_bytes * u64::from(is_worth_it)
+    };
+    let used_percent = look();
+    if used_percent <= LOG_PRESSED_PERCENT {
         return;
     }
     let _mask = os::task::mask_interrupts();
-    if let Some(_one_at_a_time) = state.running.try_lock()
+    let _one_at_a_time = match state.running.try_lock() {
+        Some(running) => running,
+        None if used_percent > LOG_NEARLY_FULL_PERCENT => state.running.lock(),
+        None => return,
+    };
+    // Somebody else may have done it meanwhile.
+    if look() > LOG_PRESSED_PERCENT
         && let Err(error) = run_alone(database, Reason::Automatic)
     {
         os::report::warn("checkpoint", &format!("database {}: {error}", database.name()));

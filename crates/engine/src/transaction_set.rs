@@ -487,10 +487,14 @@ impl TransactionSet {
         self.assert_settled();
         self.note_open();
         let mut result = self.take_back_table_variables();
+        let mut changed = Vec::new();
         for member in self.open.drain(..) {
+            let has_changed = member.transaction.inner().has_changed_data();
+            changed.extend(has_changed.then(|| member.transaction.database().clone()));
             result = result.and(member.transaction.rollback());
         }
         self.ended();
+        changed.iter().for_each(crate::checkpoint::after_rollback);
         result
     }
 

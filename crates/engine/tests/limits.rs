@@ -47,6 +47,7 @@ fn a_full_log_refuses_changes_and_nothing_else() {
         }
         let (reached, error) = refused.expect("a log of one megabyte is full some time");
         assert_eq!((error.number, error.severity), (9002, 17), "{error}");
+        assert!(error.message.contains("ACTIVE_TRANSACTION"), "no checkpoint would help: {error}");
         database.checkpoint().expect("a checkpoint needs hardly any log");
         let error =
             session.statement(|txn| items.insert(txn, &item(reached, 1, 200))).expect_err("still full");
@@ -86,6 +87,57 @@ fn small_transactions_reuse_a_small_log() {
             "the log went round: {} bytes",
             stats.record_bytes_total
         );
+        drop(session);
+        instance.shutdown();
+    });
+}
+
+/// Whoever comes after a transaction that has filled the log and is rolled back finds room, whatever its rows: nobody has to ask for a
+/// checkpoint, and none of its thread's is waited for.
+#[test]
+fn nobody_finds_the_log_full_after_a_rollback() {
+    for (seed, width) in [(3, 50), (4, 900), (5, 6_000)] {
+        in_world(seed, Profile::nvme(), move |os| {
+            let instance = open(os);
+            let database = small_log(&instance);
+            let items = create_table(&instance, &database, &items("T1"));
+            let mut session = Session::new(&instance, &database, 51);
+            let mut next = 1;
+            for round in 0..8 {
+                session.set.begin_explicit();
+                let mut id = 1_000_000;
+                while session.statement(|txn| items.insert(txn, &item(id, id, width))).is_ok() {
+                    id += 1;
+                }
+                session.set.rollback().expect("rollback needs no space");
+                for _ in 0..40 {
+                    session
+                        .autocommit(Some(true), |txn| items.insert(txn, &item(next, 1, width)))
+                        .unwrap_or_else(|error| panic!("round {round}, row {next} of {width}: {error}"));
+                    next += 1;
+                }
+            }
+            drop(session);
+            instance.shutdown();
+        });
+    }
+}
+
+/// Nor do transactions of some rows of a page each.
+#[test]
+fn wide_rows_reuse_a_small_log() {
+    in_world(7, Profile::nvme(), |os| {
+        let instance = open(os);
+        let database = small_log(&instance);
+        let items = create_table(&instance, &database, &items("T1"));
+        let mut session = Session::new(&instance, &database, 51);
+        for turn in 0..600 {
+            let rows = 1 + turn % 5;
+            let insert = |txn: &_| {
+                (0..rows).try_for_each(|row| items.insert(txn, &item(turn * 10 + row, 1, 7_000)).map(|_| ()))
+            };
+            session.autocommit(Some(true), insert).unwrap_or_else(|error| panic!("turn {turn}: {error}"));
+        }
         drop(session);
         instance.shutdown();
     });

@@ -23,6 +23,8 @@ pub(crate) enum Payment {
 
 /// Parts of a VLF's blocks that one end of it too short for the next record may take: a record of 8 KB in the least VLF (248 KB), and less.
 const VLF_END_SHARE: u64 = 24;
+/// Little of the log is left: less than this part, beside what only rollbacks may use.
+const PRESSED_PARTS: u64 = 5;
 
 /// See `Log::reservation_for`. A block is closed for want of room when more than half of it is used (or by one record that takes more
 /// than half), and then costs its header and less than a sector of padding.
@@ -125,11 +127,23 @@ impl Shared {
                 continue;
             }
             match cache.open_block(need, |end| self.vlfs.lock().advance(end)) {
-                Ok(()) => self.grow_ahead(&mut cache),
+                Ok(()) => {
+                    self.note_pressure(&cache);
+                    self.grow_ahead(&mut cache);
+                }
                 Err(Blocked::NoBuffer) => cache = self.wait_for_buffer(cache)?,
                 Err(Blocked::NotZeroed) => cache = self.wait_for_zeros(cache)?,
                 Err(Blocked::NoSpace) => cache = self.make_space(cache)?,
             }
+        }
+    }
+
+    /// With every block, so that whoever begins a transaction knows by one look that little of the log is left.
+    fn note_pressure(&self, cache: &Cache) {
+        let total_bytes = self.counters.file_size_kb.get() as u64 * 1024;
+        let left_bytes = cache.space_left_bytes.saturating_sub(cache.reserved_bytes + self.margin_bytes());
+        if left_bytes * PRESSED_PARTS < total_bytes {
+            self.is_pressed.store(true, Relaxed);
         }
     }
 

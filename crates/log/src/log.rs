@@ -511,6 +511,21 @@ impl Log {
         least.vlf() > oldest
     }
 
+    /// What is in the way of the oldest VLF at this moment, for error 9002: a checkpoint only where one would free it. The pins must be up to
+    /// date.
+    pub fn reuse_wait_now(&self) -> LogReuseWait {
+        let oldest = self.shared.vlfs.lock().oldest_active();
+        match self.shared.pins.min_but(LogReuseWait::Checkpoint) {
+            Some((lsn, reason)) if lsn.vlf() <= oldest => reason,
+            _ => self.shared.present_reuse_wait(),
+        }
+    }
+
+    /// Since this was asked last, have blocks been begun while little of the log was left?
+    pub fn take_pressed(&self) -> bool {
+        self.shared.is_pressed.load(Relaxed) && self.shared.is_pressed.swap(false, Relaxed)
+    }
+
     /// Why the log could not be truncated further, as of the last [`Log::truncate`].
     pub fn reuse_wait(&self) -> LogReuseWait {
         LogReuseWait::from_number(self.shared.reuse_wait.load(Relaxed))

@@ -123,6 +123,8 @@ pub(crate) struct Shared {
     pub(crate) growth_steps: AtomicU32,
     /// An append has waited for growth since the last one.
     pub(crate) growth_was_waited_for: AtomicBool,
+    /// A block has been begun while little of the log was left ([`crate::Log::take_pressed`]).
+    pub(crate) is_pressed: AtomicBool,
     pub(crate) policy: AtomicU64,
     /// How many VLFs growth makes: a number of [`VlfRule`].
     pub(crate) vlf_rule: AtomicU8,
@@ -176,6 +178,7 @@ impl Shared {
             growth_failed: AtomicBool::new(false),
             growth_steps: AtomicU32::new(1),
             growth_was_waited_for: AtomicBool::new(false),
+            is_pressed: AtomicBool::new(false),
             policy: AtomicU64::new(options.delayed_flush.to_raw()),
             vlf_rule: AtomicU8::new(options.vlf_rule as u8),
             pins,

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, OnceLock};
 
 use log::records::LogTime;
-use log::{Log, LogReuseWait, Lsn, TxnId};
+use log::{Log, LogError, LogReuseWait, Lsn, TxnId};
 use os::{Latch, LatchRank, Os};
 
 use crate::active::ActiveTable;
@@ -154,6 +154,17 @@ impl TxnManager {
             }
         }
         oldest
+    }
+
+    /// A full log names who is in the way now: to the log a transaction begins where it was looked for last.
+    pub(crate) fn naming_holder(&self, error: LogError) -> LogError {
+        match error {
+            LogError::Full { growth, .. } => {
+                self.oldest_begin();
+                LogError::Full { reuse_wait: self.log.reuse_wait_now(), growth }
+            }
+            other => other,
+        }
     }
 
     /// The least number of a transaction that has written and not ended; `TxnId(u64::MAX)` when there is none. One atomic load: whatever a

@@ -457,7 +457,7 @@ impl Transaction {
             Ok(appended) => appended,
             Err(error) => {
                 self.entry.end_append();
-                return Err(TxnError::Log(error));
+                return Err(TxnError::Log(self.manager.naming_holder(error)));
             }
         };
         assert!(lsn > self.entry.last(), "log positions grow");
