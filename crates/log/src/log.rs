@@ -515,6 +515,7 @@ impl Log {
     /// date.
     pub fn reuse_wait_now(&self) -> LogReuseWait {
         let oldest = self.shared.vlfs.lock().oldest_active();
+        assert!(oldest > 0, "some VLF is active");
         match self.shared.pins.min_but(LogReuseWait::Checkpoint) {
             Some((lsn, reason)) if lsn.vlf() <= oldest => reason,
             _ => self.shared.present_reuse_wait(),
