@@ -5,10 +5,20 @@ use types::Value;
 use super::build::stop_if_asked;
 use super::delete::RUN_BYTES_MAX;
 use super::run::KeyedRun;
-use super::{Base, RowLocator, Table, io};
+use super::{Base, RowLocator, ScanOptions, Table, io};
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 use access::{BTree, Heap, Inserted, Rid};
+use txn::IsolationLevel;
+
+/// Which of several duplicates an error names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Told {
+    /// The one that came first, as long as the keys are few: rows of an INSERT go in one after the other, unless they are many and sorted.
+    AsTheyCame,
+    /// The one with the lowest key: an UPDATE changes keys in their order.
+    ByKey,
+}
 
 /// Keys between two looks whether the request is to stop.
 const KEYS_BETWEEN_LOOKS: usize = 1_000;
@@ -63,7 +73,11 @@ impl Table {
         gathered: &mut GatheredEntries,
     ) -> SqlResult<()> {
         let _charge = io::charge(&self.inner.definition, 0);
-        gathered.runs.iter_mut().enumerate().try_for_each(|(at, run)| self.insert_gathered(txn, at, run))
+        gathered
+            .runs
+            .iter_mut()
+            .enumerate()
+            .try_for_each(|(at, run)| self.insert_gathered(txn, at, (run, Told::AsTheyCame)))
     }
 
     fn insert_into_heap(
@@ -135,7 +149,7 @@ impl Table {
     }
 
     fn insert_rows_of_tree(&self, txn: &DbTransaction, tree: &BTree, run: &mut KeyedRun) -> SqlResult<()> {
-        self.insert_keys(txn, tree, run, &|row| self.duplicate_row(row), &|done| {
+        self.insert_keys(txn, tree, (run, Told::AsTheyCame), &|row| self.duplicate_row(row), &|done| {
             self.note_rows(txn, done as i64);
         })
     }
@@ -145,7 +159,7 @@ impl Table {
         &self,
         txn: &DbTransaction,
         tree: &BTree,
-        run: &mut KeyedRun,
+        (run, told): (&mut KeyedRun, Told),
         duplicate: &dyn Fn(&[u8]) -> types::SqlError,
         note: &dyn Fn(usize),
     ) -> SqlResult<()> {
@@ -159,11 +173,41 @@ impl Table {
             let outcome = tree.insert_sorted(txn.inner(), some, &mut inserted);
             match outcome.map_err(|error| self.fail(txn, error))? {
                 Inserted::Done => note(inserted),
+                Inserted::Duplicate if told == Told::AsTheyCame && end == run.len() && before == 0 => {
+                    let first = self.first_duplicate(txn, tree, run, inserted)?;
+                    return Err(duplicate(run.get(first).1));
+                }
                 Inserted::Duplicate => return Err(duplicate(run.get(before + inserted).1)),
             }
             before = end;
         }
         run.clear();
         Ok(())
+    }
+
+    /// Of a sorted run whose first `inserted` keys are in and whose next one is a duplicate: which of all came first and is one? Its place in the run.
+    /// Keys that another has not committed are passed over.
+    fn first_duplicate(
+        &self,
+        txn: &DbTransaction,
+        tree: &BTree,
+        run: &KeyedRun,
+        inserted: usize,
+    ) -> SqlResult<usize> {
+        let isolation = IsolationLevel::ReadCommitted;
+        let options = ScanOptions { isolation, skip_locked: true, ..ScanOptions::default() };
+        for at in run.as_they_came() {
+            let key = run.get(at).0;
+            // Equal ones stand as they came.
+            let follows = at > 0 && run.get(at - 1).0 == key;
+            let was_there = || tree.get(txn.inner(), key, &options, &mut Vec::new());
+            if follows
+                || at == inserted
+                || at > inserted && was_there().map_err(|error| self.fail(txn, error))?
+            {
+                return Ok(at);
+            }
+        }
+        Ok(inserted)
     }
 }

@@ -125,6 +125,13 @@ impl KeyedRun {
         (key, &rest[..usize::from(place.rest_bytes)])
     }
 
+    /// The places of all in the present order, by the order in which they were added.
+    pub(super) fn as_they_came(&self) -> Vec<usize> {
+        let mut all: Vec<usize> = (0..self.len()).collect();
+        all.sort_unstable_by_key(|at| self.places[*at].start);
+        all
+    }
+
     pub(super) fn keys(&self) -> Vec<&[u8]> {
         (0..self.len()).map(|at| self.get(at).0).collect()
     }

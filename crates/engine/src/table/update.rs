@@ -11,7 +11,7 @@ use types::Value;
 
 use super::build::stop_if_asked;
 use super::delete::{ROWS_AT_ONCE, RUN_BYTES_MAX, Victim, add_key};
-use super::insert_many::GatheredEntries;
+use super::insert_many::{GatheredEntries, Told};
 use super::run::KeyedRun;
 use super::{Base, RowLocator, Table, io, is_long};
 use crate::db_transaction::DbTransaction;
@@ -234,7 +234,7 @@ impl Table {
                     self.gather_entry(txn, at, change.new, change.locator, (&mut *run, RUN_BYTES_MAX))?;
                 }
             }
-            self.insert_gathered(txn, at, run)?;
+            self.insert_gathered(txn, at, (run, Told::ByKey))?;
         }
         Ok(())
     }
@@ -330,7 +330,7 @@ impl Table {
         let position = self.inner.secondary[at].position;
         self.check_key_length(self.inner.index_of(at), self.inner.may_overflow[position], row)?;
         if !run.has_room(bytes_max) {
-            self.insert_gathered(txn, at, run)?;
+            self.insert_gathered(txn, at, (run, Told::ByKey))?;
         }
         run.add(|out| self.entry_into(txn, at, row, locator, out))
     }
@@ -340,10 +340,10 @@ impl Table {
         &self,
         txn: &DbTransaction,
         at: usize,
-        run: &mut KeyedRun,
+        (run, told): (&mut KeyedRun, Told),
     ) -> SqlResult<()> {
         let tree = &self.inner.secondary[at].tree;
-        self.insert_keys(txn, tree, run, &|entry| self.duplicate_entry(at, entry), &|done| {
+        self.insert_keys(txn, tree, (run, told), &|entry| self.duplicate_entry(at, entry), &|done| {
             self.note_entries(txn, at, done as i64);
         })
     }
