@@ -73,6 +73,18 @@ pub(crate) fn before_transaction(database: &Arc<Database>) {
     }
 }
 
+/// Called by whoever is about to run a statement of a transaction that has begun, holding no latch. What was logged before it began may be in its way,
+/// and is given back once: what it has logged itself stays.
+pub(crate) fn before_statement(database: &Arc<Database>) {
+    if !database.log.take_pressed() {
+        return;
+    }
+    let needed = database.txns.oldest_begin().unwrap_or_else(|| database.log.end());
+    if database.log.would_free(needed) {
+        look_at_log(database);
+    }
+}
+
 /// Called by whoever has rolled a transaction back, holding nothing: it may have filled the log, and who begins next should not find it full.
 pub(crate) fn after_rollback(database: &Arc<Database>) {
     if database.check_usable().is_ok() {

@@ -217,6 +217,7 @@ impl TransactionSet {
         assert!(self.variables.is_none(), "table variables are settled with their statement");
         self.in_statement = true;
         for member in &mut self.open {
+            crate::checkpoint::before_statement(member.transaction.database());
             // An expression outside statements may have left one.
             member.transaction.end_statement_point();
             member.statement = Some(member.transaction.statement_savepoint());

@@ -143,6 +143,40 @@ fn wide_rows_reuse_a_small_log() {
     });
 }
 
+/// A transaction that has room beside nobody finds it, whatever was logged before it began.
+#[test]
+fn a_transaction_gets_the_log_of_those_before_it() {
+    in_world(8, Profile::nvme(), |os| {
+        let instance = open(os);
+        let database = small_log(&instance);
+        let items = create_table(&instance, &database, &items("T1"));
+        let mut session = Session::new(&instance, &database, 51);
+        let mut next = 0;
+        for turn in 0..12 {
+            // From 50 to 72 percent, which is too little for anybody to look.
+            database.checkpoint().expect("CHECKPOINT gives the log back");
+            let is_little = |database: &Database| {
+                let stats = database.log().stats();
+                stats.used_bytes * 100 < stats.size_bytes * (50 + 2 * turn)
+            };
+            while is_little(&database) {
+                next += 1;
+                session.autocommit(Some(true), |txn| items.insert(txn, &item(next, 1, 900))).expect("room");
+            }
+            session.set.begin_explicit();
+            for row in 0..350 {
+                next += 1;
+                session
+                    .statement(|txn| items.insert(txn, &item(next, 1, 900)))
+                    .unwrap_or_else(|error| panic!("turn {turn}, row {row}: {error}"));
+            }
+            session.set.commit(None).expect("a commit");
+        }
+        drop(session);
+        instance.shutdown();
+    });
+}
+
 /// A crash in the middle of a transaction that has filled the log: recovery has the room it needs.
 #[test]
 fn recovery_of_a_full_log_works() {
