@@ -1,5 +1,6 @@
 //! What stands in a statement more than once - a common table expression, a view or a derived table that is named twice, the same join under two
-//! subqueries - is computed once and kept, where that is cheaper than each place on its own.
+//! subqueries - is computed once and kept, where that is cheaper than each place on its own. So is what stands once in a tree that runs for
+//! each row of another one and does not hang on these rows: groups and windows, which are computed whole before the first is given.
 //!
 //! Two parts are the same when their trees are, the numbers of columns apart: these are counted anew from each part's beginning. A tree that planning
 //! has made of a part - with more conditions, or a semi join over it, which has its columns - is no longer that part. A part hangs on
@@ -13,7 +14,7 @@ use types::{SqlError, Value};
 
 use super::unnest::cannot_fail;
 use super::{Planned, Planner};
-use crate::bound::tree::{Expr, ExprKind, Rel};
+use crate::bound::tree::{Expr, ExprKind, Rel, WindowCall, WindowKind};
 use crate::kinds::ColumnId;
 use crate::physical::plan::Plan;
 
@@ -21,6 +22,8 @@ use crate::physical::plan::Plan;
 const KEEP_COST: f64 = 1.5;
 /// Cost of giving one row that is kept.
 const GIVE_COST: f64 = 0.7;
+/// So many rows are thought to be given by what another tree runs for.
+const RUNS: u32 = 10;
 
 /// The parts of a statement that stand in it more than once.
 #[derive(Default)]
@@ -43,7 +46,7 @@ struct Standing {
 }
 
 struct Part {
-    /// In how many places it stands.
+    /// In how many places it stands, or how often the one is thought to run.
     places: u32,
     cannot_fail: bool,
     /// Its plan, once one is made.
@@ -84,6 +87,7 @@ impl SharedParts {
         });
         let mut shared = SharedParts::default();
         if !has_alike(&candidates) {
+            shared.add_repeated(rel);
             return shared;
         }
         candidates.retain(|candidate| is_shareable(candidate));
@@ -120,12 +124,31 @@ impl SharedParts {
             let standing = |(place, exact)| (place, Standing { part, exact });
             shared.places.extend(places.into_iter().map(standing));
         }
+        shared.add_repeated(rel);
         shared
+    }
+
+    /// Those that stand once, where they would be computed for each row of another tree.
+    fn add_repeated(&mut self, rel: &Rel) {
+        let mut found: Vec<&Rel> = Vec::new();
+        outermost_repeated(rel, &mut |rel| {
+            let is_kept = is_computed_whole(rel) && is_shareable(rel);
+            found.extend(is_kept.then_some(rel));
+            is_kept
+        });
+        for rel in found {
+            let (place, part) = (Place::of(rel), self.parts.len());
+            if self.places.contains_key(&place) {
+                continue;
+            }
+            self.parts.push(Part { places: RUNS, cannot_fail: all_of(rel, &cannot_fail), kept: None });
+            self.places.insert(place, Standing { part, exact: Form::exact(rel) });
+        }
     }
 
     /// The part that stands here.
     fn part_at(&self, rel: &Rel) -> Option<usize> {
-        if self.places.is_empty() || !is_candidate(rel) {
+        if self.places.is_empty() || !(is_candidate(rel) || is_computed_whole(rel)) {
             return None;
         }
         let standing = self.places.get(&Place::of(rel))?;
@@ -190,6 +213,17 @@ fn is_candidate(rel: &Rel) -> bool {
     }
 }
 
+/// Is the last row of its input read before it gives its first? Rows are numbered as they come, and whoever asks may stop.
+fn is_computed_whole(rel: &Rel) -> bool {
+    let only_numbers =
+        |call: &WindowCall| matches!(call.kind, WindowKind::RowNumber) && call.partition.is_empty();
+    match rel {
+        Rel::Aggregate { .. } => true,
+        Rel::Window { calls, .. } => !calls.iter().all(|call| only_numbers(&call.1)),
+        _ => false,
+    }
+}
+
 /// Does it hang on nothing else, and give the same whenever it is asked?
 fn is_shareable(rel: &Rel) -> bool {
     fn has_same_rows(rel: &Rel) -> bool {
@@ -233,6 +267,28 @@ fn outermost<'r>(rel: &'r Rel, visit: &mut dyn FnMut(&'r Rel) -> bool) {
     }
     rel.expressions().into_iter().for_each(|expr| of_expression(expr, visit));
     rel.inputs().into_iter().for_each(|input| outermost(input, visit));
+}
+
+/// Visits what runs for each row of another tree: the right sides of APPLY and subqueries that read columns from outside, from the top.
+fn outermost_repeated<'r>(rel: &'r Rel, visit: &mut dyn FnMut(&'r Rel) -> bool) {
+    fn of_expression<'r>(expr: &'r Expr, visit: &mut dyn FnMut(&'r Rel) -> bool) {
+        match &expr.kind {
+            ExprKind::Subquery(subquery) if !subquery.rel.free_columns().is_empty() => {
+                outermost(&subquery.rel, visit);
+            }
+            ExprKind::Subquery(subquery) => outermost_repeated(&subquery.rel, visit),
+            _ => {}
+        }
+        expr.children().into_iter().for_each(|child| of_expression(child, visit));
+    }
+    rel.expressions().into_iter().for_each(|expr| of_expression(expr, visit));
+    match rel {
+        Rel::Apply { left, right, .. } if !right.free_columns().is_empty() => {
+            outermost_repeated(left, visit);
+            outermost(right, visit);
+        }
+        _ => rel.inputs().into_iter().for_each(|input| outermost_repeated(input, visit)),
+    }
 }
 
 /// Might two of them be the same? The cheap question: one operator over the same tables.
