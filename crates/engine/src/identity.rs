@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn a_note_covers_a_thousand_values() {
         let identities = Identities::default();
-        let identity = IdentityDef { seed: 1, increment: 1 };
+        let identity = IdentityDef { seed: 1, increment: 1, is_not_for_replication: false };
         assert_eq!(identities.next(7, identity, 1000, INT), Some(Handed { value: 1, note: Some(1000) }));
         assert_eq!(
             identities.next(7, identity, 1000, INT),
@@ -231,14 +231,16 @@ mod tests {
     fn after_a_crash_counting_goes_on_behind_the_note() {
         let identities = Identities::default();
         identities.restore(7, 1000);
-        let handed = identities.next(7, IdentityDef { seed: 1, increment: 1 }, 1000, INT).unwrap();
+        let handed = identities
+            .next(7, IdentityDef { seed: 1, increment: 1, is_not_for_replication: false }, 1000, INT)
+            .unwrap();
         assert_eq!(handed.value, 1001);
     }
 
     #[test]
     fn what_was_forgotten_can_be_put_back() {
         let identities = Identities::default();
-        let identity = IdentityDef { seed: 1, increment: 1 };
+        let identity = IdentityDef { seed: 1, increment: 1, is_not_for_replication: false };
         identities.restore(7, 40);
         let before = identities.forget(7);
         assert_eq!(identities.next(7, identity, 10, INT).unwrap().value, 1);
@@ -254,7 +256,7 @@ mod tests {
     #[test]
     fn a_start_holds_until_the_first_value() {
         let identities = Identities::default();
-        let identity = IdentityDef { seed: 1, increment: 5 };
+        let identity = IdentityDef { seed: 1, increment: 5, is_not_for_replication: false };
         identities.start_at(7, 100);
         assert_eq!((identities.current(7), identities.start(7, identity)), (None, 100));
         assert_eq!(identities.next(7, identity, 10, INT).unwrap().value, 100);
@@ -284,7 +286,7 @@ mod tests {
     #[test]
     fn explicit_values_and_negative_steps() {
         let identities = Identities::default();
-        let down = IdentityDef { seed: -1, increment: -1 };
+        let down = IdentityDef { seed: -1, increment: -1, is_not_for_replication: false };
         assert_eq!(identities.next(7, down, 1000, INT).unwrap().value, -1);
         assert_eq!(identities.note_explicit(7, down, 5), None);
         assert_eq!(identities.note_explicit(7, down, -9), Some(-9));

@@ -73,8 +73,8 @@ pub use configuration::{
 pub use database::{Database, date_time_of};
 pub use db_transaction::{DbSavepoint, DbTransaction};
 pub use definition::{
-    AlteredSequence, CONSTRAINT_NAME_TAKEN, ColumnFill, NewColumn, NewConstraint, NewFilter, NewForeignKey,
-    NewIndex, NewSequence, NewTable, TablePart,
+    AlteredSequence, CONSTRAINT_NAME_TAKEN, ColumnFill, ColumnProperty, NewColumn, NewConstraint, NewFilter,
+    NewForeignKey, NewIndex, NewSequence, NewTable, TablePart,
 };
 pub use error::{STALE_PLAN, SqlResult, StorageError, interrupted, stale_plan};
 pub use files::FilePlaces;

@@ -119,6 +119,7 @@ fn as_new(table: &TableDef) -> NewTable {
         name: (!c.is_system_named).then(|| c.name.to_string()),
         text: c.text.to_string(),
         is_not_trusted: c.state.is_not_trusted,
+        is_not_for_replication: c.state.is_not_for_replication,
     }));
     NewTable {
         ansi_nulls: table.ansi_nulls,

@@ -173,6 +173,8 @@ pub struct IdentityDef {
     pub seed: i128,
     /// Step, not 0.
     pub increment: i128,
+    /// NOT FOR REPLICATION. There are no replication agents: everybody's rows are counted.
+    pub is_not_for_replication: bool,
 }
 
 /// A DEFAULT constraint.
@@ -219,6 +221,23 @@ pub struct ConstraintState {
     pub is_disabled: bool,
     /// Some rows have not been checked: added WITH NOCHECK, or disabled once.
     pub is_not_trusted: bool,
+    /// NOT FOR REPLICATION, and then never trusted. There are no replication agents: it holds for everybody.
+    pub is_not_for_replication: bool,
+}
+
+impl ConstraintState {
+    /// Of a constraint just made, in force. What replication could pass by is not trusted.
+    pub(crate) fn of_new(is_not_trusted: bool, is_not_for_replication: bool) -> ConstraintState {
+        let is_not_trusted = is_not_trusted || is_not_for_replication;
+        ConstraintState { is_disabled: false, is_not_trusted, is_not_for_replication }
+    }
+
+    /// Taken into force or out of it; `is_checked`: all rows satisfy it.
+    pub fn taken(self, is_disabled: bool, is_checked: bool) -> ConstraintState {
+        let is_trusted = is_checked || !(self.is_not_trusted || is_disabled);
+        let is_not_trusted = !is_trusted || self.is_not_for_replication;
+        ConstraintState { is_disabled, is_not_trusted, ..self }
+    }
 }
 
 /// A FOREIGN KEY constraint.

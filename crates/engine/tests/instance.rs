@@ -48,7 +48,7 @@ fn column(name: &str, sql_type: SqlType) -> NewColumn {
 
 fn people() -> NewTable {
     let mut id = column("id", SqlType::Int);
-    id.identity = Some(IdentityDef { seed: 1, increment: 1 });
+    id.identity = Some(IdentityDef { seed: 1, increment: 1, is_not_for_replication: false });
     NewTable {
         ansi_nulls: true,
         schema: "dbo".into(),

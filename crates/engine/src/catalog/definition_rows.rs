@@ -141,6 +141,7 @@ fn constraint_status(is_system_named: bool, state: ConstraintState) -> i32 {
     flag(is_system_named, bit::SYSTEM_NAMED)
         | flag(state.is_disabled, bit::DISABLED)
         | flag(state.is_not_trusted, bit::NOT_TRUSTED)
+        | flag(state.is_not_for_replication, bit::NOT_FOR_REPLICATION)
 }
 
 fn text_row(

@@ -189,7 +189,11 @@ impl<'a> Groups<'a> {
         });
         let is_identity = status & column_status::IDENTITY != 0;
         let identity = if is_identity {
-            Some(IdentityDef { seed: row.whole(9, 12)?, increment: row.whole(10, 13)? })
+            Some(IdentityDef {
+                seed: row.whole(9, 12)?,
+                increment: row.whole(10, 13)?,
+                is_not_for_replication: status & column_status::NOT_FOR_REPLICATION != 0,
+            })
         } else {
             None
         };
@@ -295,5 +299,6 @@ fn state_of(status: i32) -> ConstraintState {
     ConstraintState {
         is_disabled: status & constraint_status::DISABLED != 0,
         is_not_trusted: status & constraint_status::NOT_TRUSTED != 0,
+        is_not_for_replication: status & constraint_status::NOT_FOR_REPLICATION != 0,
     }
 }

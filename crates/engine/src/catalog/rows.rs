@@ -20,6 +20,8 @@ pub(crate) mod column_status {
     pub(crate) const NUMERIC: i32 = 32;
     pub(crate) const COMPUTED: i32 = 64;
     pub(crate) const PERSISTED: i32 = 128;
+    /// Of an identity column.
+    pub(crate) const NOT_FOR_REPLICATION: i32 = 256;
 }
 
 /// Bits of sysschobjs.status of tables.
@@ -42,6 +44,7 @@ pub(crate) mod constraint_status {
     pub(crate) const SYSTEM_NAMED: i32 = 1;
     pub(crate) const DISABLED: i32 = 2;
     pub(crate) const NOT_TRUSTED: i32 = 4;
+    pub(crate) const NOT_FOR_REPLICATION: i32 = 8;
 }
 
 /// Bits of sysiscols.status.
@@ -76,6 +79,10 @@ pub(crate) fn column_row(object_id: i32, column: &ColumnDef) -> Vec<Value> {
     set(column.is_rowguidcol, column_status::ROWGUIDCOL);
     set(column.computed.is_some(), column_status::COMPUTED);
     set(column.computed.as_ref().is_some_and(|c| c.persisted), column_status::PERSISTED);
+    set(
+        column.identity.is_some_and(|identity| identity.is_not_for_replication),
+        column_status::NOT_FOR_REPLICATION,
+    );
     let cells = |number: Option<i128>| number.map_or([Value::Null, Value::Null], crate::identity::cells_of);
     let [seed, wide_seed] = cells(column.identity.map(|identity| identity.seed));
     let [increment, wide_increment] = cells(column.identity.map(|identity| identity.increment));

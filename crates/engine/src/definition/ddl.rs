@@ -6,7 +6,7 @@ use txn::LockMode;
 use types::{SqlError, SqlType, Value};
 
 use super::fill::ColumnFill;
-use super::new::{NewColumn, NewConstraint, NewIndex, NewTable};
+use super::new::{ColumnProperty, NewColumn, NewConstraint, NewIndex, NewTable};
 use super::shape::{
     append_index, grows_in_place, heap_definition, remove_constraint, remove_index, replace_index, same,
     users_against_change, users_of_column,
@@ -283,6 +283,49 @@ impl Database {
             Ok(changed)
         };
         self.restructure(txn, &old, new, &change)
+    }
+
+    /// ALTER TABLE ALTER COLUMN ... ADD or DROP of a property.
+    ///
+    /// # Errors
+    /// 2761, 4924, 4925, 4926, 4991; those of storage.
+    pub fn set_column_property(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        table: &Arc<TableDef>,
+        name: &str,
+        (property, is_on): (ColumnProperty, bool),
+    ) -> SqlResult<()> {
+        self.change_definition(txn, table, |new| {
+            let at = new
+                .column_ordinal(name)
+                .ok_or_else(|| SqlError::new(4924, &[&"ALTER TABLE ALTER COLUMN", &name, &new.name]))?;
+            let table = new.name.clone();
+            let has_rowguidcol = new.columns.iter().any(|column| column.is_rowguidcol);
+            let column = &mut new.columns[at];
+            match property {
+                ColumnProperty::RowGuid if is_on => {
+                    if column.sql_type != SqlType::UniqueIdentifier || column.computed.is_some() {
+                        return Err(SqlError::new(2761, &[]));
+                    }
+                    if has_rowguidcol {
+                        return Err(SqlError::new(4925, &[&table]));
+                    }
+                    column.is_rowguidcol = true;
+                }
+                ColumnProperty::RowGuid => {
+                    if !column.is_rowguidcol {
+                        return Err(SqlError::new(4926, &[&name]));
+                    }
+                    column.is_rowguidcol = false;
+                }
+                ColumnProperty::NotForReplication => match &mut column.identity {
+                    Some(identity) => identity.is_not_for_replication = is_on,
+                    None => return Err(SqlError::new(4991, &[&name, &table])),
+                },
+            }
+            Ok(())
+        })
     }
 
     /// ALTER TABLE ADD CONSTRAINT. Whether existing rows satisfy a CHECK or FOREIGN KEY is the caller's to test.

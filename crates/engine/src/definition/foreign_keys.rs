@@ -56,7 +56,7 @@ impl Database {
             is_system_named: foreign.name.is_none(),
             delete_action: foreign.delete_action,
             update_action: foreign.update_action,
-            state: ConstraintState { is_disabled: false, is_not_trusted: foreign.is_not_trusted },
+            state: ConstraintState::of_new(foreign.is_not_trusted, foreign.is_not_for_replication),
         };
         check_actions(table, &key)?;
         self.check_cascades(table, &key)?;

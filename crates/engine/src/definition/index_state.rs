@@ -33,8 +33,11 @@ impl Database {
         let named: Vec<&IndexDef> =
             old.indexes.iter().filter(|index| index_ids.contains(&index.index_id)).collect();
         for (other, keys) in self.keys_hanging_on(&old, &named, is_whole_table) {
-            let state = ConstraintState { is_disabled: true, is_not_trusted: true };
-            let states: Vec<_> = keys.iter().map(|(_, id)| (*id, state)).collect();
+            let state = |id: &ObjectId| {
+                let found = other.foreign_keys.iter().find(|key| key.object_id == *id);
+                found.map_or_else(ConstraintState::default, |key| key.state).taken(true, false)
+            };
+            let states: Vec<_> = keys.iter().map(|(_, id)| (*id, state(id))).collect();
             self.set_constraint_states(txn, &other, &states)?;
             for (key, id) in &keys {
                 let found = other.foreign_keys.iter().find(|key| key.object_id == *id);

@@ -14,7 +14,7 @@ mod sequences;
 mod shape;
 
 pub use fill::ColumnFill;
-pub use new::{NewColumn, NewConstraint, NewFilter, NewForeignKey, NewIndex, NewTable};
+pub use new::{ColumnProperty, NewColumn, NewConstraint, NewFilter, NewForeignKey, NewIndex, NewTable};
 pub use rename::TablePart;
 pub use sequences::{AlteredSequence, NewSequence};
 pub use shape::CONSTRAINT_NAME_TAKEN;

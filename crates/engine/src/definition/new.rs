@@ -28,6 +28,15 @@ pub struct NewColumn {
     pub user_type_id: i32,
 }
 
+/// A property that a column may be given, or lose, without any change of its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnProperty {
+    /// ROWGUIDCOL.
+    RowGuid,
+    /// NOT FOR REPLICATION, of an identity column.
+    NotForReplication,
+}
+
 /// A constraint to be made.
 #[derive(Clone, Debug)]
 pub enum NewConstraint {
@@ -50,6 +59,8 @@ pub enum NewConstraint {
         text: String,
         /// WITH NOCHECK: rows that are there already are not looked at.
         is_not_trusted: bool,
+        /// NOT FOR REPLICATION.
+        is_not_for_replication: bool,
     },
     /// FOREIGN KEY.
     Foreign(NewForeignKey),
@@ -81,6 +92,8 @@ pub struct NewForeignKey {
     pub update_action: u8,
     /// WITH NOCHECK: rows that are there already are not looked at.
     pub is_not_trusted: bool,
+    /// NOT FOR REPLICATION.
+    pub is_not_for_replication: bool,
 }
 
 /// An index to be made.

@@ -30,6 +30,9 @@ impl Database {
         if column.identity.is_some() && table.identity_ordinal().is_some() {
             return Err(SqlError::new(2744, &[&table.name]));
         }
+        if column.is_rowguidcol && table.columns.iter().any(|other| other.is_rowguidcol) {
+            return Err(SqlError::new(8196, &[]));
+        }
         self.share_type(txn, column.user_type_id)?;
         let column_id = table.next_column_id;
         table.next_column_id += 1;
@@ -116,14 +119,14 @@ impl Database {
                 let name = named(if *primary { "PK" } else { "UQ" });
                 append_key(table, &name, given.is_none(), object_id, *primary, *clustered, columns)
             }
-            NewConstraint::Check { text, is_not_trusted, .. } => {
+            NewConstraint::Check { text, is_not_trusted, is_not_for_replication, .. } => {
                 let name = named("CK").into();
                 table.checks.push(CheckDef {
                     object_id,
                     name,
                     text: text.as_str().into(),
                     is_system_named: given.is_none(),
-                    state: ConstraintState { is_disabled: false, is_not_trusted: *is_not_trusted },
+                    state: ConstraintState::of_new(*is_not_trusted, *is_not_for_replication),
                 });
                 Ok(())
             }

@@ -63,7 +63,10 @@ pub fn column(name: &str, sql_type: SqlType, nullable: bool) -> NewColumn {
 
 /// An identity column from 1 in steps of 1.
 pub fn identity_column(name: &str, sql_type: SqlType) -> NewColumn {
-    NewColumn { identity: Some(IdentityDef { seed: 1, increment: 1 }), ..column(name, sql_type, false) }
+    NewColumn {
+        identity: Some(IdentityDef { seed: 1, increment: 1, is_not_for_replication: false }),
+        ..column(name, sql_type, false)
+    }
 }
 
 /// A table `dbo.name` without keys.

@@ -266,6 +266,7 @@ impl Binder<'_> {
                 name: column.name.to_string(),
                 id,
                 identity: column.identity.is_some(),
+                rowguid: column.is_rowguidcol,
                 base: true,
             });
         }
@@ -305,7 +306,13 @@ impl Binder<'_> {
         for column in view.columns() {
             let id = self.new_column(column.sql_type, column.nullable, Collation::default());
             columns.push(id);
-            visible.push(ScopeColumn { name: column.name.clone(), id, identity: false, base: false });
+            visible.push(ScopeColumn {
+                name: column.name.clone(),
+                id,
+                identity: false,
+                rowguid: false,
+                base: false,
+            });
         }
         self.scope().tables.push(ScopeTable {
             alias: exposed.to_string(),
@@ -370,6 +377,7 @@ impl Binder<'_> {
                 name: name.to_string(),
                 id: column.id,
                 identity: column.identity,
+                rowguid: false,
                 base: column.base,
             });
         }
@@ -415,7 +423,13 @@ impl Binder<'_> {
                 for (name, sql_type, collation) in columns {
                     let id = self.new_column(*sql_type, true, *collation);
                     ids.push(id);
-                    visible.push(ScopeColumn { name: name.clone(), id, identity: false, base: false });
+                    visible.push(ScopeColumn {
+                        name: name.clone(),
+                        id,
+                        identity: false,
+                        rowguid: false,
+                        base: false,
+                    });
                 }
                 self.scope().tables.push(ScopeTable {
                     alias: exposed,

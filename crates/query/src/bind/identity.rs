@@ -26,7 +26,7 @@ pub(crate) fn identity_definition(
     let seed = seed.ok_or_else(|| crate::errors::identity_seed(column))?;
     let increment = number(increment).filter(|increment| *increment != 0);
     let increment = increment.ok_or_else(|| crate::errors::identity_increment(column))?;
-    Ok(IdentityDef { seed, increment })
+    Ok(IdentityDef { seed, increment, is_not_for_replication: false })
 }
 
 /// An integer literal with its sign.

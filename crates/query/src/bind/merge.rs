@@ -336,7 +336,8 @@ impl Binder<'_> {
 
     /// `$action` for OUTPUT.
     fn show_action_name(&mut self, id: ColumnId) {
-        let column = ScopeColumn { name: "$action".to_string(), id, identity: false, base: false };
+        let column =
+            ScopeColumn { name: "$action".to_string(), id, identity: false, rowguid: false, base: false };
         self.scope().tables.push(ScopeTable {
             alias: String::new(),
             schema: None,

@@ -168,6 +168,8 @@ pub(crate) struct ScopeColumn {
     pub(crate) id: ColumnId,
     /// It is an identity column of a base table.
     pub(crate) identity: bool,
+    /// It has the ROWGUIDCOL property.
+    pub(crate) rowguid: bool,
     /// It is a column of a base table.
     pub(crate) base: bool,
 }

@@ -184,6 +184,26 @@ fn names_table(qualifier: &ObjectName, table: &ScopeTable) -> bool {
     part_matches(&qualifier.schema, &table.schema) && part_matches(&qualifier.database, &table.database)
 }
 
+/// What the identity column, and the one with ROWGUIDCOL, may be called in every table.
+const IDENTITY_WORDS: [&str; 2] = ["$IDENTITY", "IDENTITYCOL"];
+const ROWGUID_WORDS: [&str; 2] = ["$ROWGUID", "ROWGUIDCOL"];
+
+fn means(name: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| name.eq_ignore_ascii_case(word))
+}
+
+/// The ordinal of a table's column by its name, or by what its property calls it.
+pub(crate) fn ordinal_of(table: &engine::TableDef, name: &str) -> Option<usize> {
+    let by_property = || match () {
+        () if means(name, &IDENTITY_WORDS) => table.identity_ordinal(),
+        () if means(name, &ROWGUID_WORDS) => table.columns.iter().position(|column| column.is_rowguidcol),
+        () => None,
+    };
+    table.column_ordinal(name).or_else(by_property)
+}
+
 fn is_column(candidate: &ScopeColumn, name: &str) -> bool {
-    same_name(&candidate.name, name) || (candidate.identity && name.eq_ignore_ascii_case("$identity"))
+    same_name(&candidate.name, name)
+        || (candidate.identity && means(name, &IDENTITY_WORDS))
+        || (candidate.rowguid && means(name, &ROWGUID_WORDS))
 }

@@ -43,7 +43,7 @@ pub(crate) fn named_columns(
     binder.observed = Some(RefCell::default());
     let visible = table.columns.iter().map(|column| {
         let id = binder.new_column(column.sql_type, column.nullable, column.collation);
-        ScopeColumn { name: column.name.to_string(), id, identity: false, base: true }
+        ScopeColumn { name: column.name.to_string(), id, identity: false, rowguid: false, base: true }
     });
     let columns = visible.collect();
     let scope = ScopeTable { alias: table.name.to_string(), schema: None, database: None, columns };

@@ -117,7 +117,7 @@ impl Binder<'_> {
             };
             let identity = column.is_identity;
             let base = column.ordinal.is_some();
-            columns.push(ScopeColumn { name: column.name.clone(), id, identity, base });
+            columns.push(ScopeColumn { name: column.name.clone(), id, identity, rowguid: false, base });
         }
         ScopeTable { alias: table.alias.clone(), schema: None, database: None, columns }
     }
@@ -240,6 +240,7 @@ impl Binder<'_> {
                 name: column.name.to_string(),
                 id,
                 identity: column.identity.is_some(),
+                rowguid: column.is_rowguidcol,
                 base: true,
             });
         }

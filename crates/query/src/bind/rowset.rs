@@ -69,7 +69,13 @@ impl Binder<'_> {
             let value = self.json_column((column, at + 1), self.column_expr(item))?;
             let id = self.new_column(value.sql_type, true, value.collation);
             items.push((id, value));
-            visible.push(ScopeColumn { name: column.name.value.clone(), id, identity: false, base: false });
+            visible.push(ScopeColumn {
+                name: column.name.value.clone(),
+                id,
+                identity: false,
+                rowguid: false,
+                base: false,
+            });
         }
         self.scope().tables.last_mut().expect("added above").columns = visible;
         Ok(Rel::Project { input: Box::new(rel), items })

@@ -347,7 +347,8 @@ impl Binder<'_> {
     ) -> Result<usize, SqlError> {
         let ordinal = match through {
             Some(through) => through.ordinal(name)?,
-            None => source.def.column_ordinal(name).ok_or_else(|| crate::errors::invalid_column(name))?,
+            None => super::names::ordinal_of(&source.def, name)
+                .ok_or_else(|| crate::errors::invalid_column(name))?,
         };
         let column = &source.def.columns[ordinal];
         if column.computed.is_some() {

@@ -237,7 +237,8 @@ fn alter_column(change: &ast::AlterColumn) -> Result<(), SqlError> {
             refuse_if(masked.is_some(), "MASKED")
         }
         ast::AlterColumnChange::Property { add: _, property, mask: _ } => {
-            Err(unsupported(&format!("ALTER COLUMN ADD and DROP {}", property.value.to_uppercase())))
+            let is_done = property.is("ROWGUIDCOL") || property.is("NOT FOR REPLICATION");
+            refuse_if(!is_done, &format!("ALTER COLUMN ADD and DROP {}", property.value.to_uppercase()))
         }
     }
 }

@@ -217,8 +217,17 @@ fn alter_column(
     change: &ast::AlterColumn,
     context: &mut ExecContext<'_>,
 ) -> Result<(), SqlError> {
-    let AlterColumnChange::Type { data_type, nullable, .. } = &change.change else {
-        return Err(crate::errors::unsupported("ALTER COLUMN ADD and DROP of properties"));
+    let (data_type, nullable) = match &change.change {
+        AlterColumnChange::Type { data_type, nullable, .. } => (data_type, nullable),
+        AlterColumnChange::Property { add, property, mask: _ } => {
+            let what = match property.is("ROWGUIDCOL") {
+                true => engine::ColumnProperty::RowGuid,
+                false => engine::ColumnProperty::NotForReplication,
+            };
+            return with_transaction(context, database, |transaction| {
+                database.set_column_property(transaction, table, &change.name.value, (what, *add))
+            });
+        }
     };
     let declared =
         declared_in(data_type, TypePlace::Column(1), database, engine::Lookup::new(context.transactions))?;

@@ -44,8 +44,7 @@ pub(super) fn set(
     }
     let looks_at_rows = enable && with_check;
     for (_, state) in &mut chosen {
-        let is_not_trusted = if looks_at_rows { false } else { state.is_not_trusted || !enable };
-        *state = ConstraintState { is_disabled: !enable, is_not_trusted };
+        *state = state.taken(!enable, looks_at_rows);
     }
     with_transaction(context, database, |transaction| {
         database.set_constraint_states(transaction, table, &chosen)

@@ -1,6 +1,6 @@
 //! CREATE TABLE, CREATE SCHEMA.
 
-use engine::{ComputedDef, NewColumn, NewConstraint, NewForeignKey, NewTable};
+use engine::{ComputedDef, IdentityDef, NewColumn, NewConstraint, NewForeignKey, NewTable};
 use tsql::ast::{self, ColumnConstraintKind, TableConstraintKind, TableElement};
 use types::{Collation, SqlError, SqlType};
 
@@ -208,6 +208,9 @@ pub(super) fn column(
 ) -> Result<NewColumn, SqlError> {
     if let Some(computed) = &column.computed {
         let sql_type = computed_type(computed, context, table, others)?;
+        if column.is_rowguidcol {
+            return Err(SqlError::new(2761, &[]));
+        }
         let text = format!("({})", without_parentheses(&expression_text(&computed.expr, text)));
         return Ok(NewColumn {
             sql_type,
@@ -225,11 +228,13 @@ pub(super) fn column(
     };
     let sql_type = declared.sql_type;
     check_padding(&sql_type, context)?;
+    check_rowguidcol(column, &sql_type)?;
     let collation = collation_of(column)?;
     let identity = match &column.identity {
         Some(identity) => {
             let numbers = (&identity.seed, &identity.increment);
-            Some(identity_definition(numbers, &column.name.value, &sql_type)?)
+            let numbers = identity_definition(numbers, &column.name.value, &sql_type)?;
+            Some(IdentityDef { is_not_for_replication: identity.not_for_replication, ..numbers })
         }
         None => None,
     };
@@ -264,6 +269,12 @@ pub(super) fn column(
         is_rowguidcol: column.is_rowguidcol,
         user_type_id: declared.alias_id,
     })
+}
+
+/// ROWGUIDCOL is for uniqueidentifier alone. Error 2761.
+fn check_rowguidcol(column: &ast::ColumnDefinition, sql_type: &SqlType) -> Result<(), SqlError> {
+    let fits = !column.is_rowguidcol || *sql_type == SqlType::UniqueIdentifier;
+    if fits { Ok(()) } else { Err(SqlError::new(2761, &[])) }
 }
 
 /// SET ANSI_PADDING OFF says that new columns lose trailing blanks and zeros, which is not done here.
@@ -369,7 +380,7 @@ pub(super) fn scope_of(binder: &mut Binder<'_>, columns: &[NewColumn]) -> ScopeT
         .iter()
         .map(|column| {
             let id = binder.new_column(column.sql_type, column.nullable, column.collation);
-            ScopeColumn { name: column.name.clone(), id, identity: false, base: true }
+            ScopeColumn { name: column.name.clone(), id, identity: false, rowguid: false, base: true }
         })
         .collect();
     ScopeTable { alias: String::new(), schema: None, database: None, columns }
@@ -435,11 +446,12 @@ pub(super) fn column_constraints(
         let name = constraint.name.as_ref().map(|name| name.value.clone());
         match &constraint.kind {
             ColumnConstraintKind::Default { .. } => {}
-            ColumnConstraintKind::Check { condition, .. } => {
+            ColumnConstraintKind::Check { condition, not_for_replication } => {
                 new.constraints.push(NewConstraint::Check {
                     name,
                     text: check_text(condition, text),
                     is_not_trusted: false,
+                    is_not_for_replication: *not_for_replication,
                 });
             }
             ColumnConstraintKind::Key(key) => {
@@ -488,9 +500,12 @@ pub(super) fn table_constraint(
             let columns = columns.iter().map(|column| column.value.clone()).collect();
             NewConstraint::Foreign(foreign_key(name, columns, references, context, table)?)
         }
-        TableConstraintKind::Check { condition, .. } => {
-            NewConstraint::Check { name, text: check_text(condition, text), is_not_trusted: false }
-        }
+        TableConstraintKind::Check { condition, not_for_replication } => NewConstraint::Check {
+            name,
+            text: check_text(condition, text),
+            is_not_trusted: false,
+            is_not_for_replication: *not_for_replication,
+        },
         TableConstraintKind::Default { value, column, .. } => {
             NewConstraint::Default { name, column: column.value.clone(), text: default_text(value, text) }
         }
@@ -539,6 +554,7 @@ fn foreign_key(
         delete_action: action_number(references.on_delete),
         update_action: action_number(references.on_update),
         is_not_trusted: false,
+        is_not_for_replication: references.not_for_replication,
     })
 }
 

@@ -52,7 +52,9 @@ pub(crate) fn select_into(
             sql_type: storable(info.sql_type),
             nullable: info.nullable,
             collation: info.collation,
-            identity: inherits.filter(|_| column.identity),
+            identity: inherits
+                .filter(|_| column.identity)
+                .map(|identity| IdentityDef { is_not_for_replication: false, ..identity }),
             default: None,
             computed: None,
             is_rowguidcol: false,

@@ -178,7 +178,12 @@ fn constraint_property(table: &TableDef, name: &str, property: &str) -> Value {
         "cnstisupdatecascade" => {
             truth(table.foreign_keys.iter().any(|key| same_name(&key.name, name) && key.update_action == 1))
         }
-        "cnstisnotrepl" => truth(false),
+        "cnstisnotrepl" => {
+            let checks = table.checks.iter().map(|check| (&check.name, check.state));
+            let keys = table.foreign_keys.iter().map(|key| (&key.name, key.state));
+            let mut all = checks.chain(keys);
+            truth(all.any(|(own, state)| state.is_not_for_replication && same_name(own, name)))
+        }
         _ => Value::Null,
     }
 }
@@ -262,6 +267,7 @@ fn column_property(call: &Call<'_, '_>) -> Result<Value> {
         "allowsnull" => truth(column.nullable),
         "iscomputed" => truth(column.computed.is_some()),
         "isrowguidcol" => truth(column.is_rowguidcol),
+        "isidnotforrepl" => truth(column.identity.is_some_and(|identity| identity.is_not_for_replication)),
         "columnid" => Value::Int(column.column_id),
         "isindexable" => truth(!column.sql_type.is_large_object() && column.sql_type.max_length() != -1),
         other => shape_property(&column.sql_type, other),

@@ -207,7 +207,8 @@ fn identity_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         let last = context.database.table(&table).last_identity();
         let mut cells = column_cells(&table, ordinal);
         cells.extend([
-            ("seed_value", Cell::from(variant(identity.seed))),
+            ("is_not_for_replication", Cell::from(identity.is_not_for_replication)),
+            ("seed_value", variant(identity.seed).into()),
             ("increment_value", variant(identity.increment).into()),
             ("last_value", last.map(variant).into()),
         ]);
@@ -347,6 +348,7 @@ fn check_constraints(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
                 ("is_system_named", check.is_system_named.into()),
                 ("is_disabled", check.state.is_disabled.into()),
                 ("is_not_trusted", check.state.is_not_trusted.into()),
+                ("is_not_for_replication", check.state.is_not_for_replication.into()),
             ]);
             context.row(&cells);
         }
@@ -404,6 +406,7 @@ fn foreign_keys(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
                 ("is_system_named", key.is_system_named.into()),
                 ("is_disabled", key.state.is_disabled.into()),
                 ("is_not_trusted", key.state.is_not_trusted.into()),
+                ("is_not_for_replication", key.state.is_not_for_replication.into()),
             ]);
             context.row(&cells);
         }

@@ -108,11 +108,9 @@ impl Parser<'_> {
             TokenKind::Keyword(Keyword::Collate) => column.collation = self.collation_opt()?,
             TokenKind::Keyword(Keyword::Null) => column.nullable = self.nullable_opt()?,
             TokenKind::Keyword(Keyword::Not) => {
-                if self.at_ahead(1, Keyword::For) {
+                if let (true, Some(identity)) = (self.at_ahead(1, Keyword::For), &mut column.identity) {
                     self.not_for_replication()?;
-                    if let Some(identity) = &mut column.identity {
-                        identity.not_for_replication = true;
-                    }
+                    identity.not_for_replication = true;
                 } else if self.at_ahead(1, Keyword::Null) {
                     column.nullable = self.nullable_opt()?;
                 } else {

@@ -404,6 +404,11 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(4927, 16, "Column '%s' cannot be altered to data type %s."),
     entry(4928, 16, "Column '%s' cannot be altered: it is '%s'."),
     entry(4929, 16, "The %s '%s' cannot be altered: it is published for replication."),
+    entry(
+        4991,
+        16,
+        "NOT FOR REPLICATION of column '%s' in table '%s' cannot be altered: the column is no identity column.",
+    ),
     entry(5009, 16, "A file of the statement was not found or could not be initialized."),
     entry(
         5011,

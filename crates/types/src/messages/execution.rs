@@ -134,6 +134,7 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "Only UNIQUE or PRIMARY KEY constraints can be made on computed columns, while CHECK, FOREIGN KEY and NOT NULL constraints need them to be persisted.",
     ),
+    entry(8196, 16, "ROWGUIDCOL is given to more than one column."),
     entry(8197, 16, "The object '%s' does not exist or is not valid for this operation."),
     entry(8501, 16, "The distributed transaction coordinator on server '%s' is not available."),
     entry(

@@ -23,7 +23,7 @@ CREATE PROCEDURE sys.sp_helpconstraint @objname nvarchar(776), @nomsg varchar(5)
               UNION ALL
               SELECT N'FOREIGN KEY', f.name, CASE f.delete_referential_action WHEN 0 THEN N'No Action' WHEN 1 THEN N'Cascade' WHEN 2 THEN N'Set Null' ELSE N'Set Default' END,
                      CASE f.update_referential_action WHEN 0 THEN N'No Action' WHEN 1 THEN N'Cascade' WHEN 2 THEN N'Set Null' ELSE N'Set Default' END,
-                     CASE f.is_disabled WHEN 1 THEN 'Disabled' ELSE 'Enabled' END, 'Is_For_Replication',
+                     CASE f.is_disabled WHEN 1 THEN 'Disabled' ELSE 'Enabled' END, CASE f.is_not_for_replication WHEN 1 THEN 'Not_For_Replication' ELSE 'Is_For_Replication' END,
                      (SELECT STRING_AGG(COL_NAME(k.parent_object_id, k.parent_column_id), N', ') WITHIN GROUP (ORDER BY k.constraint_column_id)
                       FROM sys.foreign_key_columns AS k WHERE k.constraint_object_id = f.object_id), 1
               FROM sys.foreign_keys AS f WHERE f.parent_object_id = @id
@@ -35,7 +35,7 @@ CREATE PROCEDURE sys.sp_helpconstraint @objname nvarchar(776), @nomsg varchar(5)
               FROM sys.foreign_keys AS f WHERE f.parent_object_id = @id
               UNION ALL
               SELECT CASE k.parent_column_id WHEN 0 THEN N'CHECK Table Level ' ELSE N'CHECK on column ' + COL_NAME(@id, k.parent_column_id) END,
-                     k.name, N'(n/a)', N'(n/a)', CASE k.is_disabled WHEN 1 THEN 'Disabled' ELSE 'Enabled' END, 'Is_For_Replication', k.definition, 1
+                     k.name, N'(n/a)', N'(n/a)', CASE k.is_disabled WHEN 1 THEN 'Disabled' ELSE 'Enabled' END, CASE k.is_not_for_replication WHEN 1 THEN 'Not_For_Replication' ELSE 'Is_For_Replication' END, k.definition, 1
               FROM sys.check_constraints AS k WHERE k.parent_object_id = @id
               UNION ALL
               SELECT N'DEFAULT on column ' + COL_NAME(@id, d.parent_column_id), d.name, N'(n/a)', N'(n/a)', '(n/a)', '(n/a)', d.definition, 1
