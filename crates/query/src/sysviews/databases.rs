@@ -184,6 +184,8 @@ fn databases(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 fn database_cells(info: &DatabaseInfo) -> Vec<(&'static str, Cell)> {
     let options = &info.options;
     let switch = |name: &str| Cell::from(options.switches.get(name).copied().unwrap_or(false));
+    // On unless said otherwise.
+    let retention = options.switches.get("TEMPORAL_HISTORY_RETENTION").copied().unwrap_or(true);
     let access = user_access(options);
     let delayed = options.delayed_durability;
     let snapshots = match &info.database {
@@ -227,6 +229,8 @@ fn database_cells(info: &DatabaseInfo) -> Vec<(&'static str, Cell)> {
         ("is_arithabort_on", switch("ARITHABORT")),
         ("is_quoted_identifier_on", switch("QUOTED_IDENTIFIER")),
         ("is_query_store_on", switch("QUERY_STORE")),
+        ("is_mixed_page_allocation_on", switch("MIXED_PAGE_ALLOCATION")),
+        ("is_temporal_history_retention_enabled", retention.into()),
         ("is_recursive_triggers_on", switch("RECURSIVE_TRIGGERS")),
         ("is_trustworthy_on", switch("TRUSTWORTHY")),
         ("is_db_chaining_on", switch("DB_CHAINING")),
