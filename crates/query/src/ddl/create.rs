@@ -230,14 +230,7 @@ pub(super) fn column(
     check_padding(&sql_type, context)?;
     check_rowguidcol(column, &sql_type)?;
     let collation = collation_of(column)?;
-    let identity = match &column.identity {
-        Some(identity) => {
-            let numbers = (&identity.seed, &identity.increment);
-            let numbers = identity_definition(numbers, &column.name.value, &sql_type)?;
-            Some(IdentityDef { is_not_for_replication: identity.not_for_replication, ..numbers })
-        }
-        None => None,
-    };
+    let identity = identity_of(column, &sql_type)?;
     let primary = column
         .constraints
         .iter()
@@ -432,6 +425,13 @@ pub(super) fn check_expressions(
         binder.condition(condition)?;
     }
     Ok(())
+}
+
+/// IDENTITY of a column, if it has one.
+fn identity_of(column: &ast::ColumnDefinition, sql_type: &SqlType) -> Result<Option<IdentityDef>, SqlError> {
+    let Some(identity) = &column.identity else { return Ok(None) };
+    let numbers = identity_definition((&identity.seed, &identity.increment), &column.name.value, sql_type)?;
+    Ok(Some(IdentityDef { is_not_for_replication: identity.not_for_replication, ..numbers }))
 }
 
 /// Constraints and the index written behind a column.
