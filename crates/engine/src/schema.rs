@@ -160,6 +160,11 @@ pub struct ColumnDef {
 }
 
 impl ColumnDef {
+    /// Does its value hang on its row alone?
+    pub fn is_deterministic(&self) -> bool {
+        self.computed.as_ref().is_none_or(|computed| computed.is_deterministic)
+    }
+
     /// The rows do not hold it.
     pub(crate) fn is_made_when_read(&self) -> bool {
         self.computed.as_ref().is_some_and(|computed| !computed.persisted)
@@ -197,6 +202,9 @@ pub struct ComputedDef {
     pub text: Arc<str>,
     /// PERSISTED.
     pub persisted: bool,
+    /// What it says hangs on the row alone. Otherwise (GETDATE, @@SPID) it is computed whenever it is read, and what a row holds of it is
+    /// of no use; it is neither persisted nor in an index.
+    pub is_deterministic: bool,
 }
 
 /// A CHECK constraint.

@@ -406,7 +406,7 @@ impl Database {
     /// Can these statistics be made beside those that there are? Not of a catalog table: what is known of it is built in, not read from the catalog.
     ///
     /// # Errors
-    /// 259, 1909, 1919, 1927.
+    /// 259, 1909, 1919, 1927, 2729.
     pub fn check_new_statistics(
         table: &TableDef,
         new: &NewStatistics,
@@ -419,6 +419,9 @@ impl Database {
             let column = &table.columns[*ordinal];
             if !is_countable(&column.sql_type) {
                 return Err(SqlError::new(1919, &[&column.name, &table.name]));
+            }
+            if !column.is_deterministic() {
+                return Err(SqlError::new(2729, &[&column.name, &"statistics", &new.name]));
             }
             if new.columns[..at].contains(ordinal) {
                 return Err(SqlError::new(1909, &[&column.name]));

@@ -185,7 +185,11 @@ impl<'a> Groups<'a> {
             })
         });
         let computed = text(text_class::COMPUTED).and_then(|t| {
-            Some(ComputedDef { text: t.text(6)?, persisted: status & column_status::PERSISTED != 0 })
+            Some(ComputedDef {
+                text: t.text(6)?,
+                persisted: status & column_status::PERSISTED != 0,
+                is_deterministic: status & column_status::NONDETERMINISTIC == 0,
+            })
         });
         let is_identity = status & column_status::IDENTITY != 0;
         let identity = if is_identity {

@@ -22,6 +22,8 @@ pub(crate) mod column_status {
     pub(crate) const PERSISTED: i32 = 128;
     /// Of an identity column.
     pub(crate) const NOT_FOR_REPLICATION: i32 = 256;
+    /// Of a computed column.
+    pub(crate) const NONDETERMINISTIC: i32 = 512;
 }
 
 /// Bits of sysschobjs.status of tables.
@@ -83,6 +85,7 @@ pub(crate) fn column_row(object_id: i32, column: &ColumnDef) -> Vec<Value> {
         column.identity.is_some_and(|identity| identity.is_not_for_replication),
         column_status::NOT_FOR_REPLICATION,
     );
+    set(!column.is_deterministic(), column_status::NONDETERMINISTIC);
     let cells = |number: Option<i128>| number.map_or([Value::Null, Value::Null], crate::identity::cells_of);
     let [seed, wide_seed] = cells(column.identity.map(|identity| identity.seed));
     let [increment, wide_increment] = cells(column.identity.map(|identity| identity.increment));

@@ -240,7 +240,16 @@ pub(super) fn append_index(
     Ok(())
 }
 
-/// The key columns of an index. Errors 1909, 1911, 1919, 1977.
+/// An index holds no column whose value differs from one reading to the next. Error 2729.
+fn check_deterministic(table: &TableDef, ordinal: usize, index: &NewIndex) -> SqlResult<()> {
+    let column = &table.columns[ordinal];
+    match column.is_deterministic() {
+        true => Ok(()),
+        false => Err(SqlError::new(2729, &[&column.name, &"index", &index.name])),
+    }
+}
+
+/// The key columns of an index. Errors 1909, 1911, 1919, 1977, 2729.
 fn key_columns(table: &TableDef, new: &NewIndex) -> SqlResult<Vec<IndexColumn>> {
     let ordinal = |name: &String| table.column_ordinal(name).ok_or_else(|| SqlError::new(1911, &[name]));
     let mut key = Vec::with_capacity(new.columns.len());
@@ -253,6 +262,7 @@ fn key_columns(table: &TableDef, new: &NewIndex) -> SqlResult<Vec<IndexColumn>> 
         if !may_be_key(&sql_type) {
             return Err(SqlError::new(1919, &[name, &table.name]));
         }
+        check_deterministic(table, ordinal, new)?;
         if key.iter().any(|k: &IndexColumn| k.ordinal == ordinal) {
             return Err(SqlError::new(1909, &[name]));
         }
@@ -269,6 +279,7 @@ fn included_columns(table: &TableDef, new: &NewIndex, key: &[IndexColumn]) -> Sq
     let mut included = Vec::with_capacity(new.included.len());
     for name in &new.included {
         let ordinal = table.column_ordinal(name).ok_or_else(|| SqlError::new(1911, &[name]))?;
+        check_deterministic(table, ordinal, new)?;
         if included.contains(&ordinal) || key.iter().any(|k| k.ordinal == ordinal) {
             return Err(SqlError::new(1909, &[name]));
         }

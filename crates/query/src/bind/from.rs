@@ -271,8 +271,30 @@ impl Binder<'_> {
             });
         }
         let locator = locator.then(|| self.new_locator());
-        self.scope().tables.push(ScopeTable { alias: alias.to_string(), schema, database, columns: visible });
-        Rel::Table(Box::new(TableScan { source, columns, locator, names_rows: false, hints }))
+        let table = ScopeTable { alias: alias.to_string(), schema, database, columns: visible };
+        let computed = self.computed_when_read(&source, &table);
+        self.scope().tables.push(table);
+        Rel::Table(Box::new(TableScan { source, columns, locator, names_rows: false, computed, hints }))
+    }
+
+    /// The columns of a table whose values are none of its rows', with what they are. What cannot be bound any more gives what the rows hold.
+    fn computed_when_read(&mut self, source: &BaseTable, table: &ScopeTable) -> Vec<(usize, Expr)> {
+        let mut computed = Vec::new();
+        for (ordinal, column) in source.def.columns.iter().enumerate() {
+            if let Some(definition) = column.computed.as_ref().filter(|computed| !computed.is_deterministic) {
+                let bound = self.stored_expression(
+                    &source.def,
+                    &definition.text,
+                    Some(table.clone()),
+                    |binder, expr| {
+                        let value = binder.value(expr)?;
+                        crate::bound::convert::implicit(value, &column.sql_type)
+                    },
+                );
+                computed.extend(bound.ok().map(|bound| (ordinal, bound)));
+            }
+        }
+        computed
     }
 
     /// The pseudo column of the locators of a target's rows; NULL where a join has found none.

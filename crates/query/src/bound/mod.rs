@@ -1,6 +1,7 @@
 //! The bound tree: what a statement means, with names resolved, types known and conversions explicit. The binder makes it, the planner reads it.
 
 pub(crate) mod convert;
+pub(crate) mod determinism;
 pub(crate) mod rel_walk;
 pub(crate) mod tree;
 pub(crate) mod untyped;

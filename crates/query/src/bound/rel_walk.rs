@@ -63,8 +63,8 @@ impl Rel {
     /// Expressions of this node itself.
     pub(crate) fn expressions(&self) -> Vec<&Expr> {
         match self {
+            Rel::Table(scan) => scan.computed.iter().map(|computed| &computed.1).collect(),
             Rel::OneRow
-            | Rel::Table(_)
             | Rel::Distinct { .. }
             | Rel::SetOp { .. }
             | Rel::Recursive { .. }
@@ -143,7 +143,8 @@ impl Rel {
     /// Calls `f` on every expression of the tree.
     pub(crate) fn visit_expressions_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
         match self {
-            Rel::OneRow | Rel::Table(_) | Rel::WorkTable { .. } => {}
+            Rel::OneRow | Rel::WorkTable { .. } => {}
+            Rel::Table(scan) => scan.computed.iter_mut().for_each(|computed| f(&mut computed.1)),
             Rel::Values { rows, .. } => rows.iter_mut().flatten().for_each(f),
             Rel::System(scan) => scan.arguments.iter_mut().for_each(f),
             Rel::Filter { input, predicate } => {

@@ -104,6 +104,8 @@ pub(crate) struct TableScan {
     pub(crate) locator: Option<ColumnId>,
     /// Rows come with their locator itself behind the columns: a branch of a union of indexes. Not beside `locator`.
     pub(crate) names_rows: bool,
+    /// Columns by their ordinals whose values are computed when they are read, not taken from the rows.
+    pub(crate) computed: Vec<(usize, Expr)>,
     pub(crate) hints: ScanHints,
 }
 

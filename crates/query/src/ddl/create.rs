@@ -172,7 +172,7 @@ fn named_only(column: &ast::ColumnDefinition) -> NewColumn {
         collation: Collation::default(),
         identity: None,
         default: None,
-        computed: Some(ComputedDef { text: "".into(), persisted: false }),
+        computed: Some(ComputedDef { text: "".into(), persisted: false, is_deterministic: true }),
         is_rowguidcol: false,
         user_type_id: 0,
     }
@@ -207,17 +207,7 @@ pub(super) fn column(
     others: &[NewColumn],
 ) -> Result<NewColumn, SqlError> {
     if let Some(computed) = &column.computed {
-        let sql_type = computed_type(computed, context, table, others)?;
-        if column.is_rowguidcol {
-            return Err(SqlError::new(2761, &[]));
-        }
-        let text = format!("({})", without_parentheses(&expression_text(&computed.expr, text)));
-        return Ok(NewColumn {
-            sql_type,
-            nullable: column.nullable != Some(false),
-            computed: Some(ComputedDef { text: text.into(), persisted: computed.persisted }),
-            ..named_only(column)
-        });
+        return computed_column((column, computed), text, context, table, others);
     }
     let declared = match &column.data_type {
         Some(data_type) => {
@@ -261,6 +251,30 @@ pub(super) fn column(
         computed: None,
         is_rowguidcol: column.is_rowguidcol,
         user_type_id: declared.alias_id,
+    })
+}
+
+/// A column that is computed from others. Errors 1759, 2761, 4936.
+fn computed_column(
+    (column, computed): (&ast::ColumnDefinition, &ast::Computed),
+    text: &str,
+    context: &ExecContext<'_>,
+    table: &str,
+    others: &[NewColumn],
+) -> Result<NewColumn, SqlError> {
+    let (sql_type, is_deterministic) = computed_type(computed, context, table, others)?;
+    if computed.persisted && !is_deterministic {
+        return Err(SqlError::new(4936, &[&column.name.value, &table]));
+    }
+    if column.is_rowguidcol {
+        return Err(SqlError::new(2761, &[]));
+    }
+    let text = format!("({})", without_parentheses(&expression_text(&computed.expr, text)));
+    Ok(NewColumn {
+        sql_type,
+        nullable: column.nullable != Some(false),
+        computed: Some(ComputedDef { text: text.into(), persisted: computed.persisted, is_deterministic }),
+        ..named_only(column)
     })
 }
 
@@ -339,7 +353,7 @@ fn computed_type(
     context: &ExecContext<'_>,
     table: &str,
     others: &[NewColumn],
-) -> Result<SqlType, SqlError> {
+) -> Result<(SqlType, bool), SqlError> {
     let bind = bind_context(context, &[]);
     let bound = |columns: &[NewColumn]| {
         let mut binder = Binder::new(&bind);
@@ -347,7 +361,7 @@ fn computed_type(
         binder.scopes.push(Scope { tables: vec![table], clause: Clause::Rows, ..Scope::default() });
         binder.draws.refuse_in_definition();
         binder.refuses_subqueries = true;
-        binder.value(&computed.expr).map(|expr| expr.sql_type)
+        binder.value(&computed.expr).map(|expr| (expr.sql_type, expr.is_deterministic()))
     };
     let (derived, stored): (Vec<NewColumn>, Vec<NewColumn>) =
         others.iter().cloned().partition(|column| column.computed.is_some());

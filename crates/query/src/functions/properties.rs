@@ -269,7 +269,11 @@ fn column_property(call: &Call<'_, '_>) -> Result<Value> {
         "isrowguidcol" => truth(column.is_rowguidcol),
         "isidnotforrepl" => truth(column.identity.is_some_and(|identity| identity.is_not_for_replication)),
         "columnid" => Value::Int(column.column_id),
-        "isindexable" => truth(!column.sql_type.is_large_object() && column.sql_type.max_length() != -1),
+        "isindexable" => {
+            let is_short = !column.sql_type.is_large_object() && column.sql_type.max_length() != -1;
+            truth(is_short && column.is_deterministic())
+        }
+        "isdeterministic" => truth(column.is_deterministic()),
         other => shape_property(&column.sql_type, other),
     })
 }
@@ -290,7 +294,7 @@ fn shape_property(sql_type: &SqlType, property: &str) -> Value {
                 false => Value::Null,
             }
         }
-        "isdeterministic" | "isprecise" => Value::Int(1),
+        "isprecise" => Value::Int(1),
         "isidnotforrepl"
         | "isoutparam"
         | "issparse"

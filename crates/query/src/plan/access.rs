@@ -102,6 +102,9 @@ impl Planner<'_> {
         desired: Option<Desired>,
     ) -> Result<Planned, SqlError> {
         self.note_scan(scan);
+        if !scan.computed.is_empty() {
+            return self.plan_computing(scan, predicates, desired);
+        }
         if has_contradiction(&predicates, self.columns) {
             let layout = scan.columns.iter().copied().chain(scan.locator).collect();
             return Ok(Planned::leaf(Plan::Empty, layout, 0.0));
@@ -114,6 +117,34 @@ impl Planner<'_> {
             predicates.into_iter().partition(|predicate| predicate.columns().contains(&locator));
         let planned = self.plan_one_way(scan, below, desired)?;
         self.filter(planned, above)
+    }
+
+    /// A table with columns that are computed when they are read: conditions say what they are, and its rows get them.
+    fn plan_computing(
+        &mut self,
+        scan: &TableScan,
+        mut predicates: Vec<Expr>,
+        desired: Option<Desired>,
+    ) -> Result<Planned, SqlError> {
+        let definition = |id: ColumnId| {
+            let found = scan.computed.iter().find(|computed| scan.columns[computed.0] == id);
+            found.map(|computed| &computed.1)
+        };
+        for predicate in &mut predicates {
+            predicate.rewrite_deep(&mut |part| match &part.kind {
+                ExprKind::Column(id) => definition(*id).cloned(),
+                _ => None,
+            });
+        }
+        let plain = TableScan { computed: Vec::new(), ..scan.clone() };
+        let planned = self.plan_table(&plain, predicates, desired)?;
+        let layout = planned.layout();
+        let item = |(position, id): (usize, &ColumnId)| match definition(*id) {
+            Some(value) => self.node(value, &layout),
+            None => Ok(Node::Column(position)),
+        };
+        let items = planned.layout.iter().enumerate().map(item).collect::<Result<Vec<_>, _>>()?;
+        Ok(planned.map(|input| Plan::Project { input, items }))
     }
 
     /// One range or several of one index, or all of the table.

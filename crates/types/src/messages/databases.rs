@@ -405,6 +405,11 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(4928, 16, "Column '%s' cannot be altered: it is '%s'."),
     entry(4929, 16, "The %s '%s' cannot be altered: it is published for replication."),
     entry(
+        4936,
+        16,
+        "Computed column '%s' in table '%s' cannot be persisted because the column is non-deterministic.",
+    ),
+    entry(
         4991,
         16,
         "NOT FOR REPLICATION of column '%s' in table '%s' cannot be altered: the column is no identity column.",

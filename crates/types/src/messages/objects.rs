@@ -397,6 +397,11 @@ pub(super) const MESSAGES: &[Message] = &[
         "The partition function '%s' uses %d columns, which does not match the number of columns used to partition the table or index.",
     ),
     entry(2727, 11, "The index '%s' cannot be found."),
+    entry(
+        2729,
+        16,
+        "Column '%s' in %s '%s' cannot be used in an index or statistics: it is non-deterministic.",
+    ),
     entry(2731, 16, "Column '%s' has the width %d, which is not valid."),
     entry(2732, 16, "Error number %d is not valid: it must lie between %d and %d and may not be 50000."),
     entry(
