@@ -36,7 +36,7 @@ mod verify;
 mod visibility;
 
 pub use alloc::{SYSTEM_UNITS_END, Tail};
-pub use btree::{BTree, BTreeCursor, BTreeDef, BTreeKind, Inserted, TreeLoader};
+pub use btree::{BTree, BTreeCursor, BTreeDef, BTreeKind, BuildFill, Inserted, TreeLoader};
 pub use error::{AccessError, AccessResult};
 pub use heap::{Heap, HeapCursor, HeapDef};
 pub use ids::{Rid, UnitId};

@@ -9,7 +9,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use common::{Db, Place, create, open};
-use hardpan_access::{AccessError, BTreeDef, BTreeKind, Inserted, KeyRange, ScanOptions, UnitId};
+use hardpan_access::{AccessError, BTreeDef, BTreeKind, BuildFill, Inserted, KeyRange, ScanOptions, UnitId};
 use os::sim::{Bug, End, Profile, World};
 use os::{Latch, LatchRank, Rng};
 use txn::{CommitMode, IsolationLevel, ResourceManager};
@@ -334,9 +334,9 @@ fn random_rows(rng: &mut Rng, count: u64) -> Rows {
     (0..count).map(|_| row()).collect()
 }
 
-/// Fills the tree with rows, page by page.
-fn load(db: &Db, txn: &txn::Transaction, rows: &Rows) {
-    let mut loader = db.tree.loader().expect("an empty tree");
+/// Fills the tree with rows, page by page, each page so full.
+fn load(db: &Db, txn: &txn::Transaction, rows: &Rows, fill: BuildFill) {
+    let mut loader = db.tree.loader(fill).expect("an empty tree");
     for (key, value) in rows {
         assert_eq!(loader.push(txn, key, value).expect("room"), Inserted::Done);
     }
@@ -348,15 +348,31 @@ fn load(db: &Db, txn: &txn::Transaction, rows: &Rows) {
 
 #[test]
 fn a_tree_that_is_built_is_a_sorted_map_and_goes_on_as_one() {
-    for (seed, count) in [(0, 0), (1, 1), (2, 12), (3, 300), (4, 2_000), (5, 2_000)] {
+    let whole = BuildFill::WHOLE;
+    let loose = BuildFill { leaf: 60, above: 30 };
+    let least = BuildFill { leaf: 1, above: 1 };
+    for (seed, count, fill) in [
+        (0, 0, whole),
+        (1, 1, least),
+        (2, 12, loose),
+        (3, 300, least),
+        (4, 2_000, whole),
+        (5, 2_000, whole),
+        (6, 2_000, loose),
+        (7, 1_000, least),
+    ] {
         with_db(seed, move |db| {
             let mut rng = Rng::named(seed, "built tree");
             let mut model = random_rows(&mut rng, count);
             let txn = db.begin();
-            load(&db, &txn, &model);
+            load(&db, &txn, &model, fill);
             txn.commit(CommitMode::Full).expect("a healthy disk");
             check_against(&db, &model, &mut rng);
-            assert_eq!(db.tree.loader().is_err(), !model.is_empty(), "only what is empty is built");
+            assert_eq!(
+                db.tree.loader(BuildFill::WHOLE).is_err(),
+                !model.is_empty(),
+                "only what is empty is built"
+            );
             for _ in 0..8 {
                 let txn = db.begin();
                 for _ in 0..60 {
@@ -388,7 +404,7 @@ fn a_tree_that_was_being_built_leaves_no_page_behind() {
             let unit = UnitId(3);
             let root = db.access.create_btree(&txn, unit, BTreeKind::Nonclustered).expect("room");
             let tree = db.access.btree(BTreeDef { object: 100, unit, root });
-            let mut loader = tree.loader().expect("an empty tree");
+            let mut loader = tree.loader(BuildFill::WHOLE).expect("an empty tree");
             for key in 0..3_000_u32 {
                 loader.push(&txn, &key.to_be_bytes(), &[7; 300]).expect("room");
                 if key % 500 == 499 {
@@ -417,7 +433,7 @@ fn built_again_by_the_log(seed: u64, bug: Option<Bug>) -> Result<(), String> {
         let db = create(os, &place2);
         let rows = random_rows(&mut Rng::named(seed, "built by redo"), 600);
         let txn = db.begin();
-        load(&db, &txn, &rows);
+        load(&db, &txn, &rows, BuildFill::WHOLE);
         let gone: Vec<&Vec<u8>> = rows.keys().step_by(3).collect();
         let mut deleted = 0;
         db.tree.delete_sorted(&txn, &gone, &mut deleted).expect("they are there");

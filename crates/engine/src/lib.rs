@@ -24,6 +24,7 @@ mod filter;
 mod ghost_cleanup;
 mod identity;
 mod incarnations;
+mod index_settings;
 mod instance;
 mod known_commits;
 mod log_scan;
@@ -82,6 +83,7 @@ pub use filter::{FilterOp, FilterTerm, FilterTest, IndexFilter};
 pub use identity::{
     NUMBER_MAX as IDENTITY_NUMBER_MAX, number_of as identity_number, value_of as identity_value,
 };
+pub use index_settings::{IndexSettings, IndexSettingsChange};
 pub use instance::{
     CreateDatabaseOptions, DataShrink, DatabaseInfo, FileChange, Instance, InstanceOptions, LOG_CACHE_FOLDER,
     NewDatabaseFile, ShrinkAim, ShrinkHeld, ShrunkFile,

@@ -99,6 +99,7 @@ fn as_new(table: &TableDef) -> NewTable {
                 primary: index.primary_key,
                 clustered: Some(index.kind == IndexKind::Clustered),
                 columns: key,
+                settings: index.settings,
             });
         } else {
             indexes.push(NewIndex {
@@ -112,6 +113,7 @@ fn as_new(table: &TableDef) -> NewTable {
                     terms: filter.terms.iter().map(|t| (name_of(t.ordinal), t.test.clone())).collect(),
                 }),
                 replaces: false,
+                settings: index.settings,
             });
         }
     }

@@ -6,6 +6,7 @@ use pages::PageId;
 use types::{Collation, DateTime, SqlType, Value};
 
 use crate::filter::{FilterTerm, IndexFilter};
+use crate::index_settings::IndexSettings;
 pub use crate::object_id::ObjectId;
 use crate::sequence_def::SequenceDef;
 
@@ -310,6 +311,8 @@ pub struct IndexDef {
     /// ALTER INDEX ... DISABLE: a nonclustered index then has no unit (0) and no entries; of a table whose clustered index is disabled, the
     /// rows are there but nobody reads or changes them.
     pub is_disabled: bool,
+    /// What WITH (...) has said of it.
+    pub settings: IndexSettings,
     /// Allocation unit.
     pub unit: u32,
     /// First page of a heap, root of a tree; fixed for the unit's life.

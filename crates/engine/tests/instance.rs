@@ -64,12 +64,14 @@ fn people() -> NewTable {
                 primary: true,
                 clustered: None,
                 columns: vec![("id".into(), false)],
+                settings: engine::IndexSettings::default(),
             },
             NewConstraint::Key {
                 name: Some("UQ_name".into()),
                 primary: false,
                 clustered: None,
                 columns: vec![("name".into(), false)],
+                settings: engine::IndexSettings::default(),
             },
         ],
         indexes: Vec::new(),
@@ -209,6 +211,7 @@ fn an_index_can_be_added_to_rows_and_dropped() {
         included: Vec::new(),
         filter: None,
         replaces: false,
+        settings: engine::IndexSettings::default(),
     };
     assert_eq!(database.create_index(txn, &table, &index("ux", true, false, "a")).unwrap_err().number, 1505);
     set.rollback().unwrap();

@@ -159,6 +159,7 @@ fn make_table(instance: &Arc<Instance>, database: &Arc<Database>) -> SqlResult<(
         primary: true,
         clustered: None,
         columns: vec![("id".into(), false)],
+        settings: engine::IndexSettings::default(),
     };
     let new = NewTable {
         ansi_nulls: true,

@@ -24,9 +24,31 @@ use crate::key::KEY_BYTES_MAX;
 use crate::map_page::{FreePage, set_owner};
 use crate::row_change::CLUSTERED_FLAG;
 
+/// How many percent of its pages are filled when a tree is built; a page has a row at least, one above the leaves two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BuildFill {
+    /// Of the leaves, 1 to 100.
+    pub leaf: u8,
+    /// Of the pages above them, 1 to 100.
+    pub above: u8,
+}
+
+impl BuildFill {
+    /// Whole pages.
+    pub const WHOLE: BuildFill = BuildFill { leaf: 100, above: 100 };
+
+    /// As many bytes of a page's body, and the rows that a page has at least.
+    fn limits(self, level: usize) -> (usize, usize) {
+        let (percent, rows) = if level == 0 { (self.leaf, 1) } else { (self.above, 2) };
+        assert!((1..=100).contains(&percent), "a percentage");
+        (BODY_BYTES * usize::from(percent) / 100, rows)
+    }
+}
+
 /// See the heading.
 pub struct TreeLoader {
     tree: BTree,
+    fill: BuildFill,
     flags: u8,
     /// From the leaves upward.
     levels: Vec<Level>,
@@ -49,6 +71,12 @@ struct Level {
 impl Level {
     fn has_room(&self, bytes: usize) -> bool {
         self.bytes.len() + self.ends.len() * SLOT_BYTES + bytes <= BODY_BYTES
+    }
+
+    /// Does a page that is not to be fuller than `limits` say take the row?
+    fn takes(&self, bytes: usize, (limit, rows): (usize, usize)) -> bool {
+        let used = self.bytes.len() + self.ends.len() * SLOT_BYTES + bytes;
+        self.has_room(bytes) && (used <= limit || self.ends.len() < rows)
     }
 
     fn push(&mut self, key: &[u8], rest: &[u8]) {
@@ -84,13 +112,19 @@ impl BTree {
     ///
     /// # Errors
     /// A tree that is not empty is damaged.
-    pub fn loader(&self) -> AccessResult<TreeLoader> {
+    pub fn loader(&self, fill: BuildFill) -> AccessResult<TreeLoader> {
         let root = self.fix_page(self.def.root, LatchMode::Shared)?;
         if header::level(root.page()) != 0 || header::slot_count(root.page()) != 0 {
             return Err(AccessError::corrupt(root.id(), "is not the root of an empty tree"));
         }
         let flags = header::flags(root.page());
-        Ok(TreeLoader { tree: self.clone(), flags, levels: vec![Level::default()], last_key: Vec::new() })
+        Ok(TreeLoader {
+            tree: self.clone(),
+            fill,
+            flags,
+            levels: vec![Level::default()],
+            last_key: Vec::new(),
+        })
     }
 }
 
@@ -115,7 +149,7 @@ impl TreeLoader {
             return Ok(Inserted::Duplicate);
         }
         assert!(self.last_key.as_slice() < key, "keys ascend");
-        if !self.levels[0].has_room(bytes) {
+        if !self.levels[0].takes(bytes, self.fill.limits(0)) {
             let separator = separator(&self.last_key, key).to_vec();
             self.put_page(txn, 0, &separator)?;
         }
@@ -150,7 +184,8 @@ impl TreeLoader {
             self.levels.push(Level::default());
         }
         let key = std::mem::take(&mut self.levels[level].separator);
-        if !self.levels[level + 1].has_room(entry_bytes(&key, CHILD_BYTES)) {
+        let limits = self.fill.limits(level + 1);
+        if !self.levels[level + 1].takes(entry_bytes(&key, CHILD_BYTES), limits) {
             self.put_page(txn, level + 1, &key)?;
         }
         self.levels[level + 1].push(&key, &page.to_bytes());

@@ -48,8 +48,8 @@ pub(crate) use change_many::apply_ghosts;
 pub(crate) use cleanup::apply_unlink_parent;
 pub use cursor::BTreeCursor;
 pub(crate) use insert_many::apply_inserts;
-pub use load::TreeLoader;
 pub(crate) use load::apply_built_page;
+pub use load::{BuildFill, TreeLoader};
 pub(crate) use split::{
     apply_root_grow_child, apply_root_grow_root, apply_split_left, apply_split_parent, apply_split_right,
 };

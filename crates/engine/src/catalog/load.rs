@@ -12,6 +12,7 @@ use super::rows::{
 };
 use super::{Catalog, Entry, system_tables};
 use crate::error::StorageError;
+use crate::index_settings::IndexSettings;
 use crate::schema::{
     CheckDef, ColumnDef, ComputedDef, ConstraintState, DefaultDef, ForeignKeyDef, IdentityDef, IndexColumn,
     IndexDef, IndexKind, ModuleDef, ModuleKind, ModuleSettings, ObjectDef, ObjectId, SchemaDef, TableDef,
@@ -255,6 +256,7 @@ impl<'a> Groups<'a> {
             included,
             filter,
             is_disabled: status & index_status::DISABLED != 0,
+            settings: IndexSettings::of_status(status),
             unit: u32::try_from(row.int(6)?).ok()?,
             root: row.page(7)?,
         })

@@ -32,7 +32,7 @@ pub(crate) mod table_status {
     pub(crate) const ANSI_NULLS_OFF: i32 = 1;
 }
 
-/// Bits of sysidxstats.status.
+/// Bits of sysidxstats.status; from 32 up they are those of `IndexSettings`.
 pub(crate) mod index_status {
     pub(crate) const UNIQUE: i32 = 1;
     pub(crate) const PRIMARY_KEY: i32 = 2;
@@ -185,7 +185,7 @@ pub(crate) fn type_of(
 
 /// An index as a row of sysidxstats.
 pub(crate) fn index_row(object_id: i32, index: &IndexDef) -> Vec<Value> {
-    let mut status = 0;
+    let mut status = index.settings.status();
     let mut set = |on: bool, bit: i32| status |= if on { bit } else { 0 };
     set(index.unique, index_status::UNIQUE);
     set(index.primary_key, index_status::PRIMARY_KEY);

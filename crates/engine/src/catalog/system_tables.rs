@@ -8,6 +8,7 @@ use std::sync::Arc;
 use pages::PageId;
 use types::{Collation, DateTime, Length, SqlType};
 
+use crate::index_settings::IndexSettings;
 use crate::schema::{ColumnDef, IndexColumn, IndexDef, IndexKind, SCHEMA_SYS, TableDef};
 
 /// A system table's shape.
@@ -328,6 +329,7 @@ pub fn definition(table: usize, root: PageId) -> Arc<TableDef> {
         included: Vec::new(),
         filter: None,
         is_disabled: false,
+        settings: IndexSettings::default(),
         unit: unit_of(table),
         root,
     };

@@ -11,6 +11,7 @@ use types::SqlError;
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
+use crate::index_settings::IndexSettingsChange;
 use crate::schema::{ConstraintState, ForeignKeyDef, IndexDef, IndexKind, ObjectDef, ObjectId, TableDef};
 
 /// Foreign keys that are to be disabled: their table, and name and number of each.
@@ -73,7 +74,7 @@ impl Database {
         Ok(warnings)
     }
 
-    /// ALTER INDEX ... REBUILD of the indexes with these numbers: they are made anew from the rows, and are in use again.
+    /// ALTER INDEX ... REBUILD of the indexes with these numbers: they are made anew from the rows, with what is said now, and are in use again.
     ///
     /// # Errors
     /// 1505 when a unique index finds duplicates; those of locks and storage.
@@ -82,12 +83,36 @@ impl Database {
         txn: &DbTransaction,
         table: &Arc<TableDef>,
         index_ids: &[i32],
+        said: IndexSettingsChange,
     ) -> SqlResult<()> {
         self.change_definition(txn, table, |new| {
             for index in new.indexes.iter_mut().filter(|index| index_ids.contains(&index.index_id)) {
                 index.is_disabled = false;
+                // A heap has none.
+                if index.kind != IndexKind::Heap {
+                    index.settings = index.settings.taken(said);
+                }
                 index.unit = 0;
                 index.root = pages::PageId::NULL;
+            }
+            Ok(())
+        })
+    }
+
+    /// ALTER INDEX ... SET of the indexes with these numbers.
+    ///
+    /// # Errors
+    /// Those of locks and storage.
+    pub fn set_index_settings(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        table: &Arc<TableDef>,
+        index_ids: &[i32],
+        said: IndexSettingsChange,
+    ) -> SqlResult<()> {
+        self.change_definition(txn, table, |new| {
+            for index in new.indexes.iter_mut().filter(|index| index_ids.contains(&index.index_id)) {
+                index.settings = index.settings.taken(said);
             }
             Ok(())
         })
@@ -98,8 +123,13 @@ impl Database {
     ///
     /// # Errors
     /// Those of locks and storage; the marker of a stale plan when another has changed the table.
-    pub fn rebuild_table(self: &Arc<Self>, txn: &DbTransaction, table: &Arc<TableDef>) -> SqlResult<()> {
-        self.rebuild_indexes(txn, table, &[table.base().index_id])
+    pub fn rebuild_table(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        table: &Arc<TableDef>,
+        said: IndexSettingsChange,
+    ) -> SqlResult<()> {
+        self.rebuild_indexes(txn, table, &[table.base().index_id], said)
     }
 
     /// A table with all its indexes in use gets new pages, and stays what it is.
@@ -109,7 +139,7 @@ impl Database {
     pub(crate) fn build_anew(self: &Arc<Self>, txn: &DbTransaction, table: &Arc<TableDef>) -> SqlResult<()> {
         let in_use = table.indexes.iter().filter(|index| !index.is_disabled);
         let index_ids: Vec<i32> = in_use.map(|index| index.index_id).collect();
-        self.rebuild_indexes(txn, table, &index_ids)
+        self.rebuild_indexes(txn, table, &index_ids, IndexSettingsChange::default())
     }
 
     /// The foreign keys in force that hang on indexes which are to be disabled: those that refer to their columns; all of the table and to

@@ -3,6 +3,7 @@
 use types::{Collation, SqlType};
 
 use crate::filter::FilterTest;
+use crate::index_settings::IndexSettings;
 use crate::schema::{ComputedDef, IdentityDef, ObjectId};
 
 /// A column to be made.
@@ -50,6 +51,8 @@ pub enum NewConstraint {
         clustered: Option<bool>,
         /// Columns and DESC.
         columns: Vec<(String, bool)>,
+        /// WITH (...).
+        settings: IndexSettings,
     },
     /// CHECK.
     Check {
@@ -113,6 +116,8 @@ pub struct NewIndex {
     pub filter: Option<NewFilter>,
     /// WITH (DROP_EXISTING = ON): it takes the place of the index of its name.
     pub replaces: bool,
+    /// What else WITH (...) says.
+    pub settings: IndexSettings,
 }
 
 /// The filter of an index to be made.

@@ -7,6 +7,7 @@ use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 use crate::filter::{FilterTerm, FilterTest, IndexFilter};
+use crate::index_settings::IndexSettings;
 use crate::schema::{
     CheckDef, ColumnDef, ConstraintState, DefaultDef, IndexColumn, IndexDef, IndexKind, ObjectId, TableDef,
 };
@@ -115,9 +116,10 @@ impl Database {
         let named =
             |prefix: &str| given.clone().unwrap_or_else(|| system_name(prefix, &table.name, None, object_id));
         match constraint {
-            NewConstraint::Key { primary, clustered, columns, .. } => {
+            NewConstraint::Key { primary, clustered, columns, settings, .. } => {
                 let name = named(if *primary { "PK" } else { "UQ" });
-                append_key(table, &name, given.is_none(), object_id, *primary, *clustered, columns)
+                let key = (*primary, *clustered, *settings);
+                append_key(table, &name, given.is_none(), object_id, key, columns)
             }
             NewConstraint::Check { text, is_not_trusted, is_not_for_replication, .. } => {
                 let name = named("CK").into();
@@ -174,6 +176,7 @@ pub(super) fn heap_definition() -> IndexDef {
         included: Vec::new(),
         filter: None,
         is_disabled: false,
+        settings: IndexSettings::default(),
         unit: 0,
         root: pages::PageId::NULL,
     }
@@ -214,6 +217,7 @@ pub(super) fn append_index(
         included,
         filter,
         is_disabled: false,
+        settings: new.settings,
         unit: 0,
         root: pages::PageId::NULL,
     };
@@ -369,8 +373,7 @@ fn append_key(
     name: &str,
     is_system_named: bool,
     object_id: ObjectId,
-    primary: bool,
-    clustered: Option<bool>,
+    (primary, clustered, settings): (bool, Option<bool>, IndexSettings),
     columns: &[(String, bool)],
 ) -> SqlResult<()> {
     if primary && table.indexes.iter().any(|i| i.primary_key) {
@@ -393,6 +396,7 @@ fn append_key(
         included: Vec::new(),
         filter: None,
         replaces: false,
+        settings,
     };
     append_index(table, &index, Some((object_id, primary, is_system_named)))
 }

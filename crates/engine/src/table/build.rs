@@ -12,7 +12,7 @@ use super::{Base, RowLocator, Table, io};
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 use crate::workspace::{Grant, Workspaces};
-use access::{BTree, Inserted, TreeLoader};
+use access::{BTree, BuildFill, Inserted, TreeLoader};
 
 /// Bytes of keys, values and rows that are gathered, at most, for all trees together, however much is granted.
 const RUN_BYTES_MAX: usize = 128 << 20;
@@ -178,11 +178,13 @@ impl Builder {
     pub(crate) fn finish(mut self, txn: &DbTransaction) -> SqlResult<()> {
         let table = &self.table;
         if let Base::Tree(tree) = &table.inner.base {
-            load(&mut self.rows, txn, table, tree, &|row| table.duplicate_row(row))?;
+            let fill = table.inner.definition.base().settings.build_fill();
+            load(&mut self.rows, txn, table, (tree, fill), &|row| table.duplicate_row(row))?;
         }
         for EntryRuns { at, runs } in &mut self.entries {
             let tree = &table.inner.secondary[*at].tree;
-            load(runs, txn, table, tree, &|entry| table.duplicate_entry(*at, entry))?;
+            let fill = table.inner.index_of(*at).settings.build_fill();
+            load(runs, txn, table, (tree, fill), &|entry| table.duplicate_entry(*at, entry))?;
         }
         Ok(())
     }
@@ -193,7 +195,7 @@ fn load(
     runs: &mut SortedRuns,
     txn: &DbTransaction,
     table: &Table,
-    tree: &BTree,
+    (tree, fill): (&BTree, BuildFill),
     duplicate: &dyn Fn(&[u8]) -> types::SqlError,
 ) -> SqlResult<()> {
     let _charge = io::charge(table.definition(), 0);
@@ -201,7 +203,7 @@ fn load(
     runs.drain(&mut |key, rest| {
         let loader = match &mut loader {
             Some(loader) => loader,
-            None => loader.insert(tree.loader().map_err(|error| table.fail(txn, error))?),
+            None => loader.insert(tree.loader(fill).map_err(|error| table.fail(txn, error))?),
         };
         match loader.push(txn.inner(), key, rest).map_err(|error| table.fail(txn, error))? {
             Inserted::Done => Ok(()),

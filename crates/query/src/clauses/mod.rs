@@ -5,11 +5,13 @@
 //! and which of their values are taken. Clauses that have fields of their own in the syntax tree are looked at in `statements.rs`, field by
 //! field. The same table has a row for each word of the parser's own source; a test of `session` holds the two together.
 
+mod index_options;
 mod statements;
 
 use tsql::ast::{ExprKind, Literal, NamedOption, OptionValue, QueryHint, UnaryOp};
 use types::SqlError;
 
+pub(crate) use index_options::index_settings;
 pub use statements::{check_begin, check_create_database, check_execute, database_collation, filegroup};
 pub(crate) use statements::{
     check_common_tables, check_definition, check_join_hint, check_row_function, check_table_elements,

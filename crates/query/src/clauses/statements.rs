@@ -4,6 +4,7 @@ use tsql::ast::{self, AlterIndexAction, AlterTableAction, AlterTableDrop, Statem
 use types::SqlError;
 
 use super::check_options;
+use super::index_options::{Place, check as check_index_options};
 use crate::errors::{invalid_filegroup, sparse_column, unsupported};
 
 fn refuse_if(refused: bool, what: &str) -> Result<(), SqlError> {
@@ -18,7 +19,7 @@ pub(crate) fn check_definition(statement: &ast::Statement) -> Result<(), SqlErro
         StatementKind::CreateIndex(index) => create_index(index),
         StatementKind::AlterIndex(alter) => alter_index(&alter.action),
         StatementKind::DropIndex(drop) => {
-            drop.indexes.iter().try_for_each(|item| check_options("index option", &item.options))
+            drop.indexes.iter().try_for_each(|item| check_index_options(Place::Definition, &item.options))
         }
         StatementKind::CreateStatistics(statistics) => {
             check_options("statistics option", &statistics.options)
@@ -135,7 +136,7 @@ fn key_constraint(key: &ast::KeyConstraint) -> Result<(), SqlError> {
     let ast::KeyConstraint { primary: _, clustered: _, hash, columns: _, options, on, not_enforced } = key;
     refuse_if(*hash, "HASH keys")?;
     refuse_if(*not_enforced, "NOT ENFORCED")?;
-    check_options("index option", options)?;
+    check_index_options(Place::Definition, options)?;
     storage(on.as_ref())
 }
 
@@ -155,7 +156,7 @@ fn inline_index(index: &ast::InlineIndex) -> Result<(), SqlError> {
     } = index;
     refuse_if(*hash || *columnstore, "columnstore and hash indexes")?;
     refuse_if(filestream_on.is_some(), "FILESTREAM_ON")?;
-    check_options("index option", options)?;
+    check_index_options(Place::Definition, options)?;
     storage(on.as_ref())
 }
 
@@ -177,15 +178,17 @@ fn create_index(index: &ast::CreateIndex) -> Result<(), SqlError> {
     refuse_if(*kind != ast::IndexKind::Rows, "columnstore, XML and special indexes")?;
     refuse_if(!order.is_empty(), "ORDER of an index")?;
     refuse_if(filestream_on.is_some(), "FILESTREAM_ON")?;
-    check_options("index option", options)?;
+    check_index_options(Place::Definition, options)?;
     storage(on.as_ref())
 }
 
 fn alter_index(action: &AlterIndexAction) -> Result<(), SqlError> {
     match action {
-        AlterIndexAction::Rebuild { partition: _, options }
-        | AlterIndexAction::Reorganize { partition: _, options }
-        | AlterIndexAction::Set(options) => check_options("index option", options),
+        AlterIndexAction::Rebuild { partition: _, options } => check_index_options(Place::Rebuild, options),
+        AlterIndexAction::Reorganize { partition: _, options } => {
+            check_index_options(Place::Reorganize, options)
+        }
+        AlterIndexAction::Set(options) => check_index_options(Place::Set, options),
         AlterIndexAction::Disable => Ok(()),
         AlterIndexAction::Resume(_) | AlterIndexAction::Pause | AlterIndexAction::Abort => {
             Err(unsupported("a resumable index operation"))
@@ -200,13 +203,15 @@ fn alter_table(action: &AlterTableAction) -> Result<(), SqlError> {
         AlterTableAction::AlterColumn(change) => alter_column(change),
         AlterTableAction::Drop(items) => items.iter().try_for_each(|item| match item {
             AlterTableDrop::Constraint { if_exists: _, name: _, options } => {
-                check_options("index option", options)
+                check_index_options(Place::Definition, options)
             }
             AlterTableDrop::Column { .. } | AlterTableDrop::Index { .. } => Ok(()),
             AlterTableDrop::Period => Err(unsupported("PERIOD FOR SYSTEM_TIME")),
         }),
         AlterTableAction::Set(options) => check_options("ALTER TABLE SET", options),
-        AlterTableAction::Rebuild { partition: _, options } => check_options("index option", options),
+        AlterTableAction::Rebuild { partition: _, options } => {
+            check_index_options(Place::Definition, options)
+        }
         AlterTableAction::CheckConstraint { .. } => Ok(()),
         AlterTableAction::Trigger { .. } => Ok(()),
         AlterTableAction::ChangeTracking { .. } => Err(unsupported("CHANGE_TRACKING")),
@@ -217,7 +222,7 @@ fn alter_table(action: &AlterTableAction) -> Result<(), SqlError> {
 }
 
 fn alter_column(change: &ast::AlterColumn) -> Result<(), SqlError> {
-    check_options("index option", &change.options)?;
+    check_index_options(Place::Definition, &change.options)?;
     match &change.change {
         ast::AlterColumnChange::Type {
             data_type: _,

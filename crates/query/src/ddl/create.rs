@@ -4,7 +4,7 @@ use engine::{ComputedDef, IdentityDef, NewColumn, NewConstraint, NewForeignKey, 
 use tsql::ast::{self, ColumnConstraintKind, TableConstraintKind, TableElement};
 use types::{Collation, SqlError, SqlType};
 
-use super::index::{inline_index, key_columns};
+use super::index::{inline_index, key_columns, new_settings};
 use super::subject::{
     bind_context, database_of, find_object, find_table, home_of, schema_of, with_transaction,
 };
@@ -479,6 +479,7 @@ pub(super) fn column_constraints(
                     primary: key.primary,
                     clustered: key.clustered,
                     columns,
+                    settings: new_settings(&key.options),
                 });
             }
             ColumnConstraintKind::References(_) if is_skipped(table, "REFERENCES")? => {}
@@ -509,6 +510,7 @@ pub(super) fn table_constraint(
             primary: key.primary,
             clustered: key.clustered,
             columns: key_columns(&key.columns),
+            settings: new_settings(&key.options),
         },
         TableConstraintKind::ForeignKey { columns, references } => {
             let columns = columns.iter().map(|column| column.value.clone()).collect();

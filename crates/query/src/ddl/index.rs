@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use engine::{Database, IndexDef, IndexKind, NewIndex, NewTable, TableDef};
+use engine::{
+    Database, IndexDef, IndexKind, IndexSettings, IndexSettingsChange, NewIndex, NewTable, TableDef,
+};
 use tsql::ast::{self, AlterIndexAction, TableElement};
 use types::SqlError;
 
@@ -10,6 +12,7 @@ use super::filter::{self, Filtered};
 use super::subject::{
     database_of, existing_columns, find_object, find_table_for_change, there, with_transaction,
 };
+use crate::clauses::index_settings;
 use crate::exec_context::ExecContext;
 use crate::names::same_name;
 use crate::names::written;
@@ -17,6 +20,11 @@ use crate::names::written;
 /// The columns of a key, and whether each is descending.
 pub(super) fn key_columns(columns: &[ast::CreateIndexColumn]) -> Vec<(String, bool)> {
     columns.iter().map(|column| (column.name.value.clone(), column.descending == Some(true))).collect()
+}
+
+/// What the options of an index to be made say.
+pub(super) fn new_settings(options: &[ast::NamedOption]) -> IndexSettings {
+    IndexSettings::default().taken(index_settings(options))
 }
 
 /// INDEX inside a table definition; its filter comes later, when all columns are known (`add_filters`).
@@ -38,6 +46,7 @@ pub(super) fn inline_index(index: &ast::InlineIndex, column: Option<&str>) -> Re
         included: index.include.iter().map(|name| name.value.clone()).collect(),
         filter: None,
         replaces: false,
+        settings: new_settings(&index.options),
     })
 }
 
@@ -112,6 +121,7 @@ pub(super) fn create(create: &ast::CreateIndex, context: &mut ExecContext<'_>) -
         included: create.include.iter().map(|name| name.value.clone()).collect(),
         filter,
         replaces: create.options.iter().any(|option| option.name.is("DROP_EXISTING") && is_on(option)),
+        settings: new_settings(&create.options),
     };
     if database.catalog().statistics(table.object_id).iter().any(|def| def.is_named(&new.name)) {
         return Err(SqlError::new(1913, &[&new.name, &table.name]));
@@ -125,7 +135,7 @@ fn is_on(option: &ast::NamedOption) -> bool {
     matches!(option.value, Some(ast::OptionValue::Switch(true, _)))
 }
 
-/// ALTER INDEX. Gives the warnings of DISABLE. Errors 1088, 1934, 1973, 1987, 2727, 7729, 7735.
+/// ALTER INDEX. Gives the warnings of DISABLE. Errors 1088, 1934, 1973, 1987, 2552, 2727, 7729, 7735.
 pub(super) fn alter(
     alter: &ast::AlterIndex,
     context: &mut ExecContext<'_>,
@@ -153,7 +163,7 @@ pub(super) fn alter(
             }
             check_clustered_in_use(&table, &chosen)?;
             with_transaction(context, &database, |transaction| {
-                database.rebuild_indexes(transaction, &table, &numbers)
+                database.rebuild_indexes(transaction, &table, &numbers, index_settings(options))
             })?;
             // All rows have been read in the index's order: so are its statistics.
             for name in chosen.iter().filter_map(|index| index.name.as_ref()) {
@@ -161,23 +171,40 @@ pub(super) fn alter(
             }
             Ok(Vec::new())
         }
-        // Pages are compacted when they empty; what is left of both is advice, but not for an index that is out of use.
-        AlterIndexAction::Reorganize { .. } | AlterIndexAction::Set(_) => {
-            let disabled = chosen.iter().find(|index| index.is_disabled);
-            if let Some(index) = disabled.filter(|_| alter.name.is_some()) {
-                let name = index.name.clone().unwrap_or_default();
-                return Err(SqlError::new(1973, &[&name, &"table", &table.name]));
-            }
-            let no_recompute = match &alter.action {
-                AlterIndexAction::Set(options) => super::statistics::no_recompute_of(options),
-                _ => None,
-            };
-            if let Some(no_recompute) = no_recompute {
+        // Pages are compacted when they empty: nothing is left to do.
+        AlterIndexAction::Reorganize { .. } => {
+            check_in_use(alter, &table, &chosen)?;
+            let locked = chosen.iter().find(|index| !index.settings.allow_page_locks);
+            locked.map_or(Ok(Vec::new()), |index| {
+                let name: Arc<str> = index.name.clone().unwrap_or_default();
+                Err(SqlError::new(2552, &[&name, &table.name]))
+            })
+        }
+        AlterIndexAction::Set(options) => {
+            check_in_use(alter, &table, &chosen)?;
+            if let Some(no_recompute) = super::statistics::no_recompute_of(options) {
                 super::statistics::set_recompute_of(context, &database, &table, (&numbers, no_recompute))?;
+            }
+            let said = index_settings(options);
+            if said != IndexSettingsChange::default() {
+                with_transaction(context, &database, |transaction| {
+                    database.set_index_settings(transaction, &table, &numbers, said)
+                })?;
             }
             Ok(Vec::new())
         }
         _ => Err(crate::errors::unsupported("this ALTER INDEX")),
+    }
+}
+
+/// An index that is named is not out of use. Error 1973.
+fn check_in_use(alter: &ast::AlterIndex, table: &TableDef, chosen: &[&IndexDef]) -> Result<(), SqlError> {
+    match chosen.iter().find(|index| index.is_disabled) {
+        Some(index) if alter.name.is_some() => {
+            let name = index.name.clone().unwrap_or_default();
+            Err(SqlError::new(1973, &[&name, &"table", &table.name]))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -198,7 +225,8 @@ pub(super) fn rebuild_table(
     if made.iter().any(|index| index.filter.is_some()) {
         context.options.check_for_filters("ALTER TABLE")?;
     }
-    with_transaction(context, database, |transaction| database.rebuild_table(transaction, table))?;
+    let said = index_settings(options);
+    with_transaction(context, database, |transaction| database.rebuild_table(transaction, table, said))?;
     let no_recompute = super::statistics::no_recompute_of(options);
     for index in made.iter().filter_map(|index| index.name.as_ref()) {
         super::statistics::of_new_index(context, database, name, index, no_recompute)?;

@@ -356,17 +356,13 @@ fn index_property(call: &Call<'_, '_>) -> Result<Value> {
         "isclustered" => truth(index.index_id == 1),
         "isprimarykey" => truth(index.primary_key),
         "isdisabled" => truth(index.is_disabled),
-        "indexdepth"
-        | "isstatistics"
-        | "isautostatistics"
-        | "ishypothetical"
-        | "ispadindex"
-        | "isfulltextkey"
-        | "indexfillfactor"
-        | "ispagelockdisallowed"
-        | "isrowlockdisallowed"
-        | "iscolumnstore"
-        | "isoptimizedforsequentialkey" => Value::Int(0),
+        "indexfillfactor" => Value::Int(i32::from(index.settings.fill_factor)),
+        "ispadindex" => truth(index.settings.is_padded),
+        "ispagelockdisallowed" => truth(!index.settings.allow_page_locks),
+        "isrowlockdisallowed" => truth(!index.settings.allow_row_locks),
+        "isoptimizedforsequentialkey" => truth(index.settings.optimize_for_sequential_key),
+        "indexdepth" | "isstatistics" | "isautostatistics" | "ishypothetical" | "isfulltextkey"
+        | "iscolumnstore" => Value::Int(0),
         _ => Value::Null,
     })
 }

@@ -242,6 +242,7 @@ fn computed_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 fn indexes(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for table in all_tables(context) {
         for index in &table.indexes {
+            let settings = index.settings;
             let (number, name) = match index.kind {
                 IndexKind::Heap => (0, "HEAP"),
                 IndexKind::Clustered => (1, "CLUSTERED"),
@@ -257,10 +258,12 @@ fn indexes(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
                 ("data_space_id", 1.into()),
                 ("is_primary_key", index.primary_key.into()),
                 ("is_unique_constraint", index.unique_constraint.into()),
-                ("fill_factor", 0.into()),
+                ("fill_factor", i32::from(settings.fill_factor).into()),
+                ("is_padded", settings.is_padded.into()),
                 ("is_disabled", index.is_disabled.into()),
-                ("allow_row_locks", true.into()),
-                ("allow_page_locks", true.into()),
+                ("allow_row_locks", settings.allow_row_locks.into()),
+                ("allow_page_locks", settings.allow_page_locks.into()),
+                ("optimize_for_sequential_key", settings.optimize_for_sequential_key.into()),
                 ("has_filter", index.filter.is_some().into()),
                 ("filter_definition", index.filter.as_ref().map(|filter| filter.text.to_string()).into()),
             ]);

@@ -396,12 +396,17 @@ impl Parser<'_> {
             "SORT_IN_TEMPDB",
         ];
         if self.at(Keyword::With) && old_options.iter().any(|word| self.spells_ahead(1, word)) {
-            self.advance();
-            return self.comma_list(|p| {
-                let name = p.ident_or_keyword()?;
-                let value = if p.accept_symbol(b'=') { Some(p.option_value()?) } else { None };
-                Ok(NamedOption { name, value })
-            });
+            let mut options = Vec::new();
+            // Behind the comma may stand the next column of a table's definition.
+            loop {
+                self.advance();
+                let name = self.ident_or_keyword()?;
+                let value = if self.accept_symbol(b'=') { Some(self.option_value()?) } else { None };
+                options.push(NamedOption { name, value });
+                if !(self.at_symbol(b',') && old_options.iter().any(|word| self.spells_ahead(1, word))) {
+                    return Ok(options);
+                }
+            }
         }
         Ok(Vec::new())
     }

@@ -44,6 +44,7 @@ pub(super) const MESSAGES: &[Message] = &[
         15,
         "The name '%s' is not allowed here: only constants, expressions of constants and, in some places, variables are. Column names are not.",
     ),
+    entry(129, 15, "Fill factor %d is not a valid percentage; it must be between 1 and 100."),
     entry(
         130,
         16,

@@ -350,6 +350,11 @@ pub(super) const MESSAGES: &[Message] = &[
         "Table error: object ID %d, index ID %d: page %s is used, but it is not allocated to them: %s.",
     ),
     entry(2536, 10, "DBCC results for '%s'."),
+    entry(
+        2552,
+        16,
+        "The index \"%s\" on table \"%s\" cannot be reorganized because page level locking is disabled.",
+    ),
     entry(2555, 16, "The contents of file '%s' cannot all be moved to other files: EMPTYFILE fails."),
     entry(2557, 14, "User '%s' lacks permission to run DBCC %s for object '%s'."),
     entry(2560, 16, "Parameter %d of this DBCC statement is incorrect."),

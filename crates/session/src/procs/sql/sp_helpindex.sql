@@ -17,6 +17,8 @@ CREATE PROCEDURE sys.sp_helpindex @objname nvarchar(776) AS
                + CASE i.is_unique WHEN 1 THEN ', unique' ELSE '' END
                + CASE i.is_primary_key WHEN 1 THEN ', primary key' ELSE '' END
                + CASE i.is_unique_constraint WHEN 1 THEN ', unique key' ELSE '' END
+               + CASE WHEN EXISTS (SELECT * FROM sys.stats AS s WHERE s.object_id = i.object_id AND s.stats_id = i.index_id AND s.no_recompute = 1)
+                      THEN ', stats no recompute' ELSE '' END
                + ' located on PRIMARY' AS varchar(210)),
            index_keys = CAST((SELECT STRING_AGG(c.name + CASE k.is_descending_key WHEN 1 THEN N'(-)' ELSE N'' END, N', ')
                                      WITHIN GROUP (ORDER BY k.key_ordinal)

@@ -1,0 +1,116 @@
+//! The options of indexes: which of them each statement takes, which values they have, and what they say of an index.
+
+use engine::IndexSettingsChange;
+use tsql::ast::{ExprKind, Literal, NamedOption, OptionValue, UnaryOp};
+use types::SqlError;
+
+use super::{check_options, is_known, value_text};
+use crate::errors;
+
+/// The statements that have options of indexes.
+#[derive(Clone, Copy)]
+pub(super) enum Place {
+    /// CREATE INDEX, keys and indexes of a table's definition, ALTER TABLE.
+    Definition,
+    /// ALTER INDEX ... REBUILD.
+    Rebuild,
+    /// ALTER INDEX ... REORGANIZE.
+    Reorganize,
+    /// ALTER INDEX ... SET.
+    Set,
+}
+
+const SWITCHES: [&str; 5] = [
+    "PAD_INDEX",
+    "ALLOW_ROW_LOCKS",
+    "ALLOW_PAGE_LOCKS",
+    "OPTIMIZE_FOR_SEQUENTIAL_KEY",
+    "STATISTICS_NORECOMPUTE",
+];
+
+impl Place {
+    fn takes(self, word: &str) -> bool {
+        match self {
+            Place::Definition => true,
+            Place::Rebuild => {
+                !["DROP_EXISTING", "OPTIMIZE_FOR_SEQUENTIAL_KEY", "LOB_COMPACTION"].contains(&word)
+            }
+            Place::Reorganize => ["LOB_COMPACTION", "COMPRESS_ALL_ROW_GROUPS"].contains(&word),
+            Place::Set => [
+                "ALLOW_ROW_LOCKS",
+                "ALLOW_PAGE_LOCKS",
+                "OPTIMIZE_FOR_SEQUENTIAL_KEY",
+                "IGNORE_DUP_KEY",
+                "STATISTICS_NORECOMPUTE",
+                "COMPRESSION_DELAY",
+            ]
+            .contains(&word),
+        }
+    }
+
+    fn shown(self) -> &'static str {
+        match self {
+            Place::Definition => "index",
+            Place::Rebuild => "ALTER INDEX REBUILD",
+            Place::Reorganize => "ALTER INDEX REORGANIZE",
+            Place::Set => "ALTER INDEX SET",
+        }
+    }
+}
+
+/// Does the statement take these options with these values? Errors 102, 129, 155 and the refusal.
+pub(super) fn check(place: Place, options: &[NamedOption]) -> Result<(), SqlError> {
+    for option in options {
+        let word = option.name.value.to_uppercase();
+        if is_known("index option", &word) && !place.takes(&word) {
+            return Err(errors::unknown_option(&word, place.shown()));
+        }
+        if word == "FILLFACTOR" {
+            check_percentage(option)?;
+        }
+        let is_switch = matches!(option.value, None | Some(OptionValue::Switch(..)));
+        if let (false, true, Some(value)) = (is_switch, SWITCHES.contains(&word.as_str()), &option.value) {
+            return Err(errors::syntax_near(&value_text(value)));
+        }
+    }
+    check_options("index option", options)
+}
+
+fn check_percentage(option: &NamedOption) -> Result<(), SqlError> {
+    match number(option) {
+        Some(1..=100) => Ok(()),
+        Some(other) => Err(SqlError::new(129, &[&other])),
+        None => {
+            let said = option.value.as_ref().map_or_else(|| option.name.value.clone(), value_text);
+            Err(errors::syntax_near(&said))
+        }
+    }
+}
+
+/// A whole number as an option's value.
+fn number(option: &NamedOption) -> Option<i64> {
+    let Some(OptionValue::Value(value, None)) = &option.value else { return None };
+    match &value.kind {
+        ExprKind::Literal(Literal::Int(number)) => i64::try_from(*number).ok(),
+        ExprKind::Unary(UnaryOp::Minus, inner) => match &inner.kind {
+            ExprKind::Literal(Literal::Int(number)) => i64::try_from(*number).ok().map(|number| -number),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// What options that have passed `check` say of an index. A word without a value, as in the old form, is ON.
+pub(crate) fn index_settings(options: &[NamedOption]) -> IndexSettingsChange {
+    let named = |word: &str| options.iter().rev().find(|option| option.name.is(word));
+    let switch =
+        |word: &str| named(word).map(|option| !matches!(option.value, Some(OptionValue::Switch(false, _))));
+    let percentage = named("FILLFACTOR").and_then(number).and_then(|number| u8::try_from(number).ok());
+    IndexSettingsChange {
+        fill_factor: percentage.filter(|number| (1..=100).contains(number)),
+        is_padded: switch("PAD_INDEX"),
+        allow_row_locks: switch("ALLOW_ROW_LOCKS"),
+        allow_page_locks: switch("ALLOW_PAGE_LOCKS"),
+        optimize_for_sequential_key: switch("OPTIMIZE_FOR_SEQUENTIAL_KEY"),
+    }
+}
