@@ -63,7 +63,7 @@ fn indexes_and_truncate_are_transactional() {
             included: vec!["tag".into()],
             filter: None,
             replaces: false,
-            settings: engine::IndexSettings::default(),
+            settings: hardpan_engine::IndexSettings::default(),
         };
         session
             .autocommit(None, |txn| database.create_index(txn, made.definition(), &index))
@@ -133,7 +133,7 @@ fn duplicate_keys_are_told_with_names() {
             included: Vec::new(),
             filter: None,
             replaces: false,
-            settings: engine::IndexSettings::default(),
+            settings: hardpan_engine::IndexSettings::default(),
         };
         session
             .autocommit(None, |txn| database.create_index(txn, made.definition(), &unique))

@@ -88,7 +88,7 @@ pub fn items(name: &str) -> NewTable {
         primary: true,
         clustered: None,
         columns: vec![("id".into(), false)],
-        settings: engine::IndexSettings::default(),
+        settings: hardpan_engine::IndexSettings::default(),
     };
     let index = NewIndex {
         name: format!("IX_{name}"),
@@ -98,7 +98,7 @@ pub fn items(name: &str) -> NewTable {
         included: Vec::new(),
         filter: None,
         replaces: false,
-        settings: engine::IndexSettings::default(),
+        settings: hardpan_engine::IndexSettings::default(),
     };
     let columns = vec![
         column("id", SqlType::Int, false),
