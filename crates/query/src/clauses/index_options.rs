@@ -91,9 +91,9 @@ fn check_percentage(option: &NamedOption) -> Result<(), SqlError> {
 fn number(option: &NamedOption) -> Option<i64> {
     let Some(OptionValue::Value(value, None)) = &option.value else { return None };
     match &value.kind {
-        ExprKind::Literal(Literal::Int(number)) => i64::try_from(*number).ok(),
+        ExprKind::Literal(Literal::Int(number)) => Some(i64::from(*number)),
         ExprKind::Unary(UnaryOp::Minus, inner) => match &inner.kind {
-            ExprKind::Literal(Literal::Int(number)) => i64::try_from(*number).ok().map(|number| -number),
+            ExprKind::Literal(Literal::Int(number)) => Some(-i64::from(*number)),
             _ => None,
         },
         _ => None,
