@@ -85,16 +85,27 @@ impl Database {
         index_ids: &[i32],
         said: IndexSettingsChange,
     ) -> SqlResult<()> {
-        self.change_definition(txn, table, |new| {
-            for index in new.indexes.iter_mut().filter(|index| index_ids.contains(&index.index_id)) {
-                index.is_disabled = false;
-                // A heap has none.
-                if index.kind != IndexKind::Heap {
-                    index.settings = index.settings.taken(said);
-                }
-                index.unit = 0;
-                index.root = pages::PageId::NULL;
+        self.change_indexes(txn, table, index_ids, |index| {
+            index.is_disabled = false;
+            // A heap has none.
+            if index.kind != IndexKind::Heap {
+                index.settings = index.settings.taken(said);
             }
+            index.unit = 0;
+            index.root = pages::PageId::NULL;
+        })
+    }
+
+    /// The same change of the indexes with these numbers.
+    fn change_indexes(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        table: &Arc<TableDef>,
+        index_ids: &[i32],
+        change: impl Fn(&mut IndexDef),
+    ) -> SqlResult<()> {
+        self.change_definition(txn, table, |new| {
+            new.indexes.iter_mut().filter(|index| index_ids.contains(&index.index_id)).for_each(&change);
             Ok(())
         })
     }
@@ -110,12 +121,7 @@ impl Database {
         index_ids: &[i32],
         said: IndexSettingsChange,
     ) -> SqlResult<()> {
-        self.change_definition(txn, table, |new| {
-            for index in new.indexes.iter_mut().filter(|index| index_ids.contains(&index.index_id)) {
-                index.settings = index.settings.taken(said);
-            }
-            Ok(())
-        })
+        self.change_indexes(txn, table, index_ids, |index| index.settings = index.settings.taken(said))
     }
 
     /// ALTER TABLE ... REBUILD: the heap or clustered index is made anew from its rows, in full pages and without rows that have moved; with it

@@ -101,10 +101,10 @@ impl Planner<'_> {
         predicates: Vec<Expr>,
         desired: Option<Desired>,
     ) -> Result<Planned, SqlError> {
-        self.note_scan(scan);
         if !scan.computed.is_empty() {
             return self.plan_computing(scan, predicates, desired);
         }
+        self.note_scan(scan);
         if has_contradiction(&predicates, self.columns) {
             let layout = scan.columns.iter().copied().chain(scan.locator).collect();
             return Ok(Planned::leaf(Plan::Empty, layout, 0.0));
