@@ -6,21 +6,28 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use os::{Latch, LatchRank};
 use pages::PageId;
 
-/// What the handles of a heap share. Hints only: losing them costs time.
+use crate::unit_uses::UnitUses;
+
+/// What the handles of a heap share. Hints, and counts: losing them costs time.
 pub(crate) struct HeapState {
     /// The page that took the last row.
     pub(crate) insert_page: AtomicU64,
     /// Pages where rows were deleted.
     pub(crate) candidates: Latch<VecDeque<PageId>>,
+    pub(crate) uses: UnitUses,
 }
 
 impl Default for HeapState {
     fn default() -> HeapState {
-        HeapState { insert_page: AtomicU64::new(0), candidates: Latch::new(LatchRank::Leaf, VecDeque::new()) }
+        HeapState {
+            insert_page: AtomicU64::new(0),
+            candidates: Latch::new(LatchRank::Leaf, VecDeque::new()),
+            uses: UnitUses::default(),
+        }
     }
 }
 
-/// What the handles of a tree share. Hints only, except `has_ranges`.
+/// What the handles of a tree share. Hints and counts only, except `has_ranges`.
 #[derive(Default)]
 pub(crate) struct TreeState {
     /// The rightmost leaf, as last seen: rising keys need no search.
@@ -29,4 +36,5 @@ pub(crate) struct TreeState {
     pub(crate) has_ranges: AtomicBool,
     /// Object id of the tree's table, once a handle was made with it: part of the names of its key locks.
     pub(crate) object: AtomicU32,
+    pub(crate) uses: UnitUses,
 }

@@ -31,6 +31,7 @@ mod row_value;
 mod row_view;
 mod sample;
 mod turns;
+mod unit_uses;
 mod usage;
 mod verify;
 mod visibility;
@@ -54,5 +55,6 @@ pub use row_test::{
 pub use row_value::{decode_variable, encode_variable};
 pub use row_view::RowView;
 pub use sample::SampledPages;
+pub use unit_uses::{UnitUse, UnitUses};
 pub use usage::UnitUsage;
 pub use verify::{Damage, Problem, UnitKind, UnitToVerify, VerifyReport};

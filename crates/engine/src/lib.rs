@@ -25,6 +25,7 @@ mod ghost_cleanup;
 mod identity;
 mod incarnations;
 mod index_settings;
+mod index_uses;
 mod instance;
 mod known_commits;
 mod log_scan;
@@ -59,7 +60,8 @@ mod workspace;
 
 pub use access::{
     Accepted, Condition, ConditionKind, LevelFigures, LookAt, NumberSet, NumberStep, NumberSteps, NumberTest,
-    UnitFigures, UnitUsage, compare_as_numbers, decode_variable, encode_variable, is_fixed_length,
+    UnitFigures, UnitUsage, UnitUse, UnitUses, compare_as_numbers, decode_variable, encode_variable,
+    is_fixed_length,
 };
 pub use acknowledgement::Acknowledgement;
 pub use answers::{CatalogAnswers, Standing};
@@ -84,6 +86,7 @@ pub use identity::{
     NUMBER_MAX as IDENTITY_NUMBER_MAX, number_of as identity_number, value_of as identity_value,
 };
 pub use index_settings::{IndexSettings, IndexSettingsChange};
+pub use index_uses::{INDEX_USES, IndexUse, IndexUses, UsesTold};
 pub use instance::{
     CreateDatabaseOptions, DataShrink, DatabaseInfo, FileChange, Instance, InstanceOptions, LOG_CACHE_FOLDER,
     NewDatabaseFile, ShrinkAim, ShrinkHeld, ShrunkFile,

@@ -7,6 +7,7 @@ use types::{Collation, DateTime, SqlType, Value};
 
 use crate::filter::{FilterTerm, IndexFilter};
 use crate::index_settings::IndexSettings;
+use crate::index_uses::IndexUses;
 pub use crate::object_id::ObjectId;
 use crate::sequence_def::SequenceDef;
 
@@ -317,6 +318,8 @@ pub struct IndexDef {
     pub unit: u32,
     /// First page of a heap, root of a tree; fixed for the unit's life.
     pub root: PageId,
+    /// How often statements have used it.
+    pub uses: IndexUses,
 }
 
 impl IndexDef {

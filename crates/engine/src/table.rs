@@ -25,6 +25,7 @@ mod sampling;
 mod sorted_runs;
 mod update;
 mod usage;
+mod uses;
 
 use std::ops::Bound;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// How a reader is to understand a counter's value (`cntr_type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +69,61 @@ impl Counter {
     #[inline]
     pub fn get(&self) -> i64 {
         self.stripes.iter().map(|stripe| stripe.0.load(Relaxed)).fold(0, i64::wrapping_add)
+    }
+}
+
+/// `N` counters of one thing: a thread's own cells lie side by side. They take no memory before the first is added to.
+#[derive(Default)]
+pub struct CounterSet<const N: usize> {
+    stripes: OnceLock<Box<[Cells<N>; STRIPES]>>,
+}
+
+/// Lines of the processor's caches.
+#[repr(align(64))]
+struct Cells<const N: usize>([AtomicI64; N]);
+
+impl<const N: usize> CounterSet<N> {
+    #[inline]
+    fn own(&self) -> &Cells<N> {
+        let stripe = STRIPE.try_with(|stripe| *stripe).unwrap_or(0);
+        &self.stripes.get_or_init(Self::empty)[stripe]
+    }
+
+    #[cold]
+    fn empty() -> Box<[Cells<N>; STRIPES]> {
+        Box::new(std::array::from_fn(|_| Cells(std::array::from_fn(|_| AtomicI64::new(0)))))
+    }
+
+    /// Adds to the counter at a place.
+    #[inline]
+    pub fn add(&self, at: usize, amount: i64) {
+        self.own().0[at].fetch_add(amount, Relaxed);
+    }
+
+    /// Notes a value that does not fall, such as a time.
+    #[inline]
+    pub fn note(&self, at: usize, value: i64) {
+        self.own().0[at].store(value, Relaxed);
+    }
+
+    /// The sum of what was added at a place.
+    pub fn sum(&self, at: usize) -> i64 {
+        self.each(at).fold(0, i64::wrapping_add)
+    }
+
+    /// The highest that anybody has noted last at a place; 0 for none.
+    pub fn latest(&self, at: usize) -> i64 {
+        self.each(at).max().unwrap_or(0)
+    }
+
+    /// Has anything been added or noted?
+    pub fn is_used(&self) -> bool {
+        self.stripes.get().is_some()
+    }
+
+    fn each(&self, at: usize) -> impl Iterator<Item = i64> + '_ {
+        let stripes = self.stripes.get().map_or(&[][..], |stripes| &stripes[..]);
+        stripes.iter().map(move |cells| cells.0[at].load(Relaxed))
     }
 }
 

@@ -47,7 +47,7 @@ mod write_back;
 
 pub use clock::{Clock, TICKS_PER_SECOND, UNIX_EPOCH_TICKS};
 pub use condition::Condition;
-pub use counters::{Counter, CounterRegistry, CounterRow, CounterType};
+pub use counters::{Counter, CounterRegistry, CounterRow, CounterSet, CounterType};
 pub use disk::{
     AlignedBuf, Completion, DeviceTraits, DirectoryEntry, Disk, File, FileLock, FileStats, IoKind, IoQueue,
     OpenOptions, PendingIo, Request, WriteMode,

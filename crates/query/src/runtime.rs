@@ -55,6 +55,8 @@ pub(crate) struct Runtime<'a> {
     /// Views of catalogs are read as this shows them, and wait for nothing: `exec/catalog.rs` does.
     pub(crate) read_as: Cell<Option<CatalogImage>>,
     last_identity: Cell<Option<Value>>,
+    /// The first place of the plan that has noted what it uses, by its address; 0 for none.
+    noted: Cell<usize>,
     /// What only statements with plans need.
     extra: OnceCell<Box<Extra>>,
     /// What operators do, if that is counted.
@@ -63,6 +65,8 @@ pub(crate) struct Runtime<'a> {
 
 #[derive(Default)]
 struct Extra {
+    /// The places after the first that have noted what they use.
+    noted: RefCell<Vec<usize>>,
     work_tables: RefCell<FxHashMap<u32, Vec<Row>>>,
     subqueries: RefCell<FxHashMap<u32, KeptSubquery>>,
     /// Rows that several operators read; only operators know their form.
@@ -109,6 +113,7 @@ impl<'a> Runtime<'a> {
             saw_catalog: Cell::new(false),
             read_as: Cell::new(None),
             last_identity: Cell::new(None),
+            noted: Cell::new(0),
             extra: OnceCell::new(),
             profile: context.options.counts_operators().then(Rc::default),
         }
@@ -159,6 +164,24 @@ impl<'a> Runtime<'a> {
 
     fn extra(&self) -> &Extra {
         self.extra.get_or_init(Box::default)
+    }
+
+    /// Has this place of the plan not noted yet what it uses?
+    pub(crate) fn is_first_use<P>(&self, place: &P) -> bool {
+        let address = std::ptr::from_ref(place).addr();
+        if self.noted.get() == 0 {
+            self.noted.set(address);
+            return true;
+        }
+        if self.noted.get() == address {
+            return false;
+        }
+        let mut noted = self.extra().noted.borrow_mut();
+        let is_first = !noted.contains(&address);
+        if is_first {
+            noted.push(address);
+        }
+        is_first
     }
 
     /// Value of a variable.

@@ -88,6 +88,7 @@ script!("scripts/" typed_null);
 script!("scripts/" computed_columns);
 script!("scripts/" row_counts);
 script!("scripts/" index_pages);
+script!("scripts/" index_uses);
 script!("scripts/" errors);
 script!("scripts/" filtered_indexes);
 script!("scripts/" alter_index);

@@ -14,6 +14,7 @@ use crate::key::KEY_BYTES_MAX;
 use crate::options::Waited;
 use crate::patch::{self, Change};
 use crate::row_change::{PATCH_BYTES, PLACE_BYTES, apply_ghost, context_of};
+use crate::unit_uses::UnitUse;
 
 /// Bytes of a record about a row of a tree besides key and images, at most: where it is, the root, the length of the key.
 pub(super) const TREE_ROW_BYTES: usize = PLACE_BYTES + 8 + 3;
@@ -33,7 +34,7 @@ impl BTree {
         if bytes > BODY_BYTES {
             return Err(AccessError::RowTooLarge { bytes, limit: BODY_BYTES });
         }
-        let resource = self.key_resource(key);
+        let resource = self.lock_of(key);
         let mut waited = None;
         loop {
             let mut leaf = self.leaf_for(key)?;
@@ -44,13 +45,14 @@ impl BTree {
                     }
                     drop(leaf);
                     drop(waited.take());
-                    waited = Some(Waited::wait(txn, resource, LockMode::S, LockWait::Session)?);
+                    waited =
+                        Some(self.waiting(|| Waited::wait(txn, resource, LockMode::S, LockWait::Session))?);
                 }
                 Ok(slot) => {
                     if !txn.try_lock(resource, LockMode::X) {
                         drop(leaf);
                         drop(waited.take());
-                        txn.lock(resource, LockMode::X, LockWait::Session)?;
+                        self.waiting(|| txn.lock(resource, LockMode::X, LockWait::Session))?;
                         continue;
                     }
                     self.check_conflict(txn, key)?;
@@ -68,14 +70,15 @@ impl BTree {
                         if !txn.could_lock(&next, LockMode::RangeIN) {
                             drop(leaf);
                             drop(waited.take());
-                            waited = Some(Waited::wait(txn, next, LockMode::RangeIN, LockWait::Session)?);
+                            let wait = || Waited::wait(txn, next, LockMode::RangeIN, LockWait::Session);
+                            waited = Some(self.waiting(wait)?);
                             continue;
                         }
                     }
                     if !txn.try_lock(resource, LockMode::X) {
                         drop(leaf);
                         drop(waited.take());
-                        txn.lock(resource, LockMode::X, LockWait::Session)?;
+                        self.waiting(|| txn.lock(resource, LockMode::X, LockWait::Session))?;
                         continue;
                     }
                     if bytes > slots::room(leaf.page()) {
@@ -111,6 +114,7 @@ impl BTree {
         let lsn = self.methods.append(txn, LogOp::InsertRows, context, undo, |out| record.encode(out))?;
         apply_insert(leaf.page_mut(), slot, over_ghost, key, value, Change::Forward(txn.id().0));
         leaf.set_lsn(lsn);
+        self.state.uses.note(UnitUse::LeafInsert);
         assert_eq!(slots::flags(leaf.page(), slot), 0, "what was inserted is there");
         Ok(Inserted::Done)
     }
@@ -133,7 +137,10 @@ impl BTree {
 
     /// Locks a key that is about to be changed, and sees whether it may be ([`AccessError::UpdateConflict`]).
     pub fn claim(&self, txn: &Transaction, key: &[u8]) -> AccessResult<()> {
-        txn.lock(self.key_resource(key), LockMode::X, LockWait::Session)?;
+        let resource = self.lock_of(key);
+        if !txn.try_lock(resource, LockMode::X) {
+            self.waiting(|| txn.lock(resource, LockMode::X, LockWait::Session))?;
+        }
         self.check_conflict(txn, key)
     }
 
@@ -231,6 +238,7 @@ impl BTree {
             let at = KEY_LENGTH_BYTES + key.len() + at;
             patch::apply(leaf.page_mut(), slot, at, lengths, new, Change::Forward(txn.id().0));
             leaf.set_lsn(lsn);
+            self.state.uses.note(UnitUse::LeafUpdate);
             assert!(key_at(leaf.page(), slot) == key, "an update leaves the key");
             return Ok(());
         }
@@ -259,6 +267,7 @@ impl BTree {
         apply_ghost(leaf.page_mut(), slot, txn.id().0);
         leaf.set_lsn(lsn);
         assert!(header::last_remover(leaf.page()) >= txn.id().0, "its ghost stays until it has ended");
+        self.state.uses.note(UnitUse::LeafGhost);
         assert!(slots::flags(leaf.page(), slot) & slots::GHOST != 0, "a deleted row stays as a ghost");
         if header::ghosts(leaf.page()) == 1 {
             self.methods.note_ghosts(leaf.id(), self.def.root);

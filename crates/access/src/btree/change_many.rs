@@ -10,6 +10,7 @@ use super::change::{TREE_ROW_BYTES, live_slot};
 use super::page::{key_at, split_row};
 use crate::error::{AccessError, AccessResult};
 use crate::row_change::apply_ghost;
+use crate::unit_uses::UnitUse;
 
 /// So many slots further on the next key is looked for before a leaf is left for the way down to it.
 const SLOTS_LOOKED_AT: u16 = 32;
@@ -86,6 +87,7 @@ impl BTree {
         leaf.set_lsn(lsn);
         assert!(header::last_remover(leaf.page()) >= txn.id().0, "their ghosts stay until it has ended");
         let after = usize::from(header::ghosts(leaf.page()));
+        self.state.uses.add(UnitUse::LeafGhost, found.len());
         assert_eq!(after, usize::from(before) + found.len(), "deleted rows stay as ghosts");
         if before == 0 {
             self.methods.note_ghosts(leaf.id(), self.def.root);

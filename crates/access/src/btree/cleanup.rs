@@ -11,6 +11,7 @@ use crate::error::{AccessError, AccessResult};
 use crate::map_page::{PENDING, map_of, owner, set_owner};
 use crate::methods::AccessMethods;
 use crate::row_change::removers_are_done;
+use crate::unit_uses::UnitUse;
 
 impl AccessMethods {
     /// One round of the ghost cleanup over at most `pages` pages that had ghosts when last seen; returns how many were
@@ -174,6 +175,8 @@ impl BTree {
         map.set_lsn(lsn);
         let around = left.as_ref().is_none_or(|left| header::next(left.page()) == right.id());
         assert!(around && header::prev(right.page()) == left_id, "its neighbours follow each other");
+        self.state.uses.note(UnitUse::NonleafDelete);
+        self.state.uses.note(UnitUse::LeafMerge);
         self.methods.allocator.lower_hint(page);
         Ok(())
     }

@@ -17,6 +17,7 @@ use crate::coming::NextPage;
 use crate::error::{AccessError, AccessResult, stop_if_asked};
 use crate::key::KeyRange;
 use crate::options::{Locking, RowLock, ScanOptions, Selection};
+use crate::unit_uses::UnitUse;
 use crate::visibility::{PageView, Reader, Seen};
 
 /// Reads a range of keys. Where locks allow, a page's rows are copied under one latch and handed out afterwards.
@@ -71,12 +72,19 @@ impl BTree {
     }
 }
 
+/// What begins: a scan, or the look for one key.
+fn begun(is_one_key: bool) -> UnitUse {
+    if is_one_key { UnitUse::SingletonLookup } else { UnitUse::RangeScan }
+}
+
 impl BTreeCursor {
     #[inline]
     pub(super) fn new(tree: BTree, range: KeyRange, options: ScanOptions) -> BTreeCursor {
+        let is_one_key = range.only_key().is_some();
+        tree.state.uses.note(begun(is_one_key));
         BTreeCursor {
             tree,
-            is_one_key: range.only_key().is_some(),
+            is_one_key,
             range,
             options,
             selection: Selection::default(),
@@ -95,6 +103,7 @@ impl BTreeCursor {
     /// Begins again with another range, keeping its memory.
     pub fn restart(&mut self, range: KeyRange) {
         self.is_one_key = range.only_key().is_some();
+        self.tree.state.uses.note(begun(self.is_one_key));
         self.range = range;
         self.rows.clear();
         self.at = 0;
@@ -218,7 +227,7 @@ impl BTreeCursor {
             match stop {
                 Stop::End => self.finished = true,
                 Stop::Locked(resource) if self.rows.is_empty() => {
-                    waited = Some(reader.wait(resource, self.options.wait)?);
+                    waited = Some(self.tree.waiting(|| reader.wait(resource, self.options.wait))?);
                 }
                 Stop::Full | Stop::Next | Stop::Locked(_) => {}
             }
@@ -242,7 +251,7 @@ impl BTreeCursor {
             false => !self.range.is_below_upper(key),
             true => !self.range.is_above_lower(key),
         };
-        let lock = || self.tree.key_resource(key);
+        let lock = || self.tree.lock_of(key);
         if outside {
             // Serializable: the key beyond the range guards the gap before it. Backward, the gap below the lowest key of the
             // range is guarded by that key itself.
@@ -250,7 +259,7 @@ impl BTreeCursor {
                 && !self.options.backward
                 && !view.reader().txn.try_lock(lock(), range_only(mode))
             {
-                return Ok(Some(Stop::Locked(lock())));
+                return Ok(Some(Stop::Locked(self.tree.key_resource(key))));
             }
             return Ok(Some(Stop::End));
         }
@@ -260,7 +269,7 @@ impl BTreeCursor {
             Seen::Version(row) => Some(&**row),
             Seen::Lost | Seen::Conflict => return Err(seen.error()),
             Seen::Gone => None,
-            Seen::Wait => return Ok(Some(Stop::Locked(lock()))),
+            Seen::Wait => return Ok(Some(Stop::Locked(self.tree.key_resource(key)))),
             Seen::Moved => return Err(stub_in_tree(guard, slot)),
         };
         let goes_on = self.last_key.as_deref().is_none_or(|last| last < key);
@@ -298,7 +307,7 @@ impl BTreeCursor {
         let mut locked = None;
         let mut end = slots.end;
         for slot in slots.clone() {
-            let lock = || self.tree.key_resource(key_at(guard.page(), slot));
+            let lock = || self.tree.lock_of(key_at(guard.page(), slot));
             match view.see(slot, lock) {
                 Seen::Bytes(row) => {
                     next.like(guard.page(), slot, row);
@@ -309,7 +318,7 @@ impl BTreeCursor {
                 Seen::Gone => {}
                 Seen::Moved => return Err(stub_in_tree(guard, slot)),
                 Seen::Wait => {
-                    (locked, end) = (Some((slot, lock())), slot);
+                    (locked, end) = (Some((slot, self.tree.key_resource(key_at(guard.page(), slot)))), slot);
                     break;
                 }
             }

@@ -12,6 +12,7 @@ use super::page::{Fences, KEY_LENGTH_BYTES, entry_bytes, key_at, search};
 use super::{BTree, Inserted};
 use crate::error::AccessResult;
 use crate::key::KEY_BYTES_MAX;
+use crate::unit_uses::UnitUse;
 
 /// Keys of one leaf: where each goes when those before it are there.
 type Places<'k> = Vec<(u16, &'k [u8], &'k [u8])>;
@@ -116,7 +117,7 @@ impl BTree {
                     _ => return,
                 }
             }
-            if !txn.try_lock(self.key_resource(key), LockMode::X) {
+            if !txn.try_lock(self.lock_of(key), LockMode::X) {
                 return;
             }
             assert!(at <= count && places.len() < BODY_BYTES, "a place among the slots, or behind them");
@@ -164,6 +165,7 @@ impl BTree {
         apply_inserts(leaf.page_mut(), &rows(true));
         leaf.set_lsn(lsn);
         let after = usize::from(header::slot_count(leaf.page()));
+        self.state.uses.add(UnitUse::LeafInsert, places.len());
         assert_eq!(before + places.len(), after, "what was inserted is there");
         Ok(())
     }

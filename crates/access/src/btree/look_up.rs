@@ -12,6 +12,7 @@ use super::page::{
 };
 use crate::error::{AccessResult, stop_if_asked};
 use crate::options::ScanOptions;
+use crate::unit_uses::UnitUse;
 use crate::visibility::{PageView, Reader, Seen};
 
 /// So many keys are looked up with a page above the leaves latched, then it is let go: somebody may wait to split one of them.
@@ -77,6 +78,7 @@ impl BTree {
         let mut ahead = Ahead { keys: keys.clone().peekable(), at: 0, leaf: None };
         for (number, key) in keys.enumerate() {
             assert!(before.replace(key).is_none_or(|before| before <= key), "the keys ascend");
+            self.state.uses.note(UnitUse::SingletonLookup);
             let guard = match leaf.take().filter(|leaf| ends_behind(leaf, key)) {
                 Some(same) => same,
                 None => self.leaf_under(&mut parent, key)?,
@@ -94,7 +96,7 @@ impl BTree {
                 leaf = Some(guard);
                 continue;
             };
-            match PageView::new(guard.page(), reader).see(slot, || self.key_resource(key)) {
+            match PageView::new(guard.page(), reader).see(slot, || self.lock_of(key)) {
                 Seen::Bytes(row) => found(number, split_row(row).1),
                 Seen::Version(row) => found(number, split_row(&row).1),
                 Seen::Gone => {}

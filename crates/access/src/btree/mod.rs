@@ -70,6 +70,7 @@ use crate::key::KeyRange;
 use crate::methods::AccessMethods;
 use crate::options::{Locking, ScanOptions};
 use crate::row_change::CLUSTERED_FLAG;
+use crate::unit_uses::{UnitUse, UnitUses};
 use crate::visibility::{PageView, Reader, Seen};
 use page::{Fences, child_at, child_slot, search, split_row};
 
@@ -157,6 +158,23 @@ impl BTree {
         }
     }
 
+    /// The same for a lock that is asked for now.
+    #[inline]
+    pub(crate) fn lock_of(&self, key: &[u8]) -> Resource {
+        self.state.uses.note(UnitUse::RowLock);
+        self.key_resource(key)
+    }
+
+    /// What has happened to it since its database was opened.
+    pub fn uses(&self) -> &UnitUses {
+        &self.state.uses
+    }
+
+    /// Waits for a lock of one of its keys; no latch is held.
+    pub(super) fn waiting<T>(&self, wait: impl FnOnce() -> T) -> T {
+        self.state.uses.wait(self.methods.space.pool().os(), wait)
+    }
+
     pub(crate) fn object_resource(&self) -> Resource {
         Resource::Object { database: self.methods.database, object: self.def.object }
     }
@@ -179,8 +197,9 @@ impl BTree {
             }
             return Ok(found);
         }
+        self.state.uses.note(UnitUse::SingletonLookup);
         let reader = Reader::new(txn, locking, options);
-        let lock = || self.key_resource(key);
+        let lock = || self.lock_of(key);
         let mut waited = None;
         loop {
             let leaf = self.descend(key, LatchMode::Shared, false)?;
@@ -200,7 +219,7 @@ impl BTree {
                 Seen::Wait => {
                     drop(leaf);
                     drop(waited.take());
-                    waited = Some(reader.wait(lock(), options.wait)?);
+                    waited = Some(self.waiting(|| reader.wait(self.key_resource(key), options.wait))?);
                 }
             }
         }

@@ -12,6 +12,7 @@ use super::page::{CHILD_BYTES, child_at, child_slot, entry_bytes, key_at, search
 use crate::error::{AccessError, AccessResult};
 use crate::map_page::{FreePage, set_owner};
 use crate::row_change::context_of;
+use crate::unit_uses::UnitUse;
 
 /// Where a page is cut.
 struct Cut {
@@ -160,6 +161,8 @@ impl BTree {
         apply_split_parent(parent.page_mut(), &split);
         parent.set_lsn(lsn);
         assert_halves(&before, left, &right, cut);
+        self.state.uses.note(UnitUse::NonleafInsert);
+        self.note_page(level);
         if level == 0 && next_id.is_null() {
             self.state.rightmost.store(right_id.pack(), Relaxed);
         }
@@ -201,7 +204,15 @@ impl BTree {
         assert_eq!(header::slot_count(child.page()), header::slot_count(&before), "the child has all rows");
         assert_eq!(child_at(root.page(), 0)?, child_id, "the root leads to its only child");
         self.state.rightmost.store(0, Relaxed);
+        // The child is what the root was; the root is of one more level.
+        self.note_page(header::level(child.page()));
+        self.state.uses.note(UnitUse::NonleafInsert);
         Ok(child)
+    }
+
+    fn note_page(&self, level: u8) {
+        let is_leaf = level == 0;
+        self.state.uses.note(if is_leaf { UnitUse::LeafAllocation } else { UnitUse::NonleafAllocation });
     }
 }
 

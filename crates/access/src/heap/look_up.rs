@@ -7,6 +7,7 @@ use super::Heap;
 use crate::error::{AccessResult, stop_if_asked};
 use crate::ids::Rid;
 use crate::options::ScanOptions;
+use crate::unit_uses::UnitUse;
 use crate::visibility::{PageView, Reader, Seen};
 
 /// Rows are looked at so many before they are looked up: their pages are asked for.
@@ -40,6 +41,7 @@ impl Heap {
                 }
             }
             assert!(before.replace(rid).is_none_or(|before| before <= rid), "the addresses ascend");
+            self.state.uses.note(UnitUse::SingletonLookup);
             let guard = match page.take().filter(|page| page.id() == rid.page) {
                 Some(same) => same,
                 None => {
@@ -53,7 +55,7 @@ impl Heap {
                 continue;
             }
             assert_eq!(guard.id(), rid.page, "the page of the address is latched");
-            match PageView::new(guard.page(), reader).see(rid.slot, || self.row_resource(rid)) {
+            match PageView::new(guard.page(), reader).see(rid.slot, || self.lock_of(rid)) {
                 Seen::Bytes(row) => found(number, row),
                 Seen::Version(row) => found(number, &row),
                 Seen::Gone => {}

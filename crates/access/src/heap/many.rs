@@ -11,6 +11,7 @@ use crate::ids::Rid;
 use crate::methods::AccessMethods;
 use crate::row::{ROW_BYTES_MAX, ROW_BYTES_MIN};
 use crate::row_change::{PLACE_BYTES, apply_ghost};
+use crate::unit_uses::UnitUse;
 
 /// Bytes of the compensation record about rows of a page, besides what each row takes in it: the page, no root, their number.
 const ROWS_BYTES: usize = PLACE_BYTES + 2 + 3;
@@ -85,6 +86,7 @@ impl Heap {
         let is_there =
             |slot: &u16| slots::row(guard.page(), *slot).is_some_and(|row| row.len() >= ROW_BYTES_MIN);
         assert!(places.iter().all(is_there), "each row has room for a stub");
+        self.state.uses.add(UnitUse::LeafInsert, places.len());
         rids.extend(places.iter().map(|slot| Rid { page, slot: *slot }));
         Ok(places.len())
     }
@@ -103,9 +105,8 @@ impl Heap {
             if bytes > room || row.as_ref().len() > ROW_BYTES_MAX {
                 break;
             }
-            let lockable = |slot: &u16| {
-                txn.try_lock(self.row_resource(Rid { page: guard.id(), slot: *slot }), LockMode::X)
-            };
+            let lockable =
+                |slot: &u16| txn.try_lock(self.lock_of(Rid { page: guard.id(), slot: *slot }), LockMode::X);
             // Somebody may still wait for the row that was in a vacant one. A fresh one is nobody's: no gap is left.
             let slot = loop {
                 match free.next() {
@@ -191,6 +192,7 @@ impl Heap {
         record.rows.iter().for_each(|(slot, _)| apply_ghost(guard.page_mut(), *slot, txn.id().0));
         guard.set_lsn(lsn);
         assert!(header::last_remover(guard.page()) >= txn.id().0, "their ghosts stay until it has ended");
+        self.state.uses.add(UnitUse::LeafGhost, count);
         if before == 0 {
             self.note_candidate(page);
             self.methods.note_ghosts(page, PageId::NULL);

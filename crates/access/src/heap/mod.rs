@@ -46,6 +46,7 @@ use crate::options::{Locking, ScanOptions};
 use crate::patch::{self, Change};
 use crate::row::{ROW_BYTES_MAX, ROW_BYTES_MIN};
 use crate::row_change::{PATCH_BYTES, PLACE_BYTES, apply_ghost, context_of, removers_are_done};
+use crate::unit_uses::{UnitUse, UnitUses};
 use crate::visibility::{PageView, Reader, Seen};
 
 /// Pages with room that a heap remembers, at most.
@@ -105,7 +106,10 @@ impl Heap {
 
     /// Locks a row that is about to be changed, and sees whether it may be ([`AccessError::UpdateConflict`]).
     pub fn claim(&self, txn: &Transaction, rid: Rid) -> AccessResult<()> {
-        txn.lock(self.row_resource(rid), LockMode::X, LockWait::Session)?;
+        let resource = self.lock_of(rid);
+        if !txn.try_lock(resource, LockMode::X) {
+            self.waiting(|| txn.lock(resource, LockMode::X, LockWait::Session))?;
+        }
         self.check_conflict(txn, rid)
     }
 
@@ -123,6 +127,23 @@ impl Heap {
             page: rid.page.page,
             slot: rid.slot,
         }
+    }
+
+    /// The same for a lock that is asked for now.
+    #[inline]
+    fn lock_of(&self, rid: Rid) -> Resource {
+        self.state.uses.note(UnitUse::RowLock);
+        self.row_resource(rid)
+    }
+
+    /// What has happened to it since its database was opened.
+    pub fn uses(&self) -> &UnitUses {
+        &self.state.uses
+    }
+
+    /// Waits for a lock of one of its rows; no latch is held.
+    fn waiting<T>(&self, wait: impl FnOnce() -> T) -> T {
+        self.state.uses.wait(self.methods.space.pool().os(), wait)
     }
 
     fn object_resource(&self) -> Resource {
@@ -151,13 +172,13 @@ impl Heap {
             "{bytes} bytes have room on {page}"
         );
         let mut rid = Rid { page, slot: slots::vacant_slot(guard.page()) };
-        if placing == Placing::Row && !txn.try_lock(self.row_resource(rid), LockMode::X) {
+        if placing == Placing::Row && !txn.try_lock(self.lock_of(rid), LockMode::X) {
             // Somebody still waits for the row that was there: a fresh slot is nobody's.
             rid.slot = header::slot_count(guard.page());
-            let locked = txn.try_lock(self.row_resource(rid), LockMode::X);
+            let locked = txn.try_lock(self.lock_of(rid), LockMode::X);
             if !locked {
                 drop(guard);
-                txn.lock(self.row_resource(rid), LockMode::X, LockWait::Session)?;
+                self.waiting(|| txn.lock(self.row_resource(rid), LockMode::X, LockWait::Session))?;
                 return self.place(txn, row, placing);
             }
         }
@@ -181,6 +202,9 @@ impl Heap {
             Some(bytes),
             "the row has room for a stub"
         );
+        if !is_forwarded {
+            self.state.uses.note(UnitUse::LeafInsert);
+        }
         Ok(rid)
     }
 
@@ -282,6 +306,7 @@ impl Heap {
             "a chain both ways"
         );
         assert!(header::next(new.page()).is_null(), "the last page has none behind it");
+        self.state.uses.note(UnitUse::LeafAllocation);
         Ok(new)
     }
 
@@ -309,6 +334,7 @@ impl Heap {
         if flags & (slots::GHOST | slots::FORWARDED) != 0 {
             return Err(AccessError::RowGone);
         }
+        self.state.uses.note(UnitUse::LeafUpdate);
         if flags & slots::FORWARD == 0 {
             self.leave_version(txn, rid, Some(old));
             if self.fits_in_place(txn, guard, rid.slot, &padded)? {
@@ -444,6 +470,7 @@ impl Heap {
             self.leave_version(txn, rid, slots::row(guard.page(), target.slot));
         }
         self.ghost(txn, rid)?;
+        self.state.uses.note(UnitUse::LeafGhost);
         target.map_or(Ok(()), |target| self.ghost(txn, target))
     }
 
@@ -480,12 +507,13 @@ impl Heap {
         out: &mut Vec<u8>,
     ) -> AccessResult<bool> {
         let locking = options.locking(txn, &self.object_resource()).of_heap();
+        self.state.uses.note(UnitUse::SingletonLookup);
         self.read(Reader::new(txn, locking, options), rid, options.wait, out)
     }
 
     /// The same for a reader that is decided.
     fn read(&self, reader: Reader<'_>, rid: Rid, wait: LockWait, out: &mut Vec<u8>) -> AccessResult<bool> {
-        let lock = || self.row_resource(rid);
+        let lock = || self.lock_of(rid);
         let mut waited = None;
         let mut lost = 0;
         loop {
@@ -514,7 +542,8 @@ impl Heap {
                     let target = stub_target(&guard, rid.slot)?;
                     drop(guard);
                     let found = self.read_moved(reader, rid, target, out);
-                    reader.has_followed(&lock());
+                    self.state.uses.note(UnitUse::ForwardedFetch);
+                    reader.has_followed(&self.row_resource(rid));
                     if found? {
                         return Ok(true);
                     }
@@ -527,7 +556,7 @@ impl Heap {
                 Seen::Wait => {
                     drop(guard);
                     drop(waited.take());
-                    waited = Some(reader.wait(lock(), wait)?);
+                    waited = Some(self.waiting(|| reader.wait(self.row_resource(rid), wait))?);
                 }
             }
         }

@@ -8,6 +8,7 @@ use crate::coming::NextPage;
 use crate::error::{AccessError, AccessResult, stop_if_asked};
 use crate::ids::Rid;
 use crate::options::{Locking, RowLock, ScanOptions, Selection};
+use crate::unit_uses::UnitUse;
 use crate::visibility::{PageView, Reader, Seen};
 
 /// Reads a heap. Where locks allow, a page's rows are copied under one latch and handed out afterwards.
@@ -57,6 +58,7 @@ impl Heap {
 impl HeapCursor {
     pub(super) fn new(heap: Heap, options: ScanOptions) -> HeapCursor {
         let page = heap.def.first_page;
+        heap.state.uses.note(UnitUse::RangeScan);
         HeapCursor {
             heap,
             options,
@@ -162,7 +164,7 @@ impl HeapCursor {
                 Stop::EndOfPage(next) => self.go_on_to(next)?,
                 Stop::Locked(rid) if self.rows.is_empty() => {
                     let resource = self.heap.row_resource(rid);
-                    waited = Some(reader.wait(resource, self.options.wait)?);
+                    waited = Some(self.heap.waiting(|| reader.wait(resource, self.options.wait))?);
                 }
                 Stop::Moved(rid) if self.rows.is_empty() => {
                     if self.heap.read(reader, rid, self.options.wait, &mut self.bytes)? {
@@ -220,7 +222,7 @@ impl HeapCursor {
         for slot in self.slot..header::slot_count(page) {
             self.slot = slot;
             let rid = Rid { page: self.page, slot };
-            let seen = view.see(slot, || heap.row_resource(rid));
+            let seen = view.see(slot, || heap.lock_of(rid));
             let row = match &seen {
                 Seen::Bytes(row) => {
                     next.like(page, slot, row);

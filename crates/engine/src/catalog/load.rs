@@ -13,6 +13,7 @@ use super::rows::{
 use super::{Catalog, Entry, system_tables};
 use crate::error::StorageError;
 use crate::index_settings::IndexSettings;
+use crate::index_uses::IndexUses;
 use crate::schema::{
     CheckDef, ColumnDef, ComputedDef, ConstraintState, DefaultDef, ForeignKeyDef, IdentityDef, IndexColumn,
     IndexDef, IndexKind, ModuleDef, ModuleKind, ModuleSettings, ObjectDef, ObjectId, SchemaDef, TableDef,
@@ -259,6 +260,7 @@ impl<'a> Groups<'a> {
             settings: IndexSettings::of_status(status),
             unit: u32::try_from(row.int(6)?).ok()?,
             root: row.page(7)?,
+            uses: IndexUses::default(),
         })
     }
 

@@ -9,6 +9,7 @@ use pages::PageId;
 use types::{Collation, DateTime, Length, SqlType};
 
 use crate::index_settings::IndexSettings;
+use crate::index_uses::IndexUses;
 use crate::schema::{ColumnDef, IndexColumn, IndexDef, IndexKind, SCHEMA_SYS, TableDef};
 
 /// A system table's shape.
@@ -332,6 +333,7 @@ pub fn definition(table: usize, root: PageId) -> Arc<TableDef> {
         settings: IndexSettings::default(),
         unit: unit_of(table),
         root,
+        uses: IndexUses::default(),
     };
     let created = DateTime { days: 0, ticks: 0 };
     Arc::new(TableDef {

@@ -8,6 +8,7 @@ use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 use crate::filter::{FilterTerm, FilterTest, IndexFilter};
 use crate::index_settings::IndexSettings;
+use crate::index_uses::IndexUses;
 use crate::schema::{
     CheckDef, ColumnDef, ConstraintState, DefaultDef, IndexColumn, IndexDef, IndexKind, ObjectId, TableDef,
 };
@@ -179,6 +180,7 @@ pub(super) fn heap_definition() -> IndexDef {
         settings: IndexSettings::default(),
         unit: 0,
         root: pages::PageId::NULL,
+        uses: IndexUses::default(),
     }
 }
 
@@ -220,6 +222,7 @@ pub(super) fn append_index(
         settings: new.settings,
         unit: 0,
         root: pages::PageId::NULL,
+        uses: IndexUses::default(),
     };
     // Where the columns of fixed length are too long already, no row could ever be put in.
     let (limit, fixed) = (index.key_bytes_max(), index.fixed_key_bytes(table));

@@ -368,6 +368,11 @@ impl Cursor {
         }
     }
 
+    /// Does it look up the rows that entries of an index name?
+    pub fn looks_up(&self) -> bool {
+        matches!(self.source, Source::Secondary { .. } | Source::LookedUp(_))
+    }
+
     /// Of rows that are looked up many at a time, only those with one of these names are. Whoever locks rows looks at all of them.
     pub fn look_up_only(&mut self, names: Arc<FxHashSet<u64>>) {
         if let Source::LookedUp(lookups) = &mut self.source {

@@ -55,6 +55,7 @@ impl Table {
             SampleSize::Pages(pages) => pages.max(1),
             SampleSize::Share(share) => ((all as f64 * share).ceil() as u64).max(1),
         };
+        self.note_own_scan(definition.base().index_id);
         let mut sorted = SortedValues::new(self, ordinals);
         let (mut seen, mut taken) = (0_u64, 0_u64);
         let mut values = Vec::with_capacity(ordinals.len() + terms.len());
@@ -109,6 +110,7 @@ impl Table {
         let columns: Arc<[usize]> = ordinals.as_slice().into();
         let everything = KeyRange::all();
         let mut cursor = self.read(txn, index.index_id, &everything, &options, Some(&columns), Vec::new())?;
+        self.note_own_scan(index.index_id);
         let mut collector = self.collector(&ordinals);
         let mut values = Vec::with_capacity(ordinals.len());
         loop {

@@ -52,6 +52,7 @@ fn gather(
     let mut cursor = {
         let mut transactions = runtime.transactions.borrow_mut();
         let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;
+        super::uses::note_read(&plan.other_index, source, (index_id, true, false), runtime);
         source.table.read(transaction, index_id, range, &options, Some(&columns), Vec::new())?
     };
     loop {

@@ -34,6 +34,7 @@ mod stream_aggregate;
 pub(crate) mod subquery;
 pub(crate) mod sums;
 pub(crate) mod update;
+mod uses;
 pub(crate) mod window;
 
 use types::SqlError;
@@ -123,7 +124,9 @@ pub(crate) fn scan_all(
     let mut cursor = {
         let mut transactions = runtime.transactions.borrow_mut();
         let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;
-        source.table.scan(transaction, source.def.base().index_id, &options, None)?
+        let index_id = source.def.base().index_id;
+        uses::note_read(source, source, (index_id, false, false), runtime);
+        source.table.scan(transaction, index_id, &options, None)?
     };
     let mut row = Row::new();
     loop {

@@ -161,9 +161,12 @@ impl KeyPlace {
     ) -> Result<Cursor, SqlError> {
         let mut transactions = runtime.transactions.borrow_mut();
         let transaction = transactions.for_table(&self.source.table, runtime.options.isolation)?;
+        let base_id = self.source.def.base().index_id;
+        let index_id = range.map_or(base_id, |(index, _)| index);
+        super::uses::note_read(self, &self.source, (index_id, range.is_some(), index_id != base_id), runtime);
         match range {
             Some((index, range)) => self.source.table.seek(transaction, index, range, options, None),
-            None => self.source.table.scan(transaction, self.source.def.base().index_id, options, None),
+            None => self.source.table.scan(transaction, base_id, options, None),
         }
     }
 

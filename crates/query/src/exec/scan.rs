@@ -266,6 +266,8 @@ impl Scan<'_> {
         if let Some(names) = &self.names {
             cursor.look_up_only(names.clone());
         }
+        let used = (index_id, self.plan.path.is_seek(), cursor.looks_up());
+        super::uses::note_read(self.plan, source, used, runtime);
         (self.cursor, self.is_open) = (Some(cursor), true);
         Ok(true)
     }

@@ -38,6 +38,11 @@ fn given(context: &ViewContext<'_, '_>, at: usize, means_all: i64) -> Option<i32
 }
 
 impl Asked {
+    /// All that there is.
+    pub(super) fn everything() -> Asked {
+        Asked { databases: Vec::new(), object_id: None, index_id: None, partition: None }
+    }
+
     /// The first four arguments: database, object, index, partition. Error 2561 for one that is given where those before it are not, 2521 for a
     /// database that is not there.
     pub(super) fn new(context: &ViewContext<'_, '_>) -> Result<Asked, SqlError> {

@@ -15,6 +15,7 @@ pub(crate) mod dm_exec;
 mod dm_os;
 mod empty;
 mod index_pages;
+mod index_uses;
 mod information_schema;
 mod information_schema_sql;
 mod keys;
@@ -111,6 +112,7 @@ static TABLES: &[&[SystemView]] = &[
     properties::VIEWS,
     storage::VIEWS,
     index_pages::VIEWS,
+    index_uses::VIEWS,
     server::VIEWS,
     msdb::VIEWS,
     odbc::VIEWS,

@@ -1,0 +1,83 @@
+//! How often statements have used a heap or index, and when last: `sys.dm_db_index_usage_stats` shows it.
+//!
+//! The counts hang on the index's definition and go through its changes with it: they begin when the database is opened or the index is made, and
+//! end with either. Whoever runs a statement's plan says once what the statement does with an index, whatever the number of rows.
+
+use std::fmt;
+use std::sync::Arc;
+
+use os::CounterSet;
+
+/// What a statement does with an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum IndexUse {
+    /// Looks for a range or a key.
+    Seek,
+    /// Reads all of it.
+    Scan,
+    /// Looks up rows that entries of another index name.
+    Lookup,
+    /// Inserts, updates or deletes.
+    Update,
+}
+
+/// Each of them, in the order of the view's columns.
+pub const INDEX_USES: [IndexUse; 4] = [IndexUse::Seek, IndexUse::Scan, IndexUse::Lookup, IndexUse::Update];
+const KINDS: usize = INDEX_USES.len();
+
+/// Counts and times of users' statements, then those of the server's own.
+type Cells = CounterSet<{ 4 * KINDS }>;
+
+/// See the heading. Clones share the counts.
+#[derive(Clone, Default)]
+pub struct IndexUses(Arc<Cells>);
+
+/// How often, and when last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UsesTold {
+    /// How often.
+    pub count: i64,
+    /// UTC in ticks of 100 ns since 0001-01-01; none for never.
+    pub last: Option<i64>,
+}
+
+impl IndexUses {
+    /// A user's statement uses it at this time (UTC in ticks of 100 ns since 0001-01-01).
+    #[inline]
+    pub fn note(&self, what: IndexUse, now: i64) {
+        self.0.add(what as usize, 1);
+        self.0.note(KINDS + what as usize, now);
+    }
+
+    /// The server itself does.
+    pub fn note_own(&self, what: IndexUse, now: i64) {
+        self.0.add(2 * KINDS + what as usize, 1);
+        self.0.note(3 * KINDS + what as usize, now);
+    }
+
+    /// Has anybody used it?
+    pub fn is_used(&self) -> bool {
+        self.0.is_used()
+    }
+
+    /// What users' statements, or the server's own, have done.
+    pub fn told(&self, what: IndexUse, of_users: bool) -> UsesTold {
+        let first = if of_users { 0 } else { 2 * KINDS };
+        let last = self.0.latest(first + KINDS + what as usize);
+        UsesTold { count: self.0.sum(first + what as usize), last: (last != 0).then_some(last) }
+    }
+}
+
+/// Counts are no part of what an index is.
+impl PartialEq for IndexUses {
+    fn eq(&self, _: &IndexUses) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for IndexUses {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("IndexUses")
+    }
+}

@@ -1,0 +1,65 @@
+//! What statements do with a table's indexes is noted where it is known which: `index_uses.rs` keeps the counts.
+
+use access::UnitUses;
+
+use super::{Base, Table};
+use crate::index_uses::IndexUse;
+use crate::schema::{IndexDef, IndexKind};
+
+impl Table {
+    /// A user's statement reads an index, and looks up the rows that it names, or not. `now` in UTC ticks of 100 ns since 0001-01-01.
+    pub fn note_read(&self, index_id: i32, is_seek: bool, looks_up: bool, now: i64) {
+        let definition = &self.inner.definition;
+        if definition.is_system {
+            return;
+        }
+        if let Some(index) = definition.index(index_id) {
+            index.uses.note(if is_seek { IndexUse::Seek } else { IndexUse::Scan }, now);
+        }
+        if looks_up {
+            definition.base().uses.note(IndexUse::Lookup, now);
+        }
+    }
+
+    /// A user's statement inserts or deletes rows, or sets these columns of rows.
+    #[inline]
+    pub fn note_change(&self, columns: Option<&[usize]>, now: i64) {
+        let definition = &self.inner.definition;
+        if definition.is_system {
+            return;
+        }
+        let is_moved = columns.is_none_or(|columns| self.moves_entries(definition.base(), columns));
+        for index in definition.indexes.iter().filter(|index| index.has_unit()) {
+            let is_base = index.kind != IndexKind::Nonclustered;
+            if is_base || is_moved || columns.is_some_and(|columns| self.moves_entries(index, columns)) {
+                index.uses.note(IndexUse::Update, now);
+            }
+        }
+    }
+
+    /// Does a change of these columns change entries of the index? Of a clustered one: the key that entries of others name.
+    fn moves_entries(&self, index: &IndexDef, columns: &[usize]) -> bool {
+        let is_key = |column: &usize| index.key.iter().any(|key| key.ordinal == *column);
+        let is_part = |column: &usize| is_key(column) || index.included.contains(column);
+        columns.iter().any(is_part) || index.filter.as_ref().is_some_and(|filter| filter.is_about(columns))
+    }
+
+    /// The server itself reads an index: for statistics.
+    pub(crate) fn note_own_scan(&self, index_id: i32) {
+        if let Some(index) = self.inner.definition.index(index_id) {
+            index.uses.note_own(IndexUse::Scan, self.inner.database.os.clock().utc_100ns());
+        }
+    }
+
+    /// What has happened to the rows and pages of its heap or of an index; none of one that is disabled.
+    pub fn unit_uses(&self, index: &IndexDef) -> Option<&UnitUses> {
+        if index.kind == IndexKind::Nonclustered {
+            let found = self.inner.secondary.iter().find(|secondary| secondary.index_id == index.index_id)?;
+            return Some(found.tree.uses());
+        }
+        Some(match &self.inner.base {
+            Base::Heap(heap) => heap.uses(),
+            Base::Tree(tree) => tree.uses(),
+        })
+    }
+}
