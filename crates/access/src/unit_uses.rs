@@ -60,7 +60,9 @@ impl UnitUses {
 
     /// How often it has happened.
     pub fn count(&self, what: UnitUse) -> i64 {
-        self.0.sum(what as usize)
+        let count = self.0.sum(what as usize);
+        assert!(count >= 0, "what is counted only rises");
+        count
     }
 
     /// Has anything happened?
@@ -73,8 +75,9 @@ impl UnitUses {
         let began = os.clock().monotonic_ns();
         let waited = wait();
         self.note(UnitUse::RowLockWait);
-        let nanoseconds = os.clock().monotonic_ns().saturating_sub(began);
-        self.add(UnitUse::RowLockWaitNanoseconds, usize::try_from(nanoseconds).unwrap_or(usize::MAX));
+        let ended = os.clock().monotonic_ns();
+        assert!(ended >= began, "this clock goes forward");
+        self.0.add(UnitUse::RowLockWaitNanoseconds as usize, (ended - began) as i64);
         waited
     }
 }

@@ -7,8 +7,8 @@ use log::{LogContext, LogOp};
 use pages::{LatchMode, PageBytes, PageGuard, PageId, PageType, header, slots};
 use txn::Transaction;
 
-use super::BTree;
 use super::page::{CHILD_BYTES, child_at, child_slot, entry_bytes, key_at, search, separator};
+use super::{BTree, LEVELS_MAX};
 use crate::error::{AccessError, AccessResult};
 use crate::map_page::{FreePage, set_owner};
 use crate::row_change::context_of;
@@ -211,6 +211,7 @@ impl BTree {
     }
 
     fn note_page(&self, level: u8) {
+        assert!(level <= LEVELS_MAX, "the root was no higher");
         let is_leaf = level == 0;
         self.state.uses.note(if is_leaf { UnitUse::LeafAllocation } else { UnitUse::NonleafAllocation });
     }

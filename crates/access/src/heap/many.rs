@@ -192,6 +192,7 @@ impl Heap {
         record.rows.iter().for_each(|(slot, _)| apply_ghost(guard.page_mut(), *slot, txn.id().0));
         guard.set_lsn(lsn);
         assert!(header::last_remover(guard.page()) >= txn.id().0, "their ghosts stay until it has ended");
+        assert!(count > 0 && count <= rids.len(), "some of them, each once");
         self.state.uses.add(UnitUse::LeafGhost, count);
         if before == 0 {
             self.note_candidate(page);
