@@ -1,6 +1,6 @@
 //! What happens to the rows and pages of a heap or tree, counted by its handles: `sys.dm_db_index_operational_stats` shows it.
 //!
-//! A count is one relaxed addition to a cell that few other threads write; a page's rows are counted together where they are changed together. What is
+//! A count is one addition to a cell that few other threads write, mostly none; a page's rows are counted together where they are changed together. What is
 //! rolled back has been counted. Undo, recovery, and the building of whole trees (`TreeLoader`) are not.
 
 use os::{CounterSet, Os};

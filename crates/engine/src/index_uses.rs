@@ -46,14 +46,12 @@ impl IndexUses {
     /// A user's statement uses it at this time (UTC in ticks of 100 ns since 0001-01-01).
     #[inline]
     pub fn note(&self, what: IndexUse, now: i64) {
-        self.0.add(what as usize, 1);
-        self.0.note(KINDS + what as usize, now);
+        self.0.count_at(what as usize, (KINDS + what as usize, now));
     }
 
     /// The server itself does.
     pub fn note_own(&self, what: IndexUse, now: i64) {
-        self.0.add(2 * KINDS + what as usize, 1);
-        self.0.note(3 * KINDS + what as usize, now);
+        self.0.count_at(2 * KINDS + what as usize, (3 * KINDS + what as usize, now));
     }
 
     /// Has anybody used it?

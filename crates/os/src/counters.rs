@@ -1,8 +1,10 @@
 //! Performance counters, as `sys.dm_os_performance_counters` shows them.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::stripe::{STRIPES, Stripe};
 
 /// How a reader is to understand a counter's value (`cntr_type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,33 +22,23 @@ pub enum CounterType {
     AverageBulk = 1_073_874_176,
 }
 
-/// Threads that add at the same time mostly add to cells of their own.
-const STRIPES: usize = 4;
-
 /// One line of the processor's caches.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct Stripe(AtomicI64);
+struct Line(AtomicI64);
 
-static NEXT_STRIPE: AtomicUsize = AtomicUsize::new(0);
-
-thread_local! {
-    static STRIPE: usize = NEXT_STRIPE.fetch_add(1, Relaxed) % STRIPES;
-}
-
-/// One counter. Adding is one relaxed atomic operation on a line that few others write; the value is the sum.
+/// One counter. Adding touches a line that few others write, mostly nobody; the value is the sum.
 #[derive(Debug, Default)]
 pub struct Counter {
-    stripes: [Stripe; STRIPES],
+    stripes: [Line; STRIPES],
 }
 
 impl Counter {
     /// Adds `amount` (negative to take away).
     #[inline]
     pub fn add(&self, amount: i64) {
-        // A thread that is ending has none of its own any more.
-        let stripe = STRIPE.try_with(|stripe| *stripe).unwrap_or(0);
-        self.stripes[stripe].0.fetch_add(amount, Relaxed);
+        let stripe = Stripe::own();
+        stripe.add(&self.stripes[stripe.place()].0, amount);
     }
 
     /// Adds one.
@@ -72,10 +64,10 @@ impl Counter {
     }
 }
 
-/// `N` counters of one thing: a thread's own cells lie side by side. They take no memory before the first is added to.
+/// `N` counters of one thing: a stripe's cells lie side by side, and take no memory before the first is added to.
 #[derive(Default)]
 pub struct CounterSet<const N: usize> {
-    stripes: OnceLock<Box<[Cells<N>; STRIPES]>>,
+    stripes: [OnceLock<Box<Cells<N>>>; STRIPES],
 }
 
 /// Lines of the processor's caches.
@@ -84,26 +76,29 @@ struct Cells<const N: usize>([AtomicI64; N]);
 
 impl<const N: usize> CounterSet<N> {
     #[inline]
-    fn own(&self) -> &Cells<N> {
-        let stripe = STRIPE.try_with(|stripe| *stripe).unwrap_or(0);
-        &self.stripes.get_or_init(Self::empty)[stripe]
+    fn own(&self, stripe: Stripe) -> &Cells<N> {
+        self.stripes[stripe.place()].get_or_init(Self::empty)
     }
 
     #[cold]
-    fn empty() -> Box<[Cells<N>; STRIPES]> {
-        Box::new(std::array::from_fn(|_| Cells(std::array::from_fn(|_| AtomicI64::new(0)))))
+    fn empty() -> Box<Cells<N>> {
+        Box::new(Cells(std::array::from_fn(|_| AtomicI64::new(0))))
     }
 
     /// Adds to the counter at a place.
     #[inline]
     pub fn add(&self, at: usize, amount: i64) {
-        self.own().0[at].fetch_add(amount, Relaxed);
+        let stripe = Stripe::own();
+        stripe.add(&self.own(stripe).0[at], amount);
     }
 
-    /// Notes a value that does not fall, such as a time.
+    /// Adds one to the counter at a place, and notes at another one a value that does not fall, such as a time.
     #[inline]
-    pub fn note(&self, at: usize, value: i64) {
-        self.own().0[at].store(value, Relaxed);
+    pub fn count_at(&self, at: usize, (noted, value): (usize, i64)) {
+        let stripe = Stripe::own();
+        let cells = self.own(stripe);
+        stripe.add(&cells.0[at], 1);
+        cells.0[noted].store(value, Relaxed);
     }
 
     /// The sum of what was added at a place.
@@ -118,12 +113,11 @@ impl<const N: usize> CounterSet<N> {
 
     /// Has anything been added or noted?
     pub fn is_used(&self) -> bool {
-        self.stripes.get().is_some()
+        self.stripes.iter().any(|stripe| stripe.get().is_some())
     }
 
     fn each(&self, at: usize) -> impl Iterator<Item = i64> + '_ {
-        let stripes = self.stripes.get().map_or(&[][..], |stripes| &stripes[..]);
-        stripes.iter().map(move |cells| cells.0[at].load(Relaxed))
+        self.stripes.iter().filter_map(OnceLock::get).map(move |cells| cells.0[at].load(Relaxed))
     }
 }
 

@@ -35,6 +35,7 @@ mod rwlatch;
 mod seat;
 mod signal;
 pub mod sim;
+mod stripe;
 mod surviving;
 pub mod task;
 mod termination;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use hardpan_os::{
-    AlignedBuf, Condition, IoErrorKind, Latch, LatchRank, OpenOptions, Os, Request, RwLatch, Signal,
+    AlignedBuf, Condition, Counter, CounterSet, IoErrorKind, Latch, LatchRank, OpenOptions, Os, Request, RwLatch, Signal,
     StreamIo, WaitOutcome, WaitType, Watermark, WriteMode,
 };
 
@@ -246,6 +246,42 @@ fn counters_have_types_by_name() {
     let brief: Vec<_> =
         rows.iter().map(|row| (row.counter_name.as_str(), row.cntr_value, row.cntr_type)).collect();
     assert_eq!(brief, [("Log Cache Hit Ratio Base", 0, 1_073_939_712), ("Log Flushes/sec", 42, 272_696_576)]);
+}
+
+/// More threads than cells of their own, and threads that come when others have ended: nothing that is added gets lost, and the latest note is told.
+#[test]
+fn counters_of_many_threads_lose_nothing() {
+    const THREADS: i64 = 40;
+    const TIMES: i64 = 2_000;
+    let (os, counter, set) = (Os::real(), Arc::new(Counter::default()), Arc::new(CounterSet::<3>::default()));
+    assert!(!set.is_used() && set.latest(2) == 0);
+    for round in 1..=5 {
+        let start = Arc::new(AtomicU64::new(0));
+        let threads: Vec<_> = (0..THREADS)
+            .map(|number| {
+                let (counter, set, start) = (Arc::clone(&counter), Arc::clone(&set), Arc::clone(&start));
+                os.spawn("adds", move || {
+                    // Half of them at once, half as they come.
+                    while number % 2 == 0 && start.load(SeqCst) == 0 {
+                        std::thread::yield_now();
+                    }
+                    for at in 0..TIMES {
+                        counter.add(2);
+                        set.add(0, 3);
+                        set.count_at(1, (2, round * 1_000_000 + number * 10_000 + at));
+                    }
+                })
+            })
+            .collect();
+        start.store(1, SeqCst);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        let added = round * THREADS * TIMES;
+        assert_eq!((counter.get(), set.sum(0), set.sum(1)), (2 * added, 3 * added, added), "round {round}");
+        assert!(set.latest(2) >= round * 1_000_000, "a note of this round");
+    }
+    assert!(set.is_used());
+    counter.set(7);
+    assert_eq!(counter.get(), 7);
 }
 
 /// A port scan, a health check, a flood: whoever is gone before he is accepted costs nothing and is no failure of the listener.

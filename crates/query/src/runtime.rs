@@ -225,6 +225,11 @@ impl<'a> Runtime<'a> {
         }
     }
 
+    /// The same if anybody has asked for it, else about so: for what is noted of each statement.
+    pub(crate) fn about_now_utc_ticks(&self) -> i64 {
+        self.now_utc.get().unwrap_or_else(|| self.instance.os().clock().about_utc_100ns())
+    }
+
     /// RAND()'s number at a place where it is written, drawn when it is asked for first.
     pub(crate) fn random_of(&self, place: i64, draw: impl FnOnce() -> f64) -> f64 {
         let mut randoms = self.randoms.borrow_mut();

@@ -594,6 +594,10 @@ impl Clock for VirtualClock {
         UNIX_EPOCH_TICKS + BEGINNING_UNIX_SECONDS * TICKS_PER_SECOND + (self.world.now_ns() / 100) as i64
     }
 
+    fn about_utc_100ns(&self) -> i64 {
+        self.utc_100ns()
+    }
+
     fn local_offset_minutes(&self) -> i32 {
         0
     }

@@ -12,7 +12,7 @@ pub(super) fn note_read<P>(
     runtime: &Runtime<'_>,
 ) {
     if runtime.is_first_use(place) {
-        source.table.note_read(index_id, is_seek, looks_up, runtime.now_utc_ticks());
+        source.table.note_read(index_id, is_seek, looks_up, runtime.about_now_utc_ticks());
     }
 }
 
@@ -24,6 +24,6 @@ pub(super) fn note_change<P>(
     runtime: &Runtime<'_>,
 ) {
     if runtime.is_first_use(place) {
-        source.table.note_change(columns, runtime.now_utc_ticks());
+        source.table.note_change(columns, runtime.about_now_utc_ticks());
     }
 }
