@@ -11,7 +11,8 @@ use std::sync::atomic::{
 
 /// Stripes of each counter; a power of two, so that a place among them needs no check.
 pub(crate) const STRIPES: usize = 16;
-const _: () = assert!(STRIPES.is_power_of_two() && STRIPES <= 32 && SHARED < STRIPES, "a bit of a word for each");
+const _: () =
+    assert!(STRIPES.is_power_of_two() && STRIPES <= 32 && SHARED < STRIPES, "a bit of a word for each");
 
 /// The first so many are shared.
 const SHARED: usize = 4;

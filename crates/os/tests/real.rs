@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use hardpan_os::{
-    AlignedBuf, Condition, Counter, CounterSet, IoErrorKind, Latch, LatchRank, OpenOptions, Os, Request, RwLatch, Signal,
-    StreamIo, WaitOutcome, WaitType, Watermark, WriteMode,
+    AlignedBuf, Condition, Counter, CounterSet, IoErrorKind, Latch, LatchRank, OpenOptions, Os, Request,
+    RwLatch, Signal, StreamIo, WaitOutcome, WaitType, Watermark, WriteMode,
 };
 
 fn scratch(name: &str) -> PathBuf {
