@@ -58,6 +58,12 @@ impl UnitUses {
         self.add(what, 1);
     }
 
+    /// A row has come whose lock was asked for.
+    #[inline]
+    pub(crate) fn note_locked_insert(&self) {
+        self.0.count_each([UnitUse::RowLock as usize, UnitUse::LeafInsert as usize]);
+    }
+
     /// How often it has happened.
     pub fn count(&self, what: UnitUse) -> i64 {
         let count = self.0.sum(what as usize);

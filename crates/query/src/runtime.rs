@@ -55,8 +55,9 @@ pub(crate) struct Runtime<'a> {
     /// Views of catalogs are read as this shows them, and wait for nothing: `exec/catalog.rs` does.
     pub(crate) read_as: Cell<Option<CatalogImage>>,
     last_identity: Cell<Option<Value>>,
-    /// The first place of the plan that has noted what it uses, by its address; 0 for none.
-    noted: Cell<usize>,
+    /// The first places of the plan that have noted what they use, by their addresses; 0 for none. This is made for each scalar program, too: more
+    /// would cost those.
+    noted: [Cell<usize>; 2],
     /// What only statements with plans need.
     extra: OnceCell<Box<Extra>>,
     /// What operators do, if that is counted.
@@ -65,7 +66,7 @@ pub(crate) struct Runtime<'a> {
 
 #[derive(Default)]
 struct Extra {
-    /// The places after the first that have noted what they use.
+    /// The places after the first two that have noted what they use.
     noted: RefCell<Vec<usize>>,
     work_tables: RefCell<FxHashMap<u32, Vec<Row>>>,
     subqueries: RefCell<FxHashMap<u32, KeptSubquery>>,
@@ -113,7 +114,7 @@ impl<'a> Runtime<'a> {
             saw_catalog: Cell::new(false),
             read_as: Cell::new(None),
             last_identity: Cell::new(None),
-            noted: Cell::new(0),
+            noted: [const { Cell::new(0) }; 2],
             extra: OnceCell::new(),
             profile: context.options.counts_operators().then(Rc::default),
         }
@@ -167,15 +168,23 @@ impl<'a> Runtime<'a> {
     }
 
     /// Has this place of the plan not noted yet what it uses?
+    #[inline]
     pub(crate) fn is_first_use<P>(&self, place: &P) -> bool {
         let address = std::ptr::from_ref(place).addr();
-        if self.noted.get() == 0 {
-            self.noted.set(address);
-            return true;
+        for noted in &self.noted {
+            if noted.get() == 0 {
+                noted.set(address);
+                return true;
+            }
+            if noted.get() == address {
+                return false;
+            }
         }
-        if self.noted.get() == address {
-            return false;
-        }
+        self.is_first_use_of_many(address)
+    }
+
+    #[cold]
+    fn is_first_use_of_many(&self, address: usize) -> bool {
         let mut noted = self.extra().noted.borrow_mut();
         let is_first = !noted.contains(&address);
         if is_first {

@@ -34,25 +34,27 @@ impl BTree {
         if bytes > BODY_BYTES {
             return Err(AccessError::RowTooLarge { bytes, limit: BODY_BYTES });
         }
-        let resource = self.lock_of(key);
+        // Counted when the row comes, or the key turns out to be there; and before each wait.
+        let resource = self.key_resource(key);
         let mut waited = None;
         loop {
             let mut leaf = self.leaf_for(key)?;
             match search(leaf.page(), key) {
                 Ok(slot) if slots::flags(leaf.page(), slot) & slots::GHOST == 0 => {
                     if txn.could_lock(&resource, LockMode::S) {
+                        self.state.uses.note(UnitUse::RowLock);
                         return Ok(Inserted::Duplicate);
                     }
                     drop(leaf);
                     drop(waited.take());
-                    waited =
-                        Some(self.waiting(|| Waited::wait(txn, resource, LockMode::S, LockWait::Session))?);
+                    let wait = || Waited::wait(txn, resource, LockMode::S, LockWait::Session);
+                    waited = Some(self.asking(wait)?);
                 }
                 Ok(slot) => {
                     if !txn.try_lock(resource, LockMode::X) {
                         drop(leaf);
                         drop(waited.take());
-                        self.waiting(|| txn.lock(resource, LockMode::X, LockWait::Session))?;
+                        self.asking(|| txn.lock(resource, LockMode::X, LockWait::Session))?;
                         continue;
                     }
                     self.check_conflict(txn, key)?;
@@ -78,7 +80,7 @@ impl BTree {
                     if !txn.try_lock(resource, LockMode::X) {
                         drop(leaf);
                         drop(waited.take());
-                        self.waiting(|| txn.lock(resource, LockMode::X, LockWait::Session))?;
+                        self.asking(|| txn.lock(resource, LockMode::X, LockWait::Session))?;
                         continue;
                     }
                     if bytes > slots::room(leaf.page()) {
@@ -114,7 +116,7 @@ impl BTree {
         let lsn = self.methods.append(txn, LogOp::InsertRows, context, undo, |out| record.encode(out))?;
         apply_insert(leaf.page_mut(), slot, over_ghost, key, value, Change::Forward(txn.id().0));
         leaf.set_lsn(lsn);
-        self.state.uses.note(UnitUse::LeafInsert);
+        self.state.uses.note_locked_insert();
         assert_eq!(slots::flags(leaf.page(), slot), 0, "what was inserted is there");
         Ok(Inserted::Done)
     }

@@ -175,6 +175,13 @@ impl BTree {
         self.state.uses.wait(self.methods.space.pool().os(), wait)
     }
 
+    /// The same for a lock that has been asked for and not been counted.
+    #[cold]
+    fn asking<T>(&self, wait: impl FnOnce() -> T) -> T {
+        self.state.uses.note(UnitUse::RowLock);
+        self.waiting(wait)
+    }
+
     pub(crate) fn object_resource(&self) -> Resource {
         Resource::Object { database: self.methods.database, object: self.def.object }
     }

@@ -172,13 +172,14 @@ impl Heap {
             "{bytes} bytes have room on {page}"
         );
         let mut rid = Rid { page, slot: slots::vacant_slot(guard.page()) };
-        if placing == Placing::Row && !txn.try_lock(self.lock_of(rid), LockMode::X) {
+        if placing == Placing::Row && !txn.try_lock(self.row_resource(rid), LockMode::X) {
+            self.state.uses.note(UnitUse::RowLock);
             // Somebody still waits for the row that was there: a fresh slot is nobody's.
             rid.slot = header::slot_count(guard.page());
-            let locked = txn.try_lock(self.lock_of(rid), LockMode::X);
+            let locked = txn.try_lock(self.row_resource(rid), LockMode::X);
             if !locked {
                 drop(guard);
-                self.waiting(|| txn.lock(self.row_resource(rid), LockMode::X, LockWait::Session))?;
+                self.waiting(|| txn.lock(self.lock_of(rid), LockMode::X, LockWait::Session))?;
                 return self.place(txn, row, placing);
             }
         }
@@ -203,7 +204,7 @@ impl Heap {
             "the row has room for a stub"
         );
         if !is_forwarded {
-            self.state.uses.note(UnitUse::LeafInsert);
+            self.state.uses.note_locked_insert();
         }
         Ok(rid)
     }

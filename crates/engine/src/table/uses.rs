@@ -21,17 +21,34 @@ impl Table {
         }
     }
 
-    /// A user's statement inserts or deletes rows, or sets these columns of rows.
+    /// A user's statement inserts or deletes rows: in all that holds any.
     #[inline]
-    pub fn note_change(&self, columns: Option<&[usize]>, now: i64) {
+    pub fn note_use_by_rows(&self, now: i64) {
         let definition = &self.inner.definition;
         if definition.is_system {
             return;
         }
-        let is_moved = columns.is_none_or(|columns| self.moves_entries(definition.base(), columns));
-        for index in definition.indexes.iter().filter(|index| index.has_unit()) {
-            let is_base = index.kind != IndexKind::Nonclustered;
-            if is_base || is_moved || columns.is_some_and(|columns| self.moves_entries(index, columns)) {
+        definition.base().uses.note(IndexUse::Update, now);
+        for secondary in &self.inner.secondary {
+            definition.indexes[secondary.position].uses.note(IndexUse::Update, now);
+        }
+    }
+
+    /// A user's statement sets these columns of rows.
+    pub fn note_use_by_update(&self, columns: &[usize], now: i64) {
+        let definition = &self.inner.definition;
+        if definition.is_system {
+            return;
+        }
+        let base = definition.base();
+        base.uses.note(IndexUse::Update, now);
+        if self.inner.secondary.is_empty() {
+            return;
+        }
+        let is_moved = self.moves_entries(base, columns);
+        for secondary in &self.inner.secondary {
+            let index = &definition.indexes[secondary.position];
+            if is_moved || self.moves_entries(index, columns) {
                 index.uses.note(IndexUse::Update, now);
             }
         }

@@ -95,7 +95,7 @@ fn deleted<'p>(
                     found.push(runtime, victim)
                 })?;
                 let found = found.finish()?;
-                super::uses::note_change(child, &here.source, None, runtime);
+                super::uses::note_cascade(child, &here.source, None, runtime);
                 super::delete::apply(&here.source, &every, runtime, &found)?;
                 deleted(&child.constraints, &found, &every, runtime, pending)?;
             }
@@ -165,7 +165,7 @@ fn assign<'p>(
         changes.push(runtime, change(found.locator.to_value(), found.row.clone(), new))
     })?;
     let changes = changes.finish()?;
-    super::uses::note_change(child, &here.source, Some(changed), runtime);
+    super::uses::note_cascade(child, &here.source, Some(changed), runtime);
     super::update::apply(&here.source, changed, runtime, &changes)?;
     updated(&child.constraints, &changes, runtime, pending)
 }

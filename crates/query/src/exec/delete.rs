@@ -30,7 +30,7 @@ pub(crate) fn run(
     sink: &mut dyn RowSink,
 ) -> Result<StatementOutcome, SqlError> {
     super::store::check_settings(&delete.source, runtime, "DELETE")?;
-    super::uses::note_change(delete, &delete.source, None, runtime);
+    super::uses::note_rows(&delete.source, runtime);
     let mut outputs = OutputRows::new(&delete.outputs);
     // A SNAPSHOT transaction locks all of them before it changes one.
     let rows_matter =

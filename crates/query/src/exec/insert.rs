@@ -8,7 +8,7 @@ use types::{SqlError, Value};
 use super::new_rows::{NewRows, insert_row};
 use super::output::OutputRows;
 use super::store::check_settings;
-use super::uses::note_change;
+use super::uses::note_rows;
 use crate::context::{RowSink, StatementOutcome};
 use crate::exec::spill::store::{RowStore, StoredRows};
 use crate::physical::change::{IdentityRule, InsertInput, InsertPlan, Store};
@@ -32,7 +32,7 @@ pub(crate) fn run(
     check_settings(&insert.source, runtime, VERB)?;
     check_identity_insert(&insert.source, insert.identity, runtime)?;
     lock_table(insert, runtime)?;
-    note_change(insert, &insert.source, None, runtime);
+    note_rows(&insert.source, runtime);
     match &insert.input {
         InsertInput::Values(rows) if rows.len() == 1 => run_one(insert, &rows[0], runtime, sink),
         input => run_many(insert, input, runtime, sink),
@@ -112,7 +112,7 @@ pub(crate) fn run_rows(
 ) -> Result<StatementOutcome, SqlError> {
     check_settings(&insert.source, runtime, VERB)?;
     lock_table(insert, runtime)?;
-    note_change(insert, &insert.source, None, runtime);
+    note_rows(&insert.source, runtime);
     let mut inserting = Inserting::new(insert);
     for row in rows {
         runtime.begin_row();

@@ -59,7 +59,7 @@ pub(crate) fn run(
     check_identity_insert(&merge.source, merge.identity, runtime)?;
     let only_updates = merge.actions.iter().all(|action| matches!(action, MergeAction::Update(_)));
     let columns = only_updates.then_some(merge.changed.as_slice());
-    super::uses::note_change(merge, &merge.source, columns, runtime);
+    super::uses::note_change(&merge.source, columns, runtime);
     let mut outputs = OutputRows::new(&merge.outputs);
     let found = find(merge, runtime, outputs.is_wanted())?;
     let every: Vec<usize> = (0..merge.source.def.columns.len()).collect();

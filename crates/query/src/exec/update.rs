@@ -21,7 +21,7 @@ pub(crate) fn run(
     runtime: &Runtime<'_>,
     sink: &mut dyn RowSink,
 ) -> Result<StatementOutcome, SqlError> {
-    super::uses::note_change(update, &update.source, Some(&update.changed), runtime);
+    super::uses::note_change(&update.source, Some(&update.changed), runtime);
     let mut outputs = OutputRows::new(&update.outputs);
     let changes = find(update, runtime, &mut outputs)?;
     apply(&update.source, &update.changed, runtime, &changes)?;

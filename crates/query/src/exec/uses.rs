@@ -16,14 +16,29 @@ pub(super) fn note_read<P>(
     }
 }
 
-/// A place of the plan inserts or deletes rows, or sets these columns of rows.
-pub(super) fn note_change<P>(
+/// A statement inserts or deletes rows, which it begins once.
+#[inline]
+pub(super) fn note_rows(source: &TableSource, runtime: &Runtime<'_>) {
+    source.table.note_use_by_rows(runtime.about_now_utc_ticks());
+}
+
+/// A statement that begins once sets these columns of rows; `None` for one that inserts or deletes others.
+#[inline]
+pub(super) fn note_change(source: &TableSource, columns: Option<&[usize]>, runtime: &Runtime<'_>) {
+    match columns {
+        None => note_rows(source, runtime),
+        Some(columns) => source.table.note_use_by_update(columns, runtime.about_now_utc_ticks()),
+    }
+}
+
+/// The same where the foreign keys of a statement's rows make it, any number of times.
+pub(super) fn note_cascade<P>(
     place: &P,
     source: &TableSource,
     columns: Option<&[usize]>,
     runtime: &Runtime<'_>,
 ) {
     if runtime.is_first_use(place) {
-        source.table.note_change(columns, runtime.about_now_utc_ticks());
+        note_change(source, columns, runtime);
     }
 }
