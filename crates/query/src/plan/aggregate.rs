@@ -32,8 +32,14 @@ impl Planner<'_> {
         let (planned, is_in_order) = match self.plan_extreme(input, keys, aggregates, &below)? {
             Some(planned) => (planned, false),
             None => {
-                let early = self.plan_grouped_early(input, keys, aggregates, &below)?;
+                let early = self.grouped_early(input, keys, aggregates);
+                // An error ends the planning as a whole.
+                self.two_ways += u32::from(early.is_some());
+                let is_early = early.is_some();
+                let early = early.map(|early| self.plan_grouped_early(early, keys, aggregates, &below));
+                let early = early.transpose()?;
                 let planned = self.plan_in_groups(input, grouped_by.as_deref(), below)?;
+                self.two_ways -= u32::from(is_early);
                 if let Some(early) = early.filter(|early| early.cost < planned.0.cost + planned.0.rows) {
                     return Ok(early);
                 }

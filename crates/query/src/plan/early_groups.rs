@@ -14,39 +14,43 @@ use crate::bound::tree::{AggregateCall, Expr, ExprKind, Rel, TableScan};
 use crate::kinds::{AggregateKind, ColumnId, JoinKind};
 use crate::physical::plan::Plan;
 
+/// A grouping that can be made early is planned in both ways and so is all below it, but not in more than this many inside each other.
+const TWO_WAYS_MAX: u32 = 2;
+
 /// A join whose right side is grouped, and the aggregates in its terms.
-struct Grouped {
+pub(super) struct Grouped {
     joined: Rel,
     values: Vec<Expr>,
 }
 
 impl Planner<'_> {
-    /// The grouping of a join by rows of its left side, made below the join; `None` where that cannot be.
+    /// Plans the grouping of a join by rows of its left side, made below the join.
     pub(super) fn plan_grouped_early(
         &mut self,
-        input: &Rel,
+        Grouped { joined, values }: Grouped,
         keys: &[(ColumnId, Expr)],
         aggregates: &[(ColumnId, AggregateCall)],
         below: &[Expr],
-    ) -> Result<Option<Planned>, SqlError> {
-        let Some(Grouped { joined, values }) = self.grouped_early(input, keys, aggregates) else {
-            return Ok(None);
-        };
+    ) -> Result<Planned, SqlError> {
         let planned = self.plan(&joined, below.to_vec())?;
         let items = keys.iter().map(|key| &key.1).chain(&values);
         let items = self.nodes(items, &planned.layout())?;
         let layout =
             keys.iter().map(|key| key.0).chain(aggregates.iter().map(|aggregate| aggregate.0)).collect();
         let projected = planned.map(|input| Plan::Project { input, items });
-        Ok(Some(Planned { layout, order: Default::default(), ..projected }))
+        Ok(Planned { layout, order: Default::default(), ..projected })
     }
 
-    fn grouped_early(
+    /// That grouping, `None` where it cannot be, or where there are enough of them around it.
+    pub(super) fn grouped_early(
         &self,
         input: &Rel,
         keys: &[(ColumnId, Expr)],
         aggregates: &[(ColumnId, AggregateCall)],
     ) -> Option<Grouped> {
+        if self.two_ways == TWO_WAYS_MAX {
+            return None;
+        }
         let Rel::Join { kind: kind @ (JoinKind::Inner | JoinKind::Left), left, right, on: Some(on) } = input
         else {
             return None;

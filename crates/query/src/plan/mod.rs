@@ -111,6 +111,8 @@ pub(crate) struct Planner<'a> {
     /// The tables that have been planned: where columns come from.
     scans: Vec<TableScan>,
     catalog_order: CatalogOrder,
+    /// Groupings around the tree at hand that are planned in two ways: `early_groups.rs` bounds them.
+    two_ways: u32,
 }
 
 /// Cost of the subqueries of an expression.
@@ -149,6 +151,7 @@ impl<'a> Planner<'a> {
             asked: Asked::default(),
             scans: Vec::new(),
             catalog_order: CatalogOrder::default(),
+            two_ways: 0,
         }
     }
 
