@@ -141,7 +141,7 @@ impl Shared {
     /// With every block, so that whoever begins a transaction knows by one look that little of the log is left.
     fn note_pressure(&self, cache: &Cache) {
         assert!(cache.open.is_some(), "a block has just been begun");
-        let total_bytes = self.counters.file_size_kb.get() as u64 * 1024;
+        let total_bytes = self.counters.file_bytes();
         let left_bytes = cache.space_left_bytes.saturating_sub(cache.reserved_bytes + self.margin_bytes());
         if left_bytes * PRESSED_PARTS < total_bytes {
             self.is_pressed.store(true, Relaxed);

@@ -296,7 +296,7 @@ impl Shared {
 
     fn note_size(&self) {
         let bytes = self.vlfs.lock().size_bytes();
-        self.counters.file_size_kb.set((bytes / 1024) as i64);
+        self.counters.set_file_bytes(bytes);
     }
 
     /// Takes VLFs off the end of a file in memory, if none is in use and enough is left.
@@ -480,7 +480,7 @@ impl Shared {
         if !self.options.grow_ahead || cache.growing {
             return;
         }
-        let total_bytes = self.counters.file_size_kb.get() as u64 * 1024;
+        let total_bytes = self.counters.file_bytes();
         let free_bytes = cache.space_left_bytes.saturating_sub(cache.reserved_bytes + self.margin_bytes());
         let is_nearly_full = cache.space_left_bytes <= total_bytes / 4;
         let is_tight = free_bytes < (total_bytes / 8).min(LITTLE_BYTES);

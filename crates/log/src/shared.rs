@@ -163,7 +163,7 @@ impl Shared {
         let needed = if options.volatile { Lsn::MAX } else { min };
         let checkpoint_pin = pins.pin(crate::truncate::LogReuseWait::Checkpoint, "checkpoint", needed);
         let counters = Counters::new(&os, &options.database);
-        counters.file_size_kb.set((vlfs.size_bytes() / 1024) as i64);
+        counters.set_file_bytes(vlfs.size_bytes());
         Shared {
             log_id: header.log_id,
             epoch: header.epoch,
@@ -252,7 +252,7 @@ impl Shared {
 
     /// Room that only rollbacks may use, beyond what they reserved: padding of their blocks, ends of VLFs.
     pub(crate) fn margin_bytes(&self) -> u64 {
-        margin_of(self.counters.file_size_kb.get() as u64 * 1024)
+        margin_of(self.counters.file_bytes())
     }
 }
 

@@ -106,7 +106,9 @@ pub(crate) struct Counters {
     pub(crate) growths: Arc<Counter>,
     pub(crate) shrinks: Arc<Counter>,
     pub(crate) truncations: Arc<Counter>,
-    pub(crate) file_size_kb: Arc<Counter>,
+    file_size_kb: Arc<Counter>,
+    /// The same: each record that is appended asks for it, and a counter's value is a sum of many cells.
+    file_bytes: AtomicU64,
     pub(crate) file_used_kb: Arc<Counter>,
     pub(crate) percent_used: Arc<Counter>,
     pub(crate) cache_reads: Arc<Counter>,
@@ -141,6 +143,7 @@ impl Counters {
             shrinks: counter("Log Shrinks"),
             truncations: counter("Log Truncations"),
             file_size_kb: counter("Log File(s) Size (KB)"),
+            file_bytes: AtomicU64::new(0),
             file_used_kb: counter("Log File(s) Used Size (KB)"),
             percent_used: counter("Percent Log Used"),
             cache_reads: counter("Log Cache Reads/sec"),
@@ -183,9 +186,21 @@ impl Counters {
         self.flush_wait_ms.set((total_ns / 1_000_000) as i64);
     }
 
+    /// The log's files have this size together.
+    pub(crate) fn set_file_bytes(&self, bytes: u64) {
+        self.file_size_kb.set((bytes / 1024) as i64);
+        self.file_bytes.store(bytes, Relaxed);
+    }
+
+    /// That size.
+    #[inline]
+    pub(crate) fn file_bytes(&self) -> u64 {
+        self.file_bytes.load(Relaxed)
+    }
+
     /// How much of the file is in use.
     pub(crate) fn note_used(&self, used_bytes: u64) {
-        let size_kb = self.file_size_kb.get().max(1);
+        let size_kb = (self.file_bytes() / 1024).max(1) as i64;
         let used_kb = (used_bytes / 1024) as i64;
         self.file_used_kb.set(used_kb);
         self.percent_used.set((used_kb * 100 / size_kb).min(100));
