@@ -1,5 +1,7 @@
 //! Clocks: monotonic nanoseconds for durations, UTC in 100 ns ticks for what users see.
 
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
 /// 100 ns ticks in a second.
 pub const TICKS_PER_SECOND: i64 = 10_000_000;
 
@@ -12,13 +14,19 @@ pub trait Clock: Send + Sync {
     fn monotonic_ns(&self) -> u64;
     /// UTC as 100 ns ticks since 0001-01-01T00:00:00 (the zero of `datetime2`).
     fn utc_100ns(&self) -> i64;
-    /// The same for less work, behind by some milliseconds: for what is noted often and seldom read.
+    /// The same for less work: for what is noted often and seldom read. Behind by some milliseconds, or as old as what `keep_about` keeps.
     fn about_utc_100ns(&self) -> i64;
+    /// A thread that wakes up some times a second anyway keeps the time at hand, again and again until it is told that it ends.
+    fn keep_about(&self, is_kept: bool);
     /// Minutes that local time is ahead of UTC now (GETDATE, SYSDATETIMEOFFSET); 0 in simulation.
     fn local_offset_minutes(&self) -> i32;
     /// Processor time that the calling thread has used, nanoseconds; in simulation, where computing takes no time, 0.
     fn thread_cpu_ns(&self) -> u64;
 }
+
+/// UTC as somebody has lately kept it. One for the process: where several keep it and one ends, the next round of another brings it back.
+static ABOUT: AtomicI64 = AtomicI64::new(NOT_KEPT);
+const NOT_KEPT: i64 = 0;
 
 /// This machine's clocks.
 pub(crate) struct RealClock;
@@ -32,8 +40,16 @@ impl Clock for RealClock {
         utc_ticks(&read(libc::CLOCK_REALTIME))
     }
 
+    #[inline]
     fn about_utc_100ns(&self) -> i64 {
-        utc_ticks(&read(libc::CLOCK_REALTIME_COARSE))
+        match ABOUT.load(Relaxed) {
+            NOT_KEPT => coarse_utc_100ns(),
+            kept => kept,
+        }
+    }
+
+    fn keep_about(&self, is_kept: bool) {
+        ABOUT.store(if is_kept { coarse_utc_100ns() } else { NOT_KEPT }, Relaxed);
     }
 
     fn local_offset_minutes(&self) -> i32 {
@@ -51,6 +67,11 @@ impl Clock for RealClock {
         let time = read(libc::CLOCK_THREAD_CPUTIME_ID);
         time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
     }
+}
+
+#[cold]
+fn coarse_utc_100ns() -> i64 {
+    utc_ticks(&read(libc::CLOCK_REALTIME_COARSE))
 }
 
 #[inline]

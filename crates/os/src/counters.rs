@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::stripe::{STRIPES, Stripe};
+use crate::stripe::{self, STRIPES};
 
 /// How a reader is to understand a counter's value (`cntr_type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +37,16 @@ impl Counter {
     /// Adds `amount` (negative to take away).
     #[inline]
     pub fn add(&self, amount: i64) {
-        let stripe = Stripe::own();
-        stripe.add(&self.stripes[stripe.place()].0, amount);
+        match stripe::owned() {
+            Some(own) => stripe::add_alone(&self.stripes[own].0, amount),
+            None => self.add_slowly(amount),
+        }
+    }
+
+    #[cold]
+    fn add_slowly(&self, amount: i64) {
+        let own = stripe::any();
+        stripe::add_in(own, &self.stripes[own].0, amount);
     }
 
     /// Adds one.
@@ -75,40 +83,54 @@ pub struct CounterSet<const N: usize> {
 struct Cells<const N: usize>([AtomicI64; N]);
 
 impl<const N: usize> CounterSet<N> {
+    /// The cells that only the calling thread writes, if there are any.
     #[inline]
-    fn own(&self, stripe: Stripe) -> &Cells<N> {
-        self.stripes[stripe.place()].get_or_init(Self::empty)
+    fn owned(&self) -> Option<&Cells<N>> {
+        self.stripes[stripe::owned()?].get().map(|cells| &**cells)
     }
 
+    /// The thread has no cells of its own, or has none here yet.
     #[cold]
-    fn empty() -> Box<Cells<N>> {
-        Box::new(Cells(std::array::from_fn(|_| AtomicI64::new(0))))
+    fn add_slowly<const K: usize>(&self, places: [usize; K], amount: i64, noted: Option<(usize, i64)>) {
+        let own = stripe::any();
+        let empty = || Box::new(Cells(std::array::from_fn(|_| AtomicI64::new(0))));
+        let cells = self.stripes[own].get_or_init(empty);
+        for at in places {
+            stripe::add_in(own, &cells.0[at], amount);
+        }
+        if let Some((at, value)) = noted {
+            cells.0[at].store(value, Relaxed);
+        }
     }
 
     /// Adds to the counter at a place.
     #[inline]
     pub fn add(&self, at: usize, amount: i64) {
-        let stripe = Stripe::own();
-        stripe.add(&self.own(stripe).0[at], amount);
+        match self.owned() {
+            Some(cells) => stripe::add_alone(&cells.0[at], amount),
+            None => self.add_slowly([at], amount, None),
+        }
     }
 
     /// Adds one to the counter at each of these places.
     #[inline]
     pub fn count_each<const K: usize>(&self, places: [usize; K]) {
-        let stripe = Stripe::own();
-        let cells = self.own(stripe);
-        for at in places {
-            stripe.add(&cells.0[at], 1);
+        match self.owned() {
+            Some(cells) => places.into_iter().for_each(|at| stripe::add_alone(&cells.0[at], 1)),
+            None => self.add_slowly(places, 1, None),
         }
     }
 
     /// Adds one to the counter at a place, and notes at another one a value that does not fall, such as a time.
     #[inline]
     pub fn count_at(&self, at: usize, (noted, value): (usize, i64)) {
-        let stripe = Stripe::own();
-        let cells = self.own(stripe);
-        stripe.add(&cells.0[at], 1);
-        cells.0[noted].store(value, Relaxed);
+        match self.owned() {
+            Some(cells) => {
+                stripe::add_alone(&cells.0[at], 1);
+                cells.0[noted].store(value, Relaxed);
+            }
+            None => self.add_slowly([at], 1, Some((noted, value))),
+        }
     }
 
     /// The sum of what was added at a place.

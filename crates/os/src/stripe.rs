@@ -11,15 +11,15 @@ use std::sync::atomic::{
 
 /// Stripes of each counter; a power of two, so that a place among them needs no check.
 pub(crate) const STRIPES: usize = 16;
-const _: () =
-    assert!(STRIPES.is_power_of_two() && STRIPES <= 32 && SHARED < STRIPES, "a bit of a word for each");
+const _: () = assert!(STRIPES.is_power_of_two() && OWNED < STRIPES && OWNED < 32, "a bit of a word for each");
 
-/// The first so many are shared.
-const SHARED: usize = 4;
+/// The first so many are owned by one thread each, the others shared.
+const OWNED: usize = 12;
+const SHARED: usize = STRIPES - OWNED;
 const UNKNOWN: usize = usize::MAX;
 
 /// A bit for each stripe that is nobody's.
-static FREE: AtomicU32 = AtomicU32::new(((1_u64 << STRIPES) - (1 << SHARED)) as u32);
+static FREE: AtomicU32 = AtomicU32::new((1 << OWNED) - 1);
 static NEXT_SHARED: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
@@ -40,40 +40,39 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        assert!((SHARED..STRIPES).contains(&self.0), "one that can be owned");
+        assert!(self.0 < OWNED, "one that can be owned");
         // What the thread still adds, it adds as one of many.
-        STRIPE.set(self.0 % SHARED);
+        STRIPE.set(OWNED + self.0 % SHARED);
         let before = FREE.fetch_or(1 << self.0, Release);
         assert!(before & (1 << self.0) == 0, "it was this thread's");
     }
 }
 
-/// The calling thread's stripe.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stripe(usize);
+/// The calling thread's stripe, if nobody else writes to it and that is known: the common case, for one comparison.
+#[inline]
+pub(crate) fn owned() -> Option<usize> {
+    let known = STRIPE.get();
+    (known < OWNED).then_some(known)
+}
 
-impl Stripe {
-    /// See the heading.
-    #[inline]
-    pub(crate) fn own() -> Stripe {
-        let known = STRIPE.get();
-        Stripe(if known == UNKNOWN { first() } else { known })
-    }
+/// The calling thread's stripe, whichever.
+pub(crate) fn any() -> usize {
+    let known = STRIPE.get();
+    (if known == UNKNOWN { first() } else { known }) & (STRIPES - 1)
+}
 
-    /// Its place among all.
-    #[inline]
-    pub(crate) fn place(self) -> usize {
-        self.0 & (STRIPES - 1)
-    }
+/// Adds to a cell of a stripe that the calling thread owns.
+#[inline]
+pub(crate) fn add_alone(cell: &AtomicI64, amount: i64) {
+    cell.store(cell.load(Relaxed).wrapping_add(amount), Relaxed);
+}
 
-    /// Adds to a cell of this stripe.
-    #[inline]
-    pub(crate) fn add(self, cell: &AtomicI64, amount: i64) {
-        if self.0 < SHARED {
-            cell.fetch_add(amount, Relaxed);
-        } else {
-            cell.store(cell.load(Relaxed).wrapping_add(amount), Relaxed);
-        }
+/// Adds to a cell of the calling thread's stripe.
+pub(crate) fn add_in(stripe: usize, cell: &AtomicI64, amount: i64) {
+    if stripe < OWNED {
+        add_alone(cell, amount);
+    } else {
+        cell.fetch_add(amount, Relaxed);
     }
 }
 
@@ -84,7 +83,7 @@ fn first() -> usize {
     let own = lease.as_ref().map(|lease| lease.0);
     // A thread that is ending takes none: it could not give it back.
     let kept = own.filter(|_| LEASE.try_with(|place| place.set(lease.take())).is_ok());
-    let stripe = kept.unwrap_or_else(|| NEXT_SHARED.fetch_add(1, Relaxed) % SHARED);
+    let stripe = kept.unwrap_or_else(|| OWNED + NEXT_SHARED.fetch_add(1, Relaxed) % SHARED);
     STRIPE.set(stripe);
     stripe
 }

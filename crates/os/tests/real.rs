@@ -248,6 +248,26 @@ fn counters_have_types_by_name() {
     assert_eq!(brief, [("Log Cache Hit Ratio Base", 0, 1_073_939_712), ("Log Flushes/sec", 42, 272_696_576)]);
 }
 
+/// The time that somebody keeps is told until he keeps it anew or ends; where nobody keeps it the system is asked.
+#[test]
+fn about_what_time_it_is_is_kept_while_somebody_keeps_it() {
+    let os = Os::real();
+    let clock = os.clock();
+    let is_near = |time: i64| (clock.utc_100ns() - time).abs() < 10_000_000;
+    assert!(is_near(clock.about_utc_100ns()));
+    clock.keep_about(true);
+    let kept = clock.about_utc_100ns();
+    assert!(is_near(kept));
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    assert_eq!(clock.about_utc_100ns(), kept, "no system is asked");
+    clock.keep_about(true);
+    assert!(clock.about_utc_100ns() > kept, "kept anew");
+    let kept = clock.about_utc_100ns();
+    clock.keep_about(false);
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    assert!(clock.about_utc_100ns() > kept, "nobody keeps it");
+}
+
 /// More threads than cells of their own, and threads that come when others have ended: nothing that is added gets lost, and the latest note is told.
 #[test]
 fn counters_of_many_threads_lose_nothing() {

@@ -1,5 +1,5 @@
 //! The lazy writer: a background thread that keeps clean pages at hand, so that statements seldom write pages themselves; and gives memory that
-//! requests have freed back to the system.
+//! requests have freed back to the system. Since it wakes up often it keeps the time, too, that is noted of each statement.
 
 use std::sync::Arc;
 
@@ -37,7 +37,10 @@ impl LazyWriter {
         let thread = os.spawn("LAZY WRITER", move || {
             let mut rounds: u32 = 0;
             let worth_bytes = worth_giving_back(pool.memory_bytes());
+            let time = KeptTime(pool.os().clone());
+            time.0.clock().keep_about(true);
             while !matches!(signal.wait(WaitType::LAZYWRITER_SLEEP, Some(PAUSE_NS)), WaitOutcome::Set) {
+                time.0.clock().keep_about(true);
                 if let Err(error) = write_round(&pool) {
                     os::report::warn("lazy writer", &error.to_string());
                 }
@@ -55,6 +58,15 @@ impl LazyWriter {
         self.stop.set();
         // A panic in it has been reported where it happened.
         let _ = self.thread.join();
+    }
+}
+
+/// However the thread ends: nobody takes for the time what is kept no more.
+struct KeptTime(os::Os);
+
+impl Drop for KeptTime {
+    fn drop(&mut self) {
+        self.0.clock().keep_about(false);
     }
 }
 

@@ -58,6 +58,11 @@ fn counts_end_with_their_database() {
     run(&mut session, "SELECT i FROM d.dbo.t WHERE i = 2");
     let seeks = "SELECT user_seeks, user_updates FROM sys.dm_db_index_usage_stats WHERE database_id = DB_ID('d') AND OBJECT_NAME(object_id, database_id) = 't'";
     assert_eq!(rows(&mut session, seeks), ["1|0"]);
+    // What statements have done stays through TRUNCATE, and goes with the table.
+    run(&mut session, "USE d; INSERT t VALUES (7); TRUNCATE TABLE t");
+    assert_eq!(rows(&mut session, seeks), ["1|1"]);
+    run(&mut session, "DROP TABLE t; CREATE TABLE t (i int PRIMARY KEY)");
+    assert_eq!(rows(&mut session, seeks), Vec::<String>::new(), "another table");
 }
 
 /// A rollback takes back rows, not what was counted; ALTER TABLE and a rolled back one leave the counts with the index.

@@ -65,8 +65,8 @@ enum Stop {
 }
 
 impl BTree {
-    /// Reads the keys of a range in order (or backward).
-    #[inline]
+    /// Reads the keys of a range in order (or backward). Large, and made for each statement that seeks: it is written where it is to be.
+    #[inline(always)]
     pub fn scan(&self, range: KeyRange, options: ScanOptions) -> BTreeCursor {
         BTreeCursor::new(self.clone(), range, options)
     }
@@ -78,7 +78,7 @@ fn begun(is_one_key: bool) -> UnitUse {
 }
 
 impl BTreeCursor {
-    #[inline]
+    #[inline(always)]
     pub(super) fn new(tree: BTree, range: KeyRange, options: ScanOptions) -> BTreeCursor {
         let is_one_key = range.only_key().is_some();
         tree.state.uses.note(begun(is_one_key));

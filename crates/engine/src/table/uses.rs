@@ -28,6 +28,15 @@ impl Table {
         if definition.is_system {
             return;
         }
+        match self.inner.secondary.is_empty() {
+            true => definition.base().uses.note(IndexUse::Update, now),
+            false => self.note_use_of_all(now),
+        }
+    }
+
+    #[inline(never)]
+    fn note_use_of_all(&self, now: i64) {
+        let definition = &self.inner.definition;
         definition.base().uses.note(IndexUse::Update, now);
         for secondary in &self.inner.secondary {
             definition.indexes[secondary.position].uses.note(IndexUse::Update, now);
@@ -35,16 +44,23 @@ impl Table {
     }
 
     /// A user's statement sets these columns of rows.
+    #[inline]
     pub fn note_use_by_update(&self, columns: &[usize], now: i64) {
         let definition = &self.inner.definition;
         if definition.is_system {
             return;
         }
+        match self.inner.secondary.is_empty() {
+            true => definition.base().uses.note(IndexUse::Update, now),
+            false => self.note_use_of_some(columns, now),
+        }
+    }
+
+    #[inline(never)]
+    fn note_use_of_some(&self, columns: &[usize], now: i64) {
+        let definition = &self.inner.definition;
         let base = definition.base();
         base.uses.note(IndexUse::Update, now);
-        if self.inner.secondary.is_empty() {
-            return;
-        }
         let is_moved = self.moves_entries(base, columns);
         for secondary in &self.inner.secondary {
             let index = &definition.indexes[secondary.position];

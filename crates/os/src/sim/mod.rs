@@ -598,6 +598,8 @@ impl Clock for VirtualClock {
         self.utc_100ns()
     }
 
+    fn keep_about(&self, _: bool) {}
+
     fn local_offset_minutes(&self) -> i32 {
         0
     }
