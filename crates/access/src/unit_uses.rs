@@ -84,6 +84,7 @@ impl UnitUses {
         let ended = os.clock().monotonic_ns();
         assert!(ended >= began, "this clock goes forward");
         self.0.add(UnitUse::RowLockWaitNanoseconds as usize, (ended - began) as i64);
+        assert!(self.count(UnitUse::RowLockWait) > 0, "a wait has been counted");
         waited
     }
 }

@@ -188,6 +188,8 @@ impl Counters {
 
     /// The log's files have this size together.
     pub(crate) fn set_file_bytes(&self, bytes: u64) {
+        assert!(bytes > 0, "a log has a file");
+        assert!(bytes <= i64::MAX as u64, "a size that a counter can show");
         self.file_size_kb.set((bytes / 1024) as i64);
         self.file_bytes.store(bytes, Relaxed);
     }

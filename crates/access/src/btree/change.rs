@@ -104,6 +104,7 @@ impl BTree {
     ) -> AccessResult<Inserted> {
         let count = header::slot_count(leaf.page());
         assert!(header::level(leaf.page()) == 0 && slot <= count, "rows lie in leaves");
+        assert!(!key.is_empty(), "a row has a key");
         let begin = if over_ghost { slot + 1 } else { slot };
         assert!(slot == 0 || key_at(leaf.page(), slot - 1) < key, "keys ascend");
         assert!(begin >= count || key < key_at(leaf.page(), begin), "keys ascend");

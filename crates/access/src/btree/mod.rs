@@ -179,6 +179,7 @@ impl BTree {
     #[cold]
     fn asking<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.state.uses.note(UnitUse::RowLock);
+        assert!(self.state.uses.is_used(), "it has been counted");
         self.waiting(wait)
     }
 
