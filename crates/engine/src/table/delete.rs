@@ -285,7 +285,7 @@ impl Table {
         run: &mut KeyedRun,
         tell: &dyn Fn(usize, AccessError) -> SqlError,
     ) -> SqlResult<()> {
-        run.sort();
+        run.sort()?;
         let keys = run.keys();
         let mut before = 0;
         for some in keys.chunks(KEYS_BETWEEN_LOOKS) {

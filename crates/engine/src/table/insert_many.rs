@@ -163,7 +163,7 @@ impl Table {
         duplicate: &dyn Fn(&[u8]) -> types::SqlError,
         note: &dyn Fn(usize),
     ) -> SqlResult<()> {
-        run.sort();
+        run.sort()?;
         let mut before = 0;
         while before < run.len() {
             stop_if_asked(0)?;

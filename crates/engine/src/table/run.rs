@@ -17,7 +17,7 @@ pub(super) struct KeyedRun {
 }
 
 /// Where a key lies.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Place {
     prefix: u64,
     start: u32,
@@ -91,16 +91,17 @@ impl KeyedRun {
     }
 
     /// Afterwards `get` and `keys` give them by rising key; equal ones as they came.
-    pub(super) fn sort(&mut self) {
+    pub(super) fn sort(&mut self) -> SqlResult<()> {
         let common = self.common_bytes();
         let KeyedRun { bytes, places } = self;
         let key = |place: &Place| &bytes[place.start as usize..][..usize::from(place.key_bytes)];
         if common > 0 {
             places.iter_mut().for_each(|place| place.prefix = prefix_of(&key(place)[common..]));
         }
-        places.sort_unstable_by(|a, b| {
+        os::sort_by(places, |a, b| {
             a.prefix.cmp(&b.prefix).then_with(|| key(a).cmp(key(b))).then_with(|| a.start.cmp(&b.start))
-        });
+        })
+        .map_err(|os::Interrupted| crate::error::interrupted())
     }
 
     /// So many bytes all keys begin with: they say nothing of the order.
@@ -207,7 +208,7 @@ mod tests {
             }),
             Err("no")
         );
-        run.sort();
+        run.sort().expect("nobody interrupts");
         let mut expected: Vec<(&[u8], u8)> =
             keys.iter().zip(0..).map(|(key, number)| (*key, number)).collect();
         expected.sort();
@@ -240,7 +241,7 @@ mod tests {
                 });
                 added.expect("added");
             }
-            run.sort();
+            run.sort().expect("nobody interrupts");
             let mut expected: Vec<Vec<u8>> = tails.iter().map(|tail| [common, tail].concat()).collect();
             expected.sort();
             assert_eq!(run.keys(), expected);

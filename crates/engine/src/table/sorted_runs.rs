@@ -71,7 +71,7 @@ impl SortedRuns {
 
     /// The run in memory, sorted, goes to disk.
     fn put_out(&mut self) -> SqlResult<()> {
-        self.run.sort();
+        self.run.sort()?;
         let mut writer = self.writer()?;
         let mut record = Vec::new();
         for at in 0..self.run.len() {
@@ -101,7 +101,7 @@ impl SortedRuns {
     /// Hands all out, by rising key, those of equal keys as they came. Nothing is left.
     pub(super) fn drain(&mut self, work: &mut dyn FnMut(&[u8], &[u8]) -> SqlResult<()>) -> SqlResult<()> {
         if self.behind.is_empty() {
-            self.run.sort();
+            self.run.sort()?;
             for at in 0..self.run.len() {
                 stop_if_asked(at)?;
                 let (key, rest) = self.run.get(at);
@@ -126,7 +126,7 @@ impl SortedRuns {
         work: &mut dyn FnMut(&[(&[u8], &[u8])]) -> SqlResult<()>,
     ) -> SqlResult<()> {
         if self.behind.is_empty() {
-            self.run.sort();
+            self.run.sort()?;
             self.run.hand_out(most, work)?;
             self.run = KeyedRun::default();
             return Ok(());

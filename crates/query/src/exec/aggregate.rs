@@ -434,7 +434,8 @@ impl<'p> Accumulator<'p> {
         if list.is_empty() {
             return Ok(Value::Null);
         }
-        list.sort_by(|a, b| compare_values(&self.node.order, &a.0, &b.0));
+        os::sort_by(list, |a, b| compare_values(&self.node.order, &a.0, &b.0))
+            .map_err(|os::Interrupted| crate::errors::cancelled())?;
         let bytes: usize = list.iter().map(|item| item.1.long_bytes() + separator.long_bytes()).sum();
         // As UTF-16, in a list that doubles, then as a value.
         os::memory::ask(bytes.saturating_mul(6)).map_err(crate::errors::out_of_memory)?;

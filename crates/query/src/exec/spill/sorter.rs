@@ -72,16 +72,18 @@ impl Sorter {
         Ok(())
     }
 
-    fn put_in_order(&mut self) {
+    fn put_in_order(&mut self) -> Result<(), SqlError> {
         let order = &self.order;
-        self.rows.sort_by(|a, b| compare(order, &a.0, &b.0));
+        let sorted = os::sort_by(&mut self.rows, |a, b| compare(order, &a.0, &b.0));
+        sorted.map_err(|os::Interrupted| crate::errors::cancelled())?;
         self.rows.truncate(self.limit);
+        Ok(())
     }
 
     /// The rows at hand, sorted, go to disk, unless the limit leaves no more than half of them and those fit.
     fn make_room(&mut self, runtime: &Runtime<'_>) -> Result<(), SqlError> {
         let gathered = self.rows.len();
-        self.put_in_order();
+        self.put_in_order()?;
         if self.rows.len() <= gathered / 2 {
             self.held.clear();
             let mut is_full = false;
@@ -111,7 +113,7 @@ impl Sorter {
 
     /// All have come.
     pub(in crate::exec) fn finish(mut self, runtime: &Runtime<'_>) -> Result<Sorted, SqlError> {
-        self.put_in_order();
+        self.put_in_order()?;
         if self.runs.is_empty() {
             return Ok(Sorted { rows: self.rows.into_iter(), merge: None, _held: self.held });
         }
