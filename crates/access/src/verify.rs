@@ -6,7 +6,7 @@ use pages::{LatchMode, PageGuard, PageId, PageType, header, slots};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::btree::page::{child_at, key_at};
-use crate::error::AccessResult;
+use crate::error::{AccessResult, stop_if_asked};
 use crate::ids::{Rid, UnitId};
 use crate::map_page::{PENDING, entries, owner};
 use crate::methods::AccessMethods;
@@ -101,7 +101,7 @@ impl VerifyReport {
 
 impl AccessMethods {
     /// Checks every unit named and, when `complete` (all units of the database are named), that no page is owned by anything
-    /// else. The database must be at rest: pages are latched one at a time.
+    /// else. The database must be at rest: pages are latched one at a time. An attention, KILL or shutdown ends it with an error.
     pub fn verify(&self, units: &[UnitToVerify], complete: bool) -> AccessResult<VerifyReport> {
         let mut check = Check { access: self, report: VerifyReport::default(), seen: FxHashMap::default() };
         for unit in units {
@@ -121,10 +121,11 @@ impl AccessMethods {
         let mut report = VerifyReport::default();
         let mut seen: FxHashSet<PageId> = FxHashSet::default();
         for pointer in pointers {
-            self.verify_lob(unit, pointer, &mut seen, &mut report);
+            self.verify_lob(unit, pointer, &mut seen, &mut report)?;
         }
         let mut pages = Vec::new();
         self.for_each_map(|map| {
+            stop_if_asked()?;
             for page in entries(map.id()) {
                 let told = owner(map.page(), page);
                 match seen.contains(&page) {
@@ -156,28 +157,30 @@ impl AccessMethods {
         pointer: &LobPointer,
         seen: &mut FxHashSet<PageId>,
         report: &mut VerifyReport,
-    ) {
+    ) -> AccessResult<()> {
         let (mut page, mut bytes) = (pointer.page, 0);
         while !page.is_null() {
+            stop_if_asked()?;
             if !seen.insert(page) {
                 report.note(page, Damage::BrokenLob, "is part of two large values");
-                return;
+                return Ok(());
             }
             report.pages += 1;
             let guard = match self.fix(page, LatchMode::Shared) {
                 Ok(guard) => guard,
-                Err(error) => return report.note(page, Damage::BrokenLob, error),
+                Err(error) => {
+                    report.note(page, Damage::BrokenLob, error);
+                    return Ok(());
+                }
             };
             match crate::lob::piece(guard.page()) {
                 Some((stamp, data)) if stamp == pointer.stamp && header::unit(guard.page()) == unit.0 => {
                     bytes += data.len();
                 }
                 _ => {
-                    return report.note(
-                        page,
-                        Damage::BrokenLob,
-                        "is not the piece of a large value that it should be",
-                    );
+                    let what = "is not the piece of a large value that it should be";
+                    report.note(page, Damage::BrokenLob, what);
+                    return Ok(());
                 }
             }
             page = header::next(guard.page());
@@ -186,6 +189,7 @@ impl AccessMethods {
             let what = format!("begins a large value of {bytes} bytes, its row says {}", pointer.bytes);
             report.note(pointer.page, Damage::BrokenLob, what);
         }
+        Ok(())
     }
 
     /// Pages that belong to none of the units, and those that are marked as dropped by nobody who is there: their unit's number then has
@@ -197,6 +201,7 @@ impl AccessMethods {
     ) -> AccessResult<Vec<(PageId, UnitId)>> {
         let mut found = Vec::new();
         self.for_each_map(|map| {
+            stop_if_asked()?;
             // Under the map's latch: who marks or frees pages of it has said so, or has not begun.
             let claimed = self.allocator.pages_pending();
             let owned = entries(map.id()).into_iter().map(|page| (page, owner(map.page(), page)));
@@ -237,6 +242,7 @@ impl Check<'_> {
 
     /// Latches a page that must be sound and of this unit and type; `None` after noting what is wrong.
     fn page(&mut self, page: PageId, unit: UnitId, page_type: PageType) -> AccessResult<Option<PageGuard>> {
+        stop_if_asked()?;
         let guard = match self.access.fix(page, LatchMode::Shared) {
             Ok(guard) => guard,
             Err(error) => {
@@ -417,6 +423,7 @@ impl Check<'_> {
     fn maps(&mut self, units: &[UnitToVerify], complete: bool) -> AccessResult<()> {
         let mut owners: Vec<(PageId, u32)> = Vec::new();
         self.access.for_each_map(|map| {
+            stop_if_asked()?;
             let used = entries(map.id()).into_iter().map(|page| (page, owner(map.page(), page)));
             owners.extend(used.filter(|(_, owner)| *owner != 0));
             Ok(())
@@ -439,6 +446,7 @@ impl Check<'_> {
             }
         }
         for (page, unit) in owners {
+            stop_if_asked()?;
             let is_known = units.iter().any(|known| known.unit.0 == unit & !PENDING);
             if !is_known && complete {
                 self.problem(

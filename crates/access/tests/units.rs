@@ -3,14 +3,14 @@
 
 mod common;
 
-use common::{Db, HEAP, Place, create, open};
+use common::{Db, HEAP, Place, TREE, create, open};
 use hardpan_access::{
     AccessError, BTree, BTreeDef, BTreeKind, HeapDef, KeyRange, LobPointer, ROW_BYTES_MAX, Rid, RowColumn,
-    RowFormat, ScanOptions, UnitId,
+    RowFormat, ScanOptions, UnitId, UnitKind, UnitToVerify, VerifyReport,
 };
 use os::sim::{Profile, World};
 use pages::{FILE_PAGES_MIN, HEADER_BYTES, LatchMode, PageError, PageId, slots};
-use txn::CommitMode;
+use txn::{CommitMode, LockError};
 use types::{Collation, SqlType, Value};
 
 /// The first map of the first file.
@@ -410,6 +410,44 @@ fn large_objects_come_and_go_with_their_transaction() {
         }
         let gone = LobPointer { page: pages::PageId::new(1, 3), bytes: 10, stamp: 1 };
         assert!(matches!(db.access.load_lob(&gone), Err(AccessError::RowGone)));
+    });
+}
+
+/// What takes long looks for interrupts at each page: structures of a heap and a tree, large values, the maps.
+#[test]
+fn a_check_ends_when_it_is_interrupted() {
+    with_db(|db| {
+        tree_of_500_rows(&db);
+        let column = |sql_type| RowColumn { sql_type, collation: Collation::DEFAULT };
+        let format = RowFormat::new(vec![column(SqlType::VARBINARY_MAX)]);
+        let txn = db.begin();
+        let mut row = Vec::new();
+        let long = [Value::binary(&[7; 30_000])];
+        db.access.encode_row(&txn, HEAP, &format, &long, ROW_BYTES_MAX, &mut row).expect("room");
+        db.heap.insert(&txn, &row).expect("room");
+        txn.commit(CommitMode::Full).expect("a healthy disk");
+        let pointers = format.lob_pointers(&row).expect("sound");
+        assert_eq!(pointers.len(), 1);
+        let tree = |unit, page| UnitToVerify { unit, kind: UnitKind::BTree, page };
+        let heap = UnitToVerify { unit: HEAP, kind: UnitKind::Heap, page: db.roots.0 };
+        let task = os::task::current();
+        let ended = |outcome: Result<VerifyReport, AccessError>| {
+            matches!(outcome, Err(AccessError::Lock(LockError::Interrupted)))
+        };
+        for is_asked in [false, true] {
+            if is_asked {
+                task.interrupt(os::task::InterruptReason::Attention);
+            }
+            let outcomes = [
+                db.access.verify(&[heap], false),
+                db.access.verify(&[tree(TREE, db.roots.1)], false),
+                db.access.verify(&[], false),
+                db.access.verify_lobs(HEAP, &pointers),
+                db.access.verify_lobs(HEAP, &[]),
+            ];
+            task.clear_interrupt();
+            assert_eq!(outcomes.map(ended), [is_asked; 5]);
+        }
     });
 }
 

@@ -386,7 +386,8 @@ impl Instance {
     /// CREATE DATABASE. Crash-safe: master first says that the database is being made, then that it is there.
     ///
     /// # Errors
-    /// 1801 when it exists, 5170 when a file does, 5123 when a file cannot be made, 1807 and those of storage.
+    /// 1801 when it exists, 5170 when a file does, 5174, 5103 and 5169 for sizes that do not fit each other, 5123 when a file cannot be made, 1807 and
+    /// those of storage.
     pub fn create_database(self: &Arc<Self>, new: &CreateDatabaseOptions) -> SqlResult<Arc<Database>> {
         let _changing = self.changing.lock();
         if self.databases.lock().values().any(|s| Collation::DEFAULT.same_name(&s.entry.name, &new.name)) {
@@ -496,6 +497,7 @@ impl Instance {
             let logical = file.logical_name.clone().unwrap_or_else(|| {
                 if at == 0 { new.name.clone() } else { format!("{}{}", new.name, at + 1) }
             });
+            file_changes::check_new_file(file, data_files::data_limit(file), &logical)?;
             let number = if at == 0 { 1 } else { file_changes::next_number(&noted, &[]) };
             noted.push(DatabaseDataFile::new(number, path.clone()));
             data_files.push(data_files::new_data_file(file, number, path, logical));

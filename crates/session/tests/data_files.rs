@@ -133,7 +133,7 @@ fn files_are_filled_in_proportion() {
             ("ADD FILE (NAME = a, SIZE = 1MB), (NAME = A, SIZE = 1MB)", 1828),
             (r"ADD FILE (NAME = a, FILENAME = 'D:\d.mdf')", 5170),
             ("ADD FILE (NAME = a, SIZE = 8KB)", 5174),
-            ("ADD FILE (NAME = a, SIZE = 2MB, MAXSIZE = 1MB)", 5040),
+            ("ADD FILE (NAME = a, SIZE = 2MB, MAXSIZE = 1MB)", 5103),
             ("ADD FILE (NAME = a) TO FILEGROUP other", 1921),
             ("ADD FILEGROUP other", 40517),
             ("REMOVE FILE nothing", 5009),

@@ -29,7 +29,7 @@ impl Instance {
     /// ALTER DATABASE ... ADD FILE. All of them belong to PRIMARY.
     ///
     /// # Errors
-    /// 5013 in master and model, 5036 without a name, 1828 when the name is taken, 5170 when the file exists, 5174, 5040 and 5169 for
+    /// 5013 in master and model, 5036 without a name, 1828 when the name is taken, 5170 when the file exists, 5174, 5103 and 5169 for
     /// sizes that do not fit each other, 5123 when it cannot be made; those of paths and storage.
     pub fn add_data_files(self: &Arc<Self>, name: &str, files: &[NewDatabaseFile]) -> SqlResult<()> {
         let database = self.database(name)?;
@@ -49,8 +49,7 @@ impl Instance {
             let default = || Ok(folder.join(format!("{name}.ndf")));
             let path = file.path.as_ref().map_or_else(default, |path| self.resolve_path(path))?;
             let new = new_data_file(file, number, path.clone(), name.clone());
-            let size = Some(u64::from(new.pages) * pages::PAGE_BYTES as u64);
-            check_new_file(file, size, file.max_bytes.filter(|bytes| *bytes > 0), name)?;
+            check_new_file(file, data_limit(file), name)?;
             if self.is_taken(&path, planned.iter().map(|(_, noted)| noted.path.as_path())) {
                 return Err(SqlError::new(5170, &[&path.display()]));
             }
@@ -203,6 +202,11 @@ fn shape_of(file: &NewDatabaseFile, new: &NewFile) -> DataFileShape {
         growth: file.growth,
         bytes_max: file.max_bytes.unwrap_or(0),
     }
+}
+
+/// How large it may become, if that is said.
+pub(super) fn data_limit(file: &NewDatabaseFile) -> Option<u64> {
+    file.max_bytes.filter(|bytes| *bytes > 0)
 }
 
 /// A data file as CREATE DATABASE and ADD FILE ask for it.

@@ -96,7 +96,9 @@ impl Instance {
             let number = if at == 0 { FIRST_LOG_FILE } else { next_number(data_files, &made) };
             let name = file.logical_name.clone().unwrap_or_else(|| format!("{}_log{ending}", new.name));
             let default = self.data_dir.join(format!("{stem}_log{ending}.ldf"));
-            made.push(self.new_log_file(file, number, name, default)?);
+            let log_file = self.new_log_file(file, number, name, default)?;
+            check_new_file(file, Some(log_file.bytes_max), &log_file.name)?;
+            made.push(log_file);
         }
         Ok(made)
     }
@@ -124,7 +126,7 @@ impl Instance {
     /// ALTER DATABASE ... ADD LOG FILE. A file on a DAX volume becomes the persisted log buffer, whatever size is asked for.
     ///
     /// # Errors
-    /// 5013 in master and model, 5036 without a name, 1828 when the name is taken, 5170 when the file exists, 5174, 5040 and 5169 for
+    /// 5013 in master and model, 5036 without a name, 1828 when the name is taken, 5170 when the file exists, 5174, 5103 and 5169 for
     /// sizes that do not fit each other, 5123 when it cannot be made; those of paths and storage.
     pub fn add_log_files(self: &Arc<Self>, name: &str, files: &[NewDatabaseFile]) -> SqlResult<()> {
         let database = self.database(name)?;
@@ -142,8 +144,8 @@ impl Instance {
             let number = next_number(&entry.data_files, &all);
             let mut log_file =
                 self.new_log_file(file, number, name.clone(), folder.join(format!("{name}.ldf")))?;
-            let size = Some(file.size_bytes.unwrap_or(LogOptions::new("", "").size_bytes));
-            check_new_file(file, size, Some(log_file.bytes_max), name)?;
+            check_new_file(file, Some(log_file.bytes_max), name)?;
+            let size = Some(file.size_bytes.unwrap_or(default_log_bytes(&log_file)));
             self.refuse_taken_name(&database, &entry, planned.iter().map(|log| log.name.as_str()), name)?;
             if self.is_taken(&log_file.path, planned.iter().map(|other| other.path.as_path())) {
                 return Err(SqlError::new(5170, &[&log_file.path.display()]));
@@ -471,7 +473,7 @@ pub(super) fn log_options(
     assert_eq!(first.number, FIRST_LOG_FILE, "the first log file comes first");
     let size_of = |at: usize| wanted.get(at).and_then(|file| file.size_bytes).or(members[at].size_bytes);
     let mut options = LogOptions::new(&first.path, database);
-    options.size_bytes = size_of(0).unwrap_or(options.size_bytes);
+    options.size_bytes = size_of(0).unwrap_or(default_log_bytes(first));
     options.growth = first.growth;
     options.bytes_max = first.bytes_max;
     options.vlf_rule = vlf_rule;
@@ -480,11 +482,16 @@ pub(super) fn log_options(
     options
 }
 
+/// The size of a new log file for which none is said: the default, or all that it may take.
+fn default_log_bytes(file: &DatabaseLogFile) -> u64 {
+    LogOptions::new("", "").size_bytes.min(file.bytes_max)
+}
+
 fn member_options(file: &DatabaseLogFile, size_bytes: Option<u64>) -> LogFileOptions {
     LogFileOptions {
         number: file.number,
         path: file.path.clone(),
-        size_bytes: size_bytes.unwrap_or(LogOptions::new("", "").size_bytes),
+        size_bytes: size_bytes.unwrap_or(default_log_bytes(file)),
         growth: file.growth,
         bytes_max: file.bytes_max,
     }
@@ -518,19 +525,14 @@ pub(super) fn same(a: &str, b: &str) -> bool {
     Collation::DEFAULT.same_name(a, b)
 }
 
-/// Sizes of a new file must fit each other: SIZE, the size that it will have, and its limit.
-pub(super) fn check_new_file(
-    file: &NewDatabaseFile,
-    size: Option<u64>,
-    limit: Option<u64>,
-    name: &str,
-) -> SqlResult<()> {
+/// Sizes of a new file must fit each other: errors 5174, 5103 and 5169. `None`: nothing limits it.
+pub(super) fn check_new_file(file: &NewDatabaseFile, limit: Option<u64>, name: &str) -> SqlResult<()> {
     if file.size_bytes.is_some_and(|bytes| bytes < FILE_BYTES_MIN) {
         return Err(SqlError::new(5174, &[]));
     }
     let limit = limit.unwrap_or(u64::MAX);
-    if size.is_some_and(|size| size > limit) {
-        return Err(SqlError::new(5040, &[]));
+    if file.size_bytes.is_some_and(|size| size > limit) {
+        return Err(SqlError::new(5103, &[&name]));
     }
     if matches!(file.growth, Some(Growth::Bytes(bytes)) if bytes > limit) {
         return Err(SqlError::new(5169, &[&name]));

@@ -4,8 +4,10 @@
 //! The table is locked S while it is looked at, so that nothing moves but the ghost cleanup; what looks wrong beside that is looked at again
 //! with the cleanup kept out.
 
-use access::{Damage, KeyRange, LobPointer, Problem, UnitId, UnitKind, UnitToVerify, VerifyReport};
-use txn::{IsolationLevel, LockMode};
+use access::{
+    AccessError, Damage, KeyRange, LobPointer, Problem, UnitId, UnitKind, UnitToVerify, VerifyReport,
+};
+use txn::{IsolationLevel, LockError, LockMode};
 use types::{SqlError, Value};
 
 use super::entry::split_entry;
@@ -71,22 +73,22 @@ impl Table {
         let mut found = TableCheck::default();
         let base = self.inner.definition.base();
         let kind = if matches!(self.inner.base, Base::Heap(_)) { UnitKind::Heap } else { UnitKind::BTree };
-        let report = self.check_structure(base, kind, &mut found);
+        let report = self.check_structure(base, kind, &mut found)?;
         let base_is_sound = report.problems.is_empty();
         (found.rows, found.pages) = (report.rows, report.pages);
         if base_is_sound {
-            self.check_large_values(txn, base, None, &mut found);
+            self.check_large_values(txn, base, None, &mut found)?;
         }
         if options.skips_indexes && !self.inner.definition.is_system {
             return Ok(found);
         }
         for (at, secondary) in self.inner.secondary.iter().enumerate() {
             let index = self.inner.index_of(at);
-            let report = self.check_structure(index, UnitKind::BTree, &mut found);
+            let report = self.check_structure(index, UnitKind::BTree, &mut found)?;
             if !report.problems.is_empty() {
                 continue;
             }
-            self.check_large_values(txn, index, Some(secondary), &mut found);
+            self.check_large_values(txn, index, Some(secondary), &mut found)?;
             if base_is_sound && !options.is_physical_only {
                 let matched = self.check_rows_have_entries(txn, at, &mut found)?;
                 if matched != report.rows {
@@ -98,20 +100,27 @@ impl Table {
     }
 
     /// Pages, chains, keys and ownership of one heap or index.
-    fn check_structure(&self, index: &IndexDef, kind: UnitKind, found: &mut TableCheck) -> VerifyReport {
+    fn check_structure(
+        &self,
+        index: &IndexDef,
+        kind: UnitKind,
+        found: &mut TableCheck,
+    ) -> SqlResult<VerifyReport> {
         let unit = UnitToVerify { unit: UnitId(index.unit), kind, page: index.root };
         let database = &self.inner.database;
         let look = || database.access.verify(&[unit], false);
         let mut report = look();
+        stop_if_asked()?;
         if !report.as_ref().is_ok_and(|report| report.problems.is_empty()) {
             report = database.in_background(look).unwrap_or_else(look);
+            stop_if_asked()?;
         }
         let report = report.unwrap_or_else(|error| {
             let problem = Problem { page: index.root, damage: Damage::Page, what: error.to_string() };
             VerifyReport { problems: vec![problem], ..VerifyReport::default() }
         });
         self.tell(index, &report, found);
-        report
+        Ok(report)
     }
 
     fn check_large_values(
@@ -120,23 +129,31 @@ impl Table {
         index: &IndexDef,
         secondary: Option<&Secondary>,
         found: &mut TableCheck,
-    ) {
+    ) -> SqlResult<()> {
         let format = secondary.map_or(&self.inner.format, |secondary| &secondary.format);
         if !format.may_have_lobs() {
-            return;
+            return Ok(());
         }
         let access = &self.inner.database.access;
         let mut pointers: Vec<LobPointer> = Vec::new();
         let read = self.for_each_stored_row(txn, secondary, &mut |row| {
-            pointers.extend(format.lob_pointers(row)?);
-            Ok(())
+            let pointed = format.lob_pointers(row)?;
+            pointers.extend(pointed);
+            if os::task::interrupt_pending() {
+                Err(AccessError::Lock(LockError::Interrupted))
+            } else {
+                Ok(())
+            }
         });
-        match read.and_then(|()| access.verify_lobs(UnitId(index.unit), &pointers)) {
+        let outcome = read.and_then(|()| access.verify_lobs(UnitId(index.unit), &pointers));
+        stop_if_asked()?;
+        match outcome {
             Ok(report) => self.tell(index, &report, found),
             Err(error) => {
                 found.note(SqlError::new(8939, &[&self.id(), &index.index_id, &index.root, &error]));
             }
         }
+        Ok(())
     }
 
     /// Hands out the bytes of every row of the table, or of what the entries of an index store.

@@ -453,6 +453,7 @@ pub(super) const MESSAGES: &[Message] = &[
     ),
     entry(5083, 16, "A change of row versioning takes no termination option."),
     entry(5084, 10, "Setting database option %s to %s for database '%s'."),
+    entry(5103, 16, "MAXSIZE cannot be less than SIZE for file '%s'."),
     entry(
         5105,
         16,
