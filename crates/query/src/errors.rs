@@ -465,14 +465,10 @@ pub(crate) fn window_misplaced() -> SqlError {
     error(4108, &[])
 }
 
-/// 5308: a constant in the ORDER BY of a window.
-pub(crate) fn window_order_constant() -> SqlError {
-    SqlError::custom(
-        5308,
-        16,
-        1,
-        "Windowed functions do not take integer indices or constants as ORDER BY expressions.".to_string(),
-    )
+/// 4121: a function of a schema. Scalar ones cannot be made here.
+pub(crate) fn unknown_scalar_function(name: &str) -> SqlError {
+    let first = name.split('.').next().unwrap_or(name);
+    error(4121, &[&first, &name])
 }
 
 /// 4112: a window function that needs ORDER BY.

@@ -165,7 +165,11 @@ fn compile_inside(
             if !truncate.partitions.is_empty() {
                 return Err(crate::errors::unsupported("TRUNCATE TABLE ... WITH (PARTITIONS)"));
             }
-            (StatementKind::Truncate(binder.base_table(&truncate.table)?), &[])
+            let table = binder.base_table(&truncate.table).map_err(|error| match error.number {
+                208 => SqlError::new(4701, &[&truncate.table.name.value]).at_line(error.line),
+                _ => error,
+            });
+            (StatementKind::Truncate(table?), &[])
         }
         ast::StatementKind::Merge(merge) => {
             (StatementKind::Merge(Box::new(binder.merge(merge)?)), &merge.options)
@@ -173,6 +177,7 @@ fn compile_inside(
         _ => return Err(crate::errors::unsupported("this statement")),
     };
     crate::clauses::check_query_hints(options)?;
+    binder.check_variables_of_hints(options)?;
     crate::clauses::check_join_hints_agree(&binder.join_hints, options)?;
     let max_recursion = recursion_limit(options);
     let is_query = matches!(kind, StatementKind::Select(_) | StatementKind::Assign(_));

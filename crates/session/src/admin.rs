@@ -294,7 +294,8 @@ impl Session {
         if self.facts.registry.kill(session_id) { Ok(()) } else { Err(SqlError::new(6106, &[&session_id])) }
     }
 
-    /// DBCC commands of the table of clauses; others are refused by name. All end with message 2528, unless WITH NO_INFOMSGS.
+    /// DBCC commands of the table of clauses; others of SQL Server are refused by name, what it does not have is 2526. All end with message 2528,
+    /// unless WITH NO_INFOMSGS.
     pub(crate) fn dbcc(&mut self, dbcc: &ast::Dbcc, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
         let name = dbcc.name.value.to_uppercase();
         match name.as_str() {
@@ -313,7 +314,10 @@ impl Session {
             "SHRINKFILE" => self.shrink_file(dbcc, sink)?,
             "SHRINKDATABASE" => self.shrink_database(dbcc, sink)?,
             _ if query::clauses::check_option("DBCC", &name, None).is_ok() => {}
-            _ => return Err(not_supported(&format!("DBCC {name}")).into()),
+            _ if query::clauses::is_known("DBCC", &name) => {
+                return Err(not_supported(&format!("DBCC {name}")).into());
+            }
+            _ => return Err(SqlError::new(2526, &[]).into()),
         }
         if !dbcc.options.iter().any(|option| option.name.is("NO_INFOMSGS")) {
             sink.message(&SqlError::new(2528, &[]));

@@ -646,6 +646,9 @@ pub(crate) fn parameters_of(
     let mut uses_alias_types = false;
     let mut definitions = Vec::with_capacity(parameters.len());
     for (at, parameter) in parameters.iter().enumerate() {
+        if parameters[..at].iter().any(|other| other.name.eq_ignore_ascii_case(&parameter.name)) {
+            return Err(SqlError::new(134, &[&parameter.name]));
+        }
         let place = query::TypePlace::Variable(at + 1);
         let declared = query::resolve_type_in(&parameter.data_type, place, types_in.0, types_in.1)?;
         uses_alias_types |= declared.alias_id != 0;

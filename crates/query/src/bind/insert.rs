@@ -159,6 +159,9 @@ impl Binder<'_> {
         let mut written = Vec::new();
         let layout = Layout::default();
         let mut defaults = Defaults::default();
+        if rows.windows(2).any(|pair| pair[0].len() != pair[1].len()) {
+            return Err(crate::errors::values_width());
+        }
         self.scopes.push(Scope { clause: Clause::Rows, ..Scope::default() });
         for row in rows {
             check_width(explicit, row.len(), ordinals.len())?;

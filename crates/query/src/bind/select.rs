@@ -270,6 +270,16 @@ impl Binder<'_> {
         found.ok_or_else(|| crate::errors::undeclared_variable(name))
     }
 
+    /// The variables that OPTIMIZE FOR names are declared: 137.
+    pub(crate) fn check_variables_of_hints(&self, hints: &[ast::QueryHint]) -> Result<(), SqlError> {
+        hints.iter().try_for_each(|hint| match hint {
+            ast::QueryHint::OptimizeFor(named) => {
+                named.iter().try_for_each(|(name, _)| self.variable_slot(name).map(|_| ()))
+            }
+            _ => Ok(()),
+        })
+    }
+
     /// `@v op value`, converted to the variable's type.
     pub(crate) fn assigned(&mut self, slot: usize, op: ast::AssignOp, value: Expr) -> Result<Expr, SqlError> {
         let sql_type = self.context.variables[slot].sql_type;
@@ -280,10 +290,13 @@ impl Binder<'_> {
         coerce::for_variable(value, &sql_type)
     }
 
-    /// ORDER BY keys over the rows of the block: ordinals and aliases stand for the items. Error 108.
+    /// ORDER BY keys over the rows of the block: ordinals and aliases stand for the items. Errors 108, 408.
     fn order_keys(&mut self, order: &[ast::OrderByItem], items: &[Item]) -> Result<Vec<SortKey>, SqlError> {
         let mut keys = Vec::with_capacity(order.len());
-        for item in order {
+        for (position, item) in order.iter().enumerate() {
+            if is_written_constant(&item.expr) {
+                return Err(SqlError::new(408, &[&(position + 1)]));
+            }
             let expr = self.order_expr(&item.expr, items)?;
             // A constant orders nothing.
             if matches!(expr.kind, ExprKind::Constant(_)) {
@@ -398,4 +411,21 @@ fn selected_as(body: &ast::QueryBody, wanted: &ast::Expr) -> Option<usize> {
         _ => expr == wanted,
     };
     items.into_iter().position(is_meant)
+}
+
+/// Is it made of literals alone, and no ordinal?
+fn is_written_constant(expr: &ast::Expr) -> bool {
+    fn is_made_of_literals(expr: &ast::Expr) -> bool {
+        match &expr.kind {
+            ast::ExprKind::Literal(_) => true,
+            ast::ExprKind::Unary(_, inner) => is_made_of_literals(inner),
+            ast::ExprKind::Arithmetic(arithmetic) => {
+                is_made_of_literals(&arithmetic.first)
+                    && arithmetic.rest.iter().all(|(_, operand)| is_made_of_literals(operand))
+            }
+            ast::ExprKind::Convert(convert) => is_made_of_literals(&convert.operand),
+            _ => false,
+        }
+    }
+    !matches!(expr.kind, ast::ExprKind::Literal(ast::Literal::Int(_))) && is_made_of_literals(expr)
 }

@@ -16,7 +16,7 @@ const RUNNING: WindowFrame =
     WindowFrame { rows: false, start: FrameBound::UnboundedPreceding, end: FrameBound::Current };
 
 impl Binder<'_> {
-    /// A call with OVER. Errors 4108, 4112, 10753.
+    /// A call with OVER. Errors 4108, 4112, 5308, 5309, 8730, 10753, 10756.
     pub(super) fn window_call(
         &mut self,
         name: &str,
@@ -44,7 +44,8 @@ impl Binder<'_> {
         for item in &over.order_by {
             let expr = self.key_value(&item.expr)?;
             if matches!(expr.kind, ExprKind::Constant(_)) {
-                return Err(crate::errors::window_order_constant());
+                let is_ordinal = matches!(item.expr.kind, ast::ExprKind::Literal(ast::Literal::Int(_)));
+                return Err(SqlError::new(if is_ordinal { 5308 } else { 5309 }, &[]));
             }
             // ORDER BY (SELECT NULL) orders nothing.
             let orders_nothing = expr.columns().is_empty() && matches!(expr.kind, ExprKind::Subquery(_));
@@ -58,6 +59,7 @@ impl Binder<'_> {
             return Err(crate::errors::needs_order_by(&name.to_ascii_lowercase()));
         }
         let frame = match &over.frame {
+            Some(_) if over.order_by.is_empty() => return Err(SqlError::new(10756, &[])),
             Some(frame) => self.frame(frame)?,
             None if over.order_by.is_empty() => WHOLE,
             None => RUNNING,
@@ -136,6 +138,10 @@ impl Binder<'_> {
                     Some(offset) => coerce::implicit(self.value(offset)?, &SqlType::BigInt)?,
                     None => Expr::constant(Value::BigInt(1), SqlType::BigInt),
                 };
+                if matches!(&offset.kind, ExprKind::Constant(value) if value.as_i64().is_some_and(|n| n < 0))
+                {
+                    return Err(SqlError::new(8730, &[]));
+                }
                 let default = match call.args.get(2) {
                     Some(default) => Some(coerce::implicit(self.value(default)?, &sql_type)?),
                     None => None,

@@ -79,7 +79,7 @@ fn known(place: &str, name: &str) -> Option<Takes<'static>> {
 }
 
 /// Does the table have this word of the list at all?
-pub(crate) fn is_known(place: &str, name: &str) -> bool {
+pub fn is_known(place: &str, name: &str) -> bool {
     known(place, name).is_some()
 }
 
@@ -149,13 +149,27 @@ pub(crate) fn check_join_hints_agree(
     if allowed.is_empty() || asked.iter().all(agrees) { Ok(()) } else { Err(SqlError::new(1042, &[&"JOIN"])) }
 }
 
+/// The most that MAXRECURSION may say.
+const RECURSION_MAX: i32 = 32_767;
+
+/// MAXRECURSION is 0 (no limit) to 32,767: 310.
+fn check_recursion_limit(value: Option<&tsql::ast::Expr>) -> Result<(), SqlError> {
+    match value.map(|value| &value.kind) {
+        Some(ExprKind::Literal(Literal::Int(limit))) if *limit > RECURSION_MAX => {
+            Err(SqlError::new(310, &[limit, &RECURSION_MAX]))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Hints of OPTION (..).
 pub(crate) fn check_query_hints(hints: &[QueryHint]) -> Result<(), SqlError> {
     const PLACE: &str = "query hint";
     for hint in hints {
         match hint {
-            QueryHint::Plain(name, _) => match known(PLACE, &name.value.to_uppercase()) {
+            QueryHint::Plain(name, value) => match known(PLACE, &name.value.to_uppercase()) {
                 None => return Err(crate::errors::syntax_near(&name.value)),
+                Some(_) if name.is("MAXRECURSION") => check_recursion_limit(value.as_ref())?,
                 Some(_) => check_option(PLACE, &name.value, None)?,
             },
             QueryHint::UseHint(names) => {

@@ -51,7 +51,12 @@ fn create_table(table: &ast::CreateTable) -> Result<(), SqlError> {
         ast::TableKind::External => return Err(unsupported("CREATE EXTERNAL TABLE")),
     }
     storage(on.as_ref())?;
-    textimage_on.as_ref().map_or(Ok(()), filegroup)?;
+    if let Some(name) = textimage_on {
+        filegroup(name)?;
+        if !elements.iter().any(has_large_values) {
+            return Err(SqlError::new(1709, &[]));
+        }
+    }
     refuse_if(filestream_on.is_some(), "FILESTREAM_ON")?;
     check_options("table option", options)?;
     check_table_elements(elements, &table.name.name.value)
@@ -85,6 +90,15 @@ pub(crate) fn check_table_elements(elements: &[TableElement], table: &str) -> Re
         TableElement::Index(index) => inline_index(index),
         TableElement::Period(..) => Err(unsupported("PERIOD FOR SYSTEM_TIME")),
     })
+}
+
+/// Has the column a type whose values may lie beside their rows (TEXTIMAGE_ON), or one of an alias, of which nobody knows here?
+fn has_large_values(element: &TableElement) -> bool {
+    let TableElement::Column(ast::ColumnDefinition { data_type: Some(data_type), .. }) = element else {
+        return false;
+    };
+    let declared = crate::data_type::declared(data_type, crate::data_type::TypePlace::Column(1));
+    declared.map_or(true, |sql_type| sql_type.is_large_object())
 }
 
 fn column(definition: &ast::ColumnDefinition, table: &str) -> Result<(), SqlError> {
@@ -128,6 +142,19 @@ fn column(definition: &ast::ColumnDefinition, table: &str) -> Result<(), SqlErro
         if let ast::ColumnConstraintKind::Key(key) = &constraint.kind {
             key_constraint(key)?;
         }
+    }
+    let is_default =
+        |one: &&ast::ColumnConstraint| matches!(one.kind, ast::ColumnConstraintKind::Default { .. });
+    if constraints.iter().filter(is_default).count() > 1 {
+        return Err(SqlError::new(8148, &[&"DEFAULT", &name.value, &table]));
+    }
+    let is_key = |primary: bool| {
+        constraints
+            .iter()
+            .any(|one| matches!(&one.kind, ast::ColumnConstraintKind::Key(key) if key.primary == primary))
+    };
+    if is_key(true) && is_key(false) {
+        return Err(SqlError::new(8151, &[&name.value, &table]));
     }
     index.as_ref().map_or(Ok(()), inline_index)
 }

@@ -220,6 +220,9 @@ pub(super) fn column(
     check_padding(&sql_type, context)?;
     check_rowguidcol(column, &sql_type)?;
     let collation = collation_of(column)?;
+    if column.collation.is_some() && !sql_type.is_character() {
+        return Err(crate::errors::collate_not_character(sql_type.name()));
+    }
     let identity = identity_of(column, &sql_type)?;
     let primary = column
         .constraints

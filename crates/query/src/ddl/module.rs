@@ -5,8 +5,9 @@ use tsql::ast::{self, FunctionReturns, ModuleAction, StatementKind};
 use types::SqlError;
 
 use super::subject::{database_of, find_object, schema_of, with_transaction};
+use crate::bind::OutputColumn;
 use crate::exec_context::ExecContext;
-use crate::names::written;
+use crate::names::{same_name, written};
 
 /// Creates or replaces a module. Errors 166, 2714, 208, 2010 and those of binding a view.
 pub(super) fn create(
@@ -139,7 +140,20 @@ fn check_temporary(name: &ast::ObjectName, kind: ModuleKind) -> Result<(), SqlEr
     }
 }
 
-/// A view must bind when it is created: 208, 207, 4511 (unnamed column), 1033 (ORDER BY without TOP),
+/// A view's columns have names of their own, those of its list or those that its query gives: 4506.
+fn check_column_names(view: &ast::CreateView, columns: &[OutputColumn]) -> Result<(), SqlError> {
+    let names: Vec<&str> = match view.columns.is_empty() {
+        true => columns.iter().map(|column| &*column.name).collect(),
+        false => view.columns.iter().map(|name| name.value.as_str()).collect(),
+    };
+    let mut seen = names.iter().enumerate();
+    match seen.find(|(at, name)| names[..*at].iter().any(|other| same_name(other, name))) {
+        Some((_, name)) => Err(SqlError::new(4506, &[name, &view.name.name.value])),
+        None => Ok(()),
+    }
+}
+
+/// A view must bind when it is created: 208, 207, 4511 (unnamed column), 4506, 1033 (ORDER BY without TOP),
 /// 4510 (WITH CHECK OPTION where nothing can be changed).
 pub(super) fn check_view(view: &ast::CreateView, context: &ExecContext<'_>) -> Result<(), SqlError> {
     let query = &view.query.query;
@@ -167,5 +181,6 @@ pub(super) fn check_view(view: &ast::CreateView, context: &ExecContext<'_>) -> R
     {
         return Err(crate::errors::view_column_unnamed(position + 1));
     }
+    check_column_names(view, &bound.columns)?;
     if view.check_option { binder.check_can_check(&bound.rel, &view.name.name.value) } else { Ok(()) }
 }

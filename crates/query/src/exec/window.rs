@@ -264,6 +264,9 @@ impl<'p> Computed<'p> {
             WindowNodeKind::Shift { value, offset, default, lead } => {
                 let own = self.row(at)?;
                 let Some(distance) = offset.eval_i64(runtime, &own.row)? else { return Ok(Value::Null) };
+                if distance < 0 {
+                    return Err(SqlError::new(8730, &[]));
+                }
                 let target = if *lead { at as i64 + distance } else { at as i64 - distance };
                 match usize::try_from(target).ok().filter(|target| *target < count) {
                     Some(target) => value.eval(runtime, &self.row(target)?.row),

@@ -27,7 +27,7 @@ impl Parser<'_> {
         if self.at(Keyword::Bulk) && with.is_none() {
             return self.insert_bulk();
         }
-        let top = self.top_opt()?;
+        let top = self.top_of_change_opt()?;
         self.accept(Keyword::Into);
         let target = self.dml_target()?;
         let columns = if self.at_insert_columns() { self.paren_list(Self::column_ref)? } else { Vec::new() };
@@ -109,7 +109,7 @@ impl Parser<'_> {
 
     pub(super) fn update(&mut self, with: Option<With>) -> Parsed<StatementKind> {
         self.expect(Keyword::Update)?;
-        let top = self.top_opt()?;
+        let top = self.top_of_change_opt()?;
         let target = self.dml_target()?;
         self.expect(Keyword::Set)?;
         let set = self.comma_list(Self::set_clause)?;
@@ -168,7 +168,7 @@ impl Parser<'_> {
 
     pub(super) fn delete(&mut self, with: Option<With>) -> Parsed<StatementKind> {
         self.expect(Keyword::Delete)?;
-        let top = self.top_opt()?;
+        let top = self.top_of_change_opt()?;
         self.accept(Keyword::From);
         let target = self.dml_target()?;
         let output = self.output_clauses()?;
@@ -180,7 +180,7 @@ impl Parser<'_> {
 
     pub(super) fn merge(&mut self, with: Option<With>) -> Parsed<StatementKind> {
         self.expect(Keyword::Merge)?;
-        let top = self.top_opt()?;
+        let top = self.top_of_change_opt()?;
         self.accept(Keyword::Into);
         let mut target = self.dml_target()?;
         let alias = self.table_alias_opt()?;

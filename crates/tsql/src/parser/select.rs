@@ -232,6 +232,15 @@ impl Parser<'_> {
 
     /// `TOP n`, `TOP (expr) [PERCENT] [WITH TIES]`, if present.
     #[inline(never)]
+    /// TOP of INSERT, UPDATE, DELETE and MERGE: its count stands in parentheses.
+    pub(super) fn top_of_change_opt(&mut self) -> Parsed<Option<Top>> {
+        if self.at(Keyword::Top) && !self.symbol_ahead(1, b'(') {
+            self.advance();
+            return Err(self.unexpected());
+        }
+        self.top_opt()
+    }
+
     pub(super) fn top_opt(&mut self) -> Parsed<Option<Top>> {
         if !self.accept(Keyword::Top) {
             return Ok(None);

@@ -345,7 +345,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(4502, 16, "The view or function '%s' has more column names given than columns defined."),
     entry(
         4506,
-        10,
+        16,
         "Column names in a view or function must be unique. The column '%s' of '%s' is given more than once.",
     ),
     entry(4508, 16, "Views or functions are not allowed on temporary tables."),
@@ -495,6 +495,8 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "The file '%s' was formatted with sector size %d and is now on a volume with sector size %d. Move it to a volume with a sector size of the same or a smaller number of bytes.",
     ),
+    entry(5308, 16, "Windowed functions do not take integer indices as ORDER BY expressions."),
+    entry(5309, 16, "Windowed functions do not take constants as ORDER BY expressions."),
     entry(
         5318,
         16,

@@ -204,6 +204,7 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "An aggregate function of a query with CUBE, ROLLUP or GROUPING SETS must be able to merge its partial results. Leave it out, or write UNION ALL over single groupings.",
     ),
+    entry(8730, 16, "The offset of LAG and LEAD cannot be below zero."),
     entry(8905, 16, "Page %s of database ID %d is allocated to allocation unit %d, which does not exist."),
     entry(8908, 16, "Object ID %d, index ID %d: page %s has an incorrect chain linkage."),
     entry(

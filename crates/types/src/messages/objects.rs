@@ -119,6 +119,11 @@ pub(super) const MESSAGES: &[Message] = &[
         "Warning: table '%s' was created, but its longest row is above the maximum of %d bytes. INSERT or UPDATE will fail for rows that are too long.",
     ),
     entry(
+        1709,
+        16,
+        "TEXTIMAGE_ON cannot be used: the table has no column of a type whose values may lie beside their rows (text, ntext, image, xml, varchar(max), nvarchar(max), varbinary(max), or a CLR type).",
+    ),
+    entry(
         1711,
         16,
         "A PRIMARY KEY constraint on column '%s' of table '%s' needs the computed column to be persisted and not null.",
