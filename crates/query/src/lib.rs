@@ -25,6 +25,7 @@ pub(crate) mod names;
 pub(crate) mod permission_classes;
 pub(crate) mod physical;
 pub(crate) mod plan;
+pub(crate) mod principals;
 mod profile;
 pub mod query_store;
 pub(crate) mod row;

@@ -47,6 +47,9 @@ pub(crate) fn set_options(
         let option = if access == SINGLE_USER { "SINGLE_USER" } else { "RESTRICTED_USER" };
         return Err(SqlError::new(5058, &[&option, &name]));
     }
+    if let Some(option) = changes.iter().find_map(|change| fixed_option(number, change)) {
+        return Err(SqlError::new(5058, &[&option, &name]));
+    }
     let switch = |wanted: &str| {
         changes.iter().find_map(|change| match change {
             OptionChange::Switch(name, on) if name == wanted => Some(*on),
@@ -148,4 +151,17 @@ fn clear(
 
 fn failed(reason: SqlError) -> SqlError {
     SqlError::new(5069, &[]).after(reason)
+}
+
+/// The option's name where it cannot be changed: master is written, tempdb is the server's own (learn.microsoft.com, tempdb database, database options).
+fn fixed_option(number: u16, change: &OptionChange) -> Option<&str> {
+    const OF_TEMPDB: [&str; 5] =
+        ["AUTO_CLOSE", "AUTO_SHRINK", "DB_CHAINING", "MIXED_PAGE_ALLOCATION", "TRUSTWORTHY"];
+    match change {
+        OptionChange::ReadOnly(true) if [MASTER, TEMPDB].contains(&number) => Some("READ_ONLY"),
+        OptionChange::ReadOnly(false) if number == TEMPDB => Some("READ_WRITE"),
+        OptionChange::Recovery(_) if number == TEMPDB => Some("RECOVERY"),
+        OptionChange::Switch(name, _) if number == TEMPDB && OF_TEMPDB.contains(&name.as_str()) => Some(name),
+        _ => None,
+    }
 }

@@ -100,4 +100,5 @@ script!("scripts/" included_columns);
 script!("scripts/" native_procedures);
 script!("scripts/" random_numbers);
 script!("scripts/" session_context);
+script!("scripts/" principals);
 script!("scripts/" query_store);

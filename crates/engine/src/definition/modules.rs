@@ -35,13 +35,16 @@ impl Database {
     /// DROP SCHEMA.
     ///
     /// # Errors
-    /// 15151 when there is none, 3729 when it is not empty.
+    /// 15151 when there is none, 15150 for the server's own, 3729 when it is not empty.
     pub fn drop_schema(self: &Arc<Self>, txn: &DbTransaction, name: &str) -> SqlResult<()> {
         let missing = || SqlError::new(15151, &[&"drop", &"schema", &name]);
         let owner = txn.inner().space().id();
         let found =
             settled(|held| self.catalog().look_schema(owner, held, name), |resource| txn.share(resource))?;
-        let id = found.filter(|id| *id > SCHEMA_SYS).ok_or_else(missing)?;
+        let id = found.ok_or_else(missing)?;
+        if id <= SCHEMA_SYS {
+            return Err(SqlError::new(15150, &[&"drop", &"schema", &name]));
+        }
         let resource = schema_resource(self.number(), id);
         // Whoever makes, drops or renames something in it holds Sch-S.
         lock_schema(txn, resource)?;

@@ -12,7 +12,7 @@ use crate::catalog::names::{NameKey, Reserve, key_of, schema_resource};
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
-use crate::schema::{IndexDef, IndexKind, ObjectDef, SCHEMA_SYS, SchemaDef, TableDef};
+use crate::schema::{IndexDef, IndexKind, ObjectDef, SCHEMA_INFORMATION, SCHEMA_SYS, SchemaDef, TableDef};
 use crate::shared_lock::{Shared, settled};
 use crate::table::{Builder, ScanOptions, Table};
 
@@ -79,12 +79,13 @@ impl Database {
         self.catalog().schema(schema_id).map(drop).ok_or_else(crate::error::stale_plan)
     }
 
-    /// The schema that a new object goes into; it stays until the transaction ends.
+    /// The schema that a new object goes into; it stays until the transaction ends. Into those of the server nothing goes.
     pub(super) fn schema_for(&self, txn: &DbTransaction, name: &str) -> SqlResult<Arc<SchemaDef>> {
         let owner = txn.inner().space().id();
         let found =
             settled(|held| self.catalog().look_schema(owner, held, name), |resource| txn.share(resource))?;
-        let id = found.ok_or_else(|| SqlError::new(2760, &[&name]))?;
+        let id = found.filter(|id| ![SCHEMA_SYS, SCHEMA_INFORMATION].contains(id));
+        let id = id.ok_or_else(|| SqlError::new(2760, &[&name]))?;
         self.share_schema(txn, id)?;
         self.catalog().schema(id).ok_or_else(crate::error::stale_plan)
     }

@@ -137,8 +137,13 @@ impl Database {
                 let at = table
                     .column_ordinal(column)
                     .ok_or_else(|| SqlError::new(1752, &[column, &table.name]))?;
-                if table.columns[at].default.is_some() {
+                let found = &table.columns[at];
+                if found.default.is_some() {
                     return Err(SqlError::new(1781, &[]));
+                }
+                if found.identity.is_some() || found.sql_type == SqlType::RowVersion {
+                    let number = if found.identity.is_some() { 1754 } else { 1755 };
+                    return Err(SqlError::new(number, &[&table.name, column]));
                 }
                 let default = self.new_default(txn, table, column, name.as_deref(), text)?;
                 table.columns[at].default = Some(default);

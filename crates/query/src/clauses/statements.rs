@@ -108,6 +108,7 @@ fn column(definition: &ast::ColumnDefinition, table: &str) -> Result<(), SqlErro
         computed: _,
         collation: _,
         nullable,
+        is_nullable_said_again,
         identity,
         is_rowguidcol,
         is_sparse,
@@ -142,6 +143,9 @@ fn column(definition: &ast::ColumnDefinition, table: &str) -> Result<(), SqlErro
         if let ast::ColumnConstraintKind::Key(key) = &constraint.kind {
             key_constraint(key)?;
         }
+    }
+    if *is_nullable_said_again {
+        return Err(SqlError::new(8150, &[&name.value, &table]));
     }
     let is_default =
         |one: &&ast::ColumnConstraint| matches!(one.kind, ast::ColumnConstraintKind::Default { .. });

@@ -34,7 +34,7 @@ pub(super) fn drop(
     let catalog = database.catalog();
     let lookup = engine::Lookup::new(context.transactions);
     let Some(def) = lookup.type_named(&database, &schema_of(name), &name.name.value)? else {
-        return if if_exists { Ok(()) } else { Err(crate::errors::cannot_drop("type", &written(name))) };
+        return if if_exists { Ok(()) } else { Err(SqlError::new(218, &[&written(name)])) };
     };
     for object in catalog.objects() {
         if let engine::ObjectDef::Module(module) = &object

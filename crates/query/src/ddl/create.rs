@@ -244,6 +244,10 @@ pub(super) fn column(
         }
         _ => None,
     });
+    if default.is_some() && (identity.is_some() || sql_type == SqlType::RowVersion) {
+        let number = if identity.is_some() { 1754 } else { 1755 };
+        return Err(SqlError::new(number, &[&table, &column.name.value]));
+    }
     Ok(NewColumn {
         name: column.name.value.clone(),
         sql_type,

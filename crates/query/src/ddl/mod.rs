@@ -67,9 +67,9 @@ fn concluded(statement: &StatementKind, error: SqlError) -> SqlError {
 
 /// Does the error say why a constraint, or an index in a table's definition, could not be made? That rows break it (547) is told alone.
 fn is_about_a_constraint(error: &SqlError) -> bool {
-    const REASONS: [i32; 29] = [
-        1505, 1752, 1753, 1757, 1761, 1762, 1763, 1767, 1768, 1769, 1770, 1773, 1774, 1776, 1778, 1779, 1781,
-        1785, 1902, 1904, 1909, 1911, 1919, 1944, 1977, 1999, 2729, 8111, 10601,
+    const REASONS: [i32; 31] = [
+        1505, 1752, 1753, 1754, 1755, 1757, 1761, 1762, 1763, 1767, 1768, 1769, 1770, 1773, 1774, 1776, 1778,
+        1779, 1781, 1785, 1902, 1904, 1909, 1911, 1919, 1944, 1977, 1999, 2729, 8111, 10601,
     ];
     match error.number {
         2714 => error.state == engine::CONSTRAINT_NAME_TAKEN,

@@ -16,6 +16,7 @@ pub(crate) mod math;
 pub(crate) mod metadata;
 mod not_here;
 pub(crate) mod permissions;
+mod principals;
 mod properties;
 pub(crate) mod string;
 pub(crate) mod system;
@@ -39,6 +40,7 @@ static REGISTRY: LazyLock<FxHashMap<&'static str, &'static FunctionDef>> = LazyL
         metadata::TABLE,
         permissions::TABLE,
         properties::TABLE,
+        principals::TABLE,
         system::TABLE,
         error::TABLE,
         globals::TABLE,

@@ -6,6 +6,7 @@ use super::metadata::find_object;
 use crate::function_def::{Call, FunctionDef, Parameter, ResultRule};
 use crate::names::name_parts;
 use crate::permission_classes::class;
+use crate::principals;
 use crate::sysviews;
 
 type Result<T> = std::result::Result<T, SqlError>;
@@ -48,11 +49,9 @@ fn has_permission(call: &Call<'_, '_>) -> Result<Value> {
                 || super::metadata::alias_type(call, name)?.is_some()
         }
         ("LOGIN", Some(name)) => {
-            name.eq_ignore_ascii_case("sa") || name.eq_ignore_ascii_case(call.runtime.facts.login_name())
+            principals::named(&principals::of_server(call.runtime.facts.login_name()), name).is_some()
         }
-        ("USER" | "ROLE", Some(name)) => ["dbo", "guest", "public", "sys", "INFORMATION_SCHEMA", "db_owner"]
-            .iter()
-            .any(|known| known.eq_ignore_ascii_case(name)),
+        ("USER" | "ROLE", Some(name)) => principals::named(&principals::of_database(), name).is_some(),
         _ => false,
     };
     if !known || !exists {

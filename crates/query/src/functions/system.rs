@@ -6,7 +6,7 @@ use types::{SqlError, SqlType, Value};
 use crate::function_def::{Call, FunctionDef, Parameter, ResultRule};
 use crate::values::variant;
 
-use Parameter::{Any, Int, Wide};
+use Parameter::{Int, Wide};
 use ResultRule::Fixed;
 
 type Result<T> = std::result::Result<T, SqlError>;
@@ -19,20 +19,11 @@ pub(crate) static TABLE: &[FunctionDef] = &[
         Ok(Value::SmallInt(call.runtime.facts.xact_state()))
     })
     .runtime(),
-    FunctionDef::new("SUSER_SNAME", &[Any], NAME, login).arity(0, 1).runtime(),
-    FunctionDef::new("SUSER_NAME", &[Any], NAME, login).arity(0, 1).runtime(),
     FunctionDef::new("SYSTEM_USER", &[], NAME, login).runtime(),
     FunctionDef::new("ORIGINAL_LOGIN", &[], NAME, login).runtime(),
-    FunctionDef::new("SUSER_ID", &[Wide], INT, |_| Ok(Value::Int(1))).arity(0, 1).runtime(),
-    FunctionDef::new("SUSER_SID", &[Wide], Fixed(SqlType::varbinary(85)), |_| Ok(Value::binary(&[1])))
-        .arity(0, 2)
-        .runtime(),
-    FunctionDef::new("USER_NAME", &[Int], NAME, user).arity(0, 1).runtime(),
     FunctionDef::new("CURRENT_USER", &[], NAME, user).runtime(),
     FunctionDef::new("SESSION_USER", &[], NAME, user).runtime(),
     FunctionDef::new("USER", &[], NAME, user).runtime(),
-    FunctionDef::new("USER_ID", &[Wide], INT, |_| Ok(Value::Int(1))).arity(0, 1).runtime(),
-    FunctionDef::new("DATABASE_PRINCIPAL_ID", &[Wide], INT, |_| Ok(Value::Int(1))).arity(0, 1).runtime(),
     FunctionDef::new("HOST_NAME", &[], NAME, |call| Ok(Value::nvarchar(call.runtime.facts.host_name())))
         .runtime(),
     FunctionDef::new("HOST_ID", &[], Fixed(SqlType::Char(10)), |_| Ok(Value::varchar("0         ")))
@@ -43,9 +34,6 @@ pub(crate) static TABLE: &[FunctionDef] = &[
         Ok(Value::nvarchar(call.runtime.facts.program_name()))
     })
     .runtime(),
-    FunctionDef::new("IS_SRVROLEMEMBER", &[Wide, Wide], INT, member).arity(1, 2).runtime(),
-    FunctionDef::new("IS_MEMBER", &[Wide], INT, member).runtime(),
-    FunctionDef::new("IS_ROLEMEMBER", &[Wide, Wide], INT, member).arity(1, 2).runtime(),
     FunctionDef::new("PERMISSIONS", &[Int], INT, |_| Ok(Value::Int(-1))).arity(0, 2).runtime(),
     FunctionDef::new("CONTEXT_INFO", &[], Fixed(SqlType::varbinary(128)), |call| {
         Ok(call.runtime.facts.context_info())
@@ -91,32 +79,7 @@ fn login(call: &Call<'_, '_>) -> Result<Value> {
 }
 
 fn user(call: &Call<'_, '_>) -> Result<Value> {
-    Ok(match call.int(0) {
-        Some(2) => Value::nvarchar("guest"),
-        Some(0) => Value::nvarchar("public"),
-        _ => Value::nvarchar(call.runtime.facts.user_name()),
-    })
-}
-
-fn member(call: &Call<'_, '_>) -> Result<Value> {
-    let role = call.text(0).unwrap_or_default().to_ascii_lowercase();
-    let known = matches!(
-        role.as_str(),
-        "sysadmin"
-            | "serveradmin"
-            | "securityadmin"
-            | "processadmin"
-            | "setupadmin"
-            | "bulkadmin"
-            | "diskadmin"
-            | "dbcreator"
-            | "public"
-    ) || role.starts_with("db_");
-    Ok(if known {
-        Value::Int(i32::from(call.runtime.facts.is_sysadmin() || role == "public"))
-    } else {
-        Value::Null
-    })
+    Ok(Value::nvarchar(call.runtime.facts.user_name()))
 }
 
 fn server_property(call: &Call<'_, '_>) -> Result<Value> {

@@ -5,6 +5,7 @@ use types::{SqlError, Value};
 use super::lock_resources::LockWaits;
 use super::transaction_ids::TransactionIds;
 use crate::context::SessionRow;
+use crate::principals::{self, Principal};
 use crate::view::{Cell, SystemView, ViewContext};
 
 /// Memory is counted in pages there.
@@ -358,60 +359,35 @@ fn epoch() -> Value {
 }
 
 fn server_principals(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    let login = context.runtime.facts.login_name().to_string();
-    let mut logins = vec![("sa".to_string(), 1)];
-    if !login.eq_ignore_ascii_case("sa") {
-        logins.push((login, 257));
-    }
-    for (name, id) in logins {
+    for Principal { name, id, sid, is_role } in principals::of_server(context.runtime.facts.login_name()) {
         context.row(&[
             ("name", name.into()),
             ("principal_id", id.into()),
-            ("sid", Value::binary(&[1]).into()),
-            ("type", "S".into()),
-            ("type_desc", "SQL_LOGIN".into()),
+            ("sid", sid.map(|sid| Value::binary(&sid)).into()),
+            ("type", if is_role { "R" } else { "S" }.into()),
+            ("type_desc", if is_role { "SERVER_ROLE" } else { "SQL_LOGIN" }.into()),
             ("create_date", epoch().into()),
             ("modify_date", epoch().into()),
-            ("default_database_name", "master".into()),
-            ("default_language_name", "us_english".into()),
-        ]);
-    }
-    for (name, id) in
-        [("public", 2), ("sysadmin", 3), ("securityadmin", 4), ("serveradmin", 5), ("dbcreator", 9)]
-    {
-        context.row(&[
-            ("name", name.into()),
-            ("principal_id", id.into()),
-            ("type", "R".into()),
-            ("type_desc", "SERVER_ROLE".into()),
-            ("create_date", epoch().into()),
-            ("modify_date", epoch().into()),
-            ("is_fixed_role", (id != 2).into()),
+            ("default_database_name", (!is_role).then_some("master").into()),
+            ("default_language_name", (!is_role).then_some("us_english").into()),
+            ("is_fixed_role", (is_role && id != 2).into()),
         ]);
     }
     Ok(())
 }
 
 fn database_principals(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    let users = [
-        ("public", 0, "R"),
-        ("dbo", 1, "S"),
-        ("guest", 2, "S"),
-        ("INFORMATION_SCHEMA", 3, "S"),
-        ("sys", 4, "S"),
-        ("db_owner", 16384, "R"),
-    ];
-    for (name, id, kind) in users {
+    for Principal { name, id, sid, is_role } in principals::of_database() {
         context.row(&[
             ("name", name.into()),
             ("principal_id", id.into()),
-            ("type", kind.into()),
-            ("type_desc", if kind == "R" { "DATABASE_ROLE" } else { "SQL_USER" }.into()),
-            ("default_schema_name", (kind == "S").then_some(if id == 2 { "guest" } else { "dbo" }).into()),
+            ("type", if is_role { "R" } else { "S" }.into()),
+            ("type_desc", if is_role { "DATABASE_ROLE" } else { "SQL_USER" }.into()),
+            ("default_schema_name", (!is_role).then_some(if id == 2 { "guest" } else { "dbo" }).into()),
             ("create_date", epoch().into()),
             ("modify_date", epoch().into()),
-            ("sid", (id == 1).then(|| Value::binary(&[1])).into()),
-            ("is_fixed_role", (id == 16384).into()),
+            ("sid", sid.map(|sid| Value::binary(&sid)).into()),
+            ("is_fixed_role", (id >= principals::DB_OWNER).into()),
             ("authentication_type", i32::from(id == 1).into()),
             ("authentication_type_desc", if id == 1 { "INSTANCE" } else { "NONE" }.into()),
         ]);

@@ -52,6 +52,8 @@ pub struct ColumnDefinition {
     pub collation: Option<Ident>,
     /// NULL (true), NOT NULL (false), not said.
     pub nullable: Option<bool>,
+    /// It is said more than once: error 8150.
+    pub is_nullable_said_again: bool,
     pub identity: Option<Identity>,
     pub is_rowguidcol: bool,
     pub is_sparse: bool,

@@ -72,6 +72,7 @@ impl Parser<'_> {
             computed: None,
             collation: None,
             nullable: None,
+            is_nullable_said_again: false,
             identity: None,
             is_rowguidcol: false,
             is_sparse: false,
@@ -106,13 +107,13 @@ impl Parser<'_> {
     fn column_property(&mut self, column: &mut ColumnDefinition) -> Parsed<bool> {
         match self.kind() {
             TokenKind::Keyword(Keyword::Collate) => column.collation = self.collation_opt()?,
-            TokenKind::Keyword(Keyword::Null) => column.nullable = self.nullable_opt()?,
+            TokenKind::Keyword(Keyword::Null) => self.column_nullable(column)?,
             TokenKind::Keyword(Keyword::Not) => {
                 if let (true, Some(identity)) = (self.at_ahead(1, Keyword::For), &mut column.identity) {
                     self.not_for_replication()?;
                     identity.not_for_replication = true;
                 } else if self.at_ahead(1, Keyword::Null) {
-                    column.nullable = self.nullable_opt()?;
+                    self.column_nullable(column)?;
                 } else {
                     self.advance();
                     return Err(self.unexpected());
@@ -124,6 +125,9 @@ impl Parser<'_> {
                 column.is_rowguidcol = true;
             }
             TokenKind::Keyword(Keyword::Index) => column.index = Some(self.inline_index(true)?),
+            TokenKind::Keyword(Keyword::Default) if column.computed.is_some() => {
+                return Err(self.unexpected());
+            }
             TokenKind::Keyword(
                 Keyword::Constraint
                 | Keyword::Default
@@ -142,6 +146,12 @@ impl Parser<'_> {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    fn column_nullable(&mut self, column: &mut ColumnDefinition) -> Parsed<()> {
+        column.is_nullable_said_again = column.nullable.is_some();
+        column.nullable = self.nullable_opt()?;
+        Ok(())
     }
 
     /// A table constraint behind a column without a comma: its key lists columns, or it is a foreign key.

@@ -168,7 +168,7 @@ impl Parser<'_> {
             TokenKind::Keyword(Keyword::Insert | Keyword::Update | Keyword::Delete | Keyword::Merge) => {
                 let statement = self.nested(QUERY, Self::dml_statement)?;
                 self.expect_symbol(b')')?;
-                let (alias, columns) = self.alias_and_columns()?;
+                let (alias, columns) = self.alias_of_derived()?;
                 return Ok(TableSource::Dml(Box::new(DmlTable { statement, alias, columns })));
             }
             TokenKind::Keyword(Keyword::Select) => return self.derived_source(),
@@ -221,7 +221,7 @@ impl Parser<'_> {
     fn derived_source(&mut self) -> Parsed<TableSource> {
         let query = self.subquery_expression()?;
         self.expect_symbol(b')')?;
-        let (alias, columns) = self.alias_and_columns()?;
+        let (alias, columns) = self.alias_of_derived()?;
         Ok(TableSource::Derived(Box::new(DerivedTable { query, alias, columns })))
     }
 
@@ -233,7 +233,7 @@ impl Parser<'_> {
         let rows = self.value_rows()?;
         let span = self.span_from(start);
         self.expect_symbol(b')')?;
-        let (alias, columns) = self.alias_and_columns()?;
+        let (alias, columns) = self.alias_of_derived()?;
         Ok(TableSource::Values(Box::new(ValuesTable { rows, alias, columns, span })))
     }
 
@@ -351,6 +351,15 @@ impl Parser<'_> {
     }
 
     /// `[AS] alias [(columns)]`
+    /// A derived table has a name: 102.
+    fn alias_of_derived(&mut self) -> Parsed<(Option<Ident>, Vec<Ident>)> {
+        let (alias, columns) = self.alias_and_columns()?;
+        if alias.is_none() {
+            return Err(self.unexpected());
+        }
+        Ok((alias, columns))
+    }
+
     fn alias_and_columns(&mut self) -> Parsed<(Option<Ident>, Vec<Ident>)> {
         let alias = self.table_alias_opt()?;
         let columns = match alias {

@@ -294,6 +294,7 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "'%s' is not a valid option for the @updateusage parameter: it is either 'true' or 'false'.",
     ),
+    entry(15150, 16, "Cannot %s the %s '%s'."),
     entry(15151, 16, "Cannot %s the %s '%s', because it does not exist or you do not have permission."),
     entry(15165, 16, "Object '%s' could not be found, or you lack permission."),
     entry(15179, 16, "The message number %d or specified language version does not exist."),
