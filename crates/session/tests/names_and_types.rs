@@ -232,7 +232,7 @@ fn alias_types_in_tables_variables_and_parameters() {
         ("CREATE TABLE z(c code(10))", 2716),
         ("CREATE TABLE z(c nothing)", 2715),
         ("DECLARE @x nothing", 2715),
-        ("DROP TYPE nothing", 3701),
+        ("DROP TYPE nothing", 218),
         ("DROP TYPE code", 3732),
         ("CREATE TABLE #z(c code)", 2715),
     ] {
