@@ -78,6 +78,7 @@ script!("scripts/" identity_insert);
 script!("scripts/" output_clause);
 script!("scripts/" merge);
 script!("scripts/" time_zones);
+script!("scripts/" cultures);
 script!("scripts/" changes_from);
 script!("scripts/" changes_through_views);
 script!("scripts/" select_into);

@@ -4,7 +4,8 @@
 mod common;
 
 use common::{cast, d, s};
-use hardpan_types::functions::format::{Culture, format};
+use hardpan_types::functions::Culture;
+use hardpan_types::functions::format::format;
 use hardpan_types::{SqlType, Value};
 
 fn show(value: &Value, pattern: &str, culture: &str) -> Option<String> {
@@ -19,7 +20,7 @@ fn numbers() {
         (d("-1234.5678"), "N1", "-1,234.6"),
         (d("1234.5678"), "F3", "1234.568"),
         (d("1234.5"), "C", "$1,234.50"),
-        (d("-1234.5"), "C", "-$1,234.50"),
+        (d("-1234.5"), "C", "($1,234.50)"),
         (d("0.1234"), "P", "12.34%"),
         (d("0.5"), "P0", "50%"),
         (d("12345.678"), "G", "12345.678"),
@@ -81,6 +82,16 @@ fn dates() {
     }
     assert_eq!(show(&date, "D", "de-de").as_deref(), Some("Dienstag, 2. Januar 2024"));
     assert_eq!(show(&date, "d", "en-gb").as_deref(), Some("02/01/2024"));
+    // Short names are not the beginnings of long ones everywhere; names of cultures are read in any case, with either line, and a language
+    // stands for its first land.
+    let march = cast(&s("2024-03-02"), SqlType::Date).expect("a date");
+    for (culture, expected) in
+        [("de_DE", "Sa 02 Mrz"), ("fr", "sam. 02 mars"), ("EN", "Sat 02 Mar"), ("iv", "Sat 02 Mar")]
+    {
+        assert_eq!(show(&march, "ddd dd MMM", culture).as_deref(), Some(expected), "{culture}");
+    }
+    assert_eq!(show(&date, "dd MMM", "fr-FR").as_deref(), Some("02 janv."));
+    assert!(["", "German", "xx-XX", "en-", "en-US "].iter().all(|name| Culture::by_name(name).is_none()));
     assert_eq!(show(&date, "q", "en-us"), None);
     let offset = cast(&s("2024-01-02 15:04:05 -05:30"), SqlType::DateTimeOffset(0)).expect("a date");
     assert_eq!(show(&offset, "HH:mm zzz", "en-us").as_deref(), Some("15:04 -05:30"));

@@ -115,6 +115,32 @@ impl Binder<'_> {
         self.finish_call(function.expect("it stands in the registry"), vec![moment, zone])
     }
 
+    /// `PARSE(text AS type USING culture)`. Errors 10761 for what it does not make, 8116 for what is no text.
+    pub(crate) fn parse_call(&mut self, parse: &ast::Convert, to: SqlType) -> Result<Expr, SqlError> {
+        let function = if parse.is_try { &functions::parse::TRY_PARSE } else { &functions::parse::PARSE };
+        if !types::functions::parse::makes(&to) {
+            return Err(SqlError::new(10761, &[&to.name(), &function.name]).with_state(2));
+        }
+        let mut arguments = Vec::new();
+        for (index, argument) in
+            [Some(&parse.operand), parse.style.as_ref()].into_iter().flatten().enumerate()
+        {
+            let bound = self.value(argument)?;
+            let is_undeclared = crate::bound::untyped::of(&bound).is_some();
+            crate::bound::untyped::note(&bound, SqlType::nvarchar(4000));
+            // A culture may be NULL when it is asked for: error 9818 then.
+            let is_null = bound.is_null_literal() && !is_undeclared;
+            if is_null && index == 0 {
+                return Err(null_argument("parse", index));
+            }
+            if !bound.sql_type.is_character() && !is_null && !is_undeclared {
+                return Err(SqlError::new(8116, &[&bound.sql_type.name(), &(index + 1), &"parse"]));
+            }
+            arguments.push(bound);
+        }
+        Ok(Expr::new(ExprKind::Call(function, arguments), to, true))
+    }
+
     /// A call of a registered function with its arguments already converted.
     pub(crate) fn finish_call(
         &mut self,

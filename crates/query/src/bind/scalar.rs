@@ -379,17 +379,20 @@ impl Binder<'_> {
 
     fn conversion(&mut self, convert: &ast::Convert) -> Result<Expr, SqlError> {
         let to = crate::data_type::cast_target(&convert.target)?;
+        if convert.form == ast::ConvertForm::Parse {
+            return self.parse_call(convert, to);
+        }
         let operand = self.value(&convert.operand)?;
         let kind = if convert.is_try { ConversionKind::Try } else { ConversionKind::Explicit };
-        let style = match (&convert.style, convert.form) {
-            (Some(style), ast::ConvertForm::Convert) => match self.value(style)?.kind {
+        let style = match &convert.style {
+            Some(style) => match self.value(style)?.kind {
                 ExprKind::Constant(value) if value.is_null() => return Ok(Expr::constant(Value::Null, to)),
                 ExprKind::Constant(value) => {
                     value.as_i64().map_or(types::DEFAULT_STYLE, |style| style as i32)
                 }
                 _ => return Err(crate::errors::unsupported("CONVERT with a style that is not a constant")),
             },
-            _ => types::DEFAULT_STYLE,
+            None => types::DEFAULT_STYLE,
         };
         let converted = coerce::convert(operand, &to, Conversion { kind, style })?;
         // What is asked to be converted can be NULL, whatever it is made of: views and SELECT INTO show that.

@@ -218,7 +218,11 @@ impl Expr {
             (ExprKind::Compare(a, ..), ExprKind::Compare(b, ..)) => a == b,
             (ExprKind::Convert(_, a), ExprKind::Convert(_, b)) => a == b && self.sql_type == other.sql_type,
             (ExprKind::Call(a, x), ExprKind::Call(b, y)) => {
-                std::ptr::eq(*a, *b) && x.len() == y.len() && a.determinism != Determinism::Volatile
+                // One function may make several types of the same arguments (PARSE).
+                std::ptr::eq(*a, *b)
+                    && x.len() == y.len()
+                    && self.sql_type == other.sql_type
+                    && a.determinism != Determinism::Volatile
             }
             (ExprKind::Case(a, x), ExprKind::Case(b, y)) => a.len() == b.len() && x.is_some() == y.is_some(),
             (ExprKind::Retype(_), ExprKind::Retype(_)) => {

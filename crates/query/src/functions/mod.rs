@@ -15,6 +15,7 @@ pub(crate) mod json;
 pub(crate) mod math;
 pub(crate) mod metadata;
 mod not_here;
+pub(crate) mod parse;
 pub(crate) mod permissions;
 mod principals;
 mod properties;

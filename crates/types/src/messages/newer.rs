@@ -87,6 +87,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(10754, 16, "The function '%s' may not have ORDER BY in its OVER clause."),
     entry(10756, 15, "A window frame with ROWS or RANGE must have an ORDER BY clause."),
     entry(10757, 16, "The function '%s' may not have a window frame."),
+    entry(10761, 15, "The data type %s is invalid in the function %s."),
     entry(
         10775,
         16,

@@ -1,7 +1,7 @@
 //! Dates and times by standard and custom formats.
 
-use super::Culture;
 use crate::datetime::{Moment, TICKS_PER_SECOND, civil};
+use crate::functions::Culture;
 
 pub(super) fn format_moment(
     moment: &Moment,
@@ -25,7 +25,7 @@ pub(super) fn format_moment(
         "o" | "O" if offset.is_some() => "yyyy-MM-ddTHH:mm:ss.fffffffzzz".to_owned(),
         "o" | "O" => "yyyy-MM-ddTHH:mm:ss.fffffff".to_owned(),
         "r" | "R" => {
-            let english = Culture::by_name("")?;
+            let english = Culture::invariant();
             return Some(custom(moment, offset, "ddd, dd MMM yyyy HH:mm:ss 'GMT'", english));
         }
         "s" => "yyyy-MM-ddTHH:mm:ss".to_owned(),
@@ -104,21 +104,18 @@ fn push_part(
     let date = civil::from_days(moment.days);
     let seconds = moment.ticks / TICKS_PER_SECOND;
     let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    let month = culture.months[date.month as usize - 1];
-    let weekday = culture.weekdays[civil::weekday(moment.days) as usize];
-    let short = |name: &'static str, letters: usize| {
-        name.char_indices().nth(letters).map_or(name, |(end, _)| &name[..end])
-    };
+    let month = date.month as usize - 1;
+    let weekday = civil::weekday(moment.days) as usize;
     let two = run.min(2);
     let piece = match (letter, run) {
         ('y', 1 | 2) => format!("{:0run$}", date.year % 100),
         ('y', _) => format!("{:0run$}", date.year),
         ('M', 1 | 2) => format!("{:0two$}", date.month),
-        ('M', 3) => short(month, 3).to_owned(),
-        ('M', _) => month.to_owned(),
+        ('M', 3) => culture.short_months[month].to_owned(),
+        ('M', _) => culture.months[month].to_owned(),
         ('d', 1 | 2) => format!("{:0two$}", date.day),
-        ('d', 3) => short(weekday, culture.short_weekday).to_owned(),
-        ('d', _) => weekday.to_owned(),
+        ('d', 3) => culture.short_weekdays[weekday].to_owned(),
+        ('d', _) => culture.weekdays[weekday].to_owned(),
         ('H', _) => format!("{hour:0two$}"),
         ('h', _) => format!("{:0two$}", if hour.is_multiple_of(12) { 12 } else { hour % 12 }),
         ('m', _) => format!("{minute:0two$}"),

@@ -1,13 +1,11 @@
 //! FORMAT: numbers and dates by the format strings of .NET, standard (`N2`, `D`) and custom (`#,##0.00`, `yyyy-MM-dd`).
 
+use super::Culture;
 use crate::datetime::Moment;
 use crate::{Decimal, Value, compare};
 
-mod culture;
 mod date;
 mod number;
-
-pub use culture::Culture;
 
 /// FORMAT(value, format, culture). `None`: the format does not suit the value (SQL Server gives NULL).
 pub fn format(value: &Value, format: &str, culture: &Culture) -> Option<String> {

@@ -1,7 +1,7 @@
 //! Numbers by standard and custom formats.
 
-use super::Culture;
 use crate::Decimal;
+use crate::functions::Culture;
 use crate::money::group_thousands;
 
 /// A number as digits: `digits[..whole]` before the point, the rest behind it. No leading zeros; nought has none at all.

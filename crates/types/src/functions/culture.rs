@@ -1,9 +1,9 @@
 //! What differs from culture to culture: separators, currency, names, date patterns.
 
-/// A culture's settings. The best known are here; others are refused by name (error 9818), never formatted wrongly.
+/// A culture's settings. The best known are here; others are refused by name (error 9818), never formatted or read wrongly.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Culture {
-    /// Lower case, `en-us`.
+    /// Lower case, `en-us`; `iv` is the one of no land.
     pub name: &'static str,
     /// Between whole part and fraction.
     pub decimal: &'static str,
@@ -19,8 +19,10 @@ pub struct Culture {
     pub months: [&'static str; 12],
     /// Full names from Monday.
     pub weekdays: [&'static str; 7],
-    /// How many letters short names of weekdays have.
-    pub short_weekday: usize,
+    /// Short names from January.
+    pub short_months: [&'static str; 12],
+    /// Short names from Monday.
+    pub short_weekdays: [&'static str; 7],
     /// AM and PM.
     pub halves: [&'static str; 2],
     /// Standard patterns d, D, t, T, m, y.
@@ -43,6 +45,9 @@ const ENGLISH_MONTHS: [&str; 12] = [
 ];
 const ENGLISH_WEEKDAYS: [&str; 7] =
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+const ENGLISH_SHORT_MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const ENGLISH_SHORT_WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
 static CULTURES: [Culture; 5] = [
     Culture {
@@ -50,16 +55,17 @@ static CULTURES: [Culture; 5] = [
         decimal: ".",
         group: ",",
         currency: "$n",
-        negative_currency: "-$n",
+        negative_currency: "($n)",
         percent: "n%",
         months: ENGLISH_MONTHS,
         weekdays: ENGLISH_WEEKDAYS,
-        short_weekday: 3,
+        short_months: ENGLISH_SHORT_MONTHS,
+        short_weekdays: ENGLISH_SHORT_WEEKDAYS,
         halves: ["AM", "PM"],
         patterns: ["M/d/yyyy", "dddd, MMMM d, yyyy", "h:mm tt", "h:mm:ss tt", "MMMM d", "MMMM yyyy"],
     },
     Culture {
-        name: "",
+        name: "iv",
         decimal: ".",
         group: ",",
         currency: "\u{a4}n",
@@ -67,7 +73,8 @@ static CULTURES: [Culture; 5] = [
         percent: "n %",
         months: ENGLISH_MONTHS,
         weekdays: ENGLISH_WEEKDAYS,
-        short_weekday: 3,
+        short_months: ENGLISH_SHORT_MONTHS,
+        short_weekdays: ENGLISH_SHORT_WEEKDAYS,
         halves: ["AM", "PM"],
         patterns: ["MM/dd/yyyy", "dddd, dd MMMM yyyy", "HH:mm", "HH:mm:ss", "MMMM dd", "yyyy MMMM"],
     },
@@ -80,7 +87,8 @@ static CULTURES: [Culture; 5] = [
         percent: "n%",
         months: ENGLISH_MONTHS,
         weekdays: ENGLISH_WEEKDAYS,
-        short_weekday: 3,
+        short_months: ENGLISH_SHORT_MONTHS,
+        short_weekdays: ENGLISH_SHORT_WEEKDAYS,
         halves: ["AM", "PM"],
         patterns: ["dd/MM/yyyy", "dd MMMM yyyy", "HH:mm", "HH:mm:ss", "d MMMM", "MMMM yyyy"],
     },
@@ -106,7 +114,8 @@ static CULTURES: [Culture; 5] = [
             "Dezember",
         ],
         weekdays: ["Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag", "Sonntag"],
-        short_weekday: 2,
+        short_months: ["Jan", "Feb", "Mrz", "Apr", "Mai", "Jun", "Jul", "Aug", "Sep", "Okt", "Nov", "Dez"],
+        short_weekdays: ["Mo", "Di", "Mi", "Do", "Fr", "Sa", "So"],
         halves: ["", ""],
         patterns: ["dd.MM.yyyy", "dddd, d. MMMM yyyy", "HH:mm", "HH:mm:ss", "d. MMMM", "MMMM yyyy"],
     },
@@ -132,20 +141,48 @@ static CULTURES: [Culture; 5] = [
             "d\u{e9}cembre",
         ],
         weekdays: ["lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche"],
-        short_weekday: 3,
+        short_months: [
+            "janv.",
+            "f\u{e9}vr.",
+            "mars",
+            "avr.",
+            "mai",
+            "juin",
+            "juil.",
+            "ao\u{fb}t",
+            "sept.",
+            "oct.",
+            "nov.",
+            "d\u{e9}c.",
+        ],
+        short_weekdays: ["lun.", "mar.", "mer.", "jeu.", "ven.", "sam.", "dim."],
         halves: ["", ""],
         patterns: ["dd/MM/yyyy", "dddd d MMMM yyyy", "HH:mm", "HH:mm:ss", "d MMMM", "MMMM yyyy"],
     },
 ];
 
 impl Culture {
-    /// The culture of a name such as `en-US`; `None` when it is not known here.
+    /// The culture of a name such as `en-US`, `en_us` or `en` (a language alone stands for its first land); `None` when it is not known
+    /// here.
     pub fn by_name(name: &str) -> Option<&'static Culture> {
-        CULTURES.iter().find(|culture| culture.name.eq_ignore_ascii_case(name))
+        let name = name.replace('_', "-");
+        let is_language = |culture: &Culture| {
+            let (language, _) = culture.name.split_once('-').unwrap_or((culture.name, ""));
+            language.eq_ignore_ascii_case(&name)
+        };
+        CULTURES
+            .iter()
+            .find(|culture| culture.name.eq_ignore_ascii_case(&name))
+            .or_else(|| CULTURES.iter().find(|culture| is_language(culture)))
     }
 
     /// en-US, that of language us_english.
     pub fn default_culture() -> &'static Culture {
         &CULTURES[0]
+    }
+
+    /// That of no land.
+    pub fn invariant() -> &'static Culture {
+        &CULTURES[1]
     }
 }
