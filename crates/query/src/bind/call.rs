@@ -118,6 +118,11 @@ impl Binder<'_> {
     /// `PARSE(text AS type USING culture)`. Errors 10761 for what it does not make, 8116 for what is no text.
     pub(crate) fn parse_call(&mut self, parse: &ast::Convert, to: SqlType) -> Result<Expr, SqlError> {
         let function = if parse.is_try { &functions::parse::TRY_PARSE } else { &functions::parse::PARSE };
+        // SQL Server's decimals are numerics here, in messages and for who asks for the type.
+        let to = match to {
+            SqlType::Decimal { precision, scale } => SqlType::Numeric { precision, scale },
+            to => to,
+        };
         if !types::functions::parse::makes(&to) {
             return Err(SqlError::new(10761, &[&to.name(), &function.name]).with_state(2));
         }

@@ -44,9 +44,5 @@ fn parsed(call: &Call<'_, '_>) -> Result<Result<Value, String>, SqlError> {
 
 /// Error 9819. The culture is shown as it was given.
 fn failed(call: &Call<'_, '_>, text: &str) -> SqlError {
-    let name = match call.result {
-        SqlType::Decimal { .. } => "numeric",
-        other => other.name(),
-    };
-    SqlError::new(9819, &[&text, &name, &call.text(1).unwrap_or_default()])
+    SqlError::new(9819, &[&text, &call.result.name(), &call.text(1).unwrap_or_default()])
 }
