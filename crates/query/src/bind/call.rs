@@ -15,12 +15,13 @@ use crate::names::written;
 impl Binder<'_> {
     /// A function call of any kind. Errors 195, 174, 189, 4121.
     pub(crate) fn call(&mut self, call: &ast::FunctionCall) -> Result<Expr, SqlError> {
-        if call.name.schema.is_some() && !call.name.schema.as_ref().is_some_and(|schema| schema.is("sys")) {
-            let name = written(&call.name);
-            return Err(match name.starts_with('$') {
-                true => crate::errors::unsupported(&name),
-                false => crate::errors::unknown_scalar_function(&name),
-            });
+        match &call.name.schema {
+            None => {}
+            Some(schema) if schema.is("sys") => {}
+            Some(schema) if schema.is("$PARTITION") => {
+                return Err(crate::errors::unsupported("$PARTITION"));
+            }
+            Some(_) => return Err(crate::errors::unknown_scalar_function(&written(&call.name))),
         }
         let mut name = call.name.name.value.to_ascii_uppercase();
         if call.is_odbc
