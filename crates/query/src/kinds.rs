@@ -1,8 +1,24 @@
 //! What the bound tree and the physical plan both name: column numbers, comparisons, conversions, kinds of join and aggregate, hints of tables.
 
+use types::Collation;
+
 /// Identifies one column of one row source inside one statement. Positions come only when a plan is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ColumnId(pub(crate) u32);
+
+/// Whence an expression of text has its collation: what decides beside others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Coercibility {
+    /// The database's, of what names no column of text.
+    #[default]
+    Default,
+    /// A column's.
+    Implicit,
+    /// COLLATE asked for it.
+    Explicit,
+    /// It has none: columns disagree, the expression's collation and this one, in the operator of this name.
+    Unresolved(Collation, &'static str),
+}
 
 /// Comparison operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +42,18 @@ impl CompareOp {
             CompareOp::LessOrEqual => ordering != Greater,
             CompareOp::Greater => ordering == Greater,
             CompareOp::GreaterOrEqual => ordering != Less,
+        }
+    }
+
+    /// As messages 402 and 468 name it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            CompareOp::Equal => "equal to",
+            CompareOp::NotEqual => "not equal to",
+            CompareOp::Less => "less than",
+            CompareOp::LessOrEqual => "less than or equal to",
+            CompareOp::Greater => "greater than",
+            CompareOp::GreaterOrEqual => "greater than or equal to",
         }
     }
 

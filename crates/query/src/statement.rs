@@ -249,12 +249,14 @@ fn compile_select(binder: &mut Binder<'_>, select: &ast::SelectStatement) -> Res
         binder.into_name.clone_from(&into.table.name.value);
         binder.draws.is_statement_next = true;
         let query = binder.query(&select.query)?;
+        binder.check_output(&query)?;
         let inherits = inherited_identity(&select.query.body, &binder.tables);
         return crate::ddl::select_into(binder, &into.table, query, inherits)
             .map(|plan| StatementKind::SelectInto(Box::new(plan)));
     }
     binder.draws.is_statement_next = true;
     let query = binder.query(&select.query)?;
+    binder.check_output(&query)?;
     let columns = query
         .columns
         .iter()

@@ -90,6 +90,7 @@ script!("scripts/" computed_columns);
 script!("scripts/" row_counts);
 script!("scripts/" index_pages);
 script!("scripts/" index_uses);
+script!("scripts/" collations_and_texts);
 script!("scripts/" due_errors);
 script!("scripts/" errors);
 script!("scripts/" filtered_indexes);

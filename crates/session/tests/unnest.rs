@@ -39,7 +39,7 @@ fn correlation(random: &mut Random) -> &'static str {
         "i.k = o.k AND i.s = o.s",
         "i.k = o.v % 7",
         "i.k = o.k AND i.id < 300 AND i.v IN (1, 2, 3, 30)",
-        "i.w = o.s",
+        "i.w = o.s COLLATE Latin1_General_CS_AS",
         "i.n = o.n AND i.k = o.k",
         "i.k = o.k AND i.k = o.v",
         "i.id = o.id",

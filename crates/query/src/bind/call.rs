@@ -4,8 +4,12 @@ use tsql::ast;
 use types::sql_type::TypeFamily;
 use types::{Length, SqlError, SqlType, Value};
 
+use super::arguments::{
+    check_old_large, check_old_large_argument, collation_of_call, operation_of_aggregate,
+};
 use super::sequence::{AGGREGATE, CONDITIONAL};
 use super::{Binder, Clause, coerce};
+use crate::bound::coercibility::{check_key, combined, is_incomparable, resolved};
 use crate::bound::tree::{AggregateCall, Expr, ExprKind, SortKey};
 use crate::function_def::{Argument, FunctionDef, Parameter, ResultRule};
 use crate::functions;
@@ -98,6 +102,7 @@ impl Binder<'_> {
                     if bound.is_null_literal() && !is_undeclared && needs_type(function.name, index) {
                         return Err(null_argument(function.name, index));
                     }
+                    check_old_large_argument(function.name, index, &bound)?;
                     converted(bound, parameter)?
                 }
             });
@@ -172,12 +177,8 @@ impl Binder<'_> {
                 rule(&shown)?
             }
         };
-        let (collation, explicit_collation) = coerce::collation_of(&arguments);
-        Ok(Expr {
-            collation,
-            explicit_collation,
-            ..Expr::new(ExprKind::Call(function, arguments), sql_type, true)
-        })
+        let (collation, coercibility) = collation_of_call(function.name, &arguments)?;
+        Ok(Expr { collation, coercibility, ..Expr::new(ExprKind::Call(function, arguments), sql_type, true) })
     }
 
     /// An argument of an aggregate.
@@ -191,6 +192,7 @@ impl Binder<'_> {
     fn is_null_function(&mut self, call: &ast::FunctionCall) -> Result<Expr, SqlError> {
         let [first, second] = self.exactly::<2>("isnull", call)?;
         let to = if first.is_null_literal() { second.sql_type } else { first.sql_type };
+        let (collation, coercibility) = combined("ISNULL", [&first, &second])?;
         let first = coerce::implicit(first, &to)?;
         // What does not convert by itself is refused as in an assignment; text is cut to the first one's length.
         if !second.is_null_literal() {
@@ -203,8 +205,7 @@ impl Binder<'_> {
         )?;
         let nullable = first.nullable && second.nullable;
         let operands = vec![first, second];
-        let (collation, explicit_collation) = coerce::collation_of(&operands);
-        Ok(Expr { collation, explicit_collation, ..Expr::new(ExprKind::Coalesce(operands), to, nullable) })
+        Ok(Expr { collation, coercibility, ..Expr::new(ExprKind::Coalesce(operands), to, nullable) })
     }
 
     fn coalesce(&mut self, call: &ast::FunctionCall) -> Result<Expr, SqlError> {
@@ -215,10 +216,10 @@ impl Binder<'_> {
         if values.iter().all(Expr::is_null_literal) {
             return Err(crate::errors::all_arguments_null());
         }
-        let (collation, explicit_collation) = coerce::collation_of(&values);
+        let (collation, coercibility) = combined("CASE", &values)?;
         let (values, to) = coerce::unify(values)?;
         let nullable = values.iter().all(|value| value.nullable);
-        Ok(Expr { collation, explicit_collation, ..Expr::new(ExprKind::Coalesce(values), to, nullable) })
+        Ok(Expr { collation, coercibility, ..Expr::new(ExprKind::Coalesce(values), to, nullable) })
     }
 
     /// NULLIF: CASE WHEN a = b THEN NULL ELSE a END.
@@ -227,11 +228,11 @@ impl Binder<'_> {
         if first.is_null_literal() {
             return Err(crate::errors::nullif_first_null());
         }
-        let (sql_type, collation) = (first.sql_type, first.collation);
+        let (sql_type, collation, coercibility) = (first.sql_type, first.collation, first.coercibility);
         let equal = coerce::compare(crate::kinds::CompareOp::Equal, first.clone(), second)?;
         let kind =
             ExprKind::Case(vec![(equal, Expr::constant(Value::Null, sql_type))], Some(Box::new(first)));
-        Ok(Expr { collation, ..Expr::new(kind, sql_type, true) })
+        Ok(Expr { collation, coercibility, ..Expr::new(kind, sql_type, true) })
     }
 
     fn iif(&mut self, call: &ast::FunctionCall) -> Result<Expr, SqlError> {
@@ -264,6 +265,7 @@ impl Binder<'_> {
     fn extreme(&mut self, call: &ast::FunctionCall, greatest: bool) -> Result<Expr, SqlError> {
         let function = functions::lookup(if greatest { "GREATEST" } else { "LEAST" }).expect("registered");
         let values = call.args.iter().map(|argument| self.value(argument)).collect::<Result<Vec<_>, _>>()?;
+        check_old_large(function.name, &values)?;
         let (values, _) = coerce::unify(values)?;
         self.finish_call(function, values)
     }
@@ -280,6 +282,7 @@ impl Binder<'_> {
         // TRIM(x FROM y) is (y, x) in the registry.
         for argument in call.args.iter().rev() {
             let bound = self.value(argument)?;
+            check_old_large_argument("TRIM", arguments.len(), &bound)?;
             arguments.push(converted(bound, Parameter::Text)?);
         }
         self.finish_call(function, arguments)
@@ -321,9 +324,7 @@ impl Binder<'_> {
             Some(id) => id,
             None => {
                 let nullable = !matches!(kind, AggregateKind::Count | AggregateKind::CountRows);
-                let collation =
-                    aggregate.argument.as_ref().map_or_else(Default::default, |argument| argument.collation);
-                let id = self.new_column(aggregate.sql_type, nullable, collation);
+                let id = self.value_column(aggregate.sql_type, nullable, aggregate.argument.as_ref());
                 self.scopes[owner].aggregates.push((id, aggregate));
                 id
             }
@@ -391,6 +392,7 @@ impl Binder<'_> {
             separator = Some(self.refusing_draws(AGGREGATE, true, |binder| binder.value(&call.args[1]))?);
             for item in call.extra.iter().flat_map(|extra| extra.within_group.iter().flatten()) {
                 let expr = self.aggregated(&item.expr)?;
+                check_key(&expr, "ORDER BY", order.len() + 1)?;
                 order.push(SortKey { expr, descending: item.descending == Some(true) });
             }
         }
@@ -403,7 +405,10 @@ impl Binder<'_> {
         ) {
             argument = coerce::implicit(argument, &SqlType::Float)?;
         }
-        let sql_type = aggregate_type(name, kind, &argument.sql_type)?;
+        let sql_type = aggregate_type(name, kind, distinct, &argument.sql_type)?;
+        if distinct || matches!(kind, AggregateKind::Minimum | AggregateKind::Maximum) {
+            resolved(operation_of_aggregate(kind), [&argument])?;
+        }
         Ok(AggregateCall { kind, argument: Some(argument), separator, distinct, order, sql_type })
     }
 }
@@ -441,9 +446,17 @@ pub(crate) fn aggregate_kind(name: &str) -> Option<AggregateKind> {
 }
 
 /// Result type of an aggregate (documented table of SUM and AVG). Error 8117.
-fn aggregate_type(name: &str, kind: AggregateKind, argument: &SqlType) -> Result<SqlType, SqlError> {
+fn aggregate_type(
+    name: &str,
+    kind: AggregateKind,
+    distinct: bool,
+    argument: &SqlType,
+) -> Result<SqlType, SqlError> {
     let numeric = |sql_type: &SqlType| sql_type.is_numeric() && *sql_type != SqlType::Bit;
     match kind {
+        AggregateKind::Count if is_incomparable(argument) && (distinct || *argument != SqlType::Xml) => {
+            Err(crate::errors::operand_type(argument.name(), "count"))
+        }
         AggregateKind::CountRows | AggregateKind::Count => {
             Ok(if name == "COUNT" { SqlType::Int } else { SqlType::BigInt })
         }

@@ -4,6 +4,7 @@ use types::arith::{self, BinaryOp, UnaryOp};
 use types::sql_type::TypeFamily;
 use types::{SqlError, SqlType, Value};
 
+use crate::bound::coercibility::{check_comparable, combined, resolved};
 use crate::bound::tree::{Expr, ExprKind};
 use crate::kinds::CompareOp;
 
@@ -16,8 +17,7 @@ pub(crate) fn binary(op: BinaryOp, left: Expr, right: Expr) -> Result<Expr, SqlE
     let left_type = if left.is_null_literal() { right.sql_type } else { left.sql_type };
     let right_type = if right.is_null_literal() { left_type } else { right.sql_type };
     let plan = arith::plan_binary(op, &left_type, &right_type)?;
-    let collation = left.collation_over(&right);
-    let explicit_collation = left.explicit_collation || right.explicit_collation;
+    let (collation, coercibility) = combined(op.name(), [&left, &right])?;
     let nullable = left.nullable || right.nullable;
     let left = implicit(left, &plan.left)?;
     let right = implicit(right, &plan.right)?;
@@ -35,7 +35,7 @@ pub(crate) fn binary(op: BinaryOp, left: Expr, right: Expr) -> Result<Expr, SqlE
             sql_type: plan.result,
             nullable,
             collation,
-            explicit_collation,
+            coercibility,
         });
     }
     Ok(Expr {
@@ -44,7 +44,7 @@ pub(crate) fn binary(op: BinaryOp, left: Expr, right: Expr) -> Result<Expr, SqlE
         // Arithmetic that fails is NULL under SET ARITHABORT OFF and ANSI_WARNINGS OFF.
         nullable: nullable || !is_text,
         collation,
-        explicit_collation,
+        coercibility,
     })
 }
 
@@ -83,11 +83,12 @@ pub(crate) fn unary(op: UnaryOp, operand: Expr) -> Result<Expr, SqlError> {
     Ok(Expr::new(ExprKind::Unary(op, Box::new(operand)), result, nullable))
 }
 
-/// `left op right` as a predicate.
+/// `left op right` as a predicate. Errors 305, 306, 402, 446, 468.
 pub(crate) fn compare(op: CompareOp, left: Expr, right: Expr) -> Result<Expr, SqlError> {
-    let collation = left.collation_over(&right);
+    check_comparable(op, &left, &right)?;
+    let collation = resolved(op.name(), [&left, &right])?;
     crate::bound::untyped::beside(&left, &right, matches!(op, CompareOp::Equal | CompareOp::NotEqual))?;
-    let (left, right) = same_type(left, right)?;
+    let (left, right) = same_type(op, left, right)?;
     // Nothing compares with NULL: the other side is not looked at, whatever error it has in it.
     if left.is_constant_null() || right.is_constant_null() {
         return Ok(Expr::predicate(ExprKind::Constant(Value::Null)));
@@ -101,7 +102,7 @@ pub(crate) fn compare(op: CompareOp, left: Expr, right: Expr) -> Result<Expr, Sq
 
 /// Brings two sides of a comparison to types whose values compare directly. Columns are left alone where possible, so that they can be
 /// sought in an index.
-pub(crate) fn same_type(left: Expr, right: Expr) -> Result<(Expr, Expr), SqlError> {
+pub(crate) fn same_type(op: CompareOp, left: Expr, right: Expr) -> Result<(Expr, Expr), SqlError> {
     if left.is_null_literal() {
         let to = right.sql_type;
         return Ok((implicit(left, &to)?, right));
@@ -113,7 +114,7 @@ pub(crate) fn same_type(left: Expr, right: Expr) -> Result<(Expr, Expr), SqlErro
     if compares_directly(&left.sql_type, &right.sql_type) {
         return Ok((left, right));
     }
-    let to = arith::comparison_type(&left.sql_type, &right.sql_type, "equal to")?;
+    let to = arith::comparison_type(&left.sql_type, &right.sql_type, op.name())?;
     let (left_family, right_family, family) = (left.sql_type.family(), right.sql_type.family(), to.family());
     let left = if left_family == family && !needs_same_scale(family) { left } else { implicit(left, &to)? };
     let right =
@@ -144,13 +145,6 @@ pub(crate) fn compares_directly(left: &SqlType, right: &SqlType) -> bool {
         (Char, Char) | (NChar, NChar) | (Binary, Binary) | (Guid, Guid) => true,
         _ => std::mem::discriminant(left) == std::mem::discriminant(right),
     }
-}
-
-/// The collation of several operands, and whether COLLATE asked for it: then it wins, wherever it stands; else the first text's.
-pub(crate) fn collation_of(operands: &[Expr]) -> (types::Collation, bool) {
-    let texts = || operands.iter().filter(|operand| operand.sql_type.is_character());
-    let winner = texts().find(|operand| operand.explicit_collation).or_else(|| texts().next());
-    winner.map(|operand| (operand.collation, operand.explicit_collation)).unwrap_or_default()
 }
 
 /// One type for several branches; an untyped NULL has no say. Each branch is converted to it.

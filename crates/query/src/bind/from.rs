@@ -9,8 +9,8 @@ use types::{Collation, SqlError, SqlType};
 use super::names::Resolved;
 use super::sequence::{CLAUSE, NESTED, TABLE_FUNCTION};
 use super::{Binder, BoundQuery, Clause, CommonTableDefinition, CommonTableEntry, ScopeColumn, ScopeTable};
-use crate::bound::tree::{Expr, Rel, SystemScan, TableScan};
-use crate::kinds::{CatalogReading, ColumnId, JoinKind, ScanHints};
+use crate::bound::tree::{Expr, ExprKind, Rel, SystemScan, TableScan};
+use crate::kinds::{CatalogReading, Coercibility, ColumnId, JoinKind, ScanHints};
 use crate::names::same_name;
 use crate::names::written;
 use crate::table::TableSource as BaseTable;
@@ -383,6 +383,7 @@ impl Binder<'_> {
         if !names.is_empty() && names.len() != query.columns.len() {
             return Err(crate::errors::column_list_mismatch(alias, names.len(), query.columns.len()));
         }
+        self.check_output(&query)?;
         let mut visible: Vec<ScopeColumn> = Vec::with_capacity(query.columns.len());
         for (index, column) in query.columns.iter().enumerate() {
             let name = names.get(index).map_or(column.name.as_str(), |name| name.value.as_str());
@@ -442,8 +443,8 @@ impl Binder<'_> {
             CommonTableDefinition::Work { work, columns } => {
                 let mut ids = Vec::new();
                 let mut visible = Vec::new();
-                for (name, sql_type, collation) in columns {
-                    let id = self.new_column(*sql_type, true, *collation);
+                for (name, value) in columns {
+                    let id = self.value_column(value.sql_type, true, Some(value));
                     ids.push(id);
                     visible.push(ScopeColumn {
                         name: name.clone(),
@@ -618,7 +619,7 @@ impl Binder<'_> {
             let declared =
                 crate::resolve_type_in(&parameter.data_type, place, &database, self.context.lookup)?;
             let argument = crate::bound::convert::for_variable(argument, &declared.sql_type)?;
-            self.arguments.push((parameter.name.clone(), argument));
+            self.arguments.push((parameter.name.clone(), as_parameter(argument)));
         }
         if let Some(with) = &select.with {
             self.add_common_tables(with)?;
@@ -683,4 +684,13 @@ fn stored_function(module: &ModuleDef) -> Result<Box<ast::CreateFunction>, SqlEr
 /// A join node.
 pub(crate) fn join(kind: JoinKind, left: Rel, right: Rel, on: Option<Expr>) -> Rel {
     Rel::Join { kind, left: Box::new(left), right: Box::new(right), on }
+}
+
+/// What a parameter of an inline function stands for: a value of the database's collation, be it a column's.
+fn as_parameter(argument: Expr) -> Expr {
+    if argument.collation == Collation::default() || !argument.sql_type.is_character() {
+        return Expr { coercibility: Coercibility::Default, ..argument };
+    }
+    let (sql_type, nullable) = (argument.sql_type, argument.nullable);
+    Expr::new(ExprKind::Retype(Box::new(argument)), sql_type, nullable)
 }

@@ -9,6 +9,7 @@ use types::arith::BinaryOp;
 use types::{SqlError, SqlType, Value};
 
 use super::{Binder, Clause, coerce};
+use crate::bound::coercibility::check_key;
 use crate::bound::tree::{AggregateCall, Expr, ExprKind, Rel};
 use crate::kinds::{AggregateKind, ColumnId, CompareOp, JoinKind};
 
@@ -130,6 +131,7 @@ impl Binder<'_> {
     /// The position of a key among the keys; a new one is added.
     fn group_key(&mut self, expr: &ast::Expr, keys: &mut Vec<Expr>) -> Result<usize, SqlError> {
         let key = self.in_clause(Clause::Rows, |binder| binder.key_value(expr))?;
+        check_key(&key, "GROUP BY", keys.len() + 1)?;
         if key.columns().is_empty() {
             return Err(crate::errors::group_by_without_column());
         }
@@ -311,7 +313,7 @@ fn either(condition: Expr, value: Expr, otherwise: Option<Expr>) -> Expr {
         sql_type: value.sql_type,
         nullable,
         collation: value.collation,
-        explicit_collation: value.explicit_collation,
+        coercibility: value.coercibility,
         kind: ExprKind::Case(vec![(condition, value)], otherwise.map(Box::new)),
     }
 }

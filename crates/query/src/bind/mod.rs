@@ -1,5 +1,6 @@
 //! The binder: gives names their meaning and expressions their types, and inserts the implicit conversions.
 
+mod arguments;
 pub(crate) mod call;
 pub(crate) mod coerce;
 pub(crate) mod constraints;
@@ -31,9 +32,10 @@ use engine::Database;
 use types::{Collation, SqlError, SqlType};
 
 use crate::answers::Answers;
+use crate::bound::coercibility::check_resolved;
 use crate::bound::tree::{AggregateCall, Expr, Rel, WindowCall};
 use crate::context::BindContext;
-use crate::kinds::ColumnId;
+use crate::kinds::{Coercibility, ColumnId};
 use crate::plan::{ColumnInfo, Columns};
 
 /// Nesting beyond this is refused with error 191, long before the stack ends.
@@ -74,6 +76,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) identity_item: Option<(usize, engine::IdentityDef)>,
     /// Columns of derived tables whose rows all have the NULL literal there: named, they are that literal, whose type is its reader's.
     pub(crate) untyped_nulls: rustc_hash::FxHashSet<ColumnId>,
+    /// What the collations of columns are worth that come from expressions; of all others it is a column's.
+    pub(crate) coercibilities: rustc_hash::FxHashMap<ColumnId, Coercibility>,
     /// Names mean columns also where these are untyped NULLs: in keys of groups and orders.
     pub(crate) names_columns: bool,
     /// What the text itself names, when somebody asked for that (dependencies of a view, columns of a CHECK).
@@ -190,9 +194,12 @@ pub(crate) enum CommonTableDefinition {
     /// Inside its own recursive part: the rows made last.
     Work {
         work: u32,
-        columns: Vec<(String, SqlType, Collation)>,
+        columns: Vec<WorkColumn>,
     },
 }
+
+/// A column of a recursion's rows: its name, and a value of its type and collation.
+pub(crate) type WorkColumn = (String, Expr);
 
 /// A bound query: rows and their visible columns.
 #[derive(Clone, Debug)]
@@ -232,6 +239,7 @@ impl<'a> Binder<'a> {
             into_name: String::new(),
             identity_item: None,
             untyped_nulls: rustc_hash::FxHashSet::default(),
+            coercibilities: rustc_hash::FxHashMap::default(),
             names_columns: false,
             observed: None,
             refuses_temporary: false,
@@ -253,7 +261,35 @@ impl<'a> Binder<'a> {
 
     /// A new column that holds the value of an expression.
     pub(crate) fn column_for(&mut self, expr: &Expr) -> ColumnId {
-        self.new_column(expr.sql_type, expr.nullable, expr.collation)
+        self.value_column(expr.sql_type, expr.nullable, Some(expr))
+    }
+
+    /// A new column of a type, with the collation of the value from which it comes.
+    pub(crate) fn value_column(
+        &mut self,
+        sql_type: SqlType,
+        nullable: bool,
+        value: Option<&Expr>,
+    ) -> ColumnId {
+        let value = value.filter(|value| value.sql_type.is_character());
+        let id = self.new_column(sql_type, nullable, value.map(|value| value.collation).unwrap_or_default());
+        let coercibility = value.map(|value| value.coercibility).unwrap_or_default();
+        if sql_type.is_character() && coercibility != Coercibility::Implicit {
+            self.coercibilities.insert(id, coercibility);
+        }
+        id
+    }
+
+    /// The columns of a query that is shown or named have collations. Error 451.
+    pub(crate) fn check_output(&self, query: &BoundQuery) -> Result<(), SqlError> {
+        for (at, column) in query.columns.iter().enumerate() {
+            if let Some(coercibility) = self.coercibilities.get(&column.id) {
+                let info = &self.columns[column.id.0 as usize];
+                let value = Expr::column(column.id, info.sql_type, info.nullable, info.collation);
+                check_resolved(&Expr { coercibility: *coercibility, ..value }, "SELECT", at + 1)?;
+            }
+        }
+        Ok(())
     }
 
     /// A reference to a column of the statement.
@@ -262,7 +298,11 @@ impl<'a> Binder<'a> {
             observed.borrow_mut().used.insert(id);
         }
         let info = &self.columns[id.0 as usize];
-        Expr::column(id, info.sql_type, info.nullable, info.collation)
+        let column = Expr::column(id, info.sql_type, info.nullable, info.collation);
+        match self.coercibilities.get(&id) {
+            Some(coercibility) => Expr { coercibility: *coercibility, ..column },
+            None => column,
+        }
     }
 
     /// Number of a recursion.

@@ -8,7 +8,7 @@ use types::SqlError;
 
 use super::{Binder, ScopeColumn, ScopeTable};
 use crate::bound::tree::Expr;
-use crate::kinds::ColumnId;
+use crate::kinds::{Coercibility, ColumnId};
 use crate::names::{same_name, written};
 use crate::sysviews;
 use crate::view::View;
@@ -29,7 +29,11 @@ impl Binder<'_> {
 
     /// What the name of a column stands for.
     pub(crate) fn named_column(&self, id: ColumnId) -> Expr {
-        let column = self.column_expr(id);
+        let mut column = self.column_expr(id);
+        // Whatever COLLATE stands in the query behind it; a literal there stays what it is.
+        if column.coercibility == Coercibility::Explicit {
+            column.coercibility = Coercibility::Implicit;
+        }
         if self.untyped_nulls.contains(&id) && !self.names_columns { Expr::null() } else { column }
     }
 

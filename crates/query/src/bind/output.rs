@@ -152,8 +152,11 @@ impl Binder<'_> {
                 SelectItem::Assign { .. } => return Err(crate::errors::assignment_mixed()),
             }
         }
-        for (_, expr, _) in &mut exprs {
+        for (at, (_, expr, _)) in exprs.iter_mut().enumerate() {
             replace_derived(expr, derived)?;
+            if output.into.is_none() {
+                crate::bound::coercibility::check_resolved(expr, "OUTPUT", at + 1)?;
+            }
         }
         let columns = exprs
             .iter()

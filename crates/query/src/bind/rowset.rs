@@ -10,7 +10,7 @@ use super::{Binder, ScopeColumn, coerce};
 use crate::bound::tree::{Expr, ExprKind, Rel};
 use crate::function_def::FunctionDef;
 use crate::functions::json::{JSON_PART, JSON_SCALAR};
-use crate::kinds::{CatalogReading, Conversion, ConversionKind};
+use crate::kinds::{CatalogReading, Coercibility, Conversion, ConversionKind};
 use crate::sysviews::JSON_ITEMS;
 use crate::view::View;
 
@@ -18,7 +18,7 @@ use crate::view::View;
 struct Typed {
     arguments: Vec<Expr>,
     sql_type: SqlType,
-    collation: Collation,
+    collation: (Collation, Coercibility),
     columns: usize,
 }
 
@@ -42,8 +42,15 @@ impl Binder<'_> {
         columns.truncate(typed.columns);
         let id = columns[0].id;
         let info = &mut self.columns[id.0 as usize];
-        (info.sql_type, info.collation) = (typed.sql_type, typed.collation);
+        (info.sql_type, info.collation) = (typed.sql_type, typed.collation.0);
+        self.coercibilities.insert(id, typed.collation.1);
         Ok(Some(rel))
+    }
+
+    /// The columns of the table added last stand for values of the database's collation, which give way to those of tables.
+    fn count_as_literals(&mut self) {
+        let table = self.scopes.last().and_then(|scope| scope.tables.last()).expect("added above");
+        self.coercibilities.extend(table.columns.iter().map(|column| (column.id, Coercibility::Default)));
     }
 
     /// OPENJSON(text [, path]): key, value and type of what the object or array has in it. WITH: its objects, each a row.
@@ -61,6 +68,7 @@ impl Binder<'_> {
         let view = crate::sysviews::find(None, name).expect("it stands among the views");
         let rel = self.add_system(view, database, arguments, (alias, true), CatalogReading::Settled)?;
         if open.columns.is_empty() {
+            self.count_as_literals();
             return Ok(rel);
         }
         let item = self.scope().tables.last().expect("added above").columns[0].id;
@@ -78,6 +86,7 @@ impl Binder<'_> {
             });
         }
         self.scope().tables.last_mut().expect("added above").columns = visible;
+        self.count_as_literals();
         Ok(Rel::Project { input: Box::new(rel), items })
     }
 
@@ -144,7 +153,7 @@ fn string_split(arguments: &[Expr]) -> Result<Typed, SqlError> {
         _ => SqlType::nvarchar(4000),
     };
     let separator_type = if is_wide(&sql_type) { SqlType::nvarchar(4000) } else { SqlType::varchar(8000) };
-    let collation = text.collation;
+    let collation = crate::bound::coercibility::combined("STRING_SPLIT", [text])?;
     let arguments = vec![
         coerce::implicit(text.clone(), &sql_type)?,
         coerce::implicit(separator.clone(), &separator_type)?,
@@ -169,5 +178,5 @@ fn generate_series(arguments: &[Expr]) -> Result<Typed, SqlError> {
         }
     }
     let (arguments, sql_type) = coerce::unify(arguments.to_vec())?;
-    Ok(Typed { arguments, sql_type, collation: Collation::default(), columns: 1 })
+    Ok(Typed { arguments, sql_type, collation: Default::default(), columns: 1 })
 }

@@ -5,8 +5,9 @@ use types::arith::{BinaryOp, UnaryOp};
 use types::{Collation, Decimal, SqlError, SqlType, Value};
 
 use super::{Binder, Clause, coerce};
+use crate::bound::coercibility;
 use crate::bound::tree::{Expr, ExprKind, LikeExpr, SubqueryExpr, SubqueryKind, balanced};
-use crate::kinds::{CompareOp, Conversion, ConversionKind};
+use crate::kinds::{Coercibility, CompareOp, Conversion, ConversionKind};
 
 /// Operators in a row that count as one level of nesting: a level of anything else takes several times the stack of an operator.
 const OPERATORS_A_LEVEL: u32 = 4;
@@ -213,9 +214,17 @@ impl Binder<'_> {
         if left.is_constant_null() {
             return Ok(Expr::predicate(ExprKind::Constant(types::Value::Null)));
         }
-        let collation = bound.iter().fold(left.collation, |collation, item| {
-            if item.explicit_collation { item.collation } else { collation }
-        });
+        let mut collations = Vec::with_capacity(bound.len());
+        for item in &bound {
+            coercibility::check_comparable(CompareOp::Equal, &left, item)?;
+            collations.push(coercibility::resolved(CompareOp::Equal.name(), [&left, item])?);
+        }
+        let collation = collations[0];
+        if collations.iter().any(|other| *other != collation) {
+            let each = |item| coerce::compare(CompareOp::Equal, left.clone(), item);
+            let each = bound.into_iter().map(each).collect::<Result<Vec<_>, _>>()?;
+            return Ok(balanced(each, ExprKind::Or).expect("there are items"));
+        }
         if let Some(typed) = bound.iter().find(|item| !item.is_null_literal()) {
             crate::bound::untyped::beside(&left, typed, true)?;
         }
@@ -251,7 +260,7 @@ impl Binder<'_> {
         let pattern = text(self, &like.pattern)?;
         let escape = like.escape.as_ref().map(|escape| text(self, escape)).transpose()?;
         crate::bound::untyped::beside(&input, &pattern, false)?;
-        let collation = input.collation_over(&pattern);
+        let collation = coercibility::resolved("like", [&input, &pattern])?;
         let wide = |expr: &Expr| expr.sql_type.family() == types::sql_type::TypeFamily::NChar;
         let (input, pattern) = if wide(&input) == wide(&pattern) {
             (input, pattern)
@@ -281,8 +290,9 @@ impl Binder<'_> {
         let mut column = bound.columns[0].id;
         let mut rel = bound.rel;
         let inner = self.column_expr(column);
-        let collation = left.collation_over(&inner);
-        let (mut left, mut right) = coerce::same_type(left, inner)?;
+        coercibility::check_comparable(op, &left, &inner)?;
+        let collation = coercibility::resolved(op.name(), [&left, &inner])?;
+        let (mut left, mut right) = coerce::same_type(op, left, inner)?;
         // Keys of sets are compared by their bytes: both sides must be of one type.
         if left.sql_type != right.sql_type && left.sql_type.is_numeric() {
             let to = types::arith::comparison_type(&left.sql_type, &right.sql_type, "equal to")?;
@@ -366,13 +376,13 @@ impl Binder<'_> {
     pub(crate) fn make_case(&mut self, conditions: Vec<Expr>, values: Vec<Expr>) -> Result<Expr, SqlError> {
         let has_else = values.len() > conditions.len();
         let nullable = !has_else || values.iter().any(|value| value.nullable);
-        let (collation, explicit_collation) = coerce::collation_of(&values);
+        let (collation, coercibility) = coercibility::combined("CASE", &values)?;
         let (mut values, sql_type) = coerce::unify(values)?;
         let otherwise = if has_else { values.pop().map(Box::new) } else { None };
         let branches = conditions.into_iter().zip(values).collect();
         Ok(Expr {
             collation,
-            explicit_collation,
+            coercibility,
             ..Expr::new(ExprKind::Case(branches, otherwise), sql_type, nullable)
         })
     }
@@ -399,7 +409,7 @@ impl Binder<'_> {
         Ok(Expr { nullable: true, ..converted })
     }
 
-    fn collate(&mut self, inner: Expr, name: &str) -> Result<Expr, SqlError> {
+    pub(super) fn collate(&mut self, inner: Expr, name: &str) -> Result<Expr, SqlError> {
         if !inner.sql_type.is_character() {
             return Err(crate::errors::collate_not_character(inner.sql_type.name()));
         }
@@ -416,7 +426,7 @@ impl Binder<'_> {
             sql_type,
             nullable,
             collation,
-            explicit_collation: true,
+            coercibility: Coercibility::Explicit,
         })
     }
 }

@@ -5,6 +5,7 @@ use types::{SqlError, SqlType};
 
 use super::scalar::assignment_operator;
 use super::{Binder, BoundQuery, Clause, OutputColumn, Scope, coerce, sequence};
+use crate::bound::coercibility::{check_key, check_resolved, is_incomparable};
 use crate::bound::tree::{Expr, ExprKind, Rel, SortKey};
 use crate::names::same_name;
 
@@ -160,7 +161,7 @@ impl Binder<'_> {
         Ok(SelectParts { rel, items })
     }
 
-    /// DISTINCT: projection first, then order and limits over the projected columns only (error 145).
+    /// DISTINCT: projection first, then order and limits over the projected columns only (error 145). Errors 421, 451.
     fn distinct(
         &mut self,
         rel: Rel,
@@ -171,7 +172,11 @@ impl Binder<'_> {
     ) -> Result<SelectParts, SqlError> {
         let mut projected = Vec::new();
         let mut outer_items = Vec::new();
-        for item in items {
+        for (at, item) in items.into_iter().enumerate() {
+            if is_incomparable(&item.expr.sql_type) {
+                return Err(SqlError::new(421, &[&item.expr.sql_type.name()]));
+            }
+            check_resolved(&item.expr, "SELECT", at + 1)?;
             let id = self.column_for(&item.expr);
             let outer = self.column_expr(id);
             projected.push((id, item.expr));
@@ -298,6 +303,7 @@ impl Binder<'_> {
                 return Err(SqlError::new(408, &[&(position + 1)]));
             }
             let expr = self.order_expr(&item.expr, items)?;
+            check_key(&expr, "ORDER BY", position + 1)?;
             // A constant orders nothing.
             if matches!(expr.kind, ExprKind::Constant(_)) {
                 continue;
@@ -327,11 +333,13 @@ impl Binder<'_> {
                     None => self.key_value(expr),
                 }
             }
-            ast::ExprKind::Collate(inner, _) => {
-                let mut bound = self.value(expr).or_else(|_| self.order_expr(inner, items))?;
-                bound.explicit_collation = true;
-                Ok(bound)
-            }
+            ast::ExprKind::Collate(inner, name) => match self.value(expr) {
+                Ok(bound) => Ok(bound),
+                Err(_) => {
+                    let inner = self.order_expr(inner, items)?;
+                    self.collate(inner, &name.value)
+                }
+            },
             _ => self.key_value(expr),
         }
     }
@@ -366,7 +374,9 @@ impl Binder<'_> {
                     found.and_then(|index| bound.columns.get(index)).ok_or_else(not_selected)?.id
                 }
             };
-            keys.push(SortKey { expr: self.column_expr(id), descending: item.descending == Some(true) });
+            let expr = self.column_expr(id);
+            check_key(&expr, "ORDER BY", keys.len() + 1)?;
+            keys.push(SortKey { expr, descending: item.descending == Some(true) });
         }
         if !keys.is_empty() {
             rel = Rel::Sort { input: Box::new(rel), keys: keys.clone() };

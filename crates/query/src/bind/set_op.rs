@@ -1,9 +1,10 @@
 //! UNION, EXCEPT, INTERSECT, VALUES as a query, and recursive common table expressions.
 
 use tsql::ast;
-use types::{Collation, SqlError, SqlType};
+use types::{SqlError, SqlType};
 
-use super::{Binder, BoundQuery, CommonTableDefinition, CommonTableEntry, OutputColumn, coerce};
+use super::{Binder, BoundQuery, CommonTableDefinition, CommonTableEntry, OutputColumn, WorkColumn, coerce};
+use crate::bound::coercibility::{check_resolved, combined, is_incomparable, resolved};
 use crate::bound::tree::{Expr, ExprKind, Rel, SetOpKind};
 use crate::kinds::ColumnId;
 use crate::names::same_name;
@@ -68,6 +69,12 @@ impl Binder<'_> {
         mut run: Vec<BoundQuery>,
     ) -> Result<BoundQuery, SqlError> {
         let is_union = operator == Some(ast::SetOperator::Union);
+        let name = match operator {
+            Some(ast::SetOperator::Union) => "UNION",
+            Some(ast::SetOperator::Except) => "EXCEPT",
+            Some(ast::SetOperator::Intersect) => "INTERSECT",
+            None | Some(ast::SetOperator::UnionAll) => UNION_ALL,
+        };
         let kind = match operator {
             None | Some(ast::SetOperator::Union | ast::SetOperator::UnionAll) => SetOpKind::UnionAll,
             Some(ast::SetOperator::Except) => SetOpKind::Except,
@@ -78,7 +85,7 @@ impl Binder<'_> {
             let mut queries = run.into_iter();
             while let Some(left) = queries.next() {
                 next.push(match queries.next() {
-                    Some(right) => self.set_operation(kind, left, right)?,
+                    Some(right) => self.set_operation(kind, name, left, right)?,
                     None => left,
                 });
             }
@@ -91,10 +98,11 @@ impl Binder<'_> {
         Ok(all)
     }
 
-    /// Two queries combined; errors 205, 206.
+    /// Two queries combined; errors 205, 206, 446, 468, 5335.
     fn set_operation(
         &mut self,
         kind: SetOpKind,
+        name: &'static str,
         left: BoundQuery,
         right: BoundQuery,
     ) -> Result<BoundQuery, SqlError> {
@@ -109,10 +117,18 @@ impl Binder<'_> {
                 (expr, column.untyped_null)
             };
             let ((x, x_null), (y, y_null)) = (side(a, self), side(b, self));
+            let compared = [&x, &y];
+            let incomparable = compared.iter().find(|side| is_incomparable(&side.sql_type));
+            if let Some(side) = incomparable.filter(|_| name != UNION_ALL) {
+                return Err(SqlError::new(5335, &[&side.sql_type.name()]));
+            }
+            if name != UNION_ALL {
+                resolved(name, compared)?;
+            }
+            let (collation, coercibility) = combined(name, compared)?;
             let to =
                 types::arith::unify(&[(!x_null).then_some(x.sql_type), (!y_null).then_some(y.sql_type)])?
                     .unwrap_or(SqlType::Int);
-            let collation = x.collation_over(&y);
             let retyped = |expr: Expr, untyped: bool| {
                 if untyped { Ok(Expr::constant(types::Value::Null, to)) } else { coerce::implicit(expr, &to) }
             };
@@ -120,7 +136,8 @@ impl Binder<'_> {
             let nullable = x.nullable || y.nullable;
             left_items.push((self.column_for(&x), x));
             right_items.push((self.column_for(&y), y));
-            let id = self.new_column(to, nullable, collation);
+            let value = Expr { collation, coercibility, ..Expr::new(ExprKind::Column(a.id), to, nullable) };
+            let id = self.column_for(&value);
             ids.push(id);
             columns.push(OutputColumn {
                 name: a.name.clone(),
@@ -152,15 +169,13 @@ impl Binder<'_> {
             let branches: Vec<Expr> = bound.iter().map(|row| row[position].clone()).collect();
             let untyped_null = branches.iter().all(Expr::is_untyped_null);
             let nullable = branches.iter().any(|branch| branch.nullable);
-            let collation = branches
-                .iter()
-                .find(|branch| branch.sql_type.is_character())
-                .map_or_else(Collation::default, |branch| branch.collation);
+            let (collation, coercibility) = combined(UNION_ALL, &branches)?;
             let (branches, sql_type) = coerce::unify(branches)?;
+            let value = Expr { collation, coercibility, ..branches[0].clone() };
             for (row, branch) in bound.iter_mut().zip(branches) {
                 row[position] = branch;
             }
-            let id = self.new_column(sql_type, nullable, collation);
+            let id = self.value_column(sql_type, nullable, Some(&value));
             ids.push(id);
             columns.push(OutputColumn {
                 name: String::new(),
@@ -192,7 +207,7 @@ impl Binder<'_> {
         let mut anchor = self.query_body(first)?;
         for more in &anchors[1..] {
             let right = self.query_body(more)?;
-            anchor = self.set_operation(SetOpKind::UnionAll, anchor, right)?;
+            anchor = self.set_operation(SetOpKind::UnionAll, UNION_ALL, anchor, right)?;
         }
         let work = self.next_work();
         let mut shape = Vec::new();
@@ -200,8 +215,8 @@ impl Binder<'_> {
         for (index, column) in anchor.columns.iter().enumerate() {
             let info = self.column_expr(column.id);
             let visible = table.columns.get(index).map_or(column.name.clone(), |name| name.value.clone());
-            shape.push((visible, info.sql_type, info.collation));
-            ids.push(self.new_column(info.sql_type, true, info.collation));
+            ids.push(self.value_column(info.sql_type, true, Some(&info)));
+            shape.push((visible, info));
         }
         let visible = self.common_tables.len();
         let definition = CommonTableDefinition::Work { work, columns: shape.clone() };
@@ -233,7 +248,7 @@ impl Binder<'_> {
     fn recursive_steps(
         &mut self,
         steps: &[&ast::QueryBody],
-        shape: &[(String, SqlType, Collation)],
+        shape: &[WorkColumn],
         name: &str,
     ) -> Result<Rel, SqlError> {
         let mut all: Option<Rel> = None;
@@ -244,14 +259,17 @@ impl Binder<'_> {
             }
             let mut items = Vec::new();
             let mut ids = Vec::new();
-            for (column, (column_name, sql_type, collation)) in bound.columns.iter().zip(shape) {
+            for (at, (column, (column_name, value))) in bound.columns.iter().zip(shape).enumerate() {
                 let expr = self.column_expr(column.id);
+                let sql_type = &value.sql_type;
+                let (collation, coercibility) = combined(UNION_ALL, [value, &expr])?;
+                check_resolved(&Expr { collation, coercibility, ..expr.clone() }, "SELECT", at + 1)?;
                 if expr.sql_type != *sql_type && !column.untyped_null {
                     return Err(crate::errors::recursion_type(column_name, name));
                 }
                 let expr =
                     if column.untyped_null { Expr::constant(types::Value::Null, *sql_type) } else { expr };
-                let id = self.new_column(*sql_type, true, *collation);
+                let id = self.value_column(*sql_type, true, Some(value));
                 items.push((id, expr));
                 ids.push(id);
             }
@@ -277,6 +295,9 @@ impl Binder<'_> {
         Ok(all.expect("a recursion has a step"))
     }
 }
+
+/// The one set operation that compares nothing, as messages name it.
+const UNION_ALL: &str = "UNION ALL";
 
 /// Levels of nesting that a change of the operator in a chain counts for: it makes the tree one operator deeper.
 const RUN_LEVELS: u32 = 2;

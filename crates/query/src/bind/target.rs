@@ -252,6 +252,7 @@ impl Binder<'_> {
     ) -> Result<Store, SqlError> {
         let to = source.def.columns[ordinal].sql_type;
         crate::bound::untyped::note(&value, to);
+        crate::bound::coercibility::check_stored(&value, &to)?;
         let by_length = is_cut_by_length(&to);
         let value = if by_length {
             if !value.is_null_literal() {

@@ -5,6 +5,7 @@ use types::{SqlError, SqlType, Value};
 
 use super::call::aggregate_kind;
 use super::{Binder, Clause, coerce};
+use crate::bound::coercibility::check_key;
 use crate::bound::tree::{Expr, ExprKind, SortKey, WindowCall, WindowKind};
 use crate::kinds::{FrameBound, WindowFrame};
 
@@ -38,11 +39,14 @@ impl Binder<'_> {
         let over = self.named_window(over)?;
         let mut partition = Vec::new();
         for expr in &over.partition_by {
-            partition.push(self.key_value(expr)?);
+            let key = self.key_value(expr)?;
+            check_key(&key, "PARTITION BY", partition.len() + 1)?;
+            partition.push(key);
         }
         let mut order = Vec::new();
         for item in &over.order_by {
             let expr = self.key_value(&item.expr)?;
+            check_key(&expr, "ORDER BY", order.len() + 1)?;
             if matches!(expr.kind, ExprKind::Constant(_)) {
                 let is_ordinal = matches!(item.expr.kind, ast::ExprKind::Literal(ast::Literal::Int(_)));
                 return Err(SqlError::new(if is_ordinal { 5308 } else { 5309 }, &[]));
@@ -64,20 +68,18 @@ impl Binder<'_> {
             None if over.order_by.is_empty() => WHOLE,
             None => RUNNING,
         };
-        let collation = match &kind {
-            WindowKind::Aggregate(aggregate) => {
-                aggregate.argument.as_ref().map(|argument| argument.collation)
-            }
+        let value = match &kind {
+            WindowKind::Aggregate(aggregate) => aggregate.argument.as_ref(),
             WindowKind::Shift { value, .. }
             | WindowKind::FirstValue(value)
-            | WindowKind::LastValue(value) => Some(value.collation),
+            | WindowKind::LastValue(value) => Some(value),
             _ => None,
         };
         let nullable = !matches!(
             kind,
             WindowKind::RowNumber | WindowKind::Rank | WindowKind::DenseRank | WindowKind::Tile(_)
         );
-        let id = self.new_column(sql_type, nullable, collation.unwrap_or_default());
+        let id = self.value_column(sql_type, nullable, value);
         self.scope().windows.push((id, WindowCall { kind, partition, order, frame }));
         Ok(self.column_expr(id))
     }

@@ -4,6 +4,7 @@ use types::convert::matrix;
 use types::sql_type::TypeFamily;
 use types::{ConvertContext, SqlError, SqlType, Value};
 
+use super::coercibility::check_stored;
 use super::tree::{Expr, ExprKind};
 use crate::kinds::{Conversion, ConversionKind};
 
@@ -20,6 +21,12 @@ pub(crate) fn for_variable(expr: Expr, to: &SqlType) -> Result<Expr, SqlError> {
 /// Converts `expr`; nothing happens when it already is of the type.
 pub(crate) fn convert(expr: Expr, to: &SqlType, conversion: Conversion) -> Result<Expr, SqlError> {
     let explicit = matches!(conversion.kind, ConversionKind::Explicit | ConversionKind::Try);
+    let changes_width = expr.sql_type.family() != to.family();
+    if conversion.kind == ConversionKind::Assign
+        || (conversion.kind == ConversionKind::Implicit && changes_width)
+    {
+        check_stored(&expr, to)?;
+    }
     crate::bound::untyped::note(&expr, *to);
     // A NULL that is cast stays a cast, also to int: it has a type, which the literal NULL has not.
     let gives_type = explicit && expr.is_null_literal();
@@ -40,13 +47,17 @@ pub(crate) fn convert(expr: Expr, to: &SqlType, conversion: Conversion) -> Resul
             return Ok(Expr { kind: ExprKind::Constant(value), sql_type: *to, ..expr });
         }
     }
-    let (collation, explicit_collation) = (expr.collation, expr.explicit_collation);
+    // What was no text has the database's collation when it becomes one.
+    let (collation, coercibility) = match expr.sql_type.is_character() {
+        true => (expr.collation, expr.coercibility),
+        false => Default::default(),
+    };
     Ok(Expr {
         kind: ExprKind::Convert(Box::new(expr), conversion),
         sql_type: *to,
         nullable,
         collation,
-        explicit_collation,
+        coercibility,
     })
 }
 

@@ -1,5 +1,6 @@
 //! The bound tree: what a statement means, with names resolved, types known and conversions explicit. The binder makes it, the planner reads it.
 
+pub(crate) mod coercibility;
 pub(crate) mod convert;
 pub(crate) mod determinism;
 pub(crate) mod rel_walk;

@@ -7,8 +7,8 @@ use types::{Collation, SqlType, Value};
 
 use crate::function_def::FunctionDef;
 use crate::kinds::{
-    AggregateKind, CatalogReading, ColumnId, CompareOp, Conversion, ConversionKind, JoinKind, ScanHints,
-    WindowFrame,
+    AggregateKind, CatalogReading, Coercibility, ColumnId, CompareOp, Conversion, ConversionKind, JoinKind,
+    ScanHints, WindowFrame,
 };
 use crate::table::{SequenceSource, TableSource};
 use crate::view::View;
@@ -199,8 +199,8 @@ pub(crate) struct Expr {
     pub(crate) sql_type: SqlType,
     pub(crate) nullable: bool,
     pub(crate) collation: Collation,
-    /// The collation was asked for with COLLATE and wins over others.
-    pub(crate) explicit_collation: bool,
+    /// What the collation is worth beside others.
+    pub(crate) coercibility: Coercibility,
 }
 
 /// What an expression does.
@@ -273,7 +273,7 @@ impl Expr {
             sql_type,
             nullable,
             collation: Collation::default(),
-            explicit_collation: false,
+            coercibility: Coercibility::Default,
         }
     }
 
@@ -284,7 +284,8 @@ impl Expr {
 
     /// A node of a type with the default collation.
     pub(crate) fn new(kind: ExprKind, sql_type: SqlType, nullable: bool) -> Expr {
-        Expr { kind, sql_type, nullable, collation: Collation::default(), explicit_collation: false }
+        let collation = Collation::default();
+        Expr { kind, sql_type, nullable, collation, coercibility: Coercibility::Default }
     }
 
     /// A predicate.
@@ -294,7 +295,8 @@ impl Expr {
 
     /// A reference to a column.
     pub(crate) fn column(id: ColumnId, sql_type: SqlType, nullable: bool, collation: Collation) -> Expr {
-        Expr { kind: ExprKind::Column(id), sql_type, nullable, collation, explicit_collation: false }
+        let coercibility = Coercibility::Implicit;
+        Expr { kind: ExprKind::Column(id), sql_type, nullable, collation, coercibility }
     }
 
     /// Conjunction of all, `None` when there are none.
@@ -356,20 +358,9 @@ pub(crate) fn balanced(mut list: Vec<Expr>, make: fn(Box<Expr>, Box<Expr>) -> Ex
     list.pop()
 }
 
-/// The collation under which two sides are compared.
-pub(crate) fn comparison_collation(left: &Expr, right: &Expr) -> types::Collation {
-    if left.explicit_collation { left.collation } else { right.collation_over(left) }
-}
-
-impl Expr {
-    /// The collation of a comparison of `self` with `other`: explicit wins, then any that is not the default.
-    pub(crate) fn collation_over(&self, other: &Expr) -> types::Collation {
-        if self.explicit_collation
-            || (self.collation != types::Collation::default() && !other.explicit_collation)
-        {
-            self.collation
-        } else {
-            other.collation
-        }
-    }
+/// The collation under which two sides are compared: explicit wins, then any that is not the default.
+pub(crate) fn comparison_collation(left: &Expr, right: &Expr) -> Collation {
+    let is_explicit = |expr: &Expr| expr.coercibility == Coercibility::Explicit;
+    let is_own = |expr: &Expr| expr.collation != Collation::default();
+    if is_explicit(left) || (is_own(left) && !is_explicit(right)) { left.collation } else { right.collation }
 }

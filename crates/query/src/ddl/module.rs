@@ -169,6 +169,7 @@ pub(super) fn check_view(view: &ast::CreateView, context: &ExecContext<'_>) -> R
         binder.add_common_tables(with)?;
     }
     let bound = binder.query(query)?;
+    binder.check_output(&bound)?;
     if !view.columns.is_empty() && view.columns.len() != bound.columns.len() {
         return Err(crate::errors::column_list_mismatch(
             &view.name.name.value,

@@ -517,6 +517,11 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "The identifier '%s' cannot be bound. Only target columns are allowed in the 'WHEN NOT MATCHED BY SOURCE' clause of a MERGE statement.",
     ),
+    entry(
+        5335,
+        16,
+        "Values of the data type %s cannot take part in UNION, INTERSECT or EXCEPT because they are not comparable.",
+    ),
     entry(5701, 10, "Changed database context to '%s'."),
     entry(5703, 10, "Changed language setting to %s."),
     entry(5808, 16, "Ad hoc update to system catalogs is not supported."),

@@ -281,7 +281,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(
         451,
         16,
-        "The collation conflict between \"%s\" and \"%s\" in the %s operator occurring in %s statement column %d cannot be resolved.",
+        "Cannot resolve the collation conflict between \"%s\" and \"%s\" in the %s operator; its value stands in the %s statement as column %d.",
     ),
     entry(455, 16, "The last statement of a function must be RETURN."),
     entry(
@@ -310,11 +310,7 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "GROUP BY, HAVING and aggregates are not allowed in the recursive part of the recursive common table expression '%s'.",
     ),
-    entry(
-        468,
-        16,
-        "The collation conflict between \"%s\" and \"%s\" in the %s operation cannot be resolved.",
-    ),
+    entry(468, 16, "Cannot resolve the collation conflict between \"%s\" and \"%s\" in the %s operation."),
     entry(483, 15, "The OUTPUT clause cannot be used in an INSERT...EXEC statement."),
     entry(487, 16, "An invalid option was given for the statement \"%s\"."),
     entry(
