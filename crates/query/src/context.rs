@@ -314,6 +314,30 @@ pub struct StatementOutcome {
     pub profile: Option<Rc<crate::profile::Profile>>,
 }
 
+/// What the ended requests of a session have taken, and what the running one has waited.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SessionFigures {
+    /// From beginning to end, in ns.
+    pub elapsed_ns: u64,
+    /// The same without waits, in ns.
+    pub working_ns: u64,
+    /// Pages asked for.
+    pub logical_reads: u64,
+    /// Those of them that were read from a file.
+    pub physical_reads: u64,
+    /// What the request that runs has waited, in ns.
+    pub request_waited_ns: u64,
+}
+
+/// What the server has seen since it began.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ServerTotals {
+    /// Sessions that were opened.
+    pub sessions: u64,
+    /// Packets from and to clients.
+    pub packets: (u64, u64),
+}
+
 /// One row of `sys.dm_exec_sessions` and its kin.
 #[derive(Clone, Debug, Default)]
 pub struct SessionRow {
@@ -381,10 +405,10 @@ pub struct SessionRow {
     pub wait_time_ms: i32,
     /// Its last completed wait, if it has waited.
     pub last_wait_type: Option<&'static str>,
-    /// Packets read.
-    pub reads: i64,
-    /// Packets written.
-    pub writes: i64,
+    /// Packets that have come from the client, and gone to it.
+    pub packets: (u64, u64),
+    /// What its requests have taken.
+    pub figures: SessionFigures,
     /// "TRUE" or "FALSE".
     pub encrypted: bool,
     /// "TCP", "Session" (in process).
@@ -610,6 +634,10 @@ pub trait SessionFacts {
     /// All sessions, for `sys.dm_exec_sessions`.
     fn sessions(&self) -> Vec<SessionRow> {
         Vec::new()
+    }
+    /// What all sessions together have seen, those that have ended too.
+    fn server_totals(&self) -> ServerTotals {
+        ServerTotals::default()
     }
     /// What each session has waited for, for `sys.dm_exec_session_wait_stats`.
     fn session_waits(&self) -> Vec<(i16, Vec<os::WaitRow>)> {

@@ -4,8 +4,11 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use os::{IoError, IoErrorKind, Stream};
+use session::PacketCounts;
 use tds::ProtocolError;
-use tds::packet::{MessageHead, MessageReader, MessageWriter, PacketKind, ReadBuffers, ReadLimits};
+use tds::packet::{
+    MessageHead, MessageReader, MessageWriter, PacketKind, ReadBuffers, ReadLimits, packets_in,
+};
 
 use crate::sink::PacketSink;
 use crate::tls::TlsSession;
@@ -84,6 +87,7 @@ pub struct Channel {
     deadline: Option<Deadline>,
     /// The last read took all that there was room for: there may be more.
     is_full: bool,
+    packets: Arc<PacketCounts>,
 }
 
 /// A moment until which reads must have ended.
@@ -103,7 +107,13 @@ impl Channel {
             records: Vec::new(),
             deadline: None,
             is_full: false,
+            packets: Arc::default(),
         }
+    }
+
+    /// How many packets have come and gone.
+    pub fn packets(&self) -> Arc<PacketCounts> {
+        self.packets.clone()
     }
 
     /// The socket, for whoever ends the connection or watches it.
@@ -138,7 +148,7 @@ impl Channel {
     /// The next whole message; `None` when the peer has closed the connection between messages.
     pub fn next_message(&mut self) -> Result<Option<MessageHead>, ChannelError> {
         loop {
-            if let Some(head) = self.reader.next()? {
+            if let Some(head) = self.next_whole()? {
                 return Ok(Some(head));
             }
             if !self.read_waiting(Channel::take_in)?? {
@@ -147,10 +157,17 @@ impl Channel {
         }
     }
 
+    /// The next message, if all of it has been read.
+    fn next_whole(&mut self) -> Result<Option<MessageHead>, ChannelError> {
+        let next = self.reader.next();
+        self.packets.note_read(self.reader.take_packets());
+        Ok(next?)
+    }
+
     /// The next whole message, if it can be had without waiting.
     pub fn poll_message(&mut self) -> Result<Next, ChannelError> {
         loop {
-            if let Some(head) = self.reader.next()? {
+            if let Some(head) = self.next_whole()? {
                 return Ok(Next::Message(head));
             }
             let Some(taken) = self.read_now(Channel::take_in)? else {
@@ -335,6 +352,7 @@ impl PacketSink for Channel {
     }
 
     fn send(&mut self, packets: &[u8]) -> Result<(), IoError> {
+        self.packets.note_written(packets_in(packets));
         match &mut self.protection {
             Protection::Plain => self.stream.write_all(packets),
             Protection::Tls { session, .. } => {

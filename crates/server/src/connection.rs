@@ -75,6 +75,7 @@ fn log_in(
             entry.kill();
         }
     }));
+    logged_in.session.count_packets(channel.packets());
     shared.logins_total.increment();
     shared.user_connections.increment();
     Ok(Some(logged_in))

@@ -9,7 +9,7 @@ pub use session::{
     ColumnDescription, Done, DoneKind, EnvironmentChange, Flow, LoginInfo, RequestEnd, RequestedIsolation,
     ResultSink, RpcCall, RpcParameter, RpcTarget, TransactionRequest,
 };
-use session::{Session, SessionShared};
+use session::{PacketCounts, Session, SessionShared};
 
 /// Opens sessions for logins that have been let in.
 pub trait SessionSource: Send + Sync {
@@ -38,6 +38,8 @@ pub trait ClientSession: Send {
     fn defer_commits(&mut self, _waker: Waker) {}
     /// What KILL is to call, on any thread, to end the session's connection.
     fn hang_up_with(&self, _hang_up: std::sync::Arc<dyn Fn() + Send + Sync>) {}
+    /// Who counts the packets of the session's connection.
+    fn count_packets(&self, _packets: std::sync::Arc<PacketCounts>) {}
     /// What must be hard before a client hears of it; `None`: the session waits for everything itself.
     fn acknowledgement(&self) -> Option<std::sync::Arc<Acknowledgement>> {
         None
@@ -89,6 +91,10 @@ impl ClientSession for Session {
 
     fn hang_up_with(&self, hang_up: std::sync::Arc<dyn Fn() + Send + Sync>) {
         Session::hang_up_with(self, hang_up);
+    }
+
+    fn count_packets(&self, packets: std::sync::Arc<PacketCounts>) {
+        Session::count_packets(self, packets);
     }
 
     fn acknowledgement(&self) -> Option<std::sync::Arc<Acknowledgement>> {

@@ -1,5 +1,5 @@
 //! KILL and attention against real sessions: an idle connection ends and its transaction is undone; a stream of rows stops, whether its
-//! client reads or not.
+//! client reads or not. What views tell of connections while they live and behind their end.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;
@@ -77,6 +77,37 @@ impl Drop for World {
 fn number(tokens: &[Token]) -> i64 {
     let row = tokens.iter().find_map(|token| if let Token::Row(row) = token { Some(row) } else { None });
     row.and_then(|row| row.first().and_then(Value::as_i64)).unwrap_or_else(|| panic!("{tokens:?}"))
+}
+
+/// Whole packets both ways (they were 0 for ever); those of connections that have ended stay in the server's totals.
+#[test]
+fn packets_are_counted() {
+    let world = World::new("packets");
+    let (mut watcher, mut client) = (world.client(), world.client());
+    let id = number(&client.batch("SELECT @@SPID"));
+    let counts = |watcher: &mut Client| {
+        let of =
+            |column: &str| format!("SELECT {column} FROM sys.dm_exec_connections WHERE session_id = {id}");
+        [number(&watcher.batch(&of("num_reads"))), number(&watcher.batch(&of("num_writes")))]
+    };
+    let before = counts(&mut watcher);
+    assert_eq!(before, [2, 2], "login and a batch");
+    client.batch("SELECT 1");
+    assert_eq!(counts(&mut watcher), before.map(|count| count + 1), "one packet each");
+    client.batch("SELECT REPLICATE('x', 8000), REPLICATE('x', 8000)");
+    let after = counts(&mut watcher);
+    assert_eq!(after[0], before[0] + 2);
+    // 16,000 bytes in packets of 4,096 and 8,000.
+    assert!((before[1] + 3..=before[1] + 5).contains(&after[1]), "{before:?} {after:?}");
+    let totals = |watcher: &mut Client| {
+        [number(&watcher.batch("SELECT @@PACK_RECEIVED")), number(&watcher.batch("SELECT @@PACK_SENT"))]
+    };
+    let with_both = totals(&mut watcher);
+    assert!(with_both[0] > after[0] && with_both[1] > after[1], "two connections");
+    drop(client);
+    world.wait_for_end_of(id, &mut watcher);
+    let later = totals(&mut watcher);
+    assert!(later[0] > with_both[0] && later[1] > with_both[1], "what has ended is not forgotten: {later:?}");
 }
 
 #[test]

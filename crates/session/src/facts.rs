@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use query::{SessionFacts, SessionRow};
+use query::{ServerTotals, SessionFacts, SessionRow};
 use types::{SqlError, Value};
 
 use crate::cache::ProgramCache;
@@ -186,6 +186,9 @@ impl SessionFacts for Facts {
     }
     fn sessions(&self) -> Vec<SessionRow> {
         self.registry.rows()
+    }
+    fn server_totals(&self) -> ServerTotals {
+        self.registry.totals()
     }
     fn session_waits(&self) -> Vec<(i16, Vec<os::WaitRow>)> {
         self.registry.waits()

@@ -17,6 +17,7 @@ mod done_command;
 pub mod errors;
 mod execute;
 mod facts;
+mod figures;
 mod forward;
 mod identity;
 mod names;
@@ -49,6 +50,7 @@ mod values;
 
 pub use engine::Acknowledgement;
 pub use facts::LoginInfo;
+pub use figures::PacketCounts;
 pub use registry::{FIRST_USER_SESSION_ID, SessionRegistry};
 pub use rpc::{RequestedIsolation, RpcCall, RpcParameter, RpcTarget, TransactionRequest, procedure_name};
 pub use session::{RequestEnd, Session, SessionShared};

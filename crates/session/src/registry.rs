@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use os::{Latch, LatchRank, task};
-use query::SessionRow;
+use query::{ServerTotals, SessionRow};
+
+use crate::figures::{Figures, PacketCounts};
 
 /// User sessions are numbered from here, as in SQL Server; lower numbers belong to the server itself.
 pub const FIRST_USER_SESSION_ID: i16 = 51;
@@ -15,6 +17,9 @@ pub struct SessionRegistry {
     server_name: String,
     start_ticks: u64,
     slots: Latch<BTreeMap<i16, Arc<SessionSlot>>>,
+    /// Sessions that were ever opened, and packets of those that have ended.
+    opened: AtomicU64,
+    ended_packets: (AtomicU64, AtomicU64),
 }
 
 /// What others may know of a session while it runs.
@@ -29,6 +34,8 @@ pub struct SessionSlot {
     transaction_began: AtomicU64,
     /// A statement has begun it unseen.
     is_implicit: AtomicBool,
+    /// What its requests have taken.
+    pub(crate) figures: Figures,
     /// What its requests use.
     pub(crate) memory: Arc<os::memory::Account>,
     /// What its requests have waited for.
@@ -45,6 +52,8 @@ pub(crate) struct Published {
     pub(crate) runner: Option<task::TaskRef>,
     /// Ends the session's connection, on any thread; none when it has no connection.
     pub(crate) hang_up: Option<HangUp>,
+    /// The connection's; none when it has no connection.
+    pub(crate) packets: Option<Arc<PacketCounts>>,
 }
 
 /// What KILL calls besides interrupting the request that runs.
@@ -141,7 +150,13 @@ impl SessionRegistry {
     /// An empty registry. `start_ticks`: 100 ns since 0001-01-01.
     pub fn new(server_name: &str, start_ticks: u64) -> Arc<SessionRegistry> {
         let slots = Latch::new(LatchRank::Session, BTreeMap::new());
-        Arc::new(SessionRegistry { server_name: server_name.to_string(), start_ticks, slots })
+        Arc::new(SessionRegistry {
+            server_name: server_name.to_string(),
+            start_ticks,
+            slots,
+            opened: AtomicU64::new(0),
+            ended_packets: Default::default(),
+        })
     }
 
     /// `@@SERVERNAME`.
@@ -161,7 +176,11 @@ impl SessionRegistry {
         let session_id = free.expect("connections are limited far below the numbers there are");
         row.session_id = session_id;
         let slot = Arc::new(SessionSlot {
-            published: Latch::new(LatchRank::Session, Published { row, runner: None, hang_up: None }),
+            published: Latch::new(
+                LatchRank::Session,
+                Published { row, runner: None, hang_up: None, packets: None },
+            ),
+            figures: Figures::default(),
             command: AtomicU8::new(Command::None as u8),
             transaction_count: AtomicI32::new(0),
             transaction: AtomicU64::new(0),
@@ -172,13 +191,27 @@ impl SessionRegistry {
             killed: AtomicBool::new(false),
         });
         slots.insert(session_id, slot.clone());
+        self.opened.fetch_add(1, Relaxed);
         (session_id, slot)
     }
 
     /// The session has ended.
     pub fn unregister(&self, session_id: i16) {
         let removed = self.slots.lock().remove(&session_id);
-        assert!(removed.is_some(), "a session is unregistered once");
+        let (read, written) = removed.expect("a session is unregistered once").packets();
+        self.ended_packets.0.fetch_add(read, Relaxed);
+        self.ended_packets.1.fetch_add(written, Relaxed);
+    }
+
+    /// What all sessions together have seen, those that have ended too.
+    pub fn totals(&self) -> ServerTotals {
+        let slots: Vec<Arc<SessionSlot>> = self.slots.lock().values().cloned().collect();
+        let ended = (self.ended_packets.0.load(Relaxed), self.ended_packets.1.load(Relaxed));
+        let packets = slots
+            .iter()
+            .map(|slot| slot.packets())
+            .fold(ended, |(read, written), (more, out)| (read + more, written + out));
+        ServerTotals { sessions: self.opened.load(Relaxed), packets }
     }
 
     /// One row a session, by number.
@@ -248,10 +281,18 @@ impl SessionSlot {
         self.transaction.store(0, Relaxed);
     }
 
+    /// Packets of its connection.
+    fn packets(&self) -> (u64, u64) {
+        let packets = self.published.lock().packets.clone();
+        packets.map_or((0, 0), |packets| packets.counts())
+    }
+
     fn snapshot(&self) -> SessionRow {
         let published = self.published.lock();
         let (mut row, runner) = (published.row.clone(), published.runner.clone());
         drop(published);
+        row.packets = self.packets();
+        row.figures = self.figures.told(runner.as_ref());
         row.status = if runner.is_some() { "running" } else { "sleeping" };
         let command = COMMANDS[usize::from(self.command.load(Relaxed))];
         (row.command, row.transaction_of_command) = command;

@@ -205,6 +205,7 @@ impl Session {
             published.row.last_request_start_ticks = began_ticks;
         });
         self.request_began_ticks = Some(began_ticks);
+        let begun = self.slot.figures.begin(began_ticks);
         self.slot.note(Command::Other, self.facts.transaction_count);
         self.facts.is_refused_delay_told = false;
         let mut outcome = body(self, sink);
@@ -218,6 +219,7 @@ impl Session {
         }
         assert_eq!(self.guards, 0, "every guarded call has ended");
         self.facts.caught.clear();
+        self.slot.figures.end(&begun, self.now_ticks());
         if self.is_commit_pending() {
             assert_eq!(self.facts.transaction_count, 0, "nothing has begun after the commit");
             return RequestEnd::Finished;
@@ -241,6 +243,11 @@ impl Session {
     /// What KILL calls to end the session's connection, on the killer's thread.
     pub fn hang_up_with(&self, hang_up: crate::registry::HangUp) {
         self.slot.update(|published| published.hang_up = Some(hang_up));
+    }
+
+    /// Whose packets the session's are.
+    pub fn count_packets(&self, packets: Arc<crate::PacketCounts>) {
+        self.slot.update(|published| published.packets = Some(packets));
     }
 
     /// No request runs any more.

@@ -106,3 +106,41 @@ fn sessions_and_requests_show_what_is_set() {
         server.stop(session);
     });
 }
+
+/// Sums over a session's requests: time with waits and without, pages; of the one that runs, time without its waits. They were 0 for ever.
+#[test]
+fn figures_of_a_session_are_sums_over_its_requests() {
+    on_a_machine(9, |os| {
+        let server = Server::open(os);
+        let (mut one, mut other) = (server.session_in("master"), server.session_in("master"));
+        let figures = "SELECT total_elapsed_time, cpu_time, total_scheduled_time, logical_reads, reads FROM \
+                       sys.dm_exec_sessions WHERE session_id = 51";
+        run(&mut one, "WAITFOR DELAY '00:00:03'");
+        let before = rows(&mut other, figures);
+        assert_eq!(before, ["3000|0|0|0|0"], "a wait takes time, and works nothing");
+        run(&mut one, "CREATE TABLE T (a int NOT NULL PRIMARY KEY, b char(2000))");
+        run(&mut one, "INSERT T SELECT value, 'b' FROM GENERATE_SERIES(1, 400)");
+        let pages = |session: &mut _| -> u64 {
+            let text = "SELECT logical_reads FROM sys.dm_exec_sessions WHERE session_id = 51";
+            rows(session, text)[0].parse().unwrap()
+        };
+        let so_far = pages(&mut other);
+        run(&mut one, "SELECT COUNT(*) FROM T WHERE b = 'c'");
+        let read = pages(&mut other) - so_far;
+        assert!((100..200).contains(&read), "{read} pages for 100 of the table");
+        let both = "SELECT p.cpu - s.cpu_time, p.physical_io - s.reads FROM sys.sysprocesses p JOIN sys.dm_exec_sessions s \
+                    ON s.session_id = p.spid WHERE p.spid = 51";
+        assert_eq!(rows(&mut other, both), ["0|0"], "two views of the same");
+        // Sessions that were ever opened, not those that are.
+        let opened = |session: &mut _| -> i32 { rows(session, "SELECT @@CONNECTIONS")[0].parse().unwrap() };
+        let connections = opened(&mut other);
+        server.session_in("master").close();
+        assert_eq!(opened(&mut other), connections + 1);
+        let writes = |session: &mut _| -> i32 { rows(session, "SELECT @@TOTAL_WRITE")[0].parse().unwrap() };
+        let written = writes(&mut other);
+        run(&mut one, "INSERT T VALUES (1000, 'c'); CHECKPOINT");
+        assert!(writes(&mut other) > written, "the log and pages were written");
+        other.close();
+        server.stop(one);
+    });
+}

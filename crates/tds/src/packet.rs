@@ -170,6 +170,8 @@ pub struct MessageReader {
     overlong: bool,
     /// Its reader has given it up: the same.
     given_up: bool,
+    /// Packets since somebody asked.
+    packets: u64,
 }
 
 /// What a reader needs only while somebody is at work on it: see [`MessageReader::exchange`].
@@ -177,6 +179,17 @@ pub struct MessageReader {
 pub struct ReadBuffers {
     received: Vec<u8>,
     payload: Vec<u8>,
+}
+
+/// How many whole packets these bytes are.
+pub fn packets_in(mut bytes: &[u8]) -> u64 {
+    let mut count = 0;
+    while let Some(header) = bytes.first_chunk::<PACKET_HEADER_BYTES>() {
+        let length = usize::from(u16::from_be_bytes([header[2], header[3]])).max(PACKET_HEADER_BYTES);
+        let Some(rest) = bytes.get(length..) else { break };
+        (bytes, count) = (rest, count + 1);
+    }
+    count
 }
 
 impl MessageReader {
@@ -207,6 +220,7 @@ impl MessageReader {
             complete: false,
             overlong: false,
             given_up: false,
+            packets: 0,
         }
     }
 
@@ -249,6 +263,7 @@ impl MessageReader {
             }
             self.join(header)?;
             self.consumed += length;
+            self.packets += 1;
             if header.status & status::END_OF_MESSAGE != 0 {
                 if std::mem::take(&mut self.given_up) {
                     self.head = None;
@@ -266,6 +281,11 @@ impl MessageReader {
             }
         }
         Ok(None)
+    }
+
+    /// How many packets have been read since the last call of this.
+    pub fn take_packets(&mut self) -> u64 {
+        std::mem::take(&mut self.packets)
     }
 
     /// Bytes of the message that is coming in.

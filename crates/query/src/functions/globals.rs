@@ -2,8 +2,8 @@
 
 use types::{SqlError, SqlType, Value};
 
-use crate::function_def::FunctionDef;
 use crate::function_def::ResultRule::Fixed;
+use crate::function_def::{Call, FunctionDef};
 
 type Result<T> = std::result::Result<T, SqlError>;
 
@@ -101,21 +101,53 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     })
     .runtime(),
     FunctionDef::new("@@REMSERVER", &[], Fixed(SqlType::nvarchar(128)), |_| Ok(Value::Null)).runtime(),
-    FunctionDef::new("@@CPU_BUSY", &[], INT, |_| Ok(Value::Int(0))).runtime(),
-    FunctionDef::new("@@IO_BUSY", &[], INT, |_| Ok(Value::Int(0))).runtime(),
-    FunctionDef::new("@@IDLE", &[], INT, |_| Ok(Value::Int(0))).runtime(),
-    FunctionDef::new("@@PACK_RECEIVED", &[], INT, |_| Ok(Value::Int(0))).runtime(),
-    FunctionDef::new("@@PACK_SENT", &[], INT, |_| Ok(Value::Int(0))).runtime(),
     FunctionDef::new("@@PACKET_ERRORS", &[], INT, |_| Ok(Value::Int(0))).runtime(),
     FunctionDef::new("@@CONNECTIONS", &[], INT, |call| {
-        Ok(Value::Int(call.runtime.facts.sessions().len() as i32))
+        Ok(whole(call.runtime.facts.server_totals().sessions))
+    })
+    .runtime(),
+    FunctionDef::new("@@PACK_RECEIVED", &[], INT, |call| {
+        Ok(whole(call.runtime.facts.server_totals().packets.0))
+    })
+    .runtime(),
+    FunctionDef::new("@@PACK_SENT", &[], INT, |call| Ok(whole(call.runtime.facts.server_totals().packets.1)))
+        .runtime(),
+    FunctionDef::new("@@TOTAL_READ", &[], INT, |call| Ok(whole(io_totals(call)[0].unsigned_abs()))).runtime(),
+    FunctionDef::new("@@TOTAL_WRITE", &[], INT, |call| Ok(whole(io_totals(call)[1].unsigned_abs())))
+        .runtime(),
+    FunctionDef::new("@@IO_BUSY", &[], INT, |call| {
+        Ok(whole(io_totals(call)[2].unsigned_abs() * 1_000 / TICK_US))
+    })
+    .runtime(),
+    FunctionDef::new("@@CPU_BUSY", &[], INT, |_| Ok(whole(cpu_us() / TICK_US))).runtime(),
+    FunctionDef::new("@@IDLE", &[], INT, |call| {
+        let facts = call.runtime.facts;
+        let now_ticks = call.runtime.instance.os().clock().utc_100ns().max(0).cast_unsigned();
+        let all_us =
+            now_ticks.saturating_sub(facts.server_start_ticks()) / 10 * os::process::processor_count() as u64;
+        Ok(whole(all_us.saturating_sub(cpu_us()) / TICK_US))
     })
     .runtime(),
     FunctionDef::new("@@TIMETICKS", &[], INT, |_| Ok(Value::Int(31250))).runtime(),
-    FunctionDef::new("@@TOTAL_READ", &[], INT, |_| Ok(Value::Int(0))).runtime(),
-    FunctionDef::new("@@TOTAL_WRITE", &[], INT, |_| Ok(Value::Int(0))).runtime(),
     FunctionDef::new("@@TOTAL_ERRORS", &[], INT, |_| Ok(Value::Int(0))).runtime(),
 ];
+
+/// A tick of the busy times, in microseconds: `@@TIMETICKS`.
+const TICK_US: u64 = 31_250;
+
+/// As an int, as far as that goes.
+fn whole(number: u64) -> Value {
+    Value::Int(i32::try_from(number).unwrap_or(i32::MAX))
+}
+
+fn cpu_us() -> u64 {
+    let (user_ms, kernel_ms) = os::process::processor_times_ms();
+    (user_ms + kernel_ms) * 1_000
+}
+
+fn io_totals(call: &Call<'_, '_>) -> [i64; 3] {
+    crate::sysviews::io_totals(call.runtime.instance)
+}
 
 /// Identity values are numeric(38,0).
 fn identity(value: Value) -> Result<Value> {

@@ -319,6 +319,19 @@ struct FileRow {
     pending: Vec<os::PendingIo>,
 }
 
+/// Reads and writes of the files of all databases that are open, and how long they took, in ms.
+pub(crate) fn io_totals(instance: &Instance) -> [i64; 3] {
+    let mut totals = [0; 3];
+    for info in instance.database_infos() {
+        let Ok(database) = instance.database(&info.name) else { continue };
+        for file in files_of(instance, &database, &info) {
+            let [reads, _, read_ms, writes, _, write_ms] = file.stats;
+            totals = [totals[0] + reads, totals[1] + writes, totals[2] + read_ms + write_ms];
+        }
+    }
+    totals
+}
+
 fn files_of(instance: &Instance, database: &Arc<Database>, info: &DatabaseInfo) -> Vec<FileRow> {
     let stats = |stats: &os::FileStats| {
         let ms = |ns: u64| (ns / 1_000_000) as i64;

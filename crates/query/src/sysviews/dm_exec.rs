@@ -135,6 +135,11 @@ pub(super) fn moment(ticks: u64) -> Value {
         .unwrap_or(Value::DateTime(types::DateTime { days: 0, ticks: 0 }))
 }
 
+/// Milliseconds, as far as an int goes.
+fn in_ms(ns: u64) -> i32 {
+    i32::try_from(ns / 1_000_000).unwrap_or(i32::MAX)
+}
+
 /// Cells of the SET options that sessions and requests share.
 fn option_cells(session: &SessionRow) -> Vec<(&'static str, Cell)> {
     let on = |bit: i32| session.option_bits & bit != 0;
@@ -178,8 +183,11 @@ fn sessions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("status", session.status.into()),
             ("last_request_start_time", moment(session.last_request_start_ticks).into()),
             ("last_request_end_time", moment(session.last_request_end_ticks).into()),
-            ("reads", session.reads.into()),
-            ("writes", session.writes.into()),
+            ("cpu_time", in_ms(session.figures.working_ns).into()),
+            ("total_scheduled_time", in_ms(session.figures.working_ns).into()),
+            ("total_elapsed_time", in_ms(session.figures.elapsed_ns).into()),
+            ("reads", session.figures.physical_reads.into()),
+            ("logical_reads", session.figures.logical_reads.into()),
             ("memory_usage", (session.memory_bytes / PAGE_BYTES).into()),
             ("is_user_process", session.is_user_process.into()),
             ("original_security_id", Value::binary(&[1]).into()),
@@ -208,6 +216,7 @@ fn requests(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             continue;
         }
         let elapsed_ms = now_ticks.saturating_sub(session.last_request_start_ticks) / 10_000;
+        let working_ns = (elapsed_ms * 1_000_000).saturating_sub(session.figures.request_waited_ns);
         let mut cells = option_cells(&session);
         let status = if session.wait_type.is_some() { "suspended" } else { "running" };
         let (blocker, resource) = locks.shown(&session);
@@ -226,8 +235,7 @@ fn requests(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("wait_time", session.wait_time_ms.into()),
             ("last_wait_type", last_wait(&session).into()),
             ("open_resultset_count", 1.into()),
-            ("reads", session.reads.into()),
-            ("writes", session.writes.into()),
+            ("cpu_time", in_ms(working_ns).into()),
             ("dop", 1.into()),
             ("granted_query_memory", (session.memory_bytes / PAGE_BYTES).into()),
         ]);
@@ -316,8 +324,8 @@ fn connections(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("endpoint_id", super::server::TCP_ENDPOINT.into()),
             ("encrypt_option", if session.encrypted { "TRUE" } else { "FALSE" }.into()),
             ("auth_scheme", "SQL".into()),
-            ("num_reads", session.reads.into()),
-            ("num_writes", session.writes.into()),
+            ("num_reads", i32::try_from(session.packets.0).unwrap_or(i32::MAX).into()),
+            ("num_writes", i32::try_from(session.packets.1).unwrap_or(i32::MAX).into()),
             ("last_read", moment(session.last_request_start_ticks).into()),
             ("last_write", moment(session.last_request_end_ticks).into()),
             ("net_packet_size", session.net_packet_size.into()),
@@ -341,6 +349,9 @@ fn processes(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("waittime", session.wait_time_ms.into()),
             ("lastwaittype", last_wait(&session).into()),
             ("dbid", i32::from(session.database_id).into()),
+            ("cpu", in_ms(session.figures.working_ns).into()),
+            ("physical_io", session.figures.physical_reads.into()),
+            ("memusage", i32::try_from(session.memory_bytes / PAGE_BYTES).unwrap_or(i32::MAX).into()),
             ("login_time", moment(session.login_time_ticks).into()),
             ("last_batch", moment(session.last_request_start_ticks).into()),
             ("open_tran", session.open_transaction_count.into()),

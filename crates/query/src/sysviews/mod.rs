@@ -49,6 +49,7 @@ use crate::sysviews::msdb::MSDB_SCHEMA;
 use crate::view::{SystemView, View};
 use crate::view_shape::ViewColumn;
 
+pub(crate) use databases::io_totals;
 pub use databases::{DatabaseFile, database_files};
 pub(crate) use dependencies::bound_columns;
 pub(crate) use describe::tds_type;
