@@ -8,7 +8,7 @@ use txn::{LockWait, Resource};
 use types::Collation;
 
 use crate::catalog::names::{Look, entry_resource, schema_resource};
-use crate::catalog::{CatalogImage, Entry, EntryKey, TypeDef};
+use crate::catalog::{CatalogImage, Entry, EntryKey, MessageDef, TypeDef};
 use crate::database::Database;
 use crate::error::SqlResult;
 use crate::schema::{ObjectDef, ObjectId, SchemaDef, TableDef};
@@ -18,6 +18,9 @@ use crate::transaction_set::TransactionSet;
 
 /// Between the end of a transaction's locks and the moment when the catalog knows of it.
 const SETTLING_NS: u64 = 20_000;
+
+/// The language that every message has.
+const US_ENGLISH: i32 = 1033;
 
 /// Looks names up for a session.
 #[derive(Clone, Copy)]
@@ -144,6 +147,18 @@ impl<'a> Lookup<'a> {
                 |resource| self.share(database, resource),
             ),
         }
+    }
+
+    /// The message of that number, in us_english, if users have made one: they stand in master.
+    ///
+    /// # Errors
+    /// As `object`.
+    pub fn user_message(&self, master: &Database, number: i32) -> SqlResult<Option<MessageDef>> {
+        let found = self.entry(master, &EntryKey::Message(number, US_ENGLISH))?;
+        Ok(match found.as_deref() {
+            Some(Entry::Message(message)) => Some(message.clone()),
+            _ => None,
+        })
     }
 
     /// The object of that number.

@@ -147,6 +147,14 @@ impl SetOptions {
         !(self.format_only || self.no_exec || self.parse_only || self.showplan.is_some())
     }
 
+    /// Is a column nullable that says nothing of it? The session's word goes before the database's.
+    pub(crate) fn takes_null_by_default(&self, database: &Database) -> bool {
+        if self.ansi_null_default_on || self.ansi_null_default_off {
+            return self.ansi_null_default_on;
+        }
+        database.options().switches.get("ANSI_NULL_DEFAULT").copied().unwrap_or(false)
+    }
+
     /// Error 1934 when these are not the settings that an index with a filter needs.
     pub(crate) fn check_for_filters(&self, statement: &str) -> Result<(), SqlError> {
         let settings = [
@@ -566,6 +574,10 @@ pub trait SessionFacts {
     /// `HOST_NAME()`.
     fn host_name(&self) -> &str {
         ""
+    }
+    /// `HOST_ID()`.
+    fn host_process_id(&self) -> i32 {
+        0
     }
     /// `APP_NAME()`.
     fn program_name(&self) -> &str {

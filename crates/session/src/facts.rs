@@ -137,6 +137,9 @@ impl SessionFacts for Facts {
     fn host_name(&self) -> &str {
         &self.login.host_name
     }
+    fn host_process_id(&self) -> i32 {
+        self.login.host_process_id
+    }
     fn program_name(&self) -> &str {
         &self.login.program_name
     }

@@ -53,6 +53,8 @@ impl ResultSink for Gathered<'_> {
 pub(crate) struct Forwarder<'a> {
     sink: &'a mut dyn ResultSink,
     stopped: bool,
+    /// Rows of the result set that has begun.
+    sent: Option<u64>,
     text_size: i32,
     /// Ordinals of the columns whose values may be cut.
     large: Vec<usize>,
@@ -60,12 +62,17 @@ pub(crate) struct Forwarder<'a> {
 
 impl<'a> Forwarder<'a> {
     pub(crate) fn new(sink: &'a mut dyn ResultSink, text_size: i32) -> Forwarder<'a> {
-        Forwarder { sink, stopped: false, text_size, large: Vec::new() }
+        Forwarder { sink, stopped: false, sent: None, text_size, large: Vec::new() }
     }
 
     /// The client takes no more.
     pub(crate) fn stopped(&self) -> bool {
         self.stopped
+    }
+
+    /// How many rows the client has got of a result set, if one has begun.
+    pub(crate) fn sent(&self) -> Option<u64> {
+        self.sent
     }
 
     fn note(&mut self, flow: Flow) -> Flow {
@@ -95,10 +102,14 @@ impl RowSink for Forwarder<'_> {
             let is_large = |ordinal: &usize| columns[*ordinal].sql_type.is_large_object();
             self.large = (0..columns.len()).filter(is_large).collect();
         }
+        self.sent = Some(0);
         let flow = self.sink.columns(columns);
         self.note(flow)
     }
     fn row(&mut self, row: &[Value]) -> Flow {
+        if let Some(sent) = &mut self.sent {
+            *sent += 1;
+        }
         let flow = match self.large.is_empty() {
             true => self.sink.row(row),
             false => self.sink.row(&self.cut(row)),

@@ -14,8 +14,6 @@ use crate::values::{to_int, to_text};
 /// PRINT sends at most this many characters of nvarchar (8,000 of varchar).
 const PRINT_CHARACTERS_MAX: usize = 4000;
 const PRINT_BYTES_MAX: usize = 8000;
-/// RAISERROR's text is cut after this many characters.
-const MESSAGE_CHARACTERS_MAX: usize = 2047;
 /// RAISERROR raises no system message below this one.
 const SYSTEM_ERROR_MIN: i32 = 13000;
 /// RAISERROR takes at most this many values for its format.
@@ -65,8 +63,7 @@ impl Session {
         if severity > 18 && !raise.log {
             return Err(SqlError::new(2754, &[&18]).into());
         }
-        let text: String =
-            format_message(&template, &arguments)?.chars().take(MESSAGE_CHARACTERS_MAX).collect();
+        let text = types::substitute(&template, &arguments)?;
         let state = if state < 0 { 1 } else { u8::try_from(state.min(255)).unwrap_or(1) };
         let severity = u8::try_from(severity).unwrap_or(16);
         let error = SqlError::custom(number, severity, state, text).at_line(instruction.line);
@@ -96,7 +93,9 @@ impl Session {
         if number < SYSTEM_ERROR_MIN || number == USER_ERROR_MIN {
             return Err(SqlError::new(2732, &[&number, &SYSTEM_ERROR_MIN, &i32::MAX]));
         }
-        if let Some(own) = crate::procs::messages::user_message(&self.transactions, number)? {
+        if let Some(own) =
+            engine::Lookup::new(&self.transactions).user_message(&self.instance.master(), number)?
+        {
             return Ok((number, i32::from(own.severity), own.is_logged, own.text.to_string()));
         }
         match types::messages::lookup(number) {
@@ -192,123 +191,6 @@ fn parse_delay_ms(text: &str) -> Option<u64> {
     valid.then_some(((hours * 60 + minutes) * 60 + seconds) * 1000 + fraction_ms)
 }
 
-/// RAISERROR's `%d %s %i %u %x %X %o %%`, with flags, width and precision.
-pub(crate) fn format_message(template: &str, arguments: &[Value]) -> Result<String, SqlError> {
-    let mut out = String::with_capacity(template.len());
-    let mut next = Arguments { values: arguments, taken: 0 };
-    let mut characters = template.chars().peekable();
-    while let Some(character) = characters.next() {
-        if character != '%' {
-            out.push(character);
-            continue;
-        }
-        if characters.peek() == Some(&'%') {
-            characters.next();
-            out.push('%');
-            continue;
-        }
-        let mut spec = Spec::default();
-        let written: String =
-            "%".chars().chain(characters.clone().take_while(|c| !c.is_alphabetic())).collect();
-        while let Some(flag) = characters.next_if(|c| "-+0 #".contains(*c)) {
-            spec.left |= flag == '-';
-            spec.zero |= flag == '0';
-            spec.plus |= flag == '+';
-        }
-        spec.width = number(&mut characters, &mut next);
-        if characters.next_if_eq(&'.').is_some() {
-            spec.precision = Some(number(&mut characters, &mut next).unwrap_or(0));
-        }
-        while characters.next_if(|c| "hlIw64".contains(*c)).is_some() {}
-        let kind = characters.next().unwrap_or(' ');
-        if !"diouxXs".contains(kind) {
-            return Err(SqlError::new(2787, &[&format!("{written}{kind}").trim_end()]));
-        }
-        let argument = next.next();
-        spec.write(&mut out, kind, argument, next.taken)?;
-    }
-    Ok(out)
-}
-
-/// The values of a format, counted as they are taken.
-struct Arguments<'a> {
-    values: &'a [Value],
-    taken: usize,
-}
-
-impl<'a> Arguments<'a> {
-    fn next(&mut self) -> Option<&'a Value> {
-        self.taken += 1;
-        self.values.get(self.taken - 1)
-    }
-}
-
-#[derive(Default)]
-struct Spec {
-    left: bool,
-    zero: bool,
-    plus: bool,
-    width: Option<usize>,
-    precision: Option<usize>,
-}
-
-fn number(
-    characters: &mut std::iter::Peekable<std::str::Chars>,
-    arguments: &mut Arguments<'_>,
-) -> Option<usize> {
-    if characters.next_if_eq(&'*').is_some() {
-        return arguments
-            .next()
-            .and_then(Value::as_i64)
-            .and_then(|n| usize::try_from(n).ok())
-            .map(|n| n.min(MESSAGE_CHARACTERS_MAX));
-    }
-    let mut digits = String::new();
-    while let Some(digit) = characters.next_if(char::is_ascii_digit) {
-        digits.push(digit);
-    }
-    digits.parse::<usize>().ok().map(|n| n.min(MESSAGE_CHARACTERS_MAX))
-}
-
-impl Spec {
-    /// `position`: of the argument, from 1, for the error.
-    fn write(
-        &self,
-        out: &mut String,
-        kind: char,
-        argument: Option<&Value>,
-        position: usize,
-    ) -> Result<(), SqlError> {
-        let text = match (kind, argument) {
-            (_, None | Some(Value::Null)) => "(null)".to_string(),
-            ('s', Some(value)) if value.as_i64().is_some() => return Err(SqlError::new(2786, &[&position])),
-            ('s', Some(value)) => {
-                let text = to_text(value).unwrap_or_default();
-                self.precision.map_or(text.clone(), |p| text.chars().take(p).collect())
-            }
-            (_, Some(value)) => {
-                let number = value.as_i64().ok_or_else(|| SqlError::new(2786, &[&position]))?;
-                match kind {
-                    'd' | 'i' if self.plus && number >= 0 => format!("+{number}"),
-                    'd' | 'i' => number.to_string(),
-                    'u' => number.to_string(),
-                    'o' => format!("{number:o}"),
-                    'x' => format!("{number:x}"),
-                    'X' => format!("{number:X}"),
-                    _ => unreachable!("looked at by format_message"),
-                }
-            }
-        };
-        let missing = self.width.unwrap_or(0).saturating_sub(text.chars().count());
-        let fill = if self.zero && !self.left && kind != 's' { "0" } else { " " };
-        match self.left {
-            true => out.push_str(&format!("{text}{}", " ".repeat(missing))),
-            false => out.push_str(&format!("{}{text}", fill.repeat(missing))),
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -320,19 +202,5 @@ mod tests {
         assert_eq!(parse_delay_ms("01:30"), Some(5_400_000));
         assert_eq!(parse_delay_ms("24:00:00"), None);
         assert_eq!(parse_delay_ms("x"), None);
-    }
-
-    #[test]
-    fn raiserror_formats() {
-        let format = |template: &str, arguments: &[Value]| format_message(template, arguments).unwrap();
-        assert_eq!(format("a %d b %s", &[Value::Int(7), Value::varchar("x")]), "a 7 b x");
-        assert_eq!(
-            format("%5d|%-5d|%05d", &[Value::Int(7), Value::Int(7), Value::Int(7)]),
-            "    7|7    |00007"
-        );
-        assert_eq!(format("%.2s%%", &[Value::varchar("abc")]), "ab%");
-        assert_eq!(format("%x %s", &[Value::Int(255), Value::Null]), "ff (null)");
-        assert_eq!(format("%*d", &[Value::Int(4), Value::Int(1)]), "   1");
-        assert_eq!(format_message("%d", &[Value::varchar("x")]).unwrap_err().number, 2786);
     }
 }

@@ -405,7 +405,7 @@ impl Session {
         let nocount = self.options.nocount;
         let mut rows = Forwarder::new(sink, self.options.text_size);
         let result = statement.execute(&mut self.context(frame), &mut rows);
-        let stopped = rows.stopped();
+        let (stopped, sent) = (rows.stopped(), rows.sent());
         match result {
             Ok(mut outcome) => {
                 // Inside a transaction nothing is committed.
@@ -437,6 +437,7 @@ impl Session {
             }
             Err(error) => {
                 self.facts.row_count = 0;
+                self.unfinished = sent.map(|rows| (rows, command));
                 self.end_statement(false)?;
                 if task::current().is_interrupted() {
                     return Err(Stop::Attention.into());
@@ -480,6 +481,8 @@ impl Session {
             let mut forward = Forwarder::new(sink, self.options.text_size);
             let mut context = self.context(frame);
             let result = statement.execute(&rows, &mut context, &mut forward);
+            let sent = forward.sent().filter(|_| result.is_err());
+            self.unfinished = sent.map(|rows| (rows, crate::done_command::INSERT));
             self.end_statement(result.is_ok())?;
             if !result.as_ref().is_err_and(|error| error.number == engine::STALE_PLAN) {
                 outcome = result;
@@ -510,6 +513,7 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<Next, Stop> {
         self.settle_before_more(sink)?;
+        let unfinished = self.unfinished.take();
         let mut failure = match interruption {
             Interruption::Stopped(Stop::Raised(failure)) => *failure,
             Interruption::Stopped(stop) => return Err(stop),
@@ -526,9 +530,11 @@ impl Session {
             self.doom_if_due(&failure);
             self.facts.caught.truncate(frame.caught_base + frame.program.catch_depth(at));
             self.facts.caught.push(failure.error);
+            self.end_caught(frame, unfinished, sink);
             return Ok(Next::Jump(region.catch));
         }
         if frame.program.atomic.is_some() && matches!(failure.error.severity, 11..20) {
+            self.end_caught(frame, unfinished, sink);
             return Err(Stop::Raised(Box::new(failure)));
         }
         if failure.origin == Origin::Compilation {
@@ -538,9 +544,18 @@ impl Session {
             }
         }
         if self.guards > 0 && failure.error.severity > 10 && failure.error.severity < 20 {
+            self.end_caught(frame, unfinished, sink);
             return Err(Stop::Raised(Box::new(failure)));
         }
         self.report_failure(&CommitPlace::of(frame, instruction), &failure, sink)
+    }
+
+    /// A result set that has begun ends, with as many rows as it got, though nobody is told why: what the CATCH block sends is another one.
+    fn end_caught(&self, frame: &Frame, unfinished: Option<(u64, u16)>, sink: &mut dyn ResultSink) {
+        if let Some((rows, command)) = unfinished {
+            let row_count = (!self.options.nocount).then_some(rows);
+            sink.done(Done { kind: frame.done_kind, row_count, error: false, command });
+        }
     }
 
     /// Reports an error nobody catches and does what its reach says.

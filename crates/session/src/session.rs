@@ -91,6 +91,8 @@ pub struct Session {
     pub(crate) request_began_ticks: Option<u64>,
     /// What is being told of statements that do not run.
     pub(crate) surveyed: Survey,
+    /// The rows that the client has got of a result set whose statement has failed, and its command: for the DONE that ends it.
+    pub(crate) unfinished: Option<(u64, u16)>,
 }
 
 impl Session {
@@ -135,6 +137,7 @@ impl Session {
             unsettled: None,
             request_began_ticks: None,
             surveyed: Survey::default(),
+            unfinished: None,
         };
         session.publish(|_| {});
         Ok(session)

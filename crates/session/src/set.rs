@@ -11,6 +11,9 @@ use crate::run::{Frame, Interruption};
 use crate::session::Session;
 use crate::values::{to_int, to_text};
 
+/// What CONTEXT_INFO() has, once it is set.
+const CONTEXT_INFO_BYTES: usize = 128;
+
 impl Session {
     pub(crate) fn set_option(
         &mut self,
@@ -195,7 +198,7 @@ impl Session {
                 };
                 self.tell_lock_options();
             }
-            ValueOption::ContextInfo => self.facts.context_info = value.clone(),
+            ValueOption::ContextInfo => self.facts.context_info = context_info(value)?,
             ValueOption::QueryGovernorCostLimit => {
                 only("QUERY_GOVERNOR_COST_LIMIT", &to_text(value).unwrap_or_default())?
             }
@@ -211,6 +214,26 @@ impl Session {
         self.transactions.set_lock_timeout_ms(self.options.lock_timeout_ms);
         self.transactions.set_deadlock_priority(self.options.deadlock_priority);
     }
+}
+
+/// What CONTEXT_INFO() gives of a value of SET CONTEXT_INFO: 128 bytes, filled up behind. Texts have no implicit conversion to binary. Error 2743.
+fn context_info(value: &Value) -> SqlResult<Value> {
+    let mut bytes = match value {
+        Value::Binary(bytes) if bytes.len() <= CONTEXT_INFO_BYTES => bytes.to_vec(),
+        Value::Bit(number) => vec![u8::from(*number)],
+        Value::TinyInt(number) => vec![*number],
+        Value::SmallInt(number) => number.to_be_bytes().to_vec(),
+        Value::Int(number) => number.to_be_bytes().to_vec(),
+        Value::BigInt(number) => number.to_be_bytes().to_vec(),
+        _ => {
+            return Err(SqlError::new(
+                2743,
+                &[&"SET CONTEXT_INFO", &"of type varbinary(128), which is not NULL"],
+            ));
+        }
+    };
+    bytes.resize(CONTEXT_INFO_BYTES, 0);
+    Ok(Value::binary(&bytes))
 }
 
 /// A value of DATEFIRST. Error 2742.

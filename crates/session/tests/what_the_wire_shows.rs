@@ -55,6 +55,38 @@ fn done_says_what_kind_of_statement_has_ended() {
     assert_eq!(run(&mut session, "SELECT 1 AS a INTO #n UNION ALL SELECT 2").counts, [Some(2)]);
 }
 
+/// A result set that a caught error cuts short ends, with the rows that have come, before the CATCH block's begins.
+#[test]
+fn what_a_caught_error_cuts_short_ends() {
+    let world = World::new("cut_short");
+    let mut session = world.session();
+    run(&mut session, "CREATE TABLE t(i INT PRIMARY KEY); INSERT t VALUES (1),(2),(0)");
+    let cut = "SELECT 1 / i AS q FROM t ORDER BY i DESC OFFSET 0 ROWS";
+    run(&mut session, &format!("CREATE PROCEDURE p AS {cut}"));
+    let caught = |body: &str| format!("BEGIN TRY {body} END TRY BEGIN CATCH SELECT ERROR_NUMBER() END CATCH");
+    let raised = caught("RAISERROR('mine', 16, 1)");
+    for (text, sets) in [
+        (caught("SELECT 1 / 0 AS q"), 2),
+        (caught(cut), 2),
+        (caught(&format!("EXEC('{cut}')")), 2),
+        (caught("EXEC p"), 2),
+        (format!("SET NOCOUNT ON; {}; SET NOCOUNT OFF", caught(cut)), 2),
+        // Nothing has begun.
+        (raised.clone(), 1),
+        (caught("INSERT t VALUES (1)"), 1),
+        // Not once more for a later error.
+        (format!("{}; {raised}", caught(cut)), 3),
+    ] {
+        let seen = run(&mut session, &text);
+        let ends: Vec<usize> = (0..seen.commands.len()).filter(|end| seen.commands[*end] == 0xC1).collect();
+        assert_eq!((seen.sets.len(), ends.len()), (sets, sets), "{text}: {:?}", seen.commands);
+        for (end, (_, rows)) in ends.iter().zip(&seen.sets) {
+            let told = seen.counts[*end];
+            assert!(told.is_none_or(|told| told == rows.len() as u64), "{text}: {told:?} of {rows:?}");
+        }
+    }
+}
+
 /// A procedure that a batch executes ends as one, with its status before, whatever NOCOUNT says; its statements end inside it.
 #[test]
 fn a_procedure_called_by_a_batch_ends_as_a_procedure() {

@@ -3,7 +3,7 @@
 //! The doors: [`Value`] and [`SqlType`] (what a value is and what it is called), [`convert()`] and [`assign`] (from one type to
 //! another), [`compare()`] with a [`Collation`], [`arith`] (operators and their result types), [`Collation::key`] (memcomparable
 //! sort keys), [`functions`] (built-in functions that need no session), [`SqlError`] with [`messages`] (every error's number,
-//! severity and text).
+//! severity and text), [`substitute()`] (values put into a message of users).
 
 pub mod arith;
 pub mod codepage;
@@ -19,6 +19,7 @@ pub mod messages;
 pub mod money;
 pub mod sql_type;
 pub mod strings;
+pub mod substitute;
 pub mod value;
 
 pub use collation::{Collation, LikePattern};
@@ -30,6 +31,7 @@ pub use decimal::Decimal;
 pub use error::SqlError;
 pub use sql_type::{Length, SqlType};
 pub use strings::{ByteStr, WideStr};
+pub use substitute::substitute;
 pub use value::{Value, Variant};
 
 /// The result of everything that a user's mistake can end.

@@ -228,7 +228,7 @@ pub(super) fn column(
         .constraints
         .iter()
         .any(|constraint| matches!(&constraint.kind, ColumnConstraintKind::Key(key) if key.primary));
-    let default_null = null_by_default(context)
+    let default_null = context.options.takes_null_by_default(context.database)
         && sql_type != SqlType::SysName
         && sql_type != SqlType::RowVersion
         && identity.is_none()
@@ -312,15 +312,6 @@ fn collation_of(column: &ast::ColumnDefinition) -> Result<Collation, SqlError> {
         }
         _ => Ok(Collation::default()),
     }
-}
-
-/// Is a column nullable that says nothing of it? The session's word goes before the database's.
-fn null_by_default(context: &ExecContext<'_>) -> bool {
-    let options = context.options;
-    if options.ansi_null_default_on || options.ansi_null_default_off {
-        return options.ansi_null_default_on;
-    }
-    context.database.options().switches.get("ANSI_NULL_DEFAULT").copied().unwrap_or(false)
 }
 
 /// Text of a default as the catalog shows it: in parentheses.

@@ -100,7 +100,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
         },
     )
     .arity(10, 10),
-    FunctionDef::new("ISDATE", &[Any], Fixed(SqlType::Int), is_date).runtime(),
+    FunctionDef::new("ISDATE", &[Any], Fixed(SqlType::Int), is_date).sees_nulls().runtime(),
     FunctionDef::new("SWITCHOFFSET", &[Any, Any], Rule(offset_type), switch_offset),
     FunctionDef::new("TODATETIMEOFFSET", &[Time, Any], Rule(offset_type), to_offset),
 ];
@@ -182,6 +182,7 @@ fn is_date(call: &Call<'_, '_>) -> Result<Value> {
     let value = &call.args[0];
     let is_text = call.types[0].is_character();
     let good = match value {
+        Value::Null => false,
         Value::DateTime(_) | Value::SmallDateTime(_) => true,
         _ if is_text => types::convert(
             value,

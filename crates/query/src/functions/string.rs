@@ -45,7 +45,8 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("STRING_ESCAPE", &[Wide, Wide], Fixed(SqlType::NVARCHAR_MAX), string_escape).copies(20),
     FunctionDef::new("FORMATMESSAGE", &[Any, Any], Fixed(SqlType::nvarchar(2048)), format_message)
         .arity(1, 21)
-        .sees_nulls(),
+        .sees_nulls()
+        .runtime(),
     FunctionDef::new("SOUNDEX", &[TextParameter], Fixed(SqlType::varchar(4)), soundex),
     FunctionDef::new("DIFFERENCE", &[TextParameter, TextParameter], Fixed(SqlType::Int), difference),
 ];
@@ -468,31 +469,27 @@ fn string_escape(call: &Call<'_, '_>) -> Result<Value> {
     Ok(Value::nvarchar(&out))
 }
 
+/// A message by its number, of users or the server's own, or a text; the values come in as with RAISERROR. No such message: NULL.
 fn format_message(call: &Call<'_, '_>) -> Result<Value> {
-    let template = match &call.args[0] {
-        Value::Null => return Ok(Value::Null),
-        value => match (value.as_text(), value.as_i64()) {
-            (Some(text), _) => text,
-            (None, Some(number)) => match types::messages::lookup(number as i32) {
-                Some(message) => message.text.to_string(),
-                None => return Ok(Value::Null),
-            },
-            _ => return Ok(Value::Null),
-        },
+    let message = &call.args[0];
+    let template = match (message.as_text(), message.as_i64()) {
+        (Some(text), _) => Some(text),
+        (None, Some(number)) => message_of(call, number)?,
+        _ => None,
     };
-    let shown: Vec<String> = call.args[1..]
-        .iter()
-        .map(|value| match value {
-            Value::Null => "(null)".to_string(),
-            value => value
-                .as_text()
-                .or_else(|| value.as_i64().map(|number| number.to_string()))
-                .unwrap_or_default(),
-        })
-        .collect();
-    let arguments: Vec<&dyn std::fmt::Display> =
-        shown.iter().map(|text| text as &dyn std::fmt::Display).collect();
-    Ok(Value::nvarchar(&types::messages::fill(&template, &arguments)))
+    match template {
+        Some(template) => Ok(Value::nvarchar(&types::substitute(&template, &call.args[1..])?)),
+        None => Ok(Value::Null),
+    }
+}
+
+fn message_of(call: &Call<'_, '_>, number: i64) -> Result<Option<String>> {
+    let Ok(number) = i32::try_from(number) else { return Ok(None) };
+    let transactions = call.runtime.transactions.borrow();
+    let of_users =
+        engine::Lookup::new(&transactions).user_message(&call.runtime.instance.master(), number)?;
+    let text = of_users.map(|message| message.text.to_string());
+    Ok(text.or_else(|| types::messages::lookup(number).map(|message| message.text.to_owned())))
 }
 
 fn sound_code(text: &str) -> String {

@@ -26,8 +26,10 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("USER", &[], NAME, user).runtime(),
     FunctionDef::new("HOST_NAME", &[], NAME, |call| Ok(Value::nvarchar(call.runtime.facts.host_name())))
         .runtime(),
-    FunctionDef::new("HOST_ID", &[], Fixed(SqlType::Char(10)), |_| Ok(Value::varchar("0         ")))
-        .runtime(),
+    FunctionDef::new("HOST_ID", &[], Fixed(SqlType::Char(10)), |call| {
+        Ok(Value::varchar(&format!("{:<10}", call.runtime.facts.host_process_id())))
+    })
+    .runtime(),
     FunctionDef::new("APP_NAME", &[], NAME, |call| Ok(Value::nvarchar(call.runtime.facts.program_name())))
         .runtime(),
     FunctionDef::new("PROGRAM_NAME", &[], NAME, |call| {
@@ -70,7 +72,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
         Ok(crate::row::row_version(call.runtime.database.min_active_row_version()))
     })
     .runtime(),
-    FunctionDef::new("GETANSINULL", &[Wide], INT, |_| Ok(Value::Int(1))).arity(0, 1).runtime(),
+    FunctionDef::new("GETANSINULL", &[Wide], INT, default_nullability).arity(0, 1).runtime(),
     FunctionDef::new("SERVERPROPERTY", &[Wide], Fixed(SqlType::SqlVariant), server_property).runtime(),
 ];
 
@@ -80,6 +82,17 @@ fn login(call: &Call<'_, '_>) -> Result<Value> {
 
 fn user(call: &Call<'_, '_>) -> Result<Value> {
     Ok(Value::nvarchar(call.runtime.facts.user_name()))
+}
+
+/// 1: a column of the database that says neither NULL nor NOT NULL takes NULL; NULL: there is no such database.
+fn default_nullability(call: &Call<'_, '_>) -> Result<Value> {
+    let runtime = call.runtime;
+    let database = match call.text(0) {
+        None => Ok(runtime.database.clone()),
+        Some(name) => runtime.instance.database(&name),
+    };
+    Ok(database
+        .map_or(Value::Null, |database| Value::Int(runtime.options.takes_null_by_default(&database).into())))
 }
 
 fn server_property(call: &Call<'_, '_>) -> Result<Value> {

@@ -140,6 +140,14 @@ fn in_ms(ns: u64) -> i32 {
     i32::try_from(ns / 1_000_000).unwrap_or(i32::MAX)
 }
 
+/// The views have no NULL for a session that never set it.
+fn context_info(set: &Value) -> Value {
+    match set {
+        Value::Null => Value::binary(&[]),
+        set => set.clone(),
+    }
+}
+
 /// Cells of the SET options that sessions and requests share.
 fn option_cells(session: &SessionRow) -> Vec<(&'static str, Cell)> {
     let on = |bit: i32| session.option_bits & bit != 0;
@@ -158,7 +166,7 @@ fn option_cells(session: &SessionRow) -> Vec<(&'static str, Cell)> {
         ("transaction_isolation_level", i32::from(session.isolation).into()),
         ("lock_timeout", session.lock_timeout_ms.into()),
         ("deadlock_priority", i32::from(session.deadlock_priority).into()),
-        ("context_info", session.context_info.clone().into()),
+        ("context_info", context_info(&session.context_info).into()),
         ("row_count", session.row_count.into()),
         ("prev_error", session.prev_error.into()),
         ("database_id", i32::from(session.database_id).into()),

@@ -16,19 +16,6 @@ const FIRST: i32 = 50_001;
 const US_ENGLISH: i32 = 1033;
 const TEXT_CHARACTERS_MAX: usize = 255;
 
-/// The message of that number, if users have made one; waits for whoever is changing it.
-pub(crate) fn user_message(
-    transactions: &engine::TransactionSet,
-    number: i32,
-) -> SqlResult<Option<MessageDef>> {
-    let master = transactions.instance().master();
-    let found = Lookup::new(transactions).entry(&master, &EntryKey::Message(number, US_ENGLISH))?;
-    Ok(match found.as_deref() {
-        Some(Entry::Message(message)) => Some(message.clone()),
-        _ => None,
-    })
-}
-
 /// Changes master's messages as one statement.
 fn change(
     session: &mut Session,
