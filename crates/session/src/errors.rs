@@ -168,15 +168,7 @@ mod tests {
     use super::*;
 
     fn error(number: i32, severity: u8) -> SqlError {
-        SqlError {
-            number,
-            severity,
-            state: 1,
-            line: 1,
-            procedure: None,
-            message: String::new(),
-            earlier: Vec::new(),
-        }
+        SqlError::custom(number, severity, 1, String::new()).at_line(1)
     }
 
     #[test]

@@ -102,5 +102,6 @@ script!("scripts/" included_columns);
 script!("scripts/" native_procedures);
 script!("scripts/" random_numbers);
 script!("scripts/" session_context);
+script!("scripts/" session_values);
 script!("scripts/" principals);
 script!("scripts/" query_store);

@@ -2,12 +2,19 @@
 //! [`crate::messages`], so that number, severity and text have one home.
 
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 use crate::messages;
 
 /// An error (severity 11 and above) or an informational message (0..=10).
+///
+/// One word, since nearly everything returns one or nothing: what an error says lies elsewhere, and what goes well does not carry its room along.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SqlError {
+pub struct SqlError(Box<ErrorFields>);
+
+/// What an error says: the fields of [`SqlError`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorFields {
     /// SQL Server's message number; 50000 for RAISERROR with a text.
     pub number: i32,
     /// Severity class, 0..=25.
@@ -30,15 +37,11 @@ impl SqlError {
     /// that the catalogue lacks is a bug of ours and gives a message that says so.
     pub fn new(number: i32, args: &[&dyn fmt::Display]) -> SqlError {
         match messages::lookup(number) {
-            Some(entry) => SqlError {
-                number,
-                severity: messages::raised::severity(number).unwrap_or(entry.severity),
-                state: messages::raised::state(number),
-                line: 0,
-                procedure: None,
-                message: messages::fill(entry.text, args),
-                earlier: Vec::new(),
-            },
+            Some(entry) => {
+                let severity = messages::raised::severity(number).unwrap_or(entry.severity);
+                let state = messages::raised::state(number);
+                SqlError::custom(number, severity, state, messages::fill(entry.text, args))
+            }
             None => {
                 SqlError::custom(number, 16, 1, format!("Error {number} (text missing in the catalogue)."))
             }
@@ -47,7 +50,8 @@ impl SqlError {
 
     /// A message with its own text: RAISERROR, THROW, PRINT.
     pub fn custom(number: i32, severity: u8, state: u8, message: String) -> SqlError {
-        SqlError { number, severity, state, line: 0, procedure: None, message, earlier: Vec::new() }
+        let (line, procedure, earlier) = (0, None, Vec::new());
+        SqlError(Box::new(ErrorFields { number, severity, state, line, procedure, message, earlier }))
     }
 
     /// The same error with another state.
@@ -103,6 +107,20 @@ impl SqlError {
     }
 }
 
+impl Deref for SqlError {
+    type Target = ErrorFields;
+
+    fn deref(&self) -> &ErrorFields {
+        &self.0
+    }
+}
+
+impl DerefMut for SqlError {
+    fn deref_mut(&mut self) -> &mut ErrorFields {
+        &mut self.0
+    }
+}
+
 impl fmt::Display for SqlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -114,3 +132,14 @@ impl fmt::Display for SqlError {
 }
 
 impl std::error::Error for SqlError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_word() {
+        assert_eq!(size_of::<SqlError>(), size_of::<usize>());
+        assert_eq!(size_of::<Result<(), SqlError>>(), size_of::<usize>());
+    }
+}

@@ -28,7 +28,7 @@ pub use convert::assign::{AssignTarget, assign};
 pub use convert::{ConvertContext, DEFAULT_STYLE, convert};
 pub use datetime::{Date, DateFormat, DatePart, DateTime, DateTime2, DateTimeOffset, SmallDateTime, Time};
 pub use decimal::Decimal;
-pub use error::SqlError;
+pub use error::{ErrorFields, SqlError};
 pub use sql_type::{Length, SqlType};
 pub use strings::{ByteStr, WideStr};
 pub use substitute::substitute;

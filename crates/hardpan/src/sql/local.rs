@@ -41,7 +41,7 @@ impl Local {
             ansi_defaults: true,
             ..LoginInfo::default()
         };
-        let session = Session::new(&shared, login).map_err(|error| error.message)?;
+        let session = Session::new(&shared, login).map_err(|error| error.message.clone())?;
         Ok(Local { instance, session: Some(session) })
     }
 }
