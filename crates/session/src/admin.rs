@@ -7,12 +7,15 @@ use engine::{
     CreateDatabaseOptions, DelayedDurability, DelayedFlushPolicy, ExclusiveDatabase, NewDatabaseFile,
     OptionChange, RecoveryModel, TransactionSet,
 };
-use query::ExecContext;
 use tsql::ast::{self, AlterDatabaseAction, DatabaseOption, DelayedDurabilityMode};
 use types::{SqlError, SqlResult};
 
-use crate::program::{Instruction, InstructionKind, Program};
-use crate::run::{Frame, Interruption, Next, STALE_PLANS_MAX, Stop, not_supported};
+use crate::evaluate::STALE_PLANS_MAX;
+use crate::frame::Frame;
+use crate::instruction::{Instruction, InstructionKind};
+use crate::interruption::{Interruption, Next, Stop};
+use crate::program::Program;
+use crate::refusal::not_supported;
 use crate::session::Session;
 use crate::sink::ResultSink;
 use crate::values::to_int;
@@ -92,20 +95,6 @@ impl Session {
             }
         }
         Ok(None)
-    }
-
-    /// What a statement runs with.
-    pub(crate) fn context<'a>(&'a mut self, frame: &'a mut Frame) -> ExecContext<'a> {
-        ExecContext {
-            instance: &self.instance,
-            database: &self.database,
-            variables: &mut frame.variables,
-            transactions: &mut self.transactions,
-            facts: &self.facts,
-            options: &self.options,
-            names: &self.names,
-            front_end: query::FRONT_END,
-        }
     }
 
     pub(crate) fn refuse_in_transaction(&self, statement: &str) -> SqlResult<()> {

@@ -10,14 +10,17 @@
 //! ```
 //! Only a block with a transaction of its own commits, so the DELAYED_DURABILITY of the outermost block counts; inside a transaction that of
 //! COMMIT does (claims 60 and 61). A doomed transaction stays doomed, and lets no block begin (3931). Inside, the settings are those of
-//! the block (`native::AtomicSettings`), afterwards the caller's again.
+//! the block (`atomic_settings::AtomicSettings`), afterwards the caller's again.
 
 use engine::{BlockSavepoint, CommitRequest, IsolationLevel, SnapshotState};
 use types::{SqlError, SqlResult, Value};
 
 use crate::errors::Origin;
-use crate::program::{Instruction, InstructionKind, Program};
-use crate::run::{Failure, Frame, Interruption, Next, Stop};
+use crate::frame::Frame;
+use crate::instruction::{Instruction, InstructionKind};
+use crate::interruption::{Failure, Interruption, Next, Stop};
+use crate::parameters::null_refused;
+use crate::program::Program;
 use crate::session::Session;
 use crate::sink::{NullSink, ResultSink};
 
@@ -162,10 +165,4 @@ impl Frame<'_> {
             None => Ok(()),
         }
     }
-}
-
-/// NULL for a parameter or variable that is declared NOT NULL.
-pub(crate) fn null_refused(name: &str) -> SqlError {
-    let text = format!("Cannot insert the value NULL into '{name}': it is declared NOT NULL.");
-    SqlError::custom(515, 16, 1, text)
 }

@@ -1,13 +1,12 @@
 //! The programs of recently run texts, shared by all sessions, so that a text sent again is neither parsed nor bound again.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use os::{Counter, Latch, LatchRank};
-use query::{SetOptions, VariableDef};
 use rustc_hash::FxHashMap;
 
 use crate::program::Program;
+use crate::program_key::ProgramKey;
 
 /// When the cached programs together are larger than this, the ones not used since the last sweep go. They go earlier when requests need the room.
 pub(crate) const CACHE_BYTES_MAX: usize = 32 << 20;
@@ -16,63 +15,6 @@ const TEXT_BYTES_MAX: usize = 1 << 20;
 
 /// After so many new programs all are weighed anew: they grow when what waited for its first run is bound.
 const PROGRAMS_PER_WEIGHING: u64 = 64;
-
-/// In the parameters' place of a module's key.
-const MODULE: &str = "module";
-
-/// What a text's meaning hangs on, besides the text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct ProgramConditions {
-    /// Which database: a number would be given to another one, too.
-    incarnation: u64,
-    quoted_identifier: bool,
-    ansi_nulls: bool,
-}
-
-impl ProgramConditions {
-    pub(crate) fn new(incarnation: u64, options: &SetOptions) -> ProgramConditions {
-        let SetOptions { quoted_identifier, ansi_nulls, .. } = *options;
-        ProgramConditions { incarnation, quoted_identifier, ansi_nulls }
-    }
-}
-
-/// What makes two texts the same program.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct ProgramKey {
-    text: Box<str>,
-    conditions: ProgramConditions,
-    /// Parameters as declared.
-    parameters: Box<str>,
-}
-
-impl ProgramKey {
-    /// Whose names it was bound to.
-    pub(crate) fn incarnation(&self) -> u64 {
-        self.conditions.incarnation
-    }
-
-    /// `objtype` of `sys.dm_exec_cached_plans`.
-    pub(crate) fn kind(&self) -> query::CachedPlanKind {
-        match &*self.parameters {
-            "" => query::CachedPlanKind::Adhoc,
-            MODULE => query::CachedPlanKind::Procedure,
-            _ => query::CachedPlanKind::Prepared,
-        }
-    }
-
-    /// For the text of a stored module, which as a batch would mean something else: it would create the module.
-    pub(crate) fn module(text: &str, conditions: ProgramConditions) -> ProgramKey {
-        ProgramKey { text: text.into(), conditions, parameters: MODULE.into() }
-    }
-
-    pub(crate) fn new(text: &str, conditions: ProgramConditions, parameters: &[VariableDef]) -> ProgramKey {
-        let mut declared = String::new();
-        for parameter in parameters {
-            write!(declared, "{} {:?},", parameter.name, parameter.sql_type).expect("a String takes all");
-        }
-        ProgramKey { text: text.into(), conditions, parameters: declared.into() }
-    }
-}
 
 /// The cache. One latch; nothing is called while it is held.
 pub(crate) struct ProgramCache {
@@ -153,8 +95,8 @@ impl ProgramCache {
     pub(crate) fn forget_of(&self, incarnation: u64, module: Option<&str>) {
         let mut kept = self.kept.lock();
         kept.programs.retain(|key, _| {
-            let is_it = module.is_none_or(|text| *key.parameters == *MODULE && *key.text == *text);
-            key.conditions.incarnation != incarnation || !is_it
+            let is_it = module.is_none_or(|text| key.is_module(text));
+            key.incarnation() != incarnation || !is_it
         });
         kept.weigh();
     }
@@ -225,7 +167,7 @@ impl ProgramCache {
         let programs: Vec<Arc<Program>> = {
             let mut kept = self.kept.lock();
             kept.era += 1;
-            kept.programs.retain(|key, _| present.contains(&key.conditions.incarnation));
+            kept.programs.retain(|key, _| present.contains(&key.incarnation()));
             kept.weigh();
             kept.programs.values().cloned().collect()
         };
@@ -251,6 +193,8 @@ impl Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::program_key::ProgramConditions;
+    use query::SetOptions;
 
     fn program(text: &str) -> Arc<Program> {
         Arc::new(crate::compile::compile(text.into(), &[], Vec::new(), false, None).expect("no statements"))

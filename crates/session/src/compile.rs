@@ -7,12 +7,16 @@ use rustc_hash::FxHashMap;
 use tsql::ast::{self, ExprKind, StatementKind};
 use types::{SqlError, SqlResult};
 
+use crate::cell::{Cell, CellSource};
 use crate::done_command as command;
-use crate::program::{
-    ArgumentCells, Cell, CellSource, ExecuteCells, ExecuteTarget, Instruction, InstructionKind, Program,
-    RaisErrorCells, SetCells, TryRegion,
+use crate::instruction::{
+    ArgumentCells, ExecuteCells, ExecuteTarget, Instruction, InstructionKind, RaisErrorCells, SetCells,
 };
-use crate::raise::RAISERROR_ARGUMENTS_MAX;
+use crate::program::{Program, TryRegion};
+use crate::refusal::{kind_name, not_supported};
+
+/// RAISERROR takes at most this many values for its format.
+const RAISERROR_ARGUMENTS_MAX: usize = 20;
 
 /// A procedure, a call and a request of a client have no more parameters.
 pub(crate) const PARAMETERS_MAX: usize = 2100;
@@ -53,7 +57,7 @@ pub(crate) fn compile_native(
     (parameters, declared): (Vec<VariableDef>, &[ast::Parameter]),
     types_in: TypesIn<'_>,
 ) -> SqlResult<Program> {
-    let atomic = Some(crate::native::AtomicSettings::of(block)?);
+    let atomic = Some(crate::atomic_settings::AtomicSettings::of(block)?);
     let never_null = (0..declared.len()).filter(|&slot| declared[slot].nullable == Some(false)).collect();
     let slots = parameters.iter().enumerate().rev();
     let slots = slots.map(|(slot, parameter)| (parameter.name.to_ascii_lowercase(), slot)).collect();
@@ -116,7 +120,7 @@ struct Compiler<'a> {
     uses_alias_types: bool,
     tables_anyway: Vec<usize>,
     /// The options of the atomic block that is compiled.
-    atomic: Option<crate::native::AtomicSettings>,
+    atomic: Option<crate::atomic_settings::AtomicSettings>,
     never_null: Vec<usize>,
 }
 
@@ -547,7 +551,7 @@ fn compound(variable: &str, op: ast::AssignOp, value: &ast::Expr) -> ast::Expr {
 }
 
 fn refused(name: &str) -> InstructionKind {
-    InstructionKind::Refuse(crate::run::not_supported(name))
+    InstructionKind::Refuse(not_supported(name))
 }
 
 /// Definitions, databases and administration.
@@ -587,35 +591,4 @@ fn administration(statement: &ast::Statement, kind: &StatementKind) -> Instructi
         },
         other => refused(&kind_name(other)),
     }
-}
-
-/// A kind's name in words, for refusals: `CreateTrigger` becomes `CREATE TRIGGER`.
-pub(crate) fn kind_name(kind: &StatementKind) -> String {
-    if let StatementKind::Other(other) = kind {
-        return other.kind_name.clone();
-    }
-    if let StatementKind::Permission(permission) = kind {
-        let action = format!("{:?}", permission.action).to_uppercase();
-        return action;
-    }
-    // One kind for several statements.
-    match kind {
-        StatementKind::EnableTrigger(change) if !change.enable => return "DISABLE TRIGGER".into(),
-        StatementKind::CreateTrigger(trigger) => match trigger.action {
-            ast::ModuleAction::Create => {}
-            ast::ModuleAction::Alter => return "ALTER TRIGGER".into(),
-            ast::ModuleAction::CreateOrAlter => return "CREATE OR ALTER TRIGGER".into(),
-        },
-        _ => {}
-    }
-    let debug = format!("{kind:?}");
-    let variant: String = debug.chars().take_while(|c| c.is_alphanumeric()).collect();
-    let mut words = String::new();
-    for (position, character) in variant.chars().enumerate() {
-        if position > 0 && character.is_uppercase() {
-            words.push(' ');
-        }
-        words.extend(character.to_uppercase());
-    }
-    words
 }

@@ -9,7 +9,7 @@ use engine::{CheckOptions, Database, ObjectDef, TableDef};
 use tsql::ast;
 use types::{SqlError, SqlResult, Value};
 
-use crate::run::not_supported;
+use crate::refusal::not_supported;
 use crate::session::Session;
 use crate::sink::ResultSink;
 
@@ -139,7 +139,7 @@ impl Session {
                 (self.database.clone(), lookup.object_numbered(&self.database, id)?)
             }
             None => {
-                let name = crate::execute::parse_name(&shown)?;
+                let name = crate::objects::parse_name(&shown)?;
                 let database = match &name.database {
                     Some(database) => self.instance.database(&database.value)?,
                     None if shown.starts_with('#') => self.instance.database("tempdb")?,

@@ -4,7 +4,8 @@ use tsql::ast;
 use types::{SqlError, SqlResult, Value};
 
 use crate::dbcc_check::argument;
-use crate::run::{Interruption, not_supported};
+use crate::interruption::Interruption;
+use crate::refusal::not_supported;
 use crate::session::Session;
 use crate::sink::ResultSink;
 

@@ -5,7 +5,7 @@ use tsql::ast;
 use types::{SqlError, SqlResult, Value};
 
 use crate::dbcc_check::argument;
-use crate::run::Interruption;
+use crate::interruption::Interruption;
 use crate::session::Session;
 use crate::sink::ResultSink;
 

@@ -3,8 +3,6 @@
 
 use tsql::ast::{DropKind, StatementKind};
 
-use crate::program::InstructionKind;
-
 pub(crate) const SELECT: u16 = 0xC1;
 pub(crate) const SELECT_INTO: u16 = 0xC2;
 pub(crate) const INSERT: u16 = 0xC3;
@@ -16,28 +14,10 @@ pub(crate) const COMMIT: u16 = 0xD5;
 pub(crate) const EXECUTE: u16 = 0xE0;
 pub(crate) const OTHER: u16 = 0xFD;
 pub(crate) const MERGE: u16 = 0x117;
-const CREATE_DATABASE: u16 = 0xCB;
-const DROP_DATABASE: u16 = 0xCC;
-const ALTER_DATABASE: u16 = 0xD7;
-const DBCC: u16 = 0xE6;
-
-/// Of an instruction of a program.
-pub(crate) fn of(instruction: &InstructionKind) -> u16 {
-    match instruction {
-        InstructionKind::Query { command, .. } => *command,
-        InstructionKind::InsertExecute { .. } => INSERT,
-        InstructionKind::Definition(statement) => of_definition(&statement.kind),
-        InstructionKind::BeginTransaction(_) => BEGIN,
-        InstructionKind::Commit { .. } => COMMIT,
-        InstructionKind::Rollback(_) => ROLLBACK,
-        InstructionKind::Execute(_) => EXECUTE,
-        InstructionKind::CreateDatabase(_) => CREATE_DATABASE,
-        InstructionKind::AlterDatabase(_) | InstructionKind::ScopedConfiguration(_) => ALTER_DATABASE,
-        InstructionKind::DropDatabase(_) => DROP_DATABASE,
-        InstructionKind::Dbcc(_) => DBCC,
-        _ => OTHER,
-    }
-}
+pub(crate) const CREATE_DATABASE: u16 = 0xCB;
+pub(crate) const DROP_DATABASE: u16 = 0xCC;
+pub(crate) const ALTER_DATABASE: u16 = 0xD7;
+pub(crate) const DBCC: u16 = 0xE6;
 
 /// Of CREATE, ALTER and DROP of what lives in a database.
 pub(crate) fn of_definition(statement: &StatementKind) -> u16 {

@@ -206,7 +206,7 @@ impl SessionFacts for Facts {
         self.query_stores.shown(incarnation)
     }
     fn system_procedures(&self) -> Vec<query::SystemProcedure> {
-        crate::procs::listed()
+        crate::system_procedures::listed()
     }
     fn plan_document(&self, number: u64) -> Option<String> {
         self.programs.plan_document(number)

@@ -5,7 +5,8 @@ use query::ddl::IdentityCheck;
 use tsql::ast::{self, OptionValue, ScopedConfiguration};
 use types::{SqlError, SqlResult, SqlType, Value};
 
-use crate::run::{Interruption, not_supported};
+use crate::interruption::Interruption;
+use crate::refusal::not_supported;
 use crate::session::Session;
 use crate::sink::ResultSink;
 

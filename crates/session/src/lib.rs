@@ -8,61 +8,81 @@
 
 mod admin;
 mod atomic;
+mod atomic_settings;
 mod cache;
+mod call;
+mod cell;
+mod client_calls;
+mod commit_place;
 mod compile;
 mod dbcc_check;
 mod dbcc_log;
 mod dbcc_statistics;
 mod done_command;
 pub mod errors;
+mod evaluate;
 mod execute;
 mod facts;
+mod failure;
 mod figures;
 mod forward;
+mod frame;
 mod identity;
+mod instruction;
+mod interruption;
+mod module;
 mod names;
 mod native;
 mod objects;
+mod option_values;
+mod parameters;
 mod pending;
 mod persisted_buffer;
 mod plain;
 mod prepared;
+mod prepared_handles;
 mod procs;
 mod program;
+mod program_key;
+mod queries;
 mod query_store;
 mod query_store_options;
+mod query_store_runs;
 mod raise;
+mod refusal;
 mod registry;
+mod request;
 mod rpc;
 mod run;
+mod scope;
 mod session;
 mod session_context;
 mod set;
 mod set_statistics;
+mod showplan_rows;
 mod shrink;
 mod single_user;
 mod sink;
 mod statistics;
 mod survey;
+mod surveyed;
+mod system_procedures;
+mod tally;
+mod temporary;
+mod texts;
 mod ticket;
 mod tran;
+mod user_options;
 mod values;
 
 pub use engine::Acknowledgement;
 pub use facts::LoginInfo;
 pub use figures::PacketCounts;
+pub use interruption::RequestEnd;
 pub use registry::{FIRST_USER_SESSION_ID, SessionRegistry};
 pub use rpc::{RequestedIsolation, RpcCall, RpcParameter, RpcTarget, TransactionRequest, procedure_name};
-pub use session::{RequestEnd, Session, SessionShared};
+pub use session::{Session, SessionShared};
 pub use sink::{ColumnDescription, Done, DoneKind, EnvironmentChange, Flow, NullSink, ResultSink};
 
-/// A syntax error as the message a client gets.
 /// How much the programs kept for all sessions take at most, in bytes.
 pub const PROGRAM_CACHE_BYTES_MAX: u64 = cache::CACHE_BYTES_MAX as u64;
-
-pub(crate) fn syntax_error(error: tsql::SyntaxError) -> types::SqlError {
-    let message = error.message();
-    let mut sql_error = types::SqlError::custom(error.number, error.severity, error.state, message);
-    sql_error.line = error.line;
-    sql_error
-}

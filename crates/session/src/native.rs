@@ -1,137 +1,19 @@
-//! Natively compiled procedures: what may stand in them, and what their atomic block asks for.
+//! Natively compiled procedures: what may stand in them, and what they may name.
 //!
 //! They run the plans of any other procedure. What SQL Server does not take in them is refused when they are made, by its numbers (its list of
 //! constructs that are "not supported by In-Memory OLTP", and its catalogue of messages): 10794 for statements and options, 12305 and above for
 //! some features. One thing is taken that SQL Server refuses with 10775: tables on disk, because there are no others.
 
-use std::sync::Arc;
-
-use engine::{IsolationLevel, Lookup, ObjectDef};
-use query::{BindContext, SetOptions};
-use tsql::ast::{self, ExprKind, Literal, ModuleOption, OptionValue, StatementKind};
+use engine::{Lookup, ObjectDef};
+use query::BindContext;
+use tsql::ast::{self, ModuleOption, StatementKind};
 use types::{SqlError, SqlResult};
 
-use crate::program::{CellSource, ExecuteTarget, InstructionKind, Program};
+use crate::cell::CellSource;
+use crate::instruction::{ExecuteTarget, InstructionKind};
+use crate::program::Program;
+use crate::refusal::{kind_name, unsupported_in_native};
 use crate::session::Session;
-
-/// The options of BEGIN ATOMIC.
-#[derive(Clone, Debug)]
-pub(crate) struct AtomicSettings {
-    isolation: IsolationLevel,
-    language: Arc<str>,
-    date_first: u8,
-    date_format: Arc<str>,
-    /// DELAYED_DURABILITY; `None`: not written.
-    pub(crate) delayed: Option<bool>,
-}
-
-impl AtomicSettings {
-    /// Those of the session while the block runs: fixed, but for what the block asks for and what is none of its business. SNAPSHOT is
-    /// SERIALIZABLE for a block that cannot read versions: what SERIALIZABLE lets it see is what it would see of a snapshot in which nobody else
-    /// changes what it reads. It waits where a snapshot would not.
-    pub(crate) fn inside(&self, outer: &SetOptions, reads_versions: bool) -> SetOptions {
-        let isolation = match self.isolation {
-            IsolationLevel::Snapshot if !reads_versions => IsolationLevel::Serializable,
-            level => level,
-        };
-        SetOptions {
-            ansi_nulls: true,
-            ansi_padding: true,
-            ansi_warnings: true,
-            arithabort: true,
-            arithignore: false,
-            concat_null_yields_null: true,
-            identity_insert: None,
-            implicit_transactions: false,
-            nocount: true,
-            numeric_roundabort: false,
-            quoted_identifier: true,
-            row_count: 0,
-            text_size: i32::MAX,
-            xact_abort: false,
-            isolation,
-            language: self.language.clone(),
-            date_first: self.date_first,
-            date_format: self.date_format.clone(),
-            ..outer.clone()
-        }
-    }
-
-    /// What a block asks for. Errors 10784 (isolation level and language must be said), 155, 1039, 2740 to 2742, 10794.
-    pub(crate) fn of(block: &ast::AtomicBlock) -> SqlResult<AtomicSettings> {
-        query::clauses::check_options("atomic block option", &block.options)?;
-        let (mut isolation, mut language, mut delayed) = (None, None, None);
-        let defaults = SetOptions::default();
-        let (mut date_first, mut date_format) = (defaults.date_first, defaults.date_format);
-        for (at, option) in block.options.iter().enumerate() {
-            let name = option.name.value.to_uppercase();
-            if block.options[..at].iter().any(|other| other.name.is(&name)) {
-                return Err(SqlError::new(1039, &[&name]));
-            }
-            let value = option.value.as_ref().ok_or_else(|| near(&name))?;
-            match name.as_str() {
-                "TRANSACTION ISOLATION LEVEL" => isolation = Some(isolation_of(value)?),
-                "LANGUAGE" => language = Some(crate::set::language(&text_of(value)?)?),
-                "DATEFORMAT" => date_format = crate::set::date_format(&text_of(value)?)?,
-                "DATEFIRST" => date_first = crate::set::date_first(number_of(value)?)?,
-                _ => {
-                    let OptionValue::Switch(on, _) = value else { return Err(near(&name)) };
-                    delayed = Some(*on);
-                }
-            }
-        }
-        let required = |option: &str| SqlError::new(10784, &[&option]);
-        Ok(AtomicSettings {
-            isolation: isolation.ok_or_else(|| required("transaction isolation level"))?,
-            language: language.ok_or_else(|| required("language"))?,
-            date_first,
-            date_format,
-            delayed,
-        })
-    }
-}
-
-fn near(text: &str) -> SqlError {
-    SqlError::new(102, &[&text])
-}
-
-fn isolation_of(value: &OptionValue) -> SqlResult<IsolationLevel> {
-    let OptionValue::Word(words) = value else { return Err(near("TRANSACTION ISOLATION LEVEL")) };
-    match words.value.to_uppercase().as_str() {
-        "SNAPSHOT" => Ok(IsolationLevel::Snapshot),
-        "SERIALIZABLE" => Ok(IsolationLevel::Serializable),
-        "REPEATABLE READ" => Ok(IsolationLevel::RepeatableRead),
-        level @ ("READ COMMITTED" | "READ UNCOMMITTED") => {
-            Err(unsupported("transaction isolation level", level))
-        }
-        other => Err(near(other)),
-    }
-}
-
-fn text_of(value: &OptionValue) -> SqlResult<String> {
-    match value {
-        OptionValue::Word(word) => Ok(word.value.clone()),
-        OptionValue::Value(value, None) => match &value.kind {
-            ExprKind::Literal(Literal::String(text) | Literal::NString(text)) => Ok(text.clone()),
-            _ => Err(near("=")),
-        },
-        _ => Err(near("=")),
-    }
-}
-
-fn number_of(value: &OptionValue) -> SqlResult<i64> {
-    match value {
-        OptionValue::Value(value, None) => match &value.kind {
-            ExprKind::Literal(Literal::Int(number)) => Ok(i64::from(*number)),
-            _ => Err(near("=")),
-        },
-        _ => Err(near("=")),
-    }
-}
-
-fn unsupported(kind: &str, name: &str) -> SqlError {
-    SqlError::new(10794, &[&kind, &name])
-}
 
 /// The atomic block that is the body of a natively compiled procedure; none of another. Errors 10783, 10796, 12321.
 pub(crate) fn block_of(procedure: &ast::CreateProcedure) -> SqlResult<Option<&ast::AtomicBlock>> {
@@ -163,7 +45,7 @@ pub(crate) fn check_statements(body: &[ast::Statement], text: &str) -> SqlResult
 
 fn check_statement(statement: &ast::Statement, text: &str) -> SqlResult<()> {
     use StatementKind as Kind;
-    let refused = |name: &str| Err(unsupported("statement", name));
+    let refused = |name: &str| Err(unsupported_in_native("statement", name));
     match &statement.kind {
         Kind::Block(body) => check_statements(body, text),
         Kind::If(branching) => {
@@ -175,7 +57,7 @@ fn check_statement(statement: &ast::Statement, text: &str) -> SqlResult<()> {
             check_statements(&guarded.body, text)?;
             check_statements(&guarded.catch, text)
         }
-        Kind::Select(select) if query::is_select_into(select) => Err(unsupported("clause", "INTO")),
+        Kind::Select(select) if query::is_select_into(select) => Err(unsupported_in_native("clause", "INTO")),
         Kind::Insert(insert) if matches!(insert.source, ast::InsertSource::Execute(_)) => {
             refused("INSERT EXECUTE")
         }
@@ -201,13 +83,13 @@ fn check_statement(statement: &ast::Statement, text: &str) -> SqlResult<()> {
         | Kind::DeallocateCursor(_) => Err(SqlError::new(12306, &[])),
         Kind::Set(_) => {
             let option = statement.span.slice(text).split_whitespace().nth(1).unwrap_or_default();
-            Err(unsupported("SET option", &option.to_uppercase()))
+            Err(unsupported_in_native("SET option", &option.to_uppercase()))
         }
         Kind::Goto(_) | Kind::Label(_) => refused("GOTO"),
         Kind::Commit(_) => refused("COMMIT TRANSACTION"),
         Kind::Rollback(_) => refused("ROLLBACK TRANSACTION"),
         Kind::RaisError(_) => refused("RAISERROR"),
-        other => refused(&crate::compile::kind_name(other)),
+        other => refused(&kind_name(other)),
     }
 }
 

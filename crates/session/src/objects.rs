@@ -1,13 +1,11 @@
-//! Objects of databases that the interpreter itself needs by name: procedures to call, temporary tables to drop.
+//! Objects of databases that the interpreter itself needs by name: procedures to call, and names of procedures in text.
 
 use std::sync::Arc;
 
-use engine::{Database, Instance, IsolationLevel, Lookup, ModuleKind, ObjectDef, TransactionSet};
+use engine::{Database, Lookup, ModuleKind, ObjectDef, TransactionSet};
 use query::SessionNames;
-use tsql::ast::ObjectName;
-use types::SqlResult;
-
-use crate::names::Ended;
+use tsql::ast::{self, ObjectName, StatementKind};
+use types::{SqlError, SqlResult};
 
 /// A procedure that was found by name.
 pub(crate) struct FoundProcedure {
@@ -88,33 +86,23 @@ fn find_temporary_procedure(
     })
 }
 
-/// Drops a table or procedure of tempdb by its real name; one that is gone already is no error.
-pub(crate) fn drop_temporary_table(
-    instance: &Arc<Instance>,
-    transactions: &mut TransactionSet,
-    ended: &Ended,
-) -> SqlResult<()> {
-    let tempdb = instance.tempdb();
-    let found = Lookup::new(transactions).object(&tempdb, "dbo", &ended.real_name)?;
-    let is_it = |found: &ObjectDef| ended.object_id.is_none_or(|id| id == found.object_id());
-    let Some(found) = found.filter(is_it) else { return Ok(()) };
-    match found {
-        ObjectDef::Table(table) => {
-            let handle = tempdb.table(&table);
-            let dropped = {
-                let transaction = transactions.for_table(&handle, IsolationLevel::ReadCommitted)?;
-                tempdb.drop_table(transaction, &table)
-            };
-            match dropped {
-                Ok(()) => transactions.keep_table_variables(),
-                Err(error) => transactions.take_back_table_variables().and(Err(error)),
-            }
-        }
-        ObjectDef::Module(module) => {
-            let transaction = transactions.in_database(&tempdb, IsolationLevel::ReadCommitted)?;
-            tempdb.drop_module(transaction, &module)
-        }
-        // No sequence has a temporary name (11714).
-        ObjectDef::Sequence(_) => Ok(()),
-    }
+/// A possibly qualified procedure name in text.
+pub(crate) fn parse_name(text: &str) -> SqlResult<ast::ObjectName> {
+    let script = format!("EXEC {text}");
+    let batch = tsql::parse_batch(&script, &tsql::ParseOptions::default());
+    let name = batch.ok().and_then(|mut b| match b.statements.pop().map(|s| s.kind) {
+        Some(StatementKind::Execute(execute)) => match execute.target {
+            ast::ExecuteTarget::Procedure(name, _) => Some(name),
+            _ => None,
+        },
+        _ => None,
+    });
+    name.ok_or_else(|| SqlError::new(2812, &[&text]))
+}
+
+/// A name as written, for messages.
+pub(crate) fn tsql_name(name: &ast::ObjectName) -> String {
+    let parts = [name.server.as_ref(), name.database.as_ref(), name.schema.as_ref(), Some(&name.name)];
+    let written: Vec<&str> = parts.into_iter().flatten().map(|i| i.value.as_str()).collect();
+    written.join(".")
 }

@@ -7,51 +7,18 @@
 //! Only where no TRY block could catch the failure of the commit: in one it blocks as without `defer_commits`, for the block's own end comes
 //! after it. Locks are held and nothing is acknowledged until it is settled; the session counts as running, in WRITELOG.
 
-use std::sync::Arc;
 use std::task::Waker;
 
 use engine::CommitRequest;
 use types::{SqlError, SqlResult};
 
+use crate::commit_place::{CommitPlace, UnsettledCommit};
 use crate::errors::Origin;
-use crate::program::Instruction;
-use crate::run::{Failure, Frame, Stop};
-use crate::session::{RequestEnd, Session};
+use crate::frame::Frame;
+use crate::interruption::RequestEnd;
+use crate::interruption::{Failure, Stop};
+use crate::session::Session;
 use crate::sink::{Done, DoneKind, EnvironmentChange, ResultSink};
-
-/// A statement or request that ends with a commit: what to tell should the commit fail after the statement has ended.
-pub(crate) struct CommitPlace {
-    pub(crate) line: u32,
-    pub(crate) procedure: Option<Arc<str>>,
-    pub(crate) done_kind: DoneKind,
-    pub(crate) changes_data: bool,
-    /// CurCmd of its DONE.
-    pub(crate) command: u16,
-    /// The statement belongs to a batch or procedure, which an error may end; a transaction manager request does not.
-    pub(crate) in_program: bool,
-}
-
-impl CommitPlace {
-    pub(crate) fn of(frame: &Frame, instruction: &Instruction) -> CommitPlace {
-        CommitPlace {
-            line: instruction.line,
-            procedure: frame.procedure.clone(),
-            done_kind: frame.done_kind,
-            changes_data: instruction.kind.changes_data(),
-            command: crate::done_command::of(&instruction.kind),
-            in_program: true,
-        }
-    }
-}
-
-/// A commit on its way.
-pub(crate) struct UnsettledCommit {
-    place: CommitPlace,
-    /// Of the user's transaction; none under autocommit.
-    descriptor: Option<u64>,
-    /// It was left by a remote procedure call, whose end has been told.
-    in_call: bool,
-}
 
 impl Session {
     /// From now on a request may end with its commit still on its way, so that no thread waits for it: see [`Session::is_commit_pending`].

@@ -6,8 +6,10 @@
 
 use os::task;
 
-use crate::program::{Compiled, Instruction, InstructionKind};
-use crate::run::{Frame, Next, Stop};
+use crate::cell::Compiled;
+use crate::frame::Frame;
+use crate::instruction::{Instruction, InstructionKind};
+use crate::interruption::{Next, Stop};
 use crate::session::Session;
 
 impl Frame<'_> {

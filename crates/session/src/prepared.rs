@@ -1,58 +1,22 @@
-//! Prepared statements: handles that clients keep, the text and parameters behind them.
+//! Prepared statements and texts with parameters: `sp_executesql`, `sp_prepare` and their kin.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-use query::VariableDef;
-use rustc_hash::FxHashMap;
-use tsql::ast::{self, StatementKind};
+use tsql::ast::StatementKind;
 use types::{SqlError, SqlResult, SqlType, Value};
 
-use crate::cache::ProgramConditions;
-use crate::execute::{Argument, CallResult, parameters_of};
-use crate::program::Program;
-use crate::run::Interruption;
+use crate::call::{Argument, CallResult};
+use crate::compile::TypesIn;
+use crate::interruption::Interruption;
+use crate::parameters::parameters_of;
+use crate::prepared_handles::{Parameters, Statement};
+use crate::refusal::syntax_error;
 use crate::session::Session;
 use crate::sink::ResultSink;
 use crate::values;
 
-/// A session may keep this many handles.
-const HANDLES_MAX: usize = 100_000;
-
 /// Longer declarations are not kept: a session at rest has little memory.
 const DECLARATIONS_KEPT_BYTES_MAX: usize = 2_000;
-
-/// The handles of one session.
-#[derive(Default)]
-pub(crate) struct Prepared {
-    last_handle: i32,
-    statements: FxHashMap<i32, Statement>,
-    /// The last declarations and what they mean: most clients send the same with each call of `sp_executesql`.
-    declared: Option<(String, Arc<Parameters>)>,
-}
-
-/// What stands behind a handle.
-#[derive(Clone)]
-struct Statement {
-    text: Arc<str>,
-    parameters: Arc<Parameters>,
-    /// The program that it had the last time, if the cache still keeps it, and when it is the same.
-    program: Option<(ProgramConditions, Weak<Program>)>,
-}
-
-/// Parameters as declared.
-#[derive(Default)]
-struct Parameters {
-    definitions: Vec<VariableDef>,
-    /// As many.
-    defaults: Vec<Option<ast::Expr>>,
-}
-
-/// Arguments as the parameters' values.
-struct Passed {
-    values: Vec<Value>,
-    /// For each that comes back: which argument of the call, from which parameter.
-    targets: Vec<(usize, usize)>,
-}
 
 /// `sp_executesql @statement [, @params, values...]`
 pub(crate) fn sp_executesql(
@@ -168,21 +132,6 @@ pub(crate) fn sp_unprepare(
     }
 }
 
-impl Prepared {
-    fn keep(&mut self, statement: Statement) -> SqlResult<i32> {
-        // They outlive the request that made them: a quarter of all memory is left to those that come.
-        let left_bytes =
-            os::memory::total_bytes_max().map_or(0, |max| usize::try_from(max / 4).unwrap_or(usize::MAX));
-        let has_room = os::memory::has_room_for(left_bytes.saturating_add(2 * statement.text.len()));
-        if self.statements.len() >= HANDLES_MAX || !has_room {
-            return Err(SqlError::new(701, &[&"internal"]));
-        }
-        self.last_handle += 1;
-        self.statements.insert(self.last_handle, statement);
-        Ok(self.last_handle)
-    }
-}
-
 fn handle_result(arguments: &[Argument], handle: i32) -> CallResult {
     let wanted = arguments.first().is_some_and(|a| a.output);
     let output = (0, "@handle".to_string(), SqlType::Int, Value::Int(handle));
@@ -228,13 +177,13 @@ fn declared(session: &mut Session, declarations: String) -> SqlResult<Arc<Parame
 
 /// `@a int, @b nvarchar(10) = N'x' OUTPUT` as declarations, and whether they name an alias type. They have the syntax of a procedure's
 /// parameters.
-fn declare(declarations: &str, types_in: crate::compile::TypesIn<'_>) -> SqlResult<(Parameters, bool)> {
+fn declare(declarations: &str, types_in: TypesIn<'_>) -> SqlResult<(Parameters, bool)> {
     if declarations.trim().is_empty() {
         return Ok((Parameters::default(), false));
     }
     let wrapped = format!("CREATE PROCEDURE p {declarations} AS RETURN");
     let batch = tsql::parse_batch(&wrapped, &tsql::ParseOptions::default())
-        .map_err(|mut e| crate::syntax_error(e.swap_remove(0)))?;
+        .map_err(|mut e| syntax_error(e.swap_remove(0)))?;
     let Some(StatementKind::CreateProcedure(procedure)) = batch.statements.into_iter().next().map(|s| s.kind)
     else {
         return Err(SqlError::new(102, &[&declarations]));
@@ -274,66 +223,4 @@ fn run(
     program.note_used();
     let last = session.run_program(&program, passed.values, sink)?;
     Ok(parameters.result(&passed.targets, &last))
-}
-
-impl Parameters {
-    /// Puts a call's arguments behind the first `skipped` into the parameters of `text`: by position, by name, defaults for the rest.
-    fn pass(&self, text: &str, arguments: &[Argument], skipped: usize) -> SqlResult<Passed> {
-        let mut given: Vec<Option<Value>> = vec![None; self.definitions.len()];
-        let mut targets = Vec::new();
-        for (index, argument) in arguments.iter().enumerate().skip(skipped) {
-            let slot = match &argument.name {
-                None => Some(index - skipped).filter(|slot| *slot < given.len()),
-                Some(name) => self.slot_of(name, index - skipped),
-            };
-            let Some(slot) = slot else {
-                let name = argument.name.as_deref().unwrap_or_default();
-                return Err(SqlError::new(8178, &[&beginning_of(text), &name]));
-            };
-            if let Some(value) = &argument.value {
-                let target = &self.definitions[slot].sql_type;
-                given[slot] = Some(values::pass(value, &argument.sql_type, target)?);
-            }
-            if argument.output {
-                targets.push((index, slot));
-            }
-        }
-        let each = given.into_iter().enumerate();
-        let values = each.map(|(slot, value)| value.map_or_else(|| self.default_of(slot, text), Ok));
-        Ok(Passed { values: values.collect::<SqlResult<_>>()?, targets })
-    }
-
-    /// The parameter of a name; most clients name them in their order.
-    fn slot_of(&self, name: &str, expected: usize) -> Option<usize> {
-        let is_it = |definition: &VariableDef| definition.name.eq_ignore_ascii_case(name);
-        match self.definitions.get(expected).is_some_and(is_it) {
-            true => Some(expected),
-            false => self.definitions.iter().position(is_it),
-        }
-    }
-
-    fn default_of(&self, slot: usize, text: &str) -> SqlResult<Value> {
-        let definition = &self.definitions[slot];
-        if let Some(default) = &self.defaults[slot] {
-            return values::constant(default, &definition.sql_type);
-        }
-        let declared: Vec<String> =
-            self.definitions.iter().map(|d| format!("{} {}", d.name, d.sql_type.name())).collect();
-        let shown = format!("({}){}", declared.join(","), beginning_of(text));
-        Err(SqlError::new(8178, &[&shown, &definition.name]))
-    }
-
-    /// What a call gives back when its parameters end as `last`.
-    fn result(&self, targets: &[(usize, usize)], last: &[Value]) -> CallResult {
-        let outputs = targets.iter().map(|&(index, slot)| {
-            let VariableDef { name, sql_type } = &self.definitions[slot];
-            (index, name.clone(), *sql_type, last[slot].clone())
-        });
-        CallResult { status: 0, outputs: outputs.collect() }
-    }
-}
-
-/// As much of a text as messages show.
-fn beginning_of(text: &str) -> String {
-    text.chars().take(100).collect()
 }

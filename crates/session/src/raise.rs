@@ -4,9 +4,11 @@ use os::{WaitType, task};
 use query::SessionFacts;
 use types::{SqlError, Value};
 
+use crate::cell::Cell;
 use crate::errors::Origin;
-use crate::program::{Cell, Instruction, RaisErrorCells};
-use crate::run::{Failure, Frame, Interruption, Stop};
+use crate::frame::Frame;
+use crate::instruction::{Instruction, RaisErrorCells};
+use crate::interruption::{Failure, Interruption, Stop};
 use crate::session::Session;
 use crate::sink::ResultSink;
 use crate::values::{to_int, to_text};
@@ -16,8 +18,6 @@ const PRINT_CHARACTERS_MAX: usize = 4000;
 const PRINT_BYTES_MAX: usize = 8000;
 /// RAISERROR raises no system message below this one.
 const SYSTEM_ERROR_MIN: i32 = 13000;
-/// RAISERROR takes at most this many values for its format.
-pub(crate) const RAISERROR_ARGUMENTS_MAX: usize = 20;
 /// User messages begin here.
 const USER_ERROR_MIN: i32 = 50000;
 

@@ -1,35 +1,20 @@
-//! [`Session`]: one login's conversation with the server; batches and calls come in, results go to a sink.
+//! [`Session`]: what one login's conversation with the server has: its database, options, transactions, names and what else lasts between requests.
 
 use std::sync::Arc;
 
-use engine::{Database, Instance, IsolationLevel, Lookup, TransactionSet};
-use os::task;
+use engine::{Database, Instance, IsolationLevel, TransactionSet};
 use query::{SessionRow, SetOptions};
-use types::{SqlError, SqlResult, Value};
+use types::{SqlError, SqlResult};
 
-use crate::cache::{ProgramCache, ProgramConditions, ProgramKey};
-use crate::compile;
+use crate::cache::ProgramCache;
+use crate::commit_place::UnsettledCommit;
 use crate::facts::{Facts, LoginInfo};
-use crate::names::{Ended, NameCount, Orphans, TemporaryNames};
-use crate::pending::UnsettledCommit;
-use crate::prepared::Prepared;
-use crate::program::Program;
+use crate::names::{NameCount, Orphans, TemporaryNames};
+use crate::prepared_handles::Prepared;
+use crate::program_key::ProgramConditions;
 use crate::query_store::QueryStores;
-use crate::registry::{Command, Published, SessionRegistry, SessionSlot};
-use crate::run::{Frame, Interruption, Stop};
-use crate::sink::{Done, DoneKind, EnvironmentChange, NullSink, ResultSink};
-use crate::survey::Survey;
-
-/// How a request ended, for whoever owns the connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequestEnd {
-    /// All statements were run or an error ended the batch; everything has been sent to the sink.
-    Finished,
-    /// The client's attention (or KILL) stopped it.
-    Attention,
-    /// A fatal error: the connection must be closed.
-    Close,
-}
+use crate::registry::{Published, SessionRegistry, SessionSlot};
+use crate::surveyed::Survey;
 
 /// What all sessions of a server share.
 #[derive(Clone)]
@@ -74,7 +59,7 @@ pub struct Session {
     pub(crate) transactions: TransactionSet,
     pub(crate) names: TemporaryNames,
     /// Global temporary objects that nobody owns any more.
-    orphans: Orphans,
+    pub(crate) orphans: Orphans,
     pub(crate) prepared: Prepared,
     /// Name of the outermost transaction, when it has one.
     pub(crate) transaction_name: Option<String>,
@@ -158,91 +143,6 @@ impl Session {
         self.facts.transaction_count > 0
     }
 
-    /// Runs one batch of T-SQL. Nothing of it runs when it has a syntax error.
-    pub fn execute_batch(&mut self, text: &str, sink: &mut dyn ResultSink) -> RequestEnd {
-        self.request(sink, |session, sink| {
-            let input = query::InputBuffer::of_batch(text);
-            session.slot.update(|published| published.row.input = Some(input));
-            let compiling = session.compiling_begins();
-            let program = match session.checks_only(text) {
-                Ok(true) => return Ok(()),
-                Ok(false) => session.program_for(text, &[], false),
-                Err(errors) => Err(errors),
-            };
-            let program = match program {
-                Ok(program) => program,
-                Err(errors) => return session.refuse_batch(&errors, sink),
-            };
-            session.tell_compiling(compiling, sink);
-            if program.parse_only == Some(true) {
-                session.options.parse_only = true;
-            }
-            let mut frame = Frame::new(&program, Vec::new(), 0, DoneKind::Statement);
-            session.run(&mut frame, sink).map(|_| ())
-        })
-    }
-
-    /// Everything around a request: who runs it, what happens to a doomed transaction at its end. One that leaves its commit pending
-    /// goes on until `settle_commit`.
-    pub(crate) fn request(
-        &mut self,
-        sink: &mut dyn ResultSink,
-        body: impl FnOnce(&mut Session, &mut dyn ResultSink) -> Result<(), Stop>,
-    ) -> RequestEnd {
-        // Several calls in one message.
-        if self.is_commit_pending() && self.settle_commit(sink) == RequestEnd::Close {
-            return RequestEnd::Close;
-        }
-        if self.slot.is_killed() {
-            sink.message(&SqlError::custom(596, 21, 1, KILLED.into()).at_line(1));
-            return RequestEnd::Close;
-        }
-        let _memory = os::memory::Request::begin(&self.slot.memory);
-        if !os::memory::has_room_for(0) {
-            self.programs.give_way();
-        }
-        let (runner, began_ticks) = (task::current(), self.now_ticks());
-        runner.attribute_waits(Some(self.slot.waits.clone()));
-        self.slot.update(|published| {
-            published.runner = Some(runner);
-            published.row.last_request_start_ticks = began_ticks;
-        });
-        self.request_began_ticks = Some(began_ticks);
-        let begun = self.slot.figures.begin(began_ticks);
-        self.slot.note(Command::Other, self.facts.transaction_count);
-        self.facts.is_refused_delay_told = false;
-        let mut outcome = body(self, sink);
-        if outcome.is_err() {
-            outcome = self.settle_before_more(sink).and(outcome);
-        }
-        let ended = self.names.end_batch();
-        if !ended.is_empty() {
-            // Dropping them takes a transaction of its own.
-            outcome = self.settle_before_more(sink).and(outcome);
-        }
-        assert_eq!(self.guards, 0, "every guarded call has ended");
-        self.facts.caught.clear();
-        self.slot.figures.end(&begun, self.now_ticks());
-        if self.is_commit_pending() {
-            assert_eq!(self.facts.transaction_count, 0, "nothing has begun after the commit");
-            return RequestEnd::Finished;
-        }
-        let end = self.conclude(outcome, sink);
-        self.drop_real_tables(&ended);
-        self.request_ended();
-        self.harden_answer(end, sink)
-    }
-
-    /// That the client calls a procedure, for others to see. Most clients call the same one again and again: it is written once.
-    pub(crate) fn note_call(&self, name: &str) {
-        self.slot.update(|published| {
-            let input = &mut published.row.input;
-            if !input.as_ref().is_some_and(|last| last.is_call_of(name)) {
-                *input = Some(query::InputBuffer::of_call(name));
-            }
-        });
-    }
-
     /// What KILL calls to end the session's connection, on the killer's thread.
     pub fn hang_up_with(&self, hang_up: crate::registry::HangUp) {
         self.slot.update(|published| published.hang_up = Some(hang_up));
@@ -251,52 +151,6 @@ impl Session {
     /// Whose packets the session's are.
     pub fn count_packets(&self, packets: Arc<crate::PacketCounts>) {
         self.slot.update(|published| published.packets = Some(packets));
-    }
-
-    /// No request runs any more.
-    pub(crate) fn request_ended(&mut self) {
-        if self.facts.transaction_count == 0 {
-            self.names.settle();
-            if !self.orphans.is_empty() {
-                let free = self.orphans.take();
-                self.drop_free_tables(free);
-            }
-        }
-        self.slot.note(Command::None, self.facts.transaction_count);
-        let ended_ticks = self.now_ticks();
-        self.publish(|published| {
-            if let Some(runner) = published.runner.take() {
-                runner.attribute_waits(None);
-            }
-            published.row.last_request_end_ticks = ended_ticks;
-        });
-    }
-
-    /// What becomes of the transaction at the end of a request.
-    pub(crate) fn conclude(&mut self, outcome: Result<(), Stop>, sink: &mut dyn ResultSink) -> RequestEnd {
-        match outcome {
-            Ok(()) | Err(Stop::Batch) => {
-                if self.facts.transaction_count > 0 && self.facts.doomed {
-                    sink.message(&SqlError::new(3998, &[]));
-                    self.rollback_everything(sink);
-                }
-                RequestEnd::Finished
-            }
-            Err(Stop::Raised(failure)) => {
-                // Raised to a TRY block that is no longer there: report it as uncaught.
-                failure.error.told().for_each(|told| sink.message(told));
-                RequestEnd::Finished
-            }
-            Err(Stop::Attention) => {
-                if self.facts.transaction_count == 0 || self.options.xact_abort || self.facts.doomed {
-                    self.rollback_everything(sink);
-                } else if let Err(error) = self.transactions.statement_rollback() {
-                    sink.message(&error);
-                }
-                RequestEnd::Attention
-            }
-            Err(Stop::Connection) => RequestEnd::Close,
-        }
     }
 
     /// The moment as the views keep it: 100 ns since 0001-01-01.
@@ -350,239 +204,21 @@ impl Session {
         ProgramConditions::new(self.database.incarnation(), &self.options)
     }
 
-    /// The program of a text, from the cache or made now. Binding of what can be bound is done at once, so that errors of the batch
-    /// as a whole come before anything has run.
-    pub(crate) fn program_for(
-        &self,
-        text: &str,
-        parameters: &[query::VariableDef],
-        in_procedure: bool,
-    ) -> Result<Arc<Program>, Vec<SqlError>> {
-        let key = ProgramCache::may_keep(text)
-            .then(|| ProgramKey::new(text, self.program_conditions(), parameters));
-        if let Some(program) = key.as_ref().and_then(|key| self.programs.get(key)) {
-            return Ok(program);
-        }
-        let (era, held_bytes) = (self.programs.era(), os::memory::thread_bytes());
-        let program = Arc::new(self.compiled_text(text, parameters, in_procedure)?);
-        self.programs.note_compiled();
-        if program.parse_only != Some(true) {
-            self.bind_ahead(&program)?;
-        }
-        program.statistics.made(self.now_ticks());
-        program.note_made(held_bytes);
-        if let Some(key) = key {
-            self.programs.put(key, program.clone(), era);
-        }
-        Ok(program)
-    }
-
-    /// Whose alias types a text names.
-    pub(crate) fn types_in(&self) -> compile::TypesIn<'_> {
-        (&self.database, Lookup::new(&self.transactions))
-    }
-
-    /// A text parsed and compiled, no names looked up.
-    pub(crate) fn parsed_program(&self, text: &str) -> Result<Program, Vec<SqlError>> {
-        self.compiled_text(text, &[], false)
-    }
-
-    fn compiled_text(
-        &self,
-        text: &str,
-        parameters: &[query::VariableDef],
-        in_procedure: bool,
-    ) -> Result<Program, Vec<SqlError>> {
-        let options = tsql::ParseOptions { quoted_identifier: self.options.quoted_identifier };
-        let batch = tsql::parse_batch_while(text, &options, os::memory::is_spent)
-            .map_err(|errors| errors.into_iter().map(crate::syntax_error).collect::<Vec<SqlError>>())?;
-        let types_in = Some(self.types_in());
-        compile::compile(text.into(), &batch.statements, parameters.to_vec(), in_procedure, types_in)
-            .map_err(|e| vec![e])
-    }
-
-    /// Binds every cell whose objects exist. Missing objects wait for execution (deferred name resolution); other errors are the
-    /// batch's. Behind a USE names mean something else: those cells wait, too.
-    pub(crate) fn bind_ahead(&self, program: &Program) -> Result<(), Vec<SqlError>> {
-        // For a name that another is changing the statement itself waits, under the options that are then in force.
-        let lookup = Lookup::without_waiting(&self.transactions);
-        let is_shared = !self.transactions.has_changed_catalog();
-        for (cell, visible, line) in program.cells_before_use() {
-            match self.bind_cell(program, visible, cell, lookup) {
-                Ok(compiled) if is_shared && compiled.is_shareable() => {
-                    program.keep(cell, &Arc::new(compiled))
-                }
-                Ok(_) => {}
-                Err(error) if is_deferred(&error) => {}
-                Err(error) => return Err(vec![error.at_line(line)]),
-            }
-        }
-        Ok(())
-    }
-
-    pub(crate) fn refuse_batch(
-        &mut self,
-        errors: &[SqlError],
-        sink: &mut dyn ResultSink,
-    ) -> Result<(), Stop> {
-        if task::current().is_interrupted() {
-            return Err(Stop::Attention);
-        }
-        for error in errors {
-            self.facts.last_error = error.number;
-            sink.message(error);
-        }
-        if errors.iter().any(|error| crate::errors::rolls_back_uncompiled(error, self.options.xact_abort)) {
-            self.rollback_everything(sink);
-        }
-        sink.done(Done {
-            kind: DoneKind::Statement,
-            row_count: None,
-            error: true,
-            command: crate::done_command::OTHER,
-        });
-        Err(Stop::Batch)
-    }
-
     /// The session's database is one that it has entered, from now on; it leaves the one before, which is returned.
     pub(crate) fn move_to(&mut self, entered: Arc<Database>) -> Arc<Database> {
         let left = std::mem::replace(&mut self.database, entered);
         self.transactions.leave_database(&left);
         left
     }
-
-    /// `USE`.
-    pub(crate) fn use_database(
-        &mut self,
-        name: &str,
-        line: u32,
-        sink: &mut dyn ResultSink,
-    ) -> Result<(), Interruption> {
-        let database = self.transactions.enter_database(name).map_err(refused_entry)?;
-        let left = self.move_to(database);
-        let (old, new) = (left.name().to_string(), self.database.name().to_string());
-        sink.environment(EnvironmentChange::Database(new.clone(), old));
-        sink.message(&SqlError::new(5701, &[&new]).at_line(line));
-        Ok(())
-    }
-
-    /// SET LANGUAGE has been done.
-    pub(crate) fn tell_language(&self, old: &str, line: u32, sink: &mut dyn ResultSink) {
-        let new = self.options.language.to_string();
-        sink.environment(EnvironmentChange::Language(new.clone(), old.to_string()));
-        sink.message(&SqlError::new(5703, &[&new]).at_line(line));
-    }
-
-    /// Back to the state after login: what pooled connections ask for. Cheap when there is nothing to undo.
-    pub fn reset(&mut self, keep_transaction: bool, sink: &mut dyn ResultSink) {
-        if self.is_commit_pending() {
-            // A failure is told; that the connection should end is told again by whatever comes next.
-            self.settle_commit(sink);
-        }
-        if !keep_transaction && self.facts.transaction_count > 0 {
-            self.rollback_everything(sink);
-        }
-        self.slot.waits.clear();
-        self.drop_temporary_tables();
-        self.prepared = Prepared::default();
-        self.options = options_at_login(&self.instance, &self.facts.login);
-        self.tell_lock_options();
-        if self.facts.transaction_count == 0 {
-            self.facts.reset();
-        }
-        let wanted = if self.facts.login.database.is_empty() { "master" } else { &self.facts.login.database };
-        if !self.database.name().eq_ignore_ascii_case(wanted) {
-            if let Ok(database) = self.transactions.enter_database(wanted) {
-                self.move_to(database);
-            }
-        }
-        sink.environment(EnvironmentChange::ResetConnection);
-    }
-
-    /// Ends the session: rolls back, drops its temporary tables, leaves its database, gives its number back.
-    pub fn close(mut self) {
-        if self.is_commit_pending() {
-            self.settle_commit(&mut NullSink);
-        }
-        self.rollback_everything(&mut NullSink);
-        self.drop_temporary_tables();
-        self.transactions.release_session_locks();
-        self.facts.registry.unregister(self.facts.session_id);
-    }
-
-    fn drop_temporary_tables(&mut self) {
-        let (own, global): (Vec<Ended>, Vec<Ended>) =
-            self.names.clear().into_iter().partition(|ended| !ended.real_name.starts_with("##"));
-        self.drop_real_tables(&own);
-        self.drop_free_tables(global);
-    }
-
-    /// Drops global temporary objects that nobody uses; the others wait for the end of whoever uses them, and for no other request here.
-    fn drop_free_tables(&mut self, objects: Vec<Ended>) {
-        for object in objects {
-            self.transactions.set_lock_timeout_ms(0);
-            self.transactions.statement_begin();
-            let dropped =
-                crate::objects::drop_temporary_table(&self.instance, &mut self.transactions, &object);
-            let ended = self.end_statement(dropped.is_ok());
-            match dropped.and(ended) {
-                Ok(()) => {}
-                Err(error) if matches!(error.number, 1205 | 1222 | engine::STALE_PLAN) => {
-                    self.orphans.add(object);
-                }
-                Err(error) => warn_not_dropped(&object, &error),
-            }
-        }
-        self.tell_lock_options();
-    }
-
-    /// Drops tables of tempdb by their real names; a table that is gone already is no error.
-    pub(crate) fn drop_real_tables(&mut self, tables: &[Ended]) {
-        for table in tables {
-            if let Err(error) =
-                crate::objects::drop_temporary_table(&self.instance, &mut self.transactions, table)
-            {
-                warn_not_dropped(table, &error);
-            }
-            if self.facts.transaction_count == 0 {
-                if let Err(error) = self.end_statement(true) {
-                    warn_not_dropped(table, &error);
-                }
-            }
-        }
-    }
-
-    /// A value as an int, for RETURN and options.
-    pub(crate) fn to_int(&self, value: &Value) -> SqlResult<Option<i32>> {
-        crate::values::to_int(value)
-    }
-}
-
-fn warn_not_dropped(object: &Ended, error: &SqlError) {
-    let name = &object.real_name;
-    os::report::warn("session", &format!("temporary table {name} was not dropped: {error}"));
-}
-
-/// A database could not be entered: with an error, or because the wait for it was interrupted.
-pub(crate) fn refused_entry(error: SqlError) -> Interruption {
-    if task::current().is_interrupted() { Stop::Attention.into() } else { error.into() }
 }
 
 fn ticks_of(os: &os::Os) -> u64 {
     os.clock().utc_100ns().max(0).cast_unsigned()
 }
 
-/// 596, to whoever asks a killed session for something.
-pub(crate) const KILLED: &str = "Cannot continue the execution because the session is in the kill state.";
-
-/// Errors that only mean "not there yet", or "not settled yet".
-fn is_deferred(error: &SqlError) -> bool {
-    matches!(error.number, 208 | 315 | 1222 | 2702 | 2812 | 911 | 922 | 926 | 945 | 1087 | 4902 | 942)
-}
-
-fn options_at_login(instance: &engine::Instance, login: &LoginInfo) -> SetOptions {
+pub(crate) fn options_at_login(instance: &engine::Instance, login: &LoginInfo) -> SetOptions {
     let mut options = SetOptions::default();
-    crate::procs::configure::apply_user_options(instance, &mut options);
+    crate::user_options::apply(instance, &mut options);
     if !login.ansi_defaults {
         options.quoted_identifier = login.client_interface_name.is_empty() || options.quoted_identifier;
     }

@@ -1,13 +1,14 @@
 //! SET of session options. What is taken without an effect of its own stands in the table of clauses.
 
-use std::sync::Arc;
-
 use engine::IsolationLevel;
+use query::ShowplanForm;
 use tsql::ast::{self, SetStatement, StatisticsKind, SwitchOption, ValueOption};
 use types::{SqlError, SqlResult, Value};
 
-use crate::program::{Instruction, SetCells};
-use crate::run::{Frame, Interruption};
+use crate::frame::Frame;
+use crate::instruction::{Instruction, SetCells};
+use crate::interruption::Interruption;
+use crate::option_values::{date_first, date_format, language};
 use crate::session::Session;
 use crate::values::{to_int, to_text};
 
@@ -107,7 +108,7 @@ impl Session {
             SwitchOption::ResultSetCaching => only("RESULT_SET_CACHING", on_off(on))?,
             SwitchOption::NoExec => options.no_exec = on,
             SwitchOption::ShowplanAll | SwitchOption::ShowplanText | SwitchOption::ShowplanXml => {
-                let form = crate::survey::showplan_form(option);
+                let form = showplan_form(option);
                 if on {
                     options.showplan = form;
                 } else if options.showplan == form {
@@ -236,31 +237,6 @@ fn context_info(value: &Value) -> SqlResult<Value> {
     Ok(Value::binary(&bytes))
 }
 
-/// A value of DATEFIRST. Error 2742.
-pub(crate) fn date_first(wanted: i64) -> SqlResult<u8> {
-    match u8::try_from(wanted) {
-        Ok(day @ 1..=7) => Ok(day),
-        _ => Err(SqlError::new(2742, &[&wanted])),
-    }
-}
-
-/// A value of DATEFORMAT. Error 2741.
-pub(crate) fn date_format(wanted: &str) -> SqlResult<Arc<str>> {
-    let wanted = wanted.to_lowercase();
-    match wanted.as_str() {
-        "mdy" | "dmy" | "ymd" | "ydm" | "myd" | "dym" => Ok(wanted.into()),
-        _ => Err(SqlError::new(2741, &[&wanted])),
-    }
-}
-
-/// A value of LANGUAGE. Error 2740.
-pub(crate) fn language(wanted: &str) -> SqlResult<Arc<str>> {
-    match wanted.to_lowercase().as_str() {
-        "us_english" | "english" => Ok("us_english".into()),
-        _ => Err(SqlError::new(2740, &[&wanted])),
-    }
-}
-
 /// The table of clauses says which values are taken.
 fn only(option: &str, value: &str) -> SqlResult<()> {
     query::clauses::check_option("SET", option, Some(value))
@@ -273,4 +249,14 @@ fn on_off(on: bool) -> &'static str {
 /// Is it SET LANGUAGE, of which clients are told?
 pub(crate) fn is_language(statement: &SetStatement) -> bool {
     matches!(statement, SetStatement::Value { option: ValueOption::Language, .. })
+}
+
+/// SET SHOWPLAN.
+fn showplan_form(option: SwitchOption) -> Option<ShowplanForm> {
+    match option {
+        SwitchOption::ShowplanAll => Some(ShowplanForm::All),
+        SwitchOption::ShowplanText => Some(ShowplanForm::Text),
+        SwitchOption::ShowplanXml => Some(ShowplanForm::Xml),
+        _ => None,
+    }
 }

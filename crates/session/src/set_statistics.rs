@@ -6,7 +6,7 @@
 
 use types::SqlError;
 
-use crate::program::InstructionKind;
+use crate::instruction::InstructionKind;
 use crate::session::Session;
 use crate::sink::ResultSink;
 

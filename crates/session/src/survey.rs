@@ -5,30 +5,20 @@
 
 use engine::Lookup;
 use os::task;
-use query::showplan::{Operator, PlanColumn, StatementPlan, batch_document};
+use query::showplan::{StatementPlan, batch_document};
 use query::{ColumnDescription, CompiledStatement, Flow, ShowplanForm, StatementOutcome};
 use tsql::ast::{SetStatement, SwitchOption};
 use types::{SqlError, SqlResult, SqlType, Value};
 
+use crate::cell::Compiled;
 use crate::done_command as command;
-use crate::program::{Compiled, ExecuteTarget, Instruction, InstructionKind, SetCells};
-use crate::run::{Frame, Interruption, Stop};
+use crate::frame::Frame;
+use crate::instruction::{ExecuteTarget, Instruction, InstructionKind, SetCells};
+use crate::interruption::{Interruption, Stop};
 use crate::session::Session;
+use crate::showplan_rows::{ALL_COLUMNS, PROFILE_COLUMNS, all_rows, column, figures_of, plan_lines};
 use crate::sink::{Done, DoneKind, ResultSink};
-
-/// Build number in the documents: that of the product version.
-pub(crate) const BUILD: &str = "16.0.4135.4";
-
-/// What a survey has found so far.
-#[derive(Default)]
-pub(crate) struct Survey {
-    /// Statements of the batch and of what it calls.
-    statements: Vec<StatementPlan>,
-    /// Procedures that have been gone into: a plan is shown once, and recursion ends.
-    entered: Vec<String>,
-    /// Frames that are being surveyed.
-    depth: u32,
-}
+use crate::statistics::BUILD;
 
 impl Session {
     /// Goes through the instructions from `at` on; gives the position where running may go on.
@@ -338,16 +328,6 @@ impl Session {
     }
 }
 
-/// SET SHOWPLAN.
-pub(crate) fn showplan_form(option: SwitchOption) -> Option<ShowplanForm> {
-    match option {
-        SwitchOption::ShowplanAll => Some(ShowplanForm::All),
-        SwitchOption::ShowplanText => Some(ShowplanForm::Text),
-        SwitchOption::ShowplanXml => Some(ShowplanForm::Xml),
-        _ => None,
-    }
-}
-
 /// What showplan calls a statement; none for what is no statement of its own.
 fn statement_type(kind: &InstructionKind) -> Option<&'static str> {
     Some(match kind {
@@ -401,129 +381,4 @@ fn definition_type(kind: &tsql::ast::StatementKind) -> &'static str {
         Kind::CreateSchema(_) => "CREATE SCHEMA",
         _ => "DROP OBJECT",
     }
-}
-
-/// The lines of a tree; a line runs down from an operator to the next input of the same parent.
-fn plan_lines(operator: &Operator, lead: &str, has_next: bool, lines: &mut Vec<String>) {
-    lines.push(format!("{lead}|--{}", operator.text()));
-    let inner = format!("{lead}{}", if has_next { "|    " } else { "     " });
-    let last = operator.children.len().saturating_sub(1);
-    for (index, child) in operator.children.iter().enumerate() {
-        plan_lines(child, &inner, index < last, lines);
-    }
-}
-
-/// Rows and executions of operators, in the order of their lines.
-fn figures_of(operator: &Operator, figures: &mut Vec<Option<(u64, u64)>>) {
-    figures.push(operator.actual.map(|actual| (actual.rows, actual.executions)));
-    operator.children.iter().for_each(|child| figures_of(child, figures));
-}
-
-/// What STATISTICS PROFILE has before those of SHOWPLAN_ALL.
-const PROFILE_COLUMNS: [(&str, SqlType); 2] = [("Rows", SqlType::BigInt), ("Executes", SqlType::BigInt)];
-
-/// Columns of SHOWPLAN_ALL as documented.
-const ALL_COLUMNS: [(&str, SqlType); 18] = [
-    ("StmtText", SqlType::NVARCHAR_MAX),
-    ("StmtId", SqlType::Int),
-    ("NodeId", SqlType::Int),
-    ("Parent", SqlType::Int),
-    ("PhysicalOp", SqlType::SysName),
-    ("LogicalOp", SqlType::SysName),
-    ("Argument", SqlType::NVARCHAR_MAX),
-    ("DefinedValues", SqlType::NVARCHAR_MAX),
-    ("EstimateRows", SqlType::Real),
-    ("EstimateIO", SqlType::Real),
-    ("EstimateCPU", SqlType::Real),
-    ("AvgRowSize", SqlType::Int),
-    ("TotalSubtreeCost", SqlType::Real),
-    ("OutputList", SqlType::NVARCHAR_MAX),
-    ("Warnings", SqlType::NVARCHAR_MAX),
-    ("Type", SqlType::SysName),
-    ("Parallel", SqlType::Bit),
-    ("EstimateExecutions", SqlType::Real),
-];
-
-fn column(name: &str, sql_type: SqlType) -> ColumnDescription {
-    ColumnDescription {
-        name: name.to_string(),
-        sql_type,
-        nullable: true,
-        identity: false,
-        updatable: false,
-        computed: true,
-        table: None,
-    }
-}
-
-fn real(value: f64) -> Value {
-    Value::Real(value.min(f64::from(f32::MAX)) as f32)
-}
-
-fn text_or_null(text: &str) -> Value {
-    if text.is_empty() { Value::Null } else { Value::nvarchar(text) }
-}
-
-/// The rows of one statement: its text, then its operators.
-fn all_rows(statement: &StatementPlan, id: i32, rows: &mut Vec<Vec<Value>>) {
-    let first_node = i32::try_from(rows.len() + 1).unwrap_or(i32::MAX);
-    let root = statement.root.as_ref();
-    let of_root = |value: fn(&Operator) -> f64| root.map_or(Value::Null, |root| real(value(root)));
-    rows.push(vec![
-        Value::nvarchar(&statement.text),
-        Value::Int(id),
-        Value::Int(first_node),
-        Value::Int(0),
-        Value::Null,
-        Value::Null,
-        Value::nvarchar(&id.to_string()),
-        Value::Null,
-        of_root(|root| root.rows),
-        Value::Null,
-        Value::Null,
-        Value::Null,
-        of_root(Operator::subtree_cost),
-        Value::Null,
-        Value::Null,
-        Value::nvarchar(statement.statement_type),
-        Value::Bit(false),
-        Value::Null,
-    ]);
-    let Some(root) = root else { return };
-    let mut lines = Vec::new();
-    plan_lines(root, "  ", false, &mut lines);
-    let mut lines = lines.into_iter();
-    operator_rows(root, id, first_node, &mut lines, rows);
-}
-
-fn operator_rows(
-    operator: &Operator,
-    id: i32,
-    parent: i32,
-    lines: &mut std::vec::IntoIter<String>,
-    rows: &mut Vec<Vec<Value>>,
-) {
-    let node = i32::try_from(rows.len() + 1).unwrap_or(i32::MAX);
-    let output: Vec<String> = operator.output.iter().map(PlanColumn::text).collect();
-    rows.push(vec![
-        Value::nvarchar(&lines.next().unwrap_or_default()),
-        Value::Int(id),
-        Value::Int(node),
-        Value::Int(parent),
-        Value::nvarchar(operator.physical),
-        Value::nvarchar(operator.logical),
-        text_or_null(&operator.argument),
-        text_or_null(&operator.defined_text()),
-        real(operator.rows),
-        real(operator.io),
-        real(operator.cpu),
-        Value::Int(i32::try_from(operator.row_bytes()).unwrap_or(i32::MAX)),
-        real(operator.subtree_cost()),
-        text_or_null(&output.join(", ")),
-        Value::Null,
-        Value::nvarchar("PLAN_ROW"),
-        Value::Bit(false),
-        real(operator.executions),
-    ]);
-    operator.children.iter().for_each(|child| operator_rows(child, id, node, lines, rows));
 }

@@ -9,10 +9,13 @@ use engine::{Acknowledgement, CommitRequest, CommitResult, CommitStatus, CommitT
 use os::task;
 use types::{SqlError, SqlResult, Value};
 
-use crate::pending::CommitPlace;
-use crate::program::{Cell, Instruction, InstructionKind};
-use crate::run::{Frame, Interruption, Stop};
-use crate::session::{RequestEnd, Session};
+use crate::cell::Cell;
+use crate::commit_place::CommitPlace;
+use crate::frame::Frame;
+use crate::instruction::{Instruction, InstructionKind};
+use crate::interruption::RequestEnd;
+use crate::interruption::{Interruption, Stop};
+use crate::session::Session;
 use crate::sink::ResultSink;
 use crate::values::to_int;
 

@@ -11,10 +11,11 @@ use engine::CommitRequest;
 use tsql::ast::TransactionName;
 use types::{SqlError, SqlResult, Value};
 
-use crate::pending::CommitPlace;
+use crate::commit_place::CommitPlace;
+use crate::frame::Frame;
+use crate::interruption::RequestEnd;
 use crate::rpc::{RequestedIsolation, TransactionRequest};
-use crate::run::Frame;
-use crate::session::{RequestEnd, Session};
+use crate::session::Session;
 use crate::sink::{Done, DoneKind, EnvironmentChange, NullSink, ResultSink};
 
 /// Longest name of a transaction or savepoint, characters.

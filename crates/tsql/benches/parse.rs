@@ -16,14 +16,17 @@ const SCRIPTS: [(&str, &str); 13] = [
     ("queries", include_str!("../tests/scripts/queries.sql")),
     ("batches", include_str!("../tests/scripts/batches.sql")),
     ("administration", include_str!("../tests/scripts/administration.sql")),
-    ("sp_columns", include_str!("../../session/src/procs/sql/sp_columns.sql")),
-    ("sp_datatype_info", include_str!("../../session/src/procs/sql/sp_datatype_info.sql")),
-    ("sp_helpdb", include_str!("../../session/src/procs/sql/sp_helpdb.sql")),
-    ("sp_pkeys", include_str!("../../session/src/procs/sql/sp_pkeys.sql")),
-    ("sp_statistics", include_str!("../../session/src/procs/sql/sp_statistics.sql")),
-    ("sp_stored_procedures", include_str!("../../session/src/procs/sql/sp_stored_procedures.sql")),
-    ("sp_tables", include_str!("../../session/src/procs/sql/sp_tables.sql")),
-    ("sp_who", include_str!("../../session/src/procs/sql/sp_who.sql")),
+    ("sp_columns", include_str!("../../session/src/system_procedures/sql/sp_columns.sql")),
+    ("sp_datatype_info", include_str!("../../session/src/system_procedures/sql/sp_datatype_info.sql")),
+    ("sp_helpdb", include_str!("../../session/src/system_procedures/sql/sp_helpdb.sql")),
+    ("sp_pkeys", include_str!("../../session/src/system_procedures/sql/sp_pkeys.sql")),
+    ("sp_statistics", include_str!("../../session/src/system_procedures/sql/sp_statistics.sql")),
+    (
+        "sp_stored_procedures",
+        include_str!("../../session/src/system_procedures/sql/sp_stored_procedures.sql"),
+    ),
+    ("sp_tables", include_str!("../../session/src/system_procedures/sql/sp_tables.sql")),
+    ("sp_who", include_str!("../../session/src/system_procedures/sql/sp_who.sql")),
 ];
 
 /// Golden scripts of `query`: one small batch a record.

@@ -2,25 +2,16 @@
 //! other value is taken.
 
 use engine::{ConfigurationOption, Entry, EntryKey, MASTER};
-use query::{ExecContext, SetOptions, VariableDef};
+use query::{ExecContext, VariableDef};
 use types::{SqlError, SqlResult, SqlType, Value};
 
 use super::arguments::{argument, int_argument, text_argument};
-use crate::execute::{Argument, CallResult};
-use crate::run::{Interruption, not_supported};
+use crate::call::{Argument, CallResult};
+use crate::interruption::Interruption;
+use crate::refusal::not_supported;
 use crate::session::Session;
 use crate::sink::ResultSink;
-
-/// Bits of `user options` with which sessions begin when they are configured.
-const USER_OPTIONS_SET: i32 = IMPLICIT_TRANSACTIONS | ARITHIGNORE | NOCOUNT | XACT_ABORT;
-const IMPLICIT_TRANSACTIONS: i32 = 2;
-const ARITHIGNORE: i32 = 128;
-const NOCOUNT: i32 = 512;
-const XACT_ABORT: i32 = 16384;
-/// ANSI_WARNINGS, ANSI_PADDING, ANSI_NULLS, ARITHABORT, QUOTED_IDENTIFIER, ANSI_NULL_DFLT_ON, CONCAT_NULL_YIELDS_NULL: every session begins
-/// with them anyway, as the sessions of ODBC and its kin do in SQL Server.
-const USER_OPTIONS_ALWAYS: i32 = 8 | 16 | 32 | 64 | 256 | 1024 | 4096;
-
+use crate::user_options;
 /// `sp_configure [@configname [, @configvalue]]`
 pub(super) fn sp_configure(
     session: &mut Session,
@@ -76,19 +67,10 @@ pub(crate) fn reconfigure(session: &Session, with_override: bool) -> SqlResult<(
     Ok(())
 }
 
-/// The options with which a session begins, as far as `user options` says.
-pub(crate) fn apply_user_options(instance: &engine::Instance, options: &mut SetOptions) {
-    let bits = instance.configuration(engine::USER_OPTIONS);
-    options.implicit_transactions |= bits & IMPLICIT_TRANSACTIONS != 0;
-    options.arithignore |= bits & ARITHIGNORE != 0;
-    options.nocount |= bits & NOCOUNT != 0;
-    options.xact_abort |= bits & XACT_ABORT != 0;
-}
-
 /// Only what has an effect is taken.
 fn check_effect(option: &ConfigurationOption, value: i32) -> SqlResult<()> {
     let has_effect = match option.id {
-        engine::USER_OPTIONS => value & !(USER_OPTIONS_SET | USER_OPTIONS_ALWAYS) == 0,
+        engine::USER_OPTIONS => value & !(user_options::SET | user_options::ALWAYS) == 0,
         _ => option.may_be_set(),
     };
     if has_effect { Ok(()) } else { Err(not_supported(&format!("sp_configure '{}', {value}", option.name))) }

@@ -5,8 +5,9 @@ use query::ddl::PropertyChange;
 use types::{SqlError, SqlResult};
 
 use super::arguments::{argument, text_argument};
-use crate::execute::{Argument, CallResult};
-use crate::run::{Interruption, STALE_PLANS_MAX};
+use crate::call::{Argument, CallResult};
+use crate::evaluate::STALE_PLANS_MAX;
+use crate::interruption::Interruption;
 use crate::session::Session;
 use crate::sink::ResultSink;
 

@@ -4,8 +4,8 @@ use query::VariableDef;
 use types::{SqlError, SqlType, Value};
 
 use super::arguments::{int_argument, text_argument};
-use crate::execute::{Argument, CallResult};
-use crate::run::Interruption;
+use crate::call::{Argument, CallResult};
+use crate::interruption::Interruption;
 use crate::session::Session;
 use crate::sink::ResultSink;
 

@@ -5,8 +5,8 @@ use query::{ColumnDescription, Flow};
 use types::{SqlError, SqlType, Value};
 
 use super::arguments::int_argument;
-use crate::execute::{Argument, CallResult};
-use crate::run::{Interruption, Stop};
+use crate::call::{Argument, CallResult};
+use crate::interruption::{Interruption, Stop};
 use crate::session::Session;
 use crate::sink::{Done, DoneKind, ResultSink};
 

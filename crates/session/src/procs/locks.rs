@@ -3,8 +3,8 @@
 use types::SqlError;
 
 use super::arguments::{int_argument, text_argument};
-use crate::execute::{Argument, CallResult};
-use crate::run::Interruption;
+use crate::call::{Argument, CallResult};
+use crate::interruption::Interruption;
 use crate::session::Session;
 use crate::sink::ResultSink;
 

@@ -5,8 +5,8 @@ use query::ExecContext;
 use types::{SqlError, SqlResult};
 
 use super::arguments::{argument, int_argument, text_argument};
-use crate::execute::{Argument, CallResult};
-use crate::run::Interruption;
+use crate::call::{Argument, CallResult};
+use crate::interruption::Interruption;
 use crate::session::Session;
 use crate::sink::ResultSink;
 

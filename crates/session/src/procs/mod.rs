@@ -12,13 +12,11 @@ pub(crate) mod refused;
 mod sequence;
 mod statistics;
 
-use std::sync::LazyLock;
-
 use types::{SqlError, Value};
 
-use crate::execute::{Argument, CallResult};
+use crate::call::{Argument, CallResult};
+use crate::interruption::Interruption;
 use crate::prepared;
-use crate::run::Interruption;
 use crate::session::Session;
 use crate::sink::ResultSink;
 use arguments::{argument, int_argument, text_argument};
@@ -29,208 +27,39 @@ pub(crate) type Native =
 
 /// The procedure of that lower-case name, if it is one of those in Rust.
 pub(crate) fn native(name: &str) -> Option<Native> {
-    NATIVE.iter().find(|(known, ..)| *known == name).map(|(_, procedure, _)| *procedure)
+    NATIVE.iter().find(|(known, _)| *known == name).map(|(_, procedure)| *procedure)
 }
 
-/// Those in Rust, the ones that every driver calls first, with their parameters as the catalog views show them.
-const NATIVE: &[(&str, Native, &str)] = &[
-    ("sp_executesql", prepared::sp_executesql, ""),
-    ("sp_prepare", prepared::sp_prepare, "@handle int OUTPUT, @params ntext, @stmt ntext, @options int"),
-    ("sp_execute", prepared::sp_execute, "@handle int"),
-    ("sp_prepexec", prepared::sp_prepexec, "@handle int OUTPUT, @params ntext, @stmt ntext"),
-    ("sp_prepexecrpc", prepared::sp_prepexecrpc, "@handle int OUTPUT, @rpccall ntext"),
-    ("sp_unprepare", prepared::sp_unprepare, "@handle int"),
-    ("sp_flush_log", sp_flush_log, ""),
-    ("sp_log_doctor", doctor::sp_log_doctor, "@seconds int"),
-    ("sp_reset_connection", sp_reset_connection, ""),
-    ("sp_set_session_context", sp_set_session_context, "@key sysname, @value sql_variant, @read_only bit"),
-    ("sp_rename", definitions::sp_rename, "@objname nvarchar(1035), @newname sysname, @objtype varchar(13)"),
-    (
-        "sp_addextendedproperty",
-        definitions::sp_addextendedproperty,
-        "@name sysname, @value sql_variant, @level0type varchar(128), @level0name sysname, @level1type varchar(128), @level1name sysname, @level2type varchar(128), @level2name sysname",
-    ),
-    (
-        "sp_updateextendedproperty",
-        definitions::sp_updateextendedproperty,
-        "@name sysname, @value sql_variant, @level0type varchar(128), @level0name sysname, @level1type varchar(128), @level1name sysname, @level2type varchar(128), @level2name sysname",
-    ),
-    (
-        "sp_dropextendedproperty",
-        definitions::sp_dropextendedproperty,
-        "@name sysname, @level0type varchar(128), @level0name sysname, @level1type varchar(128), @level1name sysname, @level2type varchar(128), @level2name sysname",
-    ),
-    ("sp_recompile", refresh::sp_recompile, "@objname nvarchar(776)"),
-    ("sp_refreshview", refresh::sp_refreshview, "@viewname nvarchar(776)"),
-    ("sp_refreshsqlmodule", refresh::sp_refreshsqlmodule, "@name nvarchar(776), @namespace nvarchar(20)"),
-    (
-        "sp_tableoption",
-        refused::sp_tableoption,
-        "@TableNamePattern nvarchar(776), @OptionName varchar(35), @OptionValue varchar(12)",
-    ),
-    ("sp_configure", configure::sp_configure, "@configname varchar(35), @configvalue int"),
-    (
-        "sp_addmessage",
-        messages::sp_addmessage,
-        "@msgnum int, @severity smallint, @msgtext nvarchar(255), @lang sysname, @with_log varchar(5), @replace varchar(7)",
-    ),
-    (
-        "sp_altermessage",
-        messages::sp_altermessage,
-        "@message_id int, @parameter sysname, @parameter_value varchar(5)",
-    ),
-    ("sp_dropmessage", messages::sp_dropmessage, "@msgnum int, @lang sysname"),
-    (
-        "sp_describe_first_result_set",
-        describe::sp_describe_first_result_set,
-        "@tsql nvarchar(max), @params nvarchar(max), @browse_information_mode tinyint",
-    ),
-    (
-        "sp_describe_undeclared_parameters",
-        describe::sp_describe_undeclared_parameters,
-        "@tsql nvarchar(max), @params nvarchar(max)",
-    ),
-    (
-        "sp_getapplock",
-        locks::sp_getapplock,
-        "@Resource nvarchar(255), @LockMode varchar(32), @LockOwner varchar(32), @LockTimeout int, @DbPrincipal sysname",
-    ),
-    (
-        "sp_releaseapplock",
-        locks::sp_releaseapplock,
-        "@Resource nvarchar(255), @LockOwner varchar(32), @DbPrincipal sysname",
-    ),
-    (
-        "sp_autostats",
-        statistics::sp_autostats,
-        "@tblname nvarchar(776), @flagc varchar(10), @indname sysname",
-    ),
-    (
-        "sp_sequence_get_range",
-        sequence::sp_sequence_get_range,
-        "@sequence_name nvarchar(776), @range_size bigint, @range_first_value sql_variant OUTPUT, @range_last_value sql_variant OUTPUT, @range_cycle_count int OUTPUT, @sequence_increment sql_variant OUTPUT, @sequence_min_value sql_variant OUTPUT, @sequence_max_value sql_variant OUTPUT",
-    ),
-];
-
-/// Extended procedures in SQL Server: they have no text there either.
-const EXTENDED: &[&str] = &[
-    "sp_executesql",
-    "sp_prepare",
-    "sp_execute",
-    "sp_prepexec",
-    "sp_prepexecrpc",
-    "sp_unprepare",
-    "sp_getapplock",
-    "sp_reset_connection",
-    "sp_set_session_context",
-    "sp_describe_first_result_set",
-    "sp_describe_undeclared_parameters",
-];
-
-/// All of them, as the catalog views show them: name, type, text.
-pub(crate) fn listed() -> Vec<query::SystemProcedure> {
-    let native = NATIVE.iter().map(|(name, _, parameters)| query::SystemProcedure {
-        name,
-        parameters,
-        type_code: if EXTENDED.contains(name) { "X " } else { "P " },
-        definition: None,
-    });
-    let in_sql = texts().map(|(name, text)| query::SystemProcedure {
-        name,
-        parameters: "",
-        type_code: "P ",
-        definition: Some(text),
-    });
-    native.chain(in_sql).collect()
-}
-
-/// The source of the procedure of that lower-case name, if it is one of those in T-SQL.
-pub(crate) fn in_sql(name: &str) -> Option<&'static str> {
-    let of_name = |wanted: &str| texts().find(|(known, _)| *known == wanted).map(|(_, text)| text);
-    let without_version = || name.strip_suffix("_100").or_else(|| name.strip_suffix("_90"));
-    of_name(name).or_else(|| without_version().and_then(of_name))
-}
-
-/// Name and text of all in T-SQL.
-fn texts() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let versions = VERSIONS.iter().map(|(name, text)| (*name, text.as_str()));
-    IN_SQL.iter().copied().chain(versions)
-}
-
-/// Procedures that ODBC's later versions have with more columns: one text each, see [`version_of`].
-static VERSIONS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
-    let columns = include_str!("sql/sp_columns.sql");
-    let parameters = include_str!("sql/sp_sproc_columns.sql");
-    [
-        ("sp_columns", "80", columns),
-        ("sp_columns_90", "90", columns),
-        ("sp_columns_100", "100", columns),
-        ("sp_sproc_columns", "80", parameters),
-        ("sp_sproc_columns_100", "100", parameters),
-    ]
-    .map(|(name, version, text)| (name, version_of(text, name, version)))
-    .into()
-});
-
-/// The text of one version: `{name}` is its name; a line that begins with `[90,100]` is in those versions only.
-fn version_of(text: &str, name: &str, version: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
-    for line in text.lines() {
-        let (is_in, line) = match line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-            Some((versions, rest)) => (versions.split(',').any(|one| one == version), rest),
-            None => (true, line),
-        };
-        if is_in {
-            kept.push_str(&line.replace("{name}", name));
-            kept.push('\n');
-        }
-    }
-    kept
-}
-
-const IN_SQL: &[(&str, &str)] = &[
-    ("sp_datatype_info", include_str!("sql/sp_datatype_info.sql")),
-    ("sp_tables", include_str!("sql/sp_tables.sql")),
-    ("sp_pkeys", include_str!("sql/sp_pkeys.sql")),
-    ("sp_fkeys", include_str!("sql/sp_fkeys.sql")),
-    ("sp_statistics", include_str!("sql/sp_statistics.sql")),
-    ("sp_special_columns", include_str!("sql/sp_special_columns.sql")),
-    ("sp_stored_procedures", include_str!("sql/sp_stored_procedures.sql")),
-    ("sp_table_privileges", include_str!("sql/sp_table_privileges.sql")),
-    ("sp_column_privileges", include_str!("sql/sp_column_privileges.sql")),
-    ("sp_tablecollations", include_str!("sql/sp_tablecollations.sql")),
-    ("sp_databases", include_str!("sql/sp_databases.sql")),
-    ("sp_help", include_str!("sql/sp_help.sql")),
-    ("sp_helptext", include_str!("sql/sp_helptext.sql")),
-    ("sp_helpindex", include_str!("sql/sp_helpindex.sql")),
-    ("sp_helpstats", include_str!("sql/sp_helpstats.sql")),
-    ("sp_updatestats", include_str!("sql/sp_updatestats.sql")),
-    ("sp_createstats", include_str!("sql/sp_createstats.sql")),
-    ("sp_helpconstraint", include_str!("sql/sp_helpconstraint.sql")),
-    ("sp_helpdb", include_str!("sql/sp_helpdb.sql")),
-    ("sp_helpfile", include_str!("sql/sp_helpfile.sql")),
-    ("sp_helpuser", include_str!("sql/sp_helpuser.sql")),
-    ("sp_helprole", include_str!("sql/sp_helprole.sql")),
-    ("sp_helplogins", include_str!("sql/sp_helplogins.sql")),
-    ("sp_linkedservers", include_str!("sql/sp_linkedservers.sql")),
-    ("sp_helpserver", include_str!("sql/sp_helpserver.sql")),
-    ("xp_msver", include_str!("sql/xp_msver.sql")),
-    ("sp_spaceused", include_str!("sql/sp_spaceused.sql")),
-    ("sp_helprolemember", include_str!("sql/sp_helprolemember.sql")),
-    ("sp_helpsrvrolemember", include_str!("sql/sp_helpsrvrolemember.sql")),
-    ("sp_helpfilegroup", include_str!("sql/sp_helpfilegroup.sql")),
-    ("sp_helpsort", include_str!("sql/sp_helpsort.sql")),
-    ("sp_depends", include_str!("sql/sp_depends.sql")),
-    ("sp_renamedb", include_str!("sql/sp_renamedb.sql")),
-    ("sp_msforeachtable", include_str!("sql/sp_msforeachtable.sql")),
-    ("sp_msforeachdb", include_str!("sql/sp_msforeachdb.sql")),
-    ("sp_procedure_params_100_managed", include_str!("sql/sp_procedure_params_100_managed.sql")),
-    ("sp_who", include_str!("sql/sp_who.sql")),
-    ("sp_who2", include_str!("sql/sp_who2.sql")),
-    ("sp_lock", include_str!("sql/sp_lock.sql")),
-    ("sp_addtype", include_str!("sql/sp_addtype.sql")),
-    ("sp_droptype", include_str!("sql/sp_droptype.sql")),
-    ("sp_server_info", include_str!("sql/sp_server_info.sql")),
+/// Those in Rust, the ones that every driver calls first; `system_procedures::NATIVE` has the parameters of each.
+const NATIVE: &[(&str, Native)] = &[
+    ("sp_executesql", prepared::sp_executesql),
+    ("sp_prepare", prepared::sp_prepare),
+    ("sp_execute", prepared::sp_execute),
+    ("sp_prepexec", prepared::sp_prepexec),
+    ("sp_prepexecrpc", prepared::sp_prepexecrpc),
+    ("sp_unprepare", prepared::sp_unprepare),
+    ("sp_flush_log", sp_flush_log),
+    ("sp_log_doctor", doctor::sp_log_doctor),
+    ("sp_reset_connection", sp_reset_connection),
+    ("sp_set_session_context", sp_set_session_context),
+    ("sp_rename", definitions::sp_rename),
+    ("sp_addextendedproperty", definitions::sp_addextendedproperty),
+    ("sp_updateextendedproperty", definitions::sp_updateextendedproperty),
+    ("sp_dropextendedproperty", definitions::sp_dropextendedproperty),
+    ("sp_recompile", refresh::sp_recompile),
+    ("sp_refreshview", refresh::sp_refreshview),
+    ("sp_refreshsqlmodule", refresh::sp_refreshsqlmodule),
+    ("sp_tableoption", refused::sp_tableoption),
+    ("sp_configure", configure::sp_configure),
+    ("sp_addmessage", messages::sp_addmessage),
+    ("sp_altermessage", messages::sp_altermessage),
+    ("sp_dropmessage", messages::sp_dropmessage),
+    ("sp_describe_first_result_set", describe::sp_describe_first_result_set),
+    ("sp_describe_undeclared_parameters", describe::sp_describe_undeclared_parameters),
+    ("sp_getapplock", locks::sp_getapplock),
+    ("sp_releaseapplock", locks::sp_releaseapplock),
+    ("sp_autostats", statistics::sp_autostats),
+    ("sp_sequence_get_range", sequence::sp_sequence_get_range),
 ];
 
 /// `EXEC sys.sp_flush_log`: every delayed commit so far is hard when it returns. Returns 1 for success, as documented.
@@ -265,4 +94,13 @@ fn sp_set_session_context(
     let is_read_only = int_argument(&arguments, 2, "@read_only")?.is_some_and(|flag| flag != 0);
     session.facts.session_context.set(&key, value, is_read_only)?;
     Ok(CallResult::default())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn what_is_listed_is_there() {
+        let listed = crate::system_procedures::NATIVE.iter().map(|(name, _)| *name);
+        assert!(listed.eq(super::NATIVE.iter().map(|(name, _)| *name)));
+    }
 }

@@ -4,8 +4,8 @@ use engine::{ModuleDef, ModuleKind, ObjectDef};
 use types::{SqlError, SqlResult};
 
 use super::arguments::text_argument;
-use crate::execute::{Argument, CallResult};
-use crate::run::Interruption;
+use crate::call::{Argument, CallResult};
+use crate::interruption::Interruption;
 use crate::session::Session;
 use crate::sink::ResultSink;
 

@@ -3,8 +3,9 @@
 use types::SqlError;
 
 use super::arguments::text_argument;
-use crate::execute::{Argument, CallResult};
-use crate::run::{Interruption, not_supported};
+use crate::call::{Argument, CallResult};
+use crate::interruption::Interruption;
+use crate::refusal::not_supported;
 use crate::session::Session;
 use crate::sink::ResultSink;
 
@@ -117,7 +118,7 @@ mod tests {
         assert!(REFUSED.is_sorted());
         for name in REFUSED {
             assert!(refusal(name).is_some() && super::super::native(name).is_none(), "{name}");
-            assert!(super::super::in_sql(name).is_none(), "{name}");
+            assert!(crate::system_procedures::in_sql(name).is_none(), "{name}");
         }
         assert_eq!(refusal("sp_nosuch"), None);
     }

@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use types::{SqlError, SqlType, Value};
 
 use super::arguments::{argument, text_argument};
-use crate::execute::{Argument, CallResult};
-use crate::run::Interruption;
+use crate::call::{Argument, CallResult};
+use crate::interruption::Interruption;
 use crate::session::Session;
 use crate::sink::ResultSink;
 

@@ -1,0 +1,37 @@
+//! A call of a procedure: its arguments, and what it gives back.
+
+use types::{SqlType, Value};
+
+use crate::rpc::RpcParameter;
+
+/// One argument of a call, evaluated.
+#[derive(Clone, Debug)]
+pub(crate) struct Argument {
+    /// With `@`; none when positional.
+    pub(crate) name: Option<String>,
+    pub(crate) sql_type: SqlType,
+    /// None asks for the parameter's default.
+    pub(crate) value: Option<Value>,
+    pub(crate) output: bool,
+}
+
+/// What a call gives back.
+#[derive(Debug, Default)]
+pub(crate) struct CallResult {
+    pub(crate) status: i32,
+    /// Index of the argument, the parameter's name and type, its last value.
+    pub(crate) outputs: Vec<(usize, String, SqlType, Value)>,
+}
+
+impl Argument {
+    /// The value, NULL for a default.
+    pub(crate) fn or_null(&self) -> Value {
+        self.value.clone().unwrap_or(Value::Null)
+    }
+
+    pub(crate) fn from_rpc(parameter: RpcParameter) -> Argument {
+        let RpcParameter { name, sql_type, value, output, default } = parameter;
+        let name = Some(name).filter(|n| !n.is_empty());
+        Argument { name, sql_type, value: (!default).then_some(value), output }
+    }
+}

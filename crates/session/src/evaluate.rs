@@ -1,0 +1,206 @@
+//! Cells of a program are bound when they are first needed, again when they no longer hold, and evaluated.
+
+use std::sync::Arc;
+
+use engine::Lookup;
+use os::task;
+use query::{BindContext, ExecContext, ScalarProgram};
+use types::{SqlError, SqlResult, Value};
+
+use crate::cell::{Cell, CellSource, Compiled};
+use crate::errors::Origin;
+use crate::frame::Frame;
+use crate::instruction::Instruction;
+use crate::interruption::{Failure, Interruption, Stop};
+use crate::program::Program;
+use crate::session::Session;
+
+/// How often a statement is compiled again because the objects that it uses keep changing.
+pub(crate) const STALE_PLANS_MAX: usize = 16;
+
+impl Session {
+    /// What a statement runs with.
+    pub(crate) fn context<'a>(&'a mut self, frame: &'a mut Frame) -> ExecContext<'a> {
+        ExecContext {
+            instance: &self.instance,
+            database: &self.database,
+            variables: &mut frame.variables,
+            transactions: &mut self.transactions,
+            facts: &self.facts,
+            options: &self.options,
+            names: &self.names,
+            front_end: query::FRONT_END,
+        }
+    }
+
+    /// The bound content of a cell: this frame's, the program's, or freshly bound.
+    pub(crate) fn bound(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        cell: Cell,
+    ) -> Result<Arc<Compiled>, Interruption> {
+        let compiled = self.take_bound(frame, instruction, cell)?;
+        frame.local[cell] = Some(compiled.clone());
+        Ok(compiled)
+    }
+
+    /// The same, moved out of the frame, where the caller puts it back: a loop counts no clones that others count, too.
+    #[inline]
+    pub(crate) fn take_bound(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        cell: Cell,
+    ) -> Result<Arc<Compiled>, Interruption> {
+        if let Some(compiled) = frame.local[cell].take_if(|compiled| compiled.is_valid(self.standpoint())) {
+            return Ok(compiled);
+        }
+        let kept = (!frame.own_settings).then(|| frame.program.cells[cell].lock().clone()).flatten();
+        let is_again = kept.is_some() || frame.local[cell].is_some();
+        if let Some(compiled) = kept.filter(|compiled| compiled.is_valid(self.standpoint())) {
+            return Ok(compiled);
+        }
+        self.programs.note_bound(is_again);
+        let held_bytes = os::memory::thread_bytes();
+        let fresh = self.bind_fresh(frame.program, instruction.variables_visible, cell)?;
+        // What this transaction has defined nobody else may see before it commits.
+        if fresh.is_shareable() && !self.transactions.has_changed_catalog() {
+            frame.program.keep(cell, &fresh);
+            frame.program.note_made(held_bytes);
+        }
+        Ok(fresh)
+    }
+
+    /// Binds a cell; again when a definition has changed while it waited for a name.
+    fn bind_fresh(
+        &self,
+        program: &Program,
+        variables_visible: usize,
+        cell: Cell,
+    ) -> Result<Arc<Compiled>, Interruption> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.bind_cell(program, variables_visible, cell, Lookup::new(&self.transactions)) {
+                Ok(compiled) if compiled.is_valid(self.standpoint()) || tries == STALE_PLANS_MAX => {
+                    return Ok(Arc::new(compiled));
+                }
+                Ok(_) => {}
+                Err(_) if task::current().is_interrupted() => return Err(Stop::Attention.into()),
+                // The statement itself is sound: it had to wait for a name.
+                Err(error) if matches!(error.number, 1205 | 1222) => return Err(error.into()),
+                Err(error) => {
+                    let failure = Failure { error, origin: Origin::Compilation };
+                    return Err(Interruption::Failed(failure));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn bind_cell(
+        &self,
+        program: &Program,
+        variables_visible: usize,
+        cell: Cell,
+        lookup: Lookup<'_>,
+    ) -> SqlResult<Compiled> {
+        let context = BindContext { lookup, ..self.bind_context(program, variables_visible) };
+        Ok(match &program.sources[cell] {
+            CellSource::Statement(statement) => Compiled::Statement(query::compile(statement, &context)?),
+            CellSource::Scalar(expression) => {
+                Compiled::Scalar(query::compile_scalar(expression, None, &context)?)
+            }
+            CellSource::WithoutDraws(expression, number) => {
+                let program = query::compile_scalar(expression, None, &context)?;
+                if program.draws() {
+                    return Err(SqlError::new(*number, &[]).at_line(expression.span.line));
+                }
+                Compiled::Scalar(program)
+            }
+            CellSource::Assignment(expression, slot) => {
+                let target = &program.variables[*slot].sql_type;
+                Compiled::Scalar(query::compile_scalar(expression, Some(target), &context)?)
+            }
+            CellSource::Predicate(expression) => {
+                Compiled::Scalar(query::compile_predicate(expression, &context)?)
+            }
+        })
+    }
+
+    pub(crate) fn bind_context<'a>(
+        &'a self,
+        program: &'a Program,
+        variables_visible: usize,
+    ) -> BindContext<'a> {
+        BindContext {
+            instance: &self.instance,
+            database: &self.database,
+            default_schema: program.schema.as_deref().unwrap_or("dbo"),
+            variables: &program.variables[..variables_visible],
+            options: &self.options,
+            names: &self.names,
+            lookup: Lookup::new(&self.transactions),
+            undeclared: None,
+        }
+    }
+
+    /// The value of an expression.
+    pub(crate) fn value(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        cell: Cell,
+    ) -> Result<Value, Interruption> {
+        self.evaluate(frame, instruction, cell, ScalarProgram::eval)
+    }
+
+    pub(crate) fn predicate(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        cell: Cell,
+    ) -> Result<bool, Interruption> {
+        self.evaluate(frame, instruction, cell, ScalarProgram::eval_predicate)
+    }
+
+    fn evaluate<T>(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        cell: Cell,
+        evaluate: impl Fn(&ScalarProgram, &mut ExecContext) -> SqlResult<T>,
+    ) -> Result<T, Interruption> {
+        for _ in 0..STALE_PLANS_MAX {
+            match self.evaluate_once(frame, instruction, cell, &evaluate) {
+                Err(interruption) if interruption.is_stale_plan() => frame.forget(cell),
+                other => return other,
+            }
+        }
+        Err(SqlError::new(2801, &[]).into())
+    }
+
+    /// One evaluation, with the transaction that a subquery needs around it.
+    #[inline]
+    fn evaluate_once<T>(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        cell: Cell,
+        evaluate: &impl Fn(&ScalarProgram, &mut ExecContext) -> SqlResult<T>,
+    ) -> Result<T, Interruption> {
+        let compiled = self.take_bound(frame, instruction, cell)?;
+        let Compiled::Scalar(program) = compiled.as_ref() else {
+            unreachable!("the cell of an expression holds one")
+        };
+        let result = evaluate(program, &mut self.context(frame));
+        frame.local[cell] = Some(compiled);
+        // An expression with a subquery has read tables: its autocommit transaction ends with it.
+        if self.facts.transaction_count == 0 && !self.transactions.is_idle() {
+            self.end_statement(result.is_ok())?;
+        } else {
+            self.transactions.keep_table_variables()?;
+        }
+        Ok(result?)
+    }
+}

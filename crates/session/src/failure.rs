@@ -1,0 +1,129 @@
+//! What happens when an instruction fails: who catches the error, what is told, and how far it reaches.
+
+use types::SqlError;
+
+use crate::commit_place::CommitPlace;
+use crate::errors::{self, Origin, Reach};
+use crate::frame::Frame;
+use crate::instruction::Instruction;
+use crate::interruption::{Failure, Interruption, Next, Stop};
+use crate::session::Session;
+use crate::sink::{Done, ResultSink};
+
+impl Session {
+    /// Decides what a failed instruction means; the picture stands in run.rs.
+    pub(crate) fn fail(
+        &mut self,
+        frame: &mut Frame,
+        instruction: &Instruction,
+        at: usize,
+        interruption: Interruption,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Next, Stop> {
+        self.settle_before_more(sink)?;
+        let unfinished = self.unfinished.take();
+        let mut failure = match interruption {
+            Interruption::Stopped(Stop::Raised(failure)) => *failure,
+            Interruption::Stopped(stop) => return Err(stop),
+            Interruption::Failed(failure) => failure,
+        };
+        failure.error = failure.error.at_line(instruction.line).in_procedure(frame.procedure.as_deref());
+        self.facts.last_error = failure.error.number;
+        self.facts.row_count = 0;
+        if failure.origin == Origin::Runtime && instruction.kind.is_definition() {
+            failure.origin = Origin::Definition;
+        }
+        let catchable = errors::catchable_in_same_scope(&failure.error, failure.origin);
+        if let Some(region) = frame.program.region_of(at).filter(|_| catchable) {
+            self.doom_if_due(&failure);
+            self.facts.caught.truncate(frame.caught_base + frame.program.catch_depth(at));
+            self.facts.caught.push(failure.error);
+            self.end_caught(frame, unfinished, sink);
+            return Ok(Next::Jump(region.catch));
+        }
+        if frame.program.atomic.is_some() && matches!(failure.error.severity, 11..20) {
+            self.end_caught(frame, unfinished, sink);
+            return Err(Stop::Raised(Box::new(failure)));
+        }
+        if failure.origin == Origin::Compilation {
+            // Outside, it is an error of what was called.
+            if self.guards > 0 {
+                failure.origin = Origin::InnerText;
+            }
+        }
+        if self.guards > 0 && failure.error.severity > 10 && failure.error.severity < 20 {
+            self.end_caught(frame, unfinished, sink);
+            return Err(Stop::Raised(Box::new(failure)));
+        }
+        self.report_failure(&CommitPlace::of(frame, instruction), &failure, sink)
+    }
+
+    /// A result set that has begun ends, with as many rows as it got, though nobody is told why: what the CATCH block sends is another one.
+    fn end_caught(&self, frame: &Frame, unfinished: Option<(u64, u16)>, sink: &mut dyn ResultSink) {
+        if let Some((rows, command)) = unfinished {
+            let row_count = (!self.options.nocount).then_some(rows);
+            sink.done(Done { kind: frame.done_kind, row_count, error: false, command });
+        }
+    }
+
+    /// Reports an error nobody catches and does what its reach says.
+    pub(crate) fn report_failure(
+        &mut self,
+        place: &CommitPlace,
+        failure: &Failure,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Next, Stop> {
+        let error = &failure.error;
+        error.told().for_each(|told| sink.message(told));
+        let reach = match failure.origin {
+            // Documented for SET ARITHABORT ON with SET ANSI_WARNINGS OFF.
+            Origin::Runtime
+                if query::errors::is_arithmetic(error.number)
+                    && self.options.arithabort
+                    && !self.options.ansi_warnings =>
+            {
+                Reach::Batch
+            }
+            origin => errors::reach(error, origin, self.options.xact_abort),
+        };
+        if reach == Reach::Statement
+            && place.changes_data
+            && errors::announces_termination(error)
+            && failure.origin == Origin::Runtime
+        {
+            let mut notice = SqlError::new(3621, &[]).at_line(error.line);
+            notice.procedure = error.procedure.clone();
+            sink.message(&notice);
+        }
+        if failure.origin == Origin::RaisError {
+            sink.flush();
+        }
+        // The end of the transaction is told before that of the statement: behind a DONE, drivers wait for more results.
+        if matches!(reach, Reach::Batch | Reach::Connection) {
+            self.rollback_everything(sink);
+        }
+        if reach > Reach::Nothing {
+            sink.done(Done { kind: place.done_kind, row_count: None, error: true, command: place.command });
+        }
+        match reach {
+            Reach::Nothing | Reach::Statement => Ok(Next::Step),
+            Reach::Scope => Ok(Next::Return(-6)),
+            Reach::BatchOnly | Reach::Batch => Err(Stop::Batch),
+            Reach::Connection => Err(Stop::Connection),
+        }
+    }
+
+    /// A caught error may leave a transaction that can only be rolled back.
+    fn doom_if_due(&mut self, failure: &Failure) {
+        if self.facts.transaction_count == 0
+            || !errors::dooms_transaction(&failure.error, failure.origin, self.options.xact_abort)
+        {
+            return;
+        }
+        self.facts.doomed = true;
+        if failure.error.number == 1205 {
+            // The victim's locks must go at once, or the other party of the deadlock would wait for the CATCH block.
+            self.transactions.doom();
+        }
+    }
+}

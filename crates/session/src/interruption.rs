@@ -1,0 +1,77 @@
+//! How instructions and requests end: by the next step, with an error, or because something stops them.
+
+use os::task;
+use types::SqlError;
+
+use crate::errors::Origin;
+
+/// How a request ended, for whoever owns the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestEnd {
+    /// All statements were run or an error ended the batch; everything has been sent to the sink.
+    Finished,
+    /// The client's attention (or KILL) stopped it.
+    Attention,
+    /// A fatal error: the connection must be closed.
+    Close,
+}
+
+/// Why a frame did not run to its end.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// An error that a TRY block of an outer frame will catch; not yet reported.
+    Raised(Box<Failure>),
+    /// The batch is over; everything has been reported.
+    Batch,
+    /// The connection must be closed; everything has been reported.
+    Connection,
+    /// The client asked to stop.
+    Attention,
+}
+
+/// An error and where it came from.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) error: SqlError,
+    pub(crate) origin: Origin,
+}
+
+/// How an instruction ends when it does not simply succeed.
+#[derive(Debug)]
+pub(crate) enum Interruption {
+    Failed(Failure),
+    Stopped(Stop),
+}
+
+impl Interruption {
+    /// What was bound has been overtaken: bind again.
+    pub(crate) fn is_stale_plan(&self) -> bool {
+        matches!(self, Interruption::Failed(failure) if failure.error.number == engine::STALE_PLAN)
+    }
+}
+
+impl From<SqlError> for Interruption {
+    fn from(error: SqlError) -> Self {
+        Interruption::Failed(Failure { error, origin: Origin::Runtime })
+    }
+}
+
+impl From<Stop> for Interruption {
+    fn from(stop: Stop) -> Self {
+        Interruption::Stopped(stop)
+    }
+}
+
+/// What comes after an instruction.
+pub(crate) enum Next {
+    Step,
+    Jump(usize),
+    /// What follows is looked at, not run.
+    Survey,
+    Return(i32),
+}
+
+/// A database could not be entered: with an error, or because the wait for it was interrupted.
+pub(crate) fn refused_entry(error: SqlError) -> Interruption {
+    if task::current().is_interrupted() { Stop::Attention.into() } else { error.into() }
+}

@@ -1,0 +1,126 @@
+//! The handles that a session keeps for its client: the text and parameters behind each.
+
+use std::sync::{Arc, Weak};
+
+use query::VariableDef;
+use rustc_hash::FxHashMap;
+use tsql::ast;
+use types::{SqlError, SqlResult, Value};
+
+use crate::call::{Argument, CallResult};
+use crate::program::Program;
+use crate::program_key::ProgramConditions;
+use crate::values;
+
+/// A session may keep this many handles.
+const HANDLES_MAX: usize = 100_000;
+
+/// The handles of one session.
+#[derive(Default)]
+pub(crate) struct Prepared {
+    last_handle: i32,
+    pub(crate) statements: FxHashMap<i32, Statement>,
+    /// The last declarations and what they mean: most clients send the same with each call of `sp_executesql`.
+    pub(crate) declared: Option<(String, Arc<Parameters>)>,
+}
+
+/// What stands behind a handle.
+#[derive(Clone)]
+pub(crate) struct Statement {
+    pub(crate) text: Arc<str>,
+    pub(crate) parameters: Arc<Parameters>,
+    /// The program that it had the last time, if the cache still keeps it, and when it is the same.
+    pub(crate) program: Option<(ProgramConditions, Weak<Program>)>,
+}
+
+/// Parameters as declared.
+#[derive(Default)]
+pub(crate) struct Parameters {
+    pub(crate) definitions: Vec<VariableDef>,
+    /// As many.
+    pub(crate) defaults: Vec<Option<ast::Expr>>,
+}
+
+/// Arguments as the parameters' values.
+pub(crate) struct Passed {
+    pub(crate) values: Vec<Value>,
+    /// For each that comes back: which argument of the call, from which parameter.
+    pub(crate) targets: Vec<(usize, usize)>,
+}
+
+impl Prepared {
+    pub(crate) fn keep(&mut self, statement: Statement) -> SqlResult<i32> {
+        // They outlive the request that made them: a quarter of all memory is left to those that come.
+        let left_bytes =
+            os::memory::total_bytes_max().map_or(0, |max| usize::try_from(max / 4).unwrap_or(usize::MAX));
+        let has_room = os::memory::has_room_for(left_bytes.saturating_add(2 * statement.text.len()));
+        if self.statements.len() >= HANDLES_MAX || !has_room {
+            return Err(SqlError::new(701, &[&"internal"]));
+        }
+        self.last_handle += 1;
+        self.statements.insert(self.last_handle, statement);
+        Ok(self.last_handle)
+    }
+}
+
+impl Parameters {
+    /// Puts a call's arguments behind the first `skipped` into the parameters of `text`: by position, by name, defaults for the rest.
+    pub(crate) fn pass(&self, text: &str, arguments: &[Argument], skipped: usize) -> SqlResult<Passed> {
+        let mut given: Vec<Option<Value>> = vec![None; self.definitions.len()];
+        let mut targets = Vec::new();
+        for (index, argument) in arguments.iter().enumerate().skip(skipped) {
+            let slot = match &argument.name {
+                None => Some(index - skipped).filter(|slot| *slot < given.len()),
+                Some(name) => self.slot_of(name, index - skipped),
+            };
+            let Some(slot) = slot else {
+                let name = argument.name.as_deref().unwrap_or_default();
+                return Err(SqlError::new(8178, &[&beginning_of(text), &name]));
+            };
+            if let Some(value) = &argument.value {
+                let target = &self.definitions[slot].sql_type;
+                given[slot] = Some(values::pass(value, &argument.sql_type, target)?);
+            }
+            if argument.output {
+                targets.push((index, slot));
+            }
+        }
+        let each = given.into_iter().enumerate();
+        let values = each.map(|(slot, value)| value.map_or_else(|| self.default_of(slot, text), Ok));
+        Ok(Passed { values: values.collect::<SqlResult<_>>()?, targets })
+    }
+
+    /// The parameter of a name; most clients name them in their order.
+    fn slot_of(&self, name: &str, expected: usize) -> Option<usize> {
+        let is_it = |definition: &VariableDef| definition.name.eq_ignore_ascii_case(name);
+        match self.definitions.get(expected).is_some_and(is_it) {
+            true => Some(expected),
+            false => self.definitions.iter().position(is_it),
+        }
+    }
+
+    fn default_of(&self, slot: usize, text: &str) -> SqlResult<Value> {
+        let definition = &self.definitions[slot];
+        if let Some(default) = &self.defaults[slot] {
+            return values::constant(default, &definition.sql_type);
+        }
+        let declared: Vec<String> =
+            self.definitions.iter().map(|d| format!("{} {}", d.name, d.sql_type.name())).collect();
+        let shown = format!("({}){}", declared.join(","), beginning_of(text));
+        Err(SqlError::new(8178, &[&shown, &definition.name]))
+    }
+
+    /// What a call gives back when its parameters end as `last`.
+    pub(crate) fn result(&self, targets: &[(usize, usize)], last: &[Value]) -> CallResult {
+        let outputs = targets.iter().map(|&(index, slot)| {
+            let VariableDef { name, sql_type } = &self.definitions[slot];
+            (index, name.clone(), *sql_type, last[slot].clone())
+        });
+        CallResult { status: 0, outputs: outputs.collect() }
+    }
+}
+
+/// As much of a text as messages show.
+fn beginning_of(text: &str) -> String {
+    text.chars().take(100).collect()
+}

@@ -1,0 +1,53 @@
+//! How texts are refused: with a syntax error, or because they are valid T-SQL that Hardpan does not execute.
+
+use tsql::ast::{self, StatementKind};
+use types::SqlError;
+
+/// A syntax error as the message a client gets.
+pub(crate) fn syntax_error(error: tsql::SyntaxError) -> SqlError {
+    let message = error.message();
+    let mut sql_error = SqlError::custom(error.number, error.severity, error.state, message);
+    sql_error.line = error.line;
+    sql_error
+}
+
+/// Valid T-SQL that Hardpan does not execute.
+pub(crate) fn not_supported(what: &str) -> SqlError {
+    SqlError::custom(40517, 16, 1, format!("{what} is not supported by this version of Hardpan."))
+}
+
+/// A kind's name in words, for refusals: `CreateTrigger` becomes `CREATE TRIGGER`.
+pub(crate) fn kind_name(kind: &StatementKind) -> String {
+    if let StatementKind::Other(other) = kind {
+        return other.kind_name.clone();
+    }
+    if let StatementKind::Permission(permission) = kind {
+        let action = format!("{:?}", permission.action).to_uppercase();
+        return action;
+    }
+    // One kind for several statements.
+    match kind {
+        StatementKind::EnableTrigger(change) if !change.enable => return "DISABLE TRIGGER".into(),
+        StatementKind::CreateTrigger(trigger) => match trigger.action {
+            ast::ModuleAction::Create => {}
+            ast::ModuleAction::Alter => return "ALTER TRIGGER".into(),
+            ast::ModuleAction::CreateOrAlter => return "CREATE OR ALTER TRIGGER".into(),
+        },
+        _ => {}
+    }
+    let debug = format!("{kind:?}");
+    let variant: String = debug.chars().take_while(|c| c.is_alphanumeric()).collect();
+    let mut words = String::new();
+    for (position, character) in variant.chars().enumerate() {
+        if position > 0 && character.is_uppercase() {
+            words.push(' ');
+        }
+        words.extend(character.to_uppercase());
+    }
+    words
+}
+
+/// What natively compiled procedures do not take: 10794.
+pub(crate) fn unsupported_in_native(kind: &str, name: &str) -> SqlError {
+    SqlError::new(10794, &[&kind, &name])
+}

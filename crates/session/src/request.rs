@@ -1,0 +1,230 @@
+//! A request from begin to end: batches, what surrounds any request, USE, reset and close.
+
+use os::task;
+use types::SqlError;
+
+use crate::frame::Frame;
+use crate::interruption::{Interruption, RequestEnd, Stop, refused_entry};
+use crate::prepared_handles::Prepared;
+use crate::registry::Command;
+use crate::session::{Session, options_at_login};
+use crate::sink::{Done, DoneKind, EnvironmentChange, NullSink, ResultSink};
+
+/// 596, to whoever asks a killed session for something.
+const KILLED: &str = "Cannot continue the execution because the session is in the kill state.";
+
+impl Session {
+    /// Runs one batch of T-SQL. Nothing of it runs when it has a syntax error.
+    pub fn execute_batch(&mut self, text: &str, sink: &mut dyn ResultSink) -> RequestEnd {
+        self.request(sink, |session, sink| {
+            let input = query::InputBuffer::of_batch(text);
+            session.slot.update(|published| published.row.input = Some(input));
+            let compiling = session.compiling_begins();
+            let program = match session.checks_only(text) {
+                Ok(true) => return Ok(()),
+                Ok(false) => session.program_for(text, &[], false),
+                Err(errors) => Err(errors),
+            };
+            let program = match program {
+                Ok(program) => program,
+                Err(errors) => return session.refuse_batch(&errors, sink),
+            };
+            session.tell_compiling(compiling, sink);
+            if program.parse_only == Some(true) {
+                session.options.parse_only = true;
+            }
+            let mut frame = Frame::new(&program, Vec::new(), 0, DoneKind::Statement);
+            session.run(&mut frame, sink).map(|_| ())
+        })
+    }
+
+    /// Everything around a request: who runs it, what happens to a doomed transaction at its end. One that leaves its commit pending
+    /// goes on until `settle_commit`.
+    pub(crate) fn request(
+        &mut self,
+        sink: &mut dyn ResultSink,
+        body: impl FnOnce(&mut Session, &mut dyn ResultSink) -> Result<(), Stop>,
+    ) -> RequestEnd {
+        // Several calls in one message.
+        if self.is_commit_pending() && self.settle_commit(sink) == RequestEnd::Close {
+            return RequestEnd::Close;
+        }
+        if self.slot.is_killed() {
+            sink.message(&SqlError::custom(596, 21, 1, KILLED.into()).at_line(1));
+            return RequestEnd::Close;
+        }
+        let _memory = os::memory::Request::begin(&self.slot.memory);
+        if !os::memory::has_room_for(0) {
+            self.programs.give_way();
+        }
+        let (runner, began_ticks) = (task::current(), self.now_ticks());
+        runner.attribute_waits(Some(self.slot.waits.clone()));
+        self.slot.update(|published| {
+            published.runner = Some(runner);
+            published.row.last_request_start_ticks = began_ticks;
+        });
+        self.request_began_ticks = Some(began_ticks);
+        let begun = self.slot.figures.begin(began_ticks);
+        self.slot.note(Command::Other, self.facts.transaction_count);
+        self.facts.is_refused_delay_told = false;
+        let mut outcome = body(self, sink);
+        if outcome.is_err() {
+            outcome = self.settle_before_more(sink).and(outcome);
+        }
+        let ended = self.names.end_batch();
+        if !ended.is_empty() {
+            // Dropping them takes a transaction of its own.
+            outcome = self.settle_before_more(sink).and(outcome);
+        }
+        assert_eq!(self.guards, 0, "every guarded call has ended");
+        self.facts.caught.clear();
+        self.slot.figures.end(&begun, self.now_ticks());
+        if self.is_commit_pending() {
+            assert_eq!(self.facts.transaction_count, 0, "nothing has begun after the commit");
+            return RequestEnd::Finished;
+        }
+        let end = self.conclude(outcome, sink);
+        self.drop_real_tables(&ended);
+        self.request_ended();
+        self.harden_answer(end, sink)
+    }
+
+    /// That the client calls a procedure, for others to see. Most clients call the same one again and again: it is written once.
+    pub(crate) fn note_call(&self, name: &str) {
+        self.slot.update(|published| {
+            let input = &mut published.row.input;
+            if !input.as_ref().is_some_and(|last| last.is_call_of(name)) {
+                *input = Some(query::InputBuffer::of_call(name));
+            }
+        });
+    }
+
+    /// No request runs any more.
+    pub(crate) fn request_ended(&mut self) {
+        if self.facts.transaction_count == 0 {
+            self.names.settle();
+            if !self.orphans.is_empty() {
+                let free = self.orphans.take();
+                self.drop_free_tables(free);
+            }
+        }
+        self.slot.note(Command::None, self.facts.transaction_count);
+        let ended_ticks = self.now_ticks();
+        self.publish(|published| {
+            if let Some(runner) = published.runner.take() {
+                runner.attribute_waits(None);
+            }
+            published.row.last_request_end_ticks = ended_ticks;
+        });
+    }
+
+    /// What becomes of the transaction at the end of a request.
+    pub(crate) fn conclude(&mut self, outcome: Result<(), Stop>, sink: &mut dyn ResultSink) -> RequestEnd {
+        match outcome {
+            Ok(()) | Err(Stop::Batch) => {
+                if self.facts.transaction_count > 0 && self.facts.doomed {
+                    sink.message(&SqlError::new(3998, &[]));
+                    self.rollback_everything(sink);
+                }
+                RequestEnd::Finished
+            }
+            Err(Stop::Raised(failure)) => {
+                // Raised to a TRY block that is no longer there: report it as uncaught.
+                failure.error.told().for_each(|told| sink.message(told));
+                RequestEnd::Finished
+            }
+            Err(Stop::Attention) => {
+                if self.facts.transaction_count == 0 || self.options.xact_abort || self.facts.doomed {
+                    self.rollback_everything(sink);
+                } else if let Err(error) = self.transactions.statement_rollback() {
+                    sink.message(&error);
+                }
+                RequestEnd::Attention
+            }
+            Err(Stop::Connection) => RequestEnd::Close,
+        }
+    }
+
+    pub(crate) fn refuse_batch(
+        &mut self,
+        errors: &[SqlError],
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), Stop> {
+        if task::current().is_interrupted() {
+            return Err(Stop::Attention);
+        }
+        for error in errors {
+            self.facts.last_error = error.number;
+            sink.message(error);
+        }
+        if errors.iter().any(|error| crate::errors::rolls_back_uncompiled(error, self.options.xact_abort)) {
+            self.rollback_everything(sink);
+        }
+        sink.done(Done {
+            kind: DoneKind::Statement,
+            row_count: None,
+            error: true,
+            command: crate::done_command::OTHER,
+        });
+        Err(Stop::Batch)
+    }
+
+    /// `USE`.
+    pub(crate) fn use_database(
+        &mut self,
+        name: &str,
+        line: u32,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), Interruption> {
+        let database = self.transactions.enter_database(name).map_err(refused_entry)?;
+        let left = self.move_to(database);
+        let (old, new) = (left.name().to_string(), self.database.name().to_string());
+        sink.environment(EnvironmentChange::Database(new.clone(), old));
+        sink.message(&SqlError::new(5701, &[&new]).at_line(line));
+        Ok(())
+    }
+
+    /// SET LANGUAGE has been done.
+    pub(crate) fn tell_language(&self, old: &str, line: u32, sink: &mut dyn ResultSink) {
+        let new = self.options.language.to_string();
+        sink.environment(EnvironmentChange::Language(new.clone(), old.to_string()));
+        sink.message(&SqlError::new(5703, &[&new]).at_line(line));
+    }
+
+    /// Back to the state after login: what pooled connections ask for. Cheap when there is nothing to undo.
+    pub fn reset(&mut self, keep_transaction: bool, sink: &mut dyn ResultSink) {
+        if self.is_commit_pending() {
+            // A failure is told; that the connection should end is told again by whatever comes next.
+            self.settle_commit(sink);
+        }
+        if !keep_transaction && self.facts.transaction_count > 0 {
+            self.rollback_everything(sink);
+        }
+        self.slot.waits.clear();
+        self.drop_temporary_tables();
+        self.prepared = Prepared::default();
+        self.options = options_at_login(&self.instance, &self.facts.login);
+        self.tell_lock_options();
+        if self.facts.transaction_count == 0 {
+            self.facts.reset();
+        }
+        let wanted = if self.facts.login.database.is_empty() { "master" } else { &self.facts.login.database };
+        if !self.database.name().eq_ignore_ascii_case(wanted) {
+            if let Ok(database) = self.transactions.enter_database(wanted) {
+                self.move_to(database);
+            }
+        }
+        sink.environment(EnvironmentChange::ResetConnection);
+    }
+
+    /// Ends the session: rolls back, drops its temporary tables, leaves its database, gives its number back.
+    pub fn close(mut self) {
+        if self.is_commit_pending() {
+            self.settle_commit(&mut NullSink);
+        }
+        self.rollback_everything(&mut NullSink);
+        self.drop_temporary_tables();
+        self.transactions.release_session_locks();
+        self.facts.registry.unregister(self.facts.session_id);
+    }
+}

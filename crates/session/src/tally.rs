@@ -1,0 +1,378 @@
+//! How often the statements of a program ran and what that took: what a frame counts, and the sums of its program.
+//!
+//! A frame counts for itself and adds its sums to the program's when it ends: sessions that run the same text meet once a call, not once a
+//! statement. A clock costs a loop of small statements more than the counting: a statement begins when the one before it ended, if nothing but
+//! assignments and conditions lies between, and not more of them than a loop's body has ([`Tally::goes_round`]).
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use os::task::PageUses;
+use os::{Latch, LatchRank};
+use query::query_store::PlanRuns;
+use query::{Measure, MemoryUse};
+
+use crate::cell::Cell;
+
+/// What a program's runs have left.
+pub(crate) struct ProgramStatistics {
+    /// Which program of the cache it is; 0: of none.
+    pub(crate) number: AtomicU64,
+    pub(crate) made_ticks: AtomicU64,
+    pub(crate) sums: Latch<Sums>,
+}
+
+#[derive(Default)]
+pub(crate) struct Sums {
+    pub(crate) runs: u64,
+    pub(crate) statements: Vec<StatementSums>,
+}
+
+/// Sums of one statement; times in nanoseconds.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct StatementSums {
+    pub(crate) executions: u64,
+    /// How often it was bound.
+    pub(crate) bound: u64,
+    /// When it last began: in a frame's sums by the running clock, in a program's as a date.
+    pub(crate) last_began: u64,
+    pub(crate) elapsed: Measure,
+    pub(crate) working: Measure,
+    pub(crate) rows: Measure,
+    pub(crate) spills: Measure,
+    pub(crate) grants: Grants,
+    pub(crate) logical_reads: Measure,
+    pub(crate) physical_reads: Measure,
+}
+
+/// Memory of operators, in bytes. Nothing is counted before the first execution that was granted any: few statements ever are.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Grants {
+    pub(crate) granted: Measure,
+    pub(crate) ideal: Measure,
+    pub(crate) used: Measure,
+}
+
+/// What one execution of a statement took.
+pub(crate) struct Taken {
+    pub(crate) elapsed_ns: u64,
+    pub(crate) waited_ns: u64,
+    pub(crate) rows: u64,
+    pub(crate) memory: MemoryUse,
+    /// Pages since it began.
+    pub(crate) pages: PageUses,
+}
+
+/// A statement has run from this moment of the running clock on.
+pub(crate) struct Execution {
+    pub(crate) cell: Cell,
+    pub(crate) began_ns: u64,
+    pub(crate) taken: Taken,
+}
+
+/// What one frame has counted and not yet handed on.
+#[derive(Default)]
+pub(crate) struct Tally {
+    /// The first statement's beginning by both clocks: the date is asked for once a frame.
+    pub(crate) first: Option<(u64, u64)>,
+    /// The only execution so far, as most frames have but one; the sums begin with the next.
+    only: Option<Execution>,
+    statements: Vec<StatementSums>,
+    /// When the statement ended that ran last, by the running clock, if the next may begin there.
+    ended_ns: Option<u64>,
+    /// How often a loop has begun anew since.
+    rounds: u64,
+}
+
+impl Default for ProgramStatistics {
+    fn default() -> ProgramStatistics {
+        let sums = Latch::new(LatchRank::PlanCache, Sums::default());
+        ProgramStatistics { number: AtomicU64::new(0), made_ticks: AtomicU64::new(0), sums }
+    }
+}
+
+impl ProgramStatistics {
+    /// It has been made now.
+    pub(crate) fn made(&self, now_ticks: u64) {
+        self.made_ticks.store(now_ticks, Relaxed);
+    }
+
+    /// The cache takes it in under a number.
+    pub(crate) fn numbered(&self, number: u64) {
+        self.number.store(number, Relaxed);
+    }
+
+    /// Its number in the cache.
+    pub(crate) fn number(&self) -> u64 {
+        self.number.load(Relaxed)
+    }
+
+    /// A cell has been bound, first or again.
+    pub(crate) fn note_bound(&self, cell: Cell) {
+        self.sums.lock().at(cell).bound += 1;
+    }
+
+    /// A run of the program has ended.
+    pub(crate) fn add(&self, tally: Tally) {
+        // A request that has the program made begins before it is made.
+        let made_ticks = self.made_ticks.load(Relaxed);
+        let date_of = |moment_ns| tally.date_of(moment_ns).max(made_ticks);
+        let mut sums = self.sums.lock();
+        sums.runs += 1;
+        if let Some(Execution { cell, began_ns, taken }) = &tally.only {
+            sums.at(*cell).note(date_of(*began_ns), taken);
+        }
+        for (cell, one) in tally.statements.iter().enumerate().filter(|(_, one)| one.executions > 0) {
+            sums.at(cell).add(&StatementSums { last_began: date_of(one.last_began), ..*one });
+        }
+    }
+}
+
+impl Sums {
+    fn at(&mut self, cell: Cell) -> &mut StatementSums {
+        if self.statements.len() <= cell {
+            self.statements.resize(cell + 1, StatementSums::default());
+        }
+        &mut self.statements[cell]
+    }
+}
+
+impl StatementSums {
+    /// One more execution.
+    fn note(&mut self, began: u64, taken: &Taken) {
+        self.grants.note(self.executions, &taken.memory);
+        self.executions += 1;
+        self.last_began = self.last_began.max(began);
+        self.elapsed.note(taken.elapsed_ns);
+        self.working.note(taken.elapsed_ns.saturating_sub(taken.waited_ns));
+        self.rows.note(taken.rows);
+        self.spills.note(taken.memory.spills);
+        self.logical_reads.note(taken.pages.logical);
+        self.physical_reads.note(taken.pages.physical);
+    }
+
+    /// Those of another, which came later.
+    fn add(&mut self, other: &StatementSums) {
+        self.grants.add(self.executions, &other.grants, other.executions);
+        self.executions += other.executions;
+        self.last_began = self.last_began.max(other.last_began);
+        self.elapsed.add(&other.elapsed);
+        self.working.add(&other.working);
+        self.rows.add(&other.rows);
+        self.spills.add(&other.spills);
+        self.logical_reads.add(&other.logical_reads);
+        self.physical_reads.add(&other.physical_reads);
+    }
+}
+
+impl Grants {
+    /// One more execution, behind so many.
+    #[inline]
+    fn note(&mut self, before: u64, memory: &MemoryUse) {
+        if memory.granted_bytes > 0 || self.granted.maximum > 0 {
+            self.begin(before);
+            self.granted.note(memory.granted_bytes);
+            self.ideal.note(memory.ideal_bytes);
+            self.used.note(memory.used_bytes);
+        }
+    }
+
+    /// Those that came before were granted nothing.
+    fn begin(&mut self, before: u64) {
+        if before > 0 && self.granted.minimum.is_none() {
+            self.granted.note(0);
+            self.ideal.note(0);
+            self.used.note(0);
+        }
+    }
+
+    /// Those of so many executions that came later.
+    fn add(&mut self, before: u64, other: &Grants, executions: u64) {
+        if other.granted.minimum.is_some() {
+            self.begin(before);
+            self.granted.add(&other.granted);
+            self.ideal.add(&other.ideal);
+            self.used.add(&other.used);
+        } else if executions > 0 {
+            self.note(before, &MemoryUse::default());
+        }
+    }
+}
+
+impl Tally {
+    /// The date of a moment of the running clock, which is one of a statement that began.
+    fn date_of(&self, moment_ns: u64) -> u64 {
+        let (first_ns, first_ticks) = self.first.expect("the first statement has noted the date");
+        first_ticks + moment_ns.saturating_sub(first_ns) / 100
+    }
+
+    /// What comes now takes time that is no statement's.
+    #[inline]
+    pub(crate) fn forget_end(&mut self) {
+        self.ended_ns = None;
+    }
+
+    /// What its statements took.
+    pub(crate) fn executed(&self) -> impl Iterator<Item = (Cell, PlanRuns)> + '_ {
+        let only = self.only.iter().map(|execution| {
+            let mut one = StatementSums::default();
+            one.note(execution.began_ns, &execution.taken);
+            (execution.cell, one)
+        });
+        let summed = self.statements.iter().copied().enumerate().filter(|(_, one)| one.executions > 0);
+        only.chain(summed).map(|(cell, one)| {
+            let runs = PlanRuns {
+                executions: one.executions,
+                last_ticks: self.date_of(one.last_began),
+                elapsed_ns: one.elapsed,
+                working_ns: one.working,
+                rows: one.rows,
+                logical_reads: one.logical_reads,
+                physical_reads: one.physical_reads,
+            };
+            (cell, runs)
+        })
+    }
+
+    /// A loop begins anew: once between two statements that it consists of, more often where it only computes.
+    #[inline]
+    pub(crate) fn goes_round(&mut self) {
+        self.rounds += 1;
+    }
+
+    /// When the next statement begins.
+    pub(crate) fn begin_ns(&mut self, now_ns: impl FnOnce() -> u64) -> u64 {
+        match self.ended_ns.take() {
+            Some(ended_ns) if self.rounds <= 1 => ended_ns,
+            _ => now_ns(),
+        }
+    }
+
+    /// A statement has run to its end, now.
+    pub(crate) fn end_at(&mut self, now_ns: u64) {
+        (self.ended_ns, self.rounds) = (Some(now_ns), 0);
+    }
+
+    /// A statement has run to its end.
+    pub(crate) fn note(&mut self, execution: Execution) {
+        if self.statements.is_empty() {
+            let Some(before) = self.only.replace(execution) else { return };
+            let last = self.only.take().expect("it has been put there");
+            self.sum(&before);
+            self.sum(&last);
+        } else {
+            self.sum(&execution);
+        }
+        assert!(self.only.is_none(), "what is summed up is not counted again");
+    }
+
+    fn sum(&mut self, execution: &Execution) {
+        let Execution { cell, began_ns, taken } = execution;
+        if self.statements.len() <= *cell {
+            self.statements.resize(cell + 1, StatementSums::default());
+        }
+        self.statements[*cell].note(*began_ns, taken);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Execution, Grants, MemoryUse, PageUses, ProgramStatistics, Taken, Tally};
+
+    /// Frames of one execution, which are not summed up before they are handed on, count as those of more do.
+    #[test]
+    fn one_execution_counts_as_much_as_one_of_many() {
+        let execution = |cell, began_ns, elapsed_ns| {
+            let taken = Taken {
+                elapsed_ns,
+                waited_ns: 2,
+                rows: 3,
+                memory: MemoryUse::default(),
+                pages: PageUses::default(),
+            };
+            Execution { cell, began_ns, taken }
+        };
+        let counted = |frames: &[&[(usize, u64, u64)]]| {
+            let statistics = ProgramStatistics::default();
+            for frame in frames {
+                let mut tally =
+                    Tally { first: Some((frame[0].1, 1000 + frame[0].1 / 100)), ..Tally::default() };
+                frame
+                    .iter()
+                    .for_each(|(cell, began, elapsed)| tally.note(execution(*cell, *began, *elapsed)));
+                statistics.add(tally);
+            }
+            let sums = statistics.sums.lock();
+            let shown = |one: &super::StatementSums| {
+                (one.executions, one.last_began, one.elapsed, one.working.total, one.rows.total)
+            };
+            (sums.runs, sums.statements.iter().map(shown).collect::<Vec<_>>())
+        };
+        let (runs, apart) = counted(&[&[(1, 100, 7)], &[(0, 200, 5)], &[(1, 300, 9)]]);
+        let (run, together) = counted(&[&[(1, 100, 7), (0, 200, 5), (1, 300, 9)]]);
+        assert_eq!((runs, run), (3, 1));
+        assert_eq!(apart, together);
+        let (executions, last_began, elapsed, working_ns, rows) = apart[1];
+        assert_eq!((executions, last_began, working_ns, rows), (2, 1003, 12, 6));
+        assert_eq!((elapsed.total, elapsed.last, elapsed.minimum, elapsed.maximum), (16, 9, Some(7), 9));
+    }
+
+    /// What is counted from the first grant on is as if it had been counted from the beginning; in one frame or in several.
+    #[test]
+    fn executions_without_a_grant_count_as_such() {
+        let memory =
+            |bytes| MemoryUse { granted_bytes: bytes, ideal_bytes: 2 * bytes, ..MemoryUse::default() };
+        for executions in [&[0, 0, 7, 0][..], &[0, 5], &[5, 9], &[0, 0], &[3, 0, 8]] {
+            for cut in 0..=executions.len() {
+                let noted = |some: &[u64]| {
+                    let mut grants = Grants::default();
+                    some.iter().zip(0..).for_each(|(bytes, before)| grants.note(before, &memory(*bytes)));
+                    grants
+                };
+                let (mut first, last) = (noted(&executions[..cut]), noted(&executions[cut..]));
+                first.add(cut as u64, &last, (executions.len() - cut) as u64);
+                let mut expected = super::Measure::default();
+                executions.iter().for_each(|bytes| expected.note(*bytes));
+                let shown =
+                    |one: &super::Measure| (one.total, one.last, one.minimum.unwrap_or(0), one.maximum);
+                assert_eq!(shown(&first.granted), shown(&expected), "{executions:?} cut at {cut}");
+                assert_eq!(first.ideal.total, 2 * expected.total);
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_runs_before_it_is_made() {
+        let statistics = ProgramStatistics::default();
+        statistics.made(2000);
+        let taken = Taken {
+            elapsed_ns: 1,
+            waited_ns: 0,
+            rows: 0,
+            memory: MemoryUse::default(),
+            pages: PageUses::default(),
+        };
+        let mut tally = Tally { first: Some((100, 1000)), ..Tally::default() };
+        tally.note(Execution { cell: 0, began_ns: 100, taken });
+        statistics.add(tally);
+        assert_eq!(statistics.sums.lock().statements[0].last_began, 2000);
+    }
+
+    #[test]
+    fn a_statement_begins_where_the_last_one_ended_if_little_lies_between() {
+        let mut tally = Tally::default();
+        assert_eq!(tally.begin_ns(|| 10), 10, "the first one asks");
+        tally.end_at(15);
+        tally.goes_round();
+        assert_eq!(tally.begin_ns(|| 20), 15, "once round the loop");
+        assert_eq!(tally.begin_ns(|| 21), 21, "a statement that failed has no end");
+        tally.end_at(25);
+        tally.goes_round();
+        tally.goes_round();
+        assert_eq!(tally.begin_ns(|| 30), 30, "a loop that computes is nobody's time");
+        tally.end_at(35);
+        tally.forget_end();
+        assert_eq!(tally.begin_ns(|| 40), 40, "nor is what waits or writes on its own");
+        tally.end_at(45);
+        assert_eq!(tally.begin_ns(|| 50), 45, "the next one behind it");
+    }
+}

@@ -1,0 +1,90 @@
+//! Texts become programs: from the cache, or parsed, compiled and bound as far as that can be done ahead.
+
+use std::sync::Arc;
+
+use engine::Lookup;
+use types::SqlError;
+
+use crate::cache::ProgramCache;
+use crate::compile;
+use crate::program::Program;
+use crate::program_key::ProgramKey;
+use crate::refusal::syntax_error;
+use crate::session::Session;
+
+impl Session {
+    /// The program of a text, from the cache or made now. Binding of what can be bound is done at once, so that errors of the batch
+    /// as a whole come before anything has run.
+    pub(crate) fn program_for(
+        &self,
+        text: &str,
+        parameters: &[query::VariableDef],
+        in_procedure: bool,
+    ) -> Result<Arc<Program>, Vec<SqlError>> {
+        let key = ProgramCache::may_keep(text)
+            .then(|| ProgramKey::new(text, self.program_conditions(), parameters));
+        if let Some(program) = key.as_ref().and_then(|key| self.programs.get(key)) {
+            return Ok(program);
+        }
+        let (era, held_bytes) = (self.programs.era(), os::memory::thread_bytes());
+        let program = Arc::new(self.compiled_text(text, parameters, in_procedure)?);
+        self.programs.note_compiled();
+        if program.parse_only != Some(true) {
+            self.bind_ahead(&program)?;
+        }
+        program.statistics.made(self.now_ticks());
+        program.note_made(held_bytes);
+        if let Some(key) = key {
+            self.programs.put(key, program.clone(), era);
+        }
+        Ok(program)
+    }
+
+    /// Whose alias types a text names.
+    pub(crate) fn types_in(&self) -> compile::TypesIn<'_> {
+        (&self.database, Lookup::new(&self.transactions))
+    }
+
+    /// A text parsed and compiled, no names looked up.
+    pub(crate) fn parsed_program(&self, text: &str) -> Result<Program, Vec<SqlError>> {
+        self.compiled_text(text, &[], false)
+    }
+
+    fn compiled_text(
+        &self,
+        text: &str,
+        parameters: &[query::VariableDef],
+        in_procedure: bool,
+    ) -> Result<Program, Vec<SqlError>> {
+        let options = tsql::ParseOptions { quoted_identifier: self.options.quoted_identifier };
+        let batch = tsql::parse_batch_while(text, &options, os::memory::is_spent)
+            .map_err(|errors| errors.into_iter().map(syntax_error).collect::<Vec<SqlError>>())?;
+        let types_in = Some(self.types_in());
+        compile::compile(text.into(), &batch.statements, parameters.to_vec(), in_procedure, types_in)
+            .map_err(|e| vec![e])
+    }
+
+    /// Binds every cell whose objects exist. Missing objects wait for execution (deferred name resolution); other errors are the
+    /// batch's. Behind a USE names mean something else: those cells wait, too.
+    pub(crate) fn bind_ahead(&self, program: &Program) -> Result<(), Vec<SqlError>> {
+        // For a name that another is changing the statement itself waits, under the options that are then in force.
+        let lookup = Lookup::without_waiting(&self.transactions);
+        let is_shared = !self.transactions.has_changed_catalog();
+        for (cell, visible, line) in program.cells_before_use() {
+            match self.bind_cell(program, visible, cell, lookup) {
+                Ok(compiled) if is_shared && compiled.is_shareable() => {
+                    program.keep(cell, &Arc::new(compiled))
+                }
+                Ok(_) => {}
+                Err(error) if is_deferred(&error) => {}
+                Err(error) => return Err(vec![error.at_line(line)]),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Errors that only mean "not there yet", or "not settled yet".
+fn is_deferred(error: &SqlError) -> bool {
+    matches!(error.number, 208 | 315 | 1222 | 2702 | 2812 | 911 | 922 | 926 | 945 | 1087 | 4902 | 942)
+}
