@@ -110,7 +110,7 @@ impl Session {
             return Ok(());
         };
         let began = engine::date_time_of(oldest.begin_time.to_utc_100ns().cast_signed());
-        let began = types::datetime::format::to_text(
+        let began = types::temporal::format::to_text(
             &Value::DateTime(began),
             &types::SqlType::DateTime,
             BEGIN_TIME_STYLE,

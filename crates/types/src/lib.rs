@@ -17,21 +17,26 @@ pub mod functions;
 pub mod guid;
 pub mod messages;
 pub mod money;
+pub mod operator;
 pub mod sql_type;
 pub mod strings;
+pub mod styles;
 pub mod substitute;
+pub mod temporal;
 pub mod value;
 
 pub use collation::{Collation, LikePattern};
 pub use compare::{compare, hash_value, is_equal, sort_compare};
 pub use convert::assign::{AssignTarget, assign};
-pub use convert::{ConvertContext, DEFAULT_STYLE, convert};
-pub use datetime::{Date, DateFormat, DatePart, DateTime, DateTime2, DateTimeOffset, SmallDateTime, Time};
+pub use convert::{ConvertContext, convert};
+pub use datetime::{Date, DateFormat, DateTime, DateTime2, DateTimeOffset, SmallDateTime, Time};
 pub use decimal::Decimal;
 pub use error::{ErrorFields, SqlError};
 pub use sql_type::{Length, SqlType};
 pub use strings::{ByteStr, WideStr};
+pub use styles::DEFAULT_STYLE;
 pub use substitute::substitute;
+pub use temporal::DatePart;
 pub use value::{Value, Variant};
 
 /// The result of everything that a user's mistake can end.

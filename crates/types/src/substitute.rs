@@ -1,6 +1,6 @@
 //! Values put into a message of users: the formats of RAISERROR and FORMATMESSAGE, `%[flags][width][.precision][I64]type`, as printf has them.
 
-use crate::convert::DEFAULT_STYLE;
+use crate::styles::DEFAULT_STYLE;
 use crate::{ConvertContext, Length, SqlError, SqlResult, SqlType, Value, convert};
 
 /// A message has at most so many characters; of a longer one the last of these are points.

@@ -5,8 +5,8 @@ mod common;
 
 use common::{Random, cast, cast_via, convert_style, number, s, show};
 use hardpan_types::datetime::civil;
-use hardpan_types::datetime::functions::*;
-use hardpan_types::datetime::parts::{DatePart, date_name, date_part};
+use hardpan_types::temporal::functions::*;
+use hardpan_types::temporal::parts::{DatePart, date_name, date_part};
 use hardpan_types::{ConvertContext, DEFAULT_STYLE, SqlType, Value, convert};
 
 const DT2: SqlType = SqlType::DateTime2(7);

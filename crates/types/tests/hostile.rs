@@ -5,10 +5,10 @@ mod common;
 use common::Random;
 use hardpan_types::arith::{BinaryOp, UnaryOp, evaluate, evaluate_unary, plan_binary, plan_unary};
 use hardpan_types::collation::LikePattern;
-use hardpan_types::datetime::DatePart;
-use hardpan_types::datetime::functions::{date_add, date_diff_big, date_trunc, end_of_month};
 use hardpan_types::functions::Culture;
 use hardpan_types::functions::format::format;
+use hardpan_types::temporal::DatePart;
+use hardpan_types::temporal::functions::{date_add, date_diff_big, date_trunc, end_of_month};
 use hardpan_types::{Collation, ConvertContext, DEFAULT_STYLE, DateFormat, SqlType, Value, convert};
 
 const TARGETS: &[SqlType] = &[

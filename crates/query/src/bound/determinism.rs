@@ -1,8 +1,8 @@
 //! Does an expression's value hang on its columns alone? Otherwise a computed column is computed whenever it is read.
 
 use types::SqlType;
-use types::datetime::parts::DatePart;
 use types::sql_type::TypeFamily;
+use types::temporal::parts::DatePart;
 
 use super::tree::{Expr, ExprKind};
 use crate::function_def::{Determinism, FunctionDef};

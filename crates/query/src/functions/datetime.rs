@@ -1,8 +1,9 @@
 //! Date and time functions.
 
-use types::datetime::functions::{self, DateTimeParts};
-use types::datetime::{DatePart, Moment, parts};
-use types::{DateTime2, SqlError, SqlType, Value};
+use types::datetime::Moment;
+use types::temporal::functions::{self, DateTimeParts};
+use types::temporal::parts;
+use types::{DatePart, DateTime2, SqlError, SqlType, Value};
 
 use crate::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
 

@@ -1,5 +1,7 @@
 //! Operators: result types ([`plan_binary`]), evaluation ([`evaluate`]), and the unification of types in CASE, COALESCE, UNION.
 
+pub use crate::operator::{BinaryOp, UnaryOp};
+
 use crate::sql_type::TypeFamily;
 use crate::{Length, SqlError, SqlResult, SqlType};
 
@@ -8,65 +10,6 @@ pub mod unify;
 
 pub use evaluate::{evaluate, evaluate_unary};
 pub use unify::{comparison_type, decimal_shape, unify};
-
-/// The binary operators that compute (comparisons are in [`crate::compare()`]).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BinaryOp {
-    /// `+`, also concatenation
-    Add,
-    /// `-`
-    Subtract,
-    /// `*`
-    Multiply,
-    /// `/`
-    Divide,
-    /// `%`
-    Modulo,
-    /// `&`
-    BitAnd,
-    /// `|`
-    BitOr,
-    /// `^`
-    BitXor,
-    /// `<<`
-    ShiftLeft,
-    /// `>>`
-    ShiftRight,
-}
-
-impl BinaryOp {
-    /// As messages 402 and 8117 name it.
-    pub fn name(self) -> &'static str {
-        match self {
-            BinaryOp::Add => "add",
-            BinaryOp::Subtract => "subtract",
-            BinaryOp::Multiply => "multiply",
-            BinaryOp::Divide => "divide",
-            BinaryOp::Modulo => "modulo",
-            BinaryOp::BitAnd => "'&'",
-            BinaryOp::BitOr => "'|'",
-            BinaryOp::BitXor => "'^'",
-            BinaryOp::ShiftLeft => "'<<'",
-            BinaryOp::ShiftRight => "'>>'",
-        }
-    }
-
-    fn is_bitwise(self) -> bool {
-        use BinaryOp::*;
-        matches!(self, BitAnd | BitOr | BitXor | ShiftLeft | ShiftRight)
-    }
-}
-
-/// The unary operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum UnaryOp {
-    /// `+`
-    Plus,
-    /// `-`
-    Negate,
-    /// `~`
-    BitNot,
-}
 
 /// How a binary operator is carried out: convert both sides, then [`evaluate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -103,19 +103,6 @@ impl Collation {
         }
     }
 
-    /// Appends the memcomparable key of `value`: byte order of keys is the order of [`crate::sort_compare`] under this
-    /// collation, NULL first, and no key is a prefix of another, so that keys of several columns may be joined. All values keyed
-    /// for one column must be of one [`Value`] kind (as columns are).
-    pub fn key(self, value: &Value, out: &mut Vec<u8>) {
-        crate::compare::key::append(value, self, out);
-    }
-
-    /// Appends what the keys of all values begin with that start with the text `prefix`; false, and nothing, when that is not known.
-    /// See [`Collation::key`].
-    pub fn prefix_key(self, prefix: &Value, out: &mut Vec<u8>) -> bool {
-        crate::compare::key::append_prefix(prefix, self, out)
-    }
-
     /// ASCII letters and digits as keys of varchar strings have them.
     pub(crate) fn prefix_key_bytes(self, prefix: &[u8], out: &mut Vec<u8>) -> bool {
         match self.info().char_rules() {

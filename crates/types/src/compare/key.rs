@@ -10,6 +10,21 @@ use crate::{Collation, Decimal, Value};
 const NULL: u8 = 0;
 const PRESENT: u8 = 1;
 
+impl Collation {
+    /// Appends the memcomparable key of `value`: byte order of keys is the order of [`crate::sort_compare`] under this
+    /// collation, NULL first, and no key is a prefix of another, so that keys of several columns may be joined. All values keyed
+    /// for one column must be of one [`Value`] kind (as columns are).
+    pub fn key(self, value: &Value, out: &mut Vec<u8>) {
+        append(value, self, out);
+    }
+
+    /// Appends what the keys of all values begin with that start with the text `prefix`; false, and nothing, when that is not known.
+    /// See [`Collation::key`].
+    pub fn prefix_key(self, prefix: &Value, out: &mut Vec<u8>) -> bool {
+        append_prefix(prefix, self, out)
+    }
+}
+
 /// Appends the key of `value`.
 pub(crate) fn append(value: &Value, collation: Collation, out: &mut Vec<u8>) {
     if value.is_null() {

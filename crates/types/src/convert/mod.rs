@@ -16,12 +16,9 @@ pub mod text;
 
 pub use context::ConvertContext;
 
-/// No style given: CAST, implicit conversion, CONVERT with two arguments.
-pub const DEFAULT_STYLE: i32 = -1;
-
 /// Converts as CAST and CONVERT do (explicitly: text and binary are cut to the target's length in silence). Whether the
 /// conversion is allowed at all is [`matrix::check`], done once at bind time; a pair that it refuses gives error 529 here. NULL
-/// stays NULL. `style` is [`DEFAULT_STYLE`] or CONVERT's third argument.
+/// stays NULL. `style` is [`DEFAULT_STYLE`](crate::DEFAULT_STYLE) or CONVERT's third argument.
 ///
 /// Errors: 220, 232, 235, 241, 242, 244, 245, 248, 281, 295, 529, 8114, 8115, 8169, 8170, 9809.
 pub fn convert(

@@ -5,6 +5,7 @@ use super::float_text;
 use crate::money::{self, MoneyStyle};
 use crate::{
     ByteStr, DEFAULT_STYLE, Length, SqlError, SqlResult, SqlType, Value, WideStr, codepage, datetime, guid,
+    temporal,
 };
 
 pub(super) fn to_char(value: &Value, from: &SqlType, to: &SqlType, style: i32) -> SqlResult<Value> {
@@ -110,7 +111,7 @@ fn plain_text(value: &Value, from: &SqlType, to: &SqlType, style: i32) -> SqlRes
         }
         Value::Guid(bytes) => checked(guid::format(bytes), too_long, || SqlError::new(8170, &[]))?,
         Value::Binary(bytes) => return hex_text(bytes, limit, style, from, to).map(Some),
-        _ => datetime::format::to_text(value, from, style).ok_or_else(|| {
+        _ => temporal::format::to_text(value, from, style).ok_or_else(|| {
             match datetime::Moment::of(value) {
                 Some(_) => SqlError::new(281, &[&style, &from.name()]),
                 None => not_allowed(from, to),

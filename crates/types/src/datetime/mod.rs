@@ -1,20 +1,13 @@
-//! Dates and times: civil arithmetic over 0001-01-01..=9999-12-31, text forms, and the kernels of the date functions.
+//! Dates and times: the six types, and civil arithmetic over 0001-01-01..=9999-12-31. What is done with values of them stands in
+//! [`temporal`](crate::temporal).
 //!
-//! [`Moment`] is the form in which all of them meet: a day, 100 ns ticks in it, an offset. [`civil`] is the calendar, [`parse`] and
-//! [`format`] the text forms, [`parts`] DATEPART and friends, [`functions`] DATEADD, DATEDIFF and friends.
+//! [`Moment`] is the form in which all of them meet: a day, 100 ns ticks in it, an offset. [`civil`] is the calendar, [`parse`] reads text.
 
 use std::cmp::Ordering;
 
 pub mod civil;
-pub mod format;
-pub mod functions;
 pub mod hijri;
 pub mod parse;
-pub mod parts;
-
-pub use parts::DatePart;
-
-use crate::{SqlType, Value};
 
 /// 100 ns ticks in a second.
 pub const TICKS_PER_SECOND: u64 = 10_000_000;
@@ -127,25 +120,6 @@ impl Moment {
         Moment { days, ticks, offset_minutes: 0 }
     }
 
-    /// Takes a date or time value apart; `None` for other values.
-    pub fn of(value: &Value) -> Option<Moment> {
-        Some(match *value {
-            Value::Date(date) => Moment::new(date.days, 0),
-            Value::Time(time) => Moment::new(civil::DAYS_TO_1900, time.ticks),
-            Value::DateTime(moment) => Moment::new(
-                moment.days + civil::DAYS_TO_1900,
-                (u64::from(moment.ticks) * TICKS_PER_SECOND + 150) / 300,
-            ),
-            Value::SmallDateTime(moment) => Moment::new(
-                i32::from(moment.days) + civil::DAYS_TO_1900,
-                u64::from(moment.minutes) * 60 * TICKS_PER_SECOND,
-            ),
-            Value::DateTime2(moment) => moment.moment(),
-            Value::DateTimeOffset(moment) => moment.local(),
-            _ => return None,
-        })
-    }
-
     /// Ticks since 0001-01-01, local.
     pub fn total_ticks(&self) -> i64 {
         i64::from(self.days) * TICKS_PER_DAY as i64 + self.ticks as i64
@@ -176,37 +150,8 @@ impl Moment {
         Moment { ticks: self.ticks - self.ticks % unit, ..*self }
     }
 
-    /// As a value of a date or time type, rounded to its scale; `None` when outside its range (or `target` is another kind of type).
-    pub fn to_value(&self, target: &SqlType) -> Option<Value> {
-        Some(match *target {
-            SqlType::Date => Value::Date(Date { days: self.days }),
-            SqlType::Time(scale) => {
-                Value::Time(Time { ticks: round_ticks(self.ticks, scale) % TICKS_PER_DAY })
-            }
-            SqlType::DateTime => Value::DateTime(self.to_datetime()?),
-            SqlType::SmallDateTime => {
-                let rounded = self.to_datetime()?;
-                let minutes = (rounded.ticks + 30 * 300) / (60 * 300);
-                let days = rounded.days + (minutes / 1440) as i32;
-                let small =
-                    SmallDateTime { days: u16::try_from(days).ok()?, minutes: (minutes % 1440) as u16 };
-                (small <= SMALLDATETIME_MAX).then_some(())?;
-                Value::SmallDateTime(small)
-            }
-            SqlType::DateTime2(scale) => {
-                Value::DateTime2(DateTime2 { ticks: self.rounded(scale).total_ticks() })
-            }
-            SqlType::DateTimeOffset(scale) => {
-                let rounded = self.rounded(scale);
-                let utc = DateTime2 { ticks: rounded.utc_ticks() };
-                Moment::from_ticks(utc.ticks)?;
-                Value::DateTimeOffset(DateTimeOffset { utc, offset_minutes: self.offset_minutes })
-            }
-            _ => return None,
-        })
-    }
-
-    fn to_datetime(self) -> Option<DateTime> {
+    /// As a datetime; `None` outside its range.
+    pub fn to_datetime(self) -> Option<DateTime> {
         let ticks = (self.ticks * 300 + TICKS_PER_SECOND / 2) / TICKS_PER_SECOND;
         let carry = ticks / u64::from(DATETIME_TICKS_PER_DAY);
         let days = self.days + carry as i32;
@@ -216,8 +161,6 @@ impl Moment {
         })
     }
 }
-
-const SMALLDATETIME_MAX: SmallDateTime = SmallDateTime { days: 65_535, minutes: 1439 };
 
 /// Ticks rounded to `scale` digits of a second, half up; may reach a whole day.
 pub fn round_ticks(ticks: u64, scale: u8) -> u64 {

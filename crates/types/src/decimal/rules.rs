@@ -1,7 +1,7 @@
 //! Precision and scale of results (documentation page "Precision, scale, and length").
 
 use super::PRECISION_MAX;
-use crate::arith::BinaryOp;
+use crate::operator::BinaryOp;
 
 /// Precision and scale.
 pub type Shape = (u8, u8);

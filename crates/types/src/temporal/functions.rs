@@ -1,7 +1,9 @@
 //! Kernels of DATEADD, DATEDIFF, DATETRUNC, EOMONTH, the ...FROMPARTS functions, SWITCHOFFSET and TODATETIMEOFFSET.
 
 use super::parts::{DatePart, check_part};
-use super::{Date, DateTime2, DateTimeOffset, Moment, TICKS_PER_DAY, TICKS_PER_SECOND, Time, civil};
+use crate::datetime::{
+    self, Date, DateTime2, DateTimeOffset, Moment, TICKS_PER_DAY, TICKS_PER_SECOND, Time, civil,
+};
 use crate::{SqlError, SqlResult, SqlType, Value};
 
 /// DATEADD(part, number, value): the type of the value stays. NULL gives NULL. Errors 517 (outside the type's range), 9810.
@@ -40,17 +42,17 @@ pub fn date_add(part: DatePart, number: i64, value: &Value) -> SqlResult<Value> 
 }
 
 /// A datetime moves by whole 1/300 s: n ms are 3n/10 of them, rounded.
-fn add_datetime_milliseconds(start: super::DateTime, number: i64) -> Option<Value> {
-    let day = i64::from(super::DATETIME_TICKS_PER_DAY);
+fn add_datetime_milliseconds(start: datetime::DateTime, number: i64) -> Option<Value> {
+    let day = i64::from(datetime::DATETIME_TICKS_PER_DAY);
     let scaled = number.checked_mul(3)?;
     let rounded = (scaled + 5 * scaled.signum()) / 10;
     let total = (i64::from(start.days) * day + i64::from(start.ticks)).checked_add(rounded)?;
     let days = total.div_euclid(day);
     let first = i64::from(civil::DAYS_TO_1753 - civil::DAYS_TO_1900);
     let last = i64::from(civil::DAYS_MAX - civil::DAYS_TO_1900);
-    (first..=last)
-        .contains(&days)
-        .then(|| Value::DateTime(super::DateTime { days: days as i32, ticks: total.rem_euclid(day) as u32 }))
+    (first..=last).contains(&days).then(|| {
+        Value::DateTime(datetime::DateTime { days: days as i32, ticks: total.rem_euclid(day) as u32 })
+    })
 }
 
 /// Months later; a day that the month lacks becomes its last.

@@ -1,6 +1,7 @@
 //! Dates and times as text: the styles of CONVERT.
 
-use super::{Moment, TICKS_PER_SECOND, civil, hijri};
+use crate::datetime::{Moment, TICKS_PER_SECOND, civil, hijri};
+use crate::styles::DEFAULT_STYLE;
 use crate::{SqlType, Value};
 
 /// The style of CAST and of CONVERT without one: 0 for datetime and smalldatetime, 121 for the newer types.
@@ -10,7 +11,7 @@ pub fn default_style(from: &SqlType) -> i32 {
 
 /// `value` of type `from` as text. `None`: the style is not known, or shows nothing that the type has.
 pub fn to_text(value: &Value, from: &SqlType, style: i32) -> Option<String> {
-    let style = if style == crate::DEFAULT_STYLE { default_style(from) } else { style };
+    let style = if style == DEFAULT_STYLE { default_style(from) } else { style };
     let mut moment = Moment::of(value)?;
     if style == 127 && matches!(value, Value::DateTimeOffset(_)) {
         moment = Moment::from_ticks(moment.utc_ticks())?;

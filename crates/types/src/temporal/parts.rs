@@ -1,6 +1,6 @@
 //! DATEPART, DATENAME and the names of date parts.
 
-use super::{Moment, TICKS_PER_SECOND, civil};
+use crate::datetime::{Moment, TICKS_PER_SECOND, civil};
 use crate::{SqlError, SqlResult, SqlType, Value};
 
 /// The date parts of DATEADD, DATEDIFF, DATEPART, DATENAME, DATETRUNC.

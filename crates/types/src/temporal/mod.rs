@@ -1,0 +1,67 @@
+//! Date and time values: taken apart and put together ([`Moment`]), [`format`] their text forms, [`parts`] DATEPART and friends, [`functions`]
+//! DATEADD, DATEDIFF and friends.
+
+pub mod format;
+pub mod functions;
+pub mod parts;
+
+pub use parts::DatePart;
+
+use crate::datetime::{
+    Date, DateTime2, DateTimeOffset, Moment, SmallDateTime, TICKS_PER_DAY, TICKS_PER_SECOND, Time, civil,
+    round_ticks,
+};
+use crate::{SqlType, Value};
+
+const SMALLDATETIME_MAX: SmallDateTime = SmallDateTime { days: 65_535, minutes: 1439 };
+
+impl Moment {
+    /// Takes a date or time value apart; `None` for other values.
+    pub fn of(value: &Value) -> Option<Moment> {
+        Some(match *value {
+            Value::Date(date) => Moment::new(date.days, 0),
+            Value::Time(time) => Moment::new(civil::DAYS_TO_1900, time.ticks),
+            Value::DateTime(moment) => Moment::new(
+                moment.days + civil::DAYS_TO_1900,
+                (u64::from(moment.ticks) * TICKS_PER_SECOND + 150) / 300,
+            ),
+            Value::SmallDateTime(moment) => Moment::new(
+                i32::from(moment.days) + civil::DAYS_TO_1900,
+                u64::from(moment.minutes) * 60 * TICKS_PER_SECOND,
+            ),
+            Value::DateTime2(moment) => moment.moment(),
+            Value::DateTimeOffset(moment) => moment.local(),
+            _ => return None,
+        })
+    }
+
+    /// As a value of a date or time type, rounded to its scale; `None` when outside its range (or `target` is another kind of type).
+    pub fn to_value(&self, target: &SqlType) -> Option<Value> {
+        Some(match *target {
+            SqlType::Date => Value::Date(Date { days: self.days }),
+            SqlType::Time(scale) => {
+                Value::Time(Time { ticks: round_ticks(self.ticks, scale) % TICKS_PER_DAY })
+            }
+            SqlType::DateTime => Value::DateTime(self.to_datetime()?),
+            SqlType::SmallDateTime => {
+                let rounded = self.to_datetime()?;
+                let minutes = (rounded.ticks + 30 * 300) / (60 * 300);
+                let days = rounded.days + (minutes / 1440) as i32;
+                let small =
+                    SmallDateTime { days: u16::try_from(days).ok()?, minutes: (minutes % 1440) as u16 };
+                (small <= SMALLDATETIME_MAX).then_some(())?;
+                Value::SmallDateTime(small)
+            }
+            SqlType::DateTime2(scale) => {
+                Value::DateTime2(DateTime2 { ticks: self.rounded(scale).total_ticks() })
+            }
+            SqlType::DateTimeOffset(scale) => {
+                let rounded = self.rounded(scale);
+                let utc = DateTime2 { ticks: rounded.utc_ticks() };
+                Moment::from_ticks(utc.ticks)?;
+                Value::DateTimeOffset(DateTimeOffset { utc, offset_minutes: self.offset_minutes })
+            }
+            _ => return None,
+        })
+    }
+}
