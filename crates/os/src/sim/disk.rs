@@ -20,12 +20,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::World;
 use super::fault::Operation;
 use super::file::{Fate, SimFile, admit, finish, pass_time};
 use super::inode::Inode;
 use super::names::{Node, missing};
 use super::queue::SimQueue;
+use super::world::World;
 use crate::disk::{DirectoryEntry, Disk, File, FileLock, IoQueue, Meter, OpenOptions, PendingRequests};
 use crate::error::{IoError, IoErrorKind};
 

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::World;
 use super::fault::{Effect, Operation, device_error, full_error};
 use super::inode::SECTOR_BYTES;
+use super::world::World;
 use crate::disk::{
     DeviceTraits, File, FileStats, IoKind, Meter, PendingIo, PendingRequests, Underway, WriteMode,
     read_whole, write_whole,

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::World;
 use super::file::{SimFile, Started, pass_time};
+use super::world::World;
 use crate::disk::{AlignedBuf, Completion, File, IoKind, IoQueue, Request, Underway};
 use crate::error::{IoError, IoErrorKind};
 use crate::seat::{unwind_if_over, yield_point};

@@ -11,7 +11,8 @@
 use std::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Acquire};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::{End, Profile};
+use super::profile::Profile;
+use super::report::End;
 use crate::futex::{Woke, futex_wait, futex_wake};
 use crate::rng::Rng;
 use crate::task::TaskRef;

@@ -10,72 +10,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::World;
+use super::surviving_state::{KeptBytes, SurvivingState, lock};
+use super::world::World;
 use crate::error::{IoError, IoErrorKind};
-use crate::rng::Rng;
 use crate::seat::maybe_switch;
 use crate::surviving::{SurvivingClaim, SurvivingImage, SurvivingLayout, SurvivingMemory, SurvivingStore};
-
-const PAGE_BYTES: usize = 4096;
-
-/// What a piece of memory holds.
-#[derive(Clone, Default)]
-struct KeptBytes {
-    words: Vec<u64>,
-    places: BTreeMap<u32, Vec<u8>>,
-    layout: Option<SurvivingLayout>,
-    /// The process that made it, or claims it, is alive.
-    is_held: bool,
-}
-
-/// All such memory of a world, by name.
-pub(super) struct SurvivingState {
-    pieces: BTreeMap<PathBuf, Arc<Mutex<KeptBytes>>>,
-    rng: Rng,
-    boots: u64,
-    /// Most places that all may have together.
-    places_max: Option<usize>,
-}
-
-impl SurvivingState {
-    pub(super) fn new(rng: Rng) -> SurvivingState {
-        SurvivingState { pieces: BTreeMap::new(), rng, boots: 1, places_max: None }
-    }
-
-    pub(super) fn power_loss(&mut self) {
-        self.boots += 1;
-        let fate = self.rng.below(3);
-        if fate == 0 {
-            self.pieces.clear();
-        }
-        if fate == 1 {
-            for piece in self.pieces.values() {
-                let mut kept = lock(piece);
-                for word in &mut kept.words {
-                    *word = if self.rng.chance(1, 8) { 0 } else { *word };
-                }
-                for page in kept.places.values_mut().flat_map(|place| place.chunks_mut(PAGE_BYTES)) {
-                    if self.rng.chance(1, 8) {
-                        page.fill(0);
-                    }
-                }
-            }
-        }
-    }
-
-    /// A new process: the old one holds nothing any more.
-    pub(super) fn release_locks(&mut self) {
-        self.pieces.values().for_each(|piece| lock(piece).is_held = false);
-    }
-
-    fn used_places(&self) -> usize {
-        self.pieces.values().map(|piece| lock(piece).places.len()).sum()
-    }
-}
-
-fn lock(piece: &Mutex<KeptBytes>) -> MutexGuard<'_, KeptBytes> {
-    piece.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// The piece that a process of the world writes.
 struct SimulatedMemory {
