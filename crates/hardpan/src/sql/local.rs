@@ -13,8 +13,9 @@ use types::{SqlError, SqlType, Value};
 
 use crate::files::absolute;
 
+use super::arguments::Arguments;
+use super::backend::{Backend, BatchEnd};
 use super::printer::{PrintedColumn, Printer};
-use super::{Arguments, Backend, BatchEnd};
 
 /// A session on an instance of our own.
 pub(super) struct Local {

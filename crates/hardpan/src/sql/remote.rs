@@ -4,8 +4,9 @@ use os::Os;
 use tds::client::Token;
 use tds::token::done;
 
+use super::arguments::Arguments;
+use super::backend::{Backend, BatchEnd};
 use super::printer::{PrintedColumn, Printer};
-use super::{Arguments, Backend, BatchEnd};
 use crate::remote::{Connection, ConnectionOptions, address_of};
 
 /// A connection to a server.

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use os::{OpenOptions, Os, WriteMode};
 use tsql::{GoLine, ScriptPlace};
 
+use super::arguments::Arguments;
+use super::backend::{Backend, BatchEnd};
 use super::directives::{self, Connect, Directive};
 use super::interrupts::{Activity, Interrupts, STATUS_INTERRUPTED};
 use super::printer::{Layout, Printer};
 use super::variables::Variables;
-use super::{Arguments, Backend, BatchEnd};
 
 /// Files that read files: deeper than this is a circle.
 const READ_DEPTH_MAX: usize = 32;

@@ -1,7 +1,6 @@
 //! Statement lists: what starts which statement, rules between statements, labels, recovery after an error.
 
-use std::collections::BTreeSet;
-
+use super::scope::{Scope, ScopeKind};
 use super::{CALL, Parsed, Parser};
 use crate::ast::{Ident, Other, Statement, StatementKind};
 use crate::error::SyntaxError;
@@ -10,32 +9,6 @@ use crate::lexer::{Token, TokenKind};
 
 /// Errors reported for one batch at most.
 const ERRORS_MAX: usize = 50;
-
-/// What surrounds the statement being parsed.
-#[derive(Default)]
-pub(super) struct Scope {
-    pub(super) kind: ScopeKind,
-    /// WHILE loops around.
-    pub(super) loops: u32,
-    /// Statements around (blocks, IF, WHILE, TRY).
-    pub(super) blocks: u32,
-    /// In lower case.
-    labels: BTreeSet<String>,
-    gotos: Vec<(String, Token)>,
-    /// Variables and parameters declared so far, in lower case.
-    variables: BTreeSet<String>,
-}
-
-/// Whose statements these are.
-#[derive(Default, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ScopeKind {
-    #[default]
-    Batch,
-    Procedure,
-    ScalarFunction,
-    TableFunction,
-    Trigger,
-}
 
 impl Parser<'_> {
     /// All statements of the batch; errors are collected.

@@ -1,6 +1,6 @@
 //! Control of flow and variables: blocks, IF, WHILE, TRY, THROW, RAISERROR, WAITFOR, DECLARE.
 
-use super::batch::ScopeKind;
+use super::scope::ScopeKind;
 use super::{Parsed, Parser};
 use crate::ast::{
     AtomicBlock, DataType, DeclareTable, Ident, If, RaisError, StatementKind, Throw, TryCatch,

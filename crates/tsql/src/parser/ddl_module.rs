@@ -1,6 +1,6 @@
 //! Views, procedures, functions, triggers, schemas.
 
-use super::batch::ScopeKind;
+use super::scope::ScopeKind;
 use super::{Parsed, Parser, QUERY};
 use crate::ast::{
     AlterSchema, CreateFunction, CreateProcedure, CreateSchema, CreateTrigger, CreateView, EnableTrigger,

@@ -22,10 +22,12 @@ mod function;
 mod literal;
 mod name;
 mod options;
+mod scope;
 mod security;
 mod select;
 mod set_options;
 mod tran;
+mod unquote;
 
 use crate::ast::{Batch, Expr, Ident, Span};
 use crate::error::SyntaxError;
@@ -33,7 +35,7 @@ use crate::keywords::Keyword;
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::options::ParseOptions;
 
-use batch::Scope;
+use scope::Scope;
 
 /// Result of a piece of grammar.
 type Parsed<T> = Result<T, Box<SyntaxError>>;
@@ -434,7 +436,7 @@ impl<'t> Parser<'t> {
         let text = self.token_text(token);
         let shown = match token.kind {
             TokenKind::String | TokenKind::NString | TokenKind::Bracketed | TokenKind::Quoted => {
-                literal::unquote(text)
+                unquote::unquote(text)
             }
             TokenKind::Unclosed => text.trim_start_matches(['N', 'n']).chars().skip(1).collect(),
             _ => text.to_string(),

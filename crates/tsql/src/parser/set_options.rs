@@ -1,6 +1,6 @@
 //! SET: variables, session options, isolation level.
 
-use super::batch::ScopeKind;
+use super::scope::ScopeKind;
 use super::{Parsed, Parser};
 use crate::ast::{
     Expr, ExprKind, IsolationLevel, Literal, SetStatement, SetVariable, StatementKind, SwitchOption,
