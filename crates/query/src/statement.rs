@@ -7,8 +7,8 @@ use tsql::ast;
 use types::{SqlError, SqlType, Value};
 
 use crate::answers::Answers;
-use crate::bind::select::SelectParts;
-use crate::bind::sequence::{LIMITED, LIMITED_DEFAULT};
+use crate::bind::draws::{LIMITED, LIMITED_DEFAULT};
+use crate::bind::item::SelectParts;
 use crate::bind::{Binder, Clause, Scope, coerce};
 use crate::context::{BindContext, ColumnDescription, Flow, RowSink, Standpoint, StatementOutcome};
 use crate::ddl::SelectIntoPlan;
@@ -468,7 +468,7 @@ pub fn compile_scalar(
         scoped(&mut binder, |binder| binder.value(expr)).map_err(|error| error.at_line(expr.span.line))?;
     let bound = match target {
         Some(target) => {
-            crate::bind::sequence::check_single_use(&bound).map_err(|error| error.at_line(expr.span.line))?;
+            crate::bind::draws::check_single_use(&bound).map_err(|error| error.at_line(expr.span.line))?;
             coerce::for_variable(bound, target)?
         }
         None => bound,

@@ -7,7 +7,7 @@ use types::{Length, SqlError, SqlType, Value};
 use super::arguments::{
     check_old_large, check_old_large_argument, collation_of_call, operation_of_aggregate,
 };
-use super::sequence::{AGGREGATE, CONDITIONAL};
+use super::draws::{AGGREGATE, CONDITIONAL};
 use super::{Binder, Clause, coerce};
 use crate::bound::coercibility::{check_key, combined, is_incomparable, resolved};
 use crate::bound::tree::{AggregateCall, Expr, ExprKind, SortKey};

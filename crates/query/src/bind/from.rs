@@ -6,8 +6,8 @@ use engine::{ModuleDef, ModuleKind, ObjectDef};
 use tsql::ast::{self, Ident, ObjectName, TableSource};
 use types::{Collation, SqlError, SqlType};
 
+use super::draws::{CLAUSE, NESTED, TABLE_FUNCTION};
 use super::names::Resolved;
-use super::sequence::{CLAUSE, NESTED, TABLE_FUNCTION};
 use super::{Binder, BoundQuery, Clause, CommonTableDefinition, CommonTableEntry, ScopeColumn, ScopeTable};
 use crate::bound::tree::{Expr, ExprKind, Rel, SystemScan, TableScan};
 use crate::kinds::{CatalogReading, Coercibility, ColumnId, JoinKind, ScanHints};
@@ -234,7 +234,8 @@ impl Binder<'_> {
             && let Some(locator) = scan.locator
         {
             let columns = scan.columns.clone();
-            request.found = Some(super::target::FoundTarget { source, columns, locator, through: None });
+            request.found =
+                Some(super::found_target::FoundTarget { source, columns, locator, through: None });
         }
         Ok(rel)
     }

@@ -4,8 +4,8 @@ use rustc_hash::FxHashSet;
 use types::SqlError;
 
 use super::Binder;
-use super::grouping::Grouping;
-use super::select::Item;
+use super::grouping_sets::Grouping;
+use super::item::Item;
 use crate::bound::tree::{Expr, ExprKind, Rel, SortKey, SubqueryKind};
 use crate::kinds::{AggregateKind, ColumnId};
 

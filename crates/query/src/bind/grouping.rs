@@ -8,34 +8,13 @@ use tsql::ast::{self, GroupByWith, GroupingElement};
 use types::arith::BinaryOp;
 use types::{SqlError, SqlType, Value};
 
+use super::grouping_sets::{
+    Grouping, GroupingSets, KEYS_MAX, KeySet, check_count, cubed, number_of, rolled_up, united,
+};
 use super::{Binder, Clause, coerce};
 use crate::bound::coercibility::check_key;
 use crate::bound::tree::{AggregateCall, Expr, ExprKind, Rel};
 use crate::kinds::{AggregateKind, ColumnId, CompareOp, JoinKind};
-
-/// Most grouping sets of a query, and most different expressions in them (SELECT - GROUP BY, "Limitations").
-const SETS_MAX: usize = 4_096;
-const KEYS_MAX: usize = 32;
-
-/// A set of keys, by position.
-type KeySet = Vec<usize>;
-
-/// What a query is grouped by.
-#[derive(Clone, Default)]
-pub(crate) struct Grouping {
-    /// Each once.
-    pub(super) keys: Vec<Expr>,
-    /// `None`: by all keys, and by nothing else.
-    pub(super) sets: Option<GroupingSets>,
-}
-
-/// Several sets.
-#[derive(Clone)]
-pub(crate) struct GroupingSets {
-    sets: Vec<KeySet>,
-    /// The number of a group's set, in its row.
-    number: ColumnId,
-}
 
 impl Binder<'_> {
     /// Binds GROUP BY. Errors 102, 144, 164, 10702, 10703, 10706.
@@ -261,38 +240,6 @@ fn numbers_of(column: ColumnId, numbers: &[i64]) -> Rel {
     Rel::Values { columns: vec![column], rows: numbers.iter().map(row).collect() }
 }
 
-fn check_count(sets: usize) -> Result<(), SqlError> {
-    if sets > SETS_MAX { Err(SqlError::new(10703, &[&SETS_MAX])) } else { Ok(()) }
-}
-
-/// All parts, then without the last one, and so on to none.
-fn rolled_up(parts: &[KeySet]) -> Vec<KeySet> {
-    (0..=parts.len()).rev().map(|count| united(&parts[..count].iter().collect::<Vec<_>>())).collect()
-}
-
-/// Each choice of parts, all of them first.
-fn cubed(parts: &[KeySet]) -> Result<Vec<KeySet>, SqlError> {
-    check_count(1_usize.checked_shl(parts.len() as u32).unwrap_or(usize::MAX))?;
-    let chosen = |choice: usize| {
-        let is_in = |at: &usize| choice >> (parts.len() - 1 - at) & 1 == 1;
-        united(&(0..parts.len()).filter(is_in).map(|at| &parts[at]).collect::<Vec<_>>())
-    };
-    Ok((0..1 << parts.len()).rev().map(chosen).collect())
-}
-
-fn united(sets: &[&KeySet]) -> KeySet {
-    let mut all: KeySet = sets.iter().flat_map(|set| set.iter().copied()).collect();
-    all.sort_unstable();
-    all.dedup();
-    all
-}
-
-fn number_of(at: i64, set: &KeySet, lacks_all: i64) -> i64 {
-    let has = set.iter().fold(0, |bits, key| bits | 1_i64 << key);
-    assert!(has & !lacks_all == 0, "keys of the query");
-    at << KEYS_MAX | (lacks_all & !has)
-}
-
 fn integer(value: i32) -> Expr {
     Expr::constant(Value::Int(value), SqlType::Int)
 }
@@ -320,21 +267,4 @@ fn either(condition: Expr, value: Expr, otherwise: Option<Expr>) -> Expr {
 
 fn crossed(left: Rel, right: Rel) -> Rel {
     Rel::Join { kind: JoinKind::Inner, left: Box::new(left), right: Box::new(right), on: None }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sets_come_from_their_parts() {
-        let parts = [vec![0], vec![1, 2], vec![3]];
-        assert_eq!(rolled_up(&parts), [vec![0, 1, 2, 3], vec![0, 1, 2], vec![0], vec![]]);
-        let all = cubed(&parts).expect("eight sets");
-        assert_eq!(all.len(), 8);
-        assert_eq!((&all[0], &all[1], &all[7]), (&vec![0, 1, 2, 3], &vec![0, 1, 2], &vec![]));
-        let many: Vec<KeySet> = (0..13).map(|at| vec![at]).collect();
-        assert_eq!(cubed(&many).expect_err("8,192 sets").number, 10703);
-        assert_eq!(number_of(2, &vec![0], 0b111), 2 << 32 | 0b110);
-    }
 }

@@ -6,11 +6,11 @@ use tsql::ast;
 use types::SqlError;
 
 use super::constraints::Change;
-use super::sequence::{CLAUSE, LIMITED};
-use super::target::ChangedTable;
-use super::through::{Access, InsertTarget};
+use super::draws::{CLAUSE, LIMITED};
+use super::found_target::{Access, ChangedTable, InsertTarget};
+use super::reads::reads_table;
 use super::{Binder, BoundQuery, Clause, Scope};
-use crate::bound::tree::{Expr, Rel};
+use crate::bound::tree::Rel;
 use crate::kinds::ColumnId;
 use crate::physical::change::{Constraints, IdentityRule, InsertInput, InsertPlan, Store, StoreKind};
 use crate::plan::catalog::as_a_whole;
@@ -317,29 +317,6 @@ pub(super) fn refuse_rowversion(source: &TableSource, ordinal: usize) -> Result<
         types::SqlType::RowVersion => Err(crate::errors::insert_rowversion()),
         _ => Ok(()),
     }
-}
-
-/// Does the tree read the table, also in subqueries?
-pub(crate) fn reads_table(rel: &Rel, source: &TableSource) -> bool {
-    let here = match rel {
-        Rel::Table(scan) => {
-            scan.source.def.object_id == source.def.object_id
-                && Arc::ptr_eq(&scan.source.database, &source.database)
-        }
-        _ => false,
-    };
-    here || rel.inputs().iter().any(|input| reads_table(input, source))
-        || rel.expressions().iter().any(|expr| expr_reads_table(expr, source))
-}
-
-/// Does one of its subqueries?
-pub(crate) fn expr_reads_table(expr: &Expr, source: &TableSource) -> bool {
-    if let crate::bound::tree::ExprKind::Subquery(subquery) = &expr.kind
-        && reads_table(&subquery.rel, source)
-    {
-        return true;
-    }
-    expr.children().iter().any(|child| expr_reads_table(child, source))
 }
 
 /// What the statement does with an identity column; whether it may is an option of the session when it runs.

@@ -3,7 +3,7 @@
 use tsql::ast;
 use types::{SqlError, SqlType, Value};
 
-use super::{Binder, Clause, Scope, coerce, sequence};
+use super::{Binder, Clause, Scope, coerce, draws};
 use crate::bound::tree::{Expr, ExprKind, Rel, SortKey, TopSpec};
 
 /// Which count it is: decides what is wrong with it.
@@ -59,7 +59,7 @@ impl Binder<'_> {
             self.scopes[own].refuses_columns = true;
         }
         self.scopes.push(Scope { clause: Clause::RowCount, ..Scope::default() });
-        let count = self.refusing_draws(sequence::CLAUSE, true, |binder| binder.value(count));
+        let count = self.refusing_draws(draws::CLAUSE, true, |binder| binder.value(count));
         self.scopes.pop();
         if let Some(own) = own {
             self.scopes[own].refuses_columns = false;

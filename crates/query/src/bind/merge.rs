@@ -6,8 +6,8 @@ use tsql::ast::{self, MergeAction as Written, MergeWhen};
 use types::{SqlError, SqlType, Value};
 
 use super::constraints::{Change, follows_others};
-use super::sequence::{CLAUSE, MERGED};
-use super::target::{FoundTarget, Named};
+use super::draws::{CLAUSE, MERGED};
+use super::found_target::{FoundTarget, Named};
 use super::update::BoundStep;
 use super::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
 use crate::bound::tree::{Expr, ExprKind, Rel};

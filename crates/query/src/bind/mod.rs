@@ -4,19 +4,25 @@ mod arguments;
 pub(crate) mod call;
 pub(crate) mod coerce;
 pub(crate) mod constraints;
+pub(crate) mod draws;
+pub(crate) mod found_target;
 pub(crate) mod from;
 pub(crate) mod group;
 mod grouping;
+mod grouping_sets;
 pub(crate) mod hints;
 pub(crate) mod identity;
 pub(crate) mod insert;
+pub(crate) mod item;
 mod limits;
 pub(crate) mod merge;
 pub(crate) mod names;
 pub(crate) mod observe;
 pub(crate) mod output;
+mod reads;
 pub(crate) mod rowset;
 mod scalar;
+mod seen_through;
 pub(crate) mod select;
 pub(crate) mod sequence;
 pub(crate) mod set_op;
@@ -63,9 +69,9 @@ pub(crate) struct Binder<'a> {
     /// Column aliases of inlined function parameters: name -> expression.
     pub(crate) arguments: Vec<(String, Expr)>,
     /// What UPDATE or DELETE with FROM changes.
-    pub(crate) target: Option<target::TargetRequest>,
+    pub(crate) target: Option<found_target::TargetRequest>,
     /// Queries under names that stand in the statement's tree, by the first column of each.
-    pub(crate) named_queries: rustc_hash::FxHashMap<ColumnId, through::NamedQuery>,
+    pub(crate) named_queries: rustc_hash::FxHashMap<ColumnId, seen_through::NamedQuery>,
     /// Columns of type text, ntext and image with the names of their base tables.
     pub(crate) long_columns: Vec<(ColumnId, Arc<[String]>)>,
     /// The next SELECT block may have INTO: it is the first of a SELECT statement.
@@ -89,7 +95,7 @@ pub(crate) struct Binder<'a> {
     /// The words between INNER or the like and JOIN, as they come.
     pub(crate) join_hints: Vec<tsql::ast::JoinHint>,
     /// NEXT VALUE FOR: where it may stand and what it becomes there.
-    pub(crate) draws: sequence::Draws,
+    pub(crate) draws: draws::Draws,
     /// Where names without a schema are looked for before `dbo`, when it is not the schema of the context: that of the view or function at hand.
     pub(crate) schema: Option<Arc<str>>,
     depth: u32,
@@ -126,7 +132,7 @@ pub(crate) struct Scope {
     pub(crate) windows: Vec<(ColumnId, WindowCall)>,
     pub(crate) clause: Clause,
     /// GROUP BY, while what stands above it is bound.
-    pub(crate) grouping: Option<grouping::Grouping>,
+    pub(crate) grouping: Option<grouping_sets::Grouping>,
     /// Columns of the first so many tables need a qualifier: `inserted` and `deleted` of OUTPUT.
     pub(crate) qualified_only: usize,
     /// The block is the whole query of a SELECT INTO: its items may be IDENTITY(...).
@@ -245,7 +251,7 @@ impl<'a> Binder<'a> {
             refuses_temporary: false,
             refuses_subqueries: false,
             join_hints: Vec::new(),
-            draws: sequence::Draws::default(),
+            draws: draws::Draws::default(),
             schema: None,
             depth: 0,
             view_depth: 0,

@@ -7,8 +7,8 @@ use tsql::ast::{self, SelectItem};
 use types::SqlError;
 
 use super::constraints::Change;
-use super::target::ChangedTable;
-use super::through::Through;
+use super::found_target::ChangedTable;
+use super::seen_through::Through;
 use super::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
 use crate::bound::tree::{Expr, ExprKind};
 use crate::context::ColumnDescription;

@@ -346,7 +346,7 @@ impl Binder<'_> {
     }
 
     fn case(&mut self, case: &ast::Case) -> Result<Expr, SqlError> {
-        self.refusing_draws(super::sequence::CONDITIONAL, true, |binder| binder.case_inside(case))
+        self.refusing_draws(super::draws::CONDITIONAL, true, |binder| binder.case_inside(case))
     }
 
     fn case_inside(&mut self, case: &ast::Case) -> Result<Expr, SqlError> {

@@ -3,27 +3,13 @@
 use tsql::ast::{self, SelectItem};
 use types::{SqlError, SqlType};
 
+use super::draws;
+use super::item::{Item, SelectParts};
 use super::scalar::assignment_operator;
 use super::{Binder, BoundQuery, Clause, OutputColumn, Scope, coerce, sequence};
 use crate::bound::coercibility::{check_key, check_resolved, is_incomparable};
 use crate::bound::tree::{Expr, ExprKind, Rel, SortKey};
 use crate::names::same_name;
-
-/// One item of a select list.
-pub(crate) struct Item {
-    pub(crate) name: String,
-    pub(crate) expr: Expr,
-    pub(crate) identity: bool,
-    pub(crate) base: bool,
-    /// The variable that it is assigned to.
-    pub(crate) variable: Option<usize>,
-}
-
-/// A SELECT block before its projection: rows in their final order and number, and the expressions over them.
-pub(crate) struct SelectParts {
-    pub(crate) rel: Rel,
-    pub(crate) items: Vec<Item>,
-}
 
 /// Most items of a select list.
 const SELECT_ITEMS_MAX: usize = 4_096;
@@ -33,9 +19,7 @@ impl Binder<'_> {
     pub(crate) fn query(&mut self, query: &ast::Query) -> Result<BoundQuery, SqlError> {
         self.deeper(|binder| match std::mem::take(&mut binder.draws.is_statement_next) {
             true => binder.query_inside(query, true),
-            false => {
-                binder.refusing_draws(sequence::NESTED, true, |binder| binder.query_inside(query, false))
-            }
+            false => binder.refusing_draws(draws::NESTED, true, |binder| binder.query_inside(query, false)),
         })
     }
 
@@ -59,7 +43,7 @@ impl Binder<'_> {
                 Ok(self.project(parts))
             }
             ast::QueryBody::SetOperation(_) | ast::QueryBody::Ordered(_) => {
-                self.refusing_draws(sequence::SET_OPERATION, true, |binder| {
+                self.refusing_draws(draws::SET_OPERATION, true, |binder| {
                     let bound = binder.query_body(&query.body)?;
                     binder.order_output(bound, query)
                 })
@@ -119,7 +103,7 @@ impl Binder<'_> {
             rel = Rel::Filter { input: Box::new(rel), predicate };
         }
         if let Some(group) = &select.group_by {
-            let grouping = self.refusing_draws(sequence::CLAUSE, true, |binder| binder.grouping(group))?;
+            let grouping = self.refusing_draws(draws::CLAUSE, true, |binder| binder.grouping(group))?;
             self.scope().grouping = Some(grouping);
         }
         let bound = self.drawing_for_rows(draws, |binder| {
@@ -137,11 +121,11 @@ impl Binder<'_> {
             self.clause_without_draws(Clause::Output, |binder| binder.order_keys(&query.order_by, &items))?;
         let grouped = select.group_by.is_some() || having.is_some() || !self.scope().aggregates.is_empty();
         if grouped {
-            let (own, counts) = (order.len(), sequence::order_counts(&draws));
-            order.extend(sequence::take_orders(&mut draws));
+            let (own, counts) = (order.len(), draws::order_counts(&draws));
+            order.extend(draws::take_orders(&mut draws));
             let grouping = self.scope().grouping.take().unwrap_or_default();
             rel = self.group(rel, grouping, &mut items, &mut having, &mut order)?;
-            sequence::give_orders(&mut draws, &counts, order.split_off(own));
+            draws::give_orders(&mut draws, &counts, order.split_off(own));
             if let Some(predicate) = having {
                 rel = Rel::Filter { input: Box::new(rel), predicate };
             }

@@ -2,100 +2,22 @@
 
 use std::sync::Arc;
 
-use engine::{Database, ModuleKind, ObjectDef};
+use engine::{ModuleKind, ObjectDef};
 use tsql::ast::{self, ObjectName};
 use types::{SqlError, SqlType, Value};
 
+use super::found_target::{Access, InsertTarget, Named, TargetRequest};
 use super::names::Resolved;
-use super::through::{Access, InsertTarget, Through};
+use super::seen_through::Through;
 use super::{Binder, Clause, Scope, coerce};
 use crate::bound::tree::Expr;
-use crate::kinds::{ColumnId, ScanHints};
+use crate::kinds::ScanHints;
 use crate::names::same_name;
 use crate::names::written;
 use crate::physical::change::{Store, StoreKind};
 use crate::plan::Planner;
 use crate::plan::compile::Layout;
 use crate::table::TableSource;
-
-/// The target looked for while a FROM clause is bound.
-pub(crate) struct TargetRequest {
-    /// Which of the clause's own sources it is, counted from the left; `None`: it stands beside them.
-    pub(crate) position: Option<usize>,
-    /// Sources met so far.
-    pub(crate) seen: usize,
-    /// It stands beside the sources.
-    pub(crate) beside: Option<Named>,
-    /// What becomes of it, for a target that is a query.
-    pub(crate) access: Access,
-    pub(crate) found: Option<FoundTarget>,
-    /// Hints written behind the target's name.
-    pub(crate) hints: ScanHints,
-}
-
-/// The target with its columns in the statement's rows.
-#[derive(Clone)]
-pub(crate) struct FoundTarget {
-    pub(crate) source: Arc<TableSource>,
-    pub(crate) columns: Vec<ColumnId>,
-    pub(crate) locator: ColumnId,
-    /// The query through which it is reached.
-    pub(crate) through: Option<Arc<Through>>,
-}
-
-impl FoundTarget {
-    /// What OUTPUT shows of it.
-    pub(crate) fn changed(&self) -> ChangedTable<'_> {
-        let hidden = match &self.through {
-            Some(through) => through.columns.iter().map(|column| column.id).collect(),
-            None => self.columns.clone(),
-        };
-        ChangedTable { source: &self.source, through: self.through.as_deref(), hidden, may_be_missing: false }
-    }
-}
-
-/// A changed table as OUTPUT sees it.
-pub(crate) struct ChangedTable<'t> {
-    pub(crate) source: &'t Arc<TableSource>,
-    pub(crate) through: Option<&'t Through>,
-    /// The columns under which FROM sees it.
-    pub(crate) hidden: Vec<ColumnId>,
-    /// A row may be without its inserted or its deleted half: all their columns may be NULL.
-    pub(crate) may_be_missing: bool,
-}
-
-impl ChangedTable<'_> {
-    /// The same of a statement that inserts and deletes, too.
-    pub(crate) fn with_missing_rows(self) -> Self {
-        ChangedTable { may_be_missing: true, ..self }
-    }
-}
-
-/// What a target's name means.
-#[derive(Clone)]
-pub(crate) enum Named {
-    Table(Arc<TableSource>),
-    /// A view.
-    View(ObjectName, Arc<Database>, engine::ObjectId),
-    CommonTable(ObjectName),
-}
-
-impl Named {
-    fn is_same(&self, other: &Named) -> bool {
-        match (self, other) {
-            (Named::Table(one), Named::Table(other)) => {
-                one.def.object_id == other.def.object_id && Arc::ptr_eq(&one.database, &other.database)
-            }
-            (Named::View(_, database, id), Named::View(_, other_database, other_id)) => {
-                id == other_id && Arc::ptr_eq(database, other_database)
-            }
-            (Named::CommonTable(one), Named::CommonTable(other)) => {
-                same_name(&one.name.value, &other.name.value)
-            }
-            _ => false,
-        }
-    }
-}
 
 impl Binder<'_> {
     /// The base table behind OUTPUT ... INTO: error 330 when it is no table.

@@ -10,134 +10,13 @@ use engine::IndexKind;
 use rustc_hash::FxHashMap;
 use types::SqlError;
 
-use super::insert::expr_reads_table;
-use super::target::FoundTarget;
+use super::found_target::{Access, FoundTarget};
+use super::seen_through::{Definitions, NamedQuery, Through, ThroughColumn, expanded};
 use super::{Binder, ScopeTable};
 use crate::bound::tree::{Expr, ExprKind, Rel, SetOpKind, SubqueryExpr, SubqueryKind, TableScan};
 use crate::kinds::{ColumnId, ScanHints};
 use crate::names::same_name;
-use crate::physical::plan::BoolNode;
-use crate::plan::compile::Layout;
-use crate::plan::{Columns, Planner};
-use crate::table::TableSource;
-
-/// A query under a name; its tree is known by the first column that it gives.
-#[derive(Clone, Debug)]
-pub(crate) struct NamedQuery {
-    pub(crate) name: String,
-    /// It has other messages than a view, a function or a common table expression.
-    pub(crate) is_derived: bool,
-    pub(crate) has_check_option: bool,
-}
-
-/// What a statement does to the query that it names.
-#[derive(Clone, Debug)]
-pub(crate) enum Access {
-    Delete,
-    /// Sets or fills the columns of these names.
-    Columns(Vec<String>),
-    /// INSERT without a list: fills all columns that take a value.
-    AllColumns,
-}
-
-/// The names under which a changed table's columns are seen, when it is reached through a query.
-#[derive(Clone)]
-pub(crate) struct Through {
-    query: NamedQuery,
-    pub(crate) columns: Vec<ThroughColumn>,
-    /// What the projections between the query's columns and the table give.
-    definitions: Definitions,
-    /// Conditions of WITH CHECK OPTION over the table's columns.
-    checks: Vec<Expr>,
-    /// The table's columns in `checks` and `definitions`.
-    table_columns: Vec<ColumnId>,
-}
-
-/// A column of the query.
-#[derive(Clone, Debug)]
-pub(crate) struct ThroughColumn {
-    pub(crate) name: String,
-    pub(crate) id: ColumnId,
-    pub(crate) is_identity: bool,
-    /// The column of the table that it is; none when it is derived or of another table.
-    pub(crate) ordinal: Option<usize>,
-}
-
-/// Where an INSERT goes: a table, perhaps behind a query.
-pub(crate) struct InsertTarget {
-    pub(crate) source: Arc<TableSource>,
-    pub(crate) through: Option<Arc<Through>>,
-}
-
-type Definitions = FxHashMap<ColumnId, Expr>;
-
-impl Through {
-    /// The table's column behind one of the query's. Errors 207, 4406, 4421.
-    pub(crate) fn ordinal(&self, name: &str) -> Result<usize, SqlError> {
-        let column = self.columns.iter().find(|column| same_name(&column.name, name));
-        let column = column.ok_or_else(|| crate::errors::invalid_column(name))?;
-        column.ordinal.ok_or_else(|| self.query.derived_column())
-    }
-
-    /// The value of one of the query's columns for a row of the table with other values: `inserted` gives the id of each of the table's
-    /// columns. What comes from elsewhere stays as it was found. Error 4186 for columns that are subqueries.
-    pub(crate) fn value_over(&self, id: ColumnId, inserted: &[ColumnId]) -> Result<Expr, SqlError> {
-        let definition = self.definitions.get(&id).expect("a query's columns are those of its projection");
-        let mut value = expanded(definition, &self.definitions);
-        if value.has_subquery() {
-            let name = self.columns.iter().find(|column| column.id == id).map_or("", |column| &column.name);
-            return Err(SqlError::new(4186, &[&"inserted", &name]));
-        }
-        value.rewrite(&mut |part| match &part.kind {
-            ExprKind::Column(id) => {
-                let ordinal = self.table_columns.iter().position(|own| own == id)?;
-                Some(Expr { kind: ExprKind::Column(inserted[ordinal]), ..part.clone() })
-            }
-            _ => None,
-        });
-        Ok(value)
-    }
-
-    /// The conditions of WITH CHECK OPTION, over a row of the table. `statement` is the tree that finds the rows to change: error 4415 when
-    /// it reads the table once more.
-    pub(crate) fn compile_checks(
-        &self,
-        source: &TableSource,
-        statement: Option<&Rel>,
-        columns: &Columns,
-    ) -> Result<Vec<BoolNode>, SqlError> {
-        let times = statement.map_or(0, |rel| times_read(rel, source));
-        if !self.checks.is_empty()
-            && (times > 1 || self.checks.iter().any(|check| expr_reads_table(check, source)))
-        {
-            return Err(SqlError::new(4415, &[&self.query.name]));
-        }
-        let layout = Layout::new(&self.table_columns);
-        self.checks.iter().map(|check| Planner::new(columns).predicate(check, &layout)).collect()
-    }
-}
-
-impl NamedQuery {
-    /// 4406, 4421: the column is no column of a base table.
-    fn derived_column(&self) -> SqlError {
-        SqlError::new(if self.is_derived { 4421 } else { 4406 }, &[&self.name])
-    }
-
-    /// 4405, 4420: more than one base table.
-    fn several_tables(&self) -> SqlError {
-        SqlError::new(if self.is_derived { 4420 } else { 4405 }, &[&self.name])
-    }
-
-    /// 4403, 4418: aggregates, GROUP BY, DISTINCT.
-    fn grouped(&self) -> SqlError {
-        SqlError::new(if self.is_derived { 4418 } else { 4403 }, &[&self.name])
-    }
-
-    /// 4426, 4417: UNION, EXCEPT, INTERSECT.
-    fn set_operation(&self) -> SqlError {
-        SqlError::new(if self.is_derived { 4417 } else { 4426 }, &[&self.name])
-    }
-}
+use crate::plan::Columns;
 
 /// What a tree is made of, as far as it can be looked through.
 struct Survey<'r> {
@@ -398,19 +277,6 @@ fn count_tables(rel: &Rel) -> usize {
     }
 }
 
-/// How often a tree reads the table, subqueries included.
-fn times_read(rel: &Rel, source: &TableSource) -> usize {
-    if let Rel::Table(scan) = rel {
-        return usize::from(is_same_table(&scan.source, source));
-    }
-    let inputs: usize = rel.inputs().into_iter().map(|input| times_read(input, source)).sum();
-    inputs + rel.expressions().into_iter().filter(|expr| expr_reads_table(expr, source)).count()
-}
-
-fn is_same_table(one: &TableSource, other: &TableSource) -> bool {
-    one.def.object_id == other.def.object_id && Arc::ptr_eq(&one.database, &other.database)
-}
-
 /// Is the table with this first column in the tree?
 fn holds(rel: &Rel, first: ColumnId) -> bool {
     match rel {
@@ -427,16 +293,6 @@ fn collect_definitions(rel: &Rel, first: ColumnId, into: &mut Definitions) {
     if let Some(input) = rel.inputs().into_iter().find(|input| holds(input, first)) {
         collect_definitions(input, first, into);
     }
-}
-
-/// An expression over what stands below the projections.
-fn expanded(expr: &Expr, definitions: &Definitions) -> Expr {
-    let mut expr = expr.clone();
-    expr.rewrite_deep(&mut |part| match &part.kind {
-        ExprKind::Column(id) => definitions.get(id).map(|definition| expanded(definition, definitions)),
-        _ => None,
-    });
-    expr
 }
 
 /// Gives the table a locator, and lets every projection above it pass all columns on: those of the table for the change, and the others for

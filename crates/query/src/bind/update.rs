@@ -4,10 +4,9 @@ use tsql::ast::{self, SetClause};
 use types::SqlError;
 
 use super::constraints::{Change, follows_others};
+use super::draws::{CLAUSE, LIMITED};
+use super::found_target::{Access, FoundTarget, Named, TargetRequest};
 use super::scalar::assignment_operator;
-use super::sequence::{CLAUSE, LIMITED};
-use super::target::{FoundTarget, Named, TargetRequest};
-use super::through::Access;
 use super::{Binder, Clause, Scope, coerce};
 use crate::bound::tree::{Expr, ExprKind, Rel};
 use crate::kinds::{ColumnId, JoinKind, ScanHints};
