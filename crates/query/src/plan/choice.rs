@@ -1,16 +1,14 @@
 //! The choice among the ways to a table's rows: what each costs, and the order that it gives for nothing; and the rows that two indexes lead to, for an AND
 //! of conditions, where that is cheaper than to look up those of the better one.
 
-use engine::{IndexDef, IndexKind};
-use types::SqlType;
+use engine::IndexKind;
 
-use super::access::{Candidate, Sargable, entries_cost, lookups_cost};
-use super::estimate::Estimates;
-use super::order::{Desired, Order, OrderKey};
+use super::candidate::{Candidate, entries_cost, lookups_cost};
+use super::costs::SORT_COST;
+use super::known::Estimates;
+use super::order::{Desired, Order, base_order};
+use super::sargable::Sargable;
 use crate::bound::tree::TableScan;
-
-/// Cost of sorting one row, in rows read.
-pub(super) const SORT_COST: f64 = 2.0;
 
 /// A name that is kept, and one that is asked for, in rows read.
 const NAME_COST: f64 = 0.5;
@@ -69,33 +67,6 @@ fn with_order(order: Order, cost: f64, rows: f64, desired: Option<&Desired>) -> 
         return (backward, true, (cost * share).max(1.0));
     }
     (order, false, cost + rows * SORT_COST)
-}
-
-/// The order of an index's entries, when the columns `equal` have one value each.
-pub(super) fn base_order(scan: &TableScan, index: &IndexDef, equal: &[usize]) -> Order {
-    if index.kind == IndexKind::Heap {
-        return Order::default();
-    }
-    let columns = &scan.source.def.columns;
-    // Entries of equal keys come in the order of their locators: the clustered key.
-    let base = scan.source.def.base();
-    let behind = if index.unique || index.kind == IndexKind::Clustered { &[][..] } else { &base.key[..] };
-    let is_ordered = |ordinal: usize| columns[ordinal].sql_type != SqlType::SqlVariant;
-    let all = index.key.iter().map(|key| (key.ordinal, key.descending));
-    let all = all.chain(behind.iter().map(|key| (key.ordinal, key.descending)));
-    let mut order = Order { is_total: index.unique, ..Order::default() };
-    for (ordinal, descending) in all {
-        let column = scan.columns[ordinal];
-        if equal.contains(&ordinal) {
-            order.constants.push(column);
-        } else if !is_ordered(ordinal) {
-            order.is_total = false;
-            break;
-        } else if order.keys.iter().all(|key| key.column != column) {
-            order.keys.push(OrderKey { column, descending });
-        }
-    }
-    order
 }
 
 /// Two indexes: whose rows are looked up, and which one says which of them.

@@ -5,7 +5,7 @@ use types::arith::{BinaryOp, UnaryOp};
 use types::{Collation, LikePattern, SqlError, Value};
 
 use super::Planner;
-use super::join::RESTART_COST;
+use super::costs::RESTART_COST;
 use crate::bound::tree::{Expr, ExprKind, LikeExpr, SubqueryExpr, SubqueryKind, comparison_collation};
 use crate::kinds::{ColumnId, CompareOp, ConversionKind};
 use crate::physical::plan::{

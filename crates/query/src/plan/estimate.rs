@@ -5,18 +5,18 @@
 use std::ops::Bound;
 
 use engine::{IndexDef, KeyRange};
-use types::{ConvertContext, Value};
+use types::Value;
 
-use super::access::Sargable;
-use super::filter::constant_value;
+use super::known::Estimates;
+use super::sargable::{Sargable, sargable};
 use super::statistics::Told;
-use crate::bound::tree::{Expr, TableScan};
+use crate::bound::tree::{Expr, ExprKind};
 use crate::kinds::CompareOp;
 
 /// Share of the rows that an equality leaves when nothing is known of the column.
 const EQUAL_SHARE: f64 = 0.1;
 /// The same for a bound, and for a condition of another kind.
-pub(super) const BOUND_SHARE: f64 = 0.3;
+const BOUND_SHARE: f64 = 0.3;
 /// The same for a LIKE that begins with text.
 const LIKE_SHARE: f64 = 0.1;
 /// Share of the rows that an index with a filter is thought to have.
@@ -78,20 +78,7 @@ impl KeyMatch {
     }
 }
 
-/// What is told of one table.
-pub(super) struct Estimates<'s> {
-    pub(super) scan: &'s TableScan,
-    /// Its rows.
-    pub(super) total: f64,
-    /// All that is asked of it.
-    pub(super) predicates: &'s [Expr],
-}
-
 impl<'s> Estimates<'s> {
-    pub(super) fn new(scan: &'s TableScan, total: f64, predicates: &'s [Expr]) -> Estimates<'s> {
-        Estimates { scan, total, predicates }
-    }
-
     /// The rows that an index finds.
     pub(super) fn rows_found(&self, index: &IndexDef, matched: &KeyMatch, sargables: &[Sargable<'_>]) -> f64 {
         let lists = matched.list.map_or(1.0, |list| sargables[list].values.len() as f64);
@@ -171,17 +158,6 @@ impl<'s> Estimates<'s> {
             || (self.total * EQUAL_SHARE.powi(columns as i32)).max(1.0),
             |found| found.rows_per_value,
         )
-    }
-
-    /// A value that is known before the statement runs, in the column's type.
-    pub(super) fn known(&self, expr: &Expr, ordinal: usize) -> Option<Value> {
-        let context = ConvertContext::default();
-        let value = constant_value(expr, &context)?;
-        let to = &self.scan.source.def.columns[ordinal].sql_type;
-        match expr.sql_type == *to {
-            true => Some(value),
-            false => types::convert(&value, &expr.sql_type, to, types::DEFAULT_STYLE, &context).ok(),
-        }
     }
 
     /// The share of the rows that one condition leaves.
@@ -270,6 +246,51 @@ impl<'s> Estimates<'s> {
         }
         shares.extend(others.iter().map(|other| self.share_of_other(other)));
         (self.total * combined(shares) * combined(of_others)).max(1.0)
+    }
+
+    /// The share that a condition leaves which no index can use: NULL, its opposite, another value than one, the opposite of a condition, one of
+    /// several. What nothing is known of is guessed.
+    pub(super) fn share_of_other(&self, predicate: &Expr) -> f64 {
+        self.share_by_form(predicate).unwrap_or(BOUND_SHARE)
+    }
+
+    fn share_by_form(&self, predicate: &Expr) -> Option<f64> {
+        match &predicate.kind {
+            ExprKind::IsNull(inner) => {
+                let content = self.scan.source.table.statistics_on(self.ordinal_of(inner)?)?;
+                Some(content.share_of_null())
+            }
+            ExprKind::Not(inner) => match &inner.kind {
+                ExprKind::IsNull(_) => Some(1.0 - self.share_by_form(inner)?),
+                _ => Some(1.0 - self.share_of_sought(inner)?),
+            },
+            ExprKind::Compare(CompareOp::NotEqual, column, value) => {
+                let (column, value) = match self.ordinal_of(column) {
+                    Some(ordinal) => (ordinal, value),
+                    None => (self.ordinal_of(value)?, column),
+                };
+                let content = self.scan.source.table.statistics_on(column)?;
+                let known = self.known(value, column)?;
+                let others = 1.0 - content.share_of_null();
+                Some((others - content.share_of_value(&known, self.collation(column))).max(0.0))
+            }
+            ExprKind::Or(left, right) => {
+                let share =
+                    |side: &Expr| self.share_of_sought(side).unwrap_or_else(|| self.share_of_other(side));
+                Some(1.0 - (1.0 - share(left)) * (1.0 - share(right)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Of a condition that an index could use.
+    fn share_of_sought(&self, predicate: &Expr) -> Option<f64> {
+        let own = self.scan.columns.iter().copied().collect();
+        let found = sargable(predicate, self.scan, &own);
+        match found.as_slice() {
+            [] => None,
+            several => Some(several.iter().map(|found| self.share_of(found)).product()),
+        }
     }
 }
 

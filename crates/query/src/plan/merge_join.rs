@@ -4,7 +4,8 @@ use types::SqlError;
 use types::sql_type::TypeFamily;
 
 use super::compile::Layout;
-use super::join::{BUILD_COST, EquiKey, PROBE_COST, joined_layout};
+use super::costs::{BUILD_COST, PROBE_COST};
+use super::join::{EquiKey, joined_layout};
 use super::order::{Desired, Order, OrderKey, is_one_table, plain_key};
 use super::{Planned, Planner};
 use crate::bound::tree::{Expr, Rel};

@@ -3,10 +3,13 @@
 
 pub(crate) mod access;
 pub(crate) mod aggregate;
+mod candidate;
 pub(crate) mod catalog;
 pub(crate) mod catalog_order;
 pub(crate) mod choice;
+mod columns;
 pub(crate) mod compile;
+mod costs;
 pub(crate) mod door;
 pub(crate) mod early_groups;
 pub(crate) mod estimate;
@@ -14,18 +17,18 @@ pub(crate) mod filter;
 pub(crate) mod infer;
 pub(crate) mod join;
 pub(crate) mod join_order;
+mod known;
 pub(crate) mod merge_join;
 pub(crate) mod order;
+mod sargable;
 pub(crate) mod semi_join;
 pub(crate) mod shared;
 pub(crate) mod statistics;
 pub(crate) mod union;
 pub(crate) mod unnest;
 
-use std::cell::Cell;
-
 use rustc_hash::{FxHashMap, FxHashSet};
-use types::{Collation, SqlError, SqlType, Value};
+use types::{Collation, SqlError, Value};
 
 use crate::bound::tree::{Expr, ExprKind, Rel, SetOpKind, SortKey, TableScan, TopSpec};
 use crate::kinds::ColumnId;
@@ -35,50 +38,7 @@ use crate::plan::compile::Layout;
 use crate::plan::order::{Desired, Order};
 use crate::plan::shared::SharedParts;
 
-/// What is known of a column of the statement.
-#[derive(Clone, Debug)]
-pub(crate) struct ColumnInfo {
-    pub(crate) sql_type: SqlType,
-    pub(crate) nullable: bool,
-    pub(crate) collation: Collation,
-}
-
-/// The columns of one statement, by the numbers in their ids.
-#[derive(Debug, Default)]
-pub(crate) struct Columns {
-    list: Vec<ColumnInfo>,
-    /// Subqueries that have a number so far. It is the statement's count, not a planner's: a statement is planned in several pieces that run
-    /// together, and a kept result is found by the number.
-    subqueries: Cell<u32>,
-}
-
-impl Columns {
-    /// One more column.
-    pub(crate) fn add(&mut self, info: ColumnInfo) -> ColumnId {
-        self.list.push(info);
-        ColumnId(self.list.len() as u32 - 1)
-    }
-
-    /// A number that no other subquery of the statement has.
-    fn next_subquery(&self) -> u32 {
-        self.subqueries.set(self.subqueries.get() + 1);
-        self.subqueries.get()
-    }
-}
-
-impl std::ops::Index<usize> for Columns {
-    type Output = ColumnInfo;
-
-    fn index(&self, at: usize) -> &ColumnInfo {
-        &self.list[at]
-    }
-}
-
-impl std::ops::IndexMut<usize> for Columns {
-    fn index_mut(&mut self, at: usize) -> &mut ColumnInfo {
-        &mut self.list[at]
-    }
-}
+pub(crate) use columns::{ColumnInfo, Columns};
 
 /// A planned operator tree.
 #[derive(Debug)]

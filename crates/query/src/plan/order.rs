@@ -1,9 +1,10 @@
 //! Order as a property of plans: which columns the rows are sorted by as they come, and which order somebody above would like.
 
+use engine::{IndexDef, IndexKind};
 use types::SqlType;
 
-use super::Columns;
-use crate::bound::tree::{Expr, Rel, SortKey};
+use super::columns::Columns;
+use crate::bound::tree::{Expr, Rel, SortKey, TableScan};
 use crate::kinds::{ColumnId, JoinKind};
 
 /// A column of an order.
@@ -148,4 +149,31 @@ pub(super) fn is_one_table(rel: &Rel) -> bool {
         Rel::Project { input, .. } => is_one_table(input),
         _ => false,
     }
+}
+
+/// The order of an index's entries, when the columns `equal` have one value each.
+pub(super) fn base_order(scan: &TableScan, index: &IndexDef, equal: &[usize]) -> Order {
+    if index.kind == IndexKind::Heap {
+        return Order::default();
+    }
+    let columns = &scan.source.def.columns;
+    // Entries of equal keys come in the order of their locators: the clustered key.
+    let base = scan.source.def.base();
+    let behind = if index.unique || index.kind == IndexKind::Clustered { &[][..] } else { &base.key[..] };
+    let is_ordered = |ordinal: usize| columns[ordinal].sql_type != SqlType::SqlVariant;
+    let all = index.key.iter().map(|key| (key.ordinal, key.descending));
+    let all = all.chain(behind.iter().map(|key| (key.ordinal, key.descending)));
+    let mut order = Order { is_total: index.unique, ..Order::default() };
+    for (ordinal, descending) in all {
+        let column = scan.columns[ordinal];
+        if equal.contains(&ordinal) {
+            order.constants.push(column);
+        } else if !is_ordered(ordinal) {
+            order.is_total = false;
+            break;
+        } else if order.keys.iter().all(|key| key.column != column) {
+            order.keys.push(OrderKey { column, descending });
+        }
+    }
+    order
 }

@@ -8,9 +8,9 @@ use engine::{IndexFilter, StatisticsContent};
 use types::{Collation, Value};
 
 use super::Planner;
-use super::access::Sargable;
-use super::estimate::{BOUND_SHARE, Estimates};
 use super::filter::Facts;
+use super::known::Estimates;
+use super::sargable::Sargable;
 use crate::bound::tree::{Expr, ExprKind, Rel, TableScan};
 use crate::kinds::{ColumnId, CompareOp};
 
@@ -105,57 +105,12 @@ impl Estimates<'_> {
         Some(content.share_between(from, to, self.collation(lower.ordinal)) * of_filter.unwrap_or(1.0))
     }
 
-    /// The share that a condition leaves which no index can use: NULL, its opposite, another value than one, the opposite of a condition, one of
-    /// several. What nothing is known of is guessed.
-    pub(super) fn share_of_other(&self, predicate: &Expr) -> f64 {
-        self.share_by_form(predicate).unwrap_or(BOUND_SHARE)
-    }
-
-    fn share_by_form(&self, predicate: &Expr) -> Option<f64> {
-        match &predicate.kind {
-            ExprKind::IsNull(inner) => {
-                let content = self.scan.source.table.statistics_on(self.ordinal_of(inner)?)?;
-                Some(content.share_of_null())
-            }
-            ExprKind::Not(inner) => match &inner.kind {
-                ExprKind::IsNull(_) => Some(1.0 - self.share_by_form(inner)?),
-                _ => Some(1.0 - self.share_of_sought(inner)?),
-            },
-            ExprKind::Compare(CompareOp::NotEqual, column, value) => {
-                let (column, value) = match self.ordinal_of(column) {
-                    Some(ordinal) => (ordinal, value),
-                    None => (self.ordinal_of(value)?, column),
-                };
-                let content = self.scan.source.table.statistics_on(column)?;
-                let known = self.known(value, column)?;
-                let others = 1.0 - content.share_of_null();
-                Some((others - content.share_of_value(&known, self.collation(column))).max(0.0))
-            }
-            ExprKind::Or(left, right) => {
-                let share =
-                    |side: &Expr| self.share_of_sought(side).unwrap_or_else(|| self.share_of_other(side));
-                Some(1.0 - (1.0 - share(left)) * (1.0 - share(right)))
-            }
-            _ => None,
-        }
-    }
-
-    /// Of a condition that an index could use.
-    fn share_of_sought(&self, predicate: &Expr) -> Option<f64> {
-        let own = self.scan.columns.iter().copied().collect();
-        let found = super::access::sargable(predicate, self.scan, &own);
-        match found.as_slice() {
-            [] => None,
-            several => Some(several.iter().map(|found| self.share_of(found)).product()),
-        }
-    }
-
-    fn ordinal_of(&self, expr: &Expr) -> Option<usize> {
+    pub(super) fn ordinal_of(&self, expr: &Expr) -> Option<usize> {
         let ExprKind::Column(id) = &expr.kind else { return None };
         self.scan.columns.iter().position(|own| own == id)
     }
 
-    fn collation(&self, ordinal: usize) -> Collation {
+    pub(super) fn collation(&self, ordinal: usize) -> Collation {
         self.scan.source.def.columns[ordinal].collation
     }
 }

@@ -7,7 +7,7 @@
 use types::{Collation, SqlError};
 
 use super::access::ROW_NAME;
-use super::choice::SORT_COST;
+use super::costs::SORT_COST;
 use super::infer::branches_of;
 use super::order::{Desired, Order};
 use super::{Planned, Planner, in_order};

@@ -12,7 +12,7 @@ use rustc_hash::FxHashSet;
 use types::arith::BinaryOp;
 use types::{SqlError, SqlType, Value};
 
-use super::join::PROBE_COST;
+use super::costs::PROBE_COST;
 use super::semi_join::{DEPTH_MAX, depth_of};
 use super::{Planned, Planner};
 use crate::bound::tree::{Expr, ExprKind, Rel, SubqueryExpr, SubqueryKind};

@@ -1,0 +1,162 @@
+//! The ways to a table's rows through its indexes: what each finds, and what it costs.
+
+use engine::{IndexDef, IndexKind};
+use types::SqlError;
+
+use super::costs::{
+    ENTRY_COST, LOOKUP_COST, LOOKUP_COST_OF_MANY, LOOKUPS_SINGLE, PAGE_COST, RANGE_COST, ROWS_OF_PAGE,
+};
+use super::estimate::KeyMatch;
+use super::filter::Facts;
+use super::known::Estimates;
+use super::order::{Order, base_order};
+use super::sargable::Sargable;
+use crate::bound::tree::{Expr, ExprKind, TableScan};
+use crate::kinds::CompareOp;
+use crate::physical::plan::{IntKind, SeekRange};
+
+/// A smaller table is read through its base rather than through a narrower index: there is nothing to save.
+const NARROW_ROWS_MIN: f64 = 2000.0;
+
+/// A candidate path.
+#[derive(Clone)]
+pub(super) struct Candidate<'e> {
+    pub(super) index: &'e IndexDef,
+    /// The columns that have one value.
+    constants: Vec<usize>,
+    pub(super) matched: KeyMatch,
+    pub(super) cost: f64,
+    pub(super) rows: f64,
+}
+
+impl<'e> Candidate<'e> {
+    /// Every column of a unique key has one value.
+    pub(super) fn finds_one_row(&self) -> bool {
+        self.matched.list.is_none() && self.matched.is_unique(self.index)
+    }
+
+    /// Is it the index that the rows themselves lie in?
+    pub(super) fn is_of_rows(&self) -> bool {
+        self.index.kind == IndexKind::Clustered
+    }
+
+    /// The predicates that its one range says whole: a row of it satisfies them. What the range was not made of is not among them, though it may say
+    /// something of the same column.
+    pub(super) fn sought_exactly(&self, sargables: &[Sargable<'e>], ranges: &[SeekRange]) -> Vec<&'e Expr> {
+        let [range] = ranges else { return Vec::new() };
+        let used = self.matched.equal.iter().map(|at| sargables[*at].predicate);
+        let same = used.zip(&range.equal).filter(|(_, key)| key.from == key.to);
+        same.map(|(predicate, _)| predicate).filter(|predicate| is_equality_of_integers(predicate)).collect()
+    }
+
+    /// The order of what it finds; several ranges have none together.
+    pub(super) fn order(&self, scan: &TableScan) -> Order {
+        match self.matched.list {
+            None => base_order(scan, self.index, &self.constants),
+            Some(_) => Order::default(),
+        }
+    }
+}
+
+/// Is it `column = value`, both of one integer type?
+fn is_equality_of_integers(predicate: &Expr) -> bool {
+    let ExprKind::Compare(CompareOp::Equal, left, right) = &predicate.kind else { return false };
+    (left.as_column().is_some() || right.as_column().is_some())
+        && left.sql_type == right.sql_type
+        && IntKind::of(&left.sql_type).is_some()
+}
+
+/// The ways through indexes that hold all rows that are asked for. Error 8622 when a hint names one that does not.
+pub(super) fn candidates<'e>(
+    scan: &'e TableScan,
+    predicates: &[Expr],
+    sargables: &[Sargable<'_>],
+    estimates: &Estimates<'_>,
+    (has_desired, may_cover): (bool, bool),
+    covers: &dyn Fn(&IndexDef) -> bool,
+) -> Result<Vec<Candidate<'e>>, SqlError> {
+    let def = &scan.source.def;
+    let hinted = scan.hints.hinted(def)?;
+    let facts = match def.has_filtered_index() {
+        true => Facts::of(predicates, scan),
+        false => Facts::default(),
+    };
+    let has_all_rows = |index: &IndexDef| {
+        index.has_unit() && index.filter.as_ref().is_none_or(|filter| facts.imply(filter, def))
+    };
+    let is_without = |id: &i32| def.index(*id).is_some_and(|index| !has_all_rows(index));
+    if hinted.iter().any(is_without) {
+        return Err(SqlError::new(8622, &[]));
+    }
+    let usable = def
+        .indexes
+        .iter()
+        .filter(|index| index.kind != IndexKind::Heap)
+        .filter(|index| hinted.is_empty() || hinted.contains(&index.index_id))
+        .filter(|index| has_all_rows(index));
+    let mut matched: Vec<(&IndexDef, KeyMatch)> =
+        usable.map(|index| (index, KeyMatch::of(index, sargables))).collect();
+    let is_one = |found: &(&IndexDef, KeyMatch)| found.1.list.is_none() && found.1.is_unique(found.0);
+    if matched.iter().any(is_one) {
+        // Nothing beats one row, and no others need be looked at.
+        matched.retain(is_one);
+    }
+    let found = matched.into_iter().filter_map(|(index, matched)| {
+        // An index that is asked for, that has only some of the rows, or that has all columns and is narrower, may also be read from end to
+        // end.
+        let is_covered = covers(index);
+        let is_narrow = may_cover && is_covered && estimates.total > NARROW_ROWS_MIN;
+        let is_scanned = index.kind == IndexKind::Nonclustered
+            && (index.filter.is_some() || !hinted.is_empty() || has_desired || is_narrow);
+        candidate(index, matched, sargables, estimates, is_covered, is_scanned)
+    });
+    Ok(found.collect())
+}
+
+/// How well an index serves the predicates; `None` when not at all. `is_scanned`: without any keys it is read from end to end.
+fn candidate<'e>(
+    index: &'e IndexDef,
+    matched: KeyMatch,
+    sargables: &[Sargable<'_>],
+    estimates: &Estimates<'_>,
+    covers: bool,
+    is_scanned: bool,
+) -> Option<Candidate<'e>> {
+    let has_keys = matched.used().next().is_some();
+    if !has_keys && !is_scanned {
+        return None;
+    }
+    let rows = estimates.rows_found(index, &matched, sargables);
+    let ranges = matched.list.map_or(1.0, |list| sargables[list].values.len() as f64);
+    let is_whole_row = index.kind == IndexKind::Clustered;
+    let reading = match (covers, is_whole_row) {
+        (true, false) => rows * ENTRY_COST,
+        (_, true) => rows,
+        (false, false) => {
+            let looked_up = rows * estimates.share_of_entries(index, &matched, sargables);
+            rows * ENTRY_COST + lookups_cost(estimates, looked_up)
+        }
+    };
+    // Among equals prefer unique and longer matches.
+    let equal = matched.equal.len() + usize::from(matched.list.is_some());
+    let cost = ranges * RANGE_COST + reading - equal as f64 * 0.01;
+    let constants = matched.equal.iter().map(|found| sargables[*found].ordinal).collect();
+    Some(Candidate { index, constants, matched, cost, rows })
+}
+
+/// What it costs to read the entries of a candidate's ranges.
+pub(super) fn entries_cost(candidate: &Candidate<'_>, sargables: &[Sargable<'_>]) -> f64 {
+    let ranges = candidate.matched.list.map_or(1.0, |list| sargables[list].values.len() as f64);
+    ranges * RANGE_COST + candidate.rows * ENTRY_COST
+}
+
+/// What it costs to look up so many rows by their entries, beside these.
+pub(super) fn lookups_cost(estimates: &Estimates<'_>, rows: f64) -> f64 {
+    let hints = &estimates.scan.hints;
+    let locks = estimates.scan.locator.is_some() || hints.update_lock || hints.exclusive_lock;
+    let single = if locks { rows } else { rows.min(LOOKUPS_SINGLE) };
+    let (many, pages) = (rows - single, (estimates.total / ROWS_OF_PAGE).max(1.0));
+    // So many pages have one of them at least when they lie anywhere.
+    let met = pages * (1.0 - (-many / pages).exp());
+    single * (LOOKUP_COST - ENTRY_COST) + met * PAGE_COST + many * LOOKUP_COST_OF_MANY
+}

@@ -1,0 +1,31 @@
+//! What the steps of a plan cost, in rows that are read one after the other.
+
+/// A row that is looked up through an index costs so many rows read one after the other. Measured: 2.9 us against 0.073 us of a scanned row with
+/// its conditions, 40 times; a scan that gives its rows up costs more than one that throws them away.
+pub(super) const LOOKUP_COST: f64 = 30.0;
+/// Where nothing is locked all but the first so many rows are fetched together, in the order in which they lie: each page that has some of them costs so
+/// much, and each row. Measured: 38,000 rows of 20,000 pages take 46 ms more than none, 12,500 take 22 ms, where a scanned row takes 0.037 us.
+pub(super) const LOOKUPS_SINGLE: f64 = 64.0;
+pub(super) const PAGE_COST: f64 = 50.0;
+pub(super) const LOOKUP_COST_OF_MANY: f64 = 7.0;
+/// A page is thought to have so many rows.
+pub(super) const ROWS_OF_PAGE: f64 = 50.0;
+/// An entry of an index that has all columns that are wanted, in rows read: it is narrower.
+pub(super) const ENTRY_COST: f64 = 0.8;
+/// The way down a tree to where a range begins, in rows read.
+pub(super) const RANGE_COST: f64 = 5.0;
+/// Cost of sorting one row, in rows read.
+pub(super) const SORT_COST: f64 = 2.0;
+/// Cost of opening the inner side of nested loops once more, in rows read one after the other.
+pub(super) const RESTART_COST: f64 = 6.0;
+/// The same beyond that, in a table of many rows whose pages are not asked for one behind the other. Measured: 3.7 us against 0.037 us of a scanned row.
+pub(super) const FAR_COST: f64 = 80.0;
+/// From so many rows on it grows, for so many more.
+pub(super) const NEAR_ROWS: f64 = 5_000.0;
+pub(super) const FAR_ROWS: f64 = 40_000.0;
+/// Cost of putting one row into a hash table.
+pub(super) const BUILD_COST: f64 = 3.0;
+/// Cost of looking for one row's matches there.
+pub(super) const PROBE_COST: f64 = 2.0;
+/// Cost of one pair of rows in plain loops, and of handing up a joined row.
+pub(super) const ROW_COST: f64 = 0.3;

@@ -1,0 +1,32 @@
+//! What estimates of a table's rows begin with: the table, all that is asked of it, and the values that are known before the statement runs.
+
+use types::{ConvertContext, Value};
+
+use super::filter::constant_value;
+use crate::bound::tree::{Expr, TableScan};
+
+/// What is told of one table.
+pub(super) struct Estimates<'s> {
+    pub(super) scan: &'s TableScan,
+    /// Its rows.
+    pub(super) total: f64,
+    /// All that is asked of it.
+    pub(super) predicates: &'s [Expr],
+}
+
+impl<'s> Estimates<'s> {
+    pub(super) fn new(scan: &'s TableScan, total: f64, predicates: &'s [Expr]) -> Estimates<'s> {
+        Estimates { scan, total, predicates }
+    }
+
+    /// A value that is known before the statement runs, in the column's type.
+    pub(super) fn known(&self, expr: &Expr, ordinal: usize) -> Option<Value> {
+        let context = ConvertContext::default();
+        let value = constant_value(expr, &context)?;
+        let to = &self.scan.source.def.columns[ordinal].sql_type;
+        match expr.sql_type == *to {
+            true => Some(value),
+            false => types::convert(&value, &expr.sql_type, to, types::DEFAULT_STYLE, &context).ok(),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What an index can use of predicates.
+
+use rustc_hash::FxHashSet;
+use types::SqlType;
+use types::sql_type::TypeFamily;
+
+use crate::bound::tree::{Expr, ExprKind, TableScan};
+use crate::kinds::{ColumnId, CompareOp, Conversion, ConversionKind};
+
+/// A predicate `column op value` that an index can use.
+pub(super) struct Sargable<'e> {
+    /// The whole of it.
+    pub(super) predicate: &'e Expr,
+    pub(super) ordinal: usize,
+    pub(super) op: CompareOp,
+    pub(super) values: Vec<&'e Expr>,
+    /// `column LIKE value`; `op` means nothing then.
+    pub(super) is_like: bool,
+}
+
+/// What indexes can use of the predicates, and those of which they can use nothing.
+pub(super) fn sargables_and_others<'e>(
+    predicates: &'e [Expr],
+    scan: &TableScan,
+    own: &FxHashSet<ColumnId>,
+) -> (Vec<Sargable<'e>>, Vec<&'e Expr>) {
+    let (mut sargables, mut others) = (Vec::new(), Vec::new());
+    for predicate in predicates {
+        let before = sargables.len();
+        sargables.extend(sargable(predicate, scan, own));
+        if sargables.len() == before {
+            others.push(predicate);
+        }
+    }
+    (sargables, others)
+}
+
+/// What an index can use of a predicate.
+pub(super) fn sargable<'e>(
+    predicate: &'e Expr,
+    scan: &TableScan,
+    own: &FxHashSet<ColumnId>,
+) -> Vec<Sargable<'e>> {
+    let ordinal_of = |expr: &Expr| {
+        let (column, plain) = seekable_column(expr)?;
+        let ordinal = scan.columns.iter().position(|id| *id == column)?;
+        Some((ordinal, plain))
+    };
+    let independent = |expr: &Expr| !expr.uses_any(own) && !expr.has_subquery() && !expr.is_volatile();
+    match &predicate.kind {
+        ExprKind::Compare(op, left, right) if *op != CompareOp::NotEqual => {
+            let pair = match (ordinal_of(left), ordinal_of(right)) {
+                (Some(found), _) if independent(right) => Some((found, *op, &**right)),
+                (_, Some(found)) if independent(left) => Some((found, op.flipped(), &**left)),
+                _ => None,
+            };
+            let Some(((ordinal, plain), op, value)) = pair else {
+                return Vec::new();
+            };
+            let column = &scan.source.def.columns[ordinal];
+            // Through a conversion of the column only equality is safe: a range may be cut differently in the other type.
+            let usable = comparable(&column.sql_type, &value.sql_type, op == CompareOp::Equal, plain)
+                && (!column.sql_type.is_character() || predicate.collation == column.collation);
+            let found = || Sargable { predicate, ordinal, op, values: vec![value], is_like: false };
+            if usable { vec![found()] } else { Vec::new() }
+        }
+        ExprKind::InList(left, list) => match ordinal_of(left) {
+            Some((ordinal, plain)) if list.iter().all(independent) => {
+                let column = &scan.source.def.columns[ordinal];
+                let usable =
+                    list.iter().all(|item| comparable(&column.sql_type, &item.sql_type, true, plain))
+                        && (!column.sql_type.is_character() || predicate.collation == column.collation);
+                if usable {
+                    let values = list.iter().collect();
+                    vec![Sargable { predicate, ordinal, op: CompareOp::Equal, values, is_like: false }]
+                } else {
+                    Vec::new()
+                }
+            }
+            _ => Vec::new(),
+        },
+        ExprKind::Like(like) => match ordinal_of(&like.input) {
+            Some((ordinal, true)) if like.escape.is_none() && independent(&like.pattern) => {
+                let column = &scan.source.def.columns[ordinal];
+                let usable = matches!(
+                    (column.sql_type.family(), like.pattern.sql_type.family()),
+                    (TypeFamily::Char, TypeFamily::Char)
+                        | (TypeFamily::NChar, TypeFamily::NChar | TypeFamily::Char)
+                ) && predicate.collation == column.collation
+                    && begins_with_text(&like.pattern);
+                let found = || Sargable {
+                    predicate,
+                    ordinal,
+                    op: CompareOp::NotEqual,
+                    values: vec![&like.pattern],
+                    is_like: true,
+                };
+                if usable { vec![found()] } else { Vec::new() }
+            }
+            _ => Vec::new(),
+        },
+        ExprKind::And(left, right) => {
+            sargable(left, scan, own).into_iter().chain(sargable(right, scan, own)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Can a pattern begin with something to seek? A constant is looked at; of others it shows when they run.
+fn begins_with_text(pattern: &Expr) -> bool {
+    match &pattern.kind {
+        ExprKind::Constant(value) => {
+            value.as_text().is_some_and(|text| text.starts_with(|c: char| c.is_ascii_alphanumeric()))
+        }
+        _ => true,
+    }
+}
+
+/// The column inside an expression, and whether it stands there without conversion.
+pub(super) fn seekable_column(expr: &Expr) -> Option<(ColumnId, bool)> {
+    match &expr.kind {
+        ExprKind::Column(id) => Some((*id, true)),
+        ExprKind::Convert(inner, Conversion { kind: ConversionKind::Implicit, .. }) => {
+            seekable_column(inner).map(|found| (found.0, false))
+        }
+        _ => None,
+    }
+}
+
+/// May a value of one type be sought in a column of another, converting the value?
+fn comparable(column: &SqlType, value: &SqlType, equality: bool, plain: bool) -> bool {
+    use TypeFamily::{Binary, Char, DateTime, Decimal, Integer, Money, NChar};
+    if column == value {
+        return true;
+    }
+    match (column.family(), value.family()) {
+        (Char, Char) | (NChar, NChar | Char) | (Binary, Binary) => plain,
+        // The value is narrowed; one that does not fit equals no row.
+        (Char, NChar) => equality,
+        (Integer, Integer) => true,
+        (Integer | Decimal | Money, Integer | Decimal | Money) => equality,
+        (DateTime, DateTime) => equality && std::mem::discriminant(column) == std::mem::discriminant(value),
+        _ => false,
+    }
+}
