@@ -3,9 +3,9 @@
 
 use types::{SqlError, Value};
 
+use super::changed::{change, old_and_new, pick, renew_row_version};
 use super::spill::gathered::{ALL_AT_ONCE, Gathered, MANY_AT_ONCE};
 use super::store::check_not_null;
-use super::update::{change, old_and_new};
 use crate::physical::change::{Action, Child, Constraints, NewKey, Reference};
 use crate::row::Row;
 use crate::runtime::Runtime;
@@ -78,7 +78,7 @@ fn deleted<'p>(
         let places: Option<Vec<usize>> = there.columns.iter().map(place).collect();
         let places = places.expect("the columns that are referred to are read");
         let key = |row: &[Value]| {
-            let key = super::update::pick(&row[1..], &places);
+            let key = pick(&row[1..], &places);
             (!key.iter().any(Value::is_null)).then_some(key)
         };
         let keys = keys_of(rows, runtime, &key)?;
@@ -96,7 +96,7 @@ fn deleted<'p>(
                 })?;
                 let found = found.finish()?;
                 super::uses::note_cascade(child, &here.source, None, runtime);
-                super::delete::apply(&here.source, &every, runtime, &found)?;
+                super::deleted::apply(&here.source, &every, runtime, &found)?;
                 deleted(&child.constraints, &found, &every, runtime, pending)?;
             }
             Action::Assign { values, changed, child } => {
@@ -122,7 +122,7 @@ fn updated<'p>(
         // The key that was, and behind it the one that is.
         let moved = |row: &[Value]| {
             let (old, new) = old_and_new(row);
-            let (mut key, now) = (there.key_of(old)?, super::update::pick(new, &there.columns));
+            let (mut key, now) = (there.key_of(old)?, pick(new, &there.columns));
             (key != now).then(|| {
                 key.extend(now);
                 key
@@ -166,7 +166,7 @@ fn assign<'p>(
     })?;
     let changes = changes.finish()?;
     super::uses::note_cascade(child, &here.source, Some(changed), runtime);
-    super::update::apply(&here.source, changed, runtime, &changes)?;
+    super::changed::apply(&here.source, changed, runtime, &changes)?;
     updated(&child.constraints, &changes, runtime, pending)
 }
 
@@ -177,7 +177,7 @@ fn finish_row(
     row: &mut Row,
     runtime: &Runtime<'_>,
 ) -> Result<(), SqlError> {
-    super::update::renew_row_version(source, row, runtime)?;
+    renew_row_version(source, row, runtime)?;
     constraints.compute(runtime, row)?;
     check_not_null(source, row, "UPDATE")?;
     constraints.check_row(runtime, source, row, "UPDATE")

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use rustc_hash::FxHashSet;
 use types::{SqlError, Value};
 
+use super::changed::{change, old_and_new, pick};
 use super::constraints::check_later;
 use super::insert::check_identity_insert;
 use super::new_rows::NewRows;
@@ -15,7 +16,7 @@ use super::spill::gathered::{Gathered, GatheredWalk};
 use super::spill::sorter::Sorter;
 use super::spill::{Held, hashed_bytes};
 use super::store::{check_not_null, check_settings};
-use super::update::{change, changed_row, old_and_new, pick};
+use super::update::changed_row;
 use crate::context::{RowSink, StatementOutcome};
 use crate::physical::change::{MergeAction, MergePlan};
 use crate::row::Row;
@@ -40,7 +41,7 @@ impl MergeAction {
 struct Found {
     /// The number of the action, then the row of the join.
     inserts: Gathered,
-    /// As `update::change` has them.
+    /// As `changed::change` has them.
     updates: Gathered,
     /// Locator and values.
     deletes: Gathered,
@@ -63,8 +64,8 @@ pub(crate) fn run(
     let mut outputs = OutputRows::new(&merge.outputs);
     let found = find(merge, runtime, outputs.is_wanted())?;
     let every: Vec<usize> = (0..merge.source.def.columns.len()).collect();
-    super::delete::apply(&merge.source, &every, runtime, &found.deletes)?;
-    super::update::apply(&merge.source, &merge.changed, runtime, &found.updates)?;
+    super::deleted::apply(&merge.source, &every, runtime, &found.deletes)?;
+    super::changed::apply(&merge.source, &merge.changed, runtime, &found.updates)?;
     let inserted = insert(merge, &found, outputs.is_wanted(), runtime)?;
     check_references(merge, &found, &inserted, runtime)?;
     super::cascade::after_delete(&merge.deletes, &found.deletes, &every, runtime, VERB)?;

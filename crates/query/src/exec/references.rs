@@ -4,8 +4,8 @@ use engine::{Cursor, IsolationLevel, KeyRange, RowLocator, RowLock, ScanOptions}
 use rustc_hash::FxHashMap;
 use types::{SqlError, Value};
 
+use super::changed::pick;
 use super::spill::gathered::{ALL_AT_ONCE, Gathered};
-use super::update::pick;
 use crate::physical::change::{KeyPlace, Reference};
 use crate::row::Row;
 use crate::runtime::Runtime;

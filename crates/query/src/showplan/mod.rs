@@ -5,10 +5,12 @@
 mod actual;
 mod backward;
 mod change;
+mod expressions;
 mod operators;
 mod plan_hash;
 mod scalar;
 mod several;
+mod writer;
 mod xml;
 
 use rustc_hash::FxHashMap;
