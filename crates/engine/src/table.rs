@@ -6,12 +6,15 @@
 //! bytes), the locator, and the columns that the index can answer for by itself as a small row.
 
 mod build;
+mod byte_range;
 mod check;
 mod cursor;
 mod delete;
 mod duplicate;
+mod entries;
 mod entry;
 mod failures;
+mod identity_values;
 mod image;
 mod insert_many;
 pub(crate) mod io;
@@ -35,20 +38,19 @@ use access::{
 };
 use smallvec::SmallVec;
 use txn::{IsolationLevel, LockMode, LockWait};
-use types::{SqlError, Value};
+use types::Value;
 
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, stale_plan};
-use crate::identity::{self, Identities};
 use crate::row_counts::RowCount;
 use crate::schema::{IndexDef, IndexKind, ObjectDef, TableDef};
 pub use cursor::Cursor;
-use entry::split_entry;
 
 pub use access::{RowLock, ScanOptions};
 pub(crate) use build::Builder;
 pub use build::GatheredMemory;
+pub(crate) use byte_range::byte_range;
 pub use check::{CheckOptions, TableCheck};
 pub use delete::{Deletion, Victim};
 pub use insert_many::GatheredEntries;
@@ -347,63 +349,6 @@ impl Table {
         }
     }
 
-    /// The next identity value, noted in the database when the cache is used up.
-    ///
-    /// # Errors
-    /// 8115 when the column's type cannot hold it.
-    pub fn next_identity(&self, txn: &DbTransaction) -> SqlResult<Value> {
-        let definition = &self.inner.definition;
-        let ordinal = definition.identity_ordinal().expect("asked only for tables with an identity column");
-        let column = &definition.columns[ordinal];
-        let def = column.identity.expect("found by its identity");
-        let cache = match self.inner.database.caches_identities() {
-            true => identity::cache_size(&column.sql_type),
-            false => 1,
-        };
-        let limits = crate::sequence_def::SequenceDef::limits(&column.sql_type);
-        let handed =
-            limits.and_then(|limits| self.identities().next(definition.object_id, def, cache, limits));
-        let handed = handed.ok_or_else(|| SqlError::new(8115, &[&"IDENTITY", &column.sql_type.name()]))?;
-        let value = identity::value_of(handed.value, &column.sql_type)?;
-        if let Some(noted) = handed.note {
-            self.inner.database.note_identity(txn, definition.object_id, def, noted)?;
-        }
-        Ok(value)
-    }
-
-    /// A value was inserted explicitly into the identity column.
-    ///
-    /// # Errors
-    /// Those of storage.
-    pub fn note_identity(&self, txn: &DbTransaction, value: &Value) -> SqlResult<()> {
-        let definition = &self.inner.definition;
-        let identity = definition.identity_ordinal().and_then(|at| definition.columns[at].identity);
-        if let (Some(identity), Some(value)) = (identity, identity::number_of(value)) {
-            if let Some(noted) = self.identities().note_explicit(definition.object_id, identity, value) {
-                self.inner.database.note_identity(txn, definition.object_id, identity, noted)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The identity value handed out last (IDENT_CURRENT); when none was the one that comes first.
-    pub fn current_identity(&self) -> Option<i128> {
-        let definition = &self.inner.definition;
-        let identity = definition.identity_ordinal().and_then(|at| definition.columns[at].identity)?;
-        let identities = self.identities();
-        let start = || identities.start(definition.object_id, identity);
-        Some(identities.current(definition.object_id).unwrap_or_else(start))
-    }
-
-    /// The identity value handed out last; none when none was.
-    pub fn last_identity(&self) -> Option<i128> {
-        self.identities().current(self.inner.definition.object_id)
-    }
-
-    fn identities(&self) -> &Identities {
-        &self.inner.database.identities
-    }
-
     /// IS (or S, IX, X by the hints) on the table; none of it under READ UNCOMMITTED but Sch-S.
     /// Locks the table before its rows are read. A serializable scan of a heap has no keys whose ranges could be locked: it locks the
     /// table. Locks that only protect reading last as long as the isolation level says.
@@ -556,142 +501,6 @@ impl Table {
         }
         Ok(())
     }
-
-    /// Appends a row's entry in a nonclustered index, the key and behind it the value; gives the length of the key.
-    fn entry_into(
-        &self,
-        txn: &DbTransaction,
-        at: usize,
-        row: &[Value],
-        locator: &RowLocator,
-        out: &mut Vec<u8>,
-    ) -> SqlResult<usize> {
-        match locator {
-            RowLocator::Heap(rid) => self.entry_of(txn, at, row, &rid.to_bytes(), out),
-            RowLocator::Key(key) => self.entry_of(txn, at, row, key, out),
-        }
-    }
-
-    /// The same, the locator as entries carry it.
-    fn entry_of(
-        &self,
-        txn: &DbTransaction,
-        at: usize,
-        row: &[Value],
-        locator: &[u8],
-        out: &mut Vec<u8>,
-    ) -> SqlResult<usize> {
-        let secondary = &self.inner.secondary[at];
-        let start = out.len();
-        self.entry_key_of(at, row, locator, out);
-        let key_bytes = out.len() - start;
-        let length = u16::try_from(locator.len()).expect("keys are far shorter than 64 KB");
-        out.extend_from_slice(&length.to_le_bytes());
-        out.extend_from_slice(locator);
-        let stored: SmallVec<[Value; 4]> =
-            secondary.stored.iter().map(|column| row[*column].clone()).collect();
-        let unit = UnitId(self.inner.index_of(at).unit);
-        let access = &self.inner.database.access;
-        let limit = access::ENTRY_BYTES_MAX.saturating_sub(out.len() - start);
-        let encoded = secondary
-            .format
-            .encode(&stored, limit, out, &mut |bytes| access.store_lob(txn.inner(), unit, bytes));
-        encoded.map_err(|error| self.fail(txn, error))?;
-        Ok(key_bytes)
-    }
-
-    fn insert_entry(
-        &self,
-        txn: &DbTransaction,
-        at: usize,
-        row: &[Value],
-        locator: &RowLocator,
-    ) -> SqlResult<()> {
-        if !self.inner.has_entry_of(at, row) {
-            return Ok(());
-        }
-        let position = self.inner.secondary[at].position;
-        self.check_key_length(self.inner.index_of(at), self.inner.may_overflow[position], row)?;
-        let mut entry = Vec::with_capacity(64);
-        let key_bytes = self.entry_into(txn, at, row, locator, &mut entry)?;
-        let (key, value) = entry.split_at(key_bytes);
-        let tree = &self.inner.secondary[at].tree;
-        match tree.insert(txn.inner(), key, value).map_err(|error| self.fail(txn, error))? {
-            Inserted::Done => self.note_entries(txn, at, 1),
-            Inserted::Duplicate => return Err(self.duplicate(self.inner.index_of(at), row)),
-        }
-        Ok(())
-    }
-
-    fn delete_entry(
-        &self,
-        txn: &DbTransaction,
-        at: usize,
-        row: &[Value],
-        locator: &RowLocator,
-    ) -> SqlResult<()> {
-        if !self.inner.has_entry_of(at, row) {
-            return Ok(());
-        }
-        let key = self.entry_key(at, row, locator);
-        self.delete_entry_at(txn, at, &key, locator)
-    }
-
-    fn delete_entry_at(
-        &self,
-        txn: &DbTransaction,
-        at: usize,
-        key: &[u8],
-        locator: &RowLocator,
-    ) -> SqlResult<()> {
-        self.free_entry_large_values(txn, at, key)?;
-        let deleted = self.inner.secondary[at].tree.delete(txn.inner(), key);
-        deleted.map_err(|error| self.fail_at_entry(txn, at, locator, error))?;
-        self.note_entries(txn, at, -1);
-        Ok(())
-    }
-
-    /// Frees what an entry keeps out of row: entries have copies of their own.
-    fn free_entry_large_values(&self, txn: &DbTransaction, at: usize, key: &[u8]) -> SqlResult<()> {
-        let secondary = &self.inner.secondary[at];
-        if !secondary.format.may_have_lobs() {
-            return Ok(());
-        }
-        let mut entry = Vec::new();
-        let options = ScanOptions { isolation: IsolationLevel::ReadUncommitted, ..ScanOptions::default() };
-        let freed =
-            secondary.tree.get(txn.inner(), key, &options, &mut entry).and_then(|_| {
-                match split_entry(&entry, &self.inner.base) {
-                    Some((_, stored)) => {
-                        self.inner.database.access.free_row_lobs(txn.inner(), &secondary.format, stored)
-                    }
-                    None => Ok(()),
-                }
-            });
-        freed.map_err(|error| self.fail(txn, error))
-    }
-
-    fn entry_key(&self, at: usize, row: &[Value], locator: &RowLocator) -> Vec<u8> {
-        let mut key = Vec::with_capacity(32);
-        self.entry_key_into(at, row, locator, &mut key);
-        key
-    }
-
-    fn entry_key_into(&self, at: usize, row: &[Value], locator: &RowLocator, out: &mut Vec<u8>) {
-        match locator {
-            RowLocator::Heap(rid) => self.entry_key_of(at, row, &rid.to_bytes(), out),
-            RowLocator::Key(key) => self.entry_key_of(at, row, key, out),
-        }
-    }
-
-    /// The same, the locator as entries carry it.
-    fn entry_key_of(&self, at: usize, row: &[Value], locator: &[u8], out: &mut Vec<u8>) {
-        let index = self.inner.index_of(at);
-        self.inner.secondary[at].key.encode(index.key.iter().map(|k| &row[k.ordinal]), out);
-        if !index.unique {
-            out.extend_from_slice(locator);
-        }
-    }
 }
 
 /// Could the value have been put out of row?
@@ -729,54 +538,4 @@ fn stored_columns(definition: &TableDef, index: &IndexDef) -> Vec<usize> {
         }
     }
     stored
-}
-
-/// A range of values as a range of key bytes. Where the last bounded column is DESC, greater values come first.
-pub(crate) fn byte_range(format: &KeyFormat, index: &IndexDef, range: &KeyRange) -> access::KeyRange {
-    if let (true, None, Bound::Included(lower), Bound::Included(upper)) =
-        (index.unique, &range.text_prefix, &range.lower, &range.upper)
-        && lower.len() == index.key.len()
-        && upper.len() == lower.len()
-    {
-        // Every column of a unique key: one entry at most, if both bounds say the same.
-        let mut key = Vec::with_capacity(32);
-        format.encode(lower, &mut key);
-        let middle = key.len();
-        format.encode(upper, &mut key);
-        if key[..middle] == key[middle..] {
-            return access::KeyRange::exactly(&key[middle..]);
-        }
-    }
-    let columns = |bound: &Bound<KeyValues>| match bound {
-        Bound::Included(values) | Bound::Excluded(values) => values.len(),
-        Bound::Unbounded => 0,
-    };
-    let last = columns(&range.lower).max(columns(&range.upper));
-    let descending = last > 0 && index.key.get(last - 1).is_some_and(|k| k.descending);
-    let (first, end) = if descending { (&range.upper, &range.lower) } else { (&range.lower, &range.upper) };
-    let encode = |values: &KeyValues| {
-        let mut key = Vec::with_capacity(32);
-        format.encode(values, &mut key);
-        key
-    };
-    if let Some(prefix) = &range.text_prefix {
-        let mut key = match &range.lower {
-            Bound::Included(values) | Bound::Excluded(values) => encode(values),
-            Bound::Unbounded => Vec::with_capacity(32),
-        };
-        if format.encode_text_prefix(columns(&range.lower), prefix, &mut key) {
-            return access::KeyRange::prefix(&key);
-        }
-    }
-    let lower = match first {
-        Bound::Unbounded => Bound::Unbounded,
-        Bound::Included(values) => Bound::Included(encode(values).into()),
-        Bound::Excluded(values) => access::KeyRange::from_after_prefix(&encode(values)),
-    };
-    let upper = match end {
-        Bound::Unbounded => Bound::Unbounded,
-        Bound::Included(values) => access::KeyRange::after_prefix(&encode(values)),
-        Bound::Excluded(values) => Bound::Excluded(encode(values).into()),
-    };
-    access::KeyRange { lower, upper }
 }

@@ -57,6 +57,7 @@ pub mod records;
 mod resize;
 mod scan;
 mod shared;
+mod space;
 mod standing;
 mod stats;
 mod surviving;

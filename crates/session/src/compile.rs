@@ -33,8 +33,7 @@ pub(crate) fn compile(
     in_procedure: bool,
     types_in: Option<TypesIn<'_>>,
 ) -> SqlResult<Program> {
-    let slots = parameters.iter().enumerate().rev();
-    let slots = slots.map(|(slot, parameter)| (parameter.name.to_ascii_lowercase(), slot)).collect();
+    let slots = slots_of(&parameters);
     let mut compiler = Compiler {
         has_parameters: !parameters.is_empty(),
         variables: parameters,
@@ -59,8 +58,7 @@ pub(crate) fn compile_native(
 ) -> SqlResult<Program> {
     let atomic = Some(crate::atomic_settings::AtomicSettings::of(block)?);
     let never_null = (0..declared.len()).filter(|&slot| declared[slot].nullable == Some(false)).collect();
-    let slots = parameters.iter().enumerate().rev();
-    let slots = slots.map(|(slot, parameter)| (parameter.name.to_ascii_lowercase(), slot)).collect();
+    let slots = slots_of(&parameters);
     let mut compiler = Compiler {
         variables: parameters,
         slots,
@@ -72,6 +70,12 @@ pub(crate) fn compile_native(
     };
     compiler.statements(&block.body)?;
     compiler.into_program(text)
+}
+
+/// The slots of parameters by name; of several of one name the first.
+fn slots_of(parameters: &[VariableDef]) -> FxHashMap<String, usize> {
+    let slots = parameters.iter().enumerate().rev();
+    slots.map(|(slot, parameter)| (parameter.name.to_ascii_lowercase(), slot)).collect()
 }
 
 /// Whose alias types, and who asks for them: an alias that another is changing is waited for.

@@ -5,7 +5,8 @@ use log::{LogContext, LogOp, Lsn};
 use pages::{LatchMode, PageBytes, PageGuard, PageId, SLOT_BYTES, header, slots};
 use txn::{LockMode, Transaction, UndoBytes};
 
-use super::{Heap, Placing, not_as_logged};
+use super::replay::not_as_logged;
+use super::{Heap, Placing};
 use crate::error::{AccessError, AccessResult};
 use crate::ids::Rid;
 use crate::methods::AccessMethods;
