@@ -74,7 +74,7 @@ fn clients_find_in_messages_what_they_look_for() {
         let number: i32 = number.parse().unwrap();
         if statement.starts_with('>') {
             // A deadlock takes two sessions: its message is the catalogue's, which other tests see raised.
-            let text = types::SqlError::new(number, &[&51, &"lock"]).message;
+            let text = types::SqlError::new(number, &[&51, &"lock"]).message.clone();
             assert!(finds(wanted, &text), "{row}: {text}");
             continue;
         }
