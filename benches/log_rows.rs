@@ -29,7 +29,7 @@ use crate::machine;
 use crate::postgres::Postgres;
 use crate::readers;
 use crate::table::median;
-use crate::work::{Engine, Scale, Work};
+use crate::work::{Engine, Scale, Statement, Work};
 
 /// Log of a database in which nothing has to grow.
 const LOG_MB: u32 = 1024;
@@ -365,8 +365,8 @@ fn watched(hardpan: &Hardpan, is_watched: bool, scale: &Scale) -> Result<f64, St
     };
     std::thread::scope(|scope| {
         let watcher = scope.spawn(poll);
-        let seconds = (scale.seconds * 2.0).max(3.0);
-        let sample = hardpan.sessions(8, seconds);
+        let scale = Scale { seconds: (scale.seconds * 2.0).max(3.0), ..*scale };
+        let sample = hardpan.sessions(Statement::Insert, 8, &scale);
         is_over.store(true, Ordering::Release);
         watcher.join().map_err(|_| "the watcher panicked".to_owned())??;
         Ok(sample?.value)

@@ -6,6 +6,7 @@
 //!     cargo bench --bench peers                      # everything, three rounds, about a quarter of an hour
 //!     cargo bench --bench peers -- --quick           # a tenth of the work, one round, a minute
 //!     cargo bench --bench peers -- --only driver     # works whose name contains the word
+//!     cargo bench --bench peers -- --only driver --delayed   # for what the processors do: the device sets no pace
 //!     cargo bench --bench peers -- --log             # what the log's features cost, Hardpan alone
 
 // A measuring program is outside of the world that it measures.
@@ -52,6 +53,9 @@ struct Arguments {
     /// Instead of the peers: what features of the log cost Hardpan
     #[arg(long)]
     log: bool,
+    /// Commits of the driver's works do not wait for the device (PostgreSQL's, ours)
+    #[arg(long)]
+    delayed: bool,
     /// Seconds to wait at most for an idle machine before each measurement
     #[arg(long, default_value_t = 10)]
     settle: u64,
@@ -80,6 +84,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         return Err(format!("{} is in memory; --dir names a directory on a disk", directory.0.display()));
     }
     let scale = if arguments.quick { Scale::QUICK } else { Scale::FULL };
+    let scale = Scale { is_delayed: arguments.delayed, ..scale };
     let rounds = arguments.rounds.unwrap_or(if arguments.quick { 1 } else { 3 });
     println!("machine: {}", machine::describe(&directory.0));
     if arguments.log {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::machine::{self, Directory, Process};
 use crate::sessions::{self, Load, Wire};
-use crate::work::{Engine, Sample, Scale, Work};
+use crate::work::{Engine, Sample, Scale, Statement, Work};
 
 const PROCEDURES: [&str; 5] = [
     "create database bench",
@@ -139,7 +139,10 @@ impl Engine for Mariadb {
             Work::Delayed => rate(scale.delayed, DELAYED, "small"),
             Work::OneTransaction => rate(scale.rows, FLUSHED, "big"),
             Work::EmptyLoop => rate(scale.iterations, FLUSHED, "emptyloop"),
-            Work::Sessions(count) => self.sessions(count, scale.seconds).map(Sample::load),
+            Work::Sessions(Statement::Insert, count) if !scale.is_delayed => {
+                self.sessions(count, scale.seconds).map(Sample::load)
+            }
+            Work::Sessions(..) => return None,
             Work::Restart => self.restart_after_crash(scale.restart).map(Sample::seconds),
             Work::RawDevice | Work::Start | Work::Batch => return None,
         })

@@ -84,9 +84,9 @@ impl Connection {
         self.stream.set_read_timeout(Some(limit)).map_err(|error| error.to_string())
     }
 
-    /// Prepares `text`, whose only parameter is `@v int`; gives the packets of one execution, the value in their last
-    /// four bytes.
-    pub fn prepare(&mut self, text: &str) -> Result<Vec<u8>, String> {
+    /// Prepares `text`, whose parameters are `@p1 int` and so on; gives the packets of one execution, the last one's value in
+    /// their last four bytes.
+    pub fn prepare(&mut self, text: &str, parameters: usize) -> Result<Vec<u8>, String> {
         let parameter = |sql_type, value, output| Parameter {
             name: String::new(),
             output,
@@ -97,11 +97,12 @@ impl Connection {
         let wide = |text: &str| Value::NChar(text.encode_utf16().collect::<Vec<u16>>().into());
         let nvarchar = || SqlType::NVarChar(types::Length::Max);
         let call = |id, parameters| RpcCall { procedure: Procedure::Id(id), flags: 0, parameters };
+        let declarations: Vec<String> = (1..=parameters).map(|number| format!("@p{number} int")).collect();
         let prepare = call(
             ProcedureId::Prepare,
             vec![
                 parameter(SqlType::Int, Value::Null, true),
-                parameter(nvarchar(), wide("@v int"), false),
+                parameter(nvarchar(), wide(&declarations.join(",")), false),
                 parameter(nvarchar(), wide(text), false),
                 parameter(SqlType::Int, Value::Int(1), false),
             ],
@@ -112,14 +113,9 @@ impl Connection {
             _ => None,
         });
         let handle = handle.ok_or("sp_prepare gave no handle")?;
-        let execute = call(
-            ProcedureId::Execute,
-            vec![
-                parameter(SqlType::Int, handle, false),
-                parameter(SqlType::Int, Value::Int(0x7465_7374), false),
-            ],
-        );
-        let packets = self.writer.rpc(&[execute]);
+        let values = (0..parameters).map(|_| parameter(SqlType::Int, Value::Int(0x7465_7374), false));
+        let values = std::iter::once(parameter(SqlType::Int, handle, false)).chain(values).collect();
+        let packets = self.writer.rpc(&[call(ProcedureId::Execute, values)]);
         if packets.ends_with(&0x7465_7374_i32.to_le_bytes()) {
             Ok(packets)
         } else {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::connection::Connection;
 use super::machine::{self, Directory, Process};
 use super::sessions::{self, Wire};
-use super::work::{Engine, Sample, Scale, Work};
+use super::work::{Engine, KEYS, Sample, Scale, Statement, Work};
 
 const PASSWORD: &str = "Bench-0-password";
 /// The database that the loops run in.
@@ -75,13 +75,27 @@ impl Hardpan {
     }
 
     /// Many sessions at once.
-    pub fn sessions(&self, count: usize, seconds: f64) -> Result<Sample, String> {
-        self.connect(DATABASE)?.batch("TRUNCATE TABLE t1; CHECKPOINT")?;
-        let load = sessions::run(Wire::Tds, count, seconds, || {
+    pub fn sessions(&self, statement: Statement, count: usize, scale: &Scale) -> Result<Sample, String> {
+        let mut connection = self.connect(DATABASE)?;
+        let durability = if scale.is_delayed { "FORCED" } else { "ALLOWED" };
+        connection.batch(&format!("ALTER DATABASE {DATABASE} SET DELAYED_DURABILITY = {durability}"))?;
+        connection.batch("TRUNCATE TABLE t1; DROP TABLE IF EXISTS keyed")?;
+        if statement.is_by_key() {
+            connection.batch(
+                "CREATE TABLE keyed (id int NOT NULL PRIMARY KEY, a int NOT NULL, name varchar(40) NOT NULL)",
+            )?;
+            connection.batch(&format!(
+                "INSERT keyed SELECT value, 0, CONCAT('the name of number ', value) FROM GENERATE_SERIES(1, {KEYS})"
+            ))?;
+        }
+        connection.batch("CHECKPOINT")?;
+        let text = statement.text(|number| format!("@p{number}"));
+        let load = sessions::run(Wire::Tds, count, scale.seconds, || {
             let mut connection = self.connect(DATABASE)?;
-            let request = connection.prepare("INSERT INTO t1 VALUES (@v)")?;
+            let request = connection.prepare(&text, statement.parameters())?;
             Ok((connection.into_stream(), request))
         });
+        connection.batch(&format!("ALTER DATABASE {DATABASE} SET DELAYED_DURABILITY = ALLOWED"))?;
         load.map(Sample::load)
     }
 
@@ -174,7 +188,7 @@ impl Engine for Hardpan {
                 let count = scale.iterations;
                 rate(count, format!("DECLARE @i int = 1; WHILE @i <= {count} SET @i += 1"))
             }
-            Work::Sessions(count) => self.sessions(count, scale.seconds),
+            Work::Sessions(statement, count) => self.sessions(statement, count, scale),
             Work::Start => self.process_start(),
             Work::Restart => self.restart_after_crash(scale.restart).map(Sample::seconds),
             Work::RawDevice => return None,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::machine::{self, Directory, Process};
 use super::sessions::Load;
-use super::work::{Engine, Sample, Scale, Work};
+use super::work::{Engine, KEYS, Sample, Scale, Statement, Work};
 
 /// Memory as for a small server; checkpoints as far apart as ours are under the same load; the rest is default.
 const SETTINGS: &str = "shared_buffers = 1GB\nmax_wal_size = 4GB\ncheckpoint_timeout = 15min\nmax_connections = 400\n\
@@ -109,17 +109,29 @@ impl Postgres {
     }
 
     /// pgbench with a prepared statement, the cheapest client there is.
-    fn sessions(&self, count: usize, seconds: f64) -> Result<Load, String> {
+    fn sessions(&self, statement: Statement, count: usize, scale: &Scale) -> Result<Load, String> {
         let mut client = self.connect()?;
         client.query("truncate table t1")?;
+        client.query("drop table if exists keyed")?;
+        if statement.is_by_key() {
+            client.query(
+                "create table keyed (id int not null primary key, a int not null, name varchar(40) not null)",
+            )?;
+            client.query(&format!(
+                "insert into keyed select n, 0, 'the name of number ' || n from generate_series(1, {KEYS}) n"
+            ))?;
+            client.query("vacuum analyze keyed")?;
+        }
         client.query("checkpoint")?;
-        let script = self.work.join("insert.sql");
-        std::fs::write(&script, "\\set v random(1, 1000000)\ninsert into t1 values(:v);\n")
+        let script = self.work.join("statement.sql");
+        let text = statement.text(|_| ":v".into());
+        std::fs::write(&script, format!("\\set v random(1, {KEYS})\n{text};\n"))
             .map_err(|error| error.to_string())?;
         let prefix = self.work.join("pgbench");
-        let whole_seconds = (seconds.ceil() as u64).max(3);
+        let whole_seconds = (scale.seconds.ceil() as u64).max(3);
         let output = machine::run(
             Command::new(self.folder.join("pgbench"))
+                .env("PGOPTIONS", if scale.is_delayed { "-c synchronous_commit=off" } else { "" })
                 .args(["-h", "127.0.0.1", "-U", "postgres", "-n", "-M", "prepared", "-l"])
                 .args([
                     "-p",
@@ -202,7 +214,7 @@ impl Engine for Postgres {
             Work::EmptyLoop => {
                 rate(scale.iterations, self.timed("", &format!("call empty({})", scale.iterations)))
             }
-            Work::Sessions(count) => self.sessions(count, scale.seconds).map(Sample::load),
+            Work::Sessions(statement, count) => self.sessions(statement, count, scale).map(Sample::load),
             Work::Restart => self.restart_after_crash(scale.restart).map(Sample::seconds),
             Work::RawDevice | Work::Start => return None,
         })

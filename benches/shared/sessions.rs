@@ -1,4 +1,4 @@
-//! Many sessions that each insert a row, wait for the answer and begin again: one thread with an event loop, so that the
+//! Many sessions that each run a statement, wait for the answer and begin again: one thread with an event loop, so that the
 //! client leaves the processors to the server.
 
 use std::io::{Read, Write};
@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
+use super::work::KEYS;
+
 /// What the sessions together saw.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// Commits a second.
+    /// Statements a second.
     pub rate: f64,
     /// Median and 99th percentile of the time from request to answer, in milliseconds.
     pub p50_ms: f64,
@@ -96,7 +98,7 @@ impl Client {
         let mut latencies_us: Vec<u32> = Vec::with_capacity(1 << 20);
         let began = Instant::now();
         for session in sessions.iter_mut() {
-            self.ask(session, 0)?;
+            self.ask(session, 1)?;
         }
         let until = Duration::from_secs_f64(seconds);
         let mut open = sessions.len();
@@ -112,7 +114,9 @@ impl Client {
                 }
                 latencies_us.push(session.asked.elapsed().as_micros() as u32);
                 if began.elapsed() < until {
-                    self.ask(session, latencies_us.len() as i32)?;
+                    // All keys of a table in turn, none near the one before.
+                    let key = (latencies_us.len() as u64 * 7_919 % u64::from(KEYS)) as i32 + 1;
+                    self.ask(session, key)?;
                 } else {
                     open -= 1;
                 }

@@ -2,6 +2,54 @@
 
 use super::sessions::Load;
 
+/// Rows of the table `keyed`, with keys from 1 on.
+pub const KEYS: u32 = 100_000;
+
+/// What sessions of the network run, prepared, one statement a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Statement {
+    Insert,
+    InsertMany,
+    Select,
+    Update,
+}
+
+impl Statement {
+    /// How many parameters it has.
+    pub fn parameters(self) -> usize {
+        if self == Statement::InsertMany { 100 } else { 1 }
+    }
+
+    /// Its text for both languages; `parameter` writes one of those, counted from 1.
+    pub fn text(self, parameter: impl Fn(usize) -> String) -> String {
+        match self {
+            Statement::Insert | Statement::InsertMany => {
+                let rows: Vec<String> =
+                    (1..=self.parameters()).map(|number| format!("({})", parameter(number))).collect();
+                format!("insert into t1 values {}", rows.join(","))
+            }
+            Statement::Select => format!("select name from keyed where id = {}", parameter(1)),
+            Statement::Update => format!("update keyed set a = a + 1 where id = {}", parameter(1)),
+        }
+    }
+
+    /// Does it want the table `keyed`?
+    pub fn is_by_key(self) -> bool {
+        matches!(self, Statement::Select | Statement::Update)
+    }
+
+    /// Its name in the table.
+    fn name(self, is_delayed: bool) -> String {
+        let what = match self {
+            Statement::Insert => "inserts",
+            Statement::InsertMany => "inserts of 100 rows",
+            Statement::Select => return "SELECT by key, prepared".into(),
+            Statement::Update => "updates by key",
+        };
+        format!("{} {what}", if is_delayed { "delayed" } else { "durable" })
+    }
+}
+
 /// One kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
@@ -17,8 +65,8 @@ pub enum Work {
     OneTransaction,
     /// A loop that only counts.
     EmptyLoop,
-    /// So many sessions over the network, each a durable one-row insert after another.
-    Sessions(usize),
+    /// So many sessions over the network, each one such statement after another.
+    Sessions(Statement, usize),
     /// Process start to first answer.
     Start,
     /// Restart after kill -9 with many small transactions in the log, to the first answer.
@@ -27,17 +75,26 @@ pub enum Work {
 
 impl Work {
     /// All of them, in the order of the table.
-    pub const ALL: [Work; 12] = [
+    pub const ALL: [Work; 21] = [
         Work::RawDevice,
         Work::Durable,
         Work::Delayed,
         Work::Batch,
         Work::OneTransaction,
         Work::EmptyLoop,
-        Work::Sessions(1),
-        Work::Sessions(8),
-        Work::Sessions(64),
-        Work::Sessions(256),
+        Work::Sessions(Statement::Insert, 1),
+        Work::Sessions(Statement::Insert, 8),
+        Work::Sessions(Statement::Insert, 64),
+        Work::Sessions(Statement::Insert, 256),
+        Work::Sessions(Statement::InsertMany, 1),
+        Work::Sessions(Statement::InsertMany, 8),
+        Work::Sessions(Statement::InsertMany, 64),
+        Work::Sessions(Statement::Select, 1),
+        Work::Sessions(Statement::Select, 8),
+        Work::Sessions(Statement::Select, 64),
+        Work::Sessions(Statement::Update, 1),
+        Work::Sessions(Statement::Update, 8),
+        Work::Sessions(Statement::Update, 64),
         Work::Start,
         Work::Restart,
     ];
@@ -53,8 +110,10 @@ impl Work {
             }
             Work::OneTransaction => format!("loop: {} inserts in one transaction", scale.rows),
             Work::EmptyLoop => format!("loop: {} empty iterations", scale.iterations),
-            Work::Sessions(1) => "driver: durable inserts, 1 session".into(),
-            Work::Sessions(count) => format!("driver: durable inserts, {count} sessions"),
+            Work::Sessions(statement, count) => {
+                let plural = if count == 1 { "" } else { "s" };
+                format!("driver: {}, {count} session{plural}", statement.name(scale.is_delayed))
+            }
             Work::Start => "process start to first answer".into(),
             Work::Restart => format!("restart after kill -9, {} transactions to redo", scale.restart),
         }
@@ -71,6 +130,8 @@ pub struct Scale {
     pub restart: u64,
     /// Length of a measurement with sessions.
     pub seconds: f64,
+    /// Commits of sessions do not wait for the device.
+    pub is_delayed: bool,
 }
 
 impl Scale {
@@ -82,6 +143,7 @@ impl Scale {
         iterations: 10_000_000,
         restart: 1_000_000,
         seconds: 5.0,
+        is_delayed: false,
     };
     /// A look in a minute or so.
     pub const QUICK: Scale = Scale {
@@ -91,6 +153,7 @@ impl Scale {
         iterations: 1_000_000,
         restart: 100_000,
         seconds: 1.0,
+        is_delayed: false,
     };
 }
 

@@ -6,6 +6,7 @@
 //!
 //!     cargo bench --bench tpcc                            # 2 warehouses, 1 and 8 terminals, five minutes each
 //!     cargo bench --bench tpcc -- --seconds 20            # for a look
+//!     cargo bench --bench tpcc -- --delayed               # for what the processors do: the device sets no pace
 //!     cargo bench --bench tpcc -- --versions              # Hardpan with READ_COMMITTED_SNAPSHOT
 
 // A measuring program is outside of the world that it measures.
@@ -46,6 +47,9 @@ struct Arguments {
     /// Hardpan's database has READ_COMMITTED_SNAPSHOT ON
     #[arg(long)]
     versions: bool,
+    /// Commits do not wait for the device, on neither server
+    #[arg(long)]
+    delayed: bool,
     /// Seconds to wait at most for an idle machine before each measurement
     #[arg(long, default_value_t = 5)]
     settle: u64,
@@ -115,6 +119,11 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     }
     if arguments.versions {
         servers[0].ask("alter database current set read_committed_snapshot on with rollback immediate")?;
+    }
+    if arguments.delayed {
+        servers[0].ask("alter database current set delayed_durability = forced")?;
+        servers[1].ask("alter system set synchronous_commit = off")?;
+        servers[1].ask("select pg_reload_conf()")?;
     }
     println!(
         "\n| terminals | server | new orders a minute | ratio | all a minute | order p50, p95 (ms) | deadlocks |"
