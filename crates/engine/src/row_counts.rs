@@ -6,8 +6,9 @@
 //! table, and its own count.
 //!
 //! ```text
-//!   Unknown ──estimate()──► Estimated        a database that was opened: no count outlives a stop or a crash
-//!      │                        │
+//!   Unknown ──estimate()──► Estimated ─┐     a database that was opened: no count outlives a stop or a crash
+//!      │                        │ ▲     │
+//!      │                        │ └─────┘ seen()
 //!      └───────learn()──────────┴──► Known ◄── begin()    a unit that this incarnation has made, empty
 //! ```
 //!
@@ -26,7 +27,9 @@ use smallvec::SmallVec;
 enum Quality {
     Unknown = 0,
     Estimated = 1,
-    Known = 2,
+    /// Somebody is about to say more of it.
+    BeingSet = 2,
+    Known = 3,
 }
 
 /// The rows of one heap or index.
@@ -118,18 +121,20 @@ impl RowCount {
 
     /// The number, exact or about; `None` when nothing is known.
     pub(crate) fn about(&self) -> Option<u64> {
-        let is_unknown = self.quality.load(Ordering::Acquire) == Quality::Unknown as u8;
-        (!is_unknown).then(|| u64::try_from(self.rows.load(Ordering::Relaxed)).unwrap_or(0))
+        let quality = self.quality.load(Ordering::Acquire);
+        let is_there = quality == Quality::Estimated as u8 || quality == Quality::Known as u8;
+        is_there.then(|| u64::try_from(self.rows.load(Ordering::Relaxed)).unwrap_or(0))
     }
 
     /// About so many, where nothing was known.
     pub(crate) fn estimate(&self, rows: u64) {
-        if self.quality.load(Ordering::Acquire) == Quality::Unknown as u8 {
-            self.rows.store(i64::try_from(rows).unwrap_or(i64::MAX), Ordering::Relaxed);
-            let (from, to) = (Quality::Unknown as u8, Quality::Estimated as u8);
-            // Somebody who has counted meanwhile knows better.
-            let _ = self.quality.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
-        }
+        self.set(Quality::Unknown, rows, Quality::Estimated);
+    }
+
+    /// Somebody has seen so many, which is all of them, while others may have changed the table: better than an estimate.
+    pub(crate) fn seen(&self, rows: u64) {
+        let _ = self.set(Quality::Estimated, rows, Quality::Estimated)
+            || self.set(Quality::Unknown, rows, Quality::Estimated);
     }
 
     /// Somebody has counted them while nobody could change the table; `own` says whether he has changes himself. False when another's
@@ -138,9 +143,26 @@ impl RowCount {
         if self.changers.load(Ordering::Acquire) != u32::from(own) {
             return false;
         }
-        self.rows.store(rows, Ordering::Relaxed);
-        self.quality.store(Quality::Known as u8, Ordering::Release);
-        true
+        let rows = u64::try_from(rows).unwrap_or(0);
+        self.set(Quality::Estimated, rows, Quality::Known)
+            || self.set(Quality::Unknown, rows, Quality::Known)
+            || self.known().is_some()
+    }
+
+    /// Sets the number if so much is known of it, one at a time: an exact one is never set again.
+    fn set(&self, from: Quality, rows: u64, to: Quality) -> bool {
+        assert!(from != Quality::Known && to != Quality::Unknown, "what is known is not forgotten");
+        let taken = self.quality.compare_exchange(
+            from as u8,
+            Quality::BeingSet as u8,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
+        if taken.is_ok() {
+            self.rows.store(i64::try_from(rows).unwrap_or(i64::MAX), Ordering::Relaxed);
+            self.quality.store(to as u8, Ordering::Release);
+        }
+        taken.is_ok()
     }
 }
 
@@ -425,7 +447,20 @@ mod tests {
         assert!(!count.learn(9, false), "another has changes");
         changes.settle(&counts);
         assert_eq!(count.known(), Some(3));
-        assert!(count.learn(9, false) && count.known() == Some(9));
+        assert!(count.learn(3, false) && count.known() == Some(3));
+    }
+
+    #[test]
+    fn who_has_seen_all_rows_betters_an_estimate_and_no_exact_count() {
+        let count = RowCounts::default().of(7);
+        count.estimate(500);
+        count.estimate(90);
+        assert_eq!((count.about(), count.known()), (Some(500), None), "the first estimate stays");
+        count.seen(40);
+        assert_eq!((count.about(), count.known()), (Some(40), None));
+        assert!(count.learn(41, false) && count.known() == Some(41));
+        count.seen(40);
+        assert_eq!(count.known(), Some(41));
     }
 
     #[test]

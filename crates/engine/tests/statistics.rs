@@ -68,3 +68,38 @@ fn updates_make_statistics_old_and_renewed_ones_tell_the_plans() {
         instance.shutdown();
     });
 }
+
+#[test]
+fn statistics_of_all_rows_are_not_stale_because_few_pages_tell_another_number_after_a_start() {
+    in_world(32, Profile::default(), |os| {
+        let instance = open(os);
+        let database = create_database(&instance, NAME).unwrap();
+        let table = create_table(&instance, &database, &items("items"));
+        let mut session = Session::new(&instance, &database, 51);
+        // Short rows where the first of the looks goes, long ones everywhere else.
+        let row = |id| item(id, id, if id < 500 { 10 } else { 800 });
+        session
+            .autocommit(None, |txn| (0..2_000).try_for_each(|id| table.insert(txn, &row(id)).map(drop)))
+            .unwrap();
+        let rows = table.statistics_on(FILLER).expect("made at the first question").unfiltered_rows;
+        assert_eq!((rows, table.row_count_estimate()), (2_000, 2_000));
+        drop((session, table, database));
+        instance.shutdown();
+
+        let instance = open(os);
+        let database = instance.database(NAME).unwrap();
+        let table = support::table(&database, "items").unwrap();
+        let told = table.row_count_estimate();
+        assert!(told > 5_000, "{told}: the pages must mislead, or nothing is tested");
+        let made = about_filler(&database, table.definition().object_id);
+        assert!(table.is_stale(&made), "as far as the pages tell");
+        let renewed = table.statistics_on(FILLER).expect("made anew");
+        assert_eq!((renewed.unfiltered_rows, table.row_count_estimate()), (2_000, 2_000));
+        let version = table.statistics_version();
+        let made = about_filler(&database, table.definition().object_id);
+        assert!(!table.is_stale(&made), "all rows have been seen");
+        table.statistics_on(FILLER).expect("they are there");
+        assert_eq!(table.statistics_version(), version, "no plan is old, nothing was made");
+        instance.shutdown();
+    });
+}

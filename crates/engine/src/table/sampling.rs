@@ -82,7 +82,11 @@ impl Table {
             return None;
         }
         let mut collector = self.collector(ordinals);
-        sorted.drain(&mut |values| collector.add(values, 1.0)).ok()?;
+        sorted.drain(&mut |values, rows| collector.add(values, rows)).ok()?;
+        if is_whole {
+            // Statistics of all rows are not stale because a few pages told of another number after a start.
+            inner.row_count.seen(seen);
+        }
         let all = if is_whole { seen } else { self.row_count_estimate().max(seen) };
         let total = if seen == 0 { 0 } else { (all as f64 * taken as f64 / seen as f64).round() as u64 };
         let content = collector.finish(total, inner.database.now());
@@ -126,6 +130,9 @@ impl Table {
             }
         }
         let content = collector.finish(0, self.database().now());
+        if index.is_whole() {
+            self.inner().row_count.seen(content.rows);
+        }
         Ok(Some(match &index.filter {
             Some(_) => self.of_filtered(txn, content),
             None => content,
@@ -177,17 +184,32 @@ impl SortedValues {
         })
     }
 
-    fn drain(mut self, work: &mut dyn FnMut(&[Value])) -> SqlResult<()> {
+    /// Hands out the different values, each with the number of rows that have it.
+    fn drain(mut self, work: &mut dyn FnMut(&[Value], f64)) -> SqlResult<()> {
         let mut values = Vec::with_capacity(self.rows.columns().len());
+        let (mut last, mut count) = (Vec::new(), 0.0);
         let rows = &self.rows;
-        self.runs.drain(&mut |_, row| {
+        self.runs.drain(&mut |key, row| {
+            if count > 0.0 && key == last.as_slice() {
+                count += 1.0;
+                return Ok(());
+            }
+            if count > 0.0 {
+                work(&values, count);
+            }
+            last.clear();
             values.clear();
+            last.extend_from_slice(key);
             let columns = 0..rows.columns().len();
             let decoded = rows.decode_columns(row, columns, &mut values, &mut |_| Ok(Vec::new()));
             decoded.map_err(|error| unreadable(&error))?;
-            work(&values);
+            count = 1.0;
             Ok(())
-        })
+        })?;
+        if count > 0.0 {
+            work(&values, count);
+        }
+        Ok(())
     }
 }
 
