@@ -83,6 +83,26 @@ fn few_rows_are_looked_up_and_many_merged() {
 }
 
 #[test]
+fn bounds_that_lie_a_constant_apart_leave_few_rows_whatever_the_variables_are() {
+    let (_world, mut session) = filled("stats-apart");
+    let of = |condition: &str| format!("DECLARE @x int = 77, @y int = 78; {}", joined(condition));
+    for (condition, are_looked_up) in [
+        ("j.k >= @x - 20 AND j.k < @x", true),
+        ("j.k BETWEEN @x AND 9 + @x", true),
+        ("j.k > @x - 5 - 4 AND j.k <= @x + 7", true),
+        ("j.k >= @x - 9000 AND j.k < @x", false),
+        ("j.k >= @x - 20 AND j.k < @y", false),
+        ("j.k >= @x - 20", false),
+    ] {
+        assert_eq!(shape(&mut session, &of(condition)) == "loop seek", are_looked_up, "{condition}");
+    }
+    assert_eq!(
+        rows(&mut session, &of("j.k >= @x - 20 AND j.k < @x")),
+        rows(&mut session, &of("j.k >= @x - 20 AND j.k < @y - 1"))
+    );
+}
+
+#[test]
 fn statistics_come_by_themselves_where_that_is_wanted() {
     let (world, mut session) = filled("stats-auto");
     // Equalities and bounds are guessed without them, whatever the value.

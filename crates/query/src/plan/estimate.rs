@@ -1,11 +1,12 @@
 //! How many rows of a table a condition leaves, about. Constants are looked up in the index that begins with their column (where the ends of
-//! their range lie in the tree), values that only a run knows are told from the index's density. Of columns that no index begins with their
-//! statistics tell (`statistics`), and the rest is guessed.
+//! their range lie in the tree), values that only a run knows are told from the index's density, and so are ranges between two of them that lie a
+//! constant apart. Of columns that no index begins with their statistics tell (`statistics`), and the rest is guessed.
 
 use std::ops::Bound;
 
 use engine::{IndexDef, KeyRange};
-use types::Value;
+use types::arith::BinaryOp;
+use types::{SqlType, Value};
 
 use super::known::Estimates;
 use super::sargable::{Sargable, sargable};
@@ -105,7 +106,14 @@ impl<'s> Estimates<'s> {
                 }
             }
         };
-        (all * share).clamp(1.0, self.total.max(1.0))
+        let between = self.rows_between(index, matched, sargables).unwrap_or(f64::INFINITY);
+        (all * share).min(between).clamp(1.0, self.total.max(1.0))
+    }
+
+    /// The rows between two bounds that lie a constant apart, behind columns with one value each.
+    fn rows_between(&self, index: &IndexDef, matched: &KeyMatch, sargables: &[Sargable<'_>]) -> Option<f64> {
+        let values = values_between(&sargables[matched.lower?], &sargables[matched.upper?])?;
+        Some(values * self.of_density(index, matched.equal.len() + 1))
     }
 
     /// The rows of the range whose values are known now, and whether its bounds are among them; `None` when one of the equal columns is not.
@@ -305,6 +313,37 @@ fn is_upper(found: &Sargable<'_>) -> bool {
 /// Are they the two ends of a range of one column?
 fn is_other_bound(one: &Sargable<'_>, other: &Sargable<'_>) -> bool {
     one.ordinal == other.ordinal && (is_lower(one) && is_upper(other) || is_upper(one) && is_lower(other))
+}
+
+/// How many whole numbers lie between two bounds that are the same but for constants: `k >= @x - 20 AND k < @x` lets 20 in, whatever `@x` is.
+fn values_between(lower: &Sargable<'_>, upper: &Sargable<'_>) -> Option<f64> {
+    let ((from, least), (to, most)) = (base_and_offset(lower.values[0]), base_and_offset(upper.values[0]));
+    if !is_whole_number(&from.sql_type) || from.is_volatile() || !from.same_as(to) {
+        return None;
+    }
+    let left_out = i128::from(lower.op == CompareOp::Greater) + i128::from(upper.op == CompareOp::Less);
+    Some((most - least + 1 - left_out).max(0) as f64)
+}
+
+fn is_whole_number(sql_type: &SqlType) -> bool {
+    matches!(sql_type, SqlType::TinyInt | SqlType::SmallInt | SqlType::Int | SqlType::BigInt)
+}
+
+/// A sum as what it is about and the constants that are added to that.
+fn base_and_offset(expr: &Expr) -> (&Expr, i128) {
+    let constant = |expr: &Expr| match &expr.kind {
+        ExprKind::Constant(value) => value.as_i64().map(i128::from),
+        _ => None,
+    };
+    let ExprKind::Binary(op, left, right) = &expr.kind else { return (expr, 0) };
+    let (inner, more) = match (op, constant(left), constant(right)) {
+        (BinaryOp::Add, _, Some(more)) => (left, more),
+        (BinaryOp::Subtract, _, Some(less)) => (left, -less),
+        (BinaryOp::Add, Some(more), _) => (right, more),
+        _ => return (expr, 0),
+    };
+    let (base, offset) = base_and_offset(inner);
+    (base, offset + more)
 }
 
 /// The share that several conditions leave together: the least counts whole, each further one as the root of what it would alone.
