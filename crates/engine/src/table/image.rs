@@ -10,12 +10,21 @@ use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 
 thread_local! {
-    /// The image of the row inserted last, for the next one: a loop of single-row inserts allocates none.
+    /// The image of the row stored last, for the next one: a loop that inserts or updates single rows allocates none.
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 /// An image that takes more is not kept.
 const SPARE_BYTES_MAX: usize = 8192;
+
+/// An image that has been stored.
+#[inline]
+pub(super) fn give_back(mut image: Vec<u8>) {
+    if image.capacity() <= SPARE_BYTES_MAX {
+        image.clear();
+        SPARE.set(image);
+    }
+}
 
 impl Table {
     /// The row as bytes; long values go out of row.
@@ -48,12 +57,9 @@ impl Table {
 
     /// Puts the row into the heap or the clustered index.
     pub(super) fn insert_base(&self, txn: &DbTransaction, row: &[Value]) -> SqlResult<RowLocator> {
-        let mut image = self.encode(txn, row)?;
+        let image = self.encode(txn, row)?;
         let inserted = self.insert_image(txn, row, &image);
-        if image.capacity() <= SPARE_BYTES_MAX {
-            image.clear();
-            SPARE.set(image);
-        }
+        give_back(image);
         if inserted.is_ok() {
             self.note_rows(txn, 1);
         }

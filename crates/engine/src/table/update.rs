@@ -11,6 +11,7 @@ use types::Value;
 
 use super::build::stop_if_asked;
 use super::delete::{ROWS_AT_ONCE, RUN_BYTES_MAX, Victim, add_key};
+use super::image::give_back;
 use super::insert_many::{GatheredEntries, Told};
 use super::run::KeyedRun;
 use super::{Base, RowLocator, Table, io, is_long};
@@ -202,6 +203,7 @@ impl Table {
             (Base::Tree(tree), RowLocator::Key(key)) => tree.update(txn.inner(), key, &bytes),
             _ => return Err(stale_plan()),
         };
+        give_back(bytes);
         updated.map_err(|error| self.fail(txn, error))
     }
 
