@@ -70,11 +70,6 @@ enum EntryChange {
 }
 
 impl Table {
-    /// The identity value handed out last; none when none was.
-    pub fn counted_identity(&self) -> Option<i128> {
-        self.identities().current(self.inner.definition.object_id)
-    }
-
     /// Where a system table's row with this key is, if there is one.
     pub(crate) fn key_locator(&self, key: &[Value]) -> RowLocator {
         let format = self.inner.clustered_key.as_ref().expect("system tables are clustered");

@@ -50,7 +50,7 @@ pub fn check_identity(
             Ok(())
         })?;
     }
-    let counted = source.table.counted_identity();
+    let counted = source.table.last_identity();
     let shown = |number: Option<i128>| number.map_or_else(|| "NULL".to_string(), |number| number.to_string());
     let said = SqlError::new(7998, &[&shown(counted), &shown(furthest)]);
     let is_behind = match (counted, furthest) {
