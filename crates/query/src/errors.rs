@@ -76,9 +76,9 @@ pub(crate) fn max_recursion(limit: u32) -> SqlError {
     error(530, &[&limit])
 }
 
-/// 4116-like: NTILE with a count below 1.
+/// 4116: NTILE with a count below 1.
 pub(crate) fn tile_count_invalid() -> SqlError {
-    error(4112, &[&"ntile"])
+    error(4116, &[&"ntile"])
 }
 
 /// The statement was cancelled by an attention, KILL or shutdown; `session` turns it into the right answer.
@@ -469,16 +469,6 @@ pub(crate) fn window_misplaced() -> SqlError {
 pub(crate) fn unknown_scalar_function(name: &str) -> SqlError {
     let first = name.split('.').next().unwrap_or(name);
     error(4121, &[&first, &name])
-}
-
-/// 4112: a window function that needs ORDER BY.
-pub(crate) fn needs_order_by(name: &str) -> SqlError {
-    error(4112, &[&name])
-}
-
-/// 5362: an unknown window name.
-pub(crate) fn unknown_window(name: &str) -> SqlError {
-    SqlError::custom(5362, 15, 1, format!("The window '{name}' is not defined."))
 }
 
 /// 4113: not a window function.

@@ -103,5 +103,7 @@ script!("scripts/" native_procedures);
 script!("scripts/" random_numbers);
 script!("scripts/" session_context);
 script!("scripts/" session_values);
+script!("scripts/" windows);
+script!("scripts/" recursions);
 script!("scripts/" principals);
 script!("scripts/" query_store);

@@ -369,6 +369,10 @@ impl Binder<'_> {
                 sql_type,
             });
         }
+        let has_order = call.extra.as_ref().is_some_and(|extra| extra.within_group.is_some());
+        if has_order && kind != AggregateKind::StringAgg {
+            return Err(SqlError::new(10757, &[&name.to_ascii_lowercase()]));
+        }
         let wanted = if kind == AggregateKind::StringAgg { 2 } else { 1 };
         if call.args.len() != wanted {
             return Err(crate::errors::argument_count(

@@ -6,7 +6,7 @@ use types::{SqlError, SqlType};
 use super::draws;
 use super::item::{Item, SelectParts};
 use super::scalar::assignment_operator;
-use super::{Binder, BoundQuery, Clause, OutputColumn, Scope, coerce, sequence};
+use super::{Binder, BoundQuery, Clause, OutputColumn, Scope, coerce, named_window, sequence};
 use crate::bound::coercibility::{check_key, check_resolved, is_incomparable};
 use crate::bound::tree::{Expr, ExprKind, Rel, SortKey};
 use crate::names::same_name;
@@ -82,6 +82,7 @@ impl Binder<'_> {
         // What an UPDATE or DELETE changes is no table of a query inside it.
         let target = self.target.take();
         let takes_identity = select.into.is_some() && matches!(query.body, ast::QueryBody::Select(_));
+        named_window::check(&select.windows)?;
         self.scopes.push(Scope { named_windows: select.windows.clone(), takes_identity, ..Scope::default() });
         let draws = std::mem::take(&mut self.draws.is_statement_next);
         let result =

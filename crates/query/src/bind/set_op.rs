@@ -3,7 +3,9 @@
 use tsql::ast;
 use types::{SqlError, SqlType};
 
-use super::{Binder, BoundQuery, CommonTableDefinition, CommonTableEntry, OutputColumn, WorkColumn, coerce};
+use super::{
+    Binder, BoundQuery, CommonTableDefinition, CommonTableEntry, OutputColumn, WorkColumn, coerce, recursion,
+};
 use crate::bound::coercibility::{check_resolved, combined, is_incomparable, resolved};
 use crate::bound::tree::{Expr, ExprKind, Rel, SetOpKind};
 use crate::kinds::ColumnId;
@@ -188,26 +190,17 @@ impl Binder<'_> {
         Ok(BoundQuery { rel: Rel::Values { columns: ids, rows: bound }, columns })
     }
 
-    /// A recursive common table expression: anchor UNION ALL step. Errors 252, 253, 240.
+    /// A recursive common table expression: anchor UNION ALL step. Errors 240, 246, 247, 252, 253, 460, 461, 462, 465, 467.
     pub(super) fn recursive(&mut self, table: &ast::CommonTable) -> Result<BoundQuery, SqlError> {
         let name = &table.name.value;
         let ast::QueryBody::SetOperation(operation) = &table.query.body else {
             return Err(crate::errors::recursion_without_union(name));
         };
-        let all: Vec<&ast::QueryBody> =
-            std::iter::once(&operation.first).chain(operation.rest.iter().map(|part| &part.1)).collect();
-        if operation.rest.iter().any(|part| part.0 != ast::SetOperator::UnionAll) {
-            return Err(crate::errors::recursion_without_union(name));
-        }
-        let (anchors, steps): (Vec<&ast::QueryBody>, Vec<&ast::QueryBody>) =
-            all.into_iter().partition(|body| !body_mentions(body, name));
-        let (Some(first), false) = (anchors.first(), steps.is_empty()) else {
-            return Err(crate::errors::recursion_without_union(name));
-        };
-        let mut anchor = self.query_body(first)?;
-        for more in &anchors[1..] {
+        let (anchors, steps) = recursion::members(operation, name, body_mentions)?;
+        let mut anchor = self.query_body(&operation.first)?;
+        for (operator, more) in anchors {
             let right = self.query_body(more)?;
-            anchor = self.set_operation(SetOpKind::UnionAll, UNION_ALL, anchor, right)?;
+            anchor = self.set_operation_run(Some(*operator), vec![anchor, right])?;
         }
         let work = self.next_work();
         let mut shape = Vec::new();
@@ -221,7 +214,7 @@ impl Binder<'_> {
         let visible = self.common_tables.len();
         let definition = CommonTableDefinition::Work { work, columns: shape.clone() };
         self.common_tables.push(CommonTableEntry { name: name.clone(), definition, visible });
-        let step = self.recursive_steps(&steps, &shape, name);
+        let step = self.recursive_steps(&steps, &shape, (work, name));
         self.common_tables.truncate(visible);
         let anchor_items =
             anchor.columns.iter().map(|column| (self.column_expr(column.id), column.id)).collect::<Vec<_>>();
@@ -249,11 +242,12 @@ impl Binder<'_> {
         &mut self,
         steps: &[&ast::QueryBody],
         shape: &[WorkColumn],
-        name: &str,
+        (work, name): (u32, &str),
     ) -> Result<Rel, SqlError> {
         let mut all: Option<Rel> = None;
         for step in steps {
             let bound = self.query_body(step)?;
+            recursion::check_step(&bound.rel, work, name)?;
             if bound.columns.len() != shape.len() {
                 return Err(crate::errors::set_operation_width());
             }

@@ -1,10 +1,10 @@
-//! Window functions: OVER with PARTITION BY, ORDER BY and frames.
+//! Window functions: OVER with PARTITION BY, ORDER BY and frames. The windows that WINDOW names are in `named_window.rs`.
 
 use tsql::ast;
 use types::{SqlError, SqlType, Value};
 
 use super::call::aggregate_kind;
-use super::{Binder, Clause, coerce};
+use super::{Binder, Clause, coerce, named_window};
 use crate::bound::coercibility::check_key;
 use crate::bound::tree::{Expr, ExprKind, SortKey, WindowCall, WindowKind};
 use crate::kinds::{FrameBound, WindowFrame};
@@ -17,7 +17,7 @@ const RUNNING: WindowFrame =
     WindowFrame { rows: false, start: FrameBound::UnboundedPreceding, end: FrameBound::Current };
 
 impl Binder<'_> {
-    /// A call with OVER. Errors 4108, 4112, 5308, 5309, 8730, 10753, 10756.
+    /// A call with OVER. Errors 102, 4106, 4108, 4112, 4193, 4194, 5308, 5309, 5364, 5366, 8730, 10752, 10753, 10756.
     pub(super) fn window_call(
         &mut self,
         name: &str,
@@ -36,6 +36,7 @@ impl Binder<'_> {
         call: &ast::FunctionCall,
         over: &ast::Window,
     ) -> Result<Expr, SqlError> {
+        let written = over;
         let over = self.named_window(over)?;
         let mut partition = Vec::new();
         for expr in &over.partition_by {
@@ -58,21 +59,15 @@ impl Binder<'_> {
             }
         }
         let (kind, sql_type) = self.window_kind(name, call)?;
-        let ranking = !matches!(kind, WindowKind::Aggregate(_));
-        if ranking && over.order_by.is_empty() {
-            return Err(crate::errors::needs_order_by(&name.to_ascii_lowercase()));
-        }
+        check_order_and_frame((name, &kind), &over, written)?;
         let frame = match &over.frame {
-            Some(_) if over.order_by.is_empty() => return Err(SqlError::new(10756, &[])),
             Some(frame) => self.frame(frame)?,
             None if over.order_by.is_empty() => WHOLE,
             None => RUNNING,
         };
         let value = match &kind {
             WindowKind::Aggregate(aggregate) => aggregate.argument.as_ref(),
-            WindowKind::Shift { value, .. }
-            | WindowKind::FirstValue(value)
-            | WindowKind::LastValue(value) => Some(value),
+            WindowKind::Shift { value, .. } | WindowKind::Edge { value, .. } => Some(value),
             _ => None,
         };
         let nullable = !matches!(
@@ -84,24 +79,9 @@ impl Binder<'_> {
         Ok(self.column_expr(id))
     }
 
+    /// A window with all parts of those that it names. Errors 4123, 5362, 5365.
     pub(super) fn named_window(&mut self, over: &ast::Window) -> Result<ast::Window, SqlError> {
-        let Some(name) = &over.name else {
-            return Ok(over.clone());
-        };
-        let found = self
-            .scope()
-            .named_windows
-            .iter()
-            .find(|window| window.0.is(&name.value))
-            .map(|window| window.1.clone());
-        let mut window = found.ok_or_else(|| crate::errors::unknown_window(&name.value))?;
-        if !over.order_by.is_empty() {
-            window.order_by.clone_from(&over.order_by);
-        }
-        if over.frame.is_some() {
-            window.frame.clone_from(&over.frame);
-        }
-        Ok(window)
+        named_window::resolved(over, &self.scope().named_windows, &mut Vec::new())
     }
 
     fn window_kind(
@@ -116,6 +96,7 @@ impl Binder<'_> {
             }
             Ok(())
         };
+        let ignores_nulls = ignores_nulls(name, call)?;
         Ok(match name {
             "ROW_NUMBER" | "RANK" | "DENSE_RANK" | "PERCENT_RANK" | "CUME_DIST" => {
                 expect(0, 0)?;
@@ -148,21 +129,20 @@ impl Binder<'_> {
                     Some(default) => Some(coerce::implicit(self.value(default)?, &sql_type)?),
                     None => None,
                 };
-                (WindowKind::Shift { value, offset, default, lead: name == "LEAD" }, sql_type)
+                (WindowKind::Shift { value, offset, default, lead: name == "LEAD", ignores_nulls }, sql_type)
             }
             "FIRST_VALUE" | "LAST_VALUE" => {
                 expect(1, 1)?;
                 let value = self.value(&call.args[0])?;
                 let sql_type = value.sql_type;
-                let kind = if name == "FIRST_VALUE" { WindowKind::FirstValue } else { WindowKind::LastValue };
-                (kind(value), sql_type)
+                (WindowKind::Edge { value, last: name == "LAST_VALUE", ignores_nulls }, sql_type)
             }
             _ => {
                 if crate::functions::is_documented(name) {
                     return Err(crate::errors::unsupported(name));
                 }
                 let kind = aggregate_kind(name)
-                    .filter(|_| name != "APPROX_COUNT_DISTINCT")
+                    .filter(|_| !matches!(name, "APPROX_COUNT_DISTINCT" | "STRING_AGG"))
                     .ok_or_else(|| crate::errors::not_a_window_function(&name.to_ascii_lowercase()))?;
                 if call.quantifier == Some(ast::SetQuantifier::Distinct) {
                     return Err(crate::errors::distinct_with_over());
@@ -211,6 +191,11 @@ impl Binder<'_> {
             Some(end) => bound(end)?,
             None => FrameBound::Current,
         };
+        if place(&frame.start) > place(frame.end.as_ref().unwrap_or(&ast::FrameBound::CurrentRow)) {
+            let end = frame.end.as_ref().unwrap_or(&ast::FrameBound::CurrentRow);
+            let window = format!("BETWEEN {} AND {}", shown(&frame.start), shown(end));
+            return Err(SqlError::new(4193, &[&window]));
+        }
         if !frame.rows
             && (matches!(start, FrameBound::Preceding(_) | FrameBound::Following(_))
                 || matches!(end, FrameBound::Preceding(_) | FrameBound::Following(_)))
@@ -228,6 +213,67 @@ impl Binder<'_> {
                 .ok_or_else(crate::errors::row_count_invalid),
             _ => Err(crate::errors::row_count_invalid()),
         }
+    }
+}
+
+/// Is IGNORE NULLS said? Error 102 where neither that nor RESPECT NULLS may stand.
+fn ignores_nulls(name: &str, call: &ast::FunctionCall) -> Result<bool, SqlError> {
+    let said = call.extra.as_ref().and_then(|extra| extra.ignore_nulls);
+    if said.is_some() && !matches!(name, "LAG" | "LEAD" | "FIRST_VALUE" | "LAST_VALUE") {
+        return Err(SqlError::new(102, &[&"NULLS"]));
+    }
+    Ok(said == Some(true))
+}
+
+/// What the function needs of its window, which is `over` with the parts of windows that `written` names. Errors 4106, 4112, 5364, 5366, 10752,
+/// 10756.
+fn check_order_and_frame(
+    (name, kind): (&str, &WindowKind),
+    over: &ast::Window,
+    written: &ast::Window,
+) -> Result<(), SqlError> {
+    let is_named = written.name.is_some();
+    let is_shift = matches!(kind, WindowKind::Shift { .. });
+    let takes_frame = matches!(kind, WindowKind::Aggregate(_) | WindowKind::Edge { .. });
+    if !matches!(kind, WindowKind::Aggregate(_)) && over.order_by.is_empty() {
+        let state = if takes_frame || is_shift { 2 } else { 3 };
+        let number = if is_named { 5366 } else { 4112 };
+        let error = SqlError::new(number, &[&name.to_ascii_lowercase()]);
+        return Err(if is_named { error.with_state(state) } else { error });
+    }
+    if over.frame.is_some() && !takes_frame {
+        let (number, state) = match written.frame.is_some() {
+            true => (10752, 3),
+            false => (4106, 2),
+        };
+        let state = if is_shift { 1 } else { state };
+        return Err(SqlError::new(number, &[&name.to_ascii_lowercase()]).with_state(state));
+    }
+    if over.frame.is_some() && over.order_by.is_empty() {
+        return Err(SqlError::new(if written.frame.is_some() { 10756 } else { 5364 }, &[]));
+    }
+    Ok(())
+}
+
+/// Bounds of frames in the order in which they may follow each other.
+fn place(bound: &ast::FrameBound) -> u8 {
+    match bound {
+        ast::FrameBound::UnboundedPreceding => 0,
+        ast::FrameBound::Preceding(_) => 1,
+        ast::FrameBound::CurrentRow => 2,
+        ast::FrameBound::Following(_) => 3,
+        ast::FrameBound::UnboundedFollowing => 4,
+    }
+}
+
+/// A bound as messages show it.
+fn shown(bound: &ast::FrameBound) -> &'static str {
+    match bound {
+        ast::FrameBound::UnboundedPreceding => "UNBOUNDED PRECEDING",
+        ast::FrameBound::Preceding(_) => "... PRECEDING",
+        ast::FrameBound::CurrentRow => "CURRENT ROW",
+        ast::FrameBound::Following(_) => "... FOLLOWING",
+        ast::FrameBound::UnboundedFollowing => "UNBOUNDED FOLLOWING",
     }
 }
 

@@ -225,7 +225,7 @@ impl WindowCall {
             | WindowKind::DenseRank
             | WindowKind::PercentRank
             | WindowKind::CumeDist => Vec::new(),
-            WindowKind::Tile(expr) | WindowKind::FirstValue(expr) | WindowKind::LastValue(expr) => vec![expr],
+            WindowKind::Tile(expr) | WindowKind::Edge { value: expr, .. } => vec![expr],
             WindowKind::Shift { value, offset, default, .. } => {
                 [Some(value), Some(offset), default.as_ref()].into_iter().flatten().collect()
             }
@@ -242,7 +242,7 @@ impl WindowCall {
             | WindowKind::DenseRank
             | WindowKind::PercentRank
             | WindowKind::CumeDist => Vec::new(),
-            WindowKind::Tile(expr) | WindowKind::FirstValue(expr) | WindowKind::LastValue(expr) => vec![expr],
+            WindowKind::Tile(expr) | WindowKind::Edge { value: expr, .. } => vec![expr],
             WindowKind::Shift { value, offset, default, .. } => {
                 [Some(value), Some(offset), default.as_mut()].into_iter().flatten().collect()
             }

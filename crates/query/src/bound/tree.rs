@@ -180,15 +180,21 @@ pub(crate) enum WindowKind {
     PercentRank,
     CumeDist,
     Tile(Expr),
-    /// LAG is a negative offset.
+    /// LAG and LEAD.
     Shift {
         value: Expr,
         offset: Expr,
         default: Option<Expr>,
         lead: bool,
+        /// IGNORE NULLS: rows whose value is NULL are not counted.
+        ignores_nulls: bool,
     },
-    FirstValue(Expr),
-    LastValue(Expr),
+    /// The first or last value of the frame, with IGNORE NULLS of those that are not NULL.
+    Edge {
+        value: Expr,
+        last: bool,
+        ignores_nulls: bool,
+    },
     Aggregate(AggregateCall),
 }
 

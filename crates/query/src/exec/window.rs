@@ -10,7 +10,7 @@ use super::keys::{compare_values, sort_values};
 use super::partition::{Keyed, Partition, RowAt};
 use crate::exec::spill::sorter::{Sorted, Sorter, key_order};
 use crate::kinds::{FrameBound, WindowFrame};
-use crate::physical::plan::{AggregateNode, WindowNode, WindowNodeKind, WindowPlan};
+use crate::physical::plan::{AggregateNode, Node, WindowNode, WindowNodeKind, WindowPlan};
 use crate::row::Row;
 use crate::row_source::RowSource;
 use crate::runtime::Runtime;
@@ -147,6 +147,13 @@ struct Computed<'p> {
     calls: Vec<CallState<'p>>,
 }
 
+/// Of rows of the partition that were looked at: the one among them that has a value, the others are NULL.
+#[derive(Default)]
+struct Seen {
+    range: Range<usize>,
+    found: Option<usize>,
+}
+
 /// What a call has from the rows before.
 #[derive(Default)]
 struct CallState<'p> {
@@ -156,6 +163,8 @@ struct CallState<'p> {
     last: Value,
     /// Of NTILE: the size of most groups, and how many have one more.
     tiles: Option<(usize, usize)>,
+    /// With IGNORE NULLS: what was seen of the rows looked at before.
+    seen: Seen,
 }
 
 impl<'p> Computed<'p> {
@@ -165,16 +174,12 @@ impl<'p> Computed<'p> {
             | WindowNodeKind::DenseRank
             | WindowNodeKind::PercentRank
             | WindowNodeKind::CumeDist => true,
-            WindowNodeKind::FirstValue(_) | WindowNodeKind::LastValue(_) | WindowNodeKind::Aggregate(_) => {
-                !call.frame.rows
-            }
+            WindowNodeKind::Edge { .. } | WindowNodeKind::Aggregate(_) => !call.frame.rows,
             _ => false,
         };
         // An aggregate whose frame begins with the partition and ends with the row or behind it takes each row once, before it goes.
         let looks_back = |call: &WindowNode| match call.kind {
-            WindowNodeKind::Shift { .. } | WindowNodeKind::FirstValue(_) | WindowNodeKind::LastValue(_) => {
-                true
-            }
+            WindowNodeKind::Shift { .. } | WindowNodeKind::Edge { .. } => true,
             WindowNodeKind::Aggregate(_) => {
                 !matches!(call.frame.start, FrameBound::UnboundedPreceding)
                     || matches!(call.frame.end, FrameBound::Preceding(_) | FrameBound::UnboundedPreceding)
@@ -261,23 +266,33 @@ impl<'p> Computed<'p> {
                 };
                 Ok(Value::BigInt(tile_of(at, size, larger) as i64 + 1))
             }
-            WindowNodeKind::Shift { value, offset, default, lead } => {
+            WindowNodeKind::Shift { value, offset, default, lead, ignores_nulls } => {
                 let own = self.row(at)?;
                 let Some(distance) = offset.eval_i64(runtime, &own.row)? else { return Ok(Value::Null) };
                 if distance < 0 {
                     return Err(SqlError::new(8730, &[]));
                 }
-                let target = if *lead { at as i64 + distance } else { at as i64 - distance };
-                match usize::try_from(target).ok().filter(|target| *target < count) {
+                let target = match ignores_nulls {
+                    true => self.shifted_over_nulls(runtime, value, (*lead, distance), &mut state.seen)?,
+                    false => {
+                        let target = if *lead { at as i64 + distance } else { at as i64 - distance };
+                        usize::try_from(target).ok().filter(|target| *target < count)
+                    }
+                };
+                match target {
                     Some(target) => value.eval(runtime, &self.row(target)?.row),
                     None => default.as_ref().map_or(Ok(Value::Null), |node| node.eval(runtime, &own.row)),
                 }
             }
-            WindowNodeKind::FirstValue(node) => {
-                self.framed(call, |range| node.eval(runtime, &self.row(range.start)?.row))
-            }
-            WindowNodeKind::LastValue(node) => {
-                self.framed(call, |range| node.eval(runtime, &self.row(range.end - 1)?.row))
+            WindowNodeKind::Edge { value, last, ignores_nulls } => {
+                let range = self.frame(call);
+                let target = match ignores_nulls {
+                    true => self.edge_over_nulls(runtime, value, (range, *last), &mut state.seen)?,
+                    false if range.is_empty() => None,
+                    false if *last => Some(range.end - 1),
+                    false => Some(range.start),
+                };
+                target.map_or(Ok(Value::Null), |target| value.eval(runtime, &self.row(target)?.row))
             }
             WindowNodeKind::Aggregate(aggregate) => self.aggregate(runtime, call, aggregate, state),
         }
@@ -287,13 +302,63 @@ impl<'p> Computed<'p> {
         frame_range(&call.frame, self.at, self.partition.len(), &self.peers)
     }
 
-    fn framed(
+    /// The row of LAG or LEAD with IGNORE NULLS: so many rows away, not counting those whose value is NULL.
+    fn shifted_over_nulls(
         &self,
-        call: &WindowNode,
-        value: impl FnOnce(Range<usize>) -> Result<Value, SqlError>,
-    ) -> Result<Value, SqlError> {
-        let range = self.frame(call);
-        if range.is_empty() { Ok(Value::Null) } else { value(range) }
+        runtime: &Runtime<'_>,
+        value: &Node,
+        (lead, distance): (bool, i64),
+        seen: &mut Seen,
+    ) -> Result<Option<usize>, SqlError> {
+        let mut found = Some(self.at);
+        for step in 0..distance {
+            let Some(from) = found else { break };
+            let range = if lead { from + 1..self.partition.len() } else { 0..from };
+            // What was seen for the row before is of use to the first step alone.
+            found = match step {
+                0 => self.edge_over_nulls(runtime, value, (range, !lead), seen)?,
+                _ => self.edge_over_nulls(runtime, value, (range, !lead), &mut Seen::default())?,
+            };
+        }
+        Ok(found)
+    }
+
+    /// The first or last row of a range whose value is not NULL. Rows are looked at once as long as the ranges of a partition move forward.
+    fn edge_over_nulls(
+        &self,
+        runtime: &Runtime<'_>,
+        value: &Node,
+        (range, last): (Range<usize>, bool),
+        seen: &mut Seen,
+    ) -> Result<Option<usize>, SqlError> {
+        let is_there = |at: usize| -> Result<bool, SqlError> {
+            runtime.check_cancelled()?;
+            Ok(!value.eval(runtime, &self.row(at)?.row)?.is_null())
+        };
+        let known = std::mem::take(&mut seen.range);
+        let mut found = None;
+        let mut at = if last { range.end } else { range.start };
+        while found.is_none() && if last { at > range.start } else { at < range.end } {
+            let next = if last { at - 1 } else { at };
+            if known.contains(&next) {
+                // Nothing but NULL lies in `known` before or behind what was found there.
+                found = seen.found.filter(|found| if last { *found <= next } else { *found >= next });
+                at = if last { known.start } else { known.end };
+                continue;
+            }
+            if is_there(next)? {
+                found = Some(next);
+            }
+            at = if last { next } else { next + 1 };
+        }
+        found = found.filter(|found| range.contains(found));
+        seen.range = match (found, last) {
+            (Some(found), true) => found..range.end,
+            (Some(found), false) => range.start..found + 1,
+            (None, _) => range,
+        };
+        seen.found = found;
+        Ok(found)
     }
 
     fn aggregate(

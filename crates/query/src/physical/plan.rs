@@ -274,9 +274,8 @@ pub(crate) enum WindowNodeKind {
     PercentRank,
     CumeDist,
     Tile(Node),
-    Shift { value: Node, offset: Node, default: Option<Node>, lead: bool },
-    FirstValue(Node),
-    LastValue(Node),
+    Shift { value: Node, offset: Node, default: Option<Node>, lead: bool, ignores_nulls: bool },
+    Edge { value: Node, last: bool, ignores_nulls: bool },
     Aggregate(AggregateNode),
 }
 

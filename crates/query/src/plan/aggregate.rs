@@ -216,14 +216,18 @@ impl Planner<'_> {
             WindowKind::PercentRank => WindowNodeKind::PercentRank,
             WindowKind::CumeDist => WindowNodeKind::CumeDist,
             WindowKind::Tile(count) => WindowNodeKind::Tile(self.node(count, layout)?),
-            WindowKind::Shift { value, offset, default, lead } => WindowNodeKind::Shift {
+            WindowKind::Shift { value, offset, default, lead, ignores_nulls } => WindowNodeKind::Shift {
                 value: self.node(value, layout)?,
                 offset: self.node(offset, layout)?,
                 default: default.as_ref().map(|default| self.node(default, layout)).transpose()?,
                 lead: *lead,
+                ignores_nulls: *ignores_nulls,
             },
-            WindowKind::FirstValue(value) => WindowNodeKind::FirstValue(self.node(value, layout)?),
-            WindowKind::LastValue(value) => WindowNodeKind::LastValue(self.node(value, layout)?),
+            WindowKind::Edge { value, last, ignores_nulls } => WindowNodeKind::Edge {
+                value: self.node(value, layout)?,
+                last: *last,
+                ignores_nulls: *ignores_nulls,
+            },
             WindowKind::Aggregate(aggregate) => {
                 WindowNodeKind::Aggregate(self.aggregate_node(aggregate, layout)?)
             }

@@ -494,13 +494,15 @@ impl<'p> Describer<'p> {
             WindowNodeKind::PercentRank => Scalar::call("percent_rank", Vec::new()),
             WindowNodeKind::CumeDist => Scalar::call("cume_dist", Vec::new()),
             WindowNodeKind::Tile(count) => Scalar::call("ntile", vec![self.scalar(count, below)]),
-            WindowNodeKind::Shift { value, offset, default, lead } => {
+            WindowNodeKind::Shift { value, offset, default, lead, .. } => {
                 let mut parts = vec![self.scalar(value, below), self.scalar(offset, below)];
                 parts.extend(default.as_ref().map(|default| self.scalar(default, below)));
                 Scalar::call(if *lead { "lead" } else { "lag" }, parts)
             }
-            WindowNodeKind::FirstValue(value) => Scalar::call("first_value", vec![self.scalar(value, below)]),
-            WindowNodeKind::LastValue(value) => Scalar::call("last_value", vec![self.scalar(value, below)]),
+            WindowNodeKind::Edge { value, last, .. } => {
+                let name = if *last { "last_value" } else { "first_value" };
+                Scalar::call(name, vec![self.scalar(value, below)])
+            }
             WindowNodeKind::Aggregate(call) => self.aggregate_call(call, below),
         }
     }

@@ -157,6 +157,8 @@ pub(super) const MESSAGES: &[Message] = &[
         "The conversion of the %s value '%s' overflowed an %s column; use a larger integer column.",
     ),
     entry(245, 16, "Conversion failed when converting the %s value '%s' to data type %s."),
+    entry(246, 16, "The recursive query '%s' has no anchor member before its recursive ones."),
+    entry(247, 16, "An anchor member was found in the recursive part of the recursive query '%s'."),
     entry(248, 16, "The conversion of the %s value '%s' overflowed an int column."),
     entry(252, 16, "The recursive common table expression '%s' has no UNION ALL at its top level."),
     entry(

@@ -3,7 +3,7 @@
 //! whoever raises it elsewhere says so (`SqlError::with_state`).
 
 /// Number, state; ordered.
-const STATES: [(i32, u8); 54] = [
+const STATES: [(i32, u8); 59] = [
     (103, 4),
     (137, 2),
     (195, 10),
@@ -16,6 +16,7 @@ const STATES: [(i32, u8); 54] = [
     (266, 2),
     (306, 2),
     (468, 9),
+    (506, 2),
     (515, 2),
     (529, 2),
     (535, 0),
@@ -49,8 +50,10 @@ const STATES: [(i32, u8); 54] = [
     (3702, 4),
     (3723, 4),
     (3960, 2),
+    (4113, 4),
     (4512, 3),
     (4922, 9),
+    (5362, 3),
     (8114, 5),
     (8115, 2),
     (8144, 2),
@@ -58,10 +61,13 @@ const STATES: [(i32, u8); 54] = [
     (8146, 2),
     (8152, 14),
     (9002, 2),
+    (9806, 0),
+    (10757, 9),
 ];
 
-/// Number, severity; ordered. `sys.messages` says 15, 10 and 10.
-const SEVERITIES: [(i32, u8); 3] = [(1088, 16), (1750, 16), (3727, 16)];
+/// Number, severity; ordered. `sys.messages` says 16, 15, 10, 10, 16, 16, 16 and 16.
+const SEVERITIES: [(i32, u8); 8] =
+    [(130, 15), (1088, 16), (1750, 16), (3727, 16), (4112, 15), (4113, 15), (5308, 15), (5309, 15)];
 
 fn of(table: &[(i32, u8)], number: i32) -> Option<u8> {
     table.binary_search_by_key(&number, |row| row.0).ok().map(|at| table[at].1)
