@@ -21,9 +21,10 @@ pub(super) fn to_integer(value: &Value, from: &SqlType, to: &SqlType) -> SqlResu
         _ => i128::from(value.as_i64().ok_or_else(|| not_allowed(from, to))?),
     };
     narrow(whole, to).ok_or_else(|| match (value, to) {
-        (Value::Decimal(_), _) => overflow("numeric", to),
-        (Value::BigInt(_), SqlType::Int) | (Value::Money(_), _) => overflow("expression", to),
-        (_, SqlType::TinyInt | SqlType::SmallInt) => SqlError::new(220, &[&to.name(), &whole]),
+        (Value::Money(_), _) => SqlError::new(237, &[&to.name()]),
+        (Value::BigInt(_), SqlType::Int) | (Value::Decimal(_), _) => overflow("expression", to),
+        (_, SqlType::TinyInt) => SqlError::new(220, &[&to.name(), &whole]),
+        (_, SqlType::SmallInt) => SqlError::new(220, &[&to.name(), &whole]).with_state(1),
         _ => overflow("expression", to),
     })
 }
@@ -80,9 +81,9 @@ fn from_text(value: &Value, from: &SqlType, to: &SqlType) -> SqlResult<Value> {
     };
     narrow(whole, to).ok_or_else(|| match to {
         SqlType::TinyInt => SqlError::new(244, &[&shown(from), &text.trim(), &"INT1"]),
-        SqlType::SmallInt => SqlError::new(244, &[&shown(from), &text.trim(), &"INT2"]),
+        SqlType::SmallInt => SqlError::new(244, &[&shown(from), &text.trim(), &"INT2"]).with_state(2),
         SqlType::Int => SqlError::new(248, &[&shown(from), &text.trim()]),
-        _ => overflow(shown(from), to),
+        _ => overflow("expression", to),
     })
 }
 

@@ -20,7 +20,7 @@ pub use context::ConvertContext;
 /// conversion is allowed at all is [`matrix::check`], done once at bind time; a pair that it refuses gives error 529 here. NULL
 /// stays NULL. `style` is [`DEFAULT_STYLE`](crate::DEFAULT_STYLE) or CONVERT's third argument.
 ///
-/// Errors: 220, 232, 235, 241, 242, 244, 245, 248, 281, 295, 529, 8114, 8115, 8169, 8170, 9809.
+/// Errors: 220, 232, 234, 235, 236, 237, 293, 294, 241, 242, 244, 245, 248, 281, 295, 529, 8114, 8115, 8169, 8170, 9809.
 pub fn convert(
     value: &Value,
     from: &SqlType,

@@ -57,10 +57,9 @@ pub(super) fn to_money(value: &Value, from: &SqlType, to: &SqlType) -> SqlResult
         Value::Money(units) => Some(i128::from(*units)),
         Value::Char(_) | Value::NChar(_) => {
             let text = value.as_text().unwrap_or_default();
-            Some(
-                money::parse(&text)
-                    .ok_or_else(|| SqlError::new(if *to == SqlType::SmallMoney { 293 } else { 235 }, &[]))?,
-            )
+            Some(money::parse(&text).ok_or_else(|| {
+                SqlError::new(if *to == SqlType::SmallMoney { 293 } else { 235 }, &[]).with_state(0)
+            })?)
         }
         Value::Real(number) => money::from_f64(f64::from(*number)),
         Value::Float(number) => money::from_f64(*number),
@@ -83,8 +82,13 @@ pub(super) fn to_money(value: &Value, from: &SqlType, to: &SqlType) -> SqlResult
         .and_then(|units| i64::try_from(units).ok())
         .filter(|units| range.contains(units))
         .map(Value::Money)
-        .ok_or_else(|| {
-            overflow(if matches!(value, Value::Decimal(_)) { "numeric" } else { "expression" }, to)
+        .ok_or_else(|| match value {
+            Value::Money(_) => SqlError::new(237, &[&to.name()]).with_state(3),
+            Value::Char(_) | Value::NChar(_) => {
+                SqlError::new(if *to == SqlType::SmallMoney { 294 } else { 236 }, &[]).with_state(0)
+            }
+            Value::Decimal(_) => overflow("numeric", to),
+            _ => overflow("expression", to),
         })
 }
 

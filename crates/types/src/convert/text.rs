@@ -93,14 +93,18 @@ fn plain_text(value: &Value, from: &SqlType, to: &SqlType, style: i32) -> SqlRes
             return Ok((!too_long(&text)).then_some(text));
         }
         Value::BigInt(number) => checked(number.to_string(), too_long, || overflow("expression", to))?,
-        Value::Decimal(decimal) => checked(decimal.to_string(), too_long, || overflow("numeric", to))?,
+        Value::Decimal(decimal) => {
+            checked(decimal.to_string(), too_long, || overflow("numeric", to).with_state(5))?
+        }
         Value::Money(units) => {
             let style = match style {
                 1 => MoneyStyle::Commas,
                 2 | 126 => MoneyStyle::FourDecimals,
                 _ => MoneyStyle::Plain,
             };
-            checked(money::format(*units, style), too_long, || overflow("expression", to))?
+            checked(money::format(*units, style), too_long, || {
+                SqlError::new(234, &[&to.name()]).with_state(2)
+            })?
         }
         Value::Real(number) => {
             let number = f64::from(*number);

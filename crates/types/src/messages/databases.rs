@@ -265,6 +265,7 @@ pub(super) const MESSAGES: &[Message] = &[
         "The column '%s.%s' cannot be referenced in the OUTPUT clause because the column's definition has a subquery or a function that reads data.",
     ),
     entry(4193, 16, "'%s' is not a valid window frame and cannot be used with the OVER clause."),
+    entry(4199, 16, "Argument value %d is invalid for argument %d of %s function."),
     entry(
         4208,
         16,
@@ -534,6 +535,11 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(5364, 15, "A named window frame with ROWS or RANGE must have an ORDER BY clause."),
     entry(5365, 15, "Windows must not name each other in circles."),
     entry(5366, 15, "The function '%s' needs an OVER clause or a WINDOW with ORDER BY."),
+    entry(
+        5373,
+        16,
+        "All the input parameters should be of one type, which may be tinyint, smallint, int, bigint, decimal or numeric.",
+    ),
     entry(5701, 10, "Changed database context to '%s'."),
     entry(5703, 10, "Changed language setting to %s."),
     entry(5808, 16, "Ad hoc update to system catalogs is not supported."),

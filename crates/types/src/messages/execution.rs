@@ -205,6 +205,11 @@ pub(super) const MESSAGES: &[Message] = &[
         "An aggregate function of a query with CUBE, ROLLUP or GROUPING SETS must be able to merge its partial results. Leave it out, or write UNION ALL over single groupings.",
     ),
     entry(8730, 16, "The offset of LAG and LEAD cannot be below zero."),
+    entry(
+        8748,
+        16,
+        "The enable_ordinal argument for %s takes constant values only, not variables or columns.",
+    ),
     entry(8905, 16, "Page %s of database ID %d is allocated to allocation unit %d, which does not exist."),
     entry(8908, 16, "Object ID %d, index ID %d: page %s has an incorrect chain linkage."),
     entry(
@@ -292,6 +297,7 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "The timezone provided to built-in function %s would cause the datetimeoffset to overflow the range of valid date range in either UTC or local time.",
     ),
+    entry(9815, 16, "Waitfor delay and waitfor time cannot be of type time."),
     entry(9818, 16, "The culture '%s' is not supported."),
     entry(
         9819,
@@ -299,7 +305,17 @@ pub(super) const MESSAGES: &[Message] = &[
         "Conversion failed when converting string value '%s' to data type %s using culture '%s'.",
     ),
     entry(9820, 16, "The time zone parameter '%s' provided to AT TIME ZONE clause is invalid."),
+    entry(
+        9829,
+        16,
+        "STRING_AGG aggregation result exceeded the limit of 8000 bytes. Use LOB types to avoid result truncation.",
+    ),
     entry(9834, 16, "The width of a bucket of %s is not valid: it must be positive."),
+    entry(
+        9837,
+        16,
+        "An invalid date value was encountered: it is less than the first date of the data type.",
+    ),
     entry(10601, 16, "A clustered index has no included columns: INCLUDE cannot be given for it."),
     entry(
         10609,

@@ -141,6 +141,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(233, 16, "The column '%s' in table '%s' cannot be null."),
     entry(234, 16, "There is not enough result space to convert a money value to %s."),
     entry(235, 16, "A char value cannot be converted to money: its syntax is incorrect."),
+    entry(236, 16, "The conversion from char data type to money resulted in a money overflow error."),
     entry(237, 16, "There is not enough result space to convert a money value to %s."),
     entry(239, 16, "Duplicate common table expression name '%s' was specified."),
     entry(
@@ -218,6 +219,11 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(291, 16, "CAST or CONVERT: the attributes given for type '%s' are not valid."),
     entry(292, 16, "There is not enough result space to convert a smallmoney value to %s."),
     entry(293, 16, "A char value cannot be converted to smallmoney: its syntax is incorrect."),
+    entry(
+        294,
+        16,
+        "The conversion from char data type to smallmoney resulted in a smallmoney overflow error.",
+    ),
     entry(295, 16, "Conversion to smalldatetime from a character string failed."),
     entry(305, 16, "The XML data type cannot be compared or sorted, except with the IS NULL operator."),
     entry(

@@ -88,6 +88,11 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(10754, 16, "The function '%s' may not have ORDER BY in its OVER clause."),
     entry(10756, 15, "A window frame with ROWS or RANGE must have an ORDER BY clause."),
     entry(10757, 15, "The function '%s' may not have a WITHIN GROUP clause."),
+    entry(
+        10760,
+        16,
+        "Scale argument is not valid: for data type %s it must be an integer constant or an integer constant expression.",
+    ),
     entry(10761, 15, "The data type %s is invalid in the function %s."),
     entry(
         10775,
