@@ -149,6 +149,9 @@ impl Session {
         until_time: bool,
     ) -> Result<(), Interruption> {
         let value = self.value(frame, instruction, cell)?;
+        if matches!(value, Value::Time(_)) {
+            return Err(SqlError::new(9815, &[]).with_state(0).into());
+        }
         let text = to_text(&value).unwrap_or_default();
         let asked_ms = parse_delay_ms(&text).ok_or_else(|| SqlError::new(148, &[&text]))?;
         let wait_ms =

@@ -107,9 +107,16 @@ impl Binder<'_> {
         }
     }
 
-    /// The position of a key among the keys; a new one is added.
+    /// The position of a key among the keys; a new one is added. Errors 144, 164.
     fn group_key(&mut self, expr: &ast::Expr, keys: &mut Vec<Expr>) -> Result<usize, SqlError> {
-        let key = self.in_clause(Clause::Rows, |binder| binder.key_value(expr))?;
+        let refused = || SqlError::new(144, &[]);
+        // Aggregates are refused as they are in WHERE, by another number.
+        let key = self
+            .in_clause(Clause::Rows, |binder| binder.key_value(expr))
+            .map_err(|error| if error.number == 147 { refused() } else { error })?;
+        if key.has_subquery() {
+            return Err(refused());
+        }
         check_key(&key, "GROUP BY", keys.len() + 1)?;
         if key.columns().is_empty() {
             return Err(crate::errors::group_by_without_column());

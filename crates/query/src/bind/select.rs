@@ -280,12 +280,15 @@ impl Binder<'_> {
         coerce::for_variable(value, &sql_type)
     }
 
-    /// ORDER BY keys over the rows of the block: ordinals and aliases stand for the items. Errors 108, 408.
+    /// ORDER BY keys over the rows of the block: ordinals and aliases stand for the items. Errors 108, 408, 1008.
     fn order_keys(&mut self, order: &[ast::OrderByItem], items: &[Item]) -> Result<Vec<SortKey>, SqlError> {
         let mut keys = Vec::with_capacity(order.len());
         for (position, item) in order.iter().enumerate() {
             if is_written_constant(&item.expr) {
                 return Err(SqlError::new(408, &[&(position + 1)]));
+            }
+            if matches!(item.expr.kind, ast::ExprKind::Variable(_)) {
+                return Err(SqlError::new(1008, &[&(position + 1)]));
             }
             let expr = self.order_expr(&item.expr, items)?;
             check_key(&expr, "ORDER BY", position + 1)?;

@@ -242,6 +242,9 @@ fn round(call: &Call<'_, '_>) -> Result<Value> {
 
 fn power(call: &Call<'_, '_>) -> Result<Value> {
     let (base, exponent) = (to_f64(&call.args[0]), call.float(1).unwrap_or(0.0));
+    if base == 0.0 && exponent < 0.0 {
+        return Err(SqlError::new(8134, &[]));
+    }
     let result = base.powf(exponent);
     if result.is_nan() {
         return Err(crate::errors::invalid_float());
