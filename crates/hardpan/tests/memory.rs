@@ -334,7 +334,7 @@ fn rows_of_functions_are_made_while_they_are_read() {
     let made = "CREATE TABLE g (i int PRIMARY KEY, b int) INSERT g SELECT value, -value FROM GENERATE_SERIES(1, 1500000)";
     assert_eq!(client.batch(made).0, []);
     assert_eq!(client.number("SELECT COUNT_BIG(*) FROM g WHERE b = -i"), 1_500_000);
-    let series = "SELECT COUNT_BIG(*) FROM GENERATE_SERIES(CAST(1 AS bigint), 3000000) WHERE value % 3 = 0";
+    let series = "SELECT COUNT_BIG(*) FROM GENERATE_SERIES(CAST(1 AS bigint), CAST(3000000 AS bigint)) WHERE value % 3 = 0";
     assert_eq!(client.number(series), 1_000_000);
     let parts = "SELECT COUNT_BIG(*) FROM STRING_SPLIT(REPLICATE(CAST('a,' AS varchar(max)), 2000000), ',', 1) WHERE value = 'a'";
     assert_eq!(client.number(parts), 2_000_000);

@@ -292,8 +292,8 @@ pub(crate) fn operand_type(type_name: &str, operator: &str) -> SqlError {
 }
 
 /// 1023: an invalid parameter.
-pub(crate) fn invalid_parameter(position: u32) -> SqlError {
-    error(1023, &[&position, &"function"])
+pub(crate) fn invalid_parameter(position: u32, function: &str) -> SqlError {
+    error(1023, &[&position, &function])
 }
 
 /// 155: not a date part that the function knows.

@@ -425,7 +425,7 @@ fn other_date_functions() {
         (Millisecond, "2021-12-08 11:30:15.1230000"),
         (Microsecond, "2021-12-08 11:30:15.1234560"),
     ] {
-        assert_eq!(shown(date_trunc(part, &value, 7), DT2), expected, "{part:?}");
+        assert_eq!(shown(date_trunc(part, &value, &DT2, 7), DT2), expected, "{part:?}");
     }
     let offset = SqlType::DateTimeOffset(0);
     let Value::DateTimeOffset(moment) = at("2024-01-01 00:00 +00:00", offset) else { panic!("an offset") };

@@ -231,7 +231,7 @@ fn any_date_arithmetic_stays_in_the_calendar_or_fails() {
             assert!(shown.is_ok() || left_type.is_numeric(), "{moved:?} {shown:?}");
         }
         let _ = date_diff_big(part, &left, &right);
-        let _ = date_trunc(part, &left, 1 + (number.unsigned_abs() % 7) as u8);
+        let _ = date_trunc(part, &left, &left_type, 1 + (number.unsigned_abs() % 7) as u8);
         let _ = end_of_month(&left, number);
     }
 }

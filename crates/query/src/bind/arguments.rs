@@ -3,7 +3,7 @@
 use types::{Collation, SqlError};
 
 use crate::bound::coercibility::{combined, is_old_large_value, resolved};
-use crate::bound::tree::Expr;
+use crate::bound::tree::{Expr, ExprKind};
 use crate::kinds::{AggregateKind, Coercibility};
 
 /// Functions of text that take neither text nor ntext nor image (each one's documentation); SUBSTRING, PATINDEX and DATALENGTH do.
@@ -89,4 +89,26 @@ pub(super) fn operation_of_aggregate(kind: AggregateKind) -> &'static str {
         AggregateKind::Count => "count",
         _ => "DISTINCT",
     }
+}
+
+/// Error 8116: DATE_BUCKET takes no text for its moments.
+pub(super) fn check_moment_of_bucket(function: &str, index: usize, bound: &Expr) -> Result<(), SqlError> {
+    if function == "DATE_BUCKET" && index >= 2 && bound.sql_type.is_character() {
+        return Err(SqlError::new(8116, &[&bound.sql_type.name(), &(index + 1), &"Date_Bucket"]));
+    }
+    Ok(())
+}
+
+/// Is a text asked for its time zone's offset, which it loses as a datetime2?
+pub(super) fn offset_of_text(function: &str, before: &[Expr], bound: &Expr) -> bool {
+    let is_offset = |part: &Expr| match &part.kind {
+        ExprKind::Constant(word) => {
+            let name = word.as_text().unwrap_or_default();
+            types::datetime::DatePart::by_name(&name) == Some(types::datetime::DatePart::TzOffset)
+        }
+        _ => false,
+    };
+    matches!(function, "DATEPART" | "DATENAME")
+        && bound.sql_type.is_character()
+        && before.first().is_some_and(is_offset)
 }

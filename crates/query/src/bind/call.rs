@@ -5,7 +5,8 @@ use types::sql_type::TypeFamily;
 use types::{Length, SqlError, SqlType, Value};
 
 use super::arguments::{
-    check_old_large, check_old_large_argument, collation_of_call, operation_of_aggregate,
+    check_moment_of_bucket, check_old_large, check_old_large_argument, collation_of_call, offset_of_text,
+    operation_of_aggregate,
 };
 use super::draws::{AGGREGATE, CONDITIONAL};
 use super::{Binder, Clause, coerce};
@@ -92,7 +93,7 @@ impl Binder<'_> {
         for (index, argument) in call.args.iter().enumerate() {
             let parameter = function.parameter(index);
             arguments.push(match parameter {
-                Parameter::Word => word(argument)?,
+                Parameter::Word => word(function.name, argument)?,
                 _ => {
                     let bound = self.value(argument)?;
                     let is_undeclared = crate::bound::untyped::of(&bound).is_some();
@@ -103,7 +104,11 @@ impl Binder<'_> {
                         return Err(null_argument(function.name, index));
                     }
                     check_old_large_argument(function.name, index, &bound)?;
-                    converted(bound, parameter)?
+                    check_moment_of_bucket(function.name, index, &bound)?;
+                    match offset_of_text(function.name, &arguments, &bound) {
+                        true => coerce::implicit(bound, &SqlType::DateTimeOffset(7))?,
+                        false => converted(bound, parameter)?,
+                    }
                 }
             });
         }
@@ -513,14 +518,14 @@ fn null_argument(function: &str, index: usize) -> SqlError {
 }
 
 /// A bare word argument such as `day`; error 1023-like 155 comes from the function.
-fn word(argument: &ast::Expr) -> Result<Expr, SqlError> {
+fn word(function: &str, argument: &ast::Expr) -> Result<Expr, SqlError> {
     match &argument.kind {
         ast::ExprKind::Column(column) if column.qualifier.is_none() => {
             let value = Value::nvarchar(&column.name.value);
             let sql_type = value.natural_type();
             Ok(Expr::constant(value, sql_type))
         }
-        _ => Err(crate::errors::invalid_parameter(1)),
+        _ => Err(crate::errors::invalid_parameter(1, &function.to_ascii_lowercase())),
     }
 }
 

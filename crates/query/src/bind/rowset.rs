@@ -129,8 +129,15 @@ fn string_split(arguments: &[Expr]) -> Result<Typed, SqlError> {
     };
     let has_places = match rest.first().map(|places| &places.kind) {
         None | Some(ExprKind::Constant(Value::Null)) => false,
-        Some(ExprKind::Constant(value)) if matches!(value.as_i64(), Some(0 | 1)) => value.as_i64() == Some(1),
-        Some(_) => return Err(SqlError::new(1023, &[&3, &"STRING_SPLIT"])),
+        Some(ExprKind::Constant(value)) => match value.as_i64() {
+            Some(places @ (0 | 1)) => places == 1,
+            Some(places) => return Err(SqlError::new(4199, &[&places, &3, &"string_split"])),
+            None => {
+                let name = rest[0].sql_type.name();
+                return Err(SqlError::new(8116, &[&name, &3, &"string_split"]));
+            }
+        },
+        Some(_) => return Err(SqlError::new(8748, &[&"string_split"])),
     };
     let is_wide = |sql_type: &SqlType| {
         matches!(
@@ -161,7 +168,8 @@ fn string_split(arguments: &[Expr]) -> Result<Typed, SqlError> {
     Ok(Typed { arguments, sql_type, collation, columns: 1 + usize::from(has_places) })
 }
 
-/// GENERATE_SERIES(start, stop [, step]): numbers of the type that the three have in common. Error 8116 of what is no exact number.
+/// GENERATE_SERIES(start, stop [, step]): numbers of the type that the three have. Errors 5373 (they have several), 8116 of what is no exact
+/// number.
 fn generate_series(arguments: &[Expr]) -> Result<Typed, SqlError> {
     if arguments.len() < 2 {
         return Err(crate::errors::too_few_arguments("GENERATE_SERIES"));
@@ -176,6 +184,20 @@ fn generate_series(arguments: &[Expr]) -> Result<Typed, SqlError> {
         if !is_exact && !argument.is_null_literal() && crate::bound::untyped::of(argument).is_none() {
             return Err(SqlError::new(8116, &[&argument.sql_type.name(), &(index + 1), &"generate_series"]));
         }
+    }
+    let mut kinds = arguments
+        .iter()
+        .filter(|argument| !argument.is_null_literal() && crate::bound::untyped::of(argument).is_none())
+        .map(|argument| {
+            if matches!(argument.sql_type, SqlType::Decimal { .. } | SqlType::Numeric { .. }) {
+                "decimal"
+            } else {
+                argument.sql_type.name()
+            }
+        });
+    let first = kinds.next();
+    if kinds.any(|kind| Some(kind) != first) {
+        return Err(SqlError::new(5373, &[]));
     }
     let (arguments, sql_type) = coerce::unify(arguments.to_vec())?;
     Ok(Typed { arguments, sql_type, collation: Default::default(), columns: 1 })

@@ -1,7 +1,7 @@
 //! Grouping in a hash table, and the accumulators of the aggregate functions (also used by windows).
 
 use rustc_hash::FxHashSet;
-use types::{SqlError, SqlType, Value};
+use types::{Length, SqlError, SqlType, Value};
 
 use super::key_table::{Key, KeyTable, key_bytes, pair};
 use super::keys::{compare_values, sort_values, write_key};
@@ -15,6 +15,9 @@ use crate::row::{Batch, Row};
 use crate::row_source::RowSource;
 use crate::runtime::Runtime;
 use crate::values::write_value;
+
+/// Most that STRING_AGG gives of texts that are no large ones.
+const STRING_AGG_BYTES_MAX: usize = 8000;
 
 /// Groups that are handed up together.
 pub(super) const BATCH_GROUPS: usize = 256;
@@ -439,7 +442,13 @@ impl<'p> Accumulator<'p> {
         let bytes: usize = list.iter().map(|item| item.1.long_bytes() + separator.long_bytes()).sum();
         // As UTF-16, in a list that doubles, then as a value.
         os::memory::ask(bytes.saturating_mul(6)).map_err(crate::errors::out_of_memory)?;
-        Ok(sums::join_strings(list.iter().map(|item| &item.1), &separator, &self.node.sql_type))
+        let joined = sums::join_strings(list.iter().map(|item| &item.1), &separator, &self.node.sql_type);
+        let is_short =
+            matches!(self.node.sql_type, SqlType::VarChar(Length::N(_)) | SqlType::NVarChar(Length::N(_)));
+        if is_short && joined.long_bytes() > STRING_AGG_BYTES_MAX {
+            return Err(SqlError::new(9829, &[]));
+        }
+        Ok(joined)
     }
 }
 

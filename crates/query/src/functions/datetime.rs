@@ -7,7 +7,7 @@ use types::{DatePart, DateTime2, SqlError, SqlType, Value};
 
 use crate::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
 
-use Parameter::{Any, BigInt, Int, Moment as Time, Word};
+use Parameter::{Any, Int, Moment as Time, Word};
 use ResultRule::{Fixed, Rule};
 
 type Result<T> = std::result::Result<T, SqlError>;
@@ -32,7 +32,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("SYSDATETIMEOFFSET", &[], Fixed(SqlType::DateTimeOffset(7)), sys_offset).runtime(),
     FunctionDef::new("CURRENT_DATE", &[], Fixed(SqlType::Date), |call| now(call, true, SqlType::Date))
         .runtime(),
-    FunctionDef::new("DATEADD", &[Word, BigInt, Parameter::OldMoment], Rule(date_add_type), date_add),
+    FunctionDef::new("DATEADD", &[Word, Int, Parameter::OldMoment], Rule(date_add_type), date_add),
     FunctionDef::new("DATEDIFF", &[Word, Time, Time], Fixed(SqlType::Int), |call| {
         functions::date_diff(part(call, "datediff")?, &call.args[1], &call.args[2])
     }),
@@ -46,7 +46,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
         parts::date_name(part(call, "datename")?, &call.args[1], first_day(call))
     }),
     FunctionDef::new("DATETRUNC", &[Word, Time], ResultRule::Argument(1), |call| {
-        functions::date_trunc(part(call, "datetrunc")?, &call.args[1], first_day(call))
+        functions::date_trunc(part(call, "datetrunc")?, &call.args[1], &call.types[1], first_day(call))
     }),
     FunctionDef::new("DATE_BUCKET", &[Word, Int, Time, Time], ResultRule::Argument(2), |call| {
         let width = call.int(1).unwrap_or(0);
@@ -73,7 +73,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new(
         "TIMEFROMPARTS",
         &[Int],
-        Rule(|arguments| Ok(SqlType::Time(scale_of(arguments, 4)))),
+        Rule(|arguments| Ok(SqlType::Time(scale_of(arguments, 4, "time")?))),
         time_from_parts,
     )
     .arity(5, 5),
@@ -88,14 +88,14 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new(
         "DATETIME2FROMPARTS",
         &[Int],
-        Rule(|arguments| Ok(SqlType::DateTime2(scale_of(arguments, 7)))),
+        Rule(|arguments| Ok(SqlType::DateTime2(scale_of(arguments, 7, "datetime2")?))),
         |call| all_parts(call, call.int(7).unwrap_or(7) as u8).to_value(&call.result),
     )
     .arity(8, 8),
     FunctionDef::new(
         "DATETIMEOFFSETFROMPARTS",
         &[Int],
-        Rule(|arguments| Ok(SqlType::DateTimeOffset(scale_of(arguments, 9)))),
+        Rule(|arguments| Ok(SqlType::DateTimeOffset(scale_of(arguments, 9, "datetimeoffset")?))),
         |call| {
             all_parts(call, call.int(9).unwrap_or(7) as u8).to_offset_value(number(call, 7), number(call, 8))
         },
@@ -155,12 +155,14 @@ fn date_add(call: &Call<'_, '_>) -> Result<Value> {
     functions::date_add(part(call, "dateadd")?, call.int(1).unwrap_or(0), &call.args[2])
 }
 
-fn scale_of(arguments: &[Argument<'_>], index: usize) -> u8 {
-    arguments
-        .get(index)
-        .and_then(|argument| argument.constant)
-        .and_then(Value::as_i64)
-        .map_or(7, |scale| scale.clamp(0, 7) as u8)
+/// The scale that the last argument of a ...FROMPARTS function gives its type. Errors 1002 (above 7), 10760 (no constant, or NULL).
+fn scale_of(arguments: &[Argument<'_>], index: usize, type_name: &str) -> Result<u8> {
+    let given = arguments.get(index).and_then(|argument| argument.constant).and_then(Value::as_i64);
+    let scale = given.ok_or_else(|| SqlError::new(10760, &[&type_name]))?;
+    match u8::try_from(scale) {
+        Ok(scale @ 0..=7) => Ok(scale),
+        _ => Err(SqlError::new(1002, &[&1, &scale])),
+    }
 }
 
 fn time_from_parts(call: &Call<'_, '_>) -> Result<Value> {
@@ -181,25 +183,28 @@ fn all_parts(call: &Call<'_, '_>, scale: u8) -> DateTimeParts {
 
 fn is_date(call: &Call<'_, '_>) -> Result<Value> {
     let value = &call.args[0];
-    let is_text = call.types[0].is_character();
+    let context = call.runtime.convert_context();
+    let convert = |value: &Value, from: &SqlType, to: &SqlType| {
+        types::convert(value, from, to, types::DEFAULT_STYLE, context)
+    };
+    let is_date = |text: &Value, from: &SqlType| convert(text, from, &SqlType::DateTime).is_ok();
+    let from = &call.types[0];
     let good = match value {
         Value::Null => false,
         Value::DateTime(_) | Value::SmallDateTime(_) => true,
-        _ if is_text => types::convert(
-            value,
-            &call.types[0],
-            &SqlType::DateTime,
-            types::DEFAULT_STYLE,
-            call.runtime.convert_context(),
-        )
-        .is_ok(),
+        _ if from.is_character() => is_date(value, from),
+        // A number is read as the text that it makes: 20200131 is a date.
+        _ if from.is_numeric() => {
+            let text = SqlType::varchar(64);
+            convert(value, from, &text).is_ok_and(|value| is_date(&value, &text))
+        }
         _ => false,
     };
     Ok(Value::Int(i32::from(good)))
 }
 
 /// An offset given as `+hh:mm` or in minutes. Error 9812.
-fn offset_minutes(call: &Call<'_, '_>) -> Result<i32> {
+fn offset_minutes(call: &Call<'_, '_>, function: &str) -> Result<i32> {
     if let Some(minutes) = call.int(1) {
         return Ok(minutes as i32);
     }
@@ -213,7 +218,7 @@ fn offset_minutes(call: &Call<'_, '_>) -> Result<i32> {
         let (hours, minutes) = rest.split_once(':')?;
         Some(sign * (hours.parse::<i32>().ok()? * 60 + minutes.parse::<i32>().ok()?))
     };
-    parsed().ok_or_else(|| SqlError::new(9812, &[&"switchoffset"]))
+    parsed().ok_or_else(|| SqlError::new(9812, &[&function]))
 }
 
 /// The first argument as a value of another type.
@@ -224,7 +229,7 @@ fn first_as(call: &Call<'_, '_>, to: SqlType) -> Result<Value> {
 fn switch_offset(call: &Call<'_, '_>) -> Result<Value> {
     match first_as(call, SqlType::DateTimeOffset(7))? {
         Value::DateTimeOffset(value) => {
-            functions::switch_offset(value, offset_minutes(call)?).map(Value::DateTimeOffset)
+            functions::switch_offset(value, offset_minutes(call, "switchoffset")?).map(Value::DateTimeOffset)
         }
         other => Ok(other),
     }
@@ -233,7 +238,8 @@ fn switch_offset(call: &Call<'_, '_>) -> Result<Value> {
 fn to_offset(call: &Call<'_, '_>) -> Result<Value> {
     match first_as(call, SqlType::DateTime2(7))? {
         Value::DateTime2(value) => {
-            functions::to_datetimeoffset(value, offset_minutes(call)?).map(Value::DateTimeOffset)
+            functions::to_datetimeoffset(value, offset_minutes(call, "todatetimeoffset")?)
+                .map(Value::DateTimeOffset)
         }
         other => Ok(other),
     }

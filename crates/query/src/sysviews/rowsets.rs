@@ -114,8 +114,7 @@ fn generate_series(_: &Runtime<'_>, _: &Arc<Database>, request: &StreamRequest<'
         },
     };
     if step == 0 {
-        let text = format!("Argument value 0 is invalid for the step of {}.", like.natural_type().name());
-        return Err(SqlError::custom(4199, 16, 1, text));
+        return Err(SqlError::new(4199, &[&0, &3, &"generate_series"]));
     }
     Ok(Box::new(Series { at: start, stop, step, like }))
 }

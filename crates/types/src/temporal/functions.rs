@@ -143,15 +143,23 @@ fn ordinal(part: DatePart, moment: &Moment) -> i128 {
     }
 }
 
-/// DATETRUNC(part, value): the beginning of the part; the type stays. Errors 9810.
-pub fn date_trunc(part: DatePart, value: &Value, date_first: u8) -> SqlResult<Value> {
+/// DATETRUNC(part, value): the beginning of the part; the type stays, and must have the digits of the part. Errors 9810, 9837 (a week that began
+/// before the first day of the type).
+pub fn date_trunc(part: DatePart, value: &Value, kind: &SqlType, date_first: u8) -> SqlResult<Value> {
     let Some(moment) = Moment::of(value) else { return Ok(Value::Null) };
-    check_part(part, "datetrunc", value)?;
-    let kind = value.natural_type();
+    check_part(part, "datetrunc", value).map_err(|error| error.with_state(10))?;
+    let digits = match kind {
+        SqlType::Time(scale) | SqlType::DateTime2(scale) | SqlType::DateTimeOffset(scale) => *scale,
+        SqlType::DateTime => 3,
+        _ => 0,
+    };
+    if part == DatePart::Millisecond && digits < 3 || part == DatePart::Microsecond && digits < 6 {
+        return Err(SqlError::new(9810, &[&part.name(), &"datetrunc", &kind.name()]).with_state(11));
+    }
     let date = civil::from_days(moment.days);
     let day_of = |year, month, day| civil::to_days(year, month, day).unwrap_or(moment.days);
     let cut = |unit: u64| (moment.days, moment.ticks - moment.ticks % unit);
-    let back = |days: i32| ((moment.days - days).max(0), 0);
+    let back = |days: i32| (moment.days - days, 0);
     let (days, ticks) = match part {
         DatePart::Year => (day_of(date.year, 1, 1), 0),
         DatePart::Quarter => (day_of(date.year, (date.month - 1) / 3 * 3 + 1, 1), 0),
@@ -169,7 +177,8 @@ pub fn date_trunc(part: DatePart, value: &Value, date_first: u8) -> SqlResult<Va
         }
     };
     let moved = Moment { days, ticks, ..moment };
-    moved.to_value(&kind).ok_or_else(|| SqlError::new(517, &[&kind.name()]))
+    let moved = if days < 0 { None } else { moved.to_value(kind) };
+    moved.ok_or_else(|| SqlError::new(9837, &[]).with_state(3))
 }
 
 /// DATE_BUCKET(part, width, value [, origin]): the beginning of the bucket in which the value lies, buckets of so many parts following each other
@@ -248,15 +257,28 @@ pub fn end_of_month(value: &Value, months: i64) -> SqlResult<Value> {
 
 /// DATEFROMPARTS. Error 289.
 pub fn date_from_parts(year: i32, month: i32, day: i32) -> SqlResult<Value> {
-    let days = civil_days(year, month, day).ok_or_else(|| SqlError::new(289, &[&"date"]))?;
+    let days = civil_days(year, month, day).ok_or_else(|| cannot_construct(&SqlType::Date))?;
     Ok(Value::Date(Date { days }))
 }
 
 /// TIMEFROMPARTS(hour, minute, second, fractions, scale). Error 289.
 pub fn time_from_parts(hour: i32, minute: i32, second: i32, fractions: i32, scale: u8) -> SqlResult<Value> {
-    let ticks =
-        day_ticks(hour, minute, second, fractions, scale).ok_or_else(|| SqlError::new(289, &[&"time"]))?;
+    let ticks = day_ticks(hour, minute, second, fractions, scale)
+        .ok_or_else(|| cannot_construct(&SqlType::Time(7)))?;
     Ok(Value::Time(Time { ticks }))
+}
+
+/// Error 289 of a type; the state tells of which.
+fn cannot_construct(target: &SqlType) -> SqlError {
+    let state = match target {
+        SqlType::Date => 1,
+        SqlType::Time(_) => 2,
+        SqlType::DateTime => 3,
+        SqlType::SmallDateTime => 4,
+        SqlType::DateTime2(_) => 5,
+        _ => 6,
+    };
+    SqlError::new(289, &[&target.name()]).with_state(state)
 }
 
 /// The whole parts of a date with time.
@@ -284,14 +306,12 @@ impl DateTimeParts {
 
     /// DATETIMEFROMPARTS, DATETIME2FROMPARTS, SMALLDATETIMEFROMPARTS, by the type given. Error 289.
     pub fn to_value(&self, target: &SqlType) -> SqlResult<Value> {
-        self.moment()
-            .and_then(|moment| moment.to_value(target))
-            .ok_or_else(|| SqlError::new(289, &[&target.name()]))
+        self.moment().and_then(|moment| moment.to_value(target)).ok_or_else(|| cannot_construct(target))
     }
 
     /// DATETIMEOFFSETFROMPARTS. Error 289.
     pub fn to_offset_value(&self, hours: i32, minutes: i32) -> SqlResult<Value> {
-        let error = || SqlError::new(289, &[&"datetimeoffset"]);
+        let error = || cannot_construct(&SqlType::DateTimeOffset(7));
         let same_sign = hours == 0 || minutes == 0 || (hours < 0) == (minutes < 0);
         let total = hours * 60 + minutes;
         if !(same_sign && minutes.abs() < 60 && total.abs() <= 840) {
@@ -320,13 +340,13 @@ fn day_ticks(hour: i32, minute: i32, second: i32, fractions: i32, scale: u8) -> 
 
 /// SWITCHOFFSET(value, offset): the same instant shown elsewhere. Error 9812.
 pub fn switch_offset(value: DateTimeOffset, offset_minutes: i32) -> SqlResult<DateTimeOffset> {
-    check_offset(offset_minutes)?;
+    check_offset(offset_minutes, "switchoffset")?;
     Ok(DateTimeOffset { utc: value.utc, offset_minutes: offset_minutes as i16 })
 }
 
 /// TODATETIMEOFFSET(value, offset): the local time with an offset. Error 9812.
 pub fn to_datetimeoffset(local: DateTime2, offset_minutes: i32) -> SqlResult<DateTimeOffset> {
-    check_offset(offset_minutes)?;
+    check_offset(offset_minutes, "todatetimeoffset")?;
     let ticks = local.ticks - i64::from(offset_minutes) * 60 * TICKS_PER_SECOND as i64;
     if Moment::from_ticks(ticks).is_none() {
         return Err(SqlError::new(517, &[&"datetimeoffset"]));
@@ -334,6 +354,6 @@ pub fn to_datetimeoffset(local: DateTime2, offset_minutes: i32) -> SqlResult<Dat
     Ok(DateTimeOffset { utc: DateTime2 { ticks }, offset_minutes: offset_minutes as i16 })
 }
 
-fn check_offset(offset_minutes: i32) -> SqlResult<()> {
-    if offset_minutes.abs() > 840 { Err(SqlError::new(9812, &[&"switchoffset"])) } else { Ok(()) }
+fn check_offset(offset_minutes: i32, function: &str) -> SqlResult<()> {
+    if offset_minutes.abs() > 840 { Err(SqlError::new(9812, &[&function])) } else { Ok(()) }
 }
