@@ -104,7 +104,7 @@ pub(super) fn offset_of_text(function: &str, before: &[Expr], bound: &Expr) -> b
     let is_offset = |part: &Expr| match &part.kind {
         ExprKind::Constant(word) => {
             let name = word.as_text().unwrap_or_default();
-            types::datetime::DatePart::by_name(&name) == Some(types::datetime::DatePart::TzOffset)
+            types::DatePart::by_name(&name) == Some(types::DatePart::TzOffset)
         }
         _ => false,
     };
