@@ -45,7 +45,7 @@ const DEDUCED: &[(&str, &str)] = &[
     ("SELECT NULL + @a", "@a=int"),
     ("SELECT @a + 2", "@a=int"),
     ("SELECT CAST(@a AS money), CONVERT(varchar(3), @b)", "@a=money @b=varchar(3)"),
-    ("SELECT SUBSTRING(@a, @b, 2), DATEADD(day, @c, at) FROM t", "@a=nvarchar(4000) @b=bigint @c=bigint"),
+    ("SELECT SUBSTRING(@a, @b, 2), DATEADD(day, @c, at) FROM t", "@a=nvarchar(4000) @b=bigint @c=int"),
     (
         "SELECT ISNULL(@a, i), COALESCE(n, @b), CASE i WHEN @c THEN d ELSE @d END FROM t",
         "@a=int @b=nvarchar(30) @c=int @d=decimal(10,2)",
