@@ -97,7 +97,7 @@ pub use log::{
     LogReuseWait, LogScan, LossBounds, LossFigures, LossWindowInfo, Lsn, RecordHeader, ScanRange, ScanStep,
     TxnId, VlfRule, describe as describe_log_record,
 };
-pub use lookup::Lookup;
+pub use lookup::{Lookup, US_ENGLISH};
 pub use options::{DatabaseOptions, DatabaseState, DelayedDurability, OptionChange, RecoveryModel};
 pub use pages::Growth as DataGrowth;
 pub use registry::{DataFileShape, DatabaseDataFile, DatabaseLogFile, FilePhase};

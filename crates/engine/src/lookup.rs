@@ -19,8 +19,8 @@ use crate::transaction_set::TransactionSet;
 /// Between the end of a transaction's locks and the moment when the catalog knows of it.
 const SETTLING_NS: u64 = 20_000;
 
-/// The language that every message has.
-const US_ENGLISH: i32 = 1033;
+/// The language that every message of users has, and must have first.
+pub const US_ENGLISH: i32 = 1033;
 
 /// Looks names up for a session.
 #[derive(Clone, Copy)]

@@ -21,7 +21,7 @@ pub(super) fn members<'q>(
     let first_step = operation.rest.iter().position(|part| mentions(&part.1, name));
     let (anchors, steps) = operation.rest.split_at(first_step.unwrap_or(operation.rest.len()));
     if steps.is_empty() || steps.iter().any(|part| part.0 != ast::SetOperator::UnionAll) {
-        return Err(of_name(252));
+        return Err(crate::errors::recursion_without_union(name));
     }
     if steps.iter().any(|part| !mentions(&part.1, name)) {
         return Err(of_name(247));

@@ -1,6 +1,6 @@
 //! Messages of users: sp_addmessage, sp_altermessage, sp_dropmessage. They stand in master, for everybody.
 
-use engine::{Entry, EntryKey, Lookup, MessageDef};
+use engine::{Entry, EntryKey, Lookup, MessageDef, US_ENGLISH};
 use query::ExecContext;
 use types::{SqlError, SqlResult};
 
@@ -12,8 +12,6 @@ use crate::sink::ResultSink;
 
 /// Numbers of users' messages begin here.
 const FIRST: i32 = 50_001;
-/// The language that every message must have first.
-const US_ENGLISH: i32 = 1033;
 const TEXT_CHARACTERS_MAX: usize = 255;
 
 /// Changes master's messages as one statement.
