@@ -12,6 +12,8 @@
 //!      └───────learn()──────────┴──► Known ◄── begin()    a unit that this incarnation has made, empty
 //! ```
 //!
+//! Each arrow but begin()'s goes through BeingSet (`set`), which one thread at a time is in, and in which nothing is told.
+//!
 //! *Known* is exact: the rows of all transactions that are settled, and nothing else. Who asks between another's commit and its settling, a few
 //! instructions later, may be told the number before it.
 
