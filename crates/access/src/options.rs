@@ -43,6 +43,9 @@ pub struct ScanOptions {
     /// Rows are seen as they were at this commit number, and none is locked or waited for. Whoever asks keeps the snapshot open and asks
     /// afterwards whether it still is ([`txn::Snapshot::is_given_up`]).
     pub snapshot: Option<u64>,
+    /// Rows are only counted: nobody asks for their bytes or keys, and they are not copied where no lock hangs on them. Who changes rows that
+    /// it finds asks for their keys.
+    pub counts_only: bool,
 }
 
 impl Default for ScanOptions {
@@ -57,6 +60,7 @@ impl Default for ScanOptions {
             table_lock: false,
             may_be_versioned: false,
             snapshot: None,
+            counts_only: false,
         }
     }
 }
@@ -66,8 +70,6 @@ impl Default for ScanOptions {
 pub struct Selection {
     /// Rows that do not satisfy it are passed over where they lie.
     pub test: Option<RowTest>,
-    /// Rows are only counted: their bytes are not copied where no lock hangs on them.
-    pub counts_only: bool,
 }
 
 impl Selection {

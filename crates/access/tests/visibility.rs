@@ -109,7 +109,7 @@ impl Pick {
             collation: Collation::default(),
         };
         let test = RowTest::new(Arc::new(format()), vec![Condition { column: 0, kind }], false);
-        Selection { test: Some(test), counts_only: false }
+        Selection { test: Some(test) }
     }
 
     fn of(self, seen: Option<u8>) -> Option<u8> {

@@ -122,6 +122,7 @@ script!("../../session/tests/scripts/" random_numbers);
 script!("../../session/tests/scripts/" session_context);
 script!("../../session/tests/scripts/" session_values);
 script!("../../session/tests/scripts/" windows);
+script!("../../session/tests/scripts/" whole_tables);
 script!("../../session/tests/scripts/" recursions);
 script!("../../session/tests/scripts/" documented_functions);
 script!("../../session/tests/scripts/" query_store);

@@ -105,6 +105,7 @@ script!("scripts/" session_context);
 script!("scripts/" session_values);
 script!("scripts/" documented_functions);
 script!("scripts/" windows);
+script!("scripts/" whole_tables);
 script!("scripts/" recursions);
 script!("scripts/" principals);
 script!("scripts/" query_store);

@@ -167,6 +167,7 @@ impl BTreeCursor {
     #[inline]
     pub fn key_at(&self, at: usize) -> &[u8] {
         let (key, value, _) = self.rows[at];
+        assert!(key < value, "who asks for keys does not only count rows");
         &self.bytes[key..value]
     }
 
@@ -302,7 +303,7 @@ impl BTreeCursor {
     ) -> AccessResult<Option<(u16, Resource)>> {
         assert!(view.reader().locking.reads_ahead(), "who locks rows takes them one by one");
         assert!(slots.end <= header::slot_count(guard.page()), "the slots are those of the page");
-        let copies = !self.selection.counts_only;
+        let copies = !self.options.counts_only;
         let mut next = NextPage::new(&self.tree.methods, header::next(guard.page()));
         let mut locked = None;
         let mut end = slots.end;
@@ -333,7 +334,7 @@ impl BTreeCursor {
     #[inline]
     fn hand_up(&mut self, row: &[u8], copies: bool) -> bool {
         let (key, value) = split_row(row);
-        debug_assert!(copies || self.selection.counts_only, "only counted rows have no bytes");
+        debug_assert!(copies || self.options.counts_only, "only counted rows have no bytes");
         if !self.selection.accepts(value) {
             return false;
         }

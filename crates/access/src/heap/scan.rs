@@ -126,7 +126,7 @@ impl HeapCursor {
     #[inline]
     pub fn row_at(&self, at: usize) -> &[u8] {
         let (_, start, end) = self.rows[at];
-        debug_assert!(end > start || self.selection.counts_only, "a row has bytes");
+        debug_assert!(end > start || self.options.counts_only, "a row has bytes");
         &self.bytes[start..end]
     }
 
@@ -214,7 +214,7 @@ impl HeapCursor {
             return Err(AccessError::corrupt(self.page, what));
         }
         let view = PageView::new(page, reader);
-        let copies = !(self.selection.counts_only && reader.locking.reads_ahead());
+        let copies = !(self.options.counts_only && reader.locking.reads_ahead());
         let mut next = match reader.locking.reads_ahead() {
             true => NextPage::new(&heap.methods, header::next(page)),
             false => NextPage::default(),

@@ -52,6 +52,7 @@ const READ: ScanOptions = ScanOptions {
     table_lock: false,
     may_be_versioned: false,
     snapshot: None,
+    counts_only: false,
 };
 
 impl TableCheck {

@@ -84,7 +84,6 @@ impl Cursor {
         let inner = table.inner();
         let _charge = crate::table::io::charge(table.definition(), 1);
         let looks_up = matches!(self.source, Source::Secondary { .. } | Source::LookedUp(_));
-        let counts_only = self.wanted.are_none() && !looks_up;
         let (key, definition, index) = match &self.source {
             Source::Tree(_) => {
                 let key = inner.clustered_key.as_ref().expect("a clustered table has a key");
@@ -107,8 +106,7 @@ impl Cursor {
             }
             conditions => (conditions, None),
         };
-        let selection =
-            conditions.map(|conditions| Selection { test: table.test(index, conditions), counts_only });
+        let selection = conditions.map(|conditions| Selection { test: table.test(index, conditions) });
         match &mut self.source {
             Source::Tree(cursor) | Source::Covering { cursor, .. } => {
                 cursor.restart(range);
@@ -393,13 +391,6 @@ impl Cursor {
             }
             Source::LookedUp(_) => {}
         }
-    }
-}
-
-impl Wanted {
-    /// Are rows only counted?
-    pub(crate) fn are_none(&self) -> bool {
-        matches!(self, Wanted::Columns(columns) if columns.is_empty())
     }
 }
 

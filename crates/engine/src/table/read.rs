@@ -43,6 +43,8 @@ impl Table {
         conditions: Vec<Condition>,
     ) -> SqlResult<Cursor> {
         let mut conditions = conditions;
+        let wants_none = columns.is_some_and(|columns| columns.is_empty());
+        assert!(wants_none || !options.counts_only, "who wants columns does not only count rows");
         let _charge = io::charge(&self.inner.definition, 1);
         let inner = &self.inner;
         let index = inner.secondary.iter().position(|secondary| secondary.index_id == index_id);
@@ -60,7 +62,10 @@ impl Table {
                 let wanted = columns.filter(|_| may_cover).and_then(|columns| secondary.places_of(columns));
                 let reads_lobs =
                     wanted.as_ref().is_some_and(|places| secondary.format.may_have_lobs_in(places));
-                let options = ScanOptions { keep_row: options.keep_row || reads_lobs, ..*options };
+                // The entries say which rows are to be looked up.
+                let counts_only = options.counts_only && wanted.is_some();
+                let keep_row = options.keep_row || reads_lobs;
+                let options = ScanOptions { keep_row, counts_only, ..*options };
                 let range = byte_range(&secondary.key, inner.index_of(at), range);
                 let cursor = secondary.tree.scan(range, options);
                 match wanted {
@@ -74,10 +79,8 @@ impl Table {
             }
             None => (self.read_base(range, options, columns), all_of_table()),
         };
-        let looks_up = matches!(source, Source::Secondary { .. } | Source::LookedUp(_));
-        let counts_only = wanted.are_none() && !looks_up;
-        if counts_only || !conditions.is_empty() {
-            source.select(Selection { test: self.test(index, conditions), counts_only });
+        if !conditions.is_empty() {
+            source.select(Selection { test: self.test(index, conditions) });
         }
         Ok(Cursor::new(self.clone(), source, *options, wanted, point))
     }

@@ -112,7 +112,8 @@ impl Table {
         index_id: i32,
         go_on: &mut dyn FnMut() -> SqlResult<()>,
     ) -> SqlResult<u64> {
-        let options = ScanOptions { isolation: IsolationLevel::ReadUncommitted, ..ScanOptions::default() };
+        let isolation = IsolationLevel::ReadUncommitted;
+        let options = ScanOptions { isolation, counts_only: true, ..ScanOptions::default() };
         let mut cursor = self.scan(txn, index_id, &options, Some(&Arc::from([])))?;
         let mut rows = 0;
         loop {

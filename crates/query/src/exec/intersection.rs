@@ -45,10 +45,9 @@ fn gather(
     names: &mut FxHashSet<u64>,
 ) -> Result<bool, SqlError> {
     let source = &plan.source;
-    let index = source.def.index(index_id).expect("a plan's indexes are there");
-    // With a column its entries are handed up whole.
-    let columns: Arc<[usize]> = Arc::from([index.key[0].ordinal]);
-    let options = ScanOptions { backward: false, ..*options };
+    // Of its entries nothing is wanted but the names.
+    let columns: Arc<[usize]> = Arc::from([]);
+    let options = ScanOptions { backward: false, counts_only: false, ..*options };
     let mut cursor = {
         let mut transactions = runtime.transactions.borrow_mut();
         let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;

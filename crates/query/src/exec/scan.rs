@@ -316,7 +316,7 @@ impl Scan<'_> {
             return Ok(false);
         }
         cursor.values(at, first..columns.count, out)?;
-        if self.plan.locator || self.plan.names_rows {
+        if self.plan.has_locators() {
             out.push(cursor.locator_value_at(at)?);
         }
         Ok(true)
@@ -354,7 +354,7 @@ impl RowSource for Scan<'_> {
 
     /// The rows of one page.
     fn next_batch(&mut self, runtime: &Runtime<'_>, batch: &mut Batch) -> Result<bool, SqlError> {
-        batch.clear(self.plan.columns.count + usize::from(self.plan.locator || self.plan.names_rows));
+        batch.clear(self.plan.columns.count + usize::from(self.plan.has_locators()));
         while batch.rows == 0 {
             if self.at == self.rows && !self.turn_page(runtime)? {
                 return Ok(false);
@@ -365,7 +365,7 @@ impl RowSource for Scan<'_> {
                 self.at = self.rows;
                 return Ok(true);
             }
-            if self.filter.is_none() && !self.plan.locator && !self.plan.names_rows {
+            if self.filter.is_none() && !self.plan.has_locators() {
                 let cursor = self.cursor.as_mut().expect("rows are in its hand");
                 cursor.values_from(self.at, &mut batch.values)?;
                 batch.rows = self.rows - self.at;
@@ -401,6 +401,7 @@ fn scan_options(plan: &ScanPlan, runtime: &Runtime<'_>) -> Result<ScanOptions, S
         table_lock: hints.table_lock,
         backward: plan.backward,
         may_be_versioned: !hints.locks_committed,
+        counts_only: plan.counts_only(),
         ..ScanOptions::default()
     })
 }

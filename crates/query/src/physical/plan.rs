@@ -489,6 +489,18 @@ pub(crate) struct ScanPlan {
     pub(crate) rows: f64,
 }
 
+impl ScanPlan {
+    /// Does a locator follow the columns of each row?
+    pub(crate) fn has_locators(&self) -> bool {
+        self.locator || self.names_rows
+    }
+
+    /// Is nothing wanted of its rows but their number?
+    pub(crate) fn counts_only(&self) -> bool {
+        self.columns.listed.as_ref().is_some_and(|columns| columns.is_empty()) && !self.has_locators()
+    }
+}
+
 /// Ranges of an index whose entries name rows.
 #[derive(Debug)]
 pub(crate) struct OtherIndex {
