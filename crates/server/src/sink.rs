@@ -295,7 +295,8 @@ impl ResultSink for TdsSink<'_> {
             seam::DoneKind::InProcedure => DoneKind::InProcedure,
             seam::DoneKind::Procedure => DoneKind::Procedure,
         };
-        let failed = end.error || std::mem::take(&mut self.state.error_since_done);
+        // Only with an ERROR token of its own: drivers look for one, and take the next answer's for it.
+        let failed = std::mem::take(&mut self.state.error_since_done);
         let count = end.row_count.map_or(0, |_| done::COUNT);
         let status = count | if failed { done::ERROR } else { 0 } | self.transaction_bit();
         let row_count = end.row_count.unwrap_or(0);

@@ -13,7 +13,9 @@ use session::SessionShared;
 use tds::client::{RequestWriter, Token, TokenReader};
 use tds::login7::{Login7, Password, TdsVersion};
 use tds::packet::{MessageReader, ReadLimits};
-use types::SqlError;
+use tds::rpc::{Parameter, Procedure, ProcedureId, RpcCall};
+use tds::token::done;
+use types::{SqlError, SqlType, Value};
 
 const PASSWORD: &str = "Passw0rd!";
 const VERSION: TdsVersion = TdsVersion::V7_4;
@@ -72,7 +74,8 @@ impl Client {
     }
 }
 
-fn run(name: &str, text: &str) {
+/// Runs what a client asks of a server of its own, in a new database.
+fn with_server(name: &str, asks: impl FnOnce(&mut Client)) {
     let os = Os::real();
     let folder: PathBuf =
         std::env::temp_dir().join(format!("hardpan-wire-golden-{name}-{}", os::process::id()));
@@ -84,13 +87,102 @@ fn run(name: &str, text: &str) {
     let mut client = Client::connect(&os, &server);
     client.batch("CREATE DATABASE db").unwrap();
     client.batch("USE db").unwrap();
-    let outcomes = parse(text).unwrap().into_iter().map(|record| judge(&record, &client.batch(&record.sql)));
-    let failures: Vec<String> = outcomes.filter_map(Result::err).collect();
+    asks(&mut client);
     server.stop();
     instance.shutdown();
     #[allow(clippy::disallowed_methods, reason = "a test tidies up")]
     drop(std::fs::remove_dir_all(&folder));
+}
+
+fn run(name: &str, text: &str) {
+    let mut failures = Vec::new();
+    with_server(name, |client| {
+        let records = parse(text).unwrap();
+        let outcomes = records.into_iter().map(|record| judge(&record, &client.batch(&record.sql)));
+        failures.extend(outcomes.filter_map(Result::err));
+    });
     assert!(failures.is_empty(), "{name}: {} failures\n{}", failures.len(), failures.join("\n----------\n"));
+}
+
+/// How many errors an answer tells, after a look at its ends: one has the error bit exactly when an ERROR token stands between it and the
+/// end before it. A driver that meets the bit looks for that token, and takes what comes later for it.
+fn errors_told(what: &str, tokens: &[Token]) -> usize {
+    let (mut told, mut since_end) = (0, 0);
+    for token in tokens {
+        match token {
+            Token::Message { error, .. } if error.severity > 10 => since_end += 1,
+            Token::Done(end) => {
+                assert_eq!(end.status & done::ERROR != 0, since_end > 0, "{what}: {tokens:?}");
+                told += std::mem::take(&mut since_end);
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(since_end, 0, "{what}: an error behind the last end: {tokens:?}");
+    told
+}
+
+#[test]
+fn an_end_has_the_error_bit_exactly_with_an_error_of_its_own() {
+    with_server("error-bits", |client| {
+        for module in [
+            "CREATE PROCEDURE p2 AS RAISERROR('P2', 16, 1); RETURN 3",
+            "CREATE PROCEDURE p1 AS DECLARE @r int; EXEC @r = p2; RAISERROR('P1', 16, 1)",
+            "CREATE PROCEDURE quiet AS SET NOCOUNT ON; EXEC p2; EXEC p1; SELECT 1 AS a",
+            "CREATE PROCEDURE throws AS EXEC p2; THROW 50001, 'end', 1",
+            "CREATE PROCEDURE converts AS SELECT 1 AS a; SELECT CAST('a' AS int)",
+            "CREATE PROCEDURE lost AS SELECT a FROM not_there",
+            "CREATE PROCEDURE unequal AS BEGIN TRAN",
+            "CREATE PROCEDURE odd @i int AS IF @i % 5 = 0 RAISERROR('%d', 16, 1, @i); SELECT @i AS i",
+        ] {
+            client.batch(module).unwrap();
+        }
+        let caught =
+            "BEGIN TRY EXEC p1 END TRY BEGIN CATCH SELECT 1 AS a; RAISERROR('again', 16, 1) END CATCH";
+        for (text, errors) in [
+            ("EXEC p1", 2),
+            ("EXEC p1; SELECT 1 AS a; EXEC p2", 3),
+            ("EXEC('RAISERROR(''a'', 16, 1); SELECT 1 AS a'); SELECT 2 AS b", 1),
+            ("EXEC quiet; EXEC quiet", 6),
+            ("EXEC throws; SELECT 1 AS a", 2),
+            ("EXEC converts", 1),
+            ("EXEC lost; SELECT 1 AS a", 1),
+            ("EXEC unequal; ROLLBACK; SELECT 1 AS a", 1),
+            ("SELECT 1/0; SELECT 1 AS a", 1),
+            ("SET NOCOUNT ON; EXEC p1; SELECT 1/0; PRINT 'a'; SET NOCOUNT OFF", 3),
+            (caught, 1),
+            ("SELECT FROM", 1),
+            ("EXEC('SELECT FROM'); SELECT 1 AS a", 1),
+            ("EXEC not_there; SELECT 1 AS a", 1),
+            ("PRINT 'a'; RAISERROR('b', 10, 1)", 0),
+        ] {
+            let bytes = client.writer.batch(text, 0);
+            assert_eq!(errors_told(text, &client.exchange(&bytes)), errors, "{text}");
+        }
+        let text = |text: &str| Parameter {
+            name: String::new(),
+            output: false,
+            default: false,
+            sql_type: SqlType::NVARCHAR_MAX,
+            value: Value::nvarchar(text),
+        };
+        let call = |procedure, parameters| RpcCall { procedure, flags: 0, parameters };
+        for (name, errors) in
+            [("p1", 2), ("quiet", 3), ("throws", 2), ("converts", 1), ("lost", 1), ("not_there", 1)]
+        {
+            let bytes = client.writer.rpc(&[call(Procedure::Name(name.into()), Vec::new())]);
+            assert_eq!(errors_told(name, &client.exchange(&bytes)), errors, "{name}");
+        }
+        // A batch of twenty calls, of which four fail, each in another way.
+        let calls: Vec<RpcCall> = (1..=20)
+            .map(|i| {
+                let statement = if i % 10 == 0 { "SELECT 1/0 +" } else { "SET NOCOUNT ON; EXEC odd" };
+                call(Procedure::Id(ProcedureId::ExecuteSql), vec![text(&format!("{statement} {i}"))])
+            })
+            .collect();
+        let bytes = client.writer.rpc(&calls);
+        assert_eq!(errors_told("twenty calls", &client.exchange(&bytes)), 4);
+    });
 }
 
 macro_rules! script {
