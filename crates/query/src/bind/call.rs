@@ -13,7 +13,7 @@ use super::{Binder, Clause, coerce};
 use crate::bound::coercibility::{check_key, combined, is_incomparable, resolved};
 use crate::bound::tree::{AggregateCall, Expr, ExprKind, SortKey};
 use crate::function_def::{Argument, FunctionDef, Parameter, ResultRule};
-use crate::functions;
+use crate::functions::{self, json};
 use crate::kinds::{AggregateKind, Conversion, ConversionKind};
 use crate::names::written;
 
@@ -117,7 +117,7 @@ impl Binder<'_> {
             let place = Expr::constant(place, SqlType::BigInt);
             return self.finish_call(&functions::math::RAND_OF_PLACE, vec![place]);
         }
-        self.finish_call(function, arguments)
+        self.finish_call(by_origin(function, &arguments), arguments)
     }
 
     /// `moment AT TIME ZONE zone`. Error 8116.
@@ -589,4 +589,16 @@ fn odbc_function(name: &str) -> Option<&'static str> {
         "USER" => "USER_NAME",
         _ => return None,
     })
+}
+
+/// The function that is called: JSON_MODIFY takes what another call gives as JSON in another way than text.
+fn by_origin(function: &'static FunctionDef, arguments: &[Expr]) -> &'static FunctionDef {
+    match arguments {
+        [_, _, Expr { kind: ExprKind::Call(made_by, _), .. }]
+            if function.name == "JSON_MODIFY" && json::gives_json(made_by) =>
+        {
+            &json::JSON_MODIFY_BY_JSON
+        }
+        _ => function,
+    }
 }

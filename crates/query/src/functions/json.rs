@@ -54,8 +54,25 @@ fn json_query(call: &Call<'_, '_>) -> Result<Value> {
     json::json_query(&call.text(0).unwrap_or_default(), &path).map(text_or_null)
 }
 
-/// Numbers and bits are written bare, everything else as a string. (JSON made by JSON_QUERY and FOR JSON arrives as text and is
-/// written as a string too; SQL Server knows it by its origin.)
+/// JSON_MODIFY whose new value comes from a function that gives JSON: it goes in as JSON. It is found by the call, not by the name.
+pub(crate) static JSON_MODIFY_BY_JSON: FunctionDef =
+    FunctionDef::new("JSON_MODIFY", &[Wide, Wide, Wide], Fixed(SqlType::NVARCHAR_MAX), json_modify_by_json)
+        .sees_nulls()
+        .copies(20);
+
+/// Does the function give JSON? Its text goes into other JSON unescaped.
+pub(crate) fn gives_json(function: &FunctionDef) -> bool {
+    matches!(function.name, "JSON_QUERY" | "JSON_MODIFY")
+}
+
+fn json_modify_by_json(call: &Call<'_, '_>) -> Result<Value> {
+    let (Some(text), Some(path)) = (call.text(0), call.text(1)) else { return Ok(Value::Null) };
+    let new = call.text(2);
+    let value = new.as_deref().map_or(NewValue::Null, NewValue::Raw);
+    json::json_modify(&text, &path, value).map(|text| Value::nvarchar(&text))
+}
+
+/// Numbers and bits are written bare, everything else as a string.
 fn json_modify(call: &Call<'_, '_>) -> Result<Value> {
     let (Some(text), Some(path)) = (call.text(0), call.text(1)) else { return Ok(Value::Null) };
     let shown;
