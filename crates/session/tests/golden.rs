@@ -109,3 +109,4 @@ script!("scripts/" whole_tables);
 script!("scripts/" recursions);
 script!("scripts/" principals);
 script!("scripts/" query_store);
+script!("scripts/" ignore_dup_key);
