@@ -290,14 +290,15 @@ impl Compiler<'_> {
     }
 
     fn branching(&mut self, branching: &ast::If) -> SqlResult<()> {
-        let mut ends = Vec::new();
+        let (mut ends, mut tests) = (Vec::new(), Vec::new());
         let mut start = self.span.start;
         self.conditions += 1;
         for (position, (condition, body)) in branching.branches.iter().enumerate() {
             self.line = condition.span.line;
             self.span = ast::Span { start, ..condition.span };
             let predicate = self.cell(CellSource::Predicate(Box::new(condition.clone())));
-            let test = self.emit(InstructionKind::JumpUnless(predicate, usize::MAX));
+            let test = self.test(predicate);
+            tests.push(test);
             self.statement(body)?;
             start = self.span.end;
             let is_last = position + 1 == branching.branches.len() && branching.otherwise.is_none();
@@ -313,6 +314,7 @@ impl Compiler<'_> {
         self.conditions -= 1;
         let end = self.instructions.len();
         ends.into_iter().for_each(|at| self.patch(at, end));
+        tests.into_iter().for_each(|at| self.patch_behind(at, end));
         Ok(())
     }
 
@@ -320,7 +322,7 @@ impl Compiler<'_> {
         let start = self.instructions.len();
         self.span.end = repetition.condition.span.end;
         let predicate = self.cell(CellSource::Predicate(Box::new(repetition.condition.clone())));
-        let test = self.emit(InstructionKind::JumpUnless(predicate, usize::MAX));
+        let test = self.test(predicate);
         self.loops.push((start, vec![test]));
         self.conditions += 1;
         self.statement(&repetition.body)?;
@@ -329,7 +331,13 @@ impl Compiler<'_> {
         let end = self.instructions.len();
         let (_, jumps) = self.loops.pop().expect("pushed above");
         jumps.into_iter().for_each(|at| self.patch(at, end));
+        self.patch_behind(test, end);
         Ok(())
+    }
+
+    /// The test of a condition; its jumps are patched when their targets are known.
+    fn test(&mut self, predicate: Cell) -> usize {
+        self.emit(InstructionKind::JumpUnless { cell: predicate, target: usize::MAX, behind: usize::MAX })
     }
 
     fn leave_loop(&mut self) -> SqlResult<()> {
@@ -406,8 +414,15 @@ impl Compiler<'_> {
 
     fn patch(&mut self, at: usize, target: usize) {
         match &mut self.instructions[at].kind {
-            InstructionKind::Jump(to) | InstructionKind::JumpUnless(_, to) => *to = target,
+            InstructionKind::Jump(to) | InstructionKind::JumpUnless { target: to, .. } => *to = target,
             _ => unreachable!("only jumps are patched"),
+        }
+    }
+
+    fn patch_behind(&mut self, at: usize, end: usize) {
+        match &mut self.instructions[at].kind {
+            InstructionKind::JumpUnless { behind, .. } => *behind = end,
+            _ => unreachable!("a test"),
         }
     }
 

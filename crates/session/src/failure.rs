@@ -5,7 +5,7 @@ use types::SqlError;
 use crate::commit_place::CommitPlace;
 use crate::errors::{self, Origin, Reach};
 use crate::frame::Frame;
-use crate::instruction::Instruction;
+use crate::instruction::{Instruction, InstructionKind};
 use crate::interruption::{Failure, Interruption, Next, Stop};
 use crate::session::Session;
 use crate::sink::{Done, ResultSink};
@@ -55,7 +55,12 @@ impl Session {
             self.end_caught(frame, unfinished, sink);
             return Err(Stop::Raised(Box::new(failure)));
         }
-        self.report_failure(&CommitPlace::of(frame, instruction), &failure, sink)
+        let next = self.report_failure(&CommitPlace::of(frame, instruction), &failure, sink)?;
+        Ok(match (next, &instruction.kind) {
+            // A condition that fails is neither true nor false: none of its branches runs.
+            (Next::Step, InstructionKind::JumpUnless { behind, .. }) => Next::Jump(*behind),
+            (next, _) => next,
+        })
     }
 
     /// A result set that has begun ends, with as many rows as it got, though nobody is told why: what the CATCH block sends is another one.

@@ -22,7 +22,12 @@ pub(crate) struct Instruction {
 pub(crate) enum InstructionKind {
     Jump(usize),
     /// Go there when the predicate is not TRUE.
-    JumpUnless(Cell, usize),
+    JumpUnless {
+        cell: Cell,
+        target: usize,
+        /// Behind the whole statement, its branches too: there it goes on when the predicate fails.
+        behind: usize,
+    },
     /// Leave the CATCH block of this region: its error is forgotten.
     LeaveCatch,
     Return(Option<Cell>),
@@ -127,7 +132,7 @@ impl InstructionKind {
             InstructionKind::Query { .. }
                 | InstructionKind::SetVariable { .. }
                 | InstructionKind::Jump(_)
-                | InstructionKind::JumpUnless(..)
+                | InstructionKind::JumpUnless { .. }
                 | InstructionKind::Return(_)
         )
     }
@@ -159,7 +164,7 @@ impl InstructionKind {
             | InstructionKind::WaitForTime(_)
             | InstructionKind::WaitForDurable(..) => Command::WaitFor,
             InstructionKind::Jump(_)
-            | InstructionKind::JumpUnless(..)
+            | InstructionKind::JumpUnless { .. }
             | InstructionKind::SetVariable { .. }
             | InstructionKind::LeaveCatch
             | InstructionKind::Return(_) => return None,
@@ -169,7 +174,7 @@ impl InstructionKind {
 
     pub(crate) fn cells(&self) -> Vec<Cell> {
         match self {
-            InstructionKind::JumpUnless(cell, _)
+            InstructionKind::JumpUnless { cell, .. }
             | InstructionKind::Return(Some(cell))
             | InstructionKind::Query { cell, .. }
             | InstructionKind::SetVariable { cell, .. }

@@ -29,7 +29,7 @@ impl Session {
     pub(crate) fn plain_step(&mut self, frame: &mut Frame, instruction: &Instruction) -> Option<Next> {
         match &instruction.kind {
             InstructionKind::Jump(target) => Some(Next::Jump(*target)),
-            InstructionKind::JumpUnless(cell, target) => {
+            InstructionKind::JumpUnless { cell, target, .. } => {
                 let holds = frame.bound_scalar(*cell)?.plain_truth(&frame.variables)?;
                 self.facts.last_error = 0;
                 self.facts.row_count = 0;

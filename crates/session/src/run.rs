@@ -105,7 +105,7 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<Next, Interruption> {
         match &instruction.kind {
-            InstructionKind::JumpUnless(cell, target) => {
+            InstructionKind::JumpUnless { cell, target, .. } => {
                 let holds = self.predicate(frame, instruction, *cell)?;
                 self.facts.last_error = 0;
                 self.facts.row_count = 0;
@@ -226,7 +226,7 @@ impl Session {
             InstructionKind::Dbcc(dbcc) => self.dbcc(dbcc, sink)?,
             InstructionKind::Refuse(refusal) => return Err(refusal.clone().into()),
             InstructionKind::Jump(_)
-            | InstructionKind::JumpUnless(..)
+            | InstructionKind::JumpUnless { .. }
             | InstructionKind::LeaveCatch
             | InstructionKind::Return(_)
             | InstructionKind::Query { .. }

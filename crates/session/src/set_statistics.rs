@@ -32,7 +32,7 @@ fn is_measured(kind: &InstructionKind) -> bool {
             | InstructionKind::Execute(_)
             | InstructionKind::Definition(_)
             | InstructionKind::SetVariable { .. }
-            | InstructionKind::JumpUnless(..)
+            | InstructionKind::JumpUnless { .. }
     )
 }
 
@@ -61,7 +61,8 @@ impl Session {
             return None;
         }
         let is_call = matches!(kind, InstructionKind::Execute(_));
-        let has_time = !matches!(kind, InstructionKind::SetVariable { .. } | InstructionKind::JumpUnless(..));
+        let has_time =
+            !matches!(kind, InstructionKind::SetVariable { .. } | InstructionKind::JumpUnless { .. });
         let io = options.statistics_io && !is_call;
         if io {
             engine::measure_io();

@@ -335,7 +335,7 @@ fn statement_type(kind: &InstructionKind) -> Option<&'static str> {
         | InstructionKind::LeaveCatch
         | InstructionKind::DeclareTable(_)
         | InstructionKind::Use(_) => return None,
-        InstructionKind::JumpUnless(..) => "COND",
+        InstructionKind::JumpUnless { .. } => "COND",
         InstructionKind::Return(None) => "RETURN NONE",
         InstructionKind::Return(Some(_)) => "RETURN VALUE",
         InstructionKind::Query { .. } => "SELECT",

@@ -202,3 +202,42 @@ fn warnings_follow_the_set_options() {
     run(&mut session, "SET ARITHIGNORE ON");
     assert!(numbers(&run(&mut session, "SELECT 1 / 0")).is_empty());
 }
+
+/// A condition that fails is neither true nor false: what it guards does not run, nor what stands behind ELSE.
+#[test]
+fn a_condition_that_fails_runs_no_branch() {
+    let world = World::new("failed-conditions");
+    let mut session = world.session();
+    run(&mut session, "CREATE TABLE t (i int); INSERT t VALUES (0), (1)");
+    let zero = "DECLARE @z int = 0";
+    let cases = [
+        ("IF 1 / @z = 1 SELECT 'then'", "behind"),
+        ("IF 1 / @z = 1 SELECT 'then' ELSE SELECT 'else'", "behind"),
+        ("IF @z = 1 SELECT 'then' ELSE IF 1 / @z = 1 SELECT 'second' ELSE SELECT 'else'", "behind"),
+        (
+            "IF @z = 0 BEGIN IF 1 / @z = 1 SELECT 'then' SELECT 'inside' END ELSE SELECT 'else'",
+            "inside behind",
+        ),
+        ("IF (SELECT SUM(1 / i) FROM t) > 0 BEGIN SELECT 'then' SELECT 'more' END", "behind"),
+        ("IF (SELECT i FROM t) = 1 SELECT 'then' ELSE SELECT 'else'", "behind"),
+        ("IF NOT EXISTS (SELECT i FROM t WHERE 1 / i = 5) SELECT 'then' ELSE SELECT 'else'", "behind"),
+        ("WHILE 1 / @z = 1 BEGIN SELECT 'round' BREAK END", "behind"),
+        ("DECLARE @n int = 2 WHILE 1 / @n >= 0 BEGIN SELECT 'round' SET @n -= 1 END", "round round behind"),
+        ("IF IIF(1 / @z = 1, 1, 0) = 1 SELECT 'then' ELSE SELECT 'else'", "behind"),
+        ("IF CASE WHEN 1 / @z = 1 THEN 1 ELSE 0 END = 0 SELECT 'then'", "behind"),
+        ("DECLARE @r int = 7 SET @r = CASE WHEN 1 / @z = 1 THEN 1 ELSE 2 END SELECT @r", "7 behind"),
+        ("IF 1 = 0 SELECT 'then' ELSE SELECT 'else'", "else behind"),
+    ];
+    for (text, expected) in cases {
+        let body = format!("{zero} {text} SELECT 'behind'");
+        let texts = [body.clone(), format!("EXEC('{}')", body.replace('\'', "''"))];
+        for text in &texts {
+            let seen = run(&mut session, text);
+            let told: Vec<&str> =
+                seen.sets.iter().flat_map(|set| &set.1).map(|row| row[0].as_str()).collect();
+            assert_eq!(told.join(" "), expected, "{text}: {:?}", seen.messages);
+        }
+    }
+    let seen = run(&mut session, "IF 1 / 0 = 1 SELECT 1 SELECT @@ERROR");
+    assert_eq!((numbers(&seen), &seen.sets[0].1), (vec![8134], &vec![vec!["8134".to_string()]]));
+}
