@@ -36,7 +36,9 @@ impl Session {
         let catchable = errors::catchable_in_same_scope(&failure.error, failure.origin);
         if let Some(region) = frame.program.region_of(at).filter(|_| catchable) {
             self.doom_if_due(&failure);
-            self.facts.caught.truncate(frame.caught_base + frame.program.catch_depth(at));
+            // In the CATCH block it is the innermost one; what an inner CATCH block was handling is over.
+            let outer = frame.program.catch_depth(region.catch) - 1;
+            self.facts.caught.truncate(frame.caught_base + outer);
             self.facts.caught.push(failure.error);
             self.end_caught(frame, unfinished, sink);
             return Ok(Next::Jump(region.catch));

@@ -105,6 +105,85 @@ fn try_and_catch() {
     assert_eq!(seen.messages[0].2, "hello");
 }
 
+/// Each CATCH block sees the error that brought the run there, again when an inner block is over.
+#[test]
+fn nested_catch_blocks_see_their_own_errors() {
+    let world = World::new("nested-try");
+    let mut session = world.session();
+    run(&mut session, "CREATE PROCEDURE raises AS RAISERROR('from p', 15, 3)");
+    run(
+        &mut session,
+        "CREATE PROCEDURE again AS BEGIN TRY SELECT 1 / 0 AS q END TRY BEGIN CATCH THROW END CATCH",
+    );
+    let told = "SELECT CONCAT(ERROR_NUMBER(), ' ', ERROR_MESSAGE(), ' ', ERROR_SEVERITY(), ' ', ERROR_STATE(), ' ', ERROR_PROCEDURE())";
+    let zero = "DECLARE @z int = 0 SET @z = 1 / @z";
+    let nested = |inner: &str, outer: &str| {
+        format!(
+            "BEGIN TRY BEGIN TRY {zero} END TRY BEGIN CATCH {inner} END CATCH END TRY BEGIN CATCH {outer} END CATCH {told}"
+        )
+    };
+    let divided = "8134 Divide by zero error encountered. 16 1 ";
+    let in_again = "8134 Divide by zero error encountered. 16 1 again";
+    let cases: &[(String, &[&str])] = &[
+        (nested("RAISERROR('mine', 16, 2)", told), &["50000 mine 16 2 ", "    "]),
+        (nested("THROW 50001, 'thrown', 4", told), &["50001 thrown 16 4 ", "    "]),
+        (nested("EXEC raises", told), &["50000 from p 15 3 raises", "    "]),
+        (nested("THROW", told), &[divided, "    "]),
+        (nested("EXEC again", told), &[in_again, "    "]),
+        // A block inside a CATCH block: its error is over behind it.
+        (
+            nested(
+                &format!("BEGIN TRY RAISERROR('in', 16, 1) END TRY BEGIN CATCH {told} END CATCH {told}"),
+                told,
+            ),
+            &["50000 in 16 1 ", divided, "    "],
+        ),
+        // Three deep: the innermost CATCH block raises, the one around it raises again.
+        (
+            nested(
+                "BEGIN TRY RAISERROR('b', 16, 1) END TRY BEGIN CATCH RAISERROR('c', 16, 1) END CATCH",
+                &format!("BEGIN TRY RAISERROR('d', 16, 1) END TRY BEGIN CATCH {told} END CATCH {told}"),
+            ),
+            &["50000 d 16 1 ", "50000 c 16 1 ", "    "],
+        ),
+    ];
+    for (text, expected) in cases {
+        run(&mut session, &format!("CREATE OR ALTER PROCEDURE whole AS {text}"));
+        for (text, procedure) in [(text.as_str(), ""), ("EXEC whole", "whole")] {
+            let seen = run(&mut session, text);
+            let rows: Vec<&str> =
+                seen.sets.iter().flat_map(|set| &set.1).map(|row| row[0].as_str()).collect();
+            let wanted: Vec<String> = expected
+                .iter()
+                .map(|line| {
+                    if line.ends_with(' ') && line.trim() != "" {
+                        format!("{line}{procedure}")
+                    } else {
+                        (*line).into()
+                    }
+                })
+                .collect();
+            assert_eq!(rows, wanted, "{text}: {:?}", seen.messages);
+        }
+    }
+    // What nobody catches is the newest, and THROW without values hands on what its block has.
+    let uncaught = |inner: &str, outer: &str| {
+        format!(
+            "BEGIN TRY BEGIN TRY {zero} END TRY BEGIN CATCH {inner} END CATCH END TRY BEGIN CATCH {outer} END CATCH"
+        )
+    };
+    let seen = run(&mut session, &uncaught("RAISERROR('mine', 16, 2)", "THROW"));
+    assert_eq!((numbers(&seen), seen.messages[0].2.as_str()), (vec![50000], "mine"));
+    let seen = run(&mut session, &uncaught("THROW", "THROW"));
+    assert_eq!(numbers(&seen), [8134]);
+    // A loop of them leaves nothing behind.
+    let text = format!(
+        "DECLARE @n int = 0 WHILE @n < 3 BEGIN BEGIN TRY BEGIN TRY RAISERROR('a', 16, 1) END TRY \
+         BEGIN CATCH RAISERROR('b', 16, 1) END CATCH END TRY BEGIN CATCH SET @n += 1 IF @n < 3 CONTINUE END CATCH END {told}"
+    );
+    assert_eq!(rows(&mut session, &text), ["    "]);
+}
+
 #[test]
 fn procedures_and_dynamic_text() {
     let world = World::new("procedures");
