@@ -57,10 +57,12 @@ impl Session {
             self.end_caught(frame, unfinished, sink);
             return Err(Stop::Raised(Box::new(failure)));
         }
+        frame.note_error(failure.error.severity);
         let next = self.report_failure(&CommitPlace::of(frame, instruction), &failure, sink)?;
         Ok(match (next, &instruction.kind) {
             // A condition that fails is neither true nor false: none of its branches runs.
             (Next::Step, InstructionKind::JumpUnless { behind, .. }) => Next::Jump(*behind),
+            (Next::Return(_), _) => Next::Return(frame.own_status()),
             (next, _) => next,
         })
     }
@@ -114,7 +116,7 @@ impl Session {
         }
         match reach {
             Reach::Nothing | Reach::Statement => Ok(Next::Step),
-            Reach::Scope => Ok(Next::Return(-6)),
+            Reach::Scope => Ok(Next::Return(0)),
             Reach::BatchOnly | Reach::Batch => Err(Stop::Batch),
             Reach::Connection => Err(Stop::Connection),
         }

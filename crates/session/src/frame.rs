@@ -27,7 +27,12 @@ pub(crate) struct Frame<'p> {
     /// Name for error messages, when it is a procedure.
     pub(crate) procedure: Option<Arc<str>>,
     pub(crate) done_kind: DoneKind,
+    /// Severity of the worst error that was reported here, or what is no error.
+    worst_severity: u8,
 }
+
+/// The highest severity of a message that is no error.
+const MESSAGE_SEVERITY_MAX: u8 = 10;
 
 impl<'p> Frame<'p> {
     /// SET ANSI_NULLS holds from the next statement on.
@@ -54,7 +59,19 @@ impl<'p> Frame<'p> {
             caught_base,
             procedure: None,
             done_kind,
+            worst_severity: MESSAGE_SEVERITY_MAX,
         }
+    }
+
+    /// An error has been reported that the frame may outlive.
+    pub(crate) fn note_error(&mut self, severity: u8) {
+        self.worst_severity = self.worst_severity.max(severity);
+    }
+
+    /// What it returns without a RETURN that says so: ten less the severity of its worst error, 0 without one (documented in KB Q96237 and
+    /// Q100830).
+    pub(crate) fn own_status(&self) -> i32 {
+        i32::from(MESSAGE_SEVERITY_MAX) - i32::from(self.worst_severity)
     }
 
     /// The cell is bound again before it is used again.

@@ -22,7 +22,7 @@ use crate::sink::{Done, DoneKind, ResultSink};
 use crate::values::to_int;
 
 impl Session {
-    /// Runs a frame to its end. Gives the value of RETURN, 0 without one.
+    /// Runs a frame to its end. Gives the value of RETURN, without one [`Frame::own_status`].
     pub(crate) fn run(&mut self, frame: &mut Frame, sink: &mut dyn ResultSink) -> Result<i32, Stop> {
         let program = frame.program;
         if program.parse_only == Some(true) {
@@ -94,7 +94,7 @@ impl Session {
                 Next::Return(value) => return Ok(value),
             }
         }
-        Ok(0)
+        Ok(frame.own_status())
     }
 
     pub(crate) fn step(
@@ -135,7 +135,7 @@ impl Session {
                 self.facts.row_count = 0;
                 return Ok(if self.options.runs() { Next::Step } else { Next::Survey });
             }
-            InstructionKind::Return(None) => return Ok(Next::Return(0)),
+            InstructionKind::Return(None) => return Ok(Next::Return(frame.own_status())),
             InstructionKind::Return(Some(cell)) => {
                 let value = self.value(frame, instruction, *cell)?;
                 self.facts.row_count = 1;

@@ -320,3 +320,51 @@ fn a_condition_that_fails_runs_no_branch() {
     let seen = run(&mut session, "IF 1 / 0 = 1 SELECT 1 SELECT @@ERROR");
     assert_eq!((numbers(&seen), &seen.sets[0].1), (vec![8134], &vec![vec!["8134".to_string()]]));
 }
+
+/// Without a RETURN that says so a procedure returns ten less the severity of its worst error (KB Q96237, Q100830).
+#[test]
+fn a_procedure_with_an_error_returns_ten_less_its_severity() {
+    let world = World::new("return-codes");
+    let mut session = world.session();
+    run(&mut session, "CREATE TABLE t (i int PRIMARY KEY CHECK (i < 10)); INSERT t VALUES (1)");
+    run(&mut session, "CREATE PROCEDURE inner_fails AS SELECT 1 / 0 AS q");
+    let unique = "INSERT t VALUES (1)";
+    let cases = [
+        ("SELECT 1 AS a".to_string(), 0),
+        ("SELECT 1 / 0 AS q".into(), -6),
+        (unique.into(), -4),
+        ("INSERT t VALUES (11)".into(), -6),
+        // The worst counts, whether it came first or last, and what follows it runs.
+        (format!("{unique}; SELECT 1 / 0 AS q"), -6),
+        (format!("SELECT 1 / 0 AS q; {unique}; SELECT 1 AS a"), -6),
+        (format!("{unique} RETURN"), -4),
+        // A RETURN with a value says it itself, NULL as 0.
+        (format!("{unique} RETURN 7"), 7),
+        (format!("{unique} RETURN 0"), 0),
+        (format!("{unique} RETURN NULL"), 0),
+        ("PRINT 'a' RAISERROR('b', 10, 1)".into(), 0),
+        // What ends the procedure at once, and what is caught in it.
+        ("SELECT a FROM not_there".into(), -6),
+        (format!("{unique} SELECT a FROM not_there"), -6),
+        (format!("BEGIN TRY {unique} END TRY BEGIN CATCH PRINT 'caught' END CATCH"), 0),
+        (format!("BEGIN TRY {unique} END TRY BEGIN CATCH RAISERROR('again', 12, 1) END CATCH"), -2),
+        // The status of what it calls is that one's own.
+        ("EXEC inner_fails".into(), 0),
+        ("EXEC inner_fails RAISERROR('mine', 11, 1)".into(), -1),
+        ("IF 1 / 0 = 1 RETURN 5".into(), -6),
+        ("EXEC not_there".into(), -6),
+    ];
+    let severities = (11..=18).map(|severity| (format!("RAISERROR('x', {severity}, 1)"), 10 - severity));
+    for (body, expected) in cases.into_iter().chain(severities) {
+        run(&mut session, &format!("CREATE OR ALTER PROCEDURE p AS {body}"));
+        let seen = run(&mut session, "DECLARE @r int = 99; EXEC @r = p; SELECT @r");
+        let last = seen.sets.last().and_then(|set| set.1.last()).unwrap();
+        assert_eq!(last[0], expected.to_string(), "{body}: {:?}", seen.messages);
+        assert_eq!(seen.status, Some(expected), "{body}");
+        let mut seen = common::Seen::default();
+        let call =
+            RpcCall { target: RpcTarget::Name("p".into()), parameters: Vec::new(), no_metadata: false };
+        session.execute_rpc(call, &mut seen);
+        assert_eq!(seen.status, Some(expected), "{body}: {:?}", seen.messages);
+    }
+}
