@@ -213,6 +213,7 @@ script!("../../session/tests/scripts/" native_procedures);
 script!("../../session/tests/scripts/" random_numbers);
 script!("../../session/tests/scripts/" session_context);
 script!("../../session/tests/scripts/" session_values);
+script!("../../session/tests/scripts/" deferred_names);
 script!("../../session/tests/scripts/" windows);
 script!("../../session/tests/scripts/" whole_tables);
 script!("../../session/tests/scripts/" recursions);

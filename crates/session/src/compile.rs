@@ -46,6 +46,32 @@ pub(crate) fn compile(
     compiler.into_program(text)
 }
 
+/// Compiles the body of a procedure that is made now: types that do not exist may come before it runs. Gives whether there are such; the
+/// program is to be looked at, not run.
+///
+/// # Errors
+/// As `compile`, but for 2715 of variables.
+pub(crate) fn compile_ahead(
+    text: Arc<str>,
+    statements: &[ast::Statement],
+    parameters: Vec<VariableDef>,
+    types_in: TypesIn<'_>,
+) -> SqlResult<(Program, bool)> {
+    let slots = slots_of(&parameters);
+    let mut compiler = Compiler {
+        has_parameters: !parameters.is_empty(),
+        variables: parameters,
+        slots,
+        in_procedure: true,
+        types_in: Some(types_in),
+        types_may_come: true,
+        ..Compiler::default()
+    };
+    compiler.statements(statements)?;
+    let lacks_types = compiler.lacks_types;
+    Ok((compiler.into_program(text)?, lacks_types))
+}
+
 /// Compiles the atomic block of a natively compiled procedure; `parameters` with how they were declared.
 ///
 /// # Errors
@@ -121,6 +147,9 @@ struct Compiler<'a> {
     conditions: u32,
     parse_only: Option<bool>,
     types_in: Option<TypesIn<'a>>,
+    /// A variable's type that does not exist is no error, but noted in `lacks_types`.
+    types_may_come: bool,
+    lacks_types: bool,
     uses_alias_types: bool,
     tables_anyway: Vec<usize>,
     /// The options of the atomic block that is compiled.
@@ -437,8 +466,7 @@ impl Compiler<'_> {
                 continue;
             }
             let place = query::TypePlace::Variable(at + 1);
-            let declared = declared_type(&declaration.data_type, place, self.types_in)
-                .map_err(|e| e.at_line(self.line))?;
+            let declared = self.declared_variable(&declaration.data_type, place)?;
             self.uses_alias_types |= declared.alias_id != 0;
             let sql_type = declared.sql_type;
             if matches!(sql_type, types::SqlType::Text | types::SqlType::NText | types::SqlType::Image) {
@@ -458,6 +486,20 @@ impl Compiler<'_> {
             }
         }
         Ok(())
+    }
+
+    fn declared_variable(
+        &mut self,
+        data_type: &ast::DataType,
+        place: query::TypePlace,
+    ) -> SqlResult<query::Declared> {
+        match declared_type(data_type, place, self.types_in) {
+            Err(error) if self.types_may_come && error.number == 2715 => {
+                self.lacks_types = true;
+                Ok(query::Declared { sql_type: types::SqlType::SqlVariant, alias_id: 0, nullable: None })
+            }
+            declared => declared.map_err(|e| e.at_line(self.line)),
+        }
     }
 
     fn slot_of(&self, name: &str) -> Option<usize> {

@@ -90,6 +90,8 @@ impl Session {
                 Err(_) if task::current().is_interrupted() => return Err(Stop::Attention.into()),
                 // The statement itself is sound: it had to wait for a name.
                 Err(error) if matches!(error.number, 1205 | 1222) => return Err(error.into()),
+                // TRUNCATE is a definition: what it names is looked for when it runs.
+                Err(error) if error.number == 4701 => return Err(error.into()),
                 Err(error) => {
                     let failure = Failure { error, origin: Origin::Compilation };
                     return Err(Interruption::Failed(failure));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tsql::ast::{self, StatementKind};
 use types::{SqlError, SqlResult};
 
-use crate::compile::{PARAMETERS_MAX, compile, compile_native};
+use crate::compile::{PARAMETERS_MAX, compile, compile_ahead, compile_native};
 use crate::errors::Origin;
 use crate::interruption::{Failure, Interruption};
 use crate::native::{block_of, check_statements};
@@ -14,6 +14,8 @@ use crate::program::Program;
 use crate::program_key::ProgramKey;
 use crate::refusal::{not_supported, syntax_error};
 use crate::session::Session;
+
+const UNDECLARED_VARIABLE: i32 = 137;
 
 impl Session {
     /// The program of a module's text, from the cache or compiled now.
@@ -78,14 +80,20 @@ impl Session {
             });
             return checked.map_err(uncompiled);
         }
-        let program = parameters_of(&procedure.parameters, types_in)
+        let (program, lacks_types) = parameters_of(&procedure.parameters, types_in)
             .and_then(|(parameters, _)| {
-                let mut program = compile(text.clone(), body, parameters, true, Some(types_in))?;
+                let (mut program, lacks_types) = compile_ahead(text.clone(), body, parameters, types_in)?;
                 program.schema = own_schema(&procedure.name);
-                Ok(program)
+                Ok((program, lacks_types))
             })
             .map_err(uncompiled)?;
-        self.bind_ahead(&program).map_err(|mut errors| uncompiled(errors.swap_remove(0)))
+        match self.bind_ahead(&program) {
+            // What does not fit a type that does not exist yet may fit it.
+            Err(mut errors) if !lacks_types || errors[0].number == UNDECLARED_VARIABLE => {
+                Err(uncompiled(errors.swap_remove(0)))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
