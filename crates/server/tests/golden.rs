@@ -217,5 +217,6 @@ script!("../../session/tests/scripts/" deferred_names);
 script!("../../session/tests/scripts/" windows);
 script!("../../session/tests/scripts/" whole_tables);
 script!("../../session/tests/scripts/" recursions);
+script!("../../session/tests/scripts/" documented_forms);
 script!("../../session/tests/scripts/" documented_functions);
 script!("../../session/tests/scripts/" query_store);

@@ -149,11 +149,7 @@ impl Session {
         until_time: bool,
     ) -> Result<(), Interruption> {
         let value = self.value(frame, instruction, cell)?;
-        if matches!(value, Value::Time(_)) {
-            return Err(SqlError::new(9815, &[]).with_state(0).into());
-        }
-        let text = to_text(&value).unwrap_or_default();
-        let asked_ms = parse_delay_ms(&text).ok_or_else(|| SqlError::new(148, &[&text]))?;
+        let asked_ms = delay_ms(&value)?;
         let wait_ms =
             if until_time { until_ms(asked_ms, self.instance.os().clock().utc_100ns()) } else { asked_ms };
         match self.instance.os().sleep(wait_ms * 1_000_000, WaitType::WAITFOR) {
@@ -171,6 +167,24 @@ fn until_ms(asked_ms: u64, now_100ns: i64) -> u64 {
     const DAY_MS: u64 = 86_400_000;
     let now_ms = now_100ns.unsigned_abs() / 10_000 % DAY_MS;
     (asked_ms + DAY_MS - now_ms) % DAY_MS
+}
+
+/// The time of day that is asked for: of a datetime, or of a text. Errors 148, and 9815 for the types that came after datetime.
+fn delay_ms(value: &Value) -> Result<u64, SqlError> {
+    let refused = |name: &str| Err(SqlError::new(9815, &[&name]).with_state(0));
+    match value {
+        Value::DateTime(moment) => Ok(u64::from(moment.ticks) * 10 / 3),
+        Value::SmallDateTime(moment) => Ok(u64::from(moment.minutes) * 60_000),
+        Value::Time(_) => refused("time"),
+        Value::Date(_) => refused("date"),
+        Value::DateTime2(_) => refused("datetime2"),
+        Value::DateTimeOffset(_) => refused("datetimeoffset"),
+        Value::Variant(variant) => delay_ms(&variant.value),
+        _ => {
+            let text = to_text(value).unwrap_or_default();
+            parse_delay_ms(&text).ok_or_else(|| SqlError::new(148, &[&text]))
+        }
+    }
 }
 
 /// `hh:mm[:ss[.mmm]]`, at most 24 hours; milliseconds.
@@ -197,6 +211,16 @@ fn parse_delay_ms(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_datetime_asks_for_its_time_of_day() {
+        let at = |days, ticks| delay_ms(&Value::DateTime(types::datetime::DateTime { days, ticks }));
+        assert_eq!(at(0, 60), Ok(200));
+        assert_eq!(at(43_000, 300 * 86_400 - 1), Ok(86_399_996));
+        let minutes = Value::SmallDateTime(types::datetime::SmallDateTime { days: 5, minutes: 90 });
+        assert_eq!(delay_ms(&minutes), Ok(5_400_000));
+        assert_eq!(delay_ms(&Value::Null).map_err(|error| error.number), Err(148));
+    }
 
     #[test]
     fn delays_are_read_as_documented() {

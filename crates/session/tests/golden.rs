@@ -103,6 +103,7 @@ script!("scripts/" native_procedures);
 script!("scripts/" random_numbers);
 script!("scripts/" session_context);
 script!("scripts/" session_values);
+script!("scripts/" documented_forms);
 script!("scripts/" documented_functions);
 script!("scripts/" deferred_names);
 script!("scripts/" windows);

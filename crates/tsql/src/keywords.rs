@@ -472,6 +472,50 @@ const fn build() -> [u8; SLOTS] {
     table
 }
 
+/// The values of the server that are read by a name with two at signs.
+const GLOBALS: [&str; 35] = [
+    "@@COMMIT_TICKET",
+    "@@CONNECTIONS",
+    "@@CPU_BUSY",
+    "@@CURSOR_ROWS",
+    "@@DATEFIRST",
+    "@@DBTS",
+    "@@ERROR",
+    "@@FETCH_STATUS",
+    "@@IDENTITY",
+    "@@IDLE",
+    "@@IO_BUSY",
+    "@@LANGID",
+    "@@LANGUAGE",
+    "@@LOCK_TIMEOUT",
+    "@@MAX_CONNECTIONS",
+    "@@MAX_PRECISION",
+    "@@MICROSOFTVERSION",
+    "@@NESTLEVEL",
+    "@@OPTIONS",
+    "@@PACKET_ERRORS",
+    "@@PACK_RECEIVED",
+    "@@PACK_SENT",
+    "@@PROCID",
+    "@@REMSERVER",
+    "@@ROWCOUNT",
+    "@@SERVERNAME",
+    "@@SERVICENAME",
+    "@@SPID",
+    "@@TEXTSIZE",
+    "@@TIMETICKS",
+    "@@TOTAL_ERRORS",
+    "@@TOTAL_READ",
+    "@@TOTAL_WRITE",
+    "@@TRANCOUNT",
+    "@@VERSION",
+];
+
+/// Is it, at signs and all, the name of a value of the server's? No variable can have it.
+pub fn is_global(name: &str) -> bool {
+    GLOBALS.iter().any(|global| global.eq_ignore_ascii_case(name))
+}
+
 /// Is the first argument of the function of that name the name of a unit of time, which is a word and no column?
 pub(crate) fn takes_unit(function: &str) -> bool {
     const FUNCTIONS: [&str; 10] = [

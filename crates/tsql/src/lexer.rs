@@ -17,9 +17,9 @@ pub enum TokenKind {
     String,
     /// `N'..'`
     NString,
-    /// `@x`; a lone `@` too.
+    /// `@x`; a lone `@` and `@@mine` too.
     Variable,
-    /// `@@x`
+    /// `@@ROWCOUNT` and every other value of the server's.
     GlobalVariable,
     /// Digits only.
     Integer,
@@ -290,11 +290,14 @@ impl<'t> Lexer<'t> {
         }
     }
 
+    /// A name with two at signs is a variable like any other, unless the server has a value of that name.
     fn variable(&mut self) -> TokenKind {
+        let start = self.position;
         self.position += 1;
-        let global = self.byte(0) == Some(b'@');
+        let may_be_global = self.byte(0) == Some(b'@');
         self.skip_word_rest();
-        if global { TokenKind::GlobalVariable } else { TokenKind::Variable }
+        let is_global = may_be_global && keywords::is_global(&self.text[start..self.position]);
+        if is_global { TokenKind::GlobalVariable } else { TokenKind::Variable }
     }
 
     /// A string or quoted name: up to `close` that is not doubled.

@@ -14,7 +14,7 @@ mod script;
 mod set_words;
 
 pub use error::SyntaxError;
-pub use keywords::Keyword;
+pub use keywords::{Keyword, is_global};
 pub use lexer::{Lexer, Token, TokenKind};
 pub use options::ParseOptions;
 pub use script::{GoLine, ScriptBatch, ScriptPlace, split_go};

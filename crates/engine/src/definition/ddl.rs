@@ -1,5 +1,6 @@
 //! DDL: new definitions, checked, written to the system tables and published; tables rebuilt when their shape changes.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use txn::LockMode;
@@ -57,7 +58,7 @@ impl Database {
         let (foreign, own): (Vec<_>, Vec<_>) =
             new.constraints.iter().partition(|constraint| matches!(constraint, NewConstraint::Foreign(_)));
         for constraint in own {
-            self.append_constraint(txn, &mut table, constraint)?;
+            self.append_constraint(txn, &mut table, &beside_clustered(constraint, new))?;
         }
         for index in &new.indexes {
             append_index(&mut table, index, None)?;
@@ -375,6 +376,23 @@ impl Database {
 fn check_texts_stand(now: &TableDef, then: &TableDef) -> SqlResult<()> {
     let is_same = now.checks == then.checks && now.columns == then.columns;
     if is_same { Ok(()) } else { Err(crate::error::stale_plan()) }
+}
+
+/// A primary key that says nothing of its kind is nonclustered where another key or index of the new table is said to be clustered.
+fn beside_clustered<'c>(constraint: &'c NewConstraint, new: &NewTable) -> Cow<'c, NewConstraint> {
+    let is_clustered = |one: &NewConstraint| matches!(one, NewConstraint::Key { clustered: Some(true), .. });
+    let has_clustered =
+        new.indexes.iter().any(|index| index.clustered) || new.constraints.iter().any(is_clustered);
+    match constraint {
+        NewConstraint::Key { primary: true, clustered: None, .. } if has_clustered => {
+            let mut key = constraint.clone();
+            if let NewConstraint::Key { clustered, .. } = &mut key {
+                *clustered = Some(false);
+            }
+            Cow::Owned(key)
+        }
+        _ => Cow::Borrowed(constraint),
+    }
 }
 
 /// A table has one primary key and at most one clustered constraint: 8110, 8112.

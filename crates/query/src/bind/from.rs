@@ -687,8 +687,13 @@ pub(crate) fn join(kind: JoinKind, left: Rel, right: Rel, on: Option<Expr>) -> R
     Rel::Join { kind, left: Box::new(left), right: Box::new(right), on }
 }
 
-/// What a parameter of an inline function stands for: a value of the database's collation, be it a column's.
+/// What a parameter of an inline function stands for: a value of the database's collation, be it a column's. NULL is no literal there: the
+/// parameter may stand wherever a variable may.
 fn as_parameter(argument: Expr) -> Expr {
+    if argument.is_constant_null() {
+        let sql_type = argument.sql_type;
+        return Expr::new(ExprKind::Coalesce(vec![argument]), sql_type, true);
+    }
     if argument.collation == Collation::default() || !argument.sql_type.is_character() {
         return Expr { coercibility: Coercibility::Default, ..argument };
     }

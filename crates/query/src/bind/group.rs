@@ -1,4 +1,4 @@
-//! GROUP BY: after grouping only keys, aggregates and outer columns may be used (error 8120).
+//! GROUP BY: after grouping only keys, aggregates and outer columns may be used (error 8120), but for what is never evaluated.
 
 use rustc_hash::FxHashSet;
 use types::SqlError;
@@ -6,6 +6,7 @@ use types::SqlError;
 use super::Binder;
 use super::grouping_sets::Grouping;
 use super::item::Item;
+use super::reachable::only_reachable;
 use crate::bound::tree::{Expr, ExprKind, Rel, SortKey, SubqueryKind};
 use crate::kinds::{AggregateKind, ColumnId};
 
@@ -68,6 +69,7 @@ impl Binder<'_> {
             *expr = self.column_expr(*id);
             return Ok(());
         }
+        only_reachable(expr);
         match &mut expr.kind {
             ExprKind::Column(id) if context.own.contains(id) && !context.allowed.contains(id) => {
                 return Err(crate::errors::not_grouped(&self.column_name(*id), clause));

@@ -20,6 +20,7 @@ mod named_window;
 pub(crate) mod names;
 pub(crate) mod observe;
 pub(crate) mod output;
+mod reachable;
 mod reads;
 mod recursion;
 pub(crate) mod rowset;

@@ -102,7 +102,7 @@ fn add(
         table = reload(database, &table)?;
         new.columns = existing_columns(&table);
         create::check_expressions(std::slice::from_ref(element), &new, database, context)?;
-        super::index::add_filters(&mut new, std::slice::from_ref(element), &written(name), context)?;
+        super::index::add_filters(&mut new, std::slice::from_ref(element), name, context)?;
         for constraint in &mut new.constraints {
             match constraint {
                 NewConstraint::Check { is_not_trusted, .. } => *is_not_trusted = !to.check,

@@ -150,7 +150,7 @@ fn definition(
     }
     check_row_versions(&new, table)?;
     check_expressions(elements, &new, &database_of(table, context)?, context)?;
-    super::index::add_filters(&mut new, elements, &written(table), context)?;
+    super::index::add_filters(&mut new, elements, table, context)?;
     Ok(new)
 }
 

@@ -8,10 +8,10 @@ use tsql::ast::{self, ExprKind};
 use types::sql_type::TypeFamily;
 use types::{SqlError, SqlType, Value};
 
-use super::subject::bind_context;
+use super::subject::{bind_context, schema_of};
 use crate::bind::{Binder, Scope};
 use crate::exec_context::ExecContext;
-use crate::names::same_name;
+use crate::names::{same_name, written};
 use crate::plan::filter::{constant_value, same_in_type, unlimited};
 
 /// What a filter is for.
@@ -21,12 +21,12 @@ pub(super) struct Filtered<'a> {
     /// Its name.
     pub(super) name: &'a str,
     /// Its table as it was written.
-    pub(super) table: String,
+    pub(super) table: &'a ast::ObjectName,
     /// The table's columns.
     pub(super) columns: &'a [NewColumn],
 }
 
-/// A filter with its constants worked out. Errors 207, 1934, 10609, 10611, 10612, 10620, 10735.
+/// A filter with its constants worked out. Errors 207, 1934, 4104, 10609, 10611, 10612, 10620, 10735.
 pub(super) fn bind(
     predicate: &ast::Expr,
     of: &Filtered<'_>,
@@ -45,7 +45,26 @@ pub(super) fn bind(
 
 impl Filtered<'_> {
     fn malformed(&self) -> SqlError {
-        SqlError::new(10735, &[&self.kind, &self.name, &self.table])
+        self.refused(10735)
+    }
+
+    fn refused(&self, number: i32) -> SqlError {
+        SqlError::new(number, &[&self.kind, &self.name, &written(self.table)])
+    }
+
+    fn refused_for(&self, number: i32, column: &NewColumn) -> SqlError {
+        SqlError::new(number, &[&self.kind, &self.name, &written(self.table), &column.name])
+    }
+
+    /// Is it the table's name?
+    fn is_own(&self, qualifier: &ast::ObjectName) -> bool {
+        let is_same_database = match (&qualifier.database, &self.table.database) {
+            (Some(one), Some(other)) => same_name(&one.value, &other.value),
+            _ => true,
+        };
+        let is_same_schema =
+            qualifier.schema.is_none() || same_name(&schema_of(qualifier), &schema_of(self.table));
+        same_name(&qualifier.name.value, &self.table.name.value) && is_same_schema && is_same_database
     }
 
     fn term(
@@ -89,16 +108,17 @@ impl Filtered<'_> {
         Ok(())
     }
 
-    /// The column that a term is about. Errors 207, 10609, 10735.
+    /// The column that a term is about; it may be named with its table. Errors 207, 4104, 10609, 10735.
     fn column(&self, expr: &ast::Expr) -> Result<&NewColumn, SqlError> {
         let ExprKind::Column(name) = &expr.kind else { return Err(self.malformed()) };
-        if name.qualifier.is_some() {
-            return Err(self.malformed());
+        if let Some(qualifier) = name.qualifier.as_ref().filter(|qualifier| !self.is_own(qualifier)) {
+            let name = format!("{}.{}", written(qualifier), name.name.value);
+            return Err(crate::errors::multi_part_not_bound(&name));
         }
         let column = self.columns.iter().find(|column| same_name(&column.name, &name.name.value));
         let column = column.ok_or_else(|| crate::errors::invalid_column(&name.name.value))?;
         if column.computed.is_some() {
-            return Err(SqlError::new(10609, &[&self.kind, &self.name, &self.table, &column.name]));
+            return Err(self.refused_for(10609, column));
         }
         Ok(column)
     }
@@ -111,7 +131,7 @@ impl Filtered<'_> {
         context: &ExecContext<'_>,
     ) -> Result<Value, SqlError> {
         if matches!(expr.kind, ExprKind::Literal(ast::Literal::Null)) {
-            return Err(SqlError::new(10620, &[&self.kind, &self.name, &self.table]));
+            return Err(self.refused(10620));
         }
         if !is_constant(expr) {
             return Err(self.malformed());
@@ -120,12 +140,11 @@ impl Filtered<'_> {
         let mut binder = Binder::new(&bind);
         binder.scopes.push(Scope::default());
         let bound = binder.value(expr)?;
-        let refused =
-            |number: i32| SqlError::new(number, &[&self.kind, &self.name, &self.table, &column.name]);
+        let refused = |number: i32| self.refused_for(number, column);
         let convert_context = crate::values::convert_context(context.options);
         let value = constant_value(&bound, &convert_context).ok_or_else(|| refused(10612))?;
         if value.is_null() {
-            return Err(SqlError::new(10620, &[&self.kind, &self.name, &self.table]));
+            return Err(self.refused(10620));
         }
         let (from, to) = (&bound.sql_type, &column.sql_type);
         // Constants of exact numbers are taken as ones of the column's type if they are (a bit column compared with 0).

@@ -54,7 +54,7 @@ pub(super) fn inline_index(index: &ast::InlineIndex, column: Option<&str>) -> Re
 pub(super) fn add_filters(
     new: &mut NewTable,
     elements: &[TableElement],
-    table: &str,
+    table: &ast::ObjectName,
     context: &ExecContext<'_>,
 ) -> Result<(), SqlError> {
     let written = elements.iter().filter_map(|element| match element {
@@ -65,12 +65,7 @@ pub(super) fn add_filters(
     for index in written {
         let Some(predicate) = &index.filter else { continue };
         context.options.check_for_filters("CREATE TABLE")?;
-        let of = Filtered {
-            kind: "index",
-            name: &index.name.value,
-            table: table.to_string(),
-            columns: &new.columns,
-        };
+        let of = Filtered { kind: "index", name: &index.name.value, table, columns: &new.columns };
         let filter = filter::bind(predicate, &of, context)?;
         let made = new.indexes.iter_mut().find(|made| same_name(&made.name, &index.name.value));
         made.expect("every index written has been noted").filter = Some(filter);
@@ -109,7 +104,8 @@ pub(super) fn create(create: &ast::CreateIndex, context: &mut ExecContext<'_>) -
         Some(predicate) => {
             context.options.check_for_filters("CREATE INDEX")?;
             let columns = existing_columns(&table);
-            let of = Filtered { kind: "index", name: &create.name.value, table: shown, columns: &columns };
+            let of =
+                Filtered { kind: "index", name: &create.name.value, table: &create.table, columns: &columns };
             Some(filter::bind(predicate, &of, context)?)
         }
     };

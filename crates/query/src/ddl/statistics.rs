@@ -67,9 +67,8 @@ fn settled(
 }
 
 fn create(create: &ast::CreateStatistics, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
-    let shown = written(&create.table);
     let Some((database, table)) = find_table(&create.table, context)? else {
-        return Err(SqlError::new(1088, &[&shown]));
+        return Err(SqlError::new(1088, &[&written(&create.table)]));
     };
     let ordinal = |column: &ast::Ident| {
         table.column_ordinal(&column.value).ok_or_else(|| SqlError::new(1911, &[&column.value]))
@@ -82,7 +81,7 @@ fn create(create: &ast::CreateStatistics, context: &mut ExecContext<'_>) -> Resu
         Some(predicate) => {
             context.options.check_for_filters("CREATE STATISTICS")?;
             let known = existing_columns(&table);
-            let of = Filtered { kind: "statistics", name: &name, table: shown, columns: &known };
+            let of = Filtered { kind: "statistics", name: &name, table: &create.table, columns: &known };
             Some(Arc::new(of_columns(&table, &filter::bind(predicate, &of, context)?)?))
         }
     };

@@ -156,3 +156,15 @@ fn identity(value: Value) -> Result<Value> {
         None => value,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    /// The lexer tells a value of the server's from a variable whose name has two at signs.
+    #[test]
+    fn the_lexer_knows_every_name() {
+        for function in super::TABLE.iter().filter(|function| function.name.starts_with("@@")) {
+            assert!(tsql::is_global(function.name), "{}", function.name);
+        }
+        assert!(!tsql::is_global("@@MINE") && !tsql::is_global("@ERROR"));
+    }
+}

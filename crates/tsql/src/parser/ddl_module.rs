@@ -115,7 +115,8 @@ impl Parser<'_> {
         let names: Vec<String> = parameters.iter().map(|parameter| parameter.name.to_lowercase()).collect();
         let statements = self.in_scope(kind, names.into_iter(), |p| {
             let statements = p.statement_list();
-            if statements.is_empty() && p.errors.is_empty() {
+            // A procedure may have no statement.
+            if statements.is_empty() && p.errors.is_empty() && kind != ScopeKind::Procedure {
                 return Err(p.unexpected());
             }
             Ok(statements)

@@ -29,7 +29,7 @@ mod set_options;
 mod tran;
 mod unquote;
 
-use crate::ast::{Batch, Expr, Ident, Span};
+use crate::ast::{Batch, Expr, Ident, OrderByItem, Span};
 use crate::error::SyntaxError;
 use crate::keywords::Keyword;
 use crate::lexer::{Lexer, Token, TokenKind};
@@ -71,6 +71,8 @@ pub(crate) struct Parser<'t> {
     scope: Scope,
     /// Is a subquery, derived table or common table expression being parsed? Only there may a branch of a set operation have ORDER BY.
     in_subquery: bool,
+    /// ORDER BY that has been read behind a SELECT and turned out to be that of the whole query.
+    order_read: Option<Vec<OrderByItem>>,
     /// Is an expression being parsed that has no rows before it (PRINT, DEFAULT)? No column (128) and no query (1046) may stand in it.
     without_rows: bool,
     /// What stands in such an expression and may not.
@@ -139,6 +141,7 @@ impl<'t> Parser<'t> {
             errors: Vec::new(),
             scope: Scope::default(),
             in_subquery: false,
+            order_read: None,
             without_rows: false,
             misplaced: None,
             unit_at: None,

@@ -108,7 +108,10 @@ impl Parser<'_> {
 
     #[inline(never)]
     fn query_tail(&mut self, start: Token, body: QueryBody) -> Parsed<Query> {
-        let order_by = self.order_by_opt()?;
+        let order_by = match self.order_read.take() {
+            Some(order_by) => order_by,
+            None => self.order_by_opt()?,
+        };
         let offset = if self.at_word("OFFSET") { Some(Box::new(self.offset()?)) } else { None };
         let for_clause = self.for_clause_opt()?;
         Ok(Query { span: self.span_from(start), body, order_by, offset, for_clause })
@@ -127,6 +130,7 @@ impl Parser<'_> {
     /// `first [op term]..`; INTERSECT binds tighter than UNION and EXCEPT. `first` still lacks its own INTERSECTs.
     #[inline(never)]
     fn set_operations(&mut self, first: QueryBody) -> Parsed<QueryBody> {
+        let first = self.ordered_first(first)?;
         let first = self.intersections(first)?;
         let mut rest = Vec::new();
         loop {
@@ -137,7 +141,7 @@ impl Parser<'_> {
             };
             self.advance();
             let all = operator == SetOperator::Union && self.accept(Keyword::All);
-            let term = self.query_term()?;
+            let term = self.ordered_term()?;
             let operand = self.intersections(term)?;
             rest.push((if all { SetOperator::UnionAll } else { operator }, operand));
         }
@@ -151,12 +155,53 @@ impl Parser<'_> {
     fn intersections(&mut self, first: QueryBody) -> Parsed<QueryBody> {
         let mut rest = Vec::new();
         while self.accept(Keyword::Intersect) {
-            rest.push((SetOperator::Intersect, self.query_term()?));
+            rest.push((SetOperator::Intersect, self.ordered_term()?));
         }
         if rest.is_empty() {
             return Ok(first);
         }
         Ok(QueryBody::SetOperation(Box::new(SetOperation { first, rest })))
+    }
+
+    /// May the SELECT that has just been read have an order of its own? In a subquery, with TOP.
+    fn at_order_of_branch(&self, term: &QueryBody) -> bool {
+        self.in_subquery
+            && self.at(Keyword::Order)
+            && matches!(term, QueryBody::Select(select) if select.top.is_some())
+    }
+
+    /// The first SELECT of a chain: ORDER BY behind it is its own if a set operator follows, and else that of the whole query.
+    fn ordered_first(&mut self, first: QueryBody) -> Parsed<QueryBody> {
+        if !self.at_order_of_branch(&first) {
+            return Ok(first);
+        }
+        let start = self.token();
+        let order_by = self.order_by_opt()?;
+        if self.at_set_operator() {
+            return Ok(self.ordered(start, first, order_by));
+        }
+        self.order_read = Some(order_by);
+        Ok(first)
+    }
+
+    /// A later SELECT of a chain: ORDER BY behind it is its own, unless OFFSET makes it that of the whole query.
+    fn ordered_term(&mut self) -> Parsed<QueryBody> {
+        let term = self.query_term()?;
+        if !self.at_order_of_branch(&term) {
+            return Ok(term);
+        }
+        let start = self.token();
+        let order_by = self.order_by_opt()?;
+        if self.at_word("OFFSET") {
+            self.order_read = Some(order_by);
+            return Ok(term);
+        }
+        Ok(self.ordered(start, term, order_by))
+    }
+
+    fn ordered(&self, start: Token, body: QueryBody, order_by: Vec<OrderByItem>) -> QueryBody {
+        let span = self.span_from(start);
+        QueryBody::Ordered(Box::new(Query { span, body, order_by, offset: None, for_clause: None }))
     }
 
     /// One SELECT or a query expression in parentheses.

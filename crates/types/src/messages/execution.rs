@@ -297,7 +297,7 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "The timezone provided to built-in function %s would cause the datetimeoffset to overflow the range of valid date range in either UTC or local time.",
     ),
-    entry(9815, 16, "Waitfor delay and waitfor time cannot be of type time."),
+    entry(9815, 16, "The time that WAITFOR is given cannot be of type %s."),
     entry(9818, 16, "The culture '%s' is not supported."),
     entry(
         9819,
