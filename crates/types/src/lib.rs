@@ -17,6 +17,7 @@ pub mod functions;
 pub mod guid;
 pub mod messages;
 pub mod money;
+pub mod nearest;
 pub mod operator;
 pub mod sql_type;
 pub mod strings;
@@ -26,6 +27,7 @@ pub mod temporal;
 pub mod value;
 
 pub use collation::{Collation, LikePattern};
+pub use nearest::{Nearest, SeekFit, keeps_values, nearest, seek_fit};
 pub use compare::{compare, hash_value, is_equal, sort_compare};
 pub use convert::assign::{AssignTarget, assign};
 pub use convert::{ConvertContext, convert};

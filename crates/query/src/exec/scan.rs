@@ -1,11 +1,13 @@
 //! Reading tables and system views.
 
+use std::cmp::Ordering;
 use std::ops::Bound;
 
 use engine::{
     CatalogImage, Condition, ConditionKind, Cursor, IsolationLevel, KeyRange, KeyValues, LockWait, RowLock,
     ScanOptions,
 };
+use types::sql_type::TypeFamily;
 use types::{Collation, SqlError, Value};
 
 use super::among::Among;
@@ -406,7 +408,8 @@ fn scan_options(plan: &ScanPlan, runtime: &Runtime<'_>) -> Result<ScanOptions, S
     })
 }
 
-/// The keys of a range; `None` when no row can match (a NULL or a value that the column cannot hold).
+/// The keys of a range; `None` when no row can match (a NULL, or to be equal to a value that the column cannot hold). A bound that the column cannot hold
+/// is the nearest one that lets the same rows in.
 fn key_range(range: &SeekRange, runtime: &Runtime<'_>) -> Result<Option<KeyRange>, SqlError> {
     let mut prefix = KeyValues::new();
     for key in &range.equal {
@@ -418,72 +421,57 @@ fn key_range(range: &SeekRange, runtime: &Runtime<'_>) -> Result<Option<KeyRange
     if range.lower.is_none() && range.upper.is_none() && range.like.is_none() && !prefix.is_empty() {
         return Ok(Some(KeyRange::equal(prefix)));
     }
-    let side = |bound: &Option<(SeekKey, bool)>| -> Result<Option<Bound<KeyValues>>, SqlError> {
-        let Some((key, inclusive)) = bound else {
-            return Ok(Some(if prefix.is_empty() {
-                Bound::Unbounded
-            } else {
-                Bound::Included(prefix.clone())
-            }));
+    let side =
+        |bound: &Option<(SeekKey, bool)>, is_lower: bool| -> Result<Option<Bound<KeyValues>>, SqlError> {
+            let open = || if prefix.is_empty() { Bound::Unbounded } else { Bound::Included(prefix.clone()) };
+            let Some((key, inclusive)) = bound else { return Ok(Some(open())) };
+            let value = key.node.eval(runtime, &[])?;
+            if value.is_null() {
+                return Ok(None);
+            }
+            // What cannot be told bounds nothing: the filter on the rows decides.
+            let Some(near) = types::nearest(&value, &key.to, key.collation) else { return Ok(Some(open())) };
+            let mut full = prefix.clone();
+            full.push(near.value);
+            let is_included = match near.order {
+                Ordering::Equal => *inclusive,
+                Ordering::Less => !is_lower,
+                Ordering::Greater => is_lower,
+            };
+            Ok(Some(if is_included { Bound::Included(full) } else { Bound::Excluded(full) }))
         };
-        let value = key.node.eval(runtime, &[])?;
-        if value.is_null() {
-            return Ok(None);
-        }
-        // A bound that the column's type cannot hold bounds nothing: the filter on the rows decides.
-        let converted =
-            types::convert(&value, &key.from, &key.to, types::DEFAULT_STYLE, runtime.convert_context());
-        let Ok(converted) = converted else {
-            return Ok(Some(if prefix.is_empty() {
-                Bound::Unbounded
-            } else {
-                Bound::Included(prefix.clone())
-            }));
-        };
-        let mut full = prefix.clone();
-        full.push(converted);
-        Ok(Some(if *inclusive { Bound::Included(full) } else { Bound::Excluded(full) }))
-    };
-    let (Some(lower), Some(upper)) = (side(&range.lower)?, side(&range.upper)?) else {
+    let (Some(lower), Some(upper)) = (side(&range.lower, true)?, side(&range.upper, false)?) else {
         return Ok(None);
     };
     let text_prefix = match &range.like {
         None => None,
         Some(key) => match key.node.eval(runtime, &[])? {
             Value::Null => return Ok(None),
-            pattern => literal_prefix(&pattern, key, runtime),
+            pattern => literal_prefix(&pattern, key),
         },
     };
     Ok(Some(KeyRange { text_prefix, ..KeyRange::between(lower, upper) }))
 }
 
-/// The letters and digits that a LIKE pattern begins with, as a value of the column's type.
-fn literal_prefix(pattern: &Value, key: &SeekKey, runtime: &Runtime<'_>) -> Option<Value> {
+/// The letters and digits that a LIKE pattern begins with, as a value of the column's kind.
+fn literal_prefix(pattern: &Value, key: &SeekKey) -> Option<Value> {
     let text = pattern.as_text()?;
     let plain: String = text.chars().take_while(char::is_ascii_alphanumeric).collect();
-    let prefix =
-        if matches!(pattern, Value::Char(_)) { Value::varchar(&plain) } else { Value::nvarchar(&plain) };
-    types::convert(&prefix, &key.from, &key.to, types::DEFAULT_STYLE, runtime.convert_context()).ok()
+    match key.to.family() {
+        TypeFamily::NChar => Some(Value::nvarchar(&plain)),
+        TypeFamily::Char => Some(Value::varchar(&plain)),
+        _ => None,
+    }
 }
 
-/// The value in the column's type; `None` when it is NULL or changes its meaning on the way (then nothing equals it).
+/// The value as the column's keys have it; `None` when it is NULL or nothing equals it.
 fn seek_value(key: &SeekKey, runtime: &Runtime<'_>) -> Result<Option<Value>, SqlError> {
     let value = key.node.eval(runtime, &[])?;
-    if value.is_null() {
-        return Ok(None);
-    }
     if key.from == key.to {
-        return Ok(Some(value));
+        return Ok((!value.is_null()).then_some(value));
     }
-    let Ok(converted) =
-        types::convert(&value, &key.from, &key.to, types::DEFAULT_STYLE, runtime.convert_context())
-    else {
-        return Ok(None);
-    };
-    let same =
-        types::convert(&converted, &key.to, &key.from, types::DEFAULT_STYLE, runtime.convert_context())
-            .is_ok_and(|back| types::sort_compare(&back, &value, key.collation).is_eq());
-    Ok(same.then_some(converted))
+    let near = types::nearest(&value, &key.to, key.collation);
+    Ok(near.filter(|near| near.order.is_eq()).map(|near| near.value))
 }
 
 /// IN lists may name a value twice: each range is read once.

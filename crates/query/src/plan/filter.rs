@@ -9,7 +9,8 @@ use types::sql_type::TypeFamily;
 use types::{Collation, ConvertContext, SqlType, Value};
 
 use crate::bound::tree::{Expr, ExprKind, TableScan};
-use crate::kinds::{CompareOp, Conversion, ConversionKind};
+use crate::kinds::CompareOp;
+use crate::plan::sargable::seekable_column;
 
 /// What a query says of the rows it wants of a table.
 #[derive(Debug, Default)]
@@ -176,16 +177,9 @@ fn range_implies(fact: (FilterOp, &Value), term: (FilterOp, &Value), collation: 
 }
 
 fn side(expr: &Expr, scan: &TableScan) -> Option<Side> {
-    match &expr.kind {
-        ExprKind::Column(id) => {
-            let ordinal = scan.columns.iter().position(|column| column == id)?;
-            Some(Side { ordinal, plain: true })
-        }
-        ExprKind::Convert(inner, Conversion { kind: ConversionKind::Implicit, .. }) => {
-            side(inner, scan).map(|found| Side { plain: false, ..found })
-        }
-        _ => None,
-    }
+    let (id, plain) = seekable_column(expr)?;
+    let ordinal = scan.columns.iter().position(|column| *column == id)?;
+    Some(Side { ordinal, plain })
 }
 
 /// The constant with which a column is compared, in the column's type, when the comparison means the same in that type.

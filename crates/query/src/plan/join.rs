@@ -1,7 +1,8 @@
 //! Joins: order of inner joins, and the choice between seeking the inner side, hashing it, or looping over it.
 
 use rustc_hash::FxHashSet;
-use types::SqlError;
+use types::sql_type::TypeFamily;
+use types::{SqlError, SqlType};
 
 use super::catalog_order::joins_catalog_views;
 use super::compile::Layout;
@@ -550,22 +551,34 @@ fn equi_keys(
             ((false, true), (true, false)) => (b, a),
             _ => continue,
         };
-        // Keys are compared by their bytes, so both must be of one type.
-        let (left, right) = ((**left).clone(), (**right).clone());
-        let pair = if left.sql_type == right.sql_type
-            || left.sql_type.is_character() && right.sql_type.is_character()
-        {
-            Some((left, right))
-        } else {
-            types::arith::comparison_type(&left.sql_type, &right.sql_type, "equal to").ok().and_then(|to| {
-                Some((convert::implicit(left, &to).ok()?, convert::implicit(right, &to).ok()?))
-            })
-        };
-        if let Some((left, right)) = pair {
+        if let Some((left, right)) = same_keys((**left).clone(), (**right).clone()) {
             keys.push(EquiKey { collation: expr.collation, left, right, conjunct });
         }
     }
     keys
+}
+
+/// Both sides so that what is equal has the same bytes as a key, and nothing fails to become one. Decimals of any scale have; other exact numbers are
+/// decimals of their own digits beside each other: in one type for both there may be no room for all of them.
+fn same_keys(left: Expr, right: Expr) -> Option<(Expr, Expr)> {
+    use TypeFamily::{Decimal, Integer, Money};
+    let (one, other) = (left.sql_type.family(), right.sql_type.family());
+    let is_exact = |family: TypeFamily| matches!(family, Integer | Decimal | Money);
+    if left.sql_type == right.sql_type
+        || left.sql_type.is_character() && right.sql_type.is_character()
+        || (one, other) == (Decimal, Decimal)
+    {
+        return Some((left, right));
+    }
+    if one != other && is_exact(one) && is_exact(other) {
+        let digits = |side: Expr| {
+            let (precision, scale) = types::arith::decimal_shape(&side.sql_type)?;
+            convert::implicit(side, &SqlType::Decimal { precision, scale }).ok()
+        };
+        return Some((digits(left)?, digits(right)?));
+    }
+    let to = types::arith::comparison_type(&left.sql_type, &right.sql_type, "equal to").ok()?;
+    Some((convert::implicit(left, &to).ok()?, convert::implicit(right, &to).ok()?))
 }
 
 /// What a way down the tree of a table costs more where each ends at another page and the processor's caches do not have them all.

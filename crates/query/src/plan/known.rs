@@ -19,14 +19,13 @@ impl<'s> Estimates<'s> {
         Estimates { scan, total, predicates }
     }
 
-    /// A value that is known before the statement runs, in the column's type.
+    /// A value that is known before the statement runs, or the column's nearest one.
     pub(super) fn known(&self, expr: &Expr, ordinal: usize) -> Option<Value> {
-        let context = ConvertContext::default();
-        let value = constant_value(expr, &context)?;
-        let to = &self.scan.source.def.columns[ordinal].sql_type;
-        match expr.sql_type == *to {
+        let value = constant_value(expr, &ConvertContext::default())?;
+        let column = &self.scan.source.def.columns[ordinal];
+        match expr.sql_type == column.sql_type {
             true => Some(value),
-            false => types::convert(&value, &expr.sql_type, to, types::DEFAULT_STYLE, &context).ok(),
+            false => Some(types::nearest(&value, &column.sql_type, column.collation)?.value),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What an index can use of predicates.
 
 use rustc_hash::FxHashSet;
-use types::SqlType;
 use types::sql_type::TypeFamily;
+use types::{Collation, SeekFit, SqlType, keeps_values};
 
 use crate::bound::tree::{Expr, ExprKind, TableScan};
 use crate::kinds::{ColumnId, CompareOp, Conversion, ConversionKind};
@@ -54,23 +54,21 @@ pub(super) fn sargable<'e>(
                 (_, Some(found)) if independent(left) => Some((found, op.flipped(), &**left)),
                 _ => None,
             };
-            let Some(((ordinal, plain), op, value)) = pair else {
+            let Some(((ordinal, _), op, value)) = pair else {
                 return Vec::new();
             };
-            let column = &scan.source.def.columns[ordinal];
-            // Through a conversion of the column only equality is safe: a range may be cut differently in the other type.
-            let usable = comparable(&column.sql_type, &value.sql_type, op == CompareOp::Equal, plain)
-                && (!column.sql_type.is_character() || predicate.collation == column.collation);
+            let fit = column_fit(scan, ordinal, predicate.collation, &value.sql_type);
+            let usable = match op {
+                CompareOp::Equal => fit != SeekFit::None,
+                _ => fit == SeekFit::Order,
+            };
             let found = || Sargable { predicate, ordinal, op, values: vec![value], is_like: false };
             if usable { vec![found()] } else { Vec::new() }
         }
         ExprKind::InList(left, list) => match ordinal_of(left) {
-            Some((ordinal, plain)) if list.iter().all(independent) => {
-                let column = &scan.source.def.columns[ordinal];
-                let usable =
-                    list.iter().all(|item| comparable(&column.sql_type, &item.sql_type, true, plain))
-                        && (!column.sql_type.is_character() || predicate.collation == column.collation);
-                if usable {
+            Some((ordinal, _)) if list.iter().all(independent) => {
+                let fit = |item: &Expr| column_fit(scan, ordinal, predicate.collation, &item.sql_type);
+                if list.iter().all(|item| fit(item) != SeekFit::None) {
                     let values = list.iter().collect();
                     vec![Sargable { predicate, ordinal, op: CompareOp::Equal, values, is_like: false }]
                 } else {
@@ -116,30 +114,26 @@ fn begins_with_text(pattern: &Expr) -> bool {
     }
 }
 
-/// The column inside an expression, and whether it stands there without conversion.
+/// The column inside an expression, and whether it stands there without conversion. Conversions that change what values are hide it: `CAST(i AS bit) = 1`
+/// is true of more than one `i`.
 pub(super) fn seekable_column(expr: &Expr) -> Option<(ColumnId, bool)> {
     match &expr.kind {
         ExprKind::Column(id) => Some((*id, true)),
-        ExprKind::Convert(inner, Conversion { kind: ConversionKind::Implicit, .. }) => {
+        ExprKind::Convert(inner, Conversion { kind: ConversionKind::Implicit, .. })
+            if keeps_values(&inner.sql_type, &expr.sql_type) =>
+        {
             seekable_column(inner).map(|found| (found.0, false))
         }
         _ => None,
     }
 }
 
-/// May a value of one type be sought in a column of another, converting the value?
-fn comparable(column: &SqlType, value: &SqlType, equality: bool, plain: bool) -> bool {
-    use TypeFamily::{Binary, Char, DateTime, Decimal, Integer, Money, NChar};
-    if column == value {
-        return true;
+/// What an index on a column can tell of its comparison with values of a type under a collation.
+fn column_fit(scan: &TableScan, ordinal: usize, collation: Collation, value: &SqlType) -> SeekFit {
+    let column = &scan.source.def.columns[ordinal];
+    let has_text = column.sql_type.is_character() || column.sql_type == SqlType::SqlVariant;
+    if has_text && collation != column.collation {
+        return SeekFit::None;
     }
-    match (column.family(), value.family()) {
-        (Char, Char) | (NChar, NChar | Char) | (Binary, Binary) => plain,
-        // The value is narrowed; one that does not fit equals no row.
-        (Char, NChar) => equality,
-        (Integer, Integer) => true,
-        (Integer | Decimal | Money, Integer | Decimal | Money) => equality,
-        (DateTime, DateTime) => equality && std::mem::discriminant(column) == std::mem::discriminant(value),
-        _ => false,
-    }
+    types::seek_fit(&column.sql_type, value, column.collation)
 }

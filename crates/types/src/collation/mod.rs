@@ -42,6 +42,17 @@ pub(crate) enum Rules {
     BinaryFirstUnit,
 }
 
+/// How the keys of varchar strings stand to comparisons of the same strings as nvarchar.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum KeyFit {
+    /// Equal strings have equal keys, of either kind, and the order is the same.
+    OneOrder,
+    /// What is equal as nvarchar is equal as varchar.
+    OneEquality,
+    /// Strings that are equal as nvarchar may differ as varchar (`ss` and `ß` under the SQL collations).
+    Different,
+}
+
 impl Collation {
     /// SQL_Latin1_General_CP1_CI_AS
     pub const DEFAULT: Collation = Collation(0);
@@ -81,6 +92,15 @@ impl Collation {
     /// The five bytes of the wire: LCID and flags (4, little-endian), sort id.
     pub fn tds_bytes(self) -> [u8; 5] {
         self.info().tds_bytes()
+    }
+
+    /// What keys of varchar strings tell of comparisons with nvarchar.
+    pub(crate) fn key_fit(self) -> KeyFit {
+        match (self.info().char_rules(), self.info().nchar_rules()) {
+            (Rules::Unicode(own), Rules::Unicode(wide)) if own == wide => KeyFit::OneOrder,
+            (Rules::Sql(_), _) => KeyFit::Different,
+            _ => KeyFit::OneEquality,
+        }
     }
 
     /// Orders two varchar strings.
