@@ -27,13 +27,13 @@ pub mod temporal;
 pub mod value;
 
 pub use collation::{Collation, LikePattern};
-pub use nearest::{Nearest, SeekFit, keeps_values, nearest, seek_fit};
 pub use compare::{compare, hash_value, is_equal, sort_compare};
 pub use convert::assign::{AssignTarget, assign};
 pub use convert::{ConvertContext, convert};
 pub use datetime::{Date, DateFormat, DateTime, DateTime2, DateTimeOffset, SmallDateTime, Time};
 pub use decimal::Decimal;
 pub use error::{ErrorFields, SqlError};
+pub use nearest::{Nearest, SeekFit, keeps_values, nearest, seek_fit};
 pub use sql_type::{Length, SqlType};
 pub use strings::{ByteStr, WideStr};
 pub use styles::DEFAULT_STYLE;

@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use crate::compare::exact;
 use crate::collation::KeyFit;
+use crate::compare::exact;
 use crate::decimal::pow10;
 use crate::sql_type::TypeFamily;
 use crate::{Collation, SqlType, Value, codepage};
