@@ -8,14 +8,21 @@ use clap::{Args, ValueEnum};
 use engine::{Instance, InstanceOptions};
 use os::{Os, TerminationWatcher};
 use server::seam::SessionSource;
-use server::{Config, Server};
+use server::{CONNECTIONS_MAX, Config, Server, Sockets};
 use session::SessionShared;
 
 use crate::files::absolute;
 
 const DATA_DIR: &str = "./hardpan-data";
 const LISTEN: &str = "127.0.0.1:1433";
-const CONNECTIONS_MAX: usize = 1_000;
+const PASSWORD_VARIABLE: &str = "HARDPAN_SA_PASSWORD";
+/// How --admin-listen is told that there is to be no such port.
+const OFF: &str = "OFF";
+/// Least memory for pages, in MB, and most.
+const MEMORY_MB_MIN: u64 = 16;
+const MEMORY_MB_MAX: u64 = 16 << 20;
+/// Descriptors that connections leave to files and to what else a server opens; at most half of all.
+const DESCRIPTORS_KEPT: u64 = 1_024;
 /// Memory of all requests together, at least, in bytes.
 const REQUESTS_BYTES_MIN: u64 = 64 << 20;
 /// Exit codes: stopped at once by a second signal; a broken invariant.
@@ -41,8 +48,12 @@ pub struct ServeArguments {
     #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
     data: PathBuf,
     /// Address and port to listen on; port 0 takes a free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = LISTEN)]
+    #[arg(long, value_name = "ADDR:PORT", default_value = LISTEN, value_parser = parse_address)]
     listen: String,
+    /// Address and port of the dedicated administrator connection (hardpan sql -S admin:HOST,PORT), or OFF; without it the port after
+    /// --listen's on 127.0.0.1, or another one when that is taken
+    #[arg(long, value_name = "ADDR:PORT|OFF", value_parser = parse_address_or_off)]
+    admin_listen: Option<String>,
     /// File with the password for sa (else HARDPAN_SA_PASSWORD, else one is generated at first start)
     #[arg(long, value_name = "FILE")]
     sa_password_file: Option<PathBuf>,
@@ -58,8 +69,8 @@ pub struct ServeArguments {
     /// For tests: persisted log buffers may lie in a file system of memory, where a loss of power takes them
     #[arg(long)]
     persistent_memory_test: bool,
-    /// Most connections at once
-    #[arg(long, value_name = "N", default_value_t = CONNECTIONS_MAX)]
+    /// Most connections that are logged in at once
+    #[arg(long, value_name = "N", default_value_t = CONNECTIONS_MAX, value_parser = parse_connections)]
     max_connections: usize,
     /// Take logins without encryption from other machines, too
     #[arg(long)]
@@ -71,7 +82,7 @@ pub struct ServeArguments {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
     /// Memory for pages, in MB; requests may use as much again (at least 64)
-    #[arg(long, value_name = "MB", default_value_t = 256)]
+    #[arg(long, value_name = "MB", default_value_t = 256, value_parser = parse_memory)]
     memory: u64,
     /// Trace flag at start, as in -T272: identity values are noted one by one (repeatable)
     #[arg(short = 'T', value_name = "FLAG")]
@@ -86,6 +97,7 @@ impl Default for ServeArguments {
         ServeArguments {
             data: DATA_DIR.into(),
             listen: LISTEN.into(),
+            admin_listen: None,
             sa_password_file: None,
             drive: Vec::new(),
             allow_path: Vec::new(),
@@ -113,13 +125,35 @@ fn parse_drive(text: &str) -> Result<(char, PathBuf), String> {
     }
 }
 
+fn parse_address(text: &str) -> Result<String, String> {
+    match text.rsplit_once(':') {
+        Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => Ok(text.into()),
+        _ => Err("expected an address and a port, as in 127.0.0.1:1433, or 0.0.0.0:1433 for all addresses of this machine".into()),
+    }
+}
+
+fn parse_address_or_off(text: &str) -> Result<String, String> {
+    if text.eq_ignore_ascii_case(OFF) { Ok(OFF.into()) } else { parse_address(text) }
+}
+
+fn parse_memory(text: &str) -> Result<u64, String> {
+    let within = text.parse().ok().filter(|mb| (MEMORY_MB_MIN..=MEMORY_MB_MAX).contains(mb));
+    within.ok_or_else(|| {
+        format!("expected a number of MB, at least {MEMORY_MB_MIN} and at most {MEMORY_MB_MAX}")
+    })
+}
+
+fn parse_connections(text: &str) -> Result<usize, String> {
+    let within = text.parse().ok().filter(|count| (1..=CONNECTIONS_MAX).contains(count));
+    within.ok_or_else(|| format!("expected a number from 1 to {CONNECTIONS_MAX}"))
+}
+
 /// Serves until told to stop.
 pub fn run(os: &Os, arguments: &ServeArguments) -> ExitCode {
     os::report::set_format(match arguments.log_format {
         LogFormat::Text => os::report::Format::Text,
         LogFormat::Json => os::report::Format::Json,
     });
-    os::process::raise_open_file_limit();
     os::memory::keep_little();
     crash_on_broken_storage();
     match serve(os, arguments) {
@@ -164,8 +198,12 @@ fn start_trace_flags(instance: &Arc<Instance>, flags: &[i32]) -> Result<(), Stri
 fn serve(os: &Os, arguments: &ServeArguments) -> Result<(), String> {
     let watcher = TerminationWatcher::install().map_err(|error| error.to_string())?;
     let password = given_password(os, arguments)?;
+    let config = configuration(arguments);
+    // Before the data directory and a password are made: a start on an occupied port leaves nothing behind.
+    let may_move = arguments.admin_listen.is_none();
+    let sockets = Sockets::bind(os, &config, may_move).map_err(|error| error.to_string())?;
     let mut options = InstanceOptions::new(absolute(&arguments.data));
-    options.buffer_pool_bytes = arguments.memory.max(16) << 20;
+    options.buffer_pool_bytes = arguments.memory << 20;
     options.drives = arguments.drive.iter().map(|(letter, folder)| (*letter, absolute(folder))).collect();
     options.allowed_paths = arguments.allow_path.iter().map(|folder| absolute(folder)).collect();
     options.log_cache_folder = crate::files::log_cache_folder(&arguments.log_cache);
@@ -181,20 +219,16 @@ fn serve(os: &Os, arguments: &ServeArguments) -> Result<(), String> {
     start_trace_flags(&instance, &arguments.trace_flag)?;
     limit_memory(options.buffer_pool_bytes);
     instance.budget_requests();
-    let mut config = Config::new(arguments.data.clone());
-    config.listen = arguments.listen.clone();
-    config.connections_max = arguments.max_connections.max(1);
-    config.allow_plaintext_login = arguments.allow_plaintext_login;
-    config.tls_pair = arguments.tls_cert.clone().zip(arguments.tls_key.clone());
     let sessions =
         SessionShared::new(instance.clone(), &config.server_name, os.clock().utc_100ns().max(0) as u64);
     let source: Box<dyn SessionSource> = Box::new(sessions);
-    let started = Server::start(os, config, password.as_deref(), source);
+    let started =
+        Server::start(os, config, sockets, password.as_ref().map(|given| given.text.as_str()), source);
     let server = started.map_err(|error| {
         instance.shutdown();
         error.to_string()
     })?;
-    print_greeting(arguments, &server);
+    print_greeting(arguments, &server, password.as_ref());
     // Buffers of a megabyte for new files, what was read to recover.
     os::memory::give_back_all();
 
@@ -210,6 +244,38 @@ fn serve(os: &Os, arguments: &ServeArguments) -> Result<(), String> {
     Ok(())
 }
 
+fn configuration(arguments: &ServeArguments) -> Config {
+    let mut config = Config::new(arguments.data.clone());
+    config.listen = arguments.listen.clone();
+    config.listen_for_administrators = match &arguments.admin_listen {
+        Some(address) => Some(address.clone()).filter(|address| address != OFF),
+        None => Some(format!("127.0.0.1:{}", port_after(&arguments.listen))),
+    };
+    let descriptors = os::process::raise_open_file_limit();
+    let room = usize::try_from(descriptors - DESCRIPTORS_KEPT.min(descriptors / 2)).unwrap_or(usize::MAX);
+    config.connections_max = arguments.max_connections.min(room);
+    config.half_open_max = config.half_open_max.min(room / 4).max(1);
+    config.half_open_of_address_max = config.half_open_of_address_max.min(config.half_open_max / 2).max(1);
+    // Nobody has asked for as many as there may be.
+    if config.connections_max < arguments.max_connections && arguments.max_connections < CONNECTIONS_MAX {
+        os::report::warn(
+            "Server",
+            &format!(
+                "at most {room} connections at once: the system lets this process open {descriptors} files (ulimit -n)"
+            ),
+        );
+    }
+    config.allow_plaintext_login = arguments.allow_plaintext_login;
+    config.tls_pair = arguments.tls_cert.clone().zip(arguments.tls_key.clone());
+    config
+}
+
+/// The administrators' port: the next one; any when the first one is any, or the last there is.
+fn port_after(listen: &str) -> u16 {
+    let port = listen.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).unwrap_or(0_u16);
+    if port == 0 { 0 } else { port.checked_add(1).unwrap_or(0) }
+}
+
 /// All requests together may use as much as there is for pages, one of them three quarters of it. Beside that stand the cached programs and what
 /// describes the pages. (Decision 0014.)
 fn limit_memory(pool_bytes: u64) {
@@ -218,41 +284,66 @@ fn limit_memory(pool_bytes: u64) {
     os::memory::set_limits(requests_bytes + beside_bytes, requests_bytes / 4 * 3);
 }
 
+/// A password for sa, and where it stands.
+struct GivenPassword {
+    text: String,
+    place: String,
+}
+
 /// The password for sa from the file or the environment.
-fn given_password(os: &Os, arguments: &ServeArguments) -> Result<Option<String>, String> {
+fn given_password(os: &Os, arguments: &ServeArguments) -> Result<Option<GivenPassword>, String> {
+    let place = match &arguments.sa_password_file {
+        Some(path) => path.display().to_string(),
+        None => PASSWORD_VARIABLE.into(),
+    };
     let password = match &arguments.sa_password_file {
         Some(path) => {
             let bytes = os.disk().read_file(path).map_err(|error| error.to_string())?;
             let text = String::from_utf8(bytes).map_err(|_| format!("{} is not UTF-8", path.display()))?;
             Some(text.trim_end_matches(['\r', '\n']).to_string())
         }
-        None => os::process::environment("HARDPAN_SA_PASSWORD"),
+        None => os::process::environment(PASSWORD_VARIABLE),
     };
     if password.as_deref() == Some("") {
-        return Err("the password given for sa is empty".into());
+        return Err(format!("the password given for sa in {place} is empty"));
     }
-    Ok(password)
+    Ok(password.map(|text| GivenPassword { text, place }))
 }
 
-fn print_greeting(arguments: &ServeArguments, server: &Server) {
+fn print_greeting(arguments: &ServeArguments, server: &Server, given: Option<&GivenPassword>) {
     let address = server.local_address();
-    let (host, port) = address.rsplit_once(':').unwrap_or((&address, "1433"));
-    let host = match host {
-        "0.0.0.0" | "[::]" => "127.0.0.1",
-        other => other.trim_matches(['[', ']']),
-    };
+    let (host, port) = host_and_port(&address);
     println!("Hardpan {}", env!("CARGO_PKG_VERSION"));
     println!("  listening on  {address}");
+    if let Some(address) = server.administrator_address() {
+        let (host, port) = host_and_port(&address);
+        println!(
+            "  administrator hardpan sql -S admin:{host},{port}   (one at a time, also when all else is taken)"
+        );
+    }
     println!("  data in       {}", absolute(&arguments.data).display());
-    let shown = match server.generated_password() {
-        Some(password) => {
+    let shown = match (server.generated_password(), given) {
+        (Some(password), _) => {
             println!("  login         sa, password {password}   (shown only now, kept only as a hash)");
             password
         }
-        None => {
-            println!("  login         sa, with the password given earlier");
+        (None, Some(given)) => {
+            println!("  login         sa, with the password in {}", given.place);
+            "PASSWORD"
+        }
+        (None, None) => {
+            println!("  login         sa, with the password given at an earlier start");
             "PASSWORD"
         }
     };
     println!("  connect with  sqlcmd -C -S {host},{port} -U sa -P {shown}");
+}
+
+/// As clients are told them.
+fn host_and_port(address: &str) -> (&str, &str) {
+    let (host, port) = address.rsplit_once(':').unwrap_or((address, "1433"));
+    match host {
+        "0.0.0.0" | "[::]" => ("127.0.0.1", port),
+        other => (other.trim_matches(['[', ']']), port),
+    }
 }

@@ -31,6 +31,25 @@ pub enum IoErrorKind {
     Io,
 }
 
+impl fmt::Display for IoErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            IoErrorKind::NotFound => "not found",
+            IoErrorKind::AlreadyExists => "it exists already",
+            IoErrorKind::NoSpace => "there is no space left",
+            IoErrorKind::Locked => "another process uses it",
+            IoErrorKind::Permission => "the system does not permit it",
+            IoErrorKind::UnexpectedEof => "it ends too early",
+            IoErrorKind::TimedOut => "it took too long",
+            IoErrorKind::Interrupted => "it was interrupted",
+            IoErrorKind::Disconnected => "the other end has closed the connection",
+            IoErrorKind::Invalid => "not possible",
+            IoErrorKind::Exhausted => "the system has no more descriptors, threads or memory",
+            IoErrorKind::Io => "the system failed",
+        })
+    }
+}
+
 /// A failure of the world: a device, a file system, the network, the operating system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IoError {
@@ -97,7 +116,7 @@ fn kind_of(error: &std::io::Error) -> IoErrorKind {
 impl fmt::Display for IoError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.os_code == 0 {
-            return write!(f, "{}: {:?}", self.what, self.kind);
+            return write!(f, "{}: {}", self.what, self.kind);
         }
         let system = std::io::Error::from_raw_os_error(self.os_code);
         write!(f, "{}: {system}", self.what)

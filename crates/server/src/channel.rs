@@ -77,6 +77,18 @@ pub enum Next {
     Closed,
 }
 
+/// What a client begins with.
+pub enum First {
+    /// A record of TLS.
+    Tls,
+    /// A message in the clear.
+    Message,
+    /// Nothing has come yet.
+    Nothing,
+    /// It has closed the connection.
+    Closed,
+}
+
 /// One connection.
 pub struct Channel {
     stream: Arc<dyn Stream>,
@@ -84,16 +96,9 @@ pub struct Channel {
     reader: MessageReader,
     plain: Vec<u8>,
     records: Vec<u8>,
-    deadline: Option<Deadline>,
     /// The last read took all that there was room for: there may be more.
     is_full: bool,
     packets: Arc<PacketCounts>,
-}
-
-/// A moment until which reads must have ended.
-struct Deadline {
-    os: os::Os,
-    at_ns: u64,
 }
 
 impl Channel {
@@ -105,7 +110,6 @@ impl Channel {
             reader: MessageReader::new(ReadLimits::PRE_LOGIN),
             plain: Vec::new(),
             records: Vec::new(),
-            deadline: None,
             is_full: false,
             packets: Arc::default(),
         }
@@ -126,35 +130,23 @@ impl Channel {
         matches!(self.protection, Protection::Tls { .. })
     }
 
-    /// From now on every read must end before `at_ns` (monotonic); `None` lifts that.
-    pub fn set_deadline(&mut self, os: &os::Os, at_ns: Option<u64>) -> Result<(), IoError> {
-        self.deadline = at_ns.map(|at_ns| Deadline { os: os.clone(), at_ns });
-        self.stream.set_read_timeout(None)
-    }
-
     /// Replaces the limits on what the peer may send.
     pub fn set_limits(&mut self, limits: ReadLimits) {
         self.reader.set_limits(limits);
     }
 
-    /// Reads the very first byte without using it: true when the client starts with TLS (strict).
-    pub fn begins_with_tls(&mut self) -> Result<bool, ChannelError> {
+    /// What the client begins with, without using it: TLS (strict), or a message.
+    pub fn poll_first(&mut self) -> Result<First, ChannelError> {
         if self.reader.unread().is_empty() {
-            self.read_waiting(|channel, bytes| channel.reader.feed(bytes))??;
-        }
-        Ok(self.reader.unread().first() == Some(&TLS_HANDSHAKE))
-    }
-
-    /// The next whole message; `None` when the peer has closed the connection between messages.
-    pub fn next_message(&mut self) -> Result<Option<MessageHead>, ChannelError> {
-        loop {
-            if let Some(head) = self.next_whole()? {
-                return Ok(Some(head));
-            }
-            if !self.read_waiting(Channel::take_in)?? {
-                return Ok(None);
+            let Some(taken) = self.read_now(Channel::take_in)? else {
+                return Ok(First::Nothing);
+            };
+            if !taken? {
+                return Ok(First::Closed);
             }
         }
+        let is_tls = self.reader.unread().first() == Some(&TLS_HANDSHAKE);
+        Ok(if is_tls { First::Tls } else { First::Message })
     }
 
     /// The next message, if all of it has been read.
@@ -210,70 +202,35 @@ impl Channel {
     }
 
     /// TLS before anything else: all bytes so far are its records.
-    pub fn start_strict_tls(&mut self, mut session: TlsSession) -> Result<(), ChannelError> {
-        let mut records = self.reader.take_unread();
-        loop {
-            let received = session.receive(&records, &mut self.plain);
-            session.take_records(&mut self.records)?;
-            self.stream.write_all(&self.records)?;
-            self.records.clear();
-            received?;
-            if !session.is_handshaking() {
-                break;
-            }
-            records = self.read_waiting(|_, bytes| bytes.to_vec())?;
-            if records.is_empty() {
-                let told = "the client closed during the TLS handshake";
-                return Err(IoError::new(IoErrorKind::Disconnected, told).into());
-            }
-        }
-        self.reader.feed(&self.plain)?;
-        self.plain.clear();
+    pub fn start_strict_tls(&mut self, session: TlsSession) -> Result<(), ChannelError> {
+        let records = self.reader.take_unread();
         self.protection = Protection::Tls { session: Box::new(session), login_only: false };
-        Ok(())
+        self.take_in(&records).map(drop)
     }
 
-    /// TLS whose handshake travels in PRELOGIN packets; afterwards records stand on the wire by themselves.
-    pub fn start_wrapped_tls(
+    /// The message that came last is a step of a TLS handshake in PRELOGIN packets; answers it. True when the handshake has ended.
+    pub fn step_wrapped_tls(&mut self, session: &mut TlsSession) -> Result<bool, ChannelError> {
+        let received = session.receive(self.reader.payload(), &mut self.plain);
+        let mut writer = MessageWriter::new(PacketKind::PreLogin, tds::limits::PACKET_BYTES_DEFAULT, 0);
+        session.take_records(&mut writer.payload)?;
+        if !writer.payload.is_empty() {
+            writer.finish(&mut self.records);
+            self.stream.write_all(&self.records)?;
+            self.records.clear();
+        }
+        received?;
+        Ok(!session.is_handshaking())
+    }
+
+    /// After such a handshake records stand on the wire by themselves.
+    pub fn finish_wrapped_tls(
         &mut self,
-        mut session: TlsSession,
+        session: Box<TlsSession>,
         login_only: bool,
     ) -> Result<(), ChannelError> {
-        let mut writer = MessageWriter::new(PacketKind::PreLogin, tds::limits::PACKET_BYTES_DEFAULT, 0);
-        while session.is_handshaking() {
-            let head = self.next_message()?;
-            match head {
-                Some(head) if head.kind == PacketKind::PreLogin => {}
-                Some(head) => {
-                    return Err(ProtocolError::Invalid {
-                        part: "packet type in a TLS handshake",
-                        value: head.kind as u64,
-                    }
-                    .into());
-                }
-                None => {
-                    return Err(IoError::new(
-                        IoErrorKind::Disconnected,
-                        "the client closed during the TLS handshake",
-                    )
-                    .into());
-                }
-            }
-            let received = session.receive(self.reader.payload(), &mut self.plain);
-            session.take_records(&mut writer.payload)?;
-            if !writer.payload.is_empty() {
-                writer.finish(&mut self.records);
-                self.stream.write_all(&self.records)?;
-                self.records.clear();
-            }
-            received?;
-        }
         let early = self.reader.take_unread();
-        session.receive(&early, &mut self.plain)?;
-        self.reader.feed(&self.plain)?;
-        self.plain.clear();
-        self.protection = Protection::Tls { session: Box::new(session), login_only };
-        Ok(())
+        self.protection = Protection::Tls { session, login_only };
+        if early.is_empty() { Ok(()) } else { self.take_in(&early).map(drop) }
     }
 
     /// Ends TLS after a login that alone was to be encrypted.
@@ -317,22 +274,6 @@ impl Channel {
             let count = self.stream.read_now(buffer)?;
             self.is_full = count == Some(buffer.len());
             Ok(count.map(|count| take(self, &buffer[..count])))
-        })
-    }
-
-    /// The same, waiting for bytes until the deadline, for ever without one.
-    fn read_waiting<R>(&mut self, take: impl FnOnce(&mut Channel, &[u8]) -> R) -> Result<R, IoError> {
-        if let Some(deadline) = &self.deadline {
-            let left_ns = deadline.at_ns.saturating_sub(deadline.os.clock().monotonic_ns());
-            if left_ns == 0 {
-                return Err(IoError::new(IoErrorKind::TimedOut, "the login took too long"));
-            }
-            self.stream.set_read_timeout(Some(left_ns))?;
-        }
-        BUFFER.with_borrow_mut(|buffer| {
-            let count = self.stream.read(buffer)?;
-            self.is_full = count == buffer.len();
-            Ok(take(self, &buffer[..count]))
         })
     }
 }

@@ -5,17 +5,26 @@ use std::path::PathBuf;
 
 use os::IoError;
 
+/// Most connections that may be logged in at once, and the default.
+pub const CONNECTIONS_MAX: usize = 32_767;
+
 /// Settings of a server.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Address and port to listen on, `127.0.0.1:1433`; port 0 takes a free one.
     pub listen: String,
+    /// The same for the dedicated administrator connection; `None`: there is none.
+    pub listen_for_administrators: Option<String>,
     /// Where the TLS pair and the logins are kept.
     pub data_dir: PathBuf,
     /// `@@SERVERNAME`, and the name in error messages.
     pub server_name: String,
-    /// Connections at once; further ones are refused with error 17809.
+    /// Connections that are logged in at once; further ones are refused with error 17809.
     pub connections_max: usize,
+    /// Connections at once whose login has not succeeded yet; the oldest gives way to one more.
+    pub half_open_max: usize,
+    /// Those of one address.
+    pub half_open_of_address_max: usize,
     /// Take logins without TLS from other machines, too.
     pub allow_plaintext_login: bool,
     /// A certificate chain and key (PEM) instead of the self-signed pair in the data directory.
@@ -33,9 +42,12 @@ impl Config {
     pub fn new(data_dir: PathBuf) -> Config {
         Config {
             listen: "127.0.0.1:1433".into(),
+            listen_for_administrators: None,
             data_dir,
             server_name: os::process::host_name(),
-            connections_max: 1_000,
+            connections_max: CONNECTIONS_MAX,
+            half_open_max: 4_096,
+            half_open_of_address_max: 1_024,
             allow_plaintext_login: false,
             tls_pair: None,
             login_timeout_ns: 10_000_000_000,

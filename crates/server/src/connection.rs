@@ -1,4 +1,4 @@
-//! The life of one connection: its login, on a thread of its own; then requests, each on whatever worker takes it; its end.
+//! The life of one connection: its login, requests, its end; each turn on whatever worker takes it.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,8 +12,9 @@ use types::SqlError;
 
 use crate::channel::{self, Channel, ChannelError};
 use crate::convert;
-use crate::handshake::{self, LoggedIn};
+use crate::handshake::{Handshake, LoggedIn, Progress};
 use crate::monitor::{After, ConnectionEntry, Serve};
+use crate::places::Place;
 use crate::seam::{ClientSession, RequestEnd, ResultSink};
 use crate::shared::Shared;
 use crate::sink::{AnswerState, PacketSink, TdsSink};
@@ -27,58 +28,91 @@ const DECODED_COPIES: usize = 2;
 /// From this severity on an error ends the connection.
 const FATAL_SEVERITY: u8 = 20;
 
-/// Lets a client log in, and hands its connection to the workers. `admitted` is false for one beyond the maximum, which is
-/// told so after its login. False: there is no connection (any more).
-pub fn serve_login(
-    shared: &Arc<Shared>,
-    stream: &Arc<dyn Stream>,
-    entry: &Arc<ConnectionEntry>,
-    admitted: bool,
-) -> bool {
-    let mut channel = Channel::new(stream.clone());
-    match log_in(shared, &mut channel, entry, admitted) {
-        Ok(Some(LoggedIn { session, encoder })) => {
-            let shared = shared.clone();
-            let (answer, aside) = (AnswerState::of(session.acknowledgement()), None);
-            let connection = Connection { shared, channel, session, encoder, answer, aside };
-            if let Err(error) = entry.enter_service(Box::new(connection)) {
-                os::report::warn("Network", &format!("a connection was refused: {error}"));
-            }
-            true
+/// A connection from its first byte to its end.
+pub enum Client {
+    /// Nobody knows yet who it is.
+    LoggingIn(Box<LoggingIn>),
+    /// It runs requests.
+    InService(Box<Connection>),
+}
+
+/// A connection before the end of its login.
+pub struct LoggingIn {
+    shared: Arc<Shared>,
+    channel: Channel,
+    handshake: Handshake,
+}
+
+impl Client {
+    /// Of a stream that has said nothing yet. `is_administrator`: it came by the administrators' port.
+    pub fn new(shared: &Arc<Shared>, stream: &Arc<dyn Stream>, is_administrator: bool) -> Client {
+        Client::LoggingIn(Box::new(LoggingIn {
+            shared: shared.clone(),
+            channel: Channel::new(stream.clone()),
+            handshake: Handshake::new(is_administrator),
+        }))
+    }
+}
+
+impl Serve for Client {
+    fn turn(&mut self, entry: &Arc<ConnectionEntry>) -> After {
+        match self {
+            Client::InService(connection) => connection.turn(entry),
+            Client::LoggingIn(login) => match login.turn(entry) {
+                Progress::Waits => After::Wait,
+                Progress::Checking => After::Wake,
+                Progress::Ended => After::End,
+                Progress::LoggedIn(logged_in) => {
+                    let channel = login.take_channel();
+                    let connection = Connection::begin(&login.shared, channel, logged_in, entry);
+                    *self = Client::InService(Box::new(connection));
+                    // Bytes may have been read already.
+                    After::Again
+                }
+            },
         }
-        Ok(None) => false,
-        Err(error) => {
-            report(&channel, &error);
-            false
+    }
+
+    fn is_aside(&self) -> bool {
+        match self {
+            Client::LoggingIn(login) => login.handshake.is_checking(),
+            Client::InService(connection) => connection.aside.is_some(),
+        }
+    }
+
+    fn end(self: Box<Self>, entry: &ConnectionEntry) {
+        match *self {
+            Client::InService(connection) => connection.end(entry),
+            Client::LoggingIn(login) => {
+                login.channel.stream().shutdown();
+                login.shared.table.remove(entry);
+            }
         }
     }
 }
 
-fn log_in(
-    shared: &Shared,
-    channel: &mut Channel,
-    entry: &Arc<ConnectionEntry>,
-    admitted: bool,
-) -> Result<Option<LoggedIn>, ChannelError> {
-    let deadline_ns = shared.os.clock().monotonic_ns() + shared.config.login_timeout_ns;
-    channel.set_deadline(&shared.os, Some(deadline_ns))?;
-    let Some(mut logged_in) = handshake::log_in(shared, channel, admitted)? else {
-        return Ok(None);
-    };
-    channel.set_deadline(&shared.os, None)?;
-    channel.set_limits(ReadLimits::session(shared.config.message_bytes_max));
-    entry.set_encrypted(channel.is_encrypted());
-    logged_in.session.defer_commits(entry.waker());
-    let killed = Arc::downgrade(entry);
-    logged_in.session.hang_up_with(Arc::new(move || {
-        if let Some(entry) = killed.upgrade() {
-            entry.kill();
+impl LoggingIn {
+    fn turn(&mut self, entry: &Arc<ConnectionEntry>) -> Progress {
+        if self.shared.table.is_draining() {
+            return Progress::Ended;
         }
-    }));
-    logged_in.session.count_packets(channel.packets());
-    shared.logins_total.increment();
-    shared.user_connections.increment();
-    Ok(Some(logged_in))
+        let LoggingIn { shared, channel, handshake } = self;
+        let outcome = catch_unwind(AssertUnwindSafe(|| handshake.go_on(shared, channel, entry)));
+        match outcome {
+            Ok(Ok(progress)) => progress,
+            Ok(Err(error)) => {
+                report(&self.channel, &error);
+                Progress::Ended
+            }
+            // The panic's hook has said what it is.
+            Err(_) => Progress::Ended,
+        }
+    }
+
+    fn take_channel(&mut self) -> Channel {
+        let stream = self.channel.stream().clone();
+        std::mem::replace(&mut self.channel, Channel::new(stream))
+    }
 }
 
 /// Only a peer that breaks the protocol is worth a line in the log.
@@ -103,9 +137,36 @@ pub struct Connection {
     answer: AnswerState,
     /// A request whose commit is on its way to the device, and whether it is a call.
     aside: Option<bool>,
+    /// Among those that may be logged in.
+    place: Place,
 }
 
-impl Serve for Connection {
+impl Connection {
+    /// The login has been answered.
+    fn begin(
+        shared: &Arc<Shared>,
+        mut channel: Channel,
+        logged_in: LoggedIn,
+        entry: &Arc<ConnectionEntry>,
+    ) -> Connection {
+        let LoggedIn { mut session, encoder, place } = logged_in;
+        channel.set_limits(ReadLimits::session(shared.config.message_bytes_max));
+        entry.set_encrypted(channel.is_encrypted());
+        session.defer_commits(entry.waker());
+        let killed = Arc::downgrade(entry);
+        session.hang_up_with(Arc::new(move || {
+            if let Some(entry) = killed.upgrade() {
+                entry.kill();
+            }
+        }));
+        session.count_packets(channel.packets());
+        shared.table.half_open().remove(entry.number());
+        shared.logins_total.increment();
+        shared.user_connections.increment();
+        let answer = AnswerState::of(session.acknowledgement());
+        Connection { shared: shared.clone(), channel, session, encoder, answer, aside: None, place }
+    }
+
     fn turn(&mut self, entry: &ConnectionEntry) -> After {
         self.exchange_buffers();
         let outcome = catch_unwind(AssertUnwindSafe(|| self.next_step(entry)));
@@ -117,12 +178,8 @@ impl Serve for Connection {
         })
     }
 
-    fn is_aside(&self) -> bool {
-        self.aside.is_some()
-    }
-
-    fn end(self: Box<Self>, entry: &ConnectionEntry) {
-        let Connection { shared, channel, session, .. } = *self;
+    fn end(self, entry: &ConnectionEntry) {
+        let Connection { shared, channel, session, place, .. } = self;
         let closed = catch_unwind(AssertUnwindSafe(|| session.close()));
         shared.user_connections.add(-1);
         if closed.is_err() {
@@ -135,10 +192,9 @@ impl Serve for Connection {
         }
         channel.stream().shutdown();
         shared.table.remove(entry);
+        drop(place);
     }
-}
 
-impl Connection {
     /// Takes the worker's buffers, or gives them back: many connections share few, and those are warm.
     fn exchange_buffers(&mut self) {
         BUFFERS.with_borrow_mut(|(read, payload, packets)| {
@@ -248,7 +304,7 @@ impl Connection {
         let end = dispatch(self.session.as_mut(), request, &mut sink);
         if self.session.is_commit_pending() {
             self.aside = Some(is_call);
-            return Ok(After::Commit);
+            return Ok(After::Wake);
         }
         self.finish_request(entry, is_call, end)
     }

@@ -3,25 +3,33 @@
 //! ```text
 //!  first byte 0x16 ─► strict TLS ─┐
 //!  otherwise ─────────────────────┴► PRELOGIN (may be absent) ─► plan_encryption ─► [TLS in PRELOGIN packets]
-//!     ─► LOGIN7 ─► [back to plain packets] ─► authenticate ─► open_session ─► answer
+//!     ─► LOGIN7 ─► [back to plain packets] ─► Authenticator::check ─► admit ─► open_session ─► answer
 //! ```
+//! Workers run it whenever something has come, like any request: a client that says nothing has no thread, and no place among those that
+//! are logged in.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 use os::IoError;
 use tds::ProtocolError;
 use tds::limits::{PACKET_BYTES_MAX, PACKET_BYTES_MIN};
 use tds::login7::{Login7, feature, options};
-use tds::packet::PacketKind;
+use tds::packet::{MessageHead, PacketKind};
 use tds::prelogin::{Encryption, EncryptionPlan, PreLogin, agree};
 use tds::server::Encoder;
 use tds::token::{DEFAULT_COLLATION, DoneKind, DoneToken, EnvChange, done};
 use types::SqlError;
 
-use crate::channel::{Channel, ChannelError};
+use crate::authentication::Attempt;
+use crate::channel::{Channel, ChannelError, First, Next};
+use crate::logins::Login;
+use crate::monitor::ConnectionEntry;
+use crate::places::Place;
 use crate::seam::{ClientSession, LoginInfo};
 use crate::shared::Shared;
 use crate::sink::PacketSink;
+use crate::tls::TlsSession;
 
 /// Version that LOGINACK and PRELOGIN report: drivers choose dialects by it.
 pub const REPORTED_VERSION: (u8, u8, u16) = (16, 0, 1000);
@@ -37,83 +45,193 @@ pub struct LoggedIn {
     pub session: Box<dyn ClientSession>,
     /// The encoder as negotiated.
     pub encoder: Encoder,
+    /// Its place among those that may be logged in.
+    pub place: Place,
 }
 
-/// Runs the whole handshake. `None`: the client was refused and has been told why, or went away.
-pub fn log_in(
+/// How far a login has come.
+pub enum Progress {
+    /// More has to come from the client.
+    Waits,
+    /// The password is being checked; whoever does that wakes the connection.
+    Checking,
+    /// The client was refused and has been told why, or went away.
+    Ended,
+    /// The login has been answered.
+    LoggedIn(LoggedIn),
+}
+
+/// A login on its way. It waits for nothing on the thread that runs it, but for the opening of the session.
+pub struct Handshake {
+    is_administrator: bool,
+    stage: Stage,
+}
+
+enum Stage {
+    /// Nothing has come yet.
+    First,
+    /// PRELOGIN, the steps of a TLS handshake, LOGIN7.
+    Messages { strict: bool, seen_prelogin: bool },
+    /// The steps of a TLS handshake in PRELOGIN packets.
+    Tls { session: Box<TlsSession>, login_only: bool },
+    /// LOGIN7, after such a handshake.
+    Login { login_only: bool },
+    /// The password is being checked.
+    Checking { login: Box<Login7>, attempt: Arc<Attempt> },
+}
+
+impl Handshake {
+    /// Of a client that has said nothing yet. `is_administrator`: it came by the administrators' port.
+    pub fn new(is_administrator: bool) -> Handshake {
+        Handshake { is_administrator, stage: Stage::First }
+    }
+
+    /// Is somebody else at work for it?
+    pub fn is_checking(&self) -> bool {
+        matches!(self.stage, Stage::Checking { .. })
+    }
+
+    /// Goes on as far as possible with what has come.
+    pub fn go_on(
+        &mut self,
+        shared: &Shared,
+        channel: &mut Channel,
+        entry: &Arc<ConnectionEntry>,
+    ) -> Result<Progress, ChannelError> {
+        loop {
+            if let Stage::Checking { login, attempt } = &self.stage {
+                let Some(account) = attempt.outcome() else { return Ok(Progress::Checking) };
+                return conclude(shared, channel, login, account, self.is_administrator);
+            }
+            if let Stage::First = self.stage {
+                let strict = match channel.poll_first()? {
+                    First::Nothing => return Ok(Progress::Waits),
+                    First::Closed => return Ok(Progress::Ended),
+                    First::Tls => true,
+                    First::Message => false,
+                };
+                if strict {
+                    channel.start_strict_tls(shared.tls.start_strict()?)?;
+                }
+                self.stage = Stage::Messages { strict, seen_prelogin: false };
+            }
+            let head = match channel.poll_message()? {
+                Next::Message(head) => head,
+                Next::Nothing => return Ok(Progress::Waits),
+                Next::Closed => return Ok(Progress::Ended),
+            };
+            if let Some(login) = self.message(shared, channel, head)? {
+                let Some(attempt) = self.receive(shared, channel, &login, entry)? else {
+                    return Ok(Progress::Ended);
+                };
+                self.stage = Stage::Checking { login: Box::new(login), attempt };
+            }
+            shared.table.half_open().has_spoken(entry.number());
+        }
+    }
+
+    /// One message: PRELOGIN, a step of a handshake, or LOGIN7.
+    fn message(
+        &mut self,
+        shared: &Shared,
+        channel: &mut Channel,
+        head: MessageHead,
+    ) -> Result<Option<Login7>, ChannelError> {
+        match (&mut self.stage, head.kind) {
+            (Stage::Messages { strict, seen_prelogin }, PacketKind::PreLogin) if !*seen_prelogin => {
+                *seen_prelogin = true;
+                let message = PreLogin::decode(channel.payload())?;
+                let plan = answer_prelogin(shared, channel, &message, *strict)?;
+                if plan != EncryptionPlan::Plaintext {
+                    let session = Box::new(shared.tls.start_wrapped()?);
+                    self.stage = Stage::Tls { session, login_only: plan == EncryptionPlan::LoginOnly };
+                }
+                Ok(None)
+            }
+            (Stage::Tls { session, login_only }, PacketKind::PreLogin) => {
+                if channel.step_wrapped_tls(session)? {
+                    let login_only = *login_only;
+                    if let Stage::Tls { session, .. } =
+                        std::mem::replace(&mut self.stage, Stage::Login { login_only })
+                    {
+                        channel.finish_wrapped_tls(session, login_only)?;
+                    }
+                }
+                Ok(None)
+            }
+            (Stage::Messages { .. } | Stage::Login { .. }, PacketKind::Login7) => {
+                Ok(Some(Login7::decode(channel.payload())?))
+            }
+            (Stage::Tls { .. }, kind) => {
+                Err(ProtocolError::Invalid { part: "packet type in a TLS handshake", value: kind as u64 }
+                    .into())
+            }
+            (_, kind) => {
+                Err(ProtocolError::Invalid { part: "packet type before login", value: kind as u64 }.into())
+            }
+        }
+    }
+
+    /// LOGIN7 has come: refuses it, or has its password checked.
+    fn receive(
+        &self,
+        shared: &Shared,
+        channel: &mut Channel,
+        login: &Login7,
+        entry: &Arc<ConnectionEntry>,
+    ) -> Result<Option<Arc<Attempt>>, ChannelError> {
+        let protected = channel.is_encrypted();
+        if matches!(self.stage, Stage::Login { login_only: true }) {
+            channel.stop_tls();
+        }
+        let refusal = if !protected && !plaintext_is_allowed(shared, channel) {
+            Some(login_failed(login, "A login without encryption is taken only from this machine"))
+        } else {
+            kind_refused(login).or_else(|| shared.places.refusal(self.is_administrator))
+        };
+        if let Some(refusal) = refusal {
+            refuse(channel, &mut encoder_for(shared, login), &[refusal])?;
+            return Ok(None);
+        }
+        let attempt = Attempt::new(
+            &login.user_name,
+            &login.password.0,
+            peer_of(channel).ip(),
+            self.is_administrator,
+            entry,
+        );
+        shared.table.half_open().is_checked(entry.number());
+        shared.authenticator.check(&attempt);
+        Ok(Some(attempt))
+    }
+}
+
+fn encoder_for(shared: &Shared, login: &Login7) -> Encoder {
+    let spid = 0;
+    Encoder::new(login.version, packet_bytes(login), spid, &shared.config.server_name)
+}
+
+/// The password has been checked: opens the session and answers, or tells the client why not.
+fn conclude(
     shared: &Shared,
     channel: &mut Channel,
-    admitted: bool,
-) -> Result<Option<LoggedIn>, ChannelError> {
-    let strict = channel.begins_with_tls()?;
-    if strict {
-        channel.start_strict_tls(shared.tls.start_strict()?)?;
-    }
-    let Some(login) = receive_login(shared, channel, strict)? else {
-        return Ok(None);
-    };
-    let spid = 0;
-    let mut encoder = Encoder::new(login.version, packet_bytes(&login), spid, &shared.config.server_name);
-    let opened =
-        authenticate(shared, channel, &login, admitted).and_then(|info| open_session(shared, info, &login));
+    login: &Login7,
+    account: Option<Login>,
+    is_administrator: bool,
+) -> Result<Progress, ChannelError> {
+    let mut encoder = encoder_for(shared, login);
+    let opened = admit(shared, channel, login, account, is_administrator)
+        .and_then(|(info, place)| Ok((open_session(shared, info, login)?, place)));
     match opened {
-        Ok(session) => {
+        Ok((session, place)) => {
             encoder.set_spid(session.id());
-            answer(&mut encoder, &login, session.as_ref());
+            answer(&mut encoder, login, session.as_ref());
             send(channel, &mut encoder)?;
-            Ok(Some(LoggedIn { session, encoder }))
+            Ok(Progress::LoggedIn(LoggedIn { session, encoder, place }))
         }
         Err(errors) => {
             refuse(channel, &mut encoder, &errors)?;
-            Ok(None)
-        }
-    }
-}
-
-/// PRELOGIN and LOGIN7 with the encryption they agree on.
-fn receive_login(
-    shared: &Shared,
-    channel: &mut Channel,
-    strict: bool,
-) -> Result<Option<Login7>, ChannelError> {
-    let mut login_only = false;
-    let mut seen_prelogin = false;
-    loop {
-        let Some(head) = channel.next_message()? else {
-            return Ok(None);
-        };
-        match head.kind {
-            PacketKind::PreLogin if !seen_prelogin => {
-                seen_prelogin = true;
-                let message = PreLogin::decode(channel.payload())?;
-                let plan = answer_prelogin(shared, channel, &message, strict)?;
-                login_only = plan == EncryptionPlan::LoginOnly;
-                if plan != EncryptionPlan::Plaintext {
-                    channel.start_wrapped_tls(shared.tls.start_wrapped()?, login_only)?;
-                }
-            }
-            PacketKind::Login7 => {
-                let login = Login7::decode(channel.payload())?;
-                let protected = channel.is_encrypted();
-                if login_only {
-                    channel.stop_tls();
-                }
-                if !protected && !plaintext_is_allowed(shared, channel) {
-                    let mut encoder = Encoder::new(login.version, 4096, 0, &shared.config.server_name);
-                    refuse(
-                        channel,
-                        &mut encoder,
-                        &[login_failed(&login, "A login without encryption is taken only from this machine")],
-                    )?;
-                    return Ok(None);
-                }
-                return Ok(Some(login));
-            }
-            kind => {
-                return Err(
-                    ProtocolError::Invalid { part: "packet type before login", value: kind as u64 }.into()
-                );
-            }
+            Ok(Progress::Ended)
         }
     }
 }
@@ -144,35 +262,31 @@ fn plaintext_is_allowed(shared: &Shared, channel: &Channel) -> bool {
     shared.config.allow_plaintext_login || channel.stream().is_loopback()
 }
 
-/// Checks who it is. The error is what the client is told; the log knows more.
-fn authenticate(
+/// Why a login of this kind is not even looked at.
+fn kind_refused(login: &Login7) -> Option<SqlError> {
+    let integrated = login.flags[1] & options::FLAGS2_INTEGRATED_SECURITY != 0 || !login.sspi.is_empty();
+    let federated = login.features.iter().any(|(id, _)| *id == feature::FEDERATED_AUTHENTICATION);
+    let text = "Login failed. This server takes SQL logins only, not Windows or federated authentication.";
+    (integrated || federated).then(|| SqlError::custom(18452, 14, 1, text.into()))
+}
+
+/// Takes a place for whoever has given the right password. The error is what the client is told; the log knows more.
+fn admit(
     shared: &Shared,
     channel: &Channel,
     login: &Login7,
-    admitted: bool,
-) -> Result<LoginInfo, Vec<SqlError>> {
+    account: Option<Login>,
+    is_administrator: bool,
+) -> Result<(LoginInfo, Place), Vec<SqlError>> {
     let peer = peer_of(channel);
-    if !admitted {
-        let text = format!(
-            "Could not connect because the maximum number of '{}' user connections has already been reached.",
-            shared.config.connections_max
-        );
-        return Err(vec![SqlError::custom(17809, 20, 1, text)]);
-    }
-    let integrated = login.flags[1] & options::FLAGS2_INTEGRATED_SECURITY != 0 || !login.sspi.is_empty();
-    let federated = login.features.iter().any(|(id, _)| *id == feature::FEDERATED_AUTHENTICATION);
-    if integrated || federated {
-        let text =
-            "Login failed. This server takes SQL logins only, not Windows or federated authentication.";
-        return Err(vec![SqlError::custom(18452, 14, 1, text.into())]);
-    }
-    let Some(account) = shared.logins.authenticate(&login.user_name, &login.password.0, peer.ip()) else {
+    let Some(account) = account else {
         os::report::warn(
             "Logon",
             &format!("login failed for user '{}' from {}", login.user_name.escape_debug(), peer.ip()),
         );
         return Err(vec![login_failed(login, "")]);
     };
+    let place = shared.places.take(is_administrator).map_err(|refusal| vec![refusal])?;
     if login.flags[3] & options::FLAGS3_CHANGE_PASSWORD != 0
         && let Err(error) = shared.logins.set_password(&account.name, &login.new_password.0)
     {
@@ -183,7 +297,7 @@ fn authenticate(
         return Err(vec![login_failed(login, "The password could not be changed.")]);
     }
     let local: Option<SocketAddr> = channel.stream().local_address().parse().ok();
-    Ok(LoginInfo {
+    let info = LoginInfo {
         login_name: account.name,
         host_name: login.host_name.clone(),
         program_name: login.application_name.clone(),
@@ -197,7 +311,8 @@ fn authenticate(
         server_port: local.map_or(0, |address| address.port()),
         encrypted: channel.is_encrypted(),
         packet_bytes: packet_bytes(login) as u32,
-    })
+    };
+    Ok((info, place))
 }
 
 fn peer_of(channel: &Channel) -> SocketAddr {

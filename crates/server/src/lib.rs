@@ -1,17 +1,20 @@
 //! Accepts connections, authenticates, dispatches requests to workers.
 //!
-//! One thread listens, one watches for attentions, each login has a thread of its own, and then workers ([`workers`]) run
-//! the connections ([`connection`]) that have something to do. What a session does is behind [`seam::SessionSource`].
+//! A thread listens at each port, one watches for attentions, at most two check passwords, and workers ([`workers`]) run the connections
+//! ([`connection`]) that have something to do, from their first byte on. What a session does is behind [`seam::SessionSource`].
 
+mod authentication;
 mod channel;
 mod config;
 mod connection;
 mod convert;
+mod half_open;
 mod handshake;
 mod listener;
 mod logins;
 mod monitor;
 mod passwords;
+mod places;
 pub mod seam;
 mod shared;
 mod sink;
@@ -19,6 +22,6 @@ mod throttle;
 mod tls;
 mod workers;
 
-pub use config::{Config, ServeError};
+pub use config::{CONNECTIONS_MAX, Config, ServeError};
 pub use handshake::REPORTED_VERSION;
-pub use listener::Server;
+pub use listener::{Server, Sockets};

@@ -2,26 +2,28 @@
 //! while requests run; draining at the end.
 //!
 //! ```text
-//!  LoggingIn ──enter_service──► Idle ──became_readable──► Queued ──take──► Busy ──give_back──► Idle
-//!                                                           ▲               │ └─give_back, unread bytes─► Queued
-//!                                                           └─ Committing ◄─┘ put_aside
-//!                                                  wake (the log's)         └─ConnectionTable::remove─► Ended
+//!  add ──► Idle ──became_readable──► Queued ──take──► Busy ──give_back──► Idle
+//!                                      ▲               │ └─give_back, unread bytes─► Queued
+//!                                      └──── Aside ◄───┘ put_aside
+//!                         wake (the log, a LOGIN thread)└─ConnectionTable::remove─► Ended
 //! ```
-//! Between `begin_request` and `end_request` a request runs: in Busy, and while it is put aside in Committing. The monitor
+//! Between `begin_request` and `end_request` a request runs: in Busy, and while it is put aside in Aside. The monitor
 //! looks only at requests that have run for a while and whose client has sent something, so that short ones cost it nothing;
-//! it sleeps when nothing has run for a second.
+//! it sleeps when nothing has run for a second. It ends logins that take too long, too.
 //!
 //! Draining ends idle connections at once, running ones after their request, which is interrupted when the grace has
 //! passed.
 
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Wake, Waker};
 
 use os::task::{self, InterruptReason, TaskRef};
-use os::{Latch, LatchRank, Os, Signal, Stream, WaitType};
+use os::{Latch, LatchRank, Os, Signal, Stream, WaitOutcome, WaitType};
 
+use crate::half_open::{Abandon, HalfOpen};
 use crate::workers::{Work, Workers};
 
 /// How often the monitor looks while requests run, in ns; also the age from which it looks at a request.
@@ -29,8 +31,12 @@ const TICK_NS: u64 = 5_000_000;
 /// Ticks without any request after which the monitor sleeps until it is called.
 const IDLE_TICKS: u32 = 200;
 /// While draining, after the grace: when the sockets of those still running are closed, and when they are given up.
-const HANG_UP_AFTER_NS: u64 = 1_000_000_000;
+const HANG_UP_AFTER_NS: u64 = 200_000_000;
 const GIVE_UP_AFTER_NS: u64 = 5_000_000_000;
+/// After a look at all connections the next one comes so many times later as it has taken: with tens of thousands it costs a twentieth of a processor.
+const LOOK_SHARE: u64 = 20;
+/// The address of a client that has none.
+const NOWHERE: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 /// First byte of an attention packet.
 const ATTENTION: u8 = 0x06;
 
@@ -43,17 +49,17 @@ pub enum After {
     Answered,
     /// Another turn: there may be more already.
     Again,
-    /// That the log hardens its commit, then another turn.
-    Commit,
+    /// To be woken: the log hardens its commit, or a LOGIN thread checks its password. Then another turn.
+    Wake,
     /// Its end.
     End,
 }
 
-/// A connection after its login, as workers run it.
+/// A connection as workers run it.
 pub trait Serve: Send {
-    /// What there is to do now: the next request, or the rest of one that was put aside.
-    fn turn(&mut self, entry: &ConnectionEntry) -> After;
-    /// The next turn ends a request that was put aside; it does not read.
+    /// What there is to do now: the next request, or the rest of what was put aside.
+    fn turn(&mut self, entry: &Arc<ConnectionEntry>) -> After;
+    /// The next turn ends what was put aside; it does not read.
     fn is_aside(&self) -> bool;
     /// Closes the session and the connection, and removes the entry.
     fn end(self: Box<Self>, entry: &ConnectionEntry);
@@ -62,16 +68,14 @@ pub trait Serve: Send {
 /// What a connection does. See the heading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// On the thread of its login.
-    LoggingIn,
     /// Waits for its client.
     Idle,
     /// Ready for a worker.
     Queued,
     /// With a worker.
     Busy,
-    /// Put aside: waits for the log to harden its commit.
-    Committing,
+    /// Put aside: waits to be woken.
+    Aside,
     /// Gone.
     Ended,
 }
@@ -84,8 +88,8 @@ struct State {
     unread: bool,
     /// The poller tells nothing of it: whoever has it looks himself whether there is more.
     paused: bool,
-    /// The commit that it is to be put aside for is hardened already.
-    hardened: bool,
+    /// What it is to be put aside for has happened already.
+    woken: bool,
     /// When the request that runs began (it may be put aside now).
     running_since_ns: Option<u64>,
     /// Its task has been told of an attention.
@@ -95,7 +99,7 @@ struct State {
 impl State {
     /// A connection that no thread has can be found here, and only there is one.
     fn assert_state(&self) {
-        let kept = matches!(self.step, Step::Idle | Step::Queued | Step::Committing);
+        let kept = matches!(self.step, Step::Idle | Step::Queued | Step::Aside);
         assert_eq!(self.connection.is_some(), kept, "in state {:?}", self.step);
         assert!(!self.signalled || self.running_since_ns.is_some(), "an attention for no request");
     }
@@ -119,11 +123,14 @@ pub struct ConnectionEntry {
     state: Latch<State>,
     /// With TLS the kind of packet cannot be seen: any bytes count as an attention.
     encrypted: AtomicBool,
+    /// Others have taken its place before its login had succeeded, or the time for that is over.
+    abandoned: AtomicBool,
 }
 
 /// All connections.
 pub struct ConnectionTable {
     os: Os,
+    half_open: HalfOpen,
     entries: Latch<BTreeMap<u64, Arc<ConnectionEntry>>>,
     /// Requests that run now, also those put aside.
     running: Arc<AtomicUsize>,
@@ -135,9 +142,10 @@ pub struct ConnectionTable {
 
 impl ConnectionTable {
     /// An empty table; [`run`](Self::run) is to be started on a thread of its own.
-    pub fn new(os: &Os) -> Arc<ConnectionTable> {
+    pub fn new(os: &Os, half_open: HalfOpen) -> Arc<ConnectionTable> {
         Arc::new(ConnectionTable {
             os: os.clone(),
+            half_open,
             entries: Latch::new(LatchRank::Server, BTreeMap::new()),
             running: Arc::default(),
             asleep: AtomicBool::new(false),
@@ -147,22 +155,27 @@ impl ConnectionTable {
         })
     }
 
-    /// Takes a new connection in, to be run by `workers` after its login; numbers are never used twice.
+    /// Takes a new connection in, to be run by `workers` whenever its client sends something; numbers are never used twice.
+    ///
+    /// # Errors
+    /// When the system has no room to watch it. A worker ends it then.
     pub fn add(
         &self,
         number: u64,
         stream: &Arc<dyn Stream>,
+        connection: Box<dyn Serve>,
         workers: &Arc<Workers<ConnectionEntry>>,
-    ) -> Arc<ConnectionEntry> {
+    ) -> Result<(), os::IoError> {
         let state = State {
-            step: Step::LoggingIn,
-            connection: None,
+            step: Step::Idle,
+            connection: Some(connection),
             unread: false,
             paused: false,
-            hardened: false,
+            woken: false,
             running_since_ns: None,
             signalled: false,
         };
+        state.assert_state();
         let entry = Arc::new(ConnectionEntry {
             number,
             stream: stream.clone(),
@@ -171,15 +184,27 @@ impl ConnectionTable {
             running: self.running.clone(),
             state: Latch::new(LatchRank::Connection, state),
             encrypted: AtomicBool::new(false),
+            abandoned: AtomicBool::new(false),
         });
         let before = self.entries.lock().insert(number, entry.clone());
         assert!(before.is_none(), "connection numbers are unique");
-        entry
+        let address = stream.peer_address().parse::<SocketAddr>().map_or(NOWHERE, |peer| peer.ip());
+        let is_only = self.half_open.add(number, entry.clone(), address, self.os.clock().monotonic_ns());
+        if is_only && self.asleep.load(Ordering::SeqCst) {
+            self.wake.set();
+        }
+        entry.watch()
     }
 
-    /// Forgets a connection that the calling thread has, or whose login did not succeed.
+    /// Those whose login has not succeeded yet.
+    pub fn half_open(&self) -> &HalfOpen {
+        &self.half_open
+    }
+
+    /// Forgets a connection that the calling thread has.
     pub fn remove(&self, entry: &ConnectionEntry) {
-        entry.state.lock().change(&[Step::LoggingIn, Step::Busy], Step::Ended);
+        entry.state.lock().change(&[Step::Busy], Step::Ended);
+        self.half_open.remove(entry.number);
         self.entries.lock().remove(&entry.number);
     }
 
@@ -201,7 +226,7 @@ impl ConnectionTable {
         assert!(state.running_since_ns.is_none(), "one request at a time");
         state.running_since_ns = Some(since_ns);
         state.unread |= has_unread;
-        state.hardened = false;
+        state.woken = false;
         drop(state);
         self.running.fetch_add(1, Ordering::SeqCst);
         if self.asleep.load(Ordering::SeqCst) {
@@ -256,25 +281,35 @@ impl ConnectionTable {
     /// The monitor's thread; it also sees to it that long requests do not keep `workers` from the others.
     pub fn run(&self, workers: &Arc<Workers<ConnectionEntry>>) {
         let mut idle_ticks = 0;
+        let mut look_at_ns = 0;
         while !self.stopping.load(Ordering::Acquire) {
             if self.running.load(Ordering::Acquire) == 0 {
                 idle_ticks += 1;
             } else {
                 idle_ticks = 0;
                 workers.look();
-                self.look();
+                let now_ns = self.os.clock().monotonic_ns();
+                if now_ns >= look_at_ns {
+                    self.look(now_ns);
+                    let taken_ns = self.os.clock().monotonic_ns().saturating_sub(now_ns);
+                    look_at_ns = now_ns + LOOK_SHARE * taken_ns;
+                }
             }
-            let timeout_ns = (idle_ticks < IDLE_TICKS).then_some(TICK_NS);
-            if timeout_ns.is_none() {
+            let is_idle = idle_ticks >= IDLE_TICKS;
+            if is_idle {
                 self.asleep.store(true, Ordering::SeqCst);
                 if self.running.load(Ordering::SeqCst) > 0 {
                     self.wake.set();
                 }
             }
-            self.wake.wait(WaitType::SLEEP_TASK, timeout_ns);
+            let now_ns = self.os.clock().monotonic_ns();
+            let late_ns =
+                self.half_open.end_late(now_ns).map(|at_ns| at_ns.saturating_sub(now_ns).max(TICK_NS));
+            let timeout_ns = if is_idle { late_ns } else { Some(TICK_NS) };
+            let outcome = self.wake.wait(WaitType::SLEEP_TASK, timeout_ns);
             self.asleep.store(false, Ordering::SeqCst);
             self.wake.reset();
-            if timeout_ns.is_none() {
+            if is_idle && outcome == WaitOutcome::Set {
                 idle_ticks = 0;
             }
         }
@@ -285,8 +320,7 @@ impl ConnectionTable {
     }
 
     /// Interrupts the old enough requests whose clients have sent an attention or gone away.
-    fn look(&self) {
-        let now_ns = self.os.clock().monotonic_ns();
+    fn look(&self, now_ns: u64) {
         for entry in self.snapshot() {
             entry.interrupt_if_wanted(now_ns);
         }
@@ -299,22 +333,27 @@ impl ConnectionEntry {
         self.encrypted.store(encrypted, Ordering::Release);
     }
 
-    /// The login has succeeded: from now on workers run `connection` when its client sends something.
-    pub fn enter_service(self: &Arc<Self>, connection: Box<dyn Serve>) -> Result<(), os::IoError> {
-        {
-            let mut state = self.state.lock();
-            state.connection = Some(connection);
-            state.change(&[Step::LoggingIn], Step::Idle);
-        }
+    /// Its number in the table.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// From now on workers run it when its client sends something, or has already.
+    fn watch(self: &Arc<Self>) -> Result<(), os::IoError> {
         let watched = self.workers.watch(self.stream.as_ref(), self.number);
         if watched.is_err() {
+            // Without a poller's help its end must be seen to.
             self.stream.shutdown();
-        }
-        // Bytes may have been read already; and without a poller's help its end must be seen to.
-        if self.became_readable() {
-            self.workers.push(self.clone());
+            if self.became_readable() {
+                self.workers.push(self.clone());
+            }
         }
         watched
+    }
+
+    /// Has its login been given up?
+    pub fn is_abandoned(&self) -> bool {
+        self.abandoned.load(Ordering::Acquire)
     }
 
     /// Notes that bytes have come; true when that makes the connection ready for a worker.
@@ -361,13 +400,13 @@ impl ConnectionEntry {
         false
     }
 
-    /// The connection waits for its commit; true when that is hardened already.
+    /// The connection waits to be woken; true when it has been already.
     fn put_aside(&self, connection: Box<dyn Serve>) -> bool {
         let mut state = self.state.lock();
         state.connection = Some(connection);
-        let hardened = std::mem::take(&mut state.hardened);
-        state.change(&[Step::Busy], if hardened { Step::Queued } else { Step::Committing });
-        hardened
+        let woken = std::mem::take(&mut state.woken);
+        state.change(&[Step::Busy], if woken { Step::Queued } else { Step::Aside });
+        woken
     }
 
     /// What the log rings when a commit of this connection is hardened.
@@ -424,6 +463,14 @@ impl ConnectionEntry {
     }
 }
 
+impl Abandon for ConnectionEntry {
+    /// A worker sees the end of the stream.
+    fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Release);
+        self.stream.shutdown();
+    }
+}
+
 impl Wake for ConnectionEntry {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
@@ -433,10 +480,10 @@ impl Wake for ConnectionEntry {
         self.task.note_signalled();
         let mut state = self.state.lock();
         match state.step {
-            Step::Committing => state.change(&[Step::Committing], Step::Queued),
+            Step::Aside => state.change(&[Step::Aside], Step::Queued),
             // Not put aside yet; or it has not waited for this any more.
             _ => {
-                state.hardened = true;
+                state.woken = true;
                 return;
             }
         }
@@ -450,7 +497,7 @@ impl Work for ConnectionEntry {
         let mut connection = self.take();
         task::run_as(&self.task, || match connection.turn(self) {
             after @ (After::Wait | After::Answered | After::Again) => self.give_back(connection, after),
-            After::Commit => self.put_aside(connection),
+            After::Wake => self.put_aside(connection),
             After::End => {
                 connection.end(self);
                 false

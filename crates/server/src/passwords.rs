@@ -12,19 +12,26 @@ const HASH_MEMORY_KIB: u32 = 8 * 1024;
 /// Passes over that memory; with 8 MB about 20 ms on the machine it was chosen on.
 const HASH_PASSES: u32 = 3;
 /// Hashes that may run at the same time; further logins wait (reliability F17, F20).
-const HASHES_AT_ONCE: usize = 2;
+pub const HASHES_AT_ONCE: usize = 2;
 /// Accepted passwords remembered for fast reconnects.
 const REMEMBERED_MAX: usize = 1024;
 /// A well-formed hash that no password has: verified for unknown names, so that they take as long as known ones.
 const NOBODYS_HASH: &str =
     "$argon2id$v=19$m=8192,t=3,p=1$aGFyZHBhbm5vYm9keXM$MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY";
 
+/// Hashes that run, and how many have begun so far.
+#[derive(Default)]
+struct Hashes {
+    now: usize,
+    begun: u64,
+}
+
 /// Hashes and checks passwords.
 pub struct PasswordChecker {
     os: Os,
     /// Key of [`fingerprint`](Self::fingerprint), new at each start; the prints never leave the process.
     key: [u8; 32],
-    running: Latch<usize>,
+    running: Latch<Hashes>,
     may_run: Condition,
     /// Fingerprints of accepted (login, hash, password) by lower-case login.
     remembered: Latch<FxHashMap<String, [u8; 32]>>,
@@ -38,7 +45,7 @@ impl PasswordChecker {
         PasswordChecker {
             os: os.clone(),
             key,
-            running: Latch::new(LatchRank::Server, 0),
+            running: Latch::new(LatchRank::Server, Hashes::default()),
             may_run: Condition::new(),
             remembered: Latch::new(LatchRank::Server, FxHashMap::default()),
         }
@@ -95,14 +102,21 @@ impl PasswordChecker {
         mac.finalize().into_bytes().into()
     }
 
+    /// Hashes computed so far, those that run included.
+    #[cfg(test)]
+    pub fn hashes_begun(&self) -> u64 {
+        self.running.lock().begun
+    }
+
     /// Waits for one of the places in which a hash may run.
     fn enter(&self) -> HashingPlace<'_> {
         let _mask = os::task::mask_interrupts();
         let mut running = self.running.lock();
-        while *running >= HASHES_AT_ONCE {
+        while running.now >= HASHES_AT_ONCE {
             (running, _) = self.may_run.wait(running, WaitType::SLEEP_TASK, None);
         }
-        *running += 1;
+        running.now += 1;
+        running.begun += 1;
         HashingPlace(self)
     }
 }
@@ -112,7 +126,7 @@ struct HashingPlace<'a>(&'a PasswordChecker);
 
 impl Drop for HashingPlace<'_> {
     fn drop(&mut self) {
-        *self.0.running.lock() -= 1;
+        self.0.running.lock().now -= 1;
         self.0.may_run.notify_one();
     }
 }

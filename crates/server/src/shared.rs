@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use os::{Counter, Os};
 
+use crate::authentication::Authenticator;
 use crate::config::Config;
 use crate::logins::Logins;
 use crate::monitor::{ConnectionEntry, ConnectionTable};
+use crate::places::Places;
 use crate::seam::SessionSource;
 use crate::tls::TlsContext;
 use crate::workers::Workers;
@@ -18,7 +20,11 @@ pub struct Shared {
     /// Settings.
     pub config: Config,
     /// Who may log in.
-    pub logins: Logins,
+    pub logins: Arc<Logins>,
+    /// Who checks their passwords.
+    pub authenticator: Arc<Authenticator>,
+    /// How many may be logged in.
+    pub places: Places,
     /// Certificates.
     pub tls: TlsContext,
     /// Where sessions come from.
@@ -27,6 +33,8 @@ pub struct Shared {
     pub table: Arc<ConnectionTable>,
     /// Who runs them.
     pub workers: Arc<Workers<ConnectionEntry>>,
+    /// Who runs the administrators' connection, however many of the others wait.
+    pub administrator_workers: Arc<Workers<ConnectionEntry>>,
     /// `SQL Statistics: Batch Requests/sec`.
     pub batch_requests: Arc<Counter>,
     /// `SQLServer:SQL Statistics`, `SQL Attention rate`.

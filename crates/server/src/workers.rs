@@ -107,8 +107,20 @@ impl<W: Work + 'static> Workers<W> {
     ///
     /// # Errors
     /// When the system has no room for it.
-    pub fn watch(&self, stream: &dyn Stream, token: u64) -> Result<(), IoError> {
-        self.poller.add(stream, token)
+    pub fn watch(self: &Arc<Self>, stream: &dyn Stream, token: u64) -> Result<(), IoError> {
+        self.poller.add(stream, token)?;
+        self.call_if_wanted();
+        Ok(())
+    }
+
+    /// Makes sure that a thread is there before any can be had no more.
+    pub fn keep_one(self: &Arc<Self>) {
+        self.call_if_wanted();
+    }
+
+    /// How much waits for a worker.
+    pub fn ready_count(&self) -> usize {
+        self.ready_count.load(SeqCst)
     }
 
     /// Says nothing more of `stream` until `resume`.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use common::client::{Client, PASSWORD, connected};
 use engine::{Database, Instance, InstanceOptions};
-use hardpan_server::{Config, Server};
+use hardpan_server::{Config, Server, Sockets};
 use os::Os;
 use session::SessionShared;
 use tds::client::Token;
@@ -37,7 +37,8 @@ impl World {
         let mut config = Config::new(folder.clone());
         config.listen = "127.0.0.1:0".into();
         let sessions = SessionShared::new(instance.clone(), "test", 0);
-        let server = Server::start(&os, config, Some(PASSWORD), Box::new(sessions)).unwrap();
+        let sockets = Sockets::bind(&os, &config, false).unwrap();
+        let server = Server::start(&os, config, sockets, Some(PASSWORD), Box::new(sessions)).unwrap();
         let world = World { os, folder, instance, server };
         let mut client = connected(&world.os, &world.server);
         client.batch("CREATE DATABASE early");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::{Instance, InstanceOptions};
-use hardpan_server::{Config, Server};
+use hardpan_server::{Config, Server, Sockets};
 use os::{Os, Stream};
 use query::scripts::{judge, parse, show_row};
 use session::SessionShared;
@@ -83,7 +83,8 @@ fn with_server(name: &str, asks: impl FnOnce(&mut Client)) {
     let mut config = Config::new(folder.clone());
     config.listen = "127.0.0.1:0".into();
     let sessions = SessionShared::new(instance.clone(), "test", 0);
-    let server = Server::start(&os, config, Some(PASSWORD), Box::new(sessions)).unwrap();
+    let sockets = Sockets::bind(&os, &config, false).unwrap();
+    let server = Server::start(&os, config, sockets, Some(PASSWORD), Box::new(sessions)).unwrap();
     let mut client = Client::connect(&os, &server);
     client.batch("CREATE DATABASE db").unwrap();
     client.batch("USE db").unwrap();

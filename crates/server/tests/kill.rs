@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use common::client::{Client, PASSWORD, error_numbers, final_status};
 use engine::{Instance, InstanceOptions};
-use hardpan_server::{Config, Server};
+use hardpan_server::{Config, Server, Sockets};
 use os::{Os, WaitType};
 use session::SessionShared;
 use tds::client::{Token, TokenReader};
@@ -36,7 +36,8 @@ impl World {
         let mut config = Config::new(folder.clone());
         config.listen = "127.0.0.1:0".into();
         let sessions = SessionShared::new(instance.clone(), "test", 0);
-        let server = Server::start(&os, config, Some(PASSWORD), Box::new(sessions)).unwrap();
+        let sockets = Sockets::bind(&os, &config, false).unwrap();
+        let server = Server::start(&os, config, sockets, Some(PASSWORD), Box::new(sessions)).unwrap();
         World { os, folder, instance, server: Some(server) }
     }
 

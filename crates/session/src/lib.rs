@@ -79,7 +79,7 @@ pub use engine::Acknowledgement;
 pub use facts::LoginInfo;
 pub use figures::PacketCounts;
 pub use interruption::RequestEnd;
-pub use registry::{FIRST_USER_SESSION_ID, SessionRegistry};
+pub use registry::{FIRST_USER_SESSION_ID, SESSIONS_MAX, SessionRegistry};
 pub use rpc::{RequestedIsolation, RpcCall, RpcParameter, RpcTarget, TransactionRequest, procedure_name};
 pub use session::{Session, SessionShared};
 pub use sink::{ColumnDescription, Done, DoneKind, EnvironmentChange, Flow, NullSink, ResultSink};

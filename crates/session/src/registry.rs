@@ -6,11 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering::Re
 
 use os::{Latch, LatchRank, task};
 use query::{ServerTotals, SessionRow};
+use types::{SqlError, SqlResult};
 
 use crate::figures::{Figures, PacketCounts};
 
 /// User sessions are numbered from here, as in SQL Server; lower numbers belong to the server itself.
 pub const FIRST_USER_SESSION_ID: i16 = 51;
+/// As many sessions have a number at once.
+pub const SESSIONS_MAX: usize = (i16::MAX - FIRST_USER_SESSION_ID + 1) as usize;
 
 /// The sessions now open. Guarded by one latch; nothing is called while it is held.
 pub struct SessionRegistry {
@@ -170,10 +173,13 @@ impl SessionRegistry {
     }
 
     /// Gives the lowest free number to a new session.
-    pub fn register(&self, mut row: SessionRow) -> (i16, Arc<SessionSlot>) {
+    ///
+    /// # Errors
+    /// 17809 when there is no number left.
+    pub fn register(&self, mut row: SessionRow) -> SqlResult<(i16, Arc<SessionSlot>)> {
         let mut slots = self.slots.lock();
-        let free = (FIRST_USER_SESSION_ID..i16::MAX).find(|id| !slots.contains_key(id));
-        let session_id = free.expect("connections are limited far below the numbers there are");
+        let free = (FIRST_USER_SESSION_ID..=i16::MAX).find(|id| !slots.contains_key(id));
+        let session_id = free.ok_or_else(|| SqlError::new(17809, &[&SESSIONS_MAX]))?;
         row.session_id = session_id;
         let slot = Arc::new(SessionSlot {
             published: Latch::new(
@@ -192,7 +198,7 @@ impl SessionRegistry {
         });
         slots.insert(session_id, slot.clone());
         self.opened.fetch_add(1, Relaxed);
-        (session_id, slot)
+        Ok((session_id, slot))
     }
 
     /// The session has ended.

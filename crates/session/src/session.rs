@@ -91,7 +91,7 @@ impl Session {
         let wanted = shared.instance.database(name).map_err(refused)?;
         let row =
             SessionRow { login_time_ticks: ticks_of(shared.instance.os()), ..published(&login, &wanted) };
-        let (session_id, slot) = shared.registry.register(row);
+        let (session_id, slot) = shared.registry.register(row)?;
         let mut transactions = TransactionSet::new(&shared.instance, session_id);
         let entered = transactions.enter_database(name).map_err(refused);
         let database = entered.inspect_err(|_| shared.registry.unregister(session_id))?;

@@ -76,6 +76,8 @@ pub struct Server {
     pub child: Child,
     /// Where it listens.
     port: String,
+    /// The same for administrators, as clients are told it.
+    administrator: String,
 }
 
 impl Server {
@@ -85,7 +87,13 @@ impl Server {
         let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines().map_while(Result::ok);
         let greeting = lines.find(|line| line.contains("listening on")).expect("the server starts");
         let port = greeting.rsplit(':').next().unwrap().chars().take_while(char::is_ascii_digit).collect();
-        Server { child, port }
+        let administrator = match lines.next() {
+            Some(line) if line.contains("administrator") => {
+                line.split_whitespace().find(|word| word.starts_with("admin:")).unwrap().to_string()
+            }
+            _ => String::new(),
+        };
+        Server { child, port, administrator }
     }
 
     /// Its address as clients are told it.
@@ -96,6 +104,11 @@ impl Server {
     /// Its address as sockets have it.
     pub fn socket_address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Where administrators connect.
+    pub fn administrator(&self) -> &str {
+        &self.administrator
     }
 
     /// A crash.

@@ -1,6 +1,6 @@
 //! TCP of this machine.
 
-use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +33,7 @@ struct TcpConnection {
 impl Net for TcpNet {
     fn listen(&self, address: &str) -> Result<Arc<dyn Listener>, IoError> {
         let fail = |error: std::io::Error| IoError::from_std(&error, format!("listen on {address}"));
-        let listener = TcpListener::bind(address).map_err(fail)?;
+        let listener = TcpListener::bind(&addresses_of(address, "listen on")?[..]).map_err(fail)?;
         listener.set_nonblocking(true).map_err(fail)?;
         // A longer queue than the library's 128, for floods of connections. SAFETY: listen on a bound socket.
         unsafe { libc::listen(listener.as_raw_fd(), 4096) };
@@ -46,7 +46,7 @@ impl Net for TcpNet {
         let mut last = IoError::new(IoErrorKind::NotFound, format!("connect to {address}: no such address"));
         let timeout = Duration::from_nanos(timeout_ns.max(1));
         let _waiting = Waiting::begin(WaitType::ASYNC_NETWORK_IO);
-        for candidate in address.to_socket_addrs().map_err(|error| fail(&error))? {
+        for candidate in addresses_of(address, "connect to")? {
             match TcpStream::connect_timeout(&candidate, timeout) {
                 Ok(stream) => return Ok(Arc::new(TcpConnection::new(stream).map_err(|error| fail(&error))?)),
                 Err(error) => last = fail(&error),
@@ -57,6 +57,22 @@ impl Net for TcpNet {
 
     fn poller(&self) -> Result<Poller, IoError> {
         Poller::new()
+    }
+}
+
+/// What `HOST:PORT` stands for.
+fn addresses_of(address: &str, attempt: &str) -> Result<Vec<SocketAddr>, IoError> {
+    let wrong = |kind, why: &str| IoError::new(kind, format!("{attempt} {address}, {why}"));
+    let port = address.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
+    if !matches!(port, Some(Ok(_))) {
+        return Err(wrong(IoErrorKind::Invalid, "which is not a host and a port as in 127.0.0.1:1433"));
+    }
+    match address.to_socket_addrs() {
+        Ok(found) => Ok(found.collect()),
+        Err(error) if error.raw_os_error().is_some() => {
+            Err(IoError::from_std(&error, format!("{attempt} {address}")))
+        }
+        Err(_) => Err(wrong(IoErrorKind::NotFound, "a name that no host is known by")),
     }
 }
 

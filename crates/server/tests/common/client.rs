@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use hardpan_server::{Config, Server};
+use hardpan_server::{Config, Server, Sockets};
 use os::{Os, Stream};
 use tds::client::{RequestWriter, Token, TokenReader};
 use tds::login7::{Login7, Password, TdsVersion};
@@ -33,7 +33,8 @@ pub fn start_gated(change: impl FnOnce(&mut Config)) -> (Os, Server, Arc<Gate>) 
     change(&mut config);
     let gate = Gate::new();
     let source = StubSource { os: os.clone(), gate: gate.clone() };
-    let server = Server::start(&os, config, Some(PASSWORD), Box::new(source)).unwrap();
+    let sockets = Sockets::bind(&os, &config, false).unwrap();
+    let server = Server::start(&os, config, sockets, Some(PASSWORD), Box::new(source)).unwrap();
     (os, server, gate)
 }
 
@@ -47,7 +48,11 @@ pub struct Client {
 
 impl Client {
     pub fn connect(os: &Os, server: &Server, version: TdsVersion) -> Client {
-        let stream = os.net().connect(&server.local_address(), 5_000_000_000).unwrap();
+        Client::connect_to(os, &server.local_address(), version)
+    }
+
+    pub fn connect_to(os: &Os, address: &str, version: TdsVersion) -> Client {
+        let stream = os.net().connect(address, 5_000_000_000).unwrap();
         stream.set_read_timeout(Some(30_000_000_000)).unwrap();
         let (reader, writer) = (MessageReader::new(ReadLimits::default()), RequestWriter::new(version, 4096));
         Client { stream, reader, writer, version }
