@@ -10,7 +10,7 @@ use os::Os;
 use tds::client::Token;
 use types::Value;
 
-use crate::remote::{Connection, ConnectionOptions, address_of};
+use crate::remote::{Connection, ConnectionOptions, address_of, password_for};
 
 /// Something is wrong with the log.
 const STATUS_WRONG: u8 = 1;
@@ -26,9 +26,9 @@ pub struct Arguments {
     /// Login.
     #[arg(short = 'U', default_value = "sa")]
     user: String,
-    /// Password.
-    #[arg(short = 'P', env = "HARDPAN_SA_PASSWORD", hide_env_values = true, default_value = "")]
-    password: String,
+    /// Password; without it, and without HARDPAN_SA_PASSWORD, it is asked for at the terminal.
+    #[arg(short = 'P', env = "HARDPAN_SA_PASSWORD", hide_env_values = true)]
+    password: Option<String>,
     /// Database to look at; without it the login's own.
     #[arg(short = 'd', value_name = "DATABASE")]
     database: Option<String>,
@@ -84,9 +84,9 @@ pub fn run(os: &Os, arguments: &Arguments) -> ExitCode {
 
 fn ask(os: &Os, arguments: &Arguments) -> Result<Vec<Finding>, String> {
     let options = ConnectionOptions {
-        address: address_of(&arguments.server),
+        address: address_of(&arguments.server)?,
         user: arguments.user.clone(),
-        password: arguments.password.clone(),
+        password: password_for(arguments.password.as_deref(), &arguments.user)?,
         database: arguments.database.clone().unwrap_or_default(),
         application: "hardpan doctor".into(),
         trust_certificate: arguments.trust_certificate,

@@ -1,5 +1,6 @@
 //! A connection to a server over TDS, for `hardpan sql -S` and `hardpan doctor`: TLS inside PRELOGIN, login, batches, tokens.
 
+use core::net::Ipv6Addr;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
@@ -22,6 +23,9 @@ const CONNECT_TIMEOUT_NS: u64 = 15_000_000_000;
 const ANSWER_BYTES_MAX: usize = 2 << 30;
 
 const DEFAULT_PORT: &str = "1433";
+/// What asks for the dedicated administrator connection, and its port.
+const ADMINISTRATOR_PREFIX: &str = "admin:";
+const ADMINISTRATOR_PORT: &str = "1434";
 
 /// How often an interrupt is looked for while an answer is awaited.
 const INTERRUPT_POLL_NS: u64 = 50_000_000;
@@ -43,16 +47,54 @@ pub struct ConnectionOptions {
     pub trust_certificate: bool,
 }
 
-/// `host`, `host,port`, `tcp:host,port` and `[::1],port` as an address to connect to.
-pub fn address_of(server: &str) -> String {
-    let server = server.strip_prefix("tcp:").unwrap_or(server);
-    let (host, port) = server.rsplit_once(',').unwrap_or((server, DEFAULT_PORT));
-    let host = match host.trim() {
+/// `host`, `host,port`, `tcp:host,port`, `[::1],port` and `admin:host` (the dedicated administrator connection) as an address to connect to.
+///
+/// # Errors
+/// What is wrong with it, and how to write it.
+pub fn address_of(server: &str) -> Result<String, String> {
+    let (is_administrator, name) = match server.split_at_checked(ADMINISTRATOR_PREFIX.len()) {
+        Some((prefix, name)) if prefix.eq_ignore_ascii_case(ADMINISTRATOR_PREFIX) => (true, name),
+        _ => (false, server),
+    };
+    let name = name.strip_prefix("tcp:").unwrap_or(name);
+    let default_port = if is_administrator { ADMINISTRATOR_PORT } else { DEFAULT_PORT };
+    let (host, port) = name.rsplit_once(',').unwrap_or((name, default_port));
+    let (host, port) = (host.trim(), port.trim());
+    if host.contains('\\') {
+        return Err(format!(
+            "'{server}': there are no named instances; a server is written HOST or HOST,PORT"
+        ));
+    }
+    if !port.parse::<u16>().is_ok_and(|port| port > 0) {
+        return Err(format!(
+            "'{server}': the port '{port}' is no number from 1 to 65535; a server is written HOST or HOST,PORT"
+        ));
+    }
+    let host = match host {
         "." | "(local)" | "" => "127.0.0.1",
         host => host,
     };
-    let bare_ipv6 = host.contains(':') && !host.starts_with('[');
-    if bare_ipv6 { format!("[{host}]:{}", port.trim()) } else { format!("{host}:{}", port.trim()) }
+    let is_ipv6 = host.trim_matches(['[', ']']).parse::<Ipv6Addr>().is_ok();
+    if host.contains(':') && !is_ipv6 {
+        let written = host.replacen(':', ",", 1);
+        return Err(format!("'{server}': a comma stands before the port, as in {written}"));
+    }
+    let is_bare = is_ipv6 && !host.starts_with('[');
+    Ok(if is_bare { format!("[{host}]:{port}") } else { format!("{host}:{port}") })
+}
+
+/// The password, asked for at the terminal when it was given neither as an argument nor in the environment; empty without a terminal.
+///
+/// # Errors
+/// Whoever was asked has given up.
+pub fn password_for(given: Option<&str>, user: &str) -> Result<String, String> {
+    if let Some(password) = given {
+        return Ok(password.into());
+    }
+    match os::terminal::ask_secret(&format!("Password of {user}: ")) {
+        Ok(answer) => Ok(answer.unwrap_or_default()),
+        Err(_) => Err("no password was given (-P, or HARDPAN_SA_PASSWORD)".into()),
+    }
 }
 
 /// An open connection.
@@ -362,8 +404,28 @@ mod tests {
             (".", "127.0.0.1:1433"),
             ("::1,5", "[::1]:5"),
             ("[::1]", "[::1]:1433"),
+            ("admin:", "127.0.0.1:1434"),
+            ("ADMIN:db", "db:1434"),
+            ("admin:127.0.0.1,14331", "127.0.0.1:14331"),
         ] {
-            assert_eq!(address_of(server), address);
+            assert_eq!(address_of(server).as_deref(), Ok(address));
+        }
+    }
+
+    #[test]
+    fn what_is_no_server_is_told_with_how_to_write_it() {
+        for (server, part) in [
+            ("127.0.0.1:1433", "127.0.0.1,1433"),
+            ("db:1433", "db,1433"),
+            ("admin:db:1434", "db,1434"),
+            ("db,", "HOST,PORT"),
+            ("db,many", "HOST,PORT"),
+            ("db,0", "HOST,PORT"),
+            ("db,70000", "HOST,PORT"),
+            ("db\\SQLEXPRESS", "named instances"),
+        ] {
+            let told = address_of(server).expect_err(server);
+            assert!(told.contains(part) && told.contains(server), "{told}");
         }
     }
 }

@@ -57,7 +57,7 @@ impl Stressed {
 
     fn connect(&self, database: &str) -> Client {
         let options = ConnectionOptions {
-            address: address_of(&self.server.address()),
+            address: address_of(&self.server.address()).unwrap(),
             user: "sa".into(),
             password: PASSWORD.into(),
             database: database.into(),

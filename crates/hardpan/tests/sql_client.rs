@@ -356,58 +356,221 @@ fn a_reader_that_has_seen_enough_ends_a_subcommand_in_peace() {
     assert!(ran.status == Some(0) && ran.err.is_empty(), "{ran:?}");
 }
 
-/// On a terminal, which `script` of util-linux gives: Ctrl-C cancels the batch and the prompt is there again.
+/// A client on a terminal, which `script` of util-linux gives.
+struct AtTerminal {
+    child: Child,
+    input: std::process::ChildStdin,
+    shown: std::sync::mpsc::Receiver<String>,
+    seen: String,
+}
+
+impl AtTerminal {
+    fn start(server: &Served, password: Option<&str>) -> AtTerminal {
+        let command = format!("{PROGRAM} sql -S {} -W -h -1", server.address());
+        let mut script = Command::new("script");
+        script.args(["-qfec", &command, "/dev/null"]).env("TERM", "xterm").env_remove("HARDPAN_SA_PASSWORD");
+        script.envs(password.map(|password| ("HARDPAN_SA_PASSWORD", password)));
+        script.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = script.spawn().expect("util-linux's script");
+        let input = child.stdin.take().unwrap();
+        let mut output = child.stdout.take().unwrap();
+        let (sender, shown) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(count @ 1..) = output.read(&mut buffer) {
+                drop(sender.send(String::from_utf8_lossy(&buffer[..count]).into_owned()));
+            }
+        });
+        AtTerminal { child, input, shown, seen: String::new() }
+    }
+
+    /// Waits for these words, and forgets what is shown before them.
+    #[track_caller]
+    fn until(&mut self, words: &str) -> String {
+        let began = Instant::now();
+        while !self.seen.contains(words) {
+            assert!(began.elapsed() < PATIENCE, "no {words} in {}", self.seen);
+            self.seen.push_str(&self.shown.recv_timeout(Duration::from_millis(200)).unwrap_or_default());
+        }
+        let end = self.seen.find(words).unwrap() + words.len();
+        self.seen.drain(..end).collect()
+    }
+
+    fn say(&mut self, text: &str) {
+        self.input.write_all(text.as_bytes()).unwrap();
+    }
+
+    fn ended(self) -> Ran {
+        ended(self.child)
+    }
+}
+
+/// Ctrl-C cancels the batch and the prompt is there again.
 #[test]
 fn at_a_prompt_ctrl_c_cancels_and_a_second_one_leaves() {
     let server = Served::start("prompt");
-    let command = format!("{PROGRAM} sql -S {} -W -h -1", server.address());
-    let mut child = Command::new("script")
-        .args(["-qfec", &command, "/dev/null"])
-        .env("HARDPAN_SA_PASSWORD", PASSWORD)
-        .env("TERM", "xterm")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("util-linux's script");
-    let mut input = child.stdin.take().unwrap();
-    let mut output = child.stdout.take().unwrap();
-    let (sender, receiver) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        let mut buffer = [0; 4096];
-        while let Ok(count @ 1..) = output.read(&mut buffer) {
-            drop(sender.send(String::from_utf8_lossy(&buffer[..count]).into_owned()));
-        }
-    });
-    let mut seen = String::new();
-    let mut until = |words: &str| {
-        let began = Instant::now();
-        while !seen.contains(words) {
-            assert!(began.elapsed() < PATIENCE, "no {words} in {seen}");
-            seen.push_str(&receiver.recv_timeout(Duration::from_millis(200)).unwrap_or_default());
-        }
-        let end = seen.find(words).unwrap() + words.len();
-        seen.drain(..end);
-    };
-    let mut say = |text: &str| input.write_all(text.as_bytes()).unwrap();
-    until("1> ");
-    say(&format!("{LONG}\r"));
-    until("2> ");
-    say("GO\r");
+    let mut client = AtTerminal::start(&server, Some(PASSWORD));
+    client.until("1> ");
+    client.say(&format!("{LONG}\r"));
+    client.until("2> ");
+    client.say("GO\r");
     server.wait_for_sleepers("1");
-    say("\u{3}");
-    until("cancelled");
-    until("1> ");
+    client.say("\u{3}");
+    client.until("cancelled");
+    client.until("1> ");
     server.wait_for_sleepers("0");
-    say(":nonsense\r");
-    until("no command");
+    client.say(":nonsense\r");
+    client.until("no command");
     // Pasted, as terminals mark it.
-    say("\u{1b}[200~SELECT 'still ' + 'here'\nGO\u{1b}[201~\r");
-    until("still here");
-    until("1> ");
-    say("SELECT 'thrown");
-    say("\u{3}");
-    until("Ctrl-C again");
-    say("\u{3}");
-    let ran = ended(child);
+    client.say("\u{1b}[200~SELECT 'still ' + 'here'\nGO\u{1b}[201~\r");
+    client.until("still here");
+    client.until("1> ");
+    // Each of these drops something, so none of them leaves.
+    client.say("SELECT 'thrown");
+    client.say("\u{3}");
+    client.until("Ctrl-C again");
+    client.until("1> ");
+    client.say("SELECT 'thrown, too");
+    client.say("\u{3}");
+    client.until("Ctrl-C again");
+    client.until("1> ");
+    client.say("SELECT 'a line that waits'\r");
+    client.until("2> ");
+    client.say("\u{3}");
+    client.until("Ctrl-C again");
+    client.until("1> ");
+    client.say("\u{3}");
+    let ran = client.ended();
     assert_eq!(ran.status, INTERRUPTED, "{ran:?}");
+}
+
+/// The one that cancels a batch is the first, too.
+#[test]
+fn at_a_fresh_prompt_ctrl_c_leaves_after_one_that_has_cancelled() {
+    let server = Served::start("fresh");
+    let mut client = AtTerminal::start(&server, Some(PASSWORD));
+    client.until("1> ");
+    client.say(&format!("{LONG}\r"));
+    client.until("2> ");
+    client.say("GO\r");
+    server.wait_for_sleepers("1");
+    client.say("\u{3}");
+    client.until("cancelled");
+    client.until("1> ");
+    client.say("\u{3}");
+    assert_eq!(client.ended().status, INTERRUPTED);
+}
+
+/// What is typed while a batch runs, and what is pasted without marks, all runs.
+#[test]
+fn at_a_prompt_nothing_that_is_typed_ahead_is_lost() {
+    let server = Served::start("ahead");
+    let mut client = AtTerminal::start(&server, Some(PASSWORD));
+    client.until("1> ");
+    client.say("SELECT 'pasted' + '-one'\rGO\rSELECT 'pasted' + '-two'\rGO\r");
+    client.until("pasted-one");
+    client.until("pasted-two");
+    client.until("1> ");
+    client.say(
+        "WHILE NOT EXISTS (SELECT * FROM sys.databases WHERE name = 'go_on') WAITFOR DELAY '00:00:00.050'\r",
+    );
+    client.until("2> ");
+    client.say("GO\r");
+    server.wait_for_sleepers("1");
+    client.say("SELECT 'typed' + '-one'\rGO\r");
+    let many: String = (1..=200).map(|n| format!("PRINT 'ahead-' + '{n}-done'\rGO\r")).collect();
+    client.say(&many);
+    server.run(&["-Q", "CREATE DATABASE go_on"]).is(0, &[]);
+    client.until("typed-one");
+    for n in [1, 2, 100, 199, 200] {
+        client.until(&format!("ahead-{n}-done"));
+    }
+    client.until("1> ");
+    client.say("EXIT\r");
+    assert_eq!(client.ended().status, Some(0));
+}
+
+#[test]
+fn a_password_is_asked_for_and_not_shown() {
+    let server = Served::start("password");
+    let mut client = AtTerminal::start(&server, None);
+    client.until("Password of sa: ");
+    client.say(&format!("wrong\u{15}{PASSWORD}x\u{7f}\r"));
+    let shown = client.until("1> ");
+    assert!(!shown.contains(PASSWORD), "{shown}");
+    client.say("EXIT\r");
+    assert_eq!(client.ended().status, Some(0));
+    let mut client = AtTerminal::start(&server, None);
+    client.until("Password of sa: ");
+    client.say("\u{3}");
+    assert_eq!(client.ended().status, Some(1));
+}
+
+/// An error that ends the session, a KILL, a server that goes: the client does not say that all went well.
+#[test]
+fn a_session_that_the_server_ends_is_a_failure() {
+    let server = Served::start("ended");
+    let ran = server.run(&["-Q", "RAISERROR('the end', 20, 1) WITH LOG"]);
+    assert_eq!(ran.status, Some(1), "{ran:?}");
+    let ran = server.script("RAISERROR('the end', 20, 1) WITH LOG\nGO\nPRINT 'behind'\nGO\n");
+    assert_eq!((ran.status, ran.out.contains("behind")), (Some(1), false), "{ran:?}");
+    let sleeping = server.client(&["-Q", LONG]).spawn().unwrap();
+    server.wait_for_sleepers("1");
+    let kill = "DECLARE @s nvarchar(50) = (SELECT 'KILL ' + CAST(session_id AS varchar(9)) FROM sys.dm_exec_requests WHERE wait_type = 'WAITFOR'); EXEC (@s)";
+    assert_eq!(server.run(&["-Q", kill]).status, Some(0));
+    assert_eq!(ended(sleeping).status, Some(1));
+    let sleeping = server.client(&["-Q", LONG]).spawn().unwrap();
+    server.wait_for_sleepers("1");
+    let Served { server, folder: _folder } = server;
+    server.stop();
+    assert_eq!(ended(sleeping).status, Some(1));
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_is_told_in_words() {
+    let folder = Folder::new("client-unreachable");
+    for (server, words) in [
+        ("127.0.0.1:1433", "127.0.0.1,1433"),
+        ("127.0.0.1,x", "HOST,PORT"),
+        ("no-such-host.invalid", "name that no host is known by"),
+        ("127.0.0.1,1", "refused"),
+    ] {
+        let mut command = Command::new(PROGRAM);
+        command.args(["sql", "-S", server, "-P", "x", "-Q", "SELECT 1"]).current_dir(&folder.0);
+        let ran = Ran::of(command.output().unwrap());
+        assert_eq!(ran.status, Some(1), "{ran:?}");
+        assert!(ran.err.contains(words), "{ran:?}");
+        assert!(!ran.err.contains(": Io") && !ran.err.contains("Invalid"), "{ran:?}");
+    }
+}
+
+/// With all places taken the server's owner gets in by the administrators' port, under the name that sqlcmd gives it.
+#[test]
+fn an_administrator_gets_in_when_all_places_are_taken() {
+    let folder = Folder::new("client-administrator");
+    let mut command = serve_plainly(&folder.join("data"));
+    command.args(["--max-connections", "1", "--admin-listen", "127.0.0.1:0"]);
+    let server = Served { server: Server::start(&mut command), folder };
+    let sleeping = server.client(&["-Q", "BACK: WAITFOR DELAY '00:00:00.010' GOTO BACK"]).spawn().unwrap();
+    // Its own login may still be on its way.
+    let began = Instant::now();
+    let refused = loop {
+        let ran = server.run(&["-Q", "SELECT 1"]);
+        if ran.status != Some(0) {
+            break ran;
+        }
+        assert!(began.elapsed() < PATIENCE, "{ran:?}");
+    };
+    assert!(refused.err.contains("maximum of 1 user connections"), "{refused:?}");
+    let administrator = server.server.administrator().to_string();
+    let asked = |question: &str| {
+        let mut command = Command::new(PROGRAM);
+        command.args(["sql", "-S", &administrator, "-W", "-h", "-1", "-Q", question]);
+        Ran::of(command.env("HARDPAN_SA_PASSWORD", PASSWORD).output().unwrap())
+    };
+    asked("SET NOCOUNT ON; SELECT COUNT(*) FROM sys.dm_exec_sessions WHERE is_user_process = 1")
+        .is(0, &["2"]);
+    let kill = "DECLARE @s nvarchar(50) = (SELECT 'KILL ' + CAST(session_id AS varchar(9)) FROM sys.dm_exec_sessions WHERE is_user_process = 1 AND session_id <> @@SPID); EXEC (@s)";
+    assert_eq!(asked(kill).status, Some(0));
+    assert_eq!(ended(sleeping).status, Some(1));
 }

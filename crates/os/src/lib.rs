@@ -39,6 +39,7 @@ mod sort;
 mod stripe;
 mod surviving;
 pub mod task;
+pub mod terminal;
 mod termination;
 mod thread;
 mod wait;

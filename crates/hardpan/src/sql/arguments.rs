@@ -13,15 +13,15 @@ pub struct Arguments {
     /// Print help.
     #[arg(long, action = clap::ArgAction::Help)]
     pub(super) help: Option<bool>,
-    /// Server as HOST or HOST,PORT; without it the data directory is opened in this process.
+    /// Server as HOST or HOST,PORT, or admin:HOST,PORT for the dedicated administrator connection; without it the data directory is opened in this process.
     #[arg(short = 'S', value_name = "HOST,PORT")]
     pub(super) server: Option<String>,
     /// Login.
     #[arg(short = 'U', default_value = "sa")]
     pub(super) user: String,
-    /// Password.
-    #[arg(short = 'P', env = "HARDPAN_SA_PASSWORD", hide_env_values = true, default_value = "")]
-    pub(super) password: String,
+    /// Password; with -S, without this and without HARDPAN_SA_PASSWORD it is asked for at the terminal.
+    #[arg(short = 'P', env = "HARDPAN_SA_PASSWORD", hide_env_values = true)]
+    pub(super) password: Option<String>,
     /// Database to start in.
     #[arg(short = 'd', value_name = "DATABASE")]
     pub(super) database: Option<String>,

@@ -1,6 +1,15 @@
 //! The prompt: `1>`, `2>`, a batch runs at GO; history and line editing on a terminal, plain lines from a pipe.
 
+use std::cell::RefCell;
 use std::io::{BufRead, IsTerminal};
+
+use rustyline::completion::Completer;
+use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::history::DefaultHistory;
+use rustyline::validate::Validator;
+use rustyline::{Editor, Helper};
 
 use super::interrupts::{Activity, STATUS_INTERRUPTED};
 use super::runner::{Next, Runner};
@@ -31,35 +40,60 @@ fn piped(runner: &mut Runner) -> Result<(), String> {
     Ok(())
 }
 
+/// Remembers what stands in the line, which an interrupted line does not tell.
+#[derive(Default)]
+struct Typed(RefCell<String>);
+
+impl Hinter for Typed {
+    type Hint = String;
+
+    fn hint(&self, line: &str, _position: usize, _context: &rustyline::Context<'_>) -> Option<String> {
+        line.clone_into(&mut self.0.borrow_mut());
+        None
+    }
+}
+
+impl Completer for Typed {
+    type Candidate = String;
+}
+
+impl Highlighter for Typed {}
+impl Validator for Typed {}
+impl Helper for Typed {}
+
 fn interactive(runner: &mut Runner) -> Result<(), String> {
-    let mut editor = rustyline::DefaultEditor::new().map_err(|error| error.to_string())?;
+    let mut editor: Editor<Typed, DefaultHistory> = Editor::new().map_err(|error| error.to_string())?;
+    editor.set_helper(Some(Typed::default()));
     runner.interrupts.take_again()?;
     runner.is_interactive = true;
     let mut is_leaving = false;
     loop {
         let prompt = format!("{}> ", runner.waiting().lines().count() + 1);
+        let is_fresh = runner.waiting().is_empty();
+        editor.helper().into_iter().for_each(|typed| typed.0.borrow_mut().clear());
         let mut line = match editor.readline(&prompt) {
             Ok(line) => line,
-            // The first one drops what has been typed, the second one in a row leaves.
-            Err(rustyline::error::ReadlineError::Interrupted) if is_leaving => {
-                runner.status = STATUS_INTERRUPTED;
-                return Ok(());
-            }
-            Err(rustyline::error::ReadlineError::Interrupted) => {
+            // It drops what has been typed, if there is anything; the second one in a row leaves.
+            Err(ReadlineError::Interrupted) => {
+                let is_empty = editor.helper().is_none_or(|typed| typed.0.borrow().is_empty());
+                if is_leaving && is_fresh && is_empty {
+                    runner.status = STATUS_INTERRUPTED;
+                    return Ok(());
+                }
                 is_leaving = true;
                 runner.reset();
                 println!("(Ctrl-C again, or EXIT, leaves)");
                 continue;
             }
-            Err(rustyline::error::ReadlineError::Eof) => return Ok(()),
+            Err(ReadlineError::Eof) => return Ok(()),
             Err(error) => return Err(error.to_string()),
         };
-        is_leaving = false;
         if !line.trim().is_empty() {
             // A history that cannot be kept is no reason to stop.
             drop(editor.add_history_entry(line.as_str()));
         }
         line.push('\n');
+        let interrupts_before = runner.interrupts.count();
         // What is pasted comes as one text of several lines.
         for line in line.split_inclusive('\n') {
             match runner.line("the prompt", line) {
@@ -68,5 +102,7 @@ fn interactive(runner: &mut Runner) -> Result<(), String> {
                 Err(problem) => println!("{problem}"),
             }
         }
+        // One that has cancelled a batch is the first.
+        is_leaving = runner.interrupts.count() > interrupts_before;
     }
 }

@@ -7,7 +7,10 @@ use tds::token::done;
 use super::arguments::Arguments;
 use super::backend::{Backend, BatchEnd};
 use super::printer::{PrintedColumn, Printer};
-use crate::remote::{Connection, ConnectionOptions, address_of};
+use crate::remote::{Connection, ConnectionOptions, address_of, password_for};
+
+/// From this severity on the server ends the session with an error.
+const FATAL_SEVERITY: u8 = 20;
 
 /// A connection to a server.
 pub(super) struct Remote {
@@ -18,9 +21,9 @@ pub(super) struct Remote {
 impl Remote {
     pub(super) fn connect(os: &Os, server: &str, arguments: &Arguments) -> Result<Remote, String> {
         let options = ConnectionOptions {
-            address: address_of(server),
+            address: address_of(server)?,
             user: arguments.user.clone(),
-            password: arguments.password.clone(),
+            password: password_for(arguments.password.as_deref(), &arguments.user)?,
             database: arguments.database.clone().unwrap_or_default(),
             application: "hardpan sql".into(),
             trust_certificate: arguments.trust_certificate,
@@ -44,6 +47,7 @@ impl Remote {
 impl Backend for Remote {
     fn batch(&mut self, text: &str, printer: &mut Printer, interrupts: &dyn Fn() -> u32) -> BatchEnd {
         let before = interrupts();
+        let mut is_ended = false;
         let outcome = self.connection.batch(text, interrupts, &mut |token| match token {
             // What is still to be shown of a cancelled batch is not wanted any more, except what the server says of it.
             Token::Columns(_) | Token::Row(_) | Token::Done(_) if interrupts() > before => {}
@@ -54,11 +58,15 @@ impl Backend for Remote {
                     .collect(),
             ),
             Token::Row(row) => printer.row(row),
-            Token::Message { error, .. } => printer.message(error),
+            Token::Message { error, .. } => {
+                is_ended |= error.severity >= FATAL_SEVERITY;
+                printer.message(error);
+            }
             Token::Done(end) => printer.done((end.status & done::COUNT != 0).then_some(end.row_count)),
             _ => {}
         });
         match outcome {
+            Ok(()) if is_ended => BatchEnd::Closed,
             Ok(()) => BatchEnd::Next,
             Err(problem) => {
                 eprintln!("hardpan sql: {problem}");

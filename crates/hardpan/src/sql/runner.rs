@@ -292,8 +292,8 @@ impl Runner {
         if let Some(user) = &target.user {
             arguments.user.clone_from(user);
         }
-        if let Some(password) = &target.password {
-            arguments.password.clone_from(password);
+        if target.password.is_some() {
+            arguments.password.clone_from(&target.password);
         }
         let backend = super::remote::Remote::connect(&self.os, &target.server, &arguments)?;
         std::mem::replace(&mut self.backend, Box::new(backend)).close();
