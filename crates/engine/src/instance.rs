@@ -67,6 +67,8 @@ pub struct InstanceOptions {
     pub allowed_paths: Vec<PathBuf>,
     /// A folder in a file system of memory, where log caches lie that outlive the process; none: they die with it.
     pub log_cache_folder: Option<PathBuf>,
+    /// What a process that died has left there is taken, and none is made: for a process that works for a moment.
+    pub log_cache_is_only_taken: bool,
     /// What persisted log buffers may lie on: a DAX volume, or, for tests, a file system of memory.
     pub persistent_volume: os::PersistentVolume,
     /// Whether `open` returns as soon as master and tempdb are open; the others answer 922 until they are, too.
@@ -84,6 +86,7 @@ impl InstanceOptions {
             drives: Vec::new(),
             allowed_paths: Vec::new(),
             log_cache_folder: None,
+            log_cache_is_only_taken: false,
             persistent_volume: os::PersistentVolume::Dax,
             answers_while_opening: false,
             background: true,
@@ -232,6 +235,7 @@ impl Instance {
             pool: BufferPool::new(os, PoolOptions { memory_bytes: options.buffer_pool_bytes }),
             locks: LockManager::new(os),
             log_cache_folder: options.log_cache_folder.clone(),
+            log_cache_is_only_taken: options.log_cache_is_only_taken,
             persistent_volume: options.persistent_volume,
             identity_uncached: Arc::default(),
             data_dir: data_dir.clone(),

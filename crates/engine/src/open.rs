@@ -37,6 +37,8 @@ pub(crate) struct Foundation {
     pub(crate) locks: Arc<LockManager>,
     /// Where log caches lie that outlive the process; none: they die with it.
     pub(crate) log_cache_folder: Option<PathBuf>,
+    /// Those that are there are taken, none is made.
+    pub(crate) log_cache_is_only_taken: bool,
     /// What persisted log buffers may lie on.
     pub(crate) persistent_volume: os::PersistentVolume,
     /// What the row versions of a database may take in memory, at most.
@@ -142,7 +144,8 @@ impl Foundation {
 
     fn log_options(&self, plan: &Plan) -> LogOptions {
         let surviving_folder = self.log_cache_folder.clone().filter(|_| !plan.volatile);
-        LogOptions { surviving_folder, ..plan.log.clone() }
+        let surviving_is_only_taken = self.log_cache_is_only_taken;
+        LogOptions { surviving_folder, surviving_is_only_taken, ..plan.log.clone() }
     }
 
     fn above(

@@ -94,6 +94,6 @@ pub use scan::{LogScan, ScanRange, ScanStep};
 pub use standing::{Standing, can_be_record};
 pub use stats::{LogStats, SessionLimits, WRITE_TIMES};
 pub use surviving::remove_left_cache;
-pub use sweep::{GRACE_NS as MISSED_LOG_GRACE_NS, Swept, sweep_left_caches};
+pub use sweep::sweep_left_caches;
 pub use truncate::{LogPin, LogReuseWait, PinInfo};
 pub use vlf::{VlfInfo, VlfRule};

@@ -173,7 +173,8 @@ impl Log {
         let sector_step = (padding_bytes / crate::limits::SECTOR_BYTES) as u32;
         let next_sector = end.chain.sector.next_multiple_of(sector_step).min(vlf.sectors());
         let reusable_bytes = vlfs.reusable().1;
-        let folder = options.surviving_folder.as_deref().filter(|_| !options.volatile);
+        let may_leave = !options.volatile && !options.surviving_is_only_taken;
+        let folder = options.surviving_folder.as_deref().filter(|_| may_leave);
         let surviving = folder.and_then(|folder| {
             SurvivingCache::create(os, folder, files.first(), &options.database, last_block)
         });

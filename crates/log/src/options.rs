@@ -64,6 +64,8 @@ pub struct LogOptions {
     pub padding_bytes: usize,
     /// The folder, in a file system of memory, for a cache that outlives the process; none: the cache dies with it. Not of a volatile log.
     pub surviving_folder: Option<PathBuf>,
+    /// What a process that died has left there is taken, and nothing is left there in turn.
+    pub surviving_is_only_taken: bool,
     /// Where the persisted log buffer of a log that is opened lies; none: it has none.
     pub persisted: Option<PersistedOptions>,
     /// Whether a VLF is prepared ahead in the background when the log is nearly used up.
@@ -92,6 +94,7 @@ impl LogOptions {
             volatile: false,
             padding_bytes: crate::limits::SECTOR_BYTES,
             surviving_folder: None,
+            surviving_is_only_taken: false,
             persisted: None,
             grow_ahead: true,
         }

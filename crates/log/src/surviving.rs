@@ -34,8 +34,6 @@ const IDENTITY_WORDS: usize = 8;
 const HARDENED_AT: usize = 12;
 /// A place for each buffer that the cache can have.
 const PLACES: usize = CACHE_BLOCKS_MAX + FREE_BUFFERS_MAX;
-/// The word that tells since when it is missed, by the system's monotonic clock; 0: it is not.
-pub(crate) const MISSED_AT: usize = 11;
 /// Where the log's path stands, and words for it: what is left of the last page of words.
 pub(crate) const PATH_AT: usize = OWNER_WORDS + PLACES * PLACE_WORDS;
 pub(crate) const PATH_WORDS: usize = (PATH_AT * 8).next_multiple_of(4096) / 8 - PATH_AT;
@@ -47,7 +45,7 @@ pub(crate) const FILE_PREFIX: &str = "hardpan-log-";
 
 const _: () = assert!(BLOCK_BYTES_MAX.is_multiple_of(4096), "a place is whole pages");
 const _: () = assert!(PATH_WORDS * 8 >= 2048, "most paths have room");
-const _: () = assert!(HARDENED_AT > MISSED_AT && HARDENED_AT < OWNER_WORDS, "a word of its own");
+const _: () = assert!(HARDENED_AT > IDENTITY_WORDS + 2 && HARDENED_AT < OWNER_WORDS, "a word of its own");
 
 /// Which run of which log, under which boot of the system.
 fn owner(boot_id: [u8; 16], log_file: &LogFile) -> [u64; IDENTITY_WORDS] {

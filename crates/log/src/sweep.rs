@@ -1,13 +1,10 @@
 //! What becomes of log caches that dead processes have left and nobody takes over, because their logs are gone: a sweep at the server's start.
 //!
-//! A cache is needed as long as its log can be opened. That its log is not where it was says little: the folder may have been renamed, or lie on
-//! a device that is not mounted now. So such a cache is noted as missed, and goes when a later sweep misses the log still, a day after.
+//! A cache is needed as long as its log can be opened. When its log is not where it was, although its device is mounted, the folder or the
+//! database is gone, and so is the cache. (A folder that was renamed takes its own caches over before anybody sweeps, if a server is started there first.)
 //!
 //! ```text
-//!  in use ──the process dies──► left ──fate: not of this boot──► removed          (nobody can take it over any more)
-//!                                │ ▲
-//!              fate: log missed  ▼ │  fate: the log is there again
-//!                              missed ──fate: still, GRACE_NS later──► removed
+//!  in use ──the process dies──► left ──fate: not of this boot, or the log is gone──► removed
 //! ```
 //! Whoever looks at a cache claims it: what a living process has is not touched, and none begins to use it meanwhile. The claim of one that
 //! is in use fails; what another version of the server has made, or what does not yet say whose it is, is left alone.
@@ -16,29 +13,15 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use os::{OpenOptions, Os, SurvivingClaim};
+use os::{OpenOptions, Os};
 
 use crate::place::checksum_of;
-use crate::surviving::{
-    FILE_PREFIX, LAYOUT, MAGIC, MISSED_AT, OWNER_WORDS, PATH_AT, PATH_WORDS, checksum_of_place,
-};
-
-/// How long a log may be missing until its cache goes: time for whoever moves a folder, or mounts a device, to start a server there.
-pub const GRACE_NS: u64 = 24 * 60 * 60 * 1_000_000_000;
+use crate::surviving::{FILE_PREFIX, LAYOUT, MAGIC, PATH_AT, PATH_WORDS, checksum_of_place};
 
 /// Words of the owner that tell where the log was: the device of its folder, the bytes of its path, a checksum of both and the path.
 const PLACE_AT: usize = 8;
 
-const _: () = assert!(MISSED_AT < OWNER_WORDS && PATH_AT + PATH_WORDS == LAYOUT.words);
-
-/// What a sweep did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Swept {
-    /// Caches that are gone.
-    pub removed: u32,
-    /// Caches whose logs are missed, and which stay for now.
-    pub missed: u32,
-}
+const _: () = assert!(PATH_AT + PATH_WORDS == LAYOUT.words);
 
 /// Where the log of a cache was.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +44,7 @@ impl LogPlace {
     }
 
     /// Is the log not there, though its file system is? What cannot be looked at may be there.
-    fn is_missed(&self, os: &Os, identity: (u64, u64)) -> bool {
+    fn is_gone(&self, os: &Os, identity: (u64, u64)) -> bool {
         let options = OpenOptions::read_only();
         match os.disk().open(&self.path, &options) {
             Ok(file) => file.identity() != identity,
@@ -75,39 +58,22 @@ impl LogPlace {
     }
 }
 
-/// What is to become of a cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    Leave,
-    /// Since when it is missed: now for the first time, or no more (0).
-    Note(u64),
-    Remove,
-}
-
-/// What is to become of a cache with these words that no process has, `now_ns` after the system's start.
-fn fate(os: &Os, words: &[u64], boot_id: [u8; 16], now_ns: u64) -> Fate {
+/// Can nobody need a cache with these words any more, that no process has?
+fn is_needless(os: &Os, words: &[u64], boot_id: [u8; 16]) -> bool {
     if words[0] != MAGIC || words[7] != checksum_of(&words[..7]) {
-        return Fate::Leave;
+        return false;
     }
     let boot = u128::from_be_bytes(boot_id);
     if words[1..3] != [(boot >> 64) as u64, boot as u64] {
-        return Fate::Remove;
+        return true;
     }
-    let since_ns = words[MISSED_AT];
-    let Some(place) = LogPlace::of(words) else { return Fate::Leave };
-    match (place.is_missed(os, (words[5], words[6])), since_ns) {
-        (false, 0) => Fate::Leave,
-        (false, _) => Fate::Note(0),
-        (true, since_ns) if since_ns == 0 || since_ns > now_ns => Fate::Note(now_ns.max(1)),
-        (true, since_ns) if now_ns - since_ns >= GRACE_NS => Fate::Remove,
-        (true, _) => Fate::Leave,
-    }
+    LogPlace::of(words).is_some_and(|place| place.is_gone(os, (words[5], words[6])))
 }
 
-/// Removes the caches in the folder that nobody can need any more, and notes those whose logs are missed.
-pub fn sweep_left_caches(os: &Os, folder: &Path) -> Swept {
-    let mut swept = Swept::default();
-    let Some(boot_id) = os.boot_id() else { return swept };
+/// Removes the caches in the folder that nobody can need any more; how many those were.
+pub fn sweep_left_caches(os: &Os, folder: &Path) -> u32 {
+    let mut removed = 0;
+    let Some(boot_id) = os.boot_id() else { return 0 };
     let names = os.surviving_memory_in(folder).unwrap_or_else(|error| {
         os::report::warn("log", &format!("log caches that nobody needs are not looked for: {error}"));
         Vec::new()
@@ -118,40 +84,19 @@ pub fn sweep_left_caches(os: &Os, folder: &Path) -> Swept {
     for name in names.iter().filter(is_ours) {
         // Of another user, or another layout: not ours to judge.
         let Ok(Some(claim)) = os.claim_surviving_memory(name, LAYOUT) else { continue };
-        if let Err(error) = sweep_one(os, claim, boot_id, &mut swept) {
-            os::report::warn("log", &format!("a log cache that nobody needs stays: {error}"));
+        assert_eq!(claim.image().words().len(), LAYOUT.words, "what is claimed has the layout");
+        if !is_needless(os, claim.image().words(), boot_id) {
+            continue;
+        }
+        match claim.remove() {
+            Ok(()) => removed += 1,
+            Err(error) => os::report::warn("log", &format!("a log cache that nobody needs stays: {error}")),
         }
     }
-    if swept.removed > 0 {
-        let what = format!("{} log caches of logs that are gone were removed", swept.removed);
-        os::report::info("log", &what);
+    if removed > 0 {
+        os::report::info("log", &format!("{removed} log caches of logs that are gone were removed"));
     }
-    swept
-}
-
-fn sweep_one(
-    os: &Os,
-    claim: SurvivingClaim,
-    boot_id: [u8; 16],
-    swept: &mut Swept,
-) -> Result<(), os::IoError> {
-    let now_ns = os.clock().monotonic_ns();
-    let words = claim.image().words();
-    assert_eq!(words.len(), LAYOUT.words, "what is claimed has the layout");
-    let fate = fate(os, words, boot_id, now_ns);
-    match fate {
-        Fate::Remove => {
-            claim.remove()?;
-            swept.removed += 1;
-            return Ok(());
-        }
-        Fate::Note(since_ns) => claim.set_word(MISSED_AT, since_ns)?,
-        Fate::Leave => {}
-    }
-    let since_ns = if let Fate::Note(since_ns) = fate { since_ns } else { words[MISSED_AT] };
-    let is_known = words[0] == MAGIC;
-    swept.missed += u32::from(is_known && since_ns != 0);
-    Ok(())
+    removed
 }
 
 #[cfg(test)]
@@ -183,35 +128,23 @@ mod tests {
             let file = os.disk().open(Path::new("/data/there.ldf"), &OpenOptions::create()).expect("a file");
             let (device, inode) = file.identity();
             assert_eq!(device, 0, "a simulated disk has one device");
-            let of = |words: &[u64], now_ns| fate(os, words, boot, now_ns);
+            let of = |words: &[u64]| is_needless(os, words, boot);
             let there = words_of("/data/there.ldf", 0, inode);
-            assert_eq!(of(&there, 5), Fate::Leave, "it can be recovered");
-            assert_eq!(of(&words_of("/data/there.ldf", 0, inode + 1), 5), Fate::Note(5), "another file");
+            assert!(!of(&there), "it can be recovered");
+            assert!(of(&words_of("/data/there.ldf", 0, inode + 1)), "another file");
             for path in ["/data/gone.ldf", "/data/deep/down/gone.ldf", "/elsewhere/gone.ldf"] {
-                let mut gone = words_of(path, 0, inode);
-                assert_eq!(of(&gone, 5), Fate::Note(5), "{path}");
-                gone[MISSED_AT] = 5;
-                assert_eq!(of(&gone, 4 + GRACE_NS), Fate::Leave);
-                assert_eq!(of(&gone, 5 + GRACE_NS), Fate::Remove);
-                assert_eq!(of(&gone, 4), Fate::Note(4), "a clock that began anew");
+                assert!(of(&words_of(path, 0, inode)), "{path}");
             }
-            assert_eq!(
-                of(&words_of("/data/gone.ldf", 3, inode), 5),
-                Fate::Leave,
-                "its device is not mounted"
-            );
-            let mut back = there.clone();
-            back[MISSED_AT] = 5;
-            assert_eq!(of(&back, 5 + GRACE_NS), Fate::Note(0), "it is there again");
+            assert!(!of(&words_of("/data/gone.ldf", 3, inode)), "its device is not mounted");
             let mut unknown = words_of("/data/gone.ldf", 0, inode);
             unknown[PATH_AT] ^= 1;
-            assert_eq!(of(&unknown, 5), Fate::Leave, "nobody knows where its log was");
+            assert!(!of(&unknown), "nobody knows where its log was");
             unknown[PLACE_AT + 1] = u64::MAX;
-            assert_eq!(of(&unknown, 5), Fate::Leave);
+            assert!(!of(&unknown));
             let begun = vec![0; LAYOUT.words];
-            assert_eq!(of(&begun, 5), Fate::Leave, "it does not say yet whose it is");
-            assert_eq!(fate(os, &there, 8u128.to_be_bytes(), 5), Fate::Remove, "of a former boot");
-            assert_eq!(fate(os, &begun, 8u128.to_be_bytes(), 5), Fate::Leave);
+            assert!(!of(&begun), "it does not say yet whose it is");
+            assert!(is_needless(os, &there, 8u128.to_be_bytes()), "of a former boot");
+            assert!(!is_needless(os, &begun, 8u128.to_be_bytes()));
         };
         world.run(run).assert_ok();
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use common::{commit, insert, small_options, turn_bits_over};
 use hardpan_log::{
     DelayedFlushPolicy, FIRST_LOG_FILE, FlushReason, Growth, Log, LogError, LogFileOptions, LogOptions, Lsn,
-    MISSED_LOG_GRACE_NS, remove_left_cache, sweep_left_caches,
+    remove_left_cache, sweep_left_caches,
 };
 use os::sim::{Bug, Effect, End, Fault, Operation, Profile, World};
 use os::{Latch, LatchRank, Os};
@@ -331,52 +331,40 @@ fn without_memory_the_cache_dies_with_the_process() {
 }
 
 /// A sweep takes nothing that could still be taken over: not of a log that is there, not of a living process, not of a folder that was
-/// renamed before a server looked for it, in time. What nobody can need goes: of a former boot at once, of a log that is gone after a day.
+/// renamed once a server has taken over what it needs. What nobody can need goes at once: of a former boot, of a log that is gone.
 #[test]
 fn a_sweep_takes_only_what_nobody_can_take_over() {
-    let swept = |os: &Os| {
-        let swept = sweep_left_caches(os, Path::new(FOLDER));
-        (swept.removed, swept.missed)
-    };
+    let swept = |os: &Os| sweep_left_caches(os, Path::new(FOLDER));
     let world = World::new(8, Profile::constant_latency());
     let last = live_and_die(&world, move |os| {
         let log = new_log(os, &options());
         let last = delay(&log, 1, 100);
-        assert_eq!(swept(os), (0, 0), "its process lives");
+        assert_eq!(swept(os), 0, "its process lives");
         std::mem::forget(log);
         last
     });
-    let mover = world.clone();
     world
         .run(move |os| {
-            // Another server starts, twice, a day after.
-            for _ in 0..2 {
-                assert_eq!(swept(os), (0, 0), "it can be recovered");
-                os.sleep(MISSED_LOG_GRACE_NS, os::WaitType::WAITFOR).unwrap();
-            }
+            assert_eq!((swept(os), swept(os)), (0, 0), "it can be recovered");
             os.disk().create_dir_all(Path::new("/moved")).unwrap();
             os.disk().rename(Path::new(PATH), Path::new("/moved/test.ldf")).unwrap();
-            assert_eq!(swept(os), (0, 1), "missed for the first time");
-            os.sleep(MISSED_LOG_GRACE_NS - 1_000_000_000, os::WaitType::WAITFOR).unwrap();
-            assert_eq!(swept(os), (0, 1), "not yet a day");
-            assert_eq!(mover.surviving_names().len(), 1);
         })
         .assert_ok();
     let moved = LogOptions { path: "/moved/test.ldf".into(), ..options() };
     assert_eq!(reopen(&world, &moved), (last, 1), "it was there, to the last record");
+    assert_eq!(world.surviving_names().len(), 1);
     // That process is gone as well; now the log goes, too.
     world
         .run(move |os| {
+            assert_eq!(swept(os), 0, "it says where it is now");
             os.disk().remove(Path::new("/moved/test.ldf")).unwrap();
-            assert_eq!(swept(os), (0, 1));
-            os.sleep(MISSED_LOG_GRACE_NS, os::WaitType::WAITFOR).unwrap();
             // A log that another process has made of the same name is not concerned.
             let other = new_log(os, &moved);
             delay(&other, 1, 20);
-            assert_eq!(swept(os), (1, 0), "a day after");
+            assert_eq!(swept(os), 1, "the other file is gone");
             assert!(other.loss_window().survives_process);
             other.close().unwrap();
-            assert_eq!(swept(os), (0, 0));
+            assert_eq!(swept(os), 0);
         })
         .assert_ok();
     assert!(world.surviving_names().is_empty());
@@ -385,7 +373,11 @@ fn a_sweep_takes_only_what_nobody_can_take_over() {
         live_and_die(&world, |os| std::mem::forget(new_log(os, &options())));
         world.power_loss();
         let was_there = !world.surviving_names().is_empty();
-        world.run(move |os| assert_eq!(swept(os).1, 0)).assert_ok();
+        world
+            .run(move |os| {
+                swept(os);
+            })
+            .assert_ok();
         // A piece that has lost some of its words does not say whose it is: it stays.
         was_there && world.surviving_names().is_empty()
     });
@@ -411,7 +403,7 @@ fn sweeps_and_openings_at_once_lose_nothing() {
                     os.spawn(&format!("sweeper {number}"), move || {
                         for _ in 0..20 {
                             let swept = sweep_left_caches(&own, Path::new(FOLDER));
-                            assert_eq!(swept.removed, 0, "its log is there");
+                            assert_eq!(swept, 0, "its log is there");
                             own.yield_point();
                         }
                     })
@@ -609,4 +601,29 @@ fn a_cache_of_a_former_boot_that_is_taken_for_ours_is_found() {
     let found = (0..500).find(|&seed| former_boot(seed, Some(Bug::CacheOfFormerBoot)).is_err());
     println!("CacheOfFormerBoot at seed {found:?}");
     assert!(found.is_some(), "not seen in 500 seeds");
+}
+
+/// A process that works for a moment takes what was left, and leaves nothing, even if it dies, too.
+#[test]
+fn what_is_only_taken_leaves_nothing_behind() {
+    let world = World::new(9, Profile::constant_latency());
+    let last = live_and_die(&world, move |os| {
+        let log = new_log(os, &options());
+        let last = delay(&log, 1, 100);
+        std::mem::forget(log);
+        last
+    });
+    let taking = LogOptions { surviving_is_only_taken: true, ..options() };
+    let seen = taking.clone();
+    world
+        .run(move |os| {
+            let (log, tail) = Log::open(os, &seen).unwrap();
+            assert_eq!(tail.last, last, "it was there, to the last record");
+            assert!(!log.loss_window().survives_process);
+            log.close().unwrap();
+        })
+        .assert_ok();
+    assert!(world.surviving_names().is_empty());
+    live_and_die(&world, move |os| std::mem::forget(Log::open(os, &taking).unwrap()));
+    assert!(world.surviving_names().is_empty());
 }

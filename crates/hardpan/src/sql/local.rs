@@ -28,8 +28,9 @@ impl Local {
         let mut options = InstanceOptions::new(absolute(&arguments.data));
         options.drives = parse_drives(&arguments.drive)?;
         options.allowed_paths = arguments.allow_path.iter().map(|folder| absolute(folder)).collect();
-        // As the server does: what one has left that died is taken.
+        // What a server has left that died is taken, as the next server would.
         options.log_cache_folder = crate::files::log_cache_folder(&arguments.log_cache);
+        options.log_cache_is_only_taken = true;
         let instance = Instance::open(os, &options).map_err(|error| error.to_string())?;
         if let Some(rows) = arguments.rows_in_memory_test {
             instance.workspaces().keep_no_more_than(rows as usize);
