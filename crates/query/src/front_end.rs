@@ -12,6 +12,7 @@ use crate::view_shape::{ViewColumn, ViewShape};
 /// A view or inline function that could be bound.
 pub(crate) struct BoundModule {
     pub(crate) object_id: i32,
+    pub(crate) is_schema_bound: bool,
     pub(crate) columns: Vec<ViewColumn>,
     /// The objects that its text names, each once, in order of appearance.
     pub(crate) objects: Vec<(Arc<Database>, ObjectDef)>,

@@ -642,6 +642,7 @@ fn administration(statement: &ast::Statement, kind: &StatementKind) -> Instructi
         | StatementKind::CreateView(_)
         | StatementKind::CreateProcedure(_)
         | StatementKind::CreateSchema(_)
+        | StatementKind::AlterSchema(_)
         | StatementKind::CreateSequence(_)
         | StatementKind::AlterSequence(_)
         | StatementKind::CreateType(_) => InstructionKind::Definition(Box::new(statement.clone())),

@@ -379,6 +379,7 @@ fn definition_type(kind: &tsql::ast::StatementKind) -> &'static str {
         Kind::CreateProcedure(_) => "CREATE PROCEDURE",
         Kind::CreateFunction(_) => "CREATE FUNCTION",
         Kind::CreateSchema(_) => "CREATE SCHEMA",
+        Kind::AlterSchema(_) => "ALTER SCHEMA",
         _ => "DROP OBJECT",
     }
 }

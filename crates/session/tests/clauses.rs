@@ -127,7 +127,7 @@ fn the_statements_of_each_row_are_refused_or_run() {
             }
             run(
                 &mut session,
-                "DROP PROCEDURE IF EXISTS p DROP TABLE IF EXISTS t, x DROP VIEW IF EXISTS v DROP FUNCTION IF EXISTS f",
+                "DROP PROCEDURE IF EXISTS p DROP VIEW IF EXISTS v DROP FUNCTION IF EXISTS f DROP TABLE IF EXISTS t, x",
             );
             session.close();
         }

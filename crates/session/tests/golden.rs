@@ -112,3 +112,5 @@ script!("scripts/" recursions);
 script!("scripts/" principals);
 script!("scripts/" query_store);
 script!("scripts/" ignore_dup_key);
+script!("scripts/" schema_transfer);
+script!("scripts/" schema_binding);

@@ -446,7 +446,7 @@ fn forget<K: std::hash::Hash + Eq, T>(changed: &mut FxHashMap<K, Changed<T>>, ow
 }
 
 /// The names that an object takes in its schema: its own and its constraints', as keys and as written.
-fn names_of(object: &ObjectDef) -> Vec<(NameKey, Arc<str>)> {
+pub(crate) fn names_of(object: &ObjectDef) -> Vec<(NameKey, Arc<str>)> {
     let schema_id = object.schema_id();
     let mut names = vec![((schema_id, fold(object.name())), object.name().clone())];
     if let ObjectDef::Table(table) = object {

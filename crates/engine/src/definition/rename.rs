@@ -1,10 +1,13 @@
-//! Other names for what exists: rows and cache change, numbers, data and everything that refers by number stay.
+//! Other names and other schemas for what exists: rows and cache change, numbers, data and everything that refers by number stay.
 
 use std::sync::Arc;
 
+use txn::LockMode;
 use types::SqlError;
 
 use super::shape::same;
+use crate::catalog::names::names_of;
+use crate::catalog::{Entry, EntryKey, TypeDef};
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
@@ -108,6 +111,63 @@ impl Database {
         self.write_definition(txn, Some(ObjectDef::Table(old)), Some(ObjectDef::Table(Arc::new(new))))
     }
 
+    /// ALTER SCHEMA ... TRANSFER of a table, module or sequence, with the names of its constraints.
+    ///
+    /// # Errors
+    /// 2760 when there is no such schema, 15530 when something in it has one of the names; those of storage.
+    pub fn transfer_object(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        id: ObjectId,
+        schema: &str,
+    ) -> SqlResult<()> {
+        let home = self.schema_for(txn, schema)?;
+        let found = self.catalog().object(id).ok_or_else(crate::error::stale_plan)?;
+        self.lock_definition(txn, &found)?;
+        let old = self.catalog().object(id).ok_or_else(crate::error::stale_plan)?;
+        let (schema_id, schema, modify_date) = (home.schema_id, home.name.clone(), self.now());
+        let new = match &old {
+            ObjectDef::Table(table) => {
+                let table = table.as_ref().clone();
+                ObjectDef::Table(Arc::new(TableDef { schema_id, schema, modify_date, ..table }))
+            }
+            ObjectDef::Module(module) => {
+                let mut moved = module.as_ref().clone();
+                (moved.schema_id, moved.schema, moved.modify_date) = (schema_id, schema, modify_date);
+                ObjectDef::Module(Arc::new(moved))
+            }
+            ObjectDef::Sequence(sequence) => {
+                let sequence = sequence.as_ref().clone();
+                ObjectDef::Sequence(Arc::new(SequenceDef { schema_id, schema, modify_date, ..sequence }))
+            }
+        };
+        for (_, name) in names_of(&new) {
+            let reserved = self.reserve_name(txn, schema_id, &name, txn.object_resource(id));
+            reserved.map_err(|error| taken_there(error, "object", &name))?;
+        }
+        self.write_definition(txn, Some(old), Some(new))
+    }
+
+    /// The same of an alias type.
+    ///
+    /// # Errors
+    /// As `transfer_object`.
+    pub fn transfer_type(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        def: &TypeDef,
+        schema: &str,
+    ) -> SqlResult<()> {
+        let schema_id = self.schema_for(txn, schema)?.schema_id;
+        self.share_schema(txn, def.schema_id)?;
+        let resource = self.lock_entry(txn, &EntryKey::Type(def.user_type_id), LockMode::SchM)?;
+        let key = crate::catalog::names::key_of_type(schema_id, &def.name);
+        let reserved = self.reserve(txn, key, &def.name, resource);
+        reserved.map_err(|error| taken_there(error, "type", &def.name))?;
+        let new = TypeDef { schema_id, ..def.clone() };
+        self.change_entry(txn, Some(&Entry::Type(def.clone())), Some(Entry::Type(new)))
+    }
+
     /// Takes the name that something is to get: nobody in the schema has it.
     fn take_new_name(&self, txn: &DbTransaction, schema_id: i32, id: ObjectId, name: &str) -> SqlResult<()> {
         self.reserve_name(txn, schema_id, name, txn.object_resource(id)).map_err(|error| match error.number {
@@ -115,6 +175,11 @@ impl Database {
             _ => error,
         })
     }
+}
+
+/// Something in the schema that is moved to has the name.
+fn taken_there(error: SqlError, kind: &str, name: &str) -> SqlError {
+    if error.number == 2714 { SqlError::new(15530, &[&kind, &name]) } else { error }
 }
 
 fn rename_constraint(table: &mut TableDef, id: ObjectId, name: &str) {

@@ -118,6 +118,8 @@ pub(crate) struct Observed {
     used: std::collections::BTreeSet<ColumnId>,
     /// Names as they are written, with what they mean.
     pub(crate) written: Vec<(tsql::ast::ObjectName, engine::ObjectDef)>,
+    /// The same of the system's own views and functions.
+    pub(crate) system: Vec<tsql::ast::ObjectName>,
 }
 
 impl Observed {

@@ -98,9 +98,12 @@ impl Binder<'_> {
     /// What a table name means. Error 208 when nothing of the name exists, be it that its database does not.
     pub(crate) fn resolve_table(&mut self, name: &ObjectName) -> Result<Resolved, SqlError> {
         let resolved = self.look_up_table(name)?;
-        if let (Resolved::Object(_, object), Some(observed), 0) = (&resolved, &self.observed, self.view_depth)
-        {
-            observed.borrow_mut().written.push((name.clone(), object.clone()));
+        if let (Some(observed), 0) = (&self.observed, self.view_depth) {
+            let mut observed = observed.borrow_mut();
+            match &resolved {
+                Resolved::Object(_, object) => observed.written.push((name.clone(), object.clone())),
+                Resolved::System(..) => observed.system.push(name.clone()),
+            }
         }
         Ok(resolved)
     }

@@ -29,7 +29,8 @@ pub(crate) fn bound_module(context: &BindContext<'_>, module: &ModuleDef) -> Opt
     let columns = columns.collect();
     let observed = binder.observed.take().map(RefCell::into_inner).unwrap_or_default();
     let used = observed.columns().into_iter().collect();
-    Some(BoundModule { object_id: module.object_id, columns, objects: observed.objects, used })
+    let (object_id, is_schema_bound) = (module.object_id, module.is_schema_bound);
+    Some(BoundModule { object_id, is_schema_bound, columns, objects: observed.objects, used })
 }
 
 /// Numbers of the columns that the text of a CHECK or of a computed column names, in the order of the table.

@@ -17,6 +17,7 @@ mod schema_binding;
 mod sequence;
 mod statistics;
 mod subject;
+mod transfer;
 mod wide_keys;
 
 use tsql::ast::{self, StatementKind};
@@ -105,6 +106,7 @@ fn execute_inside(
         StatementKind::AlterSequence(alter) => return sequence::alter(alter, context),
         StatementKind::CreateType(create) => alias::create(create, context),
         StatementKind::CreateSchema(schema) => create_schema(schema, text, context),
+        StatementKind::AlterSchema(alter) => transfer::transfer(alter, context),
         _ => Err(crate::errors::unsupported("this statement")),
     };
     done.map(|()| Vec::new())

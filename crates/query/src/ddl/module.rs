@@ -1,11 +1,13 @@
 //! CREATE, ALTER and CREATE OR ALTER of views, procedures, functions and triggers: their text is kept whole.
 
+use std::cell::RefCell;
+
 use engine::{ModuleKind, ModuleSettings, ObjectDef};
 use tsql::ast::{self, FunctionReturns, ModuleAction, StatementKind};
 use types::SqlError;
 
 use super::subject::{database_of, find_object, schema_of, with_transaction};
-use crate::bind::OutputColumn;
+use crate::bind::{Observed, OutputColumn};
 use crate::exec_context::ExecContext;
 use crate::names::{same_name, written};
 
@@ -26,12 +28,21 @@ pub(super) fn create(
         return Err(SqlError::new(166, &[&statement]));
     }
     check_temporary(name, kind)?;
-    match &statement.kind {
-        StatementKind::CreateView(view) => check_view(view, context)?,
+    let settings = settings_of(&statement.kind, context.options);
+    let named = match &statement.kind {
+        StatementKind::CreateView(view) => Some(check_view(view, context)?),
         StatementKind::CreateFunction(function) if kind == ModuleKind::InlineFunction => {
-            check_inline_function(function, &schema_of(name), context)?;
+            Some(check_inline_function(function, &schema_of(name), context)?)
         }
-        _ => {}
+        _ => None,
+    };
+    if let (true, Some(named)) = (settings.is_schema_bound, &named) {
+        let word = if kind == ModuleKind::View { "view" } else { "function" };
+        super::schema_binding::check_names(
+            (word, &written(name)),
+            named,
+            (text, settings.quoted_identifier),
+        )?;
     }
     let database = database_of(name, context)?;
     let existing = find_object(&database, name, context)?;
@@ -43,7 +54,6 @@ pub(super) fn create(
         (_, Some(_)) => return Err(crate::errors::alter_wrong_kind(&written(name))),
     };
     let schema = schema_of(name);
-    let settings = settings_of(&statement.kind, context.options);
     let references = match settings.is_schema_bound {
         true => super::schema_binding::references(text, settings.quoted_identifier, &database, context)?,
         false => Vec::new(),
@@ -80,17 +90,19 @@ pub(super) fn create(
     }
 }
 
-/// What is wrong with the query of an inline function.
+/// What is wrong with the query of an inline function; gives what it names.
 pub(super) fn check_inline_function(
     function: &ast::CreateFunction,
     schema: &str,
     context: &ExecContext<'_>,
-) -> Result<(), SqlError> {
+) -> Result<Observed, SqlError> {
     let bind = super::subject::bind_context(context, &[]);
     let mut binder = crate::bind::Binder::new(&bind);
     binder.refuses_temporary = true;
     binder.schema = Some(schema.into());
-    binder.inline_function_columns(function).map(|_| ())
+    binder.observed = Some(RefCell::default());
+    binder.inline_function_columns(function)?;
+    Ok(binder.observed.take().map(RefCell::into_inner).unwrap_or_default())
 }
 
 /// Name, CREATE or ALTER, and kind of the module that a statement makes.
@@ -117,6 +129,11 @@ fn wanted(statement: &StatementKind) -> Result<(&ast::ObjectName, ModuleAction, 
 fn settings_of(statement: &StatementKind, options: &crate::context::SetOptions) -> ModuleSettings {
     let has = |option: ast::ModuleOption| match statement {
         StatementKind::CreateProcedure(procedure) => procedure.options.contains(&option),
+        StatementKind::CreateFunction(function) => function.options.contains(&option),
+        StatementKind::CreateView(view) => {
+            option == ast::ModuleOption::SchemaBinding
+                && view.options.iter().any(|written| written.is("SCHEMABINDING"))
+        }
         _ => false,
     };
     ModuleSettings {
@@ -154,8 +171,8 @@ fn check_column_names(view: &ast::CreateView, columns: &[OutputColumn]) -> Resul
 }
 
 /// A view must bind when it is created: 208, 207, 4511 (unnamed column), 4506, 1033 (ORDER BY without TOP),
-/// 4510 (WITH CHECK OPTION where nothing can be changed).
-pub(super) fn check_view(view: &ast::CreateView, context: &ExecContext<'_>) -> Result<(), SqlError> {
+/// 4510 (WITH CHECK OPTION where nothing can be changed). Gives what it names.
+pub(super) fn check_view(view: &ast::CreateView, context: &ExecContext<'_>) -> Result<Observed, SqlError> {
     let query = &view.query.query;
     let has_top = matches!(&query.body, ast::QueryBody::Select(select) if select.top.is_some());
     if !query.order_by.is_empty() && !has_top && query.offset.is_none() {
@@ -165,6 +182,7 @@ pub(super) fn check_view(view: &ast::CreateView, context: &ExecContext<'_>) -> R
     let mut binder = crate::bind::Binder::new(&bind);
     binder.refuses_temporary = true;
     binder.schema = Some(schema_of(&view.name).into());
+    binder.observed = Some(RefCell::default());
     if let Some(with) = &view.query.with {
         binder.add_common_tables(with)?;
     }
@@ -183,5 +201,8 @@ pub(super) fn check_view(view: &ast::CreateView, context: &ExecContext<'_>) -> R
         return Err(crate::errors::view_column_unnamed(position + 1));
     }
     check_column_names(view, &bound.columns)?;
-    if view.check_option { binder.check_can_check(&bound.rel, &view.name.name.value) } else { Ok(()) }
+    if view.check_option {
+        binder.check_can_check(&bound.rel, &view.name.name.value)?;
+    }
+    Ok(binder.observed.take().map(RefCell::into_inner).unwrap_or_default())
 }

@@ -32,9 +32,9 @@ pub fn named_object(context: &ExecContext<'_>, text: &str) -> Result<ObjectDef, 
 /// Those of binding: 208, 207 and their like.
 pub fn bind_again(context: &ExecContext<'_>, module: &ModuleDef) -> Result<(), SqlError> {
     match crate::stored::parse_module(module)? {
-        StatementKind::CreateView(view) => super::module::check_view(&view, context),
+        StatementKind::CreateView(view) => super::module::check_view(&view, context).map(drop),
         StatementKind::CreateFunction(function) if module.kind == ModuleKind::InlineFunction => {
-            super::module::check_inline_function(&function, &module.schema, context)
+            super::module::check_inline_function(&function, &module.schema, context).map(drop)
         }
         _ => Ok(()),
     }

@@ -1,9 +1,9 @@
 //! WITH SCHEMABINDING: what a module refers to can neither be dropped nor changed under it.
 //!
 //! Nothing is stored of that but the text. Names in it have two parts (error 4512 when it is made), so that two words with a point between them
-//! are all that need be looked at: what bears such a name is referred to. A column is referred to when its name stands in the text, or when the
-//! text takes all columns of a table (`*`, INSERT without a list). That may keep a column which only a namesake of another table needs; it
-//! never lets one go that is needed.
+//! are all that need be looked at: what bears such a name is referred to. The columns that a view or an inline function refers to are found by
+//! binding it anew. Of a procedure, a column is referred to when its name stands in the text, or when the text takes all columns of a table (`*`,
+//! INSERT without a list): that may keep a column which only a namesake of another table needs; it never lets one go that is needed.
 
 use std::sync::Arc;
 
@@ -11,8 +11,9 @@ use engine::{CatalogImage, Database, Lookup, ModuleDef, ObjectDef, ObjectId};
 use tsql::{Keyword, Lexer, Token, TokenKind};
 use types::SqlError;
 
+use crate::bind::Observed;
 use crate::exec_context::ExecContext;
-use crate::names::same_name;
+use crate::names::{same_name, written};
 
 /// What a text names.
 struct Named {
@@ -94,6 +95,30 @@ pub fn takes_all_columns(text: &str, quoted_identifier: bool) -> bool {
     })
 }
 
+/// What the text of a view or inline function names can be kept as it is: names have two parts, what they mean is no view or function of the
+/// system and is schema-bound itself if it is a module, and no columns are taken unnamed. Errors 1054, 2720, 4512, 4513.
+pub(super) fn check_names(
+    (kind, module): (&str, &str),
+    named: &Observed,
+    (text, quoted_identifier): (&str, bool),
+) -> Result<(), SqlError> {
+    if takes_all_columns(text, quoted_identifier) {
+        return Err(SqlError::new(1054, &[&"*"]));
+    }
+    if let Some(name) = named.system.iter().find(|name| name.schema.is_some()) {
+        return Err(SqlError::new(2720, &[&kind, &module, &written(name)]));
+    }
+    for (name, object) in &named.written {
+        if name.schema.is_none() || name.database.is_some() || name.server.is_some() {
+            return Err(SqlError::new(4512, &[&kind, &module, &written(name)]));
+        }
+        if matches!(object, ObjectDef::Module(found) if !found.is_schema_bound) {
+            return Err(SqlError::new(4513, &[&kind, &module, &written(name)]));
+        }
+    }
+    Ok(())
+}
+
 /// What a schema-bound text refers to, as it is now.
 pub(super) fn references(
     text: &str,
@@ -126,7 +151,7 @@ pub(super) fn module_that_needs(
     let Some(schema) = schema else { return Ok(None) };
     let needs = |found: &ObjectDef| match found {
         ObjectDef::Module(module) => {
-            module.object_id != object.object_id() && refers(module, object, &schema, column)
+            module.object_id != object.object_id() && refers(module, object, &schema, column, context)
         }
         ObjectDef::Table(_) | ObjectDef::Sequence(_) => false,
     };
@@ -145,9 +170,26 @@ pub(super) fn module_that_needs(
     Ok(None)
 }
 
-fn refers(module: &ModuleDef, object: &ObjectDef, schema: &str, column: Option<&str>) -> bool {
-    module.is_schema_bound
-        && Named::of(&module.definition, module.quoted_identifier).refers_to(object, schema, column)
+fn refers(
+    module: &ModuleDef,
+    object: &ObjectDef,
+    schema: &str,
+    column: Option<&str>,
+    context: &ExecContext<'_>,
+) -> bool {
+    let by_words =
+        |column| Named::of(&module.definition, module.quoted_identifier).refers_to(object, schema, column);
+    if !(module.is_schema_bound && by_words(None)) {
+        return false;
+    }
+    let Some(column) = column else { return true };
+    let bind = super::subject::bind_context(context, &[]);
+    match crate::bind::observe::bound_module(&bind, module) {
+        Some(bound) => bound.used.iter().any(|(at, name)| {
+            bound.objects[*at].1.object_id() == object.object_id() && same_name(name, column)
+        }),
+        None => by_words(Some(column)),
+    }
 }
 
 /// Locks an object that is to be dropped or replaced. Error 3729 when a schema-bound module refers to it.

@@ -114,7 +114,30 @@ fn checks(context: &ViewContext<'_, '_>) -> Vec<(i32, Arc<TableDef>, Vec<i32>)> 
     found
 }
 
+/// Of a schema-bound module, the columns that it needs.
+fn bound_columns_of(context: Context<'_, '_, '_>, module: &BoundModule, views: &[(i32, Vec<ViewColumn>)]) {
+    for (at, name) in &module.used {
+        let (database, object) = &module.objects[*at];
+        let Some(column) = column_id(object, views, name) else { continue };
+        let schemas = context.runtime.schemas_of(database);
+        let schema = schemas.iter().find(|schema| schema.schema_id == object.schema_id());
+        context.row(&[
+            ("referencing_id", module.object_id.into()),
+            ("referencing_class", 1.into()),
+            ("referencing_class_desc", "OBJECT_OR_COLUMN".into()),
+            ("is_schema_bound_reference", true.into()),
+            ("referenced_class", 1.into()),
+            ("referenced_class_desc", "OBJECT_OR_COLUMN".into()),
+            ("referenced_schema_name", schema.map(|schema| schema.name.to_string()).into()),
+            ("referenced_entity_name", object.name().to_string().into()),
+            ("referenced_id", object.object_id().into()),
+            ("referenced_minor_id", column.into()),
+        ]);
+    }
+}
+
 fn expression_dependencies(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let views = bound_views(context.runtime, context.database);
     for kind in [ModuleKind::View, ModuleKind::InlineFunction] {
         for module in bound_modules(context.runtime, context.database, kind) {
             for (database, object) in &module.objects {
@@ -132,7 +155,11 @@ fn expression_dependencies(context: Context<'_, '_, '_>) -> Result<(), SqlError>
                     ("referenced_schema_name", schema.map(|schema| schema.name.to_string()).into()),
                     ("referenced_entity_name", object.name().to_string().into()),
                     ("referenced_id", own.then(|| object.object_id()).into()),
+                    ("is_schema_bound_reference", module.is_schema_bound.into()),
                 ]);
+            }
+            if module.is_schema_bound {
+                bound_columns_of(context, &module, &views);
             }
         }
     }
@@ -165,7 +192,8 @@ fn column_dependencies(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
                 if database.id() == context.database.id()
                     && let Some(column) = column_id(object, &views, name)
                 {
-                    rows.push((module.object_id, object.object_id(), column, 0));
+                    let class = u8::from(module.is_schema_bound);
+                    rows.push((module.object_id, object.object_id(), column, class));
                 }
             }
         }

@@ -337,6 +337,8 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "Object '%s' cannot be renamed because the object participates in enforced dependencies.",
     ),
+    entry(15347, 16, "An object that belongs to a parent object cannot be transferred."),
+    entry(15348, 16, "A schema-bound object cannot be transferred."),
     entry(
         15387,
         11,
@@ -376,6 +378,7 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "Cannot execute as the database principal: the principal \"%s\" does not exist, cannot be impersonated, or you lack permission.",
     ),
+    entry(15530, 16, "There is a %s with the name \"%s\" already."),
     entry(15600, 15, "Procedure '%s' was given a parameter or option that is not valid."),
     entry(15645, 16, "Column '%s' does not exist."),
     entry(15646, 16, "Column '%s' is not a computed column."),

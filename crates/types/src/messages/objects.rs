@@ -401,6 +401,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(2715, 16, "Column, parameter or variable #%d: the data type %s cannot be found."),
     entry(2716, 16, "Column, parameter or variable #%d: data type %s takes no length."),
     entry(2717, 15, "The size (%d) of %s '%s' is above the maximum (%d)."),
+    entry(2720, 16, "Cannot schema bind %s '%s': it refers to the system object '%s'."),
     entry(2724, 10, "The parameter or variable '%s' has a data type that is not valid."),
     entry(
         2725,
