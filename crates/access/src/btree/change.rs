@@ -4,7 +4,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use log::LogOp;
 use log::page_records::{RowPatch, TreeRow};
-use pages::{BODY_BYTES, LatchMode, PageBytes, PageGuard, header, slots};
+use pages::{BODY_BYTES, LatchMode, PageBytes, PageGuard, PageId, header, slots};
+use smallvec::{SmallVec, smallvec};
 use txn::{LockMode, LockOwner, LockWait, Resource, Transaction, UndoBytes};
 
 use super::page::{KEY_LENGTH_BYTES, entry_bytes, key_at, search, split_row};
@@ -21,7 +22,8 @@ pub(super) const TREE_ROW_BYTES: usize = PLACE_BYTES + 8 + 3;
 
 impl BTree {
     /// Inserts a key that is not there; it is locked exclusively. The caller holds IX on the table. Waits for whoever has
-    /// an undecided claim on the key. At SERIALIZABLE neighbours' ranges are respected (RangeI-N on the next key).
+    /// an undecided claim on the key. Ranges that others keep are respected (RangeI-N on the next key); a key in a range that the
+    /// transaction keeps itself is locked with the gap below it (RangeX-X).
     pub fn insert(&self, txn: &Transaction, key: &[u8], value: &[u8]) -> AccessResult<Inserted> {
         if key.len() > KEY_BYTES_MAX {
             return Err(AccessError::KeyTooLarge { bytes: key.len() });
@@ -67,20 +69,20 @@ impl BTree {
                     return self.write_row(txn, &mut leaf, slot, true, key, value);
                 }
                 Err(slot) => {
-                    if self.state.has_ranges.load(Relaxed) {
-                        let next = self.next_key_resource(&leaf, slot)?;
-                        if !txn.could_lock(&next, LockMode::RangeIN) {
+                    let mode = match self.mode_of_new_key(txn, &leaf, slot)? {
+                        Ok(mode) => mode,
+                        Err(next) => {
                             drop(leaf);
                             drop(waited.take());
                             let wait = || Waited::wait(txn, next, LockMode::RangeIN, LockWait::Session);
                             waited = Some(self.waiting(wait)?);
                             continue;
                         }
-                    }
-                    if !txn.try_lock(resource, LockMode::X) {
+                    };
+                    if !txn.try_lock(resource, mode) {
                         drop(leaf);
                         drop(waited.take());
-                        self.asking(|| txn.lock(resource, LockMode::X, LockWait::Session))?;
+                        self.asking(|| txn.lock(resource, mode, LockWait::Session))?;
                         continue;
                     }
                     if bytes > slots::room(leaf.page()) {
@@ -91,6 +93,26 @@ impl BTree {
                 }
             }
         }
+    }
+
+    /// How a key is locked that comes to a place in a latched leaf: with the gap below it where the transaction keeps the gap that it splits.
+    /// `Err`: others keep that gap, by the lock of this key.
+    fn mode_of_new_key(
+        &self,
+        txn: &Transaction,
+        leaf: &PageGuard,
+        slot: u16,
+    ) -> AccessResult<Result<LockMode, Resource>> {
+        assert!(leaf.is_exclusive(), "nobody else puts a key there before this one comes");
+        if !self.state.has_ranges.load(Relaxed) {
+            return Ok(Ok(LockMode::X));
+        }
+        let next = self.next_key_resource(leaf, slot)?;
+        if !txn.could_lock(&next, LockMode::RangeIN) {
+            return Ok(Err(next));
+        }
+        let is_its_own = txn.held_mode(&next).is_some_and(LockMode::guards_gap);
+        Ok(Ok(if is_its_own { LockMode::RangeXX } else { LockMode::X }))
     }
 
     fn write_row(
@@ -149,21 +171,34 @@ impl BTree {
 
     /// The lock resource of the key that follows slot `slot` of a latched leaf, ghosts included.
     pub(super) fn next_key_resource(&self, leaf: &PageGuard, slot: u16) -> AccessResult<Resource> {
+        self.with_next_key(leaf, slot, |next| next)
+    }
+
+    /// Hands that to `ask` while every page between the slot and the key is latched: nobody inserts between looking and asking.
+    pub(super) fn with_next_key<T>(
+        &self,
+        leaf: &PageGuard,
+        slot: u16,
+        ask: impl FnOnce(Resource) -> T,
+    ) -> AccessResult<T> {
         assert!(
             header::level(leaf.page()) == 0 && slot <= header::slot_count(leaf.page()),
             "a place in a leaf"
         );
         if slot < header::slot_count(leaf.page()) {
-            return Ok(self.key_resource(key_at(leaf.page(), slot)));
+            return Ok(ask(self.key_resource(key_at(leaf.page(), slot))));
         }
-        let mut next = self.fix_next(leaf, LatchMode::Shared, &[])?;
-        while let Some(guard) = next {
-            if header::slot_count(guard.page()) > 0 {
-                return Ok(self.key_resource(key_at(guard.page(), 0)));
+        // Empty leaves lie between, perhaps.
+        let mut passed: SmallVec<[PageGuard; 1]> = SmallVec::new();
+        let mut ids: SmallVec<[PageId; 4]> = smallvec![leaf.id()];
+        while let Some(next) = self.fix_next(passed.last().unwrap_or(leaf), LatchMode::Shared, &ids)? {
+            if header::slot_count(next.page()) > 0 {
+                return Ok(ask(self.key_resource(key_at(next.page(), 0))));
             }
-            next = self.fix_next(&guard, LatchMode::Shared, &[leaf.id()])?;
+            ids.push(next.id());
+            passed.push(next);
         }
-        Ok(self.end_resource())
+        Ok(ask(self.end_resource()))
     }
 
     /// Takes ghosts out of the leaf, or splits it; afterwards the caller looks again.

@@ -432,7 +432,7 @@ impl BTreeCursor {
                 stop => return Ok(stop),
             }
             let Some(next) = self.tree.fix_next(&guard, LatchMode::Shared, &[])? else {
-                return Ok(self.end_of_tree(reader));
+                return Ok(Stop::End);
             };
             // Each page names the one before, so a circle leads back to where this walk began. It may be one of empty leaves.
             let goes_back = header::slot_count(next.page()) > 0
@@ -470,19 +470,20 @@ impl BTreeCursor {
             }
         }
         self.place = Some(Place { page: guard.id(), lsn: guard.lsn(), slot: count });
-        Ok(Stop::Next)
+        // A serializable scan keeps the gap behind the page's keys before it lets go of the page.
+        Ok(self.lock_gap(reader, guard, count)?.unwrap_or(Stop::Next))
     }
 
-    /// The tree has no further key: a serializable scan locks what comes after the last.
-    fn end_of_tree(&mut self, reader: Reader<'_>) -> Stop {
-        assert!(!self.options.backward, "a scan downward ends at the first key");
-        if let Locking::Range { mode } = reader.locking {
-            let resource = self.tree.end_resource();
-            if !reader.txn.try_lock(resource, range_only(mode)) {
-                return Stop::Locked(resource);
-            }
-        }
-        Stop::End
+    /// A serializable scan locks the key that bounds the gap at a place in a latched leaf, the end of the tree behind the last one. When
+    /// somebody has it who is to be waited for, the scan looks again afterwards: by then a nearer key may have come.
+    fn lock_gap(&self, reader: Reader<'_>, leaf: &PageGuard, slot: u16) -> AccessResult<Option<Stop>> {
+        let Locking::Range { mode } = reader.locking else { return Ok(None) };
+        self.tree.with_next_key(leaf, slot, |bound| {
+            let mode = range_only(mode);
+            assert!(mode.guards_gap(), "{mode:?} keeps others out");
+            let is_kept = reader.txn.try_lock(bound, mode);
+            (!is_kept).then_some(Stop::Locked(bound))
+        })
     }
 
     /// One page's rows, from high to low. Each page is looked up from the root: latches go from left to right only.
@@ -542,24 +543,17 @@ impl BTreeCursor {
         included: bool,
     ) -> AccessResult<Option<Stop>> {
         let Locking::Range { mode } = reader.locking else { return Ok(None) };
-        let txn = reader.txn;
-        let resource = match upper {
-            None => self.tree.end_resource(),
-            Some(upper) => {
-                let guard = self.tree.descend(upper, LatchMode::Shared, false)?;
-                let slot = match search(guard.page(), upper) {
-                    Ok(slot) if included => slot + 1,
-                    Ok(slot) | Err(slot) => slot,
-                };
-                // Under the latch: nobody inserts between looking and locking.
-                let resource = self.tree.next_key_resource(&guard, slot)?;
-                if txn.try_lock(resource, range_only(mode)) {
-                    return Ok(None);
-                }
-                resource
-            }
+        let Some(upper) = upper else {
+            let end = self.tree.end_resource();
+            return Ok((!reader.txn.try_lock(end, range_only(mode))).then_some(Stop::Locked(end)));
         };
-        Ok((!txn.try_lock(resource, range_only(mode))).then_some(Stop::Locked(resource)))
+        assert!(self.options.backward, "upward, the key above the range comes last");
+        let leaf = self.tree.descend(upper, LatchMode::Shared, false)?;
+        let slot = match search(leaf.page(), upper) {
+            Ok(slot) if included => slot + 1,
+            Ok(slot) | Err(slot) => slot,
+        };
+        self.lock_gap(reader, &leaf, slot)
     }
 }
 

@@ -132,6 +132,13 @@ impl LockMode {
         matches!(self, LockMode::S | LockMode::IS | LockMode::RangeSS | LockMode::SchS)
     }
 
+    /// Does it keep others from inserting into the gap below the key? (RangeI-N only asks whether anybody does.)
+    pub fn guards_gap(self) -> bool {
+        let guards = COMPONENTS[self as usize] & (RANGE_S | RANGE_X) != 0;
+        assert_eq!(guards, !self.is_compatible_with(LockMode::RangeIN) && self != LockMode::SchM, "{self:?}");
+        guards
+    }
+
     /// The object lock that makes row or page locks of this mode unnecessary: S for readers, X for the rest.
     pub fn escalates_to(self) -> LockMode {
         if self.is_read_only() { LockMode::S } else { LockMode::X }
