@@ -32,7 +32,8 @@ pub enum AccessError {
     },
     /// The row is not there (any more): its address comes from an index or cursor read without a lock (601).
     RowGone,
-    /// The row was changed by somebody who committed after the snapshot of a SNAPSHOT transaction: 3960.
+    /// The row was changed by somebody who committed after the snapshot of a SNAPSHOT transaction: 3960; or that cannot be told any more,
+    /// because the snapshot has been given up: 3966.
     UpdateConflict,
     /// What the row was at the reader's snapshot was not kept for want of room: 3958.
     VersionLost,

@@ -33,7 +33,8 @@ pub(crate) enum Seen<'p> {
     Gone,
     /// The row's state at the snapshot is not known any more ([`AccessError::VersionLost`]).
     Lost,
-    /// The row is locked, and somebody has changed it since the snapshot of the reader's transaction ([`AccessError::UpdateConflict`]).
+    /// The row is locked, and somebody has changed it since the snapshot of the reader's transaction, or may have
+    /// ([`AccessError::UpdateConflict`]).
     Conflict,
 }
 
@@ -134,7 +135,8 @@ impl<'p, 't> PageView<'p, 't> {
     ///     name, a heap row's address or a tree row's key, under the latch under which writers leave them: its own transaction's change
     ///     and those committed up to its snapshot are seen, before the others the row was what the oldest of them has left. A moved row's
     ///     name is its stub's, and it is asked for again where its bytes are.
-    /// 11. Whoever has locked a row in a SNAPSHOT transaction and finds that another has committed a change of it since, is told so.
+    /// 11. Whoever has locked a row in a SNAPSHOT transaction and finds that another has committed a change of it since, is told so; also when
+    ///     the snapshot has been given up, and with it what would tell.
     #[inline]
     pub(crate) fn see(&self, slot: u16, lock: impl Fn() -> Resource + Copy) -> Seen<'p> {
         let Some(row) = slots::row(self.page, slot) else { return Seen::Gone };

@@ -47,7 +47,7 @@ impl DbTransaction {
     /// The table is locked: at SNAPSHOT its transaction's snapshot is open from here on, and its changes conflict with later ones.
     ///
     /// # Errors
-    /// 3961 when the definition has changed since.
+    /// 3961 when the definition has changed since; 3966 when the snapshot has been given up.
     #[inline]
     pub(crate) fn settle_level(&self, level: IsolationLevel, object: ObjectId) -> SqlResult<()> {
         if level != IsolationLevel::Snapshot {
@@ -64,10 +64,18 @@ impl DbTransaction {
             self.open(SnapshotKind::Transaction)
         });
         self.inner().set_conflicts_above(point.number());
-        match self.has_new_definition(object, point) {
+        let has_new_definition = self.has_new_definition(object, point);
+        // Behind the look at the definition: with the snapshot what tells of changes has gone.
+        check_point(Some(point))?;
+        match has_new_definition {
             true => Err(SqlError::new(3961, &[&self.database().name()])),
             false => Ok(()),
         }
+    }
+
+    /// Has the snapshot of the transaction been given up (3966)? Then nobody knows any more what conflicts with its changes.
+    pub(crate) fn has_lost_snapshot(&self) -> bool {
+        self.points.of_transaction.borrow().as_ref().is_some_and(|point| point.is_given_up())
     }
 
     /// How a scan with these options reads, if not with locks.
@@ -156,9 +164,15 @@ pub(crate) fn check_point(point: Option<&Arc<Snapshot>>) -> SqlResult<()> {
     }
 }
 
-/// Errors that versions bring.
-pub(crate) fn error_of(error: &AccessError, table: &str, database: &str) -> Option<SqlError> {
+/// Errors that versions bring to a transaction.
+pub(crate) fn error_of(
+    txn: &DbTransaction,
+    error: &AccessError,
+    table: &str,
+    database: &str,
+) -> Option<SqlError> {
     match error {
+        AccessError::UpdateConflict if txn.has_lost_snapshot() => Some(SqlError::new(3966, &[])),
         AccessError::UpdateConflict => Some(SqlError::new(3960, &[&table, &database])),
         AccessError::VersionLost => Some(SqlError::new(3958, &[])),
         _ => None,

@@ -116,3 +116,83 @@ fn without_room_the_oldest_snapshot_is_given_up() {
         server.stop(reader);
     });
 }
+
+/// How a row is changed at SNAPSHOT, by value of one row; with every hint that locks it.
+const CHANGES: [&str; 12] = [
+    "UPDATE t SET v = v + 10 WHERE id = 1",
+    "UPDATE t WITH (UPDLOCK) SET v = v + 10 WHERE id = 1",
+    "UPDATE t WITH (READCOMMITTEDLOCK) SET v = v + 10 WHERE id = 1",
+    "UPDATE t WITH (XLOCK, ROWLOCK) SET v = v + 10 WHERE id = 1",
+    "UPDATE t WITH (TABLOCKX) SET v = v + 10 WHERE id = 1",
+    "UPDATE t WITH (REPEATABLEREAD) SET v = v + 10 WHERE id = 1",
+    "UPDATE t WITH (HOLDLOCK) SET v = v + 10 WHERE id BETWEEN 1 AND 2",
+    "DELETE t WITH (READCOMMITTEDLOCK) WHERE id = 1",
+    "DELETE t WITH (UPDLOCK) WHERE id < 5",
+    "MERGE t WITH (READCOMMITTEDLOCK) USING (VALUES (1)) s (id) ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = v + 10;",
+    "INSERT t VALUES (-1, 1, '')",
+    "SELECT v FROM t WITH (UPDLOCK) WHERE id = 1",
+];
+
+/// The snapshot has been given up, and with it what would tell that a row has changed since: no hint makes a change that nobody can judge.
+#[test]
+fn no_change_goes_over_what_a_lost_snapshot_has_forgotten() {
+    on_a_machine(3, |os| {
+        let server = Server::open(os);
+        let (mut writer, mut reader) = prepare(&server, 100_000);
+        for rebuilt in [
+            "",
+            "CREATE INDEX by_v ON t (v)",
+            "DROP INDEX by_v ON t; SELECT * INTO u FROM t; DROP TABLE t; EXEC sp_rename 'u', 't'",
+            "CREATE UNIQUE INDEX by_id ON t (id)",
+        ] {
+            run(&mut writer, rebuilt);
+            for change in CHANGES {
+                // What was read is the whole table, so that the snapshot stands; or nothing of it.
+                for first in ["SELECT COUNT(*) FROM t", "SELECT v FROM t WITH (UPDLOCK) WHERE id = 7"] {
+                    quiet(&mut reader, &format!("BEGIN TRAN; {first}"));
+                    for _ in 0..3 {
+                        quiet(&mut writer, "UPDATE t WITH (READPAST) SET v = v + 1 WHERE id <> 7");
+                    }
+                    let before = rows(&mut writer, "SELECT COUNT(*), SUM(v) FROM t WHERE id <> 7");
+                    let told = format!("{rebuilt}; {first}; {change}");
+                    assert_eq!(numbers(&run(&mut reader, change)), [3966], "{told}");
+                    assert_eq!(rows(&mut reader, "SELECT @@TRANCOUNT"), ["0"], "{told}");
+                    let after = rows(&mut writer, "SELECT COUNT(*), SUM(v) FROM t WHERE id <> 7");
+                    assert_eq!(before, after, "{told}");
+                    quiet(&mut reader, "BEGIN TRAN UPDATE t SET v = v + 0 WHERE id = 1 COMMIT");
+                }
+            }
+        }
+        writer.close();
+        server.stop(reader);
+    });
+}
+
+/// The same when the snapshot goes in the middle of a statement: while it waits for the row.
+#[test]
+fn a_snapshot_that_goes_while_a_change_waits_conflicts() {
+    // Who waits for the table lets nobody else in.
+    for change in CHANGES[..10].iter().filter(|change| !change.contains("TABLOCKX")) {
+        on_a_machine(4, move |os| {
+            let server = Server::open(os);
+            let (mut writer, mut reader) = prepare(&server, 100_000);
+            quiet(&mut reader, "BEGIN TRAN SELECT COUNT(*) FROM t");
+            quiet(&mut writer, "BEGIN TRAN UPDATE t SET v = v + 100 WHERE id = 1");
+            let waiting = os.spawn("reader", move || {
+                let number = numbers(&run(&mut reader, change));
+                assert!(number == [3966] || number == [3960], "{change}: {number:?}");
+                reader.close();
+            });
+            os.sleep(50_000_000, os::WaitType::WAITFOR).unwrap();
+            let mut other = server.session_in("db");
+            for _ in 0..3 {
+                quiet(&mut other, "SET LOCK_TIMEOUT 0 UPDATE t WITH (READPAST) SET v = v + 1 WHERE id > 10");
+            }
+            other.close();
+            quiet(&mut writer, "COMMIT");
+            waiting.join().unwrap();
+            assert_eq!(rows(&mut writer, "SELECT v FROM t WHERE id = 1"), ["101"], "{change}");
+            server.stop(writer);
+        });
+    }
+}

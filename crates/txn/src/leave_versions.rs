@@ -68,16 +68,27 @@ impl Transaction {
         self.conflicts_above.store(snapshot, Relaxed);
     }
 
-    /// Does changing the row, whose lock the transaction holds, undo what a concurrent one has committed (3960)?
+    /// Does changing the row, whose lock the transaction holds, undo what a concurrent one has committed (3960)? Also when that cannot be told
+    /// any more, because the snapshot has been given up for want of room (3966).
     #[inline]
     pub fn conflicts_over(&self, unit: u32, key: &[u8]) -> bool {
         let snapshot = self.conflicts_above.load(Relaxed);
+        snapshot != u64::MAX && self.conflicts_since(snapshot, unit, key)
+    }
+
+    fn conflicts_since(&self, snapshot: u64, unit: u32, key: &[u8]) -> bool {
+        assert_ne!(snapshot, u64::MAX, "only a snapshot's transaction has conflicts");
         let versions = self.manager.versions();
-        let conflicts = snapshot != u64::MAX && versions.has_changed_since(unit, key, snapshot, self.id());
-        if conflicts {
+        if versions.has_changed_since(unit, key, snapshot, self.id()) {
             versions.note_conflict();
+            return true;
         }
-        conflicts
+        // Behind the look: what was forgotten before it was given up before.
+        let is_given_up = versions.is_given_up(snapshot);
+        if is_given_up {
+            os::sim::reach(|| "a change meets a snapshot that was given up".to_owned());
+        }
+        is_given_up && !is_planted(Bug::ConflictsForgotten)
     }
 
     /// Others may see the changes: its versions belong to the commit.

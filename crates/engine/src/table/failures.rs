@@ -11,7 +11,7 @@ use crate::read_point::error_of;
 impl Table {
     pub(crate) fn fail(&self, txn: &DbTransaction, error: AccessError) -> SqlError {
         let table = &self.inner.definition;
-        if let Some(told) = error_of(&error, &table.name, self.inner.database.name()) {
+        if let Some(told) = error_of(txn, &error, &table.name, self.inner.database.name()) {
             return told;
         }
         match error {

@@ -34,6 +34,8 @@ pub enum Bug {
     SnapshotSeesLaterCommit,
     /// A change under SNAPSHOT goes over what others have committed since.
     LostUpdateUnderSnapshot,
+    /// Whoever changes rows after its snapshot was given up does not ask what has gone with it.
+    ConflictsForgotten,
     /// A lock that REPEATABLE READ keeps on a row it has read is given back with the next row.
     ReadLockReleasedEarly,
     /// The log doctor has forgotten its rules.
