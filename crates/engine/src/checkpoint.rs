@@ -22,6 +22,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use log::{LogError, Lsn};
+use os::WaitType;
+use os::sim::{Bug, is_planted};
 use pages::PageError;
 use txn::TxnError;
 use txn::recovery::{CheckpointPayment, write_checkpoint};
@@ -44,6 +46,9 @@ const LOG_NEARLY_FULL_PERCENT: u64 = 92;
 const LOG_PART_BETWEEN_VAIN_CHECKPOINTS: u64 = 16;
 /// Every so many transactions the log is looked at.
 const TRANSACTIONS_BETWEEN_LOOKS: u64 = 32;
+/// How long an append that is announced is given before the next look.
+const APPEND_PAUSE_NS: u64 = 1_000_000;
+
 /// Why a checkpoint runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
@@ -62,7 +67,28 @@ pub(crate) enum Reason {
 /// One checkpoint, start to end. An error that the database cannot survive makes it suspect.
 pub(crate) fn run(database: &Arc<Database>, reason: Reason) -> Result<(), StorageError> {
     let _one_at_a_time = database.checkpoint_state.running.lock();
-    run_alone(database, reason)
+    run_alone(database, reason).map(|_| ())
+}
+
+/// Checkpoints until redo comes to no record below `position`, whatever crash follows. One is not enough while an append is announced that was
+/// begun before: redo starts at its announcement, which is lower. The log is hard beyond `position` after the first one, so that what is announced
+/// later does not count, and who has announced goes on by itself.
+pub(crate) fn run_past(database: &Arc<Database>, reason: Reason, position: Lsn) -> Result<(), StorageError> {
+    assert!(position <= database.log.end(), "redo starts in the log");
+    loop {
+        let redo_start = {
+            let _one_at_a_time = database.checkpoint_state.running.lock();
+            run_alone(database, reason)?
+        };
+        if redo_start >= position || is_planted(Bug::GivenUpAfterOneCheckpoint) {
+            return Ok(());
+        }
+        os::sim::reach(|| "checkpoint again: redo starts before what is given up".to_owned());
+        while database.txns.active_snapshot().scan_start < position {
+            let slept = database.os.sleep(APPEND_PAUSE_NS, WaitType::SLEEP_TASK);
+            slept.map_err(|_| StorageError::Log(LogError::Interrupted))?;
+        }
+    }
 }
 
 /// Called by whoever is about to begin a transaction, holding nothing. Almost always only counts.
@@ -119,9 +145,13 @@ fn look_at_log(database: &Arc<Database>) {
     }
 }
 
-fn run_alone(database: &Arc<Database>, reason: Reason) -> Result<(), StorageError> {
+/// Gives where redo starts now: nowhere (`Lsn::MAX`) in tempdb, anywhere (NULL) when no checkpoint was made.
+fn run_alone(database: &Arc<Database>, reason: Reason) -> Result<Lsn, StorageError> {
     let log_bytes = database.log.stats().record_bytes_total;
-    let result = if database.is_volatile() { give_log_back(database) } else { write_all(database, reason) };
+    let result = match database.is_volatile() {
+        true => give_log_back(database).map(|()| Lsn::MAX),
+        false => write_all(database, reason),
+    };
     if let Err(error) = &result
         && is_fatal(error)
     {
@@ -132,7 +162,7 @@ fn run_alone(database: &Arc<Database>, reason: Reason) -> Result<(), StorageErro
     if result.is_ok() || is_vain {
         database.checkpoint_state.log_bytes.store(log_bytes, Relaxed);
     }
-    if is_vain { Ok(()) } else { result }
+    if is_vain { Ok(Lsn::NULL) } else { result }
 }
 
 fn is_for_want_of_room(error: &StorageError) -> bool {
@@ -159,7 +189,8 @@ fn payment(database: &Database, reason: Reason) -> CheckpointPayment {
     }
 }
 
-fn write_all(database: &Database, reason: Reason) -> Result<(), StorageError> {
+/// Gives where redo starts from now on.
+fn write_all(database: &Database, reason: Reason) -> Result<Lsn, StorageError> {
     let payment = payment(database, reason);
     let begin = database.txns.begin_checkpoint(payment)?;
     let written = database.space.write_out_dirty(begin, 0)?;
@@ -182,7 +213,8 @@ fn write_all(database: &Database, reason: Reason) -> Result<(), StorageError> {
         }
         _ => database.log.record_checkpoint(begin, image.min)?,
     }
-    give_log_back(database)
+    give_log_back(database)?;
+    Ok(image.redo_start)
 }
 
 /// Must the database be recovered before anything more of it is acknowledged? A full log or disk is not such a case.

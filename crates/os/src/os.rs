@@ -297,6 +297,13 @@ impl Os {
         seat::yield_point();
     }
 
+    /// A place where a simulation may hold the task up while others go on for long, as a machine does that takes the processor away; nothing in
+    /// production. `place` is what is counted. Unwinds as [`Os::yield_point`] does.
+    #[inline]
+    pub fn stall_point(&self, place: &'static str) {
+        seat::stall_point(place);
+    }
+
     /// A task without a thread of its own: threads run it in turns, by [`task::run_as`].
     pub fn new_task(&self, name: &str) -> TaskRef {
         TaskRef::new(name, Arc::clone(&self.inner.wait_stats), Arc::clone(&self.inner.clock))

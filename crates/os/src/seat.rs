@@ -25,6 +25,8 @@ pub(crate) trait Seat: Send + Sync {
     fn pass_time(&self, duration_ns: u64);
     /// The scheduler may switch here. Never unwinds.
     fn maybe_switch(&self);
+    /// The world may hold the task up here for long.
+    fn stall(&self, place: &'static str);
     /// Has the run ended?
     fn is_over(&self) -> bool;
     /// Something that must not happen has happened.
@@ -106,6 +108,21 @@ pub(crate) fn yield_point() {
     if any_world() {
         maybe_switch_cold();
         unwind_if_over();
+    }
+}
+
+/// A place where a world that wants it so holds the task up for long.
+#[inline]
+pub(crate) fn stall_point(place: &'static str) {
+    if any_world() {
+        stall_cold(place);
+    }
+}
+
+#[cold]
+fn stall_cold(place: &'static str) {
+    if let Some(seat) = baton() {
+        seat.stall(place);
     }
 }
 

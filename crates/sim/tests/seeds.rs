@@ -59,6 +59,8 @@ fn planted_bugs_are_found_within_500_seeds() {
             Bug::LossBoundIgnored,
             Bug::UsedBeforeNoted,
             Bug::GivenUpBeforeCheckpoint,
+            Bug::GivenUpAfterOneCheckpoint,
+            Bug::AnnouncementIgnored,
             Bug::SeenBeforeHarden,
             Bug::VersionFreedTooEarly,
             Bug::SnapshotSeesLaterCommit,

@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use log::records::LogTime;
 use log::{Log, LogError, LogReuseWait, Lsn, TxnId};
+use os::sim::{Bug, is_planted};
 use os::{Latch, LatchRank, Os};
 
 use crate::active::ActiveTable;
@@ -58,6 +59,7 @@ impl TxnManager {
             table: Latch::new(LatchRank::TransactionTable, ActiveTable::default()),
             oldest_id: AtomicU64::new(u64::MAX),
             oldest_lsn: AtomicU64::new(u64::MAX),
+            redo_start: AtomicU64::new(0),
             failure: OnceLock::new(),
             deferred: AtomicU64::new(0),
             versions: Versions::new(os),
@@ -127,15 +129,31 @@ impl TxnManager {
             let appending = entry.appending.load(Acquire);
             let (begin, last) = (entry.begin(), entry.last());
             assert!(begin <= last, "transaction {} begins with its first record", entry.id);
-            if appending != 0 {
+            if appending != 0 && !is_planted(Bug::AnnouncementIgnored) {
                 scan_start = scan_start.min(Lsn::from_raw(appending));
-            } else {
+            } else if appending == 0 {
                 assert_eq!(begin.is_null(), last.is_null(), "transaction {} says where it begins", entry.id);
             }
             assert!(entry.id < TxnId(self.next_txn.load(Relaxed)), "{} was given out", entry.id);
             rows.push(entry.row(begin, last));
         }
+        // An announcement may be of long ago: its position was read before its transaction could be seen here. Whatever the last checkpoint has left
+        // to this one was announced then, too, and not below where redo starts since.
+        let redo_start = Lsn::from_raw(self.redo_start.load(Relaxed));
+        if scan_start < redo_start && !is_planted(Bug::RedoStartGoesBack) {
+            os::sim::reach(|| "append announced before where redo starts".to_owned());
+            scan_start = redo_start;
+        }
         ActiveSnapshot { rows, scan_start }
+    }
+
+    /// A checkpoint has found, in what [`TxnManager::active_snapshot`] said behind its LOP_BEGIN_CKPT, that recovery from it starts here: no
+    /// later one starts before. Whatever was appended below was noted, or announced and so not above this, when it looked.
+    pub(crate) fn note_redo_start(&self, redo_start: Lsn) {
+        let before = Lsn::from_raw(self.redo_start.fetch_max(redo_start.raw(), Relaxed));
+        assert!(redo_start < self.log.end(), "redo starts in the log");
+        let goes_on = redo_start >= before || is_planted(Bug::RedoStartGoesBack);
+        assert!(goes_on, "redo starts at {redo_start}, it started at {before}");
     }
 
     /// The oldest record that a rollback may need; `None` when no transaction has written. Moves the log's ActiveTransaction pin there (to
@@ -233,7 +251,9 @@ impl TxnManager {
             "a transaction enters before its first record"
         );
         entry.begin_append(self.log.hardened());
+        self.os.stall_point("between announcing and entering");
         self.insert(entry, Lsn::NULL);
+        self.os.stall_point("between entering and announcing the first record");
         assert!(self.oldest_active_id() <= entry.id, "readers see that it writes before it has written");
     }
 
@@ -323,5 +343,52 @@ impl TxnManager {
         if !entry.is_system {
             self.counters.active.add(-1);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use log::records::BeginCkpt;
+    use log::{LogOp, LogOptions, RecordBuf, RecordHeader};
+    use os::sim::{Profile, World};
+
+    use super::*;
+
+    /// Where redo starts by a checkpoint at which a transaction enters that was announced before the checkpoint before; and where that one let it start.
+    fn starts_of_redo(bug: Option<Bug>) -> (Lsn, Lsn) {
+        let world = World::new(1, Profile::nvme());
+        world.plant(bug);
+        let found = Arc::new(Latch::new(LatchRank::Leaf, (Lsn::NULL, Lsn::NULL)));
+        let told = Arc::clone(&found);
+        let report = world.run(move |os| {
+            os.disk().create_dir_all(std::path::Path::new("/data")).expect("a healthy disk");
+            let options = LogOptions { size_bytes: 1 << 20, ..LogOptions::new("/data/one.ldf", "one") };
+            let log = Arc::new(Log::create(os, &options).expect("a log on a healthy disk"));
+            let options = TxnManagerOptions { database_name: "one".to_owned(), first_txn: 1 };
+            let manager = TxnManager::new(os, Arc::clone(&log), LockManager::new(os), options);
+            let entry = Arc::new(XactEntry::new(manager.next_id(), false, 0));
+            entry.begin_append(log.hardened());
+            let begin = BeginCkpt { begin_time: manager.log_time(), max_txn: manager.max_txn() };
+            let begin = RecordBuf::from_payload(RecordHeader::new(LogOp::BeginCkpt), &begin);
+            let begin = log.append(&begin).expect("room");
+            log.harden(begin, log::FlushReason::Quiesce).expect("a healthy disk");
+            let scan_start = manager.active_snapshot().scan_start;
+            assert_eq!(scan_start, Lsn::MAX, "nobody has entered");
+            manager.note_redo_start(begin);
+            manager.insert(&entry, Lsn::NULL);
+            *told.lock() = (begin, manager.active_snapshot().scan_start);
+            entry.end_append();
+            manager.leave(&entry);
+        });
+        report.assert_ok();
+        *found.lock()
+    }
+
+    #[test]
+    fn redo_never_starts_before_where_the_last_checkpoint_let_it_start() {
+        let (before, after) = starts_of_redo(None);
+        assert!(after >= before && !before.is_null(), "{after} after {before}");
+        let (before, after) = starts_of_redo(Some(Bug::RedoStartGoesBack));
+        assert!(after < before, "the test would see it");
     }
 }

@@ -105,6 +105,8 @@ pub struct TxnManager {
     pub(crate) oldest_id: AtomicU64,
     /// The least begin bound in the table, `u64::MAX` when it is empty; written under its latch.
     pub(crate) oldest_lsn: AtomicU64,
+    /// Where redo starts after the last checkpoint of this life, at the latest; see [`TxnManager::note_redo_start`].
+    pub(crate) redo_start: AtomicU64,
     /// Why nothing more of the database is acknowledged; see [`TxnManager::fail`].
     pub(crate) failure: OnceLock<String>,
     /// Newest commit that others may see before it is hard; see [`TxnManager::last_deferred`].
@@ -447,6 +449,7 @@ impl Transaction {
         );
         assert!(!self.entry.has_ended(), "nothing follows the end of transaction {}", self.entry.id);
         self.entry.begin_append(log.hardened());
+        self.manager.os.stall_point("between announcing and appending");
         let result = match reserve {
             Some(undo_bytes) if !self.entry.writes_from_reservation() => {
                 log.append_reserving(record, undo_bytes)
@@ -460,6 +463,7 @@ impl Transaction {
                 return Err(TxnError::Log(self.manager.naming_holder(error)));
             }
         };
+        self.manager.os.stall_point("between appending and noting");
         assert!(lsn > self.entry.last(), "log positions grow");
         let bytes = u64::from(bytes);
         if matches!(record.header.op, LogOp::CommitXact | LogOp::AbortXact) {

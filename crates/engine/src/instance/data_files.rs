@@ -6,8 +6,8 @@
 //!  remove:  no page is allocated in it any more ─► none is in use ─► checkpoint ─► master: Leaving ─► the space forgets it ─► file removed
 //!           ─► master: nothing
 //! ```
-//! The checkpoint comes after the last record that a page of the file could have, so no redo asks for the file once master lets it go. Nor does an
-//! undo: a page with something to undo is in use.
+//! The checkpoint comes after the last record that a page of the file could have, and is repeated until redo starts behind that, so no redo asks for
+//! the file once master lets it go. Nor does an undo: a page with something to undo is in use.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -176,7 +176,8 @@ impl Instance {
     }
 }
 
-/// Gives pages up that are nobody's now and cannot be allocated: `work` comes behind a checkpoint, so that no redo comes to them. Until it is done
+/// Gives pages up that are nobody's now and cannot be allocated: `work` comes behind a checkpoint from which no redo comes to them (one that an
+/// announced append holds back is followed by another). Until it is done
 /// the ghost cleanup stands still, which would otherwise log changes of pages that it remembers.
 pub(super) fn give_up<T>(
     database: &Arc<Database>,
@@ -186,7 +187,9 @@ pub(super) fn give_up<T>(
     let done = database.in_background(|| {
         database.access.forget_ghosts(is_given_up);
         if !is_planted(Bug::GivenUpBeforeCheckpoint) {
-            let checkpoint = checkpoint::run(database, checkpoint::Reason::Statement);
+            // Whatever has changed these pages is logged by now.
+            let position = database.log.end();
+            let checkpoint = checkpoint::run_past(database, checkpoint::Reason::Statement, position);
             checkpoint.map_err(|error| storage_error(database, error))?;
         }
         work()

@@ -54,6 +54,12 @@ pub enum Bug {
     UsedBeforeNoted,
     /// A data file, or its end, is given up although redo may still come to pages there.
     GivenUpBeforeCheckpoint,
+    /// One checkpoint is enough to give pages up, wherever redo starts after it.
+    GivenUpAfterOneCheckpoint,
+    /// Redo may start before where the checkpoint before let it start.
+    RedoStartGoesBack,
+    /// A checkpoint takes no notice of appends that are announced and not noted yet.
+    AnnouncementIgnored,
     /// A log file is cut before its header says that it is smaller.
     ShrinkBeforeNoted,
     /// A log file's header counts what has been added to it before that is durable.

@@ -56,6 +56,14 @@ impl Seat for TaskSeat {
         self.world.inner.sched.maybe_switch(self.index);
     }
 
+    fn stall(&self, place: &'static str) {
+        let drawn = self.world.draw_stall(place);
+        if let Some(duration_ns) = drawn {
+            self.reached(format!("stalled {place}"));
+            self.pass_time(duration_ns);
+        }
+    }
+
     fn is_over(&self) -> bool {
         self.world.inner.sched.is_over()
     }

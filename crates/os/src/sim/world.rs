@@ -38,8 +38,21 @@ pub(super) struct Inner {
     pub(super) log: Mutex<Vec<String>>,
     /// 0 or a `Bug` plus 1.
     pub(super) planted: AtomicU8,
+    /// Whether tasks are held up where the code says that they may be.
+    pub(super) stalls: Mutex<Option<Stalls>>,
     /// How often each place was reached that says so.
     pub(super) reached: Mutex<BTreeMap<String, u64>>,
+}
+
+/// How tasks are held up at `Os::stall_point`.
+pub(super) struct Stalls {
+    rng: Rng,
+    /// One time in so many.
+    one_in: u64,
+    /// For so long at most.
+    max_ns: u64,
+    /// Where this is part of the place's name.
+    on: &'static str,
 }
 
 impl World {
@@ -70,6 +83,7 @@ impl World {
                 runs,
                 log,
                 planted: AtomicU8::new(0),
+                stalls: Mutex::default(),
                 reached: Mutex::default(),
             }),
         }
@@ -131,6 +145,22 @@ impl World {
     /// Lets the code of this world have a known bug, to prove that the checkers see it.
     pub fn plant(&self, bug: Option<Bug>) {
         self.inner.planted.store(bug.map_or(0, |bug| bug as u8 + 1), Relaxed);
+    }
+
+    /// From now on a task that comes to an `Os::stall_point` with `on` in its name is held up there one time in `one_in` (0: never), for `max_ns` at
+    /// most.
+    pub fn stall_tasks(&self, one_in: u64, max_ns: u64, on: &'static str) {
+        let stalls = Stalls { rng: Rng::named(self.inner.seed, "stalls"), one_in, max_ns, on };
+        let mut present = self.inner.stalls.lock().unwrap_or_else(PoisonError::into_inner);
+        *present = (one_in > 0).then_some(stalls);
+    }
+
+    /// For how long the task that asks is held up, if it is.
+    pub(super) fn draw_stall(&self, place: &str) -> Option<u64> {
+        let mut stalls = self.inner.stalls.lock().unwrap_or_else(PoisonError::into_inner);
+        let Stalls { rng, one_in, max_ns, .. } =
+            stalls.as_mut().filter(|stalls| place.contains(stalls.on))?;
+        rng.chance(1, *one_in).then(|| 1 + rng.below(*max_ns))
     }
 
     /// Cuts the power in the middle of the `count`-th disk operation from now (1: the next one).

@@ -4,8 +4,8 @@
 //!  make_file (nobody knows it) ─► join_file ─► pages are allocated ─► limit_allocation(0) ─► empty ─► detach_file
 //!  limit_allocation(n) ─► nothing from page n on is in use ─► truncate_file(n) ─► limit_allocation(None)
 //! ```
-//! Whoever gives pages up (the engine) has seen, under the latches of their maps, that nobody owns them, and has made a checkpoint since: no redo
-//! comes back to them.
+//! Whoever gives pages up (the engine) has seen, under the latches of their maps, that nobody owns them, and has made a checkpoint since from which
+//! redo starts behind all of their records.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -86,6 +86,7 @@ pub fn write_checkpoint(
     );
     assert!(begin < manager.log().end(), "a checkpoint begins with a record");
     let oldest_dirty = dirty.iter().copied().min().unwrap_or(Lsn::MAX);
+    manager.note_redo_start(begin.min(snapshot.scan_start));
     let redo_start = begin.min(snapshot.scan_start).min(oldest_dirty);
     let oldest_active = active.iter().map(|xact| xact.begin).min().unwrap_or(Lsn::MAX);
     let min = redo_start.min(oldest_active);
