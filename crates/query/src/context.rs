@@ -635,6 +635,10 @@ pub trait SessionFacts {
     fn caught_error(&self) -> Option<&SqlError> {
         None
     }
+    /// The generator behind `RAND()`; `None`: each number is drawn by itself.
+    fn random_numbers(&self) -> Option<&crate::RandomNumbers> {
+        None
+    }
     /// `CONTEXT_INFO()`.
     fn context_info(&self) -> Value {
         Value::Null

@@ -28,6 +28,7 @@ pub(crate) mod plan;
 pub(crate) mod principals;
 mod profile;
 pub mod query_store;
+mod random_numbers;
 pub(crate) mod row;
 pub(crate) mod row_source;
 pub(crate) mod runtime;
@@ -58,6 +59,7 @@ pub use functions::names as function_names;
 pub use hashes::query_hash;
 pub use measure::{Measure, MemoryUse};
 pub use profile::{Actual, Profile};
+pub use random_numbers::RandomNumbers;
 pub use statement::{
     CompiledStatement, InsertRows, ScalarProgram, compile, compile_insert_rows, compile_predicate,
     compile_scalar, is_select_into, objects_named_in, objects_named_in_expression,

@@ -219,5 +219,6 @@ script!("../../session/tests/scripts/" windows);
 script!("../../session/tests/scripts/" whole_tables);
 script!("../../session/tests/scripts/" recursions);
 script!("../../session/tests/scripts/" documented_forms);
+script!("../../session/tests/scripts/" types_and_values);
 script!("../../session/tests/scripts/" documented_functions);
 script!("../../session/tests/scripts/" query_store);

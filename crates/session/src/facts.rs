@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use query::{ServerTotals, SessionFacts, SessionRow};
+use query::{RandomNumbers, ServerTotals, SessionFacts, SessionRow};
 use types::{SqlError, Value};
 
 use crate::cache::ProgramCache;
@@ -67,6 +67,7 @@ pub struct Facts {
     pub(crate) caught: Vec<SqlError>,
     pub(crate) nest_level: i32,
     pub(crate) context_info: Value,
+    random_numbers: RandomNumbers,
     pub(crate) session_context: SessionContext,
 }
 
@@ -96,6 +97,7 @@ impl Facts {
             caught: Vec::new(),
             nest_level: 0,
             context_info: Value::Null,
+            random_numbers: RandomNumbers::default(),
             session_context: SessionContext::default(),
         }
     }
@@ -128,6 +130,9 @@ impl Facts {
 }
 
 impl SessionFacts for Facts {
+    fn random_numbers(&self) -> Option<&RandomNumbers> {
+        Some(&self.random_numbers)
+    }
     fn session_id(&self) -> i16 {
         self.session_id
     }

@@ -104,6 +104,7 @@ script!("scripts/" random_numbers);
 script!("scripts/" session_context);
 script!("scripts/" session_values);
 script!("scripts/" documented_forms);
+script!("scripts/" types_and_values);
 script!("scripts/" documented_functions);
 script!("scripts/" deferred_names);
 script!("scripts/" windows);

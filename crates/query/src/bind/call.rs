@@ -223,7 +223,8 @@ impl Binder<'_> {
         }
         let (collation, coercibility) = combined("CASE", &values)?;
         let (values, to) = coerce::unify(values)?;
-        let nullable = values.iter().all(|value| value.nullable);
+        // As a CASE, and unlike ISNULL: a value that can be NULL makes the whole one that can.
+        let nullable = values.iter().any(|value| value.nullable);
         Ok(Expr { collation, coercibility, ..Expr::new(ExprKind::Coalesce(values), to, nullable) })
     }
 

@@ -1,5 +1,6 @@
 //! Implicit conversions and the typing of operators; constants are folded on the way.
 
+use tsql::ast;
 use types::arith::{self, BinaryOp, UnaryOp};
 use types::sql_type::TypeFamily;
 use types::{SqlError, SqlType, Value};
@@ -13,7 +14,6 @@ pub(crate) use crate::bound::convert::{convert, for_variable, implicit};
 /// `left op right` with the types and conversions of SQL Server; folded when both are constants.
 pub(crate) fn binary(op: BinaryOp, left: Expr, right: Expr) -> Result<Expr, SqlError> {
     crate::bound::untyped::beside(&left, &right, false)?;
-    let (left, right) = narrow_literals(left, right);
     let left_type = if left.is_null_literal() { right.sql_type } else { left.sql_type };
     let right_type = if right.is_null_literal() { left_type } else { right.sql_type };
     let plan = arith::plan_binary(op, &left_type, &right_type)?;
@@ -48,20 +48,35 @@ pub(crate) fn binary(op: BinaryOp, left: Expr, right: Expr) -> Result<Expr, SqlE
     })
 }
 
-/// An int literal beside a decimal counts with the digits it has: `1.0 / 3` divides by a decimal(1,0).
-fn narrow_literals(left: Expr, right: Expr) -> (Expr, Expr) {
+/// The same of operands as they are written: an int literal beside a decimal counts with the digits it has (`1.0 / 3` divides by a
+/// numeric(1,0)), unlike what is cast to int or computed.
+pub(crate) fn written_binary(
+    op: BinaryOp,
+    (left, left_is_literal): (Expr, bool),
+    (right, right_is_literal): (Expr, bool),
+) -> Result<Expr, SqlError> {
     let is_decimal = |expr: &Expr| expr.sql_type.family() == TypeFamily::Decimal;
     let narrowed = |expr: Expr| match expr.kind {
         ExprKind::Constant(Value::Int(number)) => {
             let number = types::Decimal::from_i64(i64::from(number));
-            Expr::constant(Value::Decimal(number), SqlType::decimal(number.precision(), 0))
+            let sql_type = SqlType::Numeric { precision: number.precision(), scale: 0 };
+            Expr::constant(Value::Decimal(number), sql_type)
         }
         _ => expr,
     };
-    match (is_decimal(&left), is_decimal(&right)) {
-        (true, false) => (left, narrowed(right)),
-        (false, true) => (narrowed(left), right),
-        _ => (left, right),
+    let (left_narrows, right_narrows) =
+        (left_is_literal && is_decimal(&right), right_is_literal && is_decimal(&left));
+    let left = if left_narrows { narrowed(left) } else { left };
+    let right = if right_narrows { narrowed(right) } else { right };
+    binary(op, left, right)
+}
+
+/// Is it a number as it is written, be it with a sign?
+pub(crate) fn is_number(expr: &ast::Expr) -> bool {
+    match &expr.kind {
+        ast::ExprKind::Literal(_) => true,
+        ast::ExprKind::Unary(ast::UnaryOp::Plus | ast::UnaryOp::Minus, inner) => is_number(inner),
+        _ => false,
     }
 }
 

@@ -63,13 +63,15 @@ impl Binder<'_> {
     fn arithmetic(&mut self, chain: &ast::Arithmetic) -> Result<Expr, SqlError> {
         let is_literal = |expr: &ast::Expr| matches!(expr.kind, ast::ExprKind::Literal(_));
         let mut rest = chain.rest.as_slice();
+        let mut is_first = coerce::is_number(&chain.first);
         let mut folded = if is_literal(&chain.first) { Some(self.value(&chain.first)?) } else { None };
         while let (Some(left), [(op, right), more @ ..]) = (&folded, rest)
             && matches!(left.kind, ExprKind::Constant(_))
             && is_literal(right)
         {
-            let left = folded.take().expect("matched above");
-            folded = Some(coerce::binary(arithmetic_operator(*op), left, self.value(right)?)?);
+            let left = (folded.take().expect("matched above"), std::mem::take(&mut is_first));
+            folded =
+                Some(coerce::written_binary(arithmetic_operator(*op), left, (self.value(right)?, true))?);
             rest = more;
         }
         let levels = u32::try_from(rest.len()).unwrap_or(u32::MAX) / OPERATORS_A_LEVEL;
@@ -79,7 +81,9 @@ impl Binder<'_> {
                 None => binder.value(&chain.first)?,
             };
             for (op, right) in rest {
-                left = coerce::binary(arithmetic_operator(*op), left, binder.value(right)?)?;
+                let written = (binder.value(right)?, coerce::is_number(right));
+                let before = (left, std::mem::take(&mut is_first));
+                left = coerce::written_binary(arithmetic_operator(*op), before, written)?;
             }
             Ok(left)
         })
@@ -459,7 +463,10 @@ pub(crate) fn literal_value(literal: &Literal) -> Result<Expr, SqlError> {
         Literal::Binary(bytes) => Value::binary(bytes),
         Literal::Money(text) => Value::Money(money_literal(text)?),
     };
-    let sql_type = value.natural_type();
+    let sql_type = match value.natural_type() {
+        SqlType::Decimal { precision, scale } => SqlType::Numeric { precision, scale },
+        other => other,
+    };
     Ok(Expr::constant(value, sql_type))
 }
 

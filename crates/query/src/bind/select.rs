@@ -202,7 +202,7 @@ impl Binder<'_> {
                 }
                 SelectItem::Assign { variable, op, expr } => {
                     let slot = self.variable_slot(variable)?;
-                    let value = self.value(expr)?;
+                    let value = (self.value(expr)?, coerce::is_number(expr));
                     let expr = self.assigned(slot, *op, value)?;
                     items.push(Item { expr, ..item_shell(String::new(), false, false, Some(slot)) });
                 }
@@ -270,12 +270,20 @@ impl Binder<'_> {
         })
     }
 
-    /// `@v op value`, converted to the variable's type.
-    pub(crate) fn assigned(&mut self, slot: usize, op: ast::AssignOp, value: Expr) -> Result<Expr, SqlError> {
+    /// `@v op value`, converted to the variable's type; beside the value stands whether it is a number as it is written.
+    pub(crate) fn assigned(
+        &mut self,
+        slot: usize,
+        op: ast::AssignOp,
+        value: (Expr, bool),
+    ) -> Result<Expr, SqlError> {
         let sql_type = self.context.variables[slot].sql_type;
         let value = match assignment_operator(op) {
-            None => value,
-            Some(op) => coerce::binary(op, Expr::new(ExprKind::Variable(slot), sql_type, true), value)?,
+            None => value.0,
+            Some(op) => {
+                let variable = Expr::new(ExprKind::Variable(slot), sql_type, true);
+                coerce::written_binary(op, (variable, false), value)?
+            }
         };
         coerce::for_variable(value, &sql_type)
     }

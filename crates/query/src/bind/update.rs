@@ -219,7 +219,7 @@ impl Binder<'_> {
             }
             SetClause::Variable { variable, op, value } => {
                 let slot = self.variable_slot(variable)?;
-                let value = self.value(value)?;
+                let value = (self.value(value)?, coerce::is_number(value));
                 let value = self.assigned(slot, *op, value)?;
                 steps.push(BoundStep { ordinal: None, variable: Some(slot), value });
             }
@@ -260,9 +260,13 @@ impl Binder<'_> {
                 None => Binder::null_of(def.columns[ordinal].sql_type),
             }
         } else {
+            let is_number = coerce::is_number(value);
             let value = self.value(value)?;
             match assignment_operator(op) {
-                Some(op) => coerce::binary(op, self.column_expr(target.columns[ordinal]), value)?,
+                Some(op) => {
+                    let column = self.column_expr(target.columns[ordinal]);
+                    coerce::written_binary(op, (column, false), (value, is_number))?
+                }
                 None => value,
             }
         };

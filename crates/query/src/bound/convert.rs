@@ -33,6 +33,14 @@ pub(crate) fn convert(expr: Expr, to: &SqlType, conversion: Conversion) -> Resul
     if expr.sql_type == *to && conversion.style == types::DEFAULT_STYLE && !gives_type {
         return Ok(expr);
     }
+    // decimal and numeric are two names of one type.
+    if is_decimal_of(&expr.sql_type, to) && conversion.style == types::DEFAULT_STYLE && !gives_type {
+        let nullable = expr.nullable;
+        return Ok(match expr.kind {
+            ExprKind::Constant(_) => Expr { sql_type: *to, ..expr },
+            _ => Expr::new(ExprKind::Retype(Box::new(expr)), *to, nullable),
+        });
+    }
     if !expr.is_null_literal() {
         matrix::check(&expr.sql_type, to, explicit)?;
     }
@@ -59,6 +67,12 @@ pub(crate) fn convert(expr: Expr, to: &SqlType, conversion: Conversion) -> Resul
         collation,
         coercibility,
     })
+}
+
+/// Are both decimals of the same digits?
+fn is_decimal_of(from: &SqlType, to: &SqlType) -> bool {
+    let is_decimal = from.family() == TypeFamily::Decimal && to.family() == TypeFamily::Decimal;
+    is_decimal && from.precision() == to.precision() && from.scale() == to.scale()
 }
 
 /// May a value of `from` lie outside the range of `to`? Then the conversion counts as one that can give NULL.

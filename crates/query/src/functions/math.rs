@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use types::{Decimal, SqlError, SqlType, Value};
 
 use crate::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
+use crate::random_numbers::RandomNumbers;
 use crate::values::to_f64;
 
 use Parameter::{Any, Float, Int, Number};
@@ -288,9 +289,13 @@ pub(crate) static RAND_OF_PLACE: FunctionDef =
     FunctionDef::new("RAND", &[Parameter::BigInt], FLOAT, |call| {
         let [Value::BigInt(place)] = call.args[..] else { unreachable!("the binder gives RAND() its place") };
         Ok(Value::Float(call.runtime.random_of(place, || {
-            let mut bytes = [0u8; 8];
-            call.runtime.instance.os().fill_random(&mut bytes);
-            fraction(u64::from_le_bytes(bytes))
+            with_generator(call, |numbers| {
+                numbers.next(|| {
+                    let mut bytes = [0u8; 8];
+                    call.runtime.instance.os().fill_random(&mut bytes);
+                    i64::from_le_bytes(bytes)
+                })
+            })
         })))
     })
     .runtime();
@@ -301,21 +306,21 @@ pub(crate) fn next_place() -> i64 {
     PLACES.fetch_add(1, Relaxed)
 }
 
-/// RAND(seed): the same number for the same seed.
+/// RAND(seed): the same number for the same seed, and the same ones after it.
 fn seeded(call: &Call<'_, '_>) -> Result<Value> {
-    Ok(call.int(0).map_or(Value::Null, |seed| Value::Float(fraction(splitmix(seed as u64)))))
+    let Some(seed) = call.int(0) else { return Ok(Value::Null) };
+    Ok(Value::Float(with_generator(call, |numbers| {
+        numbers.seed(seed);
+        numbers.next(|| seed)
+    })))
 }
 
-/// A number in [0, 1).
-fn fraction(bits: u64) -> f64 {
-    (bits >> 11) as f64 / (1u64 << 53) as f64
-}
-
-fn splitmix(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+/// The session's generator, or one for this number alone.
+fn with_generator(call: &Call<'_, '_>, draw: impl FnOnce(&RandomNumbers) -> f64) -> f64 {
+    match call.runtime.facts.random_numbers() {
+        Some(numbers) => draw(numbers),
+        None => draw(&RandomNumbers::default()),
+    }
 }
 
 fn extreme(call: &Call<'_, '_>, wanted: std::cmp::Ordering) -> Result<Value> {

@@ -21,6 +21,11 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("OBJECTPROPERTY", &[Int, Wide], INT, object_property).runtime(),
     FunctionDef::new("OBJECTPROPERTYEX", &[Int, Wide], Fixed(SqlType::SqlVariant), object_property_ex)
         .runtime(),
+    FunctionDef::new("ODBCSCALE", &[Int, Int], INT, |call| {
+        let scale = call.int(1).and_then(|scale| i32::try_from(scale).ok()).unwrap_or(0);
+        let scale = sysviews::odbc::scale_of(call.int(0).unwrap_or(0), scale);
+        Ok(scale.map_or(Value::Null, Value::Int))
+    }),
     FunctionDef::new("COLUMNPROPERTY", &[Int, Wide, Wide], INT, column_property).runtime(),
     FunctionDef::new("INDEXPROPERTY", &[Int, Wide, Wide], INT, index_property).runtime(),
     FunctionDef::new("INDEXKEY_PROPERTY", &[Int, Int, Int, Wide], INT, index_key_property).runtime(),
@@ -269,6 +274,8 @@ fn column_property(call: &Call<'_, '_>) -> Result<Value> {
         "isrowguidcol" => truth(column.is_rowguidcol),
         "isidnotforrepl" => truth(column.identity.is_some_and(|identity| identity.is_not_for_replication)),
         "columnid" => Value::Int(column.column_id),
+        // Where the column stands among those that are left.
+        "ordinal" => Value::Int(ordinal as i32 + 1),
         "isindexable" => {
             let is_short = !column.sql_type.is_large_object() && column.sql_type.max_length() != -1;
             truth(is_short && column.is_deterministic())
@@ -325,7 +332,7 @@ fn module_property(
         return match property {
             "isoutparam" => truth(parameters[at].output),
             "allowsnull" => truth(true),
-            "columnid" => Value::Int(at as i32 + 1),
+            "columnid" | "ordinal" => Value::Int(at as i32 + 1),
             other => shape_property(&parameters[at].sql_type, other),
         };
     }

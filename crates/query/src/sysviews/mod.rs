@@ -23,7 +23,7 @@ mod lock_resources;
 mod logs;
 mod msdb;
 mod objects;
-mod odbc;
+pub(crate) mod odbc;
 mod permissions;
 mod properties;
 mod query_store;

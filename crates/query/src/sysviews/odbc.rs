@@ -133,6 +133,21 @@ fn odbc_type(sql_type: &SqlType) -> OdbcType {
     }
 }
 
+/// ODBC's scale of a type that has a number and a scale; `None`: it has none, or there is no such type.
+pub(crate) fn scale_of(type_id: i64, scale: i32) -> Option<i32> {
+    let known = super::type_list::all_types().iter();
+    let sql_type = known.copied().find(|known| i64::from(known.system_type_id()) == type_id)?;
+    let has_own = matches!(
+        sql_type,
+        SqlType::Decimal { .. }
+            | SqlType::Numeric { .. }
+            | SqlType::Time(_)
+            | SqlType::DateTime2(_)
+            | SqlType::DateTimeOffset(_)
+    );
+    if has_own { Some(scale) } else { odbc_type(&sql_type).scale }
+}
+
 /// A column or parameter to be described.
 struct Described<'a> {
     object_id: i32,

@@ -139,10 +139,19 @@ fn plan_numeric(op: BinaryOp, left: &SqlType, right: &SqlType) -> SqlResult<Bina
         TypeFamily::Decimal => {
             // Each side keeps its digits; text and binary take the other's shape.
             let shape = |t: &SqlType| decimal_shape(t).unwrap_or((winner.precision(), winner.scale()));
-            let decimal = |(precision, scale)| SqlType::Decimal { precision, scale };
+            let is_numeric = |t: &SqlType| matches!(t, SqlType::Numeric { .. });
+            let named_numeric = is_numeric(left) || is_numeric(right);
+            let decimal = |(precision, scale)| match named_numeric {
+                true => SqlType::Numeric { precision, scale },
+                false => SqlType::Decimal { precision, scale },
+            };
             let (a, b) = (shape(left), shape(right));
             let result = decimal(crate::decimal::rules::result_shape(op, a, b));
-            Ok(BinaryPlan { left: decimal(a), right: decimal(b), result })
+            let side = |t: &SqlType, shape| match t.family() {
+                TypeFamily::Decimal => *t,
+                _ => decimal(shape),
+            };
+            Ok(BinaryPlan { left: side(left, a), right: side(right, b), result })
         }
         _ => Ok(BinaryPlan::same(*winner)),
     }

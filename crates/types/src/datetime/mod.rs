@@ -146,8 +146,7 @@ impl Moment {
         if self.days < civil::DAYS_MAX {
             return Moment { days: self.days + 1, ticks: ticks - TICKS_PER_DAY, ..*self };
         }
-        let unit = 10u64.pow(u32::from(7 - scale.min(7)));
-        Moment { ticks: self.ticks - self.ticks % unit, ..*self }
+        Moment { ticks: cut_ticks(self.ticks, scale), ..*self }
     }
 
     /// As a datetime; `None` outside its range.
@@ -166,6 +165,12 @@ impl Moment {
 pub fn round_ticks(ticks: u64, scale: u8) -> u64 {
     let unit = 10u64.pow(u32::from(7 - scale.min(7)));
     (ticks + unit / 2) / unit * unit
+}
+
+/// Ticks cut to `scale` digits of a second.
+pub fn cut_ticks(ticks: u64, scale: u8) -> u64 {
+    let unit = 10u64.pow(u32::from(7 - scale.min(7)));
+    ticks - ticks % unit
 }
 
 impl Date {

@@ -236,8 +236,13 @@ fn parse_time<'a, 't>(
 
 /// `.5` is half a second, `:5` five milliseconds. Nanoseconds are rounded to what a value can hold, but not into the next second.
 fn parse_fraction(mark: u8, digits: &str, options: &ParseOptions) -> Result<u64, ParseDateError> {
-    let most = if options.is_old_type || mark == b':' { 3 } else { 9 };
-    if digits.len() > most {
+    // As many digits as a value holds, or those of nanoseconds.
+    let is_known = match digits.len() {
+        ..=3 => true,
+        4..=7 | 9 => !options.is_old_type && mark == b'.',
+        _ => false,
+    };
+    if !is_known {
         return Err(Malformed);
     }
     let number: u64 = digits.parse().map_err(|_| Malformed)?;
@@ -260,7 +265,7 @@ fn parse_offset<'a, 't>(
         return Err(Malformed);
     }
     let (hours, minutes, rest) = match (tokens.get(2), tokens.get(3)) {
-        (Some(Token::Mark(b':')), Some(Token::Number(minutes))) if minutes.len() == 2 => {
+        (Some(Token::Mark(b':')), Some(Token::Number(minutes))) if hours.len() <= 2 && minutes.len() <= 2 => {
             (*hours, *minutes, &tokens[4..])
         }
         _ if hours.len() == 4 => (&hours[..2], &hours[2..], &tokens[2..]),

@@ -9,7 +9,7 @@ pub use parts::DatePart;
 
 use crate::datetime::{
     Date, DateTime2, DateTimeOffset, Moment, SmallDateTime, TICKS_PER_DAY, TICKS_PER_SECOND, Time, civil,
-    round_ticks,
+    cut_ticks, round_ticks,
 };
 use crate::{SqlType, Value};
 
@@ -40,7 +40,10 @@ impl Moment {
         Some(match *target {
             SqlType::Date => Value::Date(Date { days: self.days }),
             SqlType::Time(scale) => {
-                Value::Time(Time { ticks: round_ticks(self.ticks, scale) % TICKS_PER_DAY })
+                // The last moment of a day stays in it: a time has no next day.
+                let rounded = round_ticks(self.ticks, scale);
+                let is_inside = rounded < TICKS_PER_DAY;
+                Value::Time(Time { ticks: if is_inside { rounded } else { cut_ticks(self.ticks, scale) } })
             }
             SqlType::DateTime => Value::DateTime(self.to_datetime()?),
             SqlType::SmallDateTime => {
@@ -56,9 +59,11 @@ impl Moment {
                 Value::DateTime2(DateTime2 { ticks: self.rounded(scale).total_ticks() })
             }
             SqlType::DateTimeOffset(scale) => {
-                let rounded = self.rounded(scale);
+                // The very last moment stays inside in UTC, too.
+                let is_inside = |moment: &Moment| Moment::from_ticks(moment.utc_ticks()).is_some();
+                let cut = Moment { ticks: cut_ticks(self.ticks, scale), ..*self };
+                let rounded = [self.rounded(scale), cut].into_iter().find(is_inside)?;
                 let utc = DateTime2 { ticks: rounded.utc_ticks() };
-                Moment::from_ticks(utc.ticks)?;
                 Value::DateTimeOffset(DateTimeOffset { utc, offset_minutes: self.offset_minutes })
             }
             _ => return None,

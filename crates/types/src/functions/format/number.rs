@@ -25,6 +25,18 @@ impl Digits {
         Digits { negative: mantissa < 0, digits, whole, scale: usize::from(value.scale()) }
     }
 
+    /// So many significant digits of a float.
+    pub(super) fn of_float(value: f64, digits: usize) -> Digits {
+        let text = format!("{:.*e}", digits - 1, value.abs());
+        let (mantissa, exponent) = text.split_once('e').expect("the form has an exponent");
+        let mut digits: Vec<u8> =
+            mantissa.bytes().filter(u8::is_ascii_digit).map(|byte| byte - b'0').collect();
+        digits.truncate(digits.iter().rposition(|digit| *digit != 0).map_or(0, |last| last + 1));
+        let exponent: i32 = exponent.parse().expect("the form has an exponent");
+        let whole = if digits.is_empty() { 0 } else { exponent + 1 };
+        Digits { negative: value < 0.0, digits, whole, scale: 0 }
+    }
+
     /// Rounded half away from zero to so many digits behind the point.
     fn rounded(&self, places: i32) -> Digits {
         let keep = self.whole + places;
@@ -83,22 +95,26 @@ impl Digits {
     }
 }
 
-pub(super) fn format_number(
-    number: &Digits,
-    is_integer: bool,
-    format: &str,
-    culture: &Culture,
-) -> Option<String> {
+/// What kind of number it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Integer,
+    Exact,
+    /// A float that is sure of so many digits.
+    Approximate(usize),
+}
+
+pub(super) fn format_number(number: &Digits, kind: Kind, format: &str, culture: &Culture) -> Option<String> {
     let mut chars = format.chars();
     match chars.next() {
-        None => Some(general(number, culture)),
+        None => Some(general(number, kind, 'G', None, culture)),
         Some(letter)
             if letter.is_ascii_alphabetic()
                 && chars.as_str().len() <= 2
                 && chars.as_str().bytes().all(|byte| byte.is_ascii_digit()) =>
         {
             let precision = chars.as_str().parse::<usize>().ok();
-            standard(number, is_integer, letter, precision, culture)
+            standard(number, kind, letter, precision, culture)
         }
         Some(_) => Some(custom(number, format, culture)),
     }
@@ -106,7 +122,7 @@ pub(super) fn format_number(
 
 fn standard(
     number: &Digits,
-    is_integer: bool,
+    kind: Kind,
     letter: char,
     precision: Option<usize>,
     culture: &Culture,
@@ -134,13 +150,14 @@ fn standard(
             let body = culture.percent.replacen('n', &fixed(&rounded, places, true, culture), 1);
             Some(signed(&rounded, body))
         }
-        'G' | 'R' => Some(general(number, culture)),
+        'G' => Some(general(number, kind, letter, precision.filter(|digits| *digits > 0), culture)),
+        'R' if matches!(kind, Kind::Approximate(_)) => Some(general(number, kind, 'G', None, culture)),
         'E' => Some(exponential(number, precision.unwrap_or(6), letter, 3, culture)),
-        'D' if is_integer => {
+        'D' if kind == Kind::Integer => {
             let whole = number.whole_text();
             Some(signed(number, format!("{whole:0>width$}", width = precision.unwrap_or(1).max(1))))
         }
-        'X' if is_integer => {
+        'X' if kind == Kind::Integer => {
             let whole: i64 = number.whole_text().parse().unwrap_or(0);
             let value = if number.negative { whole.wrapping_neg() as u64 } else { whole as u64 };
             let value = if number.negative && whole <= 1 << 31 { value & 0xFFFF_FFFF } else { value };
@@ -161,10 +178,23 @@ fn fixed(number: &Digits, places: usize, grouped: bool, culture: &Culture) -> St
     format!("{whole}{}{}", culture.decimal, number.fraction_text(places))
 }
 
-/// All digits that the number has.
-fn general(number: &Digits, culture: &Culture) -> String {
-    let body = fixed(number, number.scale, false, culture);
-    if number.negative { format!("-{body}") } else { body }
+/// All digits that an exact number has; of a float, or where so many are asked for, the shorter one of the plain form and that with an
+/// exponent.
+fn general(number: &Digits, kind: Kind, letter: char, asked: Option<usize>, culture: &Culture) -> String {
+    let signed = |number: &Digits, body: String| if number.negative { format!("-{body}") } else { body };
+    let digits = match (asked, kind) {
+        (Some(digits), _) | (None, Kind::Approximate(digits)) => digits as i32,
+        (None, _) => return signed(number, fixed(number, number.scale, false, culture)),
+    };
+    let rounded = number.rounded(digits - number.whole);
+    let shown = rounded.digits.iter().rposition(|digit| *digit != 0).map_or(0, |last| last as i32 + 1);
+    let exponent = if rounded.digits.is_empty() { 0 } else { rounded.whole - 1 };
+    if exponent >= digits || exponent <= -5 {
+        let letter = if letter == 'g' { 'e' } else { 'E' };
+        return exponential(&rounded, (shown - 1).max(0) as usize, letter, 2, culture);
+    }
+    let places = (shown - rounded.whole).max(0) as usize;
+    signed(&rounded, fixed(&rounded, places, false, culture))
 }
 
 fn exponential(
