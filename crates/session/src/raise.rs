@@ -54,6 +54,7 @@ impl Session {
         for cell in &raise.arguments {
             arguments.push(self.value(frame, instruction, *cell)?);
         }
+        check_substitutes(&arguments)?;
         let (number, own_severity, is_logged, template) = match &message {
             Value::Int(number) => self.message_of(*number, severity_given, state)?,
             other => (USER_ERROR_MIN, 16, false, to_text(other).unwrap_or_default()),
@@ -159,6 +160,36 @@ impl Session {
                 Err(Stop::Attention.into())
             }
         }
+    }
+}
+
+/// RAISERROR substitutes integers, texts and binaries: 2748 for anything else, counted from the message on.
+fn check_substitutes(arguments: &[Value]) -> Result<(), SqlError> {
+    const BEFORE: usize = 4;
+    let is_refused = |value: &Value| {
+        let is_taken = matches!(
+            value,
+            Value::Null
+                | Value::TinyInt(_)
+                | Value::SmallInt(_)
+                | Value::Int(_)
+                | Value::BigInt(_)
+                | Value::Char(_)
+                | Value::NChar(_)
+                | Value::Binary(_)
+        );
+        !is_taken
+    };
+    match arguments.iter().position(is_refused) {
+        Some(at) => {
+            let name = match &arguments[at] {
+                // A literal's type has this name, and a decimal is one.
+                Value::Decimal(_) => "numeric",
+                other => other.natural_type().name(),
+            };
+            Err(SqlError::new(2748, &[&name, &(at + BEFORE)]))
+        }
+        None => Ok(()),
     }
 }
 

@@ -31,6 +31,9 @@ impl SyntaxError {
             132 => format!("The label '{near}' has already been declared in this batch or procedure; labels must be unique."),
             133 => format!("A GOTO statement names the label '{near}', which is not declared."),
             134 => format!("The variable '{near}' has already been declared; names must be unique in a batch or procedure."),
+            137 => format!("The scalar variable \"{near}\" is not declared."),
+            154 => "A USE database statement is not allowed in a procedure, function or trigger.".to_string(),
+            179 => "OUTPUT cannot be used when a constant is passed to a stored procedure.".to_string(),
             156 => format!("Incorrect syntax near the keyword '{near}'."),
             191 => "Part of this statement is nested too deeply. Rewrite the query or split it into smaller ones.".to_string(),
             319 => "Incorrect syntax near the keyword 'with'. If it starts a common table expression, an xmlnamespaces \
@@ -55,6 +58,7 @@ impl SyntaxError {
             11715 => "ALTER SEQUENCE gives no property to change.".to_string(),
             10710 => format!("An action of type '{near}' is not allowed in the 'WHEN NOT MATCHED' clause of a MERGE statement."),
             10711 => format!("An action of type 'INSERT' is not allowed in the '{near}' clause of a MERGE statement."),
+            10705 => "Subqueries are not allowed in the OUTPUT clause.".to_string(),
             10713 => "A MERGE statement must end with a semicolon (;).".to_string(),
             _ => format!("Syntax error {} near '{near}'.", self.number),
         }

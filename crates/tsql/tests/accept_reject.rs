@@ -201,6 +201,10 @@ fn errors_have_a_text() {
         "MERGE t USING s ON 1 = 1 WHEN MATCHED THEN DELETE",
         "SELECT 'a",
         "SELECT /* a",
+        "DECLARE @a int = @a",
+        "CREATE PROCEDURE p AS USE tempdb",
+        "EXEC p 5 OUTPUT",
+        "DELETE t OUTPUT (SELECT 1)",
     ] {
         let errors = parse_batch(text, &ParseOptions::default()).expect_err(text);
         assert!(!errors[0].message().starts_with("Syntax error"), "{text}: {}", errors[0]);
@@ -241,4 +245,50 @@ fn an_ordered_branch_is_printed_as_it_was() {
     let once = printed(text);
     assert!(once.contains("ORDER BY"), "{once}");
     assert_eq!(printed(&once), once);
+}
+
+#[test]
+fn what_procedures_and_calls_may_not_hold() {
+    refused("CREATE PROCEDURE p AS USE tempdb", 154, 1, "");
+    refused("CREATE PROCEDURE p AS\nIF 1 = 1 BEGIN SELECT 1 USE tempdb END", 154, 2, "");
+    refused("CREATE TRIGGER tr ON t AFTER INSERT AS USE tempdb", 154, 1, "");
+    refused("CREATE FUNCTION f() RETURNS int AS BEGIN USE tempdb RETURN 1 END", 154, 1, "");
+    accepted("USE tempdb");
+    accepted("IF 1 = 1 USE tempdb");
+    for text in [
+        "EXEC p 5 OUTPUT",
+        "EXEC p @a = 'x' OUT",
+        "EXEC p NULL OUTPUT",
+        "EXEC p x OUTPUT",
+        "EXEC p -1 OUTPUT",
+    ] {
+        refused(text, 179, 1, "");
+    }
+    accepted("EXEC p @x OUTPUT, @a = @@y OUT, @b = 5");
+    refused("CREATE PROCEDURE p @a int, @A int AS SELECT 1", 134, 1, "@A");
+    refused("CREATE FUNCTION f(@a int, @b int, @a int) RETURNS int AS BEGIN RETURN 1 END", 134, 1, "@a");
+    refused("CREATE PROCEDURE p @a int OUTPUT OUT AS SELECT 1", 102, 1, "OUT");
+    accepted("CREATE PROCEDURE p @a int OUTPUT AS SELECT 1");
+}
+
+#[test]
+fn no_query_stands_in_output_and_no_variable_in_its_own_declare() {
+    refused("INSERT t (a) OUTPUT (SELECT 1) VALUES (1)", 10705, 1, "");
+    refused("DELETE t OUTPUT deleted.a,\nCASE WHEN EXISTS (SELECT 1) THEN 1 END", 10705, 2, "");
+    refused("UPDATE t SET a = 1 OUTPUT 1 + (SELECT 2)", 10705, 1, "");
+    accepted("INSERT t (a) OUTPUT inserted.a INTO u (a) SELECT (SELECT 1)");
+    accepted("UPDATE t SET a = (SELECT 1) OUTPUT inserted.a FROM (SELECT 1 AS b) AS d WHERE a IN (SELECT 1)");
+    refused("DECLARE @a int = 1, @b int = @a + 1", 137, 1, "@a");
+    refused("DECLARE @a int = @A", 137, 1, "@A");
+    refused("DECLARE @a int,\n@b int = (SELECT MAX(x) FROM t WHERE y = @a)", 137, 2, "@a");
+    accepted("DECLARE @a int = 1 DECLARE @b int = @a + 1, @c int = @a");
+}
+
+/// Batches of all kinds of statements that the documented grammar does not have, one a line.
+#[test]
+fn what_the_grammar_does_not_have_is_refused() {
+    let batches = include_str!("invalid_batches.txt");
+    assert!(batches.lines().count() > 500);
+    let taken: Vec<&str> = batches.lines().filter(|batch| errors(batch).is_empty()).collect();
+    assert!(taken.is_empty(), "accepted:\n{}", taken.join("\n"));
 }

@@ -189,7 +189,7 @@ impl Database {
     /// ALTER TABLE DROP COLUMN.
     ///
     /// # Errors
-    /// 4924 when there is none, 5074/4922 when something needs it: also `named`, what of CHECKs and computed columns of `table` names it;
+    /// 4924 when there is none, 4923 when it is the only one that holds data, 5074/4922 when something needs it: also `named`, what of CHECKs and computed columns of `table` names it;
     /// those of storage.
     pub fn drop_column(
         self: &Arc<Self>,
@@ -204,6 +204,11 @@ impl Database {
         let at = old
             .column_ordinal(name)
             .ok_or_else(|| SqlError::new(4924, &[&"ALTER TABLE DROP COLUMN", &name, &old.name]))?;
+        let is_other_data =
+            |(other, column): (usize, &crate::schema::ColumnDef)| other != at && column.computed.is_none();
+        if old.columns[at].computed.is_none() && !old.columns.iter().enumerate().any(is_other_data) {
+            return Err(SqlError::new(4923, &[&name, &old.name]));
+        }
         let mut users = users_of_column(&old, at);
         users.extend(self.users_statistics_on(&old, at));
         users.extend(self.foreign_keys_to(&old, old.columns[at].column_id));

@@ -197,6 +197,9 @@ impl Parser<'_> {
             Keyword::Alter => self.alter(),
             Keyword::Drop => self.drop(),
             Keyword::Use => {
+                if self.scope.kind != ScopeKind::Batch {
+                    return Err(self.error_at(154, self.token(), String::new()));
+                }
                 self.advance();
                 Ok(StatementKind::Use(self.ident()?))
             }

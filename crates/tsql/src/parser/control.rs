@@ -1,11 +1,14 @@
 //! Control of flow and variables: blocks, IF, WHILE, TRY, THROW, RAISERROR, WAITFOR, DECLARE.
 
+use std::collections::BTreeSet;
+
 use super::scope::ScopeKind;
 use super::{Parsed, Parser};
 use crate::ast::{
     AtomicBlock, DataType, DeclareTable, Ident, If, RaisError, StatementKind, Throw, TryCatch,
     VariableDeclaration, WaitFor, While,
 };
+use crate::error::SyntaxError;
 use crate::keywords::Keyword;
 use crate::lexer::TokenKind;
 
@@ -259,7 +262,26 @@ impl Parser<'_> {
         if self.at_ahead(table_at, Keyword::Table) {
             return self.declare_table();
         }
-        Ok(StatementKind::Declare(self.comma_list(Self::variable_declaration)?))
+        let before = self.position;
+        let variables = self.comma_list(Self::variable_declaration)?;
+        self.check_initial_values(&variables, before)?;
+        Ok(StatementKind::Declare(variables))
+    }
+
+    /// The variables of one DECLARE are not there yet for each other's values: 137.
+    fn check_initial_values(&self, variables: &[VariableDeclaration], before: usize) -> Parsed<()> {
+        let names: BTreeSet<String> = variables.iter().map(|variable| variable.name.to_lowercase()).collect();
+        let mut initials = variables.iter().filter_map(|variable| variable.initial.as_ref()).peekable();
+        for token in &self.tokens[before..self.position] {
+            while initials.next_if(|initial| initial.span.end <= token.start).is_some() {}
+            let is_inside = initials.peek().is_some_and(|initial| initial.span.start <= token.start);
+            let name = self.token_text(*token);
+            if is_inside && token.kind == TokenKind::Variable && names.contains(&name.to_lowercase()) {
+                let error = self.error_at(137, *token, name.to_string());
+                return Err(Box::new(SyntaxError { state: 2, ..*error }));
+            }
+        }
+        Ok(())
     }
 
     fn declare_table(&mut self) -> Parsed<StatementKind> {

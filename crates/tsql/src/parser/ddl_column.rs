@@ -119,6 +119,9 @@ impl Parser<'_> {
                     return Err(self.unexpected());
                 }
             }
+            TokenKind::Keyword(Keyword::Identity) if column.identity.is_some() => {
+                return Err(self.unexpected());
+            }
             TokenKind::Keyword(Keyword::Identity) => column.identity = Some(self.identity()?),
             TokenKind::Keyword(Keyword::Rowguidcol) => {
                 self.advance();
@@ -229,10 +232,10 @@ impl Parser<'_> {
         self.advance();
         let mut identity = Identity { seed: None, increment: None, not_for_replication: false };
         if self.accept_symbol(b'(') {
+            // Both numbers or none.
             identity.seed = Some(self.signed_constant()?);
-            if self.accept_symbol(b',') {
-                identity.increment = Some(self.signed_constant()?);
-            }
+            self.expect_symbol(b',')?;
+            identity.increment = Some(self.signed_constant()?);
             self.expect_symbol(b')')?;
         }
         if self.at(Keyword::Not) && self.at_ahead(1, Keyword::For) {
@@ -453,9 +456,9 @@ impl Parser<'_> {
         let mut references =
             References { table, columns, on_delete: None, on_update: None, not_for_replication: false };
         loop {
-            if self.accept_words(&["ON", "DELETE"]) {
+            if references.on_delete.is_none() && self.accept_words(&["ON", "DELETE"]) {
                 references.on_delete = Some(self.referential_action()?);
-            } else if self.accept_words(&["ON", "UPDATE"]) {
+            } else if references.on_update.is_none() && self.accept_words(&["ON", "UPDATE"]) {
                 references.on_update = Some(self.referential_action()?);
             } else if self.at(Keyword::Not) && self.at_ahead(1, Keyword::For) {
                 self.not_for_replication()?;

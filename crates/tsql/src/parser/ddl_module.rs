@@ -1,5 +1,7 @@
 //! Views, procedures, functions, triggers, schemas.
 
+use std::collections::BTreeSet;
+
 use super::scope::ScopeKind;
 use super::{Parsed, Parser, QUERY};
 use crate::ast::{
@@ -87,11 +89,8 @@ impl Parser<'_> {
         };
         let parenthesized = self.accept_symbol(b'(');
         let empty = parenthesized && self.at_symbol(b')');
-        let parameters = if self.kind() == TokenKind::Variable && !empty {
-            self.comma_list(Self::parameter)?
-        } else {
-            Vec::new()
-        };
+        let parameters =
+            if self.kind() == TokenKind::Variable && !empty { self.parameters()? } else { Vec::new() };
         if parenthesized {
             self.expect_symbol(b')')?;
         }
@@ -125,6 +124,22 @@ impl Parser<'_> {
         Ok(ModuleBody::Statements(statements))
     }
 
+    /// Parameters, each of another name: else 134.
+    fn parameters(&mut self) -> Parsed<Vec<Parameter>> {
+        let (mut all, mut names) = (Vec::new(), BTreeSet::new());
+        loop {
+            let token = self.token();
+            let parameter = self.parameter()?;
+            if !names.insert(parameter.name.to_lowercase()) {
+                return Err(self.error_at(134, token, parameter.name));
+            }
+            all.push(parameter);
+            if !self.accept_symbol(b',') {
+                return Ok(all);
+            }
+        }
+    }
+
     /// `@p [AS] type [VARYING] [[NOT] NULL] [= default] [OUTPUT] [READONLY]`
     fn parameter(&mut self) -> Parsed<Parameter> {
         let start = self.token();
@@ -143,9 +158,9 @@ impl Parser<'_> {
             span: self.span_of(start),
         };
         loop {
-            if self.accept_word("OUTPUT") || self.accept_word("OUT") {
+            if !parameter.output && (self.accept_word("OUTPUT") || self.accept_word("OUT")) {
                 parameter.output = true;
-            } else if self.accept_word("READONLY") {
+            } else if !parameter.read_only && self.accept_word("READONLY") {
                 parameter.read_only = true;
             } else {
                 break;
@@ -213,7 +228,7 @@ impl Parser<'_> {
     fn function(&mut self, action: ModuleAction) -> Parsed<StatementKind> {
         let name = self.object_name()?;
         self.expect_symbol(b'(')?;
-        let parameters = if self.at_symbol(b')') { Vec::new() } else { self.comma_list(Self::parameter)? };
+        let parameters = if self.at_symbol(b')') { Vec::new() } else { self.parameters()? };
         self.expect_symbol(b')')?;
         self.expect_word("RETURNS")?;
         let returns = self.function_returns()?;

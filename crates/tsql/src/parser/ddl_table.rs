@@ -91,6 +91,9 @@ impl Parser<'_> {
             TokenKind::Keyword(Keyword::Alter) if self.at_ahead(1, Keyword::Column) => self.alter_column(),
             TokenKind::Keyword(Keyword::Alter) => {
                 self.advance();
+                if !self.at(Keyword::Index) {
+                    return Err(self.unexpected());
+                }
                 Ok(AlterTableAction::Other(format!("ALTER {}", self.rest_as_text()?)))
             }
             TokenKind::Keyword(Keyword::Drop) => {

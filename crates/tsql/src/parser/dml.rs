@@ -93,7 +93,10 @@ impl Parser<'_> {
     fn output_clauses(&mut self) -> Parsed<Vec<Output>> {
         let mut clauses = Vec::new();
         while clauses.len() < 2 && self.accept_word("OUTPUT") {
-            let items: Vec<SelectItem> = self.comma_list(Self::select_item)?;
+            self.in_output = true;
+            let items = self.comma_list(Self::select_item);
+            self.in_output = false;
+            let items: Vec<SelectItem> = items?;
             let into = if self.accept(Keyword::Into) {
                 let target = self.dml_target_kind()?;
                 let columns =

@@ -85,7 +85,11 @@ impl Parser<'_> {
             None
         };
         let value = self.execute_value()?;
+        let token = self.token();
         let output = self.accept_word("OUTPUT") || self.accept_word("OUT");
+        if output && !matches!(value.kind, ExprKind::Variable(_)) {
+            return Err(self.error_at(179, token, String::new()));
+        }
         Ok(ExecuteArgument { name, value, output })
     }
 

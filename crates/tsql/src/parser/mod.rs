@@ -71,6 +71,8 @@ pub(crate) struct Parser<'t> {
     scope: Scope,
     /// Is a subquery, derived table or common table expression being parsed? Only there may a branch of a set operation have ORDER BY.
     in_subquery: bool,
+    /// Are the items of an OUTPUT clause being parsed? No query may stand in them.
+    in_output: bool,
     /// ORDER BY that has been read behind a SELECT and turned out to be that of the whole query.
     order_read: Option<Vec<OrderByItem>>,
     /// Is an expression being parsed that has no rows before it (PRINT, DEFAULT)? No column (128) and no query (1046) may stand in it.
@@ -141,6 +143,7 @@ impl<'t> Parser<'t> {
             errors: Vec::new(),
             scope: Scope::default(),
             in_subquery: false,
+            in_output: false,
             order_read: None,
             without_rows: false,
             misplaced: None,

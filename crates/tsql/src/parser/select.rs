@@ -81,6 +81,9 @@ impl Parser<'_> {
     /// A query of a subquery, derived table or common table expression.
     #[inline(never)]
     pub(super) fn subquery_expression(&mut self) -> Parsed<Query> {
+        if self.in_output {
+            return Err(self.error_at(10705, self.token(), String::new()));
+        }
         self.must_have_rows(1046, self.token(), String::new());
         let outer = std::mem::replace(&mut self.in_subquery, true);
         let query = self.query().and_then(|query| self.limited(query));
