@@ -8,7 +8,8 @@
 use rustc_hash::FxHashSet;
 use types::SqlError;
 
-use super::unnest::{cannot_fail, counted_or};
+use super::below::cannot_fail;
+use super::unnest::counted_or;
 use super::{Planned, Planner};
 use crate::bound::tree::{AggregateCall, Expr, ExprKind, Rel, TableScan};
 use crate::kinds::{AggregateKind, ColumnId, JoinKind};

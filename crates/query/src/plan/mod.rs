@@ -3,6 +3,7 @@
 
 pub(crate) mod access;
 pub(crate) mod aggregate;
+mod below;
 mod candidate;
 pub(crate) mod catalog;
 pub(crate) mod catalog_order;
@@ -33,6 +34,7 @@ use types::{Collation, SqlError, Value};
 use crate::bound::tree::{Expr, ExprKind, Rel, SetOpKind, SortKey, TableScan, TopSpec};
 use crate::kinds::ColumnId;
 use crate::physical::plan::{BoolNode, Plan, SortNode};
+use crate::plan::below::may_pass;
 use crate::plan::catalog_order::CatalogOrder;
 use crate::plan::compile::Layout;
 use crate::plan::order::{Desired, Order};
@@ -194,9 +196,12 @@ impl<'a> Planner<'a> {
     ) -> Result<Planned, SqlError> {
         match rel {
             Rel::Filter { input, predicate } => {
-                predicate.clone().split_conjuncts(&mut pushed);
+                // What may fail above is asked of rows that the query below lets through.
+                let mut conjuncts = Vec::new();
+                predicate.clone().split_conjuncts(&mut conjuncts);
+                conjuncts.append(&mut pushed);
                 (self.desired, self.limit) = (desired, limit);
-                self.plan_filtered(input, pushed)
+                self.plan_filtered(input, conjuncts)
             }
             Rel::Table(scan) => self.plan_table(scan, pushed, desired),
             Rel::Project { input, items } => {
@@ -215,10 +220,13 @@ impl<'a> Planner<'a> {
                 self.filter(planned, pushed)
             }
             Rel::Distinct { input } => {
-                let planned = self.plan(input, pushed)?;
+                let own = rel.output();
+                let (below, above): (Vec<Expr>, Vec<Expr>) =
+                    pushed.into_iter().partition(|predicate| may_pass(predicate, &own, self.columns));
+                let planned = self.plan(input, below)?;
                 let collations = self.collations(&planned.layout);
                 let distinct = planned.map(|input| Plan::Distinct { input, collations, by_locator: false });
-                Ok(Planned { order: Order::default(), ..distinct })
+                self.filter(Planned { order: Order::default(), ..distinct }, above)
             }
             Rel::Sort { input, keys } => {
                 let plain = order::plain_keys(keys, self.columns);
@@ -387,8 +395,10 @@ impl<'a> Planner<'a> {
             left_columns.len() == columns.len() && right_columns.len() == columns.len(),
             "set operations have sides of equal width"
         );
-        let (movable, above): (Vec<Expr>, Vec<Expr>) =
-            pushed.into_iter().partition(|predicate| !predicate.has_subquery());
+        let (movable, above): (Vec<Expr>, Vec<Expr>) = pushed.into_iter().partition(|predicate| match kind {
+            SetOpKind::UnionAll => !predicate.has_subquery(),
+            _ => may_pass(predicate, columns, self.columns),
+        });
         let renamed = |to: &[ColumnId]| -> Vec<Expr> {
             let map: FxHashMap<ColumnId, ColumnId> =
                 columns.iter().copied().zip(to.iter().copied()).collect();
@@ -426,15 +436,16 @@ impl<'a> Planner<'a> {
             .collect()
     }
 
-    /// Predicates on grouping keys only may filter before grouping.
+    /// Predicates on grouping keys only may filter before grouping, where they have one answer for a group.
     fn take_pushable_keys(&mut self, keys: &[(ColumnId, Expr)], pushed: &mut Vec<Expr>) -> Vec<Expr> {
         let ids: FxHashSet<ColumnId> = keys.iter().map(|key| key.0).collect();
         if ids.is_empty() {
             return Vec::new();
         }
-        let (below, above): (Vec<Expr>, Vec<Expr>) = pushed.drain(..).partition(|predicate| {
-            !predicate.has_subquery() && !predicate.is_volatile() && predicate.uses_only(&ids)
-        });
+        let own: Vec<ColumnId> = keys.iter().map(|key| key.0).collect();
+        let (below, above): (Vec<Expr>, Vec<Expr>) = pushed
+            .drain(..)
+            .partition(|predicate| predicate.uses_only(&ids) && may_pass(predicate, &own, self.columns));
         *pushed = above;
         below
             .into_iter()

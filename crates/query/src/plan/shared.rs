@@ -12,7 +12,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::{SqlError, Value};
 
-use super::unnest::cannot_fail;
+use super::below::cannot_fail;
 use super::{Planned, Planner};
 use crate::bound::tree::{Expr, ExprKind, Rel, WindowCall, WindowKind};
 use crate::kinds::ColumnId;

@@ -6,17 +6,17 @@
 //!
 //! An aggregate is joined where that is cheaper than an evaluation for each row, and where it can be told that nothing else changes:
 //! correlation by equalities of plain columns, no grouping, no HAVING, nothing volatile, and nothing that may fail on a row that nobody would have
-//! asked for (a division, a conversion that was written).
+//! asked for (a division, a sum that may overflow, a conversion that may not be possible).
 
 use rustc_hash::FxHashSet;
-use types::arith::BinaryOp;
 use types::{SqlError, SqlType, Value};
 
+use super::below::cannot_fail;
 use super::costs::PROBE_COST;
 use super::semi_join::{DEPTH_MAX, depth_of};
 use super::{Planned, Planner};
 use crate::bound::tree::{Expr, ExprKind, Rel, SubqueryExpr, SubqueryKind};
-use crate::kinds::{AggregateKind, ColumnId, CompareOp, ConversionKind, JoinKind};
+use crate::kinds::{AggregateKind, ColumnId, CompareOp, JoinKind};
 use crate::physical::plan::Plan;
 
 /// How many rows ask is a guess, and often far too many; what a table costs is known. So many times dearer must an evaluation for each row be.
@@ -238,17 +238,6 @@ fn collect_scalars(expr: &Expr, into: &mut Vec<SubqueryExpr>) {
         into.push((**subquery).clone());
     }
     expr.children().into_iter().for_each(|child| collect_scalars(child, into));
-}
-
-/// Is there nothing in it that fails for some values only? What is computed for all rows meets values that an evaluation for each row does not.
-pub(super) fn cannot_fail(expr: &Expr) -> bool {
-    let may_fail = match &expr.kind {
-        ExprKind::Binary(op, ..) => matches!(op, BinaryOp::Divide | BinaryOp::Modulo),
-        ExprKind::Convert(_, conversion) => conversion.kind != ConversionKind::Implicit,
-        ExprKind::Call(..) | ExprKind::Subquery(_) | ExprKind::NextValue(_) => true,
-        _ => false,
-    };
-    !may_fail && expr.children().into_iter().all(cannot_fail)
 }
 
 /// A count, and what it is of no rows: what a join does not find is NULL.
