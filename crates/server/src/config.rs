@@ -31,6 +31,8 @@ pub struct Config {
     pub tls_pair: Option<(PathBuf, PathBuf)>,
     /// Time from connecting to the end of the login, in ns.
     pub login_timeout_ns: u64,
+    /// How long running requests may go on when the server stops, in ns: a short one ends, nobody waits for a long one.
+    pub stop_grace_ns: u64,
     /// Greatest request, in bytes.
     pub message_bytes_max: usize,
     /// Stack of a worker's thread, in bytes.
@@ -51,6 +53,7 @@ impl Config {
             allow_plaintext_login: false,
             tls_pair: None,
             login_timeout_ns: 10_000_000_000,
+            stop_grace_ns: 300_000_000,
             message_bytes_max: tds::limits::MESSAGE_BYTES_MAX,
             worker_stack_bytes: 1024 * 1024,
         }

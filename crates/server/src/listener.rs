@@ -17,8 +17,6 @@ use crate::shared::Shared;
 use crate::tls::TlsContext;
 use crate::workers::Workers;
 
-/// How long running requests may go on when the server stops, in ns: a short one ends, nobody waits for a long one.
-const DRAIN_GRACE_NS: u64 = 300_000_000;
 /// How long the workers may take to end, in ns.
 const WORKERS_END_NS: u64 = 1_000_000_000;
 /// Pause after a failure to accept (no descriptors or memory left), in ns: another connection's end may mend it.
@@ -138,7 +136,7 @@ impl Server {
         self.sockets.users.close();
         self.sockets.administrators.iter().for_each(|listener| listener.close());
         self.shared.authenticator.stop();
-        self.shared.table.drain(DRAIN_GRACE_NS);
+        self.shared.table.drain(self.shared.config.stop_grace_ns);
         self.shared.table.stop();
         self.shared.workers.stop(WORKERS_END_NS);
         self.shared.administrator_workers.stop(WORKERS_END_NS);

@@ -30,6 +30,8 @@ pub fn start_gated(change: impl FnOnce(&mut Config)) -> (Os, Server, Arc<Gate>) 
     os.disk().create_dir_all(&directory).unwrap();
     let mut config = Config::new(directory);
     config.listen = "127.0.0.1:0".into();
+    // However slow the machine is: what is to end by itself does.
+    config.stop_grace_ns = 600_000_000_000;
     change(&mut config);
     let gate = Gate::new();
     let source = StubSource { os: os.clone(), gate: gate.clone() };

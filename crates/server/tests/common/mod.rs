@@ -144,6 +144,7 @@ impl StubSession {
             }
             ("sleep", _) => {
                 if self.os.sleep(20_000_000_000, WaitType::WAITFOR).is_err() {
+                    self.gate.arrive();
                     return RequestEnd::Attention;
                 }
                 self.done(sink, kind, None);
