@@ -258,6 +258,16 @@ impl<'a> Runtime<'a> {
         self.convert.get_or_init(|| crate::values::convert_context(self.options))
     }
 
+    /// How many rows the statement returns or changes at most: SET ROWCOUNT.
+    pub(crate) fn rows_max(&self) -> u64 {
+        if self.options.row_count == 0 { u64::MAX } else { self.options.row_count }
+    }
+
+    /// The same for a statement that changes rows: one with TOP does not heed it.
+    pub(crate) fn changes_max(&self, has_top: bool) -> u64 {
+        if has_top { u64::MAX } else { self.rows_max() }
+    }
+
     /// Ends the statement when its memory is spent (701), or when an attention, KILL or shutdown has come. Cheap: looks for the latter every
     /// so many calls. Whoever keeps rows calls it for each.
     #[inline]

@@ -404,7 +404,7 @@ fn run_select(
         sink.columns(&select.columns);
         return Ok(outcome);
     }
-    let limit = if runtime.options.row_count == 0 { u64::MAX } else { runtime.options.row_count };
+    let limit = runtime.rows_max();
     let mut row = Row::with_capacity(select.columns.len());
     // The first row comes before anything is sent: until its tables are locked the plan may turn out to be stale.
     let first = select.plan.open(runtime).and_then(|mut source| {
@@ -445,7 +445,7 @@ fn run_assign(assign: &AssignPlan, runtime: &Runtime<'_>) -> Result<StatementOut
     let mut count = 0;
     let mut source = assign.plan.open(runtime)?;
     let mut row = runtime.take_row();
-    while source.next(runtime, &mut row)? {
+    while count < runtime.rows_max() && source.next(runtime, &mut row)? {
         runtime.check_cancelled()?;
         count += 1;
         for (slot, node) in &assign.items {

@@ -152,7 +152,7 @@ fn a_merge_does_what_the_model_does() {
             };
             match expected {
                 Ok((after, count)) => {
-                    assert_eq!(found, shown(&after), "{text}\n{table:?}\n{source:?}");
+                    assert_eq!(found, shown(&after), "{text}\n{table:?}\n{source:?}\n{:?}", seen.messages);
                     assert_eq!(seen.sets[0].1.len() as u64, count, "{text}");
                     done += 1;
                 }

@@ -10,9 +10,11 @@ use super::draws::{CLAUSE, LIMITED};
 use super::found_target::{Access, ChangedTable, InsertTarget};
 use super::reads::reads_table;
 use super::{Binder, BoundQuery, Clause, Scope};
-use crate::bound::tree::Rel;
+use crate::bound::tree::{Rel, TopSpec};
 use crate::kinds::ColumnId;
-use crate::physical::change::{Constraints, IdentityRule, InsertInput, InsertPlan, Store, StoreKind};
+use crate::physical::change::{
+    Constraints, IdentityRule, InsertInput, InsertPlan, Store, StoreKind, TopOfRows,
+};
 use crate::plan::catalog::as_a_whole;
 use crate::plan::compile::Layout;
 use crate::plan::{Planner, in_order};
@@ -60,7 +62,11 @@ impl Binder<'_> {
             ast::InsertSource::DefaultValues => {
                 InsertInput::Values(vec![self.all_stores(&source, Vec::new())?])
             }
-            ast::InsertSource::Values(rows) => self.insert_values(&source, &ordinals, explicit, rows)?,
+            ast::InsertSource::Values(rows) => {
+                self.refusing_draws(LIMITED, insert.top.is_some(), |binder| {
+                    binder.insert_values(&source, &ordinals, explicit, rows)
+                })?
+            }
             ast::InsertSource::Query(query) => {
                 let query = self.insert_query(query, insert.top.as_ref())?;
                 self.insert_from(&source, &ordinals, explicit, query)?
@@ -77,7 +83,12 @@ impl Binder<'_> {
             binder.outputs(&insert.output, changed, None, (true, false))
         })?;
         let hints = super::hints::target_hints(&insert.target.hints)?;
-        Ok(InsertPlan { source, input, constraints, outputs, hints, identity })
+        let top = match input {
+            InsertInput::Values(_) => self.top_of_rows(insert.top.as_ref())?,
+            InsertInput::Query { .. } => None,
+        };
+        let has_top = insert.top.is_some() || has_query_top(&insert.source);
+        Ok(InsertPlan { source, input, constraints, outputs, hints, identity, top, has_top })
     }
 
     /// INSERT ... EXEC: rows come from the caller with the given types.
@@ -108,8 +119,25 @@ impl Binder<'_> {
         let stores = self.all_stores(&source, stores)?;
         let constraints = self.insert_constraints(&target)?;
         let hints = super::hints::target_hints(&insert.target.hints)?;
-        let input = InsertInput::Values(Vec::new());
-        Ok((InsertPlan { source, input, constraints, outputs: Vec::new(), hints, identity: None }, stores))
+        let plan = InsertPlan {
+            source,
+            input: InsertInput::Values(Vec::new()),
+            constraints,
+            outputs: Vec::new(),
+            hints,
+            identity: None,
+            top: self.top_of_rows(insert.top.as_ref())?,
+            has_top: insert.top.is_some(),
+        };
+        Ok((plan, stores))
+    }
+
+    /// TOP over rows that no query gives.
+    fn top_of_rows(&mut self, top: Option<&ast::Top>) -> Result<Option<TopOfRows>, SqlError> {
+        let Some(top) = top else { return Ok(None) };
+        let TopSpec { count, percent, .. } = self.top(top, Vec::new())?;
+        let count = Planner::new(&self.columns).wanting_value(&count).node(&count, &Layout::default())?;
+        Ok(Some(TopOfRows { count, percent }))
     }
 
     /// The table behind the target, and its columns to which the values go: those named, or all that take explicit values.
@@ -296,9 +324,12 @@ impl Binder<'_> {
 
 /// Has the query whose rows are inserted TOP or OFFSET?
 fn has_limited_query(source: &ast::InsertSource) -> bool {
+    has_query_top(source) || matches!(source, ast::InsertSource::Query(query) if query.offset.is_some())
+}
+
+fn has_query_top(source: &ast::InsertSource) -> bool {
     let ast::InsertSource::Query(query) = source else { return false };
-    let has_top = matches!(&query.body, ast::QueryBody::Select(block) if block.top.is_some());
-    has_top || query.offset.is_some()
+    matches!(&query.body, ast::QueryBody::Select(block) if block.top.is_some())
 }
 
 /// As many values as columns; 213 without a list of columns, 109 and 110 with one.

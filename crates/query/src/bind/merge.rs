@@ -91,6 +91,7 @@ impl Binder<'_> {
             old: target.columns.iter().map(|id| at(*id)).collect(),
             source,
             plan: planned.plan,
+            has_top: merge.top.is_some(),
             actions,
             changed,
             inserts,

@@ -64,6 +64,7 @@ impl Binder<'_> {
             constraints,
             outputs,
             may_repeat,
+            has_top: update.top.is_some(),
         })
     }
 
@@ -106,6 +107,7 @@ impl Binder<'_> {
             constraints,
             outputs,
             may_repeat,
+            has_top: top.is_some(),
         })
     }
 

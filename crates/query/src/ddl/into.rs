@@ -146,7 +146,7 @@ fn make_and_fill(
     let has_given_identity = into.generated.is_none() && target.def.identity_ordinal().is_some();
     let mut row = Row::new();
     let mut count = 0;
-    while source.next(runtime, &mut row)? {
+    while count < runtime.rows_max() && source.next(runtime, &mut row)? {
         runtime.check_cancelled()?;
         if let Some(ordinal) = into.generated {
             row[ordinal] = crate::exec::generated::next_identity(runtime, &target)?;

@@ -12,6 +12,7 @@ use super::update::search;
 use crate::context::{RowSink, StatementOutcome};
 use crate::physical::change::DeletePlan;
 use crate::row::{Batch, Row};
+use crate::row_source::RowSource;
 use crate::runtime::Runtime;
 use crate::table::TableSource;
 
@@ -65,9 +66,14 @@ fn find(
     take: &mut dyn FnMut(&mut dyn ExactSizeIterator<Item = &Value>) -> Result<(), SqlError>,
 ) -> Result<(), SqlError> {
     let mut source = search(&delete.plan, delete.locator, delete.may_repeat, runtime)?;
+    let mut left = runtime.changes_max(delete.has_top);
+    if left < u64::MAX {
+        // Not more than it deletes are locked.
+        source = Box::new(RowByRow(source));
+    }
     let mut batch = Batch::default();
     let positions: Vec<usize> = std::iter::once(delete.locator).chain(delete.old.iter().copied()).collect();
-    while source.next_batch(runtime, &mut batch)? {
+    while left > 0 && source.next_batch(runtime, &mut batch)? {
         for at in 0..batch.rows {
             let row = batch.row(at);
             runtime.check_cancelled()?;
@@ -75,6 +81,7 @@ fn find(
             if row[delete.locator].is_null() {
                 continue;
             }
+            left -= 1;
             if outputs.is_wanted() {
                 assert_eq!(
                     delete.old.len(),
@@ -88,6 +95,15 @@ fn find(
         }
     }
     Ok(())
+}
+
+/// Gives batches of one row.
+struct RowByRow<'p>(Box<dyn RowSource + 'p>);
+
+impl RowSource for RowByRow<'_> {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        self.0.next(runtime, row)
+    }
 }
 
 impl Victims {

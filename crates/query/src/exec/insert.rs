@@ -34,7 +34,9 @@ pub(crate) fn run(
     lock_table(insert, runtime)?;
     note_rows(&insert.source, runtime);
     match &insert.input {
-        InsertInput::Values(rows) if rows.len() == 1 && !insert.source.def.ignores_duplicates() => {
+        InsertInput::Values(rows)
+            if rows.len() == 1 && insert.top.is_none() && !insert.source.def.ignores_duplicates() =>
+        {
             run_one(insert, &rows[0], runtime, sink)
         }
         input => run_many(insert, input, runtime, sink),
@@ -69,9 +71,10 @@ fn run_many(
     sink: &mut dyn RowSink,
 ) -> Result<StatementOutcome, SqlError> {
     let mut inserting = Inserting::new(insert);
+    let mut left = runtime.changes_max(insert.has_top);
     match input {
         InsertInput::Values(rows) => {
-            for stores in rows {
+            for stores in rows.iter().take(rows_taken(insert, rows.len(), runtime)?) {
                 runtime.begin_row();
                 inserting.add(runtime, stores, &[])?;
             }
@@ -79,7 +82,8 @@ fn run_many(
         InsertInput::Query { plan, stores, read_first: true, drawn } => {
             let mut source = StoredRows::new(RowStore::read(plan, runtime)?);
             let mut row = Row::new();
-            while source.next(runtime, &mut row)? {
+            while left > 0 && source.next(runtime, &mut row)? {
+                left -= 1;
                 begin_row(runtime, drawn, &row);
                 inserting.add(runtime, stores, &row)?;
             }
@@ -87,7 +91,8 @@ fn run_many(
         InsertInput::Query { plan, stores, read_first: false, drawn } => {
             let mut source = plan.open(runtime)?;
             let mut row = Row::new();
-            while source.next(runtime, &mut row)? {
+            while left > 0 && source.next(runtime, &mut row)? {
+                left -= 1;
                 begin_row(runtime, drawn, &row);
                 inserting.add(runtime, stores, &row)?;
             }
@@ -116,11 +121,20 @@ pub(crate) fn run_rows(
     lock_table(insert, runtime)?;
     note_rows(&insert.source, runtime);
     let mut inserting = Inserting::new(insert);
-    for row in rows {
+    for row in rows.iter().take(rows_taken(insert, rows.len(), runtime)?) {
         runtime.begin_row();
         inserting.add(runtime, stores, row)?;
     }
     inserting.finish(runtime, sink)
+}
+
+/// How many of the rows at hand are inserted.
+fn rows_taken(insert: &InsertPlan, rows: usize, runtime: &Runtime<'_>) -> Result<usize, SqlError> {
+    let most = match &insert.top {
+        Some(top) => super::simple::top_of_rows(top, rows, runtime)?,
+        None => runtime.changes_max(insert.has_top),
+    };
+    Ok(usize::try_from(most).unwrap_or(usize::MAX))
 }
 
 /// SET IDENTITY_INSERT decides when the statement runs, not when its batch is bound: 544, 545, 8101.

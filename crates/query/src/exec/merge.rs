@@ -98,7 +98,8 @@ fn find(merge: &MergePlan, runtime: &Runtime<'_>, is_shown: bool) -> Result<Foun
     let mut once = Once::new(runtime);
     let mut source = merge.plan.open(runtime)?;
     let mut row = Row::new();
-    while source.next(runtime, &mut row)? {
+    let most = runtime.changes_max(merge.has_top);
+    while found.count < most && source.next(runtime, &mut row)? {
         runtime.check_cancelled()?;
         runtime.begin_row();
         found.count += 1;

@@ -4,6 +4,7 @@ use types::{SqlError, Value};
 
 use super::keys::compare_rows;
 use crate::exec::spill::store::{RowStore, StoredRows};
+use crate::physical::change::TopOfRows;
 use crate::physical::plan::{BoolNode, Node, Plan, SortNode};
 use crate::row::{Batch, Row};
 use crate::row_source::RowSource;
@@ -178,17 +179,32 @@ impl<'p> Top<'p> {
         runtime: &Runtime<'_>,
     ) -> Result<Top<'p>, SqlError> {
         if percent {
-            let share = count.eval_f64(runtime, &[])?.ok_or_else(crate::errors::row_count_null)?;
-            if !(0.0..=100.0).contains(&share) {
-                return Err(crate::errors::top_percent_range());
-            }
+            let share = percent_of(count, runtime)?;
             let rows = RowStore::read(input, runtime)?;
-            let left = (rows.len() as f64 * share / 100.0).ceil() as u64;
+            let left = part_of(rows.len(), share);
             return Ok(Top { input: Box::new(StoredRows::new(rows)), left, ties, last: None });
         }
         let left = row_limit(count, runtime)?;
         Ok(Top { input: input.open(runtime)?, left, ties, last: None })
     }
+}
+
+/// How many of so many rows TOP takes.
+pub(crate) fn top_of_rows(top: &TopOfRows, rows: usize, runtime: &Runtime<'_>) -> Result<u64, SqlError> {
+    match top.percent {
+        true => Ok(part_of(rows, percent_of(&top.count, runtime)?)),
+        false => row_limit(&top.count, runtime),
+    }
+}
+
+/// The share that TOP PERCENT gives; 1014 when it is NULL, 1031 outside 0 to 100.
+fn percent_of(count: &Node, runtime: &Runtime<'_>) -> Result<f64, SqlError> {
+    let share = count.eval_f64(runtime, &[])?.ok_or_else(crate::errors::row_count_null)?;
+    if (0.0..=100.0).contains(&share) { Ok(share) } else { Err(crate::errors::top_percent_range()) }
+}
+
+fn part_of(rows: usize, percent: f64) -> u64 {
+    (rows as f64 * percent / 100.0).ceil() as u64
 }
 
 /// A row count given by an expression; 1014 when it is NULL, 127 when it is negative.

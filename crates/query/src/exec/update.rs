@@ -53,7 +53,8 @@ fn find(
     let mut changes = Gathered::default();
     let mut source = search(&update.plan, update.locator, update.may_repeat, runtime)?;
     let mut row = runtime.take_row();
-    while source.next(runtime, &mut row)? {
+    let most = usize::try_from(runtime.changes_max(update.has_top)).unwrap_or(usize::MAX);
+    while changes.len() < most && source.next(runtime, &mut row)? {
         runtime.begin_row();
         runtime.check_cancelled()?;
         // An outer join gives rows in which the target is missing.

@@ -136,6 +136,17 @@ pub(crate) struct InsertPlan {
     pub(crate) hints: ScanHints,
     /// For a table with an identity column.
     pub(crate) identity: Option<IdentityRule>,
+    /// TOP over rows that no query gives.
+    pub(crate) top: Option<TopOfRows>,
+    /// It has TOP: SET ROWCOUNT does not count.
+    pub(crate) has_top: bool,
+}
+
+/// TOP over rows that are at hand.
+#[derive(Debug)]
+pub(crate) struct TopOfRows {
+    pub(crate) count: Node,
+    pub(crate) percent: bool,
 }
 
 /// What an INSERT says of the identity column.
@@ -173,6 +184,7 @@ pub(crate) struct UpdatePlan {
     pub(crate) outputs: Vec<OutputPlan>,
     /// A join may give a target row several times: only the first counts.
     pub(crate) may_repeat: bool,
+    pub(crate) has_top: bool,
 }
 
 /// One assignment, in order.
@@ -195,6 +207,7 @@ pub(crate) struct DeletePlan {
     pub(crate) constraints: Constraints,
     pub(crate) outputs: Vec<OutputPlan>,
     pub(crate) may_repeat: bool,
+    pub(crate) has_top: bool,
 }
 
 /// A compiled MERGE.
@@ -203,6 +216,7 @@ pub(crate) struct MergePlan {
     pub(crate) source: Arc<TableSource>,
     /// Target and source joined; only rows for which there is something to do.
     pub(crate) plan: Plan,
+    pub(crate) has_top: bool,
     /// Position of the target's locator in the plan's rows; NULL where there is no target row.
     pub(crate) locator: usize,
     /// Position of the action's number.
