@@ -112,6 +112,11 @@ impl DbTransaction {
         self.isolation.set(isolation);
     }
 
+    /// How many locks it holds.
+    pub fn lock_count(&self) -> usize {
+        self.transaction.lock_count()
+    }
+
     /// How long its lock requests wait.
     pub fn lock_wait(&self) -> LockWait {
         self.lock_wait.get()

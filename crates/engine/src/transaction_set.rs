@@ -25,8 +25,8 @@ use std::task::Waker;
 use smallvec::SmallVec;
 pub use txn::CommitRequest;
 use txn::{
-    CommitMode, CommitOutcome, HeldLocks, IsolationLevel, LockOwner, LockSpace, PendingCommit, TxnOptions,
-    XactFacts, durability,
+    CommitMode, CommitOutcome, HeldLocks, IsolationLevel, LOCK_BYTES, LockOwner, LockSpace, PendingCommit,
+    TxnOptions, XactFacts, durability,
 };
 
 use crate::acknowledgement::Acknowledgement;
@@ -505,6 +505,12 @@ impl TransactionSet {
         self.name = None;
         self.in_statement = false;
         self.savepoints.clear();
+    }
+
+    /// About how much memory the locks of its open transactions take.
+    pub fn lock_bytes(&self) -> u64 {
+        let locks: usize = self.open.iter().map(|member| member.transaction.lock_count()).sum();
+        (locks * LOCK_BYTES) as u64
     }
 
     /// Has no database been touched since the last end?

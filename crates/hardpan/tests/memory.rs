@@ -389,3 +389,100 @@ fn handles_of_one_session_leave_room_for_others() {
     assert_eq!(hoarder.number("SELECT 1"), 1);
     limited.assert_alive();
 }
+
+/// Rows of each table, in pieces of so many, whose locks cannot become one lock of the table: others read there, too.
+const ROWS: usize = 40_000;
+const PIECE: usize = 1_000;
+
+/// Eight sessions hold as many row locks as they get: they are refused, and may end their transactions; nobody else notices.
+#[test]
+fn sessions_that_hold_many_locks_starve_nobody() {
+    let mut server = Limited::start("locks");
+    let mut readers: Vec<Client> = (0..8).map(|_| server.client()).collect();
+    let mut holders: Vec<Client> = (0..8).map(|_| server.client()).collect();
+    for (at, (reader, holder)) in readers.iter_mut().zip(&mut holders).enumerate() {
+        let made = format!(
+            "CREATE TABLE h{at} (k int PRIMARY KEY, v int) INSERT h{at} SELECT value, 0 FROM GENERATE_SERIES(1, {ROWS} + 1)"
+        );
+        assert_eq!(holder.batch(&made).0, []);
+        let shared = format!("BEGIN TRAN SELECT v FROM h{at} WITH (REPEATABLEREAD) WHERE k = {ROWS} + 1");
+        assert_eq!(reader.batch(&shared), (vec![], 1));
+    }
+    let mut small = server.client();
+    assert_eq!(small.batch("CREATE TABLE small (k int PRIMARY KEY, v varchar(100))").0, []);
+    assert!(holders.iter_mut().all(|holder| holder.batch("BEGIN TRAN").0.is_empty()));
+    let mut refused = 0;
+    for first in (0..ROWS).step_by(PIECE) {
+        for (at, holder) in holders.iter_mut().enumerate() {
+            let text = format!("UPDATE h{at} SET v += 1 WHERE k > {first} AND k <= {first} + {PIECE}");
+            match holder.batch(&text).0[..] {
+                [] => {}
+                [701] => refused += 1,
+                ref other => panic!("{other:?}"),
+            }
+        }
+        let text =
+            format!("INSERT small SELECT {first}, 'a small one' SELECT v FROM small WHERE k = {first}");
+        assert_eq!(small.batch(&text), (vec![], 1), "{first}");
+        let mut other = server.client();
+        let list: String = (0..200).map(|n| format!(", {n}")).collect();
+        assert_eq!(other.batch(&format!("SELECT COUNT(*) FROM small WHERE k IN (-1{list})")), (vec![], 1));
+        server.assert_alive();
+    }
+    assert!(refused > 0, "there is not room for all of these locks");
+    for holder in &mut holders {
+        assert_eq!(holder.batch("SELECT 1 WHERE @@TRANCOUNT > 1").1, 0);
+        assert_eq!(holder.batch("ROLLBACK").0, []);
+    }
+    for (at, holder) in holders.iter_mut().enumerate() {
+        assert_eq!(holder.number(&format!("SELECT COUNT(*) FROM h{at} WHERE v = 0")), ROWS as i64 + 1);
+    }
+    server.assert_alive();
+}
+
+/// When others are not at their tables, their row locks become table locks as soon as memory is short, long before 5,000 of each.
+#[test]
+fn row_locks_escalate_early_when_memory_is_short() {
+    let server = Limited::start("escalation");
+    let (mut holder, mut client) = (server.client(), server.client());
+    let mut reader = server.client();
+    let made = format!(
+        "CREATE TABLE h (k int PRIMARY KEY) INSERT h SELECT value FROM GENERATE_SERIES(0, {})",
+        4 * ROWS
+    );
+    assert_eq!(holder.batch(&made).0, []);
+    assert_eq!(
+        client
+            .batch(
+                "CREATE TABLE few (k int PRIMARY KEY) INSERT few SELECT value FROM GENERATE_SERIES(1, 4000)"
+            )
+            .0,
+        []
+    );
+    assert_eq!(
+        reader.batch(&format!("BEGIN TRAN SELECT * FROM h WITH (UPDLOCK) WHERE k = {}", 4 * ROWS)),
+        (vec![], 1)
+    );
+    assert_eq!(holder.batch("BEGIN TRAN").0, []);
+    // A row that is not locked: nobody gets it when the whole table is.
+    let untouched = "SET LOCK_TIMEOUT 0 SELECT k FROM few WITH (UPDLOCK) WHERE k = 3999";
+    assert_eq!(holder.batch("SELECT COUNT(*) FROM few WITH (UPDLOCK) WHERE k <= 10").0, []);
+    assert_eq!(client.batch(untouched), (vec![], 1));
+    let mut has_escalated = false;
+    // Short for this session: more than half of what one may have.
+    for first in (0..3 * ROWS).step_by(PIECE) {
+        let text =
+            format!("SELECT COUNT(*) FROM h WITH (UPDLOCK) WHERE k >= {first} AND k < {first} + {PIECE}");
+        if holder.batch(&text).0 == [701] {
+            break;
+        }
+        if first == 5 * ROWS / 2 {
+            assert_eq!(holder.batch("SELECT COUNT(*) FROM few WITH (UPDLOCK) WHERE k <= 2000").0, []);
+            has_escalated = client.batch(untouched).0 == [1222];
+        }
+    }
+    assert!(has_escalated, "2,000 locks have become one");
+    assert_eq!(holder.batch("ROLLBACK").0, []);
+    assert_eq!(holder.batch("BEGIN TRAN SELECT COUNT(*) FROM few WITH (UPDLOCK) WHERE k <= 2000").0, []);
+    assert_eq!(client.batch(untouched), (vec![], 1), "with room as ever");
+}

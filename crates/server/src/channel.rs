@@ -170,7 +170,7 @@ impl Channel {
             }
             // A list of bytes doubles when it is full.
             let so_far = self.reader.bytes_so_far();
-            if so_far > LARGE_MESSAGE_BYTES && !os::memory::has_room_for(so_far) {
+            if so_far > LARGE_MESSAGE_BYTES && !os::memory::may_take_in(so_far) {
                 self.reader.give_up();
             }
         }

@@ -262,7 +262,7 @@ impl Connection {
                 "The client gave the request up while sending it.".into(),
             ));
         }
-        if !os::memory::has_room_for(self.channel.payload().len().saturating_mul(DECODED_COPIES)) {
+        if !os::memory::may_take_in(self.channel.payload().len().saturating_mul(DECODED_COPIES)) {
             return self.answer_error(&out_of_memory());
         }
         let decoded = decode_request(head.kind, self.channel.payload(), self.encoder.version());

@@ -53,7 +53,7 @@ impl Session {
             sink.message(&SqlError::custom(596, 21, 1, KILLED.into()).at_line(1));
             return RequestEnd::Close;
         }
-        let _memory = os::memory::Request::begin(&self.slot.memory);
+        let _memory = os::memory::Request::begin(&self.slot.memory, self.transactions.lock_bytes());
         if !os::memory::has_room_for(0) {
             self.programs.give_way();
         }

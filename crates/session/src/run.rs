@@ -72,7 +72,11 @@ impl Session {
                 frame.tally.forget_end();
             }
             // What variables and a CATCH block's surroundings keep counts, too.
-            let room = os::memory::check();
+            let room = match &instruction.kind {
+                // What may leave locks with the session; the end of its transaction always may run.
+                InstructionKind::Query { .. } => os::memory::check_session(),
+                _ => os::memory::check(),
+            };
             let measured = self.measuring_begins(&instruction.kind);
             let stepped = match room {
                 Ok(()) if program.never_null.is_empty() => self.step(frame, instruction, at, sink),

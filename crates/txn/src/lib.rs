@@ -30,8 +30,8 @@ pub use entry::ActiveRow;
 pub use error::{TxnError, TxnResult};
 pub use gate::CommitGate;
 pub use lock::{
-    HASH_END, HeldLocks, LockError, LockManager, LockMark, LockMode, LockOwner, LockRow, LockSpace, LockWait,
-    RequestStatus, Resource,
+    HASH_END, HeldLocks, LOCK_BYTES, LockError, LockManager, LockMark, LockMode, LockOwner, LockRow,
+    LockSpace, LockWait, RequestStatus, Resource,
 };
 pub use rollback::Savepoint;
 pub use snapshot::Snapshot;

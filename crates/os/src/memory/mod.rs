@@ -48,6 +48,10 @@ thread_local! {
     /// What the thread's request may use; none runs: everything.
     static USED_MAX: Cell<i64> = const { Cell::new(i64::MAX) };
     static IS_SPENT: Cell<bool> = const { Cell::new(false) };
+    /// What the request's session holds from before, which counts beside what the request uses.
+    static HELD: Cell<i64> = const { Cell::new(0) };
+    /// The session has much, and there is little left for the others.
+    static IS_PRESSED: Cell<bool> = const { Cell::new(false) };
     /// The account of the request; null without one. Points into the `Arc` of the innermost `Request` guard.
     static ACCOUNT: Cell<*const Account> = const { Cell::new(std::ptr::null()) };
 }
@@ -86,21 +90,23 @@ impl Account {
 /// While it lives, the calling thread works for a request: what it allocates is the request's use.
 pub struct Request {
     account: Arc<Account>,
-    outer: (i64, i64, *const Account),
+    outer: (i64, i64, *const Account, i64),
 }
 
 impl Request {
-    /// Begins a request. Inside another one it has a use of its own, and the outer one has used all of it in the end.
-    pub fn begin(account: &Arc<Account>) -> Request {
+    /// Begins a request of a session that holds `held_bytes` from before: they count as its own, although others may have to free them.
+    /// Inside another request it has a use of its own, and the outer one has used all of it in the end.
+    pub fn begin(account: &Arc<Account>, held_bytes: u64) -> Request {
         let account = account.clone();
         account.used_bytes.store(0, Relaxed);
         account.peak_bytes.store(0, Relaxed);
         // What has not been told stays so: the total is one line of memory for all threads, and a request has no need of it.
         let untold = UNTOLD.get();
-        let outer = (USED.get() + untold, USED_MAX.get(), ACCOUNT.replace(Arc::as_ptr(&account)));
+        let held = HELD.replace(i64::try_from(held_bytes).unwrap_or(i64::MAX / 2));
+        let outer = (USED.get() + untold, USED_MAX.get(), ACCOUNT.replace(Arc::as_ptr(&account)), held);
         USED.set(-untold);
         USED_MAX.set(REQUEST_MAX.load(Relaxed));
-        IS_SPENT.set(is_too_much(0, TOTAL.load(Relaxed)));
+        note_judgement(0, TOTAL.load(Relaxed));
         Request { account, outer }
     }
 }
@@ -108,7 +114,8 @@ impl Request {
 impl Drop for Request {
     fn drop(&mut self) {
         self.account.used_bytes.store(0, Relaxed);
-        let (used, used_max, account) = self.outer;
+        let (used, used_max, account, held) = self.outer;
+        HELD.set(held);
         USED.set(used + USED.get());
         USED_MAX.set(used_max);
         ACCOUNT.set(account);
@@ -191,6 +198,28 @@ pub fn is_spent() -> bool {
     IS_SPENT.get()
 }
 
+/// May the session of the thread's request go on to have more, with what it holds from before? To be asked before anything is begun that
+/// may leave something with it, but not by what gives back (the end of a transaction): that needs little, and `check` lets it.
+///
+/// # Errors
+/// As [`check`], as if the request had allocated what the session holds.
+#[inline]
+pub fn check_session() -> Result<(), OutOfMemory> {
+    check()?;
+    let held = HELD.get();
+    if held > SMALL_BYTES && is_beyond(held.saturating_add(USED.get()), TOTAL.load(Relaxed)) {
+        return Err(refused());
+    }
+    Ok(())
+}
+
+/// Has the session of the thread's request much, while little is left for the others? Whatever can have less at a price (row locks become
+/// one lock of their table) pays it then.
+#[inline]
+pub fn is_pressed() -> bool {
+    IS_PRESSED.get()
+}
+
 /// May the thread's request allocate `bytes` more? To be asked before anything large is made; nothing is set aside.
 ///
 /// # Errors
@@ -218,27 +247,46 @@ pub fn has_room_for(bytes: usize) -> bool {
     TOTAL.load(Relaxed).saturating_add(wanted) <= TOTAL_MAX.load(Relaxed)
 }
 
+/// May a request of so many bytes be taken in? For those who work for no request yet: a small one always may, as long as small ones alone
+/// have not spent what is kept for them.
+pub fn may_take_in(bytes: usize) -> bool {
+    let wanted = i64::try_from(bytes).unwrap_or(i64::MAX);
+    TOTAL.load(Relaxed).saturating_add(wanted) <= allowance(wanted)
+}
+
 #[cold]
 fn refused() -> OutOfMemory {
     OutOfMemory
 }
 
 fn is_too_much(used: i64, total: i64) -> bool {
-    let total_max = TOTAL_MAX.load(Relaxed);
-    let used_max = USED_MAX.get();
     // A thread without a request (recovery, checkpoints, a rollback at a connection's end) is never told to stop.
-    if used_max == i64::MAX && ACCOUNT.get().is_null() {
+    if USED_MAX.get() == i64::MAX && ACCOUNT.get().is_null() {
         return false;
     }
-    // Those who use most leave a part to those who use little.
+    // Whoever has too much may still do what takes next to nothing: give back what it holds.
+    used > CHUNK_BYTES && is_beyond(used.saturating_add(HELD.get()), total)
+}
+
+/// Has a session that has `own` bytes more than it may, with so many in all?
+fn is_beyond(own: i64, total: i64) -> bool {
+    own > USED_MAX.get() || total > allowance(own)
+}
+
+/// What there may be in all for who has so much to go on: those who have most leave a part to those who have little.
+fn allowance(own: i64) -> i64 {
+    let total_max = TOTAL_MAX.load(Relaxed);
     let request_max = REQUEST_MAX.load(Relaxed);
-    let kept_free = if request_max == i64::MAX { 0 } else { request_max / 3 };
-    let allowance = match used {
-        ..=SMALL_BYTES => total_max.saturating_add(kept_free / 2),
-        used if used <= request_max / 12 => total_max,
-        _ => total_max.saturating_sub(kept_free),
-    };
-    used > used_max || (total > allowance && used > CHUNK_BYTES)
+    match own {
+        ..=SMALL_BYTES => total_max.saturating_add(kept_free(request_max) / 2),
+        own if own <= request_max / 12 => total_max,
+        _ => total_max.saturating_sub(kept_free(request_max)),
+    }
+}
+
+/// What large requests leave to the others.
+fn kept_free(request_max: i64) -> i64 {
+    if request_max == i64::MAX { 0 } else { request_max / 3 }
 }
 
 /// Counts what the thread has allocated (or, below 0, freed).
@@ -272,7 +320,14 @@ fn judge() {
         account.used_bytes.store(used, Relaxed);
         account.peak_bytes.fetch_max(used, Relaxed);
     }
-    IS_SPENT.set(is_too_much(used, TOTAL.load(Relaxed)));
+    note_judgement(used, TOTAL.load(Relaxed));
+}
+
+fn note_judgement(used: i64, total: i64) {
+    IS_SPENT.set(is_too_much(used, total));
+    let own = used.saturating_add(HELD.get());
+    let is_much = own > SMALL_BYTES && (own > USED_MAX.get() / 2 || total > allowance(i64::MAX));
+    IS_PRESSED.set(is_much && !ACCOUNT.get().is_null());
 }
 
 /// Gives what has been freed and is still with the process back to the system, when that is worth the work: at least
@@ -316,7 +371,7 @@ mod tests {
         let before = total_bytes();
         set_limits(64 << 20, 8 << 20);
         let account = Arc::new(Account::default());
-        let request = Request::begin(&account);
+        let request = Request::begin(&account, 0);
         assert_eq!((check(), ask(8 << 20 >> 1)), (Ok(()), Ok(())));
         assert_eq!(ask(9 << 20), Err(OutOfMemory), "asked for before it is made");
         assert_eq!(ask(usize::MAX), Err(OutOfMemory), "no sum overflows");
@@ -337,7 +392,7 @@ mod tests {
         drop(both);
         assert_eq!(thread_bytes(), before);
         // A request inside: a use of its own, which the outer one has used in the end.
-        let inner = Request::begin(&Arc::default());
+        let inner = Request::begin(&Arc::default(), 0);
         kept.push(vec![1; 6 << 20]);
         assert_eq!(check(), Ok(()));
         drop(inner);
@@ -347,7 +402,7 @@ mod tests {
         let total_max = total_bytes_max().unwrap();
         set_requests(32 << 20);
         assert_eq!((check(), request_bytes_max()), (Err(OutOfMemory), Some(24 << 20)));
-        let next = Request::begin(&Arc::default());
+        let next = Request::begin(&Arc::default(), 0);
         assert_eq!((ask(20 << 20), ask(25 << 20)), (Ok(()), Err(OutOfMemory)));
         drop(next);
         set_requests((8 << 20) / 3 * 4);
@@ -360,6 +415,7 @@ mod tests {
         assert!(account.peak_bytes() > 8 << 20);
 
         the_total_is_shared();
+        what_a_session_holds_counts_as_its_own();
         threads_without_a_request_are_not_stopped();
         set_limits(i64::MAX as u64, i64::MAX as u64);
     }
@@ -371,14 +427,14 @@ mod tests {
             let (holds, held) = std::sync::mpsc::channel();
             let (release, released) = std::sync::mpsc::channel::<()>();
             scope.spawn(move || {
-                let _request = Request::begin(&Arc::default());
+                let _request = Request::begin(&Arc::default(), 0);
                 let kept = vec![1_u8; 11 << 20];
                 holds.send(check()).expect("awaited");
                 released.recv().expect("sent");
                 drop(kept);
             });
             assert_eq!(held.recv().expect("sent"), Ok(()));
-            let _request = Request::begin(&Arc::default());
+            let _request = Request::begin(&Arc::default(), 0);
             let small = vec![1_u8; 500 << 10];
             assert_eq!(check(), Ok(()));
             let large = vec![1_u8; 6 << 20];
@@ -388,6 +444,26 @@ mod tests {
             drop(small);
             release.send(()).expect("awaited");
         });
+    }
+
+    /// Much that is held from before makes a session's requests large ones; little work is still done, so that it can be given back.
+    fn what_a_session_holds_counts_as_its_own() {
+        set_limits(16 << 20, 12 << 20);
+        let (kept, held_bytes) = (vec![1_u8; 13 << 20], 2 << 20);
+        for (held_bytes, is_large) in [(0, false), (held_bytes, true), (13 << 20, true)] {
+            let _request = Request::begin(&Arc::default(), held_bytes);
+            assert_eq!(check(), Ok(()), "{held_bytes}: nothing has been used yet");
+            assert_eq!((check_session().is_err(), is_pressed()), (is_large, is_large), "{held_bytes}");
+            let some = vec![1_u8; 200 << 10];
+            assert_eq!(check().is_err(), is_large, "{held_bytes}");
+            drop(some);
+            assert_eq!(check(), Ok(()), "{held_bytes}");
+        }
+        // Others that have not logged in, or send, are taken in as long as they are small.
+        assert!(may_take_in(100 << 10) && !may_take_in(4 << 20));
+        drop(kept);
+        let _request = Request::begin(&Arc::default(), held_bytes);
+        assert_eq!((check_session(), is_pressed()), (Ok(()), false), "there is room");
     }
 
     fn threads_without_a_request_are_not_stopped() {

@@ -16,6 +16,11 @@ pub const ESCALATION_THRESHOLD_LOCKS: u32 = 5_000;
 /// After a refused escalation, the next try comes so many locks later.
 pub const ESCALATION_RETRY_LOCKS: u32 = 1_250;
 
+/// The same when the session has much of the server's memory and little is left for others.
+const PRESSED_THRESHOLD_LOCKS: u32 = 64;
+/// About what one lock takes, in the lock table and with its owner.
+pub const LOCK_BYTES: usize = 320;
+
 #[derive(Clone, Copy, Debug)]
 struct Held {
     mode: LockMode,
@@ -249,7 +254,9 @@ impl HeldLocks {
         } else if is_new && let Some(object) = key.resource.parent_object() {
             let locks = self.object_locks(object);
             locks.rows += 1;
-            if locks.rows >= ESCALATION_THRESHOLD_LOCKS.max(locks.next_escalation) {
+            let threshold =
+                if os::memory::is_pressed() { PRESSED_THRESHOLD_LOCKS } else { ESCALATION_THRESHOLD_LOCKS };
+            if locks.rows >= threshold.max(locks.next_escalation) {
                 locks.next_escalation = locks.rows + ESCALATION_RETRY_LOCKS;
                 self.escalate(object);
             }

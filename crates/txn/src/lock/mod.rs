@@ -15,7 +15,7 @@ mod resource;
 mod row;
 mod space;
 
-pub use held::{ESCALATION_RETRY_LOCKS, ESCALATION_THRESHOLD_LOCKS, HeldLocks, LockMark};
+pub use held::{ESCALATION_RETRY_LOCKS, ESCALATION_THRESHOLD_LOCKS, HeldLocks, LOCK_BYTES, LockMark};
 pub use manager::LockManager;
 pub use modes::LockMode;
 pub(crate) use resource::ResourceKey;

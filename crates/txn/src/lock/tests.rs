@@ -449,3 +449,19 @@ fn the_rows_of_a_page_lie_beside_each_other() {
     }
     assert_eq!(partitions.len(), 64, "pages spread over all partitions");
 }
+
+/// Sessions are charged by the number of their locks: the estimate is near what the allocator counts.
+#[test]
+fn a_lock_takes_about_what_it_is_charged() {
+    const LOCKS: usize = 4_000;
+    let bench = Bench::new();
+    let mut owner = bench.owner();
+    let before = os::memory::thread_bytes();
+    for number in 0..LOCKS as u32 {
+        owner.lock(row(number), LockMode::X, LockWait::Forever).unwrap();
+    }
+    let taken = usize::try_from(os::memory::thread_bytes() - before).unwrap() / LOCKS;
+    assert!(taken < 2 * super::LOCK_BYTES && super::LOCK_BYTES < 2 * taken, "{taken} bytes each");
+    owner.unlock_all();
+    bench.assert_empty();
+}
