@@ -18,6 +18,7 @@ mod files_scenario;
 mod full_scenario;
 mod ledger;
 mod log_scenario;
+mod mass;
 pub mod nemesis;
 mod prepared;
 mod promises;
@@ -61,11 +62,13 @@ pub enum Scenario {
     Lies,
     /// Data files shrink, come and go while appends are held up.
     Files,
+    /// Many rows that are deleted together, while files shrink, the log is full, or snapshots need them.
+    Mass,
 }
 
 impl Scenario {
     /// Every scenario.
-    pub const ALL: [Scenario; 10] = [
+    pub const ALL: [Scenario; 11] = [
         Scenario::Log,
         Scenario::Store,
         Scenario::Sql,
@@ -76,6 +79,7 @@ impl Scenario {
         Scenario::Versions,
         Scenario::Lies,
         Scenario::Files,
+        Scenario::Mass,
     ];
 
     /// The name on the command line and of its corpus file.
@@ -91,6 +95,7 @@ impl Scenario {
             Scenario::Versions => "versions",
             Scenario::Lies => "lies",
             Scenario::Files => "files",
+            Scenario::Mass => "mass",
         }
     }
 
@@ -144,6 +149,14 @@ impl Scenario {
                 bug,
                 Bug::GivenUpBeforeCheckpoint | Bug::GivenUpAfterOneCheckpoint | Bug::AnnouncementIgnored
             ),
+            Scenario::Mass => matches!(
+                bug,
+                Bug::GivenUpBeforeCheckpoint
+                    | Bug::ManyReservedAsOne
+                    | Bug::ManyLeaveOneVersion
+                    | Bug::NeededByCommitOrder
+                    | Bug::VersionFreedTooEarly
+            ),
             Scenario::Versions => matches!(
                 bug,
                 Bug::AcknowledgeBeforeHarden
@@ -168,6 +181,7 @@ impl Scenario {
             Scenario::Versions => include_str!("../corpus/versions.seeds"),
             Scenario::Lies => include_str!("../corpus/lies.seeds"),
             Scenario::Files => include_str!("../corpus/files.seeds"),
+            Scenario::Mass => include_str!("../corpus/mass.seeds"),
         };
         let seed = |line: &str| line.split('#').next().and_then(|part| part.trim().parse().ok());
         text.lines().filter_map(seed).collect()
@@ -236,6 +250,7 @@ pub fn run_seed(scenario: Scenario, seed: u64, bug: Option<Bug>) -> Outcome {
         Scenario::Versions => versions_scenario::run(seed, bug),
         Scenario::Lies => schema::run_lies(seed, bug),
         Scenario::Files => files_scenario::run(seed, bug),
+        Scenario::Mass => mass::run(seed, bug),
     }
 }
 
@@ -264,6 +279,9 @@ pub fn bug_by_name(name: &str) -> Option<Bug> {
         "version-freed-too-early" => Some(Bug::VersionFreedTooEarly),
         "snapshot-sees-later-commit" => Some(Bug::SnapshotSeesLaterCommit),
         "lost-update-under-snapshot" => Some(Bug::LostUpdateUnderSnapshot),
+        "many-reserved-as-one" => Some(Bug::ManyReservedAsOne),
+        "many-leave-one-version" => Some(Bug::ManyLeaveOneVersion),
+        "needed-by-commit-order" => Some(Bug::NeededByCommitOrder),
         _ => None,
     }
 }

@@ -65,6 +65,9 @@ fn planted_bugs_are_found_within_500_seeds() {
             Bug::VersionFreedTooEarly,
             Bug::SnapshotSeesLaterCommit,
             Bug::LostUpdateUnderSnapshot,
+            Bug::ManyReservedAsOne,
+            Bug::ManyLeaveOneVersion,
+            Bug::NeededByCommitOrder,
         ] {
             if !scenario.can_see(bug) {
                 continue;

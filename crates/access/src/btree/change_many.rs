@@ -2,6 +2,7 @@
 
 use log::bulk_records::PageRows;
 use log::{LogContext, LogOp};
+use os::sim::{Bug, is_planted};
 use pages::{PageBytes, PageGuard, header, slots};
 use txn::{LockMode, Transaction, UndoBytes};
 
@@ -73,8 +74,14 @@ impl BTree {
         for &slot in found {
             let row = slots::row(leaf.page(), slot).ok_or(AccessError::RowGone)?;
             let (key, value) = split_row(row);
-            self.leave_version(txn, key, Some(row));
+            if rows.is_empty() || !is_planted(Bug::ManyLeaveOneVersion) {
+                self.leave_version(txn, key, Some(row));
+            }
             let image = if self.methods.undo_only { 0 } else { value.len() };
+            if !rows.is_empty() && is_planted(Bug::ManyReservedAsOne) {
+                rows.push((slot, row));
+                continue;
+            }
             undo.record_count += 1;
             undo.payload_bytes += (TREE_ROW_BYTES + key.len() + image) as u64;
             rows.push((slot, row));

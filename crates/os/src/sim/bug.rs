@@ -76,6 +76,12 @@ pub enum Bug {
     LeftBehindNotTaken,
     /// Redo of a page that a tree was built of leaves its left neighbour ending there.
     BuiltPageNotChained,
+    /// Rows that are deleted together reserve the log that the undo of one of them needs.
+    ManyReservedAsOne,
+    /// Rows that are deleted together leave a version of the first one only.
+    ManyLeaveOneVersion,
+    /// Ghosts stay for the writer that has committed first, not for the one that has begun first.
+    NeededByCommitOrder,
 }
 
 /// True in a world that wants this bug. The places that ask are the ones a checker must be able to condemn.

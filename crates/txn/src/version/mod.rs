@@ -243,7 +243,8 @@ impl Versions {
             order.needed.last_key_value().is_none_or(|(number, _)| *number <= order.last_commit),
             "who is needed has committed"
         );
-        let id = order.needed.values().map(|writer| writer.txn.0).min();
+        let mut ids = order.needed.values().map(|writer| writer.txn.0);
+        let id = if is_planted(Bug::NeededByCommitOrder) { ids.next() } else { ids.min() };
         assert_eq!(begin.is_none(), id.is_none(), "who is needed has both");
         assert_ne!(begin, Some(0), "who has committed says where it began");
         assert_eq!(order.needed.is_empty(), id.is_none(), "the least of none is none");
