@@ -1,8 +1,9 @@
 //! CREATE, ALTER and CREATE OR ALTER of views, procedures, functions and triggers: their text is kept whole.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
-use engine::{ModuleKind, ModuleSettings, ObjectDef};
+use engine::{ModuleDef, ModuleKind, ModuleSettings, ObjectDef};
 use tsql::ast::{self, FunctionReturns, ModuleAction, StatementKind};
 use types::SqlError;
 
@@ -18,15 +19,7 @@ pub(super) fn create(
     context: &mut ExecContext<'_>,
 ) -> Result<(), SqlError> {
     let (name, action, kind) = wanted(&statement.kind)?;
-    if name.database.is_some() {
-        let statement = match kind {
-            ModuleKind::View => "'CREATE VIEW'",
-            ModuleKind::Procedure => "'CREATE/ALTER PROCEDURE'",
-            ModuleKind::Trigger => "'CREATE TRIGGER'",
-            _ => "'CREATE FUNCTION'",
-        };
-        return Err(SqlError::new(166, &[&statement]));
-    }
+    check_no_database(name, kind)?;
     check_temporary(name, kind)?;
     let settings = settings_of(&statement.kind, context.options);
     let named = match &statement.kind {
@@ -46,13 +39,7 @@ pub(super) fn create(
     }
     let database = database_of(name, context)?;
     let existing = find_object(&database, name, context)?;
-    let replace = match (action, existing) {
-        (ModuleAction::Alter, None) => return Err(crate::errors::invalid_object(&written(name))),
-        (ModuleAction::Create, None) | (ModuleAction::CreateOrAlter, None) => None,
-        (ModuleAction::Create, Some(_)) => return Err(crate::errors::already_exists(&name.name.value)),
-        (_, Some(ObjectDef::Module(module))) if module.kind == kind => Some(module),
-        (_, Some(_)) => return Err(crate::errors::alter_wrong_kind(&written(name))),
-    };
+    let replace = replaced(name, action, existing, kind)?;
     let schema = schema_of(name);
     let references = match settings.is_schema_bound {
         true => super::schema_binding::references(text, settings.quoted_identifier, &database, context)?,
@@ -87,6 +74,34 @@ pub(super) fn create(
             Err(engine::stale_plan())
         }
         (made, _) => made.map(|_| ()),
+    }
+}
+
+/// A module is made in the session's own database. Error 166.
+fn check_no_database(name: &ast::ObjectName, kind: ModuleKind) -> Result<(), SqlError> {
+    let statement = match kind {
+        _ if name.database.is_none() => return Ok(()),
+        ModuleKind::View => "'CREATE VIEW'",
+        ModuleKind::Procedure => "'CREATE/ALTER PROCEDURE'",
+        ModuleKind::Trigger => "'CREATE TRIGGER'",
+        _ => "'CREATE FUNCTION'",
+    };
+    Err(SqlError::new(166, &[&statement]))
+}
+
+/// The module whose place the new one takes, if there is one. Errors 208, 2714, 2010.
+fn replaced(
+    name: &ast::ObjectName,
+    action: ModuleAction,
+    existing: Option<ObjectDef>,
+    kind: ModuleKind,
+) -> Result<Option<Arc<ModuleDef>>, SqlError> {
+    match (action, existing) {
+        (ModuleAction::Alter, None) => Err(crate::errors::invalid_object(&written(name))),
+        (ModuleAction::Create | ModuleAction::CreateOrAlter, None) => Ok(None),
+        (ModuleAction::Create, Some(_)) => Err(crate::errors::already_exists(&name.name.value)),
+        (_, Some(ObjectDef::Module(module))) if module.kind == kind => Ok(Some(module)),
+        (_, Some(_)) => Err(crate::errors::alter_wrong_kind(&written(name))),
     }
 }
 
