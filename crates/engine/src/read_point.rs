@@ -81,9 +81,9 @@ impl DbTransaction {
     /// How a scan with these options reads, if not with locks.
     ///
     /// # Errors
-    /// 650: READPAST passes over locked rows, and there are none to be met.
+    /// 650: READPAST passes over locked rows, and a reader of versions meets none.
     pub(crate) fn versioned_reading(&self, options: &ScanOptions) -> SqlResult<Option<SnapshotKind>> {
-        if !options.may_be_versioned || options.table_lock {
+        if !options.may_be_versioned || options.table_lock || options.row_lock != RowLock::Shared {
             return Ok(None);
         }
         let kind = match options.isolation {
@@ -93,10 +93,7 @@ impl DbTransaction {
             }
             _ => return Ok(None),
         };
-        if options.skip_locked {
-            return Err(SqlError::new(650, &[]));
-        }
-        Ok((options.row_lock == RowLock::Shared).then_some(kind))
+        if options.skip_locked { Err(SqlError::new(650, &[])) } else { Ok(Some(kind)) }
     }
 
     /// The snapshot for such a scan of a table that is locked and settled.

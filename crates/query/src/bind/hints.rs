@@ -93,7 +93,7 @@ fn check(hints: &ScanHints) -> Result<(), SqlError> {
         return Err(crate::errors::conflicting_hints());
     }
     match hints.isolation {
-        Some(level) => hints.check_level(level),
+        Some(level) => hints.check_level(level, hints.update_lock || hints.exclusive_lock),
         None => Ok(()),
     }
 }
@@ -164,9 +164,13 @@ impl ScanHints {
         self.indexes.iter().map(number).collect()
     }
 
-    /// READPAST needs READ COMMITTED or REPEATABLE READ: 650.
-    pub(crate) fn check_level(&self, level: IsolationLevel) -> Result<(), SqlError> {
-        let is_allowed = matches!(level, IsolationLevel::ReadCommitted | IsolationLevel::RepeatableRead);
+    /// READPAST needs READ COMMITTED or REPEATABLE READ, or SNAPSHOT with a hint that locks rows: 650.
+    pub(crate) fn check_level(&self, level: IsolationLevel, locks_rows: bool) -> Result<(), SqlError> {
+        let is_allowed = match level {
+            IsolationLevel::ReadCommitted | IsolationLevel::RepeatableRead => true,
+            IsolationLevel::Snapshot => locks_rows,
+            IsolationLevel::ReadUncommitted | IsolationLevel::Serializable => false,
+        };
         if self.read_past && !is_allowed { Err(crate::errors::read_past_level()) } else { Ok(()) }
     }
 

@@ -394,7 +394,7 @@ fn scan_options(plan: &ScanPlan, runtime: &Runtime<'_>) -> Result<ScanOptions, S
     } else {
         RowLock::Shared
     };
-    hints.check_level(isolation)?;
+    hints.check_level(isolation, lock != RowLock::Shared)?;
     Ok(ScanOptions {
         isolation,
         row_lock: lock,
