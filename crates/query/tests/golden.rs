@@ -37,6 +37,7 @@ script!(changes);
 script!(views);
 script!(seeds);
 script!(like_seek);
+script!(predicates_below);
 
 /// Functions that are refused by name: backups come later.
 const REFUSED: [&str; 1] = ["fn_dump_dblog"];
