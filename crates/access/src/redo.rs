@@ -24,7 +24,7 @@ use crate::heap::{
     apply_rows_taken_out,
 };
 use crate::lob::{LOB_PIECE_BYTES, apply_lob};
-use crate::map_page::{self, apply_bits, apply_create, map_of, set_owner};
+use crate::map_page::{self, apply_bits, apply_create, check_map, map_of, set_owner};
 use crate::methods::AccessMethods;
 use crate::patch::{self, Change};
 use crate::row_change::apply_ghost;
@@ -87,7 +87,38 @@ impl AccessMethods {
         change: impl FnOnce(&mut PageBytes) -> AccessResult<()>,
     ) -> AccessResult<()> {
         let guard = self.fix(page, LatchMode::Exclusive)?;
-        redo_guard(guard, lsn, change)
+        redo_guard(guard, lsn, |bytes| {
+            // A record that does not format its page finds one that another has formatted.
+            if header::version(bytes) == 0 {
+                return Err(AccessError::corrupt(page, "is empty, and a log record changes it"));
+            }
+            change(bytes)
+        })
+    }
+
+    /// The same for a page that must be of this unit and type, and of this level.
+    fn redo_page_of(
+        &self,
+        page: PageId,
+        lsn: Lsn,
+        (page_type, level, unit): (PageType, u8, u32),
+        change: impl FnOnce(&mut PageBytes) -> AccessResult<()>,
+    ) -> AccessResult<()> {
+        self.redo_page(page, lsn, |bytes| {
+            let found = (header::page_type(bytes), header::level(bytes), header::unit(bytes));
+            assert!(found.0 != PageType::Empty || bytes[0] != 0, "an empty page was refused before");
+            if found != (page_type, level, unit) {
+                let what = format!(
+                    "is {} of level {} of unit {}, the log record changes {} of level {level} of unit {unit}",
+                    found.0.name(),
+                    found.1,
+                    found.2,
+                    page_type.name()
+                );
+                return Err(AccessError::corrupt(page, what));
+            }
+            change(bytes)
+        })
     }
 
     /// The same for a page that the record formats: what it was before does not matter.
@@ -102,6 +133,7 @@ impl AccessMethods {
     fn redo_owner(&self, page: PageId, owner: u32, lsn: Lsn) -> AccessResult<()> {
         let map_id = map_of(page);
         let guard = self.space.fix_for_map_redo(map_id)?;
+        check_map(map_id, guard.page())?;
         redo_guard(guard, lsn, |map| {
             let before = map_page::owner(map, page);
             if map_page::is_system_page(page)
@@ -133,14 +165,7 @@ impl AccessMethods {
             (Lop::ModifyRow, _) => {
                 self.redo_patch(lsn, header, &RowPatch::decode(payload).map_err(undecodable)?)
             }
-            (Lop::ExpungeRows, _) => {
-                let expunge = Expunge::decode(payload).map_err(undecodable)?;
-                self.redo_page(PageId::unpack(expunge.page), lsn, |page| {
-                    require_slots(page, &expunge.slots)?;
-                    apply_expunge(page, &expunge.slots);
-                    Ok(())
-                })
-            }
+            (Lop::ExpungeRows, _) => self.redo_expunge(lsn, &Expunge::decode(payload).map_err(undecodable)?),
             (Lop::CreateAllocchain, _) if payload.is_empty() => Ok(()),
             (Lop::CreateAllocchain, _) => {
                 let create = UnitCreate::decode(payload).map_err(undecodable)?;
@@ -175,15 +200,34 @@ impl AccessMethods {
                 self.redo_unlink(lsn, &TreeUnlink::decode(payload).map_err(undecodable)?)
             }
             (Lop::SetBits, _) if payload.is_empty() => Ok(()),
-            (Lop::SetBits, _) => {
-                let bits = MapBits::decode(payload).map_err(undecodable)?;
-                let mut guard = self.space.fix_for_map_redo(PageId::unpack(bits.map))?;
-                if guard.lsn() < lsn { apply_bits(&mut guard, &bits, lsn) } else { Ok(()) }
-            }
+            (Lop::SetBits, _) => self.redo_bits(lsn, &MapBits::decode(payload).map_err(undecodable)?),
             (op, _) => {
                 Err(AccessError::corrupt(PageId::NULL, format!("{} is no record of pages", op.name())))
             }
         }
+    }
+
+    fn redo_bits(&self, lsn: Lsn, bits: &MapBits) -> AccessResult<()> {
+        let mut guard = self.space.fix_for_map_redo(PageId::unpack(bits.map))?;
+        check_map(guard.id(), guard.page())?;
+        if guard.lsn() >= lsn {
+            return Ok(());
+        }
+        apply_bits(&mut guard, bits, lsn)?;
+        assert_eq!(guard.lsn(), lsn, "a record is redone once");
+        Ok(())
+    }
+
+    fn redo_expunge(&self, lsn: Lsn, expunge: &Expunge) -> AccessResult<()> {
+        self.redo_page(PageId::unpack(expunge.page), lsn, |page| {
+            require_rows_type(page)?;
+            require_slots(page, &expunge.slots)?;
+            if !expunge.slots.is_sorted_by(|one, next| one < next) {
+                return Err(mismatch(page, 0));
+            }
+            apply_expunge(page, &expunge.slots);
+            Ok(())
+        })
     }
 
     fn redo_heap_row(&self, lsn: Lsn, header: &RecordHeader, row: &HeapRow<'_>) -> AccessResult<()> {
@@ -194,7 +238,13 @@ impl AccessMethods {
             }
             match (header.op, is_clr) {
                 (LogOp::InsertRows, false) => {
-                    if slots::row(page, row.slot).is_some() || !slots::fits(page, row.row.len()) {
+                    let new =
+                        (usize::from(row.slot) + 1).saturating_sub(usize::from(header::slot_count(page)));
+                    let bytes = row.row.len() + SLOT_BYTES * new;
+                    if slots::row(page, row.slot).is_some()
+                        || row.row.is_empty()
+                        || bytes > header::free_bytes(page)
+                    {
                         return Err(mismatch(page, row.slot));
                     }
                     let flags = if row.is_forwarded { slots::FORWARDED } else { 0 };
@@ -233,6 +283,14 @@ impl AccessMethods {
                 }
             } else if crate::btree::page::key_at(page, row.slot) != row.key
                 || slots::row(page, row.slot).is_none()
+            {
+                return Err(mismatch(page, row.slot));
+            }
+            let is_over = header.op == LogOp::InsertRows && row.over_ghost;
+            if is_over
+                && row.value.len()
+                    > slots::row(page, row.slot).map_or(0, <[u8]>::len) - KEY_LENGTH_BYTES - row.key.len()
+                        + header::free_bytes(page)
             {
                 return Err(mismatch(page, row.slot));
             }
@@ -301,7 +359,7 @@ impl AccessMethods {
         if previous.is_null() || is_planted(Bug::BuiltPageNotChained) {
             return Ok(());
         }
-        self.redo_page(previous, lsn, |left| {
+        self.redo_page_of(previous, lsn, (PageType::BTree, built.level, built.unit), |left| {
             header::set_next(left, page);
             Ok(())
         })
@@ -311,6 +369,12 @@ impl AccessMethods {
         let change =
             if header.is_compensation() { Change::Compensation } else { Change::Forward(header.txn.0) };
         self.redo_page(PageId::unpack(record.page), lsn, |page| {
+            let is_other_key =
+                record.tree.is_some_and(|(_, key)| crate::btree::page::key_at(page, record.slot) != key);
+            let page_type = if record.tree.is_some() { PageType::BTree } else { PageType::Heap };
+            if header::page_type(page) != page_type || is_other_key {
+                return Err(mismatch(page, record.slot));
+            }
             let base = record.tree.map_or(0, |(_, key)| KEY_LENGTH_BYTES + key.len());
             let at = base + usize::from(record.offset);
             let (before, after) = (usize::from(record.lengths.0), usize::from(record.lengths.1));
@@ -337,32 +401,37 @@ impl AccessMethods {
         self.redo_owner(page, append.unit, lsn)?;
         self.redo_format(page, lsn, |page| apply_append_new(page, append))?;
         if previous != first {
-            self.redo_page(previous, lsn, |previous| {
+            self.redo_page_of(previous, lsn, (PageType::Heap, 0, append.unit), |previous| {
                 header::set_next(previous, page);
                 Ok(())
             })?;
         }
-        self.redo_page(first, lsn, |page| {
+        self.redo_page_of(first, lsn, (PageType::Heap, 0, append.unit), |page| {
             apply_append_first(page, append);
             Ok(())
         })
     }
 
     fn redo_split(&self, lsn: Lsn, split: &TreeSplit<'_>) -> AccessResult<()> {
-        let right = PageId::unpack(split.right);
+        assert!(!is_planted(Bug::RedoOfSplitPanics), "a planted panic");
+        let (right, of_level) = (PageId::unpack(split.right), (PageType::BTree, split.level, split.unit));
+        let of_parent = (PageType::BTree, split.level.saturating_add(1), split.unit);
         self.redo_owner(right, split.unit, lsn)?;
         self.redo_format(right, lsn, |page| apply_split_right(page, split))?;
-        self.redo_page(PageId::unpack(split.left), lsn, |page| {
+        self.redo_page_of(PageId::unpack(split.left), lsn, of_level, |page| {
+            if split.split_slot > header::slot_count(page) {
+                return Err(mismatch(page, split.split_slot));
+            }
             apply_split_left(page, split);
             Ok(())
         })?;
         if split.next != 0 {
-            self.redo_page(PageId::unpack(split.next), lsn, |page| {
+            self.redo_page_of(PageId::unpack(split.next), lsn, of_level, |page| {
                 header::set_prev(page, right);
                 Ok(())
             })?;
         }
-        self.redo_page(PageId::unpack(split.parent), lsn, |page| {
+        self.redo_page_of(PageId::unpack(split.parent), lsn, of_parent, |page| {
             let bytes = crate::btree::page::entry_bytes(split.separator, crate::btree::page::CHILD_BYTES);
             if split.parent_slot > header::slot_count(page) || bytes > header::free_bytes(page) {
                 return Err(mismatch(page, split.parent_slot));
@@ -379,11 +448,13 @@ impl AccessMethods {
         self.redo_format(page, lsn, |bytes| header::format(bytes, page, PageType::Empty, 0, 0))?;
         if !left.is_null() {
             self.redo_page(left, lsn, |page| {
+                require_tree(page)?;
                 header::set_next(page, right);
                 Ok(())
             })?;
         }
         self.redo_page(right, lsn, |page| {
+            require_tree(page)?;
             header::set_prev(page, left);
             Ok(())
         })?;
@@ -480,6 +551,15 @@ fn redo_guard(
     guard.set_lsn(lsn);
     assert!(guard.lsn() == lsn && guard.is_exclusive(), "a record is redone once");
     Ok(())
+}
+
+fn require_tree(page: &PageBytes) -> AccessResult<()> {
+    if header::page_type(page) == PageType::BTree { Ok(()) } else { Err(mismatch(page, 0)) }
+}
+
+fn require_rows_type(page: &PageBytes) -> AccessResult<()> {
+    let has_rows = matches!(header::page_type(page), PageType::BTree | PageType::Heap);
+    if has_rows { Ok(()) } else { Err(mismatch(page, 0)) }
 }
 
 fn require_slots(page: &PageBytes, wanted: &[u16]) -> AccessResult<()> {

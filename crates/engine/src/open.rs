@@ -108,14 +108,26 @@ impl Foundation {
         Ok(database)
     }
 
-    /// Opens the files, recovers, reads the catalog. `known`: the decisions about its transactions in doubt.
+    /// Opens the files, recovers, reads the catalog. `known`: the decisions about its transactions in doubt. A panic meanwhile is an error of this
+    /// database alone: what its files say is not what the code believes, and the others are opened all the same.
     pub(crate) fn open(&self, plan: &Plan, known: &Known) -> Result<Arc<Database>, StorageError> {
+        let opened = self.os.contain("recovery", || self.open_files(plan, known));
+        opened.unwrap_or_else(|message| {
+            os::sim::reach(|| "panic contained in recovery".to_owned());
+            let what =
+                format!("it could not be recovered, as the server came upon what cannot be: {message}");
+            Err(StorageError::Txn(txn::TxnError::Corrupt { what }))
+        })
+    }
+
+    fn open_files(&self, plan: &Plan, known: &Known) -> Result<Arc<Database>, StorageError> {
         let (log, tail) = Log::open(&self.os, &self.log_options(plan))?;
         let log = Arc::new(log);
         let files: Vec<(u16, PathBuf)> = plan.data_files.iter().map(|f| (f.number, f.path.clone())).collect();
         let space = FileSpace::open(&self.pool, &OpenSpace { files, was_closed: tail.clean })?;
         space.check_incarnation(log.incarnation(), log.next_incarnation())?;
         space.attach_log(log.clone());
+        let _nothing_is_written = NotWritten(Arc::clone(&space));
         let analysis = recover::analyze(&log, &tail, &plan.name, known)?;
         let (access, txns) = self.above(plan, &log, &space, analysis.max_txn.0 + 1);
         recover::redo_and_undo(
@@ -208,6 +220,17 @@ impl Foundation {
         let rows = read_system_tables(&database)?;
         database.fill_catalog(&rows)?;
         Ok((database, rows))
+    }
+}
+
+/// Keeps the pages of a database from its files once a panic unwinds: one of them may be half changed.
+struct NotWritten(Arc<FileSpace>);
+
+impl Drop for NotWritten {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.stop_writing("its recovery panicked");
+        }
     }
 }
 

@@ -174,6 +174,10 @@ fn crash_on_broken_storage() {
         let text = panic.payload_as_str().unwrap_or("without a message");
         let trace = std::backtrace::Backtrace::capture();
         os::report::error("Server", &format!("panic at {place}: {text}\n{trace}"));
+        // A database that is being recovered becomes suspect; nothing of it is written.
+        if os::is_panic_contained() {
+            return;
+        }
         if STORAGE_CRATES.iter().any(|name| place.contains(&format!("crates/{name}/"))) {
             os::process::exit(EXIT_BROKEN);
         }

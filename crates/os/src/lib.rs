@@ -69,7 +69,7 @@ pub use signal::Signal;
 pub use sort::sort_by;
 pub use surviving::{SurvivingClaim, SurvivingImage, SurvivingLayout, SurvivingMemory};
 pub use termination::TerminationWatcher;
-pub use thread::{JoinHandle, Panicked, SpawnOptions};
+pub use thread::{JoinHandle, Panicked, SpawnOptions, is_panic_contained};
 pub use wait::{Interrupted, LatchRow, SessionWaits, WaitError, WaitOutcome, WaitRow, WaitStats, WaitType};
 pub use waiting::{DetachedWait, WaitObserver, observe_waits, wait_as, wait_timed};
 pub use watermark::Watermark;

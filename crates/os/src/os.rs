@@ -157,6 +157,22 @@ impl Os {
         })
     }
 
+    /// Does work whose panic is the failure of that work alone: an error with the panic's message. Whoever panicked there may have left latches and
+    /// memory half done, so nothing that the work has begun is used afterwards. A simulated power loss unwinds through it.
+    ///
+    /// # Errors
+    /// The message of the panic.
+    pub fn contain<T>(&self, source: &str, work: impl FnOnce() -> T) -> Result<T, String> {
+        thread::contain(work).map_err(|payload| {
+            if seat::is_run_over(payload.as_ref()) {
+                std::panic::resume_unwind(payload);
+            }
+            let message = thread::panic_message(payload.as_ref());
+            crate::report::error(source, &format!("a panic was contained: {message}"));
+            message
+        })
+    }
+
     /// Makes the calling thread a task of this world, so that its waits are counted here. Not in simulation.
     pub fn adopt_thread(&self, name: &str) {
         assert!(self.inner.world.is_none(), "a simulated world has only the threads that it spawned");

@@ -106,6 +106,23 @@ fn run_body(end: &End, body: impl FnOnce()) {
     end.done.set();
 }
 
+thread_local! {
+    static CONTAINED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Does work and gives the payload of its panic.
+pub(crate) fn contain<T>(work: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
+    let before = CONTAINED.replace(true);
+    let done = catch_unwind(AssertUnwindSafe(work));
+    CONTAINED.set(before);
+    done
+}
+
+/// Is a panic of the calling thread the failure of some work alone ([`crate::Os::contain`])? For a panic hook.
+pub fn is_panic_contained() -> bool {
+    CONTAINED.try_with(std::cell::Cell::get).unwrap_or(false)
+}
+
 /// The text of a panic's payload.
 pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
     if let Some(text) = payload.downcast_ref::<&str>() {

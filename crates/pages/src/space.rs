@@ -433,6 +433,13 @@ impl FileSpace {
         self.suspect.get().map_or(Ok(()), |reason| Err(PageError::Suspect(reason.clone())))
     }
 
+    /// From now on nothing is written: what is in memory is not to be trusted.
+    pub fn stop_writing(&self, why: &str) {
+        assert!(!why.is_empty(), "there is a reason");
+        self.become_suspect(&PageError::Suspect(why.to_owned()));
+        assert!(self.refuse_if_suspect().is_err(), "nothing is written from now on");
+    }
+
     pub(crate) fn become_suspect(&self, error: &PageError) {
         let first = self.suspect.set(error.to_string()).is_ok();
         assert!(self.suspect_reason().is_some(), "from now on nothing is written");
