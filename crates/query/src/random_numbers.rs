@@ -19,7 +19,7 @@ pub struct RandomNumbers(Cell<Option<(i64, i64)>>);
 impl RandomNumbers {
     /// Begins anew.
     pub(crate) fn seed(&self, seed: i64) {
-        let first = seed.unsigned_abs() as i64 % FIRST.1;
+        let first = (seed.unsigned_abs() % FIRST.1 as u64) as i64;
         self.0.set(Some((if first == 0 { BEGINNING.0 } else { first }, BEGINNING.1)));
     }
 

@@ -143,7 +143,6 @@ fn what_is_wrong_is_found() {
         (many.as_str(), 10738),
         ("CREATE TABLE two (a rowversion, b timestamp)", 2738),
         ("CREATE PROCEDURE p AS SELECT @missing", 137),
-        ("CREATE PROCEDURE p AS DECLARE @v nosuchtype", 2715),
         ("CREATE PROCEDURE p @v nosuchtype AS SELECT 1", 2715),
         ("CREATE PROCEDURE p AS SELECT nosuchcolumn FROM t", 207),
         ("DECLARE @v int(5)", 2716),

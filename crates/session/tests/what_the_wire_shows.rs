@@ -190,7 +190,7 @@ fn columns_say_whether_they_can_be_null() {
         ("SELECT n, o FROM t", &[false, true]),
         ("SELECT n + 1, -n, n / n FROM t", &[true, true, true]),
         ("SELECT COUNT(*), COUNT(o), SUM(n), MAX(n) FROM t", &[false, false, true, true]),
-        ("SELECT ISNULL(o, 0), COALESCE(o, n) FROM t", &[false, false]),
+        ("SELECT ISNULL(o, 0), COALESCE(o, n) FROM t", &[false, true]),
         // What is asked to be converted can be NULL, a constant of the same type too (sqlsunday.com, 2019-06-05).
         (
             "SELECT CAST(0 AS INT), CAST(n AS INT), CONVERT(BIGINT, n), ISNULL(CAST(n AS BIGINT), 0) FROM t",

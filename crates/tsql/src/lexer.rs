@@ -457,7 +457,7 @@ mod tests {
     fn every_kind_of_token_is_recognised() {
         assert_eq!(
             kinds(
-                "a [a]]b] \"q\"\"r\" 'x''y' N'z' @v @@g #t ##t $action 1 1.5 .5 1. 1e5 1e-3 1e 0x1F 0x $1.5 £2"
+                "a [a]]b] \"q\"\"r\" 'x''y' N'z' @v @@rowcount #t ##t $action 1 1.5 .5 1. 1e5 1e-3 1e 0x1F 0x $1.5 £2"
             ),
             [
                 Word,
