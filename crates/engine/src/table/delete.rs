@@ -249,7 +249,7 @@ impl Table {
     }
 
     /// `rows`: clustered keys, or addresses.
-    pub(super) fn delete_rows(&self, txn: &DbTransaction, rows: &[(&[u8], &[u8])]) -> SqlResult<()> {
+    fn delete_rows(&self, txn: &DbTransaction, rows: &[(&[u8], &[u8])]) -> SqlResult<()> {
         match &self.inner.base {
             Base::Tree(tree) => {
                 if self.inner.format.may_have_lobs() {
