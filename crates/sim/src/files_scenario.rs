@@ -16,7 +16,8 @@ use session::SessionShared;
 
 use crate::client::{Client, shared};
 use crate::nemesis::Nemesis;
-use crate::{Outcome, prepared, survival};
+use crate::recovery::{self, Disturbance};
+use crate::{Outcome, prepared};
 
 const DATA: &str = "/data";
 const SECOND_FILE: &str = "/data/second.ndf";
@@ -270,27 +271,11 @@ impl Keeper {
     }
 }
 
-/// Restarts, possibly crashing in the middle of recovery, and judges what is there.
+/// Restarts and judges what is there.
 fn recover(world: &World, ledger: &Shared, kind: Kind, rng: &mut Rng, outcome: &mut Outcome) {
-    for attempt in 0..4 {
-        let is_disturbed = attempt < 3 && rng.chance(1, 4);
-        let nemesis = if is_disturbed { Nemesis::PowerOffAtIo(1 + rng.below(120)) } else { Nemesis::None };
-        nemesis.arm(world);
-        outcome.log.push(format!("recovery {attempt} {nemesis:?}"));
-        let found = Arc::new(Latch::new(LatchRank::Leaf, None));
-        let answer = Arc::clone(&found);
-        let report = world.run(move |os| {
-            let shown = show(os);
-            *answer.lock() = Some(shown);
-        });
-        outcome.note(&report);
-        match survival::told_to_the_end(report.end, &found) {
-            None if survival::is_crash(report.end) => continue,
-            None => {}
-            Some(Err(text)) => outcome.violations.push(format!("UNREADABLE: {text}")),
-            Some(Ok(shown)) => judge(&mut ledger.lock(), &shown, kind, &mut outcome.violations),
-        }
-        return;
+    const DISTURBANCE: Disturbance = Disturbance { one_in: 4, ios_max: 120 };
+    if let Some(shown) = recovery::recover(world, rng, &DISTURBANCE, outcome, show) {
+        judge(&mut ledger.lock(), &shown, kind, &mut outcome.violations);
     }
 }
 

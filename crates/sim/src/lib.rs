@@ -23,6 +23,7 @@ pub mod nemesis;
 mod prepared;
 mod promises;
 mod receipts;
+mod recovery;
 mod schema;
 mod scraps;
 mod sql_ledger;

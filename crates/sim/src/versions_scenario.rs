@@ -16,6 +16,7 @@ use session::SessionShared;
 use crate::client::{Answer, Client, number, shared};
 use crate::dependencies::{Done, History, Level, judge};
 use crate::nemesis::{Nemesis, Trouble};
+use crate::recovery::{self, Disturbance};
 use crate::{Outcome, prepared, survival};
 
 const DATA: &str = "/data";
@@ -375,32 +376,13 @@ impl Ledger {
     }
 }
 
-/// Restarts, possibly crashing in the middle of recovery a few times, and judges what is there.
+/// Restarts and judges what is there.
 fn recover(world: &World, ledger: &Shared, rng: &mut Rng, outcome: &mut Outcome) {
-    for attempt in 0..4 {
-        let disturbed = attempt < 3 && rng.chance(1, 3);
-        let nemesis = if disturbed { Nemesis::PowerOffAtIo(1 + rng.below(150)) } else { Nemesis::None };
-        nemesis.arm(world);
-        outcome.log.push(format!("recovery {attempt} {nemesis:?}"));
-        let found = Arc::new(Latch::new(LatchRank::Leaf, None));
-        let answer = Arc::clone(&found);
-        let report = world.run(move |os| {
-            let shown = show(os);
-            *answer.lock() = Some(shown);
-        });
-        outcome.note(&report);
-        let shown = survival::told_to_the_end(report.end, &found);
-        match shown {
-            None if survival::is_crash(report.end) => continue,
-            None => {}
-            Some(Err(text)) => outcome.violations.push(format!("UNREADABLE: {text}")),
-            Some(Ok(lists)) => {
-                let mut ledger = ledger.lock();
-                outcome.violations.extend(ledger.judge(&lists).err());
-                ledger.note_shown(&lists);
-            }
-        }
-        return;
+    const DISTURBANCE: Disturbance = Disturbance { one_in: 3, ios_max: 150 };
+    if let Some(lists) = recovery::recover(world, rng, &DISTURBANCE, outcome, show) {
+        let mut ledger = ledger.lock();
+        outcome.violations.extend(ledger.judge(&lists).err());
+        ledger.note_shown(&lists);
     }
 }
 

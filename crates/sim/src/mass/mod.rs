@@ -20,6 +20,7 @@ use session::SessionShared;
 use self::ledger::{Ledger, Rows, rows_of};
 use crate::client::{Client, shared};
 use crate::nemesis::Nemesis;
+use crate::recovery::{self, Disturbance};
 use crate::{Outcome, prepared, survival};
 
 const DATA: &str = "/data";
@@ -206,27 +207,11 @@ impl Change {
     }
 }
 
-/// Restarts, possibly crashing in the middle of recovery, and judges what is there.
+/// Restarts and judges what is there.
 fn recover(world: &World, ledger: &Shared, rng: &mut Rng, outcome: &mut Outcome) {
-    for attempt in 0..4 {
-        let disturbed = attempt < 3 && rng.chance(1, 3);
-        let nemesis = if disturbed { Nemesis::PowerOffAtIo(1 + rng.below(150)) } else { Nemesis::None };
-        nemesis.arm(world);
-        outcome.log.push(format!("recovery {attempt} {nemesis:?}"));
-        let found = Arc::new(Latch::new(LatchRank::Leaf, None));
-        let answer = Arc::clone(&found);
-        let report = world.run(move |os| {
-            let shown = show(os);
-            *answer.lock() = Some(shown);
-        });
-        outcome.note(&report);
-        match survival::told_to_the_end(report.end, &found) {
-            None if survival::is_crash(report.end) => continue,
-            None => {}
-            Some(Err(text)) => outcome.violations.push(format!("UNREADABLE: {text}")),
-            Some(Ok(shown)) => outcome.violations.append(&mut ledger.lock().judge(&shown)),
-        }
-        return;
+    const DISTURBANCE: Disturbance = Disturbance { one_in: 3, ios_max: 150 };
+    if let Some(shown) = recovery::recover(world, rng, &DISTURBANCE, outcome, show) {
+        outcome.violations.append(&mut ledger.lock().judge(&shown));
     }
 }
 
