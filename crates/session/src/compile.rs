@@ -33,15 +33,7 @@ pub(crate) fn compile(
     in_procedure: bool,
     types_in: Option<TypesIn<'_>>,
 ) -> SqlResult<Program> {
-    let slots = slots_of(&parameters);
-    let mut compiler = Compiler {
-        has_parameters: !parameters.is_empty(),
-        variables: parameters,
-        slots,
-        in_procedure,
-        types_in,
-        ..Compiler::default()
-    };
+    let mut compiler = Compiler::with_parameters(parameters, in_procedure, types_in);
     compiler.statements(statements)?;
     compiler.into_program(text)
 }
@@ -57,16 +49,8 @@ pub(crate) fn compile_ahead(
     parameters: Vec<VariableDef>,
     types_in: TypesIn<'_>,
 ) -> SqlResult<(Program, bool)> {
-    let slots = slots_of(&parameters);
-    let mut compiler = Compiler {
-        has_parameters: !parameters.is_empty(),
-        variables: parameters,
-        slots,
-        in_procedure: true,
-        types_in: Some(types_in),
-        types_may_come: true,
-        ..Compiler::default()
-    };
+    let mut compiler =
+        Compiler { types_may_come: true, ..Compiler::with_parameters(parameters, true, Some(types_in)) };
     compiler.statements(statements)?;
     let lacks_types = compiler.lacks_types;
     Ok((compiler.into_program(text)?, lacks_types))
@@ -155,6 +139,23 @@ struct Compiler<'a> {
     /// The options of the atomic block that is compiled.
     atomic: Option<crate::atomic_settings::AtomicSettings>,
     never_null: Vec<usize>,
+}
+
+impl<'a> Compiler<'a> {
+    fn with_parameters(
+        parameters: Vec<VariableDef>,
+        in_procedure: bool,
+        types_in: Option<TypesIn<'a>>,
+    ) -> Compiler<'a> {
+        Compiler {
+            has_parameters: !parameters.is_empty(),
+            slots: slots_of(&parameters),
+            variables: parameters,
+            in_procedure,
+            types_in,
+            ..Compiler::default()
+        }
+    }
 }
 
 impl Compiler<'_> {
