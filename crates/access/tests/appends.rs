@@ -9,12 +9,12 @@ mod dependencies;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::{Db, Place, create};
+use common::{Db, Place, begin, create};
 use dependencies::{Done, History};
 use hardpan_access::{AccessError, Inserted, RowLock, ScanOptions};
 use os::sim::{Bug, Profile, World};
 use os::{Latch, LatchRank};
-use txn::{CommitMode, IsolationLevel, LockMode, LockWait, Resource, SnapshotKind, Transaction};
+use txn::{CommitMode, IsolationLevel, SnapshotKind, Transaction};
 
 const KEYS: u32 = 4;
 const TASKS: u32 = 4;
@@ -41,12 +41,6 @@ impl Level {
 
 fn elements(row: &[u8]) -> Vec<u64> {
     row.chunks_exact(4).map(|bytes| u64::from(u32::from_le_bytes(*bytes.first_chunk().unwrap()))).collect()
-}
-
-fn begin(db: &Db) -> Transaction {
-    let txn = db.begin();
-    txn.lock(Resource::Object { database: 5, object: 100 }, LockMode::IX, LockWait::Forever).unwrap();
-    txn
 }
 
 /// One transaction of a few steps; its steps follow from the task and the round.

@@ -5,8 +5,8 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{Db, Place, create};
-use hardpan_access::{AccessError, AccessResult, Inserted, KeyRange, RowLock, ScanOptions};
+use common::{Db, Place, begin, create, keys};
+use hardpan_access::{AccessError, Inserted, KeyRange, RowLock, ScanOptions};
 use os::sim::{Profile, World};
 use os::{JoinHandle, WaitType};
 use txn::{CommitMode, IsolationLevel, LockError, LockMode, LockWait, Resource, Transaction};
@@ -25,25 +25,8 @@ fn with_rows(seed: u64, body: impl FnOnce(Arc<Db>) + Send + 'static) {
         .assert_ok();
 }
 
-/// A transaction with the table's intent lock, as the engine begins a statement.
-fn begin(db: &Db) -> Transaction {
-    let txn = db.begin();
-    let object = Resource::Object { database: 5, object: 100 };
-    txn.lock(object, LockMode::IX, LockWait::Forever).expect("nobody locks the table");
-    txn
-}
-
 fn at(isolation: IsolationLevel) -> ScanOptions {
     ScanOptions { isolation, ..ScanOptions::default() }
-}
-
-fn keys(db: &Db, txn: &Transaction, range: KeyRange, options: ScanOptions) -> AccessResult<Vec<u32>> {
-    let mut cursor = db.tree.scan(range, options);
-    let mut keys = Vec::new();
-    while cursor.next(txn)? {
-        keys.push(u32::from_be_bytes(cursor.key().try_into().expect("four bytes")));
-    }
-    Ok(keys)
 }
 
 fn key(key: u32) -> [u8; 4] {

@@ -7,11 +7,11 @@ mod common;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use common::{Db, Place, create};
+use common::{Db, Place, begin, create};
 use hardpan_access::{AccessError, AccessResult, Inserted, KeyRange, RowLock, ScanOptions};
 use os::WaitType;
 use os::sim::{Profile, World};
-use txn::{CommitMode, IsolationLevel, LockError, LockMode, LockWait, Resource, Transaction};
+use txn::{CommitMode, IsolationLevel, LockError, Transaction};
 
 /// Keys that are there at first.
 const KEYS: [u32; 5] = [10, 20, 30, 40, 70];
@@ -39,13 +39,6 @@ fn with_rows(
         .assert_ok();
 }
 
-fn begin(db: &Db) -> Transaction {
-    let txn = db.begin();
-    let object = Resource::Object { database: 5, object: 100 };
-    txn.lock(object, LockMode::IX, LockWait::Forever).expect("nobody locks the table");
-    txn
-}
-
 fn between(lower: u32, upper: u32) -> KeyRange {
     KeyRange {
         lower: Bound::Included(lower.to_be_bytes().as_slice().into()),
@@ -54,11 +47,7 @@ fn between(lower: u32, upper: u32) -> KeyRange {
 }
 
 fn keys(db: &Db, txn: &Transaction, range: KeyRange, options: ScanOptions) -> AccessResult<Vec<u32>> {
-    let mut cursor = db.tree.scan(range, options);
-    let mut keys = Vec::new();
-    while cursor.next(txn)? {
-        keys.push(u32::from_be_bytes(cursor.key().try_into().expect("four bytes")));
-    }
+    let mut keys = common::keys(db, txn, range, options)?;
     keys.sort_unstable();
     Ok(keys)
 }

@@ -7,10 +7,10 @@ mod common;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::{Db, Place, create};
+use common::{Db, Place, begin, create};
 use hardpan_access::{AccessError, Inserted, KeyRange, Rid, RowLock, ScanOptions};
 use os::sim::{Bug, Profile, World};
-use txn::{CommitMode, IsolationLevel, LockMode, LockWait, Resource, Snapshot, SnapshotKind, Transaction};
+use txn::{CommitMode, IsolationLevel, LockWait, Snapshot, SnapshotKind, Transaction};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Home {
@@ -47,13 +47,6 @@ const OLD: u8 = b'o';
 const NEW: u8 = b'n';
 const NEWEST: u8 = b'z';
 const FILL: u8 = b'f';
-
-fn begin(db: &Db) -> Transaction {
-    let txn = db.begin();
-    let object = Resource::Object { database: 5, object: 100 };
-    txn.lock(object, LockMode::IX, LockWait::Forever).expect("nobody locks the table");
-    txn
-}
 
 fn commit(txn: Transaction) {
     txn.commit(CommitMode::Full).expect("a healthy disk");

@@ -5,13 +5,13 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{Db, Place, create};
+use common::{Db, Place, begin, create};
 use hardpan_access::{
     Accepted, AccessError, AccessResult, Condition, ConditionKind, KeyRange, Rid, RowColumn, RowFormat,
     RowLock, RowTest, ScanOptions, Selection,
 };
 use os::sim::{Profile, World};
-use txn::{CommitMode, IsolationLevel, LockError, LockMode, LockWait, Resource, Transaction};
+use txn::{CommitMode, IsolationLevel, LockError, LockWait, Resource, Transaction};
 use types::{Collation, Length, SqlType, Value};
 
 /// Where the row lies that is read.
@@ -120,13 +120,6 @@ impl Pick {
             Pick::Nothing => false,
         })
     }
-}
-
-fn begin(db: &Db) -> Transaction {
-    let txn = db.begin();
-    let object = Resource::Object { database: 5, object: 100 };
-    txn.lock(object, LockMode::IX, LockWait::Forever).expect("nobody locks the table");
-    txn
 }
 
 fn commit(txn: Transaction) {

@@ -400,6 +400,18 @@ impl AtTerminal {
         self.input.write_all(text.as_bytes()).unwrap();
     }
 
+    /// From the first prompt on: a batch that runs long is cancelled by Ctrl-C, and the prompt is there again.
+    fn cancel_a_long_batch(&mut self, server: &Served) {
+        self.until("1> ");
+        self.say(&format!("{LONG}\r"));
+        self.until("2> ");
+        self.say("GO\r");
+        server.wait_for_sleepers("1");
+        self.say("\u{3}");
+        self.until("cancelled");
+        self.until("1> ");
+    }
+
     fn ended(self) -> Ran {
         ended(self.child)
     }
@@ -410,14 +422,7 @@ impl AtTerminal {
 fn at_a_prompt_ctrl_c_cancels_and_a_second_one_leaves() {
     let server = Served::start("prompt");
     let mut client = AtTerminal::start(&server, Some(PASSWORD));
-    client.until("1> ");
-    client.say(&format!("{LONG}\r"));
-    client.until("2> ");
-    client.say("GO\r");
-    server.wait_for_sleepers("1");
-    client.say("\u{3}");
-    client.until("cancelled");
-    client.until("1> ");
+    client.cancel_a_long_batch(&server);
     server.wait_for_sleepers("0");
     client.say(":nonsense\r");
     client.until("no command");
@@ -449,14 +454,7 @@ fn at_a_prompt_ctrl_c_cancels_and_a_second_one_leaves() {
 fn at_a_fresh_prompt_ctrl_c_leaves_after_one_that_has_cancelled() {
     let server = Served::start("fresh");
     let mut client = AtTerminal::start(&server, Some(PASSWORD));
-    client.until("1> ");
-    client.say(&format!("{LONG}\r"));
-    client.until("2> ");
-    client.say("GO\r");
-    server.wait_for_sleepers("1");
-    client.say("\u{3}");
-    client.until("cancelled");
-    client.until("1> ");
+    client.cancel_a_long_batch(&server);
     client.say("\u{3}");
     assert_eq!(client.ended().status, INTERRUPTED);
 }

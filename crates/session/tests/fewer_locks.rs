@@ -4,19 +4,9 @@
 
 mod common;
 
-use common::{World, numbers, rows, run};
-use hardpan_session::Session;
+use common::{World, is_free, numbers, rows, run};
 
 const NONE: [i32; 0] = [];
-
-fn is_free(session: &mut Session, text: &str) -> bool {
-    let seen = run(session, text);
-    match numbers(&seen).first() {
-        None => true,
-        Some(1222) => false,
-        other => panic!("{text}: {other:?} {:?}", seen.messages),
-    }
-}
 
 #[test]
 fn a_covering_read_waits_for_no_row_whose_columns_it_does_not_read() {

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{World, numbers, rows, run};
+use common::{World, is_free, numbers, rows, run};
 use hardpan_session::Session;
 
 /// Tables with an int column k whose ranges are read, and a number that names rows.
@@ -41,15 +41,6 @@ const CHANGES: [&str; 7] = [
     "INSERT t (id, k) VALUES (50, 50); DELETE t WHERE k = 50",
     "SAVE TRAN s; INSERT t (id, k) VALUES (50, 50); ROLLBACK TRAN s",
 ];
-
-fn is_free(session: &mut Session, text: &str) -> bool {
-    let seen = run(session, text);
-    match numbers(&seen).first() {
-        None => true,
-        Some(1222) => false,
-        other => panic!("{text}: {other:?} {:?}", seen.messages),
-    }
-}
 
 /// An insert by another that is taken back.
 fn can_insert(session: &mut Session, key: i32) -> bool {

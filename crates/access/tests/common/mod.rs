@@ -5,14 +5,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hardpan_access::{
-    AccessMethods, AccessOptions, BTree, BTreeDef, BTreeKind, Heap, HeapDef, Logging, UnitId, UnitKind,
-    UnitToVerify,
+    AccessMethods, AccessOptions, AccessResult, BTree, BTreeDef, BTreeKind, Heap, HeapDef, KeyRange, Logging,
+    ScanOptions, UnitId, UnitKind, UnitToVerify,
 };
 use log::{FlushReason, Log, LogOptions};
 use os::Os;
 use pages::{BootPage, BufferPool, CreateSpace, FileSpace, NewFile, OpenSpace, PageId, PoolOptions};
 use txn::recovery::{CheckpointPayment, analyze, redo, undo, write_checkpoint};
-use txn::{CommitMode, LockManager, ResourceManager, TxnManager, TxnManagerOptions, TxnOptions};
+use txn::{
+    CommitMode, LockManager, LockMode, LockWait, Resource, ResourceManager, Transaction, TxnManager,
+    TxnManagerOptions, TxnOptions,
+};
 
 pub const HEAP: UnitId = UnitId(1);
 pub const TREE: UnitId = UnitId(2);
@@ -51,6 +54,24 @@ impl Place {
         let path = self.directory.join("t.ldf");
         LogOptions { size_bytes: 1 << 20, volatile: self.volatile, ..LogOptions::new(path, "t") }
     }
+}
+
+/// A transaction with the table's intent lock, as the engine begins a statement.
+pub fn begin(db: &Db) -> Transaction {
+    let txn = db.begin();
+    let object = Resource::Object { database: 5, object: OBJECT };
+    txn.lock(object, LockMode::IX, LockWait::Forever).expect("nobody locks the table");
+    txn
+}
+
+/// The keys of a range, as a scan gives them.
+pub fn keys(db: &Db, txn: &Transaction, range: KeyRange, options: ScanOptions) -> AccessResult<Vec<u32>> {
+    let mut cursor = db.tree.scan(range, options);
+    let mut keys = Vec::new();
+    while cursor.next(txn)? {
+        keys.push(u32::from_be_bytes(cursor.key().try_into().expect("four bytes")));
+    }
+    Ok(keys)
 }
 
 /// Makes the database; everything is durable when it returns.

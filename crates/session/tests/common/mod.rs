@@ -160,3 +160,13 @@ pub fn rows(session: &mut Session, text: &str) -> Vec<String> {
 pub fn numbers(seen: &Seen) -> Vec<i32> {
     seen.messages.iter().map(|m| m.0).collect()
 }
+
+/// Does it run without waiting for a lock? Of a session with LOCK_TIMEOUT 0.
+pub fn is_free(session: &mut Session, text: &str) -> bool {
+    let seen = run(session, text);
+    match numbers(&seen).first() {
+        None => true,
+        Some(1222) => false,
+        other => panic!("{text}: {other:?} {:?}", seen.messages),
+    }
+}
