@@ -143,10 +143,10 @@ fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Threads of the server in this process, by name, once they are those, or after ten seconds. One that has ended and was waited for may still be
+/// Threads of the server in this process, by name, once they are those, or after thirty seconds: a LOG WRITER rests for ten before it ends. One that has ended and was waited for may still be
 /// listed for a moment (proc(5)), as may one that opens databases.
 fn threads_once(expected: &BTreeMap<String, usize>) -> BTreeMap<String, usize> {
-    for _ in 0..1_000 {
+    for _ in 0..3_000 {
         let threads = threads_now();
         if threads == *expected {
             return threads;
@@ -184,9 +184,9 @@ fn threads_now() -> BTreeMap<String, usize> {
     threads
 }
 
-/// A database has the thread of its LOG WRITER and three files open, the log twice; the rest is shared, and nothing stays behind.
+/// A database that nobody writes to has no thread and three files open, the log twice; the rest is shared, and nothing stays behind.
 #[test]
-fn a_database_has_one_thread_and_four_descriptors_and_leaves_none() {
+fn an_idle_database_has_no_thread_and_four_descriptors_and_leaves_none() {
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let before = (threads_settled(), descriptors());
     let scratch = Scratch::new("figures");
@@ -196,7 +196,7 @@ fn a_database_has_one_thread_and_four_descriptors_and_leaves_none() {
     create(&instance, 60);
     instance.shutdown();
     let instance = scratch.open(false);
-    *expected.entry("LOG WRITER".to_owned()).or_default() += 60;
+    expected.remove("LOG WRITER");
     assert_eq!(threads_once(&expected), expected);
     assert_eq!(
         descriptors() - open,

@@ -11,7 +11,7 @@ use crate::block::{BlockHeader, BlockState};
 use crate::cache::Cache;
 use crate::cached_block::CachedBlock;
 use crate::error::LogError;
-use crate::flush_queue::{FlushQueue, LeaderState, Waiter, WriterRole, WriterState};
+use crate::flush_queue::{FlushQueue, LeaderState, Ring, Waiter, WriterRole, WriterState};
 use crate::flush_reason::{DelayedFlushPolicy, FlushReason};
 use crate::inflight::HardenedBlocks;
 use crate::limits::{BLOCK_BYTES_MAX, SECTOR_BYTES};
@@ -144,12 +144,15 @@ impl Shared {
         queue.add_waiter(waiter, self.positions.issued());
         let in_crowd = queue.leader == LeaderState::LogWriter;
         let for_writer = in_crowd || self.positions.sealed() > self.positions.issued();
-        let ring = (for_writer && queue.rouse(&[WriterState::Asleep, WriterState::Dozing]))
-            || (queue.has_gathered() && queue.rouse(&[WriterState::Gathering]));
-        drop(queue);
-        if ring {
-            self.bell.set();
+        let mut ring = Ring::No;
+        if for_writer {
+            ring = queue.rouse(&[WriterState::Asleep, WriterState::Dozing]);
         }
+        if ring == Ring::No && queue.has_gathered() {
+            ring = queue.rouse(&[WriterState::Gathering]);
+        }
+        drop(queue);
+        self.ring_writer(ring);
         in_crowd
     }
 
@@ -185,9 +188,7 @@ impl Shared {
             &[WriterState::Asleep]
         });
         drop(queue);
-        if ring {
-            self.bell.set();
-        }
+        self.ring_writer(ring);
     }
 
     /// See `Log::delay`: the wait comes before the acknowledgement, so that the bounds hold whatever the device does.
@@ -262,9 +263,7 @@ impl Shared {
         queue.asked = Some(queue.asked.map_or((lsn, reason), |(other, why)| (other.max(lsn), why)));
         let ring = queue.rouse(&[WriterState::Asleep, WriterState::Dozing, WriterState::Gathering]);
         drop(queue);
-        if ring {
-            self.bell.set();
-        }
+        self.ring_writer(ring);
         Ok(())
     }
 
@@ -350,9 +349,7 @@ impl Shared {
         let ring = self.return_role(&mut queue, role);
         assert!(!inline || queue.inline_writes > 0);
         drop(queue);
-        if ring {
-            self.bell.set();
-        }
+        self.ring_writer(ring);
         number
     }
 
@@ -376,7 +373,7 @@ impl Shared {
         queue.in_flight.issue(last, block.padded_bytes as u64)
     }
 
-    fn return_role(&self, queue: &mut FlushQueue, role: WriterRole) -> bool {
+    fn return_role(&self, queue: &mut FlushQueue, role: WriterRole) -> Ring {
         assert!(queue.role.is_none(), "there is one writer role");
         queue.role = Some(role);
         let led = queue.leader == LeaderState::LogWriter && !queue.waiters.is_empty();
@@ -399,9 +396,7 @@ impl Shared {
         self.wake(&mut queue, &mut bells);
         drop(queue);
         bells.into_iter().for_each(Waker::wake);
-        if ring {
-            self.bell.set();
-        }
+        self.ring_writer(ring);
     }
 
     /// Writes one block to the file.
@@ -452,9 +447,7 @@ impl Shared {
         let ring = queue.rouse(&[WriterState::WantsTurn]);
         drop(queue);
         bells.into_iter().for_each(Waker::wake);
-        if ring {
-            self.bell.set();
-        }
+        self.ring_writer(ring);
         self.recycle(hardened);
         self.positions.assert_order();
     }
@@ -490,9 +483,7 @@ impl Shared {
     pub(crate) fn ring_for_sealed(&self) {
         let sleepers = [WriterState::Asleep, WriterState::Dozing, WriterState::Gathering];
         let ring = self.queue.lock().rouse(&sleepers);
-        if ring {
-            self.bell.set();
-        }
+        self.ring_writer(ring);
     }
 }
 

@@ -49,9 +49,19 @@ pub(crate) enum LeaderState {
     LogWriter,
 }
 
-/// What the LOG WRITER does.
+/// What the LOG WRITER does. A log that nobody writes to has no thread for it.
+///
+/// ```text
+///             rouse, by anybody with work for it; then start_writer
+///  Ended ──────────────────────────────────────────────────────────► Awake ◄──┐
+///    ▲                                                          next_work │   │ rouse
+///    │                                                                    ▼   │
+///    └──────────── next_work: nothing for 10 s, failed, stopping ── Dozing, Gathering, WantsTurn, Asleep
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriterState {
+    /// Has no thread, or one that touches nothing any more.
+    Ended,
     /// Runs; it will look at everything again before it waits.
     Awake,
     /// Waits for delayed log to become due.
@@ -117,7 +127,7 @@ impl FlushQueue {
             leader: LeaderState::Inline,
             inline_writes: 0,
             mean_waiters: MEAN_ONE,
-            writer: WriterState::Awake,
+            writer: WriterState::Ended,
             delayed: Lsn::NULL,
             delayed_since_ns: 0,
             asked: None,
@@ -278,14 +288,29 @@ impl FlushQueue {
         self.assert_state();
     }
 
-    /// Whether the LOG WRITER waits for what has just happened; it is considered woken then.
-    pub(crate) fn rouse(&mut self, sleepers: &[WriterState]) -> bool {
-        let rouse = sleepers.contains(&self.writer);
-        if rouse {
-            self.writer = WriterState::Awake;
-        }
-        rouse
+    /// Whether the LOG WRITER waits for what has just happened; it is considered woken then. Work that it would wake up for when it is asleep
+    /// starts it when it has ended. The caller hands the result to `Shared::ring_writer` when the latch is free.
+    #[must_use]
+    pub(crate) fn rouse(&mut self, sleepers: &[WriterState]) -> Ring {
+        let ring = match self.writer {
+            WriterState::Ended if sleepers.contains(&WriterState::Asleep) => Ring::Start,
+            state if sleepers.contains(&state) => Ring::Bell,
+            _ => return Ring::No,
+        };
+        self.writer = WriterState::Awake;
+        ring
     }
+}
+
+/// What the LOG WRITER needs to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ring {
+    /// Nothing: it is awake, or this is not what it waits for.
+    No,
+    /// Its bell.
+    Bell,
+    /// A thread.
+    Start,
 }
 
 #[cfg(test)]

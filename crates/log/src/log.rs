@@ -12,7 +12,7 @@ use crate::error::LogError;
 use crate::file::FileHeader;
 use crate::files::LogFiles;
 use crate::flush::PendingHarden;
-use crate::flush_queue::FlushQueue;
+use crate::flush_queue::{FlushQueue, WriterState};
 use crate::flush_reason::{DelayedFlushPolicy, FlushReason};
 use crate::incarnation::Incarnation;
 use crate::left_behind;
@@ -182,7 +182,7 @@ impl Log {
         cache.surviving = surviving;
         let queue = FlushQueue::new(options.limits, end.chain.checksum.unwrap_or(header.log_id));
         let first = Lsn::new(header.first_vlf, FIRST_BLOCK_SECTOR, 1);
-        let shared = Arc::new(Shared::new(Parts {
+        let shared = Shared::new(Parts {
             os: os.clone(),
             options: options.clone(),
             files,
@@ -191,21 +191,8 @@ impl Log {
             queue,
             checkpoint: header.checkpoint,
             min: if header.min.is_null() { first } else { header.min },
-        }));
+        });
         shared.note_used();
-        let body = Arc::clone(&shared);
-        let on_panic = Arc::clone(&shared);
-        let writer = os.spawn_guarded(
-            "LOG WRITER",
-            move || crate::writer::run(&body),
-            move |message| {
-                on_panic.fail(os::IoError::new(
-                    os::IoErrorKind::Io,
-                    format!("the log writer stopped: {message}"),
-                ));
-            },
-        );
-        *shared.writer.lock() = Some(writer);
         Log { shared }
     }
 
@@ -332,7 +319,7 @@ impl Log {
     /// How much may be at risk from now on. What is at risk already stays so.
     pub fn set_loss_bounds(&self, bounds: LossBounds) {
         self.shared.queue.lock().loss.set_bounds(bounds);
-        self.shared.bell.set();
+        self.shared.rouse_writer();
     }
 
     /// What delayed commits would be lost now, and the most since the log was opened.
@@ -577,19 +564,24 @@ impl Log {
         assert!(limits.outstanding_ios_max <= places, "the writer's queue has {places} places");
         self.shared.queue.lock().in_flight.set_limits(limits);
         // Who waited for the former limits looks again.
-        self.shared.bell.set();
+        self.shared.rouse_writer();
     }
 
     /// When delayed commits drain from now on.
     pub fn set_delayed_flush_policy(&self, policy: DelayedFlushPolicy) {
         self.shared.policy.store(policy.to_raw(), Relaxed);
-        self.shared.bell.set();
+        self.shared.rouse_writer();
     }
 
     /// Stops (or resumes) the draining of delayed commits, whatever the policy: for tests that count flushes exactly.
     pub fn suspend_background_flush(&self, suspended: bool) {
         self.shared.background_suspended.store(suspended, Relaxed);
-        self.shared.bell.set();
+        self.shared.rouse_writer();
+    }
+
+    /// Whether the LOG WRITER has a thread now. It has one while there is work for it, and for ten seconds after that.
+    pub fn has_writer(&self) -> bool {
+        self.shared.queue.lock().writer != WriterState::Ended
     }
 
     /// How many VLFs growth makes from now on; those that there are stay as they are.

@@ -1,7 +1,7 @@
 //! What all parts of an open log share, and the positions with their one updater each.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use os::{Condition, IoError, JoinHandle, Latch, Os, Signal, Watermark};
 
@@ -101,6 +101,8 @@ impl Positions {
 
 /// The insides of a `Log`.
 pub(crate) struct Shared {
+    /// Itself, for the threads that it starts.
+    pub(crate) me: Weak<Shared>,
     pub(crate) os: Os,
     pub(crate) options: LogOptions,
     pub(crate) files: Arc<LogFiles>,
@@ -137,6 +139,7 @@ pub(crate) struct Shared {
     pub(crate) background_suspended: AtomicBool,
     /// A persisted log buffer is on: whoever asks for safety gets it there.
     pub(crate) persists: AtomicBool,
+    /// The LOG WRITER's newest thread, if it has had one.
     pub(crate) writer: Latch<Option<JoinHandle>>,
 }
 
@@ -153,7 +156,11 @@ pub(crate) struct Parts {
 }
 
 impl Shared {
-    pub(crate) fn new(parts: Parts) -> Shared {
+    pub(crate) fn new(parts: Parts) -> Arc<Shared> {
+        Arc::new_cyclic(|me| Shared::with_handle(parts, me.clone()))
+    }
+
+    fn with_handle(parts: Parts, me: Weak<Shared>) -> Shared {
         use os::LatchRank;
         let Parts { os, options, files, cache, vlfs, queue, checkpoint, min } = parts;
         let header = files.first().header();
@@ -165,6 +172,7 @@ impl Shared {
         let counters = Counters::new(&os, &options.database);
         counters.set_file_bytes(vlfs.size_bytes());
         Shared {
+            me,
             log_id: header.log_id,
             epoch: header.epoch,
             padding_bytes: files.sector_bytes().max(options.padding_bytes),
@@ -223,7 +231,7 @@ impl Shared {
         // Whoever has looked at the poison before it was set waits in `room` by the time the cache latch is free.
         drop(self.cache.lock());
         self.room.notify_all();
-        self.bell.set();
+        self.rouse_writer();
     }
 
     pub(crate) fn policy(&self) -> DelayedFlushPolicy {

@@ -1,15 +1,20 @@
 //! The LOG WRITER: the thread that writes full blocks, drains delayed commits, and leads when many committers wait.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Acquire;
 
 use os::{IoQueue, Request, WaitType, WriteMode};
 use rustc_hash::FxHashMap;
 
 use crate::cached_block::CachedBlock;
-use crate::flush_queue::WriterRole;
+use crate::flush_queue::{Ring, WriterRole, WriterState};
 use crate::flush_reason::FlushReason;
 use crate::shared::Shared;
-use crate::writer_work::Work;
+use crate::writer_work::{LastWait, REST_NS, Work};
+
+/// So often and at such distances a thread is asked for, when the system has none.
+const START_TRIES: u32 = 50;
+const START_PAUSE_NS: u64 = 20_000_000;
 
 /// Writes in flight of the LOG WRITER itself: the device queue (made when two blocks are first queued at once; most logs
 /// never need one) and the blocks whose buffers it has.
@@ -18,20 +23,75 @@ struct OwnWrites {
     blocks: FxHashMap<u64, (CachedBlock, u64)>,
 }
 
+impl Shared {
+    /// Does what `FlushQueue::rouse` has found that the LOG WRITER needs. The queue latch is free.
+    pub(crate) fn ring_writer(&self, ring: Ring) {
+        match ring {
+            Ring::No => {}
+            Ring::Bell => self.bell.set(),
+            Ring::Start => self.start_writer(),
+        }
+    }
+
+    /// Has the LOG WRITER look at everything again, because something has changed that it goes by.
+    pub(crate) fn rouse_writer(&self) {
+        use WriterState::{Asleep, Dozing, Gathering, WantsTurn};
+        let ring = self.queue.lock().rouse(&[Asleep, Dozing, Gathering, WantsTurn]);
+        self.ring_writer(ring);
+    }
+
+    /// Starts the LOG WRITER. A system that has no thread for a second fails the log: nobody else would write what is full.
+    #[cold]
+    fn start_writer(&self) {
+        let me = self.me.upgrade().expect("whoever calls this holds the log");
+        if self.stopping.load(Acquire) || self.is_failed() {
+            self.queue.lock().writer = WriterState::Ended;
+            return;
+        }
+        let mut writer = self.writer.lock();
+        let mut tries = 0;
+        *writer = loop {
+            let (body, on_panic) = (Arc::clone(&me), Arc::clone(&me));
+            let started = self.os.try_spawn_guarded(
+                &os::SpawnOptions::named("LOG WRITER"),
+                move || run(&body),
+                move |message| on_panic.fail(stopped(&format!("the log writer stopped: {message}"))),
+            );
+            match started {
+                Ok(thread) => break Some(thread),
+                Err(_) if tries < START_TRIES => tries += 1,
+                Err(error) => {
+                    drop(writer);
+                    return self.fail(error);
+                }
+            }
+            let _ = self.os.sleep(START_PAUSE_NS, WaitType::SLEEP_TASK);
+        };
+    }
+}
+
+fn stopped(message: &str) -> os::IoError {
+    os::IoError::new(os::IoErrorKind::Io, message.to_owned())
+}
+
 /// The body of the LOG WRITER.
-pub(crate) fn run(shared: &Arc<Shared>) {
+fn run(shared: &Arc<Shared>) {
     let _mask = os::task::mask_interrupts();
     let mut own = OwnWrites { queue: None, blocks: FxHashMap::default() };
-    let mut idle = false;
+    let mut last = LastWait::Rung;
     loop {
-        match shared.next_work(idle) {
+        match shared.next_work(last) {
             Work::Write(role, seal_open) => {
-                idle = false;
+                last = LastWait::Rung;
                 write_out(shared, role, seal_open, &mut own);
             }
             Work::Wait(timeout_ns) => {
                 let outcome = shared.bell.wait(WaitType::LOGMGR_QUEUE, timeout_ns);
-                idle = outcome == os::WaitOutcome::TimedOut;
+                last = if outcome == os::WaitOutcome::TimedOut { LastWait::TimedOut } else { LastWait::Rung };
+            }
+            Work::Rest => {
+                let outcome = shared.bell.wait(WaitType::LOGMGR_QUEUE, Some(REST_NS));
+                last = if outcome == os::WaitOutcome::TimedOut { LastWait::Rested } else { LastWait::Rung };
             }
             Work::Stop => break,
         }

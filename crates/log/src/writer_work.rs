@@ -11,24 +11,41 @@ use crate::shared::Shared;
 /// The LOG WRITER gives leading back after so long without work.
 const LEADER_IDLE_NS: u64 = 5_000_000;
 
+/// The LOG WRITER ends after so long without work: a server has many databases, and few of them are written to at a time.
+pub(crate) const REST_NS: u64 = 10_000_000_000;
+
+/// How the LOG WRITER's last wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LastWait {
+    /// It was rung for, or has worked since.
+    Rung,
+    /// It had waited as long as it wanted to.
+    TimedOut,
+    /// Nothing came while it rested.
+    Rested,
+}
+
 /// What the LOG WRITER should do next.
 pub(crate) enum Work {
     /// Write, with this role; the open block too when a reason is given.
     Write(WriterRole, Option<FlushReason>),
     /// Wait for the bell, at most so long.
     Wait(Option<u64>),
+    /// Wait for the bell; end when it is not rung for [`REST_NS`].
+    Rest,
     /// End.
     Stop,
 }
 
 impl Shared {
-    /// Decides what the LOG WRITER does. `idle`: its last wait timed out.
-    pub(crate) fn next_work(&self, idle: bool) -> Work {
+    /// Decides what the LOG WRITER does after its last wait.
+    pub(crate) fn next_work(&self, last: LastWait) -> Work {
         let mut queue = self.queue.lock();
         queue.writer = WriterState::Awake;
         let stopping = self.stopping.load(Acquire);
         if self.is_failed() {
-            return if stopping { Work::Stop } else { Work::Wait(None) };
+            queue.writer = WriterState::Ended;
+            return Work::Stop;
         }
         let issued = self.positions.issued();
         let sealed_waits = self.positions.sealed() > issued;
@@ -43,9 +60,10 @@ impl Shared {
         let seal_open = led_for.or(asked).or(delayed_due.then_some(BACKGROUND));
         if !sealed_waits && seal_open.is_none() {
             if stopping {
+                queue.writer = WriterState::Ended;
                 return Work::Stop;
             }
-            return self.writer_waits(&mut queue, idle, due_in_ns);
+            return writer_waits(&mut queue, last, due_in_ns);
         }
         let device_busy = queue.in_flight.outstanding_ios() > 0;
         if (device_busy && !sealed_waits)
@@ -68,25 +86,6 @@ impl Shared {
         }
     }
 
-    /// Nothing to write: how long to wait.
-    fn writer_waits(&self, queue: &mut FlushQueue, idle: bool, due_in_ns: Option<u64>) -> Work {
-        assert_eq!(queue.writer, WriterState::Awake, "only who is awake lies down");
-        if let Some(due_in_ns) = due_in_ns {
-            queue.writer = WriterState::Dozing;
-            return Work::Wait(Some(due_in_ns));
-        }
-        if queue.leader == LeaderState::LogWriter && !idle {
-            queue.writer = WriterState::Asleep;
-            return Work::Wait(Some(LEADER_IDLE_NS));
-        }
-        if idle {
-            queue.leader = LeaderState::Inline;
-            queue.mean_waiters = MEAN_ONE;
-        }
-        queue.writer = WriterState::Asleep;
-        Work::Wait(None)
-    }
-
     /// Whether log that delayed commits want is due now, else in how many ns (`None`: nothing is wanted, or not by time).
     fn delayed_due(&self, queue: &FlushQueue) -> (bool, Option<u64>) {
         if queue.delayed <= self.positions.issued() || self.background_suspended.load(Relaxed) {
@@ -106,4 +105,27 @@ impl Shared {
         let age_ns = self.os.clock().monotonic_ns().saturating_sub(queue.delayed_since_ns);
         if age_ns >= due_age_ns { (true, None) } else { (false, Some(due_age_ns - age_ns)) }
     }
+}
+
+/// Nothing to write: how long to wait.
+fn writer_waits(queue: &mut FlushQueue, last: LastWait, due_in_ns: Option<u64>) -> Work {
+    assert_eq!(queue.writer, WriterState::Awake, "only who is awake lies down");
+    if let Some(due_in_ns) = due_in_ns {
+        queue.writer = WriterState::Dozing;
+        return Work::Wait(Some(due_in_ns));
+    }
+    if queue.leader == LeaderState::LogWriter && last == LastWait::Rung {
+        queue.writer = WriterState::Asleep;
+        return Work::Wait(Some(LEADER_IDLE_NS));
+    }
+    if last != LastWait::Rung {
+        queue.leader = LeaderState::Inline;
+        queue.mean_waiters = MEAN_ONE;
+    }
+    if last == LastWait::Rested {
+        queue.writer = WriterState::Ended;
+        return Work::Stop;
+    }
+    queue.writer = WriterState::Asleep;
+    Work::Rest
 }

@@ -186,8 +186,10 @@ fn a_bit_that_turns_over_takes_nothing_in_silence() {
     let (mut named, mut whole) = (0, 0);
     for seed in 0..4 {
         let end = if seed % 2 == 0 { End::Killed } else { End::PowerOff };
+        // A slow device has not told of its writes when the end comes: the buffer still has what they hold.
+        let profile = if seed == 0 { Profile::disk_drive() } else { Profile::nvme() };
         let life = || {
-            let world = World::new(seed, Profile::nvme());
+            let world = World::new(seed, profile.clone());
             let told = live(&world, end, move |os| {
                 let log = new_log(os);
                 let bytes = |txn: u64| [9_000, 25_000, 17_000][((txn + seed) % 3) as usize];
@@ -196,6 +198,8 @@ fn a_bit_that_turns_over_takes_nothing_in_silence() {
                 // The last block is hard before the next one begins, which takes its place in the buffer.
                 if seed >= 2 {
                     log.harden(log.last(), FlushReason::FlushLogProc).unwrap();
+                } else {
+                    os.sleep(1_000, WaitType::SLEEP_TASK).unwrap();
                 }
                 told.extend((101..=103).map(|txn| (harden(&log, txn, 40), txn)));
                 std::mem::forget(log);

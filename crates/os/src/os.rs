@@ -139,14 +139,17 @@ impl Os {
 
     /// Starts a background task under a poison guard: should `body` panic, `on_panic` runs with the message (to suspend
     /// the database instead of hanging its waiters). It does not run when a simulated power loss unwinds the task.
-    pub fn spawn_guarded(
+    ///
+    /// # Errors
+    /// The system has no more threads.
+    pub fn try_spawn_guarded(
         &self,
-        name: &str,
+        options: &SpawnOptions,
         body: impl FnOnce() + Send + 'static,
         on_panic: impl FnOnce(&str) + Send + 'static,
-    ) -> JoinHandle {
-        let source = name.to_owned();
-        self.spawn(name, move || {
+    ) -> Result<JoinHandle, IoError> {
+        let source = options.name.clone();
+        self.try_spawn(options, move || {
             let Err(payload) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) else { return };
             if !seat::is_run_over(payload.as_ref()) {
                 let message = thread::panic_message(payload.as_ref());

@@ -222,15 +222,15 @@ fn panics_are_values_and_guards_are_told() {
     assert_eq!(failed.unwrap_err().0, "on purpose 1");
     let signal = Arc::new(Signal::new());
     let told = signal.clone();
-    let guarded = os.spawn_guarded(
-        "guarded",
+    let guarded = os.try_spawn_guarded(
+        &SpawnOptions::named("guarded"),
         || panic!("in the background"),
         move |message| {
             assert_eq!(message, "in the background");
             told.set();
         },
     );
-    assert!(guarded.join().is_err() && signal.is_set());
+    assert!(guarded.unwrap().join().is_err() && signal.is_set());
 }
 
 #[test]
