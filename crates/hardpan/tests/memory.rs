@@ -440,6 +440,56 @@ fn sessions_that_hold_many_locks_starve_nobody() {
     server.assert_alive();
 }
 
+/// Eight sessions send long lists and build long strings, all at once: they may be refused; a small session and who logs in notice nothing.
+#[test]
+fn sessions_with_long_lists_and_strings_starve_nobody() {
+    let mut server = Limited::start("lists");
+    let mut large: Vec<Client> = (0..8).map(|_| server.client()).collect();
+    let mut small = server.client();
+    let made = "CREATE TABLE small (k int PRIMARY KEY, v varchar(100)) INSERT small VALUES (-1, 'a')";
+    assert_eq!(small.batch(made).0, []);
+    let numbers: String = (0..60_000).map(|n| format!(",{n}")).collect();
+    let texts: String = (0..20_000).map(|n| format!(",'a text that is number {n} of many'")).collect();
+    let long = "REPLICATE(CAST(N'x' AS nvarchar(max)), 2000000)";
+    let kinds = [
+        format!("SELECT COUNT(*) FROM small WHERE k IN (-1{numbers})"),
+        format!("SELECT COUNT(*) FROM small WHERE v IN ('a'{texts})"),
+        format!(
+            "DECLARE @s nvarchar(max) = {long}, @i int = 0 WHILE @i < 8 BEGIN SET @s = @s + {long} SET @i += 1 END SELECT 1"
+        ),
+        format!("SELECT COUNT(*) FROM (SELECT {long} AS v FROM GENERATE_SERIES(1, 40) UNION SELECT 'b') x"),
+    ];
+    let (mut refused, mut done) = (0, 0);
+    for round in 0..6 {
+        for (at, session) in large.iter_mut().enumerate() {
+            session.send(&kinds[(at + round) % kinds.len()]);
+        }
+        for number in 0..10 {
+            let key = round * 10 + number;
+            let text = format!("INSERT small SELECT {key}, 'b' SELECT v FROM small WHERE k = {key}");
+            assert_eq!(small.batch(&text), (vec![], 1), "round {round}");
+            let list: String = (0..200).map(|n| format!(", {n}")).collect();
+            let text = format!("SELECT COUNT(*) FROM small WHERE k IN (-1{list})");
+            assert_eq!(server.client().batch(&text), (vec![], 1), "round {round}");
+        }
+        for session in &mut large {
+            let tokens = session.tokens();
+            let error = tokens.iter().find_map(|token| match token {
+                Token::Message { error, .. } if error.severity > 10 => Some(error.number),
+                _ => None,
+            });
+            match error {
+                None => done += 1,
+                Some(701 | 8623) => refused += 1,
+                Some(other) => panic!("{other}"),
+            }
+        }
+        server.assert_alive();
+    }
+    println!("{done} done, {refused} refused");
+    assert!(refused > 0 && done > 0, "there is room for some of these: {done}, not for all: {refused}");
+}
+
 /// When others are not at their tables, their row locks become table locks as soon as memory is short, long before 5,000 of each.
 #[test]
 fn row_locks_escalate_early_when_memory_is_short() {
