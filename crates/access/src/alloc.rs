@@ -21,6 +21,8 @@
 //! 6. A page becomes free outside transactions only, so that no rollback needs it back. [`change_map`]
 //! 7. A hint says where to begin looking, never that there is nothing: losing it costs time only. It is raised only past pages that nobody
 //!    has freed since it was read. [`allocator.rs: raise_hint`]
+//! 8. A free page has no change newer than its map's newest: the record that freed it changed the map, after all that befell the page. So zeros
+//!    are the map of an interval in which nothing was ever written. [`lost_maps.rs`: in redo, and before a page is given away]
 
 mod fill;
 
@@ -178,7 +180,7 @@ impl AccessMethods {
             .try_for_each(|file| self.for_each_map_of(file, &mut body))
     }
 
-    fn for_each_map_of(
+    pub(crate) fn for_each_map_of(
         &self,
         file: u16,
         mut body: impl FnMut(PageGuard) -> AccessResult<()>,
@@ -198,7 +200,11 @@ impl AccessMethods {
     /// A map page, latched exclusively; none when it has just been given up with the end of its file, or with the file.
     fn map_if_there(&self, map_id: PageId) -> AccessResult<Option<PageGuard>> {
         match self.fix(map_id, LatchMode::Exclusive) {
-            Ok(guard) => check_map(map_id, guard.page()).map(|()| Some(guard)),
+            Ok(guard) => {
+                check_map(map_id, guard.page())?;
+                self.refuse_lost_map(&guard)?;
+                Ok(Some(guard))
+            }
             Err(_) if !self.space.has_page(map_id) => Ok(None),
             Err(error) => Err(error),
         }

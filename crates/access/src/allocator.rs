@@ -1,5 +1,7 @@
 //! `Allocator`: where to look for free pages, and what transactions that have not ended have freed. Heading of alloc.rs: the rules.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use log::TxnId;
 use log::page_records::MapBits;
 use os::{Latch, LatchRank};
@@ -17,6 +19,17 @@ pub(crate) struct Allocator {
     pub(crate) turns: Latch<Turns>,
     /// What transactions that have not ended have freed.
     pub(crate) pending: Latch<FxHashMap<u64, Pending>>,
+    /// What is known of maps that may have been lost; see `lost_maps.rs`.
+    pub(crate) looked: Latch<Looked>,
+}
+
+/// What is known of maps that may have been lost.
+#[derive(Default)]
+pub(crate) struct Looked {
+    /// By map, the pieces of its interval whose stored pages know nothing that the map does not say, a bit each.
+    pub(crate) pieces: FxHashMap<PageId, u128>,
+    /// Maps that were zeros when redo came to them: the pages with something on them that no record has given to anybody yet.
+    pub(crate) unexplained: BTreeMap<PageId, BTreeSet<u32>>,
 }
 
 /// Where the free pages of a file begin, as far as is known.
@@ -45,6 +58,7 @@ impl Allocator {
             hints: Latch::new(LatchRank::Leaf, Vec::new()),
             turns: Latch::new(LatchRank::Leaf, Turns::default()),
             pending: Latch::new(LatchRank::Leaf, FxHashMap::default()),
+            looked: Latch::new(LatchRank::Leaf, Looked::default()),
         }
     }
 

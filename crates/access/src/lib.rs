@@ -15,6 +15,7 @@ mod hints;
 mod ids;
 mod key;
 mod lob;
+mod lost_maps;
 mod map_page;
 mod methods;
 mod number_set;

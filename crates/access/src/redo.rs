@@ -134,6 +134,7 @@ impl AccessMethods {
         let map_id = map_of(page);
         let guard = self.space.fix_for_map_redo(map_id)?;
         check_map(map_id, guard.page())?;
+        self.note_redone(&guard, page, owner, lsn)?;
         redo_guard(guard, lsn, |map| {
             let before = map_page::owner(map, page);
             if map_page::is_system_page(page)
@@ -212,6 +213,12 @@ impl AccessMethods {
         check_map(guard.id(), guard.page())?;
         if guard.lsn() >= lsn {
             return Ok(());
+        }
+        if header::version(guard.page()) == 0 && !is_planted(Bug::DamagedMapIsFree) {
+            return Err(AccessError::corrupt(
+                guard.id(),
+                "is an empty allocation map, and a log record frees pages of it",
+            ));
         }
         apply_bits(&mut guard, bits, lsn)?;
         assert_eq!(guard.lsn(), lsn, "a record is redone once");

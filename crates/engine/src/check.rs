@@ -54,7 +54,7 @@ impl Database {
     }
 
     /// Pages that the maps give to tables and indexes which do not exist, and pages of dropped ones and of large values that nobody is
-    /// about to free.
+    /// about to free; and a map in each file that says a page is free which was changed since.
     ///
     /// # Errors
     /// 823, 824 when a map cannot be read.
@@ -65,14 +65,22 @@ impl Database {
         let known: FxHashSet<u32> =
             self.tables().iter().flat_map(|table| table.indexes.iter().map(|index| index.unit)).collect();
         let lost: FxHashSet<_> = first.into_iter().filter(|(_, unit)| !known.contains(&unit.0)).collect();
+        let mut problems = self.check_free_pages();
         if lost.is_empty() {
-            return Ok(Vec::new());
+            return Ok(problems);
         }
         let second = self.pages_of_nobody(|unit| known.contains(&unit.0))?;
         let both = second.into_iter().filter(|page| lost.contains(page));
-        Ok(both
-            .map(|(page, unit)| SqlError::new(8905, &[&page, &self.number(), &(unit.0 & UNIT_BITS)]))
-            .collect())
+        problems.extend(
+            both.map(|(page, unit)| SqlError::new(8905, &[&page, &self.number(), &(unit.0 & UNIT_BITS)])),
+        );
+        Ok(problems)
+    }
+
+    /// The first lie of the maps of each file.
+    fn check_free_pages(&self) -> Vec<SqlError> {
+        let files = self.space().file_numbers::<Vec<u16>>();
+        files.into_iter().filter_map(|file| self.check_free_from(file, 0).err()).collect()
     }
 
     fn pages_of_nobody(&self, known: impl Fn(UnitId) -> bool) -> SqlResult<Vec<(pages::PageId, UnitId)>> {

@@ -292,6 +292,12 @@ impl Database {
         self.access.used_pages(file).map_err(|error| crate::error::sql_error(&error.into(), self.name(), 0))
     }
 
+    /// Before pages of a data file from `from` on are given up: an error when one is in use that its allocation map says is free.
+    pub(crate) fn check_free_from(&self, file: u16, from: u32) -> SqlResult<()> {
+        let checked = self.access.check_free_from(file, from);
+        checked.map_err(|error| crate::error::sql_error(&error.into(), self.name(), 0))
+    }
+
     /// Work of a background thread, which may come upon a database that is being closed: then it is not done. One at a time.
     pub(crate) fn in_background<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
         let is_closing = self.is_closing.lock();

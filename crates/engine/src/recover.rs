@@ -73,6 +73,7 @@ pub(crate) fn redo_and_undo(parts: &Parts, analysis: &Analysis) -> Result<(), St
         told_ns: AtomicU64::new(began_ns),
     };
     let redo = recovery::redo(parts.log, &progress, analysis.redo_start)?;
+    parts.access.refuse_lost_maps_of_redo()?;
     let redone_ns = parts.os.clock().monotonic_ns();
     recovery::commit_decided(parts.txns, &analysis.in_doubt)?;
     let undo = recovery::undo(parts.txns, &analysis.losers, &mut |undo| progress.undone(undo))?;

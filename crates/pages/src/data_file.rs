@@ -61,8 +61,12 @@ pub(crate) struct DataFile {
     growth_failed: AtomicBool,
     /// Pages from here on are not given to anybody, and the file does not grow; [`NO_LIMIT`] as a rule. Changed under the header's latch.
     allocation_limit: AtomicU32,
+    /// Pages that it had when it was opened; 0: it was made since.
+    pages_at_open: u32,
 }
 
+/// Pages that are read together when they are only looked at where they are stored.
+const STORED_PAGES_AT_ONCE: u32 = 64;
 /// Every page of a file may be allocated, and it may grow.
 const NO_LIMIT: u32 = u32::MAX;
 
@@ -108,6 +112,7 @@ impl DataFile {
             header,
             growth_failed: AtomicBool::new(false),
             allocation_limit: AtomicU32::new(NO_LIMIT),
+            pages_at_open: 0,
         })
     }
 
@@ -126,15 +131,16 @@ impl DataFile {
             return Err(PageError::NotOurs { path, what });
         }
         let header = FileHeader::decode(page_of(&page), &path)?;
-        let pages = AtomicU32::new((length / PAGE_BYTES as u64).min(u64::from(PAGES_MAX)) as u32);
+        let pages_at_open = (length / PAGE_BYTES as u64).min(u64::from(PAGES_MAX)) as u32;
         Ok(DataFile {
             file_id: header.file_id,
             file,
             path,
-            pages,
+            pages: AtomicU32::new(pages_at_open),
             header: Latch::new(LatchRank::DataFiles, header),
             growth_failed: AtomicBool::new(false),
             allocation_limit: AtomicU32::new(NO_LIMIT),
+            pages_at_open,
         })
     }
 
@@ -202,6 +208,29 @@ impl DataFile {
             }
         };
         Err(PageError::Corrupt { page: id, path: self.path.clone(), what, bad_checksum })
+    }
+
+    /// Shows what lies at these pages, of those that the file had when it was opened, unchecked: what it has got since was zeros then.
+    pub(crate) fn each_stored(
+        &self,
+        pages: std::ops::Range<u32>,
+        mut show: impl FnMut(u32, &PageBytes),
+    ) -> Result<(), PageError> {
+        let end_now = || pages.end.min(self.pages_at_open).min(self.pages());
+        let mut from = pages.start;
+        while from < end_now() {
+            let count = STORED_PAGES_AT_ONCE.min(end_now() - from);
+            let mut bytes = AlignedBuf::new(count as usize * PAGE_BYTES);
+            match self.file.read_exact_at(&mut bytes, PageId::new(self.file_id, from).offset()) {
+                // The end of the file was given up meanwhile: it is looked at as it is now.
+                Err(_) if end_now() < from + count => continue,
+                read => read?,
+            }
+            (from..).zip(bytes.chunks_exact(PAGE_BYTES)).for_each(|(page, bytes)| show(page, page_of(bytes)));
+            from += count;
+        }
+        assert!(from >= end_now(), "all of them were shown");
+        Ok(())
     }
 
     /// Writes whole pages that follow each other; durable only after [`DataFile::sync`].

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use log::Log;
+use os::sim::{Bug, is_planted};
 use os::{AlignedBuf, Latch, LatchRank, RwLatch, WaitType};
 
 use crate::data_file::{DataFile, page_of};
@@ -282,18 +283,26 @@ impl FileSpace {
         self.fix_new(id)
     }
 
-    /// For redo of a change to a page that no record formats (an allocation map): zeros are its first state, so damage and
-    /// pages beyond the end of the file (which grows) come as zeros with LSN NULL.
+    /// For redo of a change to a page that no record formats (an allocation map): zeros are its first state, and a page beyond the end of the
+    /// file (which grows) comes as zeros with LSN NULL. One that is damaged is not taken for new: the log does not say again what it said.
     pub fn fix_for_map_redo(&self, id: PageId) -> Result<PageGuard, PageError> {
         self.reach(id)?;
         assert!(self.file_pages(id.file) > id.page, "redo makes the map that it needs");
         match self.fix(id, LatchMode::Exclusive) {
-            Err(PageError::Corrupt { .. }) => {
-                self.suspect_pages.forget(id);
-                self.fix_new(id)
-            }
+            Err(PageError::Corrupt { .. }) if is_planted(Bug::DamagedMapIsFree) => self.fix_new(id),
             other => other,
         }
+    }
+
+    /// Shows what lies in a file at these pages, unchecked and whatever is in memory. Not of pages that the file has got since it was opened.
+    pub fn each_stored(
+        &self,
+        file: u16,
+        pages: std::ops::Range<u32>,
+        show: impl FnMut(u32, &PageBytes),
+    ) -> Result<(), PageError> {
+        assert!(pages.start < pages.end, "some pages are looked at");
+        self.file(file)?.each_stored(pages, show)
     }
 
     fn reach(&self, id: PageId) -> Result<(), PageError> {

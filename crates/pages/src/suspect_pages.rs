@@ -62,11 +62,6 @@ impl SuspectPages {
         assert!(pages.len() <= PAGES_MAX, "a damaged disk does not fill the memory");
     }
 
-    /// Redo has made the page anew.
-    pub(crate) fn forget(&self, page: PageId) {
-        self.pages.lock().remove(&page);
-    }
-
     pub(crate) fn all(&self) -> Vec<SuspectPage> {
         self.pages.lock().values().copied().collect()
     }

@@ -127,6 +127,7 @@ impl AccessMethods {
                     continue;
                 }
                 assert!(map.is_exclusive() && number >= seen.first_free, "nobody else takes {page}");
+                self.refuse_if_used(&map, number..number + 1)?;
                 // A map may lie: a page that somebody has latched, the caller perhaps, is not waited for. It may still be free.
                 let Some(guard) = self.space.try_fix_new(page)? else {
                     passed_over = passed_over.or(Some(number));
@@ -134,6 +135,7 @@ impl AccessMethods {
                 };
                 // Not behind it: should the caller fail to log the allocation, it stays free.
                 assert_eq!(guard.id(), page, "the page that the map says is free");
+                self.refuse_if_changed(&map, &guard)?;
                 self.allocator.raise_hint(file, seen, passed_over.unwrap_or(number));
                 return Ok(Some(FreePage { map, guard }));
             }
@@ -168,6 +170,16 @@ impl AccessMethods {
         assert!(file > 1, "the first file stays");
         self.allocator.with_hint(file, |hint| *hint = Default::default());
         self.allocator.turns.lock().files.retain(|turn| turn.number != file);
+        self.allocator.looked.lock().pieces.retain(|map, _| map.file != file);
+    }
+
+    /// Before pages from `from` on are given up with the end of their file: those that their maps say are free are not in use.
+    pub fn check_free_from(&self, file: u16, from: u32) -> AccessResult<()> {
+        self.for_each_map_of(file, |map| {
+            let first = map.id().page - MAP_INDEX;
+            let given_up = from.max(first)..first + INTERVAL_PAGES;
+            if given_up.is_empty() { Ok(()) } else { self.refuse_if_used(&map, given_up) }
+        })
     }
 
     /// The last page of a file that belongs to somebody, of the system pages the last that such pages or the file itself need. With the

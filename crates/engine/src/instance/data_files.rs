@@ -108,7 +108,9 @@ impl Instance {
             Ok(path)
         };
         let left = match database.used_pages(number)? {
-            0 => give_up(database, |page| page.file == number, leave),
+            0 => database
+                .check_free_from(number, 0)
+                .and_then(|()| give_up(database, |page| page.file == number, leave)),
             _ => Err(SqlError::new(5042, &[&"file", &logical_name])),
         };
         if left.is_err() && !was_closed && space.is_closed_to_allocation(number) {

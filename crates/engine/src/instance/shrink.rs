@@ -156,11 +156,13 @@ impl Instance {
         // Looked at again now that nothing can be allocated there.
         let cut = end_of().and_then(|now| match now > end {
             true => Ok(false),
-            false => give_up(
-                database,
-                |page| page.file == number && page.page >= end,
-                || space.truncate_file(number, end).map_err(failed),
-            ),
+            false => database.check_free_from(number, end).and_then(|()| {
+                give_up(
+                    database,
+                    |page| page.file == number && page.page >= end,
+                    || space.truncate_file(number, end).map_err(failed),
+                )
+            }),
         });
         if !is_closed {
             space.limit_allocation(number, None).map_err(failed)?;

@@ -74,6 +74,8 @@ pub enum Bug {
     BufferOfFormerLife,
     /// What a dead process has left in memory that outlives it is looked at, and not written to the log.
     LeftBehindNotTaken,
+    /// An allocation map that is damaged or lost says that all of its pages are free, and is believed.
+    DamagedMapIsFree,
     /// Redo of a split panics.
     RedoOfSplitPanics,
     /// Redo of a page that a tree was built of leaves its left neighbour ending there.

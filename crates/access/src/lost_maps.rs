@@ -1,0 +1,183 @@
+//! Allocation maps that were lost: damaged, empty or replaced by an older one. A map is believed when the pages that it says are free agree.
+//!
+//! The rule (alloc.rs, 8): a free page has no change newer than its map's newest. Under a map of zeros, whose newest change is none, no page was ever
+//! written. It is looked at
+//!
+//! * before a page is given away, or given up with the end of its file: what is stored there, a piece of its neighbours at a time, once in the life
+//!   of the database; and what is in memory;
+//! * when somebody asks a map of zeros: the first piece, where allocation begins;
+//! * when redo begins to fill a map of zeros: all of its interval. A page changed before the record that begins was allocated before: its map
+//!   is lost. One changed later must be given to somebody by a record by the end of redo.
+//!
+//! Pages that their file has got since it was opened are not looked at: they were zeros.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use log::Lsn;
+use os::sim::{Bug, is_planted};
+use pages::checksum::{self, PageCheck};
+use pages::{PageBytes, PageGuard, PageId, header};
+
+use crate::error::{AccessError, AccessResult};
+use crate::map_page::{INTERVAL_PAGES, MAP_INDEX, is_system_page, owner};
+use crate::methods::AccessMethods;
+
+/// Pages that are looked at together.
+const PIECE_PAGES: u32 = 16;
+const _: () =
+    assert!(INTERVAL_PAGES.div_ceil(PIECE_PAGES) <= u128::BITS, "each piece of an interval has a bit");
+
+/// What is stored at the place of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stored {
+    Nothing,
+    /// The page, with its newest change.
+    Page(Lsn),
+    /// Something that is not this page.
+    Noise,
+}
+
+fn stored(bytes: &PageBytes, page: PageId) -> Stored {
+    match checksum::check(bytes, page) {
+        PageCheck::NeverFormatted => Stored::Nothing,
+        PageCheck::Sound => Stored::Page(header::lsn(bytes)),
+        PageCheck::BadChecksum(..) | PageCheck::WrongAddress(_) | PageCheck::NewerFormat(_) => Stored::Noise,
+    }
+}
+
+/// The page says that it is in use, or was when the map no longer knew.
+fn knows_better(stored: Stored, map: &PageGuard) -> bool {
+    match stored {
+        Stored::Nothing => false,
+        Stored::Page(lsn) => lsn > map.lsn(),
+        // Of a free page nobody wants what it holds; but where nothing was ever written there is none.
+        Stored::Noise => header::version(map.page()) == 0,
+    }
+}
+
+fn lost(map: PageId, page: u32) -> AccessError {
+    let page = PageId::new(map.file, page);
+    AccessError::corrupt(
+        map,
+        format!("is an allocation map that says page {page} is free, which was changed since"),
+    )
+}
+
+impl AccessMethods {
+    /// Refuses a map of zeros of an interval in which something was written. The map is latched.
+    pub(crate) fn refuse_lost_map(&self, map: &PageGuard) -> AccessResult<()> {
+        if header::version(map.page()) != 0 {
+            return Ok(());
+        }
+        let first = map.id().page - MAP_INDEX;
+        self.refuse_if_used(map, first..first + 1)
+    }
+
+    /// Refuses a map when one of these pages is free by it and stored with a newer change. The map is latched exclusively.
+    pub(crate) fn refuse_if_used(&self, map: &PageGuard, pages: Range<u32>) -> AccessResult<()> {
+        let map_id = map.id();
+        let first = map_id.page - MAP_INDEX;
+        assert!(
+            pages.start >= first && pages.end <= first + INTERVAL_PAGES,
+            "pages {pages:?} of map {map_id}"
+        );
+        let pieces = (pages.start - first) / PIECE_PAGES..(pages.end - first).div_ceil(PIECE_PAGES);
+        for piece in pieces {
+            let bit = 1u128 << piece;
+            if self.allocator.looked.lock().pieces.get(&map_id).is_some_and(|looked| looked & bit != 0) {
+                continue;
+            }
+            self.refuse_if_piece_is_used(map, first + piece * PIECE_PAGES)?;
+            *self.allocator.looked.lock().pieces.entry(map_id).or_default() |= bit;
+        }
+        Ok(())
+    }
+
+    fn refuse_if_piece_is_used(&self, map: &PageGuard, from: u32) -> AccessResult<()> {
+        if self.space.is_volatile() || is_planted(Bug::DamagedMapIsFree) {
+            return Ok(());
+        }
+        os::sim::reach(|| "stored pages compared with their map".to_owned());
+        let map_id = map.id();
+        let end = (from + PIECE_PAGES).min(map_id.page - MAP_INDEX + INTERVAL_PAGES);
+        let mut used = None;
+        self.space.each_stored(map_id.file, from..end, |number, bytes| {
+            let page = PageId::new(map_id.file, number);
+            let is_free = !is_system_page(page) && owner(map.page(), page) == 0;
+            if used.is_none() && is_free && knows_better(stored(bytes, page), map) {
+                used = Some(number);
+            }
+        })?;
+        used.map_or(Ok(()), |page| Err(lost(map_id, page)))
+    }
+
+    /// The same for a free page as it is in memory. Both are latched.
+    pub(crate) fn refuse_if_changed(&self, map: &PageGuard, page: &PageGuard) -> AccessResult<()> {
+        assert!(
+            page.is_exclusive() && owner(map.page(), page.id()) == 0,
+            "page {} is to be given away",
+            page.id()
+        );
+        let is_changed = page.lsn() > map.lsn() && !self.space.is_volatile();
+        if is_changed && !is_planted(Bug::DamagedMapIsFree) {
+            Err(lost(map.id(), page.id().page))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Redo is about to give `page` to a unit, or back (0). Its map is latched.
+    pub(crate) fn note_redone(
+        &self,
+        map: &PageGuard,
+        page: PageId,
+        owner: u32,
+        lsn: Lsn,
+    ) -> AccessResult<()> {
+        if is_planted(Bug::DamagedMapIsFree) {
+            return Ok(());
+        }
+        let map_id = map.id();
+        if header::version(map.page()) == 0 {
+            os::sim::reach(|| "redo begins an allocation map".to_owned());
+            if owner == 0 {
+                let what = format!("is an empty allocation map, and a log record frees page {page} of it");
+                return Err(AccessError::corrupt(map_id, what));
+            }
+            let unexplained = self.written_in_interval_of(map_id, lsn)?;
+            self.allocator.looked.lock().unexplained.insert(map_id, unexplained);
+        }
+        if let Some(unexplained) = self.allocator.looked.lock().unexplained.get_mut(&map_id) {
+            unexplained.remove(&page.page);
+        }
+        Ok(())
+    }
+
+    /// The pages of a new map's interval that have something on them; an error when it is of before `lsn`, the first record of the map.
+    fn written_in_interval_of(&self, map_id: PageId, lsn: Lsn) -> AccessResult<BTreeSet<u32>> {
+        let first = map_id.page - MAP_INDEX;
+        let (mut written, mut older) = (BTreeSet::new(), None);
+        self.space.each_stored(map_id.file, first..first + INTERVAL_PAGES, |number, bytes| {
+            let page = PageId::new(map_id.file, number);
+            let found = if is_system_page(page) { Stored::Nothing } else { stored(bytes, page) };
+            if found != Stored::Nothing {
+                written.insert(number);
+            }
+            if matches!(found, Stored::Page(changed) if changed < lsn) {
+                older = older.or(Some(number));
+            }
+        })?;
+        older.map_or(Ok(written), |page| Err(lost(map_id, page)))
+    }
+
+    /// Behind redo: what stands in the intervals of maps that were zeros is what redo has put there.
+    ///
+    /// # Errors
+    /// 824: a map was lost.
+    pub fn refuse_lost_maps_of_redo(&self) -> AccessResult<()> {
+        let unexplained = std::mem::take(&mut self.allocator.looked.lock().unexplained);
+        let first = unexplained.into_iter().find_map(|(map, pages)| pages.first().map(|page| (map, *page)));
+        first.map_or(Ok(()), |(map, page)| Err(lost(map, page)))
+    }
+}

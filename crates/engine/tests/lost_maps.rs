@@ -1,0 +1,242 @@
+//! Allocation maps that were lost: zeros, noise, another page or an older state in the place of one. The server names it and gives no page of it away;
+//! a map that is zeros because its interval is new is filled by redo.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod support;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hardpan_engine::{
+    CreateDatabaseOptions, DataShrink, Database, DatabaseState, Instance, NewDatabaseFile, ShrinkAim,
+    SqlResult,
+};
+use os::sim::{Bug, DiskImage, Profile, World};
+use os::{Latch, LatchRank};
+use pages::PAGE_BYTES;
+use support::{NAME, Session, column, create_table, heap, open};
+use types::{SqlType, Value};
+
+/// Pages of an interval, of which the second is the map.
+const INTERVAL: u64 = 2_024;
+const PAGE: u64 = PAGE_BYTES as u64;
+
+/// Rows of a page each.
+fn fill(instance: &Arc<Instance>, database: &Arc<Database>, ids: std::ops::Range<i32>) -> SqlResult<()> {
+    let table = support::table(database, "wide").unwrap();
+    let mut session = Session::new(instance, database, 51);
+    session.autocommit(None, |txn| {
+        let row = |id| vec![Value::Int(id), Value::varchar(&"w".repeat(7_000))];
+        ids.clone().try_for_each(|id| table.insert(txn, &row(id)).map(|_| ()))
+    })
+}
+
+fn ids(instance: &Arc<Instance>, database: &Arc<Database>) -> Vec<i64> {
+    let table = support::table(database, "wide").unwrap();
+    let mut ids: Vec<i64> =
+        support::all_rows(instance, database, &table).iter().map(|row| support::int(row, 0)).collect();
+    ids.sort_unstable();
+    ids
+}
+
+/// A disk, and where the data files of its database are.
+#[derive(Clone)]
+struct Disk {
+    image: DiskImage,
+    paths: Vec<PathBuf>,
+}
+
+impl Disk {
+    /// A database of so many data files with rows 0..`rows`, stopped in order.
+    fn new(files: usize, rows: i32) -> Disk {
+        let world = World::new(1, Profile::nvme());
+        let paths = Arc::new(Latch::new(LatchRank::Leaf, Vec::new()));
+        let told = Arc::clone(&paths);
+        let made = world.run(move |os| {
+            let instance = open(os);
+            let data_file = |number: usize| NewDatabaseFile {
+                logical_name: Some(format!("data{number}")),
+                path: Some(format!("data{number}.mdf")),
+                ..NewDatabaseFile::default()
+            };
+            let options = CreateDatabaseOptions {
+                name: NAME.into(),
+                data_files: (0..files).map(data_file).collect(),
+                ..CreateDatabaseOptions::default()
+            };
+            let database = instance.create_database(&options).unwrap();
+            let columns =
+                vec![column("id", SqlType::Int, false), column("v", SqlType::varchar(8_000), false)];
+            create_table(&instance, &database, &heap("wide", columns));
+            fill(&instance, &database, 0..rows).unwrap();
+            *told.lock() = database.space().files().into_iter().map(|file| file.path).collect();
+            instance.shutdown();
+        });
+        made.assert_ok();
+        let paths = paths.lock().clone();
+        Disk { image: world.disk_image(), paths }
+    }
+
+    /// The disk after more rows, and after an orderly stop or the end of the power.
+    fn after(&self, rows: std::ops::Range<i32>, is_orderly: bool) -> Disk {
+        let world = World::with_disk(2, Profile::nvme(), self.image.clone());
+        let device = world.clone();
+        let report = world.run(move |os| {
+            let instance = open(os);
+            fill(&instance, &instance.database(NAME).unwrap(), rows).unwrap();
+            if !is_orderly {
+                device.power_off();
+            }
+            instance.shutdown();
+        });
+        assert!(report.failures.is_empty(), "{:?}", report.failures);
+        Disk { image: world.disk_image(), paths: self.paths.clone() }
+    }
+
+    fn page(&self, file: usize, page: u64) -> Vec<u8> {
+        self.pages(file, page..page + 1)
+    }
+
+    fn pages(&self, file: usize, pages: std::ops::Range<u64>) -> Vec<u8> {
+        let world = World::with_disk(3, Profile::nvme(), self.image.clone());
+        let bytes = world.file_bytes(&self.paths[file]).unwrap();
+        bytes[(pages.start * PAGE) as usize..(pages.end * PAGE) as usize].to_vec()
+    }
+
+    fn with_page(&self, file: usize, page: u64, bytes: &[u8]) -> Disk {
+        let world = World::with_disk(3, Profile::nvme(), self.image.clone());
+        world.corrupt(&self.paths[file], page * PAGE, bytes);
+        Disk { image: world.disk_image(), paths: self.paths.clone() }
+    }
+
+    fn zeroed(&self, file: usize, page: u64) -> Disk {
+        self.with_page(file, page, &[0; PAGE_BYTES])
+    }
+
+    /// Opens the server and lets `look` see it.
+    fn opened<T: Send + 'static>(&self, look: impl FnOnce(&Arc<Instance>) -> T + Send + 'static) -> T {
+        self.opened_with(None, look)
+    }
+
+    fn opened_with<T: Send + 'static>(
+        &self,
+        bug: Option<Bug>,
+        look: impl FnOnce(&Arc<Instance>) -> T + Send + 'static,
+    ) -> T {
+        let world = World::with_disk(4, Profile::nvme(), self.image.clone());
+        world.plant(bug);
+        let found = Arc::new(Latch::new(LatchRank::Leaf, None));
+        let told = Arc::clone(&found);
+        let report = world.run(move |os| {
+            let instance = open(os);
+            instance.wait_until_open();
+            *told.lock() = Some(look(&instance));
+            instance.shutdown();
+        });
+        report.assert_ok();
+        let found = found.lock().take();
+        found.unwrap()
+    }
+
+    /// The state of the database, and why.
+    fn state(&self, bug: Option<Bug>) -> (DatabaseState, String) {
+        self.opened_with(bug, |instance| {
+            let info = instance.database_infos().into_iter().find(|info| info.name == NAME).unwrap();
+            (info.state, info.reason.unwrap_or_default())
+        })
+    }
+
+    fn assert_names(&self, page: &str, case: &str) {
+        let (state, reason) = self.state(None);
+        assert_eq!(state, DatabaseState::Suspect, "{case}");
+        assert!(reason.contains(page), "{case}: {reason}");
+    }
+
+    /// The database is online and sound, with rows 0..`rows`.
+    fn assert_sound(&self, rows: i64) {
+        let found = self.opened(|instance| {
+            let database = instance.database(NAME).unwrap();
+            let problems = database.check_allocation().unwrap();
+            assert!(problems.is_empty(), "{problems:?}");
+            ids(instance, &database)
+        });
+        assert_eq!(found, (0..rows).collect::<Vec<_>>());
+    }
+}
+
+/// Whatever stands in the place of the map, after a crash and after an orderly stop, in the first file and in another.
+#[test]
+fn a_lost_map_is_named() {
+    let stopped = Disk::new(2, 60);
+    let crashed = stopped.after(60..120, false);
+    for (disk, rows, case) in [(&stopped, 60, "stopped"), (&crashed, 120, "crashed")] {
+        disk.assert_sound(rows);
+        for (file, map) in [(0, "1:1"), (1, "3:1")] {
+            let noise = [0x5a; PAGE_BYTES];
+            let (other_map, other_page) = (disk.page(1 - file, 1), disk.page(file, 2));
+            for (bytes, what) in [
+                (&[0; PAGE_BYTES][..], "zeros"),
+                (&noise, "noise"),
+                (&other_map, "map"),
+                (&other_page, "page"),
+            ] {
+                disk.with_page(file, 1, bytes).assert_names(map, &format!("{case}, {what} at {map}"));
+            }
+            // As it was when such a map was taken for new: nobody noticed before pages were overwritten.
+            let believed = disk.zeroed(file, 1).state(Some(Bug::DamagedMapIsFree));
+            assert_eq!(believed.0, DatabaseState::Online, "{case}, {map}: {}", believed.1);
+        }
+    }
+}
+
+/// The map of an interval that the file has got just before the crash is zeros by right; what redo says of its pages is all that is known of them.
+#[test]
+fn the_map_of_a_new_interval_is_filled_by_redo() {
+    let rows = INTERVAL as i32 - 150;
+    let before = Disk::new(1, rows);
+    assert!(before.page(0, 2).iter().any(|byte| *byte != 0), "the first interval is in use");
+    let more = rows..rows + 400;
+    let crashed = before.after(more.clone(), false);
+    let map = INTERVAL + 1;
+    assert!(crashed.page(0, map).iter().all(|byte| *byte == 0), "the map of the second was not written yet");
+    let pages = crashed.pages(0, map + 1..map + 200);
+    let stored = pages.chunks_exact(PAGE_BYTES).filter(|page| page.iter().any(|byte| *byte != 0)).count();
+    println!("{stored} pages of the new interval are stored");
+    crashed.assert_sound(i64::from(more.end));
+    // It was in use before the crash: zeros are not its first state.
+    let stopped = before.after(more.clone(), true);
+    stopped.assert_sound(i64::from(more.end));
+    stopped.zeroed(0, map).assert_names("1:2025", "stopped");
+    let crashed = stopped.after(more.end..more.end + 40, false);
+    crashed.assert_sound(i64::from(more.end) + 40);
+    crashed.zeroed(0, map).assert_names("1:2025", "crashed");
+}
+
+/// A map that is sound, and of an earlier time: nobody can tell until a page is wanted. Then it is refused; the rows stay as they are.
+#[test]
+fn no_page_of_somebody_is_given_away_by_an_older_map() {
+    for files in [1, 2] {
+        let before = Disk::new(files, 60);
+        let after = before.after(60..160, true);
+        for file in 0..files {
+            let lies = after.with_page(file, 1, &before.page(file, 1));
+            let found = lies.opened(|instance| {
+                let database = instance.database(NAME).unwrap();
+                let refused = fill(instance, &database, 1_000..1_400).unwrap_err();
+                let shrink = DataShrink { aim: ShrinkAim::Bytes(0), moves: false, cuts: true };
+                let number = database.space().files().last().unwrap().file_id;
+                let shrunk = instance.shrink_data_file(&database, number, shrink, 0);
+                let first = instance.shrink_data_file(&database, 1, shrink, 0);
+                let is_refused = shrunk.is_err() || first.is_err();
+                let problems = database.check_allocation().unwrap();
+                ((refused.number, refused.to_string()), is_refused, problems.len(), ids(instance, &database))
+            });
+            let ((number, text), is_refused, problems, rows) = found;
+            assert_eq!(number, 824, "{text}");
+            let map = ["1:1", "3:1"][file];
+            assert!(text.contains(map), "{text}");
+            assert!(is_refused && problems > 0, "{is_refused}, {problems} problems");
+            assert_eq!(rows, (0..160).collect::<Vec<_>>());
+        }
+    }
+}
