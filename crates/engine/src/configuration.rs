@@ -49,9 +49,38 @@ pub(crate) const MAX_SERVER_MEMORY: i32 = 1544;
 /// Values in use that differ from the defaults.
 pub(crate) type InUse = Latch<BTreeMap<i32, i32>>;
 
+/// Switches that only permit something that is not there, or ask for another plan: they are kept and shown. What they would permit is refused by
+/// name where it is used.
+const PERMITTING: [i32; 20] = [
+    400,   // cross db ownership chaining
+    542,   // remote proc trans
+    1562,  // clr enabled
+    1579,  // backup compression default
+    1581,  // optimize for ad hoc workloads
+    1584,  // backup checksum default
+    1586,  // external scripts enabled
+    1587,  // clr strict security
+    16384, // Agent XPs
+    16386, // Database Mail XPs
+    16387, // SMO and DMO XPs
+    16388, // Ole Automation Procedures
+    16390, // xp_cmdshell
+    16391, // Ad Hoc Distributed Queries
+    16392, // Replication XPs
+    16393, // contained database authentication
+    16396, // remote data archive
+    16397, // allow polybase export
+    16398, // allow filesystem enumeration
+    16399, // polybase enabled
+];
+
 impl ConfigurationOption {
-    /// Has another value than the default an effect?
+    /// May another value than the default be set: has it an effect, or does it only permit what is refused by name where it is used?
     pub fn may_be_set(&self) -> bool {
+        PERMITTING.contains(&self.id) || self.has_effect()
+    }
+
+    fn has_effect(&self) -> bool {
         matches!(
             self.id,
             ALLOW_UPDATES

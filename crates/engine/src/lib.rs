@@ -100,6 +100,7 @@ pub use log::{
 pub use lookup::{Lookup, US_ENGLISH};
 pub use options::{DatabaseOptions, DatabaseState, DelayedDurability, OptionChange, RecoveryModel};
 pub use pages::Growth as DataGrowth;
+pub use pages::PageType;
 pub use registry::{DataFileShape, DatabaseDataFile, DatabaseLogFile, FilePhase};
 pub use row_counts::Density;
 pub use schema::*;

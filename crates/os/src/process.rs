@@ -17,6 +17,25 @@ pub fn host_name() -> String {
     String::from_utf8_lossy(&buffer[..length]).into_owned()
 }
 
+/// The program that this process runs; empty when unknown.
+pub fn program() -> String {
+    std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_default()
+}
+
+/// The account that this process runs as: its name, or its number where it has none.
+pub fn account() -> String {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(own) = std::fs::metadata("/proc/self") else { return String::new() };
+    let number = own.uid().to_string();
+    let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let named = accounts.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == number).then(|| name.to_owned())
+    });
+    named.unwrap_or(number)
+}
+
 /// An environment variable, if it is set and is text.
 pub fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()

@@ -4,6 +4,7 @@
 //! the instance's one [`BufferPool`]. [`header`] and [`slots`] read and change a page's bytes. Who changes a page appends the
 //! log record first, then calls [`PageGuard::set_lsn`]; write_out.rs keeps the WAL rule, doublewrite.rs repairs torn pages.
 
+mod buffered;
 pub mod checksum;
 mod coming;
 mod data_file;
@@ -24,6 +25,7 @@ mod suspect_pages;
 pub mod tree_rows;
 mod write_out;
 
+pub use buffered::{BufferedHeader, BufferedPage};
 pub use coming::Coming;
 pub use data_file::FileInfo;
 pub use doublewrite::doublewrite_path;

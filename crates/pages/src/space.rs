@@ -221,6 +221,10 @@ impl FileSpace {
         u64::from(self.number) << 48 | id.pack()
     }
 
+    pub(crate) fn number(&self) -> u16 {
+        self.number
+    }
+
     /// Is this the key of one of our pages?
     pub(crate) fn owns(&self, key: u64) -> bool {
         (key >> 48) as u16 == self.number

@@ -516,8 +516,27 @@ pub struct CachedPlan {
     pub made_ticks: u64,
     /// How often it was run.
     pub runs: u64,
+    /// What its runs took.
+    pub whole: ProgramRuns,
     /// Its statements that have run.
     pub statements: Vec<CachedStatement>,
+}
+
+/// What the runs of a program took: of each, what its own statements took together.
+#[derive(Clone, Copy, Debug)]
+pub struct ProgramRuns {
+    /// When the last began, 100 ns since 0001-01-01.
+    pub last_began_ticks: u64,
+    /// From begin to end, ns.
+    pub elapsed_ns: Measure,
+    /// The same without the waits, ns.
+    pub working_ns: Measure,
+    /// Operators that had more than fits into memory.
+    pub spills: Measure,
+    /// Pages asked for, in memory or not.
+    pub logical_reads: Measure,
+    /// Pages read from a file.
+    pub physical_reads: Measure,
 }
 
 /// One statement of a cached program.

@@ -47,8 +47,8 @@ pub(crate) mod zones;
 
 pub use context::{
     BindContext, CachedPlan, CachedPlanKind, CachedStatement, ColumnDescription, Flow, InputBuffer, NoNames,
-    RowSink, ServerTotals, SessionFacts, SessionFigures, SessionNames, SessionRow, SetOptions, ShowplanForm,
-    Standpoint, StatementOutcome, SystemProcedure, VariableDef,
+    ProgramRuns, RowSink, ServerTotals, SessionFacts, SessionFigures, SessionNames, SessionRow, SetOptions,
+    ShowplanForm, Standpoint, StatementOutcome, SystemProcedure, VariableDef,
 };
 pub use data_type::{Declared, TypePlace, declared as resolve_type, declared_in as resolve_type_in};
 pub use describe::FRONT_END;

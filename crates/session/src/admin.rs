@@ -600,6 +600,11 @@ fn option_changes(option: &DatabaseOption) -> SqlResult<Vec<OptionChange>> {
             "SINGLE_USER" => vec![OptionChange::UserAccess(1)],
             "RESTRICTED_USER" => vec![OptionChange::UserAccess(2)],
             "ONLINE" => Vec::new(),
+            // Kept and shown. There are no queues, whose statements are refused by name.
+            "ENABLE_BROKER" | "NEW_BROKER" | "ERROR_BROKER_CONVERSATIONS" => {
+                vec![OptionChange::Switch("ENABLE_BROKER".into(), true)]
+            }
+            "DISABLE_BROKER" => vec![OptionChange::Switch("ENABLE_BROKER".into(), false)],
             other => return Err(not_supported(&format!("ALTER DATABASE ... SET {other}"))),
         },
         DatabaseOption::Switch(name, on) => {

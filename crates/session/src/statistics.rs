@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use query::showplan::StatementPlan;
-use query::{CachedPlan, CachedStatement, CompiledStatement};
+use query::{CachedPlan, CachedStatement, CompiledStatement, ProgramRuns};
 
 use crate::cell::{Cell, Compiled};
 use crate::instruction::{Instruction, InstructionKind};
@@ -17,7 +17,7 @@ impl Program {
     /// What the views show of it.
     pub(crate) fn as_cached_plan(&self, key: &ProgramKey) -> CachedPlan {
         let sums = self.statistics.sums.lock();
-        let (runs, statements) = (sums.runs, sums.statements.clone());
+        let (runs, whole, statements) = (sums.runs, sums.whole, sums.statements.clone());
         drop(sums);
         let mut shown = Vec::new();
         for instruction in &self.instructions {
@@ -50,6 +50,14 @@ impl Program {
             size_bytes: self.size_bytes(),
             made_ticks: self.statistics.made_ticks.load(Relaxed),
             runs,
+            whole: ProgramRuns {
+                last_began_ticks: whole.last_began,
+                elapsed_ns: whole.elapsed,
+                working_ns: whole.working,
+                spills: whole.spills,
+                logical_reads: whole.logical_reads,
+                physical_reads: whole.physical_reads,
+            },
             statements: shown,
         }
     }

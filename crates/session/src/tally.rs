@@ -24,6 +24,8 @@ pub(crate) struct ProgramStatistics {
 #[derive(Default)]
 pub(crate) struct Sums {
     pub(crate) runs: u64,
+    /// Of whole runs: what the statements of each took together.
+    pub(crate) whole: StatementSums,
     pub(crate) statements: Vec<StatementSums>,
 }
 
@@ -53,6 +55,7 @@ pub(crate) struct Grants {
 }
 
 /// What one execution of a statement took.
+#[derive(Default)]
 pub(crate) struct Taken {
     pub(crate) elapsed_ns: u64,
     pub(crate) waited_ns: u64,
@@ -118,12 +121,17 @@ impl ProgramStatistics {
         let date_of = |moment_ns| tally.date_of(moment_ns).max(made_ticks);
         let mut sums = self.sums.lock();
         sums.runs += 1;
+        let mut run = Taken::default();
         if let Some(Execution { cell, began_ns, taken }) = &tally.only {
             sums.at(*cell).note(date_of(*began_ns), taken);
+            run = Taken { rows: 0, ..*taken };
         }
         for (cell, one) in tally.statements.iter().enumerate().filter(|(_, one)| one.executions > 0) {
             sums.at(cell).add(&StatementSums { last_began: date_of(one.last_began), ..*one });
+            run.add(one);
         }
+        let began = tally.first.map_or(made_ticks, |(_, ticks)| ticks.max(made_ticks));
+        sums.whole.note(began, &run);
     }
 }
 
@@ -133,6 +141,17 @@ impl Sums {
             self.statements.resize(cell + 1, StatementSums::default());
         }
         &mut self.statements[cell]
+    }
+}
+
+impl Taken {
+    /// And what the executions of a statement took; their memory is not of one moment.
+    fn add(&mut self, sums: &StatementSums) {
+        self.elapsed_ns += sums.elapsed.total;
+        self.waited_ns += sums.elapsed.total.saturating_sub(sums.working.total);
+        self.memory.spills += sums.spills.total;
+        self.pages.logical += sums.logical_reads.total;
+        self.pages.physical += sums.physical_reads.total;
     }
 }
 

@@ -95,7 +95,7 @@ fn every_option_has_a_row() {
         rows(&mut session, "SELECT COUNT(*), COUNT(DISTINCT configuration_id) FROM sys.configurations"),
         ["96|96"]
     );
-    // Each is either one that can be set to something else, or refused by name.
+    // Each is either one that can be set to something else, for it has an effect or only permits something, or refused by name.
     run(&mut session, "EXEC sp_configure 'show advanced options', 1 RECONFIGURE");
     let names = rows(&mut session, "SELECT name FROM sys.configurations");
     let mut set = Vec::new();
@@ -118,10 +118,30 @@ fn every_option_has_a_row() {
         set,
         [
             "allow updates",
+            "cross db ownership chaining",
             "show advanced options",
+            "remote proc trans",
             "min memory per query (KB)",
             "query wait (s)",
-            "max server memory (MB)"
+            "max server memory (MB)",
+            "clr enabled",
+            "backup compression default",
+            "optimize for ad hoc workloads",
+            "backup checksum default",
+            "external scripts enabled",
+            "clr strict security",
+            "Agent XPs",
+            "Database Mail XPs",
+            "SMO and DMO XPs",
+            "Ole Automation Procedures",
+            "xp_cmdshell",
+            "Ad Hoc Distributed Queries",
+            "Replication XPs",
+            "contained database authentication",
+            "remote data archive",
+            "allow polybase export",
+            "allow filesystem enumeration",
+            "polybase enabled"
         ]
     );
 }
@@ -157,7 +177,7 @@ fn what_has_no_effect_is_refused_and_mistakes_are_told() {
         ("EXEC sp_configure 'show advanced options', 2", 15129),
         ("EXEC sp_configure 'user options', -1", 15129),
         ("EXEC sp_configure 'user options', 1", 40517),
-        ("EXEC sp_configure 'clr enabled', 1", 40517),
+        ("EXEC sp_configure 'nested triggers', 0", 40517),
         ("EXEC sp_configure 'remote access', 1", 40517),
         // A fact may be said again.
         ("EXEC sp_configure 'clr enabled', 0", 15457),

@@ -115,3 +115,5 @@ script!("scripts/" principals);
 script!("scripts/" query_store);
 script!("scripts/" schema_transfer);
 script!("scripts/" schema_binding);
+script!("scripts/" machine_views);
+script!("scripts/" absent_kinds);

@@ -43,6 +43,8 @@ pub trait Disk: Send + Sync {
     fn device_of(&self, path: &Path) -> Result<u64, IoError>;
     /// Bytes free on the file system of `path`.
     fn free_bytes(&self, path: &Path) -> Result<u64, IoError>;
+    /// Bytes that the file system of `path` holds in all.
+    fn total_bytes(&self, path: &Path) -> Result<u64, IoError>;
     /// Takes a lock file that keeps other processes out (`Locked`) until the guard is dropped or this process dies.
     fn lock_file(&self, path: &Path) -> Result<FileLock, IoError>;
     /// Limits a file's access rights to its owner (keys, password hashes).

@@ -133,18 +133,13 @@ impl Disk for LinuxDisk {
     }
 
     fn free_bytes(&self, path: &Path) -> Result<u64, IoError> {
-        let what = || format!("free space of {}", path.display());
-        let c_path = std::ffi::CString::new(path.as_os_str().as_encoded_bytes())
-            .map_err(|_| IoError::new(IoErrorKind::Invalid, what()))?;
-        // SAFETY: `statvfs` is plain data; the path is a C string; both live through the call.
-        let (result, stat) = unsafe {
-            let mut stat: libc::statvfs = std::mem::zeroed();
-            (libc::statvfs(c_path.as_ptr(), &mut stat), stat)
-        };
-        if result != 0 {
-            return Err(IoError::last(what()));
-        }
+        let stat = file_system(path)?;
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+
+    fn total_bytes(&self, path: &Path) -> Result<u64, IoError> {
+        let stat = file_system(path)?;
+        Ok(stat.f_blocks.saturating_mul(stat.f_frsize))
     }
 
     fn lock_file(&self, path: &Path) -> Result<FileLock, IoError> {
@@ -169,6 +164,19 @@ impl Disk for LinuxDisk {
     fn io_queue(&self, depth: usize) -> Box<dyn IoQueue> {
         Box::new(ThreadQueue::new(depth))
     }
+}
+
+/// What the system says of the file system of `path`.
+fn file_system(path: &Path) -> Result<libc::statvfs, IoError> {
+    let what = || format!("space of {}", path.display());
+    let c_path = std::ffi::CString::new(path.as_os_str().as_encoded_bytes())
+        .map_err(|_| IoError::new(IoErrorKind::Invalid, what()))?;
+    // SAFETY: `statvfs` is plain data; the path is a C string; both live through the call.
+    let (result, stat) = unsafe {
+        let mut stat: libc::statvfs = std::mem::zeroed();
+        (libc::statvfs(c_path.as_ptr(), &mut stat), stat)
+    };
+    if result == 0 { Ok(stat) } else { Err(IoError::last(what())) }
 }
 
 fn open_with(path: &Path, options: &OpenOptions, flags: i32) -> std::io::Result<fs::File> {

@@ -146,6 +146,10 @@ impl Disk for SimDisk {
         Ok(disk.capacity_bytes.unwrap_or(1 << 40).saturating_sub(disk.used_bytes()))
     }
 
+    fn total_bytes(&self, _path: &Path) -> Result<u64, IoError> {
+        Ok(self.world.disk().capacity_bytes.unwrap_or(1 << 40))
+    }
+
     fn lock_file(&self, path: &Path) -> Result<FileLock, IoError> {
         self.open(path, &OpenOptions::create())?;
         if !self.world.disk().locks.insert(path.to_owned()) {

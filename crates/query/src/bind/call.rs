@@ -26,7 +26,10 @@ impl Binder<'_> {
             Some(schema) if schema.is("$PARTITION") => {
                 return Err(crate::errors::unsupported("$PARTITION"));
             }
-            Some(_) => return Err(crate::errors::unknown_scalar_function(&written(&call.name))),
+            Some(_) => {
+                self.check_method_of_column(&call.name)?;
+                return Err(crate::errors::unknown_scalar_function(&written(&call.name)));
+            }
         }
         let mut name = call.name.name.value.to_ascii_uppercase();
         if call.is_odbc
@@ -58,6 +61,24 @@ impl Binder<'_> {
                 None if functions::is_documented(&name) => Err(crate::errors::unsupported(&name)),
                 None => Err(crate::errors::unknown_function(&written(&call.name))),
             },
+        }
+    }
+
+    /// Refuses a method of the xml type behind the name of a column in sight: `d.value(...)`, `t.d.exist(...)`. Error 258 for one that is not xml.
+    pub(crate) fn check_method_of_column(&self, name: &ast::ObjectName) -> Result<(), SqlError> {
+        const METHODS: [&str; 5] = ["value", "query", "exist", "nodes", "modify"];
+        let Some(column) = name.schema.clone().filter(|_| METHODS.contains(&name.name.value.as_str())) else {
+            return Ok(());
+        };
+        let qualifier = name.database.clone().map(|table| {
+            let mut qualifier = name.clone();
+            (qualifier.name, qualifier.schema) = (table, name.server.clone());
+            (qualifier.database, qualifier.server) = (None, None);
+            Box::new(qualifier)
+        });
+        match self.find_column(&ast::ColumnRef { qualifier, name: column }) {
+            Ok((found, _)) => Err(method_of(&self.columns[found.id.0 as usize].sql_type)),
+            Err(_) => Ok(()),
         }
     }
 
@@ -601,5 +622,14 @@ fn by_origin(function: &'static FunctionDef, arguments: &[Expr]) -> &'static Fun
             &json::JSON_MODIFY_BY_JSON
         }
         _ => function,
+    }
+}
+
+/// A method is called of a value of that type: only xml has any, and they are not here. Error 258.
+pub(super) fn method_of(sql_type: &SqlType) -> SqlError {
+    match sql_type {
+        SqlType::Xml => crate::errors::unsupported("methods of CLR and xml types"),
+        other if other.to_string().ends_with("(max)") => SqlError::new(258, &[other]),
+        other => SqlError::new(258, &[&other.name()]),
     }
 }

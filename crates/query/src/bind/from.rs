@@ -550,6 +550,7 @@ impl Binder<'_> {
         let ast::ExprKind::Function(call) = &function.call.kind else {
             return Err(crate::errors::unsupported("a method that gives rows"));
         };
+        self.check_method_of_column(&call.name)?;
         crate::clauses::check_row_function(function, call)?;
         let mut arguments = Vec::new();
         for argument in &call.args {

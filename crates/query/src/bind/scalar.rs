@@ -51,7 +51,11 @@ impl Binder<'_> {
             ast::ExprKind::Default => Err(crate::errors::syntax_near("DEFAULT")),
             ast::ExprKind::FullText(_) => Err(crate::errors::unsupported("full-text search")),
             ast::ExprKind::Identity(_) => Err(crate::errors::identity_function_misplaced()),
-            ast::ExprKind::MethodCall(_) | ast::ExprKind::StaticCall(_) | ast::ExprKind::Property(..) => {
+            ast::ExprKind::MethodCall(method) => {
+                let target = self.value(&method.target)?;
+                Err(super::call::method_of(&target.sql_type))
+            }
+            ast::ExprKind::StaticCall(_) | ast::ExprKind::Property(..) => {
                 Err(crate::errors::unsupported("methods of CLR and xml types"))
             }
             ast::ExprKind::KeyValue(_) => Err(crate::errors::unsupported("JSON_OBJECT")),

@@ -51,6 +51,12 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     .runtime(),
     FunctionDef::new("CURSOR_STATUS", &[Wide, Wide], Fixed(SqlType::SmallInt), |_| Ok(Value::SmallInt(-3)))
         .runtime(),
+    // There are no availability groups: each database is backed up where it is.
+    FunctionDef::new("FN_HADR_BACKUP_IS_PREFERRED_REPLICA", &[Wide], Fixed(SqlType::Bit), |call| {
+        let name = call.text(0).unwrap_or_default();
+        Ok(Value::Bit(call.runtime.instance.database(name.trim()).is_ok()))
+    })
+    .runtime(),
     FunctionDef::new("CURRENT_REQUEST_ID", &[], Fixed(SqlType::SmallInt), |_| Ok(Value::SmallInt(0)))
         .runtime(),
     // There are no triggers, so none calls this.

@@ -9,6 +9,8 @@ const fn absent(name: &'static str, columns: &'static str) -> SystemView {
 }
 
 pub(super) static VIEWS: &[SystemView] = &[
+    // What ties a database to an edition: compression, partitions, columnstores, encryption. Nothing of it can be made.
+    absent("dm_db_persisted_sku_features", "feature_name sysname, feature_id int not null"),
     // Extended events and traces: none can be made.
     absent(
         "server_event_sessions",

@@ -49,6 +49,19 @@ pub(super) static VIEWS: &[SystemView] = &[
          max_ideal_grant_kb bigint, total_spills bigint, last_spills bigint, min_spills bigint, max_spills bigint",
         query_stats,
     ),
+    SystemView::new(
+        "dm_exec_procedure_stats",
+        "database_id int not null, object_id int not null, type char(2), type_desc nvarchar(60), sql_handle varbinary(64) not null, \
+         plan_handle varbinary(64) not null, cached_time datetime, last_execution_time datetime, execution_count bigint not null, \
+         total_worker_time bigint not null, last_worker_time bigint not null, min_worker_time bigint not null, \
+         max_worker_time bigint not null, total_physical_reads bigint not null, last_physical_reads bigint not null, \
+         min_physical_reads bigint not null, max_physical_reads bigint not null, total_logical_writes bigint, last_logical_writes bigint, \
+         min_logical_writes bigint, max_logical_writes bigint, total_logical_reads bigint not null, last_logical_reads bigint not null, \
+         min_logical_reads bigint not null, max_logical_reads bigint not null, total_elapsed_time bigint not null, \
+         last_elapsed_time bigint not null, min_elapsed_time bigint not null, max_elapsed_time bigint not null, total_spills bigint not null, \
+         last_spills bigint not null, min_spills bigint not null, max_spills bigint not null",
+        procedure_stats,
+    ),
     SystemView::new("dm_exec_sql_text", TEXT_LIST, sql_text).with_parameters(1),
     SystemView::new("fn_get_sql", TEXT_LIST, sql_text).with_parameters(1),
     SystemView::new(
@@ -112,6 +125,59 @@ fn query_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             let cells = statement_cells(&plan, statement);
             context.row(&cells);
         }
+    }
+    Ok(())
+}
+
+/// Procedures that are cached and have run. A run takes what its own statements take.
+fn procedure_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for plan in context.runtime.facts.cached_plans() {
+        if plan.kind != CachedPlanKind::Procedure || plan.runs == 0 {
+            continue;
+        }
+        let [(_, database), (_, object), ..] = origin(context, &plan);
+        if matches!(object, Cell::Null) {
+            continue;
+        }
+        let mut cells = vec![
+            ("database_id", database),
+            ("object_id", object),
+            ("type", "P ".into()),
+            ("type_desc", "SQL_STORED_PROCEDURE".into()),
+            ("sql_handle", sql_handle(&plan).into()),
+            ("plan_handle", plan_handle(&plan).into()),
+            ("cached_time", moment(plan.made_ticks).into()),
+            ("last_execution_time", moment(plan.whole.last_began_ticks).into()),
+            ("execution_count", plan.runs.into()),
+        ];
+        let whole = &plan.whole;
+        let measured = [
+            (
+                ["total_worker_time", "last_worker_time", "min_worker_time", "max_worker_time"],
+                whole.working_ns,
+                1_000,
+            ),
+            (
+                ["total_elapsed_time", "last_elapsed_time", "min_elapsed_time", "max_elapsed_time"],
+                whole.elapsed_ns,
+                1_000,
+            ),
+            (
+                ["total_logical_reads", "last_logical_reads", "min_logical_reads", "max_logical_reads"],
+                whole.logical_reads,
+                1,
+            ),
+            (
+                ["total_physical_reads", "last_physical_reads", "min_physical_reads", "max_physical_reads"],
+                whole.physical_reads,
+                1,
+            ),
+            (["total_spills", "last_spills", "min_spills", "max_spills"], whole.spills, 1),
+        ];
+        for (names, measure, unit) in measured {
+            cells.extend(names.into_iter().zip(parts(&measure).map(|part| Cell::from(part / unit))));
+        }
+        context.row(&cells);
     }
     Ok(())
 }

@@ -233,6 +233,8 @@ fn database_cells(info: &DatabaseInfo) -> Vec<(&'static str, Cell)> {
         ("is_temporal_history_retention_enabled", retention.into()),
         ("is_recursive_triggers_on", switch("RECURSIVE_TRIGGERS")),
         ("is_trustworthy_on", switch("TRUSTWORTHY")),
+        ("is_broker_enabled", switch("ENABLE_BROKER")),
+        ("is_honor_broker_priority_on", switch("HONOR_BROKER_PRIORITY")),
         ("is_db_chaining_on", switch("DB_CHAINING")),
         ("log_reuse_wait", 0.into()),
         ("log_reuse_wait_desc", "NOTHING".into()),
@@ -453,6 +455,8 @@ pub struct DatabaseFile {
     pub is_log: bool,
     /// Is it the persisted log buffer?
     pub is_buffer: bool,
+    /// Where it is.
+    pub path: String,
     /// Its size in 8 KB pages.
     pub size_pages: u64,
 }
@@ -468,6 +472,7 @@ pub fn database_files(instance: &Arc<Instance>, database: &Arc<Database>) -> Vec
         name: file.name,
         is_log: file.log,
         is_buffer: file.is_buffer,
+        path: file.path,
         size_pages: file.size.cast_unsigned(),
     };
     files.into_iter().map(row).collect()

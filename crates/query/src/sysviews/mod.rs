@@ -21,6 +21,7 @@ mod information_schema_sql;
 mod keys;
 mod lock_resources;
 mod logs;
+mod machine;
 mod msdb;
 mod objects;
 pub(crate) mod odbc;
@@ -94,6 +95,7 @@ static TABLES: &[&[SystemView]] = &[
     databases::VIEWS,
     dblog::VIEWS,
     dm_os::VIEWS,
+    machine::VIEWS,
     waits::VIEWS,
     transactions::VIEWS,
     versions::VIEWS,

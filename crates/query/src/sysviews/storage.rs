@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Database, IndexDef, TableDef, UnitUsage};
+use engine::{Database, IndexDef, PageType, TableDef, UnitUsage};
 use types::{SqlError, Value};
 
 use super::objects::all_tables;
@@ -157,6 +157,16 @@ fn partition_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     })
 }
 
+fn unit_number(unit: i64, kind: i64) -> i64 {
+    unit * 4 + kind
+}
+
+/// `allocation_unit_id` of the unit that a page of that kind belongs to.
+pub(super) fn allocation_unit_id(unit: u32, page_type: PageType) -> i64 {
+    let is_large = page_type == PageType::Lob;
+    unit_number(i64::from(unit), if is_large { 2 } else { 1 })
+}
+
 /// In-row pages of every heap and index, and those of large values where there can be such. What SQL Server calls row overflow lies among
 /// the large values here.
 fn allocation_units(context: Context<'_, '_, '_>, is_internal: bool) -> Result<(), SqlError> {
@@ -167,7 +177,7 @@ fn allocation_units(context: Context<'_, '_, '_>, is_internal: bool) -> Result<(
         let lob = (2, "LOB_DATA", usage.lob_pages, usage.lob_pages);
         for (kind, name, pages, data) in std::iter::once(in_row).chain(may_have_lobs.then_some(lob)) {
             let mut cells: Vec<(&str, Cell)> = vec![
-                ("allocation_unit_id", (unit * 4 + kind).into()),
+                ("allocation_unit_id", unit_number(unit, kind).into()),
                 ("type", kind.into()),
                 ("type_desc", name.into()),
                 ("container_id", unit.into()),

@@ -1,5 +1,5 @@
-//! sp_configure and RECONFIGURE: the server's options. One with an effect can be set; any other has the value that is a fact here, and no
-//! other value is taken.
+//! sp_configure and RECONFIGURE: the server's options. One with an effect can be set, and one that only permits something: that is refused by name
+//! where it is used. Any other has the value that is a fact here, and no other value is taken.
 
 use engine::{ConfigurationOption, Entry, EntryKey, MASTER};
 use query::{ExecContext, VariableDef};
@@ -67,7 +67,7 @@ pub(crate) fn reconfigure(session: &Session, with_override: bool) -> SqlResult<(
     Ok(())
 }
 
-/// Only what has an effect is taken.
+/// Only what has an effect, or only permits something, is taken.
 fn check_effect(option: &ConfigurationOption, value: i32) -> SqlResult<()> {
     let has_effect = match option.id {
         engine::USER_OPTIONS => value & !(user_options::SET | user_options::ALWAYS) == 0,

@@ -42,6 +42,7 @@ const REFUSED: &[&str] = &[
     "sp_dropsrvrolemember",
     "sp_dropuser",
     "sp_estimate_data_compression_savings",
+    "sp_execute_external_script",
     "sp_fulltext_catalog",
     "sp_fulltext_database",
     "sp_grantdbaccess",

@@ -175,4 +175,5 @@ const IN_SQL: &[(&str, &str)] = &[
     ("sp_addtype", include_str!("sql/sp_addtype.sql")),
     ("sp_droptype", include_str!("sql/sp_droptype.sql")),
     ("sp_server_info", include_str!("sql/sp_server_info.sql")),
+    ("sp_helprotect", include_str!("sql/sp_helprotect.sql")),
 ];

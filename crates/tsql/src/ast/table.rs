@@ -407,6 +407,8 @@ pub enum DropKind {
     ApplicationRole,
     ExternalTable,
     Aggregate,
+    /// A kind that is only known by name, behind which IF EXISTS stands.
+    Named(&'static str),
 }
 
 /// Where a DDL or logon trigger sits.

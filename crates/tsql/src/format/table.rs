@@ -124,6 +124,10 @@ impl Printer {
     }
 
     fn drop(&mut self, drop: &Drop) {
+        if let DropKind::Named(phrase) = drop.kind {
+            self.w("DROP ");
+            self.w(phrase);
+        }
         self.w(match drop.kind {
             DropKind::Table => "DROP TABLE ",
             DropKind::View => "DROP VIEW ",
@@ -145,6 +149,7 @@ impl Printer {
             DropKind::ApplicationRole => "DROP APPLICATION ROLE ",
             DropKind::ExternalTable => "DROP EXTERNAL TABLE ",
             DropKind::Aggregate => "DROP AGGREGATE ",
+            DropKind::Named(_) => " ",
         });
         self.flag("IF EXISTS ", drop.if_exists);
         self.list(&drop.names, Self::name);

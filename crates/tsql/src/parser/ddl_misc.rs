@@ -178,8 +178,8 @@ impl Parser<'_> {
         )
     }
 
-    /// A statement on an object that is kept as text; `verb` stands here.
-    fn opaque_object(&mut self, verb: &str, except: &[&str]) -> Option<Parsed<StatementKind>> {
+    /// The kind of an object that is only known by name, behind the verb, and of how many words it is.
+    fn opaque_phrase(&self) -> Option<(&'static str, usize)> {
         if self.names_common_object() {
             return None;
         }
@@ -187,13 +187,18 @@ impl Parser<'_> {
         let phrase = OPAQUE_OBJECTS.iter().filter(|phrase| phrase.as_bytes()[0] == first).find(|phrase| {
             phrase.split(' ').enumerate().all(|(index, word)| self.spells_ahead(1 + index, word))
         })?;
-        if except.contains(phrase) {
+        Some((phrase, phrase.split(' ').count()))
+    }
+
+    /// A statement on an object that is kept as text; `verb` stands here.
+    fn opaque_object(&mut self, verb: &str, except: &[&str]) -> Option<Parsed<StatementKind>> {
+        let (phrase, words) = self.opaque_phrase()?;
+        if except.contains(&phrase) {
             return None;
         }
         // A database or table may be named like the second word of a phrase; the phrase needs something behind it.
-        let words = phrase.split(' ').count();
         if self.peek_kind(1 + words) == TokenKind::End
-            && !matches!(*phrase, "MASTER KEY" | "DATABASE ENCRYPTION KEY")
+            && !matches!(phrase, "MASTER KEY" | "DATABASE ENCRYPTION KEY")
         {
             return Some(Err(self.unexpected_at((self.position + 1 + words).min(self.tokens.len() - 1))));
         }
@@ -245,6 +250,22 @@ impl Parser<'_> {
 
     pub(super) fn drop(&mut self) -> Parsed<StatementKind> {
         let simple = self.drop_kind();
+        if simple.is_none()
+            && let Some((phrase, words)) = self.opaque_phrase()
+            && self.at_ahead(1 + words, Keyword::If)
+        {
+            // Of the kinds that are only known by name, these have the clause.
+            if !matches!(phrase, "ASSEMBLY" | "SECURITY POLICY") {
+                return Err(self.unexpected_at(self.position + 1 + words));
+            }
+            for _ in 0..=words {
+                self.advance();
+            }
+            let if_exists = self.if_exists()?;
+            let names = self.comma_list(Self::object_name)?;
+            let kind = DropKind::Named(phrase);
+            return Ok(StatementKind::Drop(Box::new(Drop { kind, if_exists, names, scope: None })));
+        }
         if simple.is_none()
             && let Some(opaque) = self.opaque_object("DROP", &[])
         {

@@ -177,6 +177,7 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "Implicit conversion from data type %s to %s is not allowed. Use CONVERT to run this query.",
     ),
+    entry(258, 15, "Cannot call methods on %s."),
     entry(259, 16, "Ad hoc updates to system catalogs are not allowed."),
     entry(
         260,

@@ -331,6 +331,7 @@ pub(super) const MESSAGES: &[Message] = &[
     ),
     entry(15323, 16, "The selected index '%s' does not exist on table '%s'."),
     entry(15325, 16, "The current database does not contain a %s named '%s'."),
+    entry(15330, 11, "There are no matching rows to report on."),
     entry(15335, 11, "The new name '%s' is already in use as a %s name; it would cause a duplicate."),
     entry(
         15336,

@@ -1,0 +1,76 @@
+//! Which pages the buffer pool holds (`sys.dm_os_buffer_descriptors`).
+
+use std::sync::Arc;
+
+use crate::frame::{LatchMode, NO_KEY, PageGuard};
+use crate::header::{self, PageType};
+use crate::page_id::PageId;
+use crate::pool::BufferPool;
+use crate::space::FileSpace;
+
+/// A page in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferedPage {
+    /// Whose it is: [`FileSpace::pool_number`].
+    pub space: u16,
+    /// Its place in the database.
+    pub id: PageId,
+    /// It differs from the disk.
+    pub is_dirty: bool,
+    /// What its header says; none while somebody is changing it.
+    pub header: Option<BufferedHeader>,
+}
+
+/// The header of a page in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferedHeader {
+    /// The kind of page.
+    pub page_type: PageType,
+    /// Level in its tree, 0 for the leaves.
+    pub level: u8,
+    /// The allocation unit.
+    pub unit: u32,
+    /// Slots.
+    pub slots: u16,
+    /// Bytes free.
+    pub free_bytes: usize,
+}
+
+impl BufferPool {
+    /// Tells of every page in memory, each as it is at the moment. Waits for nobody, reads nothing and counts as no use.
+    pub fn for_each_page(&self, mut tell: impl FnMut(BufferedPage)) {
+        self.for_each_frame(|frame| {
+            let key = frame.key();
+            if key == NO_KEY {
+                return;
+            }
+            let header = PageGuard::try_take(Arc::clone(frame), LatchMode::Shared)
+                .filter(|_| frame.key() == key)
+                .map(|guard| header_of(&guard));
+            tell(BufferedPage {
+                space: (key >> 48) as u16,
+                id: PageId::unpack(key),
+                is_dirty: frame.is_dirty(),
+                header,
+            });
+        });
+    }
+}
+
+fn header_of(guard: &PageGuard) -> BufferedHeader {
+    let page = guard.page();
+    BufferedHeader {
+        page_type: header::page_type(page),
+        level: header::level(page),
+        unit: header::unit(page),
+        slots: header::slot_count(page),
+        free_bytes: header::free_bytes(page),
+    }
+}
+
+impl FileSpace {
+    /// By which number [`BufferedPage::space`] names its pages.
+    pub fn pool_number(&self) -> u16 {
+        self.number()
+    }
+}
