@@ -65,3 +65,4 @@ pub use statement::{
     compile_scalar, is_select_into, objects_named_in, objects_named_in_expression,
 };
 pub use undeclared::{Undeclared, UndeclaredParameters};
+pub use values::convert_context;

@@ -141,10 +141,23 @@ pub fn objects_named_in_expression(
     Ok(binder.observed.map(|observed| observed.into_inner().written).unwrap_or_default())
 }
 
+/// The OPTION of a statement.
+fn options_of(statement: &ast::StatementKind) -> &[ast::QueryHint] {
+    match statement {
+        ast::StatementKind::Select(select) => &select.options,
+        ast::StatementKind::Insert(insert) => &insert.options,
+        ast::StatementKind::Update(update) => &update.options,
+        ast::StatementKind::Delete(delete) => &delete.options,
+        ast::StatementKind::Merge(merge) => &merge.options,
+        _ => &[],
+    }
+}
+
 fn compile_inside(
     statement: &ast::Statement,
     binder: &mut Binder<'_>,
 ) -> Result<CompiledStatement, SqlError> {
+    binder.table_hints = crate::bind::hints::hinted_tables(options_of(&statement.kind))?;
     let (kind, options): (StatementKind, &[ast::QueryHint]) = match &statement.kind {
         ast::StatementKind::Select(select) => (compile_select(binder, select)?, &select.options),
         ast::StatementKind::Insert(insert) => {
@@ -177,6 +190,7 @@ fn compile_inside(
         _ => return Err(crate::errors::unsupported("this statement")),
     };
     crate::clauses::check_query_hints(options)?;
+    binder.check_table_hints()?;
     binder.check_variables_of_hints(options)?;
     crate::clauses::check_join_hints_agree(&binder.join_hints, options)?;
     let max_recursion = recursion_limit(options);

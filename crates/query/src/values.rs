@@ -26,7 +26,7 @@ pub(crate) fn to_f64(value: &Value) -> f64 {
 }
 
 /// Conversion settings of the session.
-pub(crate) fn convert_context(options: &SetOptions) -> ConvertContext {
+pub fn convert_context(options: &SetOptions) -> ConvertContext {
     const FORMATS: [(&str, DateFormat); 5] = [
         ("dmy", DateFormat::Dmy),
         ("ymd", DateFormat::Ymd),

@@ -11,6 +11,7 @@ use crate::cell::{Cell, CellSource};
 use crate::done_command as command;
 use crate::instruction::{
     ArgumentCells, ExecuteCells, ExecuteTarget, Instruction, InstructionKind, RaisErrorCells, SetCells,
+    WantedColumn,
 };
 use crate::program::{Program, TryRegion};
 use crate::refusal::{kind_name, not_supported};
@@ -311,6 +312,9 @@ impl Compiler<'_> {
         let kind = match &insert.source {
             ast::InsertSource::Execute(execute) => {
                 let execute = Box::new(self.execute(execute)?);
+                if execute.result_sets.is_some() {
+                    return Err(not_supported("INSERT ... EXECUTE WITH RESULT SETS").at_line(self.line));
+                }
                 InstructionKind::InsertExecute { insert: Box::new(statement.clone()), execute }
             }
             _ => self.query(statement, command::INSERT),
@@ -589,7 +593,34 @@ impl Compiler<'_> {
             let value = (!is_default).then(|| self.scalar(&argument.value));
             arguments.push(ArgumentCells { name: argument.name.clone(), value, output_slot });
         }
-        Ok(ExecuteCells { return_slot, target, arguments })
+        let result_sets = self.result_sets(&execute.options)?;
+        Ok(ExecuteCells { return_slot, target, arguments, result_sets })
+    }
+
+    /// WITH RESULT SETS, when it says which there are; none for NONE.
+    fn result_sets(&mut self, options: &[ast::ExecuteOption]) -> SqlResult<Option<Vec<Vec<WantedColumn>>>> {
+        let said = options.iter().find_map(|option| match option {
+            ast::ExecuteOption::ResultSetsNone => Some(&[][..]),
+            ast::ExecuteOption::ResultSets(sets) => Some(sets.as_slice()),
+            ast::ExecuteOption::Recompile | ast::ExecuteOption::ResultSetsUndefined => None,
+        });
+        let Some(said) = said else { return Ok(None) };
+        let mut sets = Vec::with_capacity(said.len());
+        for set in said {
+            let ast::ResultSet::Columns(columns) = set else { continue };
+            let mut wanted = Vec::with_capacity(columns.len());
+            for (at, column) in columns.iter().enumerate() {
+                let place = query::TypePlace::Column(at + 1);
+                let declared = declared_type(&column.data_type, place, self.types_in)
+                    .map_err(|error| error.at_line(self.line))?;
+                self.uses_alias_types |= declared.alias_id != 0;
+                let nullable = column.nullable.or(declared.nullable).unwrap_or(true);
+                let (name, sql_type) = (column.name.value.clone(), declared.sql_type);
+                wanted.push(WantedColumn { name, sql_type, nullable });
+            }
+            sets.push(wanted);
+        }
+        Ok(Some(sets))
     }
 }
 

@@ -16,6 +16,7 @@ use crate::objects::{FoundProcedure, parse_name, tsql_name};
 use crate::parameters::bind_parameters;
 use crate::procs;
 use crate::program::Program;
+use crate::result_sets::Redescribed;
 use crate::session::Session;
 use crate::sink::ResultSink;
 use crate::system_procedures;
@@ -36,7 +37,14 @@ impl Session {
         self.guards += u32::from(guarded);
         // What the procedure leaves in @@ERROR is that of its last statement.
         self.facts.last_error = 0;
-        let result = self.execute_target(frame, instruction, execute, arguments, sink);
+        let result = match &execute.result_sets {
+            None => self.execute_target(frame, instruction, execute, arguments, sink),
+            Some(wanted) => {
+                let mut sink = Redescribed::new(sink, wanted, query::convert_context(&self.options));
+                let result = self.execute_target(frame, instruction, execute, arguments, &mut sink);
+                sink.finish(result)
+            }
+        };
         self.guards -= u32::from(guarded);
         let result = result?;
         for (index, _, from, value) in result.outputs {

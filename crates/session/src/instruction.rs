@@ -1,6 +1,7 @@
 //! The instructions of a program: what one step does, and what is to be known of it without running it.
 
 use tsql::ast;
+use types::SqlType;
 
 use crate::cell::Cell;
 use crate::done_command as command;
@@ -105,6 +106,16 @@ pub(crate) struct ExecuteCells {
     pub(crate) return_slot: Option<usize>,
     pub(crate) target: ExecuteTarget,
     pub(crate) arguments: Vec<ArgumentCells>,
+    /// WITH RESULT SETS: the columns of each that may come.
+    pub(crate) result_sets: Option<Vec<Vec<WantedColumn>>>,
+}
+
+/// One column as the statement wants it.
+#[derive(Clone, Debug)]
+pub(crate) struct WantedColumn {
+    pub(crate) name: String,
+    pub(crate) sql_type: SqlType,
+    pub(crate) nullable: bool,
 }
 
 /// What is executed.

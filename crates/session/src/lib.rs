@@ -52,6 +52,7 @@ mod raise;
 mod refusal;
 mod registry;
 mod request;
+mod result_sets;
 mod rpc;
 mod run;
 mod scope;

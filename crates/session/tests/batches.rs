@@ -368,3 +368,20 @@ fn a_procedure_with_an_error_returns_ten_less_its_severity() {
         assert_eq!(seen.status, Some(expected), "{body}: {:?}", seen.messages);
     }
 }
+
+/// WITH RESULT SETS gives columns their names and types.
+#[test]
+fn result_sets_are_described_as_the_statement_says() {
+    let (_world, mut session) = World::in_database("result-sets");
+    let seen = run(
+        &mut session,
+        "EXEC ('SELECT 1 AS a, ''x'' AS b') WITH RESULT SETS ((number bigint NOT NULL, [a word] nvarchar(20)))",
+    );
+    assert_eq!(seen.messages, []);
+    assert_eq!(
+        seen.sets,
+        [(vec!["number".to_string(), "a word".to_string()], vec![vec!["1".into(), "x".into()]])]
+    );
+    assert_eq!(seen.types, [vec![SqlType::BigInt, SqlType::nvarchar(20)]]);
+    assert_eq!(seen.nullable, [vec![false, true]]);
+}

@@ -117,3 +117,4 @@ script!("scripts/" schema_transfer);
 script!("scripts/" schema_binding);
 script!("scripts/" machine_views);
 script!("scripts/" absent_kinds);
+script!("scripts/" result_sets);

@@ -158,14 +158,14 @@ impl Binder<'_> {
             && let Some(index) =
                 self.common_tables.iter().rposition(|entry| same_name(&entry.name, &name.name.value))
         {
-            let hints = super::hints::scan_hints(hints)?;
+            let hints = self.hints_of(name, alias, hints)?;
             let mut rel = self.common_table(index, alias)?;
             super::hints::hint_tables(&mut rel, &hints)?;
             return self.wanted_query(rel, wanted);
         }
         let resolved = self.resolve_table(name)?;
         let exposed = alias.map_or(name.name.value.as_str(), |alias| alias.value.as_str()).to_string();
-        let hints = super::hints::scan_hints(hints)?;
+        let hints = self.hints_of(name, alias, hints)?;
         match resolved {
             Resolved::System(..) if wanted => Err(crate::errors::system_catalog_update()),
             Resolved::System(view, database) => {

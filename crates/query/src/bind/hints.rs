@@ -6,8 +6,10 @@ use engine::IsolationLevel;
 use tsql::ast;
 use types::SqlError;
 
+use super::Binder;
 use crate::bound::tree::Rel;
 use crate::kinds::{CatalogReading, HintedIndex, ScanHints};
+use crate::names::same_name;
 
 /// What hints ask for; those without a case here stand in the table of clauses. Errors 321, 650 and 1047.
 pub(crate) fn scan_hints(hints: &[ast::TableHint]) -> Result<ScanHints, SqlError> {
@@ -95,6 +97,100 @@ fn check(hints: &ScanHints) -> Result<(), SqlError> {
     match hints.isolation {
         Some(level) => hints.check_level(level, hints.update_lock || hints.exclusive_lock),
         None => Ok(()),
+    }
+}
+
+/// A TABLE HINT of a statement's OPTION.
+pub(crate) struct HintedTable {
+    /// The name in sight of a table.
+    table: ast::ObjectName,
+    hints: Vec<ast::TableHint>,
+    /// A table of that name has been met.
+    is_met: bool,
+}
+
+/// Each TABLE HINT of an OPTION; a name has one at most. Error 8720.
+pub(crate) fn hinted_tables(options: &[ast::QueryHint]) -> Result<Vec<HintedTable>, SqlError> {
+    let mut tables: Vec<HintedTable> = Vec::new();
+    for option in options {
+        let ast::QueryHint::TableHint(table, hints) = option else { continue };
+        let shown = crate::names::written(table);
+        if tables.iter().any(|other| same_name(&crate::names::written(&other.table), &shown)) {
+            return Err(SqlError::new(8720, &[&shown]));
+        }
+        tables.push(HintedTable { table: table.clone(), hints: hints.clone(), is_met: false });
+    }
+    Ok(tables)
+}
+
+/// Those of a TABLE HINT that choose how a table is read, and nothing else.
+const OF_ACCESS: [&str; 3] = ["INDEX", "FORCESEEK", "FORCESCAN"];
+
+fn is_of_access(hint: &ast::TableHint) -> bool {
+    OF_ACCESS.iter().any(|word| hint.name.is(word))
+}
+
+impl Binder<'_> {
+    /// The hints of a table in FROM: those written behind it. A TABLE HINT in OPTION for the name in sight takes the place of those that choose how
+    /// it is read; the others, which change what is read, are to be the same in both. Error 8722.
+    pub(crate) fn hints_of(
+        &mut self,
+        name: &ast::ObjectName,
+        alias: Option<&ast::Ident>,
+        written: &[ast::TableHint],
+    ) -> Result<ScanHints, SqlError> {
+        let is_here = |wanted: &ast::ObjectName| match alias {
+            Some(alias) => wanted.is_simple() && same_name(&wanted.name.value, &alias.value),
+            None => {
+                let fits = |one: &Option<ast::Ident>, other: &Option<ast::Ident>| match (one, other) {
+                    (Some(one), Some(other)) => same_name(&one.value, &other.value),
+                    (None, None) => true,
+                    _ => false,
+                };
+                same_name(&wanted.name.value, &name.name.value)
+                    && fits(&wanted.schema, &name.schema)
+                    && fits(&wanted.database, &name.database)
+            }
+        };
+        let is_own = self.is_in_statement();
+        let found = self.table_hints.iter_mut().find(|entry| is_own && is_here(&entry.table));
+        let Some(found) = found else { return scan_hints(written) };
+        found.is_met = true;
+        let lacks = |hints: &[ast::TableHint], others: &[ast::TableHint]| {
+            let is_there = |hint: &ast::TableHint| others.iter().any(|other| other.name.is(&hint.name.value));
+            hints
+                .iter()
+                .find(|hint| !is_of_access(hint) && !is_there(hint))
+                .map(|hint| hint.name.value.to_uppercase())
+        };
+        let table = crate::names::written(&found.table);
+        if let Some(word) = lacks(&found.hints, written) {
+            return Err(SqlError::new(8722, &[&word, &"OPTION", &table, &"WITH"]));
+        }
+        if let Some(word) = lacks(written, &found.hints) {
+            return Err(SqlError::new(8722, &[&word, &"WITH", &table, &"OPTION"]));
+        }
+        let kept = written.iter().filter(|hint| !is_of_access(hint));
+        let chosen = found.hints.iter().filter(|hint| is_of_access(hint));
+        scan_hints(&kept.chain(chosen).cloned().collect::<Vec<_>>())
+    }
+
+    /// The same of a table that is changed. Error 1065.
+    pub(crate) fn target_hints_of(
+        &mut self,
+        name: &ast::ObjectName,
+        alias: Option<&ast::Ident>,
+        written: &[ast::TableHint],
+    ) -> Result<ScanHints, SqlError> {
+        self.hints_of(name, alias, written)?.for_target(&ScanHints::default())
+    }
+
+    /// Every TABLE HINT has met its table. Error 8723.
+    pub(crate) fn check_table_hints(&self) -> Result<(), SqlError> {
+        match self.table_hints.iter().find(|entry| !entry.is_met) {
+            Some(entry) => Err(SqlError::new(8723, &[&crate::names::written(&entry.table)])),
+            None => Ok(()),
+        }
     }
 }
 

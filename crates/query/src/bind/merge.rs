@@ -104,7 +104,12 @@ impl Binder<'_> {
 
     /// Target and source, joined so that the rows come that the clauses are about.
     fn merged_rows(&mut self, merge: &ast::Merge) -> Result<Joined, SqlError> {
-        let hints = super::hints::target_hints(&merge.target.hints)?;
+        let hints = match &merge.target.kind {
+            ast::DmlTargetKind::Table(name) => {
+                self.target_hints_of(name, merge.alias.as_ref(), &merge.target.hints)?
+            }
+            _ => super::hints::target_hints(&merge.target.hints)?,
+        };
         let Named::Table(table) = self.named_target(&merge.target.kind)? else {
             return Err(crate::errors::unsupported("MERGE into a view or common table expression"));
         };

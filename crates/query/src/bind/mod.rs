@@ -97,6 +97,7 @@ pub(crate) struct Binder<'a> {
     pub(crate) refuses_subqueries: bool,
     /// The words between INNER or the like and JOIN, as they come.
     pub(crate) join_hints: Vec<tsql::ast::JoinHint>,
+    pub(crate) table_hints: Vec<hints::HintedTable>,
     /// NEXT VALUE FOR: where it may stand and what it becomes there.
     pub(crate) draws: draws::Draws,
     /// Where names without a schema are looked for before `dbo`, when it is not the schema of the context: that of the view or function at hand.
@@ -256,6 +257,7 @@ impl<'a> Binder<'a> {
             refuses_temporary: false,
             refuses_subqueries: false,
             join_hints: Vec::new(),
+            table_hints: Vec::new(),
             draws: draws::Draws::default(),
             schema: None,
             depth: 0,
@@ -383,6 +385,11 @@ impl<'a> Binder<'a> {
         self.common_tables = common_tables;
         self.scopes = scopes;
         result
+    }
+
+    /// Is the text at hand the statement's own, not that of a view or function that it names?
+    pub(crate) fn is_in_statement(&self) -> bool {
+        self.view_depth == 0
     }
 
     /// The text itself names this object, whose columns stand in the table added last.

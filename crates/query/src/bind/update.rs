@@ -124,7 +124,12 @@ impl Binder<'_> {
         top: Option<&ast::Top>,
         access: Access,
     ) -> Result<(Rel, FoundTarget, bool), SqlError> {
-        let hints = super::hints::target_hints(&target.hints)?;
+        let hints = match &target.kind {
+            ast::DmlTargetKind::Table(name) if from.is_empty() => {
+                self.target_hints_of(name, None, &target.hints)?
+            }
+            _ => super::hints::target_hints(&target.hints)?,
+        };
         let (mut rel, found) = self.target_rows(target, from, hints, access)?;
         let is_joined = may_repeat(&rel);
         match filter {

@@ -181,7 +181,8 @@ pub(crate) fn check_query_hints(hints: &[QueryHint]) -> Result<(), SqlError> {
             }
             QueryHint::OptimizeFor(_) | QueryHint::OptimizeForUnknown => {}
             QueryHint::UsePlan(_) => return Err(crate::errors::unsupported("OPTION (USE PLAN)")),
-            QueryHint::TableHint(..) => return Err(crate::errors::unsupported("OPTION (TABLE HINT)")),
+            // The binder has looked for its table.
+            QueryHint::TableHint(..) => {}
             QueryHint::ForTimestamp(_) => return Err(crate::errors::unsupported("OPTION (FOR TIMESTAMP)")),
         }
     }

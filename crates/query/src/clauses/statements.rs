@@ -396,9 +396,16 @@ pub fn check_execute(execute: &ast::Execute) -> Result<(), SqlError> {
     }
     options.iter().try_for_each(|option| match option {
         ast::ExecuteOption::Recompile | ast::ExecuteOption::ResultSetsUndefined => Ok(()),
-        ast::ExecuteOption::ResultSetsNone | ast::ExecuteOption::ResultSets(_) => {
-            Err(unsupported("WITH RESULT SETS"))
-        }
+        ast::ExecuteOption::ResultSetsNone => Ok(()),
+        ast::ExecuteOption::ResultSets(sets) => sets.iter().try_for_each(|set| match set {
+            ast::ResultSet::Columns(columns) => refuse_if(
+                columns.iter().any(|column| column.collation.is_some()),
+                "COLLATE in WITH RESULT SETS",
+            ),
+            ast::ResultSet::AsObject(_) | ast::ResultSet::AsType(_) | ast::ResultSet::AsForXml => {
+                Err(unsupported("WITH RESULT SETS (AS ...)"))
+            }
+        }),
     })
 }
 

@@ -204,6 +204,21 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "An aggregate function of a query with CUBE, ROLLUP or GROUPING SETS must be able to merge its partial results. Leave it out, or write UNION ALL over single groupings.",
     ),
+    entry(
+        8720,
+        16,
+        "The query cannot be run: object '%s' has more than one TABLE HINT clause. A table reference has one at most.",
+    ),
+    entry(
+        8722,
+        16,
+        "The query cannot be run: the hint '%s' in the %s clause changes what object '%s' gives and does not stand in its %s clause.",
+    ),
+    entry(
+        8723,
+        16,
+        "The query cannot be run: the TABLE HINT clause names object '%s', which the query does not use, or not under that name.",
+    ),
     entry(8730, 16, "The offset of LAG and LEAD cannot be below zero."),
     entry(
         8748,

@@ -133,9 +133,29 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(11508, 16, "The undeclared parameter '%s' is used more than once in the batch being analyzed."),
     entry(11526, 16, "The metadata could not be determined because statement '%s' uses a temp table."),
     entry(
+        11535,
+        16,
+        "EXECUTE failed: its WITH RESULT SETS clause gave %d result sets, and the statement sent more.",
+    ),
+    entry(
+        11536,
+        16,
+        "EXECUTE failed: its WITH RESULT SETS clause gave %d result sets, but the statement sent only %d at run time.",
+    ),
+    entry(
         11537,
         16,
         "EXECUTE failed: its WITH RESULT SETS clause gave %d columns for result set %d, but the statement sent %d columns at run time.",
+    ),
+    entry(
+        11538,
+        16,
+        "EXECUTE failed: its WITH RESULT SETS clause gave type '%s' for column #%d in result set #%d, and at run time it was '%s'; there is no conversion between the two.",
+    ),
+    entry(
+        11553,
+        16,
+        "EXECUTE failed: its WITH RESULT SETS clause gave a type without NULL for column #%d in result set #%d, and at run time it was NULL.",
     ),
     entry(11700, 16, "The increment of sequence '%s' cannot be zero."),
     entry(

@@ -1,0 +1,140 @@
+//! EXECUTE ... WITH RESULT SETS: what a procedure sends goes to the client under the names and types that the statement gives.
+//!
+//! A result set that does not fit is not sent, nor is what comes behind it; the statement ends with the error when the procedure has ended.
+
+use os::task;
+use query::{ColumnDescription, Flow};
+use types::{ConvertContext, DEFAULT_STYLE, SqlError, SqlType, Value};
+
+use crate::instruction::WantedColumn;
+use crate::interruption::{Interruption, Stop};
+use crate::sink::{Done, EnvironmentChange, ResultSink};
+
+/// Stands between a procedure and whoever takes its results.
+pub(crate) struct Redescribed<'a> {
+    sink: &'a mut dyn ResultSink,
+    wanted: &'a [Vec<WantedColumn>],
+    /// How many result sets have begun.
+    begun: usize,
+    /// Types of the columns of the one that has.
+    types: Vec<SqlType>,
+    context: ConvertContext,
+    error: Option<SqlError>,
+}
+
+impl<'a> Redescribed<'a> {
+    pub(crate) fn new(
+        sink: &'a mut dyn ResultSink,
+        wanted: &'a [Vec<WantedColumn>],
+        context: ConvertContext,
+    ) -> Redescribed<'a> {
+        Redescribed { sink, wanted, begun: 0, types: Vec::new(), context, error: None }
+    }
+
+    /// How the procedure has ended. It was stopped at what did not fit, as by an attention: that is the error. Errors 11535 to 11538, 11553, those of
+    /// a conversion.
+    pub(crate) fn finish<T>(self, ended: Result<T, Interruption>) -> Result<T, Interruption> {
+        let (wanted, begun) = (self.wanted.len(), self.begun);
+        match (ended, self.error) {
+            (Err(Interruption::Stopped(Stop::Attention)) | Ok(_), Some(error))
+                if !task::current().is_interrupted() =>
+            {
+                Err(error.into())
+            }
+            (Ok(_), None) if begun < wanted => Err(SqlError::new(11536, &[&wanted, &begun]).into()),
+            (ended, _) => ended,
+        }
+    }
+
+    fn begin(&mut self, columns: &[ColumnDescription]) -> Result<Vec<ColumnDescription>, SqlError> {
+        let Some(wanted) = self.wanted.get(self.begun) else {
+            return Err(SqlError::new(11535, &[&self.wanted.len()]));
+        };
+        let number = self.begun + 1;
+        if wanted.len() != columns.len() {
+            return Err(SqlError::new(11537, &[&wanted.len(), &number, &columns.len()]));
+        }
+        let mut described = Vec::with_capacity(columns.len());
+        for (at, (wanted, column)) in wanted.iter().zip(columns).enumerate() {
+            if types::convert::matrix::check(&column.sql_type, &wanted.sql_type, false).is_err() {
+                let (given, sent) = (wanted.sql_type.name(), column.sql_type.name());
+                return Err(SqlError::new(11538, &[&given, &(at + 1), &number, &sent]));
+            }
+            described.push(ColumnDescription {
+                name: wanted.name.clone(),
+                sql_type: wanted.sql_type,
+                nullable: wanted.nullable,
+                table: None,
+                ..column.clone()
+            });
+        }
+        self.types = columns.iter().map(|column| column.sql_type).collect();
+        Ok(described)
+    }
+
+    fn converted(&self, row: &[Value]) -> Result<Vec<Value>, SqlError> {
+        let wanted = &self.wanted[self.begun - 1];
+        let mut converted = Vec::with_capacity(row.len());
+        for (at, (value, (from, wanted))) in row.iter().zip(self.types.iter().zip(wanted)).enumerate() {
+            if value.is_null() && !wanted.nullable {
+                return Err(SqlError::new(11553, &[&(at + 1), &self.begun]));
+            }
+            converted.push(types::convert(value, from, &wanted.sql_type, DEFAULT_STYLE, &self.context)?);
+        }
+        Ok(converted)
+    }
+}
+
+impl ResultSink for Redescribed<'_> {
+    fn columns(&mut self, columns: &[ColumnDescription]) -> Flow {
+        if self.error.is_some() {
+            return Flow::Stop;
+        }
+        match self.begin(columns) {
+            Ok(described) => {
+                self.begun += 1;
+                self.sink.columns(&described)
+            }
+            Err(error) => {
+                self.error = Some(error);
+                Flow::Stop
+            }
+        }
+    }
+    fn row(&mut self, row: &[Value]) -> Flow {
+        if self.error.is_some() {
+            return Flow::Stop;
+        }
+        match self.converted(row) {
+            Ok(row) => self.sink.row(&row),
+            Err(error) => {
+                self.error = Some(error);
+                Flow::Stop
+            }
+        }
+    }
+    fn message(&mut self, message: &SqlError) {
+        self.sink.message(message);
+    }
+    fn done(&mut self, done: Done) {
+        self.sink.done(done);
+    }
+    fn return_status(&mut self, status: i32) {
+        self.sink.return_status(status);
+    }
+    fn return_value(&mut self, ordinal: u16, name: &str, sql_type: &SqlType, value: &Value) {
+        self.sink.return_value(ordinal, name, sql_type, value);
+    }
+    fn environment(&mut self, change: EnvironmentChange) {
+        self.sink.environment(change);
+    }
+    fn flush(&mut self) {
+        self.sink.flush();
+    }
+    fn commit_pends(&mut self) {
+        self.sink.commit_pends();
+    }
+    fn commit_settled(&mut self, hardened: bool) {
+        self.sink.commit_settled(hardened);
+    }
+}
