@@ -58,11 +58,13 @@ pub(crate) struct Forwarder<'a> {
     text_size: i32,
     /// Ordinals of the columns whose values may be cut.
     large: Vec<usize>,
+    /// What the statement has to say when it has succeeded.
+    messages: Vec<SqlError>,
 }
 
 impl<'a> Forwarder<'a> {
     pub(crate) fn new(sink: &'a mut dyn ResultSink, text_size: i32) -> Forwarder<'a> {
-        Forwarder { sink, stopped: false, sent: None, text_size, large: Vec::new() }
+        Forwarder { sink, stopped: false, sent: None, text_size, large: Vec::new(), messages: Vec::new() }
     }
 
     /// The client takes no more.
@@ -73,6 +75,13 @@ impl<'a> Forwarder<'a> {
     /// How many rows the client has got of a result set, if one has begun.
     pub(crate) fn sent(&self) -> Option<u64> {
         self.sent
+    }
+
+    /// Tells what the statement had to say: messages are of its line and procedure, as errors are.
+    pub(crate) fn tell(&mut self, line: u32, procedure: Option<&str>) {
+        for message in self.messages.drain(..) {
+            self.sink.message(&message.at_line(line).in_procedure(procedure));
+        }
     }
 
     fn note(&mut self, flow: Flow) -> Flow {
@@ -117,6 +126,6 @@ impl RowSink for Forwarder<'_> {
         self.note(flow)
     }
     fn message(&mut self, message: &SqlError) {
-        self.sink.message(message);
+        self.messages.push(message.clone());
     }
 }

@@ -85,6 +85,7 @@ impl Session {
         let nocount = self.options.nocount;
         let mut rows = Forwarder::new(sink, self.options.text_size);
         let result = statement.execute(&mut self.context(frame), &mut rows);
+        rows.tell(instruction.line, frame.procedure.as_deref());
         let (stopped, sent) = (rows.stopped(), rows.sent());
         match result {
             Ok(mut outcome) => {
@@ -161,6 +162,7 @@ impl Session {
             let mut forward = Forwarder::new(sink, self.options.text_size);
             let mut context = self.context(frame);
             let result = statement.execute(&rows, &mut context, &mut forward);
+            forward.tell(instruction.line, frame.procedure.as_deref());
             let sent = forward.sent().filter(|_| result.is_err());
             self.unfinished = sent.map(|rows| (rows, crate::done_command::INSERT));
             self.end_statement(result.is_ok())?;
