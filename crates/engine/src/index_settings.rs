@@ -1,4 +1,4 @@
-//! What WITH (...) of an index says and the catalog keeps: how full its pages are built, and which locks it allows.
+//! What WITH (...) of an index says and the catalog keeps: how full its pages are built, which locks it allows, what becomes of duplicates.
 
 use access::BuildFill;
 
@@ -15,6 +15,10 @@ pub struct IndexSettings {
     pub allow_page_locks: bool,
     /// OPTIMIZE_FOR_SEQUENTIAL_KEY.
     pub optimize_for_sequential_key: bool,
+    /// IGNORE_DUP_KEY: an INSERT leaves out the rows whose key is there. Of unique indexes without a filter only.
+    pub ignore_dup_key: bool,
+    /// SUPPRESS_MESSAGES of IGNORE_DUP_KEY: it says nothing of them.
+    pub suppress_dup_key_messages: bool,
 }
 
 impl Default for IndexSettings {
@@ -25,6 +29,8 @@ impl Default for IndexSettings {
             allow_row_locks: true,
             allow_page_locks: true,
             optimize_for_sequential_key: false,
+            ignore_dup_key: false,
+            suppress_dup_key_messages: false,
         }
     }
 }
@@ -42,6 +48,10 @@ pub struct IndexSettingsChange {
     pub allow_page_locks: Option<bool>,
     /// OPTIMIZE_FOR_SEQUENTIAL_KEY.
     pub optimize_for_sequential_key: Option<bool>,
+    /// IGNORE_DUP_KEY.
+    pub ignore_dup_key: Option<bool>,
+    /// SUPPRESS_MESSAGES of IGNORE_DUP_KEY; said together with it.
+    pub suppress_dup_key_messages: Option<bool>,
 }
 
 impl IndexSettings {
@@ -57,6 +67,10 @@ impl IndexSettings {
             optimize_for_sequential_key: change
                 .optimize_for_sequential_key
                 .unwrap_or(self.optimize_for_sequential_key),
+            ignore_dup_key: change.ignore_dup_key.unwrap_or(self.ignore_dup_key),
+            suppress_dup_key_messages: change
+                .suppress_dup_key_messages
+                .unwrap_or(self.suppress_dup_key_messages),
         }
     }
 
@@ -74,6 +88,8 @@ impl IndexSettings {
             | flag(!self.allow_row_locks, NO_ROW_LOCKS)
             | flag(!self.allow_page_locks, NO_PAGE_LOCKS)
             | flag(self.optimize_for_sequential_key, SEQUENTIAL_KEY)
+            | flag(self.ignore_dup_key, IGNORE_DUPLICATES)
+            | flag(self.suppress_dup_key_messages, NO_MESSAGES)
     }
 
     /// From the status of a row of sysidxstats; a percentage that is none is as if nothing had been said.
@@ -85,6 +101,8 @@ impl IndexSettings {
             allow_row_locks: status & NO_ROW_LOCKS == 0,
             allow_page_locks: status & NO_PAGE_LOCKS == 0,
             optimize_for_sequential_key: status & SEQUENTIAL_KEY != 0,
+            ignore_dup_key: status & IGNORE_DUPLICATES != 0,
+            suppress_dup_key_messages: status & NO_MESSAGES != 0,
         }
     }
 }
@@ -96,6 +114,8 @@ const NO_PAGE_LOCKS: i32 = 128;
 const SEQUENTIAL_KEY: i32 = 256;
 const FILL_FACTOR_SHIFT: u32 = 9;
 const FILL_FACTOR_BITS: i32 = 0x7f;
+const IGNORE_DUPLICATES: i32 = 1 << 16;
+const NO_MESSAGES: i32 = 1 << 17;
 
 #[cfg(test)]
 mod tests {
@@ -104,7 +124,7 @@ mod tests {
     #[test]
     fn a_status_says_what_was_said_of_an_index() {
         for fill_factor in 0..=FILL_FACTOR_MAX {
-            for bits in 0..16u8 {
+            for bits in 0..64u8 {
                 let on = |bit: u8| bits & bit != 0;
                 let settings = IndexSettings {
                     fill_factor,
@@ -112,6 +132,8 @@ mod tests {
                     allow_row_locks: on(2),
                     allow_page_locks: on(4),
                     optimize_for_sequential_key: on(8),
+                    ignore_dup_key: on(16),
+                    suppress_dup_key_messages: on(32),
                 };
                 assert_eq!(IndexSettings::of_status(settings.status() | 31), settings);
                 assert_eq!(settings.status() & 31, 0, "those bits are the index's own");

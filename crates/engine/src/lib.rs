@@ -116,8 +116,8 @@ pub use statistics::{
 pub use system_databases::{FIRST_USER_DATABASE, MASTER, MODEL, MSDB, TEMPDB};
 pub use table::io::{TableIo, measure_io, take_io};
 pub use table::{
-    CheckOptions, Cursor, Deletion, GatheredEntries, GatheredMemory, Halves, KeyRange, KeyValues, RowChange,
-    RowLocator, RowLock, SampleSize, ScanOptions, Table, TableCheck, Victim,
+    CheckOptions, Cursor, Deletion, GatheredEntries, GatheredMemory, Halves, KeyRange, KeyValues, NewRow,
+    RowChange, RowLocator, RowLock, SampleSize, ScanOptions, Table, TableCheck, Victim,
 };
 pub use table_statistics::{NewStatistics, StatisticsSettings};
 pub use ticket::{COMMIT_TICKET_BYTES, CommitStatus, CommitTicket};

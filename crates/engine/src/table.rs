@@ -17,6 +17,7 @@ mod failures;
 mod identity_values;
 mod image;
 mod insert_many;
+mod insert_new;
 pub(crate) mod io;
 mod key_length;
 mod locator;
@@ -54,6 +55,7 @@ pub(crate) use byte_range::byte_range;
 pub use check::{CheckOptions, TableCheck};
 pub use delete::{Deletion, Victim};
 pub use insert_many::GatheredEntries;
+pub use insert_new::NewRow;
 pub use sampling::SampleSize;
 pub use update::{Halves, RowChange};
 

@@ -46,6 +46,8 @@ pub(crate) struct Runtime<'a> {
     convert: OnceCell<ConvertContext>,
     rows_until_check: Cell<u32>,
     null_eliminated: Cell<bool>,
+    /// Rows whose key was there have been left out.
+    duplicate_ignored: Cell<bool>,
     overflowed: Cell<bool>,
     divided_by_zero: Cell<bool>,
     max_recursion: Cell<u32>,
@@ -107,6 +109,7 @@ impl<'a> Runtime<'a> {
             convert: OnceCell::new(),
             rows_until_check: Cell::new(ROWS_PER_CANCEL_CHECK),
             null_eliminated: Cell::new(false),
+            duplicate_ignored: Cell::new(false),
             overflowed: Cell::new(false),
             divided_by_zero: Cell::new(false),
             max_recursion: Cell::new(100),
@@ -290,6 +293,11 @@ impl<'a> Runtime<'a> {
         self.null_eliminated.set(true);
     }
 
+    /// Remembers that a row was left out whose key was there (message 3604).
+    pub(crate) fn note_duplicate_ignored(&self) {
+        self.duplicate_ignored.set(true);
+    }
+
     /// Did an aggregate meet NULL?
     fn null_was_eliminated(&self) -> bool {
         self.null_eliminated.get()
@@ -318,10 +326,14 @@ impl<'a> Runtime<'a> {
         Ok(())
     }
 
-    /// Tells what the statement has to say when it has succeeded: 8153, 3606, 3607.
+    /// Tells what the statement has to say when it has succeeded: 3604, 8153, 3606, 3607.
     #[inline]
     pub(crate) fn tell_warnings(&self, sink: &mut dyn RowSink) {
-        if self.null_was_eliminated() || self.divided_by_zero.get() || self.overflowed.get() {
+        if self.null_was_eliminated()
+            || self.duplicate_ignored.get()
+            || self.divided_by_zero.get()
+            || self.overflowed.get()
+        {
             self.warnings().iter().for_each(|warning| sink.message(warning));
         }
     }
@@ -329,6 +341,9 @@ impl<'a> Runtime<'a> {
     #[cold]
     fn warnings(&self) -> Vec<SqlError> {
         let mut warnings = Vec::new();
+        if self.duplicate_ignored.get() {
+            warnings.push(SqlError::new(3604, &[]));
+        }
         if self.null_was_eliminated() && self.options.ansi_warnings {
             warnings.push(crate::errors::null_eliminated());
         }

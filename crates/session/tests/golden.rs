@@ -113,6 +113,7 @@ script!("scripts/" whole_tables);
 script!("scripts/" recursions);
 script!("scripts/" principals);
 script!("scripts/" query_store);
+script!("scripts/" ignore_dup_key);
 script!("scripts/" schema_transfer);
 script!("scripts/" schema_binding);
 script!("scripts/" machine_views);

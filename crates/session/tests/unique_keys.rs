@@ -302,3 +302,79 @@ fn the_error_names_the_first_row_that_finds_its_key() {
         assert_indexes_agree(&mut session, table);
     }
 }
+
+/// IGNORE_DUP_KEY is told once a statement, with the rows that are in; it lasts.
+#[test]
+fn keys_that_are_there_are_left_out_where_it_is_said() {
+    let (mut world, mut session) = World::in_database("unique-ignored");
+    run(&mut session, "CREATE TABLE s (v int NOT NULL PRIMARY KEY WITH (IGNORE_DUP_KEY = ON), w int UNIQUE)");
+    let one_message = vec![(3604, 1, "Duplicate key was ignored.".to_string())];
+    let seen = run(&mut session, "INSERT s VALUES (1, 1), (1, 2), (2, 3), (2, 4)");
+    assert_eq!((&seen.messages, &seen.counts), (&one_message, &vec![Some(2)]));
+    let seen = run(&mut session, "INSERT s VALUES (3, 5)");
+    assert_eq!((&seen.messages, &seen.counts), (&vec![], &vec![Some(1)]));
+    let seen = run(&mut session, "SET XACT_ABORT ON; BEGIN TRAN; INSERT s VALUES (1, 1); COMMIT");
+    assert_eq!(seen.messages, one_message);
+    // A key of an index that ignores nothing ends the statement, which says nothing of what it left out.
+    let seen = run(&mut session, "SET XACT_ABORT OFF; INSERT s VALUES (1, 9), (9, 1)");
+    assert_eq!(numbers(&seen), [2627, 3621]);
+    run(&mut session, "ALTER TABLE s REBUILD WITH (IGNORE_DUP_KEY = ON (SUPPRESS_MESSAGES = ON))");
+    let seen = run(&mut session, "INSERT s VALUES (1, 9), (4, 6)");
+    assert_eq!((&seen.messages, &seen.counts), (&vec![], &vec![Some(1)]));
+    // Who waits for what another has not committed leaves it out or not, as that ends.
+    let mut other = world.session();
+    run(&mut other, "USE d; BEGIN TRAN; INSERT s VALUES (20, 20)");
+    let waiting = run(&mut session, "SET LOCK_TIMEOUT 0; INSERT s VALUES (20, 21)");
+    assert_eq!(numbers(&waiting)[0], 1222);
+    run(&mut other, "ROLLBACK");
+    assert_eq!(run(&mut session, "INSERT s VALUES (20, 21)").counts, [Some(1)]);
+    drop((session, other));
+    world.restart();
+    let mut session = world.session();
+    run(&mut session, "USE d");
+    assert_eq!(run(&mut session, "INSERT s VALUES (20, 99), (21, 22)").counts, [Some(1)]);
+    assert_eq!(rows(&mut session, "SELECT v FROM s ORDER BY v"), ["1", "2", "3", "4", "20", "21"]);
+    assert_indexes_agree(&mut session, "after all");
+}
+
+/// A key that another puts in after it was asked for: what is in of the row already is taken out again.
+#[test]
+fn a_key_that_comes_meanwhile_is_left_out_whole() {
+    const TABLE: &str = "CREATE TABLE s (id int NOT NULL, a int NOT NULL, b int NOT NULL, c int, big varchar(max))
+        CREATE INDEX by_c ON s (c) INCLUDE (big) CREATE UNIQUE INDEX ia ON s (a) INCLUDE (big) WITH (IGNORE_DUP_KEY = ON)
+        CREATE UNIQUE INDEX ib ON s (b) WITH (IGNORE_DUP_KEY = ON)";
+    let bases = [
+        "",
+        "CREATE CLUSTERED INDEX base ON s (id)",
+        "CREATE UNIQUE CLUSTERED INDEX base ON s (id) WITH (IGNORE_DUP_KEY = ON)",
+    ];
+    for base in bases {
+        common::simulated::on_a_machine(1, move |os| {
+            use common::schedules::{Answer, play, prepare};
+            let server = prepare(os, &format!("{TABLE} {base}"));
+            for place in [("isolation", "READ COMMITTED"), ("versioned", "READ COMMITTED")] {
+                let steps = [
+                    (1, "INSERT s VALUES (1, 1, 1, 1, 'first')"),
+                    // Its `a` is not there; for its `b` it waits.
+                    (
+                        0,
+                        "INSERT s VALUES (2, 7, 1, 2, REPLICATE(CAST('x' AS varchar(max)), 20000)), (3, 8, 8, 3, 'y')",
+                    ),
+                    (2, "INSERT s VALUES (9, 7, 9, 9, REPLICATE(CAST('z' AS varchar(max)), 20000))"),
+                    (2, "COMMIT"),
+                    (1, "ROLLBACK"),
+                    (0, "COMMIT"),
+                ];
+                let answers = play(os, &server.shared(), "left out", &steps, place);
+                assert_eq!(answers[1], Answer::Error(3604), "{base}: it says so");
+                let mut session = common::simulated::connect(&server.shared(), place.0);
+                let found = rows(&mut session, "SELECT id, a, b, c, LEN(big) FROM s ORDER BY id");
+                assert_eq!(found, ["3|8|8|3|1", "9|7|9|9|20000"], "{base}");
+                assert_indexes_agree(&mut session, base);
+                assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM s WITH (INDEX (by_c))"), ["2"]);
+                session.close();
+            }
+            server.instance.shutdown();
+        });
+    }
+}

@@ -189,6 +189,16 @@ pub(super) fn heap_definition() -> IndexDef {
     }
 }
 
+/// IGNORE_DUP_KEY is of unique indexes without a filter. Errors 1916, 10618.
+fn check_duplicates_option(table: &TableDef, new: &NewIndex) -> SqlResult<()> {
+    match &new.filter {
+        _ if !new.settings.ignore_dup_key => Ok(()),
+        Some(_) => Err(SqlError::new(10618, &[&"create", &new.name, &table.name])),
+        None if !new.unique => Err(SqlError::new(1916, &[])),
+        None => Ok(()),
+    }
+}
+
 /// Adds an index to a definition; a clustered one takes the heap's place and makes every other one be built anew.
 pub(super) fn append_index(
     table: &mut TableDef,
@@ -206,6 +216,7 @@ pub(super) fn append_index(
     if new.columns.len() > KEY_COLUMNS_MAX {
         return Err(SqlError::new(1904, &[&new.name, &table.name, &new.columns.len(), &KEY_COLUMNS_MAX]));
     }
+    check_duplicates_option(table, new)?;
     let key = key_columns(table, new)?;
     let included = included_columns(table, new, &key)?;
     let filter = new.filter.as_ref().map(|filter| resolved(table, filter)).transpose()?;

@@ -166,6 +166,11 @@ impl Table {
         for at in 0..self.inner.secondary.len() {
             self.delete_entry(txn, at, old, locator)?;
         }
+        self.delete_base(txn, locator)
+    }
+
+    /// Takes a row out of the heap or the clustered index.
+    pub(super) fn delete_base(&self, txn: &DbTransaction, locator: &RowLocator) -> SqlResult<()> {
         self.free_large_values(txn, locator)?;
         let deleted = match (&self.inner.base, locator) {
             (Base::Heap(heap), RowLocator::Heap(rid)) => heap.delete(txn.inner(), *rid),

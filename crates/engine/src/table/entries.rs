@@ -72,7 +72,12 @@ impl Table {
         let tree = &self.inner.secondary[at].tree;
         match tree.insert(txn.inner(), key, value).map_err(|error| self.fail(txn, error))? {
             Inserted::Done => self.note_entries(txn, at, 1),
-            Inserted::Duplicate => return Err(self.duplicate(self.inner.index_of(at), row)),
+            Inserted::Duplicate => {
+                if self.inner.index_of(at).settings.ignore_dup_key {
+                    self.free_large_values_of_entry(txn, at, value)?;
+                }
+                return Err(self.duplicate(self.inner.index_of(at), row));
+            }
         }
         Ok(())
     }
@@ -118,15 +123,19 @@ impl Table {
         }
         let mut entry = Vec::new();
         let options = ScanOptions { isolation: IsolationLevel::ReadUncommitted, ..ScanOptions::default() };
-        let freed =
-            secondary.tree.get(txn.inner(), key, &options, &mut entry).and_then(|_| {
-                match split_entry(&entry, &self.inner.base) {
-                    Some((_, stored)) => {
-                        self.inner.database.access.free_row_lobs(txn.inner(), &secondary.format, stored)
-                    }
-                    None => Ok(()),
-                }
-            });
+        let found = secondary.tree.get(txn.inner(), key, &options, &mut entry);
+        found.map_err(|error| self.fail(txn, error))?;
+        self.free_large_values_of_entry(txn, at, &entry)
+    }
+
+    /// The same of an entry's value.
+    fn free_large_values_of_entry(&self, txn: &DbTransaction, at: usize, value: &[u8]) -> SqlResult<()> {
+        let format = &self.inner.secondary[at].format;
+        let Some((_, stored)) = split_entry(value, &self.inner.base) else { return Ok(()) };
+        if !format.may_have_lobs() {
+            return Ok(());
+        }
+        let freed = self.inner.database.access.free_row_lobs(txn.inner(), format, stored);
         freed.map_err(|error| self.fail(txn, error))
     }
 

@@ -59,10 +59,22 @@ impl Table {
     pub(super) fn insert_base(&self, txn: &DbTransaction, row: &[Value]) -> SqlResult<RowLocator> {
         let image = self.encode(txn, row)?;
         let inserted = self.insert_image(txn, row, &image);
+        if inserted.is_err() && self.inner.definition.base().settings.ignore_dup_key {
+            self.free_large_values_of(txn, &image)?;
+        }
         give_back(image);
         if inserted.is_ok() {
             self.note_rows(txn, 1);
         }
         inserted
+    }
+
+    /// Frees what the image of a row that was not stored keeps out of row: the statement goes on without it.
+    fn free_large_values_of(&self, txn: &DbTransaction, image: &[u8]) -> SqlResult<()> {
+        let (access, format) = (&self.inner.database.access, &self.inner.format);
+        if !format.may_have_lobs() {
+            return Ok(());
+        }
+        access.free_row_lobs(txn.inner(), format, image).map_err(|error| self.fail(txn, error))
     }
 }

@@ -20,7 +20,8 @@ pub(super) enum Place {
     Set,
 }
 
-const SWITCHES: [&str; 5] = [
+const SWITCHES: [&str; 6] = [
+    "IGNORE_DUP_KEY",
     "PAD_INDEX",
     "ALLOW_ROW_LOCKS",
     "ALLOW_PAGE_LOCKS",
@@ -72,6 +73,11 @@ pub(super) fn check(place: Place, options: &[NamedOption]) -> Result<(), SqlErro
         if let (false, true, Some(value)) = (is_switch, SWITCHES.contains(&word.as_str()), &option.value) {
             return Err(errors::syntax_near(&value_text(value)));
         }
+        if let Some(OptionValue::Switch(_, more)) = &option.value
+            && word == "IGNORE_DUP_KEY"
+        {
+            check_suppression(option, more)?;
+        }
     }
     check_options("index option", options)
 }
@@ -86,6 +92,24 @@ fn check_percentage(option: &NamedOption) -> Result<(), SqlError> {
         }
     }
 }
+
+/// What may stand in parentheses behind IGNORE_DUP_KEY = ON. Errors 102, 155.
+fn check_suppression(option: &NamedOption, more: &[NamedOption]) -> Result<(), SqlError> {
+    let is_on = matches!(option.value, Some(OptionValue::Switch(true, _)));
+    match more {
+        [] => Ok(()),
+        _ if !is_on => Err(errors::syntax_near("(")),
+        [one] if one.name.is(SUPPRESS_MESSAGES) => match &one.value {
+            Some(OptionValue::Switch(_, none)) if none.is_empty() => Ok(()),
+            value => {
+                Err(errors::syntax_near(&value.as_ref().map_or_else(|| one.name.value.clone(), value_text)))
+            }
+        },
+        [one, ..] => Err(errors::unknown_option(&one.name.value.to_uppercase(), "IGNORE_DUP_KEY")),
+    }
+}
+
+const SUPPRESS_MESSAGES: &str = "SUPPRESS_MESSAGES";
 
 /// A whole number as an option's value.
 fn number(option: &NamedOption) -> Option<i64> {
@@ -112,5 +136,12 @@ pub(crate) fn index_settings(options: &[NamedOption]) -> IndexSettingsChange {
         allow_row_locks: switch("ALLOW_ROW_LOCKS"),
         allow_page_locks: switch("ALLOW_PAGE_LOCKS"),
         optimize_for_sequential_key: switch("OPTIMIZE_FOR_SEQUENTIAL_KEY"),
+        ignore_dup_key: switch("IGNORE_DUP_KEY"),
+        suppress_dup_key_messages: named("IGNORE_DUP_KEY").map(|option| match &option.value {
+            Some(OptionValue::Switch(true, more)) => {
+                more.iter().any(|one| matches!(one.value, Some(OptionValue::Switch(true, _))))
+            }
+            _ => false,
+        }),
     }
 }

@@ -131,7 +131,7 @@ fn is_on(option: &ast::NamedOption) -> bool {
     matches!(option.value, Some(ast::OptionValue::Switch(true, _)))
 }
 
-/// ALTER INDEX. Gives the warnings of DISABLE. Errors 1088, 1934, 1973, 1987, 2552, 2727, 7729, 7735.
+/// ALTER INDEX. Gives the warnings of DISABLE. Errors 1088, 1915, 1934, 1973, 1979, 1987, 2552, 2727, 7729, 7735.
 pub(super) fn alter(
     alter: &ast::AlterIndex,
     context: &mut ExecContext<'_>,
@@ -158,6 +158,7 @@ pub(super) fn alter(
                 context.options.check_for_filters("ALTER INDEX")?;
             }
             check_clustered_in_use(&table, &chosen)?;
+            check_duplicates_option(&table, &chosen, index_settings(options))?;
             with_transaction(context, &database, |transaction| {
                 database.rebuild_indexes(transaction, &table, &numbers, index_settings(options))
             })?;
@@ -182,6 +183,7 @@ pub(super) fn alter(
                 super::statistics::set_recompute_of(context, &database, &table, (&numbers, no_recompute))?;
             }
             let said = index_settings(options);
+            check_duplicates_option(&table, &chosen, said)?;
             if said != IndexSettingsChange::default() {
                 with_transaction(context, &database, |transaction| {
                     database.set_index_settings(transaction, &table, &numbers, said)
@@ -191,6 +193,31 @@ pub(super) fn alter(
         }
         _ => Err(crate::errors::unsupported("this ALTER INDEX")),
     }
+}
+
+/// Which indexes ALTER INDEX may let ignore duplicates: unique ones without a filter, and not those of constraints, whose table is rebuilt for
+/// that. Errors 1915, 1979, 10618.
+fn check_duplicates_option(
+    table: &TableDef,
+    chosen: &[&IndexDef],
+    said: IndexSettingsChange,
+) -> Result<(), SqlError> {
+    if said.ignore_dup_key != Some(true) {
+        return Ok(());
+    }
+    for index in chosen {
+        let name: Arc<str> = index.name.clone().unwrap_or_default();
+        if index.constraint_id != 0 {
+            return Err(SqlError::new(1979, &[&name]));
+        }
+        if index.filter.is_some() {
+            return Err(SqlError::new(10618, &[&"alter", &name, &table.name]));
+        }
+        if !index.unique {
+            return Err(SqlError::new(1915, &[]));
+        }
+    }
+    Ok(())
 }
 
 /// An index that is named is not out of use. Error 1973.
@@ -204,7 +231,7 @@ fn check_in_use(alter: &ast::AlterIndex, table: &TableDef, chosen: &[&IndexDef])
     }
 }
 
-/// ALTER TABLE ... REBUILD of a table by its name, with the partition and the options that are said. Errors 1934, 7729.
+/// ALTER TABLE ... REBUILD of a table by its name, with the partition and the options that are said. Errors 1915, 1934, 7729.
 pub(super) fn rebuild_table(
     (database, name): (&Arc<Database>, &ast::ObjectName),
     table: &Arc<TableDef>,
@@ -222,6 +249,9 @@ pub(super) fn rebuild_table(
         context.options.check_for_filters("ALTER TABLE")?;
     }
     let said = index_settings(options);
+    if said.ignore_dup_key == Some(true) && !table.base().unique {
+        return Err(SqlError::new(1915, &[]));
+    }
     with_transaction(context, database, |transaction| database.rebuild_table(transaction, table, said))?;
     let no_recompute = super::statistics::no_recompute_of(options);
     for index in made.iter().filter_map(|index| index.name.as_ref()) {

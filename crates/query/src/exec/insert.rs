@@ -34,7 +34,9 @@ pub(crate) fn run(
     lock_table(insert, runtime)?;
     note_rows(&insert.source, runtime);
     match &insert.input {
-        InsertInput::Values(rows) if rows.len() == 1 && insert.top.is_none() => {
+        InsertInput::Values(rows)
+            if rows.len() == 1 && insert.top.is_none() && !insert.source.def.ignores_duplicates() =>
+        {
             run_one(insert, &rows[0], runtime, sink)
         }
         input => run_many(insert, input, runtime, sink),
@@ -197,7 +199,7 @@ impl<'p> Inserting<'p> {
     fn new(insert: &'p InsertPlan) -> Inserting<'p> {
         Inserting {
             insert,
-            rows: NewRows::new(&insert.source, &insert.constraints, VERB),
+            rows: NewRows::of_insert(&insert.source, &insert.constraints),
             outputs: OutputRows::new(&insert.outputs),
             later: Later::new(),
             count: 0,
@@ -207,13 +209,13 @@ impl<'p> Inserting<'p> {
     fn add(&mut self, runtime: &Runtime<'_>, stores: &[Store], input: &[Value]) -> Result<(), SqlError> {
         runtime.check_cancelled()?;
         self.rows.add(runtime, stores, input)?;
-        self.count += 1;
         if self.rows.is_full() { self.put_in(runtime) } else { Ok(()) }
     }
 
     fn put_in(&mut self, runtime: &Runtime<'_>) -> Result<(), SqlError> {
-        let Inserting { insert, rows, outputs, later, .. } = self;
+        let Inserting { insert, rows, outputs, later, count } = self;
         let rows = rows.put_in(runtime)?;
+        *count += rows.len() as u64;
         if insert.is_looked_at() {
             rows.iter().try_for_each(|row| look_at(insert, runtime, row, outputs, later))?;
         }

@@ -1,6 +1,6 @@
 //! Rows that a statement makes: converted, checked, and inserted many at a time.
 
-use engine::GatheredEntries;
+use engine::{GatheredEntries, NewRow};
 use types::{SqlError, Value};
 
 use super::store::check_not_null;
@@ -27,6 +27,8 @@ pub(crate) struct NewRows<'p> {
     /// Which of the waiting rows have got an explicit value for the identity column.
     with_identity: Vec<usize>,
     entries: GatheredEntries,
+    /// IGNORE_DUP_KEY of an INSERT's target: rows whose key is there are left out.
+    leaves_duplicates_out: bool,
 }
 
 impl<'p> NewRows<'p> {
@@ -40,7 +42,14 @@ impl<'p> NewRows<'p> {
             bytes: 0,
             with_identity: Vec::new(),
             entries: GatheredEntries::default(),
+            leaves_duplicates_out: false,
         }
+    }
+
+    /// The rows of an INSERT, as which a MERGE does not count: indexes with IGNORE_DUP_KEY leave out those whose key is there.
+    pub(crate) fn of_insert(source: &'p TableSource, constraints: &'p Constraints) -> NewRows<'p> {
+        let leaves_duplicates_out = source.def.ignores_duplicates();
+        NewRows { leaves_duplicates_out, ..NewRows::new(source, constraints, "INSERT") }
     }
 
     /// Makes and checks a row, which waits from now on.
@@ -75,9 +84,12 @@ impl<'p> NewRows<'p> {
         self.count >= ROWS_MAX || self.bytes >= BYTES_MAX
     }
 
-    /// Puts the waiting rows into the table, and gives them. What hangs on them may be put into indexes later, by `finish`, unless references
+    /// Puts the waiting rows into the table, and gives those that are in. What hangs on them may be put into indexes later, by `finish`, unless references
     /// are about to be looked at: rows stand before that, so that whoever takes the key away meanwhile meets them.
     pub(crate) fn put_in(&mut self, runtime: &Runtime<'_>) -> Result<&[Row], SqlError> {
+        if self.leaves_duplicates_out {
+            return self.put_in_new(runtime);
+        }
         let rows = &self.rows[..std::mem::take(&mut self.count)];
         self.bytes = 0;
         if rows.is_empty() {
@@ -96,6 +108,36 @@ impl<'p> NewRows<'p> {
             runtime.note_identity(value.clone());
         }
         Ok(rows)
+    }
+
+    /// The same, one row after the other, but for those whose key is there.
+    fn put_in_new(&mut self, runtime: &Runtime<'_>) -> Result<&[Row], SqlError> {
+        let count = std::mem::take(&mut self.count);
+        let with_identity = std::mem::take(&mut self.with_identity);
+        self.bytes = 0;
+        let table = &self.source.table;
+        let mut transactions = runtime.transactions.borrow_mut();
+        let mut inserted = 0;
+        for at in 0..count {
+            let transaction = transactions.for_table(table, runtime.options.isolation)?;
+            match table.insert_new(transaction, &self.rows[at])? {
+                NewRow::LeftOut { in_silence: true } => continue,
+                NewRow::LeftOut { in_silence: false } => {
+                    runtime.note_duplicate_ignored();
+                    continue;
+                }
+                NewRow::Inserted => {}
+            }
+            if with_identity.binary_search(&at).is_ok() {
+                let ordinal = self.source.def.identity_ordinal().expect("it has got a value");
+                let value = &self.rows[at][ordinal];
+                table.note_identity(transaction, value)?;
+                runtime.note_identity(value.clone());
+            }
+            self.rows.swap(inserted, at);
+            inserted += 1;
+        }
+        Ok(&self.rows[..inserted])
     }
 
     /// All that hangs on rows that were put in is in its place, too.

@@ -55,7 +55,7 @@ impl<'p> OutputRows<'p> {
             let rows = rows.finish()?;
             match &plan.into {
                 Some(OutputInto { source, stores, constraints }) => {
-                    let mut new = NewRows::new(source, constraints, "INSERT");
+                    let mut new = NewRows::of_insert(source, constraints);
                     rows.for_each(runtime, &mut |row| {
                         new.add(runtime, stores, row)?;
                         if new.is_full() {

@@ -263,6 +263,8 @@ fn indexes(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
                 ("is_disabled", index.is_disabled.into()),
                 ("allow_row_locks", settings.allow_row_locks.into()),
                 ("allow_page_locks", settings.allow_page_locks.into()),
+                ("ignore_dup_key", settings.ignore_dup_key.into()),
+                ("suppress_dup_key_messages", settings.suppress_dup_key_messages.into()),
                 ("optimize_for_sequential_key", settings.optimize_for_sequential_key.into()),
                 ("has_filter", index.filter.is_some().into()),
                 ("filter_definition", index.filter.as_ref().map(|filter| filter.text.to_string()).into()),

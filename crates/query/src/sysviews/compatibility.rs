@@ -51,7 +51,7 @@ pub(super) static VIEWS: &[SystemView] = &[
          dpages int, reserved int, used int, rowcnt bigint, rowmodctr int, reserved3 tinyint, reserved4 tinyint, xmaxlen smallint, \
          maxirow smallint, OrigFillFactor tinyint, StatVersion tinyint, reserved2 int, FirstIAM binary(6), impid smallint, \
          lockflags smallint, pgmodctr int, keys varbinary(1088), name nvarchar(128), statblob varbinary, maxlen int, rows int",
-        "SELECT i.object_id, CASE i.is_unique WHEN 1 THEN 2 ELSE 0 END + CASE i.type WHEN 1 THEN 16 ELSE 0 END
+        "SELECT i.object_id, CASE i.ignore_dup_key WHEN 1 THEN 1 ELSE 0 END + CASE i.is_unique WHEN 1 THEN 2 ELSE 0 END + CASE i.type WHEN 1 THEN 16 ELSE 0 END
                 + CASE i.is_primary_key WHEN 1 THEN 2048 ELSE 0 END + CASE i.is_unique_constraint WHEN 1 THEN 4096 ELSE 0 END,
                 NULL, i.index_id, NULL, 0, (SELECT COUNT(*) FROM sys.index_columns AS k WHERE k.object_id = i.object_id
                 AND k.index_id = i.index_id AND k.is_included_column = 0), 1, p.in_row_data_page_count, p.reserved_page_count,

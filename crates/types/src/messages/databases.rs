@@ -51,6 +51,7 @@ pub(super) const MESSAGES: &[Message] = &[
         10,
         "Recovery of database '%s' (database ID %d) could not complete because of an error. Look for the causes in the errors before this one.",
     ),
+    entry(3604, 10, "Duplicate key was ignored."),
     entry(3606, 10, "Arithmetic overflow occurred."),
     entry(3607, 10, "Division by zero occurred."),
     entry(3609, 16, "The transaction ended in the trigger. The batch has been aborted."),

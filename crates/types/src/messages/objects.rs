@@ -272,6 +272,7 @@ pub(super) const MESSAGES: &[Message] = &[
     ),
     entry(1914, 16, "An index cannot be made on the object '%s', which is no user table or view."),
     entry(1915, 16, "A non-unique index cannot be altered with the IGNORE_DUP_KEY option."),
+    entry(1916, 16, "An index that is not unique cannot be created with the IGNORE_DUP_KEY option."),
     entry(
         1919,
         16,
@@ -305,6 +306,11 @@ pub(super) const MESSAGES: &[Message] = &[
         "The operation cannot be performed on %s '%s' because its clustered index '%s' is disabled.",
     ),
     entry(1977, 16, "Index '%s' cannot be made: key column '%s' of table '%s' is of type xml."),
+    entry(
+        1979,
+        16,
+        "The IGNORE_DUP_KEY option cannot be used to alter index '%s': it enforces a primary or unique constraint.",
+    ),
     entry(1987, 16, "Cannot %s %s '%s' on %s '%s' because its %s is disabled."),
     entry(
         1989,
