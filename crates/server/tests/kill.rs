@@ -4,81 +4,15 @@
 
 mod common;
 
-use std::path::PathBuf;
-use std::sync::Arc;
-
-use common::client::{Client, PASSWORD, error_numbers, final_status};
-use engine::{Instance, InstanceOptions};
-use hardpan_server::{Config, Server, Sockets};
-use os::{Os, WaitType};
-use session::SessionShared;
-use tds::client::{Token, TokenReader};
+use common::client::{Client, error_numbers, final_status};
+use common::world::{World, number};
+use tds::client::TokenReader;
 use tds::login7::TdsVersion;
 use tds::token::done;
-use types::Value;
 
 /// More rows than all buffers between two processes hold.
 const STREAM: &str =
     "SELECT a.object_id, b.name, c.name FROM sys.all_columns a, sys.all_columns b, sys.all_columns c";
-
-struct World {
-    os: Os,
-    folder: PathBuf,
-    instance: Arc<Instance>,
-    server: Option<Server>,
-}
-
-impl World {
-    fn new(name: &str) -> World {
-        let os = Os::real();
-        let folder = std::env::temp_dir().join(format!("hardpan-kill-{name}-{}", os::process::id()));
-        let instance = Instance::open(&os, &InstanceOptions::new(folder.join("data"))).unwrap();
-        let mut config = Config::new(folder.clone());
-        config.listen = "127.0.0.1:0".into();
-        let sessions = SessionShared::new(instance.clone(), "test", 0);
-        let sockets = Sockets::bind(&os, &config, false).unwrap();
-        let server = Server::start(&os, config, sockets, Some(PASSWORD), Box::new(sessions)).unwrap();
-        World { os, folder, instance, server: Some(server) }
-    }
-
-    fn client(&self) -> Client {
-        let mut client = Client::connect(&self.os, self.server.as_ref().unwrap(), TdsVersion::V7_4);
-        let tokens = client.log_in(|_| {});
-        assert!(tokens.iter().any(|token| matches!(token, Token::LoginAck { .. })), "{tokens:?}");
-        client
-    }
-
-    fn pause(&self, milliseconds: u64) {
-        self.os.sleep(milliseconds * 1_000_000, WaitType::SLEEP_TASK).unwrap();
-    }
-
-    /// Until the session is gone; a new one could get its number.
-    fn wait_for_end_of(&self, id: i64, watcher: &mut Client) {
-        let query = format!("SELECT COUNT(*) FROM sys.dm_exec_sessions WHERE session_id = {id}");
-        for _ in 0..500 {
-            if number(&watcher.batch(&query)) == 0 {
-                return;
-            }
-            self.pause(10);
-        }
-        panic!("session {id} is still there");
-    }
-}
-
-impl Drop for World {
-    fn drop(&mut self) {
-        if let Some(server) = self.server.take() {
-            server.stop();
-        }
-        self.instance.shutdown();
-        drop(std::fs::remove_dir_all(&self.folder));
-    }
-}
-
-fn number(tokens: &[Token]) -> i64 {
-    let row = tokens.iter().find_map(|token| if let Token::Row(row) = token { Some(row) } else { None });
-    row.and_then(|row| row.first().and_then(Value::as_i64)).unwrap_or_else(|| panic!("{tokens:?}"))
-}
 
 /// Whole packets both ways (they were 0 for ever); those of connections that have ended stay in the server's totals.
 #[test]

@@ -202,6 +202,7 @@ impl Session {
         }
         self.slot.waits.clear();
         self.drop_temporary_tables();
+        self.transactions.unlock_session_applications();
         self.prepared = Prepared::default();
         self.options = options_at_login(&self.instance, &self.facts.login);
         self.tell_lock_options();

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use txn::{IsolationLevel, LockMode, LockWait, RequestStatus, Resource};
+use txn::{IsolationLevel, LockMark, LockMode, LockWait, RequestStatus, Resource};
 use types::SqlError;
 
 use super::TransactionSet;
@@ -64,6 +64,12 @@ impl TransactionSet {
         } else {
             Err(SqlError::custom(1223, 16, 1, format!("The application lock '{name}' is not held.")))
         }
+    }
+
+    /// Gives back every application lock that the session itself owns. It stays in its databases, whose locks are its only others.
+    pub fn unlock_session_applications(&mut self) {
+        self.assert_settled();
+        self.session_locks.unlock_since(LockMark::START);
     }
 
     /// In which mode its session, or its transaction, holds an application lock.

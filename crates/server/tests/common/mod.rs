@@ -3,6 +3,7 @@
 #![allow(dead_code, clippy::unwrap_used, reason = "a test; no binary uses everything")]
 
 pub mod client;
+pub mod world;
 
 use std::sync::Arc;
 use std::task::Waker;
