@@ -49,6 +49,10 @@ impl SyntaxError {
             1033 => "The ORDER BY clause is invalid in views, inline functions, derived tables, subqueries, and common table expressions, unless TOP, OFFSET or FOR XML is also specified."
                 .to_string(),
             1046 => "Subqueries are not allowed in this context. Only scalar expressions are allowed.".to_string(),
+            1042 => format!("Conflicting {near} optimizer hints were given."),
+            1048 => format!("Conflicting cursor options {near}."),
+            1049 => "Options of both syntaxes of DECLARE CURSOR, the old and the new, cannot be mixed.".to_string(),
+            1058 => "READ_ONLY and FOR READ ONLY cannot both be given for a cursor.".to_string(),
             1067 => "A SET SHOWPLAN statement must be the only statement of its batch.".to_string(),
             4145 => format!("A condition is expected, but the expression near '{near}' is not of boolean type."),
             11709 => "RESTART WITH cannot be used in CREATE SEQUENCE.".to_string(),
@@ -56,6 +60,7 @@ impl SyntaxError {
             11711 => "AS cannot be used in ALTER SEQUENCE.".to_string(),
             11712 => format!("'{near}' can be given only once for a sequence."),
             11715 => "ALTER SEQUENCE gives no property to change.".to_string(),
+            13620 => "ROOT and WITHOUT_ARRAY_WRAPPER cannot both be given for FOR JSON.".to_string(),
             10710 => format!("An action of type '{near}' is not allowed in the 'WHEN NOT MATCHED' clause of a MERGE statement."),
             10711 => format!("An action of type 'INSERT' is not allowed in the '{near}' clause of a MERGE statement."),
             10705 => "Subqueries are not allowed in the OUTPUT clause.".to_string(),

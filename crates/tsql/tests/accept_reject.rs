@@ -284,6 +284,43 @@ fn no_query_stands_in_output_and_no_variable_in_its_own_declare() {
     accepted("DECLARE @a int = 1 DECLARE @b int = @a + 1, @c int = @a");
 }
 
+/// What a word asks for stands behind it, what it does not ask for does not; words that exclude each other do not stand together.
+#[test]
+fn hints_and_options_have_what_belongs_to_them() {
+    refused("SELECT a FROM t\nOPTION (MAXDOP)", 102, 2, ")");
+    refused("SELECT a FROM t OPTION (FAST 'a')", 102, 1, "a");
+    refused("SELECT a FROM t OPTION (RECOMPILE 5)", 102, 1, "5");
+    refused("SELECT a FROM t OPTION (MAXDOP 1 + 1)", 102, 1, "+");
+    refused("SELECT a FROM t OPTION (MIN_GRANT_PERCENT = 100.5)", 1042, 1, "MIN_GRANT_PERCENT");
+    refused("SELECT a FROM t OPTION (maxdop 1, MAXDOP 2)", 1042, 1, "MAXDOP");
+    refused("SELECT a FROM t WITH (FORCESEEK (ia))", 102, 1, ")");
+    refused("SELECT a FROM t FOR XML RAW, NOSUCH", 102, 1, "NOSUCH");
+    refused("SELECT a FROM t FOR JSON PATH, TYPE", 102, 1, "TYPE");
+    refused("SELECT a FROM t FOR JSON PATH, WITHOUT_ARRAY_WRAPPER, ROOT ('x')", 13620, 1, "");
+    refused("CREATE VIEW v AS\nSELECT a FROM t\nOPTION (MAXDOP 1)", 156, 3, "OPTION");
+    refused("ALTER TABLE t ALTER COLUMN a int NULL NOT NULL", 156, 1, "NOT");
+    refused("DECLARE c CURSOR FORWARD_ONLY SCROLL FOR SELECT 1", 1048, 1, "SCROLL and FORWARD_ONLY");
+    refused("DECLARE c CURSOR STATIC FOR SELECT a FROM t FOR UPDATE", 1048, 1, "FOR UPDATE and STATIC");
+    refused("DECLARE c CURSOR READ_ONLY FOR SELECT a FROM t FOR READ ONLY", 1058, 1, "");
+    refused("DECLARE c SCROLL CURSOR LOCAL FOR SELECT a FROM t", 1049, 1, "");
+    for text in [
+        "SELECT a FROM t OPTION (MAXDOP 0, FAST 10, MAXRECURSION 32767, MIN_GRANT_PERCENT = 0, MAX_GRANT_PERCENT = 12.5)",
+        "SELECT a FROM t OPTION (MAXDOP 1, RECOMPILE, MAXDOP 1, RECOMPILE, HASH JOIN, MERGE JOIN)",
+        "SELECT a FROM t OPTION (LABEL = 'x', USE HINT ('y'), OPTIMIZE FOR UNKNOWN, QUERYTRACEON 4199)",
+        "SELECT a FROM t WITH (FORCESEEK, INDEX (ia, 2)) OPTION (TABLE HINT (t, FORCESEEK (ia (a, b))))",
+        "SELECT a FROM t WITH (FORCESEEK (1 (a)))",
+        "SELECT a FROM t FOR XML RAW ('r'), ROOT ('x'), TYPE, ELEMENTS XSINIL, BINARY BASE64, XMLSCHEMA ('u')",
+        "SELECT a FROM t FOR JSON PATH, ROOT ('x'), INCLUDE_NULL_VALUES",
+        "CREATE PROCEDURE p AS SELECT a FROM t OPTION (RECOMPILE)",
+        "DECLARE c CURSOR LOCAL FORWARD_ONLY STATIC READ_ONLY TYPE_WARNING FOR SELECT a FROM t",
+        "DECLARE c CURSOR STATIC STATIC FOR SELECT a FROM t FOR READ ONLY",
+        "DECLARE c INSENSITIVE SCROLL CURSOR FOR SELECT a FROM t FOR READ ONLY",
+        "ALTER TABLE t ALTER COLUMN a varchar(5) COLLATE x NOT NULL",
+    ] {
+        accepted(text);
+    }
+}
+
 /// Batches of all kinds of statements that the documented grammar does not have, one a line.
 #[test]
 fn what_the_grammar_does_not_have_is_refused() {

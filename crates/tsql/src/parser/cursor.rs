@@ -24,6 +24,63 @@ const OPTIONS: [(&str, CursorOption); 13] = [
     ("TYPE_WARNING", CursorOption::TypeWarning),
 ];
 
+/// Options that exclude each other, as SQL Server checks and names them: the first pair that is there is told of (1048). `FOR UPDATE` and
+/// `FOR READ ONLY` behind the query count as options.
+const CONFLICTS: [(CursorWord, CursorWord); 19] = {
+    use CursorOption as O;
+    use CursorWord::{ForUpdate, Option as Is};
+    [
+        (ForUpdate, Is(O::Insensitive)),
+        (Is(O::Local), Is(O::Global)),
+        (Is(O::Scroll), Is(O::ForwardOnly)),
+        (Is(O::Scroll), Is(O::FastForward)),
+        (Is(O::Static), Is(O::Keyset)),
+        (Is(O::Static), Is(O::Dynamic)),
+        (Is(O::Static), Is(O::FastForward)),
+        (Is(O::Static), Is(O::ScrollLocks)),
+        (Is(O::Keyset), Is(O::Dynamic)),
+        (Is(O::Keyset), Is(O::FastForward)),
+        (Is(O::Dynamic), Is(O::FastForward)),
+        (Is(O::FastForward), Is(O::ScrollLocks)),
+        (Is(O::FastForward), Is(O::Optimistic)),
+        (Is(O::ReadOnly), Is(O::ScrollLocks)),
+        (Is(O::Optimistic), Is(O::ReadOnly)),
+        (Is(O::ScrollLocks), Is(O::Optimistic)),
+        (ForUpdate, Is(O::Static)),
+        (Is(O::FastForward), ForUpdate),
+        (ForUpdate, Is(O::ReadOnly)),
+    ]
+};
+
+/// What a cursor's declaration says of it.
+#[derive(Clone, Copy)]
+enum CursorWord {
+    Option(CursorOption),
+    ForUpdate,
+}
+
+impl CursorWord {
+    fn stands_in(self, definition: &CursorDefinition) -> bool {
+        match self {
+            CursorWord::ForUpdate => matches!(definition.updatability, Some(CursorUpdatability::Update(_))),
+            CursorWord::Option(CursorOption::ReadOnly) if is_for_read_only(definition) => true,
+            CursorWord::Option(option) => definition.options.contains(&option),
+        }
+    }
+
+    fn text(self) -> &'static str {
+        let named = |option| OPTIONS.iter().find(|(_, other)| *other == option).map_or("", |(word, _)| word);
+        match self {
+            CursorWord::ForUpdate => "FOR UPDATE",
+            CursorWord::Option(option) => named(option),
+        }
+    }
+}
+
+fn is_for_read_only(definition: &CursorDefinition) -> bool {
+    definition.updatability == Some(CursorUpdatability::ReadOnly)
+}
+
 impl Parser<'_> {
     /// The rest of `DECLARE name [INSENSITIVE] [SCROLL] CURSOR ..`.
     pub(super) fn declare_cursor(&mut self) -> Parsed<StatementKind> {
@@ -40,6 +97,7 @@ impl Parser<'_> {
 
     /// `CURSOR options FOR query [FOR READ ONLY | FOR UPDATE [OF ..]]`
     pub(super) fn cursor_definition(&mut self, mut options: Vec<CursorOption>) -> Parsed<CursorDefinition> {
+        let is_old = !options.is_empty();
         self.expect(Keyword::Cursor)?;
         while !self.accept(Keyword::For) {
             let Some((word, option)) = OPTIONS.iter().skip(1).find(|(word, _)| self.at_word(word)) else {
@@ -47,6 +105,9 @@ impl Parser<'_> {
             };
             self.accept_word(word);
             options.push(*option);
+            if is_old {
+                return Err(self.error_at(1049, self.token(), String::new()));
+            }
         }
         let with = if self.at(Keyword::With) { Some(self.with_clause()?) } else { None };
         let query = self.query()?;
@@ -55,7 +116,25 @@ impl Parser<'_> {
         if hints.is_empty() {
             hints = self.query_hints_opt()?;
         }
-        Ok(CursorDefinition { options, with, query, hints, updatability })
+        let definition = CursorDefinition { options, with, query, hints, updatability };
+        self.check_cursor_options(&definition)?;
+        Ok(definition)
+    }
+
+    /// Errors 1048 and 1058: what is said of the cursor does not go together.
+    fn check_cursor_options(&self, definition: &CursorDefinition) -> Parsed<()> {
+        if is_for_read_only(definition) && definition.options.contains(&CursorOption::ReadOnly) {
+            return Err(self.error_at(1058, self.token(), String::new()));
+        }
+        let both =
+            |pair: &&(CursorWord, CursorWord)| pair.0.stands_in(definition) && pair.1.stands_in(definition);
+        match CONFLICTS.iter().find(both) {
+            Some((first, second)) => {
+                let words = format!("{} and {}", first.text(), second.text());
+                Err(self.error_at(1048, self.token(), words))
+            }
+            None => Ok(()),
+        }
     }
 
     fn updatability_opt(&mut self) -> Parsed<Option<CursorUpdatability>> {

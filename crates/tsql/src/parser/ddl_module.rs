@@ -61,6 +61,7 @@ impl Parser<'_> {
         self.expect(Keyword::As)?;
         let with = if self.at(Keyword::With) { Some(self.with_clause()?) } else { None };
         let query = self.select_statement(with)?;
+        self.refuse_hints(&query)?;
         let check_option = self.accept_words(&["WITH", "CHECK", "OPTION"]);
         self.expect_batch_end()?;
         let view = CreateView { action, name, columns, options, query, check_option, materialized };
@@ -299,7 +300,7 @@ impl Parser<'_> {
         Ok(FunctionBody::Query(Box::new(query)))
     }
 
-    /// ORDER BY and OPTION may stand inside the parentheses, if these hold the whole query.
+    /// ORDER BY may stand inside the parentheses, if these hold the whole query.
     fn parenthesized_inline_query(&mut self) -> Parsed<SelectStatement> {
         if self.at_symbol(b'(') && !self.set_operator_behind_parenthesis() {
             return self.nested(QUERY, |p| {
@@ -310,7 +311,18 @@ impl Parser<'_> {
             });
         }
         let with = if self.at(Keyword::With) { Some(self.with_clause()?) } else { None };
-        self.select_statement(with)
+        let query = self.select_statement(with)?;
+        self.refuse_hints(&query)?;
+        Ok(query)
+    }
+
+    /// The query of a view or an inline function is a part of others: OPTION belongs to a whole statement.
+    fn refuse_hints(&self, query: &SelectStatement) -> Parsed<()> {
+        let is_option = |at: &usize| self.tokens[*at].kind == TokenKind::Keyword(Keyword::Option);
+        match (0..self.position).rev().find(is_option) {
+            Some(at) if !query.options.is_empty() => Err(self.unexpected_at(at)),
+            _ => Ok(()),
+        }
     }
 
     fn trigger(&mut self, action: ModuleAction) -> Parsed<StatementKind> {

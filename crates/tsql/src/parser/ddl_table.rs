@@ -205,15 +205,18 @@ impl Parser<'_> {
         let (mut collation, mut nullable, mut is_sparse) = (None, None, false);
         let (mut encrypted, mut masked) = (Vec::new(), None);
         loop {
-            if self.at(Keyword::Collate) {
+            // What is said twice does not belong here.
+            if collation.is_none() && self.at(Keyword::Collate) {
                 collation = self.collation_opt()?;
-            } else if self.accept_word("SPARSE") {
+            } else if !is_sparse && self.accept_word("SPARSE") {
                 is_sparse = true;
-            } else if self.accept_word("ENCRYPTED") {
+            } else if encrypted.is_empty() && self.accept_word("ENCRYPTED") {
                 self.expect(Keyword::With)?;
                 encrypted = self.option_list()?;
-            } else if self.accept_word("MASKED") {
+            } else if masked.is_none() && self.accept_word("MASKED") {
                 masked = Some(self.mask_function()?);
+            } else if nullable.is_some() && (self.at(Keyword::Not) || self.at(Keyword::Null)) {
+                return Err(self.unexpected());
             } else {
                 match self.nullable_opt()? {
                     Some(value) => nullable = Some(value),

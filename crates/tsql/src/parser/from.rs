@@ -691,6 +691,9 @@ impl Parser<'_> {
             });
         } else if self.accept_symbol(b'(') {
             self.hint_arguments(&mut hint)?;
+            if hint.name.is("FORCESEEK") && hint.columns.is_empty() {
+                return Err(self.unexpected());
+            }
             self.expect_symbol(b')')?;
         } else if hint.name.is("INDEX") {
             return Err(self.unexpected());
@@ -705,11 +708,12 @@ impl Parser<'_> {
                 let token = self.token();
                 let column = self.column_ref()?;
                 hint.args.push(Expr { span: self.span_of(token), kind: ExprKind::Column(column) });
-                if self.at_symbol(b'(') {
-                    hint.columns = self.ident_list()?;
-                }
             } else {
                 hint.args.push(self.value()?);
+            }
+            if hint.name.is("FORCESEEK") && self.at_symbol(b'(') {
+                hint.columns = self.ident_list()?;
+                return Ok(());
             }
             if !self.accept_symbol(b',') {
                 return Ok(());

@@ -22,6 +22,7 @@ mod function;
 mod literal;
 mod name;
 mod options;
+mod query_hint;
 mod scope;
 mod security;
 mod select;

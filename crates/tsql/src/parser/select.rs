@@ -3,7 +3,7 @@
 use super::{CALL, Parsed, Parser, QUERY};
 use crate::ast::{
     AssignOp, CommonTable, ForClause, GroupBy, GroupByWith, GroupingElement, Ident, NamedOption, Offset,
-    OptionValue, OrderByItem, Query, QueryBody, QueryHint, Select, SelectInto, SelectItem, SelectStatement,
+    OptionValue, OrderByItem, Query, QueryBody, Select, SelectInto, SelectItem, SelectStatement,
     SetOperation, SetOperator, Span, Top, Window, With, XmlMode,
 };
 use crate::keywords::Keyword;
@@ -14,6 +14,12 @@ fn operand(query: Query) -> QueryBody {
     let is_plain = query.order_by.is_empty() && query.offset.is_none() && query.for_clause.is_none();
     if is_plain { query.body } else { QueryBody::Ordered(Box::new(query)) }
 }
+
+/// Options of FOR XML and of FOR JSON, by their first words.
+const XML_OPTIONS: [&str; 6] = ["BINARY", "TYPE", "ROOT", "ELEMENTS", "XMLDATA", "XMLSCHEMA"];
+const JSON_OPTIONS: [&str; 3] = ["ROOT", "INCLUDE_NULL_VALUES", "WITHOUT_ARRAY_WRAPPER"];
+/// The two of them that do not go together: 13620.
+const JSON_ROOT_OR_BARE: [&str; 2] = ["ROOT", "WITHOUT_ARRAY_WRAPPER"];
 
 impl Parser<'_> {
     /// `query [OPTION (..)]`, the WITH clause being parsed already.
@@ -575,7 +581,7 @@ impl Parser<'_> {
             self.advance();
             self.advance();
             let mode = self.xml_mode()?;
-            ForClause::Xml(mode, self.for_options()?)
+            ForClause::Xml(mode, self.for_options(&XML_OPTIONS)?)
         } else if self.word_ahead(1, "JSON") {
             self.advance();
             self.advance();
@@ -583,7 +589,11 @@ impl Parser<'_> {
             if !path {
                 self.expect_word("AUTO")?;
             }
-            ForClause::Json(path, self.for_options()?)
+            let options = self.for_options(&JSON_OPTIONS)?;
+            if JSON_ROOT_OR_BARE.iter().all(|word| options.iter().any(|option| option.name.is(word))) {
+                return Err(self.error_at(13620, self.token(), String::new()));
+            }
+            ForClause::Json(path, options)
         } else {
             return Ok(None);
         };
@@ -613,10 +623,13 @@ impl Parser<'_> {
         Ok(Some(text))
     }
 
-    /// `, ROOT ('x'), TYPE, ELEMENTS XSINIL`
-    fn for_options(&mut self) -> Parsed<Vec<NamedOption>> {
+    /// `, ROOT ('x'), TYPE, ELEMENTS XSINIL`; a word that is not `known` is no option.
+    fn for_options(&mut self, known: &[&str]) -> Parsed<Vec<NamedOption>> {
         let mut options = Vec::new();
         while self.accept_symbol(b',') {
+            if !known.iter().any(|word| self.at_word(word)) {
+                return Err(self.unexpected());
+            }
             let mut name = self.ident()?;
             for second in ["XSINIL", "ABSENT", "BASE64"] {
                 if self.at_word(second) {
@@ -632,61 +645,6 @@ impl Parser<'_> {
             options.push(NamedOption { name, value });
         }
         Ok(options)
-    }
-
-    /// `OPTION ( hint, .. )`, or nothing.
-    #[inline(never)]
-    pub(super) fn query_hints_opt(&mut self) -> Parsed<Vec<QueryHint>> {
-        if !self.accept(Keyword::Option) {
-            return Ok(Vec::new());
-        }
-        self.nested(CALL, |p| p.paren_list(Self::query_hint))
-    }
-
-    #[inline(never)]
-    fn query_hint(&mut self) -> Parsed<QueryHint> {
-        if self.accept_words(&["USE", "HINT"]) {
-            return Ok(QueryHint::UseHint(self.paren_list(Self::expect_string)?));
-        }
-        if self.accept_words(&["USE", "PLAN"]) {
-            return Ok(QueryHint::UsePlan(self.value()?));
-        }
-        if self.accept_words(&["OPTIMIZE", "FOR"]) {
-            if self.accept_word("UNKNOWN") {
-                return Ok(QueryHint::OptimizeForUnknown);
-            }
-            return Ok(QueryHint::OptimizeFor(self.paren_list(Self::optimize_for)?));
-        }
-        if self.accept_words(&["TABLE", "HINT"]) {
-            self.expect_symbol(b'(')?;
-            let name = self.object_name()?;
-            let mut hints = Vec::new();
-            while self.accept_symbol(b',') {
-                hints.push(self.table_hint()?);
-            }
-            self.expect_symbol(b')')?;
-            return Ok(QueryHint::TableHint(name, hints));
-        }
-        if self.accept_words(&["FOR", "TIMESTAMP", "AS", "OF"]) {
-            return Ok(QueryHint::ForTimestamp(self.value()?));
-        }
-        let words = self.words()?;
-        self.accept_symbol(b'=');
-        let value = match self.kind() {
-            TokenKind::Symbol(b',' | b')') => None,
-            _ => Some(self.value()?),
-        };
-        Ok(QueryHint::Plain(words, value))
-    }
-
-    /// `@v = 1` or `@v UNKNOWN`
-    fn optimize_for(&mut self) -> Parsed<(String, Option<crate::ast::Expr>)> {
-        let variable = self.variable()?;
-        if self.accept_word("UNKNOWN") {
-            return Ok((variable, None));
-        }
-        self.expect_symbol(b'=')?;
-        Ok((variable, Some(self.value()?)))
     }
 }
 
