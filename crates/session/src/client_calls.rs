@@ -102,8 +102,15 @@ impl Session {
     }
 }
 
-/// 8023: a number that real and float do not have. No other value on the wire can be outside its type.
+/// 8023: a number that real and float do not have; 94xx: a text of type xml that is none. No other value on the wire can be outside its type.
 fn refused_value(parameters: &[RpcParameter]) -> Option<SqlError> {
+    let faults = |parameter: &RpcParameter| match (&parameter.sql_type, &parameter.value) {
+        (SqlType::Xml, Value::NChar(units)) => types::check_xml(units).err(),
+        _ => None,
+    };
+    if let Some(error) = parameters.iter().find_map(faults) {
+        return Some(error);
+    }
     let at = parameters.iter().position(|parameter| match parameter.value {
         Value::Real(number) => !number.is_finite(),
         Value::Float(number) => !number.is_finite(),

@@ -44,11 +44,14 @@ pub(crate) enum Reach {
 
 /// Texts that are no number or date, and other errors that end batch and transaction even under XACT_ABORT OFF. A value that is well written and
 /// too large (220, 232, 242, 244, 248, 296, 298, 517, 535, 8115) ends its statement only.
-const BATCH_ENDING: [i32; 41] = [
+const BATCH_ENDING: [i32; 40] = [
     217, 219, 235, 241, 245, 249, 289, 293, 295, 556, 628, 911, 1204, 1205, 3609, 3616, 3623, 3930, 3951,
-    3957, 3958, 3960, 3961, 3964, 3966, 3998, 4514, 8106, 8107, 8114, 8169, 8180, 8630, 9001, 9002, 9420,
-    9441, 9451, 11702, 11703, 11708,
+    3957, 3958, 3960, 3961, 3964, 3966, 3998, 4514, 6335, 6359, 8106, 8107, 8114, 8169, 8180, 8630, 9001,
+    9002, 11702, 11703, 11708,
 ];
+
+/// A text is no XML: as for texts that are no number, batch and transaction end.
+const XML_FAULTS: std::ops::RangeInclusive<i32> = 9400..=9467;
 
 /// The memory that the batch may use is spent, its variables' too: the statements behind it would meet the same, a loop for ever. The transaction stays.
 const BATCH_ONLY_ENDING: [i32; 1] = [701];
@@ -114,7 +117,8 @@ fn ends_transaction(number: i32, origin: Origin) -> bool {
     }
     is_refusal(number)
         || (origin == Origin::Definition && !HARMLESS_DEFINITIONS.contains(&number))
-        || (!matches!(origin, Origin::RaisError | Origin::InnerText) && BATCH_ENDING.contains(&number))
+        || (!matches!(origin, Origin::RaisError | Origin::InnerText)
+            && (BATCH_ENDING.contains(&number) || XML_FAULTS.contains(&number)))
 }
 
 /// Does the error, once caught by a TRY block, leave an open transaction that can only be rolled back (`XACT_STATE() = -1`)?

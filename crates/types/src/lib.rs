@@ -29,7 +29,7 @@ pub mod value;
 pub use collation::{Collation, LikePattern};
 pub use compare::{compare, hash_value, is_equal, sort_compare};
 pub use convert::assign::{AssignTarget, assign};
-pub use convert::{ConvertContext, convert};
+pub use convert::{ConvertContext, check_xml, convert};
 pub use datetime::{Date, DateFormat, DateTime, DateTime2, DateTimeOffset, SmallDateTime, Time};
 pub use decimal::Decimal;
 pub use error::{ErrorFields, SqlError};

@@ -13,8 +13,10 @@ pub mod matrix;
 pub mod number;
 pub mod temporal;
 pub mod text;
+mod xml;
 
 pub use context::ConvertContext;
+pub use xml::check_sent as check_xml;
 
 /// Converts as CAST and CONVERT do (explicitly: text and binary are cut to the target's length in silence). Whether the
 /// conversion is allowed at all is [`matrix::check`], done once at bind time; a pair that it refuses gives error 529 here. NULL
@@ -50,9 +52,10 @@ pub fn convert(
         SqlType::Money | SqlType::SmallMoney => number::to_money(value, from, to),
         SqlType::Real | SqlType::Float => number::to_float(value, from, to),
         SqlType::Char(_) | SqlType::VarChar(_) | SqlType::Text => text::to_char(value, from, to, style),
-        SqlType::NChar(_) | SqlType::NVarChar(_) | SqlType::SysName | SqlType::NText | SqlType::Xml => {
+        SqlType::NChar(_) | SqlType::NVarChar(_) | SqlType::SysName | SqlType::NText => {
             text::to_nchar(value, from, to, style)
         }
+        SqlType::Xml => text::to_xml(value, from, style),
         SqlType::Binary(_) | SqlType::VarBinary(_) | SqlType::Image | SqlType::RowVersion => {
             binary::to_binary(value, from, to, style)
         }

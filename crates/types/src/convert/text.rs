@@ -1,7 +1,7 @@
 //! To char, varchar, text and to nchar, nvarchar, ntext, sysname, xml.
 
 use super::errors::{not_allowed, overflow, shown, unknown_style};
-use super::float_text;
+use super::{float_text, xml};
 use crate::money::{self, MoneyStyle};
 use crate::{
     ByteStr, DEFAULT_STYLE, Length, SqlError, SqlResult, SqlType, Value, WideStr, codepage, datetime, guid,
@@ -41,6 +41,22 @@ pub(super) fn to_nchar(value: &Value, from: &SqlType, to: &SqlType, style: i32) 
         },
     };
     Ok(Value::NChar(fit_units(units, to)))
+}
+
+/// To xml, which has to be well-formed. Bit 2 of the style lets a DTD be there; bit 1 keeps blanks, which are kept in any case.
+pub(super) fn to_xml(value: &Value, from: &SqlType, style: i32) -> SqlResult<Value> {
+    let (made, source) = match value {
+        // It has been looked at when it was made.
+        _ if *from == SqlType::Xml => return Ok(value.clone()),
+        Value::Binary(bytes) => (Value::NChar(WideStr::from(xml::decode(bytes)?)), xml::Source::Bytes),
+        Value::Char(_) => (to_nchar(value, from, &SqlType::Xml, style)?, xml::Source::Narrow),
+        _ => (to_nchar(value, from, &SqlType::Xml, style)?, xml::Source::Wide),
+    };
+    if let Value::NChar(units) = &made {
+        let takes_dtd = style != DEFAULT_STYLE && style & 2 != 0;
+        xml::check(units, source, takes_dtd)?;
+    }
+    Ok(made)
 }
 
 /// Is text of this length unchanged by the target's length?

@@ -550,6 +550,12 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(6106, 16, "Process ID %d is not active."),
     entry(6107, 14, "Only user processes can be ended by KILL."),
     entry(6120, 16, "No status to report: process ID %d is not rolling back."),
+    entry(6335, 16, "A value of type xml has too many levels of nested nodes; at most %d are allowed."),
+    entry(
+        6359,
+        16,
+        "XML with an internal subset of a DTD may not be parsed; CONVERT with style 2 takes a limited one.",
+    ),
     entry(6401, 16, "%s cannot be rolled back: there is no transaction or savepoint of that name."),
     entry(
         7105,
