@@ -53,7 +53,7 @@ pub use row::{ColumnValue, LobPointer, ROW_BYTES_MAX, RowColumn, RowFormat};
 pub use row_test::{
     Accepted, Condition, ConditionKind, NumberTest, RowTest, compare_as_numbers, is_fixed_length,
 };
-pub use row_value::{decode_variable, encode_variable};
+pub use row_value::{decode_variable, encode_variable, fixed_bytes};
 pub use row_view::RowView;
 pub use sample::SampledPages;
 pub use unit_uses::{UnitUse, UnitUses};

@@ -120,6 +120,8 @@ pub(crate) struct ScanHints {
     pub(crate) no_wait: bool,
     /// INDEX (..): empty when nothing is said.
     pub(crate) indexes: Vec<HintedIndex>,
+    /// FORCESEEK (index (columns)): only looked at for what is not there; the plan is chosen by cost.
+    pub(crate) seek: Option<(HintedIndex, Vec<String>)>,
 }
 
 /// An index as a hint names it.

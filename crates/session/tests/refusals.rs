@@ -209,3 +209,99 @@ fn what_is_accepted_only_without_queries_and_once() {
     }
     assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM sys.tables"), ["1"]);
 }
+
+/// A name in ORDER BY is that of one item, even if several are the same column (209), and a column orders once (169). A table whose smallest row
+/// fits no page cannot be (1701), made or altered; a function's text calls nothing that has side effects (443), a view that it reads may.
+#[test]
+fn ambiguous_orders_too_wide_rows_and_side_effects() {
+    let (_world, mut session) = World::in_database("ambiguous");
+    run(&mut session, "CREATE TABLE t (a int, b int, INDEX ia (a, b)) INSERT t VALUES (1, 2)");
+    run(&mut session, "CREATE TABLE narrow (a char(8000))");
+    run(&mut session, "CREATE VIEW numbers AS SELECT NEWID() AS n");
+    for (text, expected) in [
+        ("SELECT a AS x, b AS x FROM t ORDER BY x", 209),
+        ("SELECT a, a FROM t ORDER BY a", 209),
+        ("SELECT *, a FROM t ORDER BY A", 209),
+        ("SELECT DISTINCT a AS x, b AS x FROM t ORDER BY x", 209),
+        ("SELECT a AS x, b AS x FROM t UNION SELECT 1, 2 ORDER BY x", 209),
+        ("SELECT TOP 1 a AS x, b AS x FROM t ORDER BY 1, x", 209),
+        ("SELECT a, b FROM t ORDER BY a, b, a DESC", 169),
+        ("SELECT a, b FROM t ORDER BY 1, t.a", 169),
+        ("SELECT a + 1 AS x FROM t ORDER BY x, 1", 169),
+        ("SELECT a FROM t UNION SELECT b FROM t ORDER BY a, 1", 169),
+        ("CREATE TABLE w (a char(8000), b char(54))", 1701),
+        (
+            "CREATE TABLE w (a char(8000), b char(45), c varchar(10), d bit, e bit, f sql_variant, g nchar(1))",
+            1701,
+        ),
+        ("CREATE TABLE #w (a nchar(4000), b char(54))", 1701),
+        ("DECLARE @w TABLE (a binary(8000), b char(54))", 1701),
+        ("SELECT CAST('a' AS char(8000)) AS a, CAST('b' AS char(54)) AS b INTO w", 1701),
+        ("ALTER TABLE narrow ADD b char(54)", 1701),
+        ("ALTER TABLE t ALTER COLUMN b char(8000)", 5074),
+        ("CREATE TABLE w (a char(8000), b varchar(10)) ALTER TABLE w ALTER COLUMN b char(60)", 1701),
+        ("CREATE FUNCTION f() RETURNS TABLE AS RETURN SELECT NEWID() AS n", 443),
+        ("CREATE FUNCTION f() RETURNS TABLE AS RETURN SELECT a FROM t WHERE a > RAND()", 443),
+        ("CREATE FUNCTION f() RETURNS TABLE AS RETURN SELECT RAND(1) AS n", 443),
+        ("CREATE FUNCTION f() RETURNS TABLE AS RETURN SELECT CRYPT_GEN_RANDOM(4) AS n", 443),
+        ("SELECT a FROM t WITH (FORCESEEK (none (a)))", 308),
+        ("SELECT a FROM t WITH (FORCESEEK (77 (a)))", 307),
+        ("SELECT a FROM t WITH (FORCESEEK (ia (b)))", 362),
+        ("SELECT a FROM t WITH (FORCESEEK (ia (a, b, a)))", 365),
+        ("SELECT a FROM t WITH (FORCESEEK (0 (a)))", 10749),
+        ("SELECT a FROM t WITH (FORCESEEK, FORCESCAN)", 10746),
+        ("UPDATE t WITH (INDEX (ia)) SET a = 1", 1069),
+        ("DELETE t WITH (FORCESEEK)", 10724),
+        ("INSERT t WITH (FORCESCAN) VALUES (1, 2)", 10745),
+    ] {
+        let numbers = numbers(&run(&mut session, text));
+        assert_eq!(numbers.first(), Some(&expected), "{text}: {numbers:?}");
+    }
+    for text in [
+        "SELECT a, a AS c FROM t ORDER BY a",
+        "SELECT a, a FROM t ORDER BY t.a",
+        "SELECT a, a FROM t ORDER BY a + 0",
+        "SELECT a AS x, b AS x FROM t ORDER BY 1, 2",
+        "SELECT a AS x, b AS x FROM t ORDER BY a, b",
+        "SELECT a FROM t GROUP BY a, a",
+        "CREATE TABLE fits (a char(8000), b char(53)) DROP TABLE fits",
+        "CREATE TABLE fits (a varchar(8000), b varchar(8000), c AS a + b) DROP TABLE fits",
+        "CREATE FUNCTION g() RETURNS TABLE AS RETURN SELECT n, GETDATE() AS d FROM numbers",
+        "SELECT a FROM t WITH (FORCESEEK (ia (a, b))) WHERE a = 1",
+        "UPDATE t SET a = 1 FROM t WITH (INDEX (ia))",
+    ] {
+        assert_eq!(numbers(&run(&mut session, text)), [0; 0], "{text}");
+    }
+    let seen = run(&mut session, "CREATE TABLE w2 (a char(8000), b char(54), c bit)");
+    assert!(seen.messages[0].2.contains("8062 bytes, 7"), "{:?}", seen.messages);
+}
+
+/// What becomes a value of type xml is well-formed, wherever it comes from; the fault ends batch and transaction, as a text that is no number does.
+#[test]
+fn xml_is_well_formed() {
+    let (_world, mut session) = World::in_database("well-formed");
+    run(&mut session, "CREATE TABLE t (i int, x xml)");
+    for (text, expected) in [
+        ("SELECT CAST('<a>' AS xml)", 9400),
+        ("DECLARE @x xml = N'<a></b>'", 9436),
+        ("DECLARE @x xml SET @x = 'a & b'", 9421),
+        ("INSERT t VALUES (1, '<a x=1/>')", 9413),
+        ("INSERT t VALUES (1, '<a/>') UPDATE t SET x = '&'", 9400),
+        ("SELECT CONVERT(xml, 0x3C61)", 9400),
+        ("SELECT CONVERT(xml, '<!DOCTYPE a []><a/>')", 6359),
+        ("SELECT CONVERT(xml, N'<?xml version=\"1.0\" encoding=\"utf-8\"?><a/>')", 9402),
+        ("EXEC sp_executesql N'SELECT @x', N'@x xml', @x = '<'", 9400),
+    ] {
+        let numbers = numbers(&run(&mut session, text));
+        assert_eq!(numbers.first(), Some(&expected), "{text}: {numbers:?}");
+    }
+    let taken = "SELECT CAST('' AS xml), CAST('a<b/>' AS xml), CAST(0x3C612F3E AS xml), TRY_CAST('<a>' AS xml), TRY_CONVERT(xml, NULL), \
+                 CONVERT(xml, '<!DOCTYPE a []><a/>', 2), CAST(CAST('<a/>' AS xml) AS varchar(10))";
+    assert_eq!(rows(&mut session, taken), ["|a<b/>|<a/>|NULL|NULL|<!DOCTYPE a []><a/>|<a/>"]);
+    run(&mut session, "DELETE t");
+    let seen = run(&mut session, "BEGIN TRAN INSERT t VALUES (1, NULL) INSERT t VALUES (2, '<a>') SELECT 1");
+    assert_eq!((numbers(&seen), seen.sets.len()), (vec![9400], 0));
+    assert_eq!(rows(&mut session, "SELECT COUNT(*), @@TRANCOUNT FROM t"), ["0|0"]);
+    let caught = "BEGIN TRAN BEGIN TRY INSERT t VALUES (2, '<a>') END TRY BEGIN CATCH SELECT ERROR_NUMBER(), XACT_STATE() ROLLBACK END CATCH";
+    assert_eq!(rows(&mut session, caught), ["9400|-1"]);
+}

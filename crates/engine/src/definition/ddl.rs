@@ -9,8 +9,8 @@ use types::{SqlError, SqlType, Value};
 use super::fill::ColumnFill;
 use super::new::{ColumnProperty, NewColumn, NewConstraint, NewIndex, NewTable};
 use super::shape::{
-    append_index, grows_in_place, heap_definition, remove_constraint, remove_index, replace_index, same,
-    users_against_change, users_of_column,
+    append_index, check_row_size, grows_in_place, heap_definition, remove_constraint, remove_index,
+    replace_index, same, users_against_change, users_of_column,
 };
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
@@ -24,7 +24,7 @@ impl Database {
     /// CREATE TABLE.
     ///
     /// # Errors
-    /// 2714, 2705, 2760, 1902, 1911, 1944, 8110, 8111, 8112, 1702 and those of storage.
+    /// 2714, 2705, 2760, 1701, 1902, 1911, 1944, 8110, 8111, 8112, 1702 and those of storage.
     pub fn create_table(self: &Arc<Self>, txn: &DbTransaction, new: &NewTable) -> SqlResult<Arc<TableDef>> {
         let schema = self.schema_for(txn, &new.schema)?;
         let object_id = self.catalog().new_object_id();
@@ -54,6 +54,7 @@ impl Database {
         for column in &new.columns {
             self.append_column(txn, &mut table, column)?;
         }
+        check_row_size(&table)?;
         // Foreign keys come last: they may refer to a key of the table itself.
         let (foreign, own): (Vec<_>, Vec<_>) =
             new.constraints.iter().partition(|constraint| matches!(constraint, NewConstraint::Foreign(_)));
@@ -166,7 +167,7 @@ impl Database {
     /// other than NULL?
     ///
     /// # Errors
-    /// 2705, 4901 when rows exist and the column needs a value; those of storage.
+    /// 1701, 2705, 4901 when rows exist and the column needs a value; those of storage.
     pub fn add_column(
         self: &Arc<Self>,
         txn: &DbTransaction,
@@ -178,6 +179,7 @@ impl Database {
         self.check_rows_in_use(&old)?;
         let mut new = old.as_ref().clone();
         self.append_column(txn, &mut new, column)?;
+        check_row_size(&new)?;
         let needs_value = !column.nullable && column.identity.is_none() && !has_fill;
         if needs_value && self.has_rows(txn, &old)? {
             return Err(SqlError::new(4901, &[&column.name, &old.name]));
@@ -234,7 +236,7 @@ impl Database {
     /// ALTER TABLE ALTER COLUMN; `convert` turns an old value into one of the new type.
     ///
     /// # Errors
-    /// 4924, 4928, 515 when a NULL meets NOT NULL, 5074/4922 (also for `named`, what of CHECKs and computed columns of `table` names it and
+    /// 1701, 4924, 4928, 515 when a NULL meets NOT NULL, 5074/4922 (also for `named`, what of CHECKs and computed columns of `table` names it and
     /// stands against the change); those of `convert` and of storage.
     pub fn alter_column(
         self: &Arc<Self>,
@@ -280,6 +282,7 @@ impl Database {
         new.columns[at].sql_type = *sql_type;
         new.columns[at].user_type_id = user_type_id;
         new.columns[at].nullable = nullable;
+        check_row_size(&new)?;
         let change = |row: &[Value]| {
             let mut changed = row.to_vec();
             changed[at] = convert(&row[at])?;

@@ -1,5 +1,6 @@
 //! The shape of a table as DDL changes it: columns, keys, constraints and indexes of a definition, checked, before anything is on disk.
 
+use access::ROW_BYTES_MAX;
 use types::{Collation, SqlError, SqlType};
 
 use super::new::{NewColumn, NewConstraint, NewFilter, NewIndex};
@@ -18,6 +19,29 @@ const KEY_COLUMNS_MAX: usize = 32;
 
 /// State of 2714 when it is a constraint's name that is taken.
 pub const CONSTRAINT_NAME_TAKEN: u8 = 5;
+
+/// Bytes at the head of each row and for the number of its columns, as SQL Server counts them.
+const ROW_HEAD_BYTES: usize = 6;
+
+/// The smallest row of the table, each variable column of it empty, must fit into a page: 1701. It is counted as SQL Server does, whose rows are
+/// a few bytes longer than those here, so that a definition is taken by both or by none.
+pub(super) fn check_row_size(table: &TableDef) -> SqlResult<()> {
+    let stored = || table.columns.iter().filter(|column| !column.is_made_when_read());
+    let is_fixed = |sql_type: &SqlType| access::fixed_bytes(sql_type).is_some();
+    let bits = stored().filter(|column| column.sql_type == SqlType::Bit).count();
+    let fixed: usize = stored()
+        .filter(|column| column.sql_type != SqlType::Bit && is_fixed(&column.sql_type))
+        .map(|column| usize::try_from(column.sql_type.max_length()).unwrap_or(0))
+        .sum();
+    let variable = stored().filter(|column| !is_fixed(&column.sql_type)).count();
+    let ends = if variable == 0 { 0 } else { 2 + 2 * variable };
+    let overhead = ROW_HEAD_BYTES + stored().count().div_ceil(8) + ends;
+    let bytes = fixed + bits.div_ceil(8) + overhead;
+    if bytes <= ROW_BYTES_MAX {
+        return Ok(());
+    }
+    Err(SqlError::new(1701, &[&table.name, &bytes, &overhead, &ROW_BYTES_MAX]))
+}
 
 impl Database {
     pub(super) fn append_column(

@@ -17,6 +17,9 @@ use crate::functions::{self, json};
 use crate::kinds::{AggregateKind, Conversion, ConversionKind};
 use crate::names::written;
 
+/// Functions whose results hang on what was called before: each call changes what the next gives.
+const SIDE_EFFECTS: [&str; 4] = ["NEWID", "NEWSEQUENTIALID", "RAND", "CRYPT_GEN_RANDOM"];
+
 impl Binder<'_> {
     /// A function call of any kind. Errors 195, 174, 189, 4121.
     pub(crate) fn call(&mut self, call: &ast::FunctionCall) -> Result<Expr, SqlError> {
@@ -101,6 +104,10 @@ impl Binder<'_> {
         function: &'static FunctionDef,
         call: &ast::FunctionCall,
     ) -> Result<Expr, SqlError> {
+        // A view that the function reads may call them.
+        if self.makes_function && self.view_depth == 0 && SIDE_EFFECTS.contains(&function.name) {
+            return Err(SqlError::new(443, &[&function.name.to_ascii_lowercase()]));
+        }
         if call.args.len() < usize::from(function.min_arguments)
             || (function.max_arguments != u8::MAX && call.args.len() > usize::from(function.max_arguments))
         {

@@ -38,6 +38,10 @@ pub(crate) fn scan_hints(hints: &[ast::TableHint]) -> Result<ScanHints, SqlError
             "INDEX" => {
                 result.indexes = hint.args.iter().map(hinted_index).collect::<Result<_, _>>()?;
             }
+            "FORCESEEK" if !hint.args.is_empty() => {
+                let columns = hint.columns.iter().map(|column| column.value.clone()).collect();
+                result.seek = Some((hinted_index(&hint.args[0])?, columns));
+            }
             _ if !crate::clauses::is_known("table hint", &name) => {
                 return Err(crate::errors::unknown_hint(&hint.name.value));
             }
@@ -49,6 +53,10 @@ pub(crate) fn scan_hints(hints: &[ast::TableHint]) -> Result<ScanHints, SqlError
             }
             granularity = Some(name);
         }
+    }
+    let has = |name: &str| hints.iter().any(|hint| hint.name.is(name));
+    if has("FORCESCAN") && has("FORCESEEK") {
+        return Err(SqlError::new(10746, &[]));
     }
     check(&result)?;
     Ok(result)
@@ -74,8 +82,14 @@ pub(crate) fn catalog_reading(hints: &ScanHints) -> CatalogReading {
     }
 }
 
-/// Hints of a table that is changed: 1065 when they ask to read what is not committed.
+/// Hints of a table that is changed: 1065 when they ask to read what is not committed; 1069, 10724, 10745 when they say how to find its rows,
+/// which FROM may.
 pub(crate) fn target_hints(hints: &[ast::TableHint]) -> Result<ScanHints, SqlError> {
+    for (name, number) in [("INDEX", 1069), ("FORCESEEK", 10724), ("FORCESCAN", 10745)] {
+        if hints.iter().any(|hint| hint.name.is(name)) {
+            return Err(SqlError::new(number, &[]));
+        }
+    }
     let hints = scan_hints(hints)?;
     hints.for_target(&ScanHints::default())
 }
@@ -209,6 +223,7 @@ pub(crate) fn hint_tables(rel: &mut Rel, hints: &ScanHints) -> Result<(), SqlErr
                 read_past: own.read_past || hints.read_past,
                 no_wait: own.no_wait || hints.no_wait,
                 indexes: own.indexes,
+                seek: own.seek,
             };
             check(&scan.hints)
         }
@@ -238,8 +253,34 @@ pub(crate) fn hint_tables(rel: &mut Rel, hints: &ScanHints) -> Result<(), SqlErr
     }
 }
 
+/// The columns that FORCESEEK names are the first of the index's key, in its order. Errors 362, 365, 10749.
+fn check_seek(
+    table: &engine::TableDef,
+    index_id: i32,
+    hint: &HintedIndex,
+    columns: &[String],
+) -> Result<(), SqlError> {
+    let Some(index) = table.index(index_id).filter(|_| index_id != 0) else {
+        return Err(SqlError::new(10749, &[]));
+    };
+    let shown = match hint {
+        HintedIndex::Name(name) => name.clone(),
+        HintedIndex::Number(number) => number.to_string(),
+    };
+    if columns.len() > index.key.len() {
+        return Err(SqlError::new(365, &[&table.name, &shown]));
+    }
+    let is_other = |(name, key): &(&String, &engine::IndexColumn)| {
+        !crate::names::same_name(name, &table.columns[key.ordinal].name)
+    };
+    match columns.iter().zip(&index.key).find(is_other) {
+        Some((name, _)) => Err(SqlError::new(362, &[name, &table.name, &shown])),
+        None => Ok(()),
+    }
+}
+
 impl ScanHints {
-    /// The numbers of the indexes that INDEX (..) asks for. Errors 307, 308, 315.
+    /// The numbers of the indexes that INDEX (..) asks for. Errors 307, 308, 315; of FORCESEEK also 362, 365, 10749.
     pub(crate) fn hinted(&self, table: &engine::TableDef) -> Result<Vec<i32>, SqlError> {
         let number = |hint: &HintedIndex| {
             let found = match hint {
@@ -257,6 +298,9 @@ impl ScanHints {
                 (None, HintedIndex::Name(name)) => Err(SqlError::new(308, &[name, &table.qualified_name()])),
             }
         };
+        if let Some((hint, columns)) = &self.seek {
+            check_seek(table, number(hint)?, hint, columns)?;
+        }
         self.indexes.iter().map(number).collect()
     }
 
@@ -281,6 +325,7 @@ impl ScanHints {
             read_past: self.read_past || target.read_past,
             no_wait: self.no_wait || target.no_wait,
             indexes: if self.indexes.is_empty() { target.indexes.clone() } else { self.indexes },
+            seek: self.seek,
         };
         if both.isolation == Some(IsolationLevel::ReadUncommitted) {
             return Err(crate::errors::uncommitted_target());

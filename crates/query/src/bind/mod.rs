@@ -93,6 +93,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) observed: Option<RefCell<Observed>>,
     /// The text is kept for everybody: temporary tables, which are a session's own, may not be in it.
     pub(crate) refuses_temporary: bool,
+    /// It is the query of a function that is being made: what has side effects may not be called in its text (443).
+    pub(crate) makes_function: bool,
     /// It is the text of a CHECK, a default or a computed column that is being made: one expression, no queries (1046).
     pub(crate) refuses_subqueries: bool,
     /// The words between INNER or the like and JOIN, as they come.
@@ -254,6 +256,7 @@ impl<'a> Binder<'a> {
             coercibilities: rustc_hash::FxHashMap::default(),
             names_columns: false,
             observed: None,
+            makes_function: false,
             refuses_temporary: false,
             refuses_subqueries: false,
             join_hints: Vec::new(),

@@ -288,9 +288,9 @@ impl Binder<'_> {
         coerce::for_variable(value, &sql_type)
     }
 
-    /// ORDER BY keys over the rows of the block: ordinals and aliases stand for the items. Errors 108, 408, 1008.
+    /// ORDER BY keys over the rows of the block: ordinals and aliases stand for the items. Errors 108, 169, 209, 408, 1008.
     fn order_keys(&mut self, order: &[ast::OrderByItem], items: &[Item]) -> Result<Vec<SortKey>, SqlError> {
-        let mut keys = Vec::with_capacity(order.len());
+        let (mut keys, mut named) = (Vec::with_capacity(order.len()), Vec::new());
         for (position, item) in order.iter().enumerate() {
             if is_written_constant(&item.expr) {
                 return Err(SqlError::new(408, &[&(position + 1)]));
@@ -300,6 +300,12 @@ impl Binder<'_> {
             }
             let expr = self.order_expr(&item.expr, items)?;
             check_key(&expr, "ORDER BY", position + 1)?;
+            if is_name_or_ordinal(&item.expr) {
+                if named.iter().any(|other: &Expr| other.same_as(&expr)) {
+                    return Err(SqlError::new(169, &[]));
+                }
+                named.push(expr.clone());
+            }
             // A constant orders nothing.
             if matches!(expr.kind, ExprKind::Constant(_)) {
                 continue;
@@ -321,12 +327,14 @@ impl Binder<'_> {
                     .ok_or_else(|| crate::errors::order_ordinal(*ordinal))
             }
             ast::ExprKind::Column(column) if column.qualifier.is_none() => {
-                match items
-                    .iter()
-                    .find(|item| item.variable.is_none() && same_name(&item.name, &column.name.value))
-                {
-                    Some(item) => Ok(item.expr.clone()),
-                    None => self.key_value(expr),
+                // A name alone is that of an item; it must be that of one only, even if several are the same column.
+                let is_meant =
+                    |item: &&Item| item.variable.is_none() && same_name(&item.name, &column.name.value);
+                let mut meant = items.iter().filter(is_meant);
+                match (meant.next(), meant.next()) {
+                    (Some(_), Some(_)) => Err(crate::errors::ambiguous_column(&column.name.value)),
+                    (Some(item), None) => Ok(item.expr.clone()),
+                    (None, _) => self.key_value(expr),
                 }
             }
             ast::ExprKind::Collate(inner, name) => match self.value(expr) {
@@ -358,10 +366,13 @@ impl Binder<'_> {
                 }
                 ast::ExprKind::Column(column) => {
                     let is_simple = column.qualifier.is_none();
-                    let named = bound
-                        .columns
-                        .iter()
-                        .position(|output| is_simple && same_name(&output.name, &column.name.value));
+                    let is_named = |output: &super::OutputColumn| {
+                        is_simple && same_name(&output.name, &column.name.value)
+                    };
+                    let named = bound.columns.iter().position(is_named);
+                    if bound.columns.iter().filter(|output| is_named(output)).count() > 1 {
+                        return Err(crate::errors::ambiguous_column(&column.name.value));
+                    }
                     let found = named.or_else(|| selected_as(&query.body, &item.expr));
                     found.and_then(|index| bound.columns.get(index)).ok_or_else(not_selected)?.id
                 }
@@ -372,6 +383,9 @@ impl Binder<'_> {
             };
             let expr = self.column_expr(id);
             check_key(&expr, "ORDER BY", keys.len() + 1)?;
+            if keys.iter().any(|other: &SortKey| other.expr.same_as(&expr)) {
+                return Err(SqlError::new(169, &[]));
+            }
             keys.push(SortKey { expr, descending: item.descending == Some(true) });
         }
         if !keys.is_empty() {
@@ -382,6 +396,10 @@ impl Binder<'_> {
         self.scopes.pop();
         Ok(BoundQuery { rel: limited?, columns: bound.columns })
     }
+}
+
+fn is_name_or_ordinal(expr: &ast::Expr) -> bool {
+    matches!(expr.kind, ast::ExprKind::Column(_) | ast::ExprKind::Literal(ast::Literal::Int(_)))
 }
 
 /// What a column is called in a result: the name as the query writes it, in whatever letter case; `$identity` by the column's own.

@@ -114,6 +114,7 @@ pub(super) fn check_inline_function(
     let bind = super::subject::bind_context(context, &[]);
     let mut binder = crate::bind::Binder::new(&bind);
     binder.refuses_temporary = true;
+    binder.makes_function = true;
     binder.schema = Some(schema.into());
     binder.observed = Some(RefCell::default());
     binder.inline_function_columns(function)?;
