@@ -85,13 +85,18 @@ pub(crate) fn catalog_reading(hints: &ScanHints) -> CatalogReading {
 /// Hints of a table that is changed: 1065 when they ask to read what is not committed; 1069, 10724, 10745 when they say how to find its rows,
 /// which FROM may.
 pub(crate) fn target_hints(hints: &[ast::TableHint]) -> Result<ScanHints, SqlError> {
+    refuse_access_hints(hints)?;
+    let hints = scan_hints(hints)?;
+    hints.for_target(&ScanHints::default())
+}
+
+fn refuse_access_hints(hints: &[ast::TableHint]) -> Result<(), SqlError> {
     for (name, number) in [("INDEX", 1069), ("FORCESEEK", 10724), ("FORCESCAN", 10745)] {
         if hints.iter().any(|hint| hint.name.is(name)) {
             return Err(SqlError::new(number, &[]));
         }
     }
-    let hints = scan_hints(hints)?;
-    hints.for_target(&ScanHints::default())
+    Ok(())
 }
 
 fn isolate(hints: &mut ScanHints, level: IsolationLevel) -> Result<(), SqlError> {
@@ -189,13 +194,14 @@ impl Binder<'_> {
         scan_hints(&kept.chain(chosen).cloned().collect::<Vec<_>>())
     }
 
-    /// The same of a table that is changed. Error 1065.
+    /// The same of a table that is changed: how to find its rows only OPTION says. Errors 1065, 1069, 10724, 10745.
     pub(crate) fn target_hints_of(
         &mut self,
         name: &ast::ObjectName,
         alias: Option<&ast::Ident>,
         written: &[ast::TableHint],
     ) -> Result<ScanHints, SqlError> {
+        refuse_access_hints(written)?;
         self.hints_of(name, alias, written)?.for_target(&ScanHints::default())
     }
 
