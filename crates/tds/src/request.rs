@@ -175,8 +175,13 @@ fn read_begin(reader: &mut Reader<'_>) -> Result<BeginTransaction, ProtocolError
     Ok(BeginTransaction { isolation, name: read_name(reader)? })
 }
 
-/// A name and, behind the flag, the next transaction. Clients may leave the flag out.
+/// A name and, behind the flag, the next transaction. Clients may leave the flag out, or all that comes behind the length of the name: then
+/// there is none.
 fn read_end(reader: &mut Reader<'_>) -> Result<(String, Option<BeginTransaction>), ProtocolError> {
+    if reader.remaining() == 1 {
+        reader.u8()?;
+        return Ok((String::new(), None));
+    }
     let name = read_name(reader)?;
     if reader.is_empty() {
         return Ok((name, None));
@@ -263,6 +268,29 @@ mod tests {
             for length in 0..out.len() - 1 {
                 // A missing flag byte at the end is allowed; everything shorter is an error, never a panic.
                 let _ = decode_transaction_request(&out[..length], TdsVersion::V7_4);
+            }
+        }
+    }
+
+    /// A client may send the length of a name and nothing behind it: the request ends the whole transaction.
+    #[test]
+    fn a_length_without_a_name_is_no_name() {
+        for length in [0, 1, 8, 255] {
+            for (kind, is_commit) in [(TM_ROLLBACK, false), (TM_COMMIT, true)] {
+                let mut out = Vec::new();
+                put_headers(&mut out, TdsVersion::V7_4, HEADERS);
+                out.extend_from_slice(&kind.to_le_bytes());
+                out.push(length);
+                let (name, then_begin) = (String::new(), None);
+                let request = match is_commit {
+                    true => TransactionRequest::Commit { name, then_begin },
+                    false => TransactionRequest::Rollback { name, then_begin },
+                };
+                assert_eq!(decode_transaction_request(&out, TdsVersion::V7_4), Ok((HEADERS, request)));
+                // A part of a name is none of it.
+                out.push(b'x');
+                let cut = decode_transaction_request(&out, TdsVersion::V7_4);
+                assert_eq!(cut.is_err(), length > 1, "{cut:?}");
             }
         }
     }
