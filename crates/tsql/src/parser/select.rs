@@ -25,8 +25,11 @@ impl Parser<'_> {
     /// `query [OPTION (..)]`, the WITH clause being parsed already.
     #[inline(never)]
     pub(super) fn select_statement(&mut self, with: Option<With>) -> Parsed<SelectStatement> {
-        let query = self.query()?;
+        let mut query = self.query()?;
         let options = self.query_hints_opt()?;
+        if !options.is_empty() && query.for_clause.is_none() {
+            query.for_clause = self.for_clause_opt()?;
+        }
         Ok(SelectStatement { with, query, options })
     }
 
