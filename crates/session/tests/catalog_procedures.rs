@@ -123,7 +123,16 @@ fn keys_indexes_and_special_columns() {
     let expected = ["d|dbo|parent|id|d|dbo|child|b|1|1|1|fk_child|pk_parent|7"];
     assert_eq!(rows(&mut s, "EXEC sp_fkeys @pktable_name = 'parent'"), expected);
     assert_eq!(rows(&mut s, "EXEC sp_fkeys NULL, NULL, NULL, 'child'"), expected);
+    // '' is nothing.
+    assert_eq!(rows(&mut s, "EXEC sp_fkeys N'', N'', N'', N'child', N'', N''"), expected);
+    assert_eq!(rows(&mut s, "EXEC sp_fkeys 'parent', '', 'd', '', '', ''"), expected);
     assert_eq!(numbers(&run(&mut s, "EXEC sp_fkeys")), [15252]);
+    assert_eq!(numbers(&run(&mut s, "EXEC sp_fkeys '', '', '', '', '', ''")), [15252]);
+    for procedure in ["sp_pkeys", "sp_statistics", "sp_special_columns", "sp_column_privileges"] {
+        let without = rows(&mut s, &format!("EXEC {procedure} 'parent'"));
+        assert!(!without.is_empty(), "{procedure}");
+        assert_eq!(rows(&mut s, &format!("EXEC {procedure} 'parent', '', ''")), without, "{procedure}");
+    }
     assert_eq!(
         names(&mut s, "EXEC sp_statistics_100 'child'"),
         "TABLE_QUALIFIER TABLE_OWNER TABLE_NAME NON_UNIQUE INDEX_QUALIFIER INDEX_NAME TYPE SEQ_IN_INDEX COLUMN_NAME COLLATION \
@@ -199,6 +208,20 @@ fn procedures_parameters_privileges_and_lists() {
     );
     let collations = rows(&mut s, "EXEC d..sp_tablecollations_100 N'.[child]'");
     assert_eq!(collations[0], "1|a|NULL|NULL");
+    // What clients ask for before they copy rows in: columns without rows, and their collations.
+    for table in ["[dbo].[child]", "child"] {
+        let seen = run(
+            &mut s,
+            &format!(
+                "select @@trancount; SET FMTONLY ON select * from {table} SET FMTONLY OFF exec d..sp_tablecollations_100 N'{}'",
+                if table == "child" { ".[child]" } else { "[dbo].[child]" }
+            ),
+        );
+        assert_eq!(seen.messages, []);
+        let sizes: Vec<usize> = seen.sets.iter().map(|set| set.1.len()).collect();
+        assert_eq!(sizes, [1, 0, collations.len()]);
+        assert_eq!(seen.sets[1].0.len(), collations.len(), "each column");
+    }
     assert!(collations[2].starts_with("3|c|") && !collations[2].contains("NULL"), "{collations:?}");
     let sizes = rows(&mut s, "EXEC sp_databases");
     let own = sizes.iter().find(|row| row.starts_with("d|")).unwrap();

@@ -72,6 +72,7 @@ fn what_cannot_be_renamed() {
         ("EXEC sp_rename 'missing', 'x'", 15225),
         ("EXEC sp_rename 'missing', 'x', 'OBJECT'", 15225),
         ("EXEC sp_rename 't.missing', 'x', 'COLUMN'", 15248),
+        ("EXEC ('CREATE VIEW seen AS SELECT 1 AS own') EXEC sp_rename 'seen.own', 'x', 'COLUMN'", 15248),
         ("EXEC sp_rename 't.missing', 'x', 'INDEX'", 15248),
         ("EXEC sp_rename 'missing', 'x', 'USERDATATYPE'", 15248),
         ("EXEC sp_rename 't', 'x', 'THING'", 15249),

@@ -1,6 +1,8 @@
 CREATE PROCEDURE sys.sp_column_privileges @table_name nvarchar(384), @table_owner nvarchar(384) = NULL, @table_qualifier sysname = NULL,
     @column_name nvarchar(384) = NULL AS
     SET NOCOUNT ON
+    -- Clients that have nothing to say say ''.
+    SET @table_owner = NULLIF(@table_owner, N'')
     IF @table_qualifier IS NOT NULL AND @table_qualifier <> N'' AND @table_qualifier <> DB_NAME()
     BEGIN
         RAISERROR(15250, -1, -1)

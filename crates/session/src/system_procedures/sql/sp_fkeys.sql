@@ -1,12 +1,15 @@
 CREATE PROCEDURE sys.sp_fkeys @pktable_name sysname = NULL, @pktable_owner sysname = NULL, @pktable_qualifier sysname = NULL,
     @fktable_name sysname = NULL, @fktable_owner sysname = NULL, @fktable_qualifier sysname = NULL AS
     SET NOCOUNT ON
+    -- Clients that have nothing to say say ''.
+    SELECT @pktable_name = NULLIF(@pktable_name, N''), @pktable_owner = NULLIF(@pktable_owner, N''), @pktable_qualifier = NULLIF(@pktable_qualifier, N''),
+           @fktable_name = NULLIF(@fktable_name, N''), @fktable_owner = NULLIF(@fktable_owner, N''), @fktable_qualifier = NULLIF(@fktable_qualifier, N'')
     IF @pktable_name IS NULL AND @fktable_name IS NULL
     BEGIN
         RAISERROR(15252, -1, -1)
         RETURN 1
     END
-    IF (@pktable_qualifier <> N'' AND @pktable_qualifier <> DB_NAME()) OR (@fktable_qualifier <> N'' AND @fktable_qualifier <> DB_NAME())
+    IF @pktable_qualifier <> DB_NAME() OR @fktable_qualifier <> DB_NAME()
     BEGIN
         RAISERROR(15250, -1, -1)
         RETURN 1

@@ -1,5 +1,7 @@
 CREATE PROCEDURE sys.sp_pkeys @table_name sysname, @table_owner sysname = NULL, @table_qualifier sysname = NULL AS
     SET NOCOUNT ON
+    -- Clients that have nothing to say say ''.
+    SET @table_owner = NULLIF(@table_owner, N'')
     IF @table_qualifier IS NOT NULL AND @table_qualifier <> N'' AND @table_qualifier <> DB_NAME()
     BEGIN
         RAISERROR(15250, -1, -1)

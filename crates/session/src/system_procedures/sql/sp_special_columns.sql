@@ -1,6 +1,8 @@
 CREATE PROCEDURE sys.sp_special_columns @table_name sysname, @table_owner sysname = NULL, @table_qualifier sysname = NULL,
     @col_type char(1) = 'R', @scope char(1) = 'T', @nullable char(1) = 'U', @ODBCVer int = 2 AS
     SET NOCOUNT ON
+    -- Clients that have nothing to say say ''.
+    SET @table_owner = NULLIF(@table_owner, N'')
     IF UPPER(@col_type) NOT IN ('R', 'V')
     BEGIN
         RAISERROR(15251, -1, -1, 'col_type', '''R'' or ''V''')
