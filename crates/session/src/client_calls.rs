@@ -76,8 +76,13 @@ impl Session {
             Ok(result) => {
                 self.note_call_ends();
                 sink.return_status(result.status);
-                for (index, name, sql_type, value) in result.outputs {
-                    let (sql_type, value) = as_callers(callers.get(index), sql_type, value);
+                let mut outputs = result.outputs;
+                for (index, _, sql_type, value) in &mut outputs {
+                    (*sql_type, *value) = as_callers(callers.get(*index), *sql_type, std::mem::take(value));
+                }
+                // As documented: large values come behind all others.
+                outputs.sort_by_key(|(_, _, sql_type, _)| sql_type.is_large_object());
+                for (index, name, sql_type, value) in outputs {
                     sink.return_value(u16::try_from(index).unwrap_or(u16::MAX), &name, &sql_type, &value);
                 }
                 (false, None)

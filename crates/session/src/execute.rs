@@ -183,6 +183,30 @@ impl Session {
         self.call_module(found, arguments, sink)
     }
 
+    /// The types in which a procedure declares what a call has back from it, each with the number of its argument. Nothing when the call is wrong:
+    /// it tells that itself.
+    pub(crate) fn declared_outputs(&mut self, name: &str, arguments: &[Argument]) -> Vec<(usize, SqlType)> {
+        let name = parse_name(name);
+        let found = name.and_then(|name| {
+            crate::objects::find_procedure(&self.transactions, &self.names, &self.database, &name)
+        });
+        let Ok(Some(found)) = found else { return Vec::new() };
+        // Elsewhere its types could mean something else.
+        if !Arc::ptr_eq(&found.database, &self.database) {
+            return Vec::new();
+        }
+        let outer = (self.options.quoted_identifier, self.options.ansi_nulls);
+        (self.options.quoted_identifier, self.options.ansi_nulls) =
+            (found.quoted_identifier, found.ansi_nulls);
+        let module = self.module_program(&found.definition);
+        (self.options.quoted_identifier, self.options.ansi_nulls) = outer;
+        let bound = module.and_then(|module| {
+            let (_, targets) = bind_parameters(&found.name, &module, arguments)?;
+            Ok(targets.iter().map(|&(index, slot)| (index, module.variables[slot].sql_type)).collect())
+        });
+        bound.unwrap_or_default()
+    }
+
     /// Runs a stored procedure's text with its parameters bound, under the settings with which it was created.
     fn call_module(
         &mut self,

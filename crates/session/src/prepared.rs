@@ -92,12 +92,15 @@ pub(crate) fn sp_prepexecrpc(
     let [handle, procedure, values @ ..] = &arguments[..] else {
         return Err(SqlError::new(201, &[&"sp_prepexecrpc", &"@rpccall"]).into());
     };
+    // What comes back is as the procedure declares it: the client's own type may be too short.
+    let outputs = session.declared_outputs(&statement_text(procedure)?, values);
     let mut declarations = Vec::new();
     let mut passed = Vec::new();
     for (index, value) in values.iter().enumerate() {
+        let own = outputs.iter().find(|(at, _)| *at == index).map(|(_, own)| own);
         let (number, output) = (index + 1, if value.output { " OUTPUT" } else { "" });
         let name = value.name.as_ref().map_or(String::new(), |name| format!("{name} = "));
-        declarations.push(format!("@P{number} {}{output}", value.sql_type));
+        declarations.push(format!("@P{number} {}{output}", own.unwrap_or(&value.sql_type)));
         passed.push(format!("{name}@P{number}{output}"));
     }
     let text = |text: &str| Argument {

@@ -276,7 +276,12 @@ impl<'a> TokenReader<'a> {
         self.skip_user_type()?;
         self.reader.u16()?;
         let info = TypeInfo::read(&mut self.reader, self.version)?;
-        let value = info.read_value(&mut self.reader)?;
+        let is_long = info.is_long();
+        if is_long && !self.version.is_7_2_or_later() {
+            self.reader.us_varchar()?;
+        }
+        let value =
+            if is_long { info.read_row_value(&mut self.reader) } else { info.read_value(&mut self.reader) }?;
         Ok(Token::ReturnValue { ordinal, name, sql_type: info.sql_type_of(&value), value })
     }
 

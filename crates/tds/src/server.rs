@@ -288,7 +288,8 @@ impl Encoder {
         token::put_return_status(&mut self.writer.payload, status);
     }
 
-    /// RETURNVALUE of the OUTPUT parameter `name` at `ordinal` of its call.
+    /// RETURNVALUE of the OUTPUT parameter `name` at `ordinal` of its call. One of text, ntext or image is described as the clients of each version
+    /// read it: those of 7.1 and before as a column, with the name of a table, the later ones without.
     pub fn return_value(&mut self, ordinal: u16, name: &str, sql_type: &SqlType, value: &Value) {
         const OUTPUT_PARAMETER: u8 = 1;
         let info = TypeInfo::for_type(sql_type, self.version);
@@ -300,7 +301,15 @@ impl Encoder {
         put_user_type(out, self.version, sql_type);
         out.extend_from_slice(&[0, 0]);
         info.put(out);
-        info.put_value(out, value);
+        if info.is_long() && !self.version.is_7_2_or_later() {
+            put_table_name(out, self.version, &[]);
+        }
+        // As in a row: text, ntext and image come behind a text pointer, other types are as in a parameter.
+        if info.is_long() {
+            info.put_row_value(out, value);
+        } else {
+            info.put_value(out, value);
+        }
     }
 }
 

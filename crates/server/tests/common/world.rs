@@ -33,8 +33,12 @@ impl World {
         World { os, folder, instance, server: Some(server) }
     }
 
+    pub fn server(&self) -> &Server {
+        self.server.as_ref().unwrap()
+    }
+
     pub fn client(&self) -> Client {
-        let mut client = Client::connect(&self.os, self.server.as_ref().unwrap(), TdsVersion::V7_4);
+        let mut client = Client::connect(&self.os, self.server(), TdsVersion::V7_4);
         let tokens = client.log_in(|_| {});
         assert!(tokens.iter().any(|token| matches!(token, Token::LoginAck { .. })), "{tokens:?}");
         client
