@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
 use tsql::ast::{self, MergeAction as Written, MergeWhen};
 use types::{SqlError, SqlType, Value};
 
@@ -13,7 +14,6 @@ use super::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
 use crate::bound::tree::{Expr, ExprKind, Rel};
 use crate::kinds::{ColumnId, CompareOp, JoinKind};
 use crate::physical::change::{Constraints, IdentityRule, MergeAction, MergePlan};
-use crate::plan::Planner;
 use crate::plan::compile::Layout;
 use crate::table::{TableSource, is_identity_insert_on};
 
@@ -25,6 +25,17 @@ enum Bound {
     Insert { values: Vec<(usize, Expr)> },
     Update(Vec<BoundStep>),
     Delete,
+}
+
+impl Bound {
+    /// Adds every column whose value matters to the values.
+    fn collect_read(&self, into: &mut FxHashSet<ColumnId>) {
+        match self {
+            Bound::Insert { values } => values.iter().for_each(|value| value.1.collect_read(into)),
+            Bound::Update(steps) => steps.iter().for_each(|step| step.value.collect_read(into)),
+            Bound::Delete => {}
+        }
+    }
 }
 
 /// The joined rows.
@@ -62,7 +73,10 @@ impl Binder<'_> {
         let action_name = self.new_column(SqlType::nvarchar(ACTION_NAME_LENGTH), false, Default::default());
         let number = Expr::new(ExprKind::Case(cases, None), SqlType::Int, true);
         let rel = self.acting_rows(joined.rel, (action, number), action_name, merge.top.as_ref())?;
-        let planned = Planner::new(&self.columns).plan(&rel, Vec::new())?;
+        let mut read: FxHashSet<ColumnId> = target.columns.iter().copied().collect();
+        read.extend([target.locator, action, action_name]);
+        bound.iter().for_each(|one| one.collect_read(&mut read));
+        let planned = self.plan_changed(&rel, &merge.output, read)?;
         let layout = planned.layout();
         let source = target.source.clone();
         let mut changed = Vec::new();

@@ -138,7 +138,7 @@ impl Binder<'_> {
                 let bound = self.subquery(query)?;
                 let kind = ExprKind::Subquery(Box::new(SubqueryExpr {
                     kind: SubqueryKind::Exists,
-                    rel: bound.rel.into(),
+                    rel: bound.rel.existence().into(),
                     column: None,
                 }));
                 Ok(Expr { nullable: false, ..Expr::predicate(kind) })

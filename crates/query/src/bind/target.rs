@@ -185,7 +185,7 @@ impl Binder<'_> {
             coerce::implicit(value, &to)?
         };
         let from = value.sql_type;
-        let node = Planner::new(&self.columns).node(&value, layout)?;
+        let node = Planner::new(&self.columns).wanting_value(&value).node(&value, layout)?;
         Ok(Store {
             ordinal,
             kind: if by_length { StoreKind::Assign(node, from) } else { StoreKind::Direct(node) },

@@ -1,5 +1,6 @@
 //! UPDATE and DELETE: the rows to change come from a query over the target and the FROM clause.
 
+use rustc_hash::FxHashSet;
 use tsql::ast::{self, SetClause};
 use types::SqlError;
 
@@ -35,7 +36,9 @@ impl Binder<'_> {
         })?;
         // What else draws belongs to rows of other tables, which no TOP counts.
         self.draws.is_limited = false;
-        let planned = self.plan_changed(&rel)?;
+        let mut read: FxHashSet<ColumnId> = target.columns.iter().copied().chain([target.locator]).collect();
+        steps.iter().for_each(|step: &BoundStep| step.value.collect_read(&mut read));
+        let planned = self.plan_changed(&rel, &update.output, read)?;
         let layout = planned.layout();
         let mut compiled = Vec::new();
         let mut changed = Vec::new();
@@ -83,14 +86,8 @@ impl Binder<'_> {
             true => columns_that_matter(&target.source, &constraints),
             false => (0..target.columns.len()).collect(),
         };
-        let planned = match delete.output.is_empty() {
-            true => {
-                let outside = columns.iter().map(|ordinal| target.columns[*ordinal]);
-                let mut planner = Planner::new(&self.columns).wanting(&rel, outside.chain([target.locator]));
-                planner.plan(&rel, Vec::new())?
-            }
-            false => self.plan_changed(&rel)?,
-        };
+        let read = columns.iter().map(|ordinal| target.columns[*ordinal]).chain([target.locator]).collect();
+        let planned = self.plan_changed(&rel, &delete.output, read)?;
         let layout = planned.layout();
         let from = Some(planned.layout.as_slice());
         let outputs = self.refusing_draws(CLAUSE, true, |binder| {
@@ -111,8 +108,17 @@ impl Binder<'_> {
         })
     }
 
-    fn plan_changed(&mut self, rel: &Rel) -> Result<Planned, SqlError> {
-        Planner::new(&self.columns).plan(rel, Vec::new())
+    /// Plans the rows of a change of which these columns are read; OUTPUT, which is bound over the plan, may name any that is in sight.
+    pub(super) fn plan_changed(
+        &mut self,
+        rel: &Rel,
+        output: &[ast::Output],
+        mut read: FxHashSet<ColumnId>,
+    ) -> Result<Planned, SqlError> {
+        if !output.is_empty() {
+            read.extend(rel.output());
+        }
+        Planner::new(&self.columns).wanting(rel, read).plan(rel, Vec::new())
     }
 
     /// The rows of the target that the statement changes, joined with FROM. The flag: a row may come several times.
@@ -308,7 +314,8 @@ impl Binder<'_> {
                 Ok(SetStep::Column { store, variable })
             }
             (None, Some(slot)) => {
-                Ok(SetStep::Variable { slot, node: Planner::new(&self.columns).node(&step.value, layout)? })
+                let mut planner = Planner::new(&self.columns).wanting_value(&step.value);
+                Ok(SetStep::Variable { slot, node: planner.node(&step.value, layout)? })
             }
             (None, None) => unreachable!("a step sets a column or a variable"),
         }
@@ -318,7 +325,7 @@ impl Binder<'_> {
 pub(super) struct BoundStep {
     ordinal: Option<usize>,
     variable: Option<usize>,
-    value: Expr,
+    pub(super) value: Expr,
 }
 
 pub(super) fn found_in(rel: &Rel, source: std::sync::Arc<crate::table::TableSource>) -> FoundTarget {

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::tree::{AggregateCall, Expr, Rel, WindowCall, WindowKind};
+use super::tree::{AggregateCall, Expr, Rel, SetOpKind, WindowCall, WindowKind};
 use crate::kinds::{ColumnId, JoinKind};
 
 impl Rel {
@@ -90,16 +90,81 @@ impl Rel {
         }
     }
 
-    /// Adds every column whose value matters somewhere in the tree, subqueries included: what a table under it need not give otherwise.
-    /// What becomes of the output is the caller's to say.
+    /// Adds every column whose value matters somewhere in the tree, subqueries included, to those of its output that matter to others: the
+    /// caller has put these there. A column that nobody reads is not computed, so what it is computed from does not matter for it, nor does
+    /// an error in it come about.
     pub(crate) fn collect_read(&self, into: &mut FxHashSet<ColumnId>) {
-        self.expressions().into_iter().for_each(|expr| expr.collect_read(into));
-        for input in self.inputs() {
-            input.collect_read(into);
+        self.expressions_read(into).into_iter().for_each(|expr| expr.collect_read(into));
+        match self {
             // These look at whole rows.
-            if matches!(self, Rel::Distinct { .. } | Rel::SetOp { .. } | Rel::Recursive { .. }) {
-                into.extend(input.output());
+            Rel::Distinct { .. } | Rel::Recursive { .. } => {
+                self.inputs().into_iter().for_each(|input| into.extend(input.output()));
             }
+            Rel::SetOp { kind, left, right, columns } => {
+                for side in [left, right] {
+                    let passed = side.output().into_iter().zip(columns);
+                    let is_read = |id: &ColumnId| *kind != SetOpKind::UnionAll || into.contains(id);
+                    let read: Vec<ColumnId> =
+                        passed.filter(|(_, id)| is_read(id)).map(|pair| pair.0).collect();
+                    into.extend(read);
+                }
+            }
+            _ => {}
+        }
+        // The right side of a join may read columns of the left one: what is read of the left one is known after it.
+        self.inputs().into_iter().rev().for_each(|input| input.collect_read(into));
+    }
+
+    /// The expressions of this node without those whose column nobody reads.
+    fn expressions_read(&self, read: &FxHashSet<ColumnId>) -> Vec<&Expr> {
+        match self {
+            Rel::Table(scan) => {
+                let computed = scan.computed.iter();
+                computed.filter(|one| read.contains(&scan.columns[one.0])).map(|one| &one.1).collect()
+            }
+            Rel::Values { columns, rows } => {
+                let of_row = |row| columns.iter().zip(row).filter(|cell| read.contains(cell.0));
+                rows.iter().flat_map(of_row).map(|cell| cell.1).collect()
+            }
+            Rel::Project { items, .. } => {
+                items.iter().filter(|item| read.contains(&item.0)).map(|item| &item.1).collect()
+            }
+            Rel::Aggregate { keys, aggregates, .. } => {
+                let called = aggregates.iter().filter(|call| read.contains(&call.0));
+                keys.iter().map(|key| &key.1).chain(called.flat_map(|call| call.1.expressions())).collect()
+            }
+            Rel::Window { calls, .. } => {
+                let called = calls.iter().filter(|call| read.contains(&call.0));
+                called.flat_map(|call| call.1.expressions()).collect()
+            }
+            _ => self.expressions(),
+        }
+    }
+
+    /// A tree that has a row when this one has: without the columns of its rows, which nobody asks for, and without what only takes rows
+    /// that are there already. TOP and OFFSET count rows, grouping makes them.
+    pub(crate) fn existence(self) -> Rel {
+        match self {
+            Rel::Project { input, .. }
+            | Rel::Distinct { input }
+            | Rel::Sort { input, .. }
+            | Rel::Window { input, .. } => input.existence(),
+            Rel::Aggregate { input, keys, .. } if !keys.is_empty() => {
+                Rel::Aggregate { input, keys, aggregates: Vec::new() }
+            }
+            // All rows are one group, and so are none.
+            Rel::Aggregate { .. } => Rel::OneRow,
+            Rel::SetOp { kind: SetOpKind::UnionAll, left, right, .. } => {
+                let side =
+                    |rel: Rel| Box::new(Rel::Project { input: Box::new(rel.existence()), items: Vec::new() });
+                Rel::SetOp {
+                    kind: SetOpKind::UnionAll,
+                    left: side(*left),
+                    right: side(*right),
+                    columns: Vec::new(),
+                }
+            }
+            rel => rel,
         }
     }
 

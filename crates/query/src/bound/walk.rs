@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::tree::{Expr, ExprKind, Rel, SubqueryKind};
+use super::tree::{Expr, ExprKind, SubqueryKind};
 use crate::function_def::Determinism;
 use crate::kinds::ColumnId;
 
@@ -110,11 +110,10 @@ impl Expr {
             ExprKind::Column(id) => drop(into.insert(*id)),
             ExprKind::Subquery(subquery) => match (&subquery.kind, &*subquery.rel) {
                 // Whether there is a row does not depend on what it shows.
-                (SubqueryKind::Exists, Rel::Project { input, .. }) => input.collect_read(into),
                 (SubqueryKind::Exists, rel) => rel.collect_read(into),
                 (_, rel) => {
-                    rel.collect_read(into);
                     into.extend(rel.output());
+                    rel.collect_read(into);
                 }
             },
             _ => {}

@@ -28,6 +28,18 @@ impl Planner<'_> {
         aggregates: &[(ColumnId, AggregateCall)],
         below: Vec<Expr>,
     ) -> Result<Planned, SqlError> {
+        let wanted: Vec<(ColumnId, AggregateCall)>;
+        let aggregates = match aggregates.iter().all(|call| self.is_wanted(call.0)) {
+            true => aggregates,
+            false => {
+                wanted = aggregates.iter().filter(|call| self.is_wanted(call.0)).cloned().collect();
+                &wanted
+            }
+        };
+        if keys.is_empty() && aggregates.is_empty() {
+            // All rows are one group, and so are none.
+            return Ok(Planned::leaf(Plan::OneRow, Vec::new(), 1.0));
+        }
         let grouped_by = self.plain_columns(keys).filter(|_| only_distinct_argument(aggregates).is_none());
         let (planned, is_in_order) = match self.plan_extreme(input, keys, aggregates, &below)? {
             Some(planned) => (planned, false),
@@ -161,8 +173,13 @@ impl Planner<'_> {
         input: &Rel,
         calls: &[(ColumnId, WindowCall)],
     ) -> Result<Planned, SqlError> {
+        let calls: Vec<&(ColumnId, WindowCall)> =
+            calls.iter().filter(|call| self.is_wanted(call.0)).collect();
+        if calls.is_empty() {
+            return self.plan(input, Vec::new());
+        }
         let mut groups: Vec<Vec<&(ColumnId, WindowCall)>> = Vec::new();
-        for call in calls {
+        for call in calls.iter().copied() {
             match groups.iter_mut().find(|group| same_window(&group[0].1, &call.1)) {
                 Some(group) => group.push(call),
                 None => groups.push(vec![call]),

@@ -123,8 +123,15 @@ impl<'a> Planner<'a> {
         let mut wanted: FxHashSet<ColumnId> = outside.into_iter().collect();
         rel.collect_read(&mut wanted);
         self.shared = SharedParts::of(rel, &mut wanted);
+        // What they have in one place is computed in all of them.
+        rel.collect_read(&mut wanted);
         self.wanted = Some(wanted);
         self
+    }
+
+    /// Does the value of a column matter? What does not is not computed.
+    pub(super) fn is_wanted(&self, id: ColumnId) -> bool {
+        self.wanted.as_ref().is_none_or(|wanted| wanted.contains(&id))
     }
 
     /// The same for an expression.
@@ -257,9 +264,14 @@ impl<'a> Planner<'a> {
             Rel::OneRow => Ok(Planned::leaf(Plan::OneRow, Vec::new(), 1.0)),
             Rel::Values { columns, rows } => {
                 let layout = Layout::default();
-                let compiled =
-                    rows.iter().map(|row| self.nodes(row.iter(), &layout)).collect::<Result<Vec<_>, _>>()?;
-                Ok(Planned::leaf(Plan::Values(compiled), columns.clone(), rows.len() as f64))
+                let wanted: Vec<usize> =
+                    (0..columns.len()).filter(|at| self.is_wanted(columns[*at])).collect();
+                let compiled = rows
+                    .iter()
+                    .map(|row| self.nodes(wanted.iter().map(|at| &row[*at]), &layout))
+                    .collect::<Result<Vec<_>, _>>()?;
+                let columns = wanted.iter().map(|at| columns[*at]).collect();
+                Ok(Planned::leaf(Plan::Values(compiled), columns, rows.len() as f64))
             }
             Rel::Top { input, top } => self.plan_top(input, top),
             Rel::Draw { input, sequence } => {
@@ -351,9 +363,10 @@ impl<'a> Planner<'a> {
             below.push(predicate);
         }
         let planned = self.plan(input, below)?;
-        let nodes = self.nodes(items.iter().map(|item| &item.1), &planned.layout())?;
+        let computed: Vec<&(ColumnId, Expr)> = items.iter().filter(|item| self.is_wanted(item.0)).collect();
+        let nodes = self.nodes(computed.iter().map(|item| &item.1), &planned.layout())?;
         let projected = Planned {
-            layout: items.iter().map(|item| item.0).collect(),
+            layout: computed.iter().map(|item| item.0).collect(),
             order: planned.order.behind(items),
             ..planned.map(|input| Plan::Project { input, items: nodes })
         };
@@ -407,8 +420,12 @@ impl<'a> Planner<'a> {
         let left = self.plan(left, renamed(&left_columns))?;
         let right = self.plan(right, renamed(&right_columns))?;
         let rows = left.rows + right.rows;
-        let (left, right) =
-            (Box::new(in_order(left, &left_columns)), Box::new(in_order(right, &right_columns)));
+        // The others compare whole rows.
+        let is_given = |at: &usize| kind != SetOpKind::UnionAll || self.is_wanted(columns[*at]);
+        let given: Vec<usize> = (0..columns.len()).filter(is_given).collect();
+        let of = |all: &[ColumnId]| given.iter().map(|at| all[*at]).collect::<Vec<ColumnId>>();
+        let left = Box::new(in_order(left, &of(&left_columns)));
+        let right = Box::new(in_order(right, &of(&right_columns)));
         let plan = match kind {
             SetOpKind::UnionAll => Plan::Concat(left, right),
             other => {
@@ -416,7 +433,7 @@ impl<'a> Planner<'a> {
                 Plan::SetOp { intersect, left, right, collations: self.collations(columns) }
             }
         };
-        self.filter(Planned::leaf(plan, columns.to_vec(), rows), above)
+        self.filter(Planned::leaf(plan, of(columns), rows), above)
     }
 
     /// Compiles sort keys.

@@ -91,8 +91,9 @@ impl Planner<'_> {
         let joined = self.join(JoinKind::Left, left, &unnested.grouped, Vec::new(), unnested.on)?;
         let positions = joined.layout();
         let passed = layout.iter().map(|id| self.column(*id)).collect::<Vec<_>>();
-        let nodes = self.nodes(passed.iter().chain(unnested.items.iter().map(|item| &item.1)), &positions)?;
-        layout.extend(unnested.items.iter().map(|item| item.0));
+        let items: Vec<_> = unnested.items.iter().filter(|item| self.is_wanted(item.0)).collect();
+        let nodes = self.nodes(passed.iter().chain(items.iter().map(|item| &item.1)), &positions)?;
+        layout.extend(items.iter().map(|item| item.0));
         Ok(Planned { layout, ..joined.map(|input| Plan::Project { input, items: nodes }) })
     }
 
@@ -209,11 +210,12 @@ impl Planner<'_> {
                     matches!(item.1.kind, ExprKind::Column(_) | ExprKind::Constant(_))
                         && !item.1.uses_any(outer)
                 };
+                let mut items = items.clone();
+                items.retain(|item| self.is_wanted(item.0));
                 if !items.iter().all(is_plain) {
                     return None;
                 }
                 let (input, on) = self.independent(input, outer)?;
-                let mut items = items.clone();
                 // What the conditions read must be there to be joined on.
                 for id in input.output() {
                     let is_read = on.iter().any(|conjunct| conjunct.columns().contains(&id));
