@@ -47,6 +47,7 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<usize, Stop> {
         let program = frame.program;
+        let mut before: Option<&Instruction> = None;
         while let Some(instruction) = program.instructions.get(at) {
             if self.options.runs() {
                 return Ok(at);
@@ -54,7 +55,10 @@ impl Session {
             if task::interrupt_pending() {
                 return Err(Stop::Attention);
             }
-            if let Err(interruption) = self.look_at(frame, instruction, sink) {
+            // A DECLARE with several values is several instructions, and one statement.
+            let is_shown =
+                before.replace(instruction).is_some_and(|before| is_one_statement(before, instruction));
+            if !is_shown && let Err(interruption) = self.look_at(frame, instruction, sink) {
                 return Err(self.survey_failed(frame, instruction, interruption, sink));
             }
             at += 1;
@@ -326,6 +330,14 @@ impl Session {
                     | "sp_reset_connection"
             )
     }
+}
+
+/// Do both instructions give variables of one DECLARE their values?
+fn is_one_statement(before: &Instruction, instruction: &Instruction) -> bool {
+    let gives_value = |one: &Instruction| matches!(one.kind, InstructionKind::SetVariable { .. });
+    gives_value(before)
+        && gives_value(instruction)
+        && (before.start, before.end) == (instruction.start, instruction.end)
 }
 
 /// What showplan calls a statement; none for what is no statement of its own.

@@ -172,10 +172,10 @@ fn operators_as_text() {
         ["  |--Table Scan(OBJECT:([master].[dbo].[h]), WHERE:([master].[dbo].[h].[y]='it''s'))"]
     );
     let lines = plan(&mut s, "SELECT * FROM h JOIN t ON t.a > h.x ORDER BY h.y");
-    assert_eq!(lines[0], "  |--Sort(ORDER BY:([master].[dbo].[h].[y] ASC))");
-    assert!(lines[1].starts_with("       |--Nested Loops(Inner Join"), "{lines:?}");
-    assert!(lines[2].starts_with("            |--Table Scan("), "{lines:?}");
-    assert!(lines[3].starts_with("            |--"), "{lines:?}");
+    assert!(lines[0].starts_with("  |--Nested Loops(Inner Join"), "{lines:?}");
+    assert_eq!(lines[1], "       |--Sort(ORDER BY:([master].[dbo].[h].[y] ASC))");
+    assert!(lines[2].starts_with("       |    |--Table Scan("), "{lines:?}");
+    assert!(lines[3].starts_with("       |--"), "{lines:?}");
     // A line runs down to the second input.
     let lines = plan(
         &mut s,

@@ -12,7 +12,7 @@ fn made(name: &str) -> (World, Session) {
     let (world, mut session) = World::in_database(name);
     let seen = run(
         &mut session,
-        "CREATE TABLE t (a int, b int) INSERT t VALUES (1, 0), (2, 0) CREATE TABLE e (a int)
+        "CREATE TABLE t (a int, b int) INSERT t VALUES (1, 0), (2, 0) CREATE TABLE e (a int, b int)
          CREATE TABLE m (id int NOT NULL PRIMARY KEY, v int) INSERT m VALUES (1, 1), (2, 2)",
     );
     assert!(seen.messages.is_empty(), "{:?}", seen.messages);

@@ -1,5 +1,5 @@
 //! Window functions: rows are read, ordered by partition and order keys, and each call is computed for one row after the other of a
-//! partition that has been gathered. Row numbers without an order are given as the rows come.
+//! partition that has been gathered. Rows that come in that order are not sorted. Row numbers without partitions are given as the rows come.
 
 use std::ops::Range;
 
@@ -18,11 +18,18 @@ use crate::runtime::Runtime;
 /// States: new -> (next: sort) giving a partition, or a row at a time (`is_stream`) -> the end.
 pub(crate) struct Window<'p> {
     plan: &'p WindowPlan,
-    sorted: Option<Sorted>,
+    ordered: Option<Ordered<'p>>,
     /// The first row of the next partition.
     ahead: Option<Keyed>,
     at_hand: Option<Computed<'p>>,
     numbers: Numbers,
+}
+
+/// Rows in the order of partition and order keys.
+enum Ordered<'p> {
+    Sorted(Sorted),
+    /// As they come.
+    Given(Box<dyn RowSource + 'p>),
 }
 
 /// Where a partition is that is numbered row by row.
@@ -36,7 +43,7 @@ struct Numbers {
 
 impl<'p> Window<'p> {
     pub(crate) fn new(plan: &'p WindowPlan) -> Window<'p> {
-        Window { plan, sorted: None, ahead: None, at_hand: None, numbers: Numbers::default() }
+        Window { plan, ordered: None, ahead: None, at_hand: None, numbers: Numbers::default() }
     }
 
     /// Do all functions number rows, and so need none but the last one?
@@ -44,6 +51,20 @@ impl<'p> Window<'p> {
         self.plan.calls.iter().all(|call| {
             matches!(call.kind, WindowNodeKind::RowNumber | WindowNodeKind::Rank | WindowNodeKind::DenseRank)
         })
+    }
+
+    fn open(&self, runtime: &Runtime<'_>) -> Result<Ordered<'p>, SqlError> {
+        Ok(match self.plan.is_in_order {
+            true => Ordered::Given(self.plan.input.open(runtime)?),
+            false => Ordered::Sorted(self.sort(runtime)?),
+        })
+    }
+
+    fn key_of(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<Vec<Value>, SqlError> {
+        let nodes = self.plan.partition.iter();
+        let mut key = nodes.map(|node| node.eval(runtime, row)).collect::<Result<Vec<_>, _>>()?;
+        key.append(&mut sort_values(&self.plan.order, runtime, row)?);
+        Ok(key)
     }
 
     fn sort(&self, runtime: &Runtime<'_>) -> Result<Sorted, SqlError> {
@@ -55,16 +76,23 @@ impl<'p> Window<'p> {
         let mut row = Row::new();
         while source.next(runtime, &mut row)? {
             runtime.check_cancelled()?;
-            let mut key =
-                plan.partition.iter().map(|node| node.eval(runtime, &row)).collect::<Result<Vec<_>, _>>()?;
-            key.append(&mut sort_values(&plan.order, runtime, &row)?);
+            let key = self.key_of(runtime, &row)?;
             sorter.add(runtime, key, std::mem::take(&mut row))?;
         }
         sorter.finish(runtime)
     }
 
-    fn next_sorted(&mut self) -> Result<Option<Keyed>, SqlError> {
-        let next = self.sorted.as_mut().expect("sorted before").next()?;
+    fn next_ordered(&mut self, runtime: &Runtime<'_>) -> Result<Option<Keyed>, SqlError> {
+        let next = match self.ordered.as_mut().expect("opened before") {
+            Ordered::Sorted(sorted) => sorted.next()?,
+            Ordered::Given(source) => {
+                let mut row = Row::new();
+                match source.next(runtime, &mut row)? {
+                    true => Some((self.key_of(runtime, &row)?, row)),
+                    false => None,
+                }
+            }
+        };
         Ok(next.map(|(key, row)| Keyed { key, partition: self.plan.partition.len(), row }))
     }
 
@@ -79,16 +107,17 @@ impl<'p> Window<'p> {
     fn next_partition(&mut self, runtime: &Runtime<'_>) -> Result<bool, SqlError> {
         let first = match self.ahead.take() {
             Some(first) => first,
-            None => match self.next_sorted()? {
+            None => match self.next_ordered(runtime)? {
                 Some(first) => first,
                 None => return Ok(false),
             },
         };
-        let is_in_memory = !self.sorted.as_ref().expect("sorted before").is_on_disk();
-        let mut partition = Partition::new(runtime, is_in_memory);
+        // The sorter has charged the rows that it holds.
+        let is_charged = matches!(&self.ordered, Some(Ordered::Sorted(sorted)) if !sorted.is_on_disk());
+        let mut partition = Partition::new(runtime, is_charged);
         let key = first.partition().to_vec();
         partition.push(runtime, first)?;
-        while let Some(keyed) = self.next_sorted()? {
+        while let Some(keyed) = self.next_ordered(runtime)? {
             runtime.check_cancelled()?;
             if !self.is_same_partition(&key, keyed.partition()) {
                 self.ahead = Some(keyed);
@@ -101,8 +130,8 @@ impl<'p> Window<'p> {
     }
 
     /// The next row with its numbers.
-    fn next_numbered(&mut self, row: &mut Row) -> Result<bool, SqlError> {
-        let Some(mut keyed) = self.next_sorted()? else { return Ok(false) };
+    fn next_numbered(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        let Some(mut keyed) = self.next_ordered(runtime)? else { return Ok(false) };
         let mut numbers = std::mem::take(&mut self.numbers);
         let split = keyed.partition;
         let is_peer = match &numbers.last {
@@ -454,12 +483,12 @@ fn tile_of(at: usize, size: usize, larger: usize) -> usize {
 
 impl RowSource for Window<'_> {
     fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
-        if self.sorted.is_none() {
-            self.sorted = Some(self.sort(runtime)?);
+        if self.ordered.is_none() {
+            self.ordered = Some(self.open(runtime)?);
         }
         if self.is_stream() {
             runtime.check_cancelled()?;
-            return self.next_numbered(row);
+            return self.next_numbered(runtime, row);
         }
         loop {
             if let Some(at_hand) = &mut self.at_hand

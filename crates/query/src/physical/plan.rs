@@ -243,6 +243,8 @@ pub(crate) struct AggregateNode {
 #[derive(Debug)]
 pub(crate) struct WindowPlan {
     pub(crate) input: Plan,
+    /// Rows come sorted by `partition` and `order`.
+    pub(crate) is_in_order: bool,
     pub(crate) partition: Vec<Node>,
     pub(crate) partition_collations: Vec<Collation>,
     pub(crate) order: Vec<SortNode>,
@@ -253,7 +255,7 @@ impl WindowPlan {
     /// Nothing but numbers for rows as they come: none waits for a later one.
     pub(crate) fn only_numbers_rows(&self) -> bool {
         self.partition.is_empty()
-            && self.order.is_empty()
+            && (self.is_in_order || self.order.is_empty())
             && self.calls.iter().all(|call| matches!(call.kind, WindowNodeKind::RowNumber))
     }
 }

@@ -1,9 +1,10 @@
 //! Planning of GROUP BY and window functions.
 
+use rustc_hash::FxHashSet;
 use types::{SqlError, SqlType, Value};
 
 use super::compile::Layout;
-use super::order::{self, Desired, Order, OrderKey, is_one_table, plain_key};
+use super::order::{Desired, Order, OrderKey, is_one_table, plain_key};
 use super::statistics::distinct_values_of;
 use super::{Planned, Planner};
 use crate::bound::tree::{AggregateCall, Expr, ExprKind, Rel, SortKey, WindowCall, WindowKind};
@@ -172,56 +173,54 @@ impl Planner<'_> {
         &mut self,
         input: &Rel,
         calls: &[(ColumnId, WindowCall)],
+        limit: Option<f64>,
     ) -> Result<Planned, SqlError> {
-        let calls: Vec<&(ColumnId, WindowCall)> =
-            calls.iter().filter(|call| self.is_wanted(call.0)).collect();
-        if calls.is_empty() {
-            return self.plan(input, Vec::new());
-        }
         let mut groups: Vec<Vec<&(ColumnId, WindowCall)>> = Vec::new();
-        for call in calls.iter().copied() {
+        for call in calls.iter().filter(|call| self.is_wanted(call.0)) {
             match groups.iter_mut().find(|group| same_window(&group[0].1, &call.1)) {
                 Some(group) => group.push(call),
                 None => groups.push(vec![call]),
             }
         }
         // The first window's order may come for nothing.
-        let desired = order::plain_keys(&calls[0].1.order, self.columns);
-        let desired = desired.filter(|keys| calls[0].1.partition.is_empty() && !keys.is_empty());
-        self.desired = desired.map(|keys| Desired { keys, limit: None, is_grouping: false });
+        let outside: FxHashSet<ColumnId> = input.output().into_iter().collect();
+        let first = groups.first().map(|group| window_keys(&group[0].1, &outside));
+        let desired = first.and_then(|(partition, order)| self.order_keys(&[partition, order].concat()));
+        let may_stop = groups.iter().all(|group| numbers_in_order(group));
+        self.desired = desired.filter(|keys| !keys.is_empty()).map(|keys| Desired {
+            keys,
+            limit: limit.filter(|_| may_stop),
+            is_grouping: false,
+        });
         let mut planned = self.plan(input, Vec::new())?;
         for group in groups {
-            let layout = planned.layout();
-            let first = &group[0].1;
-            let available = planned.layout.iter().copied().collect();
-            // A key that is equal in all rows orders nothing: ORDER BY (SELECT NULL).
-            let sorted_by: Vec<SortKey> = first
-                .order
-                .iter()
-                .filter(|key| key.expr.uses_any(&available) || key.expr.is_volatile())
-                .cloned()
-                .collect();
-            // Rows that come in their order are numbered as they come.
-            let keys = order::plain_keys(&sorted_by, self.columns);
-            let is_in_order = first.partition.is_empty()
-                && group.iter().all(|call| matches!(call.1.kind, WindowKind::RowNumber))
-                && keys.is_some_and(|keys| planned.order.satisfies(&keys));
-            let sorted_by = if is_in_order { Vec::new() } else { sorted_by };
-            let plan = WindowPlan {
-                partition: self.nodes(first.partition.iter(), &layout)?,
-                partition_collations: first.partition.iter().map(|expr| expr.collation).collect(),
-                order: self.sort_nodes(&sorted_by, &layout)?,
-                calls: group
-                    .iter()
-                    .map(|call| self.window_node(&call.1, &layout))
-                    .collect::<Result<_, _>>()?,
-                input: planned.plan,
-            };
-            planned.layout.extend(group.iter().map(|call| call.0));
-            let number = if first.partition.is_empty() { row_number(&group) } else { None };
-            planned.order = number.map(Order::of_numbers).unwrap_or_default();
-            planned.plan = Plan::Window(Box::new(plan));
+            planned = self.add_windows(planned, &group)?;
         }
+        Ok(planned)
+    }
+
+    /// Adds the calls over one window.
+    fn add_windows(
+        &mut self,
+        mut planned: Planned,
+        group: &[&(ColumnId, WindowCall)],
+    ) -> Result<Planned, SqlError> {
+        let layout = planned.layout();
+        let available = planned.layout.iter().copied().collect();
+        let (partition, order) = window_keys(&group[0].1, &available);
+        let keys = self.order_keys(&[partition.clone(), order.clone()].concat());
+        let plan = WindowPlan {
+            is_in_order: keys.is_some_and(|keys| planned.order.satisfies(&keys)),
+            partition: self.nodes(partition.iter().map(|key| &key.expr), &layout)?,
+            partition_collations: partition.iter().map(|key| key.expr.collation).collect(),
+            order: self.sort_nodes(&order, &layout)?,
+            calls: group.iter().map(|call| self.window_node(&call.1, &layout)).collect::<Result<_, _>>()?,
+            input: planned.plan,
+        };
+        planned.layout.extend(group.iter().map(|call| call.0));
+        let number = if partition.is_empty() { row_number(group) } else { None };
+        planned.order = number.map(Order::of_numbers).unwrap_or_default();
+        planned.plan = Plan::Window(Box::new(plan));
         Ok(planned)
     }
 
@@ -278,6 +277,18 @@ fn groups(input: &Rel, keys: &[(ColumnId, Expr)], rows: f64) -> f64 {
     }
     let least = if all_known { 1.0 } else { rows * UNKNOWN_GROUPS };
     f64::max(product, least).min(rows).max(1.0)
+}
+
+/// The keys of a window's partitions and of its order. One that is equal in all rows with these columns orders nothing: ORDER BY (SELECT NULL).
+fn window_keys(call: &WindowCall, available: &FxHashSet<ColumnId>) -> (Vec<SortKey>, Vec<SortKey>) {
+    let partition = call.partition.iter().map(|expr| SortKey { expr: expr.clone(), descending: false });
+    let is_varying = |key: &&SortKey| key.expr.uses_any(available) || key.expr.is_volatile();
+    (partition.collect(), call.order.iter().filter(is_varying).cloned().collect())
+}
+
+/// Does it number rows as they come, once these are in order?
+fn numbers_in_order(group: &[&(ColumnId, WindowCall)]) -> bool {
+    group.iter().all(|call| call.1.partition.is_empty() && matches!(call.1.kind, WindowKind::RowNumber))
 }
 
 /// The column of a group that numbers the rows.

@@ -11,7 +11,8 @@ use super::costs::{
 };
 use super::infer::{Classes, equal_columns, infer, rejects_nulls};
 use super::join_order::Relation;
-use super::order::Order;
+use super::one_side::Leading;
+use super::order::{Desired, Order};
 use super::{Planned, Planner, semi_join};
 use crate::bound::convert;
 use crate::bound::tree::{Expr, ExprKind, Rel};
@@ -51,16 +52,21 @@ struct Right<'r> {
 
 impl Planner<'_> {
     /// A tree of joins with predicates from above.
-    pub(super) fn plan_join_tree(&mut self, rel: &Rel, pushed: Vec<Expr>) -> Result<Planned, SqlError> {
+    pub(super) fn plan_join_tree(
+        &mut self,
+        rel: &Rel,
+        pushed: Vec<Expr>,
+        desired: Option<Desired>,
+    ) -> Result<Planned, SqlError> {
         match rel {
             Rel::Join { kind: JoinKind::Inner, .. } => {
                 let mut items = Vec::new();
                 let mut conjuncts = pushed;
                 flatten(rel, &mut items, &mut conjuncts);
-                self.plan_filtered_items(items, conjuncts)
+                self.plan_filtered_items(items, conjuncts, desired)
             }
             Rel::Join { kind: JoinKind::Left, right, .. } if is_as_inner(right, &pushed) => {
-                self.plan_filtered_items(vec![rel], pushed)
+                self.plan_filtered_items(vec![rel], pushed, desired)
             }
             Rel::Join { kind, left, right, on } => {
                 let left_columns: FxHashSet<ColumnId> = left.output().into_iter().collect();
@@ -76,8 +82,7 @@ impl Planner<'_> {
                         && predicate.uses_any(&left_columns)
                         && !predicate.has_subquery()
                 });
-                let left = self.plan(left, below)?;
-                let joined = self.join(*kind, left, right, Vec::new(), on_conjuncts)?;
+                let joined = self.join_led(*kind, (left, below), right, on_conjuncts, desired)?;
                 self.filter(joined, above)
             }
             _ => unreachable!("called for joins only"),
@@ -127,7 +132,12 @@ impl Planner<'_> {
     }
 
     /// Inner joins over several relations.
-    fn plan_filtered_items(&mut self, items: Vec<&Rel>, conjuncts: Vec<Expr>) -> Result<Planned, SqlError> {
+    fn plan_filtered_items(
+        &mut self,
+        items: Vec<&Rel>,
+        conjuncts: Vec<Expr>,
+        desired: Option<Desired>,
+    ) -> Result<Planned, SqlError> {
         let (mut items, mut conjuncts) = (items, conjuncts);
         unwrap_outer_joins(&mut items, &mut conjuncts);
         let columns: Vec<FxHashSet<ColumnId>> =
@@ -151,7 +161,7 @@ impl Planner<'_> {
             }
         }
         let parts = Parts { items: items.clone(), columns, own, shared, classes };
-        let Joined { planned, rows_alone } = self.join_all(parts)?;
+        let Joined { planned, rows_alone } = self.join_all(parts, desired.as_ref())?;
         let mut never_null = FxHashSet::default();
         items.iter().for_each(|item| semi_join::collect_never_null(item, &mut never_null));
         let reduced = subqueries.iter().enumerate().find_map(|(at, predicate)| {
@@ -162,22 +172,22 @@ impl Planner<'_> {
         if let Some((at, (item, rel))) = reduced {
             items[item] = &rel;
             let others = subqueries.into_iter().enumerate().filter(|other| other.0 != at);
-            return self
-                .plan_filtered_items(items, plain.into_iter().chain(others.map(|other| other.1)).collect());
+            let conjuncts = plain.into_iter().chain(others.map(|other| other.1)).collect();
+            return self.plan_filtered_items(items, conjuncts, desired);
         }
         let planned = self.start_if(planned, startup)?;
         self.filter_by_subqueries(planned, subqueries, &never_null)
     }
 
     /// Joins relations in the cheapest order.
-    fn join_all(&mut self, parts: Parts<'_>) -> Result<Joined, SqlError> {
-        let Parts { items, columns, mut own, mut shared, classes } = parts;
+    fn join_all(&mut self, parts: Parts<'_>, desired: Option<&Desired>) -> Result<Joined, SqlError> {
+        let Parts { items, columns, own, shared, classes } = &parts;
         let mut alone = Vec::with_capacity(items.len());
-        for (item, own) in items.iter().zip(&own) {
+        for (item, own) in items.iter().zip(own) {
             alone.push(Some(self.plan(item, own.clone())?));
         }
         let rows_alone = alone.iter().flatten().map(|planned| planned.rows).collect();
-        let is_as_written = items.len() > RELATIONS_MAX || depends_on_siblings(&items, &columns);
+        let is_as_written = items.len() > RELATIONS_MAX || depends_on_siblings(items, columns);
         let steps: Vec<(usize, Option<f64>)> = match is_as_written {
             true => (0..items.len()).map(|at| (at, None)).collect(),
             false => {
@@ -199,15 +209,58 @@ impl Planner<'_> {
                     }
                 };
                 let relations: Vec<Relation<'_>> = (0..items.len()).map(relation).collect();
-                let steps = super::join_order::order(&relations, &shared, &classes, self.columns);
+                let steps = super::join_order::order(&relations, shared, classes, self.columns);
                 steps.into_iter().map(|(at, rows)| (at, Some(rows))).collect()
             }
         };
-        let mut steps = steps.into_iter();
-        let (first, _) = steps.next().expect("there is something to join");
-        let mut planned = alone[first].take().expect("planned above");
-        let mut available = columns[first].clone();
-        for (next, rows) in steps {
+        let first = alone[steps[0].0].take().expect("planned above");
+        let planned = self.join_in_steps(&parts, first, &steps, alone)?;
+        let planned = match desired.filter(|_| !is_as_written) {
+            Some(desired) => self.join_all_led(&parts, planned, &steps, desired)?,
+            None => planned,
+        };
+        Ok(Joined { planned, rows_alone })
+    }
+
+    /// The same behind the relation that a desired order is about, where that is cheaper than to sort what is joined.
+    fn join_all_led(
+        &mut self,
+        parts: &Parts<'_>,
+        joined: Planned,
+        steps: &[(usize, Option<f64>)],
+        desired: &Desired,
+    ) -> Result<Planned, SqlError> {
+        let Parts { items, columns, own, shared, .. } = parts;
+        // What is tied by equalities is looked up in tables without order, unless few rows are asked for.
+        let are_tied =
+            shared.iter().any(|conjunct| matches!(conjunct.kind, ExprKind::Compare(CompareOp::Equal, ..)));
+        if desired.is_met_by(&joined.order) || are_tied && desired.limit.is_none() {
+            return Ok(joined);
+        }
+        let is_whole = shared.is_empty();
+        let leads = |at: &usize| self.is_about(desired, &columns[*at], is_whole);
+        let Some(leader) = (0..items.len()).find(leads) else { return Ok(joined) };
+        let Leading { planned, cost } = self.plan_leading(items[leader], own[leader].clone(), desired)?;
+        let others = steps.iter().filter(|step| step.0 != leader).map(|step| (step.0, None));
+        let steps: Vec<_> = std::iter::once((leader, None)).chain(others).collect();
+        let alone = items.iter().map(|_| None).collect();
+        let led = self.join_in_steps(parts, planned, &steps, alone)?;
+        Ok(self.cheaper_in_order(joined, (led, cost), desired))
+    }
+
+    /// Joins one relation after the other to the first of the steps, which is planned; `alone` are plans of others by themselves.
+    fn join_in_steps(
+        &mut self,
+        parts: &Parts<'_>,
+        first: Planned,
+        steps: &[(usize, Option<f64>)],
+        mut alone: Vec<Option<Planned>>,
+    ) -> Result<Planned, SqlError> {
+        let Parts { items, columns, own, shared, classes } = parts;
+        let mut shared = shared.clone();
+        let mut planned = first;
+        let mut available = columns[steps[0].0].clone();
+        for (next, rows) in steps[1..].iter().copied() {
             available.extend(columns[next].iter().copied());
             let (mut on, rest): (Vec<Expr>, Vec<Expr>) = shared.into_iter().partition(|conjunct| {
                 let all: FxHashSet<ColumnId> = conjunct.columns();
@@ -215,17 +268,13 @@ impl Planner<'_> {
                 all.iter().all(|id| available.contains(id) || !columns.iter().any(|set| set.contains(id)))
             });
             shared = rest;
-            self.drop_repeated(&mut on, &columns[next], &classes);
-            let right = Right {
-                rel: items[next],
-                filters: std::mem::take(&mut own[next]),
-                planned: alone[next].take(),
-            };
+            self.drop_repeated(&mut on, &columns[next], classes);
+            let right = Right { rel: items[next], filters: own[next].clone(), planned: alone[next].take() };
             planned = self.join_to(JoinKind::Inner, planned, right, on)?;
             planned.rows = rows.unwrap_or(planned.rows);
         }
         assert!(shared.is_empty(), "every join predicate finds its join");
-        Ok(Joined { planned, rows_alone })
+        Ok(planned)
     }
 
     /// Of the equalities between a relation and those before it, one for each of its columns in a class says all: the columns of the class
@@ -486,16 +535,16 @@ impl Planner<'_> {
     /// APPLY: a join whose right side reads the left row.
     pub(super) fn plan_apply(
         &mut self,
-        outer: bool,
-        left: &Rel,
-        right: &Rel,
+        (outer, left, right): (bool, &Rel, &Rel),
         pushed: Vec<Expr>,
+        desired: Option<Desired>,
     ) -> Result<Planned, SqlError> {
         let left_columns: FxHashSet<ColumnId> = left.output().into_iter().collect();
         if let Some((right, on)) = self.independent(right, &left_columns).filter(|found| !found.1.is_empty())
         {
             let kind = if outer { JoinKind::Left } else { JoinKind::Inner };
             let (left, right, on) = (Box::new(left.clone()), Box::new(right), Expr::all(on));
+            self.desired = desired;
             return self.plan(&Rel::Join { kind, left, right, on }, pushed);
         }
         let right_columns: FxHashSet<ColumnId> = right.output().into_iter().collect();
@@ -504,16 +553,32 @@ impl Planner<'_> {
                 && predicate.uses_any(&left_columns)
                 && !predicate.has_subquery()
         });
-        let left_planned = self.plan(left, below)?;
         let kind = if outer { JoinKind::Left } else { JoinKind::Inner };
-        let depends = right.free_columns().iter().any(|id| left_columns.contains(id));
-        let right_planned = self.plan(right, Vec::new())?;
-        let joined = if depends {
-            self.apply_each(kind, left_planned, right, right_planned)?
-        } else {
-            self.kept_loop(kind, left_planned, right_planned, Vec::new())?
+        let planned = self.plan(left, below.clone())?;
+        let mut joined = self.apply(kind, planned, (right, &left_columns))?;
+        let leads = |desired: &Desired| {
+            self.is_about(desired, &left_columns, outer) && !desired.is_met_by(&joined.order)
         };
+        if let Some(desired) = desired.filter(leads) {
+            let Leading { planned, cost } = self.plan_leading(left, below, &desired)?;
+            let led = self.apply(kind, planned, (right, &left_columns))?;
+            joined = self.cheaper_in_order(joined, (led, cost), &desired);
+        }
         self.filter(joined, above)
+    }
+
+    fn apply(
+        &mut self,
+        kind: JoinKind,
+        left: Planned,
+        (right, left_columns): (&Rel, &FxHashSet<ColumnId>),
+    ) -> Result<Planned, SqlError> {
+        let depends = right.free_columns().iter().any(|id| left_columns.contains(id));
+        let planned = self.plan(right, Vec::new())?;
+        match depends {
+            true => self.apply_each(kind, left, right, planned),
+            false => self.kept_loop(kind, left, planned, Vec::new()),
+        }
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) mod join;
 pub(crate) mod join_order;
 mod known;
 pub(crate) mod merge_join;
+mod one_side;
 pub(crate) mod order;
 mod sargable;
 pub(crate) mod semi_join;
@@ -73,6 +74,8 @@ pub(crate) struct Planner<'a> {
     /// The tables that have been planned: where columns come from.
     scans: Vec<TableScan>,
     catalog_order: CatalogOrder,
+    /// What rows are ordered by beside columns: `one_side.rs` numbers it.
+    ordered_values: Vec<Expr>,
     /// Groupings around the tree at hand that are planned in two ways: `early_groups.rs` bounds them.
     two_ways: u32,
 }
@@ -113,6 +116,7 @@ impl<'a> Planner<'a> {
             asked: Asked::default(),
             scans: Vec::new(),
             catalog_order: CatalogOrder::default(),
+            ordered_values: Vec::new(),
             two_ways: 0,
         }
     }
@@ -215,15 +219,15 @@ impl<'a> Planner<'a> {
                 (self.desired, self.limit) = (desired.and_then(|desired| desired.below(items)), limit);
                 self.plan_project(input, items, pushed)
             }
-            Rel::Join { .. } => self.plan_join_tree(rel, pushed),
-            Rel::Apply { outer, left, right } => self.plan_apply(*outer, left, right, pushed),
+            Rel::Join { .. } => self.plan_join_tree(rel, pushed, desired),
+            Rel::Apply { outer, left, right } => self.plan_apply((*outer, left, right), pushed, desired),
             Rel::Aggregate { input, keys, aggregates } => {
                 let below = self.take_pushable_keys(keys, &mut pushed);
                 let planned = self.plan_aggregate(input, keys, aggregates, below)?;
                 self.filter(planned, pushed)
             }
             Rel::Window { input, calls } => {
-                let planned = self.plan_window(input, calls)?;
+                let planned = self.plan_window(input, calls, limit)?;
                 self.filter(planned, pushed)
             }
             Rel::Distinct { input } => {
@@ -236,7 +240,7 @@ impl<'a> Planner<'a> {
                 self.filter(Planned { order: Order::default(), ..distinct }, above)
             }
             Rel::Sort { input, keys } => {
-                let plain = order::plain_keys(keys, self.columns);
+                let plain = self.order_keys(keys);
                 self.desired = plain.clone().map(|keys| Desired { keys, limit, is_grouping: false });
                 let planned = self.plan(input, pushed)?;
                 if plain.as_ref().is_some_and(|keys| planned.order.satisfies(keys)) {

@@ -4,7 +4,7 @@ use engine::{IndexDef, IndexKind};
 use types::SqlType;
 
 use super::columns::Columns;
-use crate::bound::tree::{Expr, Rel, SortKey, TableScan};
+use crate::bound::tree::{Expr, Rel, TableScan};
 use crate::kinds::{ColumnId, JoinKind};
 
 /// A column of an order.
@@ -126,12 +126,7 @@ impl Desired {
     }
 }
 
-/// Sort keys that are columns, compared as their indexes compare them; `None` when one is anything else.
-pub(super) fn plain_keys(keys: &[SortKey], columns: &Columns) -> Option<Vec<OrderKey>> {
-    keys.iter().map(|key| plain_key(&key.expr, key.descending, columns)).collect()
-}
-
-/// The same for one.
+/// A sort key that is a column, compared as its indexes compare it; `None` when it is anything else.
 pub(super) fn plain_key(expr: &Expr, descending: bool, columns: &Columns) -> Option<OrderKey> {
     let column = expr.as_column()?;
     let info = &columns[column.0 as usize];
