@@ -109,7 +109,8 @@ pub(crate) fn set_op<'p>(
     Distinct::new(Box::new(joined), Compared::Columns(collations), runtime)
 }
 
-/// Rows of the anchor, then of the step over the rows of the previous round. Error 530 past the limit of rounds.
+/// Rows of the anchor, then of the step over the rows of the previous round. A row of a round past the limit is error 530; that the last
+/// round within it has been the last shows when the next one makes no row.
 pub(crate) struct Recursive<'p> {
     step: &'p Plan,
     work: u32,
@@ -134,16 +135,16 @@ impl RowSource for Recursive<'_> {
         loop {
             if self.running.next(runtime, row)? {
                 runtime.check_cancelled()?;
+                let limit = runtime.max_recursion();
+                if limit != 0 && self.rounds > limit {
+                    return Err(crate::errors::max_recursion(limit));
+                }
                 self.made.room_for_one()?;
                 self.made.push(row.clone());
                 return Ok(true);
             }
             if self.made.is_empty() {
                 return Ok(false);
-            }
-            let limit = runtime.max_recursion();
-            if limit != 0 && self.rounds >= limit {
-                return Err(crate::errors::max_recursion(limit));
             }
             self.rounds += 1;
             runtime.set_work_table(self.work, std::mem::take(&mut self.made));
