@@ -105,7 +105,10 @@ enum ScalarForm {
 
 /// Compiles a SELECT, INSERT, UPDATE, DELETE, MERGE or TRUNCATE.
 pub fn compile(statement: &ast::Statement, context: &BindContext<'_>) -> Result<CompiledStatement, SqlError> {
-    compile_inside(statement, &mut Binder::new(context)).map_err(|error| error.at_line(statement.span.line))
+    let mut binder = Binder::new(context);
+    binder.tells_all_names = true;
+    let compiled = compile_inside(statement, &mut binder);
+    binder.with_unknown_names(compiled).map_err(|error| error.at_line(statement.span.line))
 }
 
 /// What the text of a statement names, as it is written and what it means; not what stands behind views and functions.
@@ -478,8 +481,8 @@ pub fn compile_scalar(
     context: &BindContext<'_>,
 ) -> Result<ScalarProgram, SqlError> {
     let mut binder = Binder::new(context);
-    let bound =
-        scoped(&mut binder, |binder| binder.value(expr)).map_err(|error| error.at_line(expr.span.line))?;
+    let bound = scoped_telling_all(&mut binder, |binder| binder.value(expr))
+        .map_err(|error| error.at_line(expr.span.line))?;
     let bound = match target {
         Some(target) => {
             crate::bind::draws::check_single_use(&bound).map_err(|error| error.at_line(expr.span.line))?;
@@ -500,7 +503,7 @@ pub fn compile_scalar(
 /// Compiles a condition.
 pub fn compile_predicate(expr: &ast::Expr, context: &BindContext<'_>) -> Result<ScalarProgram, SqlError> {
     let mut binder = Binder::new(context);
-    let bound = scoped(&mut binder, |binder| binder.condition(expr))
+    let bound = scoped_telling_all(&mut binder, |binder| binder.condition(expr))
         .map_err(|error| error.at_line(expr.span.line))?;
     let node = Planner::new(&binder.columns).wanting_value(&bound).predicate(&bound, &Layout::default())?;
     Ok(ScalarProgram {
@@ -521,6 +524,16 @@ fn scoped<T>(
     let result = f(binder);
     binder.scopes.pop();
     result
+}
+
+/// The same, all names told that cannot be found.
+fn scoped_telling_all<T>(
+    binder: &mut Binder<'_>,
+    f: impl FnOnce(&mut Binder<'_>) -> Result<T, SqlError>,
+) -> Result<T, SqlError> {
+    binder.tells_all_names = true;
+    let result = scoped(binder, f);
+    binder.with_unknown_names(result)
 }
 
 impl ScalarProgram {

@@ -15,7 +15,7 @@ use crate::program_key::ProgramKey;
 use crate::refusal::{not_supported, syntax_error};
 use crate::session::Session;
 
-const UNDECLARED_VARIABLE: i32 = 137;
+pub(crate) const UNDECLARED_VARIABLE: i32 = 137;
 
 impl Session {
     /// The program of a module's text, from the cache or compiled now.
@@ -90,7 +90,8 @@ impl Session {
         match self.bind_ahead(&program) {
             // What does not fit a type that does not exist yet may fit it.
             Err(mut errors) if !lacks_types || errors[0].number == UNDECLARED_VARIABLE => {
-                Err(uncompiled(errors.swap_remove(0)))
+                let last = errors.pop().expect("a refused text has at least one error");
+                Err(uncompiled(last.after_all(errors)))
             }
             _ => Ok(()),
         }

@@ -15,6 +15,7 @@ use crate::done_command as command;
 use crate::frame::Frame;
 use crate::instruction::{ExecuteTarget, Instruction, InstructionKind, SetCells};
 use crate::interruption::{Interruption, Stop};
+use crate::module::UNDECLARED_VARIABLE;
 use crate::session::Session;
 use crate::showplan_rows::{ALL_COLUMNS, PROFILE_COLUMNS, all_rows, column, figures_of, plan_lines};
 use crate::sink::{Done, DoneKind, ResultSink};
@@ -306,14 +307,14 @@ impl Session {
             return Ok(false);
         }
         // Variables are part of the text, other names are not looked up.
+        let mut errors = Vec::new();
         for (cell, visible, line) in program.cells_before_use() {
             let lookup = Lookup::without_waiting(&self.transactions);
-            match self.bind_cell(&program, visible, cell, lookup) {
-                Err(error) if error.number == 137 => return Err(vec![error.at_line(line)]),
-                _ => {}
-            }
+            let bound = self.bind_cell(&program, visible, cell, lookup);
+            let error = bound.err().filter(|error| error.number == UNDECLARED_VARIABLE);
+            errors.extend(error.map(|error| error.at_line(line)));
         }
-        Ok(true)
+        if errors.is_empty() { Ok(true) } else { Err(errors) }
     }
 
     /// Is a procedure of the system in Rust called although nothing runs? Those that only keep texts or run them are.

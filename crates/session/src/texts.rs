@@ -7,6 +7,7 @@ use types::SqlError;
 
 use crate::cache::ProgramCache;
 use crate::compile;
+use crate::module::UNDECLARED_VARIABLE;
 use crate::program::Program;
 use crate::program_key::ProgramKey;
 use crate::refusal::syntax_error;
@@ -65,11 +66,13 @@ impl Session {
     }
 
     /// Binds every cell whose objects exist. Missing objects wait for execution (deferred name resolution); other errors are the
-    /// batch's. Behind a USE names mean something else: those cells wait, too.
+    /// batch's. Behind a USE names mean something else: those cells wait, too. All columns that do not exist are told, of whatever statement, and
+    /// so are variables, which are looked for first, for they stand in the text itself; anything else ends it.
     pub(crate) fn bind_ahead(&self, program: &Program) -> Result<(), Vec<SqlError>> {
         // For a name that another is changing the statement itself waits, under the options that are then in force.
         let lookup = Lookup::without_waiting(&self.transactions);
         let is_shared = !self.transactions.has_changed_catalog();
+        let mut errors: Vec<SqlError> = Vec::new();
         for (cell, visible, line) in program.cells_before_use() {
             match self.bind_cell(program, visible, cell, lookup) {
                 Ok(compiled) if is_shared && compiled.is_shareable() => {
@@ -77,12 +80,26 @@ impl Session {
                 }
                 Ok(_) => {}
                 Err(error) if is_deferred(&error) => {}
-                Err(error) => return Err(vec![error.at_line(line)]),
+                Err(error) => {
+                    let is_about_name = NAME_NUMBERS.contains(&error.number);
+                    let mut error = error.at_line(line);
+                    errors.append(&mut error.earlier);
+                    errors.push(error);
+                    if !is_about_name {
+                        break;
+                    }
+                }
             }
         }
-        Ok(())
+        if errors.iter().any(|error| error.number == UNDECLARED_VARIABLE) {
+            errors.retain(|error| error.number == UNDECLARED_VARIABLE);
+        }
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 }
+
+/// Names of columns and variables that mean nothing, or several things.
+const NAME_NUMBERS: [i32; 4] = [207, 209, 4104, UNDECLARED_VARIABLE];
 
 /// Errors that only mean "not there yet", or "not settled yet".
 fn is_deferred(error: &SqlError) -> bool {

@@ -200,7 +200,9 @@ impl Binder<'_> {
         }
         if let Some(condition) = &clause.condition {
             let bound = self.refusing_draws(CLAUSE, true, |binder| {
-                binder.seeing(clause.when, |binder| binder.condition(condition))
+                let bind =
+                    |binder: &mut Self| binder.telling_first_name(|binder| binder.condition(condition));
+                binder.seeing(clause.when, bind)
             });
             parts.push(bound.map_err(|error| out_of_sight(clause.when, error))?);
         }

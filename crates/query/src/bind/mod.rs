@@ -104,6 +104,10 @@ pub(crate) struct Binder<'a> {
     pub(crate) draws: draws::Draws,
     /// Where names without a schema are looked for before `dbo`, when it is not the schema of the context: that of the view or function at hand.
     pub(crate) schema: Option<Arc<str>>,
+    /// A column that cannot be found does not end the binding: `unknown_name`.
+    pub(crate) tells_all_names: bool,
+    /// Where they are written, and what is wrong with them.
+    unknown_names: Vec<(usize, SqlError)>,
     depth: u32,
     view_depth: u32,
     expansions: u32,
@@ -263,6 +267,8 @@ impl<'a> Binder<'a> {
             table_hints: Vec::new(),
             draws: draws::Draws::default(),
             schema: None,
+            tells_all_names: false,
+            unknown_names: Vec::new(),
             depth: 0,
             view_depth: 0,
             expansions: 0,
@@ -378,7 +384,7 @@ impl<'a> Binder<'a> {
         let outer_nulls = std::mem::replace(&mut self.ansi_nulls, ansi_nulls);
         let draws = self.draws.enter_stored();
         self.view_depth += 1;
-        let result = f(self);
+        let result = self.telling_first_name(f);
         self.view_depth -= 1;
         self.draws.leave_stored(draws);
         self.ansi_nulls = outer_nulls;

@@ -13,6 +13,25 @@ use crate::names::{same_name, written};
 use crate::sysviews;
 use crate::view::View;
 
+/// Objects and databases that are missing or not to be had now.
+const OUTRANKING: [i32; 9] = [208, 315, 911, 922, 926, 942, 945, 1087, 1222];
+
+/// Does it count more than columns that cannot be found?
+fn outranks(error: &SqlError) -> bool {
+    OUTRANKING.contains(&error.number) || error.severity > 16
+}
+
+/// Is it that the name of a column means nothing, or several things?
+fn is_about_name(error: &SqlError) -> bool {
+    [207, 209, 4104].contains(&error.number)
+}
+
+/// Several errors as one that is told last.
+pub(crate) fn all_of(mut errors: Vec<SqlError>) -> Option<SqlError> {
+    let last = errors.pop()?;
+    Some(last.after_all(errors))
+}
+
 /// What a table name stands for.
 pub(crate) enum Resolved {
     /// A table, view or other object of a database's catalog.
@@ -23,8 +42,57 @@ pub(crate) enum Resolved {
 impl Binder<'_> {
     /// A column reference. Errors 207, 209, 4104.
     pub(crate) fn column(&mut self, column: &ast::ColumnRef) -> Result<Expr, SqlError> {
-        let (found, _) = self.find_column(column)?;
-        Ok(self.named_column(found.id))
+        match self.find_column(column) {
+            Ok((found, _)) => Ok(self.named_column(found.id)),
+            Err(error) => self.unknown_name(std::ptr::from_ref(column).addr(), error),
+        }
+    }
+
+    /// What stands where a column cannot be found: NULL, so that what else the statement names is looked for, too, and all that is missing
+    /// is told at once. `place`: where the name is written; what is bound several times (a common table expression) is told once.
+    pub(crate) fn unknown_name(&mut self, place: usize, error: SqlError) -> Result<Expr, SqlError> {
+        if !self.tells_all_names || !is_about_name(&error) {
+            return Err(error);
+        }
+        if self.unknown_names.iter().all(|known| (known.0, &known.1) != (place, &error)) {
+            self.unknown_names.push((place, error));
+        }
+        Ok(Expr::null())
+    }
+
+    /// What a clause is, or `instead`: what is wrong with it may come of what stands in the place of a column that has not been found.
+    pub(super) fn or_instead<T>(&self, clause: Result<T, SqlError>, instead: T) -> Result<T, SqlError> {
+        match clause {
+            Err(error) if !self.unknown_names.is_empty() && !outranks(&error) => Ok(instead),
+            clause => clause,
+        }
+    }
+
+    /// The result of binding a statement, or all names that it could not find. Other errors may come of what stood in their place; only an object
+    /// that is missing altogether (its statement waits for it) and what is wrong with the server count more.
+    pub(crate) fn with_unknown_names<T>(&mut self, result: Result<T, SqlError>) -> Result<T, SqlError> {
+        let unknown = std::mem::take(&mut self.unknown_names);
+        let mut unknown: Vec<SqlError> = unknown.into_iter().map(|one| one.1).collect();
+        match result {
+            Err(mut error) if is_about_name(&error) => {
+                unknown.append(&mut error.earlier);
+                unknown.push(error);
+                Err(all_of(unknown).expect("one is there at least"))
+            }
+            Err(error) if outranks(&error) => Err(error),
+            result => all_of(unknown).map_or(result, Err),
+        }
+    }
+
+    /// Runs `f` where the first name that is not found ends it: what it is about is stored, or its error is made into another one.
+    pub(crate) fn telling_first_name<T>(
+        &mut self,
+        f: impl FnOnce(&mut Self) -> Result<T, SqlError>,
+    ) -> Result<T, SqlError> {
+        let outer = std::mem::replace(&mut self.tells_all_names, false);
+        let result = f(self);
+        self.tells_all_names = outer;
+        result
     }
 
     /// What the name of a column stands for.

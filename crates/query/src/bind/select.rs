@@ -100,12 +100,13 @@ impl Binder<'_> {
     ) -> Result<SelectParts, SqlError> {
         let mut rel = self.from(&select.from)?;
         if let Some(condition) = &select.where_clause {
-            let predicate = self.clause_without_draws(Clause::Rows, |binder| binder.condition(condition))?;
-            rel = Rel::Filter { input: Box::new(rel), predicate };
+            let predicate = self.clause_without_draws(Clause::Rows, |binder| binder.condition(condition));
+            let never = Expr::predicate(ExprKind::Constant(types::Value::Null));
+            rel = Rel::Filter { input: Box::new(rel), predicate: self.or_instead(predicate, never)? };
         }
         if let Some(group) = &select.group_by {
-            let grouping = self.refusing_draws(draws::CLAUSE, true, |binder| binder.grouping(group))?;
-            self.scope().grouping = Some(grouping);
+            let grouping = self.refusing_draws(draws::CLAUSE, true, |binder| binder.grouping(group));
+            self.scope().grouping = self.or_instead(grouping.map(Some), None)?;
         }
         let bound = self.drawing_for_rows(draws, |binder| {
             binder.in_clause(Clause::Output, |binder| binder.items(&select.items))
@@ -114,12 +115,14 @@ impl Binder<'_> {
         sequence::check_single_uses(&draws, &items)?;
         let mut having = match &select.having {
             Some(having) => {
-                Some(self.clause_without_draws(Clause::Groups, |binder| binder.condition(having))?)
+                let bound = self.clause_without_draws(Clause::Groups, |binder| binder.condition(having));
+                self.or_instead(bound.map(Some), None)?
             }
             None => None,
         };
-        let mut order =
-            self.clause_without_draws(Clause::Output, |binder| binder.order_keys(&query.order_by, &items))?;
+        let order =
+            self.clause_without_draws(Clause::Output, |binder| binder.order_keys(&query.order_by, &items));
+        let mut order = self.or_instead(order, Vec::new())?;
         let grouped = select.group_by.is_some() || having.is_some() || !self.scope().aggregates.is_empty();
         if grouped {
             let (own, counts) = (order.len(), draws::order_counts(&draws));
@@ -196,7 +199,10 @@ impl Binder<'_> {
                         ast::ExprKind::Identity(call) if self.scope().takes_identity => {
                             self.identity_item(call, alias.as_ref(), items.len())?
                         }
-                        _ => self.item(expr, alias.as_ref())?,
+                        _ => {
+                            let item = self.item(expr, alias.as_ref());
+                            self.or_instead(item, item_shell(String::new(), false, false, None))?
+                        }
                     };
                     items.push(item);
                 }
@@ -234,8 +240,9 @@ impl Binder<'_> {
 
     fn item(&mut self, expr: &ast::Expr, alias: Option<&ast::Ident>) -> Result<Item, SqlError> {
         let (mut name, mut identity, mut base) = (String::new(), false, false);
-        if let ast::ExprKind::Column(column) = &expr.kind {
-            let (found, _) = self.find_column(column)?;
+        if let ast::ExprKind::Column(column) = &expr.kind
+            && let Ok((found, _)) = self.find_column(column)
+        {
             (name, identity, base) = (shown_name(column, found.name), found.identity, found.base);
         }
         if let Some(alias) = alias {
@@ -337,7 +344,8 @@ impl Binder<'_> {
                     (None, _) => self.key_value(expr),
                 }
             }
-            ast::ExprKind::Collate(inner, name) => match self.value(expr) {
+            ast::ExprKind::Collate(inner, name) => match self.telling_first_name(|binder| binder.value(expr))
+            {
                 Ok(bound) => Ok(bound),
                 Err(_) => {
                     let inner = self.order_expr(inner, items)?;

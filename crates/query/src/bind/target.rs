@@ -251,14 +251,21 @@ impl Binder<'_> {
         columns: &[ast::ColumnRef],
     ) -> Result<Vec<usize>, SqlError> {
         let mut ordinals = Vec::with_capacity(columns.len());
+        let mut unknown = Vec::new();
         for column in columns {
-            let ordinal = self.target_column(source, through, &column.name.value)?;
+            let ordinal = match self.target_column(source, through, &column.name.value) {
+                Err(error) if error.number == 207 && self.tells_all_names => {
+                    unknown.push(error);
+                    continue;
+                }
+                ordinal => ordinal?,
+            };
             if ordinals.contains(&ordinal) {
                 return Err(crate::errors::column_assigned_twice(&column.name.value));
             }
             ordinals.push(ordinal);
         }
-        Ok(ordinals)
+        super::names::all_of(unknown).map_or(Ok(ordinals), Err)
     }
 
     /// The ordinal of one target column that may be written.

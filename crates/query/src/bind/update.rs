@@ -32,7 +32,10 @@ impl Binder<'_> {
         self.draws.refuse_over();
         self.draws.is_limited = update.top.is_some();
         self.refusing_draws(LIMITED, update.top.is_some(), |binder| {
-            update.set.iter().try_for_each(|clause| binder.set_clause(clause, &target, &mut steps))
+            update.set.iter().try_for_each(|clause| match binder.set_clause(clause, &target, &mut steps) {
+                Err(error) => binder.unknown_name(std::ptr::from_ref(clause).addr(), error).map(drop),
+                set => set,
+            })
         })?;
         // What else draws belongs to rows of other tables, which no TOP counts.
         self.draws.is_limited = false;

@@ -1,0 +1,124 @@
+//! Names that mean nothing are told all at once, of every statement of the batch and in the order in which they stand, and nothing of the batch runs.
+//! The levels of a recursion are counted as SQL Server counts them.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod common;
+
+use common::{Seen, World, numbers, rows, run};
+use hardpan_session::Session;
+
+fn made(name: &str) -> (World, Session) {
+    let (world, mut session) = World::in_database(name);
+    run(&mut session, "CREATE TABLE t (id int NOT NULL, v int) INSERT t VALUES (1, 10)");
+    (world, session)
+}
+
+/// The messages as `number line name`.
+fn told(seen: &Seen) -> Vec<String> {
+    let name = |text: &str| text.split(['\'', '"']).nth(1).unwrap_or_default().to_string();
+    seen.messages.iter().map(|(number, line, text)| format!("{number} {line} {}", name(text))).collect()
+}
+
+#[test]
+fn every_unknown_name_of_a_batch_is_told() {
+    let (_world, mut session) = made("unknown-names");
+    for (text, expected) in [
+        ("SELECT a\nSELECT b", "207 1 a, 207 2 b"),
+        ("PRINT 'x' SELECT a, b FROM t", "207 1 a, 207 1 b"),
+        (
+            "SELECT a + b, id, LEN(c) FROM t WHERE d = 1 ORDER BY e",
+            "207 1 d, 207 1 a, 207 1 b, 207 1 c, 207 1 e",
+        ),
+        ("SELECT q.a, t.b FROM t", "4104 1 q.a, 207 1 b"),
+        ("SELECT id, t.b FROM t JOIN t u ON u.x = t.y", "207 1 x, 207 1 y, 209 1 id, 207 1 b"),
+        ("SELECT a, a FROM t", "207 1 a, 207 1 a"),
+        ("UPDATE t SET v = a, x = 1, id = b", "207 1 a, 207 1 x, 207 1 b"),
+        ("INSERT t (a, id, b) VALUES (1, 2, 3)", "207 1 a, 207 1 b"),
+        ("DELETE t WHERE a = 1 AND b = 2", "207 1 a, 207 1 b"),
+        ("INSERT t SELECT a, b FROM t", "207 1 a, 207 1 b"),
+        ("SELECT COUNT(a), MAX(b) FROM t GROUP BY c HAVING SUM(d) > 1", "207 1 c, 207 1 a, 207 1 b, 207 1 d"),
+        ("SELECT id FROM t WHERE EXISTS (SELECT a FROM t WHERE b = 1)", "207 1 b, 207 1 a"),
+        ("WITH c AS (SELECT a AS z FROM t) SELECT p.z, q.z FROM c p JOIN c q ON p.z = q.z", "207 1 a"),
+        ("IF EXISTS (SELECT a FROM t)\nPRINT 'x'\nELSE\nSELECT b FROM t", "207 1 a, 207 4 b"),
+        ("DECLARE @v int = (SELECT a FROM t)\nSET @v = (SELECT b FROM t)\nPRINT @v", "207 1 a, 207 2 b"),
+        // What is wrong with the place of a name that means nothing is not told.
+        ("SELECT CAST(a AS date), DATEADD(day, 1, b) FROM t", "207 1 a, 207 1 b"),
+        ("SELECT CASE id WHEN a THEN b ELSE c END FROM t", "207 1 a, 207 1 b, 207 1 c"),
+        // A type error ends it, and variables are looked for before.
+        ("SELECT a FROM t\nSELECT id + CAST('20000101' AS date) FROM t\nSELECT b FROM t", "207 1 a, 206 2 "),
+        ("SELECT a FROM t\nSELECT @x\nSELECT b\nPRINT @y", "137 2 @x, 137 4 @y"),
+    ] {
+        let seen = run(&mut session, &format!("{text}\nINSERT t VALUES (2, 20)"));
+        assert_eq!(told(&seen).join(", "), expected.trim_end_matches(", "), "{text}");
+        assert_eq!(rows(&mut session, "SELECT id, v FROM t"), ["1|10"], "{text}");
+    }
+}
+
+#[test]
+fn a_table_that_is_not_there_is_found_out_when_its_statement_runs() {
+    let (_world, mut session) = made("missing-tables");
+    let seen = run(&mut session, "SELECT id FROM t SELECT a, b FROM missing WHERE c = 1 SELECT v FROM t");
+    assert_eq!((seen.sets.len(), told(&seen)), (1, vec!["208 1 missing".to_string()]));
+    // Once it is there its columns are.
+    let seen = run(&mut session, "CREATE TABLE late (id int)\nSELECT a, b FROM late\nSELECT 1");
+    assert_eq!(told(&seen), ["207 2 a", "207 2 b"]);
+    // The others are told at once.
+    let seen = run(&mut session, "SELECT a FROM missing\nSELECT b FROM t\nSELECT 1");
+    assert_eq!((seen.sets.len(), told(&seen)), (0, vec!["207 2 b".to_string()]));
+}
+
+#[test]
+fn procedures_and_inner_texts_tell_all_names() {
+    let (_world, mut session) = made("inner-names");
+    let seen = run(&mut session, "CREATE PROCEDURE p AS\nSELECT a, b FROM t\nSELECT c FROM t");
+    assert_eq!(told(&seen), ["207 2 a", "207 2 b", "207 3 c"]);
+    assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM sys.procedures"), ["0"]);
+    let text = "BEGIN TRY EXEC ('SELECT a FROM t\nSELECT b, c FROM t') END TRY
+                BEGIN CATCH SELECT ERROR_NUMBER(), ERROR_MESSAGE() END CATCH";
+    let seen = run(&mut session, text);
+    assert_eq!(told(&seen), ["207 1 a", "207 2 b"]);
+    assert_eq!(seen.sets[0].1[0], ["207", "Invalid column name 'c'."]);
+    let seen = run(&mut session, "EXEC ('SELECT a, b FROM t') SELECT @@ERROR");
+    assert_eq!((told(&seen).join(", "), &*seen.sets[0].1[0][0]), ("207 1 a, 207 1 b".to_string(), "207"));
+    let seen = run(&mut session, "EXEC sp_executesql N'SELECT @p, a, b FROM t', N'@p int', 1");
+    assert_eq!(told(&seen), ["207 1 a", "207 1 b"]);
+}
+
+/// Rows and errors of a recursion that makes numbers up to `last`, the first of them at level 0.
+fn counted(session: &mut Session, last: u32, option: &str) -> (usize, Vec<i32>) {
+    let text = format!(
+        "WITH n AS (SELECT 0 AS i UNION ALL SELECT i + 1 FROM n WHERE i < {last}) SELECT i FROM n {option}"
+    );
+    let seen = run(session, &text);
+    (seen.sets[0].1.len(), numbers(&seen))
+}
+
+#[test]
+fn a_recursion_may_have_as_many_levels_as_are_allowed() {
+    let (_world, mut session) = made("levels");
+    for limit in [1u32, 2, 100, 32_767] {
+        let option = format!("OPTION (MAXRECURSION {limit})");
+        let most = limit as usize + 1;
+        assert_eq!(counted(&mut session, limit - 1, &option), (most - 1, vec![]), "{limit}");
+        assert_eq!(counted(&mut session, limit, &option), (most, vec![]), "{limit}");
+        assert_eq!(counted(&mut session, limit + 1, &option), (most, vec![530]), "{limit}");
+    }
+    assert_eq!(counted(&mut session, 100, ""), (101, vec![]));
+    assert_eq!(counted(&mut session, 101, ""), (101, vec![530]));
+    assert_eq!(counted(&mut session, 40_000, "OPTION (MAXRECURSION 0)"), (40_001, vec![]));
+    // Several recursive members: two rows a level.
+    let both = |last: u32, limit: u32| {
+        format!(
+            "WITH n AS (SELECT 0 AS i, 0 AS side UNION ALL SELECT i + 1, 1 FROM n WHERE side = 0 AND i < {last}
+             UNION ALL SELECT i + 1, 0 FROM n WHERE side = 0 AND i < {last}) SELECT i FROM n OPTION (MAXRECURSION {limit})"
+        )
+    };
+    let seen = run(&mut session, &both(3, 3));
+    assert_eq!((seen.sets[0].1.len(), numbers(&seen)), (7, vec![]));
+    let seen = run(&mut session, &both(4, 3));
+    assert_eq!((seen.sets[0].1.len(), numbers(&seen)), (7, vec![530]));
+    // Who does not ask so far is not told.
+    let seen =
+        run(&mut session, "WITH n AS (SELECT 0 AS i UNION ALL SELECT i + 1 FROM n) SELECT TOP 101 i FROM n");
+    assert_eq!((seen.sets[0].1.len(), numbers(&seen)), (101, vec![]));
+}
