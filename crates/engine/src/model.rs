@@ -66,6 +66,7 @@ fn copy_module(target: &Arc<Database>, sink: &DbTransaction, module: &ModuleDef)
         &module.definition,
         module.settings(),
         &[],
+        &module.stars,
         None,
     );
     made.map(|_| ())

@@ -415,12 +415,32 @@ pub struct ModuleDef {
     pub is_schema_bound: bool,
     /// WITH NATIVE_COMPILATION.
     pub uses_native_compilation: bool,
+    /// What each `*` in the text of a view or inline function stands for; those of an earlier version have none.
+    pub stars: Arc<[KeptStar]>,
     /// Table of a trigger.
     pub parent_object_id: ObjectId,
     /// When it was created.
     pub create_date: DateTime,
     /// When it was last changed.
     pub modify_date: DateTime,
+}
+
+/// A `*` or `t.*` in the text of a module, and the columns that it stood for when the module was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptStar {
+    /// Where it is written: its first byte in the definition.
+    pub place: u32,
+    /// The columns in order.
+    pub columns: Vec<KeptColumn>,
+}
+
+/// A column for which a `*` stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptColumn {
+    /// Position of its table in the FROM clause.
+    pub table: u16,
+    /// Its name.
+    pub name: Arc<str>,
 }
 
 /// What a module is created with, besides its name and text.

@@ -53,10 +53,15 @@ fn object_row(
 fn module_rows(module: &ModuleDef) -> Vec<SystemRow> {
     let status = module.settings().status();
     let object = ObjectDef::Module(std::sync::Arc::new(module.clone()));
-    vec![
+    let mut rows = vec![
         object_row(&object, module.parent_object_id, status, 0, module.create_date, module.modify_date),
         text_row(module.object_id, text_class::MODULE, 0, None, 0, 0, &module.definition),
-    ]
+    ];
+    rows.extend(module.stars.iter().map(|star| {
+        let place = i32::try_from(star.place).expect("a text is shorter than 2 GB");
+        text_row(module.object_id, text_class::STAR, place, None, 0, 0, &super::stars::text_of(&star.columns))
+    }));
+    rows
 }
 
 fn sequence_rows(sequence: &SequenceDef) -> Vec<SystemRow> {

@@ -16,7 +16,8 @@ use crate::index_settings::IndexSettings;
 use crate::index_uses::IndexUses;
 use crate::schema::{
     CheckDef, ColumnDef, ComputedDef, ConstraintState, DefaultDef, ForeignKeyDef, IdentityDef, IndexColumn,
-    IndexDef, IndexKind, ModuleDef, ModuleKind, ModuleSettings, ObjectDef, ObjectId, SchemaDef, TableDef,
+    IndexDef, IndexKind, KeptStar, ModuleDef, ModuleKind, ModuleSettings, ObjectDef, ObjectId, SchemaDef,
+    TableDef,
 };
 
 /// The rows of every system table, in order of [`system_tables::ALL`].
@@ -127,6 +128,11 @@ impl<'a> Groups<'a> {
         let (create_date, modify_date) = (fields.date_time(7)?, fields.date_time(8)?);
         if let Some(kind) = ModuleKind::from_type_code(&code) {
             let definition = of(&self.texts, id).find(|t| t.tiny(1) == Some(text_class::MODULE))?.text(6)?;
+            let stars = of(&self.texts, id).filter(|t| t.tiny(1) == Some(text_class::STAR)).map(|t| {
+                let columns = super::stars::columns_of(&t.text(6)?)?;
+                Some(KeptStar { place: u32::try_from(t.int(2)?).ok()?, columns })
+            });
+            let stars = stars.collect::<Option<Arc<[KeptStar]>>>()?;
             let settings = ModuleSettings::from_status(fields.int(5)?);
             return Some(ObjectDef::Module(Arc::new(ModuleDef {
                 object_id: id,
@@ -139,6 +145,7 @@ impl<'a> Groups<'a> {
                 ansi_nulls: settings.ansi_nulls,
                 is_schema_bound: settings.is_schema_bound,
                 uses_native_compilation: settings.uses_native_compilation,
+                stars,
                 parent_object_id: fields.int(4)?,
                 create_date,
                 modify_date,

@@ -14,6 +14,7 @@ mod load;
 pub(crate) mod names;
 pub(crate) mod rows;
 mod sequences;
+mod stars;
 pub mod system_tables;
 mod undo;
 

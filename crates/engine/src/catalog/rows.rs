@@ -61,6 +61,7 @@ pub(crate) mod text_class {
     pub(crate) const DEFAULT: u8 = 2;
     pub(crate) const CHECK: u8 = 3;
     pub(crate) const COMPUTED: u8 = 4;
+    pub(crate) const STAR: u8 = 5;
 }
 
 pub(crate) fn int(number: i32) -> Value {

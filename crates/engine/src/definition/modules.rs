@@ -11,7 +11,9 @@ use crate::catalog::system_tables;
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
-use crate::schema::{ModuleDef, ModuleKind, ModuleSettings, ObjectDef, ObjectId, SCHEMA_SYS, SchemaDef};
+use crate::schema::{
+    KeptStar, ModuleDef, ModuleKind, ModuleSettings, ObjectDef, ObjectId, SCHEMA_SYS, SchemaDef,
+};
 use crate::shared_lock::settled;
 
 impl Database {
@@ -79,6 +81,7 @@ impl Database {
         definition: &str,
         settings: ModuleSettings,
         references: &[ObjectDef],
+        stars: &[KeptStar],
         replace: Option<&Arc<ModuleDef>>,
     ) -> SqlResult<ObjectId> {
         let home = self.schema_for(txn, schema)?;
@@ -109,6 +112,7 @@ impl Database {
             ansi_nulls: settings.ansi_nulls,
             is_schema_bound: settings.is_schema_bound,
             uses_native_compilation: settings.uses_native_compilation,
+            stars: stars.into(),
             parent_object_id: 0,
             create_date: replace.map_or(now, |old| old.create_date),
             modify_date: now,

@@ -8,6 +8,7 @@ use types::{Collation, SqlError, SqlType};
 
 use super::draws::{CLAUSE, NESTED, TABLE_FUNCTION};
 use super::names::Resolved;
+use super::stars::not_usable;
 use super::{Binder, BoundQuery, Clause, CommonTableDefinition, CommonTableEntry, ScopeColumn, ScopeTable};
 use crate::bound::tree::{Expr, ExprKind, Rel, SystemScan, TableScan};
 use crate::kinds::{CatalogReading, Coercibility, ColumnId, JoinKind, ScanHints};
@@ -191,8 +192,9 @@ impl Binder<'_> {
                 }
                 ObjectDef::Module(module) if module.kind == ModuleKind::View => {
                     let (schema, ansi_nulls) = (module.schema.clone(), module.ansi_nulls);
-                    let mut query = self
-                        .isolated(database.clone(), schema, ansi_nulls, |binder| binder.view_query(module))?;
+                    let query = self
+                        .isolated(database.clone(), schema, ansi_nulls, |binder| binder.view_query(module));
+                    let mut query = query.map_err(|error| not_usable(error, &written(name)))?;
                     // The view has said that it is an int.
                     query.rows.columns.iter_mut().for_each(|column| column.untyped_null = false);
                     self.note_query(&query.rows.rel, &module.name, false, query.has_check_option);
@@ -419,6 +421,7 @@ impl Binder<'_> {
         let ast::StatementKind::CreateView(view) = crate::stored::parse_module(module)? else {
             return Err(crate::errors::stored_text_damaged());
         };
+        self.expand_as_kept(module);
         if let Some(with) = &view.query.with {
             self.add_common_tables(with)?;
         }
@@ -585,9 +588,11 @@ impl Binder<'_> {
             Resolved::Object(database, object) => match &object {
                 ObjectDef::Module(module) if module.kind == ModuleKind::InlineFunction => {
                     let (schema, ansi_nulls) = (module.schema.clone(), module.ansi_nulls);
-                    let mut query = self.isolated(database.clone(), schema, ansi_nulls, |binder| {
+                    let query = self.isolated(database.clone(), schema, ansi_nulls, |binder| {
+                        binder.expand_as_kept(module);
                         binder.inline_function(&*stored_function(module)?, arguments)
-                    })?;
+                    });
+                    let mut query = query.map_err(|error| not_usable(error, &written(&call.name)))?;
                     query.columns.iter_mut().for_each(|column| column.untyped_null = false);
                     self.note_query(&query.rel, &module.name, false, false);
                     let rel = self.add_query(query, &alias, &function.columns)?;
@@ -631,6 +636,7 @@ impl Binder<'_> {
 
     /// The query of an inline function with typed NULLs for its parameters: what its columns are.
     pub(crate) fn inline_function_query(&mut self, module: &ModuleDef) -> Result<BoundQuery, SqlError> {
+        self.expand_as_kept(module);
         self.inline_function_columns(&*stored_function(module)?)
     }
 

@@ -29,6 +29,7 @@ mod seen_through;
 pub(crate) mod select;
 pub(crate) mod sequence;
 pub(crate) mod set_op;
+pub(crate) mod stars;
 pub(crate) mod target;
 pub(crate) mod through;
 pub(crate) mod update;
@@ -104,6 +105,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) draws: draws::Draws,
     /// Where names without a schema are looked for before `dbo`, when it is not the schema of the context: that of the view or function at hand.
     pub(crate) schema: Option<Arc<str>>,
+    /// What `*` stands for in the text of a module.
+    pub(crate) stars: stars::Stars,
     /// A column that cannot be found does not end the binding: `unknown_name`.
     pub(crate) tells_all_names: bool,
     /// Where they are written, and what is wrong with them.
@@ -267,6 +270,7 @@ impl<'a> Binder<'a> {
             table_hints: Vec::new(),
             draws: draws::Draws::default(),
             schema: None,
+            stars: stars::Stars::default(),
             tells_all_names: false,
             unknown_names: Vec::new(),
             depth: 0,
@@ -383,9 +387,11 @@ impl<'a> Binder<'a> {
         let outer_schema = self.schema.replace(schema);
         let outer_nulls = std::mem::replace(&mut self.ansi_nulls, ansi_nulls);
         let draws = self.draws.enter_stored();
+        let stars = std::mem::take(&mut self.stars);
         self.view_depth += 1;
         let result = self.telling_first_name(f);
         self.view_depth -= 1;
+        self.stars = stars;
         self.draws.leave_stored(draws);
         self.ansi_nulls = outer_nulls;
         self.schema = outer_schema;

@@ -135,7 +135,7 @@ impl Binder<'_> {
                 Ok(if like.negated { negate(test) } else { test })
             }
             ast::ExprKind::Exists(query) => {
-                let bound = self.subquery(query)?;
+                let bound = self.of_exists(|binder| binder.subquery(query))?;
                 let kind = ExprKind::Subquery(Box::new(SubqueryExpr {
                     kind: SubqueryKind::Exists,
                     rel: bound.rel.existence().into(),

@@ -192,8 +192,8 @@ impl Binder<'_> {
         let mut items = Vec::with_capacity(list.len());
         for item in list {
             match item {
-                SelectItem::Star(_) => self.star(None, &mut items)?,
-                SelectItem::QualifiedStar(name) => self.star(Some(name), &mut items)?,
+                SelectItem::Star(span) => self.star(None, span.start, &mut items)?,
+                SelectItem::QualifiedStar(name) => self.star(Some(name), name.span.start, &mut items)?,
                 SelectItem::Expr { expr, alias } => {
                     let item = match &expr.kind {
                         ast::ExprKind::Identity(call) if self.scope().takes_identity => {
@@ -252,8 +252,13 @@ impl Binder<'_> {
         Ok(Item { expr: bound, ..item_shell(name, identity, base, None) })
     }
 
-    fn star(&mut self, qualifier: Option<&ast::ObjectName>, items: &mut Vec<Item>) -> Result<(), SqlError> {
-        for column in self.star_columns(qualifier)? {
+    fn star(
+        &mut self,
+        qualifier: Option<&ast::ObjectName>,
+        place: u32,
+        items: &mut Vec<Item>,
+    ) -> Result<(), SqlError> {
+        for column in self.columns_of_star(qualifier, place)? {
             let expr = self.named_column(column.id);
             items.push(Item { expr, ..item_shell(column.name, column.identity, column.base, None) });
         }

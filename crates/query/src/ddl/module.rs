@@ -3,12 +3,13 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use engine::{ModuleDef, ModuleKind, ModuleSettings, ObjectDef};
+use engine::{KeptStar, ModuleDef, ModuleKind, ModuleSettings, ObjectDef};
 use tsql::ast::{self, FunctionReturns, ModuleAction, StatementKind};
 use types::SqlError;
 
 use super::subject::{database_of, find_object, schema_of, with_transaction};
-use crate::bind::{Observed, OutputColumn};
+use crate::bind::stars::Stars;
+use crate::bind::{Binder, Observed, OutputColumn};
 use crate::exec_context::ExecContext;
 use crate::names::{same_name, written};
 
@@ -22,14 +23,15 @@ pub(super) fn create(
     check_no_database(name, kind)?;
     check_temporary(name, kind)?;
     let settings = settings_of(&statement.kind, context.options);
-    let named = match &statement.kind {
+    let checked = match &statement.kind {
         StatementKind::CreateView(view) => Some(check_view(view, context)?),
         StatementKind::CreateFunction(function) if kind == ModuleKind::InlineFunction => {
             Some(check_inline_function(function, &schema_of(name), context)?)
         }
         _ => None,
     };
-    if let (true, Some(named)) = (settings.is_schema_bound, &named) {
+    let stars = checked.as_ref().map_or(&[][..], |checked| &checked.stars);
+    if let (true, Some(Checked { named, .. })) = (settings.is_schema_bound, &checked) {
         let word = if kind == ModuleKind::View { "view" } else { "function" };
         super::schema_binding::check_names(
             (word, &written(name)),
@@ -61,7 +63,7 @@ pub(super) fn create(
     };
     let made = with_transaction(context, &database, |transaction| {
         let replace = replace.as_ref();
-        database.create_module(transaction, kind, &schema, &real, text, settings, &references, replace)
+        database.create_module(transaction, kind, &schema, &real, text, settings, &references, stars, replace)
     });
     match &made {
         Ok(object_id) if temporary && replace.is_none() => context.names.note_made(&real, *object_id),
@@ -105,20 +107,36 @@ fn replaced(
     }
 }
 
-/// What is wrong with the query of an inline function; gives what it names.
+/// What the text of a view or inline function names, and what each `*` in it stands for.
+pub(super) struct Checked {
+    named: Observed,
+    pub(super) stars: Vec<KeptStar>,
+}
+
+impl Checked {
+    fn of(binder: &mut Binder<'_>) -> Checked {
+        Checked {
+            named: binder.observed.take().map(RefCell::into_inner).unwrap_or_default(),
+            stars: std::mem::take(&mut binder.stars).into_noted(),
+        }
+    }
+}
+
+/// What is wrong with the query of an inline function.
 pub(super) fn check_inline_function(
     function: &ast::CreateFunction,
     schema: &str,
     context: &ExecContext<'_>,
-) -> Result<Observed, SqlError> {
+) -> Result<Checked, SqlError> {
     let bind = super::subject::bind_context(context, &[]);
-    let mut binder = crate::bind::Binder::new(&bind);
+    let mut binder = Binder::new(&bind);
     binder.refuses_temporary = true;
     binder.makes_function = true;
     binder.schema = Some(schema.into());
     binder.observed = Some(RefCell::default());
+    binder.stars = Stars::noting();
     binder.inline_function_columns(function)?;
-    Ok(binder.observed.take().map(RefCell::into_inner).unwrap_or_default())
+    Ok(Checked::of(&mut binder))
 }
 
 /// Name, CREATE or ALTER, and kind of the module that a statement makes.
@@ -187,18 +205,19 @@ fn check_column_names(view: &ast::CreateView, columns: &[OutputColumn]) -> Resul
 }
 
 /// A view must bind when it is created: 208, 207, 4511 (unnamed column), 4506, 1033 (ORDER BY without TOP),
-/// 4510 (WITH CHECK OPTION where nothing can be changed). Gives what it names.
-pub(super) fn check_view(view: &ast::CreateView, context: &ExecContext<'_>) -> Result<Observed, SqlError> {
+/// 4510 (WITH CHECK OPTION where nothing can be changed).
+pub(super) fn check_view(view: &ast::CreateView, context: &ExecContext<'_>) -> Result<Checked, SqlError> {
     let query = &view.query.query;
     let has_top = matches!(&query.body, ast::QueryBody::Select(select) if select.top.is_some());
     if !query.order_by.is_empty() && !has_top && query.offset.is_none() {
         return Err(crate::errors::order_by_in_view());
     }
     let bind = super::subject::bind_context(context, &[]);
-    let mut binder = crate::bind::Binder::new(&bind);
+    let mut binder = Binder::new(&bind);
     binder.refuses_temporary = true;
     binder.schema = Some(schema_of(&view.name).into());
     binder.observed = Some(RefCell::default());
+    binder.stars = Stars::noting();
     if let Some(with) = &view.query.with {
         binder.add_common_tables(with)?;
     }
@@ -220,5 +239,5 @@ pub(super) fn check_view(view: &ast::CreateView, context: &ExecContext<'_>) -> R
     if view.check_option {
         binder.check_can_check(&bound.rel, &view.name.name.value)?;
     }
-    Ok(binder.observed.take().map(RefCell::into_inner).unwrap_or_default())
+    Ok(Checked::of(&mut binder))
 }

@@ -1,9 +1,12 @@
 //! What sp_recompile, sp_refreshview and sp_refreshsqlmodule look for: an object by its name in a text, and whether a module's text still binds.
 
+use std::sync::Arc;
+
 use engine::{Lookup, ModuleDef, ModuleKind, ObjectDef};
 use tsql::ast::StatementKind;
 use types::SqlError;
 
+use super::subject::with_transaction;
 use crate::exec_context::ExecContext;
 use crate::names::{name_parts, same_name};
 
@@ -26,16 +29,28 @@ pub fn named_object(context: &ExecContext<'_>, text: &str) -> Result<ObjectDef, 
     Lookup::new(context.transactions).object(context.database, schema, name)?.ok_or_else(missing)
 }
 
-/// Binds the text of a view or function anew, as when it was created. Procedures find what they name when they run.
+/// Binds the text of a view or inline function anew, as when it was created: what `*` stands for in it are the columns that there are now.
+/// Procedures find what they name when they run.
 ///
 /// # Errors
-/// Those of binding: 208, 207 and their like.
-pub fn bind_again(context: &ExecContext<'_>, module: &ModuleDef) -> Result<(), SqlError> {
-    match crate::stored::parse_module(module)? {
-        StatementKind::CreateView(view) => super::module::check_view(&view, context).map(drop),
+/// Those of binding: 208, 207 and their like; those of a definition.
+pub fn bind_again(context: &mut ExecContext<'_>, module: &Arc<ModuleDef>) -> Result<(), SqlError> {
+    let checked = match crate::stored::parse_module(module)? {
+        StatementKind::CreateView(view) => super::module::check_view(&view, context)?,
         StatementKind::CreateFunction(function) if module.kind == ModuleKind::InlineFunction => {
-            super::module::check_inline_function(&function, &module.schema, context).map(drop)
+            super::module::check_inline_function(&function, &module.schema, context)?
         }
-        _ => Ok(()),
+        _ => return Ok(()),
+    };
+    if checked.stars[..] == module.stars[..] {
+        return Ok(());
     }
+    let database = context.database.clone();
+    let (schema, name, text) = (&module.schema, &module.name, &module.definition);
+    let (settings, replace) = (module.settings(), Some(module));
+    with_transaction(context, &database, |transaction| {
+        let stars = &checked.stars;
+        database.create_module(transaction, module.kind, schema, name, text, settings, &[], stars, replace)
+    })
+    .map(drop)
 }

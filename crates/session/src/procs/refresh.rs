@@ -24,7 +24,7 @@ impl Session {
         &mut self,
         name: &str,
         sink: &mut dyn ResultSink,
-        look: impl Fn(&query::ExecContext<'_>, &ObjectDef) -> SqlResult<()>,
+        look: impl Fn(&mut query::ExecContext<'_>, &ObjectDef) -> SqlResult<()>,
     ) -> Result<ObjectDef, Interruption> {
         let found = std::cell::RefCell::new(None);
         self.change_definitions(sink, |context| {
@@ -58,8 +58,7 @@ pub(super) fn sp_recompile(
     Ok(CallResult::default())
 }
 
-/// Binds a module anew: what its text names may have changed, or be gone. Columns of views are those of their tables at any time, so that
-/// nothing else has to be brought up to date.
+/// Binds a module anew: what its text names may have changed, or be gone. `*` in it stands for the columns that there are now.
 fn refresh(
     session: &mut Session,
     name: &str,

@@ -304,6 +304,7 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "Update or insert of view or function '%s' failed because it contains a derived or constant field.",
     ),
+    entry(4413, 16, "The view or function '%s' could not be used because of binding errors."),
     entry(
         4415,
         16,
