@@ -17,10 +17,10 @@ use std::ops::Range;
 use log::Lsn;
 use os::sim::{Bug, is_planted};
 use pages::checksum::{self, PageCheck};
-use pages::{PageBytes, PageGuard, PageId, header};
+use pages::{PageBytes, PageGuard, PageId, PageType, header};
 
 use crate::error::{AccessError, AccessResult};
-use crate::map_page::{INTERVAL_PAGES, MAP_INDEX, is_system_page, owner};
+use crate::map_page::{INTERVAL_PAGES, MAP_INDEX, PENDING, entries, is_system_page, owner};
 use crate::methods::AccessMethods;
 
 /// Pages that are looked at together.
@@ -38,6 +38,15 @@ enum Stored {
     Noise,
 }
 
+impl Stored {
+    fn lsn(self) -> Lsn {
+        match self {
+            Stored::Page(lsn) => lsn,
+            Stored::Nothing | Stored::Noise => Lsn::NULL,
+        }
+    }
+}
+
 fn stored(bytes: &PageBytes, page: PageId) -> Stored {
     match checksum::check(bytes, page) {
         PageCheck::NeverFormatted => Stored::Nothing,
@@ -47,21 +56,29 @@ fn stored(bytes: &PageBytes, page: PageId) -> Stored {
 }
 
 /// The page says that it is in use, or was when the map no longer knew.
-fn knows_better(stored: Stored, map: &PageGuard) -> bool {
+fn knows_better(stored: Stored, map: &PageGuard, bytes: &PageBytes) -> bool {
     match stored {
         Stored::Nothing => false,
-        Stored::Page(lsn) => lsn > map.lsn(),
+        Stored::Page(lsn) => lsn > map.lsn() && !is_of_dropped_heap(bytes, map),
         // Of a free page nobody wants what it holds; but where nothing was ever written there is none.
         Stored::Noise => header::version(map.page()) == 0,
     }
 }
 
-fn lost(map: PageId, page: u32) -> AccessError {
-    let page = PageId::new(map.file, page);
-    AccessError::corrupt(
-        map,
-        format!("is an allocation map that says page {page} is free, which was changed since"),
-    )
+/// Servers of before this was looked at let their ghost cleanup change free pages of heaps that had been dropped. Such a page tells nothing where
+/// its heap has no page by the map.
+fn is_of_dropped_heap(page: &PageBytes, map: &PageGuard) -> bool {
+    let is_heap = header::version(map.page()) != 0 && header::page_type(page) == PageType::Heap;
+    let unit = header::unit(page);
+    is_heap && entries(map.id()).into_iter().all(|other| owner(map.page(), other) & !PENDING != unit)
+}
+
+/// `page`: as it is stored or in memory, with its newest change; NULL when it makes no sense.
+fn lost(map: PageId, changed: Lsn, (page, newer): (PageId, Lsn)) -> AccessError {
+    let what = format!(
+        "is an allocation map that was changed last at {changed} and says page {page} is free, which was changed at {newer}"
+    );
+    AccessError::corrupt(map, what)
 }
 
 impl AccessMethods {
@@ -105,11 +122,12 @@ impl AccessMethods {
         self.space.each_stored(map_id.file, from..end, |number, bytes| {
             let page = PageId::new(map_id.file, number);
             let is_free = !is_system_page(page) && owner(map.page(), page) == 0;
-            if used.is_none() && is_free && knows_better(stored(bytes, page), map) {
-                used = Some(number);
+            let found = stored(bytes, page);
+            if used.is_none() && is_free && knows_better(found, map, bytes) {
+                used = Some((page, found.lsn()));
             }
         })?;
-        used.map_or(Ok(()), |page| Err(lost(map_id, page)))
+        used.map_or(Ok(()), |used| Err(lost(map_id, map.lsn(), used)))
     }
 
     /// The same for a free page as it is in memory. Both are latched.
@@ -119,12 +137,11 @@ impl AccessMethods {
             "page {} is to be given away",
             page.id()
         );
-        let is_changed = page.lsn() > map.lsn() && !self.space.is_volatile();
-        if is_changed && !is_planted(Bug::DamagedMapIsFree) {
-            Err(lost(map.id(), page.id().page))
-        } else {
-            Ok(())
+        let is_newer = page.lsn() > map.lsn() && !is_of_dropped_heap(page.page(), map);
+        if !is_newer || self.space.is_volatile() || is_planted(Bug::DamagedMapIsFree) {
+            return Ok(());
         }
+        Err(lost(map.id(), map.lsn(), (page.id(), page.lsn())))
     }
 
     /// Redo is about to give `page` to a unit, or back (0). Its map is latched.
@@ -165,10 +182,18 @@ impl AccessMethods {
                 written.insert(number);
             }
             if matches!(found, Stored::Page(changed) if changed < lsn) {
-                older = older.or(Some(number));
+                older = older.or(Some((page, found.lsn())));
             }
         })?;
-        older.map_or(Ok(written), |page| Err(lost(map_id, page)))
+        match older {
+            None => Ok(written),
+            Some((page, changed)) => {
+                let what = format!(
+                    "is an allocation map that was empty before log record {lsn}; page {page} was changed at {changed}"
+                );
+                Err(AccessError::corrupt(map_id, what))
+            }
+        }
     }
 
     /// Behind redo: what stands in the intervals of maps that were zeros is what redo has put there.
@@ -177,7 +202,15 @@ impl AccessMethods {
     /// 824: a map was lost.
     pub fn refuse_lost_maps_of_redo(&self) -> AccessResult<()> {
         let unexplained = std::mem::take(&mut self.allocator.looked.lock().unexplained);
-        let first = unexplained.into_iter().find_map(|(map, pages)| pages.first().map(|page| (map, *page)));
-        first.map_or(Ok(()), |(map, page)| Err(lost(map, page)))
+        for (map, pages) in unexplained {
+            if let Some(page) = pages.first() {
+                let page = PageId::new(map.file, *page);
+                let what = format!(
+                    "is an allocation map that was empty; page {page} is in use, and no log record of since gives it to anybody"
+                );
+                return Err(AccessError::corrupt(map, what));
+            }
+        }
+        Ok(())
     }
 }

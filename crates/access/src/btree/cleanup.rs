@@ -34,11 +34,13 @@ impl AccessMethods {
                 self.note_ghosts(page, root);
                 continue;
             }
+            let unit = header::unit(guard.page());
             if !is_tree {
-                self.expunge(manager, &mut guard, |_| true)?;
+                if let Some(_map) = self.map_of_owned(page, unit)? {
+                    self.expunge(manager, &mut guard, |_| true)?;
+                }
                 continue;
             }
-            let unit = header::unit(guard.page());
             drop(guard);
             // What is left of a tree that was dropped may lead to pages that have been given up with the end of their file.
             if owner(self.fix(map_of(page), LatchMode::Shared)?.page(), page) & !PENDING != unit {
@@ -55,6 +57,18 @@ impl AccessMethods {
             }
         }
         Ok(some.len())
+    }
+
+    /// The map of a latched page that belongs to `unit`, latched with it, so that nobody gives the page up meanwhile; none when it is free, or somebody
+    /// else's: the cleanup comes to pages of which nobody knows whose they are by then. What it logged of a free page would be newer than what
+    /// the map knows (alloc.rs, 8).
+    fn map_of_owned(&self, page: PageId, unit: u32) -> AccessResult<Option<PageGuard>> {
+        let map = self.fix(map_of(page), LatchMode::Shared)?;
+        let is_owned = owner(map.page(), page) & !PENDING == unit;
+        if !is_owned {
+            os::sim::reach(|| "the ghost cleanup comes to a page that was given up".to_owned());
+        }
+        Ok(is_owned.then_some(map))
     }
 
     /// Forgets the ghosts of pages that are about to be given up, and are free: a page may be free by the time that its turn comes. The caller
@@ -77,7 +91,9 @@ impl BTree {
         let Some(key) = (header::slot_count(leaf.page()) > 0).then(|| key_at(leaf.page(), 0).to_vec()) else {
             return Ok(());
         };
+        let Some(map) = self.methods.map_of_owned(page, self.def.unit.0)? else { return Ok(()) };
         self.expunge_leaf(manager, &mut leaf)?;
+        drop(map);
         let is_empty = header::slot_count(leaf.page()) == 0;
         drop(leaf);
         if is_empty { self.unlink_leaf(&key, page) } else { Ok(()) }
