@@ -90,6 +90,7 @@ impl AccessMethods {
         redo_guard(guard, lsn, |bytes| {
             // A record that does not format its page finds one that another has formatted.
             if header::version(bytes) == 0 {
+                os::sim::reach(|| "redo finds a page empty that its record changes".to_owned());
                 return Err(AccessError::corrupt(page, "is empty, and a log record changes it"));
             }
             change(bytes)
@@ -104,6 +105,9 @@ impl AccessMethods {
         (page_type, level, unit): (PageType, u8, u32),
         change: impl FnOnce(&mut PageBytes) -> AccessResult<()>,
     ) -> AccessResult<()> {
+        if is_planted(Bug::EmptyPageIsNew) {
+            self.format_if_empty(page, (page_type, level, unit))?;
+        }
         self.redo_page(page, lsn, |bytes| {
             let found = (header::page_type(bytes), header::level(bytes), header::unit(bytes));
             assert!(found.0 != PageType::Empty || bytes[0] != 0, "an empty page was refused before");
@@ -119,6 +123,19 @@ impl AccessMethods {
             }
             change(bytes)
         })
+    }
+
+    /// What [`Bug::EmptyPageIsNew`] does.
+    fn format_if_empty(
+        &self,
+        page: PageId,
+        (page_type, level, unit): (PageType, u8, u32),
+    ) -> AccessResult<()> {
+        let mut guard = self.fix(page, LatchMode::Exclusive)?;
+        if header::version(guard.page()) == 0 {
+            header::format(guard.page_mut(), page, page_type, level, unit);
+        }
+        Ok(())
     }
 
     /// The same for a page that the record formats: what it was before does not matter.
@@ -239,6 +256,11 @@ impl AccessMethods {
 
     fn redo_heap_row(&self, lsn: Lsn, header: &RecordHeader, row: &HeapRow<'_>) -> AccessResult<()> {
         let is_clr = header.is_compensation();
+        if is_planted(Bug::EmptyPageIsNew) {
+            let page = PageId::unpack(row.page);
+            let unit = map_page::owner(self.fix(map_of(page), LatchMode::Shared)?.page(), page);
+            self.format_if_empty(page, (PageType::Heap, 0, unit & !map_page::PENDING))?;
+        }
         self.redo_page(PageId::unpack(row.page), lsn, |page| {
             if header::page_type(page) != PageType::Heap {
                 return Err(mismatch(page, row.slot));

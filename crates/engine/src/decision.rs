@@ -21,6 +21,7 @@ use std::sync::{Arc, Weak};
 
 use log::Lsn;
 use log::records::PrepXact;
+use os::sim::{Bug, is_planted};
 use os::{Latch, LatchRank, Os};
 use rustc_hash::FxHashSet;
 use txn::{CommitMode, IsolationLevel, TxnOptions};
@@ -141,7 +142,7 @@ impl Made {
         let is_hard = |(database, lsn): &(Weak<Database>, Lsn)| {
             database.upgrade().is_none_or(|database| database.log().hardened() >= *lsn)
         };
-        self.ends.iter().all(is_hard)
+        is_planted(Bug::DecisionForgottenEarly) || self.ends.iter().all(is_hard)
     }
 }
 

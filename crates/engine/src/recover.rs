@@ -44,6 +44,8 @@ pub(crate) fn analyze(
     analysis.resolve(|prepared| known.is_committed(prepared, name))?;
     if in_doubt > 0 {
         let committed = analysis.in_doubt.len();
+        (0..committed)
+            .for_each(|_| os::sim::reach(|| "what was in doubt is committed by its decision".to_owned()));
         report(
             name,
             &format!(

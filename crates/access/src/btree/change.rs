@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use log::LogOp;
 use log::page_records::{RowPatch, TreeRow};
+use os::sim::{Bug, is_planted};
 use pages::{BODY_BYTES, LatchMode, PageBytes, PageGuard, PageId, header, slots};
 use smallvec::{SmallVec, smallvec};
 use txn::{LockMode, LockOwner, LockWait, Resource, Transaction, UndoBytes};
@@ -109,9 +110,14 @@ impl BTree {
         }
         let next = self.next_key_resource(leaf, slot)?;
         if !txn.could_lock(&next, LockMode::RangeIN) {
+            os::sim::reach(|| "a new key waits for whoever keeps its gap".to_owned());
             return Ok(Err(next));
         }
         let is_its_own = txn.held_mode(&next).is_some_and(LockMode::guards_gap);
+        if is_its_own {
+            os::sim::reach(|| "a new key splits a gap that its transaction keeps".to_owned());
+        }
+        let is_its_own = is_its_own && !is_planted(Bug::OwnInsertOpensGap);
         Ok(Ok(if is_its_own { LockMode::RangeXX } else { LockMode::X }))
     }
 

@@ -12,6 +12,9 @@ use crate::decision;
 use crate::error::SqlResult;
 use crate::system_databases::MASTER;
 
+/// Where a commit over several databases may be held up: it is decided, and none of them says so yet.
+const DECIDED: &str = "between deciding and ending";
+
 impl TransactionSet {
     /// Has more than one lasting database been changed?
     pub(super) fn is_across(&self) -> bool {
@@ -40,11 +43,17 @@ impl TransactionSet {
             .try_for_each(DbTransaction::finish_prepare)?;
         self.decide(&master, prepared.decision, &participants)?;
         // It is committed, and the user is told so: a database that fails from here on finds the decision when it is recovered.
+        instance.os().stall_point(DECIDED);
         let mut ends = Vec::with_capacity(participants.len());
         for member in std::mem::take(&mut self.open) {
             let database = Arc::downgrade(member.transaction.database());
             if member.transaction.inner().state() == XactState::Prepared {
-                ends.extend(member.transaction.commit_decided().ok().map(|lsn| (database, lsn)));
+                match member.transaction.commit_decided() {
+                    Ok(lsn) => ends.push((database, lsn)),
+                    Err(_) => {
+                        os::sim::reach(|| "a log fails between a decision and what it says of it".to_owned())
+                    }
+                }
             } else {
                 // tempdb, and those that were only read. An error has made its database suspect and stands in the error log.
                 let _ = member.transaction.commit(CommitMode::Volatile);

@@ -76,6 +76,14 @@ pub enum Bug {
     LeftBehindNotTaken,
     /// An allocation map that is damaged or lost says that all of its pages are free, and is believed.
     DamagedMapIsFree,
+    /// Redo formats a page of zeros that its record does not format, and goes on.
+    EmptyPageIsNew,
+    /// A decision about a commit over several databases is forgotten although it is not hard in each of them how that has ended.
+    DecisionForgottenEarly,
+    /// Values of a range that a sequence has noted ahead are handed out although the note is not hard.
+    AheadNotHardened,
+    /// A key that its transaction puts into a gap that it keeps leaves half of the gap to others.
+    OwnInsertOpensGap,
     /// Redo of a split panics.
     RedoOfSplitPanics,
     /// Redo of a page that a tree was built of leaves its left neighbour ending there.

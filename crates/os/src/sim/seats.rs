@@ -57,6 +57,7 @@ impl Seat for TaskSeat {
     }
 
     fn stall(&self, place: &'static str) {
+        self.world.spring(place);
         let drawn = self.world.draw_stall(place);
         if let Some(duration_ns) = drawn {
             self.reached(format!("stalled {place}"));

@@ -40,6 +40,8 @@ pub(super) struct Inner {
     pub(super) planted: AtomicU8,
     /// Whether tasks are held up where the code says that they may be.
     pub(super) stalls: Mutex<Option<Stalls>>,
+    /// What is to go wrong when a task comes to a place where it may be held up.
+    pub(super) ambush: Mutex<Option<Ambush>>,
     /// How often each place was reached that says so.
     pub(super) reached: Mutex<BTreeMap<String, u64>>,
 }
@@ -53,6 +55,14 @@ pub(super) struct Stalls {
     max_ns: u64,
     /// Where this is part of the place's name.
     on: &'static str,
+}
+
+/// A fault that begins at `Os::stall_point`.
+pub(super) struct Ambush {
+    place: &'static str,
+    /// Tasks that still pass.
+    passes: u64,
+    fault: Fault,
 }
 
 impl World {
@@ -84,6 +94,7 @@ impl World {
                 log,
                 planted: AtomicU8::new(0),
                 stalls: Mutex::default(),
+                ambush: Mutex::default(),
                 reached: Mutex::default(),
             }),
         }
@@ -153,6 +164,29 @@ impl World {
         let stalls = Stalls { rng: Rng::named(self.inner.seed, "stalls"), one_in, max_ns, on };
         let mut present = self.inner.stalls.lock().unwrap_or_else(PoisonError::into_inner);
         *present = (one_in > 0).then_some(stalls);
+    }
+
+    /// Adds a fault when a task comes to the `Os::stall_point` of that name for the `count`-th time from now (1: the next time). One at a time.
+    pub fn inject_at(&self, place: &'static str, count: u64, fault: Fault) {
+        assert!(count > 0, "the first time is 1");
+        let ambush = Ambush { place, passes: count - 1, fault };
+        *self.inner.ambush.lock().unwrap_or_else(PoisonError::into_inner) = Some(ambush);
+    }
+
+    /// Takes back what `inject_at` has set, if nobody has come to the place.
+    pub fn call_off(&self) {
+        *self.inner.ambush.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// A task has come to this place.
+    pub(super) fn spring(&self, place: &str) {
+        let mut ambush = self.inner.ambush.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(here) = ambush.as_mut().filter(|ambush| ambush.place == place) else { return };
+        if here.passes > 0 {
+            here.passes -= 1;
+        } else if let Some(sprung) = ambush.take() {
+            self.inject(sprung.fault);
+        }
     }
 
     /// For how long the task that asks is held up, if it is.
