@@ -73,6 +73,11 @@ fn procedures_and_inner_texts_tell_all_names() {
     let seen = run(&mut session, "CREATE PROCEDURE p AS\nSELECT a, b FROM t\nSELECT c FROM t");
     assert_eq!(told(&seen), ["207 2 a", "207 2 b", "207 3 c"]);
     assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM sys.procedures"), ["0"]);
+    let seen = run(&mut session, "CREATE VIEW w AS\nSELECT a, b FROM t WHERE c = 1");
+    let names: Vec<String> = told(&seen).iter().map(|line| line.split(' ').skip(2).collect()).collect();
+    assert_eq!((numbers(&seen), names.join(" ")), (vec![207, 207, 207], "c a b".to_string()));
+    let seen = run(&mut session, "CREATE FUNCTION f () RETURNS TABLE AS RETURN SELECT a, b FROM t");
+    assert_eq!(numbers(&seen), [207, 207]);
     let text = "BEGIN TRY EXEC ('SELECT a FROM t\nSELECT b, c FROM t') END TRY
                 BEGIN CATCH SELECT ERROR_NUMBER(), ERROR_MESSAGE() END CATCH";
     let seen = run(&mut session, text);

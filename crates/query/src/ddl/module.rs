@@ -135,7 +135,9 @@ pub(super) fn check_inline_function(
     binder.schema = Some(schema.into());
     binder.observed = Some(RefCell::default());
     binder.stars = Stars::noting();
-    binder.inline_function_columns(function)?;
+    binder.tells_all_names = true;
+    let bound = binder.inline_function_columns(function);
+    binder.with_unknown_names(bound)?;
     Ok(Checked::of(&mut binder))
 }
 
@@ -221,7 +223,9 @@ pub(super) fn check_view(view: &ast::CreateView, context: &ExecContext<'_>) -> R
     if let Some(with) = &view.query.with {
         binder.add_common_tables(with)?;
     }
-    let bound = binder.query(query)?;
+    binder.tells_all_names = true;
+    let bound = binder.query(query);
+    let bound = binder.with_unknown_names(bound)?;
     binder.check_output(&bound)?;
     if !view.columns.is_empty() && view.columns.len() != bound.columns.len() {
         return Err(crate::errors::column_list_mismatch(
