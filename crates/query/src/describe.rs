@@ -12,7 +12,7 @@ use crate::Undeclared;
 use crate::UndeclaredParameters;
 use crate::bind::observe::{bound_module, named_columns};
 use crate::context::{BindContext, ColumnDescription, VariableDef};
-use crate::front_end::{BindAnew, BoundModule, FrontEnd};
+use crate::front_end::{BindAnew, BoundModule, FrontEnd, Reference};
 use crate::view::View;
 use crate::view_shape::ViewShape;
 
@@ -29,6 +29,10 @@ impl BindAnew for Whole {
 
     fn module(&self, context: &BindContext<'_>, module: &ModuleDef) -> Option<BoundModule> {
         bound_module(context, module)
+    }
+
+    fn references(&self, context: &BindContext<'_>, module: &ModuleDef) -> Vec<Reference> {
+        crate::references::of_module(context, module)
     }
 
     fn named_columns(

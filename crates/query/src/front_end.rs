@@ -20,6 +20,43 @@ pub(crate) struct BoundModule {
     pub(crate) used: Vec<(usize, String)>,
 }
 
+/// What a module's text names, once for each object.
+#[derive(Default)]
+pub(crate) struct Reference {
+    /// The parts of its name as they are written.
+    pub(crate) server: Option<String>,
+    pub(crate) database: Option<String>,
+    pub(crate) schema: Option<String>,
+    pub(crate) name: String,
+    /// What the name means, if it means anything.
+    pub(crate) object: Option<ObjectDef>,
+    /// EXECUTE calls it.
+    pub(crate) is_called: bool,
+    pub(crate) is_selected: bool,
+    pub(crate) is_updated: bool,
+    /// `*` takes all its columns.
+    pub(crate) takes_all: bool,
+    /// INSERT without a list of columns.
+    pub(crate) takes_all_into: bool,
+    /// A statement that names it cannot be bound: there may be more columns.
+    pub(crate) is_incomplete: bool,
+    /// The columns that are named, in the order in which they appear.
+    pub(crate) columns: Vec<ColumnUse>,
+}
+
+impl Reference {
+    pub(crate) fn object_id(&self) -> Option<i32> {
+        self.object.as_ref().map(ObjectDef::object_id)
+    }
+}
+
+/// A column of a reference.
+pub(crate) struct ColumnUse {
+    pub(crate) name: String,
+    pub(crate) is_selected: bool,
+    pub(crate) is_updated: bool,
+}
+
 /// The front end as those below it see it.
 pub(crate) trait BindAnew: Sync {
     /// All system views.
@@ -27,6 +64,9 @@ pub(crate) trait BindAnew: Sync {
 
     /// A view or inline function, bound anew; none when it is something else or no longer binds.
     fn module(&self, context: &BindContext<'_>, module: &ModuleDef) -> Option<BoundModule>;
+
+    /// What the text of a view, an inline function or a procedure names.
+    fn references(&self, context: &BindContext<'_>, module: &ModuleDef) -> Vec<Reference>;
 
     /// Numbers of the columns that the text of a CHECK or of a computed column names, in the order of the table.
     fn named_columns(

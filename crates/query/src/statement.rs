@@ -156,7 +156,7 @@ fn options_of(statement: &ast::StatementKind) -> &[ast::QueryHint] {
     }
 }
 
-fn compile_inside(
+pub(crate) fn compile_inside(
     statement: &ast::Statement,
     binder: &mut Binder<'_>,
 ) -> Result<CompiledStatement, SqlError> {

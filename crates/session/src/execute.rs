@@ -161,7 +161,8 @@ impl Session {
                 self.move_to(outer);
                 return result;
             }
-            if let Some(text) = system_procedures::in_sql(&own) {
+            let of_msdb = || system_procedures::in_msdb(&own).filter(|_| database.number() == engine::MSDB);
+            if let Some(text) = system_procedures::in_sql(&own).or_else(of_msdb) {
                 let found = FoundProcedure {
                     name: own.as_str().into(),
                     definition: text.into(),

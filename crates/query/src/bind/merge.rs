@@ -136,6 +136,7 @@ impl Binder<'_> {
             (None, ast::DmlTargetKind::Source(_)) => (table.def.name.to_string(), schema, database),
         };
         let target_rel = self.add_table(table.clone(), &alias, schema, database, hints, true);
+        self.observe(&table.database, &engine::ObjectDef::Table(table.def.clone()));
         let target = super::update::found_in(&target_rel, table);
         let (source_rel, marker) = self.merge_source(&merge.source)?;
         let on = self.condition(&merge.on)?;

@@ -130,12 +130,23 @@ pub(crate) struct Observed {
     pub(crate) written: Vec<(tsql::ast::ObjectName, engine::ObjectDef)>,
     /// The same of the system's own views and functions.
     pub(crate) system: Vec<tsql::ast::ObjectName>,
+    /// Names of tables and views that mean nothing.
+    pub(crate) missing: Vec<tsql::ast::ObjectName>,
+    /// Columns that a statement gives values to: number of the table, name.
+    pub(crate) changed: std::collections::BTreeSet<(i32, String)>,
+    /// Columns for which `*` stands.
+    starred: std::collections::BTreeSet<ColumnId>,
 }
 
 impl Observed {
     /// The columns referred to: position in `objects`, name; each once.
     pub(crate) fn columns(&self) -> std::collections::BTreeSet<(usize, String)> {
         self.used.iter().filter_map(|id| self.sources.get(id).cloned()).collect()
+    }
+
+    /// Positions in `objects` of those whose columns a `*` takes.
+    pub(crate) fn taken_whole(&self) -> std::collections::BTreeSet<usize> {
+        self.starred.iter().filter_map(|id| self.sources.get(id).map(|source| source.0)).collect()
     }
 }
 
@@ -425,6 +436,20 @@ impl<'a> Binder<'a> {
             for column in &table.columns {
                 observed.sources.insert(column.id, (at, column.name.clone()));
             }
+        }
+    }
+
+    /// A `*` of the text itself stands for the column.
+    pub(crate) fn observe_star(&self, id: ColumnId) {
+        if let (Some(observed), 0) = (&self.observed, self.view_depth) {
+            observed.borrow_mut().starred.insert(id);
+        }
+    }
+
+    /// The text itself gives a column a value.
+    pub(crate) fn observe_change(&self, object_id: i32, column: &str) {
+        if let (Some(observed), 0) = (&self.observed, self.view_depth) {
+            observed.borrow_mut().changed.insert((object_id, column.to_string()));
         }
     }
 

@@ -165,7 +165,13 @@ impl Binder<'_> {
 
     /// What a table name means. Error 208 when nothing of the name exists, be it that its database does not.
     pub(crate) fn resolve_table(&mut self, name: &ObjectName) -> Result<Resolved, SqlError> {
-        let resolved = self.look_up_table(name)?;
+        let resolved = self.look_up_table(name);
+        if let (Some(observed), 0, Err(error)) = (&self.observed, self.view_depth, &resolved)
+            && error.number == 208
+        {
+            observed.borrow_mut().missing.push(name.clone());
+        }
+        let resolved = resolved?;
         if let (Some(observed), 0) = (&self.observed, self.view_depth) {
             let mut observed = observed.borrow_mut();
             match &resolved {

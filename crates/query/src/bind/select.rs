@@ -259,6 +259,7 @@ impl Binder<'_> {
         items: &mut Vec<Item>,
     ) -> Result<(), SqlError> {
         for column in self.columns_of_star(qualifier, place)? {
+            self.observe_star(column.id);
             let expr = self.named_column(column.id);
             items.push(Item { expr, ..item_shell(column.name, column.identity, column.base, None) });
         }

@@ -284,6 +284,7 @@ impl Binder<'_> {
         if column.computed.is_some() {
             return Err(crate::errors::column_computed(&column.name));
         }
+        self.observe_change(source.def.object_id, &column.name);
         Ok(ordinal)
     }
 

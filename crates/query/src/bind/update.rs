@@ -209,6 +209,7 @@ impl Binder<'_> {
                 let schema = Some(source.schema().to_string());
                 let database = Some(source.database.name().to_string());
                 let rel = self.add_table(source.clone(), &alias, schema, database, hints, true);
+                self.observe(&source.database, &engine::ObjectDef::Table(source.def.clone()));
                 let found = found_in(&rel, source);
                 if let Some(request) = &mut self.target {
                     request.found = Some(found);

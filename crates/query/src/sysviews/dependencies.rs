@@ -6,9 +6,9 @@ use engine::{Database, Lookup, ModuleDef, ModuleKind, ObjectDef, TableDef};
 use types::SqlError;
 
 use crate::context::BindContext;
-use crate::front_end::{BindAnew, BoundModule};
+use crate::front_end::{BindAnew, BoundModule, ColumnUse, Reference};
 use crate::runtime::Runtime;
-use crate::view::{SystemView, ViewContext};
+use crate::view::{Cell, SystemView, ViewContext};
 use crate::view_shape::ViewColumn;
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
@@ -28,6 +28,23 @@ pub(super) static VIEWS: &[SystemView] = &[
          referenced_minor_id int not null, is_selected bit, is_updated bit, is_select_all bit",
         column_dependencies,
     ),
+    SystemView::new(
+        "dm_sql_referenced_entities",
+        "referencing_minor_id int not null, referenced_server_name nvarchar(128), referenced_database_name nvarchar(128), \
+         referenced_schema_name nvarchar(128), referenced_entity_name nvarchar(128), referenced_minor_name nvarchar(128), \
+         referenced_id int, referenced_minor_id int not null, referenced_class tinyint, referenced_class_desc nvarchar(60), \
+         is_caller_dependent bit not null, is_ambiguous bit not null, is_selected bit not null, is_updated bit not null, \
+         is_select_all bit not null, is_all_columns_found bit not null, is_insert_all bit not null, is_incomplete bit not null",
+        referenced_entities,
+    )
+    .with_parameters(2),
+    SystemView::new(
+        "dm_sql_referencing_entities",
+        "referencing_schema_name nvarchar(128), referencing_entity_name sysname not null, referencing_id int, \
+         referencing_class tinyint, referencing_class_desc nvarchar(60), is_caller_dependent bit not null",
+        referencing_entities,
+    )
+    .with_parameters(2),
 ];
 
 pub(super) fn context_of<'a>(
@@ -163,6 +180,7 @@ fn expression_dependencies(context: Context<'_, '_, '_>) -> Result<(), SqlError>
             }
         }
     }
+    called_and_read_by_procedures(context);
     for (id, table, columns) in checks(context) {
         for column in columns {
             context.row(&[
@@ -214,6 +232,147 @@ fn column_dependencies(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("referenced_major_id", major.into()),
             ("referenced_minor_id", minor.into()),
             ("is_selected", true.into()),
+        ]);
+    }
+    Ok(())
+}
+
+/// The user's views, inline functions and procedures.
+fn modules(context: &ViewContext<'_, '_>) -> Vec<Arc<ModuleDef>> {
+    let objects = context.runtime.objects_of(context.database).into_iter();
+    let module = |object| match object {
+        ObjectDef::Module(module) if is_read(module.kind) => Some(module),
+        _ => None,
+    };
+    objects.filter_map(module).collect()
+}
+
+fn is_read(kind: ModuleKind) -> bool {
+    matches!(kind, ModuleKind::View | ModuleKind::InlineFunction | ModuleKind::Procedure)
+}
+
+fn references_of(context: &ViewContext<'_, '_>, module: &ModuleDef) -> Vec<Reference> {
+    let runtime = context.runtime;
+    runtime.look_over(|lookup| {
+        runtime.front_end.references(&context_of(runtime, context.database, lookup), module)
+    })
+}
+
+/// Which object a call without a schema means is settled when it is called.
+fn hangs_on_caller(reference: &Reference) -> bool {
+    reference.is_called && reference.schema.is_none()
+}
+
+/// Procedures are bound to no schema: what they name is told as it is written.
+fn called_and_read_by_procedures(context: Context<'_, '_, '_>) {
+    let procedures = modules(context).into_iter().filter(|module| module.kind == ModuleKind::Procedure);
+    for module in procedures {
+        for reference in references_of(context, &module) {
+            let is_here = reference.database.is_none() && reference.server.is_none();
+            let id = reference.object_id().filter(|_| is_here && !hangs_on_caller(&reference));
+            context.row(&[
+                ("referencing_id", module.object_id.into()),
+                ("referencing_class", 1.into()),
+                ("referencing_class_desc", "OBJECT_OR_COLUMN".into()),
+                ("is_schema_bound_reference", module.is_schema_bound.into()),
+                ("referenced_class", 1.into()),
+                ("referenced_class_desc", "OBJECT_OR_COLUMN".into()),
+                ("referenced_server_name", reference.server.clone().into()),
+                ("referenced_database_name", reference.database.clone().into()),
+                ("referenced_schema_name", reference.schema.clone().into()),
+                ("referenced_entity_name", reference.name.clone().into()),
+                ("referenced_id", id.into()),
+                ("is_caller_dependent", hangs_on_caller(&reference).into()),
+            ]);
+        }
+    }
+}
+
+/// Schema and name of the first argument, if the second says that it is an object. Classes of what there is not here have nothing to show.
+fn asked_object(context: &ViewContext<'_, '_>) -> Option<(String, String)> {
+    let argument = |at: usize| context.arguments.get(at).and_then(types::Value::as_text);
+    if !argument(1)?.trim().eq_ignore_ascii_case("OBJECT") {
+        return None;
+    }
+    match crate::names::name_parts(&argument(0)?).as_slice() {
+        [schema, name] => Some((schema.clone(), name.clone())),
+        _ => None,
+    }
+}
+
+fn referenced_entities(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let Some((schema, name)) = asked_object(context) else { return Ok(()) };
+    let is_asked = |module: &Arc<ModuleDef>| {
+        crate::names::same_name(&module.schema, &schema) && crate::names::same_name(&module.name, &name)
+    };
+    let Some(module) = modules(context).into_iter().find(is_asked) else { return Ok(()) };
+    let views = bound_views(context.runtime, context.database);
+    for reference in references_of(context, &module) {
+        let schema = match module.is_schema_bound {
+            true => reference.schema.clone().or_else(|| Some(module.schema.to_string())),
+            false => reference.schema.clone(),
+        };
+        let common = |selected: bool, updated: bool| {
+            let is_complete = !reference.is_incomplete;
+            [
+                ("referenced_server_name", Cell::from(reference.server.clone())),
+                ("referenced_database_name", reference.database.clone().into()),
+                ("referenced_schema_name", schema.clone().into()),
+                ("referenced_entity_name", reference.name.clone().into()),
+                ("referenced_id", reference.object_id().filter(|_| !hangs_on_caller(&reference)).into()),
+                ("referenced_class", 1.into()),
+                ("referenced_class_desc", "OBJECT_OR_COLUMN".into()),
+                ("is_caller_dependent", hangs_on_caller(&reference).into()),
+                ("is_selected", selected.into()),
+                ("is_updated", updated.into()),
+                ("is_all_columns_found", is_complete.into()),
+                ("is_incomplete", (!is_complete).into()),
+            ]
+        };
+        let mut whole = common(reference.is_selected, reference.is_updated).to_vec();
+        whole.push(("is_select_all", reference.takes_all.into()));
+        whole.push(("is_insert_all", reference.takes_all_into.into()));
+        context.row(&whole);
+        let mut columns: Vec<(i32, &ColumnUse)> = Vec::new();
+        if let Some(object) = &reference.object {
+            for column in &reference.columns {
+                columns.extend(column_id(object, &views, &column.name).map(|id| (id, column)));
+            }
+        }
+        columns.sort_by_key(|(id, _)| *id);
+        for (id, column) in columns {
+            let mut row = common(column.is_selected, column.is_updated).to_vec();
+            row.push(("referenced_minor_name", column.name.clone().into()));
+            row.push(("referenced_minor_id", id.into()));
+            context.row(&row);
+        }
+    }
+    Ok(())
+}
+
+fn referencing_entities(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let Some((schema, name)) = asked_object(context) else { return Ok(()) };
+    let is_asked = |object: &ObjectDef| crate::names::same_name(object.name(), &name);
+    let schemas = context.runtime.schemas_of(context.database);
+    let of_schema = |object: &ObjectDef| {
+        let own = schemas.iter().find(|one| one.schema_id == object.schema_id());
+        own.is_some_and(|own| crate::names::same_name(&own.name, &schema))
+    };
+    let objects = context.runtime.objects_of(context.database);
+    let Some(asked) = objects.into_iter().find(|object| is_asked(object) && of_schema(object)) else {
+        return Ok(());
+    };
+    for module in modules(context) {
+        let names = references_of(context, &module);
+        let mut meant = names.iter().filter(|one| one.object_id() == Some(asked.object_id()));
+        let Some(reference) = meant.next() else { continue };
+        context.row(&[
+            ("referencing_schema_name", module.schema.to_string().into()),
+            ("referencing_entity_name", module.name.to_string().into()),
+            ("referencing_id", module.object_id.into()),
+            ("referencing_class", 1.into()),
+            ("referencing_class_desc", "OBJECT_OR_COLUMN".into()),
+            ("is_caller_dependent", hangs_on_caller(reference).into()),
         ]);
     }
     Ok(())

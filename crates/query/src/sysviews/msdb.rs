@@ -1,5 +1,6 @@
 //! Tables of msdb that tools read while they show databases, jobs and backups. There is no agent and no BACKUP here, so that they are empty:
-//! jobs, alerts, operators and backups cannot be made, and there are no policies. suspect_pages is what the databases have met since they were opened.
+//! alerts, operators and backups cannot be made, and there are no policies. Jobs and schedules are kept in ordinary tables of msdb, which are made
+//! with the first of them and stand before the views of their names here; until then these show that there are none, and the categories. suspect_pages is what the databases have met since they were opened.
 
 use types::{SqlError, Value};
 
@@ -182,6 +183,12 @@ pub(super) static VIEWS: &[SystemView] = &[
         suspect_pages,
     )
     .in_schema(MSDB_SCHEMA),
+    SystemView::new(
+        "syscategories",
+        "category_id int not null, category_class int not null, category_type tinyint not null, name sysname not null",
+        categories,
+    )
+    .in_schema(MSDB_SCHEMA),
     SystemView::new("syspolicy_configuration", "name sysname, current_value sql_variant", policy_configuration)
         .in_schema(MSDB_SCHEMA),
     table(
@@ -255,3 +262,30 @@ fn policy_configuration(context: &mut ViewContext<'_, '_>) -> Result<(), SqlErro
 
 /// The schema under which the tables of msdb are kept here: nobody can write it, since they are in that database alone.
 pub(super) const MSDB_SCHEMA: &str = "msdb.dbo";
+
+/// The categories that there always are: number, class (1: of jobs, 2: of alerts, 3: of operators), type, name.
+const CATEGORIES: [(i32, i32, i32, &str); 11] = [
+    (0, 1, 1, "[Uncategorized (Local)]"),
+    (1, 1, 1, "Jobs from MSX"),
+    (2, 1, 2, "[Uncategorized (Multi-Server)]"),
+    (3, 1, 1, "Database Maintenance"),
+    (4, 1, 1, "Web Assistant"),
+    (5, 1, 1, "Full-Text"),
+    (6, 1, 1, "Log Shipping"),
+    (7, 1, 1, "Database Engine Tuning Advisor"),
+    (8, 1, 1, "Data Collector"),
+    (98, 2, 3, "[Uncategorized]"),
+    (99, 3, 3, "[Uncategorized]"),
+];
+
+fn categories(context: &mut ViewContext<'_, '_>) -> Result<(), SqlError> {
+    for (id, class, kind, name) in CATEGORIES {
+        context.row(&[
+            ("category_id", id.into()),
+            ("category_class", class.into()),
+            ("category_type", kind.into()),
+            ("name", name.into()),
+        ]);
+    }
+    Ok(())
+}

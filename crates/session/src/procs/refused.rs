@@ -11,6 +11,10 @@ use crate::sink::ResultSink;
 
 /// In the order of the alphabet.
 const REFUSED: &[&str] = &[
+    "sp_add_alert",
+    "sp_add_notification",
+    "sp_add_operator",
+    "sp_add_proxy",
     "sp_addlinkedserver",
     "sp_addlinkedsrvlogin",
     "sp_addlogin",
@@ -60,6 +64,8 @@ const REFUSED: &[&str] = &[
     "sp_serveroption",
     "sp_setapprole",
     "sp_settriggerorder",
+    "sp_start_job",
+    "sp_stop_job",
     "sp_trace_create",
     "sp_trace_setevent",
     "sp_trace_setstatus",
@@ -122,5 +128,10 @@ mod tests {
             assert!(crate::system_procedures::in_sql(name).is_none(), "{name}");
         }
         assert_eq!(refusal("sp_nosuch"), None);
+        assert!(
+            crate::system_procedures::in_msdb("sp_add_job").is_some_and(|text| text.contains("sp_add_job"))
+        );
+        assert!(crate::system_procedures::in_msdb("sp_update_jobstep").is_some());
+        assert_eq!(crate::system_procedures::in_msdb("sp_start_job"), None);
     }
 }

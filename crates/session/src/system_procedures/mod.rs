@@ -1,6 +1,8 @@
 //! The system's own procedures as the catalog views show them: those in Rust by name and parameters (`procs` has what they do), those in T-SQL
 //! with their texts.
 
+mod msdb;
+
 use std::sync::LazyLock;
 
 /// Those in Rust, with their parameters.
@@ -93,6 +95,12 @@ pub(crate) fn in_sql(name: &str) -> Option<&'static str> {
     let of_name = |wanted: &str| texts().find(|(known, _)| *known == wanted).map(|(_, text)| text);
     let without_version = || name.strip_suffix("_100").or_else(|| name.strip_suffix("_90"));
     of_name(name).or_else(|| without_version().and_then(of_name))
+}
+
+/// The source of the procedure of that lower-case name, if it is one of msdb's own.
+pub(crate) fn in_msdb(name: &str) -> Option<&'static str> {
+    let at = msdb::IN_MSDB.binary_search_by_key(&name, |(known, _)| known).ok()?;
+    Some(msdb::IN_MSDB[at].1)
 }
 
 /// Name and text of all in T-SQL.
