@@ -14,6 +14,7 @@ use crate::catalog::{Catalog, system_tables};
 use crate::checkpoint_state::CheckpointState;
 use crate::error::SqlResult;
 use crate::identity::Identities;
+use crate::missing_indexes::MissingIndexes;
 use crate::options::{DatabaseOptions, DatabaseState};
 use crate::row_counts::RowCounts;
 use crate::row_version::RowVersions;
@@ -39,6 +40,7 @@ pub struct Database {
     pub(crate) identities: Identities,
     pub(crate) row_versions: Arc<RowVersions>,
     pub(crate) row_counts: RowCounts,
+    missing_indexes: MissingIndexes,
     pub(crate) checkpoint_state: CheckpointState,
     /// Held by the background thread that works on the database; true once it closes, and none may begin.
     is_closing: Latch<bool>,
@@ -96,6 +98,7 @@ impl Database {
             identities: Identities::default(),
             row_versions: Arc::default(),
             row_counts: RowCounts::default(),
+            missing_indexes: MissingIndexes::default(),
             checkpoint_state: CheckpointState::default(),
             is_closing: Latch::new(LatchRank::Database, false),
             system: parts.system,
@@ -157,6 +160,11 @@ impl Database {
     /// When it was created.
     pub fn create_date(&self) -> DateTime {
         self.created
+    }
+
+    /// Indexes that plans wish for.
+    pub fn missing_indexes(&self) -> &MissingIndexes {
+        &self.missing_indexes
     }
 
     /// tempdb: made anew at each start, nothing in it is ever made durable.

@@ -30,6 +30,7 @@ mod instance;
 mod known_commits;
 mod log_scan;
 mod lookup;
+mod missing_indexes;
 mod model;
 mod object_id;
 mod open;
@@ -98,6 +99,9 @@ pub use log::{
     TxnId, VlfRule, describe as describe_log_record,
 };
 pub use lookup::{Lookup, US_ENGLISH};
+pub use missing_indexes::{
+    MISSING_INDEXES_MAX, MissedRun, MissingIndex, MissingIndexFigures, MissingIndexes,
+};
 pub use options::{DatabaseOptions, DatabaseState, DelayedDurability, OptionChange, RecoveryModel};
 pub use pages::Growth as DataGrowth;
 pub use pages::PageType;

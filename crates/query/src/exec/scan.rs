@@ -269,7 +269,7 @@ impl Scan<'_> {
             cursor.look_up_only(names.clone());
         }
         let used = (index_id, self.plan.path.is_seek(), cursor.looks_up());
-        super::uses::note_read(self.plan, source, used, runtime);
+        super::uses::note_scan(self.plan, used, runtime);
         (self.cursor, self.is_open) = (Some(cursor), true);
         Ok(true)
     }

@@ -1,6 +1,11 @@
 //! What a statement does with indexes is noted once a statement and place in its plan, however often that place is run: sys.dm_db_index_usage_stats
 //! counts executions, not rows.
 
+use std::sync::atomic::Ordering::Relaxed;
+
+use engine::MissedRun;
+
+use crate::physical::plan::ScanPlan;
 use crate::runtime::Runtime;
 use crate::table::TableSource;
 
@@ -13,6 +18,24 @@ pub(super) fn note_read<P>(
 ) {
     if runtime.is_first_use(place) {
         source.table.note_read(index_id, is_seek, looks_up, runtime.about_now_utc_ticks());
+    }
+}
+
+/// The same of a place that may wish for an index that is not there.
+pub(super) fn note_scan(
+    plan: &ScanPlan,
+    (index_id, is_seek, looks_up): (i32, bool, bool),
+    runtime: &Runtime<'_>,
+) {
+    if !runtime.is_first_use(plan) {
+        return;
+    }
+    let (source, now) = (&plan.source, runtime.about_now_utc_ticks());
+    source.table.note_read(index_id, is_seek, looks_up, now);
+    if let Some(missing) = &plan.missing {
+        let is_first = !missing.is_told.swap(true, Relaxed);
+        let run = MissedRun { is_first, cost: missing.cost, impact: missing.impact, now };
+        source.database.missing_indexes().note(&source.def, &missing.index, run);
     }
 }
 

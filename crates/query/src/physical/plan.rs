@@ -1,6 +1,7 @@
 //! The physical plan: operators and the programs of their expressions, immutable and shared, with positions instead of column numbers.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use engine::{NumberStep, NumberSteps};
 use types::arith::{BinaryOp, UnaryOp};
@@ -489,6 +490,19 @@ pub(crate) struct ScanPlan {
     pub(crate) backward: bool,
     /// Estimated rows, for showplan.
     pub(crate) rows: f64,
+    /// An index that is not there and would have been cheaper.
+    pub(crate) missing: Option<Box<Missing>>,
+}
+
+/// An index that a plan wishes for.
+#[derive(Debug)]
+pub(crate) struct Missing {
+    pub(crate) index: engine::MissingIndex,
+    /// What reading without it is thought to cost, and by how many per cent it would lessen that.
+    pub(crate) cost: f64,
+    pub(crate) impact: f64,
+    /// Has a run of the plan been told of?
+    pub(crate) is_told: AtomicBool,
 }
 
 impl ScanPlan {

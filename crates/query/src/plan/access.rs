@@ -9,6 +9,7 @@ use super::choice::{Choice, cheapest_pair, choose};
 use super::compile::Layout;
 use super::infer::has_contradiction;
 use super::known::Estimates;
+use super::missing::missing_index;
 use super::order::{Desired, Order};
 use super::sargable::{Sargable, sargables_and_others, seekable_column};
 use super::{Asked, Planned, Planner};
@@ -107,6 +108,7 @@ impl Planner<'_> {
         let rows = rows_left(&source, &estimates, &others, &sargables, &candidates);
         let (Choice { candidate, order, backward, cost }, second) =
             choose_way(candidates, &sargables, &estimates, rows, desired.as_ref());
+        let missing = missing_index(&estimates, &sargables, wanted.as_deref(), (candidate.as_ref(), cost));
         let (mut is_covered, mut is_one_row, mut locks_for_change) = (false, false, false);
         let mut exact = (Vec::new(), true);
         let (path, seeks_by_outer) = match candidate {
@@ -146,6 +148,7 @@ impl Planner<'_> {
             other_index,
             backward,
             rows,
+            missing,
         };
         Ok(Planned { plan: Plan::Scan(Box::new(plan)), layout, rows, cost, seeks_by_outer, order })
     }

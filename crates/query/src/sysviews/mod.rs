@@ -22,6 +22,7 @@ mod keys;
 mod lock_resources;
 mod logs;
 mod machine;
+mod missing_indexes;
 mod msdb;
 mod objects;
 pub(crate) mod odbc;
@@ -116,6 +117,7 @@ static TABLES: &[&[SystemView]] = &[
     storage::VIEWS,
     index_pages::VIEWS,
     index_uses::VIEWS,
+    missing_indexes::VIEWS,
     server::VIEWS,
     msdb::VIEWS,
     odbc::VIEWS,

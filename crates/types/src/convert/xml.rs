@@ -243,7 +243,7 @@ impl Reader<'_> {
             self.expect_here(0x3B, 9411)?;
             let known = ["lt", "gt", "amp", "quot", "apos"];
             let is_known = |word: &&str| word.encode_utf16().eq(self.units[name.clone()].iter().copied());
-            if !self.takes_dtd && !known.iter().any(|word| is_known(&word)) {
+            if !self.takes_dtd && !known.iter().any(is_known) {
                 return Err(self.fault(9448));
             }
             self.at += 1;
