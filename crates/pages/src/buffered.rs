@@ -6,12 +6,11 @@ use crate::frame::{LatchMode, NO_KEY, PageGuard};
 use crate::header::{self, PageType};
 use crate::page_id::PageId;
 use crate::pool::BufferPool;
-use crate::space::FileSpace;
 
 /// A page in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferedPage {
-    /// Whose it is: [`FileSpace::pool_number`].
+    /// Whose it is: [`FileSpace::pool_number`](crate::FileSpace::pool_number).
     pub space: u16,
     /// Its place in the database.
     pub id: PageId,
@@ -47,12 +46,9 @@ impl BufferPool {
             let header = PageGuard::try_take(Arc::clone(frame), LatchMode::Shared)
                 .filter(|_| frame.key() == key)
                 .map(|guard| header_of(&guard));
-            tell(BufferedPage {
-                space: (key >> 48) as u16,
-                id: PageId::unpack(key),
-                is_dirty: frame.is_dirty(),
-                header,
-            });
+            let (space, id) = ((key >> 48) as u16, PageId::unpack(key));
+            assert_eq!(u64::from(space) << 48 | id.pack(), key, "a key is a space and a page of it");
+            tell(BufferedPage { space, id, is_dirty: frame.is_dirty(), header });
         });
     }
 }
@@ -65,12 +61,5 @@ fn header_of(guard: &PageGuard) -> BufferedHeader {
         unit: header::unit(page),
         slots: header::slot_count(page),
         free_bytes: header::free_bytes(page),
-    }
-}
-
-impl FileSpace {
-    /// By which number [`BufferedPage::space`] names its pages.
-    pub fn pool_number(&self) -> u16 {
-        self.number()
     }
 }

@@ -221,7 +221,9 @@ impl FileSpace {
         u64::from(self.number) << 48 | id.pack()
     }
 
-    pub(crate) fn number(&self) -> u16 {
+    /// By which number [`BufferedPage::space`](crate::BufferedPage::space) names its pages.
+    pub fn pool_number(&self) -> u16 {
+        assert!(self.owns(self.key(PageId::NULL)), "the pool knows the pages of a space by its number");
         self.number
     }
 

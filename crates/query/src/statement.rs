@@ -160,7 +160,7 @@ pub(crate) fn compile_inside(
     statement: &ast::Statement,
     binder: &mut Binder<'_>,
 ) -> Result<CompiledStatement, SqlError> {
-    binder.table_hints = crate::bind::hints::hinted_tables(options_of(&statement.kind))?;
+    binder.table_hints = crate::bind::hinted_tables::hinted_tables(options_of(&statement.kind))?;
     let (kind, options): (StatementKind, &[ast::QueryHint]) = match &statement.kind {
         ast::StatementKind::Select(select) => (compile_select(binder, select)?, &select.options),
         ast::StatementKind::Insert(insert) => {

@@ -571,6 +571,24 @@ fn target_recovery(option: &ast::NamedOption) -> SqlResult<OptionChange> {
     seconds.map(OptionChange::TargetRecovery).ok_or_else(refused)
 }
 
+/// A state that is said by one word.
+fn state_changes(word: &str) -> SqlResult<Vec<OptionChange>> {
+    Ok(match word {
+        "READ_ONLY" => vec![OptionChange::ReadOnly(true)],
+        "READ_WRITE" => vec![OptionChange::ReadOnly(false)],
+        "MULTI_USER" => vec![OptionChange::UserAccess(0)],
+        "SINGLE_USER" => vec![OptionChange::UserAccess(1)],
+        "RESTRICTED_USER" => vec![OptionChange::UserAccess(2)],
+        "ONLINE" => Vec::new(),
+        // Kept and shown. There are no queues, whose statements are refused by name.
+        "ENABLE_BROKER" | "NEW_BROKER" | "ERROR_BROKER_CONVERSATIONS" => {
+            vec![OptionChange::Switch("ENABLE_BROKER".into(), true)]
+        }
+        "DISABLE_BROKER" => vec![OptionChange::Switch("ENABLE_BROKER".into(), false)],
+        other => return Err(not_supported(&format!("ALTER DATABASE ... SET {other}"))),
+    })
+}
+
 /// What one option of ALTER DATABASE ... SET changes.
 fn option_changes(option: &DatabaseOption) -> SqlResult<Vec<OptionChange>> {
     Ok(match option {
@@ -593,20 +611,7 @@ fn option_changes(option: &DatabaseOption) -> SqlResult<Vec<OptionChange>> {
             ast::RecoveryModel::BulkLogged => RecoveryModel::BulkLogged,
             ast::RecoveryModel::Simple => RecoveryModel::Simple,
         })],
-        DatabaseOption::State(word) => match word.value.to_uppercase().as_str() {
-            "READ_ONLY" => vec![OptionChange::ReadOnly(true)],
-            "READ_WRITE" => vec![OptionChange::ReadOnly(false)],
-            "MULTI_USER" => vec![OptionChange::UserAccess(0)],
-            "SINGLE_USER" => vec![OptionChange::UserAccess(1)],
-            "RESTRICTED_USER" => vec![OptionChange::UserAccess(2)],
-            "ONLINE" => Vec::new(),
-            // Kept and shown. There are no queues, whose statements are refused by name.
-            "ENABLE_BROKER" | "NEW_BROKER" | "ERROR_BROKER_CONVERSATIONS" => {
-                vec![OptionChange::Switch("ENABLE_BROKER".into(), true)]
-            }
-            "DISABLE_BROKER" => vec![OptionChange::Switch("ENABLE_BROKER".into(), false)],
-            other => return Err(not_supported(&format!("ALTER DATABASE ... SET {other}"))),
-        },
+        DatabaseOption::State(word) => state_changes(&word.value.to_uppercase())?,
         DatabaseOption::Switch(name, on) => {
             let name = name.value.to_uppercase();
             query::clauses::check_option(SET_PLACE, &name, Some(if *on { "ON" } else { "OFF" }))?;

@@ -119,29 +119,6 @@ fn check(hints: &ScanHints) -> Result<(), SqlError> {
     }
 }
 
-/// A TABLE HINT of a statement's OPTION.
-pub(crate) struct HintedTable {
-    /// The name in sight of a table.
-    table: ast::ObjectName,
-    hints: Vec<ast::TableHint>,
-    /// A table of that name has been met.
-    is_met: bool,
-}
-
-/// Each TABLE HINT of an OPTION; a name has one at most. Error 8720.
-pub(crate) fn hinted_tables(options: &[ast::QueryHint]) -> Result<Vec<HintedTable>, SqlError> {
-    let mut tables: Vec<HintedTable> = Vec::new();
-    for option in options {
-        let ast::QueryHint::TableHint(table, hints) = option else { continue };
-        let shown = crate::names::written(table);
-        if tables.iter().any(|other| same_name(&crate::names::written(&other.table), &shown)) {
-            return Err(SqlError::new(8720, &[&shown]));
-        }
-        tables.push(HintedTable { table: table.clone(), hints: hints.clone(), is_met: false });
-    }
-    Ok(tables)
-}
-
 /// Those of a TABLE HINT that choose how a table is read, and nothing else.
 const OF_ACCESS: [&str; 3] = ["INDEX", "FORCESEEK", "FORCESCAN"];
 

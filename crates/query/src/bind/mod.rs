@@ -10,6 +10,7 @@ pub(crate) mod from;
 pub(crate) mod group;
 mod grouping;
 mod grouping_sets;
+pub(crate) mod hinted_tables;
 pub(crate) mod hints;
 pub(crate) mod identity;
 pub(crate) mod insert;
@@ -100,7 +101,7 @@ pub(crate) struct Binder<'a> {
     pub(crate) refuses_subqueries: bool,
     /// The words between INNER or the like and JOIN, as they come.
     pub(crate) join_hints: Vec<tsql::ast::JoinHint>,
-    pub(crate) table_hints: Vec<hints::HintedTable>,
+    pub(crate) table_hints: Vec<hinted_tables::HintedTable>,
     /// NEXT VALUE FOR: where it may stand and what it becomes there.
     pub(crate) draws: draws::Draws,
     /// Where names without a schema are looked for before `dbo`, when it is not the schema of the context: that of the view or function at hand.

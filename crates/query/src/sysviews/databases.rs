@@ -186,7 +186,6 @@ fn database_cells(info: &DatabaseInfo) -> Vec<(&'static str, Cell)> {
     let switch = |name: &str| Cell::from(options.switches.get(name).copied().unwrap_or(false));
     // On unless said otherwise.
     let retention = options.switches.get("TEMPORAL_HISTORY_RETENTION").copied().unwrap_or(true);
-    let access = user_access(options);
     let delayed = options.delayed_durability;
     let snapshots = match &info.database {
         Some(database) => database.snapshot_state(),
@@ -201,7 +200,7 @@ fn database_cells(info: &DatabaseInfo) -> Vec<(&'static str, Cell)> {
         ("compatibility_level", i32::from(options.compatibility_level).into()),
         ("collation_name", types::Collation::DEFAULT.name().into()),
         ("user_access", i32::from(options.user_access).into()),
-        ("user_access_desc", access.into()),
+        ("user_access_desc", user_access(options).into()),
         ("is_read_only", options.read_only.into()),
         ("is_auto_close_on", switch("AUTO_CLOSE")),
         ("is_auto_shrink_on", switch("AUTO_SHRINK")),

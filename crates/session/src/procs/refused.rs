@@ -61,6 +61,7 @@ const REFUSED: &[&str] = &[
     "sp_procoption",
     "sp_revokedbaccess",
     "sp_revokelogin",
+    "sp_send_dbmail",
     "sp_serveroption",
     "sp_setapprole",
     "sp_settriggerorder",
