@@ -1,6 +1,6 @@
 //! The server's half: [`Request`]s out of messages, and an [`Encoder`] that writes answers straight into packets.
 
-use types::{SqlError, SqlType, Value};
+use types::{Length, SqlError, SqlType, Value};
 
 use crate::error::ProtocolError;
 use crate::login7::{Login7, TdsVersion};
@@ -288,11 +288,12 @@ impl Encoder {
         token::put_return_status(&mut self.writer.payload, status);
     }
 
-    /// RETURNVALUE of the OUTPUT parameter `name` at `ordinal` of its call. One of text, ntext or image is described as the clients of each version
-    /// read it: those of 7.1 and before as a column, with the name of a table, the later ones without.
+    /// RETURNVALUE of the OUTPUT parameter `name` at `ordinal` of its call. Clients differ in how they read one of text, ntext or image: those of 7.1
+    /// and before as a column and its value in a row, with the name of a table and a text pointer; of the later ones some expect the name and
+    /// some do not. These get it as the (max) type, which all of them read.
     pub fn return_value(&mut self, ordinal: u16, name: &str, sql_type: &SqlType, value: &Value) {
         const OUTPUT_PARAMETER: u8 = 1;
-        let info = TypeInfo::for_type(sql_type, self.version);
+        let info = TypeInfo::for_type(&returned_type(sql_type, self.version), self.version);
         let out = &mut self.writer.payload;
         out.push(kind::RETURN_VALUE);
         out.extend_from_slice(&ordinal.to_le_bytes());
@@ -301,11 +302,8 @@ impl Encoder {
         put_user_type(out, self.version, sql_type);
         out.extend_from_slice(&[0, 0]);
         info.put(out);
-        if info.is_long() && !self.version.is_7_2_or_later() {
-            put_table_name(out, self.version, &[]);
-        }
-        // As in a row: text, ntext and image come behind a text pointer, other types are as in a parameter.
         if info.is_long() {
+            put_table_name(out, self.version, &[]);
             info.put_row_value(out, value);
         } else {
             info.put_value(out, value);
@@ -323,6 +321,16 @@ fn put_table_name(out: &mut Vec<u8>, version: TdsVersion, parts: &[String]) {
         parts.iter().for_each(|part| put_us_varchar(out, part));
     } else {
         put_us_varchar(out, &parts.join("."));
+    }
+}
+
+/// The type in which an OUTPUT parameter comes back.
+fn returned_type(sql_type: &SqlType, version: TdsVersion) -> SqlType {
+    match sql_type {
+        SqlType::Text if version.is_7_2_or_later() => SqlType::VarChar(Length::Max),
+        SqlType::NText if version.is_7_2_or_later() => SqlType::NVarChar(Length::Max),
+        SqlType::Image if version.is_7_2_or_later() => SqlType::VarBinary(Length::Max),
+        other => *other,
     }
 }
 
