@@ -137,12 +137,45 @@ fn in_statement(
         }
         StatementKind::While(repeat) => in_statement(&repeat.body, context, variables, depth),
         StatementKind::TryCatch(guarded) => in_statements(&guarded.body, context, variables, depth),
-        StatementKind::Execute(execute) => match &execute.target {
-            ast::ExecuteTarget::Procedure(name, _) if depth > 0 => in_procedure(name, context, depth - 1),
+        StatementKind::Execute(execute) => match (said_result_sets(execute), &execute.target) {
+            // What the statement says is believed: it is checked when it runs.
+            (Some(said), _) => said.first().map(|set| said_columns(set, context)).transpose(),
+            (None, ast::ExecuteTarget::Procedure(name, _)) if depth > 0 => {
+                in_procedure(name, context, depth - 1)
+            }
             _ => Ok(None),
         },
         _ => Ok(None),
     }
+}
+
+/// WITH RESULT SETS, when it says which there are; none for NONE.
+fn said_result_sets(execute: &ast::Execute) -> Option<&[ast::ResultSet]> {
+    execute.options.iter().find_map(|option| match option {
+        ast::ExecuteOption::ResultSetsNone => Some(&[][..]),
+        ast::ExecuteOption::ResultSets(sets) => Some(sets.as_slice()),
+        ast::ExecuteOption::Recompile | ast::ExecuteOption::ResultSetsUndefined => None,
+    })
+}
+
+fn said_columns(set: &ast::ResultSet, context: &BindContext<'_>) -> Result<Vec<ColumnDescription>, SqlError> {
+    let ast::ResultSet::Columns(columns) = set else {
+        return Err(crate::errors::unsupported("WITH RESULT SETS (AS ...)"));
+    };
+    let describe = |(at, column): (usize, &ast::ResultColumn)| {
+        let place = TypePlace::Column(at + 1);
+        let declared = crate::resolve_type_in(&column.data_type, place, context.database, context.lookup)?;
+        Ok(ColumnDescription {
+            name: column.name.value.clone(),
+            sql_type: declared.sql_type,
+            nullable: column.nullable.or(declared.nullable).unwrap_or(true),
+            identity: false,
+            updatable: false,
+            computed: false,
+            table: None,
+        })
+    };
+    columns.iter().enumerate().map(describe).collect()
 }
 
 /// What is called: a name without a schema means one of the caller's schema, or of `dbo`.

@@ -8,6 +8,7 @@ use types::{SqlError, SqlResult, SqlType, Value};
 
 use crate::call::{Argument, CallResult};
 use crate::cell::Compiled;
+use crate::done_command;
 use crate::frame::Frame;
 use crate::instruction::{ExecuteCells, ExecuteTarget, Instruction};
 use crate::interruption::{Interruption, refused_entry};
@@ -42,7 +43,11 @@ impl Session {
             Some(wanted) => {
                 let mut sink = Redescribed::new(sink, wanted, query::convert_context(&self.options));
                 let result = self.execute_target(frame, instruction, execute, arguments, &mut sink);
-                sink.finish(result)
+                let (result, sent) = sink.finish(result);
+                if let Some(rows) = sent {
+                    self.unfinished = Some((rows, done_command::SELECT));
+                }
+                result
             }
         };
         self.guards -= u32::from(guarded);

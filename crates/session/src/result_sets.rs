@@ -1,6 +1,6 @@
 //! EXECUTE ... WITH RESULT SETS: what a procedure sends goes to the client under the names and types that the statement gives.
 //!
-//! A result set that does not fit is not sent, nor is what comes behind it; the statement ends with the error when the procedure has ended.
+//! The procedure is stopped where something does not fit: that row or result set is not sent, and the statement ends with the error.
 
 use os::task;
 use query::{ColumnDescription, Flow};
@@ -20,6 +20,21 @@ pub(crate) struct Redescribed<'a> {
     types: Vec<SqlType>,
     context: ConvertContext,
     error: Option<SqlError>,
+    /// Rows that have been sent of the result set that is being sent.
+    sent: Option<u64>,
+}
+
+/// A column as the client is told of it, whatever the procedure says of it.
+pub(crate) fn described(wanted: &WantedColumn) -> ColumnDescription {
+    ColumnDescription {
+        name: wanted.name.clone(),
+        sql_type: wanted.sql_type,
+        nullable: wanted.nullable,
+        identity: false,
+        updatable: false,
+        computed: false,
+        table: None,
+    }
 }
 
 impl<'a> Redescribed<'a> {
@@ -28,21 +43,21 @@ impl<'a> Redescribed<'a> {
         wanted: &'a [Vec<WantedColumn>],
         context: ConvertContext,
     ) -> Redescribed<'a> {
-        Redescribed { sink, wanted, begun: 0, types: Vec::new(), context, error: None }
+        Redescribed { sink, wanted, begun: 0, types: Vec::new(), context, error: None, sent: None }
     }
 
     /// How the procedure has ended. It was stopped at what did not fit, as by an attention: that is the error. Errors 11535 to 11538, 11553, those of
-    /// a conversion.
-    pub(crate) fn finish<T>(self, ended: Result<T, Interruption>) -> Result<T, Interruption> {
+    /// a conversion. Also tells how many rows were sent of a result set that has not ended.
+    pub(crate) fn finish<T>(self, ended: Result<T, Interruption>) -> (Result<T, Interruption>, Option<u64>) {
         let (wanted, begun) = (self.wanted.len(), self.begun);
         match (ended, self.error) {
             (Err(Interruption::Stopped(Stop::Attention)) | Ok(_), Some(error))
                 if !task::current().is_interrupted() =>
             {
-                Err(error.into())
+                (Err(error.into()), self.sent)
             }
-            (Ok(_), None) if begun < wanted => Err(SqlError::new(11536, &[&wanted, &begun]).into()),
-            (ended, _) => ended,
+            (Ok(_), None) if begun < wanted => (Err(SqlError::new(11536, &[&wanted, &begun]).into()), None),
+            (ended, _) => (ended, None),
         }
     }
 
@@ -54,22 +69,21 @@ impl<'a> Redescribed<'a> {
         if wanted.len() != columns.len() {
             return Err(SqlError::new(11537, &[&wanted.len(), &number, &columns.len()]));
         }
-        let mut described = Vec::with_capacity(columns.len());
+        let mut columns_told = Vec::with_capacity(columns.len());
         for (at, (wanted, column)) in wanted.iter().zip(columns).enumerate() {
             if types::convert::matrix::check(&column.sql_type, &wanted.sql_type, false).is_err() {
                 let (given, sent) = (wanted.sql_type.name(), column.sql_type.name());
                 return Err(SqlError::new(11538, &[&given, &(at + 1), &number, &sent]));
             }
-            described.push(ColumnDescription {
-                name: wanted.name.clone(),
-                sql_type: wanted.sql_type,
-                nullable: wanted.nullable,
-                table: None,
-                ..column.clone()
+            let own = described(wanted);
+            columns_told.push(ColumnDescription {
+                identity: column.identity,
+                computed: column.computed,
+                ..own
             });
         }
         self.types = columns.iter().map(|column| column.sql_type).collect();
-        Ok(described)
+        Ok(columns_told)
     }
 
     fn converted(&self, row: &[Value]) -> Result<Vec<Value>, SqlError> {
@@ -91,9 +105,10 @@ impl ResultSink for Redescribed<'_> {
             return Flow::Stop;
         }
         match self.begin(columns) {
-            Ok(described) => {
+            Ok(columns) => {
                 self.begun += 1;
-                self.sink.columns(&described)
+                self.sent = Some(0);
+                self.sink.columns(&columns)
             }
             Err(error) => {
                 self.error = Some(error);
@@ -106,7 +121,10 @@ impl ResultSink for Redescribed<'_> {
             return Flow::Stop;
         }
         match self.converted(row) {
-            Ok(row) => self.sink.row(&row),
+            Ok(row) => {
+                self.sent = self.sent.map(|sent| sent + 1);
+                self.sink.row(&row)
+            }
             Err(error) => {
                 self.error = Some(error);
                 Flow::Stop
@@ -117,7 +135,11 @@ impl ResultSink for Redescribed<'_> {
         self.sink.message(message);
     }
     fn done(&mut self, done: Done) {
-        self.sink.done(done);
+        // The statement that was stopped ends with the error.
+        if self.error.is_none() {
+            self.sent = None;
+            self.sink.done(done);
+        }
     }
     fn return_status(&mut self, status: i32) {
         self.sink.return_status(status);

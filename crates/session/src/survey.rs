@@ -13,9 +13,10 @@ use types::{SqlError, SqlResult, SqlType, Value};
 use crate::cell::Compiled;
 use crate::done_command as command;
 use crate::frame::Frame;
-use crate::instruction::{ExecuteTarget, Instruction, InstructionKind, SetCells};
+use crate::instruction::{ExecuteTarget, Instruction, InstructionKind, SetCells, WantedColumn};
 use crate::interruption::{Interruption, Stop};
 use crate::module::UNDECLARED_VARIABLE;
+use crate::result_sets::described;
 use crate::session::Session;
 use crate::showplan_rows::{ALL_COLUMNS, PROFILE_COLUMNS, all_rows, column, figures_of, plan_lines};
 use crate::sink::{Done, DoneKind, ResultSink};
@@ -108,6 +109,11 @@ impl Session {
                 if shows {
                     self.show(frame, instruction, sink)?;
                 }
+                if let Some(said) =
+                    execute.result_sets.as_ref().filter(|_| self.options.format_only && !shows)
+                {
+                    return self.tell_said(frame, said, sink);
+                }
                 if shows || self.options.format_only {
                     self.go_into(frame, instruction, &execute.target, sink)?;
                 }
@@ -129,6 +135,25 @@ impl Session {
             _ => {}
         }
         if shows { self.show(frame, instruction, sink) } else { Ok(()) }
+    }
+
+    /// What EXECUTE ... WITH RESULT SETS says of its results; whether it is so shows when it runs.
+    fn tell_said(
+        &self,
+        frame: &Frame,
+        said: &[Vec<WantedColumn>],
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), Interruption> {
+        for set in said {
+            let columns: Vec<_> = set.iter().map(described).collect();
+            if sink.columns(&columns) == Flow::Stop {
+                return Err(Stop::Attention.into());
+            }
+            let row_count = if self.options.nocount { None } else { Some(0) };
+            let command = crate::done_command::SELECT;
+            sink.done(Done { kind: frame.done_kind, row_count, error: false, command });
+        }
+        Ok(())
     }
 
     /// SET of an option that decides whether statements run takes effect at once; the others wait for a batch that runs. One inside IF

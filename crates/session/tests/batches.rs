@@ -389,4 +389,23 @@ fn result_sets_are_described_as_the_statement_says() {
     );
     assert_eq!(seen.types, [vec![SqlType::BigInt, SqlType::nvarchar(20)]]);
     assert_eq!(seen.nullable, [vec![false, true]]);
+    // Also where nothing runs.
+    let names = ["number".to_string(), "a word".to_string()];
+    let call = "EXEC ('SELECT 1 AS a, ''x'' AS b') WITH RESULT SETS ((number bigint NOT NULL, [a word] nvarchar(20)))";
+    let seen = run(&mut session, &format!("SET FMTONLY ON {call} SET FMTONLY OFF"));
+    assert_eq!((seen.messages, seen.sets), (vec![], vec![(names.to_vec(), vec![])]));
+    let describe = format!("EXEC sp_describe_first_result_set N'{}'", call.replace('\'', "''"));
+    let seen = run(&mut session, &describe);
+    let told: Vec<String> =
+        seen.sets[0].1.iter().map(|row| [2, 3, 5].map(|at| row[at].as_str()).join("|")).collect();
+    assert_eq!(told, ["number|0|bigint", "a word|1|nvarchar(20)"]);
+    // What does not fit ends its result set, which has as many rows as were sent.
+    let misfit =
+        "EXEC ('SELECT v FROM (VALUES (1), (2), (NULL), (4)) AS d (v)') WITH RESULT SETS ((v int NOT NULL))";
+    let seen = run(&mut session, misfit);
+    assert_eq!((numbers(&seen), seen.sets[0].1.len()), (vec![11553], 2));
+    let seen =
+        run(&mut session, &format!("BEGIN TRY {misfit} END TRY BEGIN CATCH SELECT ERROR_NUMBER() END CATCH"));
+    assert_eq!((seen.messages, &seen.counts), (vec![], &vec![Some(2), Some(1)]));
+    assert_eq!(seen.sets[1].1, [["11553"]]);
 }
