@@ -19,13 +19,14 @@ struct Arguments {
     /// The first seed.
     #[arg(long)]
     seed: Option<u64>,
-    /// Only this scenario (log, store, sql, schema, across, full, delayed, versions, lies, files, mass); all by default.
+    /// Only this scenario (log, store, sql, schema, across, full, delayed, versions, lies, files, mass, damage); all by default.
     #[arg(long)]
     scenario: Option<String>,
     /// Plant a known bug (acknowledge-before-harden, hardened-jumps-over-hole, page-before-log, decide-before-prepared, reservation-too-small,
     /// vlf-reused-under-pin, hand-out-before-harden, ticket-before-hardened, loss-bound-ignored, counted-before-stored, left-behind-not-taken, acknowledged-before-fence, buffer-not-copied,
     /// built-page-not-chained, used-before-noted, given-up-before-checkpoint, given-up-after-one-checkpoint, announcement-ignored, seen-before-harden, version-freed-too-early, snapshot-sees-later-commit, lost-update-under-snapshot,
-    /// many-reserved-as-one, many-leave-one-version, needed-by-commit-order): it must be found.
+    /// many-reserved-as-one, many-leave-one-version, needed-by-commit-order, conflicts-forgotten, own-insert-opens-gap, damaged-map-is-free, empty-page-is-new,
+    /// decision-forgotten-early, ahead-not-hardened): it must be found.
     #[arg(long)]
     plant: Option<String>,
     /// Run each seed twice and compare the traces.

@@ -21,6 +21,10 @@ use crate::{Outcome, survival};
 
 const NAMES: [&str; 4] = ["a", "b", "c", "master"];
 const DATA: &str = "/across";
+/// Where a log begins to fail in some lives: a commit is decided, and its databases do not say so yet.
+const DECIDED: &str = "between deciding and ending";
+/// For how long a commit is held up there, at most: others find out meanwhile that the log has failed.
+const STALL_NS: u64 = 20_000_000;
 /// The counter's key; transactions have higher numbers.
 const COUNTER: i32 = 0;
 
@@ -91,17 +95,28 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     world.plant(bug);
     let mut rng = Rng::named(seed, "across scenario");
     let mut troubles = Rng::named(seed, "across recoveries");
+    // A stream of its own, so that the seeds of the corpus keep their meaning.
+    let mut ambushes = Rng::named(seed, "across ambushes");
     let ledger: Ledger = Arc::new(Latch::new(LatchRank::Leaf, AcrossLedger::default()));
     let mut outcome = Outcome::new(seed);
     for generation in 0..1 + rng.below(3) as i32 {
-        let nemesis = Nemesis::draw(&mut rng, 260, 6_000);
+        let mut nemesis = Nemesis::draw(&mut rng, 260, 6_000);
+        let victim = ambush(&world, &mut ambushes);
+        if victim.is_some() && ambushes.chance(3, 4) {
+            nemesis = Nemesis::PowerOffAtIo(120 + ambushes.below(400));
+        }
         nemesis.arm(&world);
         let trouble = Trouble::draw(&mut rng, 240);
         trouble.arm(&world);
         let tellers = 1 + rng.below(4) as i32;
-        outcome.log.push(format!("generation {generation}, {tellers} tellers, {trouble:?} {nemesis:?}"));
-        let report = live(&world, &ledger, generation, tellers, trouble);
+        outcome.log.push(format!(
+            "generation {generation}, {tellers} tellers, {trouble:?} {nemesis:?}, ambush: {victim:?}"
+        ));
+        let plan = Plan { generation, tellers, may_fail: trouble.makes_errors() || victim.is_some(), victim };
+        let report = live(&world, &ledger, plan);
         outcome.note(&report);
+        world.call_off();
+        world.stall_tasks(0, 0, "");
         Trouble::heal(&world);
         outcome.acknowledged += ledger.lock().acknowledged();
         recover(&world, &ledger, (&mut rng, &mut troubles), &mut outcome);
@@ -111,6 +126,29 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     }
     outcome.reached = world.reached();
     outcome
+}
+
+/// In most lives the log of one database fails for good when a commit that was decided is about to end; others go on with the rest. Gives which.
+fn ambush(world: &World, rng: &mut Rng) -> Option<usize> {
+    if rng.chance(1, 5) {
+        return None;
+    }
+    let victim = rng.below(3) as usize;
+    let file = ["/a_log.ldf", "/b_log.ldf", "/c_log.ldf"][victim];
+    world.inject_at(DECIDED, 1 + rng.below(4), Fault::fail_from(Operation::Write, 0).on(file));
+    world.stall_tasks(1, STALL_NS, DECIDED);
+    Some(victim)
+}
+
+/// What one life is to do.
+#[derive(Clone, Copy)]
+struct Plan {
+    generation: i32,
+    tellers: i32,
+    /// The device makes errors.
+    may_fail: bool,
+    /// The database whose log is to fail.
+    victim: Option<usize>,
 }
 
 /// A disk with the databases on it, made once in the process, in a world of its own.
@@ -194,25 +232,50 @@ fn table_of(database: &Arc<Database>) -> Option<Table> {
 }
 
 /// One life of the process: tasks commit over databases until the nemesis strikes or all is done.
-fn live(world: &World, ledger: &Ledger, generation: i32, tellers: i32, trouble: Trouble) -> os::sim::Report {
+fn live(world: &World, ledger: &Ledger, plan: Plan) -> os::sim::Report {
     let ledger = Arc::clone(ledger);
     world.run(move |os| {
         let instance = match open(os) {
             Ok(instance) => instance,
-            Err(_) if trouble.makes_errors() => return,
+            Err(_) if plan.may_fail => return,
             Err(error) => panic!("opening what recovery has just opened: {error}"),
         };
         let mut tasks = Vec::new();
-        for number in 0..tellers {
+        for number in 0..plan.tellers {
             let (instance, ledger) = (Arc::clone(&instance), Arc::clone(&ledger));
             let rng = os.rng(&format!("teller {number}"));
-            let first = 1 + (generation * 8 + number) * 1_000;
-            let teller = Teller { instance, ledger, rng, os: os.clone(), next: first, trouble };
+            let first = 1 + (plan.generation * 8 + number) * 1_000;
+            let ambush_rng = os.rng(&format!("teller {number} ambush"));
+            let teller = Teller {
+                instance,
+                ledger,
+                rng,
+                ambush_rng,
+                os: os.clone(),
+                next: first,
+                may_fail: plan.may_fail,
+                victim: plan.victim,
+            };
             tasks.push(os.spawn(&format!("teller {number}"), move || teller.run(number)));
+        }
+        if let Some(victim) = plan.victim {
+            let (task, instance) = (os.clone(), Arc::clone(&instance));
+            tasks.push(os.spawn("flusher", move || flush(&task, &instance, NAMES[victim])));
         }
         tasks.into_iter().for_each(|task| drop(task.join()));
         instance.shutdown();
     })
+}
+
+/// Writes what others have logged, so that a log that fails has failed before those who are held up come to it.
+fn flush(os: &Os, instance: &Arc<Instance>, name: &str) {
+    for _ in 0..40 {
+        let _ = os.sleep(STALL_NS / 5, WaitType::SLEEP_TASK);
+        let flushed = instance.database(name).and_then(|database| database.flush_log());
+        if flushed.is_err() {
+            return;
+        }
+    }
 }
 
 struct Teller {
@@ -221,7 +284,9 @@ struct Teller {
     ledger: Ledger,
     rng: Rng,
     next: i32,
-    trouble: Trouble,
+    may_fail: bool,
+    victim: Option<usize>,
+    ambush_rng: Rng,
 }
 
 impl Teller {
@@ -231,18 +296,19 @@ impl Teller {
             if self.rng.chance(1, 8) {
                 let at = self.rng.below(NAMES.len() as u64) as usize;
                 let written = self.instance.database(NAMES[at]).and_then(|database| database.checkpoint());
-                assert!(written.is_ok() || self.trouble.makes_errors(), "a healthy disk, yet: {written:?}");
+                assert!(written.is_ok() || self.may_fail, "a healthy disk, yet: {written:?}");
             }
             if self.rng.chance(1, 3) {
                 let _ = self.os.sleep(self.rng.below(3_000_000), WaitType::SLEEP_TASK);
             }
             if !self.transact(&mut set) {
-                return;
+                // One database may have failed: the next company may do without it.
+                set = TransactionSet::new(&self.instance, 51 + number as i16);
             }
         }
     }
 
-    /// One transaction; false when the world is too ill to go on.
+    /// One transaction; false when something has failed.
     fn transact(&mut self, set: &mut TransactionSet) -> bool {
         let number = self.next;
         self.next += 1;
@@ -253,6 +319,12 @@ impl Teller {
         // Mostly in the same order; the rest makes deadlocks.
         if self.rng.chance(1, 5) {
             company.reverse();
+        }
+        if let Some(victim) = self.victim.filter(|victim| !company.contains(victim))
+            && self.ambush_rng.chance(3, 4)
+        {
+            company.push(victim);
+            company.sort_unstable();
         }
         let bits = company.iter().fold(0, |bits, at| bits | 1 << at);
         self.ledger.lock().tried.insert(number, (bits, Stage::Open));
@@ -268,7 +340,7 @@ impl Teller {
             Ok(stage) => self.ledger.lock().set(number, stage),
             Err(error) if error.number == 1205 => self.ledger.lock().set(number, Stage::RolledBack),
             Err(error) => {
-                assert!(self.trouble.makes_errors(), "a healthy disk, yet: {error}");
+                assert!(self.may_fail, "a healthy disk, yet: {error}");
                 let _ = set.rollback();
                 return false;
             }

@@ -20,6 +20,8 @@ pub(crate) struct Answer {
     pub(crate) errors: Vec<SqlError>,
     /// Rows and errors when a commit was left pending.
     pending_since: Option<(usize, usize)>,
+    /// Is told each row when it comes: what a client has got it keeps, whatever becomes of the batch.
+    witness: Option<Box<dyn FnMut(&[Value])>>,
 }
 
 impl Answer {
@@ -59,6 +61,9 @@ impl ResultSink for Answer {
 
     fn row(&mut self, row: &[Value]) -> Flow {
         self.rows.push(row.to_vec());
+        if let Some(witness) = &mut self.witness {
+            witness(row);
+        }
         Flow::Continue
     }
 
@@ -128,7 +133,15 @@ impl Client {
 
     /// Runs one batch to its end.
     pub(crate) fn execute(&mut self, text: &str) -> Answer {
-        let mut answer = Answer::default();
+        self.run(text, Answer::default())
+    }
+
+    /// The same; `witness` is told each row when it comes.
+    pub(crate) fn execute_before(&mut self, text: &str, witness: impl FnMut(&[Value]) + 'static) -> Answer {
+        self.run(text, Answer { witness: Some(Box::new(witness)), ..Answer::default() })
+    }
+
+    fn run(&mut self, text: &str, mut answer: Answer) -> Answer {
         let mut end = self.session.execute_batch(text, &mut answer);
         if self.session.is_commit_pending() {
             self.deferred += 1;

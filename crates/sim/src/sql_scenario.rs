@@ -19,7 +19,7 @@ use crate::receipts::Receipts;
 use crate::sql_ledger::{ACCOUNTS, Found, OPENING_BALANCE, SqlLedger, Transfer};
 use crate::survival::{self, Survival};
 use crate::teller::{Ledgers, Plan, Teller};
-use crate::tickets::{self, Tickets};
+use crate::tickets::{self, Kind, Tickets};
 use crate::visitor::{Visitor, Visits};
 use crate::{Outcome, prepared};
 
@@ -83,13 +83,16 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         outcome.acknowledged += ledgers.bank.lock().acknowledged();
         outcome.acknowledged += ledgers.visits.lock().acknowledged();
         ledgers.tickets.lock().end_life();
-        recover(&world, &ledgers, (is_crowded, cache, &mut survival), &mut rng, &mut outcome);
+        recover(&world, &ledgers, ((is_crowded, has_tickets), cache, &mut survival), &mut rng, &mut outcome);
         if !outcome.violations.is_empty() {
             break;
         }
     }
     outcome.deferred = ledgers.visits.lock().deferred;
     outcome.reached = world.reached();
+    for (name, count) in ledgers.tickets.lock().ended_in_range() {
+        outcome.reached.insert(format!("a life ends in the middle of a range of {name}"), count);
+    }
     outcome
 }
 
@@ -193,7 +196,7 @@ fn forbid_syncs_of_tempdb(world: &World) {
 fn recover(
     world: &World,
     ledgers: &Ledgers,
-    (is_crowded, log_cache_folder, survival): (bool, Option<PathBuf>, &mut Survival),
+    ((is_crowded, has_tickets), log_cache_folder, survival): ((bool, bool), Option<PathBuf>, &mut Survival),
     rng: &mut Rng,
     outcome: &mut Outcome,
 ) {
@@ -206,11 +209,15 @@ fn recover(
         outcome.log.push(format!("recovery {attempt} {nemesis:?}"));
         let found = Arc::new(Latch::new(LatchRank::Leaf, None));
         let (answer, cache) = (Arc::clone(&found), log_cache_folder.clone());
+        let tickets = has_tickets.then(|| Arc::clone(&ledgers.tickets));
         let report = world.run(move |os| {
-            let shown = show(os, is_crowded, cache);
+            let shown = show(os, is_crowded, cache, tickets);
             *answer.lock() = Some(shown);
         });
         outcome.note(&report);
+        if survival::is_crash(report.end) {
+            ledgers.tickets.lock().end_life();
+        }
         let takes_over = survival.end_recovery(report.end);
         if report.log.iter().any(|line| line.contains("recovery: database tempdb")) {
             outcome.violations.push("TEMPDB: it was recovered".to_owned());
@@ -250,7 +257,12 @@ struct Shown {
 }
 
 /// Opens the instance and reads all that the oracles want.
-fn show(os: &Os, is_crowded: bool, log_cache_folder: Option<PathBuf>) -> Result<Shown, String> {
+fn show(
+    os: &Os,
+    is_crowded: bool,
+    log_cache_folder: Option<PathBuf>,
+    tickets: Option<Arc<Latch<Tickets>>>,
+) -> Result<Shown, String> {
     let instance = open(os, log_cache_folder)?;
     let mut client = Client::connect(&shared(&instance), "bank").map_err(|error| format!("{error:?}"))?;
     let mut read = |text: &str| {
@@ -264,6 +276,13 @@ fn show(os: &Os, is_crowded: bool, log_cache_folder: Option<PathBuf>) -> Result<
     // Structure, an owner for every page, every index as its table.
     for database in ["bank", "master", "tempdb"] {
         read(&format!("DBCC CHECKDB ({database}) WITH NO_INFOMSGS"))?;
+    }
+    // Behind each crash: what was handed out before does not come again.
+    for (kind, Kind { name, .. }) in tickets::KINDS.iter().enumerate().filter(|_| tickets.is_some()) {
+        let tickets = tickets.as_ref().expect("only then");
+        tickets.lock().ask(kind, 1);
+        let drawn = read(&format!("SELECT NEXT VALUE FOR {name}"))?[0][0];
+        tickets.lock().hand_out(kind, drawn)?;
     }
     let mut bank = Found::default();
     for row in read("SELECT id, balance FROM accounts")? {

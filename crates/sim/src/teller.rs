@@ -5,7 +5,7 @@ use os::{Latch, Os, Rng, WaitType};
 use session::SessionShared;
 use std::sync::Arc;
 
-use crate::client::{Answer, Client};
+use crate::client::{Answer, Client, number};
 use crate::nemesis::Trouble;
 use crate::receipts::Receipts;
 use crate::sql_ledger::{ACCOUNTS, SqlLedger, Stage, Transfer};
@@ -169,14 +169,20 @@ impl Teller {
             return true;
         }
         let kind = self.ticket_rng.below(tickets::KINDS.len() as u64) as usize;
-        let count = 1 + self.ticket_rng.below(4) as i64;
+        // Sometimes so many that several ranges go with one batch.
+        let most = if self.ticket_rng.chance(1, 3) { 30 } else { 4 };
+        let count = 1 + self.ticket_rng.below(most) as i64;
         self.ledgers.tickets.lock().ask(kind, count);
-        let answer = client.execute(&tickets::batch(&mut self.ticket_rng, kind, count));
-        for row in answer.numbers().expect("values are numbers") {
-            let handed_out = self.ledgers.tickets.lock().hand_out(kind, row[0]);
-            if let Err(text) = handed_out {
-                panic!("{text}");
-            }
+        let tickets = Arc::clone(&self.ledgers.tickets);
+        let answer = client.execute_before(&tickets::batch(&mut self.ticket_rng, kind, count), move |row| {
+            let mut tickets = tickets.lock();
+            let value = number(&row[0]).expect("values are numbers");
+            let handed_out = tickets.hand_out(kind, value);
+            tickets.wrong = tickets.wrong.take().or(handed_out.err());
+        });
+        let wrong = self.ledgers.tickets.lock().wrong.take();
+        if let Some(text) = wrong {
+            panic!("{text}");
         }
         if answer.errors.is_empty() {
             return true;

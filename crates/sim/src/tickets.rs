@@ -35,6 +35,11 @@ pub(crate) struct Tickets {
     /// Values that were asked for.
     asked_total: [i64; KINDS.len()],
     lives: i64,
+    /// The life in which a value of each was handed out last, and lives that have ended in the middle of a range, as the value behind shows.
+    last_life: [i64; KINDS.len()],
+    ended_in_range: [u64; KINDS.len()],
+    /// What was found wrong.
+    pub(crate) wrong: Option<String>,
 }
 
 impl Tickets {
@@ -49,6 +54,9 @@ impl Tickets {
         if !self.seen[kind].insert(value) {
             return Err(format!("REPEAT: value {value} of {name} was handed out before"));
         }
+        let before = self.seen[kind].iter().rev().nth(1).copied().unwrap_or(0);
+        let is_new_life = std::mem::replace(&mut self.last_life[kind], self.lives) != self.lives;
+        self.ended_in_range[kind] += u64::from(is_new_life && value > before + 1);
         let most = self.asked_total[kind] + lost_most * self.lives;
         if value > most {
             return Err(format!(
@@ -56,6 +64,11 @@ impl Tickets {
             ));
         }
         Ok(())
+    }
+
+    /// How often a life of the server has ended in the middle of a range, by sequence.
+    pub(crate) fn ended_in_range(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        KINDS.iter().map(|kind| kind.name).zip(self.ended_in_range)
     }
 
     /// A life of the server has ended.

@@ -15,6 +15,7 @@ use session::SessionShared;
 
 use crate::client::{Answer, Client, number, shared};
 use crate::dependencies::{Done, History, Level, judge};
+use crate::gaps;
 use crate::nemesis::{Nemesis, Trouble};
 use crate::recovery::{self, Disturbance};
 use crate::{Outcome, prepared, survival};
@@ -32,6 +33,8 @@ const GIVEN_UP: [i32; 3] = [3966, 3967, 3958];
 /// Bytes of versions in worlds where the store is small, and what may come on top: an image of each client, and marks without image.
 const SMALL_STORE_BYTES: u64 = 3_000;
 const OVERSHOOT_BYTES: u64 = 6_000;
+/// The same where a transaction that appends to all lists fills it: whoever waits for one of its rows loses its snapshot meanwhile.
+const TINY_STORE_BYTES: u64 = 450;
 
 /// What one life of the server is to do.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +44,8 @@ struct Plan {
     transactions: u64,
     trouble: Trouble,
     reads_committed_by_snapshot: bool,
-    has_small_store: bool,
+    /// The most that versions may take in memory, where that is little.
+    store_bytes: Option<u64>,
 }
 
 /// How far a transaction has come.
@@ -79,6 +83,13 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     let ledger: Shared = Arc::new(Latch::new(LatchRank::Leaf, Ledger::default()));
     let mut outcome = Outcome::new(seed);
     let has_small_store = rng.chance(1, 4);
+    // A stream of its own, so that seeds keep their meaning.
+    let has_tiny_store = Rng::named(seed, "versions tiny store").chance(1, 3);
+    let store_bytes = match (has_tiny_store, has_small_store) {
+        (true, _) => Some(TINY_STORE_BYTES),
+        (false, true) => Some(SMALL_STORE_BYTES),
+        (false, false) => None,
+    };
     for life in 1..=1 + rng.below(3) {
         let nemesis = Nemesis::draw(&mut rng, 250, 6_000);
         let trouble = if rng.chance(1, 2) { Trouble::None } else { Trouble::draw(&mut rng, 300) };
@@ -88,7 +99,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
             transactions: 4 + rng.below(12),
             trouble,
             reads_committed_by_snapshot: rng.chance(1, 2),
-            has_small_store,
+            store_bytes,
         };
         outcome.log.push(format!("{plan:?} {nemesis:?}"));
         live(&world, &ledger, plan, nemesis, &mut outcome);
@@ -120,6 +131,7 @@ fn prepare() -> DiskImage {
         for key in 0..KEYS {
             client.must(&format!("INSERT {} VALUES ({key}, '')", table(key)));
         }
+        gaps::SETUP.into_iter().for_each(|text| drop(client.must(text)));
         client.close();
     })
 }
@@ -146,8 +158,8 @@ fn live(world: &World, ledger: &Shared, plan: Plan, nemesis: Nemesis, outcome: &
         client.must(&format!("ALTER DATABASE lists SET READ_COMMITTED_SNAPSHOT {word}"));
         client.close();
         let database = instance.database("lists").expect("it is there");
-        if plan.has_small_store {
-            database.transactions().versions().set_bytes_max(SMALL_STORE_BYTES);
+        if let Some(bytes) = plan.store_bytes {
+            database.transactions().versions().set_bytes_max(bytes);
         }
         nemesis.arm(&device);
         plan.trouble.arm(&device);
@@ -158,6 +170,7 @@ fn live(world: &World, ledger: &Shared, plan: Plan, nemesis: Nemesis, outcome: &
                 ledger: Arc::clone(&ledger),
                 plan,
                 rng: os.rng(&format!("appender {number}")),
+                gap_rng: os.rng(&format!("appender {number} gaps")),
                 next_number: (plan.life << 40) | (number << 32),
             };
             let sessions = sessions.clone();
@@ -192,6 +205,8 @@ struct Appender {
     ledger: Shared,
     plan: Plan,
     rng: Rng,
+    /// What is done with ranges: a stream of its own, so that seeds keep their meaning.
+    gap_rng: Rng,
     next_number: u64,
 }
 
@@ -202,12 +217,12 @@ impl Appender {
             return;
         };
         for _ in 0..self.plan.transactions {
-            if !self.transact(&mut client) {
+            if !self.transact(&mut client) || !self.visit_gaps(&mut client) {
                 break;
             }
             let bytes = self.database.transactions().versions().figures().bytes;
-            let bytes_max = SMALL_STORE_BYTES + OVERSHOOT_BYTES;
-            assert!(!self.plan.has_small_store || bytes <= bytes_max, "{bytes} bytes of versions");
+            let bytes_max = self.plan.store_bytes.map_or(u64::MAX, |most| most + OVERSHOOT_BYTES);
+            assert!(bytes <= bytes_max, "{bytes} bytes of versions");
             if self.rng.chance(1, 4) {
                 self.pause();
             }
@@ -235,21 +250,26 @@ impl Appender {
         if !begun.errors.is_empty() {
             return self.give_up(client, number, &begun);
         }
-        let steps = 1 + self.rng.below(5);
+        let is_sweep = self.plan.store_bytes == Some(TINY_STORE_BYTES) && self.gap_rng.chance(1, 3);
+        let steps = if is_sweep { u64::from(KEYS) } else { 1 + self.rng.below(5) };
         for step in 0..steps {
             let answer = match self.rng.below(7) {
+                _ if is_sweep => self.append(client, number, (step as u32, number + step)),
                 0 => self.read(client, number, READ_ALL),
                 1..=3 => {
                     let key = self.draw_key();
                     let text = format!("SELECT id, list FROM {} WHERE id = {key}", table(key));
                     self.read(client, number, &text)
                 }
-                _ => self.append(client, number, number + step),
+                _ => {
+                    let key = self.draw_key();
+                    self.append(client, number, (key, number + step))
+                }
             };
             if !answer.errors.is_empty() {
                 return self.give_up(client, number, &answer);
             }
-            if self.rng.chance(1, 6) {
+            if self.rng.chance(1, 6) || is_sweep {
                 self.pause();
             }
         }
@@ -270,6 +290,23 @@ impl Appender {
         ledger.acknowledged += 1;
         ledger.settle(number, Stage::Committed);
         true
+    }
+
+    /// Now and then something with ranges of keys; false: the server cannot go on, as planned.
+    fn visit_gaps(&mut self, client: &mut Client) -> bool {
+        if !self.gap_rng.chance(1, 2) {
+            return true;
+        }
+        match gaps::visit(&self.os, client, &mut self.gap_rng) {
+            Ok(()) => true,
+            Err(answer) => {
+                let error = answer.error_number().unwrap_or(0);
+                let is_given_up = self.plan.store_bytes.is_some() && GIVEN_UP.contains(&error);
+                let is_expected = is_given_up || EXPECTED.contains(&error);
+                assert!(is_expected || self.plan.trouble.makes_errors(), "{}", answer.error_text());
+                client.execute("IF @@TRANCOUNT > 0 ROLLBACK TRAN").errors.is_empty() && is_expected
+            }
+        }
     }
 
     fn draw_key(&mut self) -> u32 {
@@ -304,8 +341,7 @@ impl Appender {
     }
 
     /// Adds an element to a list; a row of the clustered table may be taken out and put in again.
-    fn append(&mut self, client: &mut Client, transaction: u64, element: u64) -> Answer {
-        let key = self.draw_key();
+    fn append(&mut self, client: &mut Client, transaction: u64, (key, element): (u32, u64)) -> Answer {
         let (table, is_replaced) = (table(key), self.rng.chance(1, 3) && table(key) == TABLES[0]);
         let mut ledger = self.ledger.lock();
         let attempt = ledger.attempts.get_mut(&transaction).expect("it has begun");
@@ -317,14 +353,16 @@ impl Appender {
                  DELETE {table} WHERE id = {key}; INSERT {table} VALUES ({key}, @list + '{element};')"
             ));
         }
-        client.execute(&format!("UPDATE {table} SET list = list + '{element};' WHERE id = {key}"))
+        let hint = ["", "WITH (UPDLOCK)", "WITH (XLOCK, ROWLOCK)", "WITH (HOLDLOCK)"]
+            [self.gap_rng.below(4) as usize];
+        client.execute(&format!("UPDATE {table} {hint} SET list = list + '{element};' WHERE id = {key}"))
     }
 
     /// A transaction that met an error: rolled back if the server can still say so.
     fn give_up(&mut self, client: &mut Client, number: u64, answer: &Answer) -> bool {
         let error = answer.error_number().unwrap_or(0);
         let is_expected =
-            EXPECTED.contains(&error) || (self.plan.has_small_store && GIVEN_UP.contains(&error));
+            EXPECTED.contains(&error) || (self.plan.store_bytes.is_some() && GIVEN_UP.contains(&error));
         assert!(is_expected || self.plan.trouble.makes_errors(), "{}", answer.error_text());
         let rolled_back = client.execute("IF @@TRANCOUNT > 0 ROLLBACK TRAN");
         self.set_stage(number, Stage::RolledBack);

@@ -68,6 +68,12 @@ fn planted_bugs_are_found_within_500_seeds() {
             Bug::ManyReservedAsOne,
             Bug::ManyLeaveOneVersion,
             Bug::NeededByCommitOrder,
+            Bug::ConflictsForgotten,
+            Bug::OwnInsertOpensGap,
+            Bug::DamagedMapIsFree,
+            Bug::EmptyPageIsNew,
+            Bug::DecisionForgottenEarly,
+            Bug::AheadNotHardened,
         ] {
             if !scenario.can_see(bug) {
                 continue;
