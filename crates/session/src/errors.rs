@@ -7,6 +7,9 @@
 
 use types::SqlError;
 
+/// A variable that nobody has declared.
+pub(crate) const UNDECLARED_VARIABLE: i32 = 137;
+
 /// Where an error came from; decides who can catch it and what XACT_ABORT does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {

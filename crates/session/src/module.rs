@@ -6,7 +6,7 @@ use tsql::ast::{self, StatementKind};
 use types::{SqlError, SqlResult};
 
 use crate::compile::{PARAMETERS_MAX, compile, compile_ahead, compile_native};
-use crate::errors::Origin;
+use crate::errors::{Origin, UNDECLARED_VARIABLE};
 use crate::interruption::{Failure, Interruption};
 use crate::native::{block_of, check_statements};
 use crate::parameters::parameters_of;
@@ -14,8 +14,6 @@ use crate::program::Program;
 use crate::program_key::ProgramKey;
 use crate::refusal::{not_supported, syntax_error};
 use crate::session::Session;
-
-pub(crate) const UNDECLARED_VARIABLE: i32 = 137;
 
 impl Session {
     /// The program of a module's text, from the cache or compiled now.

@@ -12,10 +12,10 @@ use types::{SqlError, SqlResult, SqlType, Value};
 
 use crate::cell::Compiled;
 use crate::done_command as command;
+use crate::errors::UNDECLARED_VARIABLE;
 use crate::frame::Frame;
 use crate::instruction::{ExecuteTarget, Instruction, InstructionKind, SetCells, WantedColumn};
 use crate::interruption::{Interruption, Stop};
-use crate::module::UNDECLARED_VARIABLE;
 use crate::result_sets::described;
 use crate::session::Session;
 use crate::showplan_rows::{ALL_COLUMNS, PROFILE_COLUMNS, all_rows, column, figures_of, plan_lines};

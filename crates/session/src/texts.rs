@@ -7,7 +7,7 @@ use types::SqlError;
 
 use crate::cache::ProgramCache;
 use crate::compile;
-use crate::module::UNDECLARED_VARIABLE;
+use crate::errors::UNDECLARED_VARIABLE;
 use crate::program::Program;
 use crate::program_key::ProgramKey;
 use crate::refusal::syntax_error;

@@ -15,6 +15,7 @@ pub(crate) mod hints;
 pub(crate) mod identity;
 pub(crate) mod insert;
 pub(crate) mod item;
+pub(crate) mod kept_stars;
 mod limits;
 pub(crate) mod merge;
 mod named_window;
@@ -30,7 +31,7 @@ mod seen_through;
 pub(crate) mod select;
 pub(crate) mod sequence;
 pub(crate) mod set_op;
-pub(crate) mod stars;
+mod stars;
 pub(crate) mod target;
 pub(crate) mod through;
 pub(crate) mod update;
@@ -107,7 +108,7 @@ pub(crate) struct Binder<'a> {
     /// Where names without a schema are looked for before `dbo`, when it is not the schema of the context: that of the view or function at hand.
     pub(crate) schema: Option<Arc<str>>,
     /// What `*` stands for in the text of a module.
-    pub(crate) stars: stars::Stars,
+    pub(crate) stars: kept_stars::Stars,
     /// A column that cannot be found does not end the binding: `unknown_name`.
     pub(crate) tells_all_names: bool,
     /// Where they are written, and what is wrong with them.
@@ -282,7 +283,7 @@ impl<'a> Binder<'a> {
             table_hints: Vec::new(),
             draws: draws::Draws::default(),
             schema: None,
-            stars: stars::Stars::default(),
+            stars: kept_stars::Stars::default(),
             tells_all_names: false,
             unknown_names: Vec::new(),
             depth: 0,

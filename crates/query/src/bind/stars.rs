@@ -5,35 +5,12 @@
 //! are. A `*` of EXISTS stands for no columns.
 
 use engine::{KeptColumn, KeptStar, ModuleDef};
-use std::sync::Arc;
 use tsql::ast::ObjectName;
 use types::SqlError;
 
+use super::kept_stars::Stars;
 use super::{Binder, ScopeColumn};
 use crate::names::same_name;
-
-/// What is known of the text at hand.
-#[derive(Default)]
-pub(crate) struct Stars {
-    /// What the catalog has kept of it.
-    kept: Arc<[KeptStar]>,
-    /// What there is to be kept, when the module is being made.
-    noted: Option<Vec<KeptStar>>,
-    /// It is the text of an EXISTS.
-    is_of_exists: bool,
-}
-
-impl Stars {
-    /// Of a module that is being made.
-    pub(crate) fn noting() -> Stars {
-        Stars { noted: Some(Vec::new()), ..Stars::default() }
-    }
-
-    /// What is to be kept of it.
-    pub(crate) fn into_noted(self) -> Vec<KeptStar> {
-        self.noted.unwrap_or_default()
-    }
-}
 
 impl Binder<'_> {
     /// The text that is bound next is that of a module.

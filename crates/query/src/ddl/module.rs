@@ -8,7 +8,7 @@ use tsql::ast::{self, FunctionReturns, ModuleAction, StatementKind};
 use types::SqlError;
 
 use super::subject::{database_of, find_object, schema_of, with_transaction};
-use crate::bind::stars::Stars;
+use crate::bind::kept_stars::Stars;
 use crate::bind::{Binder, Observed, OutputColumn};
 use crate::exec_context::ExecContext;
 use crate::names::{same_name, written};
