@@ -33,6 +33,10 @@ fn every_unknown_name_of_a_batch_is_told() {
         ("SELECT id, t.b FROM t JOIN t u ON u.x = t.y", "207 1 x, 207 1 y, 209 1 id, 207 1 b"),
         ("SELECT a, a FROM t", "207 1 a, 207 1 a"),
         ("UPDATE t SET v = a, x = 1, id = b", "207 1 a, 207 1 x, 207 1 b"),
+        (
+            "MERGE t USING t u ON u.x = t.y WHEN MATCHED AND u.z = 1 THEN UPDATE SET v = u.w, q = 1;",
+            "207 1 x, 207 1 y, 207 1 z, 207 1 w, 207 1 q",
+        ),
         ("INSERT t (a, id, b) VALUES (1, 2, 3)", "207 1 a, 207 1 b"),
         ("DELETE t WHERE a = 1 AND b = 2", "207 1 a, 207 1 b"),
         ("INSERT t SELECT a, b FROM t", "207 1 a, 207 1 b"),

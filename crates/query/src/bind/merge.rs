@@ -205,7 +205,10 @@ impl Binder<'_> {
                     |binder: &mut Self| binder.telling_first_name(|binder| binder.condition(condition));
                 binder.seeing(clause.when, bind)
             });
-            parts.push(bound.map_err(|error| out_of_sight(clause.when, error))?);
+            parts.push(match bound.map_err(|error| out_of_sight(clause.when, error)) {
+                Err(error) => self.unknown_name(std::ptr::from_ref(condition).addr(), error)?,
+                Ok(condition) => condition,
+            });
         }
         let always = || {
             let one = || Box::new(Expr::constant(Value::Int(1), SqlType::Int));
@@ -243,7 +246,7 @@ impl Binder<'_> {
                 Written::Delete => Ok(Bound::Delete),
                 Written::Update(set) => {
                     let mut steps = Vec::new();
-                    set.iter().try_for_each(|one| binder.set_clause(one, target, &mut steps))?;
+                    binder.set_clauses(set, target, &mut steps)?;
                     Ok(Bound::Update(steps))
                 }
                 Written::Insert(columns, values) => {

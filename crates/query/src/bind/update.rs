@@ -32,10 +32,7 @@ impl Binder<'_> {
         self.draws.refuse_over();
         self.draws.is_limited = update.top.is_some();
         self.refusing_draws(LIMITED, update.top.is_some(), |binder| {
-            update.set.iter().try_for_each(|clause| match binder.set_clause(clause, &target, &mut steps) {
-                Err(error) => binder.unknown_name(std::ptr::from_ref(clause).addr(), error).map(drop),
-                set => set,
-            })
+            binder.set_clauses(&update.set, &target, &mut steps)
         })?;
         // What else draws belongs to rows of other tables, which no TOP counts.
         self.draws.is_limited = false;
@@ -223,7 +220,20 @@ impl Binder<'_> {
         })
     }
 
-    pub(super) fn set_clause(
+    /// Binds what SET says; of each clause the name that it cannot find is told.
+    pub(super) fn set_clauses(
+        &mut self,
+        set: &[SetClause],
+        target: &FoundTarget,
+        steps: &mut Vec<BoundStep>,
+    ) -> Result<(), SqlError> {
+        set.iter().try_for_each(|clause| match self.set_clause(clause, target, steps) {
+            Err(error) => self.unknown_name(std::ptr::from_ref(clause).addr(), error).map(drop),
+            set => set,
+        })
+    }
+
+    fn set_clause(
         &mut self,
         clause: &SetClause,
         target: &FoundTarget,
