@@ -36,7 +36,7 @@ use txn::{Transaction, UndoBytes};
 use crate::error::{AccessError, AccessResult};
 use crate::ids::UnitId;
 use crate::map_page::{
-    FreePage, INTERVAL_PAGES, MAP_INDEX, PENDING, apply_bits, apply_create, check_map, entries,
+    FreePage, INTERVAL_PAGES, MAP_INDEX, PENDING, apply_bits, apply_create, check_bits, check_map, entries,
     is_system_page, map_of, owner, pages_of_unit, runs_of, set_owner,
 };
 use crate::methods::AccessMethods;
@@ -246,6 +246,8 @@ impl AccessMethods {
     pub(crate) fn keep_pending(&self, txn: &Transaction, bits: &MapBits, undo_next: Lsn) -> AccessResult<()> {
         let mut map = self.fix(PageId::unpack(bits.map), LatchMode::Exclusive)?;
         assert_eq!(bits.change, MapChange::Pending, "only what was to become free is kept");
+        check_map(map.id(), map.page())?;
+        check_bits(&map, bits)?;
         let keep = MapBits { change: MapChange::Keep, ..bits.clone() };
         let lsn = self
             .append_compensation(txn, LogOp::SetBits, LogContext::Iam, undo_next, |out| keep.encode(out))?;

@@ -20,7 +20,7 @@ use pages::checksum::{self, PageCheck};
 use pages::{PageBytes, PageGuard, PageId, PageType, header};
 
 use crate::error::{AccessError, AccessResult};
-use crate::map_page::{INTERVAL_PAGES, MAP_INDEX, PENDING, entries, is_system_page, owner};
+use crate::map_page::{INTERVAL_PAGES, MAP_INDEX, PENDING, entries, is_system_page, map_of, owner};
 use crate::methods::AccessMethods;
 
 /// Pages that are looked at together.
@@ -88,6 +88,7 @@ impl AccessMethods {
             return Ok(());
         }
         let first = map.id().page - MAP_INDEX;
+        assert!(map.is_exclusive(), "what is said of the map holds until its latch goes");
         self.refuse_if_used(map, first..first + 1)
     }
 
@@ -156,6 +157,7 @@ impl AccessMethods {
             return Ok(());
         }
         let map_id = map.id();
+        assert!(map.is_exclusive() && map_of(page) == map_id, "page {page} stands in this map");
         if header::version(map.page()) == 0 {
             os::sim::reach(|| "redo begins an allocation map".to_owned());
             if owner == 0 {
@@ -174,6 +176,7 @@ impl AccessMethods {
     /// The pages of a new map's interval that have something on them; an error when it is of before `lsn`, the first record of the map.
     fn written_in_interval_of(&self, map_id: PageId, lsn: Lsn) -> AccessResult<BTreeSet<u32>> {
         let first = map_id.page - MAP_INDEX;
+        assert!(!lsn.is_null() && map_of(map_id) == map_id, "a log record begins a map");
         let (mut written, mut older) = (BTreeSet::new(), None);
         self.space.each_stored(map_id.file, first..first + INTERVAL_PAGES, |number, bytes| {
             let page = PageId::new(map_id.file, number);

@@ -66,8 +66,8 @@ pub(crate) fn apply_create(page: &mut PageBytes, create: &UnitCreate) {
     header::set_flags(page, create.page_flags);
 }
 
-/// Makes the change of a [`MapBits`] record to its latched map page.
-pub(crate) fn apply_bits(map: &mut PageGuard, bits: &MapBits, lsn: Lsn) -> AccessResult<()> {
+/// Does a [`MapBits`] record speak of pages that somebody owns? An empty map that it would change was lost: nobody's pages are not given up.
+pub(crate) fn check_bits(map: &PageGuard, bits: &MapBits) -> AccessResult<()> {
     let map_id = map.id();
     if map_of(map_id) != map_id {
         return Err(AccessError::corrupt(map_id, "a log record takes this page for an allocation map"));
@@ -82,6 +82,23 @@ pub(crate) fn apply_bits(map: &mut PageGuard, bits: &MapBits, lsn: Lsn) -> Acces
             if is_system_page(page) {
                 return Err(AccessError::corrupt(map_id, "a log record gives a page of the system away"));
             }
+            if owner(map.page(), page) & !PENDING == 0 {
+                let what = format!("says that page {page} is nobody's, which a log record gives up or keeps");
+                return Err(AccessError::corrupt(map_id, what));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Makes the change of a [`MapBits`] record to its latched map page.
+pub(crate) fn apply_bits(map: &mut PageGuard, bits: &MapBits, lsn: Lsn) -> AccessResult<()> {
+    check_bits(map, bits)?;
+    let map_id = map.id();
+    let base = map_id.page - MAP_INDEX;
+    for &(first, count) in &bits.runs {
+        for index in u32::from(first)..u32::from(first) + u32::from(count) {
+            let page = PageId::new(map_id.file, base + index);
             let before = owner(map.page(), page);
             let after = match bits.change {
                 MapChange::Free => 0,

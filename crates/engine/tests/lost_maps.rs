@@ -240,3 +240,25 @@ fn no_page_of_somebody_is_given_away_by_an_older_map() {
         }
     }
 }
+
+/// A table is being dropped when a checkpoint is made and the power fails: redo says nothing of its pages, undo keeps them. In a map that was lost they
+/// are nobody's, and it is not made anew with that.
+#[test]
+fn undo_names_a_lost_map() {
+    let stopped = Disk::new(1, 60);
+    let world = World::with_disk(5, Profile::nvme(), stopped.image.clone());
+    let device = world.clone();
+    world.run(move |os| {
+        let instance = open(os);
+        let database = instance.database(NAME).unwrap();
+        let table = support::table(&database, "wide").unwrap();
+        let mut session = Session::new(&instance, &database, 51);
+        session.set.begin_explicit();
+        session.statement(|txn| database.drop_table(txn, table.definition())).unwrap();
+        database.checkpoint().unwrap();
+        device.power_off();
+    });
+    let crashed = Disk { image: world.disk_image(), paths: stopped.paths.clone() };
+    crashed.assert_sound(60);
+    crashed.zeroed(0, 1).assert_names("1:1", "undo");
+}

@@ -102,13 +102,19 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     for generation in 0..1 + rng.below(3) as i32 {
         let mut nemesis = Nemesis::draw(&mut rng, 260, 6_000);
         let victim = ambush(&world, &mut ambushes);
-        if victim.is_some() && ambushes.chance(3, 4) {
-            nemesis = Nemesis::PowerOffAtIo(120 + ambushes.below(400));
+        // An ambush takes a few commits.
+        match ambushes.below(4) {
+            0 | 1 if victim.is_some() => nemesis = Nemesis::None,
+            2 if victim.is_some() => nemesis = Nemesis::PowerOffAtIo(400 + ambushes.below(600)),
+            _ => {}
         }
         nemesis.arm(&world);
         let trouble = Trouble::draw(&mut rng, 240);
         trouble.arm(&world);
-        let tellers = 1 + rng.below(4) as i32;
+        let mut tellers = 1 + rng.below(4) as i32;
+        if victim.is_some() {
+            tellers = tellers.max(3);
+        }
         outcome.log.push(format!(
             "generation {generation}, {tellers} tellers, {trouble:?} {nemesis:?}, ambush: {victim:?}"
         ));

@@ -21,7 +21,7 @@ use crate::survival::{self, Survival};
 use crate::teller::{Ledgers, Plan, Teller};
 use crate::tickets::{self, Kind, Tickets};
 use crate::visitor::{Visitor, Visits};
-use crate::{Outcome, prepared};
+use crate::{Outcome, Scenario, prepared};
 
 const DATA: &str = "/data";
 /// The stream that says which worlds have log caches that outlive the process. Its name was drawn until no seed of the corpus had any.
@@ -40,6 +40,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     // A stream of its own, so that the seeds of the corpus keep their meaning.
     let is_crowded = Rng::named(seed, "sql crowd").chance(1, 8);
     let has_tickets = Rng::named(seed, "sql tickets").chance(1, 2);
+    let has_drawer = has_tickets && !Scenario::Sql.corpus().contains(&seed);
     let world = World::with_disk(seed, Profile::drawn(seed), prepared_disk(is_crowded, has_tickets));
     world.plant(bug);
     let mut rng = Rng::named(seed, "sql scenario");
@@ -50,6 +51,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         tickets: Arc::new(Latch::new(LatchRank::Leaf, Tickets::default())),
     };
     let mut survival = Survival::draw(seed, (SURVIVAL, AT_STORES), true);
+    let mut late = Rng::named(seed, "sql late ends");
     let mut outcome = Outcome::new(seed);
     let generations = 1 + rng.below(3) as i64;
     for generation in 1..=generations {
@@ -57,6 +59,11 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
             Nemesis::draw(&mut rng, 3_000, 60_000)
         } else {
             Nemesis::draw(&mut rng, 1_000, 8_000)
+        };
+        // Where somebody draws all the time, some lives last until a few ranges have gone.
+        let nemesis = match has_drawer && late.chance(2, 3) {
+            true => Nemesis::PowerOffAtSwitch(2_000 + late.below(8_000)),
+            false => nemesis,
         };
         let (cache, nemesis) = survival.begin_life(&world, nemesis);
         nemesis.arm(&world);
@@ -70,6 +77,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
             trouble,
             is_crowded,
             has_tickets,
+            has_drawer,
             checkpoints_often: Rng::named(seed, "sql checkpoints").chance(2, 3),
             tempdb_fails_after: rng.chance(1, 12).then(|| 20 + rng.below(60)),
         };
@@ -174,6 +182,10 @@ fn live(
         };
         let mut clients: Vec<_> = (0..plan.clients).map(start).collect();
         clients.extend((0..if plan.is_crowded { VISITORS } else { 0 }).map(visit));
+        if plan.has_drawer {
+            let drawer = Teller::new(os, &sessions, &ledgers, plan, plan.clients);
+            clients.push(os.spawn("drawer", move || drawer.draw()));
+        }
         for client in clients {
             let _ = client.join();
         }

@@ -18,6 +18,9 @@ pub(crate) const RETRYABLE: [i32; 2] = [1205, 1222];
 /// Errors of a full disk or log: the transaction must be taken back, which needs no room, and the server goes on.
 pub(crate) const NO_ROOM: [i32; 3] = [1101, 1105, 9002];
 
+/// How often whoever only draws from sequences does so.
+const DRAWS: u64 = 60;
+
 /// What one life of the server is to do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
@@ -31,6 +34,8 @@ pub(crate) struct Plan {
     pub(crate) is_crowded: bool,
     /// There are sequences, and tellers draw from them.
     pub(crate) has_tickets: bool,
+    /// Somebody does nothing but draw from them.
+    pub(crate) has_drawer: bool,
     /// Every third turn is a checkpoint, so that pages go out while their changes are fresh.
     pub(crate) checkpoints_often: bool,
     /// Writes to tempdb's files before they begin to fail; the other databases must not notice.
@@ -124,6 +129,24 @@ impl Teller {
         }
         // Also the one who gives up: his connection ends, which gives his locks back. Others may be waiting for them.
         self.ledgers.visits.lock().deferred += client.newly_deferred();
+        client.close();
+    }
+
+    /// Draws from sequences, and nothing else: nobody's commit but those of others makes anything hard.
+    pub(crate) fn draw(mut self) {
+        let mut client = match Client::connect(&self.sessions, "bank") {
+            Ok(client) => client,
+            Err(_) if self.plan.trouble.makes_errors() => return,
+            Err(error) => panic!("logging in: {error:?}"),
+        };
+        for _ in 0..DRAWS {
+            if !self.draw_tickets(&mut client) {
+                break;
+            }
+            if self.ticket_rng.chance(1, 4) {
+                let _ = self.os.sleep(self.ticket_rng.below(2_000_000), WaitType::SLEEP_TASK);
+            }
+        }
         client.close();
     }
 
