@@ -464,7 +464,7 @@ impl<'p> Describer<'p> {
     fn window(&mut self, window: &'p WindowPlan) -> Described {
         let (input, below) = self.plan(&window.input);
         let (mut input, keys) = self.keys(input, &below, &window.partition);
-        if !window.is_in_order && !(window.partition.is_empty() && window.order.is_empty()) {
+        if !(window.is_in_order || window.partition.is_empty() && window.order.is_empty()) {
             let mut order: Vec<(PlanColumn, bool)> = keys.iter().map(|key| (key.clone(), false)).collect();
             for key in &window.order {
                 order.push((self.key_column(key, &below), key.descending));
