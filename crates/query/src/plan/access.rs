@@ -9,7 +9,7 @@ use super::choice::{Choice, cheapest_pair, choose};
 use super::compile::Layout;
 use super::infer::has_contradiction;
 use super::known::Estimates;
-use super::missing::missing_index;
+use super::missing::{Way, missing_index};
 use super::order::{Desired, Order};
 use super::sargable::{Sargable, sargables_and_others, seekable_column};
 use super::{Asked, Planned, Planner};
@@ -23,6 +23,17 @@ use crate::view::stream::BoundKind;
 
 /// The pseudo column of rows' locators in the branches of a union, which leaves it behind: no column of the statement has this number.
 pub(super) const ROW_NAME: ColumnId = ColumnId(u32::MAX);
+
+/// How the rows of a table are got.
+struct Sought<'e> {
+    path: AccessPath,
+    seeks_by_outer: bool,
+    is_covered: bool,
+    is_one_row: bool,
+    locks_for_change: bool,
+    /// What the ranges say whole, and whether rows are found where they are sought.
+    exact: (Vec<&'e Expr>, bool),
+}
 
 impl Planner<'_> {
     /// Plans the reading of a table with the predicates that concern it. A row's locator is there behind the scan: what is said of it is
@@ -108,23 +119,10 @@ impl Planner<'_> {
         let rows = rows_left(&source, &estimates, &others, &sargables, &candidates);
         let (Choice { candidate, order, backward, cost }, second) =
             choose_way(candidates, &sargables, &estimates, rows, desired.as_ref());
-        let missing = missing_index(&estimates, &sargables, wanted.as_deref(), (candidate.as_ref(), cost));
-        let (mut is_covered, mut is_one_row, mut locks_for_change) = (false, false, false);
-        let mut exact = (Vec::new(), true);
-        let (path, seeks_by_outer) = match candidate {
-            Some(best) => {
-                is_covered = best.index.kind == IndexKind::Nonclustered && covers(best.index);
-                let is_in_place = is_covered || best.is_of_rows();
-                is_one_row = best.finds_one_row();
-                let (ranges, by_outer) = self.ranges(&best, &sargables, &source)?;
-                // A row that is looked up may say something else than the entry that has led to it.
-                exact = (best.sought_exactly(&sargables, &ranges), is_in_place);
-                let is_key_alone = best.is_of_rows() && predicates.len() == best.index.key.len();
-                locks_for_change = scan.locator.is_some() && is_one_row && is_key_alone && !by_outer;
-                (AccessPath::Seek { index_id: best.index.index_id, ranges }, by_outer)
-            }
-            None => (AccessPath::Scan, false),
-        };
+        let way = Way { chosen: candidate.as_ref(), cost, is_ordered: desired.is_some() };
+        let missing = missing_index(&estimates, &sargables, wanted.as_deref(), &way);
+        let Sought { path, seeks_by_outer, is_covered, is_one_row, locks_for_change, exact } =
+            self.sought(scan, candidate, &sargables, (predicates.len(), &covers))?;
         let positions = Layout::new(&layout);
         let is_left = |predicate: &&Expr| !(is_one_row && exact.1 && is_among(&exact.0, predicate));
         let (filter, asked) = self.filter_of(predicates.iter().filter(is_left), &positions)?;
@@ -151,6 +149,36 @@ impl Planner<'_> {
             missing,
         };
         Ok(Planned { plan: Plan::Scan(Box::new(plan)), layout, rows, cost, seeks_by_outer, order })
+    }
+
+    /// How the rows are got by the way that has been chosen; of so many conditions.
+    fn sought<'e>(
+        &mut self,
+        scan: &TableScan,
+        candidate: Option<Candidate<'e>>,
+        sargables: &[Sargable<'e>],
+        (conditions, covers): (usize, &dyn Fn(&IndexDef) -> bool),
+    ) -> Result<Sought<'e>, SqlError> {
+        let Some(best) = candidate else {
+            return Ok(Sought {
+                path: AccessPath::Scan,
+                seeks_by_outer: false,
+                is_covered: false,
+                is_one_row: false,
+                locks_for_change: false,
+                exact: (Vec::new(), true),
+            });
+        };
+        let is_covered = best.index.kind == IndexKind::Nonclustered && covers(best.index);
+        let is_in_place = is_covered || best.is_of_rows();
+        let is_one_row = best.finds_one_row();
+        let (ranges, seeks_by_outer) = self.ranges(&best, sargables, &scan.source)?;
+        // A row that is looked up may say something else than the entry that has led to it.
+        let exact = (best.sought_exactly(sargables, &ranges), is_in_place);
+        let is_key_alone = best.is_of_rows() && conditions == best.index.key.len();
+        let locks_for_change = scan.locator.is_some() && is_one_row && is_key_alone && !seeks_by_outer;
+        let path = AccessPath::Seek { index_id: best.index.index_id, ranges };
+        Ok(Sought { path, seeks_by_outer, is_covered, is_one_row, locks_for_change, exact })
     }
 
     fn other_index(

@@ -3,10 +3,10 @@
 
 use std::sync::atomic::AtomicBool;
 
-use engine::MissingIndex;
+use engine::{MissingIndex, TableDef};
 
 use super::candidate::{Candidate, lookups_cost};
-use super::costs::{ENTRY_COST, PAGE_COST, RANGE_COST};
+use super::costs::{ENTRY_COST, PAGE_COST, RANGE_COST, ROWS_OF_PAGE, SORT_COST};
 use super::known::Estimates;
 use super::sargable::Sargable;
 use crate::kinds::CompareOp;
@@ -17,76 +17,97 @@ const IMPACT_MIN: f64 = 25.0;
 /// Columns of a key, at most.
 const KEY_COLUMNS_MAX: usize = 32;
 
-/// The index by which the rows would be found for less than `cost`, that of the `chosen` way (none: all rows are read). `wanted`: the columns that the
-/// statement needs; `None` for all.
+/// The way that is gone instead: its index (none: all rows are read), what it costs, and whether its rows are asked for in an order.
+pub(super) struct Way<'c, 'e> {
+    pub(super) chosen: Option<&'c Candidate<'e>>,
+    pub(super) cost: f64,
+    pub(super) is_ordered: bool,
+}
+
+/// The index by which the rows would be found for less. `wanted`: the columns that the statement needs; `None` for all.
 pub(super) fn missing_index(
     estimates: &Estimates<'_>,
     sargables: &[Sargable<'_>],
     wanted: Option<&[usize]>,
-    (chosen, cost): (Option<&Candidate<'_>>, f64),
+    way: &Way<'_, '_>,
 ) -> Option<Box<Missing>> {
     let scan = estimates.scan;
     let (table, database) = (&scan.source.def, &scan.source.database);
     if table.is_system || database.is_volatile() || !scan.hints.indexes.is_empty() {
         return None;
     }
-    // What another table's rows are compared with is sought once for each of these: that is the join's business.
-    let is_usable = |found: &&Sargable<'_>| {
-        let column = &table.columns[found.ordinal];
-        found.values.iter().all(|value| value.columns().is_empty())
-            && column.sql_type.max_length() != -1
-            && !column.sql_type.is_large_object()
-            && column.computed.is_none()
-    };
-    let is_equality = |found: &&Sargable<'_>| found.op == CompareOp::Equal && !found.is_like;
-    let usable: Vec<&Sargable<'_>> = sargables.iter().filter(is_usable).collect();
+    // A table of a page or two is read as fast as an index is gone down; plans take it for larger, since it may grow.
+    if (scan.source.table.row_count_estimate() as f64) < 2.0 * ROWS_OF_PAGE {
+        return None;
+    }
+    let usable: Vec<&Sargable<'_>> = sargables.iter().filter(|found| is_usable(found, table)).collect();
     let equality = columns_of(usable.iter().copied().filter(|found| is_equality(found)), &[]);
     let inequality = columns_of(usable.iter().copied().filter(|found| !is_equality(found)), &equality);
     if equality.len() + inequality.len() == 0 || equality.len() + inequality.len() > KEY_COLUMNS_MAX {
         return None;
     }
-    if chosen.is_some_and(|chosen| serves(chosen, sargables, &equality, &inequality)) {
+    if way.chosen.is_some_and(|chosen| serves(chosen, sargables, &equality, &inequality)) {
         return None;
     }
-    // Only the first of the columns behind those that are equal bounds the range.
-    let ranged = inequality.first();
-    let sought: Vec<Sargable<'_>> = usable
-        .iter()
-        .filter(|found| is_equality(found) || Some(&found.ordinal) == ranged)
-        .map(|found| Sargable { values: found.values.clone(), ..**found })
-        .collect();
-    let ranges: f64 = usable
-        .iter()
-        .copied()
-        .filter(|found| is_equality(found))
-        .map(|found| found.values.len() as f64)
-        .product();
-    let found = estimates.rows_left(&sought, &[]);
-    // Rows that are to be changed are looked at, whatever the index has.
-    let hints = &scan.hints;
-    let looks_up = scan.locator.is_some() || hints.update_lock || hints.exclusive_lock;
-    let lookups = if looks_up { lookups_cost(estimates, found) } else { 0.0 };
-    let with_index = ranges * RANGE_COST + found * ENTRY_COST + lookups;
-    let impact = (cost - with_index) / cost * 100.0;
-    // A table of a page or so is read as fast as an index is gone down.
-    if cost - with_index < PAGE_COST || impact < IMPACT_MIN {
+    let with_index = cost_with(estimates, &usable, inequality.first(), way.is_ordered);
+    let impact = (way.cost - with_index) / way.cost * 100.0;
+    if way.cost - with_index < PAGE_COST || impact < IMPACT_MIN {
         return None;
     }
     let is_in_key = |ordinal: &usize| equality.contains(ordinal) || inequality.contains(ordinal);
     let clustered: Vec<usize> = table.base().key.iter().map(|key| key.ordinal).collect();
     let all: Vec<usize> = (0..table.columns.len()).collect();
-    let included =
-        wanted.unwrap_or(&all).iter().filter(|ordinal| !is_in_key(ordinal) && !clustered.contains(ordinal));
-    let numbers = |ordinals: &mut dyn Iterator<Item = usize>| -> Vec<i32> {
-        ordinals.map(|ordinal| table.columns[ordinal].column_id).collect()
-    };
+    let included: Vec<usize> = wanted
+        .unwrap_or(&all)
+        .iter()
+        .copied()
+        .filter(|ordinal| !is_in_key(ordinal) && !clustered.contains(ordinal))
+        .collect();
+    let numbers = |ordinals: &[usize]| ordinals.iter().map(|at| table.columns[*at].column_id).collect();
     let index = MissingIndex {
         object_id: table.object_id,
-        equality: numbers(&mut equality.iter().copied()),
-        inequality: numbers(&mut inequality.iter().copied()),
-        included: numbers(&mut included.copied()),
+        equality: numbers(&equality),
+        inequality: numbers(&inequality),
+        included: numbers(&included),
     };
-    Some(Box::new(Missing { index, cost, impact, is_told: AtomicBool::new(false) }))
+    Some(Box::new(Missing { index, cost: way.cost, impact, is_told: AtomicBool::new(false) }))
+}
+
+fn is_equality(found: &Sargable<'_>) -> bool {
+    found.op == CompareOp::Equal && !found.is_like
+}
+
+/// May the column be in a key, and is it compared with values? What it is compared with of another table's rows is sought once for each of these: that
+/// is the join's business.
+fn is_usable(found: &Sargable<'_>, table: &TableDef) -> bool {
+    let column = &table.columns[found.ordinal];
+    found.values.iter().all(|value| value.columns().is_empty())
+        && column.sql_type.max_length() != -1
+        && !column.sql_type.is_large_object()
+        && column.computed.is_none()
+}
+
+/// What the rows would cost by the index: of the columns behind those that are equal only the first, `ranged`, bounds the range.
+fn cost_with(
+    estimates: &Estimates<'_>,
+    usable: &[&Sargable<'_>],
+    ranged: Option<&usize>,
+    is_ordered: bool,
+) -> f64 {
+    let sought: Vec<Sargable<'_>> = usable
+        .iter()
+        .filter(|found| is_equality(found) || Some(&found.ordinal) == ranged)
+        .map(|found| Sargable { values: found.values.clone(), ..**found })
+        .collect();
+    let ranges: f64 =
+        sought.iter().filter(|found| is_equality(found)).map(|found| found.values.len() as f64).product();
+    let found = estimates.rows_left(&sought, &[]);
+    // Rows that are to be changed are looked at, whatever the index has.
+    let (scan, hints) = (estimates.scan, &estimates.scan.hints);
+    let looks_up = scan.locator.is_some() || hints.update_lock || hints.exclusive_lock;
+    let lookups = if looks_up { lookups_cost(estimates, found) } else { 0.0 };
+    let sort = if is_ordered { found * SORT_COST } else { 0.0 };
+    ranges * RANGE_COST + found * ENTRY_COST + lookups + sort
 }
 
 /// Does the way find its rows by the columns already: by all that are equal, or else by the first of the others?
