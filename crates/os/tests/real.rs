@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use hardpan_os::{
     AlignedBuf, Condition, Counter, CounterSet, IoErrorKind, Latch, LatchRank, OpenOptions, Os, Request,
-    RwLatch, Signal, StreamIo, WaitOutcome, WaitType, Watermark, WriteMode,
+    RwLatch, Signal, SpawnOptions, StreamIo, WaitOutcome, WaitType, Watermark, WriteMode,
 };
 
 fn scratch(name: &str) -> PathBuf {
