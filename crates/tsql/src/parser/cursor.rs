@@ -97,7 +97,6 @@ impl Parser<'_> {
 
     /// `CURSOR options FOR query [FOR READ ONLY | FOR UPDATE [OF ..]]`
     pub(super) fn cursor_definition(&mut self, mut options: Vec<CursorOption>) -> Parsed<CursorDefinition> {
-        let is_old = !options.is_empty();
         self.expect(Keyword::Cursor)?;
         while !self.accept(Keyword::For) {
             let Some((word, option)) = OPTIONS.iter().skip(1).find(|(word, _)| self.at_word(word)) else {
@@ -105,9 +104,6 @@ impl Parser<'_> {
             };
             self.accept_word(word);
             options.push(*option);
-            if is_old {
-                return Err(self.error_at(1049, self.token(), String::new()));
-            }
         }
         let with = if self.at(Keyword::With) { Some(self.with_clause()?) } else { None };
         let query = self.query()?;

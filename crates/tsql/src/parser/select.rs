@@ -18,8 +18,6 @@ fn operand(query: Query) -> QueryBody {
 /// Options of FOR XML and of FOR JSON, by their first words.
 const XML_OPTIONS: [&str; 6] = ["BINARY", "TYPE", "ROOT", "ELEMENTS", "XMLDATA", "XMLSCHEMA"];
 const JSON_OPTIONS: [&str; 3] = ["ROOT", "INCLUDE_NULL_VALUES", "WITHOUT_ARRAY_WRAPPER"];
-/// The two of them that do not go together: 13620.
-const JSON_ROOT_OR_BARE: [&str; 2] = ["ROOT", "WITHOUT_ARRAY_WRAPPER"];
 
 impl Parser<'_> {
     /// `query [OPTION (..)]`, the WITH clause being parsed already.
@@ -592,11 +590,7 @@ impl Parser<'_> {
             if !path {
                 self.expect_word("AUTO")?;
             }
-            let options = self.for_options(&JSON_OPTIONS)?;
-            if JSON_ROOT_OR_BARE.iter().all(|word| options.iter().any(|option| option.name.is(word))) {
-                return Err(self.error_at(13620, self.token(), String::new()));
-            }
-            ForClause::Json(path, options)
+            ForClause::Json(path, self.for_options(&JSON_OPTIONS)?)
         } else {
             return Ok(None);
         };
