@@ -48,6 +48,7 @@ impl Shared {
             self.queue.lock().writer = WriterState::Ended;
             return;
         }
+        assert_eq!(self.queue.lock().writer, WriterState::Awake, "one has been asked for, and no other runs");
         let mut writer = self.writer.lock();
         let mut tries = 0;
         *writer = loop {
@@ -97,6 +98,7 @@ fn run(shared: &Arc<Shared>) {
         }
     }
     assert!(own.blocks.is_empty());
+    assert!(own.queue.is_none_or(|queue| queue.in_flight() == 0), "nothing is on its way behind the writer");
 }
 
 /// Writes the sealed blocks (and the open one, if `seal_open` gives a reason), several at once when there are several.

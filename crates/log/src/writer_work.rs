@@ -41,6 +41,7 @@ impl Shared {
     /// Decides what the LOG WRITER does after its last wait.
     pub(crate) fn next_work(&self, last: LastWait) -> Work {
         let mut queue = self.queue.lock();
+        assert_ne!(queue.writer, WriterState::Ended, "one that has ended decides nothing");
         queue.writer = WriterState::Awake;
         let stopping = self.stopping.load(Acquire);
         if self.is_failed() {
@@ -123,6 +124,7 @@ fn writer_waits(queue: &mut FlushQueue, last: LastWait, due_in_ns: Option<u64>) 
         queue.mean_waiters = MEAN_ONE;
     }
     if last == LastWait::Rested {
+        assert_eq!(queue.leader, LeaderState::Inline, "whoever ends leads nobody");
         queue.writer = WriterState::Ended;
         return Work::Stop;
     }
