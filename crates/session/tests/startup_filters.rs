@@ -131,8 +131,7 @@ fn a_predicate_that_fails_says_so_of_a_row_only() {
             .is_empty()
     );
     // Rows that can be judged, and then one that cannot.
-    let judged =
-        "SELECT o.k FROM o CROSS APPLY (SELECT COUNT(*) n FROM t WHERE 1 / (o.k - 3) < 9) x ORDER BY o.k";
+    let judged = "SELECT o.k FROM o CROSS APPLY (SELECT COUNT(*) n FROM t WHERE 1 / (o.k - 3) < 9) x WHERE x.n >= 0 ORDER BY o.k";
     assert_eq!(numbers(&run(&mut session, judged)), [8134]);
     let without = judged.replace("FROM t", "FROM none");
     assert_eq!(rows(&mut session, &without).join(" "), "1 2 3 4 5 6");

@@ -224,7 +224,7 @@ fn check_index(client: &mut Client, name: &str, table: &Table, index: &str) -> R
     let condition = definition.filter.as_ref().map_or(String::new(), |filter| format!("WHERE {filter} "));
     let mut found = Vec::new();
     for row in
-        rows(client, &format!("SELECT k, {value} FROM {name} WITH (INDEX({index})) {condition}ORDER BY k"))?
+        rows(client, &format!("SELECT k, {value} FROM {name} WITH (INDEX({index})) {condition}ORDER BY 1"))?
     {
         found.push((number(&row[0])?, maybe(&row[1])?));
     }
