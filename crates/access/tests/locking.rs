@@ -289,11 +289,11 @@ fn a_row_is_waited_for_once() {
                 task.join().expect("no task fails");
             }
             let waited = (waits.get() - before) as u64;
-            assert!(waited > 0, "they are in each other's way");
             assert!(waited <= TASKS * ROUNDS, "{waited} waits for {} turns", TASKS * ROUNDS);
             total.fetch_add(waited, Relaxed);
         });
     }
+    // In a world or two they come one after the other.
     let total = total.load(Relaxed);
     assert!(
         total > SEEDS * TASKS * ROUNDS / 4,
