@@ -481,9 +481,7 @@ impl Shared {
 
     /// Tells the LOG WRITER that a full block waits (or that it should end).
     pub(crate) fn ring_for_sealed(&self) {
-        let sleepers = [WriterState::Asleep, WriterState::Dozing, WriterState::Gathering];
-        let ring = self.queue.lock().rouse(&sleepers);
-        self.ring_writer(ring);
+        self.rouse_writer(&[WriterState::Asleep, WriterState::Dozing, WriterState::Gathering]);
     }
 }
 

@@ -49,10 +49,10 @@ pub(crate) enum LeaderState {
     LogWriter,
 }
 
-/// What the LOG WRITER does. A log that nobody writes to has no thread for it.
+/// What the LOG WRITER does. An idle log has no such thread.
 ///
 /// ```text
-///             rouse, by anybody with work for it; then start_writer
+///             rouse, when there is work; then start_writer
 ///  Ended ──────────────────────────────────────────────────────────► Awake ◄──┐
 ///    ▲                                                          next_work │   │ rouse
 ///    │                                                                    ▼   │
@@ -60,7 +60,7 @@ pub(crate) enum LeaderState {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriterState {
-    /// Has no thread, or one that touches nothing any more.
+    /// No thread, or one that is about to exit and touches nothing any more.
     Ended,
     /// Runs; it will look at everything again before it waits.
     Awake,
@@ -300,6 +300,12 @@ impl FlushQueue {
         self.writer = WriterState::Awake;
         ring
     }
+}
+
+impl WriterState {
+    /// All states in which it waits for something.
+    pub(crate) const WAITING: [WriterState; 4] =
+        [WriterState::Dozing, WriterState::Gathering, WriterState::WantsTurn, WriterState::Asleep];
 }
 
 /// What the LOG WRITER needs to go on.

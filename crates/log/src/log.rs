@@ -319,7 +319,7 @@ impl Log {
     /// How much may be at risk from now on. What is at risk already stays so.
     pub fn set_loss_bounds(&self, bounds: LossBounds) {
         self.shared.queue.lock().loss.set_bounds(bounds);
-        self.shared.rouse_writer();
+        self.shared.rouse_writer(&WriterState::WAITING);
     }
 
     /// What delayed commits would be lost now, and the most since the log was opened.
@@ -564,19 +564,19 @@ impl Log {
         assert!(limits.outstanding_ios_max <= places, "the writer's queue has {places} places");
         self.shared.queue.lock().in_flight.set_limits(limits);
         // Who waited for the former limits looks again.
-        self.shared.rouse_writer();
+        self.shared.rouse_writer(&WriterState::WAITING);
     }
 
     /// When delayed commits drain from now on.
     pub fn set_delayed_flush_policy(&self, policy: DelayedFlushPolicy) {
         self.shared.policy.store(policy.to_raw(), Relaxed);
-        self.shared.rouse_writer();
+        self.shared.rouse_writer(&WriterState::WAITING);
     }
 
     /// Stops (or resumes) the draining of delayed commits, whatever the policy: for tests that count flushes exactly.
     pub fn suspend_background_flush(&self, suspended: bool) {
         self.shared.background_suspended.store(suspended, Relaxed);
-        self.shared.rouse_writer();
+        self.shared.rouse_writer(&WriterState::WAITING);
     }
 
     /// Whether the LOG WRITER has a thread now. It has one while there is work for it, and for ten seconds after that.

@@ -8,7 +8,7 @@ use os::{Condition, IoError, JoinHandle, Latch, Os, Signal, Watermark};
 use crate::cache::Cache;
 use crate::error::LogError;
 use crate::files::LogFiles;
-use crate::flush_queue::FlushQueue;
+use crate::flush_queue::{FlushQueue, WriterState};
 use crate::flush_reason::DelayedFlushPolicy;
 use crate::lsn::Lsn;
 use crate::options::LogOptions;
@@ -231,7 +231,7 @@ impl Shared {
         // Whoever has looked at the poison before it was set waits in `room` by the time the cache latch is free.
         drop(self.cache.lock());
         self.room.notify_all();
-        self.rouse_writer();
+        self.rouse_writer(&WriterState::WAITING);
     }
 
     pub(crate) fn policy(&self) -> DelayedFlushPolicy {

@@ -33,17 +33,16 @@ impl Shared {
         }
     }
 
-    /// Has the LOG WRITER look at everything again, because something has changed that it goes by.
-    pub(crate) fn rouse_writer(&self) {
-        use WriterState::{Asleep, Dozing, Gathering, WantsTurn};
-        let ring = self.queue.lock().rouse(&[Asleep, Dozing, Gathering, WantsTurn]);
+    /// Wakes the LOG WRITER if it is in one of these states, or starts it: something has changed that its next step depends on.
+    pub(crate) fn rouse_writer(&self, sleepers: &[WriterState]) {
+        let ring = self.queue.lock().rouse(sleepers);
         self.ring_writer(ring);
     }
 
-    /// Starts the LOG WRITER. A system that has no thread for a second fails the log: nobody else would write what is full.
+    /// Starts the LOG WRITER. A system that has no thread for a second fails the log: no other thread writes full blocks.
     #[cold]
     fn start_writer(&self) {
-        let me = self.me.upgrade().expect("whoever calls this holds the log");
+        let me = self.me.upgrade().expect("the caller holds the log");
         if self.stopping.load(Acquire) || self.is_failed() {
             self.queue.lock().writer = WriterState::Ended;
             return;
@@ -66,6 +65,7 @@ impl Shared {
                     return self.fail(error);
                 }
             }
+            // An interrupt only makes the next try earlier.
             let _ = self.os.sleep(START_PAUSE_NS, WaitType::SLEEP_TASK);
         };
     }
@@ -86,19 +86,22 @@ fn run(shared: &Arc<Shared>) {
                 last = LastWait::Rung;
                 write_out(shared, role, seal_open, &mut own);
             }
-            Work::Wait(timeout_ns) => {
-                let outcome = shared.bell.wait(WaitType::LOGMGR_QUEUE, timeout_ns);
-                last = if outcome == os::WaitOutcome::TimedOut { LastWait::TimedOut } else { LastWait::Rung };
-            }
-            Work::Rest => {
-                let outcome = shared.bell.wait(WaitType::LOGMGR_QUEUE, Some(REST_NS));
-                last = if outcome == os::WaitOutcome::TimedOut { LastWait::Rested } else { LastWait::Rung };
-            }
+            Work::Wait(timeout_ns) => last = wait(shared, timeout_ns, LastWait::TimedOut),
+            Work::Rest => last = wait(shared, Some(REST_NS), LastWait::Rested),
             Work::Stop => break,
         }
     }
     assert!(own.blocks.is_empty());
     assert!(own.queue.is_none_or(|queue| queue.in_flight() == 0), "nothing is on its way behind the writer");
+}
+
+/// Waits for the bell; `timed_out` when it has not rung in time.
+fn wait(shared: &Shared, timeout_ns: Option<u64>, timed_out: LastWait) -> LastWait {
+    assert_ne!(timed_out, LastWait::Rung, "a wait that times out was not rung for");
+    match shared.bell.wait(WaitType::LOGMGR_QUEUE, timeout_ns) {
+        os::WaitOutcome::TimedOut => timed_out,
+        _ => LastWait::Rung,
+    }
 }
 
 /// Writes the sealed blocks (and the open one, if `seal_open` gives a reason), several at once when there are several.

@@ -41,7 +41,7 @@ impl Shared {
     /// Decides what the LOG WRITER does after its last wait.
     pub(crate) fn next_work(&self, last: LastWait) -> Work {
         let mut queue = self.queue.lock();
-        assert_ne!(queue.writer, WriterState::Ended, "one that has ended decides nothing");
+        assert_ne!(queue.writer, WriterState::Ended, "a LOG WRITER that has ended has no next work");
         queue.writer = WriterState::Awake;
         let stopping = self.stopping.load(Acquire);
         if self.is_failed() {
@@ -124,7 +124,7 @@ fn writer_waits(queue: &mut FlushQueue, last: LastWait, due_in_ns: Option<u64>) 
         queue.mean_waiters = MEAN_ONE;
     }
     if last == LastWait::Rested {
-        assert_eq!(queue.leader, LeaderState::Inline, "whoever ends leads nobody");
+        assert_eq!(queue.leader, LeaderState::Inline, "a LOG WRITER that ends does not lead");
         queue.writer = WriterState::Ended;
         return Work::Stop;
     }
