@@ -3,7 +3,7 @@
 //!
 //! Oracles (F1-F4, F7, F9-F12 of the reliability plan): full commits survive, delayed losses are a suffix, no phantom, no
 //! torn transaction (balances, heap, receipts and index agree with the history), what one recovery shows stays; no identity value of
-//! a committed row comes again, and in half of the worlds no value of a sequence at all; tempdb is empty after each start, never recovered and never synced, and when its files fail the others
+//! a committed row comes again, and in most worlds no value of a sequence at all; tempdb is empty after each start, never recovered and never synced, and when its files fail the others
 //! do not notice. Where log caches outlive the process, its death takes no commit at all.
 
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::nemesis::{Nemesis, Trouble};
 use crate::receipts::Receipts;
 use crate::sql_ledger::{ACCOUNTS, Found, OPENING_BALANCE, SqlLedger, Transfer};
 use crate::survival::{self, Survival};
-use crate::teller::{Ledgers, Plan, Teller};
+use crate::teller::{DRAWS, Ledgers, Plan, Teller};
 use crate::tickets::{self, Kind, Tickets};
 use crate::visitor::{Visitor, Visits};
 use crate::{Outcome, Scenario, prepared};
@@ -39,9 +39,8 @@ const VISITS: u64 = 25;
 pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     // A stream of its own, so that the seeds of the corpus keep their meaning.
     let is_crowded = Rng::named(seed, "sql crowd").chance(1, 8);
-    let has_tickets = Rng::named(seed, "sql tickets").chance(1, 2);
-    let has_drawer = has_tickets && !Scenario::Sql.corpus().contains(&seed);
-    let world = World::with_disk(seed, Profile::drawn(seed), prepared_disk(is_crowded, has_tickets));
+    let (sequences, has_drawer) = draw_sequences(seed);
+    let world = World::with_disk(seed, Profile::drawn(seed), prepared_disk(is_crowded, sequences));
     world.plant(bug);
     let mut rng = Rng::named(seed, "sql scenario");
     let ledgers = Ledgers {
@@ -60,12 +59,13 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         } else {
             Nemesis::draw(&mut rng, 1_000, 8_000)
         };
-        // Where somebody draws all the time, some lives last until a few ranges have gone.
-        let nemesis = match has_drawer && late.chance(2, 3) {
-            true => Nemesis::PowerOffAtSwitch(2_000 + late.below(8_000)),
-            false => nemesis,
+        // Where somebody draws all the time, many lives last until a few ranges have gone, or end while he draws.
+        let (planned, ends_after_draws) = match has_drawer.then(|| late.below(6)) {
+            Some(1) => (Nemesis::PowerOffAtSwitch(2_000 + late.below(8_000)), None),
+            Some(2..) => (Nemesis::None, Some(late.below(DRAWS))),
+            _ => (nemesis, None),
         };
-        let (cache, nemesis) = survival.begin_life(&world, nemesis);
+        let (cache, nemesis) = survival.begin_life(&world, planned);
         nemesis.arm(&world);
         let trouble = Trouble::draw(&mut rng, 600);
         trouble.arm(&world);
@@ -76,8 +76,9 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
             transactions: 4 + rng.below(12),
             trouble,
             is_crowded,
-            has_tickets,
+            sequences,
             has_drawer,
+            ends_after_draws: ends_after_draws.filter(|_| nemesis == planned),
             checkpoints_often: Rng::named(seed, "sql checkpoints").chance(2, 3),
             tempdb_fails_after: rng.chance(1, 12).then(|| 20 + rng.below(60)),
         };
@@ -91,7 +92,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         outcome.acknowledged += ledgers.bank.lock().acknowledged();
         outcome.acknowledged += ledgers.visits.lock().acknowledged();
         ledgers.tickets.lock().end_life();
-        recover(&world, &ledgers, ((is_crowded, has_tickets), cache, &mut survival), &mut rng, &mut outcome);
+        recover(&world, &ledgers, ((is_crowded, sequences), cache, &mut survival), &mut rng, &mut outcome);
         if !outcome.violations.is_empty() {
             break;
         }
@@ -104,14 +105,28 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     outcome
 }
 
-/// A data directory with the bank's database, made once in the process, in a world of its own.
-fn prepared_disk(is_crowded: bool, has_tickets: bool) -> DiskImage {
-    static PREPARED: [OnceLock<DiskImage>; 4] = [const { OnceLock::new() }; 4];
-    let one = &PREPARED[2 * usize::from(is_crowded) + usize::from(has_tickets)];
-    one.get_or_init(|| prepare(is_crowded, has_tickets)).clone()
+/// How many sequences a world has, and whether somebody does nothing but draw from them. The seeds of the corpus keep their meaning.
+fn draw_sequences(seed: u64) -> (usize, bool) {
+    let has_few = Rng::named(seed, "sql tickets").chance(1, 2);
+    if Scenario::Sql.corpus().contains(&seed) {
+        return (if has_few { tickets::FEW } else { 0 }, false);
+    }
+    match Rng::named(seed, "sql sequences").below(6) {
+        0 => (0, false),
+        1 | 2 => (tickets::FEW, true),
+        _ => (tickets::KINDS.len(), true),
+    }
 }
 
-fn prepare(is_crowded: bool, has_tickets: bool) -> DiskImage {
+/// A data directory with the bank's database and so many sequences, made once in the process, in a world of its own.
+fn prepared_disk(is_crowded: bool, sequences: usize) -> DiskImage {
+    const NUMBERS: usize = tickets::KINDS.len() + 1;
+    static PREPARED: [OnceLock<DiskImage>; 2 * NUMBERS] = [const { OnceLock::new() }; 2 * NUMBERS];
+    let one = &PREPARED[NUMBERS * usize::from(is_crowded) + sequences];
+    one.get_or_init(|| prepare(is_crowded, sequences)).clone()
+}
+
+fn prepare(is_crowded: bool, sequences: usize) -> DiskImage {
     prepared::disk(
         |os| open(os, None),
         move |mut client, _| {
@@ -130,8 +145,8 @@ fn prepare(is_crowded: bool, has_tickets: bool) -> DiskImage {
             if is_crowded {
                 client.must("CREATE TABLE visits (number bigint NOT NULL)");
             }
-            for text in tickets::SETUP.into_iter().filter(|_| has_tickets) {
-                client.must(text);
+            for kind in &tickets::KINDS[..sequences] {
+                client.must(&kind.definition());
             }
             for id in 0..ACCOUNTS {
                 client.must(&format!("INSERT INTO accounts (id, balance) VALUES ({id}, {OPENING_BALANCE})"));
@@ -156,7 +171,7 @@ fn live(
     outcome: &mut Outcome,
 ) -> End {
     forbid_syncs_of_tempdb(world);
-    let ledgers = ledgers.clone();
+    let (ledgers, device) = (ledgers.clone(), world.clone());
     let report = world.run(move |os| {
         let instance = match open(os, log_cache_folder) {
             Ok(instance) => instance,
@@ -184,7 +199,7 @@ fn live(
         clients.extend((0..if plan.is_crowded { VISITORS } else { 0 }).map(visit));
         if plan.has_drawer {
             let drawer = Teller::new(os, &sessions, &ledgers, plan, plan.clients);
-            clients.push(os.spawn("drawer", move || drawer.draw()));
+            clients.push(os.spawn("drawer", move || drawer.draw(&device)));
         }
         for client in clients {
             let _ = client.join();
@@ -208,7 +223,7 @@ fn forbid_syncs_of_tempdb(world: &World) {
 fn recover(
     world: &World,
     ledgers: &Ledgers,
-    ((is_crowded, has_tickets), log_cache_folder, survival): ((bool, bool), Option<PathBuf>, &mut Survival),
+    ((is_crowded, sequences), log_cache_folder, survival): ((bool, usize), Option<PathBuf>, &mut Survival),
     rng: &mut Rng,
     outcome: &mut Outcome,
 ) {
@@ -221,9 +236,9 @@ fn recover(
         outcome.log.push(format!("recovery {attempt} {nemesis:?}"));
         let found = Arc::new(Latch::new(LatchRank::Leaf, None));
         let (answer, cache) = (Arc::clone(&found), log_cache_folder.clone());
-        let tickets = has_tickets.then(|| Arc::clone(&ledgers.tickets));
+        let tickets = Arc::clone(&ledgers.tickets);
         let report = world.run(move |os| {
-            let shown = show(os, is_crowded, cache, tickets);
+            let shown = show(os, is_crowded, cache, (&tickets, sequences));
             *answer.lock() = Some(shown);
         });
         outcome.note(&report);
@@ -273,7 +288,7 @@ fn show(
     os: &Os,
     is_crowded: bool,
     log_cache_folder: Option<PathBuf>,
-    tickets: Option<Arc<Latch<Tickets>>>,
+    (tickets, sequences): (&Latch<Tickets>, usize),
 ) -> Result<Shown, String> {
     let instance = open(os, log_cache_folder)?;
     let mut client = Client::connect(&shared(&instance), "bank").map_err(|error| format!("{error:?}"))?;
@@ -290,8 +305,7 @@ fn show(
         read(&format!("DBCC CHECKDB ({database}) WITH NO_INFOMSGS"))?;
     }
     // Behind each crash: what was handed out before does not come again.
-    for (kind, Kind { name, .. }) in tickets::KINDS.iter().enumerate().filter(|_| tickets.is_some()) {
-        let tickets = tickets.as_ref().expect("only then");
+    for (kind, Kind { name, .. }) in tickets::KINDS[..sequences].iter().enumerate() {
         tickets.lock().ask(kind, 1);
         let drawn = read(&format!("SELECT NEXT VALUE FOR {name}"))?[0][0];
         tickets.lock().hand_out(kind, drawn)?;

@@ -1,12 +1,13 @@
 //! One client of the SQL workload: transactions that move money, each with its row of the history, some with rows of a heap, a receipt
 //! with an identity value, or a row of a temporary table.
 
+use os::sim::World;
 use os::{Latch, Os, Rng, WaitType};
 use session::SessionShared;
 use std::sync::Arc;
 
 use crate::client::{Answer, Client, number};
-use crate::nemesis::Trouble;
+use crate::nemesis::{Nemesis, Trouble};
 use crate::receipts::Receipts;
 use crate::sql_ledger::{ACCOUNTS, SqlLedger, Stage, Transfer};
 use crate::survival;
@@ -19,7 +20,9 @@ pub(crate) const RETRYABLE: [i32; 2] = [1205, 1222];
 pub(crate) const NO_ROOM: [i32; 3] = [1101, 1105, 9002];
 
 /// How often whoever only draws from sequences does so.
-const DRAWS: u64 = 60;
+pub(crate) const DRAWS: u64 = 60;
+/// Within so many switches the life ends when it does so after a draw.
+const SWITCHES_TO_END: u64 = 300;
 
 /// What one life of the server is to do.
 #[derive(Clone, Copy, Debug)]
@@ -32,10 +35,12 @@ pub(crate) struct Plan {
     pub(crate) trouble: Trouble,
     /// Visitors crowd the log; some tellers put their commits aside.
     pub(crate) is_crowded: bool,
-    /// There are sequences, and tellers draw from them.
-    pub(crate) has_tickets: bool,
+    /// There are so many sequences ([`tickets::KINDS`]), and tellers draw from them.
+    pub(crate) sequences: usize,
     /// Somebody does nothing but draw from them.
     pub(crate) has_drawer: bool,
+    /// The life ends soon after so many of his draws.
+    pub(crate) ends_after_draws: Option<u64>,
     /// Every third turn is a checkpoint, so that pages go out while their changes are fresh.
     pub(crate) checkpoints_often: bool,
     /// Writes to tempdb's files before they begin to fail; the other databases must not notice.
@@ -132,14 +137,21 @@ impl Teller {
         client.close();
     }
 
-    /// Draws from sequences, and nothing else: nobody's commit but those of others makes anything hard.
-    pub(crate) fn draw(mut self) {
+    /// Draws from sequences, and nothing else: nobody's commit but those of others makes anything hard. Arms the end of the life if the plan
+    /// says so.
+    pub(crate) fn draw(mut self, world: &World) {
         let mut client = match Client::connect(&self.sessions, "bank") {
             Ok(client) => client,
             Err(_) if self.plan.trouble.makes_errors() => return,
             Err(error) => panic!("logging in: {error:?}"),
         };
-        for _ in 0..DRAWS {
+        for draw in 0..DRAWS {
+            if self.plan.ends_after_draws == Some(draw) {
+                let switches = 1 + self.ticket_rng.below(SWITCHES_TO_END);
+                let is_killed = self.ticket_rng.chance(1, 3);
+                let kind = if is_killed { Nemesis::KillAtSwitch } else { Nemesis::PowerOffAtSwitch };
+                kind(switches).arm(world);
+            }
             if !self.draw_tickets(&mut client) {
                 break;
             }
@@ -188,10 +200,10 @@ impl Teller {
 
     /// Now and then draws from a sequence; false: the server cannot go on, as planned.
     fn draw_tickets(&mut self, client: &mut Client) -> bool {
-        if !self.plan.has_tickets || self.ticket_rng.chance(1, 3) {
+        if self.plan.sequences == 0 || self.ticket_rng.chance(1, 3) {
             return true;
         }
-        let kind = self.ticket_rng.below(tickets::KINDS.len() as u64) as usize;
+        let kind = self.ticket_rng.below(self.plan.sequences as u64) as usize;
         // Sometimes so many that several ranges go with one batch.
         let most = if self.ticket_rng.chance(1, 3) { 30 } else { 4 };
         let count = 1 + self.ticket_rng.below(most) as i64;

@@ -6,27 +6,41 @@ use std::collections::BTreeSet;
 use engine::AHEAD_RANGES_MAX;
 use os::Rng;
 
-/// The largest cache that the workload gives a sequence.
-const CACHE_MAX: i64 = 5;
-
-/// One sequence: its name, and how many values a crash may take.
+/// One sequence.
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
-    lost_most: i64,
+    /// Its cache to begin with, and the largest that the workload gives it.
+    cache: i64,
+    cache_max: i64,
+    harden_ahead: &'static str,
 }
 
-/// The sequences of the workload.
-pub(crate) const KINDS: [Kind; 2] = [
-    Kind { name: "tickets", lost_most: CACHE_MAX },
-    Kind { name: "tickets_ahead", lost_most: 2 * AHEAD_RANGES_MAX as i64 * CACHE_MAX },
+/// The sequences of the workload. A world has the first [`FEW`], or all of them.
+pub(crate) const KINDS: [Kind; 5] = [
+    Kind { name: "tickets", cache: 3, cache_max: 5, harden_ahead: "NEXT" },
+    Kind { name: "tickets_ahead", cache: 4, cache_max: 5, harden_ahead: "ON" },
+    Kind { name: "tickets_alone", cache: 8, cache_max: 12, harden_ahead: "OFF" },
+    Kind { name: "tickets_many", cache: 40, cache_max: 50, harden_ahead: "NEXT" },
+    Kind { name: "tickets_many_ahead", cache: 20, cache_max: 25, harden_ahead: "ON" },
 ];
+pub(crate) const FEW: usize = 2;
 
-/// The statements that make them.
-pub(crate) const SETUP: [&str; 2] = [
-    "CREATE SEQUENCE tickets AS bigint START WITH 1 CACHE 3",
-    "CREATE SEQUENCE tickets_ahead AS bigint START WITH 1 CACHE 4 WITH (HARDEN_AHEAD = ON)",
-];
+impl Kind {
+    /// The statement that makes it.
+    pub(crate) fn definition(&self) -> String {
+        let Kind { name, cache, harden_ahead, .. } = self;
+        format!(
+            "CREATE SEQUENCE {name} AS bigint START WITH 1 CACHE {cache} WITH (HARDEN_AHEAD = {harden_ahead})"
+        )
+    }
+
+    /// How many values a crash may take.
+    fn lost_most(&self) -> i64 {
+        let ranges = if self.harden_ahead == "ON" { 2 * AHEAD_RANGES_MAX as i64 } else { 1 };
+        ranges * self.cache_max
+    }
+}
 
 /// What the clients were given, of each sequence.
 #[derive(Default)]
@@ -34,9 +48,13 @@ pub(crate) struct Tickets {
     seen: [BTreeSet<i64>; KINDS.len()],
     /// Values that were asked for.
     asked_total: [i64; KINDS.len()],
+    /// Values of this life that were asked for and have not come yet.
+    unanswered: [i64; KINDS.len()],
     lives: i64,
-    /// The life in which a value of each was handed out last, and lives that have ended in the middle of a range, as the value behind shows.
+    /// The life in which a value of each was handed out last; values that nobody was given since then although somebody had asked.
     last_life: [i64; KINDS.len()],
+    unknown: [i64; KINDS.len()],
+    /// Lives that have ended in the middle of a range: the first value of a later life leaves out more than was asked for.
     ended_in_range: [u64; KINDS.len()],
     /// What was found wrong.
     pub(crate) wrong: Option<String>,
@@ -46,18 +64,23 @@ impl Tickets {
     /// Some client is about to ask for so many values.
     pub(crate) fn ask(&mut self, kind: usize, count: i64) {
         self.asked_total[kind] += count;
+        self.unanswered[kind] += count;
     }
 
     /// It was given one. An error's text says what is wrong with it.
     pub(crate) fn hand_out(&mut self, kind: usize, value: i64) -> Result<(), String> {
-        let Kind { name, lost_most } = KINDS[kind];
+        let Kind { name, .. } = KINDS[kind];
+        self.unanswered[kind] -= 1;
         if !self.seen[kind].insert(value) {
             return Err(format!("REPEAT: value {value} of {name} was handed out before"));
         }
         let before = self.seen[kind].iter().rev().nth(1).copied().unwrap_or(0);
         let is_new_life = std::mem::replace(&mut self.last_life[kind], self.lives) != self.lives;
-        self.ended_in_range[kind] += u64::from(is_new_life && value > before + 1);
-        let most = self.asked_total[kind] + lost_most * self.lives;
+        if is_new_life {
+            let unknown = std::mem::take(&mut self.unknown[kind]);
+            self.ended_in_range[kind] += u64::from(value - before > 1 + unknown);
+        }
+        let most = self.asked_total[kind] + KINDS[kind].lost_most() * self.lives;
         if value > most {
             return Err(format!(
                 "GAP: value {value} of {name}, although {most} is the most that lost caches explain"
@@ -74,12 +97,15 @@ impl Tickets {
     /// A life of the server has ended.
     pub(crate) fn end_life(&mut self) {
         self.lives += 1;
+        for (unknown, unanswered) in self.unknown.iter_mut().zip(&mut self.unanswered) {
+            *unknown += std::mem::take(unanswered);
+        }
     }
 }
 
 /// A batch that draws `count` values of a sequence, in one of the ways that must not matter.
 pub(crate) fn batch(rng: &mut Rng, kind: usize, count: i64) -> String {
-    let name = KINDS[kind].name;
+    let Kind { name, cache_max, .. } = KINDS[kind];
     let draws = format!("SELECT NEXT VALUE FOR {name}; ").repeat(usize::try_from(count).unwrap_or(1));
     match rng.below(8) {
         0..=3 => draws,
@@ -87,7 +113,7 @@ pub(crate) fn batch(rng: &mut Rng, kind: usize, count: i64) -> String {
         6 => format!("BEGIN TRAN; SAVE TRAN here; {draws} ROLLBACK TRAN here; COMMIT"),
         _ => {
             let end = if rng.chance(1, 2) { "COMMIT" } else { "ROLLBACK" };
-            let cache = 1 + rng.below(CACHE_MAX as u64);
+            let cache = 1 + rng.below(cache_max as u64);
             format!("BEGIN TRAN; ALTER SEQUENCE {name} CACHE {cache}; {draws} {end}")
         }
     }
@@ -109,5 +135,31 @@ mod tests {
         assert!(tickets.hand_out(0, 1).is_err_and(|text| text.starts_with("REPEAT")), "in a later life, too");
         assert_eq!(tickets.hand_out(0, 8), Ok(()));
         assert!(tickets.hand_out(0, 9).is_err_and(|text| text.starts_with("GAP")));
+    }
+
+    #[test]
+    fn a_life_ends_in_a_range_when_more_is_left_out_than_was_asked_for() {
+        let mut tickets = Tickets::default();
+        let ended = |tickets: &Tickets| tickets.ended_in_range().map(|(_, count)| count).sum::<u64>();
+        // Three were asked for and one came; the life ended behind the third, or in its answer.
+        tickets.ask(1, 3);
+        tickets.hand_out(1, 1).expect("the first");
+        tickets.end_life();
+        tickets.ask(1, 1);
+        tickets.hand_out(1, 4).expect("the first of the second life");
+        assert_eq!(ended(&tickets), 0);
+        // A life in which nobody was given anything tells nothing; what it was asked for is not forgotten.
+        tickets.end_life();
+        tickets.ask(1, 2);
+        tickets.end_life();
+        tickets.ask(1, 2);
+        tickets.hand_out(1, 8).expect("behind a lost cache");
+        assert_eq!(ended(&tickets), 1);
+        tickets.hand_out(1, 10).expect("somebody else was given one between");
+        assert_eq!(ended(&tickets), 1);
+        tickets.end_life();
+        tickets.ask(1, 1);
+        tickets.hand_out(1, 11).expect("the next");
+        assert_eq!(ended(&tickets), 1);
     }
 }
