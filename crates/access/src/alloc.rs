@@ -37,7 +37,7 @@ use crate::error::{AccessError, AccessResult};
 use crate::ids::UnitId;
 use crate::map_page::{
     FreePage, INTERVAL_PAGES, MAP_INDEX, PENDING, apply_bits, apply_create, check_bits, check_map, entries,
-    is_system_page, map_of, owner, pages_of_unit, runs_of, set_owner,
+    is_system_page, map_of, owner, pages_of_runs, pages_of_unit, runs_of, set_owner,
 };
 use crate::methods::AccessMethods;
 use crate::row_change::MAP_BITS_OF_PAGE_BYTES;
@@ -234,6 +234,7 @@ impl AccessMethods {
             }
             None => self.append_structural(true, LogOp::SetBits, LogContext::Gam, |out| bits.encode(out))?,
         };
+        self.note_change(&map, pages.iter().copied());
         apply_bits(&mut map, &bits, lsn)?;
         match txn {
             Some(txn) => self.allocator.note_pending(txn.id(), pages.iter().copied()),
@@ -251,6 +252,7 @@ impl AccessMethods {
         let keep = MapBits { change: MapChange::Keep, ..bits.clone() };
         let lsn = self
             .append_compensation(txn, LogOp::SetBits, LogContext::Iam, undo_next, |out| keep.encode(out))?;
+        self.note_change(&map, pages_of_runs(map.id(), &bits.runs));
         apply_bits(&mut map, &keep, lsn)?;
         self.allocator.forget_pending(txn.id(), map.page(), map.id(), bits);
         Ok(())

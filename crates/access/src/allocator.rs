@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use log::TxnId;
 use log::page_records::MapBits;
+use log::{Lsn, TxnId};
 use os::{Latch, LatchRank};
 use pages::{PageBytes, PageId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::map_page::{MAP_INDEX, is_system_page, owner};
+use crate::map_page::{INTERVAL_PAGES, MAP_INDEX, is_system_page, owner};
 use crate::turns::Turns;
 
 /// Where to look for free pages, and what committed transactions will free.
@@ -30,6 +30,33 @@ pub(crate) struct Looked {
     pub(crate) pieces: FxHashMap<PageId, u128>,
     /// Maps that were zeros when redo came to them: the pages with something on them that no record has given to anybody yet.
     pub(crate) unexplained: BTreeMap<PageId, BTreeSet<u32>>,
+    /// The maps that this life has changed, or redo has come to.
+    pub(crate) begun: BTreeMap<PageId, Begun>,
+}
+
+/// A map before its first change of this life. Each change raises its LSN: what that says of the entries that have not changed is what it said then.
+pub(crate) struct Begun {
+    pub(crate) lsn: Lsn,
+    /// The entries that have changed since, or that a record of redo speaks of: a bit each.
+    changed: Box<[u64; WORDS]>,
+}
+
+const WORDS: usize = INTERVAL_PAGES.div_ceil(u64::BITS) as usize;
+
+impl Begun {
+    pub(crate) fn new(lsn: Lsn) -> Begun {
+        Begun { lsn, changed: Box::new([0; WORDS]) }
+    }
+
+    pub(crate) fn note(&mut self, page: PageId) {
+        let index = page.page % INTERVAL_PAGES;
+        self.changed[(index / u64::BITS) as usize] |= 1 << (index % u64::BITS);
+    }
+
+    pub(crate) fn has_changed(&self, page: PageId) -> bool {
+        let index = page.page % INTERVAL_PAGES;
+        self.changed[(index / u64::BITS) as usize] & 1 << (index % u64::BITS) != 0
+    }
 }
 
 /// Where the free pages of a file begin, as far as is known.

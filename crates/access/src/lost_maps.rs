@@ -9,6 +9,11 @@
 //! * when redo begins to fill a map of zeros: all of its interval. A page changed before the record that begins was allocated before: its map
 //!   is lost. One changed later must be given to somebody by a record by the end of redo.
 //!
+//! Whatever changes a map raises its newest change. So the rule is asked of the map as it was before its first change of this life, and of the pages
+//! whose entries have not changed since. Where redo has come to a map, behind redo: no free page may have a change from the first record about the
+//! map on unless a record speaks of its entry. That also finds a map which a recovery had begun to fill when it was cut off, and one that the
+//! device has given back as it was before a write that it had acknowledged.
+//!
 //! Pages that their file has got since it was opened are not looked at: they were zeros.
 
 use std::collections::BTreeSet;
@@ -17,8 +22,9 @@ use std::ops::Range;
 use log::Lsn;
 use os::sim::{Bug, is_planted};
 use pages::checksum::{self, PageCheck};
-use pages::{PageBytes, PageGuard, PageId, PageType, header};
+use pages::{LatchMode, PageBytes, PageGuard, PageId, PageType, header};
 
+use crate::allocator::Begun;
 use crate::error::{AccessError, AccessResult};
 use crate::map_page::{INTERVAL_PAGES, MAP_INDEX, PENDING, entries, is_system_page, map_of, owner};
 use crate::methods::AccessMethods;
@@ -55,11 +61,11 @@ fn stored(bytes: &PageBytes, page: PageId) -> Stored {
     }
 }
 
-/// The page says that it is in use, or was when the map no longer knew.
-fn knows_better(stored: Stored, map: &PageGuard, bytes: &PageBytes) -> bool {
+/// The page says that it is in use, or was when the map, changed last at `known`, no longer knew.
+fn knows_better(stored: Stored, known: Lsn, map: &PageGuard, bytes: &PageBytes) -> bool {
     match stored {
         Stored::Nothing => false,
-        Stored::Page(lsn) => lsn > map.lsn() && !is_of_dropped_heap(bytes, map),
+        Stored::Page(lsn) => lsn > known && !is_of_dropped_heap(bytes, map),
         // Of a free page nobody wants what it holds; but where nothing was ever written there is none.
         Stored::Noise => header::version(map.page()) == 0,
     }
@@ -119,16 +125,56 @@ impl AccessMethods {
         os::sim::reach(|| "stored pages compared with their map".to_owned());
         let map_id = map.id();
         let end = (from + PIECE_PAGES).min(map_id.page - MAP_INDEX + INTERVAL_PAGES);
+        let is_free = |page: &PageId| !is_system_page(*page) && owner(map.page(), *page) == 0;
+        // What a free page may have on it; none where the entry has changed in this life.
+        let known: Vec<Option<Lsn>> = (from..end)
+            .map(|number| PageId::new(map_id.file, number))
+            .map(|page| self.newest_of_free(map, page).filter(|_| is_free(&page)))
+            .collect();
+        if known.iter().all(Option::is_none) {
+            return Ok(());
+        }
         let mut used = None;
         self.space.each_stored(map_id.file, from..end, |number, bytes| {
+            let Some(known) = known[(number - from) as usize] else { return };
             let page = PageId::new(map_id.file, number);
-            let is_free = !is_system_page(page) && owner(map.page(), page) == 0;
             let found = stored(bytes, page);
-            if used.is_none() && is_free && knows_better(found, map, bytes) {
-                used = Some((page, found.lsn()));
+            if used.is_none() && knows_better(found, known, map, bytes) {
+                used = Some((known, (page, found.lsn())));
             }
         })?;
-        used.map_or(Ok(()), |used| Err(lost(map_id, map.lsn(), used)))
+        used.map_or(Ok(()), |(known, used)| Err(lost(map_id, known, used)))
+    }
+
+    /// The newest change that a page may have which is free by the map; none when this life has changed its entry. The map is latched.
+    fn newest_of_free(&self, map: &PageGuard, page: PageId) -> Option<Lsn> {
+        assert_eq!(map_of(page), map.id(), "page {page} stands in this map");
+        let looked = self.allocator.looked.lock();
+        match looked.begun.get(&map.id()) {
+            Some(begun) if begun.has_changed(page) => None,
+            Some(begun) => Some(begun.lsn),
+            None => Some(map.lsn()),
+        }
+    }
+
+    /// These entries of a map are about to change. It is latched.
+    pub(crate) fn note_change(&self, map: &PageGuard, pages: impl IntoIterator<Item = PageId>) {
+        assert!(map.is_exclusive(), "whoever changes a map has it alone");
+        if !self.space.is_volatile() {
+            let mut looked = self.allocator.looked.lock();
+            let begun = looked.begun.entry(map.id()).or_insert_with(|| Begun::new(map.lsn()));
+            pages.into_iter().for_each(|page| begun.note(page));
+        }
+    }
+
+    /// Redo has come to a record about these entries of a map, which may have the change already. It is latched.
+    pub(crate) fn note_record(&self, map: &PageGuard, lsn: Lsn, pages: impl IntoIterator<Item = PageId>) {
+        assert!(map.is_exclusive(), "redo has the map alone");
+        let mut looked = self.allocator.looked.lock();
+        // A free page that was changed from this record on was freed by one behind it, which redo comes to.
+        let before = Lsn::from_raw(lsn.raw() - 1).min(map.lsn());
+        let begun = looked.begun.entry(map.id()).or_insert_with(|| Begun::new(before));
+        pages.into_iter().for_each(|page| begun.note(page));
     }
 
     /// The same for a free page as it is in memory. Both are latched.
@@ -138,11 +184,12 @@ impl AccessMethods {
             "page {} is to be given away",
             page.id()
         );
-        let is_newer = page.lsn() > map.lsn() && !is_of_dropped_heap(page.page(), map);
+        let Some(known) = self.newest_of_free(map, page.id()) else { return Ok(()) };
+        let is_newer = page.lsn() > known && !is_of_dropped_heap(page.page(), map);
         if !is_newer || self.space.is_volatile() || is_planted(Bug::DamagedMapIsFree) {
             return Ok(());
         }
-        Err(lost(map.id(), map.lsn(), (page.id(), page.lsn())))
+        Err(lost(map.id(), known, (page.id(), page.lsn())))
     }
 
     /// Redo is about to give `page` to a unit, or back (0). Its map is latched.
@@ -170,6 +217,7 @@ impl AccessMethods {
         if let Some(unexplained) = self.allocator.looked.lock().unexplained.get_mut(&map_id) {
             unexplained.remove(&page.page);
         }
+        self.note_record(map, lsn, [page]);
         Ok(())
     }
 
@@ -199,7 +247,8 @@ impl AccessMethods {
         }
     }
 
-    /// Behind redo: what stands in the intervals of maps that were zeros is what redo has put there.
+    /// Behind redo: what stands in the intervals of maps that were zeros is what redo has put there; and no page knows better than a map that redo
+    /// has come to.
     ///
     /// # Errors
     /// 824: a map was lost.
@@ -213,6 +262,13 @@ impl AccessMethods {
                 );
                 return Err(AccessError::corrupt(map, what));
             }
+        }
+        let begun: Vec<PageId> = self.allocator.looked.lock().begun.keys().copied().collect();
+        for map_id in begun.into_iter().filter(|map| self.space.has_page(*map)) {
+            os::sim::reach(|| "a map that redo has come to is compared with its pages".to_owned());
+            let map = self.fix(map_id, LatchMode::Exclusive)?;
+            let first = map_id.page - MAP_INDEX;
+            self.refuse_if_used(&map, first..first + INTERVAL_PAGES)?;
         }
         Ok(())
     }

@@ -141,6 +141,14 @@ pub(crate) fn runs_of(pages: &[PageId]) -> Vec<(u16, u16)> {
     runs
 }
 
+/// The pages that a record about a map names. It may name entries beyond the map: see [`check_bits`].
+pub(crate) fn pages_of_runs(map_id: PageId, runs: &[(u16, u16)]) -> impl Iterator<Item = PageId> {
+    let base = map_id.page - MAP_INDEX;
+    let indices =
+        runs.iter().flat_map(|&(first, count)| u32::from(first)..u32::from(first) + u32::from(count));
+    indices.filter(|index| *index < INTERVAL_PAGES).map(move |index| PageId::new(map_id.file, base + index))
+}
+
 /// Is the page a map, or one that was never formatted?
 pub(crate) fn check_map(map_id: PageId, map: &PageBytes) -> AccessResult<()> {
     match header::page_type(map) {

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hardpan_engine::{
-    CreateDatabaseOptions, DataShrink, Database, DatabaseState, Instance, NewDatabaseFile, ShrinkAim,
-    SqlResult,
+    CreateDatabaseOptions, DataShrink, Database, DatabaseState, DbTransaction, Instance, NewDatabaseFile,
+    ScanOptions, ShrinkAim, SqlResult,
 };
 use os::sim::{Bug, DiskImage, Profile, World};
 use os::{Latch, LatchRank};
@@ -87,6 +87,25 @@ impl Disk {
             if !is_orderly {
                 device.power_off();
             }
+            instance.shutdown();
+        });
+        assert!(report.failures.is_empty(), "{:?}", report.failures);
+        Disk { image: world.disk_image(), paths: self.paths.clone() }
+    }
+
+    /// The disk after other changes and an orderly stop, unless they end the power.
+    fn changed(
+        &self,
+        bug: Option<Bug>,
+        change: impl FnOnce(&Arc<Instance>, &Arc<Database>, &World) + Send + 'static,
+    ) -> Disk {
+        let world = World::with_disk(6, Profile::nvme(), self.image.clone());
+        world.plant(bug);
+        let device = world.clone();
+        let report = world.run(move |os| {
+            let instance = open(os);
+            instance.wait_until_open();
+            change(&instance, &instance.database(NAME).unwrap(), &device);
             instance.shutdown();
         });
         assert!(report.failures.is_empty(), "{:?}", report.failures);
@@ -261,4 +280,80 @@ fn undo_names_a_lost_map() {
     let crashed = Disk { image: world.disk_image(), paths: stopped.paths.clone() };
     crashed.assert_sound(60);
     crashed.zeroed(0, 1).assert_names("1:1", "undo");
+}
+
+/// A map of zeros, all of whose pages were changed after the record with which redo begins to fill it: only the end of redo tells that it was lost.
+/// A recovery that is cut off before may have written it.
+#[test]
+fn a_map_that_a_recovery_has_begun_to_fill_is_named() {
+    let first = INTERVAL as i32 - 150;
+    let end = first + 220;
+    let crashed =
+        Disk::new(1, first).after(first..end, true).changed(None, move |instance, database, device| {
+            fill(instance, database, end..end + 3).unwrap();
+            let table = support::table(database, "wide").unwrap();
+            let base = table.definition().base().index_id;
+            let mut session = Session::new(instance, database, 51);
+            let delete = |txn: &DbTransaction| -> SqlResult<()> {
+                let mut cursor = table.scan(txn, base, &ScanOptions::default(), None)?;
+                let (mut row, mut found) = (Vec::new(), Vec::new());
+                while cursor.next(txn, &mut row)? {
+                    if support::int(&row, 0) >= i64::from(first - 100) {
+                        found.push((cursor.locator()?, row.clone()));
+                    }
+                }
+                found.iter().try_for_each(|(locator, old)| table.delete(txn, locator, old))
+            };
+            session.autocommit(None, delete).unwrap();
+            fill(instance, database, end + 3..end + 6).unwrap();
+            // Whoever reads more than memory holds has the changed pages written.
+            assert_eq!(ids(instance, database).len() as i32, first - 100 + 3);
+            device.power_off();
+        });
+    let map = INTERVAL + 1;
+    let zeroed = crashed.zeroed(0, map);
+    zeroed.assert_names("1:2025", "zeros");
+    let filled = zeroed.changed(Some(Bug::DamagedMapIsFree), |_, _, _| {}).page(0, map);
+    assert!(filled.iter().any(|byte| *byte != 0), "redo has filled it");
+    crashed.with_page(0, map, &filled).assert_names("1:2025", "begun");
+}
+
+/// A map that is sound and of an earlier time, behind the end of the power: redo adds what it knows to it, which is then newer than the pages that it does not know.
+#[test]
+fn recovery_names_an_older_map() {
+    for files in [1, 2] {
+        let before = Disk::new(files, 60);
+        let after = before.after(60..160, true);
+        let crashed = after.after(160..200, false);
+        crashed.assert_sound(200);
+        for file in 0..files {
+            // Of the newest state that was made durable nothing is amiss; the older one was followed by it.
+            crashed.with_page(file, 1, &after.page(file, 1)).assert_sound(200);
+            let map = ["1:1", "3:1"][file];
+            crashed.with_page(file, 1, &before.page(file, 1)).assert_names(map, &format!("{files} files"));
+        }
+    }
+}
+
+/// A map of an earlier time that is changed before anybody asks for a page: with that it is newer than the pages that it does not know.
+#[test]
+fn an_older_map_that_frees_pages_gives_none_away() {
+    let before = Disk::new(1, 60).changed(None, |instance, database, _| {
+        create_table(instance, database, &heap("small", vec![column("id", SqlType::Int, false)]));
+        let small = support::table(database, "small").unwrap();
+        let mut session = Session::new(instance, database, 51);
+        session.autocommit(None, |txn| small.insert(txn, &[Value::Int(1)]).map(|_| ())).unwrap();
+    });
+    let after = before.after(60..160, true);
+    let lies = after.with_page(0, 1, &before.page(0, 1));
+    let (number, text, rows) = lies.opened(|instance| {
+        let database = instance.database(NAME).unwrap();
+        let small = support::table(&database, "small").unwrap();
+        let mut session = Session::new(instance, &database, 51);
+        session.autocommit(None, |txn| database.drop_table(txn, small.definition())).unwrap();
+        let refused = fill(instance, &database, 1_000..1_400).unwrap_err();
+        (refused.number, refused.to_string(), ids(instance, &database))
+    });
+    assert!(number == 824 && text.contains("1:1"), "{number}: {text}");
+    assert_eq!(rows, (0..160).collect::<Vec<_>>());
 }

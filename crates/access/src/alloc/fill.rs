@@ -136,6 +136,7 @@ impl AccessMethods {
                 // Not behind it: should the caller fail to log the allocation, it stays free.
                 assert_eq!(guard.id(), page, "the page that the map says is free");
                 self.refuse_if_changed(&map, &guard)?;
+                self.note_change(&map, [page]);
                 self.allocator.raise_hint(file, seen, passed_over.unwrap_or(number));
                 return Ok(Some(FreePage { map, guard }));
             }
@@ -170,7 +171,9 @@ impl AccessMethods {
         assert!(file > 1, "the first file stays");
         self.allocator.with_hint(file, |hint| *hint = Default::default());
         self.allocator.turns.lock().files.retain(|turn| turn.number != file);
-        self.allocator.looked.lock().pieces.retain(|map, _| map.file != file);
+        let mut looked = self.allocator.looked.lock();
+        looked.pieces.retain(|map, _| map.file != file);
+        looked.begun.retain(|map, _| map.file != file);
     }
 
     /// Before pages from `from` on are given up with the end of their file: those that their maps say are free are not in use.

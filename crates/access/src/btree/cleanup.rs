@@ -187,6 +187,7 @@ impl BTree {
         parent.set_lsn(lsn);
         header::format(leaf.page_mut(), page, PageType::Empty, 0, 0);
         leaf.set_lsn(lsn);
+        self.methods.note_change(&map, [page]);
         set_owner(map.page_mut(), map_id, page, 0);
         map.set_lsn(lsn);
         let around = left.as_ref().is_none_or(|left| header::next(left.page()) == right.id());
