@@ -108,10 +108,14 @@ fn declared_by(
     Ok(Declared { sql_type: alias.sql_type, alias_id: alias.user_type_id, nullable: Some(alias.nullable) })
 }
 
-/// The type of CAST, CONVERT, PARSE and their like, where `varchar` without length means 30. Error 243: unknown, or an alias, which cannot be
-/// converted to.
+/// The type of CAST, CONVERT, PARSE and their like, where `varchar` without length means 30. Errors 243: unknown, or an alias, which cannot be
+/// converted to; 291: it takes no length, or no scale.
 pub(crate) fn cast_target(data_type: &DataType) -> Result<SqlType, SqlError> {
-    resolve(data_type, 30, 1)?.ok_or_else(|| SqlError::new(243, &[&written(&data_type.name)]))
+    let name = &data_type.name;
+    match resolve(data_type, 30, 1) {
+        Err(error) if error.number == 2716 => Err(SqlError::new(291, &[&name.name.value])),
+        found => found?.ok_or_else(|| SqlError::new(243, &[&written(name)])),
+    }
 }
 
 /// What may not stand in a type's parentheses.
@@ -127,8 +131,22 @@ fn check_arguments(data_type: &DataType, name: &str, position: usize) -> Result<
 
 /// One of the system's types; `None` when no such type is there.
 fn resolve(data_type: &DataType, default_length: u16, position: usize) -> Result<Option<SqlType>, SqlError> {
+    check_arguments(data_type, &data_type.name.name.value.to_ascii_lowercase(), position)?;
+    let found = system_type(data_type, default_length, position)?;
+    let takes_scale = matches!(found, Some(SqlType::Decimal { .. } | SqlType::Numeric { .. }));
+    let most = if takes_scale { 2 } else { 1 };
+    if found.is_some() && data_type.args.len() > most {
+        return Err(SqlError::new(2716, &[&position, &data_type.name.name.value]));
+    }
+    Ok(found)
+}
+
+fn system_type(
+    data_type: &DataType,
+    default_length: u16,
+    position: usize,
+) -> Result<Option<SqlType>, SqlError> {
     let name = data_type.name.name.value.to_ascii_lowercase();
-    check_arguments(data_type, &name, position)?;
     let length = |limit: u64| -> Result<Length, SqlError> {
         match data_type.args.first() {
             None => Ok(Length::N(default_length)),

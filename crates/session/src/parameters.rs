@@ -22,6 +22,9 @@ pub(crate) fn parameters_of(
         }
         let place = query::TypePlace::Variable(at + 1);
         let declared = query::resolve_type_in(&parameter.data_type, place, types_in.0, types_in.1)?;
+        if parameter.read_only {
+            return Err(SqlError::new(346, &[&parameter.name]));
+        }
         uses_alias_types |= declared.alias_id != 0;
         definitions.push(VariableDef { name: parameter.name.clone(), sql_type: declared.sql_type });
     }

@@ -159,3 +159,38 @@ fn a_refused_column_is_told_with_its_table() {
         assert!(seen.messages[0].2.contains(table), "{text}: {:?}", seen.messages);
     }
 }
+
+#[test]
+fn what_is_said_twice_or_without_its_columns_is_refused() {
+    let world = World::new("bad-statements-twice");
+    let mut s = world.session();
+    run(&mut s, "CREATE TABLE t (a int)");
+    for (text, number) in [
+        ("CREATE TABLE n (a int UNIQUE UNIQUE)", 8148),
+        ("CREATE TABLE n (a int CHECK (a > 0) CHECK (a < 9))", 8148),
+        ("CREATE TABLE n (a int DEFAULT 1 DEFAULT 2)", 8148),
+        ("CREATE TABLE n (a int PRIMARY KEY PRIMARY KEY)", 8148),
+        ("ALTER TABLE t ADD n int UNIQUE UNIQUE", 8148),
+        ("DECLARE @n TABLE (a int CHECK (a > 0) CHECK (a < 9))", 8148),
+        ("CREATE TABLE n (a int, UNIQUE)", 8135),
+        ("ALTER TABLE t ADD PRIMARY KEY", 8135),
+        ("CREATE TABLE n (a int, b AS a NOT NULL)", 8183),
+        ("CREATE TABLE n (a varchar(5, 2))", 2716),
+        ("DECLARE @n float(5, 2)", 2716),
+        ("SELECT CAST(1 AS varchar(5, 2))", 291),
+        ("SELECT CAST(1 AS int(5))", 291),
+        ("CREATE INDEX n ON t (a) WITH (FILLFACTOR = 50, FILLFACTOR = 60)", 1039),
+        ("ALTER INDEX ALL ON t SET (ALLOW_ROW_LOCKS = ON, ALLOW_ROW_LOCKS = OFF)", 1039),
+        ("CREATE INDEX n ON t (a) WITH (MAXDOP = ON)", 156),
+        ("CREATE INDEX n ON t (a) WITH (ONLINE = MAYBE)", 102),
+        ("CREATE TABLE n (a int PRIMARY KEY WITH (DATA_COMPRESSION = NONE, DATA_COMPRESSION = NONE))", 7711),
+        ("ALTER TABLE t SET (LOCK_ESCALATION = SOME)", 102),
+        ("CREATE PROCEDURE n @a int READONLY AS SELECT 1", 346),
+        ("SELECT GREATEST()", 189),
+    ] {
+        let seen = run(&mut s, text);
+        assert_eq!(numbers(&seen), [number], "{text}: {:?}", seen.messages);
+    }
+    let together = "CREATE TABLE n (a int UNIQUE CHECK (a > 0) DEFAULT 1 NOT NULL, CHECK (a < 9), UNIQUE (a), b decimal(5, 2))";
+    assert!(run(&mut s, together).messages.is_empty());
+}

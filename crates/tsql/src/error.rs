@@ -18,6 +18,11 @@ pub struct SyntaxError {
 }
 
 impl SyntaxError {
+    /// The same with the state that SQL Server gives it.
+    pub(crate) fn with_state(self, state: u8) -> SyntaxError {
+        SyntaxError { state, ..self }
+    }
+
     /// The message in our words, with SQL Server's sense and arguments.
     pub fn message(&self) -> String {
         let near = &self.near;
@@ -32,6 +37,8 @@ impl SyntaxError {
             133 => format!("A GOTO statement names the label '{near}', which is not declared."),
             134 => format!("The variable '{near}' has already been declared; names must be unique in a batch or procedure."),
             137 => format!("The scalar variable \"{near}\" is not declared."),
+            142 => format!("The definition of the '{near}' constraint has incorrect syntax."),
+            153 => format!("The option {near} is used in a way that the DECLARE CURSOR statement does not take."),
             154 => "A USE database statement is not allowed in a procedure, function or trigger.".to_string(),
             179 => "OUTPUT cannot be used when a constant is passed to a stored procedure.".to_string(),
             156 => format!("Incorrect syntax near the keyword '{near}'."),
@@ -50,6 +57,8 @@ impl SyntaxError {
                 .to_string(),
             1046 => "Subqueries are not allowed in this context. Only scalar expressions are allowed.".to_string(),
             1042 => format!("Conflicting {near} optimizer hints were given."),
+            1039 => format!("The option '{near}' is given more than once."),
+            1049 => "Options of both syntaxes of DECLARE CURSOR, the old and the new, cannot be mixed.".to_string(),
             1048 => format!("Conflicting cursor options {near}."),
             1058 => "READ_ONLY and FOR READ ONLY cannot both be given for a cursor.".to_string(),
             1067 => "A SET SHOWPLAN statement must be the only statement of its batch.".to_string(),
@@ -59,6 +68,7 @@ impl SyntaxError {
             11711 => "AS cannot be used in ALTER SEQUENCE.".to_string(),
             11712 => format!("'{near}' can be given only once for a sequence."),
             11715 => "ALTER SEQUENCE gives no property to change.".to_string(),
+            13620 => "ROOT and WITHOUT_ARRAY_WRAPPER cannot both be given for FOR JSON.".to_string(),
             10710 => format!("An action of type '{near}' is not allowed in the 'WHEN NOT MATCHED' clause of a MERGE statement."),
             10711 => format!("An action of type 'INSERT' is not allowed in the '{near}' clause of a MERGE statement."),
             10705 => "Subqueries are not allowed in the OUTPUT clause.".to_string(),

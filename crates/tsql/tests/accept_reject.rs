@@ -319,6 +319,42 @@ fn hints_and_options_have_what_belongs_to_them() {
     }
 }
 
+#[test]
+fn each_part_of_a_definition_stands_once_and_where_it_belongs() {
+    refused("CREATE TABLE t (a varchar(5) COLLATE x\nCOLLATE y)", 156, 2, "COLLATE");
+    refused("CREATE TABLE t (b int, a AS b PERSISTED NULL)", 156, 1, "NULL");
+    refused("CREATE TABLE t (a int IDENTITY NOT FOR REPLICATION NOT FOR REPLICATION)", 156, 1, "NOT");
+    refused("CREATE TABLE t (a int,\nCONSTRAINT c DEFAULT 1 FOR a)", 142, 2, "TABLE");
+    refused("DECLARE @t TABLE (a int CONSTRAINT c UNIQUE)", 156, 1, "CONSTRAINT");
+    refused("CREATE INDEX i ON t (a) WITH (PAD_INDEX)", 102, 1, ")");
+    refused(
+        "CREATE VIEW v WITH SCHEMABINDING, SCHEMABINDING AS SELECT a FROM dbo.t",
+        1039,
+        1,
+        "SCHEMABINDING",
+    );
+    refused("SELECT a FROM t FOR JSON PATH, WITHOUT_ARRAY_WRAPPER, ROOT ('x')", 13620, 1, "");
+    refused("DECLARE c SCROLL CURSOR LOCAL FOR SELECT a FROM t", 1049, 1, "");
+    refused("DECLARE c CURSOR INSENSITIVE FOR SELECT a FROM t", 153, 1, "insensitive");
+    refused("INSERT t VALUES (1,\na + b)", 128, 2, "a");
+    refused("INSERT t VALUES (1), (DATEADD(day, 1, x))", 128, 1, "x");
+    refused("UPDATE t SET a += DEFAULT", 156, 1, "DEFAULT");
+    for text in [
+        "ALTER TABLE t ADD CONSTRAINT c DEFAULT 1 FOR a",
+        "CREATE TABLE t (b int, a AS b PERSISTED NOT NULL CONSTRAINT c UNIQUE)",
+        "CREATE INDEX i ON t (a) WITH PAD_INDEX, FILLFACTOR = 50, DROP_EXISTING",
+        "DECLARE c INSENSITIVE SCROLL CURSOR FOR SELECT a FROM t",
+        "INSERT t VALUES ((SELECT MAX(a) FROM u), DATEADD(day, 1, GETDATE()), t.a)",
+        "INSERT t VALUES (1, DEFAULT), (NEXT VALUE FOR s OVER (ORDER BY a), @a)",
+        "INSERT t SELECT a FROM (VALUES (1)) AS x (a)",
+        "MERGE t USING s ON t.a = s.a WHEN NOT MATCHED THEN INSERT VALUES (a);",
+        "SELECT a FROM t FOR JSON PATH, WITHOUT_ARRAY_WRAPPER",
+        "EXEC ('SELECT ?', 1) AT server",
+    ] {
+        accepted(text);
+    }
+}
+
 /// Batches of all kinds of statements that the documented grammar does not have, one a line.
 #[test]
 fn what_the_grammar_does_not_have_is_refused() {

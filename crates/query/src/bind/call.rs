@@ -18,6 +18,9 @@ use crate::kinds::{AggregateKind, Conversion, ConversionKind};
 use crate::names::written;
 
 /// Functions whose results hang on what was called before: each call changes what the next gives.
+/// Arguments of GREATEST and LEAST.
+const EXTREME_ARGUMENTS_MAX: u8 = 254;
+
 const SIDE_EFFECTS: [&str; 4] = ["NEWID", "NEWSEQUENTIALID", "RAND", "CRYPT_GEN_RANDOM"];
 
 impl Binder<'_> {
@@ -298,6 +301,13 @@ impl Binder<'_> {
 
     fn extreme(&mut self, call: &ast::FunctionCall, greatest: bool) -> Result<Expr, SqlError> {
         let function = functions::lookup(if greatest { "GREATEST" } else { "LEAST" }).expect("registered");
+        if call.args.is_empty() {
+            return Err(crate::errors::argument_count(
+                &function.name.to_lowercase(),
+                1,
+                EXTREME_ARGUMENTS_MAX,
+            ));
+        }
         let values = call.args.iter().map(|argument| self.value(argument)).collect::<Result<Vec<_>, _>>()?;
         check_old_large(function.name, &values)?;
         let (values, _) = coerce::unify(values)?;

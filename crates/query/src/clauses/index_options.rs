@@ -29,6 +29,9 @@ const SWITCHES: [&str; 6] = [
     "STATISTICS_NORECOMPUTE",
 ];
 
+/// The switches that change nothing of the index.
+const ADVICE_SWITCHES: [&str; 3] = ["SORT_IN_TEMPDB", "ONLINE", "LOB_COMPACTION"];
+
 impl Place {
     fn takes(self, word: &str) -> bool {
         match self {
@@ -59,8 +62,9 @@ impl Place {
     }
 }
 
-/// Does the statement take these options with these values? Errors 102, 129, 155 and the refusal.
+/// Does the statement take these options with these values? Errors 102, 129, 155, 1039, 7711 and the refusal.
 pub(super) fn check(place: Place, options: &[NamedOption]) -> Result<(), SqlError> {
+    check_repeated(options)?;
     for option in options {
         let word = option.name.value.to_uppercase();
         if is_known("index option", &word) && !place.takes(&word) {
@@ -69,10 +73,7 @@ pub(super) fn check(place: Place, options: &[NamedOption]) -> Result<(), SqlErro
         if word == "FILLFACTOR" {
             check_percentage(option)?;
         }
-        let is_switch = matches!(option.value, None | Some(OptionValue::Switch(..)));
-        if let (false, true, Some(value)) = (is_switch, SWITCHES.contains(&word.as_str()), &option.value) {
-            return Err(errors::syntax_near(&value_text(value)));
-        }
+        check_value(&word, option)?;
         if let Some(OptionValue::Switch(_, more)) = &option.value
             && word == "IGNORE_DUP_KEY"
         {
@@ -80,6 +81,38 @@ pub(super) fn check(place: Place, options: &[NamedOption]) -> Result<(), SqlErro
         }
     }
     check_options("index option", options)
+}
+
+/// Switches are ON or OFF, MAXDOP is a number.
+fn check_value(word: &str, option: &NamedOption) -> Result<(), SqlError> {
+    let is_switch = SWITCHES.contains(&word) || ADVICE_SWITCHES.contains(&word);
+    match &option.value {
+        Some(OptionValue::Switch(on, _)) if word == "MAXDOP" => {
+            Err(errors::syntax_near_keyword(if *on { "ON" } else { "OFF" }))
+        }
+        Some(value) if is_switch && !matches!(value, OptionValue::Switch(..)) => {
+            Err(errors::syntax_near(&value_text(value)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Each option stands once (1039), compression once for each partition (7711).
+fn check_repeated(options: &[NamedOption]) -> Result<(), SqlError> {
+    for (at, option) in options.iter().enumerate() {
+        let of_partitions = |one: &NamedOption| matches!(one.value, Some(OptionValue::OnPartitions(..)));
+        let repeats = |other: &NamedOption| {
+            other.name.is(&option.name.value) && !(of_partitions(other) && of_partitions(option))
+        };
+        if options[..at].iter().any(repeats) {
+            let word = option.name.value.to_uppercase();
+            return Err(match word.as_str() {
+                "DATA_COMPRESSION" => SqlError::new(7711, &[]),
+                _ => SqlError::new(1039, &[&word]),
+            });
+        }
+    }
+    Ok(())
 }
 
 fn check_percentage(option: &NamedOption) -> Result<(), SqlError> {
@@ -124,7 +157,7 @@ fn number(option: &NamedOption) -> Option<i64> {
     }
 }
 
-/// What options that have passed `check` say of an index. A word without a value, as in the old form, is ON.
+/// What options that have passed `check` say of an index.
 pub(crate) fn index_settings(options: &[NamedOption]) -> IndexSettingsChange {
     let named = |word: &str| options.iter().rev().find(|option| option.name.is(word));
     let switch =

@@ -15,7 +15,7 @@ fn refuse_if(refused: bool, what: &str) -> Result<(), SqlError> {
 pub(crate) fn check_definition(statement: &ast::Statement) -> Result<(), SqlError> {
     match &statement.kind {
         StatementKind::CreateTable(table) => create_table(table),
-        StatementKind::AlterTable(alter) => alter_table(&alter.action),
+        StatementKind::AlterTable(alter) => alter_table(&alter.name.name.value, &alter.action),
         StatementKind::CreateIndex(index) => create_index(index),
         StatementKind::AlterIndex(alter) => alter_index(&alter.action),
         StatementKind::DropIndex(drop) => {
@@ -81,6 +81,9 @@ pub(crate) fn check_table_elements(elements: &[TableElement], table: &str) -> Re
     elements.iter().try_for_each(|element| match element {
         TableElement::Column(definition) => column(definition, table),
         TableElement::Constraint(constraint) => match &constraint.kind {
+            ast::TableConstraintKind::Key(key) if key.columns.is_empty() => {
+                Err(SqlError::new(8135, &[&table]))
+            }
             ast::TableConstraintKind::Key(key) => key_constraint(key),
             ast::TableConstraintKind::ForeignKey { .. }
             | ast::TableConstraintKind::Check { .. }
@@ -105,7 +108,7 @@ fn column(definition: &ast::ColumnDefinition, table: &str) -> Result<(), SqlErro
     let ast::ColumnDefinition {
         name,
         data_type,
-        computed: _,
+        computed,
         collation: _,
         nullable,
         is_nullable_said_again,
@@ -147,20 +150,34 @@ fn column(definition: &ast::ColumnDefinition, table: &str) -> Result<(), SqlErro
     if *is_nullable_said_again {
         return Err(SqlError::new(8150, &[&name.value, &table]));
     }
-    let is_default =
-        |one: &&ast::ColumnConstraint| matches!(one.kind, ast::ColumnConstraintKind::Default { .. });
-    if constraints.iter().filter(is_default).count() > 1 {
-        return Err(SqlError::new(8148, &[&"DEFAULT", &name.value, &table]));
+    if *nullable == Some(false) && computed.as_ref().is_some_and(|computed| !computed.persisted) {
+        return Err(SqlError::new(8183, &[]));
     }
-    let is_key = |primary: bool| {
-        constraints
-            .iter()
-            .any(|one| matches!(&one.kind, ast::ColumnConstraintKind::Key(key) if key.primary == primary))
-    };
-    if is_key(true) && is_key(false) {
-        return Err(SqlError::new(8151, &[&name.value, &table]));
-    }
+    constraints_of_column(constraints, &name.value, table)?;
     index.as_ref().map_or(Ok(()), inline_index)
+}
+
+/// A column has one constraint of each kind (8148), and not both keys (8151).
+fn constraints_of_column(
+    constraints: &[ast::ColumnConstraint],
+    name: &str,
+    table: &str,
+) -> Result<(), SqlError> {
+    let count = |of_kind: fn(&ast::ColumnConstraintKind) -> bool| {
+        constraints.iter().filter(|one| of_kind(&one.kind)).count()
+    };
+    let defaults = count(|kind| matches!(kind, ast::ColumnConstraintKind::Default { .. }));
+    let unique = count(|kind| matches!(kind, ast::ColumnConstraintKind::Key(key) if !key.primary));
+    let primary = count(|kind| matches!(kind, ast::ColumnConstraintKind::Key(key) if key.primary));
+    let checks = count(|kind| matches!(kind, ast::ColumnConstraintKind::Check { .. }));
+    let counts = [("DEFAULT", defaults), ("CHECK", checks), ("UNIQUE", unique), ("PRIMARY KEY", primary)];
+    if let Some((word, _)) = counts.iter().find(|(_, count)| *count > 1) {
+        return Err(SqlError::new(8148, &[word, &name, &table]).with_state(0));
+    }
+    if unique > 0 && primary > 0 {
+        return Err(SqlError::new(8151, &[&name, &table]));
+    }
+    Ok(())
 }
 
 fn key_constraint(key: &ast::KeyConstraint) -> Result<(), SqlError> {
@@ -228,9 +245,9 @@ fn alter_index(action: &AlterIndexAction) -> Result<(), SqlError> {
     }
 }
 
-fn alter_table(action: &AlterTableAction) -> Result<(), SqlError> {
+fn alter_table(table: &str, action: &AlterTableAction) -> Result<(), SqlError> {
     match action {
-        AlterTableAction::Add { check: _, elements } => check_table_elements(elements, ""),
+        AlterTableAction::Add { check: _, elements } => check_table_elements(elements, table),
         AlterTableAction::AlterColumn(change) => alter_column(change),
         AlterTableAction::Drop(items) => items.iter().try_for_each(|item| match item {
             AlterTableDrop::Constraint { if_exists: _, name: _, options } => {
@@ -239,7 +256,10 @@ fn alter_table(action: &AlterTableAction) -> Result<(), SqlError> {
             AlterTableDrop::Column { .. } | AlterTableDrop::Index { .. } => Ok(()),
             AlterTableDrop::Period => Err(unsupported("PERIOD FOR SYSTEM_TIME")),
         }),
-        AlterTableAction::Set(options) => check_options("ALTER TABLE SET", options),
+        AlterTableAction::Set(options) => {
+            options.iter().try_for_each(lock_escalation)?;
+            check_options("ALTER TABLE SET", options)
+        }
         AlterTableAction::Rebuild { partition: _, options } => {
             check_index_options(Place::Definition, options)
         }
@@ -250,6 +270,16 @@ fn alter_table(action: &AlterTableAction) -> Result<(), SqlError> {
         AlterTableAction::FileTableNamespace { .. } => Err(unsupported("FILETABLE_NAMESPACE")),
         AlterTableAction::Other(_) => Err(unsupported("this ALTER TABLE")),
     }
+}
+
+/// LOCK_ESCALATION is AUTO, TABLE or DISABLE: else 102.
+fn lock_escalation(option: &ast::NamedOption) -> Result<(), SqlError> {
+    if !option.name.is("LOCK_ESCALATION") {
+        return Ok(());
+    }
+    let said = option.value.as_ref().map_or_else(|| option.name.value.clone(), super::value_text);
+    let is_known = option.value.is_some() && ["AUTO", "TABLE", "DISABLE"].contains(&said.as_str());
+    if is_known { Ok(()) } else { Err(crate::errors::syntax_near(&said)) }
 }
 
 fn alter_column(change: &ast::AlterColumn) -> Result<(), SqlError> {

@@ -28,8 +28,10 @@ pub struct DeclareCursor {
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
 pub struct CursorDefinition {
-    /// INSENSITIVE and SCROLL before CURSOR (ISO form) and the words behind it, in order.
+    /// INSENSITIVE and SCROLL before CURSOR, or the words behind it, in order.
     pub options: Vec<CursorOption>,
+    /// Whether the options stand before CURSOR (ISO form).
+    pub is_iso: bool,
     pub with: Option<With>,
     pub query: Query,
     /// OPTION (..)

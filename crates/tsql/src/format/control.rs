@@ -110,10 +110,10 @@ impl Printer {
             StatementKind::DeclareCursor(cursor) => {
                 self.w("DECLARE ");
                 self.ident(&cursor.name);
+                if cursor.definition.is_iso {
+                    self.cursor_options(&cursor.definition.options);
+                }
                 self.w(" ");
-                // INSENSITIVE belongs before CURSOR only.
-                let insensitive = cursor.definition.options.contains(&CursorOption::Insensitive);
-                self.flag("INSENSITIVE ", insensitive);
                 self.cursor_definition(&cursor.definition);
             }
             StatementKind::OpenCursor(cursor) => {
@@ -410,22 +410,8 @@ impl Printer {
 
     fn cursor_definition(&mut self, definition: &CursorDefinition) {
         self.w("CURSOR");
-        for option in &definition.options {
-            self.w(match option {
-                CursorOption::Insensitive => "",
-                CursorOption::Local => " LOCAL",
-                CursorOption::Global => " GLOBAL",
-                CursorOption::ForwardOnly => " FORWARD_ONLY",
-                CursorOption::Scroll => " SCROLL",
-                CursorOption::Static => " STATIC",
-                CursorOption::Keyset => " KEYSET",
-                CursorOption::Dynamic => " DYNAMIC",
-                CursorOption::FastForward => " FAST_FORWARD",
-                CursorOption::ReadOnly => " READ_ONLY",
-                CursorOption::ScrollLocks => " SCROLL_LOCKS",
-                CursorOption::Optimistic => " OPTIMISTIC",
-                CursorOption::TypeWarning => " TYPE_WARNING",
-            });
+        if !definition.is_iso {
+            self.cursor_options(&definition.options);
         }
         self.w(" FOR ");
         self.with(&definition.with);
@@ -441,6 +427,26 @@ impl Printer {
                 }
             }
             None => {}
+        }
+    }
+
+    fn cursor_options(&mut self, options: &[CursorOption]) {
+        for option in options {
+            self.w(match option {
+                CursorOption::Insensitive => " INSENSITIVE",
+                CursorOption::Local => " LOCAL",
+                CursorOption::Global => " GLOBAL",
+                CursorOption::ForwardOnly => " FORWARD_ONLY",
+                CursorOption::Scroll => " SCROLL",
+                CursorOption::Static => " STATIC",
+                CursorOption::Keyset => " KEYSET",
+                CursorOption::Dynamic => " DYNAMIC",
+                CursorOption::FastForward => " FAST_FORWARD",
+                CursorOption::ReadOnly => " READ_ONLY",
+                CursorOption::ScrollLocks => " SCROLL_LOCKS",
+                CursorOption::Optimistic => " OPTIMISTIC",
+                CursorOption::TypeWarning => " TYPE_WARNING",
+            });
         }
     }
 

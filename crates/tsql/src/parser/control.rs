@@ -8,7 +8,6 @@ use crate::ast::{
     AtomicBlock, DataType, DeclareTable, Ident, If, RaisError, StatementKind, Throw, TryCatch,
     VariableDeclaration, WaitFor, While,
 };
-use crate::error::SyntaxError;
 use crate::keywords::Keyword;
 use crate::lexer::TokenKind;
 
@@ -278,7 +277,7 @@ impl Parser<'_> {
             let name = self.token_text(*token);
             if is_inside && token.kind == TokenKind::Variable && names.contains(&name.to_lowercase()) {
                 let error = self.error_at(137, *token, name.to_string());
-                return Err(Box::new(SyntaxError { state: 2, ..*error }));
+                return Err(Box::new(error.with_state(2)));
             }
         }
         Ok(())
@@ -290,7 +289,7 @@ impl Parser<'_> {
         self.note_variable(&name, token);
         self.accept(Keyword::As);
         self.expect(Keyword::Table)?;
-        let elements = self.table_elements()?;
+        let elements = self.nameless_elements()?;
         let options = self.with_options_opt()?;
         Ok(StatementKind::DeclareTable(Box::new(DeclareTable { name, elements, options })))
     }

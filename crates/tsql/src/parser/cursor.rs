@@ -98,10 +98,17 @@ impl Parser<'_> {
     /// `CURSOR options FOR query [FOR READ ONLY | FOR UPDATE [OF ..]]`
     pub(super) fn cursor_definition(&mut self, mut options: Vec<CursorOption>) -> Parsed<CursorDefinition> {
         self.expect(Keyword::Cursor)?;
+        let is_iso = !options.is_empty();
         while !self.accept(Keyword::For) {
+            if self.at_word("INSENSITIVE") {
+                return Err(self.error_at(153, self.token(), "insensitive".to_string()));
+            }
             let Some((word, option)) = OPTIONS.iter().skip(1).find(|(word, _)| self.at_word(word)) else {
                 return Err(self.unexpected());
             };
+            if is_iso {
+                return Err(self.error_at(1049, self.token(), String::new()));
+            }
             self.accept_word(word);
             options.push(*option);
         }
@@ -112,7 +119,7 @@ impl Parser<'_> {
         if hints.is_empty() {
             hints = self.query_hints_opt()?;
         }
-        let definition = CursorDefinition { options, with, query, hints, updatability };
+        let definition = CursorDefinition { options, is_iso, with, query, hints, updatability };
         self.check_cursor_options(&definition)?;
         Ok(definition)
     }

@@ -1,10 +1,10 @@
 //! The parts of a table definition: columns, constraints, inline indexes.
 
-use super::{Parsed, Parser, QUERY};
+use super::{CALL, Parsed, Parser, QUERY};
 use crate::ast::{
     ColumnConstraint, ColumnConstraintKind, ColumnDefinition, Computed, CreateIndexColumn, Expr, Generated,
-    Ident, Identity, InlineIndex, KeyConstraint, NamedOption, References, ReferentialAction, Storage,
-    TableConstraint, TableConstraintKind, TableElement,
+    Ident, Identity, InlineIndex, KeyConstraint, NamedOption, OptionValue, References, ReferentialAction,
+    Storage, TableConstraint, TableConstraintKind, TableElement,
 };
 use crate::keywords::Keyword;
 use crate::lexer::TokenKind;
@@ -13,7 +13,7 @@ impl Parser<'_> {
     /// `( element, .. )`; a trailing comma is allowed, as in SQL Server.
     pub(super) fn table_elements(&mut self) -> Parsed<Vec<TableElement>> {
         self.expect_symbol(b'(')?;
-        let mut elements = vec![self.table_element()?];
+        let mut elements = vec![self.new_table_element()?];
         while !self.accept_symbol(b')') {
             // The comma before a constraint may be missing.
             let comma = self.accept_symbol(b',');
@@ -23,9 +23,34 @@ impl Parser<'_> {
             if !comma && !self.at_table_constraint() {
                 return Err(self.unexpected());
             }
-            elements.push(self.table_element()?);
+            elements.push(self.new_table_element()?);
         }
         Ok(elements)
+    }
+
+    /// An element of a table that is being made: its defaults belong to its columns (142).
+    fn new_table_element(&mut self) -> Parsed<TableElement> {
+        let start = self.token();
+        let element = self.table_element()?;
+        match &element {
+            TableElement::Constraint(constraint)
+                if matches!(constraint.kind, TableConstraintKind::Default { .. }) =>
+            {
+                Err(Box::new(self.error_at(142, start, "TABLE".to_string()).with_state(2)))
+            }
+            _ => Ok(element),
+        }
+    }
+
+    /// The elements of a type, a variable or a function's table: their constraints have no names (156).
+    pub(super) fn nameless_elements(&mut self) -> Parsed<Vec<TableElement>> {
+        let start = self.position;
+        let elements = self.table_elements()?;
+        let is_named = |at: &usize| self.tokens[*at].kind == TokenKind::Keyword(Keyword::Constraint);
+        match (start..self.position).find(is_named) {
+            Some(at) => Err(self.unexpected_at(at)),
+            None => Ok(elements),
+        }
     }
 
     pub(super) fn at_table_constraint(&self) -> bool {
@@ -106,10 +131,14 @@ impl Parser<'_> {
     /// One property behind a column's type; false when none follows.
     fn column_property(&mut self, column: &mut ColumnDefinition) -> Parsed<bool> {
         match self.kind() {
+            TokenKind::Keyword(_) if self.at_misplaced_property(column) => return Err(self.unexpected()),
             TokenKind::Keyword(Keyword::Collate) => column.collation = self.collation_opt()?,
             TokenKind::Keyword(Keyword::Null) => self.column_nullable(column)?,
             TokenKind::Keyword(Keyword::Not) => {
                 if let (true, Some(identity)) = (self.at_ahead(1, Keyword::For), &mut column.identity) {
+                    if identity.not_for_replication {
+                        return Err(self.unexpected());
+                    }
                     self.not_for_replication()?;
                     identity.not_for_replication = true;
                 } else if self.at_ahead(1, Keyword::Null) {
@@ -119,18 +148,12 @@ impl Parser<'_> {
                     return Err(self.unexpected());
                 }
             }
-            TokenKind::Keyword(Keyword::Identity) if column.identity.is_some() => {
-                return Err(self.unexpected());
-            }
             TokenKind::Keyword(Keyword::Identity) => column.identity = Some(self.identity()?),
             TokenKind::Keyword(Keyword::Rowguidcol) => {
                 self.advance();
                 column.is_rowguidcol = true;
             }
             TokenKind::Keyword(Keyword::Index) => column.index = Some(self.inline_index(true)?),
-            TokenKind::Keyword(Keyword::Default) if column.computed.is_some() => {
-                return Err(self.unexpected());
-            }
             TokenKind::Keyword(
                 Keyword::Constraint
                 | Keyword::Default
@@ -149,6 +172,19 @@ impl Parser<'_> {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// A property that the column has already, or that a computed column does not have.
+    fn at_misplaced_property(&self, column: &ColumnDefinition) -> bool {
+        let is_computed = column.computed.is_some();
+        match self.kind() {
+            TokenKind::Keyword(Keyword::Collate) => column.collation.is_some(),
+            TokenKind::Keyword(Keyword::Identity) => is_computed || column.identity.is_some(),
+            TokenKind::Keyword(Keyword::Rowguidcol) => is_computed || column.is_rowguidcol,
+            TokenKind::Keyword(Keyword::Index) => column.index.is_some(),
+            TokenKind::Keyword(Keyword::Null | Keyword::Default) => is_computed,
+            _ => false,
+        }
     }
 
     fn column_nullable(&mut self, column: &mut ColumnDefinition) -> Parsed<()> {
@@ -182,7 +218,7 @@ impl Parser<'_> {
 
     /// Properties of columns that start with an ordinary word.
     fn column_word(&mut self, column: &mut ColumnDefinition) -> Parsed<bool> {
-        if self.accept_word("SPARSE") {
+        if !column.is_sparse && self.accept_word("SPARSE") {
             column.is_sparse = true;
         } else if self.accept_word("FILESTREAM") {
             column.is_filestream = true;
@@ -190,8 +226,8 @@ impl Parser<'_> {
             column.is_hidden = true;
         } else if self.accept_word("PERSISTED") {
             match &mut column.computed {
-                Some(computed) => computed.persisted = true,
-                None => return Err(self.unexpected_at(self.position - 1)),
+                Some(computed) if !computed.persisted => computed.persisted = true,
+                _ => return Err(self.unexpected_at(self.position - 1)),
             }
         } else if self.accept_word("COLUMN_SET") {
             self.expect(Keyword::For)?;
@@ -394,11 +430,11 @@ impl Parser<'_> {
         }
     }
 
-    /// `WITH (..)`, or the old `WITH FILLFACTOR = n, PAD_INDEX`.
+    /// `WITH (..)`, or the old `WITH FILLFACTOR = n, PAD_INDEX`, where a word alone is ON.
     pub(super) fn index_options_opt(&mut self) -> Parsed<Vec<NamedOption>> {
         if self.at(Keyword::With) && self.symbol_ahead(1, b'(') {
             self.advance();
-            return self.option_list();
+            return self.index_option_list();
         }
         let old_options = [
             "FILLFACTOR",
@@ -414,14 +450,29 @@ impl Parser<'_> {
             loop {
                 self.advance();
                 let name = self.ident_or_keyword()?;
-                let value = if self.accept_symbol(b'=') { Some(self.option_value()?) } else { None };
-                options.push(NamedOption { name, value });
+                let value = match self.accept_symbol(b'=') {
+                    true => self.option_value()?,
+                    false if name.is("FILLFACTOR") => return Err(self.unexpected()),
+                    false => OptionValue::Switch(true, Vec::new()),
+                };
+                options.push(NamedOption { name, value: Some(value) });
                 if !(self.at_symbol(b',') && old_options.iter().any(|word| self.spells_ahead(1, word))) {
                     return Ok(options);
                 }
             }
         }
         Ok(Vec::new())
+    }
+
+    /// `(option = value, ..)`: in parentheses, every option of an index has a value.
+    pub(super) fn index_option_list(&mut self) -> Parsed<Vec<NamedOption>> {
+        self.nested(CALL, |p| {
+            p.paren_list(|p| {
+                let name = p.words()?;
+                p.expect_symbol(b'=')?;
+                Ok(NamedOption { name, value: Some(p.option_value()?) })
+            })
+        })
     }
 
     /// `ON filegroup` or `ON scheme (column)`, if present; not `ON DELETE` and `ON UPDATE`.
@@ -460,8 +511,7 @@ impl Parser<'_> {
                 references.on_delete = Some(self.referential_action()?);
             } else if references.on_update.is_none() && self.accept_words(&["ON", "UPDATE"]) {
                 references.on_update = Some(self.referential_action()?);
-            } else if self.at(Keyword::Not) && self.at_ahead(1, Keyword::For) {
-                self.not_for_replication()?;
+            } else if !references.not_for_replication && self.not_for_replication_opt()? {
                 references.not_for_replication = true;
             } else {
                 return Ok(references);

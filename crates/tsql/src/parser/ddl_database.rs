@@ -348,6 +348,13 @@ impl Parser<'_> {
             } else {
                 OptionValue::List(self.option_list()?)
             };
+            let unit_is_missing = match &value {
+                OptionValue::Value(_, unit) => !unit.as_ref().is_some_and(is_unit_of_time),
+                _ => true,
+            };
+            if name.is("TARGET_RECOVERY_TIME") && unit_is_missing {
+                return Err(self.unexpected_at(self.position - 1));
+            }
             return Ok(DatabaseOption::Value(NamedOption { name, value: Some(value) }));
         }
         if self.at(Keyword::On) || self.at(Keyword::Off) {
@@ -468,6 +475,10 @@ impl Parser<'_> {
         let names: Vec<Ident> = self.comma_list(Self::ident)?;
         Ok(StatementKind::DropDatabase(Box::new(DropDatabase { if_exists, names })))
     }
+}
+
+fn is_unit_of_time(word: &Ident) -> bool {
+    word.is("SECONDS") || word.is("MINUTES")
 }
 
 fn empty_group() -> FilegroupSpec {

@@ -129,10 +129,10 @@ impl Parser<'_> {
         }
         if self.accept_word("REORGANIZE") {
             let partition = self.partition_opt()?;
-            return Ok(AlterIndexAction::Reorganize { partition, options: self.with_options_opt()? });
+            return Ok(AlterIndexAction::Reorganize { partition, options: self.index_options_opt()? });
         }
         if self.accept(Keyword::Set) {
-            return Ok(AlterIndexAction::Set(self.option_list()?));
+            return Ok(AlterIndexAction::Set(self.index_option_list()?));
         }
         if self.accept_word("RESUME") {
             return Ok(AlterIndexAction::Resume(self.with_options_opt()?));

@@ -442,7 +442,7 @@ impl Parser<'_> {
         } else {
             self.expect(Keyword::As)?;
             self.expect(Keyword::Table)?;
-            let elements = self.nested(QUERY, Self::table_elements)?;
+            let elements = self.nested(QUERY, Self::nameless_elements)?;
             TypeDefinition::Table { elements, options: self.with_options_opt()? }
         };
         Ok(StatementKind::CreateType(Box::new(CreateType { name, definition })))

@@ -56,8 +56,7 @@ impl Parser<'_> {
     fn view(&mut self, action: ModuleAction, materialized: bool) -> Parsed<StatementKind> {
         let name = self.object_name()?;
         let columns = self.ident_list_opt()?;
-        let options =
-            if self.accept(Keyword::With) { self.comma_list(Self::view_option)? } else { Vec::new() };
+        let options = self.options_once(Self::view_option)?;
         self.expect(Keyword::As)?;
         let with = if self.at(Keyword::With) { Some(self.with_clause()?) } else { None };
         let query = self.select_statement(with)?;
@@ -182,14 +181,33 @@ impl Parser<'_> {
         if self.at_symbol(b'(') && !self.at_ahead(1, Keyword::Select) {
             return self.value_without_rows();
         }
+        if self.kind() == TokenKind::Variable {
+            return Err(self.unexpected());
+        }
         self.signed_constant()
     }
 
     fn module_options_opt(&mut self) -> Parsed<Vec<ModuleOption>> {
+        self.options_once(Self::module_option)
+    }
+
+    /// `WITH option, ..`, if present, each option once: else 1039.
+    fn options_once<T: PartialEq>(&mut self, option: fn(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+        let mut options = Vec::new();
         if !self.accept(Keyword::With) {
-            return Ok(Vec::new());
+            return Ok(options);
         }
-        self.comma_list(Self::module_option)
+        loop {
+            let token = self.token();
+            let one = option(self)?;
+            if options.contains(&one) {
+                return Err(self.error_at(1039, token, self.near(token)));
+            }
+            options.push(one);
+            if !self.accept_symbol(b',') {
+                return Ok(options);
+            }
+        }
     }
 
     fn module_option(&mut self) -> Parsed<ModuleOption> {
@@ -259,7 +277,7 @@ impl Parser<'_> {
         if self.kind() == TokenKind::Variable {
             let variable = self.variable()?;
             self.expect(Keyword::Table)?;
-            let elements = self.nested(QUERY, Self::table_elements)?;
+            let elements = self.nested(QUERY, Self::nameless_elements)?;
             let memory_options = self.at(Keyword::With) && self.symbol_ahead(1, b'(');
             let options = if memory_options { self.with_options_opt()? } else { Vec::new() };
             return Ok(FunctionReturns::Table { variable, elements, options });
@@ -429,8 +447,7 @@ impl Parser<'_> {
     fn schema_view(&mut self) -> Parsed<StatementKind> {
         let name = self.object_name()?;
         let columns = self.ident_list_opt()?;
-        let options =
-            if self.accept(Keyword::With) { self.comma_list(Self::view_option)? } else { Vec::new() };
+        let options = self.options_once(Self::view_option)?;
         self.expect(Keyword::As)?;
         let query = self.select_statement(None)?;
         let check_option = self.accept_words(&["WITH", "CHECK", "OPTION"]);

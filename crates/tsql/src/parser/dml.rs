@@ -2,9 +2,9 @@
 
 use super::{Parsed, Parser};
 use crate::ast::{
-    BulkColumn, BulkInsert, ColumnRef, Delete, DmlFilter, DmlTarget, DmlTargetKind, Insert, InsertBulk,
-    InsertSource, Merge, MergeAction, MergeClause, MergeWhen, Output, OutputInto, SelectItem, SetClause,
-    Statement, StatementKind, TableSource, Truncate, Update, With,
+    AssignOp, BulkColumn, BulkInsert, ColumnRef, Delete, DmlFilter, DmlTarget, DmlTargetKind, Expr, Insert,
+    InsertBulk, InsertSource, Merge, MergeAction, MergeClause, MergeWhen, Output, OutputInto, SelectItem,
+    SetClause, Statement, StatementKind, TableSource, Truncate, Update, With,
 };
 use crate::keywords::Keyword;
 use crate::lexer::TokenKind;
@@ -46,7 +46,7 @@ impl Parser<'_> {
         match self.kind() {
             TokenKind::Keyword(Keyword::Values) => {
                 self.advance();
-                Ok(InsertSource::Values(self.value_rows()?))
+                Ok(InsertSource::Values(self.inserted_rows()?))
             }
             TokenKind::Keyword(Keyword::Default) => {
                 self.advance();
@@ -64,6 +64,14 @@ impl Parser<'_> {
             }
             _ => Err(self.unexpected()),
         }
+    }
+
+    /// The rows of VALUES of an INSERT: no column may stand in them (128), outside of queries.
+    fn inserted_rows(&mut self) -> Parsed<Vec<Vec<Expr>>> {
+        let outer = std::mem::replace(&mut self.in_values, true);
+        let rows = self.value_rows();
+        self.in_values = outer;
+        rows
     }
 
     /// The table to change with its hints.
@@ -137,19 +145,24 @@ impl Parser<'_> {
             return Ok(SetClause::Method { column, method, args });
         }
         let op = self.expect_assign()?;
-        Ok(SetClause::Column { column, op, value: self.value_or_default()? })
+        Ok(SetClause::Column { column, op, value: self.set_value_of(op)? })
+    }
+
+    /// DEFAULT stands behind a plain `=` only.
+    fn set_value_of(&mut self, op: AssignOp) -> Parsed<Expr> {
+        if op == AssignOp::Set { self.value_or_default() } else { self.value() }
     }
 
     /// `@v = expr`, `@v = col = expr`
     fn set_variable_clause(&mut self) -> Parsed<SetClause> {
         let variable = self.variable()?;
         let op = self.expect_assign()?;
-        if op == crate::ast::AssignOp::Set && self.at_ident() {
+        if op == AssignOp::Set && self.at_ident() {
             let mark = self.position;
             let column = self.column_ref()?;
             if let Some(length) = self.assign_operator_at(0) {
                 let op = self.assign_operator(length);
-                let value = self.value_or_default()?;
+                let value = self.set_value_of(op)?;
                 return Ok(SetClause::VariableAndColumn { variable, column, op, value });
             }
             self.position = mark;

@@ -123,7 +123,7 @@ impl Parser<'_> {
     fn execute_text(&mut self) -> Parsed<Execute> {
         self.advance();
         let text = self.nested_value()?;
-        let mut args = Vec::new();
+        let (mut args, comma) = (Vec::new(), self.position);
         while self.accept_symbol(b',') {
             args.push(self.execute_argument()?);
         }
@@ -145,6 +145,10 @@ impl Parser<'_> {
         } else {
             None
         };
+        // Only another server is given arguments.
+        if at.is_none() && !args.is_empty() {
+            return Err(self.unexpected_at(comma));
+        }
         let options = self.execute_options_opt()?;
         let target = ExecuteTarget::Text { text, run_as, at };
         Ok(Execute { return_variable: None, target, args, options, bare: false, odbc: false })

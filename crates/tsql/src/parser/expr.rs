@@ -520,6 +520,10 @@ impl Parser<'_> {
     /// A column where columns may be. Error 128.
     #[inline(never)]
     fn column(&mut self, column: ColumnRef, start: Token) -> Parsed<ExprKind> {
+        if self.in_values && column.qualifier.is_none() && self.unit_at != Some(start.start) {
+            let error = self.error_at(128, start, column.name.value.clone());
+            self.misplaced.get_or_insert(error);
+        }
         if self.without_rows && self.unit_at != Some(start.start) {
             let table =
                 column.qualifier.as_ref().map_or_else(String::new, |table| format!("{}.", table.name.value));
@@ -591,8 +595,10 @@ impl Parser<'_> {
         let sequence = self.object_name()?;
         // What it orders is no value of the expression around it: OVER itself is refused where there are no rows (11717).
         let without_rows = std::mem::take(&mut self.without_rows);
+        let in_values = std::mem::take(&mut self.in_values);
         let over = if self.at(Keyword::Over) { Some(self.over()?) } else { None };
         self.without_rows = without_rows;
+        self.in_values = in_values;
         Ok(ExprKind::NextValueFor(Box::new(NextValueFor { sequence, over })))
     }
 

@@ -36,6 +36,9 @@ const OLD_STYLE_HINTS: [&str; 22] = [
     "KEEPIDENTITY",
 ];
 
+/// Table hints that say something behind `=`.
+const HINTS_WITH_VALUES: [&str; 2] = ["INDEX", "SPATIAL_WINDOW_MAX_CELLS"];
+
 impl Parser<'_> {
     /// A table source with all joins behind it.
     pub(super) fn table_source(&mut self) -> Parsed<TableSource> {
@@ -91,9 +94,8 @@ impl Parser<'_> {
                 if self.accept_word("APPLY") {
                     return Ok(Some((JoinKind::CrossApply, None)));
                 }
-                let hint = self.join_hint_opt();
                 self.expect(Keyword::Join)?;
-                return Ok(Some((JoinKind::Cross, hint)));
+                return Ok(Some((JoinKind::Cross, None)));
             }
             TokenKind::Keyword(Keyword::Outer) => {
                 self.advance();
@@ -679,6 +681,9 @@ impl Parser<'_> {
             _ => return Err(self.unexpected()),
         };
         let mut hint = TableHint { name, args: Vec::new(), columns: Vec::new() };
+        if self.at_symbol(b'=') && !HINTS_WITH_VALUES.iter().any(|word| hint.name.is(word)) {
+            return Err(self.unexpected());
+        }
         if self.accept_symbol(b'=') {
             hint.args.push(match self.at_symbol(b'(') {
                 true => {

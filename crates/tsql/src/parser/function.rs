@@ -61,10 +61,14 @@ impl Parser<'_> {
             call.star = true;
         } else if !self.at_symbol(b')') {
             call.quantifier = self.quantifier_opt();
-            if self.without_rows && crate::keywords::takes_unit(&call.name.name.value) {
+            if (self.without_rows || self.in_values) && crate::keywords::takes_unit(&call.name.name.value) {
                 self.unit_at = Some(self.token().start);
             }
-            call.args = self.comma_list(Self::argument)?;
+            call.args = match call.quantifier {
+                // DISTINCT and ALL are of functions of one argument.
+                Some(_) => vec![self.argument()?],
+                None => self.comma_list(Self::argument)?,
+            };
             if !self.at_symbol(b')') {
                 self.json_suffix(call)?;
             }
@@ -127,6 +131,9 @@ impl Parser<'_> {
             self.advance();
             self.advance();
             self.expect_symbol(b'(')?;
+            if !self.at(Keyword::Order) {
+                return Err(self.unexpected());
+            }
             extra.within_group = Some(self.order_by_opt()?);
             self.expect_symbol(b')')?;
         }
@@ -327,7 +334,7 @@ impl Parser<'_> {
         let mut extra = FunctionExtra::default();
         self.expect_symbol(b'(')?;
         if !self.at_symbol(b')') {
-            if self.without_rows && crate::keywords::takes_unit(&call.name.name.value) {
+            if (self.without_rows || self.in_values) && crate::keywords::takes_unit(&call.name.name.value) {
                 self.unit_at = Some(self.token().start);
             }
             call.args = self.comma_list(Self::value)?;

@@ -78,6 +78,8 @@ pub(crate) struct Parser<'t> {
     order_read: Option<Vec<OrderByItem>>,
     /// Is an expression being parsed that has no rows before it (PRINT, DEFAULT)? No column (128) and no query (1046) may stand in it.
     without_rows: bool,
+    /// Are the rows of an INSERT being parsed? No column without a table before it (128) may stand in them.
+    in_values: bool,
     /// What stands in such an expression and may not.
     misplaced: Option<Box<SyntaxError>>,
     /// Where the unit of a DATEADD or its like stands: a word, not a column.
@@ -147,6 +149,7 @@ impl<'t> Parser<'t> {
             in_output: false,
             order_read: None,
             without_rows: false,
+            in_values: false,
             misplaced: None,
             unit_at: None,
             showplan: None,

@@ -18,6 +18,8 @@ fn operand(query: Query) -> QueryBody {
 /// Options of FOR XML and of FOR JSON, by their first words.
 const XML_OPTIONS: [&str; 6] = ["BINARY", "TYPE", "ROOT", "ELEMENTS", "XMLDATA", "XMLSCHEMA"];
 const JSON_OPTIONS: [&str; 3] = ["ROOT", "INCLUDE_NULL_VALUES", "WITHOUT_ARRAY_WRAPPER"];
+/// The two of them that do not go together: 13620.
+const JSON_ROOT_OR_BARE: [&str; 2] = ["ROOT", "WITHOUT_ARRAY_WRAPPER"];
 
 impl Parser<'_> {
     /// `query [OPTION (..)]`, the WITH clause being parsed already.
@@ -93,8 +95,10 @@ impl Parser<'_> {
         }
         self.must_have_rows(1046, self.token(), String::new());
         let outer = std::mem::replace(&mut self.in_subquery, true);
+        let in_values = std::mem::take(&mut self.in_values);
         let query = self.query().and_then(|query| self.limited(query));
         self.in_subquery = outer;
+        self.in_values = in_values;
         query
     }
 
@@ -590,7 +594,11 @@ impl Parser<'_> {
             if !path {
                 self.expect_word("AUTO")?;
             }
-            ForClause::Json(path, self.for_options(&JSON_OPTIONS)?)
+            let options = self.for_options(&JSON_OPTIONS)?;
+            if JSON_ROOT_OR_BARE.iter().all(|word| options.iter().any(|option| option.name.is(word))) {
+                return Err(self.error_at(13620, self.token(), String::new()));
+            }
+            ForClause::Json(path, options)
         } else {
             return Ok(None);
         };

@@ -75,7 +75,12 @@ impl Parser<'_> {
                 if option == ValueOption::CommitAck {
                     self.accept_symbol(b'=');
                 }
-                Ok(SetStatement::Value { option, value: self.set_value()? })
+                let start = self.token();
+                let value = self.set_value()?;
+                if takes_whole_numbers(option) && is_fraction(&value) {
+                    return Err(self.error_at(102, start, self.near(start)));
+                }
+                Ok(SetStatement::Value { option, value })
             }
             _ => {
                 let start = self.token();
@@ -141,6 +146,21 @@ impl Parser<'_> {
         }
         self.expect_word("SERIALIZABLE")?;
         Ok(IsolationLevel::Serializable)
+    }
+}
+
+fn takes_whole_numbers(option: ValueOption) -> bool {
+    use ValueOption as V;
+    matches!(option, V::RowCount | V::TextSize | V::LockTimeout | V::DateFirst)
+}
+
+/// A number with a point or an exponent, with its sign.
+fn is_fraction(value: &Expr) -> bool {
+    match &value.kind {
+        ExprKind::Unary(_, operand) => is_fraction(operand),
+        ExprKind::Literal(Literal::Numeric(text)) => text.contains('.'),
+        ExprKind::Literal(Literal::Float(_)) => true,
+        _ => false,
     }
 }
 

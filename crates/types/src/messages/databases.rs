@@ -579,6 +579,11 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "A CONTAINS or FREETEXT predicate cannot be used on %s '%s': it is not full-text indexed.",
     ),
+    entry(
+        7711,
+        16,
+        "The DATA_COMPRESSION option is given more than once for the table or index, or for one of its partitions.",
+    ),
     entry(7722, 16, "The partition number %d of %s '%s' is invalid: partitions are numbered from %d to %d."),
     entry(
         7729,
