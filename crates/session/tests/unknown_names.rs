@@ -51,6 +51,11 @@ fn every_unknown_name_of_a_batch_is_told() {
         // A type error ends it, and variables are looked for before.
         ("SELECT a FROM t\nSELECT id + CAST('20000101' AS date) FROM t\nSELECT b FROM t", "207 1 a, 206 2 "),
         ("SELECT a FROM t\nSELECT @x\nSELECT b\nPRINT @y", "137 2 @x, 137 4 @y"),
+        ("SELECT @x, @y FROM t WHERE @z = a", "137 1 @z, 137 1 @x, 137 1 @y"),
+        ("SELECT @x + @x", "137 1 @x, 137 1 @x"),
+        ("INSERT t VALUES (@x, @y)", "137 1 @x, 137 1 @y"),
+        ("UPDATE t SET v = @x, a = 1 WHERE id = @y", "137 1 @y, 137 1 @x"),
+        ("IF @x = @y\nPRINT @z", "137 1 @x, 137 1 @y, 137 2 @z"),
     ] {
         let seen = run(&mut session, &format!("{text}\nINSERT t VALUES (2, 20)"));
         assert_eq!(told(&seen).join(", "), expected.trim_end_matches(", "), "{text}");

@@ -21,13 +21,19 @@ fn outranks(error: &SqlError) -> bool {
     OUTRANKING.contains(&error.number) || error.severity > 16
 }
 
-/// Is it that the name of a column means nothing, or several things?
+/// A variable that is not declared.
+const UNDECLARED_VARIABLE: i32 = 137;
+
+/// Is it that the name of a column or variable means nothing, or several things?
 fn is_about_name(error: &SqlError) -> bool {
-    [207, 209, 4104].contains(&error.number)
+    [207, 209, 4104, UNDECLARED_VARIABLE].contains(&error.number)
 }
 
-/// Several errors as one that is told last.
+/// Several errors as one that is told last. Variables are looked for first: what else means nothing is not told beside them.
 pub(crate) fn all_of(mut errors: Vec<SqlError>) -> Option<SqlError> {
+    if errors.iter().any(|error| error.number == UNDECLARED_VARIABLE) {
+        errors.retain(|error| error.number == UNDECLARED_VARIABLE);
+    }
     let last = errors.pop()?;
     Some(last.after_all(errors))
 }

@@ -349,7 +349,9 @@ impl Binder<'_> {
             let parameter = undeclared.meet(name, offset);
             return Ok(Expr::new(ExprKind::Undeclared(parameter), SqlType::Int, true));
         }
-        let slot = found.ok_or_else(|| crate::errors::undeclared_variable(name))?;
+        let Some(slot) = found else {
+            return self.unknown_name(name.as_ptr().addr(), crate::errors::undeclared_variable(name));
+        };
         Ok(Expr::new(ExprKind::Variable(slot), self.context.variables[slot].sql_type, true))
     }
 
