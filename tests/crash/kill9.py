@@ -293,8 +293,14 @@ def main():
             cursor.execute("USE master")
         if arguments.buffer:
             cursor.execute("DROP DATABASE crash")
+    identity = os.stat(data)
     server.terminate()
     server.wait()
+    if arguments.log_cache != "OFF":
+        folder = os.path.join(arguments.log_cache, f"hardpan-data-{identity.st_dev:x}-{identity.st_ino:x}")
+        if os.path.lexists(folder):
+            failures += 1
+            print(f"LEFT {folder}: a clean stop leaves no caches")
     shutil.rmtree(data, ignore_errors=True)
     if arguments.bounds:
         print(f"at most {largest_kb} KB and {longest_ms:.1f} ms of acknowledged commits were gone after a round")

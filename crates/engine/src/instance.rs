@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use log::{Growth, LogOptions};
+use log::{CacheFolder, Growth, LogOptions};
 use os::{Disk, FileLock, IoError, IoErrorKind, Latch, LatchRank, OpenOptions, Os};
 use pages::{BufferPool, LazyWriter, NewFile, PoolOptions};
 use txn::{CommitMode, LockManager, TxnOptions};
@@ -96,6 +96,15 @@ impl InstanceOptions {
 
 /// Where log caches that outlive the process lie unless something else is asked for.
 pub const LOG_CACHE_FOLDER: &str = "/dev/shm";
+
+/// False, told once, when somebody else has made the folder of the data directory's log caches: they die with the process.
+fn can_make_caches(os: &Os, folder: Option<&CacheFolder>) -> bool {
+    let checked = folder.map_or(Ok(()), |folder| folder.check(os));
+    if let Err(error) = &checked {
+        os::report::warn("engine", &format!("log caches do not outlive the process: {error}"));
+    }
+    checked.is_ok()
+}
 
 /// An open data directory.
 pub struct Instance {
@@ -229,13 +238,15 @@ impl Instance {
         let is_new = prepare_directory(os, &data_dir)?;
         crate::workspace::spill::clear_left(disk, &data_dir)?;
         let workspaces = Workspaces::new(os, &data_dir);
+        let directory = disk.identity_of(&data_dir)?;
+        let caches = options.log_cache_folder.as_ref().map(|root| CacheFolder::of(root, directory));
         let foundation = Foundation {
             workspaces: workspaces.clone(),
             os: os.clone(),
             pool: BufferPool::new(os, PoolOptions { memory_bytes: options.buffer_pool_bytes }),
             locks: LockManager::new(os),
-            log_cache_folder: options.log_cache_folder.clone(),
-            log_cache_is_only_taken: options.log_cache_is_only_taken,
+            log_cache_is_only_taken: options.log_cache_is_only_taken || !can_make_caches(os, caches.as_ref()),
+            log_cache_folder: caches,
             persistent_volume: options.persistent_volume,
             identity_uncached: Arc::default(),
             data_dir: data_dir.clone(),

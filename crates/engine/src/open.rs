@@ -36,7 +36,7 @@ pub(crate) struct Foundation {
     pub(crate) pool: Arc<BufferPool>,
     pub(crate) locks: Arc<LockManager>,
     /// Where log caches lie that outlive the process; none: they die with it.
-    pub(crate) log_cache_folder: Option<PathBuf>,
+    pub(crate) log_cache_folder: Option<log::CacheFolder>,
     /// Those that are there are taken, none is made.
     pub(crate) log_cache_is_only_taken: bool,
     /// What persisted log buffers may lie on.

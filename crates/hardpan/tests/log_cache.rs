@@ -1,9 +1,15 @@
 //! The log cache that outlives the process, of real servers: several at once, killed, gone. Of a test's folders nothing is left.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test starts processes")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a test starts processes, and reads what they report"
+)]
 
 mod common;
 
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use common::{Folder, Server, serve};
@@ -12,8 +18,23 @@ fn start(data: &Path, log_cache: &Path) -> Server {
     Server::start(&mut serve(data, log_cache))
 }
 
-fn caches(folder: &Path) -> Vec<String> {
-    Folder::names_in(folder)
+/// All caches, with their folders: `hardpan-data-1-2/log-3`. A folder that is empty stands alone.
+fn caches(root: &Path) -> Vec<String> {
+    let shown = |folder: &String| {
+        // A server that starts may sweep it meanwhile.
+        let entries = std::fs::read_dir(root.join(folder)).into_iter().flatten().flatten();
+        let mut names: Vec<_> =
+            entries.map(|entry| format!("{folder}/{}", entry.file_name().to_str().unwrap())).collect();
+        names.sort();
+        if names.is_empty() { vec![folder.clone()] } else { names }
+    };
+    Folder::names_in(root).iter().flat_map(shown).collect()
+}
+
+/// The folder of a data directory's caches.
+fn folder_of(root: &Path, data: &Path) -> PathBuf {
+    let metadata = std::fs::metadata(data).unwrap();
+    root.join(format!("hardpan-data-{:x}-{:x}", metadata.dev(), metadata.ino()))
 }
 
 /// The caches of a server that listens, once there are this many: msdb is opened while it listens already.
@@ -35,6 +56,9 @@ fn servers_that_share_a_folder_leave_each_other_alone() {
     let mut one = start(&first, &cache);
     let of_first = caches_when(&cache, 3);
     assert_eq!(of_first.len(), 3, "master, model and msdb have caches");
+    let own = folder_of(&cache, &first);
+    assert_eq!(std::fs::metadata(&own).unwrap().permissions().mode() & 0o7777, 0o700);
+    assert_eq!(Folder::names_in(&own).len(), 3, "in the folder of their data directory");
     let two = start(&second, &cache);
     let both = caches_when(&cache, 6);
     assert!(both.len() == 6 && of_first.iter().all(|name| both.contains(name)));
@@ -66,4 +90,41 @@ fn servers_that_share_a_folder_leave_each_other_alone() {
     assert!(left.iter().all(|name| !caches(&cache).contains(name)));
     again.stop();
     assert!(caches(&cache).is_empty());
+}
+
+/// Where somebody else has made the folder, as a link or for others to enter, the caches are ordinary ones: told once, and nothing is made there.
+#[test]
+fn a_folder_that_is_not_the_servers_alone_is_not_used() {
+    let folder = Folder::new("log-cache-others");
+    let (cache, data, target) = (folder.join("cache"), folder.join("data"), folder.join("target"));
+    for made in [&cache, &data, &target] {
+        std::fs::create_dir_all(made).unwrap();
+    }
+    let own = folder_of(&cache, &data);
+    let reports = folder.join("reports");
+    for is_link in [true, false] {
+        if is_link {
+            symlink(&target, &own).unwrap();
+        } else {
+            std::fs::remove_file(&own).unwrap();
+            std::fs::create_dir(&own).unwrap();
+            std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o777)).unwrap();
+        }
+        let file = std::fs::File::create(&reports).unwrap();
+        let server = Server::start_telling(&mut serve(&data, &cache), file.into());
+        let mut client = std::process::Command::new(common::PROGRAM);
+        client.args(["sql", "-S", &server.address(), "-U", "sa", "-P", common::PASSWORD]);
+        let answer = client.args([
+            "-Q",
+            "SELECT SUM(CONVERT(int, log_cache_outlives_process)) AS kept FROM sys.dm_db_loss_window",
+        ]);
+        let answer = String::from_utf8(answer.output().unwrap().stdout).unwrap();
+        assert!(answer.lines().any(|line| line.trim() == "0"), "{answer}");
+        assert!(Folder::names_in(&own).is_empty(), "link: {is_link}");
+        server.stop();
+        let told = std::fs::read_to_string(&reports).unwrap();
+        assert_eq!(told.matches("outlive the process").count(), 1, "{told}");
+        assert!(told.contains("it is not a folder of ours alone"), "{told}");
+    }
+    assert!(own.is_dir() && target.is_dir(), "neither is removed");
 }

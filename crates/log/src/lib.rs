@@ -29,6 +29,7 @@ pub mod block;
 mod body;
 pub mod bulk_records;
 mod cache;
+mod cache_folder;
 mod cached_block;
 pub mod codec;
 mod dump;
@@ -73,6 +74,7 @@ mod zeroing;
 mod zones;
 
 pub use body::{Body, describe};
+pub use cache_folder::CacheFolder;
 pub use dump::{DumpOptions, DumpSummary, dump_file, dump_files};
 pub use error::LogError;
 pub use file::FIRST_LOG_FILE;

@@ -90,7 +90,7 @@ impl Log {
         }
         let mut vlfs = VlfMap::new(files.read_vlfs(os)?);
         let mut end = tail::find_end(&files, &vlfs)?;
-        let folder = options.surviving_folder.as_deref();
+        let folder = options.surviving_folder.as_ref();
         let mut taken = Vec::new();
         for left in left_by_last_run(os, options, &log_file)? {
             let more = left_behind::take_over(os, &left, &files, &vlfs, &end)?;
@@ -174,7 +174,7 @@ impl Log {
         let next_sector = end.chain.sector.next_multiple_of(sector_step).min(vlf.sectors());
         let reusable_bytes = vlfs.reusable().1;
         let may_leave = !options.volatile && !options.surviving_is_only_taken;
-        let folder = options.surviving_folder.as_deref().filter(|_| may_leave);
+        let folder = options.surviving_folder.as_ref().filter(|_| may_leave);
         let surviving = folder.and_then(|folder| {
             SurvivingCache::create(os, folder, files.first(), &options.database, last_block)
         });
@@ -632,7 +632,7 @@ fn left_by_last_run(
 ) -> Result<Vec<LeftBehind>, LogError> {
     let persisted = persisted::left_behind(os, options.persisted.as_ref(), log_file)?;
     let is_clean = log_file.header().clean;
-    let folder = options.surviving_folder.as_deref().filter(|_| !is_clean);
+    let folder = options.surviving_folder.as_ref().filter(|_| !is_clean);
     let cache = folder.and_then(|folder| surviving::left_behind(os, folder, log_file));
     Ok(cache.into_iter().chain(persisted.filter(|_| !is_clean)).collect())
 }

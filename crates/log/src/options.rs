@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use os::PersistentVolume;
 
+use crate::cache_folder::CacheFolder;
 use crate::flush_reason::DelayedFlushPolicy;
 use crate::limits::{LOG_BYTES_DEFAULT, LOG_BYTES_MAX, LOG_GROWTH_BYTES_DEFAULT, LogLimits};
 use crate::vlf::VlfRule;
@@ -62,8 +63,8 @@ pub struct LogOptions {
     pub volatile: bool,
     /// Blocks are padded to so many bytes, or to the device's sector if that is larger: 512 or 4096 (trace flag 1800).
     pub padding_bytes: usize,
-    /// The folder, in a file system of memory, for a cache that outlives the process; none: the cache dies with it. Not of a volatile log.
-    pub surviving_folder: Option<PathBuf>,
+    /// Where, in a file system of memory, a cache lies that outlives the process; none: the cache dies with it. Not of a volatile log.
+    pub surviving_folder: Option<CacheFolder>,
     /// What a process that died has left there is taken, and nothing is left there in turn.
     pub surviving_is_only_taken: bool,
     /// Where the persisted log buffer of a log that is opened lies; none: it has none.

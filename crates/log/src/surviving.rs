@@ -12,11 +12,12 @@
 //! begins where the log ends; if the records of the block before it are those that stood before it then; if its checksum holds.
 
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use os::sim::{Bug, is_planted};
 use os::{AlignedBuf, Os, SurvivingLayout, SurvivingMemory};
 
+use crate::cache_folder::{CACHE_PREFIX, CacheFolder};
 use crate::cached_block::CachedBlock;
 use crate::file::LogFile;
 use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, CACHE_BLOCKS_MAX, FREE_BUFFERS_MAX};
@@ -40,9 +41,6 @@ pub(crate) const PATH_WORDS: usize = (PATH_AT * 8).next_multiple_of(4096) / 8 - 
 pub(crate) const LAYOUT: SurvivingLayout =
     SurvivingLayout { words: PATH_AT + PATH_WORDS, places: PLACES as u32, place_bytes: BLOCK_BYTES_MAX };
 
-/// How the names of these files begin.
-pub(crate) const FILE_PREFIX: &str = "hardpan-log-";
-
 const _: () = assert!(BLOCK_BYTES_MAX.is_multiple_of(4096), "a place is whole pages");
 const _: () = assert!(PATH_WORDS * 8 >= 2048, "most paths have room");
 const _: () = assert!(HARDENED_AT > IDENTITY_WORDS + 2 && HARDENED_AT < OWNER_WORDS, "a word of its own");
@@ -64,10 +62,10 @@ fn owner(boot_id: [u8; 16], log_file: &LogFile) -> [u64; IDENTITY_WORDS] {
     words
 }
 
-/// Where the cache of a log lies: by the log's number and its file, so that a copy of the file has another one.
-fn path_of(folder: &Path, log_file: &LogFile) -> PathBuf {
+/// The name of a log's cache: by the log's number and its file, so that a copy of the file has another one.
+fn name_of(log_file: &LogFile) -> String {
     let (device, inode) = log_file.file.identity();
-    folder.join(format!("{FILE_PREFIX}{:08x}-{device:x}-{inode:x}", log_file.header().log_id))
+    format!("{CACHE_PREFIX}{:08x}-{device:x}-{inode:x}", log_file.header().log_id)
 }
 
 /// The memory that the cache's buffers lie in. Guarded by the cache latch.
@@ -92,13 +90,12 @@ impl SurvivingCache {
     /// An empty one for a log that ends so, in place of what is there. `None` when there is no such memory, which is told once.
     pub(crate) fn create(
         os: &Os,
-        folder: &Path,
+        folder: &CacheFolder,
         log_file: &LogFile,
         database: &str,
         previous_checksum: u32,
     ) -> Option<SurvivingCache> {
-        let path = path_of(folder, log_file);
-        let memory = match (os.boot_id(), os.create_surviving_memory(&path, LAYOUT)) {
+        let memory = match (os.boot_id(), folder.create(os, &name_of(log_file), LAYOUT)) {
             (Some(_), Ok(memory)) => memory,
             (_, made) => {
                 let why = made
@@ -255,9 +252,16 @@ fn words_of(place: u32) -> usize {
 }
 
 /// What the process of the log's last run has left, if it died in this boot of the system.
-pub(crate) fn left_behind(os: &Os, folder: &Path, log_file: &LogFile) -> Option<LeftBehind> {
-    let path = path_of(folder, log_file);
-    let image = match os.read_surviving_memory(&path, LAYOUT) {
+pub(crate) fn left_behind(os: &Os, folder: &CacheFolder, log_file: &LogFile) -> Option<LeftBehind> {
+    let boot_id = os.boot_id()?;
+    let expected = owner(boot_id, log_file);
+    folder.places(os, &name_of(log_file)).find_map(|path| left_at(os, &path, &expected))
+}
+
+/// The same in one place; `None` also when it is not of that run of that log.
+fn left_at(os: &Os, path: &Path, expected: &[u64; IDENTITY_WORDS]) -> Option<LeftBehind> {
+    assert_eq!((expected[0], expected[7]), (MAGIC, checksum_of(&expected[..7])), "a log's own words");
+    let image = match os.read_surviving_memory(path, LAYOUT) {
         Ok(image) => image,
         Err(error) if error.kind == os::IoErrorKind::NotFound => return None,
         Err(error) => {
@@ -265,8 +269,7 @@ pub(crate) fn left_behind(os: &Os, folder: &Path, log_file: &LogFile) -> Option<
             return None;
         }
     };
-    let expected = owner(os.boot_id()?, log_file);
-    if image.words()[..IDENTITY_WORDS] != expected && !is_planted(Bug::CacheOfFormerBoot) {
+    if image.words()[..IDENTITY_WORDS] != *expected && !is_planted(Bug::CacheOfFormerBoot) {
         return None;
     }
     let words: Vec<[u64; PLACE_WORDS]> = image.words()[OWNER_WORDS..PATH_AT].as_chunks().0.to_vec();
@@ -284,14 +287,12 @@ pub(crate) fn left_behind(os: &Os, folder: &Path, log_file: &LogFile) -> Option<
 }
 
 /// Nothing is left for the next opening.
-pub(crate) fn remove(os: &Os, folder: &Path, log_file: &LogFile) {
-    if let Err(error) = os.remove_surviving_memory(&path_of(folder, log_file)) {
-        os::report::warn("log", &format!("a log cache that nobody needs stays: {error}"));
-    }
+pub(crate) fn remove(os: &Os, folder: &CacheFolder, log_file: &LogFile) {
+    folder.remove(os, &name_of(log_file));
 }
 
 /// Removes what a log that was not closed has left, before its file is removed.
-pub fn remove_left_cache(os: &Os, folder: &Path, log: &Path) {
+pub fn remove_left_cache(os: &Os, folder: &CacheFolder, log: &Path) {
     if let Ok(log_file) = LogFile::open(os, log, true) {
         remove(os, folder, &log_file);
     }

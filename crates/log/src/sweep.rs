@@ -15,8 +15,9 @@ use std::path::{Path, PathBuf};
 
 use os::{OpenOptions, Os};
 
+use crate::cache_folder::{caches_in, folders_in, former_caches_in};
 use crate::place::checksum_of;
-use crate::surviving::{FILE_PREFIX, LAYOUT, MAGIC, PATH_AT, PATH_WORDS, checksum_of_place};
+use crate::surviving::{LAYOUT, MAGIC, PATH_AT, PATH_WORDS, checksum_of_place};
 
 /// Words of the owner that tell where the log was: the device of its folder, the bytes of its path, a checksum of both and the path.
 const PLACE_AT: usize = 8;
@@ -70,18 +71,32 @@ fn is_needless(os: &Os, words: &[u64], boot_id: [u8; 16]) -> bool {
     LogPlace::of(words).is_some_and(|place| place.is_gone(os, (words[5], words[6])))
 }
 
-/// Removes the caches in the folder that nobody can need any more; how many those were.
-pub fn sweep_left_caches(os: &Os, folder: &Path) -> u32 {
-    let mut removed = 0;
+/// Removes the caches below the folder that nobody can need any more, and the folders of data directories that are empty; how many caches
+/// those were.
+pub fn sweep_left_caches(os: &Os, root: &Path) -> u32 {
     let Some(boot_id) = os.boot_id() else { return 0 };
-    let names = os.surviving_memory_in(folder).unwrap_or_else(|error| {
+    let listed = folders_in(os, root).and_then(|folders| Ok((folders, former_caches_in(os, root)?)));
+    let (folders, former) = listed.unwrap_or_else(|error| {
         os::report::warn("log", &format!("log caches that nobody needs are not looked for: {error}"));
-        Vec::new()
+        Default::default()
     });
-    let is_ours = |name: &&PathBuf| {
-        name.file_name().is_some_and(|name| name.as_bytes().starts_with(FILE_PREFIX.as_bytes()))
-    };
-    for name in names.iter().filter(is_ours) {
+    let mut removed = sweep(os, &former, boot_id);
+    for folder in folders {
+        // One that is not there any more was empty.
+        let caches = caches_in(os, &folder).unwrap_or_default();
+        removed += sweep(os, &caches, boot_id);
+        os.remove_surviving_folder(&folder);
+    }
+    if removed > 0 {
+        os::report::info("log", &format!("{removed} log caches of logs that are gone were removed"));
+    }
+    removed
+}
+
+fn sweep(os: &Os, caches: &[PathBuf], boot_id: [u8; 16]) -> u32 {
+    assert!(caches.is_sorted(), "listed by name");
+    let mut removed = 0;
+    for name in caches {
         // Of another user, or another layout: not ours to judge.
         let Ok(Some(claim)) = os.claim_surviving_memory(name, LAYOUT) else { continue };
         assert_eq!(claim.image().words().len(), LAYOUT.words, "what is claimed has the layout");
@@ -92,9 +107,6 @@ pub fn sweep_left_caches(os: &Os, folder: &Path) -> u32 {
             Ok(()) => removed += 1,
             Err(error) => os::report::warn("log", &format!("a log cache that nobody needs stays: {error}")),
         }
-    }
-    if removed > 0 {
-        os::report::info("log", &format!("{removed} log caches of logs that are gone were removed"));
     }
     removed
 }

@@ -8,18 +8,23 @@ use std::sync::Arc;
 
 use common::{commit, insert, small_options, turn_bits_over};
 use hardpan_log::{
-    DelayedFlushPolicy, FIRST_LOG_FILE, FlushReason, Growth, Log, LogError, LogFileOptions, LogOptions, Lsn,
-    remove_left_cache, sweep_left_caches,
+    CacheFolder, DelayedFlushPolicy, FIRST_LOG_FILE, FlushReason, Growth, Log, LogError, LogFileOptions,
+    LogOptions, Lsn, remove_left_cache, sweep_left_caches,
 };
 use os::sim::{Bug, Effect, End, Fault, Operation, Profile, World};
 use os::{Latch, LatchRank, Os};
 
 const PATH: &str = "/data/test.ldf";
-const FOLDER: &str = "/dev/shm";
+const ROOT: &str = "/dev/shm";
+
+/// Where the caches of a data directory lie.
+fn caches_of(directory: u64) -> CacheFolder {
+    CacheFolder::of(Path::new(ROOT), (0, directory))
+}
 
 fn options() -> LogOptions {
     LogOptions {
-        surviving_folder: Some(PathBuf::from(FOLDER)),
+        surviving_folder: Some(caches_of(1)),
         delayed_flush: DelayedFlushPolicy::BlockFull,
         ..small_options(PATH, 1 << 20)
     }
@@ -193,7 +198,7 @@ fn a_file_put_back_under_its_cache_is_refused_in_words_to_act_on() {
         "{refused}"
     );
     assert_eq!(world.file_bytes(PATH.as_ref()).unwrap(), copy, "nothing is written");
-    world.run(|os| remove_left_cache(os, Path::new(FOLDER), Path::new(PATH))).assert_ok();
+    world.run(|os| remove_left_cache(os, &caches_of(1), Path::new(PATH))).assert_ok();
     assert_eq!(reopen(&world, &options()), (at_copy, 0), "and that opens it");
 }
 
@@ -250,7 +255,7 @@ fn a_clean_stop_leaves_nothing() {
             log.close().unwrap();
         })
         .assert_ok();
-    assert!(world.surviving_names().is_empty());
+    assert!(world.surviving_names().is_empty() && world.surviving_folders().is_empty());
     assert_eq!(reopen(&world, &options()).1, 0);
 }
 
@@ -334,7 +339,7 @@ fn without_memory_the_cache_dies_with_the_process() {
 /// renamed once a server has taken over what it needs. What nobody can need goes at once: of a former boot, of a log that is gone.
 #[test]
 fn a_sweep_takes_only_what_nobody_can_take_over() {
-    let swept = |os: &Os| sweep_left_caches(os, Path::new(FOLDER));
+    let swept = |os: &Os| sweep_left_caches(os, Path::new(ROOT));
     let world = World::new(8, Profile::constant_latency());
     let last = live_and_die(&world, move |os| {
         let log = new_log(os, &options());
@@ -402,7 +407,7 @@ fn sweeps_and_openings_at_once_lose_nothing() {
                     let own = os.clone();
                     os.spawn(&format!("sweeper {number}"), move || {
                         for _ in 0..20 {
-                            let swept = sweep_left_caches(&own, Path::new(FOLDER));
+                            let swept = sweep_left_caches(&own, Path::new(ROOT));
                             assert_eq!(swept, 0, "its log is there");
                             own.yield_point();
                         }

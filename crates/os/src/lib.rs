@@ -38,6 +38,7 @@ pub mod sim;
 mod sort;
 mod stripe;
 mod surviving;
+mod surviving_folder;
 pub mod task;
 pub mod terminal;
 mod termination;

@@ -52,10 +52,16 @@ pub(crate) trait SimulatedWorld: Send + Sync {
         path: &Path,
         layout: SurvivingLayout,
     ) -> Result<Option<SurvivingClaim>, IoError>;
-    /// The names of all such memory.
-    fn names_of_surviving(&self) -> Vec<PathBuf>;
+    /// As [`Os::surviving_memory_in`].
+    fn names_of_surviving(&self, folder: &Path) -> Result<Vec<PathBuf>, IoError>;
     /// As [`Os::remove_surviving_memory`].
-    fn remove_surviving(&self, path: &Path);
+    fn remove_surviving(&self, path: &Path) -> bool;
+    /// As [`Os::make_surviving_folder`].
+    fn make_surviving_folder(&self, folder: &Path) -> Result<(), IoError>;
+    /// As [`Os::check_surviving_folder`].
+    fn check_surviving_folder(&self, folder: &Path) -> Result<(), IoError>;
+    /// As [`Os::remove_surviving_folder`].
+    fn remove_surviving_folder(&self, folder: &Path) -> bool;
     /// As [`Os::persistent_memory`].
     fn persistent_memory(
         &self,
@@ -220,13 +226,35 @@ impl Os {
         }
     }
 
-    /// What has a name in the folder of such memory.
+    /// What has a name in a folder of such memory, folders in it as well.
     pub fn surviving_memory_in(&self, folder: &Path) -> Result<Vec<PathBuf>, IoError> {
         match &self.inner.world {
-            None => crate::surviving::names_in(folder),
-            Some(world) => {
-                Ok(world.names_of_surviving().into_iter().filter(|name| name.starts_with(folder)).collect())
-            }
+            None => crate::surviving_folder::names_in(folder),
+            Some(world) => world.names_of_surviving(folder),
+        }
+    }
+
+    /// Makes a folder for such memory that is ours alone, if it is not there. Errors as [`Os::check_surviving_folder`].
+    pub fn make_surviving_folder(&self, folder: &Path) -> Result<(), IoError> {
+        match &self.inner.world {
+            None => crate::surviving_folder::make(folder),
+            Some(world) => world.make_surviving_folder(folder),
+        }
+    }
+
+    /// Is the folder there (`NotFound`), and ours alone (`Permission`): a folder of this user, that nobody else may enter, not a link to one?
+    pub fn check_surviving_folder(&self, folder: &Path) -> Result<(), IoError> {
+        match &self.inner.world {
+            None => crate::surviving_folder::check(folder),
+            Some(world) => world.check_surviving_folder(folder),
+        }
+    }
+
+    /// Removes such a folder if it is empty; false when it is not, or is not there.
+    pub fn remove_surviving_folder(&self, folder: &Path) -> bool {
+        match &self.inner.world {
+            None => crate::surviving_folder::remove(folder),
+            Some(world) => world.remove_surviving_folder(folder),
         }
     }
 
@@ -242,14 +270,11 @@ impl Os {
         }
     }
 
-    /// Removes such memory, if it is there.
-    pub fn remove_surviving_memory(&self, path: &Path) -> Result<(), IoError> {
+    /// Removes such memory, if it is there; was it?
+    pub fn remove_surviving_memory(&self, path: &Path) -> Result<bool, IoError> {
         match &self.inner.world {
             None => crate::surviving::remove(path),
-            Some(world) => {
-                world.remove_surviving(path);
-                Ok(())
-            }
+            Some(world) => Ok(world.remove_surviving(path)),
         }
     }
 

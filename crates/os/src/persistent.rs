@@ -267,7 +267,7 @@ pub(crate) fn is_persistent_volume(folder: &Path, volume: PersistentVolume) -> b
 
 /// Removes a piece of persistent memory, if it is there.
 pub(crate) fn remove(path: &Path) -> Result<(), IoError> {
-    crate::surviving::remove(path)
+    crate::surviving::remove(path).map(drop)
 }
 
 #[cfg(test)]

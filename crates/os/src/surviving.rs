@@ -270,7 +270,7 @@ impl SurvivingClaim {
     pub fn remove(self) -> Result<(), IoError> {
         match &self.half {
             // Whoever wants the name for a new one waits for the lock first: it still means this one.
-            ClaimHalf::File(path) => remove(path),
+            ClaimHalf::File(path) => remove(path).map(drop),
             ClaimHalf::Simulated(memory, path) => {
                 memory.remove(path);
                 Ok(())
@@ -310,24 +310,12 @@ fn lock_patiently(file: &File) -> bool {
     })
 }
 
-/// The names in a folder.
-pub(crate) fn names_in(folder: &Path) -> Result<Vec<PathBuf>, IoError> {
-    let failed = |error: std::io::Error| IoError::from_std(&error, format!("list {}", folder.display()));
-    let mut names = Vec::new();
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        names.push(entry.map_err(failed)?.path());
-    }
-    names.sort();
-    Ok(names)
-}
-
-/// Removes a piece of such memory, if it is there.
-pub(crate) fn remove(path: &Path) -> Result<(), IoError> {
+/// Removes a piece of such memory, if it is there; was it?
+pub(crate) fn remove(path: &Path) -> Result<bool, IoError> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(IoError::from_std(&error, format!("remove {}", path.display())))
-        }
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(IoError::from_std(&error, format!("remove {}", path.display()))),
     }
 }
 
@@ -491,7 +479,7 @@ mod tests {
         assert!(SurvivingImage::read(&path, other).is_err(), "another size is another file");
         remove(&path).expect("it is ours");
         assert!(SurvivingImage::read(&path, LAYOUT).is_err(), "no file, no memory");
-        remove(&path).expect("what is not there need not be removed");
+        assert!(!remove(&path).expect("what is not there need not be removed"));
     }
 
     #[test]
@@ -539,11 +527,7 @@ mod tests {
         claim.remove().expect("it is ours");
         assert!(maker.join().expect("no panic"), "a new one is made");
         assert_eq!(SurvivingImage::read(&path, LAYOUT).expect("and stays").words()[5], 0);
-        assert_eq!(
-            names_in(&std::env::temp_dir()).expect("a folder").iter().filter(|p| **p == path).count(),
-            1
-        );
-        remove(&path).expect("it is ours");
+        assert!(remove(&path).expect("it is ours"), "and is named");
         assert!(SurvivingClaim::take(&path, LAYOUT).is_err(), "no file, no claim");
     }
 

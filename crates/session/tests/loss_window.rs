@@ -218,6 +218,7 @@ fn what_a_server_that_dies_had_acknowledged_is_there() {
         })
         .assert_ok();
     assert!(world.surviving_names().is_empty(), "{:?}", world.surviving_names());
+    assert!(world.surviving_folders().is_empty(), "{:?}", world.surviving_folders());
 }
 
 /// A database that is made READ_ONLY after delayed commits, or that was so, opens with all of them when its server has died; so does one

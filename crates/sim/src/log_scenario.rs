@@ -5,6 +5,7 @@
 //! acknowledged delayed commit; with a persisted log buffer, in some worlds, nothing takes any; in some worlds some put commits aside, several at once; what one recovery has shown, the next one shows too.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use log::{
@@ -67,7 +68,10 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         let (transactions, truncates) = (10 + rng.below(30), rng.chance(1, 2));
         let plan = Plan { generation, tasks, puts_aside, persists, transactions, trouble, truncates };
         outcome.log.push(format!("{plan:?} {nemesis:?}"));
-        let with_cache = |surviving_folder| LogOptions { surviving_folder, ..options.clone() };
+        let with_cache = |root: Option<PathBuf>| LogOptions {
+            surviving_folder: root.map(|root| survival::caches_of_data(&root)),
+            ..options.clone()
+        };
         let end = work(&world, &with_cache(cache), &ledger, plan, &mut outcome);
         Trouble::heal(&world);
         let options = with_cache(survival.end_life(&world, end));

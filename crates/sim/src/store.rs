@@ -18,6 +18,7 @@ use txn::{
 };
 
 use crate::sql_ledger::{ACCOUNTS, Found, OPENING_BALANCE, Transfer};
+use crate::survival;
 
 const DIRECTORY: &str = "/data";
 const DATABASE: u16 = 5;
@@ -94,7 +95,10 @@ impl Store {
 
     /// Opens and recovers it.
     pub(crate) fn open(os: &Os, roots: Roots, log_cache_folder: Option<PathBuf>) -> StoreResult<Store> {
-        let options = LogOptions { surviving_folder: log_cache_folder, ..log_options() };
+        let options = LogOptions {
+            surviving_folder: log_cache_folder.map(|root| survival::caches_of_data(&root)),
+            ..log_options()
+        };
         let (log, tail) = Log::open(os, &options)?;
         let log = Arc::new(log);
         let pool = BufferPool::new(os, PoolOptions { memory_bytes: POOL_BYTES });

@@ -8,8 +8,9 @@
 //! ```
 //! A recovery that is killed leaves its own cache, with nothing that was promised but what it has taken over already: the next one takes over, too.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use log::CacheFolder;
 use os::sim::{End, World};
 use os::{Latch, Os, Rng};
 
@@ -17,6 +18,11 @@ use crate::nemesis::Nemesis;
 
 /// Where a cache that outlives the process lies.
 const FOLDER: &str = "/dev/shm";
+
+/// The folder of the caches of the worlds' only data directory.
+pub(crate) fn caches_of_data(root: &Path) -> CacheFolder {
+    CacheFolder::of(root, (0, 1))
+}
 
 /// What a world has of such memory.
 pub(crate) struct Survival {

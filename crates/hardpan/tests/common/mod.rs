@@ -83,7 +83,12 @@ pub struct Server {
 impl Server {
     /// Starts it and waits until it listens.
     pub fn start(command: &mut Command) -> Server {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        Server::start_telling(command, Stdio::null())
+    }
+
+    /// The same; what it reports goes there.
+    pub fn start_telling(command: &mut Command, reports: Stdio) -> Server {
+        let mut child = command.stdout(Stdio::piped()).stderr(reports).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines().map_while(Result::ok);
         let greeting = lines.find(|line| line.contains("listening on")).expect("the server starts");
         let port = greeting.rsplit(':').next().unwrap().chars().take_while(char::is_ascii_digit).collect();

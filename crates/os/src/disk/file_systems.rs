@@ -39,8 +39,8 @@ pub trait Disk: Send + Sync {
     fn list(&self, path: &Path) -> Result<Vec<DirectoryEntry>, IoError>;
     /// Makes creations, renames and removals in a directory durable.
     fn sync_dir(&self, path: &Path) -> Result<(), IoError>;
-    /// Device of a file or directory; two that lie in one file system have the same.
-    fn device_of(&self, path: &Path) -> Result<u64, IoError>;
+    /// Device and inode of a file or directory: no other has both, and a rename keeps them.
+    fn identity_of(&self, path: &Path) -> Result<(u64, u64), IoError>;
     /// Bytes free on the file system of `path`.
     fn free_bytes(&self, path: &Path) -> Result<u64, IoError>;
     /// Bytes that the file system of `path` holds in all.
@@ -51,6 +51,11 @@ pub trait Disk: Send + Sync {
     fn restrict_to_owner(&self, path: &Path) -> Result<(), IoError>;
     /// A queue of at most `depth` requests at once, which complete in any order.
     fn io_queue(&self, depth: usize) -> Box<dyn IoQueue>;
+
+    /// Device of a file or directory; two that lie in one file system have the same.
+    fn device_of(&self, path: &Path) -> Result<u64, IoError> {
+        self.identity_of(path).map(|(device, _)| device)
+    }
 
     /// The whole file.
     fn read_file(&self, path: &Path) -> Result<Vec<u8>, IoError> {

@@ -127,9 +127,9 @@ impl Disk for LinuxDisk {
         synced.map_err(|e| IoError::from_std(&e, format!("sync directory {}", path.display())))
     }
 
-    fn device_of(&self, path: &Path) -> Result<u64, IoError> {
-        let found = fs::metadata(path).map(|metadata| metadata.dev());
-        found.map_err(|e| IoError::from_std(&e, format!("device of {}", path.display())))
+    fn identity_of(&self, path: &Path) -> Result<(u64, u64), IoError> {
+        let found = fs::metadata(path).map(|metadata| (metadata.dev(), metadata.ino()));
+        found.map_err(|e| IoError::from_std(&e, format!("device and inode of {}", path.display())))
     }
 
     fn free_bytes(&self, path: &Path) -> Result<u64, IoError> {

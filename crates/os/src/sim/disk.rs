@@ -28,6 +28,7 @@ use super::queue::SimQueue;
 use super::world::World;
 use crate::disk::{DirectoryEntry, Disk, File, FileLock, IoQueue, Meter, OpenOptions, PendingRequests};
 use crate::error::{IoError, IoErrorKind};
+use crate::rng::Rng;
 
 /// The one kind of `Disk` in a simulated world.
 pub(super) struct SimDisk {
@@ -137,8 +138,13 @@ impl Disk for SimDisk {
         Ok(())
     }
 
-    fn device_of(&self, path: &Path) -> Result<u64, IoError> {
-        self.world.disk().names.get(path).map(|_| 0).ok_or_else(|| missing(path))
+    fn identity_of(&self, path: &Path) -> Result<(u64, u64), IoError> {
+        match self.world.disk().names.get(path) {
+            Some(Node::File(inode)) => Ok((0, inode)),
+            // No directory is ever renamed here: its path says which one it is.
+            Some(Node::Directory) => Ok((0, Rng::named(0, &path.to_string_lossy()).next_u64() | 1 << 63)),
+            None => Err(missing(path)),
+        }
     }
 
     fn free_bytes(&self, _path: &Path) -> Result<u64, IoError> {

@@ -28,6 +28,7 @@ mod sched;
 mod seats;
 mod survival;
 mod surviving;
+mod surviving_folder;
 mod surviving_state;
 mod trace;
 mod world;

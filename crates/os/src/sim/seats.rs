@@ -127,12 +127,24 @@ impl SimulatedWorld for World {
         self.take_surviving(path, layout)
     }
 
-    fn names_of_surviving(&self) -> Vec<PathBuf> {
-        self.surviving_names()
+    fn names_of_surviving(&self, folder: &Path) -> Result<Vec<PathBuf>, IoError> {
+        self.surviving_names_in(folder)
     }
 
-    fn remove_surviving(&self, path: &Path) {
-        self.forget_surviving(path);
+    fn remove_surviving(&self, path: &Path) -> bool {
+        self.forget_surviving(path)
+    }
+
+    fn make_surviving_folder(&self, folder: &Path) -> Result<(), IoError> {
+        self.make_folder_of_surviving(folder)
+    }
+
+    fn check_surviving_folder(&self, folder: &Path) -> Result<(), IoError> {
+        self.check_folder_of_surviving(folder)
+    }
+
+    fn remove_surviving_folder(&self, folder: &Path) -> bool {
+        self.remove_folder_of_surviving(folder)
     }
 
     fn persistent_memory(

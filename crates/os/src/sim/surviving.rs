@@ -115,6 +115,13 @@ impl World {
         self.surviving().pieces.keys().cloned().collect()
     }
 
+    /// Gives a piece another name. For a world that does not run.
+    pub fn rename_surviving(&self, from: &Path, to: &Path) {
+        let mut state = self.surviving();
+        let piece = state.pieces.remove(from).expect("a piece of that name");
+        state.pieces.insert(to.to_owned(), piece);
+    }
+
     /// Turns bits of a byte of a piece over, counted from the beginning of its words. For a world that does not run.
     pub fn corrupt_surviving(&self, path: &Path, at: usize, bits: u8) {
         let piece = Arc::clone(&self.surviving().pieces[path]);
@@ -142,6 +149,9 @@ impl World {
         let mut state = self.surviving();
         if !self.inner.sched.is_over() {
             state.pieces.remove(path);
+        }
+        if !state.has_folder_of(path) {
+            return Err(IoError::new(IoErrorKind::NotFound, format!("make {}", path.display())));
         }
         if state.places_max == Some(0) {
             return Err(IoError::new(IoErrorKind::NoSpace, format!("make {}", path.display())));
@@ -185,10 +195,8 @@ impl World {
         Ok(Some(SurvivingClaim::simulated(image, Box::new(memory), path)))
     }
 
-    pub(super) fn forget_surviving(&self, path: &Path) {
-        if !self.inner.sched.is_over() {
-            self.surviving().pieces.remove(path);
-        }
+    pub(super) fn forget_surviving(&self, path: &Path) -> bool {
+        !self.inner.sched.is_over() && self.surviving().pieces.remove(path).is_some()
     }
 
     pub(super) fn surviving(&self) -> MutexGuard<'_, SurvivingState> {

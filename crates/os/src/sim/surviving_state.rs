@@ -19,9 +19,20 @@ pub(super) struct KeptBytes {
     pub(super) is_held: bool,
 }
 
+/// What has become of a folder. One that was never made is taken as there from the beginning: `/dev/shm`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Folder {
+    Ours,
+    /// Somebody else's, or a link.
+    Others,
+    Removed,
+}
+
 /// All such memory of a world, by name.
 pub(super) struct SurvivingState {
     pub(super) pieces: BTreeMap<PathBuf, Arc<Mutex<KeptBytes>>>,
+    /// The folders that were made for it.
+    pub(super) folders: BTreeMap<PathBuf, Folder>,
     pub(super) rng: Rng,
     pub(super) boots: u64,
     /// Most places that all may have together.
@@ -30,7 +41,7 @@ pub(super) struct SurvivingState {
 
 impl SurvivingState {
     pub(super) fn new(rng: Rng) -> SurvivingState {
-        SurvivingState { pieces: BTreeMap::new(), rng, boots: 1, places_max: None }
+        SurvivingState { pieces: BTreeMap::new(), folders: BTreeMap::new(), rng, boots: 1, places_max: None }
     }
 
     pub(super) fn power_loss(&mut self) {
@@ -38,6 +49,7 @@ impl SurvivingState {
         let fate = self.rng.below(3);
         if fate == 0 {
             self.pieces.clear();
+            self.folders.values_mut().for_each(|folder| *folder = Folder::Removed);
         }
         if fate == 1 {
             for piece in self.pieces.values() {
