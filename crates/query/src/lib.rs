@@ -22,6 +22,7 @@ pub(crate) mod hashes;
 mod kinds;
 mod measure;
 pub(crate) mod names;
+mod optimizer_rules;
 pub(crate) mod permission_classes;
 pub(crate) mod physical;
 pub(crate) mod plan;
@@ -59,6 +60,7 @@ pub use front_end::FrontEnd;
 pub use functions::names as function_names;
 pub use hashes::query_hash;
 pub use measure::{Measure, MemoryUse};
+pub use optimizer_rules::OptimizerRule;
 pub use profile::{Actual, Profile};
 pub use random_numbers::RandomNumbers;
 pub use statement::{

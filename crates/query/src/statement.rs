@@ -14,6 +14,7 @@ use crate::context::{BindContext, ColumnDescription, Flow, RowSink, Standpoint, 
 use crate::ddl::SelectIntoPlan;
 use crate::exec;
 use crate::exec_context::ExecContext;
+use crate::optimizer_rules::RuleSet;
 use crate::physical::change::{DeletePlan, InsertPlan, MergePlan, OutputPlan, Store, UpdatePlan};
 use crate::physical::plan::{BoolNode, Node, Plan};
 use crate::plan::Planner;
@@ -161,6 +162,7 @@ pub(crate) fn compile_inside(
     binder: &mut Binder<'_>,
 ) -> Result<CompiledStatement, SqlError> {
     binder.table_hints = crate::bind::hinted_tables::hinted_tables(options_of(&statement.kind))?;
+    binder.columns.rules = RuleSet::of_hints(options_of(&statement.kind));
     let (kind, options): (StatementKind, &[ast::QueryHint]) = match &statement.kind {
         ast::StatementKind::Select(select) => (compile_select(binder, select)?, &select.options),
         ast::StatementKind::Insert(insert) => {

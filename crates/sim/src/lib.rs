@@ -22,6 +22,7 @@ mod ledger;
 mod log_scenario;
 mod mass;
 pub mod nemesis;
+mod plans;
 mod prepared;
 mod promises;
 mod receipts;
@@ -69,11 +70,13 @@ pub enum Scenario {
     Mass,
     /// Pages of zeros and noise after a crash.
     Damage,
+    /// Statements that are planned in every way.
+    Plans,
 }
 
 impl Scenario {
     /// Every scenario.
-    pub const ALL: [Scenario; 12] = [
+    pub const ALL: [Scenario; 13] = [
         Scenario::Log,
         Scenario::Store,
         Scenario::Sql,
@@ -86,6 +89,7 @@ impl Scenario {
         Scenario::Files,
         Scenario::Mass,
         Scenario::Damage,
+        Scenario::Plans,
     ];
 
     /// The name on the command line and of its corpus file.
@@ -103,6 +107,7 @@ impl Scenario {
             Scenario::Files => "files",
             Scenario::Mass => "mass",
             Scenario::Damage => "damage",
+            Scenario::Plans => "plans",
         }
     }
 
@@ -148,6 +153,7 @@ impl Scenario {
             ),
             // Its disks alone are damaged while the log still knows what was there.
             Scenario::Damage => matches!(bug, Bug::DamagedMapIsFree | Bug::EmptyPageIsNew),
+            Scenario::Plans => false,
             // Its commits are few: it judges what is rolled back.
             Scenario::Full => matches!(bug, Bug::ReservationTooSmall | Bug::VlfReusedUnderPin),
             Scenario::Delayed => matches!(
@@ -197,6 +203,7 @@ impl Scenario {
             Scenario::Files => include_str!("../corpus/files.seeds"),
             Scenario::Mass => include_str!("../corpus/mass.seeds"),
             Scenario::Damage => include_str!("../corpus/damage.seeds"),
+            Scenario::Plans => include_str!("../corpus/plans.seeds"),
         };
         let seed = |line: &str| line.split('#').next().and_then(|part| part.trim().parse().ok());
         text.lines().filter_map(seed).collect()
@@ -267,6 +274,7 @@ pub fn run_seed(scenario: Scenario, seed: u64, bug: Option<Bug>) -> Outcome {
         Scenario::Files => files_scenario::run(seed, bug),
         Scenario::Mass => mass::run(seed, bug),
         Scenario::Damage => damage_scenario::run(seed, bug),
+        Scenario::Plans => plans::run(seed, bug),
     }
 }
 

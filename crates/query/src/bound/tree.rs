@@ -226,6 +226,8 @@ pub(crate) enum ExprKind {
     And(Box<Expr>, Box<Expr>),
     Or(Box<Expr>, Box<Expr>),
     Not(Box<Expr>),
+    /// TRUE where the condition fails: it is asked once more, of the rows that all others let through.
+    Tolerant(Box<Expr>),
     IsNull(Box<Expr>),
     Like(Box<LikeExpr>),
     InList(Box<Expr>, Vec<Expr>),

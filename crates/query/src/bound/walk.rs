@@ -24,6 +24,7 @@ impl Expr {
             ExprKind::Unary(_, a)
             | ExprKind::Convert(a, _)
             | ExprKind::Not(a)
+            | ExprKind::Tolerant(a)
             | ExprKind::IsNull(a)
             | ExprKind::Retype(a) => {
                 vec![a]
@@ -62,6 +63,7 @@ impl Expr {
             ExprKind::Unary(_, a)
             | ExprKind::Convert(a, _)
             | ExprKind::Not(a)
+            | ExprKind::Tolerant(a)
             | ExprKind::IsNull(a)
             | ExprKind::Retype(a) => {
                 vec![a]

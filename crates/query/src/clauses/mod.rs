@@ -11,6 +11,8 @@ mod statements;
 use tsql::ast::{ExprKind, Literal, NamedOption, OptionValue, QueryHint, UnaryOp};
 use types::SqlError;
 
+use crate::optimizer_rules::is_rule_hint;
+
 pub(crate) use index_options::index_settings;
 pub use statements::{check_begin, check_create_database, check_execute, database_collation, filegroup};
 pub(crate) use statements::{
@@ -174,8 +176,9 @@ pub(crate) fn check_query_hints(hints: &[QueryHint]) -> Result<(), SqlError> {
             },
             QueryHint::UseHint(names) => {
                 for name in names {
-                    if known("USE HINT", &name.to_uppercase()).is_none() {
-                        return Err(crate::errors::unknown_use_hint(name));
+                    let name = name.to_uppercase();
+                    if known("USE HINT", &name).is_none() && !is_rule_hint(&name) {
+                        return Err(crate::errors::unknown_use_hint(&name));
                     }
                 }
             }

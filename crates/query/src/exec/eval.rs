@@ -13,6 +13,8 @@ use crate::runtime::Runtime;
 
 /// How many times its length a value takes while it is converted: decoded, encoded and shared.
 const CONVERSION_COPIES: usize = 6;
+/// Of errors that say something of values; those of the server and of sessions are others.
+const SEVERITY_OF_VALUES: u8 = 16;
 
 /// Work on values of so many bytes takes some microseconds: before it begins there is time to look whether it should.
 const LONG_BYTES: usize = 32 << 10;
@@ -285,6 +287,10 @@ impl BoolNode {
                 None => Ok(if right.test(runtime, row)? == Some(true) { Some(true) } else { None }),
             },
             BoolNode::Not(node) => Ok(node.test(runtime, row)?.map(|truth| !truth)),
+            BoolNode::Tolerant(node) => match node.test(runtime, row) {
+                Err(error) if error.severity == SEVERITY_OF_VALUES => Ok(Some(true)),
+                found => found,
+            },
             BoolNode::IsNull(node) => Ok(Some(node.eval_in(runtime, row, &mut Value::Null)?.is_null())),
             BoolNode::Like(node) => like(node, runtime, row),
             BoolNode::InList(collation, node, list) => {

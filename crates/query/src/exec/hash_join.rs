@@ -71,6 +71,7 @@ struct Shape<'p> {
     keys: Option<(&'p [Node], &'p [Node])>,
     collations: &'p [Collation],
     key_kind: JoinKeyKind,
+    has_runtime_filter: bool,
     residual: Option<&'p BoolNode>,
     left_width: usize,
     right_width: usize,
@@ -174,6 +175,7 @@ impl<'p> HashJoin<'p> {
             keys: Some((&plan.left_keys, &plan.right_keys)),
             collations: &plan.collations,
             key_kind: plan.key_kind,
+            has_runtime_filter: plan.has_runtime_filter,
             residual: plan.residual.as_ref(),
             left_width: plan.left_width,
             right_width: plan.right_width,
@@ -202,8 +204,18 @@ impl<'p> HashJoin<'p> {
         let width = collations.len();
         let (left_width, right_width) = (width, width);
         let (keys, key_kind, residual) = (None, JoinKeyKind::Bytes, None);
-        let shape =
-            Shape { kind, left, right, keys, collations, key_kind, residual, left_width, right_width };
+        let shape = Shape {
+            kind,
+            left,
+            right,
+            keys,
+            collations,
+            key_kind,
+            has_runtime_filter: false,
+            residual,
+            left_width,
+            right_width,
+        };
         HashJoin::of(shape, runtime)
     }
 
@@ -294,7 +306,10 @@ impl<'p> HashJoin<'p> {
     /// numbers that left rows hold.
     fn keys_to_look_for(&self) -> Vec<Among> {
         let Some(nodes) = self.shape.nodes(Side::Left) else { return Vec::new() };
-        if self.shape.key_kind == JoinKeyKind::Bytes || !self.shape.drops_unmatched_left() {
+        if self.shape.key_kind == JoinKeyKind::Bytes
+            || !self.shape.has_runtime_filter
+            || !self.shape.drops_unmatched_left()
+        {
             return Vec::new();
         }
         let keys = self.table.numbers();

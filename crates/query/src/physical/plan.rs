@@ -152,6 +152,8 @@ pub(crate) struct NestedLoopPlan {
 /// Hash join: the right side is the build side.
 #[derive(Debug)]
 pub(crate) struct HashJoinPlan {
+    /// What it has in its table may tell the scan of its left side which rows to leave out.
+    pub(crate) has_runtime_filter: bool,
     pub(crate) kind: JoinKind,
     pub(crate) left: Plan,
     pub(crate) right: Plan,
@@ -362,6 +364,8 @@ pub(crate) enum BoolNode {
     And(Box<BoolNode>, Box<BoolNode>),
     Or(Box<BoolNode>, Box<BoolNode>),
     Not(Box<BoolNode>),
+    /// TRUE where the condition fails.
+    Tolerant(Box<BoolNode>),
     IsNull(Node),
     Like(Box<LikeNode>),
     InList(Collation, Node, Vec<Node>),

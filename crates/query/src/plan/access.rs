@@ -4,7 +4,7 @@ use engine::{IndexDef, IndexKind};
 use rustc_hash::FxHashSet;
 use types::SqlError;
 
-use super::candidate::{Candidate, candidates};
+use super::candidate::{Candidate, Wishes, candidates};
 use super::choice::{Choice, cheapest_pair, choose};
 use super::compile::Layout;
 use super::infer::has_contradiction;
@@ -15,6 +15,7 @@ use super::sargable::{Sargable, sargables_and_others, seekable_column};
 use super::{Asked, Planned, Planner};
 use crate::bound::tree::{Expr, ExprKind, SystemScan, TableScan};
 use crate::kinds::{ColumnId, CompareOp};
+use crate::optimizer_rules::{OptimizerRule, RuleSet};
 use crate::physical::plan::{
     AccessPath, BoolNode, Node, OtherIndex, Plan, ScanColumns, ScanPlan, SeekKey, SeekRange, SystemPlan,
 };
@@ -48,7 +49,7 @@ impl Planner<'_> {
             return self.plan_computing(scan, predicates, desired);
         }
         self.note_scan(scan);
-        if has_contradiction(&predicates, self.columns) {
+        if self.has(OptimizerRule::PredicateInference) && has_contradiction(&predicates, self.columns) {
             let layout = scan.columns.iter().copied().chain(scan.locator).collect();
             return Ok(Planned::leaf(Plan::Empty, layout, 0.0));
         }
@@ -114,11 +115,12 @@ impl Planner<'_> {
         };
         let (sargables, others) = sargables_and_others(&predicates, scan, &own);
         let estimates = Estimates::new(scan, total, &predicates);
-        let wishes = (desired.is_some(), wanted.is_some());
-        let candidates = candidates(scan, &predicates, &sargables, &estimates, wishes, &covers)?;
+        let wishes =
+            Wishes { has_order: desired.is_some(), has_columns: wanted.is_some(), rules: self.columns.rules };
+        let candidates = candidates(scan, &predicates, &sargables, &estimates, &wishes, &covers)?;
         let rows = rows_left(&source, &estimates, &others, &sargables, &candidates);
         let (Choice { candidate, order, backward, cost }, second) =
-            choose_way(candidates, &sargables, &estimates, rows, desired.as_ref());
+            choose_way(candidates, &sargables, &estimates, rows, (desired.as_ref(), self.columns.rules));
         let way = Way { chosen: candidate.as_ref(), cost, is_ordered: desired.is_some() };
         let missing = missing_index(&estimates, &sargables, wanted.as_deref(), &way);
         let Sought { path, seeks_by_outer, is_covered, is_one_row, locks_for_change, exact } =
@@ -128,7 +130,7 @@ impl Planner<'_> {
         let (filter, asked) = self.filter_of(predicates.iter().filter(is_left), &positions)?;
         let cost = cost + asked.once + rows * asked.each;
         let other_index = second.map(|second| self.other_index(&second, &sargables, &source)).transpose()?;
-        let door = match is_one_row {
+        let door = match is_one_row || !self.has(OptimizerRule::ScanPredicate) {
             true => None,
             false => self.door_filter(scan, &predicates, &own, &positions, (&exact.0, exact.1))?,
         };
@@ -340,14 +342,18 @@ fn choose_way<'e>(
     sargables: &[Sargable<'e>],
     estimates: &Estimates<'e>,
     rows: f64,
-    desired: Option<&Desired>,
+    (desired, rules): (Option<&Desired>, RuleSet),
 ) -> (Choice<'e>, Option<Candidate<'e>>) {
     let all = candidates.clone();
     let choice = choose(estimates.scan, candidates, estimates.total, rows, desired);
     // Who asks for an order has been told what a sort costs.
     let pair = match desired {
-        None => cheapest_pair(&all, sargables, estimates, (rows, choice.cost)),
-        Some(_) => None,
+        None if rules.has(OptimizerRule::IndexIntersection) => {
+            let is_preferred = rules.prefers(OptimizerRule::IndexIntersection);
+            let least = if is_preferred { f64::INFINITY } else { choice.cost };
+            cheapest_pair(&all, sargables, estimates, (rows, least))
+        }
+        _ => None,
     };
     let Some(pair) = pair else { return (choice, None) };
     let (sought, second) = (all[pair.sought].clone(), all[pair.other].clone());

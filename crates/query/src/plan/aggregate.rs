@@ -9,6 +9,7 @@ use super::statistics::distinct_values_of;
 use super::{Planned, Planner};
 use crate::bound::tree::{AggregateCall, Expr, ExprKind, Rel, SortKey, WindowCall, WindowKind};
 use crate::kinds::{AggregateKind, ColumnId};
+use crate::optimizer_rules::OptimizerRule;
 use crate::physical::plan::{
     AggregateNode, AggregatePlan, JoinKeyKind, Node, Plan, WindowNode, WindowNodeKind, WindowPlan,
 };
@@ -41,7 +42,10 @@ impl Planner<'_> {
             // All rows are one group, and so are none.
             return Ok(Planned::leaf(Plan::OneRow, Vec::new(), 1.0));
         }
-        let grouped_by = self.plain_columns(keys).filter(|_| only_distinct_argument(aggregates).is_none());
+        let distinct =
+            only_distinct_argument(aggregates).filter(|_| self.has(OptimizerRule::DistinctAggregate));
+        let may_stream = distinct.is_none() && self.has(OptimizerRule::StreamAggregate);
+        let grouped_by = self.plain_columns(keys).filter(|_| may_stream);
         let (planned, is_in_order) = match self.plan_extreme(input, keys, aggregates, &below)? {
             Some(planned) => (planned, false),
             None => {
@@ -53,7 +57,10 @@ impl Planner<'_> {
                 let early = early.transpose()?;
                 let planned = self.plan_in_groups(input, grouped_by.as_deref(), below)?;
                 self.two_ways -= u32::from(is_early);
-                if let Some(early) = early.filter(|early| early.cost < planned.0.cost + planned.0.rows) {
+                let is_preferred = self.prefers(OptimizerRule::EarlyAggregation);
+                if let Some(early) =
+                    early.filter(|early| is_preferred || early.cost < planned.0.cost + planned.0.rows)
+                {
                     return Ok(early);
                 }
                 planned
@@ -75,7 +82,7 @@ impl Planner<'_> {
                 .collect::<Result<_, _>>()?,
             input: planned.plan,
         };
-        if let Some(argument) = only_distinct_argument(aggregates) {
+        if let Some(argument) = distinct {
             assert!(!is_in_order, "what is grouped twice is looked up");
             types.push(argument.sql_type);
             plan = group_before(plan, argument, JoinKeyKind::of(&types));
@@ -111,14 +118,15 @@ impl Planner<'_> {
         if planned.order.groups(columns) {
             return Ok((planned, true));
         }
-        if !is_one_table(input) || planned.rows < IN_ORDER_ROWS_MIN {
+        let is_preferred = self.prefers(OptimizerRule::StreamAggregate);
+        if !is_one_table(input) || planned.rows < IN_ORDER_ROWS_MIN && !is_preferred {
             return Ok((planned, false));
         }
         let keys = columns.iter().map(|column| OrderKey { column: *column, descending: false }).collect();
         self.desired = Some(Desired { keys, limit: None, is_grouping: true });
         let ordered = self.plan(input, below)?;
         let cost = ordered.cost + ordered.rows * IN_ORDER_COST;
-        let is_better = ordered.order.groups(columns) && cost < planned.cost + planned.rows;
+        let is_better = ordered.order.groups(columns) && (cost < planned.cost + planned.rows || is_preferred);
         Ok(if is_better { (ordered, true) } else { (planned, false) })
     }
 
@@ -132,6 +140,9 @@ impl Planner<'_> {
         below: &[Expr],
     ) -> Result<Option<Planned>, SqlError> {
         let [(_, call)] = aggregates else { return Ok(None) };
+        if !self.has(OptimizerRule::FirstRowAggregate) {
+            return Ok(None);
+        }
         let descending = match call.kind {
             AggregateKind::Minimum => false,
             AggregateKind::Maximum => true,
@@ -177,7 +188,8 @@ impl Planner<'_> {
     ) -> Result<Planned, SqlError> {
         let mut groups: Vec<Vec<&(ColumnId, WindowCall)>> = Vec::new();
         for call in calls.iter().filter(|call| self.is_wanted(call.0)) {
-            match groups.iter_mut().find(|group| same_window(&group[0].1, &call.1)) {
+            let may_share = self.has(OptimizerRule::WindowSharing);
+            match groups.iter_mut().find(|group| may_share && same_window(&group[0].1, &call.1)) {
                 Some(group) => group.push(call),
                 None => groups.push(vec![call]),
             }

@@ -58,10 +58,54 @@ pub(super) fn cannot_fail(expr: &Expr) -> bool {
             conversion.kind != ConversionKind::Try && !always_converts(&inner.sql_type, &expr.sql_type)
         }
         ExprKind::Like(like) => like.escape.is_some(),
-        ExprKind::Call(..) | ExprKind::Subquery(_) | ExprKind::NextValue(_) => true,
+        ExprKind::Call(function, _) => !TOTAL_FUNCTIONS.contains(&function.name),
+        ExprKind::Subquery(_) | ExprKind::NextValue(_) => true,
+        ExprKind::Tolerant(_) => return true,
         _ => false,
     };
     !may_fail && expr.children().into_iter().all(cannot_fail)
+}
+
+/// Functions that have a value for every argument.
+const TOTAL_FUNCTIONS: [&str; 12] = [
+    "UPPER",
+    "LOWER",
+    "LEN",
+    "DATALENGTH",
+    "ISNULL",
+    "LTRIM",
+    "RTRIM",
+    "YEAR",
+    "MONTH",
+    "DAY",
+    "SIGN",
+    "NULLIF",
+];
+
+/// Is there something in it that fails for the values of some rows?
+pub(super) fn fails_by_row(expr: &Expr) -> bool {
+    !cannot_fail(expr) && !expr.columns().is_empty()
+}
+
+/// A condition that is asked early, of rows that nothing else may ask for: it lets those through for which it fails. `None` where it must wait: it asks
+/// tables, or gives another answer each time.
+pub(super) fn tolerant(predicate: &Expr) -> Option<Expr> {
+    let may_be_asked_twice = !predicate.has_subquery() && !predicate.is_volatile();
+    may_be_asked_twice.then(|| Expr::predicate(ExprKind::Tolerant(Box::new(predicate.clone()))))
+}
+
+/// Conditions over rows that more may be asked of: what is asked of them now, and what once more when all else has been asked.
+pub(super) fn split_fallible(predicates: Vec<Expr>) -> (Vec<Expr>, Vec<Expr>) {
+    let (mut now, mut later) = (Vec::with_capacity(predicates.len()), Vec::new());
+    for predicate in predicates {
+        if fails_by_row(&predicate) {
+            now.extend(tolerant(&predicate));
+            later.push(predicate);
+        } else {
+            now.push(predicate);
+        }
+    }
+    (now, later)
 }
 
 /// Does the type of the result hold what the operator makes of any two values?
@@ -103,6 +147,7 @@ fn always_converts(from: &SqlType, to: &SqlType) -> bool {
         (DateTime, DateTime) => match (from, to) {
             (SqlType::Date | SqlType::SmallDateTime | SqlType::DateTime, SqlType::DateTime2(_)) => true,
             (SqlType::SmallDateTime, SqlType::DateTime) => true,
+            (SqlType::SmallDateTime | SqlType::DateTime | SqlType::DateTime2(_), SqlType::Date) => true,
             (SqlType::Time(own), SqlType::Time(other)) => own <= other,
             (SqlType::DateTime2(own), SqlType::DateTime2(other)) => own <= other,
             _ => false,

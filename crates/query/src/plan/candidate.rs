@@ -13,10 +13,20 @@ use super::order::{Order, base_order};
 use super::sargable::Sargable;
 use crate::bound::tree::{Expr, ExprKind, TableScan};
 use crate::kinds::CompareOp;
+use crate::optimizer_rules::{OptimizerRule, RuleSet};
 use crate::physical::plan::{IntKind, SeekRange};
 
 /// A smaller table is read through its base rather than through a narrower index: there is nothing to save.
 const NARROW_ROWS_MIN: f64 = 2000.0;
+
+/// What is asked of a table beside its conditions.
+pub(super) struct Wishes {
+    /// An order is desired.
+    pub(super) has_order: bool,
+    /// The columns that matter are known.
+    pub(super) has_columns: bool,
+    pub(super) rules: RuleSet,
+}
 
 /// A candidate path.
 #[derive(Clone)]
@@ -72,17 +82,18 @@ pub(super) fn candidates<'e>(
     predicates: &[Expr],
     sargables: &[Sargable<'_>],
     estimates: &Estimates<'_>,
-    (has_desired, may_cover): (bool, bool),
+    wishes: &Wishes,
     covers: &dyn Fn(&IndexDef) -> bool,
 ) -> Result<Vec<Candidate<'e>>, SqlError> {
-    let def = &scan.source.def;
+    let (def, rules) = (&scan.source.def, wishes.rules);
     let hinted = scan.hints.hinted(def)?;
     let facts = match def.has_filtered_index() {
         true => Facts::of(predicates, scan),
         false => Facts::default(),
     };
     let has_all_rows = |index: &IndexDef| {
-        index.has_unit() && index.filter.as_ref().is_none_or(|filter| facts.imply(filter, def))
+        let is_implied = |filter| rules.has(OptimizerRule::FilteredIndex) && facts.imply(filter, def);
+        index.has_unit() && index.filter.as_ref().is_none_or(is_implied)
     };
     let is_without = |id: &i32| def.index(*id).is_some_and(|index| !has_all_rows(index));
     if hinted.iter().any(is_without) {
@@ -93,9 +104,14 @@ pub(super) fn candidates<'e>(
         .iter()
         .filter(|index| index.kind != IndexKind::Heap)
         .filter(|index| hinted.is_empty() || hinted.contains(&index.index_id))
+        .filter(|index| {
+            let is_base = index.kind == IndexKind::Clustered;
+            is_base || !hinted.is_empty() || rules.has(OptimizerRule::IndexSelection)
+        })
         .filter(|index| has_all_rows(index));
+    let bounds = if rules.has(OptimizerRule::IndexSeek) { sargables } else { &[] };
     let mut matched: Vec<(&IndexDef, KeyMatch)> =
-        usable.map(|index| (index, KeyMatch::of(index, sargables))).collect();
+        usable.map(|index| (index, KeyMatch::of(index, bounds))).collect();
     let is_one = |found: &(&IndexDef, KeyMatch)| found.1.list.is_none() && found.1.is_unique(found.0);
     if matched.iter().any(is_one) {
         // Nothing beats one row, and no others need be looked at.
@@ -105,9 +121,10 @@ pub(super) fn candidates<'e>(
         // An index that is asked for, that has only some of the rows, or that has all columns and is narrower, may also be read from end to
         // end.
         let is_covered = covers(index);
-        let is_narrow = may_cover && is_covered && estimates.total > NARROW_ROWS_MIN;
+        let is_large = estimates.total > NARROW_ROWS_MIN || rules.prefers(OptimizerRule::IndexSelection);
+        let is_narrow = wishes.has_columns && is_covered && is_large;
         let is_scanned = index.kind == IndexKind::Nonclustered
-            && (index.filter.is_some() || !hinted.is_empty() || has_desired || is_narrow);
+            && (index.filter.is_some() || !hinted.is_empty() || wishes.has_order || is_narrow);
         candidate(index, matched, sargables, estimates, is_covered, is_scanned)
     });
     Ok(found.collect())

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use types::{Collation, SqlType};
 
 use crate::kinds::ColumnId;
+use crate::optimizer_rules::RuleSet;
 
 /// What is known of a column of the statement.
 #[derive(Clone, Debug)]
@@ -18,6 +19,8 @@ pub(crate) struct ColumnInfo {
 #[derive(Debug, Default)]
 pub(crate) struct Columns {
     list: Vec<ColumnInfo>,
+    /// The rules that the statement is planned by.
+    pub(crate) rules: RuleSet,
     /// Subqueries that have a number so far. It is the statement's count, not a planner's: a statement is planned in several pieces that run
     /// together, and a kept result is found by the number.
     subqueries: Cell<u32>,

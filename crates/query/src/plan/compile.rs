@@ -8,6 +8,7 @@ use super::Planner;
 use super::costs::RESTART_COST;
 use crate::bound::tree::{Expr, ExprKind, LikeExpr, SubqueryExpr, SubqueryKind, comparison_collation};
 use crate::kinds::{ColumnId, CompareOp, ConversionKind};
+use crate::optimizer_rules::OptimizerRule;
 use crate::physical::plan::{
     BinaryNode, BoolNode, CallNode, ConvertNode, InSet, IntKind, IntNode, LikeNode, Node,
 };
@@ -49,6 +50,7 @@ impl Planner<'_> {
     pub(crate) fn node(&mut self, expr: &Expr, layout: &Layout) -> Result<Node, SqlError> {
         os::memory::check().map_err(crate::errors::out_of_memory)?;
         if let Some(kind) = IntKind::of(&expr.sql_type)
+            && self.has(OptimizerRule::IntegerExpression)
             && matches!(expr.kind, ExprKind::Binary(..) | ExprKind::Unary(..) | ExprKind::Convert(..))
             && self.is_integer_shape(expr)
         {
@@ -126,6 +128,7 @@ impl Planner<'_> {
                 Box::new(self.predicate(right, layout)?),
             ),
             ExprKind::Not(inner) => BoolNode::Not(Box::new(self.predicate(inner, layout)?)),
+            ExprKind::Tolerant(inner) => BoolNode::Tolerant(Box::new(self.predicate(inner, layout)?)),
             ExprKind::IsNull(inner) => BoolNode::IsNull(self.node(inner, layout)?),
             ExprKind::Like(like) => self.like(expr, like, layout)?,
             ExprKind::InList(left, list) => self.in_list(expr, left, list, layout)?,
@@ -164,7 +167,8 @@ impl Planner<'_> {
         right: &Expr,
         layout: &Layout,
     ) -> Result<BoolNode, SqlError> {
-        if IntKind::of(&left.sql_type).is_some() && IntKind::of(&right.sql_type).is_some() {
+        let are_integers = IntKind::of(&left.sql_type).is_some() && IntKind::of(&right.sql_type).is_some();
+        if are_integers && self.has(OptimizerRule::IntegerExpression) {
             let left = self.integer(left, layout)?;
             let right = self.integer(right, layout)?;
             return Ok(match (left, right) {
@@ -188,7 +192,8 @@ impl Planner<'_> {
         let constant = |item: &Expr| matches!(item.kind, ExprKind::Constant(_));
         let (constants, others): (Vec<&Expr>, Vec<&Expr>) = list.iter().partition(|item| constant(item));
         // The operand is computed for the set and for what is not in it: it must be the same both times.
-        if constants.len() <= IN_LIST_SET_FROM || (!others.is_empty() && left.is_volatile()) {
+        let is_short = constants.len() <= IN_LIST_SET_FROM || !self.has(OptimizerRule::HashedList);
+        if is_short || (!others.is_empty() && left.is_volatile()) {
             let node = self.node(left, layout)?;
             return Ok(BoolNode::InList(expr.collation, node, self.nodes(list.iter(), layout)?));
         }

@@ -13,6 +13,7 @@ use super::unnest::counted_or;
 use super::{Planned, Planner};
 use crate::bound::tree::{AggregateCall, Expr, ExprKind, Rel, TableScan};
 use crate::kinds::{AggregateKind, ColumnId, JoinKind};
+use crate::optimizer_rules::OptimizerRule;
 use crate::physical::plan::Plan;
 
 /// A grouping that can be made early is planned in both ways and so is all below it, but not in more than this many inside each other.
@@ -49,7 +50,7 @@ impl Planner<'_> {
         keys: &[(ColumnId, Expr)],
         aggregates: &[(ColumnId, AggregateCall)],
     ) -> Option<Grouped> {
-        if self.two_ways == TWO_WAYS_MAX {
+        if self.two_ways == TWO_WAYS_MAX || !self.has(OptimizerRule::EarlyAggregation) {
             return None;
         }
         let Rel::Join { kind: kind @ (JoinKind::Inner | JoinKind::Left), left, right, on: Some(on) } = input

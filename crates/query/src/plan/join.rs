@@ -4,6 +4,7 @@ use rustc_hash::FxHashSet;
 use types::sql_type::TypeFamily;
 use types::{SqlError, SqlType};
 
+use super::below::{fails_by_row, split_fallible, tolerant};
 use super::catalog_order::joins_catalog_views;
 use super::compile::Layout;
 use super::costs::{
@@ -17,6 +18,7 @@ use super::{Planned, Planner, semi_join};
 use crate::bound::convert;
 use crate::bound::tree::{Expr, ExprKind, Rel};
 use crate::kinds::{ColumnId, CompareOp, JoinKind};
+use crate::optimizer_rules::OptimizerRule;
 use crate::physical::plan::{HashJoinPlan, IntKind, JoinKeyKind, NestedLoopPlan, Plan};
 
 /// Of the rows on the left of a semi join so many are thought to be left where nothing is known of its columns, be there ever so few rows on its
@@ -59,13 +61,15 @@ impl Planner<'_> {
         desired: Option<Desired>,
     ) -> Result<Planned, SqlError> {
         match rel {
-            Rel::Join { kind: JoinKind::Inner, .. } => {
+            Rel::Join { kind: JoinKind::Inner, .. } if self.has(OptimizerRule::PredicatePushdown) => {
                 let mut items = Vec::new();
                 let mut conjuncts = pushed;
                 flatten(rel, &mut items, &mut conjuncts);
                 self.plan_filtered_items(items, conjuncts, desired)
             }
-            Rel::Join { kind: JoinKind::Left, right, .. } if is_as_inner(right, &pushed) => {
+            Rel::Join { kind: JoinKind::Left, right, .. }
+                if self.has(OptimizerRule::OuterJoinSimplification) && is_as_inner(right, &pushed) =>
+            {
                 self.plan_filtered_items(vec![rel], pushed, desired)
             }
             Rel::Join { kind, left, right, on } => {
@@ -82,8 +86,10 @@ impl Planner<'_> {
                         && predicate.uses_any(&left_columns)
                         && !predicate.has_subquery()
                 });
+                let (below, again) = split_fallible(below);
                 let joined = self.join_led(*kind, (left, below), right, on_conjuncts, desired)?;
-                self.filter(joined, above)
+                let joined = self.filter(joined, above)?;
+                self.filter_again(joined, again)
             }
             _ => unreachable!("called for joins only"),
         }
@@ -105,10 +111,12 @@ impl Planner<'_> {
         if waiting.is_empty() {
             return self.plan(input, plain);
         }
+        let (plain, again) = split_fallible(plain);
         let planned = self.plan(input, plain)?;
         let mut never_null = FxHashSet::default();
         semi_join::collect_never_null(input, &mut never_null);
-        self.filter_by_subqueries(planned, waiting, &never_null)
+        let planned = self.filter_by_subqueries(planned, waiting, &never_null)?;
+        self.filter_again(planned, again)
     }
 
     /// Adds predicates with subqueries: joins first, then what is evaluated for each row that they leave.
@@ -118,6 +126,9 @@ impl Planner<'_> {
         predicates: Vec<Expr>,
         never_null: &FxHashSet<ColumnId>,
     ) -> Result<Planned, SqlError> {
+        if !self.has(OptimizerRule::SemiJoin) {
+            return self.filter_unnested(planned, predicates);
+        }
         let (mut planned, mut kept) = (planned, Vec::new());
         for predicate in predicates {
             let available: FxHashSet<ColumnId> = planned.layout.iter().copied().collect();
@@ -139,22 +150,34 @@ impl Planner<'_> {
         desired: Option<Desired>,
     ) -> Result<Planned, SqlError> {
         let (mut items, mut conjuncts) = (items, conjuncts);
-        unwrap_outer_joins(&mut items, &mut conjuncts);
+        if self.has(OptimizerRule::OuterJoinSimplification) {
+            unwrap_outer_joins(&mut items, &mut conjuncts);
+        }
         let columns: Vec<FxHashSet<ColumnId>> =
             items.iter().map(|item| item.output().into_iter().collect()).collect();
         let (subqueries, plain): (Vec<Expr>, Vec<Expr>) = conjuncts.into_iter().partition(Expr::has_subquery);
-        let (conjuncts, classes) = infer(plain.clone(), &columns, self.columns);
+        let (conjuncts, classes) = match self.has(OptimizerRule::PredicateInference) {
+            true => infer(plain.clone(), &columns, self.columns),
+            false => (plain.clone(), Classes::default()),
+        };
         if conjuncts.iter().any(super::is_never_true) {
             let layout = items.iter().flat_map(|item| item.output()).collect();
             return Ok(Planned::leaf(Plan::Empty, layout, 0.0));
         }
+        let is_alone = items.len() == 1 && subqueries.is_empty();
+        let (conjuncts, again) = match is_alone {
+            true => (conjuncts, Vec::new()),
+            false => split_fallible_inside(conjuncts, &columns),
+        };
         let mut own: Vec<Vec<Expr>> = vec![Vec::new(); items.len()];
         let (mut shared, mut startup): (Vec<Expr>, Vec<Expr>) = (Vec::new(), Vec::new());
         for conjunct in conjuncts {
             let used: Vec<usize> =
                 (0..items.len()).filter(|index| conjunct.uses_any(&columns[*index])).collect();
             match used.as_slice() {
-                [] if conjunct.is_volatile() => own[0].push(conjunct),
+                [] if conjunct.is_volatile() || !self.has(OptimizerRule::StartupFilter) => {
+                    own[0].push(conjunct)
+                }
                 [] => startup.push(conjunct),
                 [one] => own[*one].push(conjunct),
                 _ => shared.push(conjunct),
@@ -164,7 +187,8 @@ impl Planner<'_> {
         let Joined { planned, rows_alone } = self.join_all(parts, desired.as_ref())?;
         let mut never_null = FxHashSet::default();
         items.iter().for_each(|item| semi_join::collect_never_null(item, &mut never_null));
-        let reduced = subqueries.iter().enumerate().find_map(|(at, predicate)| {
+        let may_reduce = self.has(OptimizerRule::SemiJoin);
+        let reduced = subqueries.iter().enumerate().filter(|_| may_reduce).find_map(|(at, predicate)| {
             let rows = planned.rows;
             reduced_item(&items, predicate, &never_null, |item| rows_alone[item] < rows)
                 .map(|found| (at, found))
@@ -176,7 +200,8 @@ impl Planner<'_> {
             return self.plan_filtered_items(items, conjuncts, desired);
         }
         let planned = self.start_if(planned, startup)?;
-        self.filter_by_subqueries(planned, subqueries, &never_null)
+        let planned = self.filter_by_subqueries(planned, subqueries, &never_null)?;
+        self.filter_again(planned, again)
     }
 
     /// Joins relations in the cheapest order.
@@ -187,7 +212,9 @@ impl Planner<'_> {
             alone.push(Some(self.plan(item, own.clone())?));
         }
         let rows_alone = alone.iter().flatten().map(|planned| planned.rows).collect();
-        let is_as_written = items.len() > RELATIONS_MAX || depends_on_siblings(items, columns);
+        let is_as_written = !self.has(OptimizerRule::JoinReordering)
+            || items.len() > RELATIONS_MAX
+            || depends_on_siblings(items, columns);
         let steps: Vec<(usize, Option<f64>)> = match is_as_written {
             true => (0..items.len()).map(|at| (at, None)).collect(),
             false => {
@@ -311,12 +338,22 @@ impl Planner<'_> {
         let right_columns: FxHashSet<ColumnId> = right.output().into_iter().collect();
         let left_columns: FxHashSet<ColumnId> = left.layout.iter().copied().collect();
         let own_count = right_filters.len();
-        let mut right_only = right_filters;
-        let mut shared = Vec::new();
+        let (mut right_only, mut shared) = match kind {
+            // Nothing is asked of right rows where there is no left one.
+            JoinKind::Semi | JoinKind::Anti => split_fallible(right_filters),
+            _ => (right_filters, Vec::new()),
+        };
         for conjunct in on {
             let may_move =
                 !conjunct.uses_any(&left_columns) && !conjunct.has_subquery() && kind != JoinKind::Full;
-            if may_move { right_only.push(conjunct) } else { shared.push(conjunct) }
+            match may_move {
+                true if fails_by_row(&conjunct) => {
+                    right_only.extend(tolerant(&conjunct));
+                    shared.push(conjunct);
+                }
+                true => right_only.push(conjunct),
+                false => shared.push(conjunct),
+            }
         }
         let scanned = match planned {
             Some(planned) if right_only.len() == own_count => planned,
@@ -339,7 +376,8 @@ impl Planner<'_> {
         conditions: JoinConditions,
     ) -> Result<Planned, SqlError> {
         let JoinConditions { right_only, shared, keys } = conditions;
-        if kind != JoinKind::Full && !shared.is_empty() && !shared.iter().any(Expr::has_subquery) {
+        let may_seek = self.has(OptimizerRule::IndexNestedLoops) && kind != JoinKind::Full;
+        if may_seek && !shared.is_empty() && !shared.iter().any(Expr::has_subquery) {
             let sought = self.plan(right, right_only.iter().chain(&shared).cloned().collect())?;
             let is_in_order = !self.order_of_right(&left.order, &keys).is_empty();
             let far = far_cost(right) * if is_in_order { share_of_steps(right, left.rows) } else { 1.0 };
@@ -349,18 +387,22 @@ impl Planner<'_> {
                 true => scanned.cost + left.rows * scanned.rows * ROW_COST,
                 false => scanned.cost + hash_cost(kind, &left, &scanned),
             };
-            if sought.seeks_by_outer && seek_cost <= other_cost {
+            let is_preferred = self.prefers(OptimizerRule::IndexNestedLoops);
+            if sought.seeks_by_outer && (seek_cost <= other_cost || is_preferred) {
                 let cost = left.cost + seek_cost;
                 let looped = self.dependent_loop(kind, left, sought)?;
                 return Ok(Planned { cost, ..looped });
             }
         }
-        if keys.is_empty() || scanned.rows <= 1.0 {
+        if keys.is_empty() || scanned.rows <= 1.0 && !self.prefers(OptimizerRule::HashJoin) {
             return self.kept_loop(kind, left, scanned, shared);
         }
         let (scanned, order) = self.right_in_order(kind, &left, (right, scanned), &right_only, &keys)?;
         if !order.is_empty() {
             return self.merge_join(kind, left, (scanned, order), &keys, shared);
+        }
+        if !self.has(OptimizerRule::HashJoin) {
+            return self.kept_loop(kind, left, scanned, shared);
         }
         self.hash_join(kind, left, scanned, keys, shared)
     }
@@ -515,6 +557,7 @@ impl Planner<'_> {
             right_keys,
             collations,
             key_kind: JoinKeyKind::of(&types),
+            has_runtime_filter: self.has(OptimizerRule::RuntimeFilter),
             residual,
             left_width: left.layout.len(),
             right_width: right.layout.len(),
@@ -540,8 +583,9 @@ impl Planner<'_> {
         desired: Option<Desired>,
     ) -> Result<Planned, SqlError> {
         let left_columns: FxHashSet<ColumnId> = left.output().into_iter().collect();
-        if let Some((right, on)) = self.independent(right, &left_columns).filter(|found| !found.1.is_empty())
-        {
+        let may_join = self.has(OptimizerRule::Decorrelation);
+        let independent = self.independent(right, &left_columns).filter(|_| may_join);
+        if let Some((right, on)) = independent.filter(|found| !found.1.is_empty()) {
             let kind = if outer { JoinKind::Left } else { JoinKind::Inner };
             let (left, right, on) = (Box::new(left.clone()), Box::new(right), Expr::all(on));
             self.desired = desired;
@@ -554,6 +598,7 @@ impl Planner<'_> {
                 && !predicate.has_subquery()
         });
         let kind = if outer { JoinKind::Left } else { JoinKind::Inner };
+        let (below, again) = split_fallible(below);
         let planned = self.plan(left, below.clone())?;
         let mut joined = self.apply(kind, planned, (right, &left_columns))?;
         let leads = |desired: &Desired| {
@@ -564,7 +609,8 @@ impl Planner<'_> {
             let led = self.apply(kind, planned, (right, &left_columns))?;
             joined = self.cheaper_in_order(joined, (led, cost), &desired);
         }
-        self.filter(joined, above)
+        let joined = self.filter(joined, above)?;
+        self.filter_again(joined, again)
     }
 
     fn apply(
@@ -587,6 +633,26 @@ struct JoinConditions {
     right_only: Vec<Expr>,
     shared: Vec<Expr>,
     keys: Vec<EquiKey>,
+}
+
+/// Conditions of joined relations: what is asked while they are joined, and what once more when they are. An equality of two relations stays
+/// what they are joined by.
+fn split_fallible_inside(conjuncts: Vec<Expr>, columns: &[FxHashSet<ColumnId>]) -> (Vec<Expr>, Vec<Expr>) {
+    let joins = |expr: &Expr| {
+        matches!(expr.kind, ExprKind::Compare(CompareOp::Equal, ..))
+            && columns.iter().filter(|own| expr.uses_any(own)).count() > 1
+    };
+    let (mut now, mut again) = (Vec::with_capacity(conjuncts.len()), Vec::new());
+    for conjunct in conjuncts {
+        if joins(&conjunct) {
+            now.push(conjunct);
+        } else {
+            let (tolerated, later) = split_fallible(vec![conjunct]);
+            now.extend(tolerated);
+            again.extend(later);
+        }
+    }
+    (now, again)
 }
 
 /// `left = right` with each side from one input.

@@ -10,6 +10,7 @@ use super::order::{Desired, Order, OrderKey, is_one_table, plain_key};
 use super::{Planned, Planner};
 use crate::bound::tree::{Expr, Rel};
 use crate::kinds::JoinKind;
+use crate::optimizer_rules::OptimizerRule;
 use crate::physical::plan::{IntKind, MergeJoinPlan, MergeKey, Plan};
 
 /// Cost of a row of either side, in rows read.
@@ -35,7 +36,9 @@ impl Planner<'_> {
     ) -> Result<(Planned, MergeOrder), SqlError> {
         let hashed = scanned.cost + self.hash_cost_among(kind, left, &scanned, keys);
         let merged = |right: &Planned| right.cost + (left.rows + right.rows) * MERGE_COST;
-        if kind == JoinKind::Full || left.rows.min(scanned.rows) <= ROWS_MIN || merged(&scanned) >= hashed {
+        let is_preferred = self.prefers(OptimizerRule::MergeJoin);
+        let is_dearer = left.rows.min(scanned.rows) <= ROWS_MIN || merged(&scanned) >= hashed;
+        if kind == JoinKind::Full || !self.has(OptimizerRule::MergeJoin) || is_dearer && !is_preferred {
             return Ok((scanned, Vec::new()));
         }
         let found = self.merge_order(&left.order, &scanned.order, keys);
@@ -46,7 +49,7 @@ impl Planner<'_> {
         self.desired = Some(Desired { keys: wanted, limit: None, is_grouping: false });
         let ordered = self.plan(right, right_only.to_vec())?;
         let found = self.merge_order(&left.order, &ordered.order, keys);
-        let is_better = !found.is_empty() && merged(&ordered) < hashed;
+        let is_better = !found.is_empty() && (merged(&ordered) < hashed || is_preferred);
         Ok(if is_better { (ordered, found) } else { (scanned, Vec::new()) })
     }
 

@@ -35,6 +35,7 @@ use types::{Collation, SqlError, Value};
 
 use crate::bound::tree::{Expr, ExprKind, Rel, SetOpKind, SortKey, TableScan, TopSpec};
 use crate::kinds::ColumnId;
+use crate::optimizer_rules::OptimizerRule;
 use crate::physical::plan::{BoolNode, Plan, SortNode};
 use crate::plan::below::may_pass;
 use crate::plan::catalog_order::CatalogOrder;
@@ -122,15 +123,27 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// May the statement be planned by a rule?
+    pub(super) fn has(&self, rule: OptimizerRule) -> bool {
+        self.columns.rules.has(rule)
+    }
+
+    /// Is a rule to be used wherever it can be, whatever it costs?
+    pub(super) fn prefers(&self, rule: OptimizerRule) -> bool {
+        self.columns.rules.prefers(rule)
+    }
+
     /// Of the tree that is planned next only these columns are read outside of it: an index that has what is wanted of a table answers
     /// for it.
     pub(crate) fn wanting(mut self, rel: &Rel, outside: impl IntoIterator<Item = ColumnId>) -> Planner<'a> {
         let mut wanted: FxHashSet<ColumnId> = outside.into_iter().collect();
         rel.collect_read(&mut wanted);
-        self.shared = SharedParts::of(rel, &mut wanted);
+        if self.has(OptimizerRule::Spool) {
+            self.shared = SharedParts::of(rel, &mut wanted);
+        }
         // What they have in one place is computed in all of them.
         rel.collect_read(&mut wanted);
-        self.wanted = Some(wanted);
+        self.wanted = self.has(OptimizerRule::ColumnPruning).then_some(wanted);
         self
     }
 
@@ -143,7 +156,7 @@ impl<'a> Planner<'a> {
     pub(crate) fn wanting_value(mut self, expr: &Expr) -> Planner<'a> {
         let mut wanted = FxHashSet::default();
         expr.collect_read(&mut wanted);
-        self.wanted = Some(wanted);
+        self.wanted = self.has(OptimizerRule::ColumnPruning).then_some(wanted);
         self
     }
 
@@ -170,10 +183,32 @@ impl<'a> Planner<'a> {
     /// Plans `rel` with predicates from above: conjuncts over its output and over columns from outside.
     pub(crate) fn plan(&mut self, rel: &Rel, pushed: Vec<Expr>) -> Result<Planned, SqlError> {
         let (desired, limit) = (self.desired.take(), self.limit.take());
-        if pushed.iter().any(is_never_true) {
+        if !pushed.is_empty() && !self.has(OptimizerRule::PredicatePushdown) {
+            let planned = self.plan(rel, Vec::new())?;
+            return self.filter(planned, pushed);
+        }
+        if !self.has(OptimizerRule::OrderInference) {
+            let planned = self.plan_ordered(rel, pushed, None, limit)?;
+            return Ok(Planned { order: Order::default(), ..planned });
+        }
+        self.plan_ordered(rel, pushed, desired, limit)
+    }
+
+    /// The same where an order is desired.
+    fn plan_ordered(
+        &mut self,
+        rel: &Rel,
+        pushed: Vec<Expr>,
+        desired: Option<Desired>,
+        limit: Option<f64>,
+    ) -> Result<Planned, SqlError> {
+        if self.has(OptimizerRule::PredicateInference) && pushed.iter().any(is_never_true) {
             return Ok(Planned::leaf(Plan::Empty, rel.output(), 0.0));
         }
-        let (startup, pushed) = split_startup(pushed, rel);
+        let (startup, pushed) = match self.has(OptimizerRule::StartupFilter) {
+            true => split_startup(pushed, rel),
+            false => (Vec::new(), pushed),
+        };
         if startup.is_empty() {
             return self.plan_started(rel, pushed, desired, limit);
         }
@@ -207,6 +242,10 @@ impl<'a> Planner<'a> {
         limit: Option<f64>,
     ) -> Result<Planned, SqlError> {
         match rel {
+            Rel::Filter { input, predicate } if !self.has(OptimizerRule::PredicatePushdown) => {
+                let planned = self.plan(input, Vec::new())?;
+                self.filter(planned, vec![predicate.clone()])
+            }
             Rel::Filter { input, predicate } => {
                 // What may fail above is asked of rows that the query below lets through.
                 let mut conjuncts = Vec::new();
@@ -321,6 +360,16 @@ impl<'a> Planner<'a> {
         Ok(Planned { rows, cost, ..filtered })
     }
 
+    /// Asks predicates once more that have been asked tolerantly: few rows are left out by it.
+    pub(crate) fn filter_again(
+        &mut self,
+        planned: Planned,
+        predicates: Vec<Expr>,
+    ) -> Result<Planned, SqlError> {
+        let rows = planned.rows;
+        Ok(Planned { rows, ..self.filter(planned, predicates)? })
+    }
+
     /// Puts predicates that read nothing of the rows before the start of the tree.
     pub(crate) fn start_if(&mut self, planned: Planned, predicates: Vec<Expr>) -> Result<Planned, SqlError> {
         let count = predicates.len() as i32;
@@ -380,7 +429,7 @@ impl<'a> Planner<'a> {
 
     fn plan_top(&mut self, input: &Rel, top: &TopSpec) -> Result<Planned, SqlError> {
         let count = self.node(&top.count, &Layout::default())?;
-        let limit = if !top.percent && top.ties.is_empty() {
+        let limit = if !top.percent && top.ties.is_empty() && self.has(OptimizerRule::TopSort) {
             Some(self.node(&top.count, &Layout::default())?)
         } else {
             None

@@ -11,6 +11,7 @@ use super::order::{Desired, Order, OrderKey, plain_key};
 use super::{Planned, Planner};
 use crate::bound::tree::{Expr, Rel, SortKey};
 use crate::kinds::{ColumnId, JoinKind};
+use crate::optimizer_rules::OptimizerRule;
 use crate::physical::plan::Plan;
 
 /// Values that rows are ordered by and that are no columns have numbers from here on downwards; `access::ROW_NAME` is the one above.
@@ -54,7 +55,8 @@ impl Planner<'_> {
     /// Is an order about these columns alone? `is_whole`: no condition keeps rows from the result, so that what fails for one of them fails
     /// anyhow.
     pub(super) fn is_about(&self, desired: &Desired, columns: &FxHashSet<ColumnId>, is_whole: bool) -> bool {
-        !desired.keys.is_empty()
+        self.has(OptimizerRule::OneSidedSort)
+            && !desired.keys.is_empty()
             && !desired.is_grouping
             && desired.keys.iter().all(|key| {
                 let value = self.ordered_value(key);
@@ -90,7 +92,9 @@ impl Planner<'_> {
         let (led, first) = led;
         let share = desired.limit.map_or(1.0, |limit| (limit / plain.rows.max(1.0)).min(1.0));
         let led_cost = first + (led.cost - first) * share;
-        let is_better = desired.is_met_by(&led.order) && led_cost <= plain.cost + plain.rows * SORT_COST;
+        let is_cheaper = led_cost <= plain.cost + plain.rows * SORT_COST;
+        let is_better =
+            desired.is_met_by(&led.order) && (is_cheaper || self.prefers(OptimizerRule::OneSidedSort));
         if is_better { Planned { rows: plain.rows, ..led } } else { plain }
     }
 

@@ -16,6 +16,7 @@ use super::below::cannot_fail;
 use super::{Planned, Planner};
 use crate::bound::tree::{Expr, ExprKind, Rel, WindowCall, WindowKind};
 use crate::kinds::ColumnId;
+use crate::optimizer_rules::OptimizerRule;
 use crate::physical::plan::Plan;
 
 /// Cost of keeping one row, in rows read one after the other.
@@ -169,7 +170,7 @@ impl Planner<'_> {
         let Some(kept) = self.kept_part(part, rel, &output)? else { return Ok(alone) };
         let places = f64::from(self.shared.parts[part].places);
         let cost = (kept.cost + kept.rows * KEEP_COST) / places + kept.rows * GIVE_COST;
-        if cost >= alone.cost {
+        if cost >= alone.cost && !self.prefers(OptimizerRule::Spool) {
             return Ok(alone);
         }
         let layout: Vec<ColumnId> = kept.layout.iter().map(|at| output[*at]).collect();

@@ -12,6 +12,7 @@ use super::infer::branches_of;
 use super::order::{Desired, Order};
 use super::{Planned, Planner, in_order};
 use crate::bound::tree::{Expr, ExprKind, TableScan};
+use crate::optimizer_rules::OptimizerRule;
 use crate::physical::plan::Plan;
 
 /// An OR with more branches than these is not taken apart.
@@ -32,7 +33,10 @@ impl Planner<'_> {
         let hints = &scan.hints;
         let is_bound = hints.update_lock || hints.exclusive_lock || !hints.indexes.is_empty();
         let limit = desired.and_then(|desired| desired.limit);
-        if !has_any || one.cost < COST_MIN && limit.is_none() || scan.locator.is_some() || is_bound {
+        let is_preferred = self.prefers(OptimizerRule::IndexUnion);
+        let is_cheap = one.cost < COST_MIN && limit.is_none() && !is_preferred;
+        if !has_any || !self.has(OptimizerRule::IndexUnion) || is_cheap || scan.locator.is_some() || is_bound
+        {
             return Ok(one);
         }
         let mut best = one;
@@ -52,7 +56,8 @@ impl Planner<'_> {
                 let sort = if desired.is_some() { best.rows.min(found.rows) * SORT_COST } else { 0.0 };
                 // What the branches find is better known than what the OR leaves: whoever looks for the first rows looks longer for fewer.
                 let longer = if limit.is_some() { (best.rows / found.rows).max(1.0) } else { 1.0 };
-                if found.cost + sort < (best.cost * longer).min(best.cost.max(scan.source.row_estimate())) {
+                let least = (best.cost * longer).min(best.cost.max(scan.source.row_estimate()));
+                if found.cost + sort < least || is_preferred {
                     best = Planned { rows: best.rows.min(found.rows), ..found };
                 }
             }

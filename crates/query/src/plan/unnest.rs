@@ -17,6 +17,7 @@ use super::semi_join::{DEPTH_MAX, depth_of};
 use super::{Planned, Planner};
 use crate::bound::tree::{Expr, ExprKind, Rel, SubqueryExpr, SubqueryKind};
 use crate::kinds::{AggregateKind, ColumnId, CompareOp, JoinKind};
+use crate::optimizer_rules::OptimizerRule;
 use crate::physical::plan::Plan;
 
 /// How many rows ask is a guess, and often far too many; what a table costs is known. So many times dearer must an evaluation for each row be.
@@ -99,6 +100,9 @@ impl Planner<'_> {
 
     fn is_cheaper_once(&mut self, unnested: &Unnested, each: f64, rows: f64) -> Result<bool, SqlError> {
         let once = self.plan(&unnested.grouped, Vec::new())?;
+        if self.prefers(OptimizerRule::Decorrelation) {
+            return Ok(true);
+        }
         Ok(each * rows > DOUBT * (once.cost + once.rows.max(rows) * PROBE_COST))
     }
 
@@ -111,7 +115,11 @@ impl Planner<'_> {
         let Rel::Project { input, items } = rel else { return None };
         let Rel::Aggregate { input, keys, aggregates } = &**input else { return None };
         let Rel::Filter { input, predicate } = &**input else { return None };
-        if !keys.is_empty() || self.has_volatile(rel) || depth_of(rel) >= DEPTH_MAX {
+        if !self.has(OptimizerRule::Decorrelation)
+            || !keys.is_empty()
+            || self.has_volatile(rel)
+            || depth_of(rel) >= DEPTH_MAX
+        {
             return None;
         }
         let mut computed = aggregates.iter().flat_map(|aggregate| aggregate.1.expressions());

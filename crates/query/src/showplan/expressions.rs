@@ -131,6 +131,7 @@ impl<'p> Describer<'p> {
                 logical("OR", vec![self.predicate(left, input), self.predicate(right, input)])
             }
             BoolNode::Not(inner) => logical("NOT", vec![self.predicate(inner, input)]),
+            BoolNode::Tolerant(inner) => self.predicate(inner, input),
             BoolNode::IsNull(inner) => logical("IS NULL", vec![self.scalar(inner, input)]),
             BoolNode::Like(like) => {
                 let mut parts = vec![self.scalar(&like.input, input), self.scalar(&like.pattern, input)];

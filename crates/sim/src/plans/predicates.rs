@@ -1,0 +1,235 @@
+//! Conditions over columns in sight: comparisons of every pair of types, lists, ranges, patterns, NULL, subqueries, and what AND, OR and NOT make of them.
+
+use os::Rng;
+
+use super::columns::{Column, Family, constant, declared, pick};
+use super::tables::Table;
+
+/// A column in sight, or what a query computes.
+#[derive(Clone)]
+pub(super) struct Reference {
+    /// How it is written.
+    pub(super) text: String,
+    pub(super) family: Family,
+    pub(super) is_integer: bool,
+    pub(super) collation: &'static str,
+    /// The column of a table that it is.
+    pub(super) column: Option<Column>,
+    /// Equal values are the same in every respect, or come from one column.
+    pub(super) is_groupable: bool,
+}
+
+impl Reference {
+    /// A column of a table under an alias.
+    pub(super) fn column(alias: &str, column: &Column) -> Reference {
+        Reference {
+            text: format!("{alias}.{}", column.name),
+            family: column.kind.family,
+            is_integer: column.kind.is_integer,
+            collation: column.collation,
+            is_groupable: super::tables::is_groupable(column),
+            column: Some(column.clone()),
+        }
+    }
+
+    /// A whole number that is computed.
+    pub(super) fn integer(text: String) -> Reference {
+        Reference {
+            text,
+            family: Family::Number,
+            is_integer: true,
+            collation: "",
+            column: None,
+            is_groupable: true,
+        }
+    }
+
+    /// The same under the name that a derived table gives it.
+    pub(super) fn named(&self, alias: &str, name: &str) -> Reference {
+        Reference { text: format!("{alias}.{name}"), ..self.clone() }
+    }
+
+    fn constant(&self, rng: &mut Rng) -> String {
+        match &self.column {
+            Some(column) => column.constant(rng),
+            None => constant(rng, self.family, None),
+        }
+    }
+}
+
+/// What a query may speak of.
+pub(super) struct Scope<'t> {
+    pub(super) tables: &'t [Table],
+    pub(super) columns: Vec<Reference>,
+    /// Subqueries may still go so deep.
+    pub(super) depth: u32,
+}
+
+/// The declarations of a batch, and the aliases that have been given.
+#[derive(Default)]
+pub(super) struct Batch {
+    pub(super) declarations: Vec<String>,
+    pub(super) aliases: u32,
+    /// Subqueries of changes may go so deep.
+    pub(super) depth: u32,
+}
+
+impl Batch {
+    pub(super) fn alias(&mut self) -> String {
+        self.aliases += 1;
+        format!("q{}", self.aliases)
+    }
+
+    /// A variable with a value of the family.
+    fn variable(&mut self, rng: &mut Rng, reference: &Reference) -> String {
+        let name = format!("@v{}", self.declarations.len());
+        let (of_type, value) = (declared(rng, reference.family), reference.constant(rng));
+        self.declarations.push(format!("DECLARE {name} {of_type} = TRY_CAST({value} AS {of_type});"));
+        name
+    }
+}
+
+/// A condition of so many comparisons or fewer.
+pub(super) fn condition(rng: &mut Rng, scope: &Scope<'_>, batch: &mut Batch, terms: u64) -> String {
+    if terms <= 1 {
+        let term = term(rng, scope, batch);
+        return if rng.chance(1, 8) { format!("NOT ({term})") } else { term };
+    }
+    let left = 1 + rng.below(terms - 1);
+    let one = condition(rng, scope, batch, left);
+    let other = condition(rng, scope, batch, terms - left);
+    match rng.below(10) {
+        0..=5 => format!("{one} AND {other}"),
+        6 | 7 => format!("({one} OR {other})"),
+        8 => format!("NOT ({one} OR {other})"),
+        _ => format!("({one}) AND ({other})"),
+    }
+}
+
+const OPERATORS: [&str; 8] = ["=", "=", "=", "<", "<=", ">", ">=", "<>"];
+
+fn term(rng: &mut Rng, scope: &Scope<'_>, batch: &mut Batch) -> String {
+    if scope.depth > 0 && rng.chance(1, 7) {
+        return of_subquery(rng, scope, batch);
+    }
+    let own = pick(rng, &scope.columns).clone();
+    let text = &own.text;
+    match rng.below(20) {
+        0..=6 => comparison(rng, &own, batch),
+        7 | 8 => match partner(rng, scope, &own) {
+            Some(other) => compared(rng, &own, &other),
+            None => comparison(rng, &own, batch),
+        },
+        9 | 10 => format!("{text} BETWEEN {} AND {}", own.constant(rng), own.constant(rng)),
+        11 | 12 => {
+            let count = if rng.chance(1, 4) { 12 } else { 1 + rng.below(4) };
+            let list: Vec<String> = (0..count).map(|_| own.constant(rng)).collect();
+            format!("{text} {}IN ({})", if rng.chance(1, 4) { "NOT " } else { "" }, list.join(", "))
+        }
+        13 => format!("{text} IS {}NULL", if rng.chance(1, 2) { "NOT " } else { "" }),
+        14 if own.family == Family::Text => {
+            let patterns = ["'a%'", "'%b'", "'_b%'", "'a'", "'[ab]%'", "'%'", "N'á%'", "'ab %'", "''"];
+            format!("{text} LIKE {}", pick(rng, &patterns))
+        }
+        15 => format!("ISNULL({text}, {text}) = {text}"),
+        _ => computed(rng, &own, batch),
+    }
+}
+
+fn comparison(rng: &mut Rng, own: &Reference, batch: &mut Batch) -> String {
+    let value = if rng.chance(1, 5) { batch.variable(rng, own) } else { own.constant(rng) };
+    let operator = pick(rng, &OPERATORS);
+    match rng.chance(1, 6) {
+        true => format!("{value} {operator} {}", own.text),
+        false => format!("{} {operator} {value}", own.text),
+    }
+}
+
+/// Another column that it can be compared with.
+pub(super) fn partner(rng: &mut Rng, scope: &Scope<'_>, own: &Reference) -> Option<Reference> {
+    let fits = |other: &&Reference| other.family == own.family && other.text != own.text;
+    let found: Vec<&Reference> = scope.columns.iter().filter(fits).collect();
+    (!found.is_empty()).then(|| (*pick(rng, &found)).clone())
+}
+
+/// Two columns of one family, compared under one collation.
+pub(super) fn compared(rng: &mut Rng, one: &Reference, other: &Reference) -> String {
+    let collate = if one.collation == other.collation { "" } else { " COLLATE Latin1_General_CI_AS" };
+    format!("{}{collate} {} {}", one.text, pick(rng, &OPERATORS), other.text)
+}
+
+/// A comparison of what is computed of a column.
+fn computed(rng: &mut Rng, own: &Reference, batch: &mut Batch) -> String {
+    let (text, operator) = (&own.text, pick(rng, &OPERATORS));
+    match own.family {
+        Family::Text => match rng.below(6) {
+            0 => format!("DATALENGTH({text}) {operator} {}", rng.below(6)),
+            1 => format!("LEN({text}) {operator} {}", rng.below(5)),
+            2 => format!("UPPER({text}) {operator} {}", own.constant(rng)),
+            3 => format!("{text} COLLATE Latin1_General_BIN {operator} {}", own.constant(rng)),
+            4 => format!("{text} + 'b' {operator} {}", own.constant(rng)),
+            _ => format!("CAST({text} AS varchar(2)) {operator} {}", own.constant(rng)),
+        },
+        Family::Number => match rng.below(7) {
+            0 => format!("{text} + 1 {operator} {}", own.constant(rng)),
+            1 => format!("-{text} {operator} {}", own.constant(rng)),
+            2 => format!("CASE WHEN {} THEN 1 ELSE 0 END = 1", comparison(rng, own, batch)),
+            3 => format!("COALESCE({text}, 1) {operator} {}", own.constant(rng)),
+            // It fails where the column is zero.
+            4 => format!("10 / {text} {operator} 2"),
+            5 => format!("CAST({text} AS int) {operator} {}", own.constant(rng)),
+            _ => format!("{text} * 2 {operator} {text} + {}", rng.below(4)),
+        },
+        Family::Moment => match rng.below(3) {
+            0 => format!("CAST({text} AS date) {operator} {}", own.constant(rng)),
+            1 => format!("YEAR({text}) {operator} 2020"),
+            _ => format!("CAST({text} AS datetime2(0)) {operator} {}", own.constant(rng)),
+        },
+        Family::Binary | Family::Time | Family::Guid => comparison(rng, own, batch),
+    }
+}
+
+/// EXISTS, IN, ANY, ALL and scalar subqueries, tied to the row or not.
+fn of_subquery(rng: &mut Rng, scope: &Scope<'_>, batch: &mut Batch) -> String {
+    let (table, alias) = (pick(rng, scope.tables), batch.alias());
+    let own: Vec<Reference> = table.columns.iter().map(|column| Reference::column(&alias, column)).collect();
+    let outer = pick(rng, &scope.columns).clone();
+    let here = Scope { tables: scope.tables, columns: own.clone(), depth: scope.depth - 1 };
+    let mut conditions = Vec::new();
+    let inner = partner(rng, &here, &outer);
+    if let Some(inner) = inner.as_ref().filter(|_| rng.chance(2, 3)) {
+        let collate = if inner.collation == outer.collation { "" } else { " COLLATE Latin1_General_CI_AS" };
+        let operator = if rng.chance(4, 5) { "=" } else { *pick(rng, &OPERATORS) };
+        conditions.push(format!("{}{collate} {operator} {}", inner.text, outer.text));
+    }
+    if conditions.is_empty() || rng.chance(1, 2) {
+        let terms = 1 + rng.below(2);
+        conditions.push(condition(rng, &here, batch, terms));
+    }
+    let from = format!("FROM {} AS {alias} WHERE {}", table.name, conditions.join(" AND "));
+    let not = if rng.chance(1, 3) { "NOT " } else { "" };
+    match (rng.below(6), inner) {
+        (0 | 1, Some(inner)) => {
+            let collate =
+                if inner.collation == outer.collation { "" } else { " COLLATE Latin1_General_CI_AS" };
+            format!("{}{collate} {not}IN (SELECT {} {from})", outer.text, inner.text)
+        }
+        (2, Some(inner)) => {
+            let collate =
+                if inner.collation == outer.collation { "" } else { " COLLATE Latin1_General_CI_AS" };
+            let quantifier = pick(rng, &["ANY", "ALL"]);
+            format!(
+                "{}{collate} {} {quantifier} (SELECT {} {from})",
+                outer.text,
+                pick(rng, &OPERATORS),
+                inner.text
+            )
+        }
+        (3, _) => format!("(SELECT COUNT(*) {from}) {} {}", pick(rng, &OPERATORS), rng.below(4)),
+        (4, _) => {
+            let aggregate = pick(rng, &["MAX", "MIN", "SUM", "AVG"]);
+            format!("(SELECT {aggregate}({alias}.v) {from}) {} {}", pick(rng, &OPERATORS), rng.below(5))
+        }
+        _ => format!("{not}EXISTS (SELECT {} {from})", pick(rng, &["1", "*", "1/0"])),
+    }
+}
