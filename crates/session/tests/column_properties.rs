@@ -106,7 +106,7 @@ fn altered_columns_show_it() {
         ("ALTER TABLE t ALTER COLUMN missing ADD ROWGUIDCOL", 4924),
         ("ALTER TABLE t ALTER COLUMN a ADD NOT FOR REPLICATION", 4991),
         ("CREATE TABLE x (a int ROWGUIDCOL)", 2761),
-        ("CREATE TABLE x (a AS NEWID() ROWGUIDCOL)", 2761),
+        ("CREATE TABLE x (a AS NEWID() ROWGUIDCOL)", 156),
         ("CREATE TABLE x (a uniqueidentifier ROWGUIDCOL, b uniqueidentifier ROWGUIDCOL)", 8196),
         ("CREATE TABLE x (a int NOT FOR REPLICATION)", 156),
         ("ALTER TABLE t ALTER COLUMN g varchar(40)", 4928),
