@@ -30,14 +30,9 @@ impl Planner<'_> {
         aggregates: &[(ColumnId, AggregateCall)],
         below: Vec<Expr>,
     ) -> Result<Planned, SqlError> {
-        let wanted: Vec<(ColumnId, AggregateCall)>;
-        let aggregates = match aggregates.iter().all(|call| self.is_wanted(call.0)) {
-            true => aggregates,
-            false => {
-                wanted = aggregates.iter().filter(|call| self.is_wanted(call.0)).cloned().collect();
-                &wanted
-            }
-        };
+        let wanted: Vec<(ColumnId, AggregateCall)> =
+            aggregates.iter().filter(|call| self.is_wanted(call.0)).cloned().collect();
+        let aggregates = &wanted[..];
         if keys.is_empty() && aggregates.is_empty() {
             // All rows are one group, and so are none.
             return Ok(Planned::leaf(Plan::OneRow, Vec::new(), 1.0));

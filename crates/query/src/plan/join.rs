@@ -1,8 +1,7 @@
 //! Joins: order of inner joins, and the choice between seeking the inner side, hashing it, or looping over it.
 
 use rustc_hash::FxHashSet;
-use types::sql_type::TypeFamily;
-use types::{SqlError, SqlType};
+use types::SqlError;
 
 use super::below::{fails_by_row, split_fallible, tolerant};
 use super::catalog_order::joins_catalog_views;
@@ -10,12 +9,12 @@ use super::compile::Layout;
 use super::costs::{
     BUILD_COST, FAR_COST, FAR_ROWS, NEAR_ROWS, PROBE_COST, RESTART_COST, ROW_COST, ROWS_OF_PAGE,
 };
+use super::equi_keys::{EquiKey, equi_keys};
 use super::infer::{Classes, equal_columns, infer, rejects_nulls};
 use super::join_order::Relation;
 use super::one_side::Leading;
 use super::order::{Desired, Order};
 use super::{Planned, Planner, semi_join};
-use crate::bound::convert;
 use crate::bound::tree::{Expr, ExprKind, Rel};
 use crate::kinds::{ColumnId, CompareOp, JoinKind};
 use crate::optimizer_rules::OptimizerRule;
@@ -526,12 +525,8 @@ impl Planner<'_> {
             std::mem::swap(&mut left, &mut right);
         }
         let used: FxHashSet<usize> = keys.iter().map(|key| key.conjunct).collect();
-        let residual: Vec<Expr> = shared
-            .into_iter()
-            .enumerate()
-            .filter(|(index, _)| !used.contains(index))
-            .map(|(_, expr)| expr)
-            .collect();
+        let others = shared.into_iter().enumerate().filter(|(index, _)| !used.contains(index));
+        let residual = Expr::all(others.map(|(_, expr)| expr));
         let (left_layout, right_layout) = (left.layout(), right.layout());
         let (mut left_keys, mut right_keys, mut collations) = (Vec::new(), Vec::new(), Vec::new());
         let mut types = Vec::new();
@@ -545,10 +540,7 @@ impl Planner<'_> {
         }
         let mut both = left.layout.clone();
         both.extend(&right.layout);
-        let residual = match Expr::all(residual) {
-            Some(residual) => Some(self.predicate(&residual, &Layout::new(&both))?),
-            None => None,
-        };
+        let residual = residual.map(|residual| self.predicate(&residual, &Layout::new(&both))).transpose()?;
         let rows = left.rows.max(right.rows);
         let seeks_by_outer = left.seeks_by_outer || right.seeks_by_outer;
         let plan = HashJoinPlan {
@@ -653,63 +645,6 @@ fn split_fallible_inside(conjuncts: Vec<Expr>, columns: &[FxHashSet<ColumnId>]) 
         }
     }
     (now, again)
-}
-
-/// `left = right` with each side from one input.
-pub(super) struct EquiKey {
-    pub(super) left: Expr,
-    pub(super) right: Expr,
-    pub(super) collation: types::Collation,
-    pub(super) conjunct: usize,
-}
-
-fn equi_keys(
-    conjuncts: &[Expr],
-    left_columns: &FxHashSet<ColumnId>,
-    right_columns: &FxHashSet<ColumnId>,
-) -> Vec<EquiKey> {
-    let mut keys = Vec::new();
-    for (conjunct, expr) in conjuncts.iter().enumerate() {
-        let ExprKind::Compare(CompareOp::Equal, a, b) = &expr.kind else {
-            continue;
-        };
-        if a.has_subquery() || b.has_subquery() {
-            continue;
-        }
-        let sides = |expr: &Expr| (expr.uses_any(left_columns), expr.uses_any(right_columns));
-        let (left, right) = match (sides(a), sides(b)) {
-            ((true, false), (false, true)) => (a, b),
-            ((false, true), (true, false)) => (b, a),
-            _ => continue,
-        };
-        if let Some((left, right)) = same_keys((**left).clone(), (**right).clone()) {
-            keys.push(EquiKey { collation: expr.collation, left, right, conjunct });
-        }
-    }
-    keys
-}
-
-/// Both sides so that what is equal has the same bytes as a key, and nothing fails to become one. Decimals of any scale have; other exact numbers are
-/// decimals of their own digits beside each other: in one type for both there may be no room for all of them.
-fn same_keys(left: Expr, right: Expr) -> Option<(Expr, Expr)> {
-    use TypeFamily::{Decimal, Integer, Money};
-    let (one, other) = (left.sql_type.family(), right.sql_type.family());
-    let is_exact = |family: TypeFamily| matches!(family, Integer | Decimal | Money);
-    if left.sql_type == right.sql_type
-        || left.sql_type.is_character() && right.sql_type.is_character()
-        || (one, other) == (Decimal, Decimal)
-    {
-        return Some((left, right));
-    }
-    if one != other && is_exact(one) && is_exact(other) {
-        let digits = |side: Expr| {
-            let (precision, scale) = types::arith::decimal_shape(&side.sql_type)?;
-            convert::implicit(side, &SqlType::Decimal { precision, scale }).ok()
-        };
-        return Some((digits(left)?, digits(right)?));
-    }
-    let to = types::arith::comparison_type(&left.sql_type, &right.sql_type, "equal to").ok()?;
-    Some((convert::implicit(left, &to).ok()?, convert::implicit(right, &to).ok()?))
 }
 
 /// What a way down the tree of a table costs more where each ends at another page and the processor's caches do not have them all.

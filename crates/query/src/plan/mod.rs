@@ -13,6 +13,7 @@ pub(crate) mod compile;
 mod costs;
 pub(crate) mod door;
 pub(crate) mod early_groups;
+mod equi_keys;
 pub(crate) mod estimate;
 pub(crate) mod filter;
 pub(crate) mod infer;
