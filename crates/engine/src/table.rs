@@ -27,6 +27,7 @@ mod rows;
 mod run;
 mod sampling;
 mod sorted_runs;
+mod stop;
 mod update;
 mod usage;
 mod uses;

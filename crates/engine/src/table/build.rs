@@ -18,8 +18,6 @@ use access::{BTree, BuildFill, Inserted, TreeLoader};
 const RUN_BYTES_MAX: usize = 128 << 20;
 /// So much may be gathered for each tree, whoever has the memory of queries.
 const RUN_BYTES_MIN: usize = 256 << 10;
-/// Between two looks whether the request is to stop, in rows.
-const ROWS_BETWEEN_LOOKS: usize = 1_000;
 
 /// Fills the units of a table that is being built.
 pub(crate) struct Builder {
@@ -262,10 +260,4 @@ impl Table {
         };
         self.duplicate_of(index, &format!("({})", shown.join(", ")))
     }
-}
-
-/// KILL and attention end a long change.
-pub(super) fn stop_if_asked(number: usize) -> SqlResult<()> {
-    let is_asked = number.is_multiple_of(ROWS_BETWEEN_LOOKS) && os::task::interrupt_pending();
-    if is_asked { Err(crate::error::interrupted()) } else { Ok(()) }
 }

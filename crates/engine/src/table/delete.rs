@@ -6,9 +6,10 @@ use pages::PageId;
 use txn::IsolationLevel;
 use types::{SqlError, Value};
 
-use super::build::{GatheredMemory, Gathering, stop_if_asked};
+use super::build::{GatheredMemory, Gathering};
 use super::run::KeyedRun;
 use super::sorted_runs::SortedRuns;
+use super::stop::stop_if_asked;
 use super::{Base, RowLocator, Table, io};
 use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, stale_plan};

@@ -2,9 +2,9 @@
 
 use types::Value;
 
-use super::build::stop_if_asked;
 use super::delete::RUN_BYTES_MAX;
 use super::run::KeyedRun;
+use super::stop::stop_if_asked;
 use super::{Base, RowLocator, ScanOptions, Table, io};
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;

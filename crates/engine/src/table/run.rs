@@ -1,6 +1,6 @@
 //! [`KeyedRun`]: keys of a tree with what hangs on them, gathered in any order and taken by rising key, so that each leaf is touched once.
 
-use super::build::stop_if_asked;
+use super::stop::stop_if_asked;
 use crate::error::SqlResult;
 
 /// What the first bytes of a key, behind those that are the same in all, say of its order, so that most comparisons touch nothing else.

@@ -7,8 +7,8 @@ use access::{AccessError, KeyColumn, KeyFormat, ROW_BYTES_MAX, RowColumn, RowFor
 use txn::IsolationLevel;
 use types::{Collation, SqlError, Value};
 
-use super::build::stop_if_asked;
 use super::sorted_runs::SortedRuns;
+use super::stop::stop_if_asked;
 use super::{KeyRange, ScanOptions, Table};
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;

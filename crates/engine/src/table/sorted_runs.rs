@@ -7,8 +7,8 @@ use std::collections::binary_heap::PeekMut;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::build::stop_if_asked;
 use super::run::KeyedRun;
+use super::stop::stop_if_asked;
 use crate::error::SqlResult;
 use crate::workspace::Workspaces;
 use crate::workspace::spill::{Run, RunReader, RunWriter, SpillFile};

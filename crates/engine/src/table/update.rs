@@ -9,11 +9,11 @@
 
 use types::Value;
 
-use super::build::stop_if_asked;
 use super::delete::{ROWS_AT_ONCE, RUN_BYTES_MAX, Victim, add_key};
 use super::image::give_back;
 use super::insert_many::{GatheredEntries, Told};
 use super::run::KeyedRun;
+use super::stop::stop_if_asked;
 use super::{Base, RowLocator, Table, io, is_long};
 use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, stale_plan};
