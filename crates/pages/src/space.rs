@@ -1,8 +1,10 @@
 //! `FileSpace`: the data files of one database as one space of pages, seen through the buffer pool.
 
 mod files;
+mod new_file;
 
 pub use files::IdleFile;
+pub use new_file::{FILE_PAGES_MIN, NewFile};
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -14,45 +16,11 @@ use os::{AlignedBuf, Latch, LatchRank, RwLatch, WaitType};
 use crate::data_file::{DataFile, page_of};
 use crate::doublewrite::{self, Doublewrite, doublewrite_path};
 use crate::error::PageError;
-use crate::file_header::{BOOT_PAGE, BootPage, Growth};
+use crate::file_header::{BOOT_PAGE, BootPage};
 use crate::frame::{LatchMode, PageGuard, assert_no_page_latch_held};
 use crate::page_id::{PAGE_BYTES, PageBytes, PageId};
 use crate::pool::BufferPool;
 use crate::suspect_pages::{SuspectPage, SuspectPages};
-
-/// Pages of a new file, at least: 128 KB.
-pub const FILE_PAGES_MIN: u32 = 16;
-
-/// A data file to be made.
-#[derive(Clone, Debug)]
-pub struct NewFile {
-    /// Its number in the database: that of its pages' addresses. The first file's is 1.
-    pub number: u16,
-    /// Where; it must not exist.
-    pub path: PathBuf,
-    /// Its name in the catalog.
-    pub logical_name: String,
-    /// Its size in pages; at least [`FILE_PAGES_MIN`].
-    pub pages: u32,
-    /// How it grows.
-    pub growth: Growth,
-    /// MAXSIZE in pages; 0 is unlimited.
-    pub max_pages: u32,
-}
-
-impl NewFile {
-    /// A file of the smallest size that grows automatically without limit.
-    pub fn new(path: impl Into<PathBuf>, logical_name: impl Into<String>) -> NewFile {
-        NewFile {
-            number: 1,
-            path: path.into(),
-            logical_name: logical_name.into(),
-            pages: 32,
-            growth: Growth::Automatic,
-            max_pages: 0,
-        }
-    }
-}
 
 /// A space to be made.
 #[derive(Clone, Debug)]
@@ -102,7 +70,7 @@ impl FileSpace {
             if options.volatile && os.disk().exists(&new.path) {
                 os.disk().remove(&new.path)?;
             }
-            files.push(Arc::new(files::make(os, new, options.database_guid, (options.volatile, 0))?));
+            files.push(Arc::new(new_file::make(os, new, options.database_guid, (options.volatile, 0))?));
         }
         let doublewrite = match options.volatile {
             true => None,
@@ -162,7 +130,7 @@ impl FileSpace {
     ) -> Arc<FileSpace> {
         let (shared, exclusive) = (WaitType::LATCH_SH, WaitType::LATCH_EX);
         assert_eq!(doublewrite.is_none(), volatile, "pages that last go through the doublewrite file");
-        let files = files::at_their_numbers(files);
+        let files = new_file::at_their_numbers(files);
         pool.register(|number| {
             Arc::new(FileSpace {
                 number,

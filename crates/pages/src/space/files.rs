@@ -11,9 +11,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use log::Incarnation;
-use os::Os;
 
-use super::{FILE_PAGES_MIN, FileSpace, NewFile};
+use super::FileSpace;
+use super::new_file::{FILE_PAGES_MIN, NewFile, make};
 use crate::data_file::{DataFile, FileInfo};
 use crate::error::PageError;
 use crate::file_header::{FileHeader, Growth};
@@ -246,39 +246,4 @@ impl FileSpace {
         }
         Ok(())
     }
-}
-
-/// Makes the file of a database with this identity.
-pub(super) fn make(
-    os: &Os,
-    new: &NewFile,
-    database_guid: [u8; 16],
-    (volatile, incarnation): (bool, u64),
-) -> Result<DataFile, PageError> {
-    assert!(new.number > 0, "files are numbered from 1");
-    let pages = new.pages.max(FILE_PAGES_MIN);
-    let header = FileHeader {
-        database_guid,
-        file_id: new.number,
-        logical_name: new.logical_name.clone(),
-        growth: new.growth,
-        max_pages: new.max_pages,
-        created_pages: pages,
-        incarnation,
-    };
-    DataFile::create(os, &new.path, header, pages, volatile)
-}
-
-/// Files in ascending order of their numbers, each at its own.
-pub(super) fn at_their_numbers(files: Vec<Arc<DataFile>>) -> Vec<Option<Arc<DataFile>>> {
-    assert!(files.is_sorted_by(|one, next| one.file_id() < next.file_id()), "each number once");
-    assert!(files.first().is_some_and(|first| first.file_id() == 1), "the first file has the boot page");
-    let count = files.len();
-    let mut placed = vec![None; usize::from(files.last().map_or(0, |last| last.file_id()))];
-    for file in files {
-        let at = usize::from(file.file_id()) - 1;
-        placed[at] = Some(file);
-    }
-    assert_eq!(placed.iter().flatten().count(), count, "each has its place");
-    placed
 }
