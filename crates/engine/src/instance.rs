@@ -6,6 +6,7 @@ mod commit_status;
 mod configuration;
 mod data_files;
 mod file_changes;
+mod new_files;
 mod persisted_buffer;
 mod removal;
 mod shrink;
@@ -13,6 +14,7 @@ mod start_stop;
 mod tempdb;
 
 pub use file_changes::{FileChange, ShrinkAim, ShrinkHeld, ShrunkFile};
+pub use new_files::{CreateDatabaseOptions, NewDatabaseFile};
 pub use shrink::DataShrink;
 
 use std::collections::BTreeMap;
@@ -20,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use log::{CacheFolder, Growth, LogOptions};
+use log::{CacheFolder, LogOptions};
 use os::{Disk, FileLock, IoError, IoErrorKind, Latch, LatchRank, OpenOptions, Os};
 use pages::{BufferPool, LazyWriter, NewFile, PoolOptions};
 use txn::{CommitMode, LockManager, TxnOptions};
@@ -167,32 +169,6 @@ pub struct DatabaseInfo {
     pub log_files: Vec<DatabaseLogFile>,
     /// The database itself, when it is open.
     pub database: Option<Arc<Database>>,
-}
-
-/// A file clause of CREATE DATABASE.
-#[derive(Clone, Debug, Default)]
-pub struct NewDatabaseFile {
-    /// NAME.
-    pub logical_name: Option<String>,
-    /// FILENAME as written.
-    pub path: Option<String>,
-    /// SIZE, bytes.
-    pub size_bytes: Option<u64>,
-    /// MAXSIZE, bytes; 0 is UNLIMITED.
-    pub max_bytes: Option<u64>,
-    /// FILEGROWTH.
-    pub growth: Option<Growth>,
-}
-
-/// CREATE DATABASE.
-#[derive(Clone, Debug, Default)]
-pub struct CreateDatabaseOptions {
-    /// Name.
-    pub name: String,
-    /// ON: data files, the primary first.
-    pub data_files: Vec<NewDatabaseFile>,
-    /// LOG ON: log files, the first first.
-    pub log_files: Vec<NewDatabaseFile>,
 }
 
 /// A data directory that cannot be written: said plainly, not as what could not be done with one of its files.
@@ -512,17 +488,17 @@ impl Instance {
             let logical = file.logical_name.clone().unwrap_or_else(|| {
                 if at == 0 { new.name.clone() } else { format!("{}{}", new.name, at + 1) }
             });
-            file_changes::check_new_file(file, data_files::data_limit(file), &logical)?;
-            let number = if at == 0 { 1 } else { file_changes::next_number(&noted, &[]) };
+            new_files::check_new_file(file, new_files::data_limit(file), &logical)?;
+            let number = if at == 0 { 1 } else { new_files::next_number(&noted, &[]) };
             noted.push(DatabaseDataFile::new(number, path.clone()));
-            data_files.push(data_files::new_data_file(file, number, path, logical));
+            data_files.push(new_files::new_data_file(file, number, path, logical));
         }
         let log_files = self.new_log_files(new, &stem, &noted)?;
         let names = data_files.iter().map(|file| file.logical_name.as_str());
-        file_changes::refuse_same_names(names.chain(log_files.iter().map(|file| file.name.as_str())))?;
+        new_files::refuse_same_names(names.chain(log_files.iter().map(|file| file.name.as_str())))?;
         let created = date_time_of(self.os().clock().utc_100ns());
         let options = self.databases.lock().get(&MODEL).map(|s| s.entry.options.clone()).unwrap_or_default();
-        let log = file_changes::log_options(&log_files, &new.log_files, &new.name, options.vlf_rule);
+        let log = new_files::log_options(&log_files, &new.log_files, &new.name, options.vlf_rule);
         let entry = Entry {
             number,
             name: new.name.clone(),

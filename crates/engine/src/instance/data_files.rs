@@ -12,13 +12,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use log::FIRST_LOG_FILE;
 use os::sim::{Bug, is_planted};
 use pages::{NewFile, PageError, PageId};
 use types::SqlError;
 
-use super::file_changes::{check_new_file, data_growth, next_number, pages_of, storage_error};
-use super::{Instance, NewDatabaseFile};
+use super::Instance;
+use super::file_changes::storage_error;
+use super::new_files::{
+    NewDatabaseFile, check_new_file, data_growth, data_limit, new_data_file, next_number, pages_of,
+};
 use crate::checkpoint;
 use crate::database::Database;
 use crate::error::{SqlResult, StorageError};
@@ -207,28 +209,4 @@ fn shape_of(file: &NewDatabaseFile, new: &NewFile) -> DataFileShape {
         growth: file.growth,
         bytes_max: file.max_bytes.unwrap_or(0),
     }
-}
-
-/// How large it may become, if that is said.
-pub(super) fn data_limit(file: &NewDatabaseFile) -> Option<u64> {
-    file.max_bytes.filter(|bytes| *bytes > 0)
-}
-
-/// A data file as CREATE DATABASE and ADD FILE ask for it.
-pub(super) fn new_data_file(
-    file: &NewDatabaseFile,
-    number: u16,
-    path: PathBuf,
-    logical_name: String,
-) -> NewFile {
-    assert!(number == 1 || number > FIRST_LOG_FILE, "number {FIRST_LOG_FILE} is the log's");
-    let mut new = NewFile { number, ..NewFile::new(path, logical_name) };
-    if let Some(bytes) = file.size_bytes {
-        new.pages = pages_of(bytes).max(pages::FILE_PAGES_MIN);
-    }
-    if let Some(growth) = file.growth {
-        new.growth = data_growth(growth);
-    }
-    new.max_pages = file.max_bytes.map_or(0, pages_of);
-    new
 }

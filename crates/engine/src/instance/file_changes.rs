@@ -13,13 +13,17 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use log::{FIRST_LOG_FILE, Growth, LogError, LogFileOptions, LogOptions, ResizeError, VlfRule};
+use log::{FIRST_LOG_FILE, Growth, LogError, LogOptions, ResizeError};
 use os::IoError;
 use os::sim::{Bug, is_planted};
-use types::{Collation, SqlError};
+use types::SqlError;
 
+use super::Instance;
+use super::new_files::{
+    CreateDatabaseOptions, NewDatabaseFile, check_new_file, data_growth, default_log_bytes, member_options,
+    next_number, pages_of, same,
+};
 use super::removal::are_settled;
-use super::{CreateDatabaseOptions, Instance, NewDatabaseFile};
 use crate::database::Database;
 use crate::error::{SqlResult, StorageError};
 use crate::files::make_directory;
@@ -77,8 +81,6 @@ pub enum ShrinkHeld {
 }
 
 const PAGE_BYTES: u64 = pages::PAGE_BYTES as u64;
-/// SIZE of a file is this at least (5174).
-const FILE_BYTES_MIN: u64 = 512 * 1024;
 
 impl Instance {
     /// The log files of a new database.
@@ -460,86 +462,6 @@ fn active_places(database: &Database, number: u16) -> Vec<u64> {
     vlfs.filter(|vlf| vlf.active && vlf.file == number).map(|vlf| vlf.begin_offset).collect()
 }
 
-/// How the log of a database is made or opened. `wanted`: the clauses of CREATE DATABASE, for the sizes of new files.
-pub(super) fn log_options(
-    files: &[DatabaseLogFile],
-    wanted: &[NewDatabaseFile],
-    database: &str,
-    vlf_rule: VlfRule,
-) -> LogOptions {
-    let members: Vec<&DatabaseLogFile> =
-        files.iter().filter(|file| file.phase == FilePhase::Member).collect();
-    let (first, more) = members.split_first().expect("a database has a log file");
-    assert_eq!(first.number, FIRST_LOG_FILE, "the first log file comes first");
-    let size_of = |at: usize| wanted.get(at).and_then(|file| file.size_bytes).or(members[at].size_bytes);
-    let mut options = LogOptions::new(&first.path, database);
-    options.size_bytes = size_of(0).unwrap_or(default_log_bytes(first));
-    options.growth = first.growth;
-    options.bytes_max = first.bytes_max;
-    options.vlf_rule = vlf_rule;
-    let more = more.iter().enumerate();
-    options.more_files = more.map(|(at, file)| member_options(file, size_of(at + 1))).collect();
-    options
-}
-
-/// The size of a new log file for which none is said: the default, or all that it may take.
-fn default_log_bytes(file: &DatabaseLogFile) -> u64 {
-    LogOptions::new("", "").size_bytes.min(file.bytes_max)
-}
-
-fn member_options(file: &DatabaseLogFile, size_bytes: Option<u64>) -> LogFileOptions {
-    LogFileOptions {
-        number: file.number,
-        path: file.path.clone(),
-        size_bytes: size_bytes.unwrap_or(default_log_bytes(file)),
-        growth: file.growth,
-        bytes_max: file.bytes_max,
-    }
-}
-
-/// The least number that no file of the database has, data or log; the first two are those of the first data and the first log file.
-pub(super) fn next_number(data_files: &[DatabaseDataFile], log_files: &[DatabaseLogFile]) -> u16 {
-    let is_taken = |number: u16| {
-        log_files.iter().any(|file| file.number == number)
-            || data_files.iter().any(|file| file.number == number || file.file_id == number)
-    };
-    (FIRST_LOG_FILE + 1..u16::MAX).find(|number| !is_taken(*number)).expect("fewer files than numbers")
-}
-
-/// The data files that belong to their database.
-pub(super) fn members(files: &[DatabaseDataFile]) -> impl Iterator<Item = &DatabaseDataFile> {
-    files.iter().filter(|file| file.phase == FilePhase::Member)
-}
-
-/// Error 1828 when two files of a new database have one logical name.
-pub(super) fn refuse_same_names<'a>(names: impl Iterator<Item = &'a str>) -> SqlResult<()> {
-    let names: Vec<&str> = names.collect();
-    let again = |(at, name): (usize, &&'a str)| names[..at].iter().any(|other| same(other, name));
-    match names.iter().enumerate().find(|one| again(*one)) {
-        Some((_, name)) => Err(SqlError::new(1828, &[name])),
-        None => Ok(()),
-    }
-}
-
-pub(super) fn same(a: &str, b: &str) -> bool {
-    Collation::DEFAULT.same_name(a, b)
-}
-
-/// Sizes of a new file must fit each other: errors 5174, 5103 and 5169. `None`: nothing limits it.
-pub(super) fn check_new_file(file: &NewDatabaseFile, limit: Option<u64>, name: &str) -> SqlResult<()> {
-    if file.size_bytes.is_some_and(|bytes| bytes < FILE_BYTES_MIN) {
-        return Err(SqlError::new(5174, &[]));
-    }
-    let limit = limit.unwrap_or(u64::MAX);
-    if file.size_bytes.is_some_and(|size| size > limit) {
-        return Err(SqlError::new(5103, &[&name]));
-    }
-    if matches!(file.growth, Some(Growth::Bytes(bytes)) if bytes > limit) {
-        return Err(SqlError::new(5169, &[&name]));
-    }
-    Ok(())
-}
-
 /// A size asked for must be above the present one and not above the limit (0: none); all in the file's unit.
 fn check_size(change: &FileChange, present: u64, limit: u64, unit: impl Fn(u64) -> u64) -> SqlResult<()> {
     let wanted = change.size_bytes.map(unit);
@@ -554,18 +476,4 @@ fn check_size(change: &FileChange, present: u64, limit: u64, unit: impl Fn(u64) 
 
 pub(super) fn storage_error(database: &Database, error: StorageError) -> SqlError {
     SqlError::new(5149, &[&error, &database.name()])
-}
-
-/// Bytes as pages of a data file.
-pub(super) fn pages_of(bytes: u64) -> u32 {
-    u32::try_from(bytes.div_ceil(PAGE_BYTES)).unwrap_or(u32::MAX)
-}
-
-/// FILEGROWTH as data files have it.
-pub(super) fn data_growth(growth: Growth) -> pages::Growth {
-    match growth {
-        Growth::None => pages::Growth::Fixed,
-        Growth::Bytes(bytes) => pages::Growth::Pages(pages_of(bytes)),
-        Growth::Percent(percent) => pages::Growth::Percent(percent),
-    }
 }

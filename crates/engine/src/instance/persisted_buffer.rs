@@ -17,7 +17,8 @@ use log::PersistedOptions;
 use types::SqlError;
 
 use super::Instance;
-use super::file_changes::{FileChange, next_number, same};
+use super::file_changes::FileChange;
+use super::new_files::{next_number, same};
 use crate::database::Database;
 use crate::error::SqlResult;
 use crate::registry::{DatabaseLogFile, Entry, FilePhase};

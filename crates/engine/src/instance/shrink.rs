@@ -13,7 +13,8 @@ use txn::{CommitMode, TxnOptions};
 use types::SqlError;
 
 use super::data_files::give_up;
-use super::file_changes::{pages_of, storage_error};
+use super::file_changes::storage_error;
+use super::new_files::pages_of;
 use super::{Instance, ShrinkAim, ShrunkFile};
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use log::LogOptions;
 use os::{JoinHandle, Latch, LatchRank};
 
-use super::{Instance, Slot, file_changes};
+use super::{Instance, Slot, new_files};
 use crate::catalog::system_tables;
 use crate::decision::{self, Decision, Known};
 use crate::error::StorageError;
@@ -89,16 +89,14 @@ impl Instance {
         if let Err(error) = self.settle_files(&mut entry) {
             return self.insert_refused(entry, &StorageError::Catalog(error.to_string()));
         }
-        let log = file_changes::log_options(&entry.log_files, &[], &entry.name, entry.options.vlf_rule);
+        let log = new_files::log_options(&entry.log_files, &[], &entry.name, entry.options.vlf_rule);
         let persisted = entry.buffer().map(|buffer| self.persisted_options(&buffer.path));
         let plan = Plan {
             number: entry.number,
             name: entry.name.clone(),
             created: entry.created,
             options: entry.options.clone(),
-            data_files: file_changes::members(&entry.data_files)
-                .map(|file| self.data_file_of(file))
-                .collect(),
+            data_files: new_files::members(&entry.data_files).map(|file| self.data_file_of(file)).collect(),
             log: LogOptions { persisted, ..log },
             volatile: false,
         };

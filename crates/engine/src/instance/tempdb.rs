@@ -5,7 +5,7 @@ use std::sync::Arc;
 use log::LogOptions;
 use pages::NewFile;
 
-use super::{Instance, Slot, file_changes};
+use super::{Instance, Slot, new_files};
 use crate::error::StorageError;
 use crate::open::Plan;
 use crate::registry::{DatabaseDataFile, Entry};
@@ -56,12 +56,12 @@ impl Instance {
             Some(_) => self.data_file_of(file),
             None => NewFile { path: file.path.clone(), ..system.data_files[0].clone() },
         };
-        let members = file_changes::members(&entry.data_files);
+        let members = new_files::members(&entry.data_files);
         let usable = members.filter(|file| file.number == 1 || is_admitted(&file.path));
         let data_files = usable.map(as_made).collect();
         let mut logs = entry.log_files.clone();
         logs.retain(|file| file.number == log::FIRST_LOG_FILE || is_admitted(&file.path));
-        let log = file_changes::log_options(&logs, &[], &system.name, system.options.vlf_rule);
+        let log = new_files::log_options(&logs, &[], &system.name, system.options.vlf_rule);
         let size_bytes = logs[0].size_bytes.unwrap_or(system.log.size_bytes);
         let log = LogOptions { volatile: true, size_bytes, ..log };
         Ok((Plan { data_files, log, ..system.clone() }, entry))
