@@ -5,7 +5,7 @@ use super::source::SourceFile;
 use super::{Finding, production};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Who names whom in a folder; `mod` is the folder's root (`mod.rs`, `lib.rs`, `main.rs`).
+/// Who names whom in a folder; `mod` is the folder's root (`mod.rs`, `lib.rs`, `main.rs`, or `tree.rs` beside `tree/`).
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 /// The root of a folder among its files.
 const ROOT: &str = "mod";
@@ -51,6 +51,14 @@ fn folders(files: &[SourceFile]) -> BTreeMap<String, Arrows> {
             places.entry(place.clone()).or_default().push(file);
         }
     }
+    let besides: Vec<(String, &SourceFile)> = production(files)
+        .filter_map(|file| Some((file.path.strip_prefix("crates/")?.replacen("/src/", "/", 1), file)))
+        .filter_map(|(path, file)| Some((path.strip_suffix(".rs")?.to_string(), file)))
+        .filter(|(folder, _)| places.contains_key(folder))
+        .collect();
+    for (folder, file) in besides {
+        places.entry(folder).or_default().push(file);
+    }
     let with_arrows = |(place, files): (String, Vec<&SourceFile>)| {
         let arrows = arrows(&place, &files);
         (place, arrows)
@@ -58,13 +66,14 @@ fn folders(files: &[SourceFile]) -> BTreeMap<String, Arrows> {
     places.into_iter().map(with_arrows).collect()
 }
 
-fn arrows(place: &str, files: &[&SourceFile]) -> Arrows {
+fn arrows<'a>(place: &str, files: &[&'a SourceFile]) -> Arrows {
     let (krate, folder) = place.split_once('/').unwrap_or((place, ""));
     let folder = if folder.is_empty() { String::new() } else { format!("{folder}/") };
     let (source, inner) =
         (format!("crates/{krate}/src/{folder}"), format!("crate::{}", folder.replace('/', "::")));
-    let paths: Vec<(&str, &SourceFile)> =
-        files.iter().filter_map(|file| Some((file.path.strip_prefix(&source)?, *file))).collect();
+    // The file beside a folder stands outside it: it is the folder's root, as `mod.rs` is.
+    let inside = |file: &&'a SourceFile| (file.path.strip_prefix(&source).unwrap_or("mod.rs"), *file);
+    let paths: Vec<(&str, &SourceFile)> = files.iter().map(inside).collect();
     let modules: BTreeSet<&str> = paths.iter().map(|(path, _)| module_of(path)).collect();
     let root = paths.iter().find(|(path, _)| is_root(path)).map_or("", |(_, file)| file.code.as_str());
     let exported = exports(root);
@@ -139,11 +148,15 @@ mod tests {
     use super::*;
 
     fn circle(contents: &[(&str, &str)]) -> Vec<String> {
+        circles("a/tree", contents)
+    }
+
+    fn circles(place: &str, contents: &[(&str, &str)]) -> Vec<String> {
         let file = |(path, text): &(&str, &str)| {
             SourceFile::new(&format!("crates/a/src/{path}"), format!("//! x\n{text}\n"))
         };
         let files: Vec<SourceFile> = contents.iter().map(file).collect();
-        in_circles(&folders(&files)["a/tree"])
+        in_circles(&folders(&files)[place])
     }
 
     const ROOT_FILE: (&str, &str) = (
@@ -180,6 +193,23 @@ mod tests {
             circle(&[ROOT_FILE, ("tree/leaf.rs", ""), ("tree/stem.rs", "use super::own;")]),
             ["mod", "stem"]
         );
+    }
+
+    #[test]
+    fn the_file_beside_a_folder_is_its_root() {
+        let beside = ("tree.rs", ROOT_FILE.1);
+        let leaf = ("tree/leaf.rs", "use super::stem::Wood;");
+        assert_eq!(circle(&[beside, leaf, ("tree/stem.rs", "use super::leaf;")]), ["leaf", "stem"]);
+        assert_eq!(
+            circle(&[beside, ("tree/leaf.rs", ""), ("tree/stem.rs", "use super::own;")]),
+            ["mod", "stem"]
+        );
+        assert_eq!(circle(&[beside, leaf, ("tree/stem.rs", "use crate::top::Whole;")]), Vec::<String>::new());
+        // A folder in a folder, and the file beside it among the files of the outer one.
+        let deep =
+            [("deep/tree.rs", "mod leaf;\nfn own() { leaf::f() }"), ("deep/tree/leaf.rs", "use super::own;")];
+        assert_eq!(circles("a/deep/tree", &deep), ["leaf", "mod"]);
+        assert_eq!(circles("a/deep", &deep), Vec::<String>::new());
     }
 
     #[test]
