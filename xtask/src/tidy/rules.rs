@@ -12,7 +12,7 @@ const FUNCTION_LINES_MAX: usize = 70;
 /// Assertions per function, on average, in the crates that guard durability, each with its floor of today, to be raised as they come; each
 /// run prints how they stand. The goal is 1.5 for the first three.
 const ASSERTION_FLOORS: [(&str, f64); 5] =
-    [("log", 0.8), ("txn", 0.8), ("pages", 0.8), ("access", 0.5), ("engine", 0.02)];
+    [("log", 0.7), ("txn", 0.7), ("pages", 0.7), ("access", 0.5), ("engine", 0.05)];
 /// Functions that were longer than the wall when the ratchet was made, and how long; they may only shrink.
 const RATCHET_FILE: &str = "xtask/long-functions.txt";
 
@@ -145,10 +145,7 @@ pub fn assertion_density(files: &[SourceFile]) -> Vec<Finding> {
         let (mut functions, mut assertions) = (0usize, 0usize);
         for file in production(files).filter(|f| f.krate == krate) {
             functions += function_spans(&file.code).len();
-            assertions += ["assert!(", "assert_eq!(", "assert_ne!(", "assert_state(", "never!("]
-                .iter()
-                .map(|form| file.code.matches(form).count())
-                .sum::<usize>();
+            assertions += assertions_of(&file.code);
         }
         let density = assertions as f64 / functions.max(1) as f64;
         println!("tidy: {krate}: {functions} functions, {assertions} assertions, {density:.2} per function");
@@ -160,6 +157,12 @@ pub fn assertion_density(files: &[SourceFile]) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// How many assertions stand in a text. One that a function such as `assert_state` holds counts where it stands, and not again at each call.
+fn assertions_of(code: &str) -> usize {
+    let forms = ["assert!(", "assert_eq!(", "assert_ne!(", "never!("];
+    forms.iter().map(|form| code.matches(form).count()).sum()
 }
 
 /// The wall for functions, with a ratchet for those that stood when it was built.
@@ -268,6 +271,14 @@ mod tests {
         let bad = file("crates/log/src/a.rs", "//! x\nunsafe { f() }");
         assert_eq!(unsafe_places(&[good]).len(), 0);
         assert_eq!(unsafe_places(&[bad]).len(), 2);
+    }
+
+    #[test]
+    fn an_assertion_counts_once_however_often_it_is_called() {
+        let code = "fn assert_state(&self) { assert!(self.a); assert_eq!(self.b, 1); }\n\
+                    fn f() { self.assert_state(); debug_assert_ne!(x, y); self.assert_state(); }\n\
+                    fn g() { self.state.assert_state(State::Open); if os::never!(x) { } }\n";
+        assert_eq!(assertions_of(code), 4);
     }
 
     #[test]
