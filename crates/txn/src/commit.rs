@@ -1,10 +1,10 @@
-//! `COMMIT`, the whole story: commit record, hardening, gates, locks.
+//! `COMMIT`, the whole story: commit record, hardening, locks.
 //!
-//! Full:     append → harden (WRITELOG) → gates → leave the table → release locks. Others see the changes only once they are hard.
+//! Full:     append → harden (WRITELOG) → leave the table → release locks. Others see the changes only once they are hard.
 //! Delayed:  append → want → leave the table → release locks. The log writer drains in the background; a crash before that undoes it.
-//! Within:   append → harden (WRITELOG), but not beyond a time → gates if hard → leave the table → release locks. As delayed when time is over.
+//! Within:   append → harden (WRITELOG), but not beyond a time → leave the table → release locks. As delayed when time is over.
 //! Deferred: append → want → leave the table → release locks. Whoever tells a client of it, or of what it shows, hardens it before.
-//! Later:    append → (the flush queue) ... bell ... → harden → gates → leave the table → release locks. Full, but nobody blocks
+//! Later:    append → (the flush queue) ... bell ... → harden → leave the table → release locks. Full, but nobody blocks
 //!           between the two halves, [`Transaction::commit_later`] and [`Transaction::finish_commit`]. Meanwhile it is Committing.
 //! Prepared: (prepare.rs: append → harden) ... decided elsewhere ... append → want → leave the table → release locks. The decision is hard.
 //! Volatile: append → leave the table → release locks. tempdb and system transactions.
@@ -100,7 +100,6 @@ impl Transaction {
         self.assert_state(XactState::Committing);
         assert_eq!(lsn, self.entry.last(), "the commit of this transaction");
         self.manager.log().finish_harden(harden).map_err(|error| self.fail(error.into()))?;
-        self.pass_gates(lsn)?;
         Ok(self.acknowledge(lsn, CommitMode::Full))
     }
 
@@ -137,14 +136,13 @@ impl Transaction {
         Ok(lsn)
     }
 
-    /// Waits until the commit record is hard and the gates are passed.
+    /// Waits until the commit record is hard.
     fn harden_commit(&self, lsn: Lsn) -> TxnResult<()> {
         if is_planted(Bug::SeenBeforeHarden) {
             self.commit_versions();
             self.locks.borrow_mut().unlock_all();
         }
-        self.manager.log().harden(lsn, COMMIT).map_err(|error| self.fail(error.into()))?;
-        self.pass_gates(lsn)
+        self.manager.log().harden(lsn, COMMIT).map_err(|error| self.fail(error.into()))
     }
 
     /// Waits as long as asked for. What is not hard then is at risk as a delayed commit is, but does not wait for a bound: its caller is told.
@@ -153,10 +151,9 @@ impl Transaction {
         let is_hard =
             log.harden_within(lsn, COMMIT, Some(wait_ns)).map_err(|error| self.fail(error.into()))?;
         assert!(!is_hard || log.hardened() >= lsn, "{lsn} counts as hard and is not");
-        if is_hard {
-            return self.pass_gates(lsn);
+        if !is_hard {
+            log.note_at_risk(lsn, self.entry.bytes());
         }
-        log.note_at_risk(lsn, self.entry.bytes());
         Ok(())
     }
 
@@ -172,19 +169,6 @@ impl Transaction {
         self.manager.note_deferred(lsn);
         assert!(self.manager.last_deferred() >= lsn, "who sees it finds it noted");
         self.manager.log().want(lsn);
-    }
-
-    pub(crate) fn pass_gates(&self, lsn: Lsn) -> TxnResult<()> {
-        let log = self.manager.log();
-        assert!(
-            log.hardened() >= lsn || log.is_volatile() || is_planted(Bug::AcknowledgeBeforeHarden),
-            "others are asked behind the own log"
-        );
-        self.manager
-            .gates()
-            .iter()
-            .try_for_each(|gate| gate.wait_hardened(lsn))
-            .map_err(|error| self.fail(error))
     }
 
     /// The commit is as durable as its mode asks: others may see it.

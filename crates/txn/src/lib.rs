@@ -11,7 +11,6 @@ pub mod commit;
 pub mod durability;
 mod entry;
 mod error;
-mod gate;
 mod leave_versions;
 pub mod lock;
 mod loser;
@@ -28,7 +27,6 @@ pub use commit::{CommitOutcome, CommitProgress, PendingCommit};
 pub use durability::{CommitMode, CommitRequest, DelayedDurability, XactFacts};
 pub use entry::ActiveRow;
 pub use error::{TxnError, TxnResult};
-pub use gate::CommitGate;
 pub use lock::{
     HASH_END, HeldLocks, LOCK_BYTES, LockError, LockManager, LockMark, LockMode, LockOwner, LockRow,
     LockSpace, LockWait, RequestStatus, Resource,

@@ -16,7 +16,6 @@ use os::{Latch, LatchRank, Os};
 
 use crate::active::ActiveTable;
 use crate::entry::{ActiveRow, XactEntry};
-use crate::gate::CommitGate;
 use crate::lock::LockManager;
 use crate::loser::Loser;
 use crate::state::XactState;
@@ -54,7 +53,6 @@ impl TxnManager {
             log,
             locks,
             resource_manager: OnceLock::new(),
-            gates: OnceLock::new(),
             next_txn: AtomicU64::new(options.first_txn.max(1)),
             table: Latch::new(LatchRank::TransactionTable, ActiveTable::default()),
             oldest_id: AtomicU64::new(u64::MAX),
@@ -76,12 +74,6 @@ impl TxnManager {
         assert!(self.table.lock().is_empty(), "it is there before the first transaction writes");
         let before = self.resource_manager.set(resource_manager);
         assert!(before.is_ok(), "a database has one resource manager");
-    }
-
-    /// Says whom fully durable commits wait for besides the log; once, before transactions begin.
-    pub fn set_gates(&self, gates: Vec<Arc<dyn CommitGate>>) {
-        assert!(self.table.lock().is_empty(), "they are there before the first transaction writes");
-        assert!(self.gates.set(gates).is_ok(), "commit gates are set once");
     }
 
     /// A user transaction.
@@ -234,10 +226,6 @@ impl TxnManager {
         self.resource_manager
             .get()
             .expect("a database attaches its resource manager before its first transaction")
-    }
-
-    pub(crate) fn gates(&self) -> &[Arc<dyn CommitGate>] {
-        self.gates.get().map_or(&[], Vec::as_slice)
     }
 
     pub(crate) fn next_id(&self) -> TxnId {

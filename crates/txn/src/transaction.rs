@@ -24,7 +24,6 @@ use os::{Counter, Latch, Os};
 
 use crate::active::ActiveTable;
 use crate::entry::XactEntry;
-use crate::gate::CommitGate;
 use crate::lock::{
     HeldLocks, LockError, LockManager, LockMark, LockMode, LockOwner, LockSpace, LockWait, Resource,
     ResourceKey,
@@ -98,7 +97,6 @@ pub struct TxnManager {
     pub(crate) log: Arc<Log>,
     pub(crate) locks: Arc<LockManager>,
     pub(crate) resource_manager: OnceLock<Arc<dyn ResourceManager>>,
-    pub(crate) gates: OnceLock<Vec<Arc<dyn CommitGate>>>,
     pub(crate) next_txn: AtomicU64,
     pub(crate) table: Latch<ActiveTable>,
     /// The least number in the table, `u64::MAX` when it is empty; written under its latch.

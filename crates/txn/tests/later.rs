@@ -47,7 +47,6 @@ fn alone(seed: u64, body: impl FnOnce(&Bench) + Send + 'static) {
             let log = Arc::new(Log::create(os, &options).unwrap());
             let options = TxnManagerOptions { database_name: "cells".into(), first_txn: 1 };
             let manager = TxnManager::new(os, Arc::clone(&log), LockManager::new(os), options);
-            manager.set_gates(Vec::new());
             let cells = Cells::load(&log, &Disk::new());
             manager.attach(Arc::clone(&cells) as Arc<dyn ResourceManager>);
             body(&Bench { os: os.clone(), manager, cells, bell: Arc::default(), device });
