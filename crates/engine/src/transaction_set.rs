@@ -412,8 +412,7 @@ impl TransactionSet {
         waker: Option<&Waker>,
     ) -> SqlResult<Option<PendingCommit>> {
         let database = transaction.database();
-        let is_volatile = database.is_volatile();
-        let facts = XactFacts { is_volatile, is_cross_database: false, is_always_durable: false };
+        let facts = XactFacts { is_volatile: database.is_volatile() };
         let mode = durability::resolve_request(database.delayed_durability(), asked, &facts);
         let step = match waker {
             None => CommitStep::Done(transaction.commit_in_place(mode)?),

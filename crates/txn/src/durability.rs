@@ -40,10 +40,6 @@ impl DelayedDurability {
 pub struct XactFacts {
     /// It changes a database that is made anew at each start (tempdb): nothing of it needs to survive.
     pub is_volatile: bool,
-    /// It changes more than one lasting database, or a distributed transaction coordinator runs it.
-    pub is_cross_database: bool,
-    /// It writes what other features rely on at once: change tracking, change data capture, replication, FileTables.
-    pub is_always_durable: bool,
 }
 
 /// How a commit ends.
@@ -81,7 +77,7 @@ impl From<Option<bool>> for CommitRequest {
 
 /// The commit mode for a database option, the request and the facts.
 ///
-/// Where every commit is fully durable (DISABLED, the always durable ones), MAX_WAIT is without effect: others would see what is not hard.
+/// Where every commit is fully durable (DISABLED), MAX_WAIT is without effect: others would see what is not hard.
 /// Where a commit may be delayed and is not asked to be, it bounds the wait. COMMIT_ACK changes when a fully durable commit is waited for,
 /// and nothing else; a commit with MAX_WAIT is waited for at once.
 pub fn resolve_request(
@@ -90,9 +86,8 @@ pub fn resolve_request(
     facts: &XactFacts,
 ) -> CommitMode {
     match resolve(database, request.delayed, facts) {
-        CommitMode::Full if facts.is_cross_database => CommitMode::Full,
         CommitMode::Full => match request.max_wait_ms {
-            Some(wait_ms) if database == DelayedDurability::Allowed && !facts.is_always_durable => {
+            Some(wait_ms) if database == DelayedDurability::Allowed => {
                 CommitMode::Within(u64::from(wait_ms) * 1_000_000)
             }
             _ if request.is_acknowledged_later => CommitMode::Deferred,
@@ -106,9 +101,6 @@ pub fn resolve_request(
 pub fn resolve(database: DelayedDurability, asked: Option<bool>, facts: &XactFacts) -> CommitMode {
     if facts.is_volatile {
         return CommitMode::Volatile;
-    }
-    if facts.is_cross_database || facts.is_always_durable {
-        return CommitMode::Full;
     }
     let mode = match (database, asked) {
         (DelayedDurability::Disabled, _) => CommitMode::Full,
@@ -150,18 +142,6 @@ mod tests {
     }
 
     #[test]
-    fn cross_database_and_tracked_changes_are_always_fully_durable() {
-        for database in [Disabled, Allowed, Forced] {
-            for asked in [None, Some(false), Some(true)] {
-                let cross = XactFacts { is_cross_database: true, ..XactFacts::default() };
-                let tracked = XactFacts { is_always_durable: true, ..XactFacts::default() };
-                assert_eq!(resolve(database, asked, &cross), Full);
-                assert_eq!(resolve(database, asked, &tracked), Full);
-            }
-        }
-    }
-
-    #[test]
     fn max_wait_bounds_the_wait_where_a_commit_may_be_delayed() {
         let facts = XactFacts::default();
         let request = |delayed| CommitRequest { delayed, max_wait_ms: Some(3), is_acknowledged_later: false };
@@ -181,9 +161,7 @@ mod tests {
                 "{database:?} {asked:?}"
             );
         }
-        let cross = XactFacts { is_cross_database: true, ..facts };
-        let volatile = XactFacts { is_volatile: true, ..facts };
-        assert_eq!(resolve_request(Allowed, &request(None), &cross), Full);
+        let volatile = XactFacts { is_volatile: true };
         assert_eq!(resolve_request(Allowed, &request(None), &volatile), Volatile);
     }
 
@@ -208,7 +186,7 @@ mod tests {
     fn tempdb_is_volatile_whatever_is_asked() {
         for database in [Disabled, Allowed, Forced] {
             for asked in [None, Some(false), Some(true)] {
-                let facts = XactFacts { is_volatile: true, ..XactFacts::default() };
+                let facts = XactFacts { is_volatile: true };
                 assert_eq!(resolve(database, asked, &facts), Volatile);
             }
         }
