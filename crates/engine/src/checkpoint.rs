@@ -193,7 +193,7 @@ fn payment(database: &Database, reason: Reason) -> CheckpointPayment {
 fn write_all(database: &Database, reason: Reason) -> Result<Lsn, StorageError> {
     let payment = payment(database, reason);
     let begin = database.txns.begin_checkpoint(payment)?;
-    let written = database.space.write_out_dirty(begin, 0)?;
+    let written = database.space.write_out_dirty(begin)?;
     count_pages(database, written);
     let dirty: Vec<Lsn> = database.space.dirty_pages()?.into_iter().map(|(_, recovery)| recovery).collect();
     // What keeps recovery short and lets the log be used again: step 2 has left nothing of before.

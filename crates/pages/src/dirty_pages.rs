@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use log::Lsn;
-use os::WaitType;
 
 use crate::doublewrite::BATCH_PAGES_MAX;
 use crate::error::PageError;
@@ -43,9 +42,9 @@ impl FileSpace {
         frame.oldest_unwritten().filter(|_| self.owns(frame.key()))
     }
 
-    /// Writes out every page whose oldest missing record is at or below `up_to` (NULL: every dirty page), at most
-    /// `pages_per_second` of them (0: no limit); returns how many were written. The caller holds no page latch.
-    pub fn write_out_dirty(&self, up_to: Lsn, pages_per_second: u64) -> Result<u64, PageError> {
+    /// Writes out every page whose oldest missing record is at or below `up_to` (NULL: every dirty page); returns how
+    /// many were written. The caller holds no page latch.
+    pub fn write_out_dirty(&self, up_to: Lsn) -> Result<u64, PageError> {
         assert_no_page_latch_held();
         let limit = if up_to.is_null() { Lsn::MAX } else { up_to };
         let mut written = 0;
@@ -69,10 +68,6 @@ impl FileSpace {
                 let some = write_out(self, frames, IfLatched::Wait)? as u64;
                 assert!(some <= batch.len() as u64, "a page is written once");
                 written += some;
-                if pages_per_second > 0 && some > 0 {
-                    let pause_ns = some * 1_000_000_000 / pages_per_second;
-                    let _ = self.pool().os().sleep(pause_ns, WaitType::CHECKPOINT_QUEUE);
-                }
             }
             if up_to.is_null() {
                 return Ok(written);

@@ -78,7 +78,7 @@ fn a_torn_page_is_repaired_from_the_doublewrite_file() {
             .run(|os| {
                 let (_pool, space, log) = create(os);
                 fill(&space, &log, 16..120, 1);
-                space.write_out_dirty(Lsn::NULL, 0).expect("a healthy disk");
+                space.write_out_dirty(Lsn::NULL).expect("a healthy disk");
             })
             .assert_ok();
         world.power_off_after_ios(1 + seed % 30);
@@ -88,7 +88,7 @@ fn a_torn_page_is_repaired_from_the_doublewrite_file() {
             let log = Arc::new(log);
             space.attach_log(Arc::clone(&log));
             fill(&space, &log, 16..120, 2);
-            let _ = space.write_out_dirty(Lsn::NULL, 0);
+            let _ = space.write_out_dirty(Lsn::NULL);
         });
         assert!(report.failures.is_empty(), "seed {seed}: {:?}", report.failures);
         world.disarm();
@@ -117,7 +117,7 @@ fn bit_rot_is_named_and_contained() {
         .run(|os| {
             let (_pool, space, log) = create(os);
             fill(&space, &log, 16..120, 1);
-            space.write_out_dirty(Lsn::NULL, 0).expect("a healthy disk");
+            space.write_out_dirty(Lsn::NULL).expect("a healthy disk");
         })
         .assert_ok();
     world.corrupt(Path::new(DATA), 30 * PAGE_BYTES as u64 + 500, &[0x55]);
@@ -156,7 +156,7 @@ fn foreign_short_and_newer_files_are_refused() {
             let (_pool, space, log) = create(os);
             // So that the doublewrite file holds other pages than those damaged below.
             fill(&space, &log, 16..20, 1);
-            space.write_out_dirty(Lsn::NULL, 0).expect("a healthy disk");
+            space.write_out_dirty(Lsn::NULL).expect("a healthy disk");
         })
         .assert_ok();
     let image = world.disk_image();
@@ -198,7 +198,7 @@ fn a_small_pool_evicts_and_reads_back() {
             assert!(log.hardened() > Lsn::NULL);
             fill(&space, &log, 16..20, 4);
             assert_eq!(space.dirty_pages().expect("a sound space").len(), 4);
-            space.write_out_dirty(Lsn::NULL, 0).expect("a healthy disk");
+            space.write_out_dirty(Lsn::NULL).expect("a healthy disk");
             assert!(space.dirty_pages().expect("a sound space").is_empty());
         })
         .assert_ok();
@@ -251,7 +251,7 @@ fn a_checkpoint_waits_for_who_is_changing_a_page() {
                 let answer = Arc::clone(&found);
                 let checkpoint = os.spawn("checkpoint", move || {
                     let dirty = if writes_out {
-                        let written = asked.write_out_dirty(Lsn::NULL, 0).expect("a healthy disk");
+                        let written = asked.write_out_dirty(Lsn::NULL).expect("a healthy disk");
                         vec![(id, lsn); usize::try_from(written).expect("few")]
                     } else {
                         asked.dirty_pages().expect("a sound space")
@@ -313,10 +313,10 @@ fn a_failed_write_makes_the_space_suspect_and_reads_go_on() {
                 log.harden(Lsn::from_raw(log.end().raw() - 1), log::FlushReason::Quiesce)
                     .expect("a healthy disk");
                 outer.inject(Fault::fail_once(operation, 0).on("t.mdf"));
-                assert!(space.write_out_dirty(Lsn::NULL, 0).is_err());
+                assert!(space.write_out_dirty(Lsn::NULL).is_err());
                 outer.clear_faults();
                 assert!(space.suspect_reason().is_some());
-                let again = space.write_out_dirty(Lsn::NULL, 0);
+                let again = space.write_out_dirty(Lsn::NULL);
                 assert!(
                     matches!(again, Err(PageError::Suspect(_))),
                     "a failed write is never retried and trusted"
@@ -370,7 +370,7 @@ fn a_frame_is_waited_for() {
         .run(|os| {
             let (_pool, space, log) = create(os);
             fill(&space, &log, 16..250, 1);
-            space.write_out_dirty(Lsn::NULL, 0).expect("a healthy disk");
+            space.write_out_dirty(Lsn::NULL).expect("a healthy disk");
             // As many as the pool has frames.
             let fix = |number| space.fix(PageId::new(1, number), LatchMode::Shared);
             let held: Vec<_> = (16..144).map(|number| fix(number).expect("a frame")).collect();
@@ -397,7 +397,7 @@ fn a_frame_is_waited_for_as_long_as_the_disk_stands_still() {
         .run(move |os| {
             let (_pool, space, log) = create(os);
             fill(&space, &log, 16..250, 1);
-            space.write_out_dirty(Lsn::NULL, 0).expect("a healthy disk");
+            space.write_out_dirty(Lsn::NULL).expect("a healthy disk");
             let fix = |number| space.fix(PageId::new(1, number), LatchMode::Shared);
             let _held: Vec<_> = (16..116).map(|number| fix(number).expect("a frame")).collect();
             fill(&space, &log, 116..144, 2);
@@ -405,7 +405,7 @@ fn a_frame_is_waited_for_as_long_as_the_disk_stands_still() {
             handle.inject(Fault { effect: still, ..Fault::fail_once(Operation::Write, 2).on(DATA) });
             let of_writer = Arc::clone(&space);
             let writer = os.spawn("writer", move || {
-                assert_eq!(of_writer.write_out_dirty(Lsn::NULL, 0).expect("a slow disk is sound"), 28);
+                assert_eq!(of_writer.write_out_dirty(Lsn::NULL).expect("a slow disk is sound"), 28);
             });
             os.sleep(500_000_000, WaitType::SLEEP_TASK).expect("nobody interrupts");
             assert_eq!(generation(&space, 200).expect("the disk goes on"), 1);
@@ -425,7 +425,7 @@ fn pages_that_nobody_can_write_are_not_waited_for() {
             .run(move |os| {
                 let (_pool, space, log) = create(os);
                 fill(&space, &log, 16..250, 1);
-                space.write_out_dirty(Lsn::NULL, 0).expect("a healthy disk");
+                space.write_out_dirty(Lsn::NULL).expect("a healthy disk");
                 fill(&space, &log, 16..116, 2);
                 handle.inject(Fault::fail_from(Operation::Any, 0).on("t.ldf"));
                 let began_ns = os.clock().monotonic_ns();
@@ -467,13 +467,13 @@ fn no_batch_takes_the_room_of_one_whose_sync_failed() {
             .run(move |os| {
                 let (_pool, space, log) = create(os);
                 fill(&space, &log, 16..120, 1);
-                space.write_out_dirty(Lsn::NULL, 0).expect("a healthy disk");
+                space.write_out_dirty(Lsn::NULL).expect("a healthy disk");
                 fill(&space, &log, 16..120, 2);
                 handle.inject(Fault::fail_once(Operation::Sync, 0).on("t.mdf"));
                 let start = |number| {
                     let space = Arc::clone(&space);
                     os.spawn(&format!("writer {number}"), move || {
-                        let _ = space.write_out_dirty(Lsn::NULL, 0);
+                        let _ = space.write_out_dirty(Lsn::NULL);
                     })
                 };
                 for writer in (0..3).map(start).collect::<Vec<_>>() {
@@ -516,7 +516,7 @@ fn pages_thrown_out_in_the_middle_of_a_failing_write_leave_clean_frames() {
         handle.inject(Fault::fail_once(Operation::Sync, 0).on(DATA));
         let (written, writer_began) = (Arc::clone(&space), os.clock().monotonic_ns());
         let writer = os.spawn("writer", move || {
-            assert!(written.write_out_dirty(Lsn::NULL, 0).is_err(), "its sync fails");
+            assert!(written.write_out_dirty(Lsn::NULL).is_err(), "its sync fails");
         });
         let _ = os.sleep(5_000_000, WaitType::SLEEP_TASK);
         space.discard_pages();
@@ -543,7 +543,7 @@ fn a_checkpoint_leaves_frames_to_whom_it_waits_for() {
         let report = World::new(seed, Profile::nvme()).run(|os| {
             let (_, space, log) = create(os);
             let pool = BufferPool::new(os, PoolOptions { memory_bytes: 64 * PAGE_BYTES as u64 });
-            space.write_out_dirty(Lsn::NULL, 0).expect("a healthy disk");
+            space.write_out_dirty(Lsn::NULL).expect("a healthy disk");
             let space = FileSpace::open(
                 &pool,
                 &OpenSpace { files: vec![(1, PathBuf::from(DATA))], was_closed: false },
@@ -562,7 +562,7 @@ fn a_checkpoint_leaves_frames_to_whom_it_waits_for() {
                 }
             });
             for _ in 0..12 {
-                space.write_out_dirty(Lsn::NULL, 0).expect("a healthy disk");
+                space.write_out_dirty(Lsn::NULL).expect("a healthy disk");
             }
             changer.join().expect("a frame for everybody");
         });

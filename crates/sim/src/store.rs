@@ -253,7 +253,7 @@ impl Store {
     pub(crate) fn checkpoint(&self) -> StoreResult<()> {
         let _one_at_a_time = self.checkpointing.lock();
         let begin = self.txns.begin_checkpoint(recovery::CheckpointPayment::Margin)?;
-        self.space.write_out_dirty(begin, 0)?;
+        self.space.write_out_dirty(begin)?;
         let dirty = self.space.dirty_pages()?.into_iter();
         let dirty: Vec<log::Lsn> = dirty.map(|(_, recovery)| recovery).collect();
         assert!(dirty.iter().all(|recovery| *recovery > begin), "a checkpoint writes what is older");

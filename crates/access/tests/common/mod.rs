@@ -172,7 +172,7 @@ impl Db {
     pub fn checkpoint(&self) -> Result<(), String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let begin = self.manager.begin_checkpoint(CheckpointPayment::Margin).map_err(|e| text(&e))?;
-        self.space.write_out_dirty(begin, 0).map_err(|e| text(&e))?;
+        self.space.write_out_dirty(begin).map_err(|e| text(&e))?;
         let dirty: Vec<log::Lsn> = self
             .space
             .dirty_pages()
