@@ -31,8 +31,6 @@ pub enum LatchRank {
     /// Access methods try locks and append to the log while they hold page latches, so these come before the
     /// lock table's and the log's.
     BTreePage = 700,
-    /// Allocation pages and caches (several may be held).
-    Allocation = 750,
     /// The table of active transactions: a first change is logged, and so entered here, while its page is latched.
     TransactionTable = 760,
     /// A partition of the lock table.
@@ -47,14 +45,10 @@ pub enum LatchRank {
     DataFiles = 840,
     /// Pins and truncation of the log.
     LogPins = 860,
-    /// The token of who writes the log.
-    LogWriter = 870,
     /// The log cache: open block, append.
     LogCache = 880,
     /// Who wants what hardened.
     FlushQueue = 900,
-    /// Log I/O in flight.
-    InFlight = 910,
     /// The map of virtual log files.
     VlfMap = 920,
     /// Log file handles and headers.
@@ -75,7 +69,7 @@ pub enum LatchRank {
 impl LatchRank {
     /// True when a thread may hold several latches of this rank, in an order of their own.
     pub fn allows_several(self) -> bool {
-        matches!(self, LatchRank::BTreePage | LatchRank::Allocation)
+        matches!(self, LatchRank::BTreePage)
     }
 }
 
