@@ -19,7 +19,7 @@ use os::{AlignedBuf, Os, SurvivingLayout, SurvivingMemory};
 
 use crate::cache_folder::{CACHE_PREFIX, CacheFolder};
 use crate::cached_block::CachedBlock;
-use crate::file::LogFile;
+use crate::file::{FileHeader, LogFile};
 use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, CACHE_BLOCKS_MAX, FREE_BUFFERS_MAX};
 use crate::lsn::{Lsn, TxnId};
 use crate::place::{
@@ -31,6 +31,8 @@ pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HPDNSC03");
 pub(crate) const OWNER_WORDS: usize = 16;
 /// The words that say which run of which log it is; those that follow say where the log was (sweep.rs).
 const IDENTITY_WORDS: usize = 8;
+/// Where the words of the run stand among them.
+pub(crate) const RUN_AT: usize = 3;
 /// The word that says up to where the log's file had everything when a place was given up last: a log that ends before is damaged.
 const HARDENED_AT: usize = 12;
 /// A place for each buffer that the cache can have.
@@ -45,6 +47,11 @@ const _: () = assert!(BLOCK_BYTES_MAX.is_multiple_of(4096), "a place is whole pa
 const _: () = assert!(PATH_WORDS * 8 >= 2048, "most paths have room");
 const _: () = assert!(HARDENED_AT > IDENTITY_WORDS + 2 && HARDENED_AT < OWNER_WORDS, "a word of its own");
 
+/// Which run of which log, as its file's header names it.
+pub(crate) fn run_words(header: &FileHeader) -> [u64; 2] {
+    [u64::from(header.log_id) | u64::from(header.epoch) << 32, header.run_id]
+}
+
 /// Which run of which log, under which boot of the system.
 fn owner(boot_id: [u8; 16], log_file: &LogFile) -> [u64; IDENTITY_WORDS] {
     let header = log_file.header();
@@ -54,8 +61,7 @@ fn owner(boot_id: [u8; 16], log_file: &LogFile) -> [u64; IDENTITY_WORDS] {
     words[0] = MAGIC;
     words[1] = (boot >> 64) as u64;
     words[2] = boot as u64;
-    words[3] = u64::from(header.log_id) | u64::from(header.epoch) << 32;
-    words[4] = header.run_id;
+    words[RUN_AT..RUN_AT + 2].copy_from_slice(&run_words(&header));
     words[5] = device;
     words[6] = inode;
     words[7] = checksum_of(&words[..7]);

@@ -1,10 +1,12 @@
-//! What becomes of log caches that dead processes have left and nobody takes over, because their logs are gone: a sweep at the server's start.
+//! What becomes of log caches that dead processes have left and nobody takes over, because their logs are gone or have gone on without them:
+//! a sweep at the server's start.
 //!
-//! A cache is needed as long as its log can be opened. When its log is not where it was, although its device is mounted, the folder or the
+//! A cache is needed as long as its log can be opened, and has not been opened since: each opening begins another run, and takes over
+//! what the last one has left, or never does (a server without log caches). When its log is not where it was, although its device is mounted, the folder or the
 //! database is gone, and so is the cache. (A folder that was renamed takes its own caches over before anybody sweeps, if a server is started there first.)
 //!
 //! ```text
-//!  in use ──the process dies──► left ──fate: not of this boot, or the log is gone──► removed
+//!  in use ──the process dies──► left ──fate: not of this boot, or the log is gone or in another run──► removed
 //! ```
 //! Whoever looks at a cache claims it: what a living process has is not touched, and none begins to use it meanwhile. The claim of one that
 //! is in use fails; what another version of the server has made, or what does not yet say whose it is, is left alone.
@@ -13,11 +15,13 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use os::{OpenOptions, Os};
+use os::{AlignedBuf, File, OpenOptions, Os};
 
 use crate::cache_folder::{caches_in, folders_in, former_caches_in};
+use crate::file::FileHeader;
+use crate::limits::FILE_HEADER_BYTES;
 use crate::place::checksum_of;
-use crate::surviving::{LAYOUT, MAGIC, PATH_AT, PATH_WORDS, checksum_of_place};
+use crate::surviving::{LAYOUT, MAGIC, PATH_AT, PATH_WORDS, RUN_AT, checksum_of_place, run_words};
 
 /// Words of the owner that tell where the log was: the device of its folder, the bytes of its path, a checksum of both and the path.
 const PLACE_AT: usize = 8;
@@ -44,11 +48,11 @@ impl LogPlace {
         Some(LogPlace { folder_device, path: OsStr::from_bytes(&bytes).into() })
     }
 
-    /// Is the log not there, though its file system is? What cannot be looked at may be there.
-    fn is_gone(&self, os: &Os, identity: (u64, u64)) -> bool {
+    /// Is the log not there, though its file system is, or not of that run? What cannot be looked at may be there.
+    fn is_gone(&self, os: &Os, identity: (u64, u64), run: [u64; 2]) -> bool {
         let options = OpenOptions::read_only();
         match os.disk().open(&self.path, &options) {
-            Ok(file) => file.identity() != identity,
+            Ok(file) => file.identity() != identity || is_of_another_run(&*file, run),
             Err(error) if error.kind == os::IoErrorKind::NotFound => {
                 let nearest = self.path.ancestors().skip(1).find(|folder| os.disk().exists(folder));
                 let device = nearest.and_then(|folder| os.disk().device_of(folder).ok());
@@ -57,6 +61,23 @@ impl LogPlace {
             Err(_) => false,
         }
     }
+}
+
+/// Does the header of a log name another run in both its copies, so that nobody takes over what that run has left?
+///
+/// Nothing is lost although another server may be opening the log at this moment. An opening writes the number of its run into the header
+/// only when what it has taken over is durable in the file; before that, both copies name the run that has left the cache, or one of
+/// them does, and that one may count yet. When it is over it looks for that cache only to put a new one in its place. A log that is
+/// open is only read here, and no header of it ever names a former run again.
+fn is_of_another_run(file: &dyn File, run: [u64; 2]) -> bool {
+    let mut page = AlignedBuf::new(FILE_HEADER_BYTES as usize);
+    // Too short, or not to be read: nobody knows.
+    if file.read_exact_at(&mut page, 0).is_err() {
+        return false;
+    }
+    let (first, second) = page.split_at(page.len() / 2);
+    let is_of_another = |copy| FileHeader::decode(copy).is_ok_and(|header| run_words(&header) != run);
+    is_of_another(first) && is_of_another(second)
 }
 
 /// Can nobody need a cache with these words any more, that no process has?
@@ -68,7 +89,8 @@ fn is_needless(os: &Os, words: &[u64], boot_id: [u8; 16]) -> bool {
     if words[1..3] != [(boot >> 64) as u64, boot as u64] {
         return true;
     }
-    LogPlace::of(words).is_some_and(|place| place.is_gone(os, (words[5], words[6])))
+    let run = [words[RUN_AT], words[RUN_AT + 1]];
+    LogPlace::of(words).is_some_and(|place| place.is_gone(os, (words[5], words[6]), run))
 }
 
 /// Removes the caches below the folder that nobody can need any more, and the folders of data directories that are empty; how many caches
@@ -88,7 +110,10 @@ pub fn sweep_left_caches(os: &Os, root: &Path) -> u32 {
         os.remove_surviving_folder(&folder);
     }
     if removed > 0 {
-        os::report::info("log", &format!("{removed} log caches of logs that are gone were removed"));
+        os::report::info(
+            "log",
+            &format!("{removed} log caches that nobody can take over any more were removed"),
+        );
     }
     removed
 }
@@ -157,6 +182,40 @@ mod tests {
             assert!(!of(&begun), "it does not say yet whose it is");
             assert!(is_needless(os, &there, 8u128.to_be_bytes()), "of a former boot");
             assert!(!is_needless(os, &begun, 8u128.to_be_bytes()));
+        };
+        world.run(run).assert_ok();
+    }
+
+    /// As long as one copy of the header is not sound, or names the run, that run may yet be the one that counts.
+    #[test]
+    fn a_run_is_over_when_both_copies_of_the_header_name_another() {
+        let world = os::sim::World::new(1, os::sim::Profile::constant_latency());
+        let run = |os: &Os| {
+            os.disk().create_dir_all(Path::new("/data")).expect("a folder");
+            let path = Path::new("/data/test.ldf");
+            let options = crate::LogOptions::new(path, "test");
+            crate::Log::create(os, &options).expect("a log").close().expect("closed");
+            let file = os.disk().open(path, &OpenOptions::default()).expect("it is there");
+            let mut page = AlignedBuf::new(FILE_HEADER_BYTES as usize);
+            file.read_exact_at(&mut page, 0).expect("a header");
+            let header = FileHeader::decode_page(&page).expect("a header");
+            let next = FileHeader { epoch: header.epoch + 1, run_id: !header.run_id, ..header };
+            let other_log = FileHeader { log_id: !header.log_id, ..header };
+            let run = run_words(&header);
+            let is_over = |first: &[u8], second: &[u8]| {
+                let mut page = AlignedBuf::new(FILE_HEADER_BYTES as usize);
+                let half = page.len() / 2;
+                page[..half].copy_from_slice(first);
+                page[half..].copy_from_slice(second);
+                file.write_at(&page, 0, os::WriteMode::Durable).expect("written");
+                is_of_another_run(&*file, run)
+            };
+            let own = page[..page.len() / 2].to_vec();
+            let (next, other_log) = (next.encode(), other_log.encode());
+            let unsound = vec![0; own.len()];
+            assert!(!is_over(&own, &own) && !is_over(&next, &own) && !is_over(&own, &next));
+            assert!(!is_over(&next, &unsound) && !is_over(&unsound, &next) && !is_over(&unsound, &unsound));
+            assert!(is_over(&next, &next) && is_over(&other_log, &other_log));
         };
         world.run(run).assert_ok();
     }
