@@ -240,6 +240,7 @@ impl Check {
                 match (place, value) {
                     (Some((numbered, place)), _) => Check::of_range(numbered, accepted, place),
                     (None, Value::Char(value)) if is_text(format, column) => {
+                        let value = filled(value, &format.columns()[column].sql_type);
                         Check::Text { column, accepted, value, collation }
                     }
                     (None, value) => Check::Value { column, accepted, value, collation },
@@ -469,6 +470,16 @@ pub fn compare_as_numbers(left: &SqlType, right: &SqlType) -> bool {
 /// Are the column's bytes those of a char or varchar text?
 fn is_text(format: &RowFormat, column: usize) -> bool {
     matches!(format.columns()[column].sql_type, SqlType::Char(_) | SqlType::VarChar(_))
+}
+
+/// A text with the blanks that a char column would store behind it: the same text, which equals most quickly what is stored.
+fn filled(text: ByteStr, sql_type: &SqlType) -> ByteStr {
+    let SqlType::Char(length) = sql_type else { return text };
+    let length = usize::from(*length).max(text.len());
+    let mut bytes = text.to_vec();
+    bytes.resize(length, b' ');
+    assert!(bytes.starts_with(&text), "only blanks are added");
+    bytes.as_slice().into()
 }
 
 fn behind_piece(bytes: &[u8]) -> Option<&[u8]> {

@@ -101,6 +101,26 @@ fn a_comparison_of_bytes_says_what_one_of_values_says() {
 }
 
 #[test]
+fn texts_of_any_length_are_compared_with_those_of_a_char_column() {
+    let column = |sql_type| RowColumn { sql_type, collation: Collation::default() };
+    for sql_type in [SqlType::Char(5), SqlType::VarChar(Length::N(5))] {
+        let format = Arc::new(RowFormat::new(vec![column(SqlType::Int), column(sql_type)]));
+        for stored in ["AIR  ", "airs ", "     ", "ai\tr ", "\u{e9}    "] {
+            let row = row_of(&format, &[Value::Int(1), Value::varchar(stored)]);
+            for constant in ["AIR", "air", "air    ", "airship", "", "airs", "ai", "ai\tr", "\u{c9}"] {
+                let (own, constant) = (Value::varchar(stored), Value::varchar(constant));
+                let expected = types::compare(&own, &constant, Collation::default()).expect("no NULL");
+                for ordering in [Ordering::Less, Ordering::Equal, Ordering::Greater] {
+                    let conditions = compares(Accepted::by(|found| found == ordering), &constant);
+                    let test = RowTest::new(format.clone(), conditions, false);
+                    assert_eq!(test.accepts(&row), expected == ordering, "{stored:?} and {constant:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn all_conditions_must_hold_and_columns_younger_than_the_row_are_null() {
     let column = |sql_type| RowColumn { sql_type, collation: Collation::default() };
     let old = RowFormat::new(vec![column(SqlType::Int)]);

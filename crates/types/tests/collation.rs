@@ -136,6 +136,47 @@ fn keys_order_and_hashes_agree_with_comparison() {
     }
 }
 
+/// Long strings are compared many characters at a time: what is alike, but for the case of letters, and blanks at the end.
+#[test]
+fn keys_of_long_strings_order_as_they_compare() {
+    let mut random = Random(29);
+    let narrow: Vec<char> = "  aAzZ@[`{09-'\t\u{1}\u{e9}\u{c9}\u{df}\u{7f}".chars().collect();
+    let wide: Vec<char> =
+        "\u{301}\u{300}\u{416}\u{436}\u{ff21}\u{ff41}\u{141}\u{161}".chars().chain(narrow.clone()).collect();
+    for info in hardpan_types::collation::all() {
+        let collation = collation(info.name);
+        let mut equals = 0;
+        for round in 0..4000 {
+            let letters: &[char] = match round % 3 {
+                0 => &['a', 'B', '7', ' '],
+                1 => &narrow,
+                _ => &wide,
+            };
+            let left: Vec<char> =
+                (0..random.below(28)).map(|_| letters[random.below(letters.len() as u64) as usize]).collect();
+            let mut right = left.clone();
+            if random.below(3) == 0 {
+                right.iter_mut().for_each(|c| *c = c.to_lowercase().next().unwrap_or(*c));
+            }
+            for _ in 0..random.below(3) {
+                let letter = letters[random.below(letters.len() as u64) as usize];
+                match random.below(right.len() as u64 + 1) as usize {
+                    at if at < right.len() => right[at] = letter,
+                    at => right.insert(at, letter),
+                }
+            }
+            right.extend(std::iter::repeat_n(' ', random.below(3) as usize * random.below(12) as usize));
+            let text = |chars: &[char]| chars.iter().collect::<String>();
+            for make in [s as fn(&str) -> Value, n] {
+                let (left, right) = (make(&text(&left)), make(&text(&right)));
+                agree(&left, &right, collation, info.name);
+                equals += u32::from(is_equal(&left, &right, collation) == Some(true));
+            }
+        }
+        assert!((1000..7000).contains(&equals), "{}: {equals} of 8000 are equal", info.name);
+    }
+}
+
 fn agree(left: &Value, right: &Value, collation: Collation, what: &str) {
     let order = sort_compare(left, right, collation);
     let (a, b) = (key(left, collation), key(right, collation));

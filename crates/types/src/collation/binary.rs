@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use super::alike::{Unit, against_blanks};
+
 const BLANK: u16 = 0x20;
 
 pub(super) fn trim_bytes(text: &[u8]) -> &[u8] {
@@ -15,23 +17,17 @@ pub(super) fn trim_units(text: &[u16]) -> &[u16] {
 }
 
 pub(super) fn compare_bytes(left: &[u8], right: &[u8]) -> Ordering {
-    let common = left.len().min(right.len());
-    let against_blank = |rest: &[u8]| rest.iter().map(|byte| byte.cmp(&b' ')).find(|order| order.is_ne());
-    left[..common].cmp(&right[..common]).then_with(|| {
-        let longer_left = against_blank(&left[common..]);
-        let longer_right = against_blank(&right[common..]).map(Ordering::reverse);
-        longer_left.or(longer_right).unwrap_or(Ordering::Equal)
-    })
+    compare(left, right)
 }
 
 pub(super) fn compare_units(left: &[u16], right: &[u16]) -> Ordering {
+    compare(left, right)
+}
+
+fn compare<T: Unit + Ord>(left: &[T], right: &[T]) -> Ordering {
     let common = left.len().min(right.len());
-    let against_blank = |rest: &[u16]| rest.iter().map(|unit| unit.cmp(&BLANK)).find(|order| order.is_ne());
-    left[..common].cmp(&right[..common]).then_with(|| {
-        let longer_left = against_blank(&left[common..]);
-        let longer_right = against_blank(&right[common..]).map(Ordering::reverse);
-        longer_left.or(longer_right).unwrap_or(Ordering::Equal)
-    })
+    let order = left[..common].cmp(&right[..common]);
+    order.then_with(|| against_blanks(&left[common..], &right[common..], |unit| unit))
 }
 
 /// `_BIN`: the first unit as a number, all others as their two bytes in storage (little-endian) order.

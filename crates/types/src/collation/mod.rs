@@ -9,6 +9,7 @@ use std::hash::Hasher;
 
 use crate::Value;
 
+mod alike;
 mod binary;
 mod known;
 pub mod like;
@@ -108,7 +109,7 @@ impl Collation {
     pub fn compare_bytes(self, left: &[u8], right: &[u8]) -> Ordering {
         match self.info().char_rules() {
             Rules::Sql(sensitivity) => sql_order::compare(left, right, sensitivity),
-            Rules::Unicode(levels) => unicode::compare(&widen(left), &widen(right), levels),
+            Rules::Unicode(levels) => unicode::compare_bytes(left, right, levels),
             Rules::Binary | Rules::BinaryFirstUnit => binary::compare_bytes(left, right),
         }
     }

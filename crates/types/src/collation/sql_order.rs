@@ -8,6 +8,7 @@
 use std::cmp::Ordering;
 use std::hash::Hasher;
 
+use super::alike::{against_blanks, alike};
 use super::binary::trim_bytes;
 
 /// What a SQL collation tells apart.
@@ -215,8 +216,23 @@ pub(super) fn weight(byte: u8, sensitivity: Sensitivity) -> u32 {
     if sensitivity == Sensitivity::CaseAndAccent { weight | u32::from(case_rank(byte)) } else { weight }
 }
 
+#[inline]
 pub(super) fn compare(left: &[u8], right: &[u8], sensitivity: Sensitivity) -> Ordering {
     let table = weights(sensitivity);
+    // Most strings differ in their first letters.
+    if let (Some(a), Some(b)) = (left.first(), right.first()) {
+        let order = table[usize::from(*a)].cmp(&table[usize::from(*b)]);
+        if order.is_ne() {
+            return order;
+        }
+    }
+    if left == right { Ordering::Equal } else { compare_all(left, right, sensitivity) }
+}
+
+fn compare_all(left: &[u8], right: &[u8], sensitivity: Sensitivity) -> Ordering {
+    let table = weights(sensitivity);
+    let alike = alike(left, right, sensitivity != Sensitivity::CaseAndAccent);
+    let (left, right) = (&left[alike..], &right[alike..]);
     let common = left.len().min(right.len());
     for (a, b) in left[..common].iter().zip(&right[..common]) {
         if a != b {
@@ -226,35 +242,14 @@ pub(super) fn compare(left: &[u8], right: &[u8], sensitivity: Sensitivity) -> Or
             }
         }
     }
-    let against_blank = |rest: &[u8]| {
-        rest.iter()
-            .map(|byte| table[usize::from(*byte)].cmp(&BLANK))
-            .find(|order| order.is_ne())
-            .unwrap_or(Ordering::Equal)
-    };
-    let order = against_blank(&left[common..]).then_with(|| against_blank(&right[common..]).reverse());
+    let order = against_blanks(&left[common..], &right[common..], |byte| table[usize::from(byte)]);
     if order.is_ne() || sensitivity != Sensitivity::CaseAndAccent {
         return order;
     }
-    left.iter().map(|byte| case_rank(*byte)).cmp_padded(right.iter().map(|byte| case_rank(*byte)))
+    // What is left of either are blanks, which have no case.
+    let rank = |byte: &u8| case_rank(*byte);
+    left[..common].iter().map(rank).cmp(right[..common].iter().map(rank))
 }
-
-/// Lexicographic comparison with missing items taken as 2, the rank of everything that is not upper case.
-trait ComparePadded: Iterator<Item = u8> + Sized {
-    fn cmp_padded(mut self, mut other: impl Iterator<Item = u8>) -> Ordering {
-        loop {
-            match (self.next(), other.next()) {
-                (None, None) => return Ordering::Equal,
-                (a, b) => match a.unwrap_or(2).cmp(&b.unwrap_or(2)) {
-                    Ordering::Equal => {}
-                    order => return order,
-                },
-            }
-        }
-    }
-}
-
-impl<I: Iterator<Item = u8>> ComparePadded for I {}
 
 pub(super) fn key(text: &[u8], sensitivity: Sensitivity, out: &mut Vec<u8>) {
     let table = weights(sensitivity);

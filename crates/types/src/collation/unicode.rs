@@ -10,6 +10,9 @@
 use std::cmp::Ordering;
 use std::hash::Hasher;
 
+use super::alike::{Unit, against_blanks, alike, behind_blanks};
+use crate::codepage::decode_units;
+
 /// Which levels count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Levels {
@@ -432,12 +435,37 @@ impl Levels {
 }
 
 pub(super) fn compare(left: &[u16], right: &[u16], levels: Levels) -> Ordering {
+    let is_combining = |unit: &u16| combining(*unit).is_some();
+    let mut alike = alike(left, right, !levels.case);
+    // An accent belongs to the letter before it.
+    if [left, right].iter().any(|text| text.get(alike).is_some_and(is_combining)) {
+        alike = left[..alike].iter().rposition(|unit| !is_combining(unit)).unwrap_or(0);
+    }
+    let (left, right) = (&left[alike..], &right[alike..]);
+    match compare_ascii(left, right, levels.tertiary_mask()) {
+        Prefix::Decided(order) => order,
+        Prefix::Alike(skip, tertiary) => compare_elements(&left[skip..], &right[skip..], levels, tertiary),
+    }
+}
+
+/// The same for varchar, which has no combining accents.
+pub(super) fn compare_bytes(left: &[u8], right: &[u8], levels: Levels) -> Ordering {
+    if left == right {
+        return Ordering::Equal;
+    }
+    let alike = alike(left, right, !levels.case);
+    let (left, right) = (&left[alike..], &right[alike..]);
+    match compare_ascii(left, right, levels.tertiary_mask()) {
+        Prefix::Decided(order) => order,
+        Prefix::Alike(skip, tertiary) => {
+            compare_elements(&decode_units(&left[skip..]), &decode_units(&right[skip..]), levels, tertiary)
+        }
+    }
+}
+
+/// Compares what is behind the characters that are alike on the first levels; they have an order by their cases.
+fn compare_elements(left: &[u16], right: &[u16], levels: Levels, mut tertiary: Ordering) -> Ordering {
     let mask = levels.tertiary_mask();
-    let (skip, mut tertiary) = match compare_ascii(left, right, mask) {
-        Prefix::Decided(order) => return order,
-        Prefix::Alike(skip, tertiary) => (skip, tertiary),
-    };
-    let (left, right) = (&left[skip..], &right[skip..]);
     let (mut a, mut b) = (Elements::new(left), Elements::new(right));
     let mut secondary = Ordering::Equal;
     let blank = Weight { primary: BLANK, secondary: PLAIN, tertiary: PLAIN };
@@ -462,7 +490,7 @@ pub(super) fn compare(left: &[u16], right: &[u16], levels: Levels) -> Ordering {
 
 /// What the plain ASCII at the beginning of two strings says.
 enum Prefix {
-    /// They differ in a letter.
+    /// Nothing else does.
     Decided(Ordering),
     /// So many units are alike on the first levels; the order of their cases.
     Alike(usize, Ordering),
@@ -470,14 +498,15 @@ enum Prefix {
 
 /// Compares ASCII characters that have weight, unit by unit; stops at anything else, and one before it, since an accent may follow.
 #[inline]
-fn compare_ascii(left: &[u16], right: &[u16], mask: u8) -> Prefix {
+fn compare_ascii<T: Unit>(left: &[T], right: &[T], mask: u8) -> Prefix {
     let mut tertiary = Ordering::Equal;
     let mut index = 0usize;
     for (a, b) in left.iter().zip(right) {
+        let (a, b): (u16, u16) = ((*a).into(), (*b).into());
         if (a | b) >= 0x80 {
             return Prefix::Alike(index.saturating_sub(1), tertiary);
         }
-        let (one, two) = (&TABLE[usize::from(*a)], &TABLE[usize::from(*b)]);
+        let (one, two) = (&TABLE[usize::from(a)], &TABLE[usize::from(b)]);
         if one.primary == 0 || two.primary == 0 {
             return Prefix::Alike(index, tertiary);
         }
@@ -487,7 +516,15 @@ fn compare_ascii(left: &[u16], right: &[u16], mask: u8) -> Prefix {
         tertiary = tertiary.then((one.tertiary & mask).cmp(&(two.tertiary & mask)));
         index += 1;
     }
-    let accent_follows = [left, right].iter().any(|text| text.get(index).is_some_and(|unit| *unit >= 0x80));
+    let (left, right) = (&left[index..], &right[index..]);
+    let primary = |unit: T| TABLE.get(usize::from(unit.into())).map_or(0, |weight| weight.primary);
+    let is_plain = |unit: &T| (*unit).into() < 0x80 && primary(*unit) != 0;
+    let is_known = |rest: &[T]| behind_blanks(rest).first().is_none_or(is_plain);
+    if is_known(left) && is_known(right) {
+        return Prefix::Decided(against_blanks(left, right, primary).then(tertiary));
+    }
+    let accent_follows =
+        [left, right].iter().any(|rest| rest.first().is_some_and(|unit| (*unit).into() >= 0x80));
     Prefix::Alike(if accent_follows { index.saturating_sub(1) } else { index }, tertiary)
 }
 
