@@ -5,6 +5,8 @@ mod common;
 
 use common::{World, numbers, rows, run};
 
+use hardpan_session as session;
+
 #[test]
 fn a_job_is_made_and_deleted() {
     let world = World::new("agent-job");
@@ -145,4 +147,113 @@ fn steps_and_schedules_stay_in_order() {
     run(&mut session, "USE master");
     assert_eq!(numbers(&run(&mut session, "EXEC sp_add_job N'c'")), [2812]);
     assert_eq!(rows(&mut session, "SELECT name, enabled FROM msdb.dbo.sysjobs"), ["b|0"]);
+}
+
+/// Jobs never run: their history has its columns and no rows. What is asked for is checked all the same.
+#[test]
+fn a_history_is_empty() {
+    let world = World::new("agent-history");
+    let mut session = world.session();
+    run(&mut session, "USE msdb");
+    let shown = |session: &mut session::Session, arguments: &str| {
+        let seen = run(session, &format!("EXEC dbo.sp_help_jobhistory {arguments}"));
+        assert_eq!((numbers(&seen), seen.sets.len(), seen.sets[0].1.len()), (vec![], 1, 0), "{arguments}");
+        seen.sets[0].0.join(" ")
+    };
+    let summary = "job_id job_name run_status run_date run_time run_duration operator_emailed operator_netsent operator_paged \
+                   retries_attempted server";
+    let full = "instance_id job_id job_name step_id step_name sql_message_id sql_severity message run_status run_date run_time run_duration \
+                operator_emailed operator_netsent operator_paged retries_attempted server";
+    assert_eq!(shown(&mut session, ""), summary, "before there are jobs");
+    run(&mut session, "EXEC sp_add_job N'a'");
+    for arguments in
+        ["", "@job_name = N'a'", "@job_name = N'a', @run_status = 0, @oldest_first = 1", "@mode = 'summary'"]
+    {
+        assert_eq!(shown(&mut session, arguments), summary, "{arguments}");
+    }
+    assert_eq!(
+        shown(&mut session, "@sql_message_id = 50100, @sql_severity = 20, @run_status = 0, @mode = N'FULL'"),
+        full
+    );
+    for (arguments, number) in [
+        ("@job_name = N'none'", 14262),
+        ("@job_name = N'a', @job_id = '00000000-0000-0000-0000-000000000000'", 14294),
+        ("@run_status = 6", 14266),
+        ("@mode = 'none'", 14266),
+    ] {
+        let seen = run(&mut session, &format!("EXEC sp_help_jobhistory {arguments}"));
+        assert_eq!((numbers(&seen).first(), seen.sets.len()), (Some(&number), 0), "{arguments}");
+    }
+}
+
+#[test]
+fn schedules_are_shown_and_changed() {
+    let world = World::new("agent-schedules");
+    let mut session = world.session();
+    run(&mut session, "USE msdb");
+    assert_eq!(rows(&mut session, "EXEC sp_help_schedule"), [""; 0], "before there are any");
+    for text in [
+        "EXEC sp_add_job N'a'",
+        "EXEC sp_add_schedule N'daily', @freq_type = 4, @freq_interval = 2, @active_start_date = 20260101, @active_start_time = 13005",
+        "EXEC sp_add_schedule N'weekly', @freq_type = 8, @freq_interval = 34, @freq_recurrence_factor = 3, @freq_subday_type = 4, \
+             @freq_subday_interval = 10, @active_start_date = 20260101",
+        "EXEC sp_add_schedule N'last', @freq_type = 32, @freq_interval = 10, @freq_relative_interval = 16, @freq_recurrence_factor = 1, \
+             @active_start_date = 20260101",
+        "EXEC sp_add_schedule N'once', @freq_type = 1, @active_start_date = 20260203",
+        "EXEC sp_add_schedule N'start', @freq_type = 64",
+        "EXEC sp_attach_schedule @job_name = N'a', @schedule_name = N'weekly'",
+    ] {
+        let wrong: Vec<i32> = numbers(&run(&mut session, text)).into_iter().filter(|n| *n != 0).collect();
+        assert_eq!(wrong, [0; 0], "{text}");
+    }
+    let shown = |session: &mut session::Session, arguments: &str| -> Vec<String> {
+        let seen = run(session, &format!("EXEC dbo.sp_help_schedule {arguments}"));
+        assert_eq!(numbers(&seen), [0; 0], "{arguments}");
+        let (columns, rows) = &seen.sets[0];
+        let at = |name: &str| columns.iter().position(|column| column == name).unwrap();
+        let wanted = ["schedule_name", "enabled", "job_count", "schedule_description"].map(at);
+        rows.iter().map(|row| wanted.map(|at| row[at].clone()).join("|")).collect()
+    };
+    let none = "(Description not requested)";
+    assert_eq!(
+        shown(&mut session, ""),
+        ["daily|1|0", "weekly|1|1", "last|1|0", "once|1|0", "start|1|0"].map(|row| format!("{row}|{none}"))
+    );
+    assert_eq!(shown(&mut session, "@attached_schedules_only = 1"), [format!("weekly|1|1|{none}")]);
+    assert_eq!(shown(&mut session, "@schedule_name = N'once'"), [format!("once|1|0|{none}")]);
+    assert_eq!(
+        shown(&mut session, "@include_description = 1"),
+        [
+            "daily|1|0|Every 2 day(s) at 01:30:05",
+            "weekly|1|1|Every 3 week(s) on Monday, Friday every 10 minute(s) between 00:00:00 and 23:59:59",
+            "last|1|0|Every 1 month(s) on the last weekend day at 00:00:00",
+            "once|1|0|Once on 20260203 at 00:00:00",
+            "start|1|0|When SQL Server Agent starts",
+        ]
+    );
+    let change = "EXEC sp_update_schedule @name = N'daily', @new_name = N'monthly', @enabled = 0, @freq_type = 16, @freq_interval = 5, \
+                  @freq_recurrence_factor = 2";
+    assert_eq!(numbers(&run(&mut session, change)), [0; 0]);
+    assert_eq!(
+        shown(&mut session, "@schedule_id = 1, @include_description = 1"),
+        ["monthly|0|0|Every 2 month(s) on day 5 at 01:30:05"]
+    );
+    assert_eq!(
+        rows(
+            &mut session,
+            "SELECT active_start_date, version_number, SUSER_SNAME(owner_sid) FROM sysschedules WHERE schedule_id = 1"
+        ),
+        ["20260101|2|sa"]
+    );
+    for (text, number) in [
+        ("EXEC sp_help_schedule @schedule_name = N'daily'", 14262),
+        ("EXEC sp_help_schedule @schedule_id = 1, @schedule_name = N'monthly'", 14373),
+        ("EXEC sp_update_schedule @new_name = N'x'", 14373),
+        ("EXEC sp_update_schedule @schedule_id = 99, @enabled = 0", 14262),
+        ("EXEC sp_update_schedule @schedule_id = 1, @enabled = 2", 14266),
+        ("EXEC sp_update_schedule @schedule_id = 1, @freq_type = 3", 14266),
+        ("EXEC sp_update_schedule @schedule_id = 1, @owner_login_name = N'nobody'", 14234),
+    ] {
+        assert_eq!(numbers(&run(&mut session, text)).first(), Some(&number), "{text}");
+    }
 }
