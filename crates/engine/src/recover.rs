@@ -85,11 +85,10 @@ pub(crate) fn redo_and_undo(parts: &Parts, analysis: &Analysis) -> Result<(), St
         let undone_ns = parts.os.clock().monotonic_ns();
         let repaired = parts.space.repaired().len();
         let message = format!(
-            "recovery ends: {} records redone in {} ms, {} transactions and {} system transactions rolled back in {} ms, {} torn pages repaired",
+            "recovery ends: {} records redone in {} ms, {} transactions rolled back in {} ms, {} torn pages repaired",
             redo.record_count,
             (redone_ns - began_ns) / 1_000_000,
             undo.transaction_count,
-            undo.system_count,
             (undone_ns - redone_ns) / 1_000_000,
             repaired
         );
@@ -123,7 +122,7 @@ impl Progress<'_> {
 
     fn undone(&self, undo: &UndoStats) {
         if self.is_to_be_told(undo.record_count) {
-            let (records, transactions) = (undo.record_count, undo.transaction_count + undo.system_count);
+            let (records, transactions) = (undo.record_count, undo.transaction_count);
             let told = format!(
                 "undo goes on: {records} records rolled back, {transactions} of {} transactions done with",
                 self.losers_total

@@ -127,7 +127,7 @@ impl RecordFlags {
     pub const NONE: RecordFlags = RecordFlags(0);
     /// A compensation record: it redoes an undo, is never undone itself, and carries `undo_next`.
     pub const COMPENSATION: RecordFlags = RecordFlags(0x20);
-    /// Belongs to a system transaction (page allocation, split): never rolled back with the user's transaction.
+    /// Changes structure (page allocation, split) and belongs to no transaction: never rolled back.
     pub const SYSTEM: RecordFlags = RecordFlags(0x40);
     /// The commit of a delayed durable transaction.
     pub const DELAYED: RecordFlags = RecordFlags(0x80);

@@ -269,9 +269,10 @@ pub struct ActiveXact {
     pub last: Lsn,
     /// The next record to undo, should it be rolled back.
     pub undo_next: Lsn,
-    /// Whether it is a system transaction.
-    pub system: bool,
 }
+
+/// What stands behind each transaction of LOP_XACT_CKPT: a place that nobody uses.
+const UNUSED: u64 = 0;
 
 /// LOP_XACT_CKPT: active transactions. A checkpoint writes as many as it needs between BEGIN and END.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -307,9 +308,7 @@ impl Payload for XactCkpt {
                 xact.begin <= xact.last && xact.undo_next <= xact.last,
                 "{xact:?} begins with its first record"
             );
-            for number in
-                [xact.txn.0, xact.begin.raw(), xact.last.raw(), xact.undo_next.raw(), u64::from(xact.system)]
-            {
+            for number in [xact.txn.0, xact.begin.raw(), xact.last.raw(), xact.undo_next.raw(), UNUSED] {
                 put_varint(out, number);
             }
         }
@@ -329,8 +328,8 @@ impl Payload for XactCkpt {
                 begin: Lsn::from_raw(reader.varint()?),
                 last: Lsn::from_raw(reader.varint()?),
                 undo_next: Lsn::from_raw(reader.varint()?),
-                system: reader.varint()? != 0,
             });
+            let _unused = reader.varint()?;
         }
         skip_dirty_pages(&mut reader)?;
         reader.finish()?;
@@ -428,7 +427,6 @@ mod tests {
             begin: Lsn::new(1, 16, 1),
             last: Lsn::new(1, 16, 3),
             undo_next: Lsn::new(1, 16, 2),
-            system: false,
         };
         let image = XactCkpt { transactions: vec![xact] };
         let mut payload = Vec::new();

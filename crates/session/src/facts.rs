@@ -111,13 +111,13 @@ impl Facts {
     }
 
     /// The name of the transaction that a session has, as the log has it.
-    pub(crate) fn name_of_transaction(&self, session_id: u32, is_system: bool) -> String {
+    pub(crate) fn name_of_transaction(&self, session_id: u32) -> String {
         let rows = self.registry.rows();
         let named = rows
             .iter()
             .find(|row| u32::from(row.session_id.unsigned_abs()) == session_id && session_id > 0)
             .and_then(|row| row.transaction_name.as_deref());
-        named.unwrap_or(if is_system { "system" } else { "user_transaction" }).to_owned()
+        named.unwrap_or("user_transaction").to_owned()
     }
 
     /// A statement generated an identity value.

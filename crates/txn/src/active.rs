@@ -106,7 +106,7 @@ mod tests {
         // Numbers are given out before the first record: a later number may begin earlier.
         let by_begin: Vec<u64> = (0..200).map(|n| n ^ 5).collect();
         for (at, &id) in by_begin.iter().enumerate() {
-            let entry = Arc::new(XactEntry::new(TxnId(id + 1), false, 0));
+            let entry = Arc::new(XactEntry::new(TxnId(id + 1), 0));
             table.insert(&entry, bound(at as u64 / 2));
             assert_eq!(table.newest_bound(), Some(bound(at as u64 / 2)));
         }

@@ -7,7 +7,7 @@
 //! Later:    append → (the flush queue) ... bell ... → harden → leave the table → release locks. Full, but nobody blocks
 //!           between the two halves, [`Transaction::commit_later`] and [`Transaction::finish_commit`]. Meanwhile it is Committing.
 //! Prepared: (prepare.rs: append → harden) ... decided elsewhere ... append → want → leave the table → release locks. The decision is hard.
-//! Volatile: append → leave the table → release locks. tempdb and system transactions.
+//! Volatile: append → leave the table → release locks. tempdb.
 //!
 //! A commit that wrote nothing logs nothing and flushes nothing (claim 12).
 
@@ -107,7 +107,7 @@ impl Transaction {
     /// crash before it is hard finds the decision again.
     pub fn commit_prepared(&self) -> TxnResult<CommitOutcome> {
         let _mask = os::task::mask_interrupts();
-        assert!(self.has_changed_data() && !self.is_system(), "only changes of users are prepared");
+        assert!(self.has_changed_data(), "only changes are prepared");
         self.change_state(XactState::Prepared, XactState::Committing);
         let lsn = self.append_commit(CommitMode::Full)?;
         self.manager.log().want(lsn);
@@ -159,13 +159,12 @@ impl Transaction {
 
     /// The commit may be acknowledged before it is hard, as soon as the bounds on what is at risk allow it.
     fn delay_commit(&self, lsn: Lsn) -> TxnResult<()> {
-        assert!(!self.is_system(), "system transactions are volatile");
+        assert!(!self.manager.log().is_volatile(), "nothing of a volatile log is ever hard");
         self.manager.log().delay(lsn, self.entry.bytes()).map_err(|error| self.fail(error.into()))
     }
 
     /// Others may see the commit before it is hard, but their clients may not.
     fn defer_commit(&self, lsn: Lsn) {
-        assert!(!self.is_system(), "system transactions are volatile");
         self.manager.note_deferred(lsn);
         assert!(self.manager.last_deferred() >= lsn, "who sees it finds it noted");
         self.manager.log().want(lsn);
@@ -187,7 +186,7 @@ impl Transaction {
             log.want(lsn);
         }
         self.change_state(XactState::Committing, XactState::Hardened);
-        self.manager.note_committed(&self.entry);
+        self.manager.note_committed();
         // Before it leaves the table: whoever finds it gone there finds it among those whose versions are needed.
         if !(is_planted(Bug::SeenBeforeHarden) && mode == CommitMode::Full) {
             self.commit_versions();
@@ -204,7 +203,7 @@ impl Transaction {
             !self.has_changed_data() || self.entry.has_ended(),
             "a transaction that wrote ends in the log"
         );
-        assert!(!self.is_system() || self.lock_count() == 0, "system transactions take no locks");
+        assert_eq!(self.has_changed_data(), self.entry.bytes() > 0, "what it wrote is counted");
         self.give_up_versions();
         let has_left = self.manager.leave(&self.entry);
         if !(from == XactState::Hardened && self.leave_end_to_versions()) {
@@ -213,10 +212,8 @@ impl Transaction {
             }
             self.manager.release_reserved(&self.entry);
         }
-        self.manager.note_ended(&self.entry);
-        if !self.is_system() {
-            self.space().remove_log_bytes(self.entry.bytes());
-        }
+        self.manager.note_ended();
+        self.space().remove_log_bytes(self.entry.bytes());
         self.change_state(from, XactState::Ended);
         self.unlock_all();
     }

@@ -54,7 +54,7 @@ pub enum CommitMode {
     Deferred,
     /// Wait until the commit record is hard, but only so many nanoseconds; then the commit is delayed (MAX_WAIT).
     Within(u64),
-    /// Nothing needs to be hardened: tempdb, and system transactions, whose records the next hardening takes along.
+    /// Nothing needs to be hardened: tempdb, whose records the next write takes along.
     Volatile,
 }
 

@@ -11,9 +11,7 @@ use log::{Lsn, TxnId};
 pub struct ActiveRow {
     /// Number.
     pub id: TxnId,
-    /// Is it a system transaction?
-    pub is_system: bool,
-    /// The session that has begun it; 0 for none (a system transaction, one that a crash cut off).
+    /// The session that has begun it; 0 for one that a crash cut off.
     pub session_id: u32,
     /// When its LOP_BEGIN_XACT was written; `LogTime(0)` for one that a crash cut off.
     pub begin_time: LogTime,
@@ -40,7 +38,6 @@ pub struct ActiveRow {
 /// What the table and the transaction share.
 pub(crate) struct XactEntry {
     pub(crate) id: TxnId,
-    pub(crate) is_system: bool,
     session_id: u32,
     begin_time: AtomicU64,
     begin: AtomicU64,
@@ -52,7 +49,6 @@ pub(crate) struct XactEntry {
     records: AtomicU64,
     bytes: AtomicU64,
     pub(crate) reserved: AtomicU64,
-    from_reservation: AtomicBool,
     /// Its LOP_COMMIT_XACT or LOP_ABORT_XACT is in the log.
     ended: AtomicBool,
     /// What a rollback undoes next; 0 while none is going on.
@@ -64,10 +60,9 @@ pub(crate) struct XactEntry {
 }
 
 impl XactEntry {
-    pub(crate) fn new(id: TxnId, is_system: bool, session_id: u32) -> XactEntry {
+    pub(crate) fn new(id: TxnId, session_id: u32) -> XactEntry {
         XactEntry {
             id,
-            is_system,
             session_id,
             begin_time: AtomicU64::new(0),
             begin: AtomicU64::new(0),
@@ -77,7 +72,6 @@ impl XactEntry {
             records: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             reserved: AtomicU64::new(0),
-            from_reservation: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             next_undo: AtomicU64::new(0),
             rolled_back_to: AtomicU64::new(0),
@@ -90,7 +84,6 @@ impl XactEntry {
         assert!(begin <= last || last.is_null(), "{} was read before its newest record", self.id);
         ActiveRow {
             id: self.id,
-            is_system: self.is_system,
             session_id: self.session_id,
             begin_time: LogTime(self.begin_time.load(Relaxed)),
             begin,
@@ -140,9 +133,9 @@ impl XactEntry {
     }
 
     /// The entry of a transaction that a crash cut off.
-    pub(crate) fn of_loser(id: TxnId, is_system: bool, begin: Lsn, last: Lsn) -> XactEntry {
+    pub(crate) fn of_loser(id: TxnId, begin: Lsn, last: Lsn) -> XactEntry {
         assert!(!id.is_null() && !last.is_null(), "a loser has written");
-        let entry = XactEntry::new(id, is_system, 0);
+        let entry = XactEntry::new(id, 0);
         entry.begin.store(begin.raw(), Relaxed);
         entry.last.store(last.raw(), Relaxed);
         entry.assert_state();
@@ -186,19 +179,6 @@ impl XactEntry {
         let bound = Lsn::from_raw(self.begin_bound.load(Relaxed));
         assert!(bound <= self.begin() || self.begin().is_null(), "the bound of {} is lower", self.begin());
         bound
-    }
-
-    pub(crate) fn writes_from_reservation(&self) -> bool {
-        self.from_reservation.load(Relaxed)
-    }
-
-    pub(crate) fn set_writes_from_reservation(&self) {
-        assert!(
-            self.is_system,
-            "only work on behalf of a rollback is paid from a reservation that is not its own"
-        );
-        assert!(self.last().is_null(), "who pays is known before the first record");
-        self.from_reservation.store(true, Relaxed);
     }
 
     pub(crate) fn begin_append(&self, bound: Lsn) {
@@ -266,7 +246,7 @@ mod tests {
     /// entry says where the transaction begins.
     #[test]
     fn an_entry_says_where_it_begins_before_its_announcement_goes() {
-        let entry = XactEntry::new(TxnId(7), false, 51);
+        let entry = XactEntry::new(TxnId(7), 51);
         entry.begin_append(Lsn::from_raw(9));
         assert!(entry.begin().is_null() && entry.appending.load(Acquire) != 0);
         entry.note_append(Lsn::from_raw(12), 40, 64);

@@ -29,7 +29,7 @@ impl Transaction {
     /// lock; only the first image of a row in a transaction counts. Nothing in a database without versions.
     #[inline]
     pub fn leave_version(&self, unit: u32, key: &[u8], before: Option<&[u8]>) {
-        if self.manager.versions().are_kept() && !self.is_system() {
+        if self.manager.versions().are_kept() {
             self.leave_version_cold(unit, key, before);
         }
     }

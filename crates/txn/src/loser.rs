@@ -11,6 +11,4 @@ pub struct Loser {
     pub begin: Lsn,
     /// Its newest record: undo starts there.
     pub last: Lsn,
-    /// Is it a system transaction?
-    pub is_system: bool,
 }

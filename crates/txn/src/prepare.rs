@@ -20,7 +20,7 @@ impl Transaction {
     /// Logs that the transaction, which has changed data, is prepared, and has that written without waiting for it:
     /// [`Transaction::finish_prepare`] must follow before anything is decided. After an error of either it is rolled back as ever.
     pub fn prepare(&self, prepared: &PrepXact) -> TxnResult<()> {
-        assert!(self.has_changed_data() && !self.is_system(), "only changes of users are prepared");
+        assert!(self.has_changed_data(), "only changes are prepared");
         let _mask = os::task::mask_interrupts();
         self.assert_state(XactState::Active);
         let mut record = RecordBuf::from_payload(RecordHeader::new(LogOp::PrepXact), prepared);

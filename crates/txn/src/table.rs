@@ -76,33 +76,25 @@ impl TxnManager {
         assert!(before.is_ok(), "a database has one resource manager");
     }
 
-    /// A user transaction.
+    /// A new transaction.
     pub fn begin(self: &Arc<Self>, options: TxnOptions) -> Transaction {
         let space = options.space.unwrap_or_else(|| self.locks.new_space(0));
         self.counters.started.increment();
         self.counters.active.increment();
-        let entry = XactEntry::new(self.next_id(), false, space.session_id());
+        let entry = XactEntry::new(self.next_id(), space.session_id());
         Transaction::new(Arc::clone(self), entry, space, options.name)
-    }
-
-    /// A system transaction; see [`Transaction::begin_system`].
-    pub fn begin_system(self: &Arc<Self>) -> Transaction {
-        let space = self.locks.new_space(0);
-        Transaction::new(Arc::clone(self), XactEntry::new(self.next_id(), true, 0), space, None)
     }
 
     /// A transaction that a crash cut off, back in the table: a loser about to be undone, or one that is prepared.
     pub(crate) fn resume(self: &Arc<Self>, loser: &Loser, state: XactState) -> Transaction {
         assert!(loser.begin <= loser.last, "transaction {} begins with its first record", loser.id);
         assert!(loser.id <= self.max_txn(), "numbers given out are above all in the log");
-        let entry = XactEntry::of_loser(loser.id, loser.is_system, loser.begin, loser.last);
+        let entry = XactEntry::of_loser(loser.id, loser.begin, loser.last);
         let transaction = Transaction::resumed(Arc::clone(self), entry, self.locks.new_space(0), state);
         transaction.entry.end_append();
         self.insert(&transaction.entry, loser.begin);
         assert!(self.oldest_active_lsn() <= loser.begin, "readers see that it has not ended");
-        if !loser.is_system {
-            self.counters.active.increment();
-        }
+        self.counters.active.increment();
         transaction
     }
 
@@ -289,7 +281,7 @@ impl TxnManager {
         self.oldest_lsn.store(lsn, Release);
     }
 
-    /// Transactions of users committed that had written, since the server started.
+    /// Transactions committed that had written, since the server started.
     pub fn commits_total(&self) -> u64 {
         self.counters.written.get().max(0).cast_unsigned()
     }
@@ -321,16 +313,12 @@ impl TxnManager {
         }
     }
 
-    pub(crate) fn note_committed(&self, entry: &XactEntry) {
-        if !entry.is_system {
-            self.counters.written.increment();
-        }
+    pub(crate) fn note_committed(&self) {
+        self.counters.written.increment();
     }
 
-    pub(crate) fn note_ended(&self, entry: &XactEntry) {
-        if !entry.is_system {
-            self.counters.active.add(-1);
-        }
+    pub(crate) fn note_ended(&self) {
+        self.counters.active.add(-1);
     }
 }
 
@@ -354,7 +342,7 @@ mod tests {
             let log = Arc::new(Log::create(os, &options).expect("a log on a healthy disk"));
             let options = TxnManagerOptions { database_name: "one".to_owned(), first_txn: 1 };
             let manager = TxnManager::new(os, Arc::clone(&log), LockManager::new(os), options);
-            let entry = Arc::new(XactEntry::new(manager.next_id(), false, 0));
+            let entry = Arc::new(XactEntry::new(manager.next_id(), 0));
             entry.begin_append(log.hardened());
             let begin = BeginCkpt { begin_time: manager.log_time(), max_txn: manager.max_txn() };
             let begin = RecordBuf::from_payload(RecordHeader::new(LogOp::BeginCkpt), &begin);

@@ -199,11 +199,6 @@ impl Transaction {
         self.entry.id
     }
 
-    /// Is it a system transaction (a structure modification)?
-    pub fn is_system(&self) -> bool {
-        self.entry.is_system
-    }
-
     /// Has it logged anything?
     pub fn has_changed_data(&self) -> bool {
         !self.entry.last().is_null()
@@ -227,18 +222,6 @@ impl Transaction {
     /// Whose locks it takes.
     pub fn space(&self) -> &Arc<LockSpace> {
         &self.space
-    }
-
-    /// A system transaction for a structure modification on behalf of this one: it takes no locks, commits without flushing, and its
-    /// changes stay when this one rolls back. While this one rolls back, it writes from its reservation.
-    pub fn begin_system(&self) -> Transaction {
-        assert!(matches!(self.state(), XactState::Active | XactState::RollingBack), "it is for a change");
-        let system = self.manager.begin_system();
-        if self.state() == XactState::RollingBack || self.entry.writes_from_reservation() {
-            system.entry.set_writes_from_reservation();
-        }
-        assert!(system.id() > self.id(), "numbers ascend");
-        system
     }
 
     /// Appends a change that can be undone: fills in transaction and chain, writes LOP_BEGIN_XACT before the first one, reserves log for
@@ -266,7 +249,7 @@ impl Transaction {
     pub fn append_beside(&self, record: &RecordBuf, undo: UndoBytes) -> TxnResult<Lsn> {
         assert!(record.header.txn.is_null() && record.header.prev.is_null(), "it is in nobody's chain");
         let log = self.manager.log();
-        if self.state() == XactState::RollingBack || self.entry.writes_from_reservation() {
+        if self.state() == XactState::RollingBack {
             return Ok(log.append_from_reservation(record)?);
         }
         let reserved = self.reservation_for(undo);
@@ -402,11 +385,8 @@ impl Transaction {
     }
 
     fn append_begin(&self) -> TxnResult<()> {
-        let name = match (&self.name, self.entry.is_system) {
-            (Some(name), _) => name.clone().into(),
-            (None, true) => "system".into(),
-            (None, false) => log::records::DEFAULT_TRANSACTION_NAME.into(),
-        };
+        let default_name = || log::records::DEFAULT_TRANSACTION_NAME.into();
+        let name = self.name.clone().map_or_else(default_name, Into::into);
         let begin = BeginXact { begin_time: self.log_time(), spid: self.space.session_id(), name };
         self.entry.set_begin_time(begin.begin_time);
         let mut record = RecordBuf::from_payload(RecordHeader::new(LogOp::BeginXact), &begin);
@@ -429,9 +409,6 @@ impl Transaction {
     pub(crate) fn fill_header(&self, record: &mut RecordBuf) {
         record.header.txn = self.entry.id;
         record.header.prev = self.entry.last();
-        if self.entry.is_system {
-            record.header.flags = record.header.flags.with(RecordFlags::SYSTEM);
-        }
     }
 
     /// The one place where a transaction's record enters the log. `reserve`: bytes to set aside for its undo; `None`: the record itself
@@ -449,10 +426,8 @@ impl Transaction {
         self.entry.begin_append(log.hardened());
         self.manager.os.stall_point("between announcing and appending");
         let result = match reserve {
-            Some(undo_bytes) if !self.entry.writes_from_reservation() => {
-                log.append_reserving(record, undo_bytes)
-            }
-            _ => log.append_paying(record, self.share_of(record)),
+            Some(undo_bytes) => log.append_reserving(record, undo_bytes),
+            None => log.append_paying(record, self.share_of(record)),
         };
         let Appended { lsn, bytes } = match result {
             Ok(appended) => appended,
@@ -467,11 +442,8 @@ impl Transaction {
         if matches!(record.header.op, LogOp::CommitXact | LogOp::AbortXact) {
             self.entry.set_ended();
         }
-        let reserved = if self.entry.writes_from_reservation() { 0 } else { reserve.unwrap_or(0) };
-        self.entry.note_append(lsn, bytes, reserved);
-        if !self.entry.is_system {
-            self.space.add_log_bytes(bytes);
-        }
+        self.entry.note_append(lsn, bytes, reserve.unwrap_or(0));
+        self.space.add_log_bytes(bytes);
         Ok(lsn)
     }
 }
@@ -480,7 +452,7 @@ impl Transaction {
     /// What a record that undoes or ends takes off the transaction's reservation: what was set aside for it. The end of the transaction
     /// leaves the rest in place, for what is to be written behind it.
     fn share_of(&self, record: &RecordBuf) -> u64 {
-        if self.entry.writes_from_reservation() || !record.header.is_compensation() {
+        if !record.header.is_compensation() {
             return 0;
         }
         let log = self.manager.log();
@@ -504,7 +476,7 @@ impl Drop for Transaction {
             assert!(!self.entry.has_ended(), "what wrote nothing has no end");
             self.give_up_versions();
             self.manager.release_reserved(&self.entry);
-            self.manager.note_ended(&self.entry);
+            self.manager.note_ended();
             self.locks.get_mut().unlock_all();
         }
     }

@@ -170,7 +170,7 @@ impl TreeLoader {
             level += 1;
         }
         if !self.levels[0].ends.is_empty() || level > 0 {
-            self.put_root(txn)?;
+            self.put_root()?;
         }
         self.tree.state.rightmost.store(0, Relaxed);
         Ok(())
@@ -204,6 +204,7 @@ impl TreeLoader {
         };
         let FreePage { mut map, guard: mut page } = methods.find_free_page(self.tree.def.unit.0)?;
         let page_id = page.id();
+        assert!(page_id != level.previous && page_id != self.tree.def.root, "a free page is of no tree");
         let built = TreePage {
             unit: self.tree.def.unit.0,
             page: page_id.pack(),
@@ -230,11 +231,12 @@ impl TreeLoader {
     }
 
     /// The root gets the rows of the highest level. From here on the tree has its rows.
-    fn put_root(&self, txn: &Transaction) -> AccessResult<()> {
+    fn put_root(&self) -> AccessResult<()> {
         let at = self.levels.len() - 1;
         let mut root = self.tree.fix_page(self.tree.def.root, LatchMode::Exclusive)?;
         let is_empty = header::level(root.page()) == 0 && header::slot_count(root.page()) == 0;
         assert!(is_empty && self.levels[at].previous.is_null(), "nobody else fills the tree");
+        assert!(!self.levels[at].ends.is_empty(), "the highest level has rows");
         let built = TreePage {
             unit: self.tree.def.unit.0,
             page: root.id().pack(),
@@ -244,7 +246,6 @@ impl TreeLoader {
             flags: self.flags,
             rows: self.levels[at].rows(),
         };
-        assert!(!txn.is_system(), "the unit's maker fills it");
         let methods = &self.tree.methods;
         let lsn = methods.append_structural(false, LogOp::FormatPage, self.context(at), |out| {
             self.encode(&built, out);

@@ -288,10 +288,9 @@ fn holder_of(instance: &Instance, database: &Database) -> Option<Holder> {
     let oldest = active.min_by_key(|row| row.begin).map(|row| {
         let now = instance.os().clock().utc_100ns().max(0).cast_unsigned();
         let began = if row.begin_time.0 == 0 { now } else { row.begin_time.to_utc_100ns() };
-        let owner = if row.is_system { "system transaction" } else { "oldest transaction" };
         let holder = Holder {
             reason: LogReuseWait::ActiveTransaction,
-            owner: owner.to_owned(),
+            owner: "oldest transaction".to_owned(),
             session_id: row.session_id,
             age_ns: now.saturating_sub(began) * 100,
         };

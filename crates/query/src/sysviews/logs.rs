@@ -63,7 +63,7 @@ pub(super) fn log_holders(context: Context<'_, '_, '_>) -> Result<(), SqlError> 
         let mut holders: Vec<_> =
             pins.into_iter().map(|pin| (pin.lsn, pin.reason, pin.owner, None)).collect();
         if let Some(row) = oldest {
-            let owner = if row.is_system { "system transaction" } else { "oldest transaction" };
+            let owner = "oldest transaction";
             holders.push((row.begin, engine::LogReuseWait::ActiveTransaction, owner.to_owned(), Some(row)));
         }
         let lowest = holders.iter().map(|holder| holder.0.vlf()).min();

@@ -85,12 +85,10 @@ fn locks(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 }
 
 /// The name of a transaction without a session.
-const SYSTEM_NAME: &str = "system_transaction";
 const USER_NAME: &str = "user_transaction";
 /// `transaction_type` and `database_transaction_type`.
 const READ_WRITE: i32 = 1;
 const READ_ONLY: i32 = 2;
-const SYSTEM: i32 = 3;
 /// `transaction_state`: active; its commit record is in the log; it is being rolled back.
 const ACTIVE: i32 = 2;
 const COMMITTED: i32 = 6;
@@ -146,9 +144,9 @@ fn active_transactions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for (database, row) in ids.active.iter().filter(|(_, row)| !is_of_session(row)) {
         context.row(&[
             ("transaction_id", ids.of(row.session_id, *database, row.id).into()),
-            ("name", if row.is_system { SYSTEM_NAME } else { USER_NAME }.into()),
+            ("name", USER_NAME.into()),
             ("transaction_begin_time", begin_time(row.begin_time).into()),
-            ("transaction_type", if row.is_system { SYSTEM } else { READ_WRITE }.into()),
+            ("transaction_type", READ_WRITE.into()),
             ("transaction_state", state_of(std::iter::once(row)).into()),
         ]);
     }
@@ -167,7 +165,7 @@ fn database_transactions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         context.row(&[
             ("transaction_id", ids.of(row.session_id, *database, row.id).into()),
             ("database_id", i32::from(*database).into()),
-            ("database_transaction_type", if row.is_system { SYSTEM } else { READ_WRITE }.into()),
+            ("database_transaction_type", READ_WRITE.into()),
             ("database_transaction_state", state.into()),
             ("database_transaction_log_record_count", row.record_count.into()),
             ("database_transaction_log_bytes_used", row.log_bytes.into()),

@@ -72,6 +72,7 @@ impl LockSpace {
 
     /// Whoever has the space's transactions has them alone: one writer at a time, here and below.
     pub(crate) fn add_log_bytes(&self, bytes: u64) {
+        assert!(bytes > 0, "a record has bytes");
         self.log_bytes.store(self.log_bytes.load(Relaxed) + bytes, Relaxed);
     }
 

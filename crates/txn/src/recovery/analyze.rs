@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use log::records::{BeginCkpt, EndCkpt, XactCkpt};
-use log::{Log, LogOp, Lsn, RecordFlags, RecordHeader, TxnId};
+use log::{Log, LogOp, Lsn, RecordHeader, TxnId};
 use rustc_hash::FxHashMap;
 
 use super::analysis::Analysis;
@@ -88,7 +88,7 @@ impl Pass {
     fn take_image(&mut self, image: XactCkpt) {
         for xact in image.transactions {
             self.note_number(xact.txn);
-            let loser = Loser { id: xact.txn, begin: xact.begin, last: xact.last, is_system: xact.system };
+            let loser = Loser { id: xact.txn, begin: xact.begin, last: xact.last };
             self.active.insert(xact.txn.0, loser);
         }
     }
@@ -107,7 +107,6 @@ impl Pass {
                     id: header.txn,
                     begin: Lsn::NULL,
                     last: Lsn::NULL,
-                    is_system: header.flags.contains(RecordFlags::SYSTEM),
                 });
                 loser.last = loser.last.max(lsn);
                 if header.op == LogOp::BeginXact {

@@ -70,13 +70,7 @@ pub fn write_checkpoint(
         .rows
         .iter()
         .filter(|row| !row.begin.is_null() && !row.is_ended)
-        .map(|row| ActiveXact {
-            txn: row.id,
-            begin: row.begin,
-            last: row.last,
-            undo_next: row.last,
-            system: row.is_system,
-        })
+        .map(|row| ActiveXact { txn: row.id, begin: row.begin, last: row.last, undo_next: row.last })
         .collect();
     assert!(active.iter().all(|xact| xact.begin <= xact.last), "a transaction begins with its first record");
     assert!(dirty.iter().all(|recovery| !recovery.is_null()), "a dirty page lacks a record on disk");

@@ -24,9 +24,6 @@ pub(super) fn take_prepared(log: &Arc<Log>, losers: &mut Vec<Loser>) -> TxnResul
             rest.push(loser);
             continue;
         }
-        if loser.is_system {
-            return Err(damaged(&newest, "only transactions of users are prepared"));
-        }
         in_doubt.push(InDoubt { transaction: loser, prepared: decode(&newest)? });
     }
     assert!(in_doubt.iter().all(|one: &InDoubt| rest.iter().all(|loser| loser.id != one.transaction.id)));

@@ -12,15 +12,13 @@ use crate::transaction::TxnManager;
 /// What undo did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UndoStats {
-    /// User transactions rolled back.
+    /// Transactions rolled back.
     pub transaction_count: u64,
-    /// System transactions rolled back.
-    pub system_count: u64,
     /// Records undone, those of a transaction that is not done with yet, too.
     pub record_count: u64,
 }
 
-/// Rolls the losers back: system transactions first (an unfinished split must be gone before rows are looked for), each group newest first.
+/// Rolls the losers back, newest first.
 pub fn undo(
     manager: &Arc<TxnManager>,
     losers: &[Loser],
@@ -39,23 +37,16 @@ pub fn undo(
             tell(&stats);
         })?;
         assert_eq!(transaction.state(), XactState::Ended, "a loser's rollback ends it");
-        if loser.is_system {
-            stats.system_count += 1;
-        } else {
-            stats.transaction_count += 1;
-        }
+        stats.transaction_count += 1;
     }
-    assert_eq!(stats.transaction_count + stats.system_count, losers.len() as u64, "all of them are undone");
+    assert_eq!(stats.transaction_count, losers.len() as u64, "all of them are undone");
     Ok(stats)
 }
 
 fn in_order(losers: &[Loser]) -> Vec<Loser> {
     let mut order = losers.to_vec();
-    order.sort_by_key(|loser| (!loser.is_system, std::cmp::Reverse(loser.last)));
-    assert!(
-        order.is_sorted_by_key(|loser| !loser.is_system),
-        "structure is whole before rows are looked for"
-    );
+    order.sort_by_key(|loser| std::cmp::Reverse(loser.last));
+    assert!(order.is_sorted_by(|one, next| one.last > next.last), "a record is one transaction's newest");
     assert_eq!(order.len(), losers.len(), "all of them are undone");
     order
 }
@@ -67,13 +58,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn structure_is_undone_before_rows_and_what_is_newer_before_what_is_older() {
-        let loser = |id, is_system| {
+    fn what_is_newer_is_undone_before_what_is_older() {
+        let loser = |id| {
             let (begin, last) = (Lsn::new(1, id, 1), Lsn::new(1, 100 + id, 1));
-            Loser { id: TxnId(u64::from(id)), begin, last, is_system }
+            Loser { id: TxnId(u64::from(id)), begin, last }
         };
-        let losers = [loser(20, false), loser(30, true), loser(40, false), loser(50, true)];
+        let losers = [loser(20), loser(50), loser(40)];
         let order: Vec<u64> = in_order(&losers).iter().map(|loser| loser.id.0).collect();
-        assert_eq!(order, [50, 30, 40, 20]);
+        assert_eq!(order, [50, 40, 20]);
     }
 }
