@@ -392,7 +392,9 @@ impl Log {
 
     /// The newest record appended; NULL when there is none.
     pub fn last(&self) -> Lsn {
-        self.shared.cache.lock().last
+        let last = self.shared.cache.lock().last;
+        assert!(last < self.end(), "{last} is the newest record, the end is {}", self.end());
+        last
     }
 
     /// One record, from the cache or the file. For many, keep a [`LogReader`].
@@ -516,7 +518,10 @@ impl Log {
 
     /// Why the log could not be truncated further, as of the last [`Log::truncate`].
     pub fn reuse_wait(&self) -> LogReuseWait {
-        LogReuseWait::from_number(self.shared.reuse_wait.load(Relaxed))
+        let number = self.shared.reuse_wait.load(Relaxed);
+        let reason = LogReuseWait::from_number(number);
+        assert_eq!(reason.number(), number, "only numbers of reasons are stored");
+        reason
     }
 
     /// Every VLF in file order.
@@ -528,6 +533,7 @@ impl Log {
     pub fn recovery_extent(&self) -> RecoveryExtent {
         let shared = &self.shared;
         let (checkpoint, end) = (shared.positions.checkpoint(), shared.positions.end());
+        assert!(checkpoint < end, "the checkpoint at {checkpoint} lies in the log, which ends at {end}");
         let from = if self.is_volatile() { end } else { shared.checkpoint_pin.lsn().min(end) };
         let vlfs = shared.vlfs.lock();
         let (bytes, vlf_count) = vlfs.extent(from, end);
@@ -612,6 +618,8 @@ impl Log {
         );
         assert!(shared.cache.lock().last == last, "nothing is appended behind a close");
         if !shared.options.volatile {
+            let hardened = shared.positions.hardened();
+            assert!(hardened >= last, "the log is closed at {last}, {hardened} is hard");
             shared.files.first().update_header(|header| {
                 header.hardened = last;
                 header.clean = true;

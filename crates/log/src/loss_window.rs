@@ -80,6 +80,11 @@ impl LossWindow {
         assert!(self.highest.commits >= self.commits, "the most is no less than what is");
         assert!(self.highest.bytes >= self.bytes, "the most is no less than what is");
         assert!(self.commits_total >= self.commits, "each was counted once");
+        debug_assert_eq!(
+            self.groups.iter().map(|group| group.bytes).sum::<u64>(),
+            self.bytes,
+            "what is at risk is the sum of its groups"
+        );
         let (oldest, newest) = (self.groups.front(), self.groups.back());
         assert!(oldest.map(|group| group.block) <= newest.map(|group| group.block), "groups in order");
     }

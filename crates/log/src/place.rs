@@ -44,7 +44,9 @@ impl Progress {
 
     pub(crate) fn pack(self) -> u64 {
         assert!(self.used_bytes <= BLOCK_BYTES_MAX, "{self:?}");
-        self.used_bytes as u64 | u64::from(self.records) << 16 | u64::from(self.checksum) << 32
+        let word = self.used_bytes as u64 | u64::from(self.records) << 16 | u64::from(self.checksum) << 32;
+        debug_assert_eq!(Progress::unpack(word), self, "what is written can be read back");
+        word
     }
 
     /// Could it be that of a block?

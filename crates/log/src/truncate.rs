@@ -144,6 +144,7 @@ impl PinTable {
 
     pub(crate) fn pin(self: &Arc<Self>, reason: LogReuseWait, owner: &str, lsn: Lsn) -> LogPin {
         assert!(reason != LogReuseWait::Nothing, "{owner} keeps log for a reason");
+        assert!(!owner.is_empty(), "people are told who keeps log");
         let cell = Arc::new(PinCell { lsn: AtomicU64::new(lsn.raw()), reason, owner: owner.to_owned() });
         self.pins.lock().push(Arc::clone(&cell));
         LogPin { cell, table: Arc::clone(self) }
