@@ -132,6 +132,7 @@ impl DataFile {
         }
         let header = FileHeader::decode(page_of(&page), &path)?;
         let pages_at_open = (length / PAGE_BYTES as u64).min(u64::from(PAGES_MAX)) as u32;
+        assert!(u64::from(pages_at_open) * PAGE_BYTES as u64 <= length, "every page lies in the file");
         Ok(DataFile {
             file_id: header.file_id,
             file,
@@ -283,7 +284,13 @@ impl DataFile {
     pub(crate) fn grow_to(&self, pages: u32, volatile: bool) -> Result<(), PageError> {
         let _growing = self.header.lock();
         let before = self.pages();
-        if pages > before { self.extend(before, pages, volatile) } else { Ok(()) }
+        let grown = if pages > before { self.extend(before, pages, volatile) } else { Ok(()) };
+        assert_eq!(
+            self.pages(),
+            if grown.is_ok() { before.max(pages) } else { before },
+            "all of it or nothing"
+        );
+        grown
     }
 
     fn extend(&self, before: u32, after: u32, volatile: bool) -> Result<(), PageError> {

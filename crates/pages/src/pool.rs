@@ -198,7 +198,9 @@ impl BufferPool {
 
     /// True when new pages must soon push out others.
     pub(crate) fn is_nearly_full(&self) -> bool {
-        self.frames_count.load(Relaxed) + self.frames_max / 16 >= self.frames_max
+        let frames = self.frames_count.load(Relaxed);
+        assert!(frames <= self.frames_max, "{frames} of {} frames", self.frames_max);
+        frames + self.frames_max / 16 >= self.frames_max
     }
 
     pub(crate) fn note_read(&self) {
@@ -223,7 +225,8 @@ impl BufferPool {
         self.discard(number);
         let space = make(number);
         let weak: Weak<S> = Arc::downgrade(&space);
-        self.spaces.lock().insert(number, weak);
+        let before = self.spaces.lock().insert(number, weak);
+        assert!(before.is_none_or(|one| one.upgrade().is_none()), "one space has number {number}");
         space
     }
 

@@ -101,6 +101,8 @@ impl FileSpace {
         }
         let doublewrite_path = doublewrite_path(&options.files[0].1);
         let repaired = doublewrite::repair(os, &doublewrite_path, &raw, options.was_closed)?;
+        let is_ours = |page: &PageId| options.files.iter().any(|(number, _)| *number == page.file);
+        assert!(repaired.iter().all(is_ours), "only pages of these files are repaired");
         let mut files: Vec<Arc<DataFile>> = Vec::new();
         for (number, file) in raw {
             let file = DataFile::adopt(file)?;
@@ -380,7 +382,9 @@ impl FileSpace {
 
     /// The boot page as last written.
     pub fn boot(&self) -> BootPage {
-        self.boot.lock().clone()
+        let boot = self.boot.lock().clone();
+        assert_eq!(boot.database_guid, self.database_guid, "a database keeps its identity");
+        boot
     }
 
     /// Writes the boot page: durable and safe from tearing when it returns.

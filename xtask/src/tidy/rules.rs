@@ -12,7 +12,7 @@ const FUNCTION_LINES_MAX: usize = 70;
 /// Assertions per function, on average, in the crates that guard durability, each with its floor of today, to be raised as they come; each
 /// run prints how they stand. The goal is 1.0 for the first three, 0.7 for access.
 const ASSERTION_FLOORS: [(&str, f64); 5] =
-    [("log", 0.75), ("txn", 0.7), ("pages", 0.7), ("access", 0.5), ("engine", 0.05)];
+    [("log", 0.75), ("txn", 0.7), ("pages", 0.75), ("access", 0.5), ("engine", 0.05)];
 /// Functions that were longer than the wall when the ratchet was made, and how long; they may only shrink.
 const RATCHET_FILE: &str = "xtask/long-functions.txt";
 

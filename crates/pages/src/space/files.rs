@@ -53,6 +53,7 @@ impl FileSpace {
     pub fn files(&self) -> Vec<FileInfo> {
         let files: Vec<Arc<DataFile>> = self.files.read().iter().flatten().cloned().collect();
         assert!(!files.is_empty(), "a space has a file");
+        assert!(files.is_sorted_by_key(|file| file.file_id()), "files stand at their numbers");
         files.iter().map(|file| file.info()).collect()
     }
 
@@ -107,8 +108,11 @@ impl FileSpace {
         if files.len() <= at {
             files.resize(at + 1, None);
         }
-        assert!(files[at].is_none(), "one file has number {}", file.file_id());
+        let number = file.file_id();
+        assert!(files[at].is_none(), "one file has number {number}");
         files[at] = Some(file);
+        drop(files);
+        assert!(self.file(number).is_ok(), "file {number} is found by its number");
     }
 
     /// Pages below this may be allocated; 0 in a file that does not exist. Asked with the map latched that says whose the page is.
@@ -243,6 +247,7 @@ impl FileSpace {
             let header = FileHeader { incarnation: incarnation.raw(), ..file.header() };
             self.write_page_now(PageId::new(file.file_id(), 0), &header.encode())?;
             file.set_header(header);
+            assert_eq!(file.header().incarnation, incarnation.raw(), "the next start finds it noted");
         }
         Ok(())
     }
