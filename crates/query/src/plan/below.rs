@@ -6,7 +6,7 @@ use types::arith::{BinaryOp, UnaryOp, decimal_shape};
 use types::sql_type::TypeFamily;
 
 use super::Columns;
-use crate::bound::tree::{Expr, ExprKind};
+use crate::bound::tree::{Expr, ExprKind, Rel};
 use crate::kinds::{ColumnId, ConversionKind};
 
 /// May a predicate over these columns of an operator be asked of its rows before they are compared?
@@ -51,19 +51,29 @@ fn has_one_form(sql_type: &SqlType) -> bool {
 
 /// Is there nothing in it that fails for some values only? What is computed for all rows meets values that an evaluation for each row does not.
 pub(super) fn cannot_fail(expr: &Expr) -> bool {
-    let may_fail = match &expr.kind {
+    !fails_itself(expr) && (is_tolerant(expr) || expr.children().into_iter().all(cannot_fail))
+}
+
+/// May the outermost operation fail for some values of its operands?
+fn fails_itself(expr: &Expr) -> bool {
+    match &expr.kind {
         ExprKind::Binary(op, left, right) => !has_room(*op, left, right, &expr.sql_type),
         ExprKind::Unary(op, _) => *op == UnaryOp::Negate && expr.sql_type.family() == TypeFamily::Integer,
         ExprKind::Convert(inner, conversion) => {
             conversion.kind != ConversionKind::Try && !always_converts(&inner.sql_type, &expr.sql_type)
         }
         ExprKind::Like(like) => like.escape.is_some(),
-        ExprKind::Call(function, _) => !TOTAL_FUNCTIONS.contains(&function.name),
+        ExprKind::Call(function, arguments) => {
+            let is_cut = CUTTING_FUNCTIONS.contains(&function.name) && arguments[1..].iter().all(is_length);
+            !is_cut && !TOTAL_FUNCTIONS.contains(&function.name)
+        }
         ExprKind::Subquery(_) | ExprKind::NextValue(_) => true,
-        ExprKind::Tolerant(_) => return true,
         _ => false,
-    };
-    !may_fail && expr.children().into_iter().all(cannot_fail)
+    }
+}
+
+fn is_tolerant(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Tolerant(_))
 }
 
 /// Functions that have a value for every argument.
@@ -82,9 +92,34 @@ const TOTAL_FUNCTIONS: [&str; 12] = [
     "NULLIF",
 ];
 
-/// Is there something in it that fails for the values of some rows?
+/// Functions that fail for negative lengths only.
+const CUTTING_FUNCTIONS: [&str; 3] = ["SUBSTRING", "LEFT", "RIGHT"];
+
+/// Is it a constant that is no negative number?
+fn is_length(argument: &Expr) -> bool {
+    match &argument.kind {
+        ExprKind::Constant(value) => value.as_i64().is_some_and(|length| length >= 0),
+        ExprKind::Convert(inner, _) | ExprKind::Retype(inner) => is_length(inner),
+        _ => false,
+    }
+}
+
+/// Is there something in it that fails for the values of some rows? What reads no column fails for all rows or for none.
 pub(super) fn fails_by_row(expr: &Expr) -> bool {
-    !cannot_fail(expr) && !expr.columns().is_empty()
+    !is_tolerant(expr)
+        && (fails_itself(expr) && !expr.columns().is_empty() || expr.children().into_iter().any(fails_by_row))
+}
+
+/// The same of a condition with subqueries, and of what these ask.
+pub(super) fn fails_inside(expr: &Expr) -> bool {
+    fn in_tree(rel: &Rel) -> bool {
+        rel.expressions().into_iter().any(fails_inside) || rel.inputs().into_iter().any(in_tree)
+    }
+    let fails = match &expr.kind {
+        ExprKind::Subquery(subquery) => in_tree(&subquery.rel),
+        _ => fails_itself(expr) && !expr.columns().is_empty(),
+    };
+    !is_tolerant(expr) && (fails || expr.children().into_iter().any(fails_inside))
 }
 
 /// A condition that is asked early, of rows that nothing else may ask for: it lets those through for which it fails. `None` where it must wait: it asks

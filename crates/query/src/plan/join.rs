@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 use types::SqlError;
 
-use super::below::{fails_by_row, split_fallible, tolerant};
+use super::below::{fails_by_row, fails_inside, split_fallible, tolerant};
 use super::catalog_order::joins_catalog_views;
 use super::compile::Layout;
 use super::costs::{
@@ -128,17 +128,41 @@ impl Planner<'_> {
         if !self.has(OptimizerRule::SemiJoin) {
             return self.filter_unnested(planned, predicates);
         }
+        // What may fail is asked last, of the rows that all others let through, in the order written.
+        let (last, first): (Vec<Expr>, Vec<Expr>) = predicates.into_iter().partition(fails_inside);
         let (mut planned, mut kept) = (planned, Vec::new());
-        for predicate in predicates {
-            let available: FxHashSet<ColumnId> = planned.layout.iter().copied().collect();
-            match semi_join::decorrelate(&predicate, &available, never_null) {
-                Some(parts) => {
-                    planned = self.join(parts.kind, planned, &parts.right, parts.right_filters, parts.on)?
+        for predicate in first {
+            match self.semi_join(planned, &predicate, never_null)? {
+                (joined, true) => planned = joined,
+                (same, false) => {
+                    planned = same;
+                    kept.push(predicate);
                 }
-                None => kept.push(predicate),
             }
         }
-        self.filter_unnested(planned, kept)
+        planned = self.filter_unnested(planned, kept)?;
+        for predicate in last {
+            let (joined, is_joined) = self.semi_join(planned, &predicate, never_null)?;
+            planned = if is_joined { joined } else { self.filter_unnested(joined, vec![predicate])? };
+        }
+        Ok(planned)
+    }
+
+    /// The semi or anti join that a predicate is; false when it is none.
+    fn semi_join(
+        &mut self,
+        planned: Planned,
+        predicate: &Expr,
+        never_null: &FxHashSet<ColumnId>,
+    ) -> Result<(Planned, bool), SqlError> {
+        let available: FxHashSet<ColumnId> = planned.layout.iter().copied().collect();
+        match semi_join::decorrelate(predicate, &available, never_null) {
+            Some(parts) => {
+                let joined = self.join(parts.kind, planned, &parts.right, parts.right_filters, parts.on)?;
+                Ok((joined, true))
+            }
+            None => Ok((planned, false)),
+        }
     }
 
     /// Inner joins over several relations.

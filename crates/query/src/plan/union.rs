@@ -7,6 +7,7 @@
 use types::{Collation, SqlError};
 
 use super::access::ROW_NAME;
+use super::below::fails_by_row;
 use super::costs::SORT_COST;
 use super::infer::branches_of;
 use super::order::{Desired, Order};
@@ -47,7 +48,8 @@ impl Planner<'_> {
                 }
                 _ => continue,
             };
-            if branches.len() > BRANCHES_MAX {
+            // A branch is asked of rows that an earlier one would have settled.
+            if branches.len() > BRANCHES_MAX || branches.iter().flatten().any(fails_by_row) {
                 continue;
             }
             let others =
