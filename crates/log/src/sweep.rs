@@ -76,6 +76,7 @@ fn is_of_another_run(file: &dyn File, run: [u64; 2]) -> bool {
         return false;
     }
     let (first, second) = page.split_at(page.len() / 2);
+    assert_eq!(first.len(), second.len(), "both copies have the same room");
     let is_of_another = |copy| FileHeader::decode(copy).is_ok_and(|header| run_words(&header) != run);
     is_of_another(first) && is_of_another(second)
 }
