@@ -131,6 +131,7 @@ pub(crate) fn caches_in(os: &Os, folder: &Path) -> Result<Vec<PathBuf>, IoError>
 pub(crate) fn former_caches_in(os: &Os, root: &Path) -> Result<Vec<PathBuf>, IoError> {
     let mut caches = os.surviving_memory_in(root)?;
     caches.retain(|path| begins_with(path, &format!("{FORMER_PREFIX}{CACHE_PREFIX}")));
+    assert!(caches.iter().all(|cache| cache.parent() == Some(root)), "its names are listed");
     Ok(caches)
 }
 

@@ -134,6 +134,7 @@ fn sweep(os: &Os, caches: &[PathBuf], boot_id: [u8; 16]) -> u32 {
             Err(error) => os::report::warn("log", &format!("a log cache that nobody needs stays: {error}")),
         }
     }
+    assert!(removed as usize <= caches.len(), "each is removed once");
     removed
 }
 
