@@ -19,7 +19,7 @@ struct Arguments {
     /// The first seed.
     #[arg(long)]
     seed: Option<u64>,
-    /// Only this scenario (log, store, sql, schema, across, full, delayed, versions, lies, files, mass, damage); all by default.
+    /// Only this scenario (log, store, sql, schema, across, full, delayed, versions, lies, files, mass, damage, plans); all by default.
     #[arg(long)]
     scenario: Option<String>,
     /// Plant a known bug (acknowledge-before-harden, hardened-jumps-over-hole, page-before-log, decide-before-prepared, reservation-too-small,
