@@ -651,11 +651,11 @@ struct JoinConditions {
     keys: Vec<EquiKey>,
 }
 
-/// Conditions of joined relations: what is asked while they are joined, and what once more when they are. An equality of two relations stays
-/// what they are joined by.
+/// Conditions of joined relations: what is asked while they are joined, and what once more when they are. A comparison of two relations stays
+/// what they are joined by: an index may be sought by it.
 fn split_fallible_inside(conjuncts: Vec<Expr>, columns: &[FxHashSet<ColumnId>]) -> (Vec<Expr>, Vec<Expr>) {
     let joins = |expr: &Expr| {
-        matches!(expr.kind, ExprKind::Compare(CompareOp::Equal, ..))
+        matches!(expr.kind, ExprKind::Compare(..))
             && columns.iter().filter(|own| expr.uses_any(own)).count() > 1
     };
     let (mut now, mut again) = (Vec::with_capacity(conjuncts.len()), Vec::new());
