@@ -84,12 +84,17 @@ impl Verdict {
         if let Some(number) = answer.error_number() {
             return Verdict::Error(number);
         }
-        let mut rows: Vec<String> = answer.rows.iter().map(|row| format!("{row:?}")).collect();
-        if !is_ordered {
-            rows.sort_unstable();
-        }
-        Verdict::Rows(rows)
+        Verdict::Rows(rows_as_text(answer, is_ordered))
     }
+}
+
+/// The rows of an answer, sorted where they come in no order.
+fn rows_as_text(answer: &Answer, is_ordered: bool) -> Vec<String> {
+    let mut rows: Vec<String> = answer.rows.iter().map(|row| format!("{row:?}")).collect();
+    if !is_ordered {
+        rows.sort_unstable();
+    }
+    rows
 }
 
 /// The statements of a world and what is found.
@@ -172,9 +177,7 @@ impl Court {
             let mut verdict = Verdict::of(&answer, false);
             if let Verdict::Rows(rows) = &mut verdict {
                 let after = court.client.must(&format!("SELECT * FROM {name}{}", option(&variants::naive())));
-                let mut after: Vec<String> = after.rows.iter().map(|row| format!("{row:?}")).collect();
-                after.sort_unstable();
-                rows.extend(after);
+                rows.extend(rows_as_text(&after, false));
             }
             court.client.must("IF @@TRANCOUNT > 0 ROLLBACK");
             verdict

@@ -49,6 +49,11 @@ impl Reference {
         Reference { text: format!("{alias}.{name}"), ..self.clone() }
     }
 
+    /// COLLATE for a comparison with another text, where their collations differ.
+    pub(super) fn collate_beside(&self, other: &Reference) -> &'static str {
+        if self.collation == other.collation { "" } else { " COLLATE Latin1_General_CI_AS" }
+    }
+
     fn constant(&self, rng: &mut Rng) -> String {
         match &self.column {
             Some(column) => column.constant(rng),
@@ -154,7 +159,7 @@ pub(super) fn partner(rng: &mut Rng, scope: &Scope<'_>, own: &Reference) -> Opti
 
 /// Two columns of one family, compared under one collation.
 pub(super) fn compared(rng: &mut Rng, one: &Reference, other: &Reference) -> String {
-    let collate = if one.collation == other.collation { "" } else { " COLLATE Latin1_General_CI_AS" };
+    let collate = one.collate_beside(other);
     format!("{}{collate} {} {}", one.text, pick(rng, &OPERATORS), other.text)
 }
 
@@ -198,7 +203,7 @@ fn of_subquery(rng: &mut Rng, scope: &Scope<'_>, batch: &mut Batch) -> String {
     let mut conditions = Vec::new();
     let inner = partner(rng, &here, &outer);
     if let Some(inner) = inner.as_ref().filter(|_| rng.chance(2, 3)) {
-        let collate = if inner.collation == outer.collation { "" } else { " COLLATE Latin1_General_CI_AS" };
+        let collate = inner.collate_beside(&outer);
         let operator = if rng.chance(4, 5) { "=" } else { *pick(rng, &OPERATORS) };
         conditions.push(format!("{}{collate} {operator} {}", inner.text, outer.text));
     }
@@ -210,13 +215,11 @@ fn of_subquery(rng: &mut Rng, scope: &Scope<'_>, batch: &mut Batch) -> String {
     let not = if rng.chance(1, 3) { "NOT " } else { "" };
     match (rng.below(6), inner) {
         (0 | 1, Some(inner)) => {
-            let collate =
-                if inner.collation == outer.collation { "" } else { " COLLATE Latin1_General_CI_AS" };
+            let collate = inner.collate_beside(&outer);
             format!("{}{collate} {not}IN (SELECT {} {from})", outer.text, inner.text)
         }
         (2, Some(inner)) => {
-            let collate =
-                if inner.collation == outer.collation { "" } else { " COLLATE Latin1_General_CI_AS" };
+            let collate = inner.collate_beside(&outer);
             let quantifier = pick(rng, &["ANY", "ALL"]);
             format!(
                 "{}{collate} {} {quantifier} (SELECT {} {from})",

@@ -88,7 +88,7 @@ fn from(rng: &mut Rng, tables: &[Table], batch: &mut Batch, depth: u32) -> From 
         let right = Scope { tables, columns: next.columns.clone(), depth: 0 };
         let own = pick(rng, &all.columns).clone();
         if let Some(other) = partner(rng, &right, &own) {
-            let collate = if own.collation == other.collation { "" } else { " COLLATE Latin1_General_CI_AS" };
+            let collate = own.collate_beside(&other);
             match rng.chance(5, 6) {
                 true => ons.push(format!("{}{collate} = {}", own.text, other.text)),
                 false => ons.push(compared(rng, &own, &other)),
@@ -330,7 +330,7 @@ fn applied(rng: &mut Rng, tables: &[Table], batch: &mut Batch) -> Query {
     let outer = pick(rng, &from.columns).clone();
     let mut conditions = Vec::new();
     if let Some(other) = partner(rng, &here, &outer) {
-        let collate = if other.collation == outer.collation { "" } else { " COLLATE Latin1_General_CI_AS" };
+        let collate = other.collate_beside(&outer);
         conditions.push(format!("{}{collate} = {}", other.text, outer.text));
     }
     if conditions.is_empty() || rng.chance(1, 2) {
