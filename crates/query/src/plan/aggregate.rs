@@ -1,5 +1,7 @@
 //! Planning of GROUP BY and window functions.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashSet;
 use types::{SqlError, SqlType, Value};
 
@@ -30,8 +32,7 @@ impl Planner<'_> {
         aggregates: &[(ColumnId, AggregateCall)],
         below: Vec<Expr>,
     ) -> Result<Planned, SqlError> {
-        let wanted: Vec<(ColumnId, AggregateCall)> =
-            aggregates.iter().filter(|call| self.is_wanted(call.0)).cloned().collect();
+        let wanted = self.wanted_aggregates(aggregates);
         let aggregates = &wanted[..];
         if keys.is_empty() && aggregates.is_empty() {
             // All rows are one group, and so are none.
@@ -91,6 +92,17 @@ impl Planner<'_> {
             seeks_by_outer: planned.seeks_by_outer,
             order: if is_in_order { order_of_groups(&planned.order, keys) } else { Order::default() },
         })
+    }
+
+    /// Those whose values matter; mostly all of them do.
+    fn wanted_aggregates<'c>(
+        &self,
+        aggregates: &'c [(ColumnId, AggregateCall)],
+    ) -> Cow<'c, [(ColumnId, AggregateCall)]> {
+        match aggregates.iter().all(|call| self.is_wanted(call.0)) {
+            true => Cow::Borrowed(aggregates),
+            false => aggregates.iter().filter(|call| self.is_wanted(call.0)).cloned().collect(),
+        }
     }
 
     /// The columns that are grouped by, if all keys are columns, compared as their indexes compare them.
