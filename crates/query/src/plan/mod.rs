@@ -144,6 +144,10 @@ impl<'a> Planner<'a> {
         }
         // What they have in one place is computed in all of them.
         rel.collect_read(&mut wanted);
+        self.pruned_to(wanted)
+    }
+
+    fn pruned_to(mut self, wanted: FxHashSet<ColumnId>) -> Planner<'a> {
         self.wanted = self.has(OptimizerRule::ColumnPruning).then_some(wanted);
         self
     }
@@ -154,11 +158,10 @@ impl<'a> Planner<'a> {
     }
 
     /// The same for an expression.
-    pub(crate) fn wanting_value(mut self, expr: &Expr) -> Planner<'a> {
+    pub(crate) fn wanting_value(self, expr: &Expr) -> Planner<'a> {
         let mut wanted = FxHashSet::default();
         expr.collect_read(&mut wanted);
-        self.wanted = self.has(OptimizerRule::ColumnPruning).then_some(wanted);
-        self
+        self.pruned_to(wanted)
     }
 
     /// Number of a subquery whose result is kept.
