@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pages::{PageBytes, PageType, header, slots, tree_rows};
-use txn::{LockMode, LockWait, Resource, Sight, Transaction};
+use txn::{LockMode, LockWait, Resource, Transaction, VersionLookup};
 
 use crate::error::{AccessError, AccessResult};
 use crate::ids::Rid;
@@ -20,7 +20,7 @@ pub(crate) struct Reader<'t> {
 
 /// What a reader sees in a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Seen<'p> {
+pub(crate) enum Visibility<'p> {
     /// The row.
     Bytes(&'p [u8]),
     /// The row as it was at the reader's snapshot; the page has something else, or nothing.
@@ -42,7 +42,7 @@ pub(crate) enum Seen<'p> {
 pub(crate) struct PageView<'p, 't> {
     page: &'p PageBytes,
     reader: Reader<'t>,
-    is_settled: bool,
+    is_all_committed: bool,
 }
 
 impl<'t> Reader<'t> {
@@ -92,12 +92,12 @@ impl<'p, 't> PageView<'p, 't> {
             Locking::Versioned { .. } => manager.versions_begin_at(),
             _ => manager.oldest_active_lsn(),
         };
-        let is_settled = header::lsn(page) < undecided_from;
+        let is_all_committed = header::lsn(page) < undecided_from;
         debug_assert!(
             matches!(header::page_type(page), PageType::Heap | PageType::BTree),
             "only pages with rows are looked at"
         );
-        PageView { page, reader, is_settled }
+        PageView { page, reader, is_all_committed }
     }
 
     /// Who looks.
@@ -108,8 +108,8 @@ impl<'p, 't> PageView<'p, 't> {
 
     /// Does the page hold only decided changes (to a reader at a snapshot: only what he sees as it stands)?
     #[inline]
-    pub(crate) fn is_settled(&self) -> bool {
-        self.is_settled
+    pub(crate) fn is_all_committed(&self) -> bool {
+        self.is_all_committed
     }
 
     /// What the reader sees in a slot. `lock` names the row's lock; it is asked only when that matters.
@@ -138,41 +138,41 @@ impl<'p, 't> PageView<'p, 't> {
     /// 11. Whoever has locked a row in a SNAPSHOT transaction and finds that another has committed a change of it since, is told so; also when
     ///     the snapshot has been given up, and with it what would tell.
     #[inline]
-    pub(crate) fn see(&self, slot: u16, lock: impl Fn() -> Resource + Copy) -> Seen<'p> {
-        let Some(row) = slots::row(self.page, slot) else { return Seen::Gone };
+    pub(crate) fn see(&self, slot: u16, lock: impl Fn() -> Resource + Copy) -> Visibility<'p> {
+        let Some(row) = slots::row(self.page, slot) else { return Visibility::Gone };
         if let Locking::Versioned { snapshot } = self.reader.locking
-            && !self.is_settled
+            && !self.is_all_committed
         {
             return self.see_at(snapshot, slot, row);
         }
         match slots::flags(self.page, slot) {
             0 if self.may_see(lock) => self.unless_changed(slot, row),
             0 => self.refused(),
-            flags if flags & slots::FORWARDED != 0 => Seen::Gone,
-            flags if flags & slots::GHOST == 0 => Seen::Moved,
-            _ if self.is_deletion_decided(lock) => Seen::Gone,
+            flags if flags & slots::FORWARDED != 0 => Visibility::Gone,
+            flags if flags & slots::GHOST == 0 => Visibility::Moved,
+            _ if self.is_deletion_decided(lock) => Visibility::Gone,
             _ => self.refused(),
         }
     }
 
     /// Rule 10.
-    fn see_at(&self, snapshot: u64, slot: u16, row: &'p [u8]) -> Seen<'p> {
+    fn see_at(&self, snapshot: u64, slot: u16, row: &'p [u8]) -> Visibility<'p> {
         let flags = slots::flags(self.page, slot);
-        assert!(!self.is_settled, "what is settled is read as it stands");
+        assert!(!self.is_all_committed, "what is committed is read as it stands");
         if flags & slots::FORWARDED != 0 {
-            return Seen::Gone;
+            return Visibility::Gone;
         }
-        match self.sight(snapshot, slot, row) {
-            Sight::Present if flags & slots::GHOST != 0 => Seen::Gone,
-            Sight::Present if flags == 0 => Seen::Bytes(row),
-            Sight::Present => Seen::Moved,
-            Sight::Was(image) => Seen::Version(image),
-            Sight::Absent => Seen::Gone,
-            Sight::Lost => Seen::Lost,
+        match self.lookup(snapshot, slot, row) {
+            VersionLookup::Present if flags & slots::GHOST != 0 => Visibility::Gone,
+            VersionLookup::Present if flags == 0 => Visibility::Bytes(row),
+            VersionLookup::Present => Visibility::Moved,
+            VersionLookup::Was(image) => Visibility::Version(image),
+            VersionLookup::Absent => Visibility::Gone,
+            VersionLookup::Lost => Visibility::Lost,
         }
     }
 
-    fn sight(&self, snapshot: u64, slot: u16, row: &[u8]) -> Sight {
+    fn lookup(&self, snapshot: u64, slot: u16, row: &[u8]) -> VersionLookup {
         let (txn, unit) = (self.reader.txn, header::unit(self.page));
         let versions = txn.manager().versions();
         match header::page_type(self.page) {
@@ -186,9 +186,9 @@ impl<'p, 't> PageView<'p, 't> {
 
     /// Rule 11, for a row that is seen. Whoever only probes is not asked: he locks nothing and changes nothing.
     #[inline]
-    fn unless_changed(&self, slot: u16, row: &'p [u8]) -> Seen<'p> {
+    fn unless_changed(&self, slot: u16, row: &'p [u8]) -> Visibility<'p> {
         let keeps = matches!(self.reader.locking, Locking::Hold { .. } | Locking::Range { .. });
-        if keeps && self.conflicts(slot, row) { Seen::Conflict } else { Seen::Bytes(row) }
+        if keeps && self.conflicts(slot, row) { Visibility::Conflict } else { Visibility::Bytes(row) }
     }
 
     fn conflicts(&self, slot: u16, row: &[u8]) -> bool {
@@ -204,23 +204,23 @@ impl<'p, 't> PageView<'p, 't> {
     }
 
     /// Rule 10 for the row whose stub stands at `rid`: asked again under the latch of the page with its bytes.
-    pub(crate) fn sight_of_moved(&self, rid: Rid) -> Sight {
+    pub(crate) fn lookup_of_moved(&self, rid: Rid) -> VersionLookup {
         assert!(header::page_type(self.page) == PageType::Heap, "rows of trees do not move away");
         match self.reader.locking {
             Locking::Versioned { snapshot } => {
                 let (txn, unit) = (self.reader.txn, header::unit(self.page));
                 txn.manager().versions().see(unit, &rid.to_bytes(), snapshot, txn.id())
             }
-            _ => Sight::Present,
+            _ => VersionLookup::Present,
         }
     }
 
     /// Rule 7: takes the lock of the row whose stub is on this page. `Moved`: it is the reader's, who now reads the target and then says
     /// so ([`Reader::has_followed`]).
-    pub(crate) fn follow(&self, slot: u16, lock: impl Fn() -> Resource) -> Seen<'p> {
+    pub(crate) fn follow(&self, slot: u16, lock: impl Fn() -> Resource) -> Visibility<'p> {
         debug_assert!(header::page_type(self.page) == PageType::Heap, "rows of trees do not move away");
         let mode = match self.reader.locking {
-            Locking::None | Locking::Versioned { .. } => return Seen::Moved,
+            Locking::None | Locking::Versioned { .. } => return Visibility::Moved,
             Locking::Probe => LockMode::S,
             Locking::Hold { mode, .. } | Locking::Range { mode } => mode,
         };
@@ -228,10 +228,10 @@ impl<'p, 't> PageView<'p, 't> {
             return self.not_followed();
         }
         let keeps = matches!(self.reader.locking, Locking::Hold { .. } | Locking::Range { .. });
-        if keeps && self.conflicts(slot, &[]) { Seen::Conflict } else { Seen::Moved }
+        if keeps && self.conflicts(slot, &[]) { Visibility::Conflict } else { Visibility::Moved }
     }
 
-    fn not_followed(&self) -> Seen<'p> {
+    fn not_followed(&self) -> Visibility<'p> {
         os::sim::reach(|| "a moved row is somebody else's".to_owned());
         self.refused()
     }
@@ -247,7 +247,7 @@ impl<'p, 't> PageView<'p, 't> {
     fn may_see(&self, lock: impl Fn() -> Resource) -> bool {
         match self.reader.locking {
             Locking::None | Locking::Versioned { .. } => true,
-            Locking::Probe => self.is_settled || self.reader.txn.could_lock(&lock(), LockMode::S),
+            Locking::Probe => self.is_all_committed || self.reader.txn.could_lock(&lock(), LockMode::S),
             Locking::Hold { mode, .. } | Locking::Range { mode } => self.reader.txn.try_lock(lock(), mode),
         }
     }
@@ -256,23 +256,23 @@ impl<'p, 't> PageView<'p, 't> {
         match self.reader.locking {
             Locking::None | Locking::Versioned { .. } => true,
             Locking::Probe | Locking::Hold { .. } => {
-                self.is_settled || self.reader.txn.could_lock(&lock(), LockMode::S)
+                self.is_all_committed || self.reader.txn.could_lock(&lock(), LockMode::S)
             }
             Locking::Range { mode } => self.reader.txn.try_lock(lock(), mode),
         }
     }
 
-    fn refused(&self) -> Seen<'p> {
-        if self.reader.skip_locked { Seen::Gone } else { Seen::Wait }
+    fn refused(&self) -> Visibility<'p> {
+        if self.reader.skip_locked { Visibility::Gone } else { Visibility::Wait }
     }
 }
 
-impl Seen<'_> {
+impl Visibility<'_> {
     /// The error of a row that cannot be told or must not be changed.
     pub(crate) fn error(&self) -> AccessError {
         match self {
-            Seen::Lost => AccessError::VersionLost,
-            Seen::Conflict => AccessError::UpdateConflict,
+            Visibility::Lost => AccessError::VersionLost,
+            Visibility::Conflict => AccessError::UpdateConflict,
             other => unreachable!("{other:?} is an answer"),
         }
     }

@@ -8,7 +8,7 @@
 //! what is noted of others ([`Acknowledgement::harden_others`]).
 //!
 //! ```text
-//!  transaction ends ──note, if something deferred is not hard──► noted ──harden_noted (the answer is about to leave)──► nothing noted
+//!  transaction ends ──note, if a commit with early lock release is not hard──► noted ──harden_noted (the answer is about to leave)──► nothing noted
 //!                                                                  └──the log fails──► failed: nothing leaves any more
 //! ```
 
@@ -48,9 +48,9 @@ impl Acknowledgement {
     /// The session may have seen everything that has been committed in the database.
     #[inline]
     pub(crate) fn note(&self, database: &Arc<Database>) {
-        let deferred = database.transactions().last_deferred();
-        if !deferred.is_null() && deferred > database.log().hardened() {
-            self.note_unhardened(database, deferred);
+        let released = database.transactions().last_early_release();
+        if !released.is_null() && released > database.log().hardened() {
+            self.note_unhardened(database, released);
         }
     }
 
@@ -82,7 +82,7 @@ impl Acknowledgement {
         if let [_, _, ..] = databases[..] {
             // The slowest is waited for, not their sum.
             for (database, lsn) in &databases {
-                self.checked(database, database.log().ask(*lsn, ACKNOWLEDGE))?;
+                self.checked(database, database.log().request_flush(*lsn, ACKNOWLEDGE))?;
             }
         }
         databases
@@ -106,7 +106,7 @@ impl Acknowledgement {
             .try_for_each(|(database, lsn)| self.checked(&database, database.log().harden(lsn, ACKNOWLEDGE)))
     }
 
-    /// A part of an answer leaves while its request goes on: what the request is reading is not known here, so everything deferred that
+    /// A part of an answer leaves while its request goes on: what the request is reading is not known here, so every commit with early lock release that
     /// anybody may have seen by now is hard when this returns.
     ///
     /// # Errors

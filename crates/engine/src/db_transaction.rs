@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use log::Lsn;
+use log::PendingCommit;
 use log::records::PrepXact;
 use txn::{
-    CommitMode, CommitOutcome, CommitProgress, IsolationLevel, LockMark, LockMode, LockWait, PendingCommit,
-    Resource, Savepoint, Transaction, TxnResult,
+    CommitMode, CommitOutcome, CommitProgress, IsolationLevel, LockMark, LockMode, LockWait, Resource,
+    Savepoint, Transaction, TxnResult,
 };
 
 use crate::catalog::CatalogUndo;
@@ -325,12 +326,12 @@ impl DbTransaction {
     ///
     /// # Errors
     /// As `commit`.
-    pub(crate) fn commit_later(&self, mode: CommitMode, waker: &Waker) -> SqlResult<CommitStep> {
+    pub(crate) fn commit_later(&self, mode: CommitMode, waker: &Waker) -> SqlResult<CommitProgress> {
         self.check_for_commit()?;
         match self.transaction.commit_later(mode, waker) {
-            Ok(CommitProgress::Pending(pending)) => Ok(CommitStep::Pending(pending)),
-            Ok(CommitProgress::Done(outcome)) => self.committed(Ok(outcome)).map(CommitStep::Done),
-            Err(error) => self.committed(Err(error)).map(CommitStep::Done),
+            Ok(CommitProgress::Pending(pending)) => Ok(CommitProgress::Pending(pending)),
+            Ok(CommitProgress::Done(outcome)) => self.committed(Ok(outcome)).map(CommitProgress::Done),
+            Err(error) => self.committed(Err(error)).map(CommitProgress::Done),
         }
     }
 
@@ -437,12 +438,4 @@ impl DbTransaction {
             self.database.catalog().undo(self.transaction.space().id(), change);
         }
     }
-}
-
-/// How far [`DbTransaction::commit_later`] has come.
-pub(crate) enum CommitStep {
-    /// It has ended.
-    Done(CommitOutcome),
-    /// Its commit is pending.
-    Pending(PendingCommit),
 }

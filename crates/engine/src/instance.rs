@@ -35,7 +35,7 @@ use crate::db_transaction::DbTransaction;
 use crate::decision::Decisions;
 use crate::error::{SqlResult, StorageError, refusal};
 use crate::files::{FilePlaces, make_data_directory};
-use crate::open::{Foundation, Plan};
+use crate::open::{DatabaseSpec, Foundation};
 use crate::options::{DatabaseOptions, DatabaseState};
 use crate::registry::{self, DatabaseDataFile, DatabaseLogFile, Entry, Phase};
 use crate::system_databases::{FIRST_USER_DATABASE, MASTER, MODEL, MSDB, TEMPDB};
@@ -385,7 +385,7 @@ impl Instance {
             return Err(SqlError::new(1801, &[&new.name]));
         }
         self.retry_removals();
-        let (plan, mut entry) = self.plan_of(self.free_number(), new)?;
+        let (spec, mut entry) = self.spec_of(self.free_number(), new)?;
         let files = entry.files();
         for (at, file) in files.iter().enumerate() {
             if self.is_taken(file, files[..at].iter().map(PathBuf::as_path)) {
@@ -393,7 +393,7 @@ impl Instance {
             }
         }
         self.save_entry(&entry)?;
-        let made = self.foundation.create(&plan).map_err(|error| failed_to_create(&new.name, &error));
+        let made = self.foundation.create(&spec).map_err(|error| failed_to_create(&new.name, &error));
         let made = made.and_then(|database| self.copy_model(&database).map(|()| database));
         let noted = made.and_then(|database| {
             entry.phase = Phase::Present;
@@ -476,7 +476,7 @@ impl Instance {
         self.in_master(|master, txn| registry::remove(master, txn, number))
     }
 
-    fn plan_of(&self, number: u16, new: &CreateDatabaseOptions) -> SqlResult<(Plan, Entry)> {
+    fn spec_of(&self, number: u16, new: &CreateDatabaseOptions) -> SqlResult<(DatabaseSpec, Entry)> {
         let stem = file_stem(&new.name);
         let (mut data_files, mut noted) = (Vec::new(), Vec::new());
         let default_file = [NewDatabaseFile::default()];
@@ -509,7 +509,15 @@ impl Instance {
             log_files,
         };
         Ok((
-            Plan { number, name: new.name.clone(), created, options, data_files, log, volatile: false },
+            DatabaseSpec {
+                number,
+                name: new.name.clone(),
+                created,
+                options,
+                data_files,
+                log,
+                volatile: false,
+            },
             entry,
         ))
     }
@@ -517,8 +525,8 @@ impl Instance {
     /// First start: master, model and msdb, and the marker that says that they are complete.
     fn make_system_databases(self: &Arc<Self>) -> Result<(), StorageError> {
         for number in [MASTER, MODEL, MSDB] {
-            let (plan, entry) = self.system_plan(number);
-            let database = self.foundation.create(&plan)?;
+            let (spec, entry) = self.system_spec(number);
+            let database = self.foundation.create(&spec)?;
             self.insert(Slot::online(entry.clone(), database));
             self.save_entry(&entry).map_err(|error| StorageError::Catalog(error.to_string()))?;
         }
@@ -539,19 +547,19 @@ impl Instance {
             );
             return Ok(());
         }
-        let (plan, mut entry) = self.system_plan(MSDB);
+        let (spec, mut entry) = self.system_spec(MSDB);
         // The same files: those of one that was being made.
         self.lingering.lock().remove(&MSDB);
         entry.phase = Phase::Creating;
         self.save_entry(&entry).map_err(failed)?;
-        let database = self.foundation.create(&plan)?;
+        let database = self.foundation.create(&spec)?;
         entry.phase = Phase::Present;
         self.save_entry(&entry).map_err(failed)?;
         self.insert(Slot::online(entry, database));
         Ok(())
     }
 
-    fn system_plan(&self, number: u16) -> (Plan, Entry) {
+    fn system_spec(&self, number: u16) -> (DatabaseSpec, Entry) {
         let (name, logical_name, data, log) = SYSTEM_FILES[usize::from(number) - 1];
         let created = date_time_of(self.os().clock().utc_100ns());
         // An administrator may have put a link to a faster disk in a file's place. One that leads to no allowed place is refused when the
@@ -582,7 +590,7 @@ impl Instance {
                 size_bytes: None,
             }],
         };
-        let plan = Plan {
+        let spec = DatabaseSpec {
             number,
             name: name.to_string(),
             created,
@@ -591,7 +599,7 @@ impl Instance {
             log: log_options,
             volatile: number == TEMPDB,
         };
-        (plan, entry)
+        (spec, entry)
     }
 
     /// What users have put into model is in every new database.

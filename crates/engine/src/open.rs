@@ -53,7 +53,7 @@ pub(crate) struct Foundation {
 
 /// Which database, and where its files are.
 #[derive(Clone)]
-pub(crate) struct Plan {
+pub(crate) struct DatabaseSpec {
     pub(crate) number: u16,
     pub(crate) name: String,
     pub(crate) created: DateTime,
@@ -65,24 +65,24 @@ pub(crate) struct Plan {
 
 impl Foundation {
     /// Makes the files and an empty catalog. Everything is on disk when it returns (except for tempdb, which never is).
-    pub(crate) fn create(&self, plan: &Plan) -> Result<Arc<Database>, StorageError> {
-        assert_eq!(plan.volatile, plan.log.volatile, "tempdb's log is as short-lived as its pages");
+    pub(crate) fn create(&self, spec: &DatabaseSpec) -> Result<Arc<Database>, StorageError> {
+        assert_eq!(spec.volatile, spec.log.volatile, "tempdb's log is as short-lived as its pages");
         for folder in
-            plan.data_files.iter().map(|f| &f.path).chain([&plan.log.path]).filter_map(|p| p.parent())
+            spec.data_files.iter().map(|f| &f.path).chain([&spec.log.path]).filter_map(|p| p.parent())
         {
             make_directory(self.os.disk(), folder)?;
         }
         let mut guid = [0u8; 16];
         // In a simulated world each name is a stream: two databases must not have one GUID there, either.
-        let stream = format!("database guid {} {} {:?}", plan.number, plan.name, plan.created);
+        let stream = format!("database guid {} {} {:?}", spec.number, spec.name, spec.created);
         self.os.rng(&stream).fill(&mut guid);
-        let log = Arc::new(Log::create(&self.os, &self.log_options(plan))?);
+        let log = Arc::new(Log::create(&self.os, &self.log_options(spec))?);
         let space = FileSpace::create(
             &self.pool,
-            &CreateSpace { database_guid: guid, files: plan.data_files.clone(), volatile: plan.volatile },
+            &CreateSpace { database_guid: guid, files: spec.data_files.clone(), volatile: spec.volatile },
         )?;
         space.attach_log(log.clone());
-        let (access, txns) = self.above(plan, &log, &space, 1);
+        let (access, txns) = self.above(spec, &log, &space, 1);
         let transaction = txns.begin(TxnOptions::default());
         let mut roots = Vec::with_capacity(system_tables::ALL.len());
         for table in 0..system_tables::ALL.len() {
@@ -92,11 +92,11 @@ impl Foundation {
                 BTreeKind::Clustered,
             )?);
         }
-        let mode = if plan.volatile { CommitMode::Volatile } else { CommitMode::Full };
+        let mode = if spec.volatile { CommitMode::Volatile } else { CommitMode::Full };
         transaction.commit(mode)?;
         space.write_boot(&BootPage { payload: payload_of(&roots), ..space.boot() })?;
-        let (database, _) = self.assemble(plan, log, space, access, txns, &roots)?;
-        if !plan.volatile {
+        let (database, _) = self.assemble(spec, log, space, access, txns, &roots)?;
+        if !spec.volatile {
             crate::checkpoint::run(&database, crate::checkpoint::Reason::Create)?;
             database.space().note_incarnation(database.log().incarnation())?;
             database.issue_tickets(Tickets::new(
@@ -110,8 +110,8 @@ impl Foundation {
 
     /// Opens the files, recovers, reads the catalog. `known`: the decisions about its transactions in doubt. A panic meanwhile is an error of this
     /// database alone: what its files say is not what the code believes, and the others are opened all the same.
-    pub(crate) fn open(&self, plan: &Plan, known: &Known) -> Result<Arc<Database>, StorageError> {
-        let opened = self.os.contain("recovery", || self.open_files(plan, known));
+    pub(crate) fn open(&self, spec: &DatabaseSpec, known: &Known) -> Result<Arc<Database>, StorageError> {
+        let opened = self.os.contain("recovery", || self.open_files(spec, known));
         opened.unwrap_or_else(|message| {
             os::sim::reach(|| "panic contained in recovery".to_owned());
             let what =
@@ -120,20 +120,20 @@ impl Foundation {
         })
     }
 
-    fn open_files(&self, plan: &Plan, known: &Known) -> Result<Arc<Database>, StorageError> {
-        let (log, tail) = Log::open(&self.os, &self.log_options(plan))?;
+    fn open_files(&self, spec: &DatabaseSpec, known: &Known) -> Result<Arc<Database>, StorageError> {
+        let (log, tail) = Log::open(&self.os, &self.log_options(spec))?;
         let log = Arc::new(log);
-        let files: Vec<(u16, PathBuf)> = plan.data_files.iter().map(|f| (f.number, f.path.clone())).collect();
+        let files: Vec<(u16, PathBuf)> = spec.data_files.iter().map(|f| (f.number, f.path.clone())).collect();
         let space = FileSpace::open(&self.pool, &OpenSpace { files, was_closed: tail.clean })?;
         space.check_incarnation(log.incarnation(), log.next_incarnation())?;
         space.attach_log(log.clone());
         let _nothing_is_written = NotWritten(Arc::clone(&space));
-        let analysis = recover::analyze(&log, &tail, &plan.name, known)?;
-        let (access, txns) = self.above(plan, &log, &space, analysis.max_txn.0 + 1);
+        let analysis = recover::analyze(&log, &tail, &spec.name, known)?;
+        let (access, txns) = self.above(spec, &log, &space, analysis.max_txn.0 + 1);
         recover::redo_and_undo(
             &recover::Parts {
                 os: &self.os,
-                name: &plan.name,
+                name: &spec.name,
                 log: &log,
                 tail: &tail,
                 space: &space,
@@ -142,11 +142,11 @@ impl Foundation {
             },
             &analysis,
         )?;
-        let mut roots = roots_of(&space.boot(), &plan.name)?;
+        let mut roots = roots_of(&space.boot(), &spec.name)?;
         if roots.len() < system_tables::ALL.len() {
             add_system_tables(&space, &access, &txns, &mut roots)?;
         }
-        let (database, rows) = self.assemble(plan, log, space, access, txns, &roots)?;
+        let (database, rows) = self.assemble(spec, log, space, access, txns, &roots)?;
         let ends = crate::incarnations::note_end(&database, &rows[system_tables::INCARNATIONS])?;
         // The checkpoint makes the note hard, then begins the next incarnation.
         crate::checkpoint::run(&database, crate::checkpoint::Reason::Recovery)?;
@@ -154,15 +154,15 @@ impl Foundation {
         Ok(database)
     }
 
-    fn log_options(&self, plan: &Plan) -> LogOptions {
-        let surviving_folder = self.log_cache_folder.clone().filter(|_| !plan.volatile);
+    fn log_options(&self, spec: &DatabaseSpec) -> LogOptions {
+        let surviving_folder = self.log_cache_folder.clone().filter(|_| !spec.volatile);
         let surviving_is_only_taken = self.log_cache_is_only_taken;
-        LogOptions { surviving_folder, surviving_is_only_taken, ..plan.log.clone() }
+        LogOptions { surviving_folder, surviving_is_only_taken, ..spec.log.clone() }
     }
 
     fn above(
         &self,
-        plan: &Plan,
+        spec: &DatabaseSpec,
         log: &Arc<Log>,
         space: &Arc<FileSpace>,
         first_txn: u64,
@@ -171,18 +171,18 @@ impl Foundation {
             &self.os,
             log.clone(),
             self.locks.clone(),
-            TxnManagerOptions { database_name: plan.name.clone(), first_txn },
+            TxnManagerOptions { database_name: spec.name.clone(), first_txn },
         );
         let access = AccessMethods::new(AccessOptions {
             os: self.os.clone(),
             space: space.clone(),
-            database: plan.number,
+            database: spec.number,
             cleanup_locks: self.locks.new_space(0),
-            logging: if plan.volatile { Logging::UndoOnly } else { Logging::Full },
+            logging: if spec.volatile { Logging::UndoOnly } else { Logging::Full },
         });
         txns.versions().set_bytes_max(self.version_bytes_max);
-        if !plan.volatile {
-            txns.versions().spill_to(crate::workspace::spill::versions_path(&self.data_dir, plan.number));
+        if !spec.volatile {
+            txns.versions().spill_to(crate::workspace::spill::versions_path(&self.data_dir, spec.number));
         }
         txns.attach(access.clone());
         (access, txns)
@@ -190,7 +190,7 @@ impl Foundation {
 
     fn assemble(
         &self,
-        plan: &Plan,
+        spec: &DatabaseSpec,
         log: Arc<Log>,
         space: Arc<FileSpace>,
         access: Arc<AccessMethods>,
@@ -201,17 +201,17 @@ impl Foundation {
             roots.iter().enumerate().map(|(table, root)| system_tables::definition(table, *root)).collect();
         let parts = DatabaseParts {
             os: self.os.clone(),
-            number: plan.number,
-            name: plan.name.as_str().into(),
+            number: spec.number,
+            name: spec.name.as_str().into(),
             log,
             space,
             access,
             txns,
             catalog: catalog::Catalog::empty(),
             system,
-            created: plan.created,
-            options: plan.options.clone(),
-            volatile: plan.volatile,
+            created: spec.created,
+            options: spec.options.clone(),
+            volatile: spec.volatile,
             identity_uncached: self.identity_uncached.clone(),
             workspaces: self.workspaces.clone(),
         };

@@ -133,7 +133,7 @@ impl DbTransaction {
 
     /// The transaction holds Sch-M on an object whose definition it is about to change.
     pub(crate) fn leave_definition(&self, object: ObjectId) {
-        self.inner().leave_version(DEFINITIONS, &object.to_be_bytes(), None);
+        self.inner().save_before_image(DEFINITIONS, &object.to_be_bytes(), None);
     }
 
     /// The statement has ended, and with it what it read by.

@@ -171,7 +171,7 @@ impl Database {
         }
         let done = match waits {
             true => self.log().harden(lsn, SEQUENCE_CACHE),
-            false => self.log().ask(lsn, SEQUENCE_CACHE),
+            false => self.log().request_flush(lsn, SEQUENCE_CACHE),
         };
         done.map_err(|error| self.note_failed(error))
     }

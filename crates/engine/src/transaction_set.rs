@@ -8,7 +8,7 @@
 //! Pending: to the user the transaction has ended, but its commit is not hardened and its locks are held. Nothing may begin before that is
 //! settled.
 //!
-//! A database joins when it is first touched. A commit that has changed more than one lasting database is always fully durable
+//! A database joins when it is first touched. A commit that has changed more than one durable database is always fully durable
 //! (official matrix, claim 62's exceptions) and happens in all of them or in none (`across.rs`).
 
 mod across;
@@ -22,16 +22,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
 
+use log::PendingCommit;
 use smallvec::SmallVec;
 pub use txn::CommitRequest;
 use txn::{
-    CommitMode, CommitOutcome, HeldLocks, IsolationLevel, LOCK_BYTES, LockOwner, LockSpace, PendingCommit,
+    CommitMode, CommitOutcome, CommitProgress, HeldLocks, IsolationLevel, LOCK_BYTES, LockOwner, LockSpace,
     TxnOptions, XactFacts, durability,
 };
 
 use crate::acknowledgement::Acknowledgement;
 use crate::database::Database;
-use crate::db_transaction::{CommitStep, DbSavepoint, DbTransaction};
+use crate::db_transaction::{DbSavepoint, DbTransaction};
 use crate::error::SqlResult;
 use crate::instance::Instance;
 use crate::ticket::CommitTicket;
@@ -51,7 +52,7 @@ pub struct TransactionSet {
     name: Option<String>,
     in_statement: bool,
     savepoints: Vec<NamedSavepoint>,
-    pending: Option<PendingSet>,
+    pending: Option<PendingMember>,
     /// Of the last commit.
     result: Option<CommitResult>,
     acknowledgement: Arc<Acknowledgement>,
@@ -92,13 +93,13 @@ impl Member {
     }
 
     /// Has it changed a database that outlives the server?
-    fn has_changed_lasting(&self) -> bool {
+    fn has_changed_durable(&self) -> bool {
         self.transaction.inner().has_changed_data() && !self.transaction.database().is_volatile()
     }
 }
 
 /// A commit on its way, and the members that have changed nothing and end after it.
-struct PendingSet {
+struct PendingMember {
     member: Box<Member>,
     pending: PendingCommit,
     rest: Members,
@@ -318,7 +319,7 @@ impl TransactionSet {
         self.commit_members(&asked.into(), None)
     }
 
-    /// The same, but when one lasting database alone has changed data, fully durable, and somebody else writes or will write its log, the
+    /// The same, but when one durable database alone has changed data, fully durable, and somebody else writes or will write its log, the
     /// commit is left pending instead of waited for: to the user the transaction has ended, `is_commit_pending` says that it has not, and
     /// `waker` is rung when `settle_commit` is due (see [`log::Log::harden_later`]).
     ///
@@ -344,7 +345,7 @@ impl TransactionSet {
     /// # Errors
     /// As `commit`, and as there the caller rolls back.
     pub fn settle_commit(&mut self) -> SqlResult<()> {
-        let PendingSet { member, pending, rest } = self.pending.take().expect("a commit is pending");
+        let PendingMember { member, pending, rest } = self.pending.take().expect("a commit is pending");
         assert!(self.open.is_empty() && !self.explicit, "nothing has begun meanwhile");
         self.open = rest;
         let result = self.result.take();
@@ -355,7 +356,7 @@ impl TransactionSet {
         Ok(())
     }
 
-    /// What the last commit has left, if it changed a lasting database; none when it did not. A pending commit has a ticket already.
+    /// What the last commit has left, if it changed a durable database; none when it did not. A pending commit has a ticket already.
     pub fn commit_result(&self) -> Option<CommitResult> {
         self.result
     }
@@ -383,7 +384,7 @@ impl TransactionSet {
 
     /// What this commit rests on in databases that it does not change, their logs keep apart from it: that is hard first.
     fn harden_what_it_rests_on(&self) -> SqlResult<()> {
-        let changed = || self.open.iter().filter(|member| member.has_changed_lasting());
+        let changed = || self.open.iter().filter(|member| member.has_changed_durable());
         if changed().next().is_none() {
             return Ok(());
         }
@@ -415,12 +416,12 @@ impl TransactionSet {
         let facts = XactFacts { is_volatile: database.is_volatile() };
         let mode = durability::resolve_request(database.delayed_durability(), asked, &facts);
         let step = match waker {
-            None => CommitStep::Done(transaction.commit_in_place(mode)?),
+            None => CommitProgress::Done(transaction.commit_in_place(mode)?),
             Some(waker) => transaction.commit_later(mode, waker)?,
         };
         let (outcome, pending) = match step {
-            CommitStep::Done(outcome) => (outcome, None),
-            CommitStep::Pending(pending) => {
+            CommitProgress::Done(outcome) => (outcome, None),
+            CommitProgress::Pending(pending) => {
                 (CommitOutcome { lsn: pending.lsn(), is_hardened: false }, Some(pending))
             }
         };
@@ -460,7 +461,7 @@ impl TransactionSet {
             Some(pending) => {
                 let rest = ending.drain(ended..).collect();
                 let member = ending.pop().expect("it has been asked to commit");
-                self.pending = Some(PendingSet { member, pending, rest });
+                self.pending = Some(PendingMember { member, pending, rest });
             }
             None => ending.clear(),
         }
@@ -472,7 +473,7 @@ impl TransactionSet {
     fn note_refusals(&mut self, asked: &CommitRequest, mode: CommitMode) {
         if let Some(result) = &mut self.result {
             let is_bounded = asked.max_wait_ms.is_some();
-            let is_full = matches!(mode, CommitMode::Full | CommitMode::Deferred);
+            let is_full = matches!(mode, CommitMode::Full | CommitMode::EarlyRelease);
             result.is_refused_wait = is_bounded && is_full;
             result.is_refused_delay = asked.delayed == Some(true) && is_full;
             result.is_wait_over = is_bounded && !result.is_hardened && !result.is_refused_wait;

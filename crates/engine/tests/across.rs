@@ -443,7 +443,7 @@ fn copy(os: &Os, from: &Path, to: &Path) {
     file.sync().unwrap();
 }
 
-/// tempdb takes no part: with one lasting database the commit is an ordinary one, and its changes end with the others'.
+/// tempdb takes no part: with one durable database the commit is an ordinary one, and its changes end with the others'.
 #[test]
 fn tempdb_takes_no_part() {
     let world = World::new(9, Profile::nvme());

@@ -241,7 +241,7 @@ fn nothing_of_tempdb_is_made_durable() {
     assert_eq!(world.faults_hit_total(), 0);
 }
 
-/// A transaction over two lasting databases is fully durable whatever is asked for; touching tempdb does not make it so.
+/// A transaction over two durable databases is fully durable whatever is asked for; touching tempdb does not make it so.
 #[test]
 fn a_cross_database_commit_is_fully_durable() {
     in_world(8, Profile::constant_latency(), |os| {

@@ -152,7 +152,7 @@ impl Bench {
                 for _ in 0..100 {
                     txn += 1;
                     let lsn = session.transact(&log, txn);
-                    log.want(lsn);
+                    log.request_delayed_flush(lsn);
                 }
             }
             rates.push(txn as f64 / (self.window_ns as f64 / 1e9));

@@ -593,7 +593,7 @@ impl LogFile {
             count()?;
         }
         // In both copies, before blocks go there: should the newest be damaged, the older one does not hide them. One that cannot be written
-        // now is written with the next change, or before the next growth; until then blocks that are not counted would be told (proof.rs).
+        // now is written with the next change, or before the next growth; until then blocks that are not counted would be told (corruption_check.rs).
         let _ = self.update_header(|_| {});
         os::sim::reach(|| "growth of a log file ends".to_owned());
         Ok(grown)

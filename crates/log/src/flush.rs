@@ -11,20 +11,27 @@ use crate::block::{BlockHeader, BlockState};
 use crate::cache::Cache;
 use crate::cached_block::CachedBlock;
 use crate::error::LogError;
-use crate::flush_queue::{FlushQueue, LeaderState, Ring, Waiter, WriterRole, WriterState};
+use crate::flush_queue::{FlushQueue, LeaderState, Waiter, WriterRole, WriterState, WriterWakeup};
 use crate::flush_reason::{DelayedFlushPolicy, FlushReason};
 use crate::inflight::HardenedBlocks;
 use crate::limits::{BLOCK_BYTES_MAX, SECTOR_BYTES};
 use crate::lsn::Lsn;
 use crate::shared::Shared;
 
-/// A record that somebody wants hardened without waiting for it: see [`Log::harden_later`](crate::Log::harden_later). It counts as a
-/// wait of the task that asked until it is handed to [`Log::finish_harden`](crate::Log::finish_harden), on whatever thread.
-#[must_use = "only `finish_harden` tells whether the record is durable"]
-pub struct PendingHarden {
+/// A commit record that is to be hardened without a thread that waits for it: see [`Log::harden_later`](crate::Log::harden_later). It counts
+/// as a wait of the task that asked until it is handed to [`Log::finish_harden`](crate::Log::finish_harden), on whatever thread.
+#[must_use = "the commit has not ended before `finish_harden`"]
+pub struct PendingCommit {
     lsn: Lsn,
     reason: FlushReason,
     waiting: DetachedWait,
+}
+
+impl PendingCommit {
+    /// The commit record.
+    pub fn lsn(&self) -> Lsn {
+        self.lsn
+    }
 }
 
 impl Shared {
@@ -34,7 +41,7 @@ impl Shared {
             return Ok(());
         }
         if acknowledges_early(reason) {
-            self.want(lsn);
+            self.request_delayed_flush(lsn);
             return Ok(());
         }
         let _mask = os::task::mask_interrupts();
@@ -73,13 +80,13 @@ impl Shared {
         lsn: Lsn,
         reason: FlushReason,
         waker: &Waker,
-    ) -> Result<Option<PendingHarden>, LogError> {
+    ) -> Result<Option<PendingCommit>, LogError> {
         // With a persisted buffer nobody waits for anybody: `harden` copies.
         if !self.is_to_harden(lsn, reason)? || acknowledges_early(reason) || self.persists.load(Relaxed) {
             return Ok(None);
         }
         assert!(lsn.slot() > 0, "{reason:?} waits for record {lsn}");
-        let bell = waker.clone();
+        let waker = waker.clone();
         let mut queue = self.queue.lock();
         let writes_itself =
             lsn > self.positions.issued() && queue.may_lead_inline(|| self.os.clock().monotonic_ns());
@@ -87,16 +94,16 @@ impl Shared {
             return Ok(None);
         }
         self.check_alive()?;
-        // Before the bell can ring, so that the time from then on counts as signal wait time.
+        // before the waker can be called, so that the time from then on counts as signal wait time.
         let waiting = DetachedWait::begin(WaitType::WRITELOG);
-        let waiter = Waiter { lsn, reason, bell, is_put_aside: true, held_back: None };
+        let waiter = Waiter { lsn, reason, waker, is_pending_commit: true, held_back: None };
         os::set_patient(self.enter_queue(queue, waiter));
-        Ok(Some(PendingHarden { lsn, reason, waiting }))
+        Ok(Some(PendingCommit { lsn, reason, waiting }))
     }
 
     /// See `Log::finish_harden`.
-    pub(crate) fn finish_harden(&self, pending: PendingHarden) -> Result<(), LogError> {
-        let PendingHarden { lsn, reason, waiting } = pending;
+    pub(crate) fn finish_harden(&self, pending: PendingCommit) -> Result<(), LogError> {
+        let PendingCommit { lsn, reason, waiting } = pending;
         assert!(lsn < self.positions.end(), "{lsn} is in the log");
         let _mask = os::task::mask_interrupts();
         let is_hardened = lsn <= self.positions.safe();
@@ -125,16 +132,16 @@ impl Shared {
                 self.write_inline(role, reason);
                 continue;
             }
-            let bell = Arc::new(Signal::new());
-            let bell_of = Arc::clone(&bell).into();
-            let waiter = Waiter { lsn, reason, bell: bell_of, is_put_aside: false, held_back: None };
+            let signal = Arc::new(Signal::new());
+            let waker = Arc::clone(&signal).into();
+            let waiter = Waiter { lsn, reason, waker, is_pending_commit: false, held_back: None };
             os::set_patient(self.enter_queue(queue, waiter));
-            let outcome = bell.wait(WaitType::WRITELOG, None);
+            let outcome = signal.wait(WaitType::WRITELOG, None);
             assert_eq!(outcome, os::WaitOutcome::Set, "interrupts are masked");
         }
     }
 
-    /// Takes a waiter into the queue and rouses the LOG WRITER if it is to act on that. Gives whether the LOG WRITER leads.
+    /// Takes a waiter into the queue and wakes the LOG WRITER if it is to act on that. Gives whether the LOG WRITER leads.
     fn enter_queue(&self, mut queue: LatchGuard<'_, FlushQueue>, mut waiter: Waiter) -> bool {
         assert!(waiter.lsn > self.positions.hardened(), "nobody waits for what is durable");
         if waiter.lsn > self.positions.issued() {
@@ -144,20 +151,20 @@ impl Shared {
         queue.add_waiter(waiter, self.positions.issued());
         let in_crowd = queue.leader == LeaderState::LogWriter;
         let for_writer = in_crowd || self.positions.sealed() > self.positions.issued();
-        let mut ring = Ring::No;
+        let mut wakeup = WriterWakeup::None;
         if for_writer {
-            ring = queue.rouse(&[WriterState::Asleep, WriterState::Dozing]);
+            wakeup = queue.wake_writer(&[WriterState::Asleep, WriterState::Dozing]);
         }
-        if ring == Ring::No && queue.has_gathered() {
-            ring = queue.rouse(&[WriterState::Gathering]);
+        if wakeup == WriterWakeup::None && queue.has_gathered() {
+            wakeup = queue.wake_writer(&[WriterState::Gathering]);
         }
         drop(queue);
-        self.ring_writer(ring);
+        self.deliver_wakeup(wakeup);
         in_crowd
     }
 
-    /// See `Log::want`: a delayed commit.
-    pub(crate) fn want(&self, lsn: Lsn) {
+    /// See `Log::request_delayed_flush`: a delayed commit.
+    pub(crate) fn request_delayed_flush(&self, lsn: Lsn) {
         assert!(lsn < self.positions.end(), "want of {lsn}, which was never appended");
         let never = self.options.volatile && !is_planted(Bug::TempdbDrains);
         if never || lsn <= self.positions.issued() {
@@ -167,10 +174,10 @@ impl Shared {
         if self.persist(lsn).unwrap_or(true) {
             return;
         }
-        self.want_latched(self.queue.lock(), lsn);
+        self.request_delayed_flush_latched(self.queue.lock(), lsn);
     }
 
-    fn want_latched(&self, mut queue: LatchGuard<'_, FlushQueue>, lsn: Lsn) {
+    fn request_delayed_flush_latched(&self, mut queue: LatchGuard<'_, FlushQueue>, lsn: Lsn) {
         if queue.delayed <= self.positions.issued() {
             queue.delayed_since_ns = self.os.clock().monotonic_ns();
         }
@@ -182,13 +189,13 @@ impl Shared {
         }
         let open_bytes = self.open_bytes.load(Relaxed) as usize;
         let due_now = open_bytes >= policy.due_bytes() || queue.loss.is_half_full();
-        let ring = queue.rouse(if due_now {
+        let wakeup = queue.wake_writer(if due_now {
             &[WriterState::Asleep, WriterState::Dozing, WriterState::Gathering]
         } else {
             &[WriterState::Asleep]
         });
         drop(queue);
-        self.ring_writer(ring);
+        self.deliver_wakeup(wakeup);
     }
 
     /// See `Log::delay`: the wait comes before the acknowledgement, so that the bounds hold whatever the device does.
@@ -207,7 +214,7 @@ impl Shared {
                 assert!(lsn < self.positions.end(), "{lsn} was appended");
                 queue.loss.add(lsn, bytes, || self.os.clock().monotonic_ns());
                 if lsn > self.positions.issued() {
-                    self.want_latched(queue, lsn);
+                    self.request_delayed_flush_latched(queue, lsn);
                 }
                 return Ok(());
             };
@@ -224,7 +231,7 @@ impl Shared {
         timeout_ns: Option<u64>,
     ) -> Result<bool, LogError> {
         assert!(lsn.slot() > 0, "{reason:?} waits for record {lsn}");
-        self.ask(lsn, reason)?;
+        self.request_flush(lsn, reason)?;
         if !self.is_to_harden(lsn, reason)? {
             return Ok(true);
         }
@@ -249,8 +256,8 @@ impl Shared {
         }
     }
 
-    /// See `Log::ask`.
-    pub(crate) fn ask(&self, lsn: Lsn, reason: FlushReason) -> Result<(), LogError> {
+    /// See `Log::request_flush`.
+    pub(crate) fn request_flush(&self, lsn: Lsn, reason: FlushReason) -> Result<(), LogError> {
         if !self.is_to_harden(lsn, reason)? || self.persist_for(lsn, reason)? {
             return Ok(());
         }
@@ -261,9 +268,9 @@ impl Shared {
         }
         assert!(lsn.slot() > 0 && lsn < self.positions.end(), "{reason:?} asks for record {lsn}");
         queue.asked = Some(queue.asked.map_or((lsn, reason), |(other, why)| (other.max(lsn), why)));
-        let ring = queue.rouse(&[WriterState::Asleep, WriterState::Dozing, WriterState::Gathering]);
+        let wakeup = queue.wake_writer(&[WriterState::Asleep, WriterState::Dozing, WriterState::Gathering]);
         drop(queue);
-        self.ring_writer(ring);
+        self.deliver_wakeup(wakeup);
         Ok(())
     }
 
@@ -346,10 +353,10 @@ impl Shared {
     fn issue(&self, role: WriterRole, block: &CachedBlock, inline: bool) -> u64 {
         let mut queue = self.queue.lock();
         let number = self.register(&mut queue, block);
-        let ring = self.return_role(&mut queue, role);
+        let wakeup = self.return_role(&mut queue, role);
         assert!(!inline || queue.inline_writes > 0);
         drop(queue);
-        self.ring_writer(ring);
+        self.deliver_wakeup(wakeup);
         number
     }
 
@@ -373,11 +380,11 @@ impl Shared {
         queue.in_flight.issue(last, block.padded_bytes as u64)
     }
 
-    fn return_role(&self, queue: &mut FlushQueue, role: WriterRole) -> Ring {
+    fn return_role(&self, queue: &mut FlushQueue, role: WriterRole) -> WriterWakeup {
         assert!(queue.role.is_none(), "there is one writer role");
         queue.role = Some(role);
         let led = queue.leader == LeaderState::LogWriter && !queue.waiters.is_empty();
-        queue.rouse(if led {
+        queue.wake_writer(if led {
             &[WriterState::WantsTurn, WriterState::Asleep, WriterState::Dozing]
         } else {
             &[WriterState::WantsTurn]
@@ -386,17 +393,17 @@ impl Shared {
 
     /// Gives the role back without having written.
     pub(crate) fn give_role_back(&self, role: WriterRole, inline: bool) {
-        let mut bells = Vec::new();
+        let mut wakers = Vec::new();
         let mut queue = self.queue.lock();
         if inline {
             assert!(queue.inline_writes > 0);
             queue.inline_writes -= 1;
         }
-        let ring = self.return_role(&mut queue, role);
-        self.wake(&mut queue, &mut bells);
+        let wakeup = self.return_role(&mut queue, role);
+        self.wake(&mut queue, &mut wakers);
         drop(queue);
-        bells.into_iter().for_each(Waker::wake);
-        self.ring_writer(ring);
+        wakers.into_iter().for_each(Waker::wake);
+        self.deliver_wakeup(wakeup);
     }
 
     /// Writes one block to the file.
@@ -429,7 +436,7 @@ impl Shared {
             write_ns,
         );
         let last = block.last();
-        let mut bells = Vec::new();
+        let mut wakers = Vec::new();
         let mut queue = self.queue.lock();
         if inline {
             assert!(queue.inline_writes > 0);
@@ -443,18 +450,18 @@ impl Shared {
             self.positions.hardened.advance_to(prefix.raw());
             queue.loss.note_hardened(prefix, || self.os.clock().monotonic_ns());
         }
-        self.wake(&mut queue, &mut bells);
-        let ring = queue.rouse(&[WriterState::WantsTurn]);
+        self.wake(&mut queue, &mut wakers);
+        let wakeup = queue.wake_writer(&[WriterState::WantsTurn]);
         drop(queue);
-        bells.into_iter().for_each(Waker::wake);
-        self.ring_writer(ring);
+        wakers.into_iter().for_each(Waker::wake);
+        self.deliver_wakeup(wakeup);
         self.recycle(hardened);
         self.positions.assert_order();
     }
 
-    fn wake(&self, queue: &mut FlushQueue, bells: &mut Vec<Waker>) {
+    fn wake(&self, queue: &mut FlushQueue, wakers: &mut Vec<Waker>) {
         let now_ns = || self.os.clock().monotonic_ns();
-        queue.wake(self.positions.hardened(), self.positions.issued(), now_ns, bells);
+        queue.wake(self.positions.hardened(), self.positions.issued(), now_ns, wakers);
     }
 
     fn recycle(&self, blocks: HardenedBlocks) {
@@ -481,7 +488,7 @@ impl Shared {
 
     /// Tells the LOG WRITER that a full block waits (or that it should end).
     pub(crate) fn ring_for_sealed(&self) {
-        self.rouse_writer(&[WriterState::Asleep, WriterState::Dozing, WriterState::Gathering]);
+        self.wake_writer(&[WriterState::Asleep, WriterState::Dozing, WriterState::Gathering]);
     }
 }
 

@@ -52,9 +52,9 @@ pub(crate) enum LeaderState {
 /// What the LOG WRITER does. An idle log has no such thread.
 ///
 /// ```text
-///             rouse, when there is work; then start_writer
+///             wake_writer, when there is work; then start_writer
 ///  Ended ──────────────────────────────────────────────────────────► Awake ◄──┐
-///    ▲                                                          next_work │   │ rouse
+///    ▲                                                          next_work │   │ wake_writer
 ///    │                                                                    ▼   │
 ///    └──────────── next_work: nothing for 10 s, failed, stopping ── Dozing, Gathering, WantsTurn, Asleep
 /// ```
@@ -74,13 +74,13 @@ pub(crate) enum WriterState {
     Asleep,
 }
 
-/// Who wants a record hardened: a thread that waits for its bell, or work that was put aside until its bell rings.
+/// A request to harden a record: of a thread that waits for its waker, or of a suspended commit that goes on after its waker was called.
 pub(crate) struct Waiter {
     pub(crate) lsn: Lsn,
     pub(crate) reason: FlushReason,
-    pub(crate) bell: Waker,
-    /// No thread waits (`Shared::harden_later`): somebody comes after the bell has rung, when he has time.
-    pub(crate) is_put_aside: bool,
+    pub(crate) waker: Waker,
+    /// No thread waits (`Shared::harden_later`): a worker resumes the commit some time after the waker was called.
+    pub(crate) is_pending_commit: bool,
     /// Until the block of its record goes out: what the limits had held back when it came, and whose request it is.
     pub(crate) held_back: Option<(LimitMark, Option<u64>)>,
 }
@@ -107,7 +107,7 @@ pub(crate) struct FlushQueue {
     pub(crate) delayed: Lsn,
     /// When the oldest of that log that is not issued was first wanted.
     pub(crate) delayed_since_ns: u64,
-    /// Somebody will wait for this record and wants the LOG WRITER to write it meanwhile (`Log::ask`), and why.
+    /// Somebody will wait for this record and wants the LOG WRITER to write it meanwhile (`Log::request_flush`), and why.
     pub(crate) asked: Option<(Lsn, FlushReason)>,
     /// Delayed commits that are acknowledged and not hard.
     pub(crate) loss: LossWindow,
@@ -154,10 +154,10 @@ impl FlushQueue {
         self.assert_state();
     }
 
-    /// Every waiter's bell; the list is empty afterwards.
+    /// The wakers of all waiters; the list is empty afterwards.
     pub(crate) fn drain_waiters(&mut self) -> Vec<Waker> {
         self.uncovered = 0;
-        self.waiters.drain(..).map(|waiter| waiter.bell).collect()
+        self.waiters.drain(..).map(|waiter| waiter.waker).collect()
     }
 
     /// Committers that may write at once, given how many wait.
@@ -258,47 +258,49 @@ impl FlushQueue {
         self.uncovered * 2 >= self.crowd
     }
 
-    /// Removes the waiters up to `hardened` and returns their bells in the order of their coming, the next leader's first.
+    /// Removes the waiters up to `hardened` and returns their wakers in the order of their coming, the next leader's first.
     ///
-    /// A thread that waits leads rather than work put aside: all threads that could take that work up may be among the waiters.
+    /// A thread that waits leads rather than a pending commit: all threads that could take that work up may be among the waiters.
     pub(crate) fn wake(
         &mut self,
         hardened: Lsn,
         issued: Lsn,
         now_ns: impl Fn() -> u64,
-        bells: &mut Vec<Waker>,
+        wakers: &mut Vec<Waker>,
     ) {
         let can_lead = self.leader == LeaderState::Inline
             && self.role.is_some()
             && self.inline_writes < self.inline_writes_max();
         if can_lead {
             let uncovered = self.waiters.iter().enumerate().filter(|(_, waiter)| waiter.lsn > issued);
-            if let Some((index, _)) = uncovered.min_by_key(|(_, waiter)| (waiter.is_put_aside, waiter.lsn)) {
+            if let Some((index, _)) =
+                uncovered.min_by_key(|(_, waiter)| (waiter.is_pending_commit, waiter.lsn))
+            {
                 let mut leader = self.waiters.remove(index);
                 self.uncovered -= 1;
                 self.settle_one(&mut leader, &now_ns);
-                bells.push(leader.bell);
+                wakers.push(leader.waker);
             }
         }
-        bells.reserve(self.waiters.len());
+        wakers.reserve(self.waiters.len());
         let hard = self.waiters.extract_if(.., |waiter| waiter.lsn <= hardened);
-        bells.extend(hard.map(|waiter| waiter.bell));
+        wakers.extend(hard.map(|waiter| waiter.waker));
         assert!(hardened <= issued, "what is durable was issued");
         assert!(self.waiters.iter().all(|waiter| waiter.lsn > hardened), "nobody waits for what is durable");
         self.assert_state();
     }
 
     /// Whether the LOG WRITER waits for what has just happened; it is considered woken then. Work that it would wake up for when it is asleep
-    /// starts it when it has ended. The caller hands the result to `Shared::ring_writer` when the latch is free.
+    /// starts it when it has ended. The caller hands the result to `Shared::deliver_wakeup` when the latch is free.
     #[must_use]
-    pub(crate) fn rouse(&mut self, sleepers: &[WriterState]) -> Ring {
-        let ring = match self.writer {
-            WriterState::Ended if sleepers.contains(&WriterState::Asleep) => Ring::Start,
-            state if sleepers.contains(&state) => Ring::Bell,
-            _ => return Ring::No,
+    pub(crate) fn wake_writer(&mut self, sleepers: &[WriterState]) -> WriterWakeup {
+        let wakeup = match self.writer {
+            WriterState::Ended if sleepers.contains(&WriterState::Asleep) => WriterWakeup::Start,
+            state if sleepers.contains(&state) => WriterWakeup::Notify,
+            _ => return WriterWakeup::None,
         };
         self.writer = WriterState::Awake;
-        ring
+        wakeup
     }
 }
 
@@ -310,11 +312,11 @@ impl WriterState {
 
 /// What the LOG WRITER needs to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ring {
+pub(crate) enum WriterWakeup {
     /// Nothing: it is awake, or this is not what it waits for.
-    No,
-    /// Its bell.
-    Bell,
+    None,
+    /// A notification.
+    Notify,
     /// A thread.
     Start,
 }
@@ -344,22 +346,22 @@ mod tests {
         queue.add_waiter(waiter(raw, Waker::noop().clone(), false), issued);
     }
 
-    fn waiter(raw: u64, bell: Waker, is_put_aside: bool) -> Waiter {
-        Waiter { lsn: lsn(raw), reason: FlushReason::Commit, bell, is_put_aside, held_back: None }
+    fn waiter(raw: u64, waker: Waker, is_pending_commit: bool) -> Waiter {
+        Waiter { lsn: lsn(raw), reason: FlushReason::Commit, waker, is_pending_commit, held_back: None }
     }
 
     #[test]
-    fn a_thread_that_waits_leads_rather_than_work_put_aside() {
+    fn a_thread_that_waits_leads_rather_than_a_pending_commit() {
         let mut queue = FlushQueue::new(LogLimits::default(), 0);
-        let [aside, thread, covered] = std::array::from_fn(|_| std::sync::Arc::new(os::Signal::new()));
-        queue.add_waiter(waiter(7, aside.clone().into(), true), lsn(6));
+        let [pending, thread, covered] = std::array::from_fn(|_| std::sync::Arc::new(os::Signal::new()));
+        queue.add_waiter(waiter(7, pending.clone().into(), true), lsn(6));
         queue.add_waiter(waiter(8, thread.clone().into(), false), lsn(6));
         queue.add_waiter(waiter(5, covered.clone().into(), true), lsn(6));
         let mut wake = |hardened| {
-            let mut bells = Vec::new();
-            queue.wake(lsn(hardened), lsn(6), || 0, &mut bells);
-            bells.into_iter().for_each(Waker::wake);
-            (aside.is_set(), thread.is_set(), covered.is_set())
+            let mut wakers = Vec::new();
+            queue.wake(lsn(hardened), lsn(6), || 0, &mut wakers);
+            wakers.into_iter().for_each(Waker::wake);
+            (pending.is_set(), thread.is_set(), covered.is_set())
         };
         assert_eq!(wake(4), (false, true, false), "the later record, but somebody is there to write");
         assert_eq!(wake(4), (true, true, false), "nobody else is left to lead");

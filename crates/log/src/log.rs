@@ -8,14 +8,14 @@ use os::Os;
 
 use crate::append::Payment;
 use crate::cache::Cache;
+use crate::cache_takeover;
 use crate::error::LogError;
 use crate::file::FileHeader;
 use crate::files::LogFiles;
-use crate::flush::PendingHarden;
+use crate::flush::PendingCommit;
 use crate::flush_queue::{FlushQueue, WriterState};
 use crate::flush_reason::{DelayedFlushPolicy, FlushReason};
 use crate::incarnation::Incarnation;
-use crate::left_behind;
 use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, FIRST_BLOCK_SECTOR, LogLimits};
 use crate::loss_window::{LossBounds, LossWindowInfo};
 use crate::lsn::Lsn;
@@ -23,7 +23,7 @@ use crate::options::LogOptions;
 use crate::options::PersistedOptions;
 use crate::persisted;
 use crate::persisted::PersistedInfo;
-use crate::place::LeftBehind;
+use crate::place::AbandonedLog;
 use crate::reader::LogReader;
 use crate::record::{Appended, OwnedRecord, RecordBuf};
 use crate::shared::{Parts, Shared};
@@ -74,7 +74,7 @@ impl Log {
         let header = files.first().header();
         vlfs.begin_first(header.first_vlf);
         let end = EndOfLog::empty(&header);
-        let last_block = left_behind::records_checksum(&files, &vlfs, &end)?;
+        let last_block = cache_takeover::records_checksum(&files, &vlfs, &end)?;
         Ok(Log::start(os, options, files, vlfs, &end, last_block))
     }
 
@@ -93,7 +93,7 @@ impl Log {
         let folder = options.surviving_folder.as_ref();
         let mut taken = Vec::new();
         for left in left_by_last_run(os, options, &log_file)? {
-            let more = left_behind::take_over(os, &left, &files, &vlfs, &end)?;
+            let more = cache_takeover::take_over(os, &left, &files, &vlfs, &end)?;
             if !more.is_empty() {
                 vlfs = VlfMap::new(files.read_vlfs(os)?);
                 end = tail::find_end(&files, &vlfs)?;
@@ -118,7 +118,7 @@ impl Log {
         // What a killed process had written may still be on its way to the device.
         files.all().iter().try_for_each(|file| file.file.sync())?;
         let hardened = end.last;
-        let last_block = folder.map_or(Ok(0), |_| left_behind::records_checksum(&files, &vlfs, &end))?;
+        let last_block = folder.map_or(Ok(0), |_| cache_takeover::records_checksum(&files, &vlfs, &end))?;
         let begin_run = |next: &mut FileHeader| {
             next.epoch = next.epoch.max(end.chain.epoch) + 1;
             next.run_id = crate::file::new_run_id(os, next.log_id, next.epoch);
@@ -266,12 +266,12 @@ impl Log {
         lsn: Lsn,
         reason: FlushReason,
         waker: &Waker,
-    ) -> Result<Option<PendingHarden>, LogError> {
+    ) -> Result<Option<PendingCommit>, LogError> {
         self.shared.harden_later(lsn, reason, waker)
     }
 
     /// The second half of [`Log::harden_later`]: returns when the record is hardened, at once if it is already, and counts the wait.
-    pub fn finish_harden(&self, pending: PendingHarden) -> Result<(), LogError> {
+    pub fn finish_harden(&self, pending: PendingCommit) -> Result<(), LogError> {
         self.shared.finish_harden(pending)
     }
 
@@ -280,8 +280,8 @@ impl Log {
     ///
     /// # Errors
     /// Those of `harden` that are known already.
-    pub fn ask(&self, lsn: Lsn, reason: FlushReason) -> Result<(), LogError> {
-        self.shared.ask(lsn, reason)
+    pub fn request_flush(&self, lsn: Lsn, reason: FlushReason) -> Result<(), LogError> {
+        self.shared.request_flush(lsn, reason)
     }
 
     /// As [`Log::harden`], but waits at most so long: false when the record is not durable by then. The LOG WRITER writes, so that the wait
@@ -319,7 +319,7 @@ impl Log {
     /// How much may be at risk from now on. What is at risk already stays so.
     pub fn set_loss_bounds(&self, bounds: LossBounds) {
         self.shared.queue.lock().loss.set_bounds(bounds);
-        self.shared.rouse_writer(&WriterState::WAITING);
+        self.shared.wake_writer(&WriterState::WAITING);
     }
 
     /// What delayed commits would be lost now, and the most since the log was opened.
@@ -349,8 +349,8 @@ impl Log {
     }
 
     /// Asks for the same without waiting: a delayed commit, drained by policy (the flush then counts as Background).
-    pub fn want(&self, lsn: Lsn) {
-        self.shared.want(lsn);
+    pub fn request_delayed_flush(&self, lsn: Lsn) {
+        self.shared.request_delayed_flush(lsn);
     }
 
     /// The newest record that is durable with all before it, in the file or in the persisted log buffer: `lsn <= hardened()` means safe.
@@ -570,19 +570,19 @@ impl Log {
         assert!(limits.outstanding_ios_max <= places, "the writer's queue has {places} places");
         self.shared.queue.lock().in_flight.set_limits(limits);
         // Who waited for the former limits looks again.
-        self.shared.rouse_writer(&WriterState::WAITING);
+        self.shared.wake_writer(&WriterState::WAITING);
     }
 
     /// When delayed commits drain from now on.
     pub fn set_delayed_flush_policy(&self, policy: DelayedFlushPolicy) {
         self.shared.policy.store(policy.to_raw(), Relaxed);
-        self.shared.rouse_writer(&WriterState::WAITING);
+        self.shared.wake_writer(&WriterState::WAITING);
     }
 
     /// Stops (or resumes) the draining of delayed commits, whatever the policy: for tests that count flushes exactly.
     pub fn suspend_background_flush(&self, suspended: bool) {
         self.shared.background_suspended.store(suspended, Relaxed);
-        self.shared.rouse_writer(&WriterState::WAITING);
+        self.shared.wake_writer(&WriterState::WAITING);
     }
 
     /// Whether the LOG WRITER has a thread now. It has one while there is work for it, and for ten seconds after that.
@@ -637,11 +637,11 @@ fn left_by_last_run(
     os: &Os,
     options: &LogOptions,
     log_file: &crate::file::LogFile,
-) -> Result<Vec<LeftBehind>, LogError> {
-    let persisted = persisted::left_behind(os, options.persisted.as_ref(), log_file)?;
+) -> Result<Vec<AbandonedLog>, LogError> {
+    let persisted = persisted::abandoned_log(os, options.persisted.as_ref(), log_file)?;
     let is_clean = log_file.header().clean;
     let folder = options.surviving_folder.as_ref().filter(|_| !is_clean);
-    let cache = folder.and_then(|folder| surviving::left_behind(os, folder, log_file));
+    let cache = folder.and_then(|folder| surviving::abandoned_log(os, folder, log_file));
     Ok(cache.into_iter().chain(persisted.filter(|_| !is_clean)).collect())
 }
 
@@ -650,7 +650,7 @@ impl Drop for Log {
     /// simulation nothing is touched: the world unwinds its tasks by itself.
     fn drop(&mut self) {
         if !self.shared.stopping.swap(true, AcqRel) && !self.shared.os.is_simulated() {
-            self.shared.bell.set();
+            self.shared.writer_signal.set();
         }
     }
 }
@@ -659,7 +659,7 @@ impl Shared {
     /// Ends the LOG WRITER and waits for it and for growth in the background.
     fn stop_writer(&self) {
         self.stopping.store(true, Release);
-        self.bell.set();
+        self.writer_signal.set();
         let writer = self.writer.lock().take();
         if let Some(writer) = writer {
             // A panic of the writer has poisoned the log already; `check_alive` tells.

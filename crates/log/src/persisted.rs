@@ -3,7 +3,7 @@
 //! While it is on, `harden` copies the records that the cache has and the buffer has not, flushes the processor's caches, and returns: a loss
 //! of power leaves them. Blocks are written to the file when they are full, by the LOG WRITER; each is in the buffer whole before it is issued,
 //! and its place is used again when it is hard in the file. So the buffer always has what the file lacks of `persisted`. When a log is
-//! opened, the blocks that continue the end of its file are written to it, durably, before recovery begins (left_behind.rs). What is in neither
+//! opened, the blocks that continue the end of its file are written to it, durably, before recovery begins (cache_takeover.rs). What is in neither
 //! was lost by damage: before a place is used again, the buffer says that the file had what was there.
 //! Layout: docs/formats/persisted-log-buffer.md.
 //!
@@ -26,7 +26,7 @@ use crate::file::LogFile;
 use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, CACHE_BLOCKS_MAX, PERSISTED_BUFFER_BYTES};
 use crate::lsn::Lsn;
 use crate::options::PersistedOptions;
-use crate::place::{BASE_TXN, LeftBehind, PLACE_WORDS, PlaceHead, Progress, checksum_of, hash_with};
+use crate::place::{AbandonedLog, BASE_TXN, PLACE_WORDS, PlaceHead, Progress, checksum_of, hash_with};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"HPDNPLB2");
 /// A place for each block that can be in use.
@@ -225,11 +225,11 @@ fn read_owner(memory: &PersistentMemory) -> [u64; 4] {
 
 /// What the buffer that the log's header names has kept; none when it names none. Errors when that is not there: without it the log has
 /// lost its end.
-pub(crate) fn left_behind(
+pub(crate) fn abandoned_log(
     os: &Os,
     options: Option<&PersistedOptions>,
     log_file: &LogFile,
-) -> Result<Option<LeftBehind>, LogError> {
+) -> Result<Option<AbandonedLog>, LogError> {
     let header = log_file.header();
     let is_careless = is_planted(Bug::BufferOfFormerLife) && options.is_some();
     if is_planted(Bug::BufferNotCopied) || (header.persisted_id == 0 && !is_careless) {
@@ -259,7 +259,7 @@ pub(crate) fn left_behind(
     let hardened = Lsn::from_raw(memory.read_word(HARDENED_AT));
     let bytes = Box::new(move |place, len| Ok(memory.read(bytes_of(place), len)));
     let source = format!("the persisted log buffer ({})", options.path.display());
-    Ok(Some(LeftBehind::new((source, String::new()), words.into_iter(), bytes, false, hardened)))
+    Ok(Some(AbandonedLog::new((source, String::new()), words.into_iter(), bytes, false, hardened)))
 }
 
 /// Why a log that has a buffer is not opened although its files have everything: what is missing is a place, nothing is damaged.

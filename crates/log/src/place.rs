@@ -155,7 +155,7 @@ impl PlaceHead {
 pub(crate) type PlaceBytes = Box<dyn Fn(u32, usize) -> Result<Vec<u8>, os::IoError>>;
 
 /// The blocks that a dead process has left, by their heads.
-pub(crate) struct LeftBehind {
+pub(crate) struct AbandonedLog {
     /// Where from, for people.
     pub(crate) source: String,
     /// What somebody can do who knows that the log's file is older than this on purpose, or does without it; empty: nothing.
@@ -171,7 +171,7 @@ pub(crate) struct LeftBehind {
     pub(crate) hardened: Lsn,
 }
 
-impl LeftBehind {
+impl AbandonedLog {
     /// Of places by their words.
     pub(crate) fn new(
         (source, way_out): (String, String),
@@ -179,7 +179,7 @@ impl LeftBehind {
         bytes: PlaceBytes,
         names_previous: bool,
         hardened: Lsn,
-    ) -> LeftBehind {
+    ) -> AbandonedLog {
         let (mut blocks, mut unreadable) = (Vec::new(), Vec::new());
         for (words, place) in places.zip(0..).filter(|(words, _)| words[0] != 0) {
             match PlaceHead::unpack(&words[1..]) {
@@ -187,6 +187,6 @@ impl LeftBehind {
                 None => unreadable.push(place),
             }
         }
-        LeftBehind { source, way_out, blocks, unreadable, bytes, names_previous, hardened }
+        AbandonedLog { source, way_out, blocks, unreadable, bytes, names_previous, hardened }
     }
 }

@@ -115,7 +115,7 @@ pub(crate) struct Shared {
     pub(crate) vlfs: Latch<VlfMap>,
     pub(crate) queue: Latch<FlushQueue>,
     /// Wakes the LOG WRITER.
-    pub(crate) bell: Signal,
+    pub(crate) writer_signal: Signal,
     pub(crate) positions: Positions,
     /// Bytes in the open block; a hint for the delayed flush policy.
     pub(crate) open_bytes: AtomicU32,
@@ -181,7 +181,7 @@ impl Shared {
             room: Condition::new(),
             vlfs: Latch::new(LatchRank::VlfMap, vlfs),
             queue: Latch::new(LatchRank::FlushQueue, queue),
-            bell: Signal::new(),
+            writer_signal: Signal::new(),
             open_bytes: AtomicU32::new(0),
             growth_failed: AtomicBool::new(false),
             growth_steps: AtomicU32::new(1),
@@ -226,12 +226,12 @@ impl Shared {
             return;
         }
         self.positions.hardened.poison();
-        let bells = self.queue.lock().drain_waiters();
-        bells.into_iter().for_each(std::task::Waker::wake);
+        let wakers = self.queue.lock().drain_waiters();
+        wakers.into_iter().for_each(std::task::Waker::wake);
         // Whoever has looked at the poison before it was set waits in `room` by the time the cache latch is free.
         drop(self.cache.lock());
         self.room.notify_all();
-        self.rouse_writer(&WriterState::WAITING);
+        self.wake_writer(&WriterState::WAITING);
     }
 
     pub(crate) fn policy(&self) -> DelayedFlushPolicy {

@@ -23,7 +23,7 @@ use crate::file::{FileHeader, LogFile};
 use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, CACHE_BLOCKS_MAX, FREE_BUFFERS_MAX};
 use crate::lsn::{Lsn, TxnId};
 use crate::place::{
-    BASE_TXN, LeftBehind, PLACE_WORDS, PlaceHead, Progress, checksum_of, checksum_with, hash_with,
+    AbandonedLog, BASE_TXN, PLACE_WORDS, PlaceHead, Progress, checksum_of, checksum_with, hash_with,
 };
 
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HPDNSC03");
@@ -258,14 +258,14 @@ fn words_of(place: u32) -> usize {
 }
 
 /// What the process of the log's last run has left, if it died in this boot of the system.
-pub(crate) fn left_behind(os: &Os, folder: &CacheFolder, log_file: &LogFile) -> Option<LeftBehind> {
+pub(crate) fn abandoned_log(os: &Os, folder: &CacheFolder, log_file: &LogFile) -> Option<AbandonedLog> {
     let boot_id = os.boot_id()?;
     let expected = owner(boot_id, log_file);
     folder.places(os, &name_of(log_file)).find_map(|path| left_at(os, &path, &expected))
 }
 
 /// The same in one place; `None` also when it is not of that run of that log.
-fn left_at(os: &Os, path: &Path, expected: &[u64; IDENTITY_WORDS]) -> Option<LeftBehind> {
+fn left_at(os: &Os, path: &Path, expected: &[u64; IDENTITY_WORDS]) -> Option<AbandonedLog> {
     assert_eq!((expected[0], expected[7]), (MAGIC, checksum_of(&expected[..7])), "a log's own words");
     let image = match os.read_surviving_memory(path, LAYOUT) {
         Ok(image) => image,
@@ -289,7 +289,7 @@ fn left_at(os: &Os, path: &Path, expected: &[u64; IDENTITY_WORDS]) -> Option<Lef
         ". If the file was put back from a copy, or what was not written to it may be given up, remove {} and open it again",
         path.display()
     );
-    Some(LeftBehind::new((source, way_out), words.into_iter(), bytes, true, hardened))
+    Some(AbandonedLog::new((source, way_out), words.into_iter(), bytes, true, hardened))
 }
 
 /// Nothing is left for the next opening.

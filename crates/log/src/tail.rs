@@ -2,18 +2,18 @@
 //!
 //! The end is the first position where no valid block of the chain stands: a valid checksum, the right log, VLF and sector,
 //! the checksum of the block before it, a recovery epoch not below that block's. What lies beyond was never hardened and is
-//! never replayed. But if something proves that the position had been durable once (proof.rs), the log is damaged in the middle: that is an
+//! never replayed. But if something proves that the position had been durable once (corruption_check.rs), the log is damaged in the middle: that is an
 //! error, never an end.
 
 use std::sync::Arc;
 
 use crate::block::{BlockHeader, SlotTable};
+use crate::corruption_check;
 use crate::error::LogError;
 use crate::file::FileHeader;
 use crate::files::LogFiles;
 use crate::limits::FIRST_BLOCK_SECTOR;
 use crate::lsn::{BLOCK_MAX, Lsn, VLF_MAX};
-use crate::proof;
 use crate::vlf::VlfMap;
 use crate::window::Window;
 
@@ -159,7 +159,9 @@ impl<'a> Walk<'a> {
             return Ok(());
         }
         let walked = self.start.vlf()..=here.vlf();
-        if let Some((proof, vlf)) = proof::find(self.files, self.vlfs, here, walked, &mut self.window)? {
+        if let Some((proof, vlf)) =
+            corruption_check::find(self.files, self.vlfs, here, walked, &mut self.window)?
+        {
             let what = format!(
                 "no valid block here, but block {proof} (in the VLF at offset {}) proves that there was one",
                 vlf.begin_offset
@@ -173,7 +175,7 @@ impl<'a> Walk<'a> {
             let (file, offset) = place.map_or((vlf.file, 0), |vlf| (vlf.file, vlf.offset_of(here.block())));
             return Err(self.files.corrupt(file, offset, what));
         }
-        proof::nothing_uncounted(self.files, here)
+        corruption_check::nothing_uncounted(self.files, here)
     }
 }
 

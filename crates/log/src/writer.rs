@@ -7,7 +7,7 @@ use os::{IoQueue, Request, WaitType, WriteMode};
 use rustc_hash::FxHashMap;
 
 use crate::cached_block::CachedBlock;
-use crate::flush_queue::{Ring, WriterRole, WriterState};
+use crate::flush_queue::{WriterRole, WriterState, WriterWakeup};
 use crate::flush_reason::FlushReason;
 use crate::shared::Shared;
 use crate::writer_work::{LastWait, REST_NS, Work};
@@ -24,19 +24,19 @@ struct OwnWrites {
 }
 
 impl Shared {
-    /// Does what `FlushQueue::rouse` has found that the LOG WRITER needs. The queue latch is free.
-    pub(crate) fn ring_writer(&self, ring: Ring) {
-        match ring {
-            Ring::No => {}
-            Ring::Bell => self.bell.set(),
-            Ring::Start => self.start_writer(),
+    /// Does what `FlushQueue::wake_writer` has found that the LOG WRITER needs. The queue latch is free.
+    pub(crate) fn deliver_wakeup(&self, wakeup: WriterWakeup) {
+        match wakeup {
+            WriterWakeup::None => {}
+            WriterWakeup::Notify => self.writer_signal.set(),
+            WriterWakeup::Start => self.start_writer(),
         }
     }
 
     /// Wakes the LOG WRITER if it is in one of these states, or starts it: something has changed that its next step depends on.
-    pub(crate) fn rouse_writer(&self, sleepers: &[WriterState]) {
-        let ring = self.queue.lock().rouse(sleepers);
-        self.ring_writer(ring);
+    pub(crate) fn wake_writer(&self, sleepers: &[WriterState]) {
+        let wakeup = self.queue.lock().wake_writer(sleepers);
+        self.deliver_wakeup(wakeup);
     }
 
     /// Starts the LOG WRITER. A system that has no thread for a second fails the log: no other thread writes full blocks.
@@ -95,10 +95,10 @@ fn run(shared: &Arc<Shared>) {
     assert!(own.queue.is_none_or(|queue| queue.in_flight() == 0), "nothing is on its way behind the writer");
 }
 
-/// Waits for the bell; `timed_out` when it has not rung in time.
+/// Waits for a notification; `timed_out` when none came in time.
 fn wait(shared: &Shared, timeout_ns: Option<u64>, timed_out: LastWait) -> LastWait {
     assert_ne!(timed_out, LastWait::Rung, "a wait that times out was not rung for");
-    match shared.bell.wait(WaitType::LOGMGR_QUEUE, timeout_ns) {
+    match shared.writer_signal.wait(WaitType::LOGMGR_QUEUE, timeout_ns) {
         os::WaitOutcome::TimedOut => timed_out,
         _ => LastWait::Rung,
     }

@@ -29,9 +29,9 @@ pub(crate) enum LastWait {
 pub(crate) enum Work {
     /// Write, with this role; the open block too when a reason is given.
     Write(WriterRole, Option<FlushReason>),
-    /// Wait for the bell, at most so long.
+    /// Wait for a notification, at most so long.
     Wait(Option<u64>),
-    /// Wait for the bell; end when it is not rung for [`REST_NS`].
+    /// Wait for a notification; end when none comes for [`REST_NS`].
     Rest,
     /// End.
     Stop,

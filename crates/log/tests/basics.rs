@@ -106,7 +106,7 @@ fn delayed_commits_do_not_flush_each_and_other_reasons_still_do() {
     let mut lsn = Lsn::NULL;
     for txn in 1..=100 {
         lsn = commit(&log, txn, 30);
-        log.want(lsn);
+        log.request_delayed_flush(lsn);
     }
     assert!(log.hardened() < lsn && log.stats().flushes_total == 0, "acknowledged, not hardened");
     log.harden(lsn, FlushReason::FlushLogProc).unwrap();
@@ -114,7 +114,7 @@ fn delayed_commits_do_not_flush_each_and_other_reasons_still_do() {
     assert_eq!(log.stats().flushes_total, 1);
     assert_eq!(log.stats().flushes_by_reason_total[FlushReason::FlushLogProc.index()], 1);
     let drained = commit(&log, 101, 30);
-    log.want(drained);
+    log.request_delayed_flush(drained);
     log.suspend_background_flush(false);
     bench.wait_until(|| log.hardened() >= drained);
     assert_eq!(log.stats().flushes_by_reason_total[FlushReason::Background.index()], 1);
@@ -128,7 +128,7 @@ fn eager_draining_flushes_far_less_often_than_it_commits() {
     let mut lsn = Lsn::NULL;
     for txn in 1..=50_000 {
         lsn = commit(&log, txn, 30);
-        log.want(lsn);
+        log.request_delayed_flush(lsn);
     }
     bench.wait_until(|| log.hardened() >= lsn);
     let stats = log.stats();
@@ -144,7 +144,7 @@ fn block_full_policy_waits_for_full_blocks() {
     let log = Log::create(&bench.os, &options).unwrap();
     for txn in 1..=2_000 {
         let lsn = commit(&log, txn, 30);
-        log.want(lsn);
+        log.request_delayed_flush(lsn);
     }
     let expected = log.stats().record_bytes_total / 61_440;
     bench.wait_until(|| log.stats().flushes_total >= expected);

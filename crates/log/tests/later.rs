@@ -1,4 +1,4 @@
-//! Commits put aside: who is rung when, what counts, and what a failure of the log means for them.
+//! Pending commits: who is rung when, what counts, and what a failure of the log means for them.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use common::{Rings, commit, small_options};
-use hardpan_log::{FlushReason, Growth, Log, LogError, LogOptions, LogStats, Lsn, PendingHarden};
+use hardpan_log::{FlushReason, Growth, Log, LogError, LogOptions, LogStats, Lsn, PendingCommit};
 use os::sim::{Fault, Operation, Profile, World};
 use os::{Os, WaitType};
 
@@ -51,13 +51,13 @@ fn crowd(os: &Os, log: &Arc<Log>, end: fn(&Log, Lsn)) {
     tasks.into_iter().for_each(|task| task.join().unwrap());
 }
 
-fn put_aside(log: &Log, txn: u64, rings: &Arc<Rings>) -> PendingHarden {
+fn leave_pending(log: &Log, txn: u64, rings: &Arc<Rings>) -> PendingCommit {
     let lsn = commit(log, txn, 30);
     log.harden_later(lsn, REASON, &rings.waker()).unwrap().expect("the LOG WRITER leads")
 }
 
 #[test]
-fn one_committer_alone_is_not_put_aside() {
+fn one_committer_alone_is_not_left_pending() {
     let world = World::new(1, Profile::constant_latency());
     world
         .run(|os| {
@@ -116,7 +116,7 @@ fn whoever_cannot_wait_for_the_bell_finishes_at_once() {
     in_a_crowd(3, |_, _, log| {
         let (rings, before) = (Arc::<Rings>::default(), log.stats());
         for txn in 1..=3 {
-            log.finish_harden(put_aside(log, txn, &rings)).unwrap();
+            log.finish_harden(leave_pending(log, txn, &rings)).unwrap();
             assert_eq!(log.hardened(), log.last());
         }
         assert_eq!(log.stats().flush_waits_total, before.flush_waits_total + 3, "each is one wait");
@@ -127,7 +127,7 @@ fn whoever_cannot_wait_for_the_bell_finishes_at_once() {
 fn it_is_finished_on_any_thread() {
     in_a_crowd(4, |os, _, log| {
         let rings = Arc::<Rings>::default();
-        let pending = put_aside(log, 1, &rings);
+        let pending = leave_pending(log, 1, &rings);
         rings.wait();
         let elsewhere = Arc::clone(log);
         os.spawn("finisher", move || elsewhere.finish_harden(pending).unwrap()).join().unwrap();
@@ -140,7 +140,7 @@ fn a_failed_log_rings_and_tells() {
         let (first, second) = (Arc::<Rings>::default(), Arc::<Rings>::default());
         let hard = log.hardened();
         device.inject(Fault::fail_once(Operation::Write, 0));
-        let pending = [put_aside(log, 1, &first), put_aside(log, 2, &second)];
+        let pending = [leave_pending(log, 1, &first), leave_pending(log, 2, &second)];
         first.wait();
         second.wait();
         for one in pending {
@@ -150,7 +150,7 @@ fn a_failed_log_rings_and_tells() {
     });
 }
 
-/// The device does not see who waits and who does not: a crowd that puts its commits aside costs as many flushes as one that blocks.
+/// The device does not see who waits and who does not: a crowd that leaves its commits pending costs as many flushes as one that blocks.
 #[test]
 fn a_crowd_put_aside_shares_its_flushes_as_one_that_blocks() {
     fn later(log: &Log, lsn: Lsn) {
@@ -177,9 +177,9 @@ fn a_crowd_put_aside_shares_its_flushes_as_one_that_blocks() {
         counted.load(Relaxed)
     };
     for seed in 6..9 {
-        let (blocked, aside) =
+        let (blocked, pending) =
             (flushes(seed, |log, lsn| log.harden(lsn, REASON).unwrap()), flushes(seed, later));
-        assert!(aside <= 2 * blocked && blocked <= 2 * aside, "{aside} against {blocked} flushes");
-        assert!(10 * aside < COMMITS, "{aside} flushes");
+        assert!(pending <= 2 * blocked && blocked <= 2 * pending, "{pending} against {blocked} flushes");
+        assert!(10 * pending < COMMITS, "{pending} flushes");
     }
 }

@@ -1,4 +1,4 @@
-//! Commits put aside while committers write themselves: who gets the bell to lead, and how often the device is written.
+//! Pending commits while committers write themselves: who gets the bell to lead, and how often the device is written.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
@@ -6,7 +6,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{Rings, commit, small_options};
-use hardpan_log::{FlushReason, Log, LogError, Lsn, PendingHarden};
+use hardpan_log::{FlushReason, Log, LogError, Lsn, PendingCommit};
 use os::sim::{Effect, Fault, Operation, Profile, World};
 use os::{JoinHandle, Os, WaitType};
 
@@ -65,15 +65,15 @@ impl Bench {
         writer
     }
 
-    fn later(&self, lsn: Lsn, rings: &Arc<Rings>) -> Option<PendingHarden> {
+    fn later(&self, lsn: Lsn, rings: &Arc<Rings>) -> Option<PendingCommit> {
         self.log.harden_later(lsn, REASON, &rings.waker()).unwrap()
     }
 
-    /// A new commit put aside.
-    fn put_aside(&self, txn: u64) -> Aside {
+    /// A new pending commit.
+    fn leave_pending(&self, txn: u64) -> Pending {
         let (lsn, rings) = (self.commit(txn), Arc::<Rings>::default());
-        let pending = self.later(lsn, &rings).expect("somebody else writes");
-        Aside { lsn, rings, pending }
+        let commit = self.later(lsn, &rings).expect("somebody else writes");
+        Pending { lsn, rings, commit }
     }
 }
 
@@ -81,10 +81,10 @@ fn delay(nanoseconds: u64) -> Fault {
     Fault { effect: Effect::Delay(nanoseconds), ..Fault::fail_once(Operation::Write, 0) }
 }
 
-struct Aside {
+struct Pending {
     lsn: Lsn,
     rings: Arc<Rings>,
-    pending: PendingHarden,
+    commit: PendingCommit,
 }
 
 #[test]
@@ -104,21 +104,21 @@ fn when_nobody_writes_the_caller_does() {
 }
 
 #[test]
-fn while_another_writes_it_is_put_aside_and_rung_to_write_next() {
+fn while_another_writes_it_is_left_pending_and_woken_to_write_next() {
     alone(2, |bench| {
         let before = bench.writes();
         let first = bench.commit(1);
         let writer = bench.slow_write(first);
-        let aside = bench.put_aside(2);
-        assert_eq!((aside.rings.count(), bench.writes()), (0, before));
-        aside.rings.wait();
-        assert!((first..aside.lsn).contains(&bench.log.hardened()), "it is rung to write, nothing else");
+        let pending = bench.leave_pending(2);
+        assert_eq!((pending.rings.count(), bench.writes()), (0, before));
+        pending.rings.wait();
+        assert!((first..pending.lsn).contains(&bench.log.hardened()), "it is rung to write, nothing else");
         writer.join().unwrap();
         bench.meanwhile();
         assert_eq!(bench.writes(), before + 1, "nobody writes for it");
-        bench.log.finish_harden(aside.pending).unwrap();
-        assert!(bench.log.hardened() >= aside.lsn);
-        assert_eq!((bench.writes(), aside.rings.count()), (before + 2, 1));
+        bench.log.finish_harden(pending.commit).unwrap();
+        assert!(bench.log.hardened() >= pending.lsn);
+        assert_eq!((bench.writes(), pending.rings.count()), (before + 2, 1));
         assert_eq!(bench.log.stats().flush_waits_total, 2, "each commit is one wait");
     });
 }
@@ -129,35 +129,35 @@ fn one_who_comes_late_finds_his_record_written_by_another() {
     alone(3, |bench| {
         let before = bench.writes();
         let writer = bench.slow_write(bench.commit(1));
-        let aside = bench.put_aside(2);
-        aside.rings.wait();
+        let pending = bench.leave_pending(2);
+        pending.rings.wait();
         writer.join().unwrap();
         let rings = Arc::<Rings>::default();
         let last = bench.commit(3);
         assert!(bench.later(last, &rings).is_none(), "the role is free: whoever comes takes it");
         bench.log.harden(last, REASON).unwrap();
-        bench.log.finish_harden(aside.pending).unwrap();
-        assert_eq!((bench.writes(), aside.rings.count(), rings.count()), (before + 2, 1, 0));
+        bench.log.finish_harden(pending.commit).unwrap();
+        assert_eq!((bench.writes(), pending.rings.count(), rings.count()), (before + 2, 1, 0));
     });
 }
 
 #[test]
-fn what_is_issued_already_is_put_aside_until_it_is_hard() {
+fn what_is_issued_already_is_left_pending_until_it_is_hard() {
     alone(4, |bench| {
         let before = bench.writes();
         let (first, second) = (bench.commit(1), bench.commit(2));
         let writer = bench.slow_write(second);
-        let asides = [first, second].map(|lsn| {
+        let all_pending = [first, second].map(|lsn| {
             let rings = Arc::<Rings>::default();
-            let pending = bench.later(lsn, &rings).expect("the record is on its way");
+            let commit = bench.later(lsn, &rings).expect("the record is on its way");
             assert_eq!(rings.count(), 0);
-            Aside { lsn, rings, pending }
+            Pending { lsn, rings, commit }
         });
-        for aside in asides {
-            aside.rings.wait();
-            assert!(bench.log.hardened() >= aside.lsn);
-            bench.log.finish_harden(aside.pending).unwrap();
-            assert_eq!(aside.rings.count(), 1);
+        for pending in all_pending {
+            pending.rings.wait();
+            assert!(bench.log.hardened() >= pending.lsn);
+            bench.log.finish_harden(pending.commit).unwrap();
+            assert_eq!(pending.rings.count(), 1);
         }
         writer.join().unwrap();
         assert_eq!(bench.writes(), before + 1, "one write for three waits");
@@ -171,45 +171,45 @@ fn who_does_not_wait_for_the_bell_waits_for_the_write_of_the_other() {
         let before = bench.writes();
         let first = bench.commit(1);
         let writer = bench.slow_write(first);
-        let aside = bench.put_aside(2);
-        bench.log.finish_harden(aside.pending).unwrap();
-        assert!(bench.log.hardened() >= aside.lsn);
+        let pending = bench.leave_pending(2);
+        bench.log.finish_harden(pending.commit).unwrap();
+        assert!(bench.log.hardened() >= pending.lsn);
         writer.join().unwrap();
         assert_eq!(bench.writes(), before + 2);
     });
 }
 
 #[test]
-fn a_thread_that_waits_writes_for_those_put_aside() {
+fn a_thread_that_waits_writes_for_pending_commits() {
     alone(6, |bench| {
         let before = bench.writes();
         let writer = bench.slow_write(bench.commit(1));
-        let aside = bench.put_aside(2);
+        let pending = bench.leave_pending(2);
         let thread = bench.hardener(bench.commit(3));
         bench.meanwhile();
         assert!(thread.task().current_wait().is_some_and(|(wait_type, _)| wait_type == WaitType::WRITELOG));
-        aside.rings.wait();
-        assert!(bench.log.hardened() >= aside.lsn, "it is not asked to write");
+        pending.rings.wait();
+        assert!(bench.log.hardened() >= pending.lsn, "it is not asked to write");
         thread.join().unwrap();
         writer.join().unwrap();
-        bench.log.finish_harden(aside.pending).unwrap();
-        assert_eq!((bench.writes(), aside.rings.count()), (before + 2, 1));
+        bench.log.finish_harden(pending.commit).unwrap();
+        assert_eq!((bench.writes(), pending.rings.count()), (before + 2, 1));
     });
 }
 
 #[test]
-fn of_several_put_aside_one_is_asked_to_write_for_all() {
+fn of_several_pending_one_is_asked_to_write_for_all() {
     alone(7, |bench| {
         let before = bench.writes();
         let writer = bench.slow_write(bench.commit(1));
-        let [first, second] = [2, 3].map(|txn| bench.put_aside(txn));
+        let [first, second] = [2, 3].map(|txn| bench.leave_pending(txn));
         writer.join().unwrap();
         bench.meanwhile();
         assert_eq!((first.rings.count(), second.rings.count()), (1, 0), "the older one");
-        bench.log.finish_harden(first.pending).unwrap();
+        bench.log.finish_harden(first.commit).unwrap();
         second.rings.wait();
         assert!(bench.log.hardened() >= second.lsn);
-        bench.log.finish_harden(second.pending).unwrap();
+        bench.log.finish_harden(second.commit).unwrap();
         assert_eq!((bench.writes(), second.rings.count()), (before + 2, 1));
     });
 }
@@ -220,18 +220,18 @@ fn when_three_wait_a_second_one_writes_beside_the_first() {
         let before = bench.writes();
         let first = bench.commit(1);
         let writer = bench.slow_write(first);
-        let asides = [2, 3, 4].map(|txn| bench.put_aside(txn));
+        let all_pending = [2, 3, 4].map(|txn| bench.leave_pending(txn));
         let last = bench.commit(5);
         assert!(bench.later(last, &Arc::default()).is_none(), "with so many waiting the caller writes");
         let second_writer = bench.hardener(last);
         bench.meanwhile();
         assert!(bench.log.hardened() < first, "its write is done, but the one before is not");
-        assert!(asides.iter().all(|aside| aside.rings.count() == 0));
-        for aside in asides {
-            aside.rings.wait();
+        assert!(all_pending.iter().all(|pending| pending.rings.count() == 0));
+        for pending in all_pending {
+            pending.rings.wait();
             assert!(bench.log.hardened() >= last);
-            bench.log.finish_harden(aside.pending).unwrap();
-            assert_eq!(aside.rings.count(), 1);
+            bench.log.finish_harden(pending.commit).unwrap();
+            assert_eq!(pending.rings.count(), 1);
         }
         second_writer.join().unwrap();
         writer.join().unwrap();
@@ -240,7 +240,7 @@ fn when_three_wait_a_second_one_writes_beside_the_first() {
 }
 
 #[test]
-fn a_write_that_fails_rings_those_put_aside() {
+fn a_write_that_fails_rings_pending_commits() {
     alone(9, |bench| {
         bench.log.harden(bench.commit(1), REASON).unwrap();
         let (hard, lost) = (bench.log.hardened(), bench.commit(2));
@@ -249,11 +249,11 @@ fn a_write_that_fails_rings_those_put_aside() {
         let log = Arc::clone(&bench.log);
         let issued = bench.os.spawn("committer", move || log.harden(lost, REASON).unwrap());
         bench.meanwhile();
-        let aside = bench.put_aside(3);
+        let pending = bench.leave_pending(3);
         issued.join().unwrap();
-        aside.rings.wait();
-        assert!(matches!(bench.log.finish_harden(aside.pending), Err(LogError::Failed(_))), "its own write");
-        assert!((hard..aside.lsn).contains(&bench.log.hardened()));
+        pending.rings.wait();
+        assert!(matches!(bench.log.finish_harden(pending.commit), Err(LogError::Failed(_))), "its own write");
+        assert!((hard..pending.lsn).contains(&bench.log.hardened()));
         assert!(matches!(bench.log.harden(bench.log.last(), REASON), Err(LogError::Failed(_))));
     });
 }

@@ -46,7 +46,7 @@ fn stalled(profile: LogLimitsProfile, commit_bytes: usize) -> (u64, u64, u64, u6
         // Fewer than the cache has buffers, so that nobody has to wait.
         for txn in 1..=120 {
             let lsn = commit(&log, txn, commit_bytes);
-            log.ask(lsn, FlushReason::Commit).unwrap();
+            log.request_flush(lsn, FlushReason::Commit).unwrap();
             os.sleep(10_000, WaitType::WAITFOR).unwrap();
             let now = seen(&log);
             most = (most.0.max(now.0), most.1.max(now.1));

@@ -144,10 +144,10 @@ fn delayed_commits_are_not_at_risk() {
         let window = log.loss_window();
         assert_eq!((window.now.commits, window.survives_process), (0, true));
         let wanted = commit(&log, 2, 40);
-        log.want(wanted);
+        log.request_delayed_flush(wanted);
         assert_eq!((log.hardened(), log.stats().flushes_total), (wanted, 0), "nothing drains");
         assert!(log.harden_within(commit(&log, 3, 40), FlushReason::Ticket, Some(0)).unwrap());
-        log.ask(commit(&log, 4, 40), FlushReason::SequenceCache).unwrap();
+        log.request_flush(commit(&log, 4, 40), FlushReason::SequenceCache).unwrap();
         assert_eq!(log.hardened(), log.last(), "who asks need not come back");
         log.last()
     });

@@ -217,7 +217,7 @@ fn the_end_is_judged_without_reading_the_log_twice() {
 }
 
 #[test]
-fn blocks_that_an_earlier_run_left_behind_are_never_replayed() {
+fn blocks_of_an_earlier_run_are_never_replayed() {
     // Fault F4: block n + 1 is there without block n; then the log goes on and comes to n + 1's place.
     let bench = bench("stale");
     let image = image(&bench, 5);

@@ -73,10 +73,10 @@ impl Serve for Client {
         }
     }
 
-    fn is_aside(&self) -> bool {
+    fn is_pending(&self) -> bool {
         match self {
             Client::LoggingIn(login) => login.handshake.is_checking(),
-            Client::InService(connection) => connection.aside.is_some(),
+            Client::InService(connection) => connection.pending.is_some(),
         }
     }
 
@@ -136,7 +136,7 @@ pub struct Connection {
     encoder: Encoder,
     answer: AnswerState,
     /// A request whose commit is on its way to the device, and whether it is a call.
-    aside: Option<bool>,
+    pending: Option<bool>,
     /// Among those that may be logged in.
     place: Place,
 }
@@ -152,7 +152,7 @@ impl Connection {
         let LoggedIn { mut session, encoder, place } = logged_in;
         channel.set_limits(ReadLimits::session(shared.config.message_bytes_max));
         entry.set_encrypted(channel.is_encrypted());
-        session.defer_commits(entry.waker());
+        session.allow_pending_commits(entry.waker());
         let killed = Arc::downgrade(entry);
         session.hang_up_with(Arc::new(move || {
             if let Some(entry) = killed.upgrade() {
@@ -164,7 +164,7 @@ impl Connection {
         shared.logins_total.increment();
         shared.user_connections.increment();
         let answer = AnswerState::of(session.acknowledgement());
-        Connection { shared: shared.clone(), channel, session, encoder, answer, aside: None, place }
+        Connection { shared: shared.clone(), channel, session, encoder, answer, pending: None, place }
     }
 
     fn turn(&mut self, entry: &ConnectionEntry) -> After {
@@ -205,8 +205,8 @@ impl Connection {
     }
 
     fn next_step(&mut self, entry: &ConnectionEntry) -> Result<After, ChannelError> {
-        if let Some(is_call) = self.aside.take() {
-            return self.finish_aside(entry, is_call);
+        if let Some(is_call) = self.pending.take() {
+            return self.finish_pending(entry, is_call);
         }
         if self.shared.table.is_draining() {
             return Ok(After::End);
@@ -303,14 +303,14 @@ impl Connection {
         }
         let end = dispatch(self.session.as_mut(), request, &mut sink);
         if self.session.is_commit_pending() {
-            self.aside = Some(is_call);
+            self.pending = Some(is_call);
             return Ok(After::Wake);
         }
         self.finish_request(entry, is_call, end)
     }
 
-    /// The commit of a request that was put aside is hardened, or cannot be any more.
-    fn finish_aside(&mut self, entry: &ConnectionEntry, is_call: bool) -> Result<After, ChannelError> {
+    /// The commit of a pending request is hardened, or cannot be any more.
+    fn finish_pending(&mut self, entry: &ConnectionEntry, is_call: bool) -> Result<After, ChannelError> {
         let mut sink = TdsSink::new(&mut self.encoder, &mut self.channel, &mut self.answer);
         let end = self.session.settle_commit(&mut sink);
         self.finish_request(entry, is_call, end)

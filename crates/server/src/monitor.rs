@@ -4,10 +4,10 @@
 //! ```text
 //!  add ──► Idle ──became_readable──► Queued ──take──► Busy ──give_back──► Idle
 //!                                      ▲               │ └─give_back, unread bytes─► Queued
-//!                                      └──── Aside ◄───┘ put_aside
+//!                                      └──── Pending ◄───┘ leave_pending
 //!                         wake (the log, a LOGIN thread)└─ConnectionTable::remove─► Ended
 //! ```
-//! Between `begin_request` and `end_request` a request runs: in Busy, and while it is put aside in Aside. The monitor
+//! Between `begin_request` and `end_request` a request runs: in Busy, and while its commit is pending in Pending. The monitor
 //! looks only at requests that have run for a while and whose client has sent something, so that short ones cost it nothing;
 //! it sleeps when nothing has run for a second. It ends logins that take too long, too.
 //!
@@ -57,10 +57,10 @@ pub enum After {
 
 /// A connection as workers run it.
 pub trait Serve: Send {
-    /// What there is to do now: the next request, or the rest of what was put aside.
+    /// What there is to do now: the next request, or the rest of a pending request.
     fn turn(&mut self, entry: &Arc<ConnectionEntry>) -> After;
-    /// The next turn ends what was put aside; it does not read.
-    fn is_aside(&self) -> bool;
+    /// The next turn ends a pending request; it does not read.
+    fn is_pending(&self) -> bool;
     /// Closes the session and the connection, and removes the entry.
     fn end(self: Box<Self>, entry: &ConnectionEntry);
 }
@@ -74,8 +74,8 @@ enum Step {
     Queued,
     /// With a worker.
     Busy,
-    /// Put aside: waits to be woken.
-    Aside,
+    /// Its commit is pending: waits to be woken.
+    Pending,
     /// Gone.
     Ended,
 }
@@ -88,9 +88,9 @@ struct State {
     unread: bool,
     /// The poller tells nothing of it: whoever has it looks himself whether there is more.
     paused: bool,
-    /// What it is to be put aside for has happened already.
+    /// What it is to be left pending for has happened already.
     woken: bool,
-    /// When the request that runs began (it may be put aside now).
+    /// When the request that runs began (it may be pending now).
     running_since_ns: Option<u64>,
     /// Its task has been told of an attention.
     signalled: bool,
@@ -99,7 +99,7 @@ struct State {
 impl State {
     /// A connection that no thread has can be found here, and only there is one.
     fn assert_state(&self) {
-        let kept = matches!(self.step, Step::Idle | Step::Queued | Step::Aside);
+        let kept = matches!(self.step, Step::Idle | Step::Queued | Step::Pending);
         assert_eq!(self.connection.is_some(), kept, "in state {:?}", self.step);
         assert!(!self.signalled || self.running_since_ns.is_some(), "an attention for no request");
     }
@@ -132,7 +132,7 @@ pub struct ConnectionTable {
     os: Os,
     half_open: HalfOpen,
     entries: Latch<BTreeMap<u64, Arc<ConnectionEntry>>>,
-    /// Requests that run now, also those put aside.
+    /// Requests that run now, also those with a pending commit.
     running: Arc<AtomicUsize>,
     asleep: AtomicBool,
     wake: Signal,
@@ -376,7 +376,7 @@ impl ConnectionEntry {
         let mut state = self.state.lock();
         let connection = state.connection.take().expect("a connection in the queue is there");
         // One that comes back from its commit answers first: what has come meanwhile stays unread.
-        state.unread &= connection.is_aside();
+        state.unread &= connection.is_pending();
         state.change(&[Step::Queued], Step::Busy);
         if !state.paused && self.running.load(Ordering::Relaxed) == 0 {
             state.paused = self.workers.pause(self.stream.as_ref(), self.number).is_ok();
@@ -401,11 +401,11 @@ impl ConnectionEntry {
     }
 
     /// The connection waits to be woken; true when it has been already.
-    fn put_aside(&self, connection: Box<dyn Serve>) -> bool {
+    fn leave_pending(&self, connection: Box<dyn Serve>) -> bool {
         let mut state = self.state.lock();
         state.connection = Some(connection);
         let woken = std::mem::take(&mut state.woken);
-        state.change(&[Step::Busy], if woken { Step::Queued } else { Step::Aside });
+        state.change(&[Step::Busy], if woken { Step::Queued } else { Step::Pending });
         woken
     }
 
@@ -480,8 +480,8 @@ impl Wake for ConnectionEntry {
         self.task.note_signalled();
         let mut state = self.state.lock();
         match state.step {
-            Step::Aside => state.change(&[Step::Aside], Step::Queued),
-            // Not put aside yet; or it has not waited for this any more.
+            Step::Pending => state.change(&[Step::Pending], Step::Queued),
+            // Not pending yet; or it has not waited for this any more.
             _ => {
                 state.woken = true;
                 return;
@@ -497,7 +497,7 @@ impl Work for ConnectionEntry {
         let mut connection = self.take();
         task::run_as(&self.task, || match connection.turn(self) {
             after @ (After::Wait | After::Answered | After::Again) => self.give_back(connection, after),
-            After::Wake => self.put_aside(connection),
+            After::Wake => self.leave_pending(connection),
             After::End => {
                 connection.end(self);
                 false

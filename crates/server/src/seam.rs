@@ -35,7 +35,7 @@ pub trait ClientSession: Send {
     /// From now on a request may end with its last commit still on its way to the device: then `is_commit_pending`, and
     /// `waker` is called when `settle_commit` would not wait any more (now and then also when it would). A session that
     /// waits for its commits need not know any of it.
-    fn defer_commits(&mut self, _waker: Waker) {}
+    fn allow_pending_commits(&mut self, _waker: Waker) {}
     /// What KILL is to call, on any thread, to end the session's connection.
     fn hang_up_with(&self, _hang_up: std::sync::Arc<dyn Fn() + Send + Sync>) {}
     /// Who counts the packets of the session's connection.
@@ -85,8 +85,8 @@ impl ClientSession for Session {
         Session::transaction_request(self, request, sink)
     }
 
-    fn defer_commits(&mut self, waker: Waker) {
-        Session::defer_commits(self, waker);
+    fn allow_pending_commits(&mut self, waker: Waker) {
+        Session::allow_pending_commits(self, waker);
     }
 
     fn hang_up_with(&self, hang_up: std::sync::Arc<dyn Fn() + Send + Sync>) {

@@ -46,7 +46,7 @@ pub struct AnswerState {
     acknowledgement: Option<Arc<Acknowledgement>>,
     last_columns: LastColumns,
     /// How the answer stood when a commit was left pending; nothing is sent until it is settled.
-    before_commit: Option<BeforeCommit>,
+    mark_before_commit: Option<AnswerMark>,
 }
 
 impl AnswerState {
@@ -99,7 +99,7 @@ fn column_of(column: &ColumnDescription) -> Column<'_> {
 
 /// What is gone back to when a pending commit fails.
 #[derive(Debug)]
-struct BeforeCommit {
+struct AnswerMark {
     pending_bytes: usize,
     held: Option<DoneToken>,
     error_since_done: bool,
@@ -128,7 +128,7 @@ impl<'a> TdsSink<'a> {
     /// Ends the answer with a final DONE (of a procedure, after an RPC), with its error bit when the request was
     /// cancelled, and that of the server when the connection ends with it.
     pub fn end(mut self, is_procedure: bool, how: RequestEnd) -> Result<(), IoError> {
-        assert!(self.state.before_commit.is_none(), "no answer before its commit is hardened");
+        assert!(self.state.mark_before_commit.is_none(), "no answer before its commit is hardened");
         self.hold_final(is_procedure);
         if let Some(held) = &mut self.state.held {
             held.status |= match how {
@@ -149,7 +149,7 @@ impl<'a> TdsSink<'a> {
 
     /// Nobody will settle a pending commit: its success is not told.
     pub fn give_up_commit(&mut self) {
-        if self.state.before_commit.is_some() {
+        if self.state.mark_before_commit.is_some() {
             self.commit_settled(false);
         }
     }
@@ -220,7 +220,7 @@ impl<'a> TdsSink<'a> {
 
     /// Sends full packets when enough has gathered.
     fn flow(&mut self) -> Flow {
-        if self.encoder.pending_bytes() > SEND_THRESHOLD_BYTES && self.state.before_commit.is_none() {
+        if self.encoder.pending_bytes() > SEND_THRESHOLD_BYTES && self.state.mark_before_commit.is_none() {
             self.encoder.take_packets(SEND_THRESHOLD_BYTES, &mut self.state.packets);
             self.send_early();
             // No more is sent after an attention: a stream is fast enough to send some MB until the monitor looks.
@@ -315,15 +315,15 @@ impl ResultSink for TdsSink<'_> {
     }
 
     fn flush(&mut self) {
-        if self.state.before_commit.is_none() {
+        if self.state.mark_before_commit.is_none() {
             self.encoder.take_all(&mut self.state.packets);
             self.send_early();
         }
     }
 
     fn commit_pends(&mut self) {
-        assert!(self.state.before_commit.is_none(), "one commit at a time");
-        self.state.before_commit = Some(BeforeCommit {
+        assert!(self.state.mark_before_commit.is_none(), "one commit at a time");
+        self.state.mark_before_commit = Some(AnswerMark {
             pending_bytes: self.encoder.pending_bytes(),
             held: self.state.held,
             error_since_done: self.state.error_since_done,
@@ -332,7 +332,7 @@ impl ResultSink for TdsSink<'_> {
     }
 
     fn commit_settled(&mut self, hardened: bool) {
-        let before = self.state.before_commit.take().expect("a commit was pending");
+        let before = self.state.mark_before_commit.take().expect("a commit was pending");
         if !hardened {
             self.encoder.take_back(before.pending_bytes);
             self.state.held = before.held;

@@ -19,7 +19,7 @@ use tds::client::Token;
 /// INFO with the ticket of a commit.
 const TICKET_TOLD: i32 = 42951;
 
-/// A server with a database whose delayed and deferred commits nobody drains.
+/// A server with a database whose delayed commits, and commits with early lock release, stay in the cache.
 struct World {
     os: Os,
     folder: PathBuf,
@@ -58,11 +58,11 @@ impl World {
     }
 
     /// The newest commit that waits for its batch's acknowledgement, and whether it is hard.
-    fn is_deferred_hard(&self) -> bool {
+    fn is_early_release_hard(&self) -> bool {
         let database = self.database();
-        let deferred = database.transactions().last_deferred();
-        assert!(!deferred.is_null(), "COMMIT_ACK = BATCH has deferred a commit");
-        deferred <= database.log().hardened()
+        let released = database.transactions().last_early_release();
+        assert!(!released.is_null(), "COMMIT_ACK = BATCH releases locks early");
+        released <= database.log().hardened()
     }
 
     fn stop(self) {
@@ -98,7 +98,7 @@ fn rows_that_leave_early_wait_for_the_commits_before_them() {
                 SELECT TOP (2000) REPLICATE('x', 200) FROM master..spt_values a CROSS JOIN master..spt_values b;
                 WAITFOR DELAY '01:00:00'";
     assert!(first_bytes(&mut client, text) > 0);
-    assert!(world.is_deferred_hard(), "an answer has left, its commit is not hard");
+    assert!(world.is_early_release_hard(), "an answer has left, its commit is not hard");
     cancel(&mut client);
     world.stop();
 }
@@ -111,7 +111,7 @@ fn a_ticket_that_leaves_early_is_hard() {
     let text = "SET COMMIT_TICKETS ON; SET COMMIT_ACK = BATCH; INSERT t VALUES (1); INSERT t VALUES (2);
                 RAISERROR ('now', 10, 1) WITH NOWAIT; WAITFOR DELAY '01:00:00'";
     let count = first_bytes(&mut client, text);
-    assert!(world.is_deferred_hard(), "{count} bytes with a ticket have left, its commit is not hard");
+    assert!(world.is_early_release_hard(), "{count} bytes with a ticket have left, its commit is not hard");
     let ticket_in = |token: &Token| match token {
         Token::Message { error, .. } if error.number == TICKET_TOLD => error
             .message
@@ -142,15 +142,15 @@ fn rows_of_others_that_leave_early_are_hard() {
     let bytes =
         writer.writer.batch("SET COMMIT_ACK = BATCH; INSERT t VALUES (1); WAITFOR DELAY '01:00:00'", 0);
     writer.send(&bytes);
-    while world.database().transactions().last_deferred().is_null() {
+    while world.database().transactions().last_early_release().is_null() {
         world.os.yield_point();
         let _ = world.os.sleep(1_000_000, os::WaitType::WAITFOR);
     }
-    assert!(!world.is_deferred_hard(), "nobody has been told of it");
+    assert!(!world.is_early_release_hard(), "nobody has been told of it");
     let text = "SELECT TOP (2000) REPLICATE('x', 200), t.i FROM t CROSS JOIN master..spt_values a CROSS JOIN master..spt_values b;
                 WAITFOR DELAY '01:00:00'";
     assert!(first_bytes(&mut reader, text) > 0);
-    assert!(world.is_deferred_hard(), "a row has left, its commit is not hard");
+    assert!(world.is_early_release_hard(), "a row has left, its commit is not hard");
     cancel(&mut reader);
     cancel(&mut writer);
     world.stop();

@@ -2,7 +2,7 @@
 
 use types::SqlError;
 
-use crate::commit_place::CommitPlace;
+use crate::commit_site::CommitSite;
 use crate::errors::{self, Origin, Reach};
 use crate::frame::Frame;
 use crate::instruction::{Instruction, InstructionKind};
@@ -58,7 +58,7 @@ impl Session {
             return Err(Stop::Raised(Box::new(failure)));
         }
         frame.note_error(failure.error.severity);
-        let next = self.report_failure(&CommitPlace::of(frame, instruction), &failure, sink)?;
+        let next = self.report_failure(&CommitSite::of(frame, instruction), &failure, sink)?;
         Ok(match (next, &instruction.kind) {
             // A condition that fails is neither true nor false: none of its branches runs.
             (Next::Step, InstructionKind::JumpUnless { behind, .. }) => Next::Jump(*behind),
@@ -78,7 +78,7 @@ impl Session {
     /// Reports an error nobody catches and does what its reach says.
     pub(crate) fn report_failure(
         &mut self,
-        place: &CommitPlace,
+        site: &CommitSite,
         failure: &Failure,
         sink: &mut dyn ResultSink,
     ) -> Result<Next, Stop> {
@@ -96,7 +96,7 @@ impl Session {
             origin => errors::reach(error, origin, self.options.xact_abort),
         };
         if reach == Reach::Statement
-            && place.changes_data
+            && site.changes_data
             && errors::announces_termination(error)
             && failure.origin == Origin::Runtime
         {
@@ -112,7 +112,7 @@ impl Session {
             self.rollback_everything(sink);
         }
         if reach > Reach::Nothing {
-            sink.done(Done { kind: place.done_kind, row_count: None, error: true, command: place.command });
+            sink.done(Done { kind: site.done_kind, row_count: None, error: true, command: site.command });
         }
         match reach {
             Reach::Nothing | Reach::Statement => Ok(Next::Step),

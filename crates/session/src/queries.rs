@@ -4,7 +4,7 @@ use os::task;
 use types::SqlError;
 
 use crate::cell::{Cell, Compiled};
-use crate::commit_place::CommitPlace;
+use crate::commit_site::CommitSite;
 use crate::evaluate::STALE_PLANS_MAX;
 use crate::forward::{Forwarder, Gathered};
 use crate::frame::Frame;
@@ -94,9 +94,9 @@ impl Session {
                     && outcome.profile.is_none()
                     && self.facts.transaction_count == 0
                     && command != crate::done_command::SELECT_INTO
-                    && self.may_defer(frame, at);
-                let place = may_pend.then(|| CommitPlace::of(frame, instruction));
-                self.keep_statement(place, sink)?;
+                    && self.may_leave_pending(frame, at);
+                let site = may_pend.then(|| CommitSite::of(frame, instruction));
+                self.keep_statement(site, sink)?;
                 if writes {
                     self.note_own_commit(sink);
                 }

@@ -7,7 +7,7 @@ use query::{SessionRow, SetOptions};
 use types::{SqlError, SqlResult};
 
 use crate::cache::ProgramCache;
-use crate::commit_place::UnsettledCommit;
+use crate::commit_site::PendingStatement;
 use crate::facts::{Facts, LoginInfo};
 use crate::names::{NameCount, Orphans, TemporaryNames};
 use crate::prepared_handles::Prepared;
@@ -68,10 +68,10 @@ pub struct Session {
     pub(crate) inside_insert_execute: bool,
     /// Error 266 of the procedure that has just ended: its EXECUTE tells it once the OUTPUT values are stored.
     pub(crate) unequal_count: Option<SqlError>,
-    /// Whom to ring when a deferred commit is hardened; none: commits block.
+    /// Whom to ring when a pending commit is hardened; none: commits block.
     pub(crate) commit_waker: Option<std::task::Waker>,
     /// The commit that the last statement has left on its way.
-    pub(crate) unsettled: Option<UnsettledCommit>,
+    pub(crate) pending_statement: Option<PendingStatement>,
     /// When the request began, for the statement that it begins with.
     pub(crate) request_began_ticks: Option<u64>,
     /// What is being told of statements that do not run.
@@ -119,7 +119,7 @@ impl Session {
             inside_insert_execute: false,
             unequal_count: None,
             commit_waker: None,
-            unsettled: None,
+            pending_statement: None,
             request_began_ticks: None,
             surveyed: Survey::default(),
             unfinished: None,

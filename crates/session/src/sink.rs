@@ -63,7 +63,7 @@ pub trait ResultSink {
     fn environment(&mut self, change: EnvironmentChange);
     /// What has been told so far should reach the client now (RAISERROR WITH NOWAIT).
     fn flush(&mut self) {}
-    /// A commit is on its way (only after [`Session::defer_commits`](crate::Session::defer_commits)): what follows says that it has
+    /// A commit is on its way (only after [`Session::allow_pending_commits`](crate::Session::allow_pending_commits)): what follows says that it has
     /// happened, and may have to be taken back; do not send it before `commit_settled`.
     fn commit_pends(&mut self) {}
     /// The commit is as durable as it should be; or it has failed: forget everything since `commit_pends`, what follows tells the failure.

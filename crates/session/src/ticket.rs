@@ -10,7 +10,7 @@ use os::task;
 use types::{SqlError, SqlResult, Value};
 
 use crate::cell::Cell;
-use crate::commit_place::CommitPlace;
+use crate::commit_site::CommitSite;
 use crate::frame::Frame;
 use crate::instruction::{Instruction, InstructionKind};
 use crate::interruption::RequestEnd;
@@ -57,8 +57,8 @@ impl Session {
             unreachable!("the caller has looked")
         };
         let request = self.commit_request(frame, instruction, *delayed, *max_wait)?;
-        let place = self.may_defer(frame, at).then(|| CommitPlace::of(frame, instruction));
-        Ok(self.commit_statement(&request, place, sink)?)
+        let site = self.may_leave_pending(frame, at).then(|| CommitSite::of(frame, instruction));
+        Ok(self.commit_statement(&request, site, sink)?)
     }
 
     /// What COMMIT asks for.

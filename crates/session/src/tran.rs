@@ -11,7 +11,7 @@ use engine::CommitRequest;
 use tsql::ast::TransactionName;
 use types::{SqlError, SqlResult, Value};
 
-use crate::commit_place::CommitPlace;
+use crate::commit_site::CommitSite;
 use crate::frame::Frame;
 use crate::interruption::RequestEnd;
 use crate::rpc::{RequestedIsolation, TransactionRequest};
@@ -73,11 +73,11 @@ impl Session {
         Ok(())
     }
 
-    /// The outermost may be left pending if there is a `place` for that.
+    /// The outermost may be left pending if there is a `site` for that.
     pub(crate) fn commit_statement(
         &mut self,
         request: &CommitRequest,
-        place: Option<CommitPlace>,
+        site: Option<CommitSite>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         match self.facts.transaction_count {
@@ -85,7 +85,7 @@ impl Session {
             1 if self.facts.doomed => return Err(SqlError::new(3930, &[])),
             1 => {
                 let descriptor = self.transactions.descriptor();
-                self.commit_outermost(request, place, sink)?;
+                self.commit_outermost(request, site, sink)?;
                 sink.environment(EnvironmentChange::CommitTransaction(descriptor));
                 self.note_commit(sink);
             }
@@ -104,10 +104,10 @@ impl Session {
     pub(crate) fn commit_outermost(
         &mut self,
         request: &CommitRequest,
-        place: Option<CommitPlace>,
+        site: Option<CommitSite>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
-        if let Err(error) = self.commit_at(request, place, sink) {
+        if let Err(error) = self.commit_at(request, site, sink) {
             self.rollback_everything(sink);
             return Err(error);
         }
@@ -125,10 +125,10 @@ impl Session {
         }
     }
 
-    /// The same for a statement that succeeded; its commit may be left pending if there is a `place` for that.
+    /// The same for a statement that succeeded; its commit may be left pending if there is a `site` for that.
     pub(crate) fn keep_statement(
         &mut self,
-        place: Option<CommitPlace>,
+        site: Option<CommitSite>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         let ended = self.transactions.statement_end();
@@ -136,7 +136,7 @@ impl Session {
             return ended;
         }
         let request = self.own_commit_request();
-        let committed = ended.and_then(|()| self.commit_at(&request, place, sink));
+        let committed = ended.and_then(|()| self.commit_at(&request, site, sink));
         if committed.is_err() {
             self.transactions.rollback()?;
         }
@@ -245,7 +245,7 @@ impl Session {
         match request {
             TransactionRequest::Begin { isolation, name } => self.begin_requested(*isolation, name, sink),
             TransactionRequest::Commit { then_begin, .. } => {
-                let place = then_begin.is_none().then_some(CommitPlace {
+                let site = then_begin.is_none().then_some(CommitSite {
                     line: 1,
                     procedure: None,
                     done_kind: DoneKind::Statement,
@@ -253,7 +253,7 @@ impl Session {
                     command: crate::done_command::COMMIT,
                     in_program: false,
                 });
-                self.commit_statement(&self.own_commit_request(), place, sink)?;
+                self.commit_statement(&self.own_commit_request(), site, sink)?;
                 self.begin_next(then_begin.as_ref(), sink)
             }
             TransactionRequest::Rollback { name, then_begin } => {

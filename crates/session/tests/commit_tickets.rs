@@ -380,11 +380,11 @@ fn whoever_has_read_such_a_commit_waits_for_it() {
                 while read < 50 {
                     read = rows(&mut session, "SELECT COUNT(*) FROM dbo.T1")[0].parse().unwrap();
                     let hard = log.hardened();
-                    let deferred =
-                        shared.instance.database(&database).unwrap().transactions().last_deferred();
+                    let released =
+                        shared.instance.database(&database).unwrap().transactions().last_early_release();
                     assert!(
-                        read < 50 || deferred <= hard,
-                        "{read} rows are told, {deferred} is not hard, {hard} is"
+                        read < 50 || released <= hard,
+                        "{read} rows are told, {released} is not hard, {hard} is"
                     );
                     let _ = os.sleep(100_000, os::WaitType::WAITFOR);
                 }

@@ -23,7 +23,7 @@ struct Arguments {
     #[arg(long)]
     scenario: Option<String>,
     /// Plant a known bug (acknowledge-before-harden, hardened-jumps-over-hole, page-before-log, decide-before-prepared, reservation-too-small,
-    /// vlf-reused-under-pin, hand-out-before-harden, ticket-before-hardened, loss-bound-ignored, counted-before-stored, left-behind-not-taken, acknowledged-before-fence, buffer-not-copied,
+    /// vlf-reused-under-pin, hand-out-before-harden, ticket-before-hardened, loss-bound-ignored, counted-before-stored, cache-takeover-skipped, acknowledged-before-fence, buffer-not-copied,
     /// built-page-not-chained, used-before-noted, given-up-before-checkpoint, given-up-after-one-checkpoint, announcement-ignored, seen-before-harden, version-freed-too-early, snapshot-sees-later-commit, lost-update-under-snapshot,
     /// many-reserved-as-one, many-leave-one-version, needed-by-commit-order, conflicts-forgotten, own-insert-opens-gap, damaged-map-is-free, empty-page-is-new,
     /// decision-forgotten-early, ahead-not-hardened): it must be found.
@@ -55,7 +55,7 @@ struct Tally {
     switches: u64,
     crashes: u64,
     acknowledged: u64,
-    deferred: u64,
+    pending_commits: u64,
     /// Places of the code by name, with how often they were reached.
     reached: BTreeMap<String, u64>,
     failed: Vec<Outcome>,
@@ -190,7 +190,7 @@ impl Tally {
         self.switches += outcome.switches;
         self.crashes += outcome.crashes;
         self.acknowledged += outcome.acknowledged;
-        self.deferred += outcome.deferred;
+        self.pending_commits += outcome.pending_commits;
         for (place, count) in &outcome.reached {
             *self.reached.entry(place.clone()).or_default() += count;
         }
@@ -201,13 +201,13 @@ impl Tally {
 
     fn print(&self, scenario: Scenario, seconds: f64) {
         println!(
-            "{}: {} seeds in {seconds:.1} s ({:.0}/s), {} crashes, {} commits acknowledged, {} deferred, {:.0} switches/s, {} failed",
+            "{}: {} seeds in {seconds:.1} s ({:.0}/s), {} crashes, {} commits acknowledged, {} left pending, {:.0} switches/s, {} failed",
             scenario.name(),
             self.seeds,
             self.seeds as f64 / seconds,
             self.crashes,
             self.acknowledged,
-            self.deferred,
+            self.pending_commits,
             self.switches as f64 / seconds,
             self.failed.len()
         );

@@ -1,4 +1,4 @@
-//! A client of a simulated server: a session in the same world, batches in, rows and errors out. One that defers its commits is rung when
+//! A client of a simulated server: a session in the same world, batches in, rows and errors out. One that leaves its commits pending is woken when
 //! they are hardened; until then it has no answer.
 
 use std::sync::Arc;
@@ -98,9 +98,9 @@ impl ResultSink for Answer {
 /// One session.
 pub(crate) struct Client {
     session: Session,
-    bell: Arc<Signal>,
+    signal: Arc<Signal>,
     /// Commits that were left pending at the end of a batch.
-    deferred: u64,
+    pending_commits: u64,
     reported: u64,
 }
 
@@ -118,17 +118,22 @@ impl Client {
             ansi_defaults: true,
             ..LoginInfo::default()
         };
-        Ok(Client { session: Session::new(shared, login)?, bell: Arc::default(), deferred: 0, reported: 0 })
+        Ok(Client {
+            session: Session::new(shared, login)?,
+            signal: Arc::default(),
+            pending_commits: 0,
+            reported: 0,
+        })
     }
 
     /// From now on commits may be left pending.
-    pub(crate) fn defer_commits(&mut self) {
-        self.session.defer_commits(Arc::clone(&self.bell).into());
+    pub(crate) fn allow_pending_commits(&mut self) {
+        self.session.allow_pending_commits(Arc::clone(&self.signal).into());
     }
 
     /// How many commits were left pending since it was asked last.
-    pub(crate) fn newly_deferred(&mut self) -> u64 {
-        self.deferred - std::mem::replace(&mut self.reported, self.deferred)
+    pub(crate) fn newly_pending(&mut self) -> u64 {
+        self.pending_commits - std::mem::replace(&mut self.reported, self.pending_commits)
     }
 
     /// Runs one batch to its end.
@@ -144,10 +149,10 @@ impl Client {
     fn run(&mut self, text: &str, mut answer: Answer) -> Answer {
         let mut end = self.session.execute_batch(text, &mut answer);
         if self.session.is_commit_pending() {
-            self.deferred += 1;
-            // Now and then it does not wait for the bell; the next one may then ring early.
-            if !self.deferred.is_multiple_of(4) {
-                assert_eq!(self.bell.wait(WaitType::WRITELOG, None), WaitOutcome::Set);
+            self.pending_commits += 1;
+            // Now and then it does not wait for the signal; the next one may then come early.
+            if !self.pending_commits.is_multiple_of(4) {
+                assert_eq!(self.signal.wait(WaitType::WRITELOG, None), WaitOutcome::Set);
             }
             end = self.session.settle_commit(&mut answer);
         }

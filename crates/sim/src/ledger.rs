@@ -14,7 +14,7 @@ pub(crate) struct LogLedger {
     /// Commits whose `harden` returned: must survive.
     pub(crate) acknowledged: BTreeMap<Lsn, u64>,
     /// Commits that did not block their task.
-    pub(crate) put_aside: u64,
+    pub(crate) pending_commits: u64,
     /// Delayed commits that were acknowledged without waiting: may be lost, as a suffix.
     pub(crate) delayed: BTreeMap<Lsn, u64>,
     /// Records below may have been truncated: nobody needs them.

@@ -125,7 +125,7 @@ impl Scenario {
         match self {
             // Their delayed commits survive their process where the log cache does.
             Scenario::Log | Scenario::Store | Scenario::Sql | Scenario::Delayed
-                if bug == Bug::LeftBehindNotTaken =>
+                if bug == Bug::CacheTakeoverSkipped =>
             {
                 true
             }
@@ -225,8 +225,8 @@ pub struct Outcome {
     pub crashes: u64,
     /// Commits that were acknowledged.
     pub acknowledged: u64,
-    /// Commits that were put aside until the log's bell rang.
-    pub deferred: u64,
+    /// Commits that were left pending.
+    pub pending_commits: u64,
     /// Places of the code that were reached, by name, with how often.
     pub reached: BTreeMap<String, u64>,
     /// The server's last report lines, when something is wrong.
@@ -242,7 +242,7 @@ impl Outcome {
             switches: 0,
             crashes: 0,
             acknowledged: 0,
-            deferred: 0,
+            pending_commits: 0,
             reached: BTreeMap::new(),
             log: Vec::new(),
         }
@@ -293,7 +293,7 @@ pub fn bug_by_name(name: &str) -> Option<Bug> {
         "acknowledged-before-fence" => Some(Bug::AcknowledgedBeforeFence),
         "buffer-not-copied" => Some(Bug::BufferNotCopied),
         "counted-before-stored" => Some(Bug::CountedBeforeStored),
-        "left-behind-not-taken" => Some(Bug::LeftBehindNotTaken),
+        "cache-takeover-skipped" => Some(Bug::CacheTakeoverSkipped),
         "built-page-not-chained" => Some(Bug::BuiltPageNotChained),
         "used-before-noted" => Some(Bug::UsedBeforeNoted),
         "given-up-before-checkpoint" => Some(Bug::GivenUpBeforeCheckpoint),

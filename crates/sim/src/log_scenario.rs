@@ -2,7 +2,7 @@
 //!
 //! Oracles (faults F1-F4, F9, F10): an acknowledged commit survives with everything before it; what is lost is a suffix;
 //! nothing is there that was not appended, or that an earlier recovery did not show; where the log cache outlives the process, its death takes no
-//! acknowledged delayed commit; with a persisted log buffer, in some worlds, nothing takes any; in some worlds some put commits aside, several at once; what one recovery has shown, the next one shows too.
+//! acknowledged delayed commit; with a persisted log buffer, in some worlds, nothing takes any; in some worlds some leave commits pending, several at once; what one recovery has shown, the next one shows too.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use log::{
     DelayedFlushPolicy, FlushReason, Growth, Log, LogError, LogLimitsProfile, LogOp, LogOptions, Lsn,
-    PendingHarden, PersistedOptions,
+    PendingCommit, PersistedOptions,
 };
 use log::{RecordBuf, RecordHeader, TxnId};
 use os::sim::{Bug, End, Profile, World};
@@ -55,7 +55,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     let kills_recoveries = Rng::named(seed, "log recoveries killed 6").chance(1, 2);
     let mut survival = Survival::draw(seed, ("log cache that outlives", AT_STORES), kills_recoveries);
     survival = survival.beside_buffer(persists);
-    let puts_aside = tasks == TASKS_OF_A_CROWD || Rng::named(seed, "log put aside").chance(1, 2);
+    let leaves_pending = tasks == TASKS_OF_A_CROWD || Rng::named(seed, "log put aside").chance(1, 2);
     let mut outcome = Outcome::new(seed);
     create(&world, &options, &mut outcome);
     let generations = 1 + rng.below(3);
@@ -66,7 +66,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         let trouble = Trouble::draw(&mut rng, 200);
         trouble.arm(&world);
         let (transactions, truncates) = (10 + rng.below(30), rng.chance(1, 2));
-        let plan = Plan { generation, tasks, puts_aside, persists, transactions, trouble, truncates };
+        let plan = Plan { generation, tasks, leaves_pending, persists, transactions, trouble, truncates };
         outcome.log.push(format!("{plan:?} {nemesis:?}"));
         let with_cache = |root: Option<PathBuf>| LogOptions {
             surviving_folder: root.map(|root| survival::caches_of_data(&root)),
@@ -90,7 +90,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
             break;
         }
     }
-    outcome.deferred = ledger.lock().put_aside;
+    outcome.pending_commits = ledger.lock().pending_commits;
     outcome
 }
 
@@ -140,8 +140,8 @@ fn create_durably(os: &Os, options: &LogOptions) -> Result<(), LogError> {
 struct Plan {
     generation: u64,
     tasks: u64,
-    /// Some tasks put their commits aside.
-    puts_aside: bool,
+    /// Some tasks leave their commits pending.
+    leaves_pending: bool,
     /// The log has a persisted buffer.
     persists: bool,
     transactions: u64,
@@ -184,10 +184,10 @@ fn work(world: &World, options: &LogOptions, ledger: &Shared, plan: Plan, outcom
     report.end
 }
 
-/// A commit put aside: whom the log rings, what is still to be finished, and the record.
-struct Aside {
-    bell: Arc<Signal>,
-    pending: PendingHarden,
+/// A pending commit: its signal, what is still to be finished, and the record.
+struct Pending {
+    signal: Arc<Signal>,
+    commit: PendingCommit,
     lsn: Lsn,
     number: u64,
 }
@@ -201,9 +201,9 @@ struct Worker {
     rng: Rng,
     next_number: u64,
     transaction: u64,
-    /// How many of its commits may be aside at once; 0: it blocks for each.
-    aside_max: u64,
-    aside: VecDeque<Aside>,
+    /// How many of its commits may be pending at once; 0: it blocks for each.
+    pending_max: u64,
+    pending: VecDeque<Pending>,
 }
 
 impl Worker {
@@ -218,8 +218,8 @@ impl Worker {
             rng: os.rng(&format!("committer {task}")),
             next_number: first,
             transaction: first,
-            aside_max: if plan.puts_aside { task % 4 } else { 0 },
-            aside: VecDeque::new(),
+            pending_max: if plan.leaves_pending { task % 4 } else { 0 },
+            pending: VecDeque::new(),
         }
     }
 
@@ -227,7 +227,7 @@ impl Worker {
         for _ in 0..self.plan.transactions {
             let done =
                 if self.truncates && self.rng.chance(1, 3) { self.checkpoint() } else { self.transact() };
-            if let Err(error) = done.and_then(|()| self.settle_down_to(self.aside_max)) {
+            if let Err(error) = done.and_then(|()| self.settle_down_to(self.pending_max)) {
                 assert!(self.plan.allows(&error), "a healthy disk, yet: {error}");
                 return;
             }
@@ -251,21 +251,21 @@ impl Worker {
         if self.rng.chance(1, 2) {
             self.commit(lsn, number)?;
         } else {
-            self.log.want(lsn);
+            self.log.request_delayed_flush(lsn);
             survival::told_by_the_living(&self.os);
             self.ledger.lock().delayed.insert(lsn, number);
         }
         Ok(())
     }
 
-    /// Blocks until the commit is hardened, or puts it aside.
+    /// Blocks until the commit is hardened, or leaves it pending.
     fn commit(&mut self, lsn: Lsn, number: u64) -> Result<(), LogError> {
-        if self.aside_max > 0 {
-            let bell = Arc::new(Signal::new());
-            let waker = Arc::clone(&bell).into();
-            if let Some(pending) = self.log.harden_later(lsn, FlushReason::Commit, &waker)? {
-                self.aside.push_back(Aside { bell, pending, lsn, number });
-                self.ledger.lock().put_aside += 1;
+        if self.pending_max > 0 {
+            let signal = Arc::new(Signal::new());
+            let waker = Arc::clone(&signal).into();
+            if let Some(commit) = self.log.harden_later(lsn, FlushReason::Commit, &waker)? {
+                self.pending.push_back(Pending { signal, commit, lsn, number });
+                self.ledger.lock().pending_commits += 1;
                 return Ok(());
             }
         }
@@ -283,14 +283,14 @@ impl Worker {
         self.ledger.lock().note_acknowledged(lsn, number);
     }
 
-    /// Finishes commits until at most so many are aside, mostly when their bells have rung.
+    /// Finishes commits until at most so many are pending, mostly when their wakers were called.
     fn settle_down_to(&mut self, count: u64) -> Result<(), LogError> {
-        while self.aside.len() as u64 > count {
-            let Aside { bell, pending, lsn, number } = self.aside.pop_front().expect("more than none");
+        while self.pending.len() as u64 > count {
+            let Pending { signal, commit, lsn, number } = self.pending.pop_front().expect("more than none");
             if self.rng.chance(3, 4) {
-                assert_eq!(bell.wait(WaitType::WRITELOG, None), WaitOutcome::Set);
+                assert_eq!(signal.wait(WaitType::WRITELOG, None), WaitOutcome::Set);
             }
-            self.log.finish_harden(pending)?;
+            self.log.finish_harden(commit)?;
             self.acknowledge(lsn, number);
         }
         Ok(())

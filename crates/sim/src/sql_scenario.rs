@@ -1,5 +1,5 @@
 //! Scenario `sql`: sessions move money in mixed durability while checkpoints run and little memory forces pages out; crash,
-//! restart, judge; again. In one seed of eight a crowd of visitors makes the LOG WRITER lead. Some sessions put their commits aside.
+//! restart, judge; again. In one seed of eight a crowd of visitors makes the LOG WRITER lead. Some sessions leave their commits pending.
 //!
 //! Oracles (F1-F4, F7, F9-F12 of the reliability plan): full commits survive, delayed losses are a suffix, no phantom, no
 //! torn transaction (balances, heap, receipts and index agree with the history), what one recovery shows stays; no identity value of
@@ -97,7 +97,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
             break;
         }
     }
-    outcome.deferred = ledgers.visits.lock().deferred;
+    outcome.pending_commits = ledgers.visits.lock().pending_commits;
     outcome.reached = world.reached();
     for (name, count) in ledgers.tickets.lock().ended_in_range() {
         outcome.reached.insert(format!("a life ends in the middle of a range of {name}"), count);

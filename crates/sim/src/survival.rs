@@ -79,7 +79,7 @@ impl Survival {
     }
 
     /// The folder for a life of the process; in some there is little such memory. And how it ends: what is stored into memory that outlives the
-    /// process is as lasting as what is written to a disk, so that the place between two stores is one to die at as an operation is.
+    /// process is as durable as what is written to a disk, so that the place between two stores is one to die at as an operation is.
     pub(crate) fn begin_life(&mut self, world: &World, nemesis: Nemesis) -> (Option<PathBuf>, Nemesis) {
         let folder = self.maybe();
         self.is_whole = folder.is_some();

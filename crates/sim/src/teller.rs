@@ -33,7 +33,7 @@ pub(crate) struct Plan {
     pub(crate) clients: i64,
     pub(crate) transactions: u64,
     pub(crate) trouble: Trouble,
-    /// Visitors crowd the log; some tellers put their commits aside.
+    /// Visitors crowd the log; some tellers leave their commits pending.
     pub(crate) is_crowded: bool,
     /// There are so many sequences ([`tickets::KINDS`]), and tellers draw from them.
     pub(crate) sequences: usize,
@@ -67,7 +67,7 @@ pub(crate) struct Teller {
     /// It has made its temporary table.
     has_scratch: bool,
     /// It leaves commits pending.
-    defers: bool,
+    leaves_pending: bool,
     /// What decides about its tickets: a stream of its own, so that the seeds of the corpus keep their meaning.
     ticket_rng: Rng,
 }
@@ -88,7 +88,7 @@ impl Teller {
         number: i64,
     ) -> Teller {
         let mut rng = os.rng(&format!("client {number}"));
-        let defers = if plan.is_crowded {
+        let leaves_pending = if plan.is_crowded {
             rng.chance(1, 2)
         } else {
             // A stream of its own, so that the seeds of the corpus keep their meaning.
@@ -102,7 +102,7 @@ impl Teller {
             rng,
             next_number: (plan.generation << 40) | (number << 32),
             has_scratch: false,
-            defers,
+            leaves_pending,
             ticket_rng: os.rng(&format!("client {number} tickets")),
         }
     }
@@ -113,8 +113,8 @@ impl Teller {
             Err(_) if self.plan.trouble.makes_errors() => return,
             Err(error) => panic!("logging in: {error:?}"),
         };
-        if self.defers {
-            client.defer_commits();
+        if self.leaves_pending {
+            client.allow_pending_commits();
         }
         self.prepare_tempdb(&mut client);
         for _ in 0..self.plan.transactions {
@@ -133,7 +133,7 @@ impl Teller {
             }
         }
         // Also the one who gives up: his connection ends, which gives his locks back. Others may be waiting for them.
-        self.ledgers.visits.lock().deferred += client.newly_deferred();
+        self.ledgers.visits.lock().pending_commits += client.newly_pending();
         client.close();
     }
 

@@ -1,4 +1,4 @@
-//! A crowd for the SQL workload: sessions that note one visit after another, so many that the LOG WRITER leads and commits can be put aside.
+//! A crowd for the SQL workload: sessions that note one visit after another, so many that the LOG WRITER leads and leaves commits pending.
 //!
 //! Their oracle is plain: a visit that was acknowledged stays, none is there twice or that nobody made.
 
@@ -16,8 +16,8 @@ use crate::nemesis::Trouble;
 pub(crate) struct Visits {
     tried: BTreeSet<i64>,
     acknowledged: BTreeSet<i64>,
-    /// Commits that were put aside, of tellers too.
-    pub(crate) deferred: u64,
+    /// Commits that were left pending, of tellers too.
+    pub(crate) pending_commits: u64,
 }
 
 impl Visits {
@@ -59,7 +59,7 @@ impl Visitor {
             Err(error) => panic!("logging in: {error:?}"),
         };
         if self.rng.chance(3, 4) {
-            client.defer_commits();
+            client.allow_pending_commits();
         }
         for _ in 0..self.count {
             if !self.visit(&mut client) {
@@ -89,7 +89,7 @@ impl Visitor {
         };
         for batch in batches {
             let answer = client.execute(&batch);
-            self.visits.lock().deferred += client.newly_deferred();
+            self.visits.lock().pending_commits += client.newly_pending();
             if !answer.errors.is_empty() {
                 assert!(self.trouble.makes_errors(), "a visit on a healthy disk: {}", answer.error_text());
                 return false;

@@ -1,12 +1,12 @@
 //! `COMMIT`, the whole story: commit record, hardening, locks.
 //!
 //! Full:     append → harden (WRITELOG) → leave the table → release locks. Others see the changes only once they are hard.
-//! Delayed:  append → want → leave the table → release locks. The log writer drains in the background; a crash before that undoes it.
+//! Delayed:  append → request delayed flush → leave the table → release locks. The log writer drains in the background; a crash before that undoes it.
 //! Within:   append → harden (WRITELOG), but not beyond a time → leave the table → release locks. As delayed when time is over.
-//! Deferred: append → want → leave the table → release locks. Whoever tells a client of it, or of what it shows, hardens it before.
+//! Early:    append → request delayed flush → leave the table → release locks. Whoever tells a client of it, or of what it shows, hardens it before.
 //! Later:    append → (the flush queue) ... bell ... → harden → leave the table → release locks. Full, but nobody blocks
 //!           between the two halves, [`Transaction::commit_later`] and [`Transaction::finish_commit`]. Meanwhile it is Committing.
-//! Prepared: (prepare.rs: append → harden) ... decided elsewhere ... append → want → leave the table → release locks. The decision is hard.
+//! Prepared: (prepare.rs: append → harden) ... decided elsewhere ... append → request delayed flush → leave the table → release locks. The decision is hard.
 //! Volatile: append → leave the table → release locks. tempdb.
 //!
 //! A commit that wrote nothing logs nothing and flushes nothing (claim 12).
@@ -14,7 +14,7 @@
 use std::task::Waker;
 
 use log::records::CommitXact;
-use log::{FlushReason, LogOp, Lsn, PendingHarden, RecordBuf, RecordFlags, RecordHeader};
+use log::{FlushReason, LogOp, Lsn, PendingCommit, RecordBuf, RecordFlags, RecordHeader};
 use os::sim::{Bug, is_planted};
 
 use crate::durability::CommitMode;
@@ -40,20 +40,6 @@ pub enum CommitProgress {
     Pending(PendingCommit),
 }
 
-impl PendingCommit {
-    /// The commit record.
-    pub fn lsn(&self) -> Lsn {
-        self.lsn
-    }
-}
-
-/// A commit whose record is on its way to the device.
-#[must_use = "the transaction has not ended before `finish_commit`"]
-pub struct PendingCommit {
-    lsn: Lsn,
-    harden: PendingHarden,
-}
-
 /// A commit of a transaction that only read.
 const NOTHING_WRITTEN: CommitOutcome = CommitOutcome { lsn: Lsn::NULL, is_hardened: true };
 
@@ -70,14 +56,14 @@ impl Transaction {
             CommitMode::Full => self.harden_commit(lsn)?,
             CommitMode::Within(wait_ns) => self.harden_commit_within(lsn, wait_ns)?,
             CommitMode::Delayed => self.delay_commit(lsn)?,
-            CommitMode::Deferred => self.defer_commit(lsn),
+            CommitMode::EarlyRelease => self.release_early(lsn),
             CommitMode::Volatile => {}
         }
         Ok(self.acknowledge(lsn, mode))
     }
 
-    /// The same, but a full commit does not block while somebody else writes or will write its record: it is then left pending, and
-    /// `waker` is rung (see [`log::Log::harden_later`]) when [`Transaction::finish_commit`] is to be called.
+    /// The same, but a full commit does not block while another thread writes or will write its record: it is then left pending, and
+    /// `waker` is called (see [`log::Log::harden_later`]) when [`Transaction::finish_commit`] is to be called.
     pub fn commit_later(&self, mode: CommitMode, waker: &Waker) -> TxnResult<CommitProgress> {
         let _mask = os::task::mask_interrupts();
         if mode != CommitMode::Full {
@@ -85,9 +71,9 @@ impl Transaction {
         }
         let Some(lsn) = self.log_commit(mode)? else { return Ok(CommitProgress::Done(NOTHING_WRITTEN)) };
         let begun = self.manager.log().harden_later(lsn, COMMIT, waker);
-        if let Some(harden) = begun.map_err(|error| self.fail(error.into()))? {
+        if let Some(pending) = begun.map_err(|error| self.fail(error.into()))? {
             assert_eq!(self.state(), XactState::Committing, "it keeps its locks until it is told");
-            return Ok(CommitProgress::Pending(PendingCommit { lsn, harden }));
+            return Ok(CommitProgress::Pending(pending));
         }
         self.harden_commit(lsn)?;
         Ok(CommitProgress::Done(self.acknowledge(lsn, mode)))
@@ -95,11 +81,11 @@ impl Transaction {
 
     /// Ends a transaction whose commit is pending; waits if need be. Errors as `commit`.
     pub fn finish_commit(&self, pending: PendingCommit) -> TxnResult<CommitOutcome> {
-        let PendingCommit { lsn, harden } = pending;
+        let lsn = pending.lsn();
         let _mask = os::task::mask_interrupts();
         self.assert_state(XactState::Committing);
         assert_eq!(lsn, self.entry.last(), "the commit of this transaction");
-        self.manager.log().finish_harden(harden).map_err(|error| self.fail(error.into()))?;
+        self.manager.log().finish_harden(pending).map_err(|error| self.fail(error.into()))?;
         Ok(self.acknowledge(lsn, CommitMode::Full))
     }
 
@@ -110,7 +96,7 @@ impl Transaction {
         assert!(self.has_changed_data(), "only changes are prepared");
         self.change_state(XactState::Prepared, XactState::Committing);
         let lsn = self.append_commit(CommitMode::Full)?;
-        self.manager.log().want(lsn);
+        self.manager.log().request_delayed_flush(lsn);
         Ok(self.acknowledge(lsn, CommitMode::Delayed))
     }
 
@@ -164,10 +150,10 @@ impl Transaction {
     }
 
     /// Others may see the commit before it is hard, but their clients may not.
-    fn defer_commit(&self, lsn: Lsn) {
-        self.manager.note_deferred(lsn);
-        assert!(self.manager.last_deferred() >= lsn, "who sees it finds it noted");
-        self.manager.log().want(lsn);
+    fn release_early(&self, lsn: Lsn) {
+        self.manager.note_early_release(lsn);
+        assert!(self.manager.last_early_release() >= lsn, "who sees it finds it noted");
+        self.manager.log().request_delayed_flush(lsn);
     }
 
     /// The commit is as durable as its mode asks: others may see it.
@@ -183,7 +169,7 @@ impl Transaction {
             log.hardened()
         );
         if log.is_volatile() && is_planted(Bug::TempdbDrains) {
-            log.want(lsn);
+            log.request_delayed_flush(lsn);
         }
         self.change_state(XactState::Committing, XactState::Hardened);
         self.manager.note_committed();

@@ -50,8 +50,8 @@ pub enum CommitMode {
     /// Want the commit record hardened soon, do not wait.
     Delayed,
     /// Fully durable, but the acknowledgement to the client waits, not the commit (COMMIT_ACK = BATCH): see
-    /// [`crate::TxnManager::last_deferred`] for who must wait, too.
-    Deferred,
+    /// [`crate::TxnManager::last_early_release`] for who must wait, too.
+    EarlyRelease,
     /// Wait until the commit record is hard, but only so many nanoseconds; then the commit is delayed (MAX_WAIT).
     Within(u64),
     /// Nothing needs to be hardened: tempdb, whose records the next write takes along.
@@ -90,7 +90,7 @@ pub fn resolve_request(
             Some(wait_ms) if database == DelayedDurability::Allowed => {
                 CommitMode::Within(u64::from(wait_ms) * 1_000_000)
             }
-            _ if request.is_acknowledged_later => CommitMode::Deferred,
+            _ if request.is_acknowledged_later => CommitMode::EarlyRelease,
             _ => CommitMode::Full,
         },
         mode => mode,
@@ -166,19 +166,19 @@ mod tests {
     }
 
     #[test]
-    fn a_later_acknowledgement_defers_what_is_fully_durable_and_nothing_else() {
+    fn a_later_acknowledgement_releases_early_what_is_fully_durable_and_nothing_else() {
         let facts = XactFacts::default();
         for database in [Disabled, Allowed, Forced] {
             for delayed in [None, Some(false), Some(true)] {
                 let request = CommitRequest { delayed, max_wait_ms: None, is_acknowledged_later: true };
                 let published = resolve(database, delayed, &facts);
-                let expected = if published == Full { CommitMode::Deferred } else { published };
+                let expected = if published == Full { CommitMode::EarlyRelease } else { published };
                 assert_eq!(resolve_request(database, &request, &facts), expected, "{database:?} {delayed:?}");
             }
         }
         let both = CommitRequest { delayed: None, max_wait_ms: Some(1), is_acknowledged_later: true };
         assert_eq!(resolve_request(Allowed, &both, &facts), CommitMode::Within(1_000_000));
-        assert_eq!(resolve_request(Disabled, &both, &facts), CommitMode::Deferred);
+        assert_eq!(resolve_request(Disabled, &both, &facts), CommitMode::EarlyRelease);
     }
 
     /// Claim 80: in tempdb no option makes a commit flush.

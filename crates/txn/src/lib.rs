@@ -7,11 +7,11 @@
 //! snapshots that are open.
 
 mod active;
+mod before_images;
 pub mod commit;
 pub mod durability;
 mod entry;
 mod error;
-mod leave_versions;
 pub mod lock;
 mod loser;
 mod prepare;
@@ -23,7 +23,7 @@ mod table;
 mod transaction;
 mod version;
 
-pub use commit::{CommitOutcome, CommitProgress, PendingCommit};
+pub use commit::{CommitOutcome, CommitProgress};
 pub use durability::{CommitMode, CommitRequest, DelayedDurability, XactFacts};
 pub use entry::ActiveRow;
 pub use error::{TxnError, TxnResult};
@@ -37,5 +37,5 @@ pub use state::XactState;
 pub use table::TxnManagerOptions;
 pub use transaction::{IsolationLevel, ResourceManager, Transaction, TxnManager, TxnOptions, UndoBytes};
 pub use version::{
-    Before, OpenSnapshot, Sight, SnapshotKind, StoredVersion, VersionFigures, VersionWriter, Versions,
+    Before, OpenSnapshot, SnapshotKind, StoredVersion, VersionFigures, VersionLookup, VersionWriter, Versions,
 };

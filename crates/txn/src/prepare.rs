@@ -32,7 +32,7 @@ impl Transaction {
         if is_planted(Bug::DecideBeforePrepared) {
             return Ok(());
         }
-        Ok(self.manager.log().ask(lsn, PREPARE)?)
+        Ok(self.manager.log().request_flush(lsn, PREPARE)?)
     }
 
     /// Returns when the prepared transaction is hard.

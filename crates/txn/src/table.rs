@@ -59,7 +59,7 @@ impl TxnManager {
             oldest_lsn: AtomicU64::new(u64::MAX),
             redo_start: AtomicU64::new(0),
             failure: OnceLock::new(),
-            deferred: AtomicU64::new(0),
+            early_release: AtomicU64::new(0),
             versions: Versions::new(os),
             counters: TxnCounters {
                 started: counter("Transactions/sec"),
@@ -286,16 +286,16 @@ impl TxnManager {
         self.counters.written.get().max(0).cast_unsigned()
     }
 
-    /// The newest commit that gave its locks up, fully durable, before it was hard ([`crate::CommitMode::Deferred`]); NULL: none since the
+    /// The newest commit that gave its locks up, fully durable, before it was hard ([`crate::CommitMode::EarlyRelease`]); NULL: none since the
     /// log was opened. A client may be told of it, and of anything read since, only once it is hard.
-    pub fn last_deferred(&self) -> Lsn {
-        Lsn::from_raw(self.deferred.load(Acquire))
+    pub fn last_early_release(&self) -> Lsn {
+        Lsn::from_raw(self.early_release.load(Acquire))
     }
 
-    pub(crate) fn note_deferred(&self, lsn: Lsn) {
+    pub(crate) fn note_early_release(&self, lsn: Lsn) {
         assert!(lsn.slot() > 0 && lsn < self.log.end(), "the commit at {lsn} is in the log");
-        let before = Lsn::from_raw(self.deferred.fetch_max(lsn.raw(), Release));
-        assert_ne!(before, lsn, "a commit is deferred once");
+        let before = Lsn::from_raw(self.early_release.fetch_max(lsn.raw(), Release));
+        assert_ne!(before, lsn, "a commit releases its locks once");
     }
 
     /// The versions of rows.

@@ -107,8 +107,8 @@ pub struct TxnManager {
     pub(crate) redo_start: AtomicU64,
     /// Why nothing more of the database is acknowledged; see [`TxnManager::fail`].
     pub(crate) failure: OnceLock<String>,
-    /// Newest commit that others may see before it is hard; see [`TxnManager::last_deferred`].
-    pub(crate) deferred: AtomicU64,
+    /// Newest commit that others may see before it is hard; see [`TxnManager::last_early_release`].
+    pub(crate) early_release: AtomicU64,
     pub(crate) versions: Versions,
     pub(crate) counters: TxnCounters,
 }

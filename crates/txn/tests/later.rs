@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use cells::{Cells, Disk, account_resource};
 use hardpan_txn::{
-    CommitMode, CommitProgress, LockError, LockManager, LockMode, LockWait, PendingCommit, ResourceManager,
-    Transaction, TxnError, TxnManager, TxnManagerOptions, TxnOptions, XactState,
+    CommitMode, CommitProgress, LockError, LockManager, LockMode, LockWait, ResourceManager, Transaction,
+    TxnError, TxnManager, TxnManagerOptions, TxnOptions, XactState,
 };
-use log::{Log, LogOptions};
+use log::{Log, LogOptions, PendingCommit};
 use os::sim::{Effect, Fault, Operation, Profile, World};
 use os::{JoinHandle, Os, Signal, WaitOutcome, WaitType};
 

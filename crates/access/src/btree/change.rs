@@ -138,7 +138,7 @@ impl BTree {
         assert!(begin >= count || key < key_at(leaf.page(), begin), "keys ascend");
         let image = if self.methods.undo_only { &[] } else { value };
         let page = leaf.id().pack();
-        self.leave_version(txn, key, None);
+        self.save_before_image(txn, key, None);
         let record = TreeRow { page, slot, over_ghost, root: self.def.root.pack(), key, value: image };
         let context = context_of(leaf.page());
         let undo = UndoBytes::one(TREE_ROW_BYTES + key.len());
@@ -150,11 +150,11 @@ impl BTree {
         Ok(Inserted::Done)
     }
 
-    /// Leaves what a row is before its first change, for snapshots; see [`Transaction::leave_version`].
+    /// Leaves what a row is before its first change, for snapshots; see [`Transaction::save_before_image`].
     #[inline]
-    pub(super) fn leave_version(&self, txn: &Transaction, key: &[u8], before: Option<&[u8]>) {
+    pub(super) fn save_before_image(&self, txn: &Transaction, key: &[u8], before: Option<&[u8]>) {
         if self.leaves_versions {
-            txn.leave_version(self.def.unit.0, key, before);
+            txn.save_before_image(self.def.unit.0, key, before);
         }
     }
 
@@ -263,7 +263,7 @@ impl BTree {
                 self.make_room(txn, leaf, key, growth)?;
                 continue;
             }
-            self.leave_version(txn, key, Some(row));
+            self.save_before_image(txn, key, Some(row));
             let lengths = (old.len() as u16, new.len() as u16);
             let record = RowPatch {
                 page: leaf.id().pack(),
@@ -295,7 +295,7 @@ impl BTree {
         let mut leaf = self.leaf_for(key)?;
         let slot = live_slot(&leaf, key)?;
         let row = slots::row(leaf.page(), slot).ok_or(AccessError::RowGone)?;
-        self.leave_version(txn, key, Some(row));
+        self.save_before_image(txn, key, Some(row));
         let record = TreeRow {
             page: leaf.id().pack(),
             slot,

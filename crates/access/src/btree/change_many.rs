@@ -75,7 +75,7 @@ impl BTree {
             let row = slots::row(leaf.page(), slot).ok_or(AccessError::RowGone)?;
             let (key, value) = split_row(row);
             if rows.is_empty() || !is_planted(Bug::ManyLeaveOneVersion) {
-                self.leave_version(txn, key, Some(row));
+                self.save_before_image(txn, key, Some(row));
             }
             let image = if self.methods.undo_only { 0 } else { value.len() };
             if !rows.is_empty() && is_planted(Bug::ManyReservedAsOne) {

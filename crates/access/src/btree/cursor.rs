@@ -18,7 +18,7 @@ use crate::error::{AccessError, AccessResult, stop_if_asked};
 use crate::key::KeyRange;
 use crate::options::{Locking, RowLock, ScanOptions, Selection};
 use crate::unit_uses::UnitUse;
-use crate::visibility::{PageView, Reader, Seen};
+use crate::visibility::{PageView, Reader, Visibility};
 
 /// Reads a range of keys. Where locks allow, a page's rows are copied under one latch and handed out afterwards.
 pub struct BTreeCursor {
@@ -266,12 +266,12 @@ impl BTreeCursor {
         }
         let seen = view.see(slot, lock);
         let row = match &seen {
-            Seen::Bytes(row) => Some(*row),
-            Seen::Version(row) => Some(&**row),
-            Seen::Lost | Seen::Conflict => return Err(seen.error()),
-            Seen::Gone => None,
-            Seen::Wait => return Ok(Some(Stop::Locked(self.tree.key_resource(key)))),
-            Seen::Moved => return Err(stub_in_tree(guard, slot)),
+            Visibility::Bytes(row) => Some(*row),
+            Visibility::Version(row) => Some(&**row),
+            Visibility::Lost | Visibility::Conflict => return Err(seen.error()),
+            Visibility::Gone => None,
+            Visibility::Wait => return Ok(Some(Stop::Locked(self.tree.key_resource(key)))),
+            Visibility::Moved => return Err(stub_in_tree(guard, slot)),
         };
         let goes_on = self.last_key.as_deref().is_none_or(|last| last < key);
         debug_assert!(self.options.backward || goes_on, "a scan never comes back to a key");
@@ -280,8 +280,8 @@ impl BTreeCursor {
         if !is_last {
             self.remember(key);
         }
-        let is_handed_up = row.is_some_and(|row| {
-            let is_wanted = self.hand_up(row, true);
+        let is_emitted = row.is_some_and(|row| {
+            let is_wanted = self.emit(row, true);
             if !is_wanted {
                 view.reader().pass_over(|| self.tree.key_resource(key));
             }
@@ -289,7 +289,7 @@ impl BTreeCursor {
         });
         Ok(match is_last {
             true => Some(Stop::End),
-            false => (is_handed_up && !view.reader().locking.reads_ahead()).then_some(Stop::Full),
+            false => (is_emitted && !view.reader().locking.reads_ahead()).then_some(Stop::Full),
         })
     }
 
@@ -310,15 +310,15 @@ impl BTreeCursor {
         for slot in slots.clone() {
             let lock = || self.tree.lock_of(key_at(guard.page(), slot));
             match view.see(slot, lock) {
-                Seen::Bytes(row) => {
+                Visibility::Bytes(row) => {
                     next.like(guard.page(), slot, row);
-                    self.hand_up(row, copies);
+                    self.emit(row, copies);
                 }
-                Seen::Version(row) => drop(self.hand_up(&row, copies)),
-                seen @ (Seen::Lost | Seen::Conflict) => return Err(seen.error()),
-                Seen::Gone => {}
-                Seen::Moved => return Err(stub_in_tree(guard, slot)),
-                Seen::Wait => {
+                Visibility::Version(row) => drop(self.emit(&row, copies)),
+                seen @ (Visibility::Lost | Visibility::Conflict) => return Err(seen.error()),
+                Visibility::Gone => {}
+                Visibility::Moved => return Err(stub_in_tree(guard, slot)),
+                Visibility::Wait => {
                     (locked, end) = (Some((slot, self.tree.key_resource(key_at(guard.page(), slot)))), slot);
                     break;
                 }
@@ -332,7 +332,7 @@ impl BTreeCursor {
 
     /// Copies a row that is seen; false when it is not wanted.
     #[inline]
-    fn hand_up(&mut self, row: &[u8], copies: bool) -> bool {
+    fn emit(&mut self, row: &[u8], copies: bool) -> bool {
         let (key, value) = split_row(row);
         debug_assert!(copies || self.options.counts_only, "only counted rows have no bytes");
         if !self.selection.accepts(value) {
@@ -403,19 +403,19 @@ impl BTreeCursor {
         let lock = || self.tree.key_resource(key);
         let found = match search(guard.page(), key) {
             Ok(slot) => (slot, PageView::new(guard.page(), reader).see(slot, lock)),
-            Err(slot) => (slot, Seen::Gone),
+            Err(slot) => (slot, Visibility::Gone),
         };
         match found {
-            (_, Seen::Bytes(row)) => {
+            (_, Visibility::Bytes(row)) => {
                 self.finished = true;
                 // Its lock stays also when it is not wanted: nobody may make it so.
-                Ok(if self.hand_up(row, true) { Stop::Full } else { Stop::End })
+                Ok(if self.emit(row, true) { Stop::Full } else { Stop::End })
             }
-            (_, Seen::Version(_)) => unreachable!("who locks ranges reads at no snapshot"),
-            (_, seen @ (Seen::Lost | Seen::Conflict)) => Err(seen.error()),
-            (_, Seen::Wait) => Ok(Stop::Locked(lock())),
-            (slot, Seen::Moved) => Err(stub_in_tree(&guard, slot)),
-            (_, Seen::Gone) => {
+            (_, Visibility::Version(_)) => unreachable!("who locks ranges reads at no snapshot"),
+            (_, seen @ (Visibility::Lost | Visibility::Conflict)) => Err(seen.error()),
+            (_, Visibility::Wait) => Ok(Stop::Locked(lock())),
+            (slot, Visibility::Moved) => Err(stub_in_tree(&guard, slot)),
+            (_, Visibility::Gone) => {
                 self.is_absent = true;
                 Ok(Stop::Next)
             }
@@ -452,7 +452,7 @@ impl BTreeCursor {
         let page = guard.page();
         let view = PageView::new(page, reader);
         let count = header::slot_count(page);
-        if header::ghosts(page) > 0 && view.is_settled() {
+        if header::ghosts(page) > 0 && view.is_all_committed() {
             self.tree.methods.note_ghosts(guard.id(), self.tree.def.root);
         }
         let is_inside = || from < count && self.range.is_below_upper(key_at(page, count - 1));

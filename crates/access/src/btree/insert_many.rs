@@ -139,7 +139,7 @@ impl BTree {
         let mut ends = Vec::with_capacity(places.len());
         let mut undo = UndoBytes { record_count: 0, payload_bytes: 0 };
         for (_, key, value) in places {
-            self.leave_version(txn, key, None);
+            self.save_before_image(txn, key, None);
             images.extend_from_slice(&(key.len() as u16).to_le_bytes());
             images.extend_from_slice(key);
             let logged = images.len();

@@ -13,7 +13,7 @@ use super::page::{
 use crate::error::{AccessResult, stop_if_asked};
 use crate::options::ScanOptions;
 use crate::unit_uses::UnitUse;
-use crate::visibility::{PageView, Reader, Seen};
+use crate::visibility::{PageView, Reader, Visibility};
 
 /// So many keys are looked up with a page above the leaves latched, then it is let go: somebody may wait to split one of them.
 const KEYS_MAX: usize = 64;
@@ -97,12 +97,12 @@ impl BTree {
                 continue;
             };
             match PageView::new(guard.page(), reader).see(slot, || self.lock_of(key)) {
-                Seen::Bytes(row) => found(number, split_row(row).1),
-                Seen::Version(row) => found(number, split_row(&row).1),
-                Seen::Gone => {}
-                seen @ (Seen::Lost | Seen::Conflict) => return Err(seen.error()),
-                Seen::Moved => return Err(stub_in_tree(&guard, slot)),
-                Seen::Wait => {
+                Visibility::Bytes(row) => found(number, split_row(row).1),
+                Visibility::Version(row) => found(number, split_row(&row).1),
+                Visibility::Gone => {}
+                seen @ (Visibility::Lost | Visibility::Conflict) => return Err(seen.error()),
+                Visibility::Moved => return Err(stub_in_tree(&guard, slot)),
+                Visibility::Wait => {
                     // Nobody waits with a latch in hand.
                     drop(guard);
                     parent = None;

@@ -71,7 +71,7 @@ use crate::methods::AccessMethods;
 use crate::options::{Locking, ScanOptions};
 use crate::row_change::CLUSTERED_FLAG;
 use crate::unit_uses::{UnitUse, UnitUses};
-use crate::visibility::{PageView, Reader, Seen};
+use crate::visibility::{PageView, Reader, Visibility};
 use page::{Fences, child_at, child_slot, search, split_row};
 
 /// Levels of a tree, at most: a page that says it is higher is damaged.
@@ -213,18 +213,18 @@ impl BTree {
             let leaf = self.descend(key, LatchMode::Shared, false)?;
             let Ok(slot) = search(leaf.page(), key) else { return Ok(false) };
             match PageView::new(leaf.page(), reader).see(slot, lock) {
-                Seen::Bytes(row) => {
+                Visibility::Bytes(row) => {
                     out.extend_from_slice(split_row(row).1);
                     return Ok(true);
                 }
-                Seen::Version(row) => {
+                Visibility::Version(row) => {
                     out.extend_from_slice(split_row(&row).1);
                     return Ok(true);
                 }
-                seen @ (Seen::Lost | Seen::Conflict) => return Err(seen.error()),
-                Seen::Gone => return Ok(false),
-                Seen::Moved => return Err(page::stub_in_tree(&leaf, slot)),
-                Seen::Wait => {
+                seen @ (Visibility::Lost | Visibility::Conflict) => return Err(seen.error()),
+                Visibility::Gone => return Ok(false),
+                Visibility::Moved => return Err(page::stub_in_tree(&leaf, slot)),
+                Visibility::Wait => {
                     drop(leaf);
                     drop(waited.take());
                     waited = Some(self.waiting(|| reader.wait(self.key_resource(key), options.wait))?);

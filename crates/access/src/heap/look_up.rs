@@ -8,7 +8,7 @@ use crate::error::{AccessResult, stop_if_asked};
 use crate::ids::Rid;
 use crate::options::ScanOptions;
 use crate::unit_uses::UnitUse;
-use crate::visibility::{PageView, Reader, Seen};
+use crate::visibility::{PageView, Reader, Visibility};
 
 /// Rows are looked at so many before they are looked up: their pages are asked for.
 const AHEAD: usize = 6;
@@ -56,11 +56,11 @@ impl Heap {
             }
             assert_eq!(guard.id(), rid.page, "the page of the address is latched");
             match PageView::new(guard.page(), reader).see(rid.slot, || self.lock_of(rid)) {
-                Seen::Bytes(row) => found(number, row),
-                Seen::Version(row) => found(number, &row),
-                Seen::Gone => {}
-                seen @ (Seen::Lost | Seen::Conflict) => return Err(seen.error()),
-                Seen::Moved | Seen::Wait => {
+                Visibility::Bytes(row) => found(number, row),
+                Visibility::Version(row) => found(number, &row),
+                Visibility::Gone => {}
+                seen @ (Visibility::Lost | Visibility::Conflict) => return Err(seen.error()),
+                Visibility::Moved | Visibility::Wait => {
                     // Nobody waits or goes elsewhere with a latch in hand.
                     drop(guard);
                     moved.clear();

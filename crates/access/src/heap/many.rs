@@ -64,7 +64,7 @@ impl Heap {
         padded.clear();
         let mut ends = Vec::with_capacity(places.len());
         for (slot, row) in places.iter().zip(rows) {
-            self.leave_version(txn, Rid { page, slot: *slot }, None);
+            self.save_before_image(txn, Rid { page, slot: *slot }, None);
             let begin = padded.len();
             padded.extend_from_slice(row.as_ref());
             padded.resize(padded.len().max(begin + ROW_BYTES_MIN), 0);
@@ -175,7 +175,7 @@ impl Heap {
             }
             match flags & slots::FORWARD {
                 0 => {
-                    self.leave_version(txn, *rid, Some(row));
+                    self.save_before_image(txn, *rid, Some(row));
                     gone.push((rid.slot, &[]));
                 }
                 _ => moved.push(*rid),

@@ -37,7 +37,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use log::page_records::{HeapAppend, HeapRow, RowPatch};
 use log::{LogContext, LogOp};
 use pages::{LatchMode, PageGuard, PageId, PageType, header, slots};
-use txn::{LockMode, LockWait, Resource, Sight, Transaction, UndoBytes};
+use txn::{LockMode, LockWait, Resource, Transaction, UndoBytes, VersionLookup};
 
 use crate::error::{AccessError, AccessResult};
 use crate::hints::HeapState;
@@ -49,7 +49,7 @@ use crate::patch::{self, Change};
 use crate::row::{ROW_BYTES_MAX, ROW_BYTES_MIN};
 use crate::row_change::{PATCH_BYTES, PLACE_BYTES, apply_ghost};
 use crate::unit_uses::{UnitUse, UnitUses};
-use crate::visibility::{PageView, Reader, Seen};
+use crate::visibility::{PageView, Reader, Visibility};
 
 /// Pages with room that a heap remembers, at most.
 const CANDIDATES_MAX: usize = 1024;
@@ -90,11 +90,11 @@ impl Heap {
         Heap { leaves_versions: false, ..self }
     }
 
-    /// Leaves what a row is before its first change, for snapshots; see [`Transaction::leave_version`].
+    /// Leaves what a row is before its first change, for snapshots; see [`Transaction::save_before_image`].
     #[inline]
-    fn leave_version(&self, txn: &Transaction, rid: Rid, before: Option<&[u8]>) {
+    fn save_before_image(&self, txn: &Transaction, rid: Rid, before: Option<&[u8]>) {
         if self.leaves_versions {
-            txn.leave_version(self.def.unit.0, &rid.to_bytes(), before);
+            txn.save_before_image(self.def.unit.0, &rid.to_bytes(), before);
         }
     }
 
@@ -187,7 +187,7 @@ impl Heap {
         }
         let is_forwarded = placing == Placing::Forwarded;
         if !is_forwarded {
-            self.leave_version(txn, rid, None);
+            self.save_before_image(txn, rid, None);
         }
         let undo = UndoBytes::one(PLACE_BYTES);
         let lsn = self.methods.append(txn, LogOp::InsertRows, LogContext::Heap, undo, |out| {
@@ -339,7 +339,7 @@ impl Heap {
         }
         self.state.uses.note(UnitUse::LeafUpdate);
         if flags & slots::FORWARD == 0 {
-            self.leave_version(txn, rid, Some(old));
+            self.save_before_image(txn, rid, Some(old));
             if self.fits_in_place(txn, guard, rid.slot, &padded)? {
                 return Ok(());
             }
@@ -351,7 +351,7 @@ impl Heap {
         drop(guard);
         let guard = self.fix_row_page(target.page, LatchMode::Exclusive)?;
         require_moved_row(&guard, rid, target.slot)?;
-        self.leave_version(txn, rid, slots::row(guard.page(), target.slot));
+        self.save_before_image(txn, rid, slots::row(guard.page(), target.slot));
         if self.fits_in_place(txn, guard, target.slot, &padded)? {
             return Ok(());
         }
@@ -460,7 +460,7 @@ impl Heap {
             }
             match flags & slots::FORWARD {
                 0 => {
-                    self.leave_version(txn, rid, Some(row));
+                    self.save_before_image(txn, rid, Some(row));
                     None
                 }
                 _ => Some(Rid::from_bytes(row).ok_or_else(|| bad_stub(rid))?),
@@ -470,7 +470,7 @@ impl Heap {
             // Nobody moves a locked row: what is right about it stays right.
             let guard = self.fix_row_page(target.page, LatchMode::Shared)?;
             require_moved_row(&guard, rid, target.slot)?;
-            self.leave_version(txn, rid, slots::row(guard.page(), target.slot));
+            self.save_before_image(txn, rid, slots::row(guard.page(), target.slot));
         }
         self.ghost(txn, rid)?;
         self.state.uses.note(UnitUse::LeafGhost);
@@ -527,21 +527,21 @@ impl Heap {
             }
             let view = PageView::new(page, reader);
             let seen = match view.see(rid.slot, lock) {
-                Seen::Moved => view.follow(rid.slot, lock),
+                Visibility::Moved => view.follow(rid.slot, lock),
                 seen => seen,
             };
             match seen {
-                Seen::Bytes(row) => {
+                Visibility::Bytes(row) => {
                     out.extend_from_slice(row);
                     return Ok(true);
                 }
-                Seen::Version(row) => {
+                Visibility::Version(row) => {
                     out.extend_from_slice(&row);
                     return Ok(true);
                 }
-                seen @ (Seen::Lost | Seen::Conflict) => return Err(seen.error()),
-                Seen::Gone => return Ok(false),
-                Seen::Moved => {
+                seen @ (Visibility::Lost | Visibility::Conflict) => return Err(seen.error()),
+                Visibility::Gone => return Ok(false),
+                Visibility::Moved => {
                     let target = stub_target(&guard, rid.slot)?;
                     drop(guard);
                     let found = self.read_moved(reader, rid, target, out);
@@ -556,7 +556,7 @@ impl Heap {
                     }
                     self.methods.space.pool().os().yield_point();
                 }
-                Seen::Wait => {
+                Visibility::Wait => {
                     drop(guard);
                     drop(waited.take());
                     waited = Some(self.waiting(|| reader.wait(self.row_resource(rid), wait))?);
@@ -573,15 +573,15 @@ impl Heap {
             let page = guard.page();
             let is_ours = header::page_type(page) == PageType::Heap && header::unit(page) == self.def.unit.0;
             let view = is_ours.then(|| PageView::new(page, reader));
-            match view.as_ref().map_or(Sight::Present, |view| view.sight_of_moved(rid)) {
-                Sight::Present => {}
-                Sight::Was(row) => {
+            match view.as_ref().map_or(VersionLookup::Present, |view| view.lookup_of_moved(rid)) {
+                VersionLookup::Present => {}
+                VersionLookup::Was(row) => {
                     out.extend_from_slice(&row);
                     return Ok(true);
                 }
                 // Changed between the two looks: the stub tells more.
-                Sight::Absent => return Ok(false),
-                Sight::Lost => return Err(AccessError::VersionLost),
+                VersionLookup::Absent => return Ok(false),
+                VersionLookup::Lost => return Err(AccessError::VersionLost),
             }
             let row = view.and_then(|view| view.moved_row(target.slot));
             out.extend_from_slice(row.unwrap_or_default());

@@ -9,7 +9,7 @@ use crate::error::{AccessError, AccessResult, stop_if_asked};
 use crate::ids::Rid;
 use crate::options::{Locking, RowLock, ScanOptions, Selection};
 use crate::unit_uses::UnitUse;
-use crate::visibility::{PageView, Reader, Seen};
+use crate::visibility::{PageView, Reader, Visibility};
 
 /// Reads a heap. Where locks allow, a page's rows are copied under one latch and handed out afterwards.
 pub struct HeapCursor {
@@ -224,15 +224,15 @@ impl HeapCursor {
             let rid = Rid { page: self.page, slot };
             let seen = view.see(slot, || heap.lock_of(rid));
             let row = match &seen {
-                Seen::Bytes(row) => {
+                Visibility::Bytes(row) => {
                     next.like(page, slot, row);
                     row
                 }
-                Seen::Version(row) => &**row,
-                Seen::Gone => continue,
-                Seen::Wait => return Ok(Stop::Locked(rid)),
-                Seen::Moved => return Ok(Stop::Moved(rid)),
-                Seen::Lost | Seen::Conflict => return Err(seen.error()),
+                Visibility::Version(row) => &**row,
+                Visibility::Gone => continue,
+                Visibility::Wait => return Ok(Stop::Locked(rid)),
+                Visibility::Moved => return Ok(Stop::Moved(rid)),
+                Visibility::Lost | Visibility::Conflict => return Err(seen.error()),
             };
             if !self.selection.accepts(row) {
                 reader.pass_over(|| heap.row_resource(rid));

@@ -15,7 +15,7 @@ use super::{Instance, Slot, new_files};
 use crate::catalog::system_tables;
 use crate::decision::{self, Decision, Known};
 use crate::error::StorageError;
-use crate::open::{Plan, read_system_tables};
+use crate::open::{DatabaseSpec, read_system_tables};
 use crate::registry::{self, Entry, Phase};
 use crate::system_databases::{FIRST_USER_DATABASE, MASTER, MODEL, TEMPDB};
 
@@ -26,8 +26,8 @@ impl Instance {
     /// Every later start: master tells which databases there are. Master and model are open afterwards; the others are listed as recovering
     /// and given back.
     pub(super) fn open_system_databases(self: &Arc<Self>) -> Result<Vec<Entry>, StorageError> {
-        let (plan, entry) = self.system_plan(MASTER);
-        let master = self.foundation.open(&plan, &Known::default())?;
+        let (spec, entry) = self.system_spec(MASTER);
+        let master = self.foundation.open(&spec, &Known::default())?;
         let rows = read_system_tables(&master)?;
         self.insert(Slot::online(entry, master));
         let mut waiting = Vec::new();
@@ -91,7 +91,7 @@ impl Instance {
         }
         let log = new_files::log_options(&entry.log_files, &[], &entry.name, entry.options.vlf_rule);
         let persisted = entry.buffer().map(|buffer| self.persisted_options(&buffer.path));
-        let plan = Plan {
+        let spec = DatabaseSpec {
             number: entry.number,
             name: entry.name.clone(),
             created: entry.created,
@@ -100,7 +100,7 @@ impl Instance {
             log: LogOptions { persisted, ..log },
             volatile: false,
         };
-        let opened = Known::of(&self.master()).and_then(|known| self.foundation.open(&plan, &known));
+        let opened = Known::of(&self.master()).and_then(|known| self.foundation.open(&spec, &known));
         match opened {
             Ok(database) => self.insert(Slot::online(entry, database)),
             Err(error) => self.insert_refused(entry, &error),

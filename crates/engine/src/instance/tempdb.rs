@@ -7,17 +7,17 @@ use pages::NewFile;
 
 use super::{Instance, Slot, new_files};
 use crate::error::StorageError;
-use crate::open::Plan;
+use crate::open::DatabaseSpec;
 use crate::registry::{DatabaseDataFile, Entry};
 use crate::system_databases::TEMPDB;
 
 impl Instance {
     /// Makes it, as a copy of model (claim 78). A file beside the first ones that cannot be made is told and left out: the server starts.
     pub(super) fn make_tempdb(self: &Arc<Self>) -> Result<(), StorageError> {
-        let (system, own) = self.system_plan(TEMPDB);
+        let (system, own) = self.system_spec(TEMPDB);
         let noted = self.databases.lock().get(&TEMPDB).map(|slot| slot.entry.clone());
-        let (plan, entry) = match noted {
-            Some(noted) => self.plan_of_noted(&system, &own, noted)?,
+        let (spec, entry) = match noted {
+            Some(noted) => self.spec_of_noted(&system, &own, noted)?,
             None => (system.clone(), own.clone()),
         };
         for file in entry.files() {
@@ -25,8 +25,8 @@ impl Instance {
                 self.os().disk().remove(&file)?;
             }
         }
-        let several = plan.data_files.len() + plan.log.more_files.len() > 1;
-        let made = self.foundation.create(&plan).or_else(|error| {
+        let several = spec.data_files.len() + spec.log.more_files.len() > 1;
+        let made = self.foundation.create(&spec).or_else(|error| {
             if !several {
                 return Err(error);
             }
@@ -40,7 +40,12 @@ impl Instance {
     }
 
     /// The files that master notes, in places where files may lie. Those that were on their way in or out are removed and forgotten.
-    fn plan_of_noted(&self, system: &Plan, own: &Entry, noted: Entry) -> Result<(Plan, Entry), StorageError> {
+    fn spec_of_noted(
+        &self,
+        system: &DatabaseSpec,
+        own: &Entry,
+        noted: Entry,
+    ) -> Result<(DatabaseSpec, Entry), StorageError> {
         let mut entry = Entry { data_files: noted.data_files, log_files: noted.log_files, ..own.clone() };
         self.settle_files(&mut entry).map_err(|error| StorageError::Catalog(error.to_string()))?;
         entry.data_files[0].path.clone_from(&own.data_files[0].path);
@@ -64,6 +69,6 @@ impl Instance {
         let log = new_files::log_options(&logs, &[], &system.name, system.options.vlf_rule);
         let size_bytes = logs[0].size_bytes.unwrap_or(system.log.size_bytes);
         let log = LogOptions { volatile: true, size_bytes, ..log };
-        Ok((Plan { data_files, log, ..system.clone() }, entry))
+        Ok((DatabaseSpec { data_files, log, ..system.clone() }, entry))
     }
 }

@@ -1,4 +1,4 @@
-//! The commit of a transaction that has changed several lasting databases: all of them or none, whatever happens (see `decision.rs`).
+//! The commit of a transaction that has changed several durable databases: all of them or none, whatever happens (see `decision.rs`).
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use crate::system_databases::MASTER;
 const DECIDED: &str = "between deciding and ending";
 
 impl TransactionSet {
-    /// Has more than one lasting database been changed?
+    /// Has more than one durable database been changed?
     pub(super) fn is_across(&self) -> bool {
-        self.open.len() > 1 && self.open.iter().filter(|member| member.has_changed_lasting()).count() > 1
+        self.open.len() > 1 && self.open.iter().filter(|member| member.has_changed_durable()).count() > 1
     }
 
     /// Prepares, decides, ends. An error before the decision leaves everything to be rolled back by the caller.
@@ -31,7 +31,7 @@ impl TransactionSet {
         let mut participants = Vec::new();
         for member in &self.open {
             let number = member.transaction.database().number();
-            if number != MASTER && member.has_changed_lasting() {
+            if number != MASTER && member.has_changed_durable() {
                 member.transaction.prepare(&prepared)?;
                 participants.push(number);
             }

@@ -122,7 +122,7 @@ pub fn turn_bits_over<T>(
     }
 }
 
-/// The bell of a commit that was put aside; counts how often it rings.
+/// The bell of a pending commit; counts how often it rings.
 #[derive(Default)]
 pub struct Rings {
     count: AtomicU64,

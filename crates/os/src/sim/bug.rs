@@ -73,7 +73,7 @@ pub enum Bug {
     /// What a persisted log buffer holds is taken whatever log and opening it was written for.
     BufferOfFormerLife,
     /// What a dead process has left in memory that outlives it is looked at, and not written to the log.
-    LeftBehindNotTaken,
+    CacheTakeoverSkipped,
     /// An allocation map that is damaged or lost says that all of its pages are free, and is believed.
     DamagedMapIsFree,
     /// Redo formats a page of zeros that its record does not format, and goes on.

@@ -1,4 +1,4 @@
-//! Simulated folders of memory that outlives the process. They are as lasting as the memory in them.
+//! Simulated folders of memory that outlives the process. They are as durable as the memory in them.
 
 use std::path::{Path, PathBuf};
 

@@ -116,7 +116,7 @@ impl StubSession {
         self.done(sink, kind, Some(1));
         self.pending = Some(succeeds);
         self.gate.arrive();
-        let (gate, waker) = (self.gate.clone(), self.waker.clone().expect("commits are deferred"));
+        let (gate, waker) = (self.gate.clone(), self.waker.clone().expect("commits may be left pending"));
         self.os.spawn("log", move || {
             gate.pass();
             // Whoever ends a write of the log may hold any latch of the engine: a checkpoint hardens log under its own.
@@ -290,7 +290,7 @@ impl ClientSession for StubSession {
         RequestEnd::Finished
     }
 
-    fn defer_commits(&mut self, waker: Waker) {
+    fn allow_pending_commits(&mut self, waker: Waker) {
         self.waker = Some(waker);
     }
 

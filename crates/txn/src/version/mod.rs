@@ -1,6 +1,6 @@
 //! Row versions: the order of commits, the snapshots that are open, and what writers leave for them. Knows rows as bytes with a name.
 //!
-//! A writer leaves the image of each row from before its first change ([`Transaction::leave_version`]), while it holds the row's lock and
+//! A writer leaves the image of each row from before its first change ([`Transaction::save_before_image`]), while it holds the row's lock and
 //! the page's latch. When its changes may be seen, it gets the next *commit number* ([`Versions::commit`]). A snapshot is such a number: it
 //! sees what was committed up to it ([`Versions::see`]). Decision record 0040 tells why.
 //!
@@ -34,7 +34,7 @@ use os::{Latch, LatchGuard, LatchRank};
 pub use images::UnitFigures;
 pub use open::{OpenSnapshot, SnapshotKind};
 use store::Store;
-pub use store::{Before, Sight, StoredVersion};
+pub use store::{Before, StoredVersion, VersionLookup};
 pub use writer::VersionWriter;
 use writer::{FIRST_MOMENT, UNDONE};
 
@@ -175,7 +175,7 @@ impl Versions {
     }
 
     /// What the row named `key` of `unit` is to a reader at a snapshot, whose own transaction is `own`. Under the latch of the row's page.
-    pub fn see(&self, unit: u32, key: &[u8], snapshot: u64, own: TxnId) -> Sight {
+    pub fn see(&self, unit: u32, key: &[u8], snapshot: u64, own: TxnId) -> VersionLookup {
         self.store.see(unit, key, |writer| {
             writer.txn == own
                 || writer.is_visible_to(snapshot)
@@ -334,7 +334,7 @@ impl Versions {
         Arc::new(writer)
     }
 
-    /// Leaves the image of a row from before the writer's change; see [`crate::Transaction::leave_version`].
+    /// Leaves the image of a row from before the writer's change; see [`crate::Transaction::save_before_image`].
     pub(crate) fn leave(&self, writer: &Arc<VersionWriter>, unit: u32, key: &[u8], before: Option<&[u8]>) {
         assert!(writer.is_writing(), "who leaves versions has not ended");
         if !self.store.has_room() {

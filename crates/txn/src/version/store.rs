@@ -18,7 +18,7 @@ const VERSION_BYTES: u64 = 96;
 
 /// What a reader at a snapshot is told of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sight {
+pub enum VersionLookup {
     /// What stands on the page.
     Present,
     /// This, which is not on the page any more.
@@ -250,19 +250,19 @@ impl Store {
     }
 
     /// What a row is to somebody, by whom he sees: its newest state that is not of a writer whom he does not see.
-    pub(super) fn see(&self, unit: u32, key: &[u8], sees: impl Fn(&VersionWriter) -> bool) -> Sight {
+    pub(super) fn see(&self, unit: u32, key: &[u8], sees: impl Fn(&VersionWriter) -> bool) -> VersionLookup {
         let hash = hash_of(unit, key);
         let part = self.part(hash).lock();
-        let Some(chain) = find(&part, hash, unit, key) else { return Sight::Present };
+        let Some(chain) = find(&part, hash, unit, key) else { return VersionLookup::Present };
         assert!(!chain.versions.is_empty(), "a row without versions is not listed");
         let unseen = chain.versions.iter().rev().take_while(|version| !sees(&version.writer));
         let kept = unseen.last().map(|version| version.kept.clone());
         drop(part);
         match kept.map(|kept| kept.before(&self.images)) {
-            None => Sight::Present,
-            Some(Before::Row(image)) => Sight::Was(image),
-            Some(Before::Absent) => Sight::Absent,
-            Some(Before::Lost) => Sight::Lost,
+            None => VersionLookup::Present,
+            Some(Before::Row(image)) => VersionLookup::Was(image),
+            Some(Before::Absent) => VersionLookup::Absent,
+            Some(Before::Lost) => VersionLookup::Lost,
         }
     }
 

@@ -13,7 +13,7 @@ fn commit(versions: &Versions, writer: &Arc<VersionWriter>) -> usize {
     versions.commit(writer, Lsn::from_raw(writer.txn.0)).len()
 }
 
-fn see(versions: &Versions, key: &[u8], snapshot: u64) -> Sight {
+fn see(versions: &Versions, key: &[u8], snapshot: u64) -> VersionLookup {
     versions.see(UNIT, key, snapshot, TxnId(999))
 }
 
@@ -49,17 +49,17 @@ fn each_snapshot_sees_its_own_moment() {
         let image = [at as u8];
         versions.store.leave(&writer, UNIT, b"row", (at > 0).then_some(&image[..]));
         versions.store.leave(&writer, UNIT, b"row", Some(b"a second image does not count"));
-        assert_eq!(versions.see(UNIT, b"row", 1, TxnId(id)), Sight::Present, "its own");
+        assert_eq!(versions.see(UNIT, b"row", 1, TxnId(id)), VersionLookup::Present, "its own");
         assert_eq!(commit(&versions, &writer), 0, "snapshots below need it");
     }
-    assert_eq!(see(&versions, b"row", 1), Sight::Absent);
-    assert_eq!(see(&versions, b"row", 2), Sight::Was([1].as_slice().into()));
-    assert_eq!(see(&versions, b"row", 3), Sight::Was([2].as_slice().into()));
-    assert_eq!(see(&versions, b"row", 4), Sight::Present);
-    assert_eq!(see(&versions, b"another", 1), Sight::Present);
-    assert_eq!(versions.see(UNIT + 1, b"row", 1, TxnId(999)), Sight::Present, "of another unit");
+    assert_eq!(see(&versions, b"row", 1), VersionLookup::Absent);
+    assert_eq!(see(&versions, b"row", 2), VersionLookup::Was([1].as_slice().into()));
+    assert_eq!(see(&versions, b"row", 3), VersionLookup::Was([2].as_slice().into()));
+    assert_eq!(see(&versions, b"row", 4), VersionLookup::Present);
+    assert_eq!(see(&versions, b"another", 1), VersionLookup::Present);
+    assert_eq!(versions.see(UNIT + 1, b"row", 1, TxnId(999)), VersionLookup::Present, "of another unit");
     assert_eq!(close(&versions, 1, 10), 1, "the first writer is needed no more");
-    assert_eq!(see(&versions, b"row", 2), Sight::Was([1].as_slice().into()));
+    assert_eq!(see(&versions, b"row", 2), VersionLookup::Was([1].as_slice().into()));
     assert_eq!(close(&versions, 3, 12), 0, "an older one is open");
     assert_eq!(close(&versions, 2, 11), 2);
     assert_eq!((versions.figures().versions, versions.figures().bytes), (0, 0));
@@ -71,11 +71,11 @@ fn an_undone_writer_leaves_nothing() {
     let versions = Versions::new(&os::Os::real());
     let undone = writer(5);
     versions.store.leave(&undone, UNIT, b"row", Some(b"before"));
-    assert_eq!(see(&versions, b"row", 9), Sight::Was(b"before".as_slice().into()));
+    assert_eq!(see(&versions, b"row", 9), VersionLookup::Was(b"before".as_slice().into()));
     assert!(!versions.has_changed_since(UNIT, b"row", 1, TxnId(6)), "it has not committed");
     versions.counts.has_begun(&undone);
     versions.give_up(&undone);
-    assert_eq!(see(&versions, b"row", 9), Sight::Present);
+    assert_eq!(see(&versions, b"row", 9), VersionLookup::Present);
     assert_eq!(versions.figures().bytes, 0);
 }
 
@@ -109,8 +109,8 @@ fn a_full_store_gives_up_the_oldest_snapshot_and_then_images() {
     let second = writer(6);
     versions.store.leave(&second, UNIT, b"one", Some(&[1; 2_000]));
     versions.store.leave(&second, UNIT, b"two", Some(b"no room"));
-    assert_eq!(see(&versions, b"one", 2), Sight::Was([1; 2_000].as_slice().into()));
-    assert_eq!(see(&versions, b"two", 2), Sight::Lost);
+    assert_eq!(see(&versions, b"one", 2), VersionLookup::Was([1; 2_000].as_slice().into()));
+    assert_eq!(see(&versions, b"two", 2), VersionLookup::Lost);
 }
 
 /// With a file images beyond half of the room lie there, and read as those in memory do; their bytes do not count against it.
@@ -134,7 +134,7 @@ fn images_without_memory_lie_on_disk() {
         assert!(figures.bytes < 400_000 && figures.bytes_there > 800_000, "{figures:?}");
         assert!(figures.units.used >= 3, "{figures:?}");
         for number in 0..1_000u32 {
-            let expected = Sight::Was(image(number).into());
+            let expected = VersionLookup::Was(image(number).into());
             assert_eq!(see(&versions, &number.to_be_bytes(), 1), expected, "{number}");
         }
         assert_eq!(versions.stored().iter().filter(|one| one.before == Before::Lost).count(), 0);
@@ -187,7 +187,10 @@ fn a_disk_that_takes_nothing_leaves_the_memory() {
     assert!(number > 85, "{number} images of 1,000 bytes");
     let figures = versions.figures();
     assert_eq!((figures.bytes_there, figures.units.taken_total), (0, 0));
-    assert_eq!(see(&versions, &(number - 1).to_be_bytes(), 1), Sight::Was([7; 1_000].as_slice().into()));
+    assert_eq!(
+        see(&versions, &(number - 1).to_be_bytes(), 1),
+        VersionLookup::Was([7; 1_000].as_slice().into())
+    );
     versions.store.leave(&first, UNIT, b"one more", Some(b"no room"));
-    assert_eq!(see(&versions, b"one more", 1), Sight::Lost);
+    assert_eq!(see(&versions, b"one more", 1), VersionLookup::Lost);
 }

@@ -1,6 +1,6 @@
 //! What proves that the log did not end where its chain does: a block behind the place that was sealed when the place was durable already, or
 //! one in a part of a file that the file's header does not count. Without a proof a block that is missing was never durable, as far as the files
-//! can tell; memory that outlives the process or the power may know more (left_behind.rs).
+//! can tell; memory that outlives the process or the power may know more (cache_takeover.rs).
 
 use std::ops::RangeInclusive;
 

@@ -1,4 +1,4 @@
-//! Where a commit stands that may be left pending, and the one that a session has left.
+//! The statement whose commit may be left pending, and the one whose commit is.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::instruction::Instruction;
 use crate::sink::DoneKind;
 
 /// A statement or request that ends with a commit: what to tell should the commit fail after the statement has ended.
-pub(crate) struct CommitPlace {
+pub(crate) struct CommitSite {
     pub(crate) line: u32,
     pub(crate) procedure: Option<Arc<str>>,
     pub(crate) done_kind: DoneKind,
@@ -18,9 +18,9 @@ pub(crate) struct CommitPlace {
     pub(crate) in_program: bool,
 }
 
-impl CommitPlace {
-    pub(crate) fn of(frame: &Frame, instruction: &Instruction) -> CommitPlace {
-        CommitPlace {
+impl CommitSite {
+    pub(crate) fn of(frame: &Frame, instruction: &Instruction) -> CommitSite {
+        CommitSite {
             line: instruction.line,
             procedure: frame.procedure.clone(),
             done_kind: frame.done_kind,
@@ -31,9 +31,9 @@ impl CommitPlace {
     }
 }
 
-/// A commit on its way.
-pub(crate) struct UnsettledCommit {
-    pub(crate) place: CommitPlace,
+/// A statement whose commit is pending.
+pub(crate) struct PendingStatement {
+    pub(crate) site: CommitSite,
     /// Of the user's transaction; none under autocommit.
     pub(crate) descriptor: Option<u64>,
     /// It was left by a remote procedure call, whose end has been told.

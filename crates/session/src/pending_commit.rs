@@ -4,7 +4,7 @@
 //!  request ──last act: a full commit that somebody else writes──► pending ──bell──► settle_commit ──► answer complete, session sleeps
 //!                                                                    └─ anything else is asked of the session: settled first, blocking
 //! ```
-//! Only where no TRY block could catch the failure of the commit: in one it blocks as without `defer_commits`, for the block's own end comes
+//! Only where no TRY block could catch the failure of the commit: in one it blocks as without `allow_pending_commits`, for the block's own end comes
 //! after it. Locks are held and nothing is acknowledged until it is settled; the session counts as running, in WRITELOG.
 
 use std::task::Waker;
@@ -12,7 +12,7 @@ use std::task::Waker;
 use engine::CommitRequest;
 use types::{SqlError, SqlResult};
 
-use crate::commit_place::{CommitPlace, UnsettledCommit};
+use crate::commit_site::{CommitSite, PendingStatement};
 use crate::errors::Origin;
 use crate::frame::Frame;
 use crate::interruption::RequestEnd;
@@ -23,7 +23,7 @@ use crate::sink::{Done, DoneKind, EnvironmentChange, ResultSink};
 impl Session {
     /// From now on a request may end with its commit still on its way, so that no thread waits for it: see [`Session::is_commit_pending`].
     /// The waker is rung, on any thread, when the commit can be settled; it may ring at other times, too.
-    pub fn defer_commits(&mut self, waker: Waker) {
+    pub fn allow_pending_commits(&mut self, waker: Waker) {
         assert!(!self.is_commit_pending(), "the pending commit rings the old waker");
         self.commit_waker = Some(waker);
     }
@@ -31,7 +31,7 @@ impl Session {
     /// Has the last request ended but for its commit? Then its answer must not be sent before `settle_commit`.
     #[inline]
     pub fn is_commit_pending(&self) -> bool {
-        self.unsettled.is_some()
+        self.pending_statement.is_some()
     }
 
     /// Ends the request that has left a commit pending; waits if the commit is not hardened yet. The sink is the request's own, or one that
@@ -46,27 +46,27 @@ impl Session {
     }
 
     /// May the commit of this instruction be left pending?
-    pub(crate) fn may_defer(&self, frame: &Frame, at: usize) -> bool {
+    pub(crate) fn may_leave_pending(&self, frame: &Frame, at: usize) -> bool {
         self.commit_waker.is_some()
             && self.guards == 0
             && !self.inside_insert_execute
             && frame.program.region_of(at).is_none()
     }
 
-    /// Commits; leaves the commit pending if there is a `place` to do so.
+    /// Commits; leaves the commit pending if there is a `site` to do so.
     pub(crate) fn commit_at(
         &mut self,
         request: &CommitRequest,
-        place: Option<CommitPlace>,
+        site: Option<CommitSite>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
-        let (Some(place), Some(waker)) = (place, &self.commit_waker) else {
+        let (Some(site), Some(waker)) = (site, &self.commit_waker) else {
             return self.transactions.commit(*request);
         };
         let descriptor = Some(self.transactions.descriptor()).filter(|&descriptor| descriptor != 0);
         self.transactions.commit_later(*request, waker)?;
         if self.transactions.is_commit_pending() {
-            self.unsettled = Some(UnsettledCommit { place, descriptor, in_call: false });
+            self.pending_statement = Some(PendingStatement { site, descriptor, in_call: false });
             sink.commit_pends();
         }
         Ok(())
@@ -74,28 +74,28 @@ impl Session {
 
     /// The end of a remote procedure call is about to be told.
     pub(crate) fn note_call_ends(&mut self) {
-        if let Some(unsettled) = &mut self.unsettled {
-            unsettled.in_call = true;
+        if let Some(pending_statement) = &mut self.pending_statement {
+            pending_statement.in_call = true;
         }
     }
 
     /// Settles a pending commit, if there is one, before anything else happens. A failure has been told to the sink as the failure of its
     /// statement; an error if that ends more than the statement.
     pub(crate) fn settle_before_more(&mut self, sink: &mut dyn ResultSink) -> Result<(), Stop> {
-        let Some(unsettled) = self.unsettled.take() else { return Ok(()) };
+        let Some(pending_statement) = self.pending_statement.take() else { return Ok(()) };
         let settled = self.transactions.settle_commit();
         sink.commit_settled(settled.is_ok());
-        settled.or_else(|error| self.commit_failed(unsettled, error, sink))
+        settled.or_else(|error| self.commit_failed(pending_statement, error, sink))
     }
 
     /// What the statement would have told, had it waited.
     fn commit_failed(
         &mut self,
-        unsettled: UnsettledCommit,
+        pending_statement: PendingStatement,
         error: SqlError,
         sink: &mut dyn ResultSink,
     ) -> Result<(), Stop> {
-        let UnsettledCommit { place, descriptor, in_call } = unsettled;
+        let PendingStatement { site, descriptor, in_call } = pending_statement;
         if let Err(error) = self.transactions.rollback() {
             sink.message(&error);
         }
@@ -103,17 +103,17 @@ impl Session {
         if let Some(descriptor) = descriptor {
             sink.environment(EnvironmentChange::RollbackTransaction(descriptor));
         }
-        let mut error = error.at_line(place.line);
-        error.procedure = place.procedure.as_deref().map(str::to_string);
+        let mut error = error.at_line(site.line);
+        error.procedure = site.procedure.as_deref().map(str::to_string);
         self.facts.last_error = error.number;
         let done = |kind, command| Done { kind, row_count: None, error: true, command };
-        if !place.in_program {
+        if !site.in_program {
             sink.message(&error);
-            sink.done(done(DoneKind::Statement, place.command));
+            sink.done(done(DoneKind::Statement, site.command));
             return Ok(());
         }
         let failure = Failure { error, origin: Origin::Runtime };
-        let reported = self.report_failure(&place, &failure, sink);
+        let reported = self.report_failure(&site, &failure, sink);
         if in_call {
             sink.done(done(DoneKind::Procedure, crate::done_command::EXECUTE));
         }

@@ -110,7 +110,7 @@ fn alone(seed: u64, body: impl FnOnce(&mut Bench) + Send + 'static) {
              INSERT dbo.T1 VALUES(7)",
         );
         let mut bench = Bench { os: os.clone(), device, server, session, bell: Arc::default() };
-        bench.session.defer_commits(bench.bell.clone().into());
+        bench.session.allow_pending_commits(bench.bell.clone().into());
         body(&mut bench);
         let Bench { server, session, .. } = bench;
         server.stop(session);
@@ -374,7 +374,7 @@ fn insert_call(key: i32) -> RpcCall {
 type Request = fn(&mut Session, &mut Told) -> RequestEnd;
 
 /// What is told of a request whose commit meets a log that fails; and how often a commit pended.
-fn failing(request: Request, defers: bool) -> (Vec<String>, RequestEnd, u64) {
+fn failing(request: Request, leaves_pending: bool) -> (Vec<String>, RequestEnd, u64) {
     let answer = common::simulated::kept(None);
     let kept = Arc::clone(&answer);
     let world = World::new(8, Profile { switches_max: 40_000_000, ..Profile::constant_latency() });
@@ -384,8 +384,8 @@ fn failing(request: Request, defers: bool) -> (Vec<String>, RequestEnd, u64) {
         run(&mut session, "CREATE TABLE dbo.Crowd(col1 INT NOT NULL)");
         run(&mut session, "CREATE PROCEDURE dbo.Add1 @key INT AS\nINSERT dbo.T1 VALUES(@key)");
         crowd(os, &server, NAME, "INSERT dbo.Crowd VALUES(1)");
-        if defers {
-            session.defer_commits(Arc::new(Signal::new()).into());
+        if leaves_pending {
+            session.allow_pending_commits(Arc::new(Signal::new()).into());
         }
         device.inject(Fault::fail_once(Operation::Write, 0).on("_log.ldf"));
         let mut told = Told::default();

@@ -15,7 +15,7 @@ use crate::files::LogFiles;
 use crate::flush_reason::FlushReason;
 use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, SECTOR_BYTES};
 use crate::lsn::{Lsn, TxnId};
-use crate::place::{LeftBehind, PlaceHead, Progress, checksum_with, hash_of};
+use crate::place::{AbandonedLog, PlaceHead, Progress, checksum_with, hash_of};
 use crate::shared::Shared;
 use crate::tail::{Chain, EndOfLog, damage};
 use crate::vlf::{Vlf, VlfMap};
@@ -56,7 +56,7 @@ fn header_of(head: &PlaceHead, progress: &Progress, base_txn: TxnId) -> BlockHea
     }
 }
 
-impl LeftBehind {
+impl AbandonedLog {
     /// The block that continues the chain, where it goes, and its bytes but for the header. An error is a place that holds it and is damaged: its
     /// words were stored behind all that they speak of, so neither a kill nor a loss of power leaves it so.
     fn next(&self, chain: Chain, previous: Option<u32>) -> Result<Option<NextBlock>, u32> {
@@ -112,7 +112,7 @@ struct PlannedBlock {
 /// looked for anew. When even with them the log ends before what its file once had, it is damaged, and nothing is written.
 pub(crate) fn take_over(
     os: &Os,
-    left: &LeftBehind,
+    left: &AbandonedLog,
     files: &Arc<LogFiles>,
     vlfs: &VlfMap,
     end: &EndOfLog,
@@ -149,7 +149,7 @@ pub(crate) fn take_over(
 /// The blocks that continue the log, one behind the other.
 fn plan(
     os: &Os,
-    left: &LeftBehind,
+    left: &AbandonedLog,
     files: &Arc<LogFiles>,
     vlfs: &VlfMap,
     end: &EndOfLog,
@@ -173,7 +173,7 @@ fn plan(
             damage_at(files, vlfs, chain, &what)
         })?;
         let Some(NextBlock { head, header, checksum, bytes }) = next else { break };
-        if is_planted(Bug::LeftBehindNotTaken) {
+        if is_planted(Bug::CacheTakeoverSkipped) {
             break;
         }
         let padded_bytes = bytes.len().next_multiple_of(files.sector_bytes());

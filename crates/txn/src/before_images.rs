@@ -28,14 +28,14 @@ impl Transaction {
     /// Leaves the image of a row for snapshots, `None` when there was no such row. Before the page changes, under its latch and the row's
     /// lock; only the first image of a row in a transaction counts. Nothing in a database without versions.
     #[inline]
-    pub fn leave_version(&self, unit: u32, key: &[u8], before: Option<&[u8]>) {
+    pub fn save_before_image(&self, unit: u32, key: &[u8], before: Option<&[u8]>) {
         if self.manager.versions().are_kept() {
-            self.leave_version_cold(unit, key, before);
+            self.save_before_image_cold(unit, key, before);
         }
     }
 
     #[cold]
-    fn leave_version_cold(&self, unit: u32, key: &[u8], before: Option<&[u8]>) {
+    fn save_before_image_cold(&self, unit: u32, key: &[u8], before: Option<&[u8]>) {
         let versions = self.manager.versions();
         let writer = self.version_writer.get_or_init(|| {
             let reads_snapshot = self.conflicts_above.load(Relaxed) != u64::MAX;
