@@ -7,7 +7,6 @@
 mod alloc;
 mod allocator;
 mod btree;
-mod coming;
 mod error;
 mod handles;
 mod heap;
@@ -23,6 +22,7 @@ mod number_steps;
 mod options;
 mod patch;
 mod physical;
+mod prefetch;
 mod redo;
 mod row;
 mod row_change;

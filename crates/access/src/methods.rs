@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 
 use log::{Log, LogContext, LogOp, Lsn, RecordBuf, RecordFlags, RecordHeader, TxnId};
 use os::{Latch, LatchRank, Os};
-use pages::{Coming, FileSpace, LatchMode, PageGuard, PageId, PageType, header};
+use pages::{FileSpace, LatchMode, PageGuard, PageId, PageType, PrefetchHint, header};
 use rustc_hash::FxHashMap;
 use txn::{LockSpace, Transaction, UndoBytes};
 
@@ -207,7 +207,7 @@ impl AccessMethods {
 
     /// Begins to bring a page near that will be latched soon.
     #[inline]
-    pub(crate) fn fetch_early(&self, page: PageId) -> Option<Coming> {
+    pub(crate) fn fetch_early(&self, page: PageId) -> Option<PrefetchHint> {
         self.space.fetch_early(page)
     }
 

@@ -36,7 +36,7 @@ pub struct RowColumn {
 
 /// Where a column lies.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Place {
+pub(crate) enum ColumnLocation {
     /// These bytes of the fixed part.
     Fixed { offset: u16, bytes: u16 },
     /// The n-th of the variable columns.
@@ -47,7 +47,7 @@ pub(crate) enum Place {
 #[derive(Clone, Debug)]
 pub struct RowFormat {
     columns: Vec<RowColumn>,
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<ColumnLocation>,
     /// Bytes of the fixed part when the first n columns exist.
     pub(crate) fixed_ends: Vec<u16>,
     pub(crate) variable_count: u16,
@@ -110,11 +110,11 @@ impl RowFormat {
         for column in &columns {
             match fixed_bytes(&column.sql_type) {
                 Some(bytes) => {
-                    places.push(Place::Fixed { offset: fixed, bytes });
+                    places.push(ColumnLocation::Fixed { offset: fixed, bytes });
                     fixed = fixed.saturating_add(bytes);
                 }
                 None => {
-                    places.push(Place::Variable { index: variable });
+                    places.push(ColumnLocation::Variable { index: variable });
                     variable += 1;
                 }
             }
@@ -177,7 +177,7 @@ impl RowFormat {
         for (index, (value, column)) in values.iter().zip(&self.columns).enumerate() {
             if value.is_null() {
                 out[bitmap_at + index / 8] |= 1 << (index % 8);
-            } else if let Place::Fixed { offset, bytes } = self.places[index] {
+            } else if let ColumnLocation::Fixed { offset, bytes } = self.places[index] {
                 let at = fixed_at + usize::from(offset);
                 encode_fixed(value, &column.sql_type, &mut out[at..at + usize::from(bytes)]);
             }
@@ -208,7 +208,7 @@ impl RowFormat {
     ) -> AccessResult<()> {
         let mut pieces: Vec<(Vec<u8>, bool)> = Vec::with_capacity(usize::from(self.variable_count));
         for (index, value) in values.iter().enumerate() {
-            if let Place::Variable { .. } = self.places[index] {
+            if let ColumnLocation::Variable { .. } = self.places[index] {
                 let mut bytes = Vec::new();
                 encode_variable(value, &mut bytes);
                 pieces.push((bytes, false));
@@ -253,7 +253,7 @@ impl RowFormat {
             return Ok(pointers);
         }
         for (index, place) in self.places.iter().enumerate() {
-            if let Place::Variable { .. } = place
+            if let ColumnLocation::Variable { .. } = place
                 && let ColumnValue::Elsewhere(pointer) = self.column(row, index)?
             {
                 pointers.push(pointer);

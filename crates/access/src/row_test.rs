@@ -7,7 +7,7 @@ use types::{ByteStr, Collation, LikePattern, SqlType, Value};
 
 use crate::number_set::NumberSet;
 use crate::number_steps::NumberSteps;
-use crate::row::{HEAD_BYTES, Place, RowFormat};
+use crate::row::{ColumnLocation, HEAD_BYTES, RowFormat};
 use crate::row_number::Number;
 use crate::row_value::{decode_fixed, decode_variable, fixed_bytes};
 use crate::row_view::{Found, RowView};
@@ -219,7 +219,7 @@ impl RowTest {
 impl Numbered {
     fn of(format: &RowFormat, column: usize) -> Option<Numbered> {
         let number = Number::of(&format.columns()[column].sql_type)?;
-        let Place::Fixed { offset, bytes } = format.places[column] else { return None };
+        let ColumnLocation::Fixed { offset, bytes } = format.places[column] else { return None };
         Some(Numbered { column, at: HEAD_BYTES + usize::from(offset), bytes: usize::from(bytes), number })
     }
 

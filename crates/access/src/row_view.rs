@@ -4,7 +4,9 @@
 use types::Value;
 
 use crate::error::AccessResult;
-use crate::row::{ColumnValue, HAS_VARIABLE, HEAD_BYTES, LobPointer, OUT_OF_ROW, Place, RowFormat, damaged};
+use crate::row::{
+    ColumnLocation, ColumnValue, HAS_VARIABLE, HEAD_BYTES, LobPointer, OUT_OF_ROW, RowFormat, damaged,
+};
 use crate::row_value::{decode_fixed, decode_variable};
 
 /// A row with its format. What all columns need is looked at once.
@@ -84,7 +86,7 @@ impl RowFormat {
 
     /// May the value of one of these columns be out of row?
     pub fn may_have_lobs_in(&self, columns: &[usize]) -> bool {
-        let may_move = |column: &usize| matches!(self.places[*column], Place::Variable { .. });
+        let may_move = |column: &usize| matches!(self.places[*column], ColumnLocation::Variable { .. });
         columns.iter().any(may_move) && self.may_have_lobs()
     }
 }
@@ -141,11 +143,11 @@ impl<'r> RowView<'r> {
             return Ok(Found::Null);
         }
         match self.format.places[index] {
-            Place::Fixed { offset, bytes } => {
+            ColumnLocation::Fixed { offset, bytes } => {
                 let at = HEAD_BYTES + usize::from(offset);
                 Ok(Found::Fixed(&self.row[at..at + usize::from(bytes)]))
             }
-            Place::Variable { index } => match self.variable(index).ok_or_else(damaged)? {
+            ColumnLocation::Variable { index } => match self.variable(index).ok_or_else(damaged)? {
                 (bytes, true) => LobPointer::from_bytes(bytes).map(Found::Elsewhere).ok_or_else(damaged),
                 (bytes, false) => Ok(Found::Variable(bytes)),
             },

@@ -4,9 +4,9 @@
 //! work in them), [`Catalog`] with its definitions, [`Table`] and [`Cursor`] (rows by value). Knows no syntax tree, no session, no network.
 
 mod acknowledgement;
-mod answers;
 mod background;
 mod catalog;
+mod catalog_dependencies;
 mod check;
 mod checkpoint;
 mod checkpoint_state;
@@ -65,11 +65,11 @@ pub use access::{
     is_fixed_length,
 };
 pub use acknowledgement::Acknowledgement;
-pub use answers::{CatalogAnswers, Standing};
 pub use catalog::{
     Catalog, CatalogImage, CatalogUndo, Entry, EntryKey, FIRST_USER_TYPE_ID, MessageDef, PropertyDef,
     PropertyOwner, TypeDef,
 };
+pub use catalog_dependencies::{CatalogDependencies, Validity};
 pub use configuration::{
     ALLOW_UPDATES, ConfigurationOption, MIN_QUERY_MEMORY, OPTIONS as CONFIGURATION_OPTIONS, QUERY_WAIT,
     SHOW_ADVANCED_OPTIONS, USER_OPTIONS,

@@ -10,7 +10,7 @@ use os::AlignedBuf;
 use os::sim::{Bug, is_planted};
 
 use crate::block::{BlockHeader, BlockState};
-use crate::cached_block::{CachedBlock, Kept};
+use crate::cached_block::{CachedBlock, CachedPart};
 use crate::flush_reason::FlushReason;
 use crate::limits::{
     BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, CACHE_BLOCKS_MAX, FIRST_BLOCK_SECTOR, FREE_BUFFERS_MAX,
@@ -285,7 +285,7 @@ impl Cache {
             place,
             records_hash: 0,
             previous_checksum,
-            kept: Kept::default(),
+            kept: CachedPart::default(),
         });
         self.assert_state();
         Ok(())
@@ -421,7 +421,7 @@ impl Cache {
     /// Takes the persisted log buffer out; blocks that are here have nothing to do with it any more.
     pub(crate) fn take_persisted(&mut self) -> Option<PersistedBuffer> {
         let buffer = self.persisted.take()?;
-        self.sealed.iter_mut().chain(&mut self.open).for_each(|block| block.kept = Kept::default());
+        self.sealed.iter_mut().chain(&mut self.open).for_each(|block| block.kept = CachedPart::default());
         self.assert_state();
         Some(buffer)
     }

@@ -36,7 +36,7 @@ pub(crate) struct CachedBlock {
     pub(crate) records_hash: u64,
     pub(crate) previous_checksum: u32,
     /// What of it is in the persisted log buffer.
-    pub(crate) kept: Kept,
+    pub(crate) kept: CachedPart,
 }
 
 impl CachedBlock {
@@ -63,7 +63,7 @@ impl CachedBlock {
 
 /// What of a block is in the buffer.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct CachedPart {
     pub(crate) place: Option<u32>,
     pub(crate) records: usize,
     pub(crate) hash: u64,

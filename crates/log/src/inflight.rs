@@ -278,7 +278,7 @@ mod tests {
             place: None,
             records_hash: 0,
             previous_checksum: 0,
-            kept: crate::cached_block::Kept::default(),
+            kept: crate::cached_block::CachedPart::default(),
         }
     }
 

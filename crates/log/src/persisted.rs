@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use os::sim::{Bug, is_planted};
 use os::{IoError, IoErrorKind, Os, PersistentMemory};
 
-use crate::cached_block::{CachedBlock, Kept};
+use crate::cached_block::{CachedBlock, CachedPart};
 use crate::error::LogError;
 use crate::file::LogFile;
 use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, CACHE_BLOCKS_MAX, PERSISTED_BUFFER_BYTES};
@@ -162,7 +162,7 @@ impl PersistedBuffer {
                 for (index, word) in head.pack().into_iter().enumerate() {
                     self.memory.store_word(line_of(place) + (1 + index) * WORD_BYTES, word);
                 }
-                block.kept = Kept { place: Some(place), id: self.id, ..Kept::default() };
+                block.kept = CachedPart { place: Some(place), id: self.id, ..CachedPart::default() };
                 place
             }
         };
@@ -182,7 +182,7 @@ impl PersistedBuffer {
         self.memory.store_word(line_of(place), progress.pack());
         flush(line_of(place), WORD_BYTES)?;
         fence();
-        block.kept = Kept { place: Some(place), records, hash, id: self.id };
+        block.kept = CachedPart { place: Some(place), records, hash, id: self.id };
         self.copied_bytes_total += (block.used_bytes - from) as u64;
         Ok(())
     }

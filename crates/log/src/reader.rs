@@ -76,7 +76,7 @@ impl LoadedBlock {
 }
 
 /// What stands at a place where a block could begin.
-enum Place {
+enum BlockAt {
     /// A block; it is loaded now.
     Loaded,
     /// The log went on in the next VLF.
@@ -110,9 +110,9 @@ impl LogReader {
             }
         }
         match self.load(lsn.block_start())? {
-            Place::Loaded if self.holds(lsn) => self.loaded_record(lsn),
-            Place::Loaded => Err(LogError::NotThere(lsn)),
-            Place::NextVlf | Place::Nothing(_) => Err(LogError::NotThere(lsn)),
+            BlockAt::Loaded if self.holds(lsn) => self.loaded_record(lsn),
+            BlockAt::Loaded => Err(LogError::NotThere(lsn)),
+            BlockAt::NextVlf | BlockAt::Nothing(_) => Err(LogError::NotThere(lsn)),
         }
     }
 
@@ -224,7 +224,7 @@ impl LogReader {
         };
         let chain = self.block.as_ref().filter(|block| block.is_complete).map(LoadedBlock::behind);
         match self.load(start)? {
-            Place::Loaded => {
+            BlockAt::Loaded => {
                 let block = self.block.as_ref().expect("it was just loaded");
                 // A block that an earlier run left behind is whole, but it does not continue this chain.
                 let successor =
@@ -234,11 +234,11 @@ impl LogReader {
                 }
                 Ok(block.is_complete || slots_before.is_none_or(|before| block.header.slots > before))
             }
-            Place::NextVlf => {
+            BlockAt::NextVlf => {
                 self.target = Lsn::new(start.vlf() + 1, FIRST_BLOCK_SECTOR, 1);
                 Ok(true)
             }
-            Place::Nothing(what) => self.skip_or_damage(start, chain, what).map(|()| true),
+            BlockAt::Nothing(what) => self.skip_or_damage(start, chain, what).map(|()| true),
         }
     }
 
@@ -252,7 +252,7 @@ impl LogReader {
     ) -> Result<(), LogError> {
         let Some(chain) = chain else { return Err(LogError::NotThere(start)) };
         for candidate in chain.candidates().filter(|candidate| *candidate > start) {
-            if !matches!(self.load(candidate)?, Place::Loaded) {
+            if !matches!(self.load(candidate)?, BlockAt::Loaded) {
                 continue;
             }
             let continues =
@@ -307,14 +307,14 @@ impl LogReader {
     }
 
     /// Loads the block at `start` from the cache or the file.
-    fn load(&mut self, start: Lsn) -> Result<Place, LogError> {
+    fn load(&mut self, start: Lsn) -> Result<BlockAt, LogError> {
         assert_eq!(start.slot(), 0, "{start} names a block");
         let first = start.with_slot(1);
         let Some(vlf) = self.shared.vlfs.lock().by_sequence(start.vlf()).copied() else {
-            return Ok(Place::Nothing("its VLF has been reused"));
+            return Ok(BlockAt::Nothing("its VLF has been reused"));
         };
         if vlf.end_sector != 0 && start.block() >= vlf.end_sector {
-            return Ok(Place::NextVlf);
+            return Ok(BlockAt::NextVlf);
         }
         if first > self.shared.positions.hardened() {
             let (copy, last) = {
@@ -322,7 +322,7 @@ impl LogReader {
                 (cache.copy(start, self.shared.log_id), cache.last)
             };
             if first > last {
-                return Ok(Place::Nothing("nothing was appended there"));
+                return Ok(BlockAt::Nothing("nothing was appended there"));
             }
             if let Some(copy) = copy {
                 assert_eq!(copy.header.start(), start, "the cache gives the block that was asked for");
@@ -337,7 +337,7 @@ impl LogReader {
                     is_complete: copy.is_sealed,
                     is_from_file: false,
                 });
-                return Ok(Place::Loaded);
+                return Ok(BlockAt::Loaded);
             }
             self.wait_hardened(first)?;
         }
@@ -358,14 +358,14 @@ impl LogReader {
                         is_complete: true,
                         is_from_file: true,
                     });
-                    return Ok(Place::Loaded);
+                    return Ok(BlockAt::Loaded);
                 }
                 // What the window holds may be older than the block.
                 Err(_) if attempt == 0 => self.window.forget(),
-                Err(what) => return Ok(Place::Nothing(what)),
+                Err(what) => return Ok(BlockAt::Nothing(what)),
             }
         }
-        Ok(Place::Nothing("no block"))
+        Ok(BlockAt::Nothing("no block"))
     }
 }
 

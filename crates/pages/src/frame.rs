@@ -55,7 +55,7 @@ impl FrameBytes {
 /// at one of them. `failed_lsn` stays, since a page whose write has failed never counts as written again.
 pub(crate) struct Frame {
     key: AtomicU64,
-    /// Where its bytes are, for [`Coming`] only.
+    /// Where its bytes are, for [`PrefetchHint`] only.
     address: usize,
     latch: RwLatch<FrameBytes>,
     recovery_lsn: AtomicU64,

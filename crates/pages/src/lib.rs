@@ -6,7 +6,6 @@
 
 mod buffered;
 pub mod checksum;
-mod coming;
 mod data_file;
 mod dirty_pages;
 mod doublewrite;
@@ -18,6 +17,7 @@ pub mod header;
 mod lazy_writer;
 mod page_id;
 mod pool;
+mod prefetch_hint;
 pub mod slots;
 mod space;
 pub mod structure;
@@ -26,7 +26,6 @@ pub mod tree_rows;
 mod write_out;
 
 pub use buffered::{BufferedHeader, BufferedPage};
-pub use coming::Coming;
 pub use data_file::FileInfo;
 pub use doublewrite::doublewrite_path;
 pub use dump::{dump_page, read_page_of_file};
@@ -37,5 +36,6 @@ pub use header::PageType;
 pub use lazy_writer::LazyWriter;
 pub use page_id::{BODY_BYTES, HEADER_BYTES, PAGE_BYTES, PageBytes, PageId, SLOT_BYTES};
 pub use pool::{BufferPool, PoolOptions, PoolStats};
+pub use prefetch_hint::PrefetchHint;
 pub use space::{CreateSpace, FILE_PAGES_MIN, FileSpace, IdleFile, NewFile, OpenSpace};
 pub use suspect_pages::{SuspectEvent, SuspectPage};

@@ -85,8 +85,8 @@ impl FrameList {
     }
 }
 
-/// A page's frame, and where its bytes are: whoever only asks for them to come near ([`crate::Coming`]) does not look at the frame.
-struct Place {
+/// A page's frame, and where its bytes are: whoever only asks for them to come near ([`crate::PrefetchHint`]) does not look at the frame.
+struct FrameAddress {
     frame: Arc<Frame>,
     address: usize,
 }
@@ -94,7 +94,7 @@ struct Place {
 /// Part of the page table: key to frame, and how often a page was looked up here.
 #[derive(Default)]
 struct PageTable {
-    frames: FxHashMap<u64, Place>,
+    frames: FxHashMap<u64, FrameAddress>,
     lookups_total: u64,
 }
 
@@ -266,7 +266,7 @@ impl BufferPool {
         assert!(key != NO_KEY && frame.key() == NO_KEY && !frame.is_dirty(), "an empty frame takes a page");
         frame.assert_state();
         frame.set_key(key);
-        let place = Place { frame: Arc::clone(frame), address: frame.address() };
+        let place = FrameAddress { frame: Arc::clone(frame), address: frame.address() };
         assert!(place.address != 0, "a frame has memory");
         let before = partition.frames.insert(key, place);
         assert!(before.is_none(), "a page is in one frame");

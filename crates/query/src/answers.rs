@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use engine::{CatalogAnswers, Database, Standing};
+use engine::{CatalogDependencies, Database, Validity};
 
 use crate::context::{SessionNames, Standpoint};
 
@@ -18,7 +18,7 @@ const NEVER: u64 = u64::MAX;
 pub(crate) struct Answers {
     /// The incarnation of the current database, where a name without a database was looked up in it.
     home: Option<u64>,
-    catalogs: Vec<CatalogAnswers>,
+    catalogs: Vec<CatalogDependencies>,
     /// Temporary names of the session, and what in tempdb stood behind each.
     temporary: Vec<(String, String)>,
     /// The version of the session's names at which those were last known to hold.
@@ -27,10 +27,10 @@ pub(crate) struct Answers {
 
 impl Answers {
     /// The answers of a database's catalog; to be asked for before its first question.
-    pub(crate) fn of(&mut self, database: &Arc<Database>) -> &mut CatalogAnswers {
+    pub(crate) fn of(&mut self, database: &Arc<Database>) -> &mut CatalogDependencies {
         let known = self.catalogs.iter().position(|catalog| Arc::ptr_eq(catalog.database(), database));
         let at = known.unwrap_or_else(|| {
-            self.catalogs.push(CatalogAnswers::begin(database));
+            self.catalogs.push(CatalogDependencies::begin(database));
             self.catalogs.len() - 1
         });
         &mut self.catalogs[at]
@@ -68,10 +68,10 @@ impl Answers {
     pub(crate) fn hold(&self, from: Standpoint<'_>) -> bool {
         let mut has_moved = false;
         for catalog in &self.catalogs {
-            match catalog.standing() {
-                Standing::Unmoved => {}
-                Standing::Same => has_moved = true,
-                Standing::Other => return false,
+            match catalog.validity() {
+                Validity::Unchanged => {}
+                Validity::StillValid => has_moved = true,
+                Validity::Stale => return false,
             }
         }
         self.home.is_none_or(|home| home == from.database.incarnation())
@@ -80,7 +80,7 @@ impl Answers {
 
     /// The same of what the catalogs have said alone.
     pub(crate) fn hold_in_catalogs(&self) -> bool {
-        self.catalogs.iter().all(|catalog| catalog.standing() != Standing::Other)
+        self.catalogs.iter().all(|catalog| catalog.validity() != Validity::Stale)
     }
 
     fn temporary_hold(&self, has_moved: bool, names: &dyn SessionNames) -> bool {

@@ -11,10 +11,10 @@ use tds::server::{Encoder, Request, decode_request};
 use types::SqlError;
 
 use crate::channel::{self, Channel, ChannelError};
+use crate::connection_slots::ConnectionSlot;
 use crate::convert;
 use crate::handshake::{Handshake, LoggedIn, Progress};
 use crate::monitor::{After, ConnectionEntry, Serve};
-use crate::places::Place;
 use crate::seam::{ClientSession, RequestEnd, ResultSink};
 use crate::shared::Shared;
 use crate::sink::{AnswerState, PacketSink, TdsSink};
@@ -138,7 +138,7 @@ pub struct Connection {
     /// A request whose commit is on its way to the device, and whether it is a call.
     pending: Option<bool>,
     /// Among those that may be logged in.
-    place: Place,
+    place: ConnectionSlot,
 }
 
 impl Connection {

@@ -23,9 +23,9 @@ use types::SqlError;
 
 use crate::authentication::Attempt;
 use crate::channel::{Channel, ChannelError, First, Next};
+use crate::connection_slots::ConnectionSlot;
 use crate::logins::Login;
 use crate::monitor::ConnectionEntry;
-use crate::places::Place;
 use crate::seam::{ClientSession, LoginInfo};
 use crate::shared::Shared;
 use crate::sink::PacketSink;
@@ -46,7 +46,7 @@ pub struct LoggedIn {
     /// The encoder as negotiated.
     pub encoder: Encoder,
     /// Its place among those that may be logged in.
-    pub place: Place,
+    pub place: ConnectionSlot,
 }
 
 /// How far a login has come.
@@ -277,7 +277,7 @@ fn admit(
     login: &Login7,
     account: Option<Login>,
     is_administrator: bool,
-) -> Result<(LoginInfo, Place), Vec<SqlError>> {
+) -> Result<(LoginInfo, ConnectionSlot), Vec<SqlError>> {
     let peer = peer_of(channel);
     let Some(account) = account else {
         os::report::warn(

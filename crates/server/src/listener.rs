@@ -8,10 +8,10 @@ use os::{IoErrorKind, JoinHandle, Listener, Os, Stream, WaitType};
 use crate::authentication::Authenticator;
 use crate::config::{Config, ServeError};
 use crate::connection::Client;
+use crate::connection_slots::ConnectionSlots;
 use crate::half_open::HalfOpen;
 use crate::logins::Logins;
 use crate::monitor::ConnectionTable;
-use crate::places::Places;
 use crate::seam::SessionSource;
 use crate::shared::Shared;
 use crate::tls::TlsContext;
@@ -95,7 +95,7 @@ impl Server {
             authenticator: Authenticator::new(os, &logins),
             logins,
             // One number of a session is the administrators'.
-            places: Places::new(config.connections_max.clamp(1, session::SESSIONS_MAX - 1)),
+            places: ConnectionSlots::new(config.connections_max.clamp(1, session::SESSIONS_MAX - 1)),
             tls,
             sessions,
             table,

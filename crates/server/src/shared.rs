@@ -6,9 +6,9 @@ use os::{Counter, Os};
 
 use crate::authentication::Authenticator;
 use crate::config::Config;
+use crate::connection_slots::ConnectionSlots;
 use crate::logins::Logins;
 use crate::monitor::{ConnectionEntry, ConnectionTable};
-use crate::places::Places;
 use crate::seam::SessionSource;
 use crate::tls::TlsContext;
 use crate::workers::Workers;
@@ -24,7 +24,7 @@ pub struct Shared {
     /// Who checks their passwords.
     pub authenticator: Arc<Authenticator>,
     /// How many may be logged in.
-    pub places: Places,
+    pub places: ConnectionSlots,
     /// Certificates.
     pub tls: TlsContext,
     /// Where sessions come from.

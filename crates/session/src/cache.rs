@@ -18,13 +18,13 @@ const PROGRAMS_PER_WEIGHING: u64 = 64;
 
 /// The cache. One latch; nothing is called while it is held.
 pub(crate) struct ProgramCache {
-    kept: Latch<Kept>,
+    kept: Latch<CachedPrograms>,
     compilations: Arc<Counter>,
     recompilations: Arc<Counter>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct CachedPrograms {
     programs: FxHashMap<ProgramKey, Arc<Program>>,
     bytes: usize,
     /// How many programs have come: their numbers.
@@ -36,7 +36,7 @@ struct Kept {
 impl Default for ProgramCache {
     fn default() -> Self {
         ProgramCache {
-            kept: Latch::new(LatchRank::PlanCache, Kept::default()),
+            kept: Latch::new(LatchRank::PlanCache, CachedPrograms::default()),
             compilations: Arc::default(),
             recompilations: Arc::default(),
         }
@@ -69,8 +69,8 @@ impl ProgramCache {
     pub(crate) fn clear(&self) {
         let cleared = {
             let mut kept = self.kept.lock();
-            let Kept { numbered, era, .. } = *kept;
-            std::mem::replace(&mut *kept, Kept { numbered, era, ..Kept::default() })
+            let CachedPrograms { numbered, era, .. } = *kept;
+            std::mem::replace(&mut *kept, CachedPrograms { numbered, era, ..CachedPrograms::default() })
         };
         drop(cleared);
     }
@@ -175,7 +175,7 @@ impl ProgramCache {
     }
 }
 
-impl Kept {
+impl CachedPrograms {
     /// Takes out what was not asked for again since the last sweep.
     fn sweep(&mut self) -> Vec<Arc<Program>> {
         let unused = self.programs.extract_if(|_, program| !program.take_used());

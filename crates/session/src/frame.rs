@@ -8,7 +8,7 @@ use types::Value;
 use crate::cell::{Cell, Compiled};
 use crate::program::Program;
 use crate::sink::DoneKind;
-use crate::tally::Tally;
+use crate::statement_statistics::StatementStatistics;
 
 /// One running batch or procedure.
 pub(crate) struct Frame<'p> {
@@ -19,7 +19,7 @@ pub(crate) struct Frame<'p> {
     pub(crate) local: Vec<Option<Arc<Compiled>>>,
     /// What is bound from here on is bound under other settings than the program was made for.
     pub(crate) own_settings: bool,
-    pub(crate) tally: Tally,
+    pub(crate) statistics: StatementStatistics,
     /// Of the statement that ran last.
     pub(crate) memory: MemoryUse,
     /// Errors that outer frames handle; this frame's come above.
@@ -54,7 +54,7 @@ impl<'p> Frame<'p> {
             variables,
             local,
             own_settings: false,
-            tally: Tally::default(),
+            statistics: StatementStatistics::default(),
             memory: MemoryUse::default(),
             caught_base,
             procedure: None,

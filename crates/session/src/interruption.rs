@@ -67,7 +67,7 @@ pub(crate) enum Next {
     Step,
     Jump(usize),
     /// What follows is looked at, not run.
-    Survey,
+    CompileOnly,
     Return(i32),
 }
 

@@ -13,7 +13,7 @@ use tsql::ast;
 
 use crate::cell::{Cell, CellSource, Compiled};
 use crate::instruction::{Instruction, InstructionKind};
-use crate::tally::ProgramStatistics;
+use crate::statement_statistics::ProgramStatistics;
 
 /// A batch or a procedure's body, ready to run. Shared by all sessions that run the same text.
 pub(crate) struct Program {

@@ -12,7 +12,7 @@ use crate::instruction::{ExecuteCells, Instruction};
 use crate::interruption::{Interruption, Stop};
 use crate::session::Session;
 use crate::sink::{Done, ResultSink};
-use crate::tally::{Execution, Taken};
+use crate::statement_statistics::{Execution, Taken};
 
 impl Session {
     /// A query or data change. A plan that another session's DDL has overtaken is made anew and run again.
@@ -27,14 +27,14 @@ impl Session {
     ) -> Result<(), Interruption> {
         let clock_ns = |session: &Session| session.instance.os().clock().monotonic_ns();
         let waited_ns = task::waited_ns;
-        let (began_ns, waited_before_ns) = (frame.tally.begin_ns(|| clock_ns(self)), waited_ns());
+        let (began_ns, waited_before_ns) = (frame.statistics.begin_ns(|| clock_ns(self)), waited_ns());
         let pages_before = task::page_uses();
-        if frame.tally.first.is_none() {
+        if frame.statistics.first.is_none() {
             let began_ticks = match self.request_began_ticks.take() {
                 Some(began_ticks) if at == 0 => began_ticks,
                 _ => self.now_ticks(),
             };
-            frame.tally.first = Some((began_ns, began_ticks));
+            frame.statistics.first = Some((began_ns, began_ticks));
         }
         for _ in 0..STALE_PLANS_MAX {
             let compiled = self.take_bound(frame, instruction, cell)?;
@@ -44,7 +44,7 @@ impl Session {
                 Err(interruption) if interruption.is_stale_plan() => frame.forget(cell),
                 Ok(()) => {
                     let ended_ns = clock_ns(self);
-                    frame.tally.end_at(ended_ns);
+                    frame.statistics.end_at(ended_ns);
                     let taken = Taken {
                         elapsed_ns: ended_ns.saturating_sub(began_ns),
                         waited_ns: waited_ns().saturating_sub(waited_before_ns),
@@ -52,7 +52,7 @@ impl Session {
                         memory: frame.memory,
                         pages: task::page_uses().since(&pages_before),
                     };
-                    frame.tally.note(Execution { cell, began_ns, taken });
+                    frame.statistics.note(Execution { cell, began_ns, taken });
                     return Ok(());
                 }
                 other => return other,

@@ -15,7 +15,7 @@ impl Session {
     /// A frame has run: what its statements took goes into the store of the session's database.
     pub(crate) fn note_in_query_store(&self, frame: &Frame<'_>) {
         let (incarnation, now) = (self.database.incarnation(), self.now_ticks());
-        for (cell, runs) in frame.tally.executed() {
+        for (cell, runs) in frame.statistics.executed() {
             let bound = frame.local[cell].clone().or_else(|| frame.program.cells[cell].lock().clone());
             let Some(compiled) = bound else { continue };
             let place: Arc<dyn Any + Send + Sync> = compiled.clone();

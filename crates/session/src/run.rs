@@ -32,7 +32,7 @@ impl Session {
         if self.database.keeps_query_store() {
             self.note_in_query_store(frame);
         }
-        program.statistics.add(std::mem::take(&mut frame.tally));
+        program.statistics.add(std::mem::take(&mut frame.statistics));
         outcome
     }
 
@@ -47,11 +47,11 @@ impl Session {
         {
             return Ok(value);
         }
-        let mut at = if self.options.runs() { 0 } else { self.survey(frame, 0, sink)? };
+        let mut at = if self.options.runs() { 0 } else { self.compile_only(frame, 0, sink)? };
         while let Some(instruction) = program.instructions.get(at) {
             if self.is_commit_pending() && !instruction.kind.is_only_a_way() {
                 self.settle_before_more(sink)?;
-                frame.tally.forget_end();
+                frame.statistics.forget_end();
             }
             if program.never_null.is_empty()
                 && let Some(next) = self.plain_step(frame, instruction)
@@ -60,7 +60,7 @@ impl Session {
                     Next::Jump(target) => {
                         self.jumps(frame, at, target)?;
                         if target <= at {
-                            frame.tally.goes_round();
+                            frame.statistics.goes_round();
                         }
                         target
                     }
@@ -69,7 +69,7 @@ impl Session {
                 continue;
             }
             if !matches!(instruction.kind, InstructionKind::Query { .. }) {
-                frame.tally.forget_end();
+                frame.statistics.forget_end();
             }
             // What variables and a CATCH block's surroundings keep counts, too.
             let room = match &instruction.kind {
@@ -94,7 +94,7 @@ impl Session {
                     self.jumps(frame, at, target)?;
                     at = target;
                 }
-                Next::Survey => at = self.survey(frame, at + 1, sink)?,
+                Next::CompileOnly => at = self.compile_only(frame, at + 1, sink)?,
                 Next::Return(value) => return Ok(value),
             }
         }
@@ -137,7 +137,7 @@ impl Session {
                 }
                 self.facts.last_error = 0;
                 self.facts.row_count = 0;
-                return Ok(if self.options.runs() { Next::Step } else { Next::Survey });
+                return Ok(if self.options.runs() { Next::Step } else { Next::CompileOnly });
             }
             InstructionKind::Return(None) => return Ok(Next::Return(frame.own_status())),
             InstructionKind::Return(Some(cell)) => {

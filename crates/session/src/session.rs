@@ -8,13 +8,13 @@ use types::{SqlError, SqlResult};
 
 use crate::cache::ProgramCache;
 use crate::commit_site::PendingStatement;
+use crate::compile_only_state::CompileOnlyState;
 use crate::facts::{Facts, LoginInfo};
 use crate::names::{NameCount, Orphans, TemporaryNames};
 use crate::prepared_handles::Prepared;
 use crate::program_key::ProgramConditions;
 use crate::query_store::QueryStores;
 use crate::registry::{Published, SessionRegistry, SessionSlot};
-use crate::surveyed::Survey;
 
 /// What all sessions of a server share.
 #[derive(Clone)]
@@ -75,7 +75,7 @@ pub struct Session {
     /// When the request began, for the statement that it begins with.
     pub(crate) request_began_ticks: Option<u64>,
     /// What is being told of statements that do not run.
-    pub(crate) surveyed: Survey,
+    pub(crate) compile_only_state: CompileOnlyState,
     /// The rows that the client has got of a result set whose statement has failed, and its command: for the DONE that ends it.
     pub(crate) unfinished: Option<(u64, u16)>,
 }
@@ -121,7 +121,7 @@ impl Session {
             commit_waker: None,
             pending_statement: None,
             request_began_ticks: None,
-            surveyed: Survey::default(),
+            compile_only_state: CompileOnlyState::default(),
             unfinished: None,
         };
         session.publish(|_| {});

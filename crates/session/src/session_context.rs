@@ -9,9 +9,9 @@ const BYTES_MAX: usize = 1 << 20;
 
 /// Values by their keys in small letters.
 #[derive(Default)]
-pub(crate) struct SessionContext(BTreeMap<String, Kept>);
+pub(crate) struct SessionContext(BTreeMap<String, Entry>);
 
-struct Kept {
+struct Entry {
     value: Value,
     is_read_only: bool,
 }
@@ -36,7 +36,7 @@ impl SessionContext {
         if bytes + size(&name, &value) > BYTES_MAX {
             return Err(SqlError::new(15665, &[&key]));
         }
-        self.0.insert(name, Kept { value, is_read_only });
+        self.0.insert(name, Entry { value, is_read_only });
         Ok(())
     }
 }

@@ -13,10 +13,10 @@ use txn::{LockMode, Resource, Transaction};
 
 use super::BTree;
 use super::page::{Fences, KEY_LENGTH_BYTES, key_at, search, split_row, stub_in_tree};
-use crate::coming::NextPage;
 use crate::error::{AccessError, AccessResult, stop_if_asked};
 use crate::key::KeyRange;
 use crate::options::{Locking, RowLock, ScanOptions, Selection};
+use crate::prefetch::NextPage;
 use crate::unit_uses::UnitUse;
 use crate::visibility::{PageView, Reader, Visibility};
 
@@ -35,7 +35,7 @@ pub struct BTreeCursor {
     at: usize,
     /// The last key dealt with; with `None` the range has not been entered.
     last_key: Option<Vec<u8>>,
-    place: Option<Place>,
+    place: Option<CursorPosition>,
     /// Nothing is left beyond the rows in hand.
     finished: bool,
     /// The one key of the range has been looked for at SERIALIZABLE and is not there: the gap is what must be locked.
@@ -45,7 +45,7 @@ pub struct BTreeCursor {
 
 /// Where a forward cursor stopped: still true if the page's LSN is the same.
 #[derive(Clone, Copy)]
-struct Place {
+struct CursorPosition {
     page: PageId,
     lsn: Lsn,
     /// The next slot to deal with.
@@ -459,17 +459,17 @@ impl BTreeCursor {
         if reader.locking.reads_ahead() && is_inside() {
             let locked = self.take_rows(&view, guard, from..count)?;
             let next = locked.as_ref().map_or(count, |(slot, _)| *slot);
-            self.place = Some(Place { page: guard.id(), lsn: guard.lsn(), slot: next });
+            self.place = Some(CursorPosition { page: guard.id(), lsn: guard.lsn(), slot: next });
             return Ok(locked.map_or(Stop::Next, |(_, resource)| Stop::Locked(resource)));
         }
         for slot in from..count {
             if let Some(stop) = self.take_row(&view, guard, slot)? {
                 let next = if matches!(stop, Stop::Full) { slot + 1 } else { slot };
-                self.place = Some(Place { page: guard.id(), lsn: guard.lsn(), slot: next });
+                self.place = Some(CursorPosition { page: guard.id(), lsn: guard.lsn(), slot: next });
                 return Ok(stop);
             }
         }
-        self.place = Some(Place { page: guard.id(), lsn: guard.lsn(), slot: count });
+        self.place = Some(CursorPosition { page: guard.id(), lsn: guard.lsn(), slot: count });
         // A serializable scan keeps the gap behind the page's keys before it lets go of the page.
         Ok(self.lock_gap(reader, guard, count)?.unwrap_or(Stop::Next))
     }

@@ -3,7 +3,7 @@
 
 use std::iter::Peekable;
 
-use pages::{Coming, LatchMode, PageBytes, PageGuard, PageId, header};
+use pages::{LatchMode, PageBytes, PageGuard, PageId, PrefetchHint, header};
 use txn::Transaction;
 
 use super::BTree;
@@ -38,7 +38,7 @@ struct Ahead<I: Iterator> {
     /// The number of the next of them.
     at: usize,
     /// The leaf that has been asked for last.
-    leaf: Option<(PageId, Coming)>,
+    leaf: Option<(PageId, PrefetchHint)>,
 }
 
 impl Parent {

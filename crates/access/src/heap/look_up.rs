@@ -1,6 +1,6 @@
 //! Rows of a heap that are looked up many at a time, by ascending address: a page with several of them is latched once.
 
-use pages::{Coming, LatchMode, PageGuard, PageId, PageType, header};
+use pages::{LatchMode, PageGuard, PageId, PageType, PrefetchHint, header};
 use txn::Transaction;
 
 use super::Heap;
@@ -30,7 +30,7 @@ impl Heap {
         let mut before: Option<Rid> = None;
         let mut moved = Vec::new();
         let mut ahead = rids.clone().skip(AHEAD);
-        let mut coming: Option<(PageId, Coming)> = None;
+        let mut coming: Option<(PageId, PrefetchHint)> = None;
         for (number, rid) in rids.enumerate() {
             if let Some(next) = ahead.next() {
                 if coming.is_none_or(|(known, _)| known != next.page) {

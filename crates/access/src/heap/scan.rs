@@ -4,10 +4,10 @@ use pages::{LatchMode, PageId, PageType, header};
 use txn::Transaction;
 
 use super::{Heap, WORTH_BYTES};
-use crate::coming::NextPage;
 use crate::error::{AccessError, AccessResult, stop_if_asked};
 use crate::ids::Rid;
 use crate::options::{Locking, RowLock, ScanOptions, Selection};
+use crate::prefetch::NextPage;
 use crate::unit_uses::UnitUse;
 use crate::visibility::{PageView, Reader, Visibility};
 

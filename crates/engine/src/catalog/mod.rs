@@ -5,8 +5,8 @@
 //! waits ([`names`]), who has found an object before looks again under its lock. When the transaction rolls back, the cache goes back
 //! with it ([`CatalogUndo`]). At open the cache is filled from the tables.
 
-mod answer;
 pub(crate) mod definition_rows;
+mod dependency;
 mod entries;
 mod entry_cache;
 mod filter_rows;
@@ -25,7 +25,7 @@ use os::{LatchRank, RwLatch};
 use txn::Resource;
 use types::Collation;
 
-pub(crate) use answer::Answer;
+pub(crate) use dependency::Dependency;
 pub(crate) use entries::fold;
 pub use entries::{Entry, EntryKey, FIRST_USER_TYPE_ID, MessageDef, PropertyDef, PropertyOwner, TypeDef};
 pub(crate) use load::load;

@@ -13,12 +13,12 @@ const RECORD_BYTES_MAX: usize = 16 << 10;
 pub(super) struct KeyedRun {
     /// Keys and what hangs on them, one behind the other.
     bytes: Vec<u8>,
-    places: Vec<Place>,
+    places: Vec<KeyAddress>,
 }
 
 /// Where a key lies.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct KeyAddress {
     prefix: u64,
     start: u32,
     key_bytes: u16,
@@ -32,7 +32,7 @@ impl KeyedRun {
             bytes_max + RECORD_BYTES_MAX < u32::MAX as usize,
             "places name what they are about by 32 bits"
         );
-        let taken = self.bytes.len() + self.places.len() * size_of::<Place>();
+        let taken = self.bytes.len() + self.places.len() * size_of::<KeyAddress>();
         let fits = taken < bytes_max && self.can_grow(bytes_max);
         fits || self.places.is_empty()
     }
@@ -49,8 +49,8 @@ impl KeyedRun {
         }
         if self.places.len() == self.places.capacity() {
             let left = bytes_max.saturating_sub(self.taken_bytes());
-            let more = self.places.capacity().min(left / size_of::<Place>()).max(1024);
-            if more * size_of::<Place>() > left && !self.places.is_empty()
+            let more = self.places.capacity().min(left / size_of::<KeyAddress>()).max(1024);
+            if more * size_of::<KeyAddress>() > left && !self.places.is_empty()
                 || !is_granted(more, &mut self.places)
             {
                 return false;
@@ -71,7 +71,7 @@ impl KeyedRun {
         };
         let (key, rest) = self.bytes[start..].split_at(key_bytes);
         let short = |bytes: usize| u16::try_from(bytes).expect("an entry fits on a page");
-        let place = Place {
+        let place = KeyAddress {
             prefix: prefix_of(key),
             start: u32::try_from(start).expect("a run is short"),
             key_bytes: short(key.len()),
@@ -83,7 +83,7 @@ impl KeyedRun {
 
     /// What it has taken of memory; it keeps what it had when it is emptied.
     pub(super) fn taken_bytes(&self) -> usize {
-        self.bytes.capacity() + self.places.capacity() * size_of::<Place>()
+        self.bytes.capacity() + self.places.capacity() * size_of::<KeyAddress>()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -94,7 +94,7 @@ impl KeyedRun {
     pub(super) fn sort(&mut self) -> SqlResult<()> {
         let common = self.common_bytes();
         let KeyedRun { bytes, places } = self;
-        let key = |place: &Place| &bytes[place.start as usize..][..usize::from(place.key_bytes)];
+        let key = |place: &KeyAddress| &bytes[place.start as usize..][..usize::from(place.key_bytes)];
         if common > 0 {
             places.iter_mut().for_each(|place| place.prefix = prefix_of(&key(place)[common..]));
         }
@@ -107,7 +107,7 @@ impl KeyedRun {
     /// So many bytes all keys begin with: they say nothing of the order.
     fn common_bytes(&self) -> usize {
         let Some((first, others)) = self.places.split_first() else { return 0 };
-        let key = |place: &Place| &self.bytes[place.start as usize..][..usize::from(place.key_bytes)];
+        let key = |place: &KeyAddress| &self.bytes[place.start as usize..][..usize::from(place.key_bytes)];
         let mut common = key(first);
         for place in others {
             let same = common.iter().zip(key(place)).take_while(|(one, other)| one == other).count();
@@ -260,8 +260,8 @@ mod tests {
                 })
                 .expect("added");
             }
-            let taken = run.bytes.capacity() + run.places.capacity() * size_of::<Place>();
-            let used = run.bytes.len() + run.places.len() * size_of::<Place>();
+            let taken = run.bytes.capacity() + run.places.capacity() * size_of::<KeyAddress>();
+            let used = run.bytes.len() + run.places.len() * size_of::<KeyAddress>();
             assert!(
                 taken <= bytes_max && used * 2 > bytes_max,
                 "{used} of {taken} bytes, {bytes_max} allowed"

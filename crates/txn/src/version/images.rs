@@ -31,13 +31,13 @@ struct Unit {
 
 /// Where an image lies.
 #[derive(Clone)]
-pub(super) struct Place {
+pub(super) struct ImageAddress {
     unit: Arc<Unit>,
     at: u32,
     length: u32,
 }
 
-impl Place {
+impl ImageAddress {
     pub(super) fn bytes(&self) -> u64 {
         u64::from(self.length)
     }
@@ -123,7 +123,7 @@ impl Images {
     }
 
     /// Keeps an image; `None` without room.
-    pub(super) fn put(&self, image: &[u8]) -> Option<Place> {
+    pub(super) fn put(&self, image: &[u8]) -> Option<ImageAddress> {
         assert!(image.len() <= UNIT_BYTES, "a row fits into a unit");
         if !self.are_kept() {
             return None;
@@ -137,7 +137,7 @@ impl Images {
         let at = filling.buffer.len();
         filling.buffer.extend_from_slice(image);
         assert!(filling.buffer.len() <= UNIT_BYTES, "a unit is not overfilled");
-        Some(Place { unit, at: at as u32, length: image.len() as u32 })
+        Some(ImageAddress { unit, at: at as u32, length: image.len() as u32 })
     }
 
     /// Writes the current unit and takes another one.
@@ -197,7 +197,7 @@ impl Images {
     }
 
     /// The image at a place; `None` when it could not be written, or not be read.
-    pub(super) fn get(&self, place: &Place) -> Option<Arc<[u8]>> {
+    pub(super) fn get(&self, place: &ImageAddress) -> Option<Arc<[u8]>> {
         let (at, length) = (place.at as usize, place.length as usize);
         assert!(at + length <= UNIT_BYTES, "a place lies in its unit");
         let filling = self.filling.lock();
@@ -252,7 +252,7 @@ mod tests {
             let images = Images::new(os);
             assert!(images.put(b"x").is_none(), "no file is wanted");
             images.lie_at("/data/hardpan.spill.versions".into());
-            let mut places: Vec<(u32, Place)> = Vec::new();
+            let mut places: Vec<(u32, ImageAddress)> = Vec::new();
             for number in 0..400 {
                 places.push((number, images.put(&image(number)).expect("room")));
                 if number % 3 == 0 {

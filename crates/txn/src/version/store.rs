@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use os::{Latch, LatchRank, Os};
 use rustc_hash::{FxHashMap, FxHasher};
 
-use super::images::{Images, Place};
+use super::images::{ImageAddress, Images};
 use super::writer::{VersionWriter, WRITING};
 
 /// Parts with a latch each.
@@ -42,38 +42,38 @@ pub enum Before {
 
 /// The same as the store has it.
 #[derive(Clone)]
-enum Kept {
+enum StoredImage {
     Here(Arc<[u8]>),
     /// On disk.
-    There(Place),
+    There(ImageAddress),
     Absent,
     Lost,
 }
 
-impl Kept {
+impl StoredImage {
     /// Bytes in memory.
     fn bytes(&self) -> u64 {
         match self {
-            Kept::Here(image) => image.len() as u64,
-            Kept::There(_) => size_of::<Place>() as u64,
-            Kept::Absent | Kept::Lost => 0,
+            StoredImage::Here(image) => image.len() as u64,
+            StoredImage::There(_) => size_of::<ImageAddress>() as u64,
+            StoredImage::Absent | StoredImage::Lost => 0,
         }
     }
 
     /// Bytes on disk.
     fn bytes_there(&self) -> u64 {
         match self {
-            Kept::There(place) => place.bytes(),
-            Kept::Here(_) | Kept::Absent | Kept::Lost => 0,
+            StoredImage::There(place) => place.bytes(),
+            StoredImage::Here(_) | StoredImage::Absent | StoredImage::Lost => 0,
         }
     }
 
     fn before(self, images: &Images) -> Before {
         match self {
-            Kept::Here(image) => Before::Row(image),
-            Kept::There(place) => images.get(&place).map_or(Before::Lost, Before::Row),
-            Kept::Absent => Before::Absent,
-            Kept::Lost => Before::Lost,
+            StoredImage::Here(image) => Before::Row(image),
+            StoredImage::There(place) => images.get(&place).map_or(Before::Lost, Before::Row),
+            StoredImage::Absent => Before::Absent,
+            StoredImage::Lost => Before::Lost,
         }
     }
 }
@@ -97,7 +97,7 @@ struct Version {
     writer: Arc<VersionWriter>,
     /// Its place among the versions of its writer, in the order of leaving.
     at: usize,
-    kept: Kept,
+    kept: StoredImage,
 }
 
 /// The versions of one row, oldest first.
@@ -135,7 +135,7 @@ fn hash_of(unit: u32, key: &[u8]) -> u64 {
     hasher.finish()
 }
 
-fn memory_of(kept: &Kept, key: &[u8]) -> u64 {
+fn memory_of(kept: &StoredImage, key: &[u8]) -> u64 {
     VERSION_BYTES + key.len() as u64 + kept.bytes()
 }
 
@@ -177,7 +177,7 @@ impl Store {
         unit: u32,
         key: &[u8],
         before: Option<&[u8]>,
-    ) -> Option<Place> {
+    ) -> Option<ImageAddress> {
         let image = before?;
         if !self.prefers_disk() || !self.has_room() {
             return None;
@@ -193,13 +193,13 @@ impl Store {
     }
 
     /// 3959, once, until there is room again.
-    fn note_room(&self, kept: &Kept) {
+    fn note_room(&self, kept: &StoredImage) {
         match kept {
-            Kept::Lost if !self.is_full.swap(true, Relaxed) => os::report::warn(
+            StoredImage::Lost if !self.is_full.swap(true, Relaxed) => os::report::warn(
                 "versions",
                 "error 3959: the version store is full; new versions are left out, and whoever needs one is rolled back (3958)",
             ),
-            Kept::Here(_) | Kept::There(_) if self.is_full.load(Relaxed) => {
+            StoredImage::Here(_) | StoredImage::There(_) if self.is_full.load(Relaxed) => {
                 self.is_full.store(false, Relaxed)
             }
             _ => {}
@@ -231,10 +231,10 @@ impl Store {
             assert_ne!(end, WRITING, "a row is changed by one transaction at a time");
         }
         let kept = match (before, there.take()) {
-            (None, _) => Kept::Absent,
-            (Some(_), Some(there)) => Kept::There(there),
-            (Some(image), None) if self.has_room() => Kept::Here(image.into()),
-            (Some(_), None) => Kept::Lost,
+            (None, _) => StoredImage::Absent,
+            (Some(_), Some(there)) => StoredImage::There(there),
+            (Some(image), None) if self.has_room() => StoredImage::Here(image.into()),
+            (Some(_), None) => StoredImage::Lost,
         };
         let (bytes, bytes_there) = (memory_of(&kept, key), kept.bytes_there());
         assert!(bytes >= VERSION_BYTES, "a version is counted");

@@ -1,6 +1,6 @@
 //! Programs that are looked at, not run: SET NOEXEC, PARSEONLY, FMTONLY and SHOWPLAN_TEXT, _ALL, _XML.
 //!
-//! A survey goes through the instructions once, in order, whatever IF and WHILE say, because nothing is known of their conditions. Only
+//! Such a run goes through the instructions once, in order, whatever IF and WHILE say, because nothing is known of their conditions. Only
 //! SET of these options and USE take effect. FMTONLY and SHOWPLAN go on into procedures.
 
 use engine::Lookup;
@@ -24,17 +24,17 @@ use crate::statistics::BUILD;
 
 impl Session {
     /// Goes through the instructions from `at` on; gives the position where running may go on.
-    pub(crate) fn survey(
+    pub(crate) fn compile_only(
         &mut self,
         frame: &mut Frame,
         at: usize,
         sink: &mut dyn ResultSink,
     ) -> Result<usize, Stop> {
-        self.surveyed.depth += 1;
-        let result = self.survey_from(frame, at, sink);
-        self.surveyed.depth -= 1;
-        if self.surveyed.depth == 0 {
-            let statements = std::mem::take(&mut self.surveyed).statements;
+        self.compile_only_state.depth += 1;
+        let result = self.compile_from(frame, at, sink);
+        self.compile_only_state.depth -= 1;
+        if self.compile_only_state.depth == 0 {
+            let statements = std::mem::take(&mut self.compile_only_state).statements;
             if result.is_ok() && !statements.is_empty() {
                 self.show_batch(&statements, frame.done_kind, sink);
             }
@@ -42,7 +42,7 @@ impl Session {
         result
     }
 
-    fn survey_from(
+    fn compile_from(
         &mut self,
         frame: &mut Frame,
         mut at: usize,
@@ -61,7 +61,7 @@ impl Session {
             let is_shown =
                 before.replace(instruction).is_some_and(|before| is_one_statement(before, instruction));
             if !is_shown && let Err(interruption) = self.look_at(frame, instruction, sink) {
-                return Err(self.survey_failed(frame, instruction, interruption, sink));
+                return Err(self.compile_only_failed(frame, instruction, interruption, sink));
             }
             at += 1;
         }
@@ -69,7 +69,7 @@ impl Session {
     }
 
     /// An error ends the batch; there is nothing to undo.
-    fn survey_failed(
+    fn compile_only_failed(
         &mut self,
         frame: &Frame,
         instruction: &Instruction,
@@ -100,7 +100,7 @@ impl Session {
     ) -> Result<(), Interruption> {
         let shows = self.options.showplan.is_some() && !self.options.no_exec;
         match &instruction.kind {
-            InstructionKind::Set(set) if self.set_survey_option(set)? => return Ok(()),
+            InstructionKind::Set(set) if self.set_compile_only_option(set)? => return Ok(()),
             InstructionKind::Use(name) => self.use_database(name, instruction.line, sink)?,
             InstructionKind::DeclareTable(table) if !self.options.no_exec && !self.options.parse_only => {
                 self.declare_table(frame, instruction, table)?;
@@ -158,7 +158,7 @@ impl Session {
 
     /// SET of an option that decides whether statements run takes effect at once; the others wait for a batch that runs. One inside IF
     /// or WHILE cannot end NOEXEC or SHOWPLAN, since its condition was not looked at; with FMTONLY every branch is taken.
-    fn set_survey_option(&mut self, set: &SetCells) -> SqlResult<bool> {
+    fn set_compile_only_option(&mut self, set: &SetCells) -> SqlResult<bool> {
         let SetStatement::Switches { options, on } = &set.statement else { return Ok(false) };
         let mut taken = false;
         for option in options {
@@ -191,16 +191,16 @@ impl Session {
             return Ok(());
         };
         let key = format!("{name:?}").to_lowercase();
-        if self.surveyed.entered.contains(&key) {
+        if self.compile_only_state.entered.contains(&key) {
             return Ok(());
         }
         let arguments = self.arguments(frame, instruction, execute)?;
-        self.surveyed.entered.push(key);
+        self.compile_only_state.entered.push(key);
         let name = self.called(frame.program, name)?;
         let result = self.call(&name, arguments, sink).map(drop);
         // What FMTONLY tells is wanted of each call.
         if self.options.format_only {
-            self.surveyed.entered.pop();
+            self.compile_only_state.entered.pop();
         }
         result
     }
@@ -214,7 +214,7 @@ impl Session {
     ) -> Result<(), Interruption> {
         let Some(plan) = self.described(frame, instruction)? else { return Ok(()) };
         if self.options.showplan != Some(ShowplanForm::Text) {
-            self.surveyed.statements.push(plan);
+            self.compile_only_state.statements.push(plan);
             return Ok(());
         }
         self.show_text(std::iter::once(plan.text.clone()), frame.done_kind, sink);

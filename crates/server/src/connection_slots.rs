@@ -9,19 +9,19 @@ use types::SqlError;
 const ADMINISTRATORS_MAX: usize = 1;
 
 /// The places of one server.
-pub struct Places {
+pub struct ConnectionSlots {
     users_max: usize,
     users: Arc<AtomicUsize>,
     administrators: Arc<AtomicUsize>,
 }
 
 /// One place; given back when dropped.
-pub struct Place(Arc<AtomicUsize>);
+pub struct ConnectionSlot(Arc<AtomicUsize>);
 
-impl Places {
+impl ConnectionSlots {
     /// All free.
-    pub fn new(users_max: usize) -> Places {
-        Places { users_max, users: Arc::default(), administrators: Arc::default() }
+    pub fn new(users_max: usize) -> ConnectionSlots {
+        ConnectionSlots { users_max, users: Arc::default(), administrators: Arc::default() }
     }
 
     /// Why nobody gets a place now, if so: 17809, or 17810 for administrators.
@@ -34,11 +34,11 @@ impl Places {
     ///
     /// # Errors
     /// As `refusal`.
-    pub fn take(&self, is_administrator: bool) -> Result<Place, SqlError> {
+    pub fn take(&self, is_administrator: bool) -> Result<ConnectionSlot, SqlError> {
         let (taken, most, number) = self.of(is_administrator);
         let more = |count: usize| (count < most).then_some(count + 1);
         match taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, more) {
-            Ok(_) => Ok(Place(taken.clone())),
+            Ok(_) => Ok(ConnectionSlot(taken.clone())),
             Err(_) => Err(SqlError::new(number, &[&most]).at_line(1)),
         }
     }
@@ -51,7 +51,7 @@ impl Places {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let before = self.0.fetch_sub(1, Ordering::AcqRel);
         assert!(before > 0, "a place is given back once");

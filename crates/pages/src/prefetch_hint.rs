@@ -1,4 +1,4 @@
-//! [`Coming`]: a page that will be latched soon. Its lines are asked for while others are being worked on: memory is a hundred times slower than
+//! [`PrefetchHint`]: a page that will be latched soon. Its lines are asked for while others are being worked on: memory is a hundred times slower than
 //! what is done with a row.
 
 use os::fetch::{LINE_BYTES, fetch_early};
@@ -13,7 +13,7 @@ const ROW_LINES: usize = 3;
 
 /// Where a page that will be latched soon is in memory, as far as it is known: nothing is said of it, and nothing read.
 #[derive(Clone, Copy, Debug)]
-pub struct Coming {
+pub struct PrefetchHint {
     address: usize,
     /// The line asked for last.
     line: usize,
@@ -22,16 +22,16 @@ pub struct Coming {
 impl FileSpace {
     /// Begins to bring a page near that will be latched soon: its latch and its header. `None`: it is not in memory.
     #[inline]
-    pub fn fetch_early(&self, id: PageId) -> Option<Coming> {
+    pub fn fetch_early(&self, id: PageId) -> Option<PrefetchHint> {
         let (frame, address) = if id.is_null() { None } else { self.place_of(id) }?;
         (0..size_of::<Frame>()).step_by(LINE_BYTES).for_each(|line| fetch_early(frame + line));
         assert!(address.is_multiple_of(LINE_BYTES), "a page begins with a line");
         fetch_early(address);
-        Some(Coming { address, line: 0 })
+        Some(PrefetchHint { address, line: 0 })
     }
 }
 
-impl Coming {
+impl PrefetchHint {
     /// Asks for the bytes at an offset.
     #[inline]
     pub fn fetch(&mut self, offset: usize) {

@@ -1,4 +1,4 @@
-//! [`Answer`]: what the catalog has said to somebody who keeps what he made of it. Whether it would say the same now is all that his work
+//! [`Dependency`]: what the catalog has said to somebody who keeps what he made of it. Whether it would say the same now is all that his work
 //! hangs on: other changes of the database do not matter to him.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ const NO_SCHEMA: i32 = 0;
 /// A question and its answer. What was found is kept by its identity: a definition that has been changed is another one, and one that a
 /// rollback has brought back is the same.
 #[derive(Clone, Debug)]
-pub enum Answer {
+pub enum Dependency {
     /// Who has a name: an object, the table whose constraint has it, or nobody.
     Name {
         /// The schema as it was asked for.
@@ -50,13 +50,13 @@ fn are_same(now: Option<&ObjectDef>, then: Option<&ObjectDef>) -> bool {
 }
 
 impl State {
-    fn says(&self, answer: &Answer) -> bool {
+    fn holds(&self, answer: &Dependency) -> bool {
         match answer {
-            Answer::Name { schema, key, holder } => {
+            Dependency::Name { schema, key, holder } => {
                 self.is_schema(key.0, schema)
                     && are_same(self.names.get(key).and_then(|id| self.objects.get(id)), holder.as_ref())
             }
-            Answer::Number(id, object) => are_same(self.objects.get(id), object.as_ref()),
+            Dependency::Number(id, object) => are_same(self.objects.get(id), object.as_ref()),
         }
     }
 
@@ -72,15 +72,15 @@ impl State {
 
 impl Catalog {
     /// The answer that a look-up has given, as it can be asked for again. What has changed since it was given is another answer.
-    pub(crate) fn answer_to(&self, schema: &str, name: &str, holder: Option<&ObjectDef>) -> Answer {
+    pub(crate) fn answer_to(&self, schema: &str, name: &str, holder: Option<&ObjectDef>) -> Dependency {
         let schema_id = self.schema_id(schema).unwrap_or(NO_SCHEMA);
         let key: NameKey = key_of(schema_id, name);
-        Answer::Name { schema: schema.into(), key, holder: holder.cloned() }
+        Dependency::Name { schema: schema.into(), key, holder: holder.cloned() }
     }
 
     /// Would it say all of that now, settled or not?
-    pub(crate) fn says(&self, answers: &[Answer]) -> bool {
+    pub(crate) fn holds(&self, dependencies: &[Dependency]) -> bool {
         let state = self.state.read();
-        answers.iter().all(|answer| state.says(answer))
+        dependencies.iter().all(|dependency| state.holds(dependency))
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A frame counts for itself and adds its sums to the program's when it ends: sessions that run the same text meet once a call, not once a
 //! statement. A clock costs a loop of small statements more than the counting: a statement begins when the one before it ended, if nothing but
-//! assignments and conditions lies between, and not more of them than a loop's body has ([`Tally::goes_round`]).
+//! assignments and conditions lies between, and not more of them than a loop's body has ([`StatementStatistics::goes_round`]).
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -74,7 +74,7 @@ pub(crate) struct Execution {
 
 /// What one frame has counted and not yet handed on.
 #[derive(Default)]
-pub(crate) struct Tally {
+pub(crate) struct StatementStatistics {
     /// The first statement's beginning by both clocks: the date is asked for once a frame.
     pub(crate) first: Option<(u64, u64)>,
     /// The only execution so far, as most frames have but one; the sums begin with the next.
@@ -115,22 +115,22 @@ impl ProgramStatistics {
     }
 
     /// A run of the program has ended.
-    pub(crate) fn add(&self, tally: Tally) {
+    pub(crate) fn add(&self, of_frame: StatementStatistics) {
         // A request that has the program made begins before it is made.
         let made_ticks = self.made_ticks.load(Relaxed);
-        let date_of = |moment_ns| tally.date_of(moment_ns).max(made_ticks);
+        let date_of = |moment_ns| of_frame.date_of(moment_ns).max(made_ticks);
         let mut sums = self.sums.lock();
         sums.runs += 1;
         let mut run = Taken::default();
-        if let Some(Execution { cell, began_ns, taken }) = &tally.only {
+        if let Some(Execution { cell, began_ns, taken }) = &of_frame.only {
             sums.at(*cell).note(date_of(*began_ns), taken);
             run = Taken { rows: 0, ..*taken };
         }
-        for (cell, one) in tally.statements.iter().enumerate().filter(|(_, one)| one.executions > 0) {
+        for (cell, one) in of_frame.statements.iter().enumerate().filter(|(_, one)| one.executions > 0) {
             sums.at(cell).add(&StatementSums { last_began: date_of(one.last_began), ..*one });
             run.add(one);
         }
-        let began = tally.first.map_or(made_ticks, |(_, ticks)| ticks.max(made_ticks));
+        let began = of_frame.first.map_or(made_ticks, |(_, ticks)| ticks.max(made_ticks));
         sums.whole.note(began, &run);
     }
 }
@@ -217,7 +217,7 @@ impl Grants {
     }
 }
 
-impl Tally {
+impl StatementStatistics {
     /// The date of a moment of the running clock, which is one of a statement that began.
     fn date_of(&self, moment_ns: u64) -> u64 {
         let (first_ns, first_ticks) = self.first.expect("the first statement has noted the date");
@@ -295,7 +295,7 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
-    use super::{Execution, Grants, MemoryUse, PageUses, ProgramStatistics, Taken, Tally};
+    use super::{Execution, Grants, MemoryUse, PageUses, ProgramStatistics, StatementStatistics, Taken};
 
     /// Frames of one execution, which are not summed up before they are handed on, count as those of more do.
     #[test]
@@ -313,12 +313,14 @@ mod tests {
         let counted = |frames: &[&[(usize, u64, u64)]]| {
             let statistics = ProgramStatistics::default();
             for frame in frames {
-                let mut tally =
-                    Tally { first: Some((frame[0].1, 1000 + frame[0].1 / 100)), ..Tally::default() };
+                let mut of_frame = StatementStatistics {
+                    first: Some((frame[0].1, 1000 + frame[0].1 / 100)),
+                    ..StatementStatistics::default()
+                };
                 frame
                     .iter()
-                    .for_each(|(cell, began, elapsed)| tally.note(execution(*cell, *began, *elapsed)));
-                statistics.add(tally);
+                    .for_each(|(cell, began, elapsed)| of_frame.note(execution(*cell, *began, *elapsed)));
+                statistics.add(of_frame);
             }
             let sums = statistics.sums.lock();
             let shown = |one: &super::StatementSums| {
@@ -370,28 +372,28 @@ mod tests {
             memory: MemoryUse::default(),
             pages: PageUses::default(),
         };
-        let mut tally = Tally { first: Some((100, 1000)), ..Tally::default() };
-        tally.note(Execution { cell: 0, began_ns: 100, taken });
-        statistics.add(tally);
+        let mut of_frame = StatementStatistics { first: Some((100, 1000)), ..StatementStatistics::default() };
+        of_frame.note(Execution { cell: 0, began_ns: 100, taken });
+        statistics.add(of_frame);
         assert_eq!(statistics.sums.lock().statements[0].last_began, 2000);
     }
 
     #[test]
     fn a_statement_begins_where_the_last_one_ended_if_little_lies_between() {
-        let mut tally = Tally::default();
-        assert_eq!(tally.begin_ns(|| 10), 10, "the first one asks");
-        tally.end_at(15);
-        tally.goes_round();
-        assert_eq!(tally.begin_ns(|| 20), 15, "once round the loop");
-        assert_eq!(tally.begin_ns(|| 21), 21, "a statement that failed has no end");
-        tally.end_at(25);
-        tally.goes_round();
-        tally.goes_round();
-        assert_eq!(tally.begin_ns(|| 30), 30, "a loop that computes is nobody's time");
-        tally.end_at(35);
-        tally.forget_end();
-        assert_eq!(tally.begin_ns(|| 40), 40, "nor is what waits or writes on its own");
-        tally.end_at(45);
-        assert_eq!(tally.begin_ns(|| 50), 45, "the next one behind it");
+        let mut of_frame = StatementStatistics::default();
+        assert_eq!(of_frame.begin_ns(|| 10), 10, "the first one asks");
+        of_frame.end_at(15);
+        of_frame.goes_round();
+        assert_eq!(of_frame.begin_ns(|| 20), 15, "once round the loop");
+        assert_eq!(of_frame.begin_ns(|| 21), 21, "a statement that failed has no end");
+        of_frame.end_at(25);
+        of_frame.goes_round();
+        of_frame.goes_round();
+        assert_eq!(of_frame.begin_ns(|| 30), 30, "a loop that computes is nobody's time");
+        of_frame.end_at(35);
+        of_frame.forget_end();
+        assert_eq!(of_frame.begin_ns(|| 40), 40, "nor is what waits or writes on its own");
+        of_frame.end_at(45);
+        assert_eq!(of_frame.begin_ns(|| 50), 45, "the next one behind it");
     }
 }
