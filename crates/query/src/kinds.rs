@@ -107,6 +107,15 @@ impl Conversion {
         Conversion { kind: ConversionKind::Implicit, style: types::DEFAULT_STYLE };
 }
 
+/// What an INSERT says of the identity column.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IdentityRule {
+    /// It gives it a value.
+    pub(crate) is_given: bool,
+    /// It names its columns.
+    pub(crate) has_list: bool,
+}
+
 /// Table hints that change locking or access.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ScanHints {

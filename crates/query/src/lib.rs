@@ -15,6 +15,7 @@ pub mod describe;
 pub mod errors;
 pub(crate) mod exec;
 mod exec_context;
+pub(crate) mod foreign_key;
 mod front_end;
 pub(crate) mod function_def;
 pub(crate) mod functions;

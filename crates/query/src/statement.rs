@@ -19,6 +19,7 @@ use crate::physical::change::{DeletePlan, InsertPlan, MergePlan, OutputPlan, Sto
 use crate::physical::plan::{BoolNode, Node, Plan};
 use crate::plan::Planner;
 use crate::plan::catalog::as_a_whole;
+use crate::plan::change::ChangePlanner;
 use crate::plan::compile::Layout;
 use crate::row::Row;
 use crate::runtime::Runtime;
@@ -171,13 +172,16 @@ pub(crate) fn compile_inside(
             {
                 return Err(SqlError::new(10738, &[&rows.len(), &VALUES_ROWS_MAX]));
             }
-            (StatementKind::Insert(binder.insert(insert)?), &insert.options)
+            let bound = binder.insert(insert)?;
+            (StatementKind::Insert(changes(binder).insert(bound)?), &insert.options)
         }
         ast::StatementKind::Update(update) => {
-            (StatementKind::Update(binder.update(update)?), &update.options)
+            let bound = binder.update(update)?;
+            (StatementKind::Update(changes(binder).update(bound)?), &update.options)
         }
         ast::StatementKind::Delete(delete) => {
-            (StatementKind::Delete(binder.delete(delete)?), &delete.options)
+            let bound = binder.delete(delete)?;
+            (StatementKind::Delete(changes(binder).delete(bound)?), &delete.options)
         }
         ast::StatementKind::Truncate(truncate) => {
             if !truncate.partitions.is_empty() {
@@ -190,7 +194,8 @@ pub(crate) fn compile_inside(
             (StatementKind::Truncate(table?), &[])
         }
         ast::StatementKind::Merge(merge) => {
-            (StatementKind::Merge(Box::new(binder.merge(merge)?)), &merge.options)
+            let bound = binder.merge(merge)?;
+            (StatementKind::Merge(Box::new(changes(binder).merge(bound)?)), &merge.options)
         }
         _ => return Err(crate::errors::unsupported("this statement")),
     };
@@ -221,6 +226,11 @@ pub(crate) fn compile_inside(
         names_rows,
         plan_hash,
     })
+}
+
+/// The planner of a data change statement that has been bound.
+fn changes<'b>(binder: &'b Binder<'_>) -> ChangePlanner<'b> {
+    ChangePlanner::new(&binder.columns)
 }
 
 /// The seed and increment that an identity column of SELECT INTO keeps. A join, a set operation, GROUP BY and several tables behind a view
@@ -638,8 +648,9 @@ pub fn compile_insert_rows(
         return Err(crate::errors::unsupported("rows for anything but INSERT"));
     };
     let mut binder = Binder::new(context);
-    let (plan, stores) =
-        binder.insert_rows(insert, columns).map_err(|error| error.at_line(statement.span.line))?;
+    let bound = binder.insert_rows(insert, columns);
+    let planned = bound.and_then(|bound| changes(&binder).insert_rows(bound));
+    let (plan, stores) = planned.map_err(|error| error.at_line(statement.span.line))?;
     let sequences = std::mem::take(&mut binder.draws.sequences);
     Ok(InsertRows { plan, stores, sequences })
 }

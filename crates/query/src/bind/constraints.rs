@@ -7,9 +7,8 @@ use engine::{ColumnDef, ForeignKeyDef, ObjectDef};
 use types::SqlError;
 
 use super::{Binder, ScopeTable};
-use crate::physical::change::{Action, Check, Child, Constraints, Dependent, KeyPlace, NewKey, Reference};
-use crate::plan::Planner;
-use crate::plan::compile::Layout;
+use crate::bound::change::{BoundAction, BoundCheck, BoundConstraints, BoundDependent, BoundKey};
+use crate::foreign_key::Reference;
 use crate::table::TableSource;
 
 /// What a statement does with the rows.
@@ -37,13 +36,13 @@ impl Change<'_> {
 }
 
 impl Binder<'_> {
-    /// Compiles what rows of a table must satisfy. Disabled constraints are left out, and those of columns that do not change.
+    /// Binds what rows of a table must satisfy. Disabled constraints are left out, and those of columns that do not change.
     pub(crate) fn constraints(
         &mut self,
         source: &Arc<TableSource>,
         change: Change<'_>,
-    ) -> Result<Constraints, SqlError> {
-        let mut constraints = Constraints::default();
+    ) -> Result<BoundConstraints, SqlError> {
+        let mut constraints = BoundConstraints::default();
         if !matches!(change, Change::Delete) {
             self.row_constraints(source, change, &mut constraints)?;
             for key in source.def.foreign_keys.iter().filter(|key| !key.state.is_disabled) {
@@ -65,8 +64,8 @@ impl Binder<'_> {
         &mut self,
         source: &Arc<TableSource>,
         numbers: &[engine::ObjectId],
-    ) -> Result<Constraints, SqlError> {
-        let mut constraints = Constraints::default();
+    ) -> Result<BoundConstraints, SqlError> {
+        let mut constraints = BoundConstraints::default();
         self.row_constraints(source, Change::Insert, &mut constraints)?;
         let checks = source.def.checks.iter().filter(|check| !check.state.is_disabled);
         let wanted: Vec<bool> = checks.map(|check| numbers.contains(&check.object_id)).collect();
@@ -83,14 +82,14 @@ impl Binder<'_> {
         &mut self,
         source: &Arc<TableSource>,
         change: Change<'_>,
-        constraints: &mut Constraints,
+        constraints: &mut BoundConstraints,
     ) -> Result<(), SqlError> {
         let def = source.def.clone();
         if def.checks.is_empty() && def.columns.iter().all(|column| column.computed.is_none()) {
             return Ok(());
         }
         let table = self.table_columns(source, &def.name);
-        let layout = Layout::new(&table.columns.iter().map(|column| column.id).collect::<Vec<_>>());
+        constraints.columns = table.columns.iter().map(|column| column.id).collect();
         for (ordinal, column) in def.columns.iter().enumerate() {
             let Some(computed) = &column.computed else {
                 continue;
@@ -100,10 +99,10 @@ impl Binder<'_> {
                     binder.value(expr)
                 })?;
             let expr = crate::bound::convert::implicit(expr, &column.sql_type)?;
-            constraints.computed.push((ordinal, Planner::new(&self.columns).node(&expr, &layout)?));
+            constraints.computed.push((ordinal, expr));
         }
         for check in def.checks.iter().filter(|check| !check.state.is_disabled) {
-            constraints.checks.extend(self.check(source, check, &table, &layout, change)?);
+            constraints.checks.extend(self.check(source, check, &table, change)?);
         }
         Ok(())
     }
@@ -113,9 +112,8 @@ impl Binder<'_> {
         source: &TableSource,
         check: &engine::CheckDef,
         table: &ScopeTable,
-        layout: &Layout,
         change: Change<'_>,
-    ) -> Result<Option<Check>, SqlError> {
+    ) -> Result<Option<BoundCheck>, SqlError> {
         let expr =
             self.stored_expression(&source.def, &check.text, Some(table.clone()), |binder, expr| {
                 binder.condition(expr)
@@ -131,8 +129,7 @@ impl Binder<'_> {
             [one] => Some(table.columns[*one].name.clone()),
             _ => None,
         };
-        let predicate = Planner::new(&self.columns).predicate(&expr, layout)?;
-        Ok(Some(Check { name: check.name.to_string(), predicate, column }))
+        Ok(Some(BoundCheck { name: check.name.to_string(), predicate: expr, column }))
     }
 
     /// A foreign key of this table.
@@ -144,7 +141,7 @@ impl Binder<'_> {
         let found = self.answers.of(&source.database).object(key.referenced_object_id);
         let Some(ObjectDef::Table(table)) = found else { return Ok(None) };
         let other = Arc::new(TableSource::new(source.database.clone(), table));
-        Ok(make_reference(key, source, &other))
+        Ok(Reference::new(key, source, &other))
     }
 
     /// Foreign keys of this and other tables that refer to this one, seen from here.
@@ -166,7 +163,7 @@ impl Binder<'_> {
                 // Which tables refer to one stands in its own definition; what each of them is, in theirs.
                 self.answers.of(&source.database).note_object(&object);
                 let child = Arc::new(TableSource::new(source.database.clone(), table.clone()));
-                if let Some(reference) = make_reference(key, &child, source) {
+                if let Some(reference) = Reference::new(key, &child, source) {
                     found.push((reference, child, key.clone()));
                 }
             }
@@ -178,7 +175,7 @@ impl Binder<'_> {
         &mut self,
         source: &Arc<TableSource>,
         change: Change<'_>,
-    ) -> Result<Vec<Dependent>, SqlError> {
+    ) -> Result<Vec<BoundDependent>, SqlError> {
         let mut dependents = Vec::new();
         for (reference, child, key) in self.referenced_by(source)? {
             let is_update = matches!(change, Change::Update(_));
@@ -187,27 +184,25 @@ impl Binder<'_> {
             }
             let action = if is_update { key.update_action } else { key.delete_action };
             let action = match action {
-                0 => Action::Nothing,
-                1 if !is_update => {
-                    Action::Delete(Child { constraints: self.constraints(&child, Change::Delete)? })
-                }
+                0 => BoundAction::Nothing,
+                1 if !is_update => BoundAction::Delete(self.constraints(&child, Change::Delete)?),
                 action => {
                     let columns = reference.here.columns.clone();
                     let mut values = Vec::with_capacity(columns.len());
                     for ordinal in &columns {
                         values.push(match action {
-                            1 => NewKey::Same,
-                            2 => NewKey::Null,
-                            _ => NewKey::Default(self.default_store(&child, *ordinal)?),
+                            1 => BoundKey::Same,
+                            2 => BoundKey::Null,
+                            _ => BoundKey::Default(self.default_store(&child, *ordinal)?),
                         });
                     }
                     let constraints = self.constraints(&child, Change::Update(&columns))?;
                     let mut changed = columns;
                     changed.extend(follows_others(&child));
-                    Action::Assign { values, changed, child: Child { constraints } }
+                    BoundAction::Assign { values, changed, constraints }
                 }
             };
-            dependents.push(Dependent { reference, action });
+            dependents.push(BoundDependent { reference, action });
         }
         Ok(dependents)
     }
@@ -218,36 +213,4 @@ pub(crate) fn follows_others(source: &TableSource) -> impl Iterator<Item = usize
     let follows =
         |column: &ColumnDef| column.computed.is_some() || column.sql_type == types::SqlType::RowVersion;
     (0..source.def.columns.len()).filter(move |ordinal| follows(&source.def.columns[*ordinal]))
-}
-
-fn make_reference(
-    key: &ForeignKeyDef,
-    child: &Arc<TableSource>,
-    parent: &Arc<TableSource>,
-) -> Option<Reference> {
-    Some(Reference {
-        name: key.name.to_string(),
-        here: key_place(child, &key.column_ids)?,
-        there: key_place(parent, &key.referenced_column_ids)?,
-        is_self: child.def.object_id == parent.def.object_id,
-    })
-}
-
-/// The columns of one end of a foreign key, and the index that starts with them if there is one.
-fn key_place(source: &Arc<TableSource>, column_ids: &[i32]) -> Option<KeyPlace> {
-    let columns: Vec<usize> = column_ids
-        .iter()
-        .map(|id| source.def.columns.iter().position(|column| column.column_id == *id))
-        .collect::<Option<_>>()?;
-    let width = columns.len();
-    let order_in = |index: &engine::IndexDef| -> Option<Vec<usize>> {
-        let first = index.key.get(..width)?;
-        first.iter().map(|part| columns.iter().position(|ordinal| *ordinal == part.ordinal)).collect()
-    };
-    // The clustered index first, then unique ones: the fewest reads.
-    let mut indexes: Vec<&engine::IndexDef> =
-        source.def.indexes.iter().filter(|index| index.is_whole()).collect();
-    indexes.sort_by_key(|index| (index.kind != engine::IndexKind::Clustered, !index.unique));
-    let index = indexes.into_iter().find_map(|index| Some((index.index_id, order_in(index)?)));
-    Some(KeyPlace { source: source.clone(), columns, index })
 }

@@ -6,6 +6,8 @@ use engine::Database;
 use tsql::ast::ObjectName;
 
 use super::seen_through::Through;
+use crate::bound::change::ChangedRows;
+use crate::bound::tree::Rel;
 use crate::kinds::{ColumnId, ScanHints};
 use crate::names::same_name;
 use crate::table::TableSource;
@@ -53,6 +55,11 @@ impl FoundTarget {
             None => self.columns.clone(),
         };
         ChangedTable { source: &self.source, through: self.through.as_deref(), hidden, may_be_missing: false }
+    }
+
+    /// Its rows that the query finds.
+    pub(crate) fn changed_rows(self, rel: Rel, has_top: bool) -> ChangedRows {
+        ChangedRows { source: self.source, rel, locator: self.locator, columns: self.columns, has_top }
     }
 }
 

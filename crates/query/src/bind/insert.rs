@@ -8,21 +8,18 @@ use types::SqlError;
 use super::constraints::Change;
 use super::draws::{CLAUSE, LIMITED};
 use super::found_target::{Access, ChangedTable, InsertTarget};
-use super::reads::reads_table;
 use super::{Binder, BoundQuery, Clause, Scope};
-use crate::bound::tree::{Rel, TopSpec};
-use crate::kinds::ColumnId;
-use crate::physical::change::{
-    Constraints, IdentityRule, InsertInput, InsertPlan, Store, StoreKind, TopOfRows,
+use crate::bound::change::{
+    BoundConstraints, BoundInput, BoundInsert, BoundOutputs, BoundRowsInsert, BoundSource, BoundStore,
+    BoundValue,
 };
-use crate::plan::catalog::as_a_whole;
-use crate::plan::compile::Layout;
-use crate::plan::{Planner, in_order};
+use crate::bound::tree::{Rel, TopSpec};
+use crate::kinds::{ColumnId, IdentityRule};
 use crate::table::{SequenceSource, TableSource, is_identity_insert_on};
 
 /// The defaults of the columns that rows of one statement have got no value for.
 #[derive(Default)]
-struct Defaults(Vec<(usize, Arc<StoreKind>)>);
+struct Defaults(Vec<(usize, Arc<BoundValue>)>);
 
 impl Defaults {
     fn store(
@@ -30,27 +27,27 @@ impl Defaults {
         binder: &mut Binder<'_>,
         source: &TableSource,
         ordinal: usize,
-    ) -> Result<Store, SqlError> {
-        if let Some((_, kind)) = self.0.iter().find(|(known, _)| *known == ordinal) {
-            return Ok(Store { ordinal, kind: StoreKind::Shared(kind.clone()) });
+    ) -> Result<BoundStore, SqlError> {
+        if let Some((_, value)) = self.0.iter().find(|(known, _)| *known == ordinal) {
+            return Ok(BoundStore { ordinal, value: BoundValue::Shared(value.clone()) });
         }
-        let Store { kind, .. } = binder.default_store(source, ordinal)?;
-        let kind = match kind {
-            StoreKind::Direct(_) | StoreKind::Assign(..) => {
-                let kind = Arc::new(kind);
-                self.0.push((ordinal, kind.clone()));
-                StoreKind::Shared(kind)
+        let BoundStore { value, .. } = binder.default_store(source, ordinal)?;
+        let value = match value {
+            BoundValue::Direct(_) | BoundValue::Assign(_) => {
+                let value = Arc::new(value);
+                self.0.push((ordinal, value.clone()));
+                BoundValue::Shared(value)
             }
             // There is nothing to bind.
-            kind => kind,
+            value => value,
         };
-        Ok(Store { ordinal, kind })
+        Ok(BoundStore { ordinal, value })
     }
 }
 
 impl Binder<'_> {
-    /// Binds and plans an INSERT. Errors 208, 207, 213, 109, 110, 120, 121, 544, 545, 8101.
-    pub(crate) fn insert(&mut self, insert: &ast::Insert) -> Result<InsertPlan, SqlError> {
+    /// Binds an INSERT. Errors 208, 207, 213, 109, 110, 120, 121, 544, 545, 8101.
+    pub(crate) fn insert(&mut self, insert: &ast::Insert) -> Result<BoundInsert, SqlError> {
         if let Some(with) = &insert.with {
             self.add_common_tables(with)?;
         }
@@ -60,7 +57,7 @@ impl Binder<'_> {
         self.draws.is_limited = insert.top.is_some() || has_limited_query(&insert.source);
         let input = match &insert.source {
             ast::InsertSource::DefaultValues => {
-                InsertInput::Values(vec![self.all_stores(&source, Vec::new())?])
+                BoundInput::Values(vec![self.all_stores(&source, Vec::new())?])
             }
             ast::InsertSource::Values(rows) => {
                 self.refusing_draws(LIMITED, insert.top.is_some(), |binder| {
@@ -84,11 +81,11 @@ impl Binder<'_> {
         })?;
         let hints = super::hints::target_hints(&insert.target.hints)?;
         let top = match input {
-            InsertInput::Values(_) => self.top_of_rows(insert.top.as_ref())?,
-            InsertInput::Query { .. } => None,
+            BoundInput::Values(_) => self.top_of_rows(insert.top.as_ref())?,
+            BoundInput::Query(_) => None,
         };
         let has_top = insert.top.is_some() || has_query_top(&insert.source);
-        Ok(InsertPlan { source, input, constraints, outputs, hints, identity, top, has_top })
+        Ok(BoundInsert { source, input, constraints, outputs, hints, identity, top, has_top })
     }
 
     /// INSERT ... EXEC: rows come from the caller with the given types.
@@ -96,7 +93,7 @@ impl Binder<'_> {
         &mut self,
         insert: &ast::Insert,
         columns: &[types::SqlType],
-    ) -> Result<(InsertPlan, Vec<Store>), SqlError> {
+    ) -> Result<BoundRowsInsert, SqlError> {
         if !insert.output.is_empty() {
             return Err(SqlError::new(483, &[]));
         }
@@ -105,39 +102,35 @@ impl Binder<'_> {
         if ordinals.len() != columns.len() {
             return Err(crate::errors::values_do_not_match());
         }
-        let ids: Vec<ColumnId> = columns
+        let columns: Vec<ColumnId> = columns
             .iter()
             .map(|sql_type| self.new_column(*sql_type, true, types::Collation::default()))
             .collect();
-        let layout = Layout::new(&ids);
         let mut stores = Vec::new();
-        for (ordinal, id) in ordinals.iter().zip(&ids) {
+        for (ordinal, id) in ordinals.iter().zip(&columns) {
             refuse_rowversion(&source, *ordinal)?;
             let value = self.column_expr(*id);
-            stores.push(self.store(&source, *ordinal, value, &layout)?);
+            stores.push(self.store(&source, *ordinal, value)?);
         }
         let stores = self.all_stores(&source, stores)?;
         let constraints = self.insert_constraints(&target)?;
         let hints = super::hints::target_hints(&insert.target.hints)?;
-        let plan = InsertPlan {
+        let insert = BoundInsert {
             source,
-            input: InsertInput::Values(Vec::new()),
+            input: BoundInput::Values(Vec::new()),
             constraints,
-            outputs: Vec::new(),
+            outputs: BoundOutputs::default(),
             hints,
             identity: None,
             top: self.top_of_rows(insert.top.as_ref())?,
             has_top: insert.top.is_some(),
         };
-        Ok((plan, stores))
+        Ok(BoundRowsInsert { insert, columns, stores })
     }
 
     /// TOP over rows that no query gives.
-    fn top_of_rows(&mut self, top: Option<&ast::Top>) -> Result<Option<TopOfRows>, SqlError> {
-        let Some(top) = top else { return Ok(None) };
-        let TopSpec { count, percent, .. } = self.top(top, Vec::new())?;
-        let count = Planner::new(&self.columns).wanting_value(&count).node(&count, &Layout::default())?;
-        Ok(Some(TopOfRows { count, percent }))
+    fn top_of_rows(&mut self, top: Option<&ast::Top>) -> Result<Option<TopSpec>, SqlError> {
+        top.map(|top| self.top(top, Vec::new())).transpose()
     }
 
     /// The table behind the target, and its columns to which the values go: those named, or all that take explicit values.
@@ -168,10 +161,10 @@ impl Binder<'_> {
         Ok((target, ordinals))
     }
 
-    fn insert_constraints(&mut self, target: &InsertTarget) -> Result<Constraints, SqlError> {
+    fn insert_constraints(&mut self, target: &InsertTarget) -> Result<BoundConstraints, SqlError> {
         let mut constraints = self.constraints(&target.source, Change::Insert)?;
         if let Some(through) = &target.through {
-            constraints.view_checks = through.compile_checks(&target.source, None, &self.columns)?;
+            constraints.view_checks = through.row_conditions(&target.source, None)?;
         }
         Ok(constraints)
     }
@@ -182,10 +175,9 @@ impl Binder<'_> {
         ordinals: &[usize],
         explicit: bool,
         rows: &[Vec<ast::Expr>],
-    ) -> Result<InsertInput, SqlError> {
+    ) -> Result<BoundInput, SqlError> {
         let mut all = Vec::with_capacity(rows.len());
         let mut written = Vec::new();
-        let layout = Layout::default();
         let mut defaults = Defaults::default();
         if rows.windows(2).any(|pair| pair[0].len() != pair[1].len()) {
             return Err(crate::errors::values_width());
@@ -201,7 +193,7 @@ impl Binder<'_> {
                 refuse_rowversion(source, *ordinal)?;
                 let value = self.value(expr)?;
                 value.collect_sequences(&mut written);
-                stores.push(self.store(source, *ordinal, value, &layout)?);
+                stores.push(self.store(source, *ordinal, value)?);
             }
             all.push(self.all_stores_with(source, stores, &mut defaults)?);
         }
@@ -209,7 +201,7 @@ impl Binder<'_> {
             self.check_unlisted_defaults(source, ordinals, &written)?;
         }
         self.scopes.pop();
-        Ok(InsertInput::Values(all))
+        Ok(BoundInput::Values(all))
     }
 
     /// Several rows that draw from a sequence, from which a column that is not listed draws by its default, too: 11731.
@@ -249,7 +241,7 @@ impl Binder<'_> {
         ordinals: &[usize],
         explicit: bool,
         mut query: BoundQuery,
-    ) -> Result<InsertInput, SqlError> {
+    ) -> Result<BoundInput, SqlError> {
         if query.columns.len() != ordinals.len() {
             return Err(if explicit {
                 crate::errors::insert_select_width(query.columns.len() < ordinals.len())
@@ -259,7 +251,6 @@ impl Binder<'_> {
         }
         let mut order: Vec<ColumnId> = query.columns.iter().map(|column| column.id).collect();
         let drawn = self.keep_drawn(&mut query.rel, &mut order);
-        let layout = Layout::new(&order);
         let mut stores = Vec::with_capacity(ordinals.len());
         for (ordinal, column) in ordinals.iter().zip(&query.columns) {
             refuse_rowversion(source, *ordinal)?;
@@ -269,15 +260,10 @@ impl Binder<'_> {
             } else {
                 value
             };
-            stores.push(self.store(source, *ordinal, value, &layout)?);
+            stores.push(self.store(source, *ordinal, value)?);
         }
         let stores = self.all_stores(source, stores)?;
-        let read_first = reads_table(&query.rel, source);
-        let planned = Planner::new(&self.columns)
-            .wanting(&query.rel, order.iter().copied())
-            .plan(&query.rel, Vec::new())?;
-        let plan = as_a_whole(in_order(planned, &order));
-        Ok(InsertInput::Query { plan, stores, read_first, drawn })
+        Ok(BoundInput::Query(Box::new(BoundSource { rel: query.rel, order, stores, drawn })))
     }
 
     /// What the query draws from sequences goes along with its rows: a default that draws from the same one gets the same value.
@@ -299,8 +285,8 @@ impl Binder<'_> {
     pub(crate) fn all_stores(
         &mut self,
         source: &TableSource,
-        stores: Vec<Store>,
-    ) -> Result<Vec<Store>, SqlError> {
+        stores: Vec<BoundStore>,
+    ) -> Result<Vec<BoundStore>, SqlError> {
         self.all_stores_with(source, stores, &mut Defaults::default())
     }
 
@@ -308,9 +294,9 @@ impl Binder<'_> {
     fn all_stores_with(
         &mut self,
         source: &TableSource,
-        mut stores: Vec<Store>,
+        mut stores: Vec<BoundStore>,
         defaults: &mut Defaults,
-    ) -> Result<Vec<Store>, SqlError> {
+    ) -> Result<Vec<BoundStore>, SqlError> {
         for ordinal in 0..source.def.columns.len() {
             if source.def.columns[ordinal].computed.is_none()
                 && !stores.iter().any(|store| store.ordinal == ordinal)

@@ -2,40 +2,27 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
 use tsql::ast::{self, MergeAction as Written, MergeWhen};
 use types::{SqlError, SqlType, Value};
 
 use super::constraints::{Change, follows_others};
 use super::draws::{CLAUSE, MERGED};
 use super::found_target::{FoundTarget, Named};
-use super::update::BoundStep;
+use super::update::SetValue;
 use super::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
+use crate::bound::change::{BoundConstraints, BoundMerge, BoundMergeAction};
 use crate::bound::tree::{Expr, ExprKind, Rel};
-use crate::kinds::{ColumnId, CompareOp, JoinKind};
-use crate::physical::change::{Constraints, IdentityRule, MergeAction, MergePlan};
-use crate::plan::compile::Layout;
+use crate::kinds::{ColumnId, CompareOp, IdentityRule, JoinKind};
 use crate::table::{TableSource, is_identity_insert_on};
 
 /// Longest name of an action: the type of `$action` is nvarchar(10).
 const ACTION_NAME_LENGTH: u16 = 10;
 
-/// An action whose values are bound.
-enum Bound {
+/// An action before it is known how its values are stored.
+enum Action {
     Insert { values: Vec<(usize, Expr)> },
-    Update(Vec<BoundStep>),
+    Update(Vec<SetValue>),
     Delete,
-}
-
-impl Bound {
-    /// Adds every column whose value matters to the values.
-    fn collect_read(&self, into: &mut FxHashSet<ColumnId>) {
-        match self {
-            Bound::Insert { values } => values.iter().for_each(|value| value.1.collect_read(into)),
-            Bound::Update(steps) => steps.iter().for_each(|step| step.value.collect_read(into)),
-            Bound::Delete => {}
-        }
-    }
 }
 
 /// The joined rows.
@@ -50,8 +37,8 @@ struct Joined {
 }
 
 impl Binder<'_> {
-    /// Binds and plans a MERGE. Errors 5318, 5324, 5333, 5334, 10714, 10739, and those of INSERT, UPDATE and DELETE.
-    pub(crate) fn merge(&mut self, merge: &ast::Merge) -> Result<MergePlan, SqlError> {
+    /// Binds a MERGE. Errors 5318, 5324, 5333, 5334, 10714, 10739, and those of INSERT, UPDATE and DELETE.
+    pub(crate) fn merge(&mut self, merge: &ast::Merge) -> Result<BoundMerge, SqlError> {
         check_clauses(&merge.clauses)?;
         if let Some(with) = &merge.with {
             self.add_common_tables(with)?;
@@ -62,27 +49,22 @@ impl Binder<'_> {
         let target = &joined.target;
         self.draws.is_limited = merge.top.is_some();
         let mut cases = Vec::new();
-        let mut bound = Vec::new();
+        let mut written = Vec::new();
         let mut identity = None;
         for (number, clause) in merge.clauses.iter().enumerate() {
             let when = self.when(clause, &joined)?;
             cases.push((when, Expr::constant(Value::Int(number as i32), SqlType::Int)));
-            bound.push(self.bind_action(clause, target, &mut identity)?);
+            written.push(self.bind_action(clause, target, &mut identity)?);
         }
         let action = self.new_column(SqlType::Int, true, Default::default());
         let action_name = self.new_column(SqlType::nvarchar(ACTION_NAME_LENGTH), false, Default::default());
         let number = Expr::new(ExprKind::Case(cases, None), SqlType::Int, true);
         let rel = self.acting_rows(joined.rel, (action, number), action_name, merge.top.as_ref())?;
-        let mut read: FxHashSet<ColumnId> = target.columns.iter().copied().collect();
-        read.extend([target.locator, action, action_name]);
-        bound.iter().for_each(|one| one.collect_read(&mut read));
-        let planned = self.plan_changed(&rel, &merge.output, read)?;
-        let layout = planned.layout();
         let source = target.source.clone();
         let mut changed = Vec::new();
-        let mut actions = Vec::with_capacity(bound.len());
-        for one in bound {
-            actions.push(self.compile_action(one, target, &layout, &mut changed)?);
+        let mut actions = Vec::with_capacity(written.len());
+        for one in written {
+            actions.push(self.bound_action(one, target, &mut changed)?);
         }
         self.draws.is_limited = false;
         changed.sort_unstable();
@@ -94,18 +76,13 @@ impl Binder<'_> {
         self.show_action_name(action_name);
         let outputs = self.refusing_draws(CLAUSE, true, |binder| {
             let shown = target.changed().with_missing_rows();
-            binder.outputs(&merge.output, shown, Some(planned.layout.as_slice()), (true, true))
+            binder.outputs(&merge.output, shown, Some(&rel.output()), (true, true))
         })?;
         self.scopes.pop();
-        let at = |id: ColumnId| layout.position(id).expect("the plan gives all columns of the join");
-        Ok(MergePlan {
-            locator: at(target.locator),
-            action: at(action),
-            action_name: at(action_name),
-            old: target.columns.iter().map(|id| at(*id)).collect(),
-            source,
-            plan: planned.plan,
-            has_top: merge.top.is_some(),
+        Ok(BoundMerge {
+            rows: joined.target.changed_rows(rel, merge.top.is_some()),
+            action,
+            action_name,
             actions,
             changed,
             inserts,
@@ -240,14 +217,14 @@ impl Binder<'_> {
         clause: &ast::MergeClause,
         target: &FoundTarget,
         identity: &mut Option<IdentityRule>,
-    ) -> Result<Bound, SqlError> {
+    ) -> Result<Action, SqlError> {
         self.refusing_draws(MERGED, true, |binder| {
             binder.seeing(clause.when, |binder| match &clause.action {
-                Written::Delete => Ok(Bound::Delete),
+                Written::Delete => Ok(Action::Delete),
                 Written::Update(set) => {
                     let mut steps = Vec::new();
                     binder.set_clauses(set, target, &mut steps)?;
-                    Ok(Bound::Update(steps))
+                    Ok(Action::Update(steps))
                 }
                 Written::Insert(columns, values) => {
                     let source = target.source.clone();
@@ -263,7 +240,7 @@ impl Binder<'_> {
         columns: &[ast::ColumnRef],
         values: Option<&[ast::Expr]>,
         identity: &mut Option<IdentityRule>,
-    ) -> Result<Bound, SqlError> {
+    ) -> Result<Action, SqlError> {
         if columns.iter().any(|column| column.qualifier.is_some()) {
             return Err(SqlError::new(10739, &[]));
         }
@@ -282,7 +259,7 @@ impl Binder<'_> {
             is_given: values.is_some() && ordinals.contains(&at),
             has_list: explicit,
         });
-        let Some(values) = values else { return Ok(Bound::Insert { values: Vec::new() }) };
+        let Some(values) = values else { return Ok(Action::Insert { values: Vec::new() }) };
         super::insert::check_width(explicit, values.len(), ordinals.len())?;
         let mut bound = Vec::with_capacity(values.len());
         for (ordinal, value) in ordinals.into_iter().zip(values) {
@@ -292,7 +269,7 @@ impl Binder<'_> {
             super::insert::refuse_rowversion(source, ordinal)?;
             bound.push((ordinal, self.value(value)?));
         }
-        Ok(Bound::Insert { values: bound })
+        Ok(Action::Insert { values: bound })
     }
 
     /// Only rows for which there is something to do; TOP counts these.
@@ -318,26 +295,22 @@ impl Binder<'_> {
         }
     }
 
-    fn compile_action(
+    fn bound_action(
         &mut self,
-        bound: Bound,
+        action: Action,
         target: &FoundTarget,
-        layout: &Layout,
         changed: &mut Vec<usize>,
-    ) -> Result<MergeAction, SqlError> {
+    ) -> Result<BoundMergeAction, SqlError> {
         let source = &target.source;
-        Ok(match bound {
-            Bound::Delete => MergeAction::Delete,
-            Bound::Update(steps) => {
-                let compiled = steps.into_iter().map(|step| self.compile_step(step, target, layout, changed));
-                MergeAction::Update(compiled.collect::<Result<_, _>>()?)
-            }
-            Bound::Insert { values } => {
+        Ok(match action {
+            Action::Delete => BoundMergeAction::Delete,
+            Action::Update(steps) => BoundMergeAction::Update(self.bound_steps(steps, target, changed)?),
+            Action::Insert { values } => {
                 let stores = values
                     .into_iter()
-                    .map(|(ordinal, value)| self.store(source, ordinal, value, layout))
+                    .map(|(ordinal, value)| self.store(source, ordinal, value))
                     .collect::<Result<_, _>>()?;
-                MergeAction::Insert(self.all_stores(source, stores)?)
+                BoundMergeAction::Insert(self.all_stores(source, stores)?)
             }
         })
     }
@@ -347,17 +320,17 @@ impl Binder<'_> {
         &mut self,
         source: &Arc<TableSource>,
         change: Change<'_>,
-        actions: &[MergeAction],
-    ) -> Result<Constraints, SqlError> {
+        actions: &[BoundMergeAction],
+    ) -> Result<BoundConstraints, SqlError> {
         let is_done = actions.iter().any(|action| {
             matches!(
                 (action, change),
-                (MergeAction::Insert(_), Change::Insert)
-                    | (MergeAction::Update(_), Change::Update(_))
-                    | (MergeAction::Delete, Change::Delete)
+                (BoundMergeAction::Insert(_), Change::Insert)
+                    | (BoundMergeAction::Update(_), Change::Update(_))
+                    | (BoundMergeAction::Delete, Change::Delete)
             )
         });
-        if is_done { self.constraints(source, change) } else { Ok(Constraints::default()) }
+        if is_done { self.constraints(source, change) } else { Ok(BoundConstraints::default()) }
     }
 
     /// `$action` for OUTPUT.

@@ -23,7 +23,6 @@ pub(crate) mod names;
 pub(crate) mod observe;
 pub(crate) mod output;
 mod reachable;
-mod reads;
 mod recursion;
 pub(crate) mod rowset;
 mod scalar;
@@ -45,10 +44,10 @@ use types::{Collation, SqlError, SqlType};
 
 use crate::answers::Answers;
 use crate::bound::coercibility::check_resolved;
+use crate::bound::columns::{ColumnInfo, Columns};
 use crate::bound::tree::{AggregateCall, Expr, Rel, WindowCall};
 use crate::context::BindContext;
 use crate::kinds::{Coercibility, ColumnId};
-use crate::plan::{ColumnInfo, Columns};
 
 /// Nesting beyond this is refused with error 191, long before the stack ends.
 const MAX_DEPTH: u32 = 200;

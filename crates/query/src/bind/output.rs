@@ -10,12 +10,10 @@ use super::constraints::Change;
 use super::found_target::ChangedTable;
 use super::seen_through::Through;
 use super::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
+use crate::bound::change::{BoundOutput, BoundOutputInto, BoundOutputs};
 use crate::bound::tree::{Expr, ExprKind};
 use crate::context::ColumnDescription;
 use crate::kinds::ColumnId;
-use crate::physical::change::{OutputInto, OutputPlan};
-use crate::plan::Planner;
-use crate::plan::compile::Layout;
 use crate::table::TableSource;
 
 /// Values of columns that a query computes.
@@ -46,22 +44,20 @@ impl Binder<'_> {
         target: ChangedTable<'_>,
         from: Option<&[ColumnId]>,
         (inserted, deleted): (bool, bool),
-    ) -> Result<Vec<OutputPlan>, SqlError> {
+    ) -> Result<BoundOutputs, SqlError> {
         if outputs.is_empty() {
-            return Ok(Vec::new());
+            return Ok(BoundOutputs::default());
         }
         let source_columns = from.unwrap_or_default();
-        let mut layout = Layout::new(source_columns);
         let mut tables = Vec::new();
         let mut derived = Derived::default();
-        let mut next = source_columns.len();
+        let mut changed = Vec::new();
         for (wanted, name) in [(inserted, "inserted"), (deleted, "deleted")] {
             if wanted {
                 let mut table = self.table_columns(target.source, name);
                 for column in &table.columns {
                     self.columns[column.id.0 as usize].nullable |= target.may_be_missing;
-                    layout.set(column.id, next);
-                    next += 1;
+                    changed.push(column.id);
                 }
                 if let Some(through) = target.through {
                     table = self.columns_through(through, &table, source_columns, &mut derived);
@@ -77,9 +73,9 @@ impl Binder<'_> {
         let own = statement_scopes.last().map_or(&[][..], |scope| &scope.tables);
         tables.extend(own.iter().filter(|table| !is_target(table)).cloned());
         self.scopes = vec![Scope { tables, clause: Clause::Rows, qualified_only, ..Scope::default() }];
-        let plans = outputs.iter().map(|output| self.output(output, &layout, &derived)).collect();
+        let clauses = outputs.iter().map(|output| self.output(output, &derived)).collect::<Result<_, _>>();
         self.scopes = statement_scopes;
-        plans
+        Ok(BoundOutputs { changed, clauses: clauses? })
     }
 
     /// `inserted` or `deleted` with the columns of the query through which the table is changed. What the query computes is computed anew
@@ -122,12 +118,7 @@ impl Binder<'_> {
         ScopeTable { alias: table.alias.clone(), schema: None, database: None, columns }
     }
 
-    fn output(
-        &mut self,
-        output: &ast::Output,
-        layout: &Layout,
-        derived: &Derived,
-    ) -> Result<OutputPlan, SqlError> {
+    fn output(&mut self, output: &ast::Output, derived: &Derived) -> Result<BoundOutput, SqlError> {
         let mut exprs: Vec<(String, Expr, bool)> = Vec::new();
         for item in &output.items {
             match item {
@@ -170,16 +161,12 @@ impl Binder<'_> {
                 table: None,
             })
             .collect();
-        let mut planner = Planner::new(&self.columns);
-        let items = planner.nodes(exprs.iter().map(|item| &item.1), layout)?;
-        let into = match &output.into {
-            Some(into) => Some(self.output_into(into, exprs.iter().map(|item| item.1.clone()).collect())?),
-            None => None,
-        };
-        Ok(OutputPlan { items, columns, into })
+        let items: Vec<Expr> = exprs.into_iter().map(|item| item.1).collect();
+        let into = output.into.as_ref().map(|into| self.output_into(into, &items)).transpose()?;
+        Ok(BoundOutput { items, columns, into })
     }
 
-    fn output_into(&mut self, into: &ast::OutputInto, values: Vec<Expr>) -> Result<OutputInto, SqlError> {
+    fn output_into(&mut self, into: &ast::OutputInto, values: &[Expr]) -> Result<BoundOutputInto, SqlError> {
         let source = self.output_table(&into.target)?;
         self.check_output_target(&source)?;
         let ordinals = if into.columns.is_empty() {
@@ -206,16 +193,15 @@ impl Binder<'_> {
         if ordinals.len() != values.len() {
             return Err(crate::errors::values_do_not_match());
         }
-        let ids: Vec<ColumnId> = values.iter().map(|value| self.column_for(value)).collect();
-        let layout = Layout::new(&ids);
+        let items: Vec<ColumnId> = values.iter().map(|value| self.column_for(value)).collect();
         let mut stores = Vec::new();
-        for (ordinal, id) in ordinals.iter().zip(&ids) {
+        for (ordinal, id) in ordinals.iter().zip(&items) {
             let value = self.column_expr(*id);
-            stores.push(self.store(&source, *ordinal, value, &layout)?);
+            stores.push(self.store(&source, *ordinal, value)?);
         }
         let stores = self.all_stores(&source, stores)?;
         let constraints = self.constraints(&source, Change::Insert)?;
-        Ok(OutputInto { source, stores, constraints })
+        Ok(BoundOutputInto { source, items, stores, constraints })
     }
 
     /// What may not be behind OUTPUT ... INTO: 332 for an end of a foreign key, 333 for a table with checks.

@@ -5,13 +5,11 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use types::SqlError;
 
-use super::reads::expr_reads_table;
+use crate::bound::change::RowConditions;
+use crate::bound::reads::expr_reads_table;
 use crate::bound::tree::{Expr, ExprKind, Rel};
 use crate::kinds::ColumnId;
 use crate::names::same_name;
-use crate::physical::plan::BoolNode;
-use crate::plan::compile::Layout;
-use crate::plan::{Columns, Planner};
 use crate::table::TableSource;
 
 /// A query under a name; its tree is known by the first column that it gives.
@@ -77,20 +75,18 @@ impl Through {
 
     /// The conditions of WITH CHECK OPTION, over a row of the table. `statement` is the tree that finds the rows to change: error 4415 when
     /// it reads the table once more.
-    pub(crate) fn compile_checks(
+    pub(crate) fn row_conditions(
         &self,
         source: &TableSource,
         statement: Option<&Rel>,
-        columns: &Columns,
-    ) -> Result<Vec<BoolNode>, SqlError> {
+    ) -> Result<RowConditions, SqlError> {
         let times = statement.map_or(0, |rel| times_read(rel, source));
         if !self.checks.is_empty()
             && (times > 1 || self.checks.iter().any(|check| expr_reads_table(check, source)))
         {
             return Err(SqlError::new(4415, &[&self.query.name]));
         }
-        let layout = Layout::new(&self.table_columns);
-        self.checks.iter().map(|check| Planner::new(columns).predicate(check, &layout)).collect()
+        Ok(RowConditions { columns: self.table_columns.clone(), conditions: self.checks.clone() })
     }
 }
 

@@ -10,13 +10,11 @@ use super::found_target::{Access, InsertTarget, Named, TargetRequest};
 use super::names::Resolved;
 use super::seen_through::Through;
 use super::{Binder, Clause, Scope, coerce};
+use crate::bound::change::{BoundStore, BoundValue};
 use crate::bound::tree::Expr;
 use crate::kinds::ScanHints;
 use crate::names::same_name;
 use crate::names::written;
-use crate::physical::change::{Store, StoreKind};
-use crate::plan::Planner;
-use crate::plan::compile::Layout;
 use crate::table::TableSource;
 
 impl Binder<'_> {
@@ -170,8 +168,7 @@ impl Binder<'_> {
         source: &TableSource,
         ordinal: usize,
         value: Expr,
-        layout: &Layout,
-    ) -> Result<Store, SqlError> {
+    ) -> Result<BoundStore, SqlError> {
         let to = source.def.columns[ordinal].sql_type;
         crate::bound::untyped::note(&value, to);
         crate::bound::coercibility::check_stored(&value, &to)?;
@@ -180,33 +177,32 @@ impl Binder<'_> {
             if !value.is_null_literal() {
                 types::convert::matrix::check(&value.sql_type, &to, false)?;
             }
-            value
+            BoundValue::Assign(value)
         } else {
-            coerce::implicit(value, &to)?
+            BoundValue::Direct(coerce::implicit(value, &to)?)
         };
-        let from = value.sql_type;
-        let node = Planner::new(&self.columns).wanting_value(&value).node(&value, layout)?;
-        Ok(Store {
-            ordinal,
-            kind: if by_length { StoreKind::Assign(node, from) } else { StoreKind::Direct(node) },
-        })
+        Ok(BoundStore { ordinal, value })
     }
 
     /// How a column gets its value when none is given.
-    pub(crate) fn default_store(&mut self, source: &TableSource, ordinal: usize) -> Result<Store, SqlError> {
+    pub(crate) fn default_store(
+        &mut self,
+        source: &TableSource,
+        ordinal: usize,
+    ) -> Result<BoundStore, SqlError> {
         let column = &source.def.columns[ordinal];
         if column.identity.is_some() {
-            return Ok(Store { ordinal, kind: StoreKind::Identity });
+            return Ok(BoundStore { ordinal, value: BoundValue::Identity });
         }
         if column.sql_type == SqlType::RowVersion {
-            return Ok(Store { ordinal, kind: StoreKind::RowVersion });
+            return Ok(BoundStore { ordinal, value: BoundValue::RowVersion });
         }
         let Some(default) = &column.default else {
-            return Ok(Store { ordinal, kind: StoreKind::Null });
+            return Ok(BoundStore { ordinal, value: BoundValue::Null });
         };
         let text = default.text.clone();
         let expr = self.stored_default(source, &text)?;
-        self.store(source, ordinal, expr, &Layout::default())
+        self.store(source, ordinal, expr)
     }
 
     /// Binds a default of a table. The sequences that it names are those of the table's database.

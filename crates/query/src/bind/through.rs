@@ -13,10 +13,10 @@ use types::SqlError;
 use super::found_target::{Access, FoundTarget};
 use super::seen_through::{Definitions, NamedQuery, Through, ThroughColumn, expanded};
 use super::{Binder, ScopeTable};
+use crate::bound::columns::Columns;
 use crate::bound::tree::{Expr, ExprKind, Rel, SetOpKind, SubqueryExpr, SubqueryKind, TableScan};
 use crate::kinds::{ColumnId, ScanHints};
 use crate::names::same_name;
-use crate::plan::Columns;
 
 /// What a tree is made of, as far as it can be looked through.
 struct Survey<'r> {

@@ -1,6 +1,5 @@
 //! UPDATE and DELETE: the rows to change come from a query over the target and the FROM clause.
 
-use rustc_hash::FxHashSet;
 use tsql::ast::{self, SetClause};
 use types::SqlError;
 
@@ -9,16 +8,13 @@ use super::draws::{CLAUSE, LIMITED};
 use super::found_target::{Access, FoundTarget, Named, TargetRequest};
 use super::scalar::assignment_operator;
 use super::{Binder, Clause, Scope, coerce};
+use crate::bound::change::{BoundDelete, BoundStep, BoundUpdate, StoredVariable};
 use crate::bound::tree::{Expr, ExprKind, Rel};
 use crate::kinds::{ColumnId, JoinKind, ScanHints};
-use crate::physical::change::{Constraints, DeletePlan, SetStep, UpdatePlan};
-use crate::plan::compile::Layout;
-use crate::plan::{Planned, Planner};
-use crate::table::TableSource;
 
 impl Binder<'_> {
-    /// Binds and plans an UPDATE. Errors 207, 208, 264, 271, 8102.
-    pub(crate) fn update(&mut self, update: &ast::Update) -> Result<UpdatePlan, SqlError> {
+    /// Binds an UPDATE. Errors 207, 208, 264, 271, 8102.
+    pub(crate) fn update(&mut self, update: &ast::Update) -> Result<BoundUpdate, SqlError> {
         if let Some(with) = &update.with {
             self.add_common_tables(with)?;
         }
@@ -36,43 +32,24 @@ impl Binder<'_> {
         })?;
         // What else draws belongs to rows of other tables, which no TOP counts.
         self.draws.is_limited = false;
-        let mut read: FxHashSet<ColumnId> = target.columns.iter().copied().chain([target.locator]).collect();
-        steps.iter().for_each(|step: &BoundStep| step.value.collect_read(&mut read));
-        let planned = self.plan_changed(&rel, &update.output, read)?;
-        let layout = planned.layout();
-        let mut compiled = Vec::new();
         let mut changed = Vec::new();
-        for step in steps {
-            compiled.push(self.compile_step(step, &target, &layout, &mut changed)?);
-        }
+        let steps = self.bound_steps(steps, &target, &mut changed)?;
         changed.sort_unstable();
         let mut constraints = self.constraints(&target.source, Change::Update(&changed))?;
         if let Some(through) = &target.through {
-            constraints.view_checks = through.compile_checks(&target.source, Some(&rel), &self.columns)?;
+            constraints.view_checks = through.row_conditions(&target.source, Some(&rel))?;
         }
         changed.extend(follows_others(&target.source));
-        let from = Some(planned.layout.as_slice());
         let outputs = self.refusing_draws(CLAUSE, true, |binder| {
-            binder.outputs(&update.output, target.changed(), from, (true, true))
+            binder.outputs(&update.output, target.changed(), Some(&rel.output()), (true, true))
         })?;
-        let (locator, old) = positions(&target, &layout);
         self.scopes.pop();
-        Ok(UpdatePlan {
-            source: target.source,
-            plan: planned.plan,
-            locator,
-            old,
-            steps: compiled,
-            changed,
-            constraints,
-            outputs,
-            may_repeat,
-            has_top: update.top.is_some(),
-        })
+        let rows = target.changed_rows(rel, update.top.is_some());
+        Ok(BoundUpdate { rows, steps, changed, constraints, outputs, may_repeat })
     }
 
-    /// Binds and plans a DELETE.
-    pub(crate) fn delete(&mut self, delete: &ast::Delete) -> Result<DeletePlan, SqlError> {
+    /// Binds a DELETE.
+    pub(crate) fn delete(&mut self, delete: &ast::Delete) -> Result<BoundDelete, SqlError> {
         if let Some(with) = &delete.with {
             self.add_common_tables(with)?;
         }
@@ -82,43 +59,12 @@ impl Binder<'_> {
             binder.changed_rows(&delete.target, &delete.from, filter, top, Access::Delete)
         })?;
         let constraints = self.constraints(&target.source, Change::Delete)?;
-        let columns = match delete.output.is_empty() {
-            true => columns_that_matter(&target.source, &constraints),
-            false => (0..target.columns.len()).collect(),
-        };
-        let read = columns.iter().map(|ordinal| target.columns[*ordinal]).chain([target.locator]).collect();
-        let planned = self.plan_changed(&rel, &delete.output, read)?;
-        let layout = planned.layout();
-        let from = Some(planned.layout.as_slice());
         let outputs = self.refusing_draws(CLAUSE, true, |binder| {
-            binder.outputs(&delete.output, target.changed(), from, (false, true))
+            binder.outputs(&delete.output, target.changed(), Some(&rel.output()), (false, true))
         })?;
         self.scopes.pop();
-        let at = |id: ColumnId| layout.position(id).expect("the plan gives all columns that matter");
-        Ok(DeletePlan {
-            locator: at(target.locator),
-            old: columns.iter().map(|ordinal| at(target.columns[*ordinal])).collect(),
-            source: target.source,
-            plan: planned.plan,
-            columns,
-            constraints,
-            outputs,
-            may_repeat,
-            has_top: top.is_some(),
-        })
-    }
-
-    /// Plans the rows of a change of which these columns are read; OUTPUT, which is bound over the plan, may name any that is in sight.
-    pub(super) fn plan_changed(
-        &mut self,
-        rel: &Rel,
-        output: &[ast::Output],
-        mut read: FxHashSet<ColumnId>,
-    ) -> Result<Planned, SqlError> {
-        if !output.is_empty() {
-            read.extend(rel.output());
-        }
-        Planner::new(&self.columns).wanting(rel, read).plan(rel, Vec::new())
+        let rows = target.changed_rows(rel, top.is_some());
+        Ok(BoundDelete { rows, constraints, outputs, may_repeat })
     }
 
     /// The rows of the target that the statement changes, joined with FROM. The flag: a row may come several times.
@@ -225,7 +171,7 @@ impl Binder<'_> {
         &mut self,
         set: &[SetClause],
         target: &FoundTarget,
-        steps: &mut Vec<BoundStep>,
+        steps: &mut Vec<SetValue>,
     ) -> Result<(), SqlError> {
         set.iter().try_for_each(|clause| match self.set_clause(clause, target, steps) {
             Err(error) => self.unknown_name(std::ptr::from_ref(clause).addr(), error).map(drop),
@@ -237,7 +183,7 @@ impl Binder<'_> {
         &mut self,
         clause: &SetClause,
         target: &FoundTarget,
-        steps: &mut Vec<BoundStep>,
+        steps: &mut Vec<SetValue>,
     ) -> Result<(), SqlError> {
         match clause {
             SetClause::Column { column, op, value } => {
@@ -248,7 +194,7 @@ impl Binder<'_> {
                 let slot = self.variable_slot(variable)?;
                 let value = (self.value(value)?, coerce::is_number(value));
                 let value = self.assigned(slot, *op, value)?;
-                steps.push(BoundStep { ordinal: None, variable: Some(slot), value });
+                steps.push(SetValue { ordinal: None, variable: Some(slot), value });
             }
             SetClause::VariableAndColumn { variable, column, op, value } => {
                 let slot = self.variable_slot(variable)?;
@@ -267,8 +213,8 @@ impl Binder<'_> {
         op: ast::AssignOp,
         value: &ast::Expr,
         target: &FoundTarget,
-        steps: &[BoundStep],
-    ) -> Result<BoundStep, SqlError> {
+        steps: &[SetValue],
+    ) -> Result<SetValue, SqlError> {
         let through = target.through.as_deref();
         let ordinal = self.target_column(&target.source, through, &column.name.value)?;
         if target.source.def.columns[ordinal].sql_type == types::SqlType::RowVersion {
@@ -297,49 +243,56 @@ impl Binder<'_> {
                 None => value,
             }
         };
-        Ok(BoundStep { ordinal: Some(ordinal), variable: None, value })
+        Ok(SetValue { ordinal: Some(ordinal), variable: None, value })
     }
 
-    pub(super) fn compile_step(
+    /// How the values are stored; the columns that they change are added to `changed`.
+    pub(super) fn bound_steps(
         &mut self,
-        step: BoundStep,
+        steps: Vec<SetValue>,
         target: &FoundTarget,
-        layout: &Layout,
         changed: &mut Vec<usize>,
-    ) -> Result<SetStep, SqlError> {
+    ) -> Result<Vec<BoundStep>, SqlError> {
+        steps.into_iter().map(|step| self.bound_step(step, target, changed)).collect()
+    }
+
+    fn bound_step(
+        &mut self,
+        step: SetValue,
+        target: &FoundTarget,
+        changed: &mut Vec<usize>,
+    ) -> Result<BoundStep, SqlError> {
         match (step.ordinal, step.variable) {
             (Some(ordinal), variable) => {
                 changed.push(ordinal);
-                let store = self.store(&target.source, ordinal, step.value, layout)?;
+                let store = self.store(&target.source, ordinal, step.value)?;
                 let variable = match variable {
                     None => None,
                     Some(slot) => {
                         // The variable gets what was stored, converted to its own type.
-                        let id = self.new_column(
+                        let stored = self.new_column(
                             target.source.def.columns[ordinal].sql_type,
                             true,
                             Default::default(),
                         );
-                        let stored = self.column_expr(id);
-                        let value = coerce::for_variable(stored, &self.context.variables[slot].sql_type)?;
-                        Some((slot, Planner::new(&self.columns).node(&value, &Layout::new(&[id]))?))
+                        let value = self.column_expr(stored);
+                        let value = coerce::for_variable(value, &self.context.variables[slot].sql_type)?;
+                        Some(StoredVariable { slot, stored, value })
                     }
                 };
-                Ok(SetStep::Column { store, variable })
+                Ok(BoundStep::Column { store, variable })
             }
-            (None, Some(slot)) => {
-                let mut planner = Planner::new(&self.columns).wanting_value(&step.value);
-                Ok(SetStep::Variable { slot, node: planner.node(&step.value, layout)? })
-            }
+            (None, Some(slot)) => Ok(BoundStep::Variable { slot, value: step.value }),
             (None, None) => unreachable!("a step sets a column or a variable"),
         }
     }
 }
 
-pub(super) struct BoundStep {
+/// A value of SET before it is known how it is stored.
+pub(super) struct SetValue {
     ordinal: Option<usize>,
     variable: Option<usize>,
-    pub(super) value: Expr,
+    value: Expr,
 }
 
 pub(super) fn found_in(rel: &Rel, source: std::sync::Arc<crate::table::TableSource>) -> FoundTarget {
@@ -395,21 +348,4 @@ fn may_miss(rel: &Rel, locator: ColumnId) -> bool {
     } else {
         right.output().contains(&locator) && (right_optional || may_miss(right, locator))
     }
-}
-
-/// The columns of which a DELETE has to know the values: those of its indexes' keys and filters, and those that others refer to. Ascending.
-fn columns_that_matter(source: &TableSource, constraints: &Constraints) -> Vec<usize> {
-    let mut columns = source.table.columns_of_entries();
-    for dependent in &constraints.dependents {
-        columns.extend(&dependent.reference.there.columns);
-    }
-    columns.sort_unstable();
-    columns.dedup();
-    columns
-}
-
-/// Where the locator and the old values stand in the rows.
-fn positions(target: &FoundTarget, layout: &Layout) -> (usize, Vec<usize>) {
-    let at = |id: ColumnId| layout.position(id).expect("the plan gives all columns of the target");
-    (at(target.locator), target.columns.iter().map(|id| at(*id)).collect())
 }

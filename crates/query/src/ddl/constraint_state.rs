@@ -12,6 +12,7 @@ use crate::exec::scan_all;
 use crate::exec_context::ExecContext;
 use crate::names::same_name;
 use crate::physical::change::Constraints;
+use crate::plan::change::ChangePlanner;
 use crate::runtime::Runtime;
 use crate::table::TableSource;
 
@@ -68,7 +69,8 @@ pub(super) fn check_rows(
     let constraints: Constraints = {
         let bind = bind_context(context, &[]);
         let mut binder = Binder::new(&bind);
-        binder.constraints_named(&source, numbers)?
+        let bound = binder.constraints_named(&source, numbers)?;
+        ChangePlanner::new(&binder.columns).constraints(bound)?
     };
     let runtime = Runtime::new(context);
     let verb = "ALTER TABLE";

@@ -2,7 +2,8 @@
 
 use types::{SqlError, Value};
 
-use crate::physical::change::{Constraints, Reference};
+use crate::foreign_key::Reference;
+use crate::physical::change::Constraints;
 use crate::row::Row;
 use crate::runtime::Runtime;
 use crate::table::TableSource;

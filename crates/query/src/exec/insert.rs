@@ -11,7 +11,9 @@ use super::store::check_settings;
 use super::uses::note_rows;
 use crate::context::{RowSink, StatementOutcome};
 use crate::exec::spill::store::{RowStore, StoredRows};
-use crate::physical::change::{IdentityRule, InsertInput, InsertPlan, Store};
+use crate::foreign_key::Reference;
+use crate::kinds::IdentityRule;
+use crate::physical::change::{InsertInput, InsertPlan, Store};
 use crate::row::Row;
 use crate::row_source::RowSource;
 use crate::runtime::Runtime;
@@ -21,7 +23,7 @@ use crate::table::{SequenceSource, TableSource, is_identity_insert_on};
 const VERB: &str = "INSERT";
 
 /// Keys of self-referencing rows that other rows of the statement may still bring.
-type Later<'p> = Vec<(&'p crate::physical::change::Reference, Row)>;
+type Later<'p> = Vec<(&'p Reference, Row)>;
 
 /// Runs an INSERT.
 pub(crate) fn run(

@@ -6,7 +6,7 @@ use types::{SqlError, Value};
 
 use super::changed::pick;
 use super::spill::gathered::{ALL_AT_ONCE, Gathered};
-use crate::physical::change::{KeyPlace, Reference};
+use crate::foreign_key::{KeyPlace, Reference};
 use crate::row::Row;
 use crate::runtime::Runtime;
 use crate::values::write_value;

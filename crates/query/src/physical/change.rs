@@ -6,7 +6,8 @@ use types::SqlType;
 
 use super::plan::{BoolNode, Node, Plan};
 use crate::context::ColumnDescription;
-use crate::kinds::ScanHints;
+use crate::foreign_key::Reference;
+use crate::kinds::{IdentityRule, ScanHints};
 use crate::table::{SequenceSource, TableSource};
 
 /// How one column of a new row gets its value.
@@ -51,27 +52,6 @@ pub(crate) struct Check {
     pub(crate) predicate: BoolNode,
     /// The column, when the predicate reads only one.
     pub(crate) column: Option<String>,
-}
-
-/// A foreign key. A key is its values in the order in which the constraint names its columns.
-#[derive(Debug)]
-pub(crate) struct Reference {
-    pub(crate) name: String,
-    /// The referring end.
-    pub(crate) here: KeyPlace,
-    /// The end referred to.
-    pub(crate) there: KeyPlace,
-    /// Both ends are one table.
-    pub(crate) is_self: bool,
-}
-
-/// One end of a foreign key.
-#[derive(Debug)]
-pub(crate) struct KeyPlace {
-    pub(crate) source: Arc<TableSource>,
-    pub(crate) columns: Vec<usize>,
-    /// An index that starts with the columns, and for each of its first columns the place in the key.
-    pub(crate) index: Option<(i32, Vec<usize>)>,
 }
 
 /// A foreign key that refers to the table, and what happens to its rows. The foreign keys that act form a tree (error 1785), so this is
@@ -147,15 +127,6 @@ pub(crate) struct InsertPlan {
 pub(crate) struct TopOfRows {
     pub(crate) count: Node,
     pub(crate) percent: bool,
-}
-
-/// What an INSERT says of the identity column.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct IdentityRule {
-    /// It gives it a value.
-    pub(crate) is_given: bool,
-    /// It names its columns.
-    pub(crate) has_list: bool,
 }
 
 /// Where the rows come from.

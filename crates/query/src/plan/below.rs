@@ -5,7 +5,7 @@ use types::SqlType;
 use types::arith::{BinaryOp, UnaryOp, decimal_shape};
 use types::sql_type::TypeFamily;
 
-use super::Columns;
+use crate::bound::columns::Columns;
 use crate::bound::tree::{Expr, ExprKind, Rel};
 use crate::kinds::{ColumnId, ConversionKind};
 

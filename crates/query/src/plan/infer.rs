@@ -12,7 +12,7 @@
 use rustc_hash::FxHashSet;
 use types::Value;
 
-use super::Columns;
+use crate::bound::columns::Columns;
 use crate::bound::tree::{Expr, ExprKind};
 use crate::kinds::{ColumnId, CompareOp};
 

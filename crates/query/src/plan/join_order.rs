@@ -9,11 +9,11 @@
 use engine::IndexKind;
 use rustc_hash::FxHashSet;
 
-use super::Columns;
 use super::costs::{BUILD_COST, PROBE_COST, RESTART_COST, ROW_COST};
 use super::costs::{ENTRY_COST, LOOKUP_COST, RANGE_COST};
 use super::infer::{Classes, equal_columns};
 use super::statistics::distinct_values;
+use crate::bound::columns::Columns;
 use crate::bound::tree::{Expr, Rel, TableScan};
 use crate::kinds::ColumnId;
 

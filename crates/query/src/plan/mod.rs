@@ -7,8 +7,8 @@ mod below;
 mod candidate;
 pub(crate) mod catalog;
 pub(crate) mod catalog_order;
+pub(crate) mod change;
 pub(crate) mod choice;
-mod columns;
 pub(crate) mod compile;
 mod costs;
 pub(crate) mod door;
@@ -34,6 +34,7 @@ pub(crate) mod unnest;
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::{Collation, SqlError, Value};
 
+use crate::bound::columns::Columns;
 use crate::bound::tree::{Expr, ExprKind, Rel, SetOpKind, SortKey, TableScan, TopSpec};
 use crate::kinds::ColumnId;
 use crate::optimizer_rules::OptimizerRule;
@@ -43,8 +44,6 @@ use crate::plan::catalog_order::CatalogOrder;
 use crate::plan::compile::Layout;
 use crate::plan::order::{Desired, Order};
 use crate::plan::shared::SharedParts;
-
-pub(crate) use columns::{ColumnInfo, Columns};
 
 /// A planned operator tree.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use engine::{IndexDef, IndexKind};
 use types::SqlType;
 
-use super::columns::Columns;
+use crate::bound::columns::Columns;
 use crate::bound::tree::{Expr, Rel, TableScan};
 use crate::kinds::{ColumnId, JoinKind};
 

@@ -34,7 +34,7 @@ impl Columns {
     }
 
     /// A number that no other subquery of the statement has.
-    pub(super) fn next_subquery(&self) -> u32 {
+    pub(crate) fn next_subquery(&self) -> u32 {
         self.subqueries.set(self.subqueries.get() + 1);
         self.subqueries.get()
     }

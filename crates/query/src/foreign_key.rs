@@ -1,0 +1,63 @@
+//! A foreign key as plans hold it: the two ends of it, and an index at each that finds a key.
+
+use std::sync::Arc;
+
+use engine::ForeignKeyDef;
+
+use crate::table::TableSource;
+
+/// A foreign key. A key is its values in the order in which the constraint names its columns.
+#[derive(Debug)]
+pub(crate) struct Reference {
+    pub(crate) name: String,
+    /// The referring end.
+    pub(crate) here: KeyPlace,
+    /// The end referred to.
+    pub(crate) there: KeyPlace,
+    /// Both ends are one table.
+    pub(crate) is_self: bool,
+}
+
+/// One end of a foreign key.
+#[derive(Debug)]
+pub(crate) struct KeyPlace {
+    pub(crate) source: Arc<TableSource>,
+    pub(crate) columns: Vec<usize>,
+    /// An index that starts with the columns, and for each of its first columns the place in the key.
+    pub(crate) index: Option<(i32, Vec<usize>)>,
+}
+
+impl Reference {
+    /// A key of `child` that refers to `parent`; none when a column of it is no longer there.
+    pub(crate) fn new(
+        key: &ForeignKeyDef,
+        child: &Arc<TableSource>,
+        parent: &Arc<TableSource>,
+    ) -> Option<Reference> {
+        Some(Reference {
+            name: key.name.to_string(),
+            here: key_place(child, &key.column_ids)?,
+            there: key_place(parent, &key.referenced_column_ids)?,
+            is_self: child.def.object_id == parent.def.object_id,
+        })
+    }
+}
+
+/// The columns of one end of a foreign key, and the index that starts with them if there is one.
+fn key_place(source: &Arc<TableSource>, column_ids: &[i32]) -> Option<KeyPlace> {
+    let columns: Vec<usize> = column_ids
+        .iter()
+        .map(|id| source.def.columns.iter().position(|column| column.column_id == *id))
+        .collect::<Option<_>>()?;
+    let width = columns.len();
+    let order_in = |index: &engine::IndexDef| -> Option<Vec<usize>> {
+        let first = index.key.get(..width)?;
+        first.iter().map(|part| columns.iter().position(|ordinal| *ordinal == part.ordinal)).collect()
+    };
+    // The clustered index first, then unique ones: the fewest reads.
+    let mut indexes: Vec<&engine::IndexDef> =
+        source.def.indexes.iter().filter(|index| index.is_whole()).collect();
+    indexes.sort_by_key(|index| (index.kind != engine::IndexKind::Clustered, !index.unique));
+    let index = indexes.into_iter().find_map(|index| Some((index.index_id, order_in(index)?)));
+    Some(KeyPlace { source: source.clone(), columns, index })
+}
