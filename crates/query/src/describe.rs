@@ -28,7 +28,7 @@ impl BindAnew for Whole {
     }
 
     fn module(&self, context: &BindContext<'_>, module: &ModuleDef) -> Option<BoundModule> {
-        bound_module(context, module)
+        bound_module(crate::registry::binder(context), module)
     }
 
     fn references(&self, context: &BindContext<'_>, module: &ModuleDef) -> Vec<Reference> {
@@ -42,7 +42,7 @@ impl BindAnew for Whole {
         table: &Arc<TableDef>,
         text: &str,
     ) -> Vec<i32> {
-        named_columns(context, database, table, text)
+        named_columns(crate::registry::binder(context), database, table, text)
     }
 
     fn declared_parameters(

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use engine::ForeignKeyDef;
+use types::{SqlError, Value};
 
+use crate::row::Row;
 use crate::table::TableSource;
 
 /// A foreign key. A key is its values in the order in which the constraint names its columns.
@@ -39,6 +41,59 @@ impl Reference {
             here: key_place(child, &key.column_ids)?,
             there: key_place(parent, &key.referenced_column_ids)?,
             is_self: child.def.object_id == parent.def.object_id,
+        })
+    }
+
+    /// The key of a referring row; `None` when a part is NULL: then it refers to nothing.
+    pub(crate) fn own_key(&self, row: &[Value]) -> Option<Row> {
+        self.here.key_of(row)
+    }
+
+    /// Does the row refer to itself?
+    pub(crate) fn is_satisfied_by_itself(&self, row: &[Value], key: &[Value]) -> bool {
+        self.is_self && self.there.has_key(row, key)
+    }
+
+    /// Error 547. `verb`: the statement that fails; `is_parent`: it has taken away a key that is still referred to.
+    pub(crate) fn conflict(&self, verb: &str, is_parent: bool) -> SqlError {
+        let (kind, other) = match (is_parent, self.is_self) {
+            (false, false) => ("FOREIGN KEY", &self.there),
+            (false, true) => ("FOREIGN KEY SAME TABLE", &self.there),
+            (true, false) => ("REFERENCE", &self.here),
+            (true, true) => ("SAME TABLE REFERENCE", &self.here),
+        };
+        let column = match other.columns.as_slice() {
+            [one] => Some(other.source.def.columns[*one].name.to_string()),
+            _ => None,
+        };
+        crate::errors::constraint_conflict(
+            verb,
+            kind,
+            &self.name,
+            other.source.database.name(),
+            &other.source.two_part_name(),
+            column.as_deref(),
+        )
+    }
+}
+
+impl KeyPlace {
+    /// The key in a row of this end; `None` when a part is NULL.
+    pub(crate) fn key_of(&self, row: &[Value]) -> Option<Row> {
+        let key: Row = self.columns.iter().map(|ordinal| row[*ordinal].clone()).collect();
+        (!key.iter().any(Value::is_null)).then_some(key)
+    }
+
+    /// The key that a gathered row begins with.
+    pub(crate) fn first_key<'r>(&self, row: &'r [Value]) -> &'r [Value] {
+        &row[..self.columns.len()]
+    }
+
+    /// Has the row the key, as the columns compare?
+    pub(crate) fn has_key(&self, row: &[Value], key: &[Value]) -> bool {
+        self.columns.iter().zip(key).all(|(ordinal, value)| {
+            let collation = self.source.def.columns[*ordinal].collation;
+            types::sort_compare(&row[*ordinal], value, collation).is_eq()
         })
     }
 }

@@ -1,6 +1,7 @@
 //! What the bound tree and the physical plan both name: column numbers, comparisons, conversions, kinds of join and aggregate, hints of tables.
 
-use types::Collation;
+use engine::IsolationLevel;
+use types::{Collation, SqlError};
 
 /// Identifies one column of one row source inside one statement. Positions come only when a plan is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -139,6 +140,68 @@ pub(crate) enum HintedIndex {
     Name(String),
     /// `index_id`; 0 is a scan of the heap or clustered index.
     Number(i32),
+}
+
+impl ScanHints {
+    /// The numbers of the indexes that INDEX (..) asks for. Errors 307, 308, 315; of FORCESEEK also 362, 365, 10749.
+    pub(crate) fn hinted(&self, table: &engine::TableDef) -> Result<Vec<i32>, SqlError> {
+        let number = |hint: &HintedIndex| {
+            let found = match hint {
+                HintedIndex::Number(0) => return Ok(0),
+                HintedIndex::Number(id) => table.index(*id),
+                HintedIndex::Name(name) => table.index_named(name),
+            };
+            match (found, hint) {
+                (Some(index), _) if index.is_disabled => {
+                    let name = index.name.clone().unwrap_or_default();
+                    Err(SqlError::new(315, &[&name, &table.qualified_name()]))
+                }
+                (Some(index), _) => Ok(index.index_id),
+                (None, HintedIndex::Number(id)) => Err(SqlError::new(307, &[id, &table.qualified_name()])),
+                (None, HintedIndex::Name(name)) => Err(SqlError::new(308, &[name, &table.qualified_name()])),
+            }
+        };
+        if let Some((hint, columns)) = &self.seek {
+            check_seek(table, number(hint)?, hint, columns)?;
+        }
+        self.indexes.iter().map(number).collect()
+    }
+
+    /// READPAST needs READ COMMITTED or REPEATABLE READ, or SNAPSHOT with a hint that locks rows: 650.
+    pub(crate) fn check_level(&self, level: IsolationLevel, locks_rows: bool) -> Result<(), SqlError> {
+        let is_allowed = match level {
+            IsolationLevel::ReadCommitted | IsolationLevel::RepeatableRead => true,
+            IsolationLevel::Snapshot => locks_rows,
+            IsolationLevel::ReadUncommitted | IsolationLevel::Serializable => false,
+        };
+        if self.read_past && !is_allowed { Err(crate::errors::read_past_level()) } else { Ok(()) }
+    }
+}
+
+/// The columns that FORCESEEK names are the first of the index's key, in its order. Errors 362, 365, 10749.
+fn check_seek(
+    table: &engine::TableDef,
+    index_id: i32,
+    hint: &HintedIndex,
+    columns: &[String],
+) -> Result<(), SqlError> {
+    let Some(index) = table.index(index_id).filter(|_| index_id != 0) else {
+        return Err(SqlError::new(10749, &[]));
+    };
+    let shown = match hint {
+        HintedIndex::Name(name) => name.clone(),
+        HintedIndex::Number(number) => number.to_string(),
+    };
+    if columns.len() > index.key.len() {
+        return Err(SqlError::new(365, &[&table.name, &shown]));
+    }
+    let is_other = |(name, key): &(&String, &engine::IndexColumn)| {
+        !crate::names::same_name(name, &table.columns[key.ordinal].name)
+    };
+    match columns.iter().zip(&index.key).find(is_other) {
+        Some((name, _)) => Err(SqlError::new(362, &[name, &table.name, &shown])),
+        None => Ok(()),
+    }
 }
 
 /// What a catalog view shows of what others are changing.

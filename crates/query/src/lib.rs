@@ -7,6 +7,7 @@
 pub(crate) mod answers;
 pub mod bind;
 pub(crate) mod bound;
+pub(crate) mod built_ins;
 pub mod clauses;
 pub mod context;
 mod data_type;
@@ -32,6 +33,7 @@ mod profile;
 pub mod query_store;
 mod random_numbers;
 pub(crate) mod references;
+pub(crate) mod registry;
 mod row;
 pub(crate) mod row_source;
 pub(crate) mod runtime;
@@ -58,12 +60,12 @@ pub use describe::FRONT_END;
 pub use errors::is_cancelled;
 pub use exec_context::ExecContext;
 pub use front_end::FrontEnd;
-pub use functions::names as function_names;
 pub use hashes::query_hash;
 pub use measure::{Measure, MemoryUse};
 pub use optimizer_rules::OptimizerRule;
 pub use profile::{Actual, Profile};
 pub use random_numbers::RandomNumbers;
+pub use registry::function_names;
 pub use statement::{
     CompiledStatement, InsertRows, ScalarProgram, compile, compile_insert_rows, compile_predicate,
     compile_scalar, is_select_into, objects_named_in, objects_named_in_expression,

@@ -148,7 +148,7 @@ impl Walk<'_> {
     fn bind(&mut self, bind: impl FnOnce(&mut Binder<'_>) -> bool, statement: Option<&ast::Statement>) {
         let variables = std::mem::take(&mut self.variables);
         let context = BindContext { variables: &variables, ..*self.context };
-        let mut binder = Binder::new(&context);
+        let mut binder = crate::registry::binder(&context);
         binder.observed = Some(RefCell::default());
         binder.schema = Some(self.module.schema.clone());
         let is_bound = bind(&mut binder);

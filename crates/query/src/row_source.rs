@@ -25,3 +25,12 @@ pub(crate) trait RowSource {
         Ok(true)
     }
 }
+
+/// No rows.
+pub(crate) struct Empty;
+
+impl RowSource for Empty {
+    fn next(&mut self, _runtime: &Runtime<'_>, _row: &mut Row) -> Result<bool, SqlError> {
+        Ok(false)
+    }
+}

@@ -13,6 +13,7 @@ use crate::bind::{Binder, Clause, Scope, coerce};
 use crate::context::{BindContext, ColumnDescription, Flow, RowSink, Standpoint, StatementOutcome};
 use crate::ddl::SelectIntoPlan;
 use crate::exec;
+use crate::exec::operations::{Evaluate, Open, Test};
 use crate::exec_context::ExecContext;
 use crate::optimizer_rules::RuleSet;
 use crate::physical::change::{DeletePlan, InsertPlan, MergePlan, OutputPlan, Store, UpdatePlan};
@@ -107,7 +108,7 @@ enum ScalarForm {
 
 /// Compiles a SELECT, INSERT, UPDATE, DELETE, MERGE or TRUNCATE.
 pub fn compile(statement: &ast::Statement, context: &BindContext<'_>) -> Result<CompiledStatement, SqlError> {
-    let mut binder = Binder::new(context);
+    let mut binder = crate::registry::binder(context);
     binder.tells_all_names = true;
     let compiled = compile_inside(statement, &mut binder);
     binder.with_unknown_names(compiled).map_err(|error| error.at_line(statement.span.line))
@@ -121,7 +122,7 @@ pub fn objects_named_in(
     statement: &ast::Statement,
     context: &BindContext<'_>,
 ) -> Result<Vec<(ast::ObjectName, engine::ObjectDef)>, SqlError> {
-    let mut binder = Binder::new(context);
+    let mut binder = crate::registry::binder(context);
     binder.observed = Some(Default::default());
     compile_inside(statement, &mut binder).map_err(|error| error.at_line(statement.span.line))?;
     Ok(binder.observed.map(|observed| observed.into_inner().written).unwrap_or_default())
@@ -136,7 +137,7 @@ pub fn objects_named_in_expression(
     is_condition: bool,
     context: &BindContext<'_>,
 ) -> Result<Vec<(ast::ObjectName, engine::ObjectDef)>, SqlError> {
-    let mut binder = Binder::new(context);
+    let mut binder = crate::registry::binder(context);
     binder.observed = Some(Default::default());
     let bound = scoped(&mut binder, |binder| match is_condition {
         true => binder.condition(expr).map(drop),
@@ -492,7 +493,7 @@ pub fn compile_scalar(
     target: Option<&SqlType>,
     context: &BindContext<'_>,
 ) -> Result<ScalarProgram, SqlError> {
-    let mut binder = Binder::new(context);
+    let mut binder = crate::registry::binder(context);
     let bound = scoped_telling_all(&mut binder, |binder| binder.value(expr))
         .map_err(|error| error.at_line(expr.span.line))?;
     let bound = match target {
@@ -514,7 +515,7 @@ pub fn compile_scalar(
 
 /// Compiles a condition.
 pub fn compile_predicate(expr: &ast::Expr, context: &BindContext<'_>) -> Result<ScalarProgram, SqlError> {
-    let mut binder = Binder::new(context);
+    let mut binder = crate::registry::binder(context);
     let bound = scoped_telling_all(&mut binder, |binder| binder.condition(expr))
         .map_err(|error| error.at_line(expr.span.line))?;
     let node = Planner::new(&binder.columns).wanting_value(&bound).predicate(&bound, &Layout::default())?;
@@ -647,7 +648,7 @@ pub fn compile_insert_rows(
     let ast::StatementKind::Insert(insert) = &statement.kind else {
         return Err(crate::errors::unsupported("rows for anything but INSERT"));
     };
-    let mut binder = Binder::new(context);
+    let mut binder = crate::registry::binder(context);
     let bound = binder.insert_rows(insert, columns);
     let planned = bound.and_then(|bound| changes(&binder).insert_rows(bound));
     let (plan, stores) = planned.map_err(|error| error.at_line(statement.span.line))?;

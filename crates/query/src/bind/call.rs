@@ -1,5 +1,7 @@
 //! Function calls: special forms (ISNULL, COALESCE, IIF, ...), aggregates, then the registry.
 
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
 use tsql::ast;
 use types::sql_type::TypeFamily;
 use types::{Length, SqlError, SqlType, Value};
@@ -9,11 +11,12 @@ use super::arguments::{
     operation_of_aggregate,
 };
 use super::draws::{AGGREGATE, CONDITIONAL};
+use super::not_here::is_documented;
 use super::{Binder, Clause, coerce};
 use crate::bound::coercibility::{check_key, combined, is_incomparable, resolved};
 use crate::bound::tree::{AggregateCall, Expr, ExprKind, SortKey};
+use crate::built_ins::{AT_TIME_ZONE, BuiltIns, UnnamedFunction};
 use crate::function_def::{Argument, FunctionDef, Parameter, ResultRule};
-use crate::functions::{self, json};
 use crate::kinds::{AggregateKind, Conversion, ConversionKind};
 use crate::names::written;
 
@@ -62,9 +65,9 @@ impl Binder<'_> {
             "GREATEST" | "LEAST" => self.extreme(call, name == "GREATEST"),
             "CHECKSUM" | "BINARY_CHECKSUM" if call.star => self.checksum_of_all(&name),
             _ if call.star => Err(SqlError::new(102, &[&"*"])),
-            _ => match functions::lookup(&name) {
+            _ => match self.built_ins.function(&name) {
                 Some(function) => self.registered(function, call),
-                None if functions::is_documented(&name) => Err(crate::errors::unsupported(&name)),
+                None if is_documented(&name) => Err(crate::errors::unsupported(&name)),
                 None => Err(crate::errors::unknown_function(&written(&call.name))),
             },
         }
@@ -90,7 +93,7 @@ impl Binder<'_> {
 
     /// CHECKSUM(*): of all columns in sight, but for those without a hash. Error 263 without FROM.
     fn checksum_of_all(&mut self, name: &str) -> Result<Expr, SqlError> {
-        let function = functions::lookup(name).expect("registered");
+        let function = self.built_ins.function(name).expect("registered");
         let columns = self.star_columns(None)?;
         let all = columns.iter().map(|column| self.column_expr(column.id));
         self.finish_call(function, all.collect())
@@ -98,7 +101,8 @@ impl Binder<'_> {
 
     /// `@@NAME`.
     pub(crate) fn global(&mut self, name: &str) -> Result<Expr, SqlError> {
-        let function = functions::lookup(name).ok_or_else(|| crate::errors::undeclared_variable(name))?;
+        let function =
+            self.built_ins.function(name).ok_or_else(|| crate::errors::undeclared_variable(name))?;
         self.finish_call(function, Vec::new())
     }
 
@@ -144,22 +148,23 @@ impl Binder<'_> {
             });
         }
         if function.name == "RAND" && arguments.is_empty() {
-            let place = Value::BigInt(functions::math::next_place());
+            let place = Value::BigInt(next_place());
             let place = Expr::constant(place, SqlType::BigInt);
-            return self.finish_call(&functions::math::RAND_OF_PLACE, vec![place]);
+            return self.finish_call(self.built_ins.unnamed(UnnamedFunction::RandOfPlace), vec![place]);
         }
-        self.finish_call(by_origin(function, &arguments), arguments)
+        self.finish_call(by_origin(function, &arguments, self.built_ins), arguments)
     }
 
     /// `moment AT TIME ZONE zone`. Error 8116.
     pub(crate) fn at_time_zone(&mut self, moment: Expr, zone: Expr) -> Result<Expr, SqlError> {
-        let function = functions::lookup(functions::time_zone::AT_TIME_ZONE);
+        let function = self.built_ins.function(AT_TIME_ZONE);
         self.finish_call(function.expect("it stands in the registry"), vec![moment, zone])
     }
 
     /// `PARSE(text AS type USING culture)`. Errors 10761 for what it does not make, 8116 for what is no text.
     pub(crate) fn parse_call(&mut self, parse: &ast::Convert, to: SqlType) -> Result<Expr, SqlError> {
-        let function = if parse.is_try { &functions::parse::TRY_PARSE } else { &functions::parse::PARSE };
+        let function = if parse.is_try { UnnamedFunction::TryParse } else { UnnamedFunction::Parse };
+        let function = self.built_ins.unnamed(function);
         // SQL Server's decimals are numerics here, in messages and for who asks for the type.
         let to = match to {
             SqlType::Decimal { precision, scale } => SqlType::Numeric { precision, scale },
@@ -300,7 +305,8 @@ impl Binder<'_> {
     }
 
     fn extreme(&mut self, call: &ast::FunctionCall, greatest: bool) -> Result<Expr, SqlError> {
-        let function = functions::lookup(if greatest { "GREATEST" } else { "LEAST" }).expect("registered");
+        let name = if greatest { "GREATEST" } else { "LEAST" };
+        let function = self.built_ins.function(name).expect("registered");
         if call.args.is_empty() {
             return Err(crate::errors::argument_count(
                 &function.name.to_lowercase(),
@@ -321,7 +327,7 @@ impl Binder<'_> {
             Some(ast::TrimSide::Leading) => "LTRIM",
             Some(ast::TrimSide::Trailing) => "RTRIM",
         };
-        let function = functions::lookup(name).expect("registered");
+        let function = self.built_ins.function(name).expect("registered");
         let mut arguments = Vec::new();
         // TRIM(x FROM y) is (y, x) in the registry.
         for argument in call.args.iter().rev() {
@@ -630,13 +636,28 @@ fn odbc_function(name: &str) -> Option<&'static str> {
     })
 }
 
+/// Does the function give JSON? Its text goes into other JSON unescaped.
+fn gives_json(function: &FunctionDef) -> bool {
+    matches!(function.name, "JSON_QUERY" | "JSON_MODIFY")
+}
+
+/// A number for a place where RAND() is written that no other place has.
+fn next_place() -> i64 {
+    static PLACES: AtomicI64 = AtomicI64::new(0);
+    PLACES.fetch_add(1, Relaxed)
+}
+
 /// The function that is called: JSON_MODIFY takes what another call gives as JSON in another way than text.
-fn by_origin(function: &'static FunctionDef, arguments: &[Expr]) -> &'static FunctionDef {
+fn by_origin(
+    function: &'static FunctionDef,
+    arguments: &[Expr],
+    built_ins: &'static dyn BuiltIns,
+) -> &'static FunctionDef {
     match arguments {
         [_, _, Expr { kind: ExprKind::Call(made_by, _), .. }]
-            if function.name == "JSON_MODIFY" && json::gives_json(made_by) =>
+            if function.name == "JSON_MODIFY" && gives_json(made_by) =>
         {
-            &json::JSON_MODIFY_BY_JSON
+            built_ins.unnamed(UnnamedFunction::JsonModifyByJson)
         }
         _ => function,
     }

@@ -227,7 +227,7 @@ impl Binder<'_> {
             (Some(source.schema().to_string()), Some(source.database.name().to_string()))
         };
         if wanted && let Some(request) = &self.target {
-            hints = hints.for_target(&request.hints)?;
+            hints = super::hints::for_target(hints, &request.hints)?;
         }
         let rel = self.add_table(source.clone(), exposed, schema, catalog, hints, wanted);
         self.observe(&source.database, object);

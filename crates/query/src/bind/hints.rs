@@ -87,7 +87,7 @@ pub(crate) fn catalog_reading(hints: &ScanHints) -> CatalogReading {
 pub(crate) fn target_hints(hints: &[ast::TableHint]) -> Result<ScanHints, SqlError> {
     refuse_access_hints(hints)?;
     let hints = scan_hints(hints)?;
-    hints.for_target(&ScanHints::default())
+    for_target(hints, &ScanHints::default())
 }
 
 fn refuse_access_hints(hints: &[ast::TableHint]) -> Result<(), SqlError> {
@@ -179,7 +179,7 @@ impl Binder<'_> {
         written: &[ast::TableHint],
     ) -> Result<ScanHints, SqlError> {
         refuse_access_hints(written)?;
-        self.hints_of(name, alias, written)?.for_target(&ScanHints::default())
+        for_target(self.hints_of(name, alias, written)?, &ScanHints::default())
     }
 
     /// Every TABLE HINT has met its table. Error 8723.
@@ -236,84 +236,22 @@ pub(crate) fn hint_tables(rel: &mut Rel, hints: &ScanHints) -> Result<(), SqlErr
     }
 }
 
-/// The columns that FORCESEEK names are the first of the index's key, in its order. Errors 362, 365, 10749.
-fn check_seek(
-    table: &engine::TableDef,
-    index_id: i32,
-    hint: &HintedIndex,
-    columns: &[String],
-) -> Result<(), SqlError> {
-    let Some(index) = table.index(index_id).filter(|_| index_id != 0) else {
-        return Err(SqlError::new(10749, &[]));
+/// These hints of a table in FROM that is the target, together with those written behind the target's name.
+pub(crate) fn for_target(own: ScanHints, target: &ScanHints) -> Result<ScanHints, SqlError> {
+    let both = ScanHints {
+        isolation: own.isolation.or(target.isolation),
+        locks_committed: own.locks_committed || target.locks_committed,
+        update_lock: own.update_lock || target.update_lock,
+        exclusive_lock: own.exclusive_lock || target.exclusive_lock,
+        table_lock: own.table_lock || target.table_lock,
+        read_past: own.read_past || target.read_past,
+        no_wait: own.no_wait || target.no_wait,
+        indexes: if own.indexes.is_empty() { target.indexes.clone() } else { own.indexes },
+        seek: own.seek,
     };
-    let shown = match hint {
-        HintedIndex::Name(name) => name.clone(),
-        HintedIndex::Number(number) => number.to_string(),
-    };
-    if columns.len() > index.key.len() {
-        return Err(SqlError::new(365, &[&table.name, &shown]));
+    if both.isolation == Some(IsolationLevel::ReadUncommitted) {
+        return Err(crate::errors::uncommitted_target());
     }
-    let is_other = |(name, key): &(&String, &engine::IndexColumn)| {
-        !crate::names::same_name(name, &table.columns[key.ordinal].name)
-    };
-    match columns.iter().zip(&index.key).find(is_other) {
-        Some((name, _)) => Err(SqlError::new(362, &[name, &table.name, &shown])),
-        None => Ok(()),
-    }
-}
-
-impl ScanHints {
-    /// The numbers of the indexes that INDEX (..) asks for. Errors 307, 308, 315; of FORCESEEK also 362, 365, 10749.
-    pub(crate) fn hinted(&self, table: &engine::TableDef) -> Result<Vec<i32>, SqlError> {
-        let number = |hint: &HintedIndex| {
-            let found = match hint {
-                HintedIndex::Number(0) => return Ok(0),
-                HintedIndex::Number(id) => table.index(*id),
-                HintedIndex::Name(name) => table.index_named(name),
-            };
-            match (found, hint) {
-                (Some(index), _) if index.is_disabled => {
-                    let name = index.name.clone().unwrap_or_default();
-                    Err(SqlError::new(315, &[&name, &table.qualified_name()]))
-                }
-                (Some(index), _) => Ok(index.index_id),
-                (None, HintedIndex::Number(id)) => Err(SqlError::new(307, &[id, &table.qualified_name()])),
-                (None, HintedIndex::Name(name)) => Err(SqlError::new(308, &[name, &table.qualified_name()])),
-            }
-        };
-        if let Some((hint, columns)) = &self.seek {
-            check_seek(table, number(hint)?, hint, columns)?;
-        }
-        self.indexes.iter().map(number).collect()
-    }
-
-    /// READPAST needs READ COMMITTED or REPEATABLE READ, or SNAPSHOT with a hint that locks rows: 650.
-    pub(crate) fn check_level(&self, level: IsolationLevel, locks_rows: bool) -> Result<(), SqlError> {
-        let is_allowed = match level {
-            IsolationLevel::ReadCommitted | IsolationLevel::RepeatableRead => true,
-            IsolationLevel::Snapshot => locks_rows,
-            IsolationLevel::ReadUncommitted | IsolationLevel::Serializable => false,
-        };
-        if self.read_past && !is_allowed { Err(crate::errors::read_past_level()) } else { Ok(()) }
-    }
-
-    /// These hints of a table in FROM that is the target, together with those written behind the target's name.
-    pub(crate) fn for_target(self, target: &ScanHints) -> Result<ScanHints, SqlError> {
-        let both = ScanHints {
-            isolation: self.isolation.or(target.isolation),
-            locks_committed: self.locks_committed || target.locks_committed,
-            update_lock: self.update_lock || target.update_lock,
-            exclusive_lock: self.exclusive_lock || target.exclusive_lock,
-            table_lock: self.table_lock || target.table_lock,
-            read_past: self.read_past || target.read_past,
-            no_wait: self.no_wait || target.no_wait,
-            indexes: if self.indexes.is_empty() { target.indexes.clone() } else { self.indexes },
-            seek: self.seek,
-        };
-        if both.isolation == Some(IsolationLevel::ReadUncommitted) {
-            return Err(crate::errors::uncommitted_target());
-        }
-        check(&both)?;
-        Ok(both)
-    }
+    check(&both)?;
+    Ok(both)
 }

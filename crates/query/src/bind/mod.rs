@@ -20,6 +20,7 @@ mod limits;
 pub(crate) mod merge;
 mod named_window;
 pub(crate) mod names;
+pub(crate) mod not_here;
 pub(crate) mod observe;
 pub(crate) mod output;
 mod reachable;
@@ -46,6 +47,7 @@ use crate::answers::Answers;
 use crate::bound::coercibility::check_resolved;
 use crate::bound::columns::{ColumnInfo, Columns};
 use crate::bound::tree::{AggregateCall, Expr, Rel, WindowCall};
+use crate::built_ins::BuiltIns;
 use crate::context::BindContext;
 use crate::kinds::{Coercibility, ColumnId};
 
@@ -60,6 +62,7 @@ const MAX_VIEW_DEPTH: u32 = 32;
 /// Binds one statement.
 pub(crate) struct Binder<'a> {
     pub(crate) context: &'a BindContext<'a>,
+    pub(crate) built_ins: &'static dyn BuiltIns,
     /// The database in which one- and two-part names are looked up; a view's own while it is expanded.
     pub(crate) database: Arc<Database>,
     /// SET ANSI_NULLS of the text; a view's own while it is expanded.
@@ -254,9 +257,10 @@ pub(crate) struct OutputColumn {
 
 impl<'a> Binder<'a> {
     /// A binder of one statement.
-    pub(crate) fn new(context: &'a BindContext<'a>) -> Binder<'a> {
+    pub(crate) fn new(context: &'a BindContext<'a>, built_ins: &'static dyn BuiltIns) -> Binder<'a> {
         Binder {
             context,
+            built_ins,
             database: context.database.clone(),
             ansi_nulls: context.options.ansi_nulls,
             columns: Columns::default(),

@@ -10,7 +10,6 @@ use super::{Binder, ScopeColumn, ScopeTable};
 use crate::bound::tree::Expr;
 use crate::kinds::{Coercibility, ColumnId};
 use crate::names::{same_name, written};
-use crate::sysviews;
 use crate::view::View;
 
 /// Objects and databases that are missing or not to be had now.
@@ -228,7 +227,7 @@ impl Binder<'_> {
             }
         }
         let schema = name.schema.as_ref().map(|schema| schema.value.as_str());
-        match sysviews::find_in(&database, schema, table) {
+        match self.built_ins.view(&database, schema, table) {
             Some(view) => Ok(Resolved::System(view, database)),
             None => Err(crate::errors::invalid_object(&written(name))),
         }

@@ -6,13 +6,11 @@ use std::sync::Arc;
 use engine::{Database, ModuleDef, ModuleKind, ObjectDef, TableDef};
 
 use super::{Binder, Scope, ScopeColumn, ScopeTable};
-use crate::context::BindContext;
 use crate::front_end::BoundModule;
 use crate::view_shape::ViewColumn;
 
 /// One view or inline function, bound anew; none when it is something else or no longer binds.
-pub(crate) fn bound_module(context: &BindContext<'_>, module: &ModuleDef) -> Option<BoundModule> {
-    let mut binder = Binder::new(context);
+pub(crate) fn bound_module(mut binder: Binder<'_>, module: &ModuleDef) -> Option<BoundModule> {
     binder.observed = Some(RefCell::default());
     binder.schema = Some(module.schema.clone());
     let query = match module.kind {
@@ -35,12 +33,11 @@ pub(crate) fn bound_module(context: &BindContext<'_>, module: &ModuleDef) -> Opt
 
 /// Numbers of the columns that the text of a CHECK or of a computed column names, in the order of the table.
 pub(crate) fn named_columns(
-    context: &BindContext<'_>,
+    mut binder: Binder<'_>,
     database: &Arc<Database>,
     table: &Arc<TableDef>,
     text: &str,
 ) -> Vec<i32> {
-    let mut binder = Binder::new(context);
     binder.observed = Some(RefCell::default());
     let visible = table.columns.iter().map(|column| {
         let id = binder.new_column(column.sql_type, column.nullable, column.collation);

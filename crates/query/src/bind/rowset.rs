@@ -8,10 +8,8 @@ use types::{Collation, Length, SqlError, SqlType, Value};
 
 use super::{Binder, ScopeColumn, coerce};
 use crate::bound::tree::{Expr, ExprKind, Rel};
-use crate::function_def::FunctionDef;
-use crate::functions::json::{JSON_PART, JSON_SCALAR};
+use crate::built_ins::{JSON_ITEMS, UnnamedFunction};
 use crate::kinds::{CatalogReading, Coercibility, Conversion, ConversionKind};
-use crate::sysviews::JSON_ITEMS;
 use crate::view::View;
 
 /// What hangs on the arguments of such a function: these themselves in their types, the type of its first column, how many columns it shows.
@@ -65,7 +63,7 @@ impl Binder<'_> {
         let alias = open.alias.as_ref().map_or("OPENJSON", |alias| alias.value.as_str());
         let database = self.current_database();
         let name = if open.columns.is_empty() { "OPENJSON" } else { JSON_ITEMS };
-        let view = crate::sysviews::find(None, name).expect("it stands among the views");
+        let view = self.built_ins.view(&database, None, name).expect("it stands among the views");
         let rel = self.add_system(view, database, arguments, (alias, true), CatalogReading::Settled)?;
         if open.columns.is_empty() {
             self.count_as_literals();
@@ -107,7 +105,11 @@ impl Binder<'_> {
                 Expr::constant(path, SqlType::NVARCHAR_MAX)
             }
         };
-        let function: &'static FunctionDef = if column.as_json { &JSON_PART } else { &JSON_SCALAR };
+        let function = match column.as_json {
+            true => UnnamedFunction::JsonPart,
+            false => UnnamedFunction::JsonScalar,
+        };
+        let function = self.built_ins.unnamed(function);
         if column.as_json && sql_type != SqlType::NVARCHAR_MAX {
             return Err(SqlError::new(13618, &[&column.name.value]));
         }

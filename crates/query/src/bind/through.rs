@@ -166,7 +166,7 @@ impl Binder<'_> {
         let chosen = survey.choose(&visible, access, &query)?;
         let scan = survey.tables[chosen];
         let (source, table_columns) = (scan.source.clone(), scan.columns.clone());
-        let scan_hints = scan.hints.clone().for_target(hints)?;
+        let scan_hints = super::hints::for_target(scan.hints.clone(), hints)?;
         let columns = visible.columns.iter().map(|column| ThroughColumn {
             name: column.name.clone(),
             id: column.id,

@@ -138,7 +138,7 @@ impl Binder<'_> {
                 (WindowKind::Edge { value, last: name == "LAST_VALUE", ignores_nulls }, sql_type)
             }
             _ => {
-                if crate::functions::is_documented(name) {
+                if super::not_here::is_documented(name) {
                     return Err(crate::errors::unsupported(name));
                 }
                 let kind = aggregate_kind(name)

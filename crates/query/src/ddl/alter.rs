@@ -11,8 +11,9 @@ use types::{SqlError, Value};
 use super::constraint_state::{self, check_rows};
 use super::create;
 use super::subject::{bind_context, existing_columns, find_table_for_change, reload, with_transaction};
-use crate::bind::{Binder, Clause, Scope};
+use crate::bind::{Clause, Scope};
 use crate::data_type::{TypePlace, declared_in};
+use crate::exec::operations::Evaluate;
 use crate::exec_context::ExecContext;
 use crate::names::same_name;
 use crate::names::written;
@@ -191,7 +192,7 @@ fn fill_node(
     context: &ExecContext<'_>,
 ) -> Result<Node, SqlError> {
     let bind = bind_context(context, &[]);
-    let mut binder = Binder::new(&bind);
+    let mut binder = crate::registry::binder(&bind);
     binder.ansi_nulls = ansi_nulls;
     binder.refuses_subqueries = true;
     let columns = table.map(|table| create::scope_of(&mut binder, &existing_columns(table)));
@@ -283,7 +284,8 @@ fn named_by(
     let bind = bind_context(context, &[]);
     let column = &table.columns[ordinal];
     let names = |text: &str| {
-        crate::bind::observe::named_columns(&bind, database, table, text).contains(&column.column_id)
+        crate::bind::observe::named_columns(crate::registry::binder(&bind), database, table, text)
+            .contains(&column.column_id)
     };
     let depends = |kind: &str, name: &str| SqlError::new(5074, &[&kind, &name, &"column", &column.name]);
     let constraints = table.checks.iter().filter(|check| checks && names(&check.text));

@@ -7,7 +7,7 @@ use tsql::ast::Names;
 use types::SqlError;
 
 use super::subject::{bind_context, reload, with_transaction};
-use crate::bind::Binder;
+use crate::exec::constraints::CheckRows;
 use crate::exec::scan_all;
 use crate::exec_context::ExecContext;
 use crate::names::same_name;
@@ -68,7 +68,7 @@ pub(super) fn check_rows(
     let source = Arc::new(TableSource::new(database.clone(), table.clone()));
     let constraints: Constraints = {
         let bind = bind_context(context, &[]);
-        let mut binder = Binder::new(&bind);
+        let mut binder = crate::registry::binder(&bind);
         let bound = binder.constraints_named(&source, numbers)?;
         ChangePlanner::new(&binder.columns).constraints(bound)?
     };

@@ -354,7 +354,7 @@ fn computed_type(
 ) -> Result<(SqlType, bool), SqlError> {
     let bind = bind_context(context, &[]);
     let bound = |columns: &[NewColumn]| {
-        let mut binder = Binder::new(&bind);
+        let mut binder = crate::registry::binder(&bind);
         let table = scope_of(&mut binder, columns);
         binder.scopes.push(Scope { tables: vec![table], clause: Clause::Rows, ..Scope::default() });
         binder.draws.refuse_in_definition();
@@ -420,7 +420,7 @@ pub(super) fn check_expressions(
         }
     }
     let bind = bind_context(context, &[]);
-    let mut binder = Binder::new(&bind);
+    let mut binder = crate::registry::binder(&bind);
     binder.scopes.push(Scope::default());
     binder.refuses_subqueries = true;
     binder.draws.allow_in_default();

@@ -9,7 +9,7 @@ use types::sql_type::TypeFamily;
 use types::{SqlError, SqlType, Value};
 
 use super::subject::{bind_context, schema_of};
-use crate::bind::{Binder, Scope};
+use crate::bind::Scope;
 use crate::exec_context::ExecContext;
 use crate::names::{same_name, written};
 use crate::plan::filter::{constant_value, same_in_type, unlimited};
@@ -137,7 +137,7 @@ impl Filtered<'_> {
             return Err(self.malformed());
         }
         let bind = bind_context(context, &[]);
-        let mut binder = Binder::new(&bind);
+        let mut binder = crate::registry::binder(&bind);
         binder.scopes.push(Scope::default());
         let bound = binder.value(expr)?;
         let refused = |number: i32| self.refused_for(number, column);

@@ -9,6 +9,7 @@ use types::{Length, SqlError, SqlType};
 use crate::bind::{Binder, BoundQuery};
 use crate::context::{RowSink, StatementOutcome};
 use crate::exec::new_rows::NewRows;
+use crate::exec::operations::Open;
 use crate::names::same_name;
 use crate::physical::change::Constraints;
 use crate::physical::plan::Plan;

@@ -129,7 +129,7 @@ pub(super) fn check_inline_function(
     context: &ExecContext<'_>,
 ) -> Result<Checked, SqlError> {
     let bind = super::subject::bind_context(context, &[]);
-    let mut binder = Binder::new(&bind);
+    let mut binder = crate::registry::binder(&bind);
     binder.refuses_temporary = true;
     binder.makes_function = true;
     binder.schema = Some(schema.into());
@@ -215,7 +215,7 @@ pub(super) fn check_view(view: &ast::CreateView, context: &ExecContext<'_>) -> R
         return Err(crate::errors::order_by_in_view());
     }
     let bind = super::subject::bind_context(context, &[]);
-    let mut binder = Binder::new(&bind);
+    let mut binder = crate::registry::binder(&bind);
     binder.refuses_temporary = true;
     binder.schema = Some(schema_of(&view.name).into());
     binder.observed = Some(RefCell::default());

@@ -184,7 +184,7 @@ fn refers(
     }
     let Some(column) = column else { return true };
     let bind = super::subject::bind_context(context, &[]);
-    match crate::bind::observe::bound_module(&bind, module) {
+    match crate::bind::observe::bound_module(crate::registry::binder(&bind), module) {
         Some(bound) => bound.used.iter().any(|(at, name)| {
             bound.objects[*at].1.object_id() == object.object_id() && same_name(name, column)
         }),

@@ -9,8 +9,8 @@ use tsql::ast::{self, NamedOption, ObjectName, OptionValue, SequenceDefinition};
 use types::{SqlError, SqlType, Value, Variant};
 
 use super::subject::{bind_context, database_of, find_object, schema_of, with_transaction};
+use crate::bind::Scope;
 use crate::bind::identity::wide_number;
-use crate::bind::{Binder, Scope};
 use crate::data_type::{TypePlace, declared_in};
 use crate::exec_context::ExecContext;
 use crate::names::name_parts;
@@ -298,7 +298,7 @@ fn sequences_of(
     context: &ExecContext<'_>,
 ) -> Result<Vec<Arc<SequenceSource>>, SqlError> {
     let bind = bind_context(context, &[]);
-    let mut binder = Binder::new(&bind);
+    let mut binder = crate::registry::binder(&bind);
     binder.database = database.clone();
     binder.scopes.push(Scope::default());
     binder.refuses_subqueries = true;

@@ -12,7 +12,7 @@ use types::SqlError;
 
 use super::filter::{self, Filtered};
 use super::subject::{existing_columns, find_table, with_transaction};
-use crate::bind::Binder;
+use crate::exec::operations::Open;
 use crate::exec_context::ExecContext;
 use crate::names::same_name;
 use crate::names::written;
@@ -326,7 +326,7 @@ impl Gathered<'_> {
         };
         let plan = {
             let bind = super::subject::bind_context(context, &[]);
-            let mut binder = Binder::new(&bind);
+            let mut binder = crate::registry::binder(&bind);
             let query = binder.query(&select.query)?;
             let order: Vec<_> = query.columns.iter().map(|column| column.id).collect();
             let mut planner = Planner::new(&binder.columns).wanting(&query.rel, order.iter().copied());

@@ -5,6 +5,7 @@ use types::{Length, SqlError, SqlType, Value};
 
 use super::key_table::{Key, KeyTable, key_bytes, pair};
 use super::keys::{compare_values, sort_values, write_key};
+use super::operations::{Evaluate, Open};
 use super::room::{Room, room_for};
 use super::spill::{Held, hashed_bytes, row_bytes};
 use super::sums;

@@ -4,7 +4,10 @@
 use types::{SqlError, Value};
 
 use super::changed::{change, old_and_new, pick, renew_row_version};
+use super::constraints::CheckRows;
+use super::references::FindKeys;
 use super::spill::gathered::{ALL_AT_ONCE, Gathered, MANY_AT_ONCE};
+use super::store::StoreValue;
 use super::store::check_not_null;
 use crate::foreign_key::Reference;
 use crate::physical::change::{Action, Child, Constraints, NewKey};

@@ -4,6 +4,7 @@
 use engine::{CatalogImage, IsolationLevel};
 use types::SqlError;
 
+use super::operations::Open;
 use super::room::Room;
 use super::simple::Buffered;
 use crate::physical::plan::{CatalogPlan, Plan};

@@ -2,16 +2,42 @@
 
 use types::{SqlError, Value};
 
+use super::operations::{Evaluate, Test};
+use super::references::FindKeys;
 use crate::foreign_key::Reference;
 use crate::physical::change::Constraints;
 use crate::row::Row;
 use crate::runtime::Runtime;
 use crate::table::TableSource;
 
-impl Constraints {
+/// What rows must satisfy, asked of a row.
+pub(crate) trait CheckRows {
     /// Fills the computed columns.
+    fn compute(&self, runtime: &Runtime<'_>, row: &mut Row) -> Result<(), SqlError>;
+
+    /// Error 547 when the row breaks a CHECK, 550 when it is no row of a view WITH CHECK OPTION.
+    fn check_row(
+        &self,
+        runtime: &Runtime<'_>,
+        source: &TableSource,
+        row: &Row,
+        verb: &str,
+    ) -> Result<(), SqlError>;
+
+    /// Error 547 when a row that stands in its table refers to a key that does not exist. Gives the keys of `later` that the table itself
+    /// does not have yet: another row of the statement may bring them.
+    fn check_references<'p>(
+        &'p self,
+        runtime: &Runtime<'_>,
+        row: &[Value],
+        verb: &str,
+        later: &mut Vec<(&'p Reference, Row)>,
+    ) -> Result<(), SqlError>;
+}
+
+impl CheckRows for Constraints {
     #[inline]
-    pub(crate) fn compute(&self, runtime: &Runtime<'_>, row: &mut Row) -> Result<(), SqlError> {
+    fn compute(&self, runtime: &Runtime<'_>, row: &mut Row) -> Result<(), SqlError> {
         for (ordinal, node) in &self.computed {
             let value = node.eval(runtime, row)?;
             row[*ordinal] = value;
@@ -19,9 +45,8 @@ impl Constraints {
         Ok(())
     }
 
-    /// Error 547 when the row breaks a CHECK, 550 when it is no row of a view WITH CHECK OPTION.
     #[inline]
-    pub(crate) fn check_row(
+    fn check_row(
         &self,
         runtime: &Runtime<'_>,
         source: &TableSource,
@@ -49,9 +74,7 @@ impl Constraints {
         Ok(())
     }
 
-    /// Error 547 when a row that stands in its table refers to a key that does not exist. Gives the keys of `later` that the table itself
-    /// does not have yet: another row of the statement may bring them.
-    pub(crate) fn check_references<'p>(
+    fn check_references<'p>(
         &'p self,
         runtime: &Runtime<'_>,
         row: &[Value],

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use types::arith::{self, BinaryOp};
 use types::{Collation, SqlError, SqlType, Value};
 
+use super::operations::{Evaluate, Test};
 use super::subquery;
 use crate::function_def::Call;
 use crate::kinds::{CompareOp, ConversionKind};
@@ -29,9 +30,8 @@ fn room_for(bytes: usize, copies: usize) -> Result<(), SqlError> {
     os::memory::ask(bytes.saturating_mul(copies)).map_err(crate::errors::out_of_memory)
 }
 
-impl Node {
-    /// The value for a row.
-    pub(crate) fn eval(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<Value, SqlError> {
+impl Evaluate for Node {
+    fn eval(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<Value, SqlError> {
         match self {
             Node::Constant(value) => Ok(value.clone()),
             Node::Variable(slot) => Ok(runtime.variable(*slot)),
@@ -82,9 +82,8 @@ impl Node {
         }
     }
 
-    /// The value where it stands, if it stands in the row or in the plan; any other is put into `spare`.
     #[inline]
-    pub(crate) fn eval_in<'v>(
+    fn eval_in<'v>(
         &'v self,
         runtime: &Runtime<'_>,
         row: &'v [Value],
@@ -100,9 +99,8 @@ impl Node {
         }
     }
 
-    /// The value as an integer; NULL and everything that is not an integer is `None`.
     #[inline]
-    pub(crate) fn eval_i64(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<Option<i64>, SqlError> {
+    fn eval_i64(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<Option<i64>, SqlError> {
         match self {
             Node::Integer(node, _) => node.eval(runtime, row),
             Node::Variable(slot) => Ok(runtime.variable_i64(*slot)),
@@ -111,8 +109,7 @@ impl Node {
         }
     }
 
-    /// The value as a float.
-    pub(crate) fn eval_f64(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<Option<f64>, SqlError> {
+    fn eval_f64(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<Option<f64>, SqlError> {
         let value = self.eval(runtime, row)?;
         Ok((!value.is_null()).then(|| crate::values::to_f64(&value)))
     }
@@ -181,10 +178,15 @@ fn apply(node: &CallNode, runtime: &Runtime<'_>, args: &[Value]) -> Result<Value
     runtime.forgive((node.function.evaluate)(&call), Value::Null)
 }
 
-impl IntNode {
+/// A program of an integer, evaluated over a row.
+pub(crate) trait EvaluateInteger {
     /// The integer for a row, `None` for NULL.
+    fn eval(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<Option<i64>, SqlError>;
+}
+
+impl EvaluateInteger for IntNode {
     #[inline]
-    pub(crate) fn eval(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<Option<i64>, SqlError> {
+    fn eval(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<Option<i64>, SqlError> {
         match self {
             IntNode::Constant(number) => Ok(Some(*number)),
             IntNode::Null => Ok(None),
@@ -256,9 +258,8 @@ fn integer_operation(op: BinaryOp, kind: IntKind, left: i64, right: i64) -> Resu
     in_range(kind, result)
 }
 
-impl BoolNode {
-    /// TRUE, FALSE or UNKNOWN for a row.
-    pub(crate) fn test(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<Option<bool>, SqlError> {
+impl Test for BoolNode {
+    fn test(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<Option<bool>, SqlError> {
         match self {
             BoolNode::Constant(truth) => Ok(*truth),
             BoolNode::VariableInt(op, slot, right) => {

@@ -10,6 +10,7 @@ use types::{Collation, SqlError, Value};
 use super::among::{Among, KEYS_MAX, split};
 use super::key_table::{Key, KeyTable, key_bytes, pair, pair_part};
 use super::keys::{write_key, write_row_key};
+use super::operations::{Evaluate, OpenAmong, Test};
 use super::room::Room;
 use super::simple::pad_nulls;
 use super::spill::{Held, RunRows, row_bytes};
@@ -375,7 +376,7 @@ impl<'p> HashJoin<'p> {
         } else if is_complete {
             self.table.insert(key, index)?;
         }
-        self.rows.room_for(self.shape.right_width)?;
+        super::room::room_for(&mut self.rows.values, self.shape.right_width)?;
         self.rows.take_row(batch, at);
         self.chain.room_for_one()?;
         self.chain.push(NONE);

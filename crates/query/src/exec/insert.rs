@@ -5,7 +5,9 @@ use std::sync::Arc;
 use engine::LockWait;
 use types::{SqlError, Value};
 
+use super::constraints::CheckRows;
 use super::new_rows::{NewRows, insert_row};
+use super::operations::Open;
 use super::output::OutputRows;
 use super::store::check_settings;
 use super::uses::note_rows;
@@ -55,7 +57,7 @@ fn run_one(
     runtime.begin_row();
     runtime.check_cancelled()?;
     let row = insert_row(runtime, &insert.source, stores, &insert.constraints, &[], VERB)?;
-    if !insert.is_looked_at() {
+    if !is_looked_at(insert) {
         runtime.give_back(row);
         return Ok(outcome(insert, runtime.last_identity(), false, 1));
     }
@@ -181,11 +183,9 @@ fn outcome(insert: &InsertPlan, identity: Option<Value>, sent_rows: bool, count:
     StatementOutcome { row_count: Some(count), identity, sent_rows, ..StatementOutcome::default() }
 }
 
-impl InsertPlan {
-    /// Is there anything to be done with a row that is in the table: its references, its OUTPUT?
-    fn is_looked_at(&self) -> bool {
-        !self.constraints.references.is_empty() || !self.outputs.is_empty()
-    }
+/// Is there anything to be done with a row that is in the table: its references, its OUTPUT?
+fn is_looked_at(insert: &InsertPlan) -> bool {
+    !insert.constraints.references.is_empty() || !insert.outputs.is_empty()
 }
 
 /// The rows of one INSERT, and what is to be done when they are in.
@@ -218,7 +218,7 @@ impl<'p> Inserting<'p> {
         let Inserting { insert, rows, outputs, later, count } = self;
         let rows = rows.put_in(runtime)?;
         *count += rows.len() as u64;
-        if insert.is_looked_at() {
+        if is_looked_at(insert) {
             rows.iter().try_for_each(|row| look_at(insert, runtime, row, outputs, later))?;
         }
         Ok(())

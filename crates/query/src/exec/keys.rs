@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use types::{Collation, SqlError, Value};
 
+use super::operations::Evaluate;
 use crate::physical::plan::{Node, SortNode};
 use crate::row::Row;
 use crate::runtime::Runtime;

@@ -7,9 +7,11 @@ use rustc_hash::FxHashSet;
 use types::{SqlError, Value};
 
 use super::changed::{change, old_and_new, pick};
+use super::constraints::CheckRows;
 use super::constraints::check_later;
 use super::insert::check_identity_insert;
 use super::new_rows::NewRows;
+use super::operations::Open;
 use super::output::OutputRows;
 use super::room::Room;
 use super::spill::gathered::{Gathered, GatheredWalk};
@@ -25,14 +27,12 @@ use crate::runtime::Runtime;
 /// What messages call the statement.
 const VERB: &str = "MERGE";
 
-impl MergeAction {
-    /// `$action`.
-    fn name(&self) -> &'static str {
-        match self {
-            MergeAction::Insert(_) => "INSERT",
-            MergeAction::Update(_) => "UPDATE",
-            MergeAction::Delete => "DELETE",
-        }
+/// `$action`.
+fn name_of(action: &MergeAction) -> &'static str {
+    match action {
+        MergeAction::Insert(_) => "INSERT",
+        MergeAction::Update(_) => "UPDATE",
+        MergeAction::Delete => "DELETE",
     }
 }
 
@@ -271,7 +271,7 @@ fn show(
             MergeAction::Delete => (nothing.as_slice(), &next(&mut deletes, &found.deletes, runtime)?[1..]),
         };
         let mut input = row[1..].to_vec();
-        input[merge.action_name] = Value::nvarchar(action.name());
+        input[merge.action_name] = Value::nvarchar(name_of(action));
         outputs.add(runtime, &input, new, old)?;
         Ok(ControlFlow::Continue(()))
     })

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use engine::Run;
 use types::{SqlError, Value};
 
+use super::operations::{Open, Test};
 use super::simple::pad_nulls;
 use super::spill::{Held, RowWriter, RunRows, row_bytes};
 use crate::kinds::JoinKind;
@@ -158,7 +159,7 @@ impl<'p> MergeJoin<'p> {
                 Some(writer) => writer.push(row)?,
                 None => {
                     let bytes = row_bytes(row);
-                    group.rows.room_for(plan.right_width)?;
+                    super::room::room_for(&mut group.rows.values, plan.right_width)?;
                     group.rows.take_row(&mut right.batch, right.at);
                     if group.held.add(runtime, bytes)? {
                         behind = Some(RowWriter::new(group.held.workspace(), runtime)?);

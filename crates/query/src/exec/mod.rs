@@ -22,6 +22,7 @@ mod merge_join;
 pub(crate) mod nested_loop;
 pub(crate) mod new_rows;
 mod open_among;
+pub(crate) mod operations;
 pub(crate) mod output;
 mod partition;
 pub(crate) mod references;
@@ -42,78 +43,77 @@ pub(crate) mod window;
 
 use types::SqlError;
 
+use self::operations::Open;
 use crate::physical::plan::Plan;
 use crate::row::{Batch, Row};
-use crate::row_source::RowSource;
+use crate::row_source::{Empty, RowSource};
 use crate::runtime::Runtime;
 
-impl Plan {
-    /// Starts an operator tree. Reads of parameters happen here or in `next`, so they must be set before.
-    pub(crate) fn open<'p>(&'p self, runtime: &Runtime<'_>) -> Result<Box<dyn RowSource + 'p>, SqlError> {
+impl Open for Plan {
+    fn open<'p>(&'p self, runtime: &Runtime<'_>) -> Result<Box<dyn RowSource + 'p>, SqlError> {
         match runtime.profile() {
-            None => self.open_alone(runtime),
-            Some(profile) => measured::Measured::open(self, profile, || self.open_alone(runtime)),
+            None => open_alone(self, runtime),
+            Some(profile) => measured::Measured::open(self, profile, || open_alone(self, runtime)),
         }
     }
+}
 
-    fn open_alone<'p>(&'p self, runtime: &Runtime<'_>) -> Result<Box<dyn RowSource + 'p>, SqlError> {
-        Ok(match self {
-            Plan::OneRow => Box::new(simple::OneRow { given: false }),
-            Plan::Empty => Box::new(simple::Empty),
-            Plan::Values(rows) => Box::new(simple::Values { rows, at: 0 }),
-            Plan::Scan(scan) => scan::open(scan, runtime)?,
-            Plan::System(system) => scan::open_system(system, runtime)?,
-            Plan::Filter { input, predicate } => {
-                Box::new(simple::Filter { input: input.open(runtime)?, predicate })
-            }
-            Plan::Startup { input, predicate } => {
-                Box::new(startup::Startup::open(predicate, Box::new(|runtime| input.open(runtime)), runtime)?)
-            }
-            Plan::Project { input, items } => {
-                Box::new(simple::Project { input: input.open(runtime)?, items, buffer: Batch::default() })
-            }
-            Plan::NestedLoop(join) => nested_loop::open(join, runtime)?,
-            Plan::HashJoin(join) => Box::new(hash_join::HashJoin::new(join, runtime)),
-            Plan::MergeJoin(join) => Box::new(merge_join::MergeJoin::open(join, runtime)?),
-            Plan::Aggregate(aggregate) if aggregate.is_in_order => {
-                Box::new(stream_aggregate::StreamAggregate::open(aggregate, runtime)?)
-            }
-            Plan::Aggregate(aggregate) => Box::new(aggregate::Aggregate::new(aggregate)),
-            Plan::Window(window) if window.only_numbers_rows() => {
-                Box::new(window::RowNumbers::open(window, runtime)?)
-            }
-            Plan::Window(window) => Box::new(window::Window::new(window)),
-            Plan::Distinct { input, collations, by_locator } => {
-                let compared = match by_locator {
-                    true => set_op::Compared::LastLocator,
-                    false => set_op::Compared::Columns(collations),
-                };
-                Box::new(set_op::Distinct::new(input.open(runtime)?, compared, runtime))
-            }
-            Plan::Sort { input, keys, limit } => Box::new(sort::Sort::new(input, keys, limit.as_ref())),
-            Plan::Draw { input, sequence } => {
-                Box::new(simple::Draw { input: input.open(runtime)?, sequence })
-            }
-            Plan::Top { input, count, percent, ties } => {
-                Box::new(simple::Top::open(input, count, *percent, ties, runtime)?)
-            }
-            Plan::Offset { input, offset, fetch } => {
-                Box::new(simple::Offset::open(input, offset, fetch.as_ref(), runtime)?)
-            }
-            Plan::Concat(left, right) => {
-                Box::new(simple::Concat { first: Some(left.open(runtime)?), second: right, opened: None })
-            }
-            Plan::SetOp { intersect, left, right, collations } => {
-                Box::new(set_op::set_op(*intersect, left, right, collations, runtime))
-            }
-            Plan::Recursive { anchor, step, work } => {
-                Box::new(set_op::Recursive::open(anchor, step, *work, runtime)?)
-            }
-            Plan::Spool { input, number } => Box::new(spill::store::KeptRows::new(input, *number)),
-            Plan::Catalog(catalog) => catalog::open(catalog, runtime)?,
-            Plan::WorkTable(work) => Box::new(set_op::WorkTable { work: *work, at: 0 }),
-        })
-    }
+/// The operators without a measure around them.
+fn open_alone<'p>(plan: &'p Plan, runtime: &Runtime<'_>) -> Result<Box<dyn RowSource + 'p>, SqlError> {
+    Ok(match plan {
+        Plan::OneRow => Box::new(simple::OneRow { given: false }),
+        Plan::Empty => Box::new(Empty),
+        Plan::Values(rows) => Box::new(simple::Values { rows, at: 0 }),
+        Plan::Scan(scan) => scan::open(scan, runtime)?,
+        Plan::System(system) => scan::open_system(system, runtime)?,
+        Plan::Filter { input, predicate } => {
+            Box::new(simple::Filter { input: input.open(runtime)?, predicate })
+        }
+        Plan::Startup { input, predicate } => {
+            Box::new(startup::Startup::open(predicate, Box::new(|runtime| input.open(runtime)), runtime)?)
+        }
+        Plan::Project { input, items } => {
+            Box::new(simple::Project { input: input.open(runtime)?, items, buffer: Batch::default() })
+        }
+        Plan::NestedLoop(join) => nested_loop::open(join, runtime)?,
+        Plan::HashJoin(join) => Box::new(hash_join::HashJoin::new(join, runtime)),
+        Plan::MergeJoin(join) => Box::new(merge_join::MergeJoin::open(join, runtime)?),
+        Plan::Aggregate(aggregate) if aggregate.is_in_order => {
+            Box::new(stream_aggregate::StreamAggregate::open(aggregate, runtime)?)
+        }
+        Plan::Aggregate(aggregate) => Box::new(aggregate::Aggregate::new(aggregate)),
+        Plan::Window(window) if window.only_numbers_rows() => {
+            Box::new(window::RowNumbers::open(window, runtime)?)
+        }
+        Plan::Window(window) => Box::new(window::Window::new(window)),
+        Plan::Distinct { input, collations, by_locator } => {
+            let compared = match by_locator {
+                true => set_op::Compared::LastLocator,
+                false => set_op::Compared::Columns(collations),
+            };
+            Box::new(set_op::Distinct::new(input.open(runtime)?, compared, runtime))
+        }
+        Plan::Sort { input, keys, limit } => Box::new(sort::Sort::new(input, keys, limit.as_ref())),
+        Plan::Draw { input, sequence } => Box::new(simple::Draw { input: input.open(runtime)?, sequence }),
+        Plan::Top { input, count, percent, ties } => {
+            Box::new(simple::Top::open(input, count, *percent, ties, runtime)?)
+        }
+        Plan::Offset { input, offset, fetch } => {
+            Box::new(simple::Offset::open(input, offset, fetch.as_ref(), runtime)?)
+        }
+        Plan::Concat(left, right) => {
+            Box::new(simple::Concat { first: Some(left.open(runtime)?), second: right, opened: None })
+        }
+        Plan::SetOp { intersect, left, right, collations } => {
+            Box::new(set_op::set_op(*intersect, left, right, collations, runtime))
+        }
+        Plan::Recursive { anchor, step, work } => {
+            Box::new(set_op::Recursive::open(anchor, step, *work, runtime)?)
+        }
+        Plan::Spool { input, number } => Box::new(spill::store::KeptRows::new(input, *number)),
+        Plan::Catalog(catalog) => catalog::open(catalog, runtime)?,
+        Plan::WorkTable(work) => Box::new(set_op::WorkTable { work: *work, at: 0 }),
+    })
 }
 
 /// Calls `f` for every row of a table.

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use types::SqlError;
 
+use super::operations::{Open, Test};
 use super::simple::pad_nulls;
 use crate::exec::spill::store::{RowStore, Walk};
 use crate::kinds::JoinKind;

@@ -3,6 +3,8 @@
 use engine::{GatheredEntries, NewRow};
 use types::{SqlError, Value};
 
+use super::constraints::CheckRows;
+use super::store::StoreValue;
 use super::store::check_not_null;
 use crate::physical::change::{Constraints, Store, StoreKind};
 use crate::row::Row;

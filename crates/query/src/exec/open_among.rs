@@ -4,56 +4,56 @@ use types::SqlError;
 
 use super::among::{Among, split};
 use super::measured::Measured;
-use super::{hash_join, nested_loop, scan, simple, startup};
+use super::operations::{Open, OpenAmong};
+use super::{hash_join, nested_loop, open_alone, scan, simple, startup};
 use crate::kinds::JoinKind;
 use crate::physical::plan::{Node, Plan};
 use crate::row_source::RowSource;
 use crate::runtime::Runtime;
 
-impl Plan {
-    /// As [`Plan::open`]; rows that are not wanted may be left out.
-    pub(super) fn open_among<'p>(
+impl OpenAmong for Plan {
+    fn open_among<'p>(
         &'p self,
         runtime: &Runtime<'_>,
         among: Vec<Among>,
     ) -> Result<Box<dyn RowSource + 'p>, SqlError> {
         match runtime.profile() {
             _ if among.is_empty() => self.open(runtime),
-            None => self.open_alone_among(runtime, among),
-            Some(profile) => Measured::open(self, profile, || self.open_alone_among(runtime, among)),
+            None => open_alone_among(self, runtime, among),
+            Some(profile) => Measured::open(self, profile, || open_alone_among(self, runtime, among)),
         }
     }
+}
 
-    fn open_alone_among<'p>(
-        &'p self,
-        runtime: &Runtime<'_>,
-        among: Vec<Among>,
-    ) -> Result<Box<dyn RowSource + 'p>, SqlError> {
-        Ok(match self {
-            Plan::Scan(plan) => scan::open_among(plan, runtime, &among)?,
-            Plan::Filter { input, predicate } => {
-                Box::new(simple::Filter { input: input.open_among(runtime, among)?, predicate })
-            }
-            Plan::Startup { input, predicate } => {
-                let start = move |runtime: &Runtime<'_>| input.open_among(runtime, among.clone());
-                Box::new(startup::Startup::open(predicate, Box::new(start), runtime)?)
-            }
-            Plan::Project { input, items } => {
-                let below = among.into_iter().filter_map(|Among { position, set }| match &items[position] {
-                    Node::Column(position) => Some(Among { position: *position, set }),
-                    _ => None,
-                });
-                let input = input.open_among(runtime, below.collect())?;
-                Box::new(simple::Project { input, items, buffer: Default::default() })
-            }
-            Plan::HashJoin(join) if join.kind != JoinKind::Full => {
-                Box::new(hash_join::HashJoin::among(join, runtime, among))
-            }
-            Plan::NestedLoop(join) if join.kind != JoinKind::Full => {
-                let (left, _) = split(among, join.left_width);
-                nested_loop::open_with(join, join.left.open_among(runtime, left)?, runtime)
-            }
-            _ => self.open_alone(runtime)?,
-        })
-    }
+fn open_alone_among<'p>(
+    plan: &'p Plan,
+    runtime: &Runtime<'_>,
+    among: Vec<Among>,
+) -> Result<Box<dyn RowSource + 'p>, SqlError> {
+    Ok(match plan {
+        Plan::Scan(scan) => scan::open_among(scan, runtime, &among)?,
+        Plan::Filter { input, predicate } => {
+            Box::new(simple::Filter { input: input.open_among(runtime, among)?, predicate })
+        }
+        Plan::Startup { input, predicate } => {
+            let start = move |runtime: &Runtime<'_>| input.open_among(runtime, among.clone());
+            Box::new(startup::Startup::open(predicate, Box::new(start), runtime)?)
+        }
+        Plan::Project { input, items } => {
+            let below = among.into_iter().filter_map(|Among { position, set }| match &items[position] {
+                Node::Column(position) => Some(Among { position: *position, set }),
+                _ => None,
+            });
+            let input = input.open_among(runtime, below.collect())?;
+            Box::new(simple::Project { input, items, buffer: Default::default() })
+        }
+        Plan::HashJoin(join) if join.kind != JoinKind::Full => {
+            Box::new(hash_join::HashJoin::among(join, runtime, among))
+        }
+        Plan::NestedLoop(join) if join.kind != JoinKind::Full => {
+            let (left, _) = split(among, join.left_width);
+            nested_loop::open_with(join, join.left.open_among(runtime, left)?, runtime)
+        }
+        _ => open_alone(plan, runtime)?,
+    })
 }

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use types::SqlError;
 
 use super::new_rows::NewRows;
+use super::operations::Evaluate;
 use super::spill::gathered::Gathered;
 use crate::context::{Flow, RowSink};
 use crate::physical::change::{OutputInto, OutputPlan};

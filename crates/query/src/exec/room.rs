@@ -6,7 +6,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use types::SqlError;
 
 use crate::errors::out_of_memory;
-use crate::row::Batch;
 
 /// Something that grows by doubling.
 pub(crate) trait Room {
@@ -25,17 +24,6 @@ impl<T> Room for Vec<T> {
         } else {
             double(self.capacity(), size_of::<T>(), || self.try_reserve(1))
         }
-    }
-}
-
-impl Batch {
-    /// Makes room for one more row of so many values.
-    ///
-    /// # Errors
-    /// 701 when there is none.
-    #[inline]
-    pub(super) fn room_for(&mut self, width: usize) -> Result<(), SqlError> {
-        room_for(&mut self.values, width)
     }
 }
 

@@ -12,7 +12,8 @@ use types::{Collation, SqlError, Value};
 
 use super::among::Among;
 use super::intersection::{RowNames, names_by};
-use super::simple::{Buffered, Empty};
+use super::operations::{Evaluate, Test};
+use super::simple::Buffered;
 use crate::kinds::CatalogReading;
 use crate::physical::plan::{
     AccessPath, BoolNode, IntKind, ScanColumns, ScanPlan, SeekKey, SeekRange, SystemPlan,
@@ -38,11 +39,11 @@ pub(super) fn open_among<'p>(
     among: &[Among],
 ) -> Result<Box<dyn RowSource + 'p>, SqlError> {
     let Some(ranges) = ranges(plan, runtime)? else {
-        return Ok(Box::new(Empty));
+        return Ok(Box::new(crate::row_source::Empty));
     };
     let options = scan_options(plan, runtime)?;
     let (mut conditions, filter) = conditions(plan, runtime);
-    conditions.extend(among.iter().filter_map(|among| plan.columns.condition(&plan.source, among)));
+    conditions.extend(among.iter().filter_map(|among| condition_of(&plan.columns, &plan.source, among)));
     let names = match &plan.other_index {
         Some(other) => {
             let ranges = key_ranges(&other.ranges, runtime)?.unwrap_or_default();
@@ -93,19 +94,17 @@ fn key_ranges(ranges: &[SeekRange], runtime: &Runtime<'_>) -> Result<Option<Vec<
 /// What the door judges, and what is left to be tested on values.
 fn conditions<'p>(plan: &'p ScanPlan, runtime: &Runtime<'_>) -> (Vec<Condition>, Option<&'p BoolNode>) {
     let Some(door) = &plan.door else { return (Vec::new(), plan.filter.as_ref()) };
-    match door.conditions(runtime) {
+    match super::door::conditions(door, runtime) {
         Some(conditions) => (conditions, door.rest.as_ref()),
         None => (Vec::new(), plan.filter.as_ref()),
     }
 }
 
-impl ScanColumns {
-    /// What is asked of a value in the rows, as a condition on the table's column; none where that is no integer.
-    fn condition(&self, source: &TableSource, among: &Among) -> Option<Condition> {
-        let column = self.ordinals().nth(among.position)?;
-        IntKind::of(&source.def.columns[column].sql_type)?;
-        Some(Condition { column, kind: ConditionKind::Among(among.set.clone()) })
-    }
+/// What is asked of a value in the rows, as a condition on the table's column; none where that is no integer.
+fn condition_of(columns: &ScanColumns, source: &TableSource, among: &Among) -> Option<Condition> {
+    let column = columns.ordinals().nth(among.position)?;
+    IntKind::of(&source.def.columns[column].sql_type)?;
+    Some(Condition { column, kind: ConditionKind::Among(among.set.clone()) })
 }
 
 /// Starts a system view.

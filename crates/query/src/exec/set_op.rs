@@ -5,6 +5,7 @@ use types::{Collation, SqlError, Value};
 
 use super::hash_join::HashJoin;
 use super::keys::write_row_key;
+use super::operations::Open;
 use super::room::Room;
 use super::spill::{Held, hashed_bytes};
 use crate::exec::spill::parts::Later;

@@ -3,6 +3,7 @@
 use types::{SqlError, Value};
 
 use super::keys::compare_rows;
+use super::operations::{Evaluate, Open, Test};
 use crate::exec::spill::store::{RowStore, StoredRows};
 use crate::physical::change::TopOfRows;
 use crate::physical::plan::{BoolNode, Node, Plan, SortNode};
@@ -19,14 +20,6 @@ impl RowSource for OneRow {
     fn next(&mut self, _runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
         row.clear();
         Ok(!std::mem::replace(&mut self.given, true))
-    }
-}
-
-pub(crate) struct Empty;
-
-impl RowSource for Empty {
-    fn next(&mut self, _runtime: &Runtime<'_>, _row: &mut Row) -> Result<bool, SqlError> {
-        Ok(false)
     }
 }
 

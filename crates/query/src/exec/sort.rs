@@ -3,6 +3,7 @@
 use types::SqlError;
 
 use super::keys::sort_values;
+use super::operations::Open;
 use super::simple::row_limit;
 use crate::exec::spill::sorter::{Sorted, Sorter, key_order};
 use crate::physical::plan::{Node, Plan, SortNode};

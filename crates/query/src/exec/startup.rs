@@ -4,6 +4,7 @@
 
 use types::SqlError;
 
+use super::operations::Test;
 use super::simple::Filter;
 use crate::physical::plan::BoolNode;
 use crate::row::{Batch, Row};

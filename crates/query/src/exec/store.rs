@@ -2,78 +2,79 @@
 
 use types::{AssignTarget, SqlError, SqlType, Value};
 
+use super::operations::Evaluate;
 use crate::physical::change::{Store, StoreKind};
 use crate::row::Row;
 use crate::runtime::Runtime;
 use crate::table::TableSource;
 
-impl Store {
+/// How a column of a new row gets its value.
+pub(crate) trait StoreValue {
     /// The value for an input row.
+    fn value(&self, runtime: &Runtime<'_>, source: &TableSource, input: &[Value]) -> Result<Value, SqlError>;
+}
+
+impl StoreValue for Store {
     #[inline]
-    pub(crate) fn value(
-        &self,
-        runtime: &Runtime<'_>,
-        source: &TableSource,
-        input: &[Value],
-    ) -> Result<Value, SqlError> {
-        self.value_by(&self.kind, runtime, source, input)
+    fn value(&self, runtime: &Runtime<'_>, source: &TableSource, input: &[Value]) -> Result<Value, SqlError> {
+        value_by(self, &self.kind, runtime, source, input)
     }
+}
 
-    #[inline]
-    fn value_by(
-        &self,
-        kind: &StoreKind,
-        runtime: &Runtime<'_>,
-        source: &TableSource,
-        input: &[Value],
-    ) -> Result<Value, SqlError> {
-        match kind {
-            StoreKind::Direct(node) => node.eval(runtime, input),
-            StoreKind::Assign(node, from) => self.assign(runtime, source, &node.eval(runtime, input)?, from),
-            StoreKind::Null => Ok(Value::Null),
-            StoreKind::Identity => crate::exec::generated::next_identity(runtime, source),
-            StoreKind::RowVersion => crate::exec::generated::next_row_version(runtime, source),
-            StoreKind::Shared(kind) => self.shared_value(kind, runtime, source, input),
-        }
+#[inline]
+fn value_by(
+    store: &Store,
+    kind: &StoreKind,
+    runtime: &Runtime<'_>,
+    source: &TableSource,
+    input: &[Value],
+) -> Result<Value, SqlError> {
+    match kind {
+        StoreKind::Direct(node) => node.eval(runtime, input),
+        StoreKind::Assign(node, from) => assign(store, runtime, source, &node.eval(runtime, input)?, from),
+        StoreKind::Null => Ok(Value::Null),
+        StoreKind::Identity => crate::exec::generated::next_identity(runtime, source),
+        StoreKind::RowVersion => crate::exec::generated::next_row_version(runtime, source),
+        StoreKind::Shared(kind) => shared_value(store, kind, runtime, source, input),
     }
+}
 
-    fn shared_value(
-        &self,
-        kind: &StoreKind,
-        runtime: &Runtime<'_>,
-        source: &TableSource,
-        input: &[Value],
-    ) -> Result<Value, SqlError> {
-        assert!(!matches!(kind, StoreKind::Shared(_)), "a default is shared once");
-        self.value_by(kind, runtime, source, input)
+fn shared_value(
+    store: &Store,
+    kind: &StoreKind,
+    runtime: &Runtime<'_>,
+    source: &TableSource,
+    input: &[Value],
+) -> Result<Value, SqlError> {
+    assert!(!matches!(kind, StoreKind::Shared(_)), "a default is shared once");
+    value_by(store, kind, runtime, source, input)
+}
+
+fn assign(
+    store: &Store,
+    runtime: &Runtime<'_>,
+    source: &TableSource,
+    value: &Value,
+    from: &SqlType,
+) -> Result<Value, SqlError> {
+    let column = &source.def.columns[store.ordinal];
+    if fits_as_it_is(value, &column.sql_type) {
+        return Ok(value.clone());
     }
-
-    fn assign(
-        &self,
-        runtime: &Runtime<'_>,
-        source: &TableSource,
-        value: &Value,
-        from: &SqlType,
-    ) -> Result<Value, SqlError> {
-        let column = &source.def.columns[self.ordinal];
-        if fits_as_it_is(value, &column.sql_type) {
-            return Ok(value.clone());
+    match types::assign(
+        value,
+        from,
+        &column.sql_type,
+        AssignTarget::Column { table: "", column: "" },
+        runtime.convert_context(),
+    ) {
+        Ok(value) => Ok(value),
+        Err(error) if matches!(error.number, 2628 | 8152) => {
+            let table = source.full_name();
+            let target = AssignTarget::Column { table: &table, column: &column.name };
+            types::assign(value, from, &column.sql_type, target, runtime.convert_context())
         }
-        match types::assign(
-            value,
-            from,
-            &column.sql_type,
-            AssignTarget::Column { table: "", column: "" },
-            runtime.convert_context(),
-        ) {
-            Ok(value) => Ok(value),
-            Err(error) if matches!(error.number, 2628 | 8152) => {
-                let table = source.full_name();
-                let target = AssignTarget::Column { table: &table, column: &column.name };
-                types::assign(value, from, &column.sql_type, target, runtime.convert_context())
-            }
-            Err(error) => Err(error),
-        }
+        Err(error) => Err(error),
     }
 }
 

@@ -4,6 +4,7 @@ use types::{SqlError, Value};
 
 use super::aggregate::{Accumulator, BATCH_GROUPS};
 use super::keys::write_key;
+use super::operations::{Evaluate, Open};
 use super::spill::Held;
 use crate::physical::plan::{AggregatePlan, Node};
 use crate::row::{Batch, Row};

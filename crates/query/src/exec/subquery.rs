@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 use types::{Collation, SqlError, Value};
 
+use super::operations::{Evaluate, Open};
 use super::room::Room;
 use crate::kinds::CompareOp;
 use crate::physical::plan::{Node, SubPlan};

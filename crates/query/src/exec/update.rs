@@ -3,9 +3,12 @@
 use types::SqlError;
 
 use super::changed::{apply, change, pick, renew_row_version};
+use super::constraints::CheckRows;
+use super::operations::{Evaluate, Open};
 use super::output::OutputRows;
 use super::set_op::{Compared, Distinct};
 use super::spill::gathered::Gathered;
+use super::store::StoreValue;
 use super::store::check_not_null;
 use crate::context::{RowSink, StatementOutcome};
 use crate::physical::change::{Constraints, SetStep, UpdatePlan};

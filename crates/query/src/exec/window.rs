@@ -7,6 +7,7 @@ use types::{SqlError, Value};
 
 use super::aggregate::Accumulator;
 use super::keys::{compare_values, sort_values};
+use super::operations::{Evaluate, Open};
 use super::partition::{Keyed, Partition, RowAt};
 use crate::exec::spill::sorter::{Sorted, Sorter, key_order};
 use crate::kinds::{FrameBound, WindowFrame};

@@ -60,11 +60,6 @@ pub(crate) static JSON_MODIFY_BY_JSON: FunctionDef =
         .sees_nulls()
         .copies(20);
 
-/// Does the function give JSON? Its text goes into other JSON unescaped.
-pub(crate) fn gives_json(function: &FunctionDef) -> bool {
-    matches!(function.name, "JSON_QUERY" | "JSON_MODIFY")
-}
-
 fn json_modify_by_json(call: &Call<'_, '_>) -> Result<Value> {
     let (Some(text), Some(path)) = (call.text(0), call.text(1)) else { return Ok(Value::Null) };
     let new = call.text(2);

@@ -1,7 +1,5 @@
 //! Mathematical functions.
 
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
-
 use types::{Decimal, SqlError, SqlType, Value};
 
 use crate::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
@@ -299,12 +297,6 @@ pub(crate) static RAND_OF_PLACE: FunctionDef =
         })))
     })
     .runtime();
-
-/// A number for a place where RAND() is written that no other place has.
-pub(crate) fn next_place() -> i64 {
-    static PLACES: AtomicI64 = AtomicI64::new(0);
-    PLACES.fetch_add(1, Relaxed)
-}
 
 /// RAND(seed): the same number for the same seed, and the same ones after it.
 fn seeded(call: &Call<'_, '_>) -> Result<Value> {

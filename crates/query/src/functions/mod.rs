@@ -14,7 +14,6 @@ pub(crate) mod hash;
 pub(crate) mod json;
 pub(crate) mod math;
 pub(crate) mod metadata;
-mod not_here;
 pub(crate) mod parse;
 pub(crate) mod permissions;
 mod principals;
@@ -29,8 +28,6 @@ use std::sync::LazyLock;
 use rustc_hash::FxHashMap;
 
 use crate::function_def::FunctionDef;
-
-pub(crate) use not_here::is_documented;
 
 static REGISTRY: LazyLock<FxHashMap<&'static str, &'static FunctionDef>> = LazyLock::new(|| {
     let tables = [
@@ -66,7 +63,7 @@ pub(crate) fn lookup(name: &str) -> Option<&'static FunctionDef> {
     REGISTRY.get(name.to_ascii_uppercase().as_str()).copied()
 }
 
-/// The names of all functions that are done or refused by name, in upper case, but for those that have a binder of their own.
-pub fn names() -> Vec<&'static str> {
-    REGISTRY.keys().copied().chain(not_here::NAMES.iter().copied()).collect()
+/// The names of all, in upper case.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    REGISTRY.keys().copied()
 }

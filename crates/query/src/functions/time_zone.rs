@@ -4,13 +4,11 @@ use types::datetime::{DateTime2, DateTimeOffset, Moment};
 use types::{SqlError, SqlType, Value};
 
 use super::datetime::offset_type;
+use crate::built_ins::AT_TIME_ZONE;
 use crate::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
 use crate::zones::{TICKS_PER_SECOND, Zone, unix_s};
 
 const TICKS_PER_MINUTE: i64 = 60 * TICKS_PER_SECOND;
-
-/// Not to be called by name: a name has no spaces.
-pub(crate) const AT_TIME_ZONE: &str = "AT TIME ZONE";
 
 pub(crate) static TABLE: &[FunctionDef] =
     &[FunctionDef::new(AT_TIME_ZONE, &[Parameter::Any], ResultRule::Rule(result_type), at_time_zone)

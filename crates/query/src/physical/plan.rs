@@ -615,6 +615,32 @@ pub(crate) struct DoorCondition {
     pub(crate) kind: DoorKind,
 }
 
+impl DoorFilter {
+    /// Do all conditions compare with constants?
+    pub(crate) fn is_constant(&self) -> bool {
+        self.conditions.iter().all(DoorCondition::is_constant)
+    }
+}
+
+impl DoorCondition {
+    fn is_constant(&self) -> bool {
+        let is_constant = |node: &Node| matches!(node, Node::Constant(_));
+        match &self.kind {
+            DoorKind::Null { .. } | DoorKind::CompareColumn { .. } | DoorKind::Like { .. } => true,
+            DoorKind::Compare { value, .. } => is_constant(value),
+            DoorKind::OneOf { values, .. } => values.iter().all(is_constant),
+            DoorKind::Computed { steps, test, .. } => {
+                let is_test_constant = match test {
+                    DoorTest::Compare { value, .. } => is_constant(value),
+                    DoorTest::OneOf { values, .. } => values.iter().all(is_constant),
+                };
+                is_test_constant && steps.iter().all(|step| is_constant(&step.operand))
+            }
+            DoorKind::Any(branches) => branches.iter().flatten().all(DoorCondition::is_constant),
+        }
+    }
+}
+
 /// Which condition.
 #[derive(Debug)]
 pub(crate) enum DoorKind {

@@ -17,7 +17,7 @@ use crate::bound::tree::{Expr, ExprKind, SystemScan, TableScan};
 use crate::kinds::{ColumnId, CompareOp};
 use crate::optimizer_rules::{OptimizerRule, RuleSet};
 use crate::physical::plan::{
-    AccessPath, BoolNode, Node, OtherIndex, Plan, ScanColumns, ScanPlan, SeekKey, SeekRange, SystemPlan,
+    AccessPath, BoolNode, Node, OtherIndex, Plan, ScanPlan, SeekKey, SeekRange, SystemPlan,
 };
 use crate::table::TableSource;
 use crate::view::stream::BoundKind;
@@ -103,8 +103,8 @@ impl Planner<'_> {
         let own: FxHashSet<ColumnId> = scan.columns.iter().copied().chain(scan.locator).collect();
         let wanted = self.wanted_of(scan);
         let locks_rows = scan.hints.update_lock || scan.hints.exclusive_lock;
-        let columns = ScanColumns::of(scan, wanted.as_deref(), &predicates);
-        let mut layout = columns.ids(scan);
+        let columns = super::scan_columns::scan_columns(scan, wanted.as_deref(), &predicates);
+        let mut layout = super::scan_columns::ids(&columns, scan);
         layout.extend(scan.locator.or(scan.names_rows.then_some(ROW_NAME)));
         let covers = |index: &IndexDef| match &wanted {
             // Rows that are to be changed are always looked at.

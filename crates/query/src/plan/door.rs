@@ -1,7 +1,5 @@
-//! What a scan asks of the door to its rows: the columns that are wanted, and the conditions that are judged on a row's bytes before it is
+//! What a scan asks of the door to its rows: the conditions that are judged on a row's bytes before it is
 //! copied. What only values can tell (`rest`) is tested above, on the columns that it reads, before the others are decoded.
-
-use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use types::arith::{BinaryOp, UnaryOp};
@@ -12,9 +10,7 @@ use super::access::is_among;
 use super::compile::{Layout, known_pattern};
 use crate::bound::tree::{Expr, ExprKind, TableScan, comparison_collation};
 use crate::kinds::{ColumnId, CompareOp};
-use crate::physical::plan::{
-    DoorCondition, DoorFilter, DoorKind, DoorStep, DoorTest, IntKind, Node, ScanColumns,
-};
+use crate::physical::plan::{DoorCondition, DoorFilter, DoorKind, DoorStep, DoorTest, IntKind, Node};
 
 /// Longer lists are looked up behind the door.
 const LIST_MAX: usize = 64;
@@ -27,32 +23,6 @@ struct Judged {
     condition: DoorCondition,
     /// Nothing of the conjunct is left.
     is_all: bool,
-}
-
-impl ScanColumns {
-    /// The columns of `scan` that are wanted, those first that its own predicates read.
-    pub(super) fn of(scan: &TableScan, wanted: Option<&[usize]>, predicates: &[Expr]) -> ScanColumns {
-        let count = scan.columns.len();
-        let Some(wanted) = wanted else {
-            return ScanColumns { listed: None, for_filter: count, count };
-        };
-        let mut read: FxHashSet<ColumnId> = FxHashSet::default();
-        predicates.iter().for_each(|predicate| predicate.collect_columns(&mut read));
-        let is_read = |ordinal: &usize| read.contains(&scan.columns[*ordinal]);
-        let (first, others): (Vec<usize>, Vec<usize>) = wanted.iter().copied().partition(is_read);
-        // A subquery finds the columns of the row at hand by their positions: all of them are there.
-        let for_filter = match predicates.iter().any(Expr::has_subquery) {
-            true => wanted.len(),
-            false => first.len(),
-        };
-        let ordinals: Arc<[usize]> = first.into_iter().chain(others).collect();
-        ScanColumns { for_filter, count: ordinals.len(), listed: Some(ordinals) }
-    }
-
-    /// The ids of the columns in a row.
-    pub(super) fn ids(&self, scan: &TableScan) -> Vec<ColumnId> {
-        self.ordinals().map(|ordinal| scan.columns[ordinal]).collect()
-    }
 }
 
 impl Planner<'_> {

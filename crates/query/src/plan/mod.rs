@@ -25,6 +25,7 @@ pub(crate) mod missing;
 mod one_side;
 mod order;
 mod sargable;
+mod scan_columns;
 pub(crate) mod semi_join;
 pub(crate) mod shared;
 pub(crate) mod statistics;

@@ -54,7 +54,7 @@ fn open(
     request: &StreamRequest<'_>,
 ) -> Result<Box<dyn RowSource>, SqlError> {
     let Some(range) = range_of(database, request)? else {
-        return Ok(Box::new(crate::exec::simple::Empty));
+        return Ok(Box::new(crate::row_source::Empty));
     };
     let owner = format!("fn_dblog of session {}", runtime.facts.session_id());
     let scan = database.scan_log(&owner, range)?;

@@ -57,7 +57,6 @@ pub(crate) use dependencies::bound_columns;
 pub(crate) use describe::tds_type;
 pub(crate) use objects::module_parameters;
 pub(crate) use properties::{PropertyLevel, property_targets};
-pub(crate) use rowsets::JSON_ITEMS;
 pub(crate) use statistics::statistics_date;
 pub(crate) use storage::count_rows;
 

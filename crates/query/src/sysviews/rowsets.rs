@@ -7,17 +7,15 @@ use engine::Database;
 use types::functions::json::Parts;
 use types::{Decimal, SqlError, Value};
 
-use crate::exec::simple::Empty;
+use crate::built_ins::JSON_ITEMS;
 use crate::row::Row;
+use crate::row_source::Empty;
 use crate::row_source::RowSource;
 use crate::runtime::Runtime;
 use crate::view::SystemView;
 use crate::view::stream::StreamRequest;
 
 type Opened = Result<Box<dyn RowSource>, SqlError>;
-
-/// The rows of OPENJSON ... WITH: the objects whose members become columns.
-pub(crate) const JSON_ITEMS: &str = "OPENJSON WITH";
 
 pub(super) static VIEWS: &[SystemView] = &[
     SystemView::streamed("STRING_SPLIT", "value nvarchar(4000), ordinal bigint", string_split, &[])

@@ -6,6 +6,7 @@ use engine::Run;
 use types::SqlError;
 
 use super::{Held, RowWriter, RunRows, row_bytes};
+use crate::exec::operations::Open;
 use crate::exec::room::Room;
 use crate::physical::plan::Plan;
 use crate::row::Row;

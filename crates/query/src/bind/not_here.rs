@@ -2,7 +2,7 @@
 //! of all documented functions, with what becomes of each, is `session/tests/functions.txt`.
 
 /// In upper case, by the documentation's categories.
-pub(super) static NAMES: &[&str] = &[
+pub(crate) static NAMES: &[&str] = &[
     // Aggregates and analytic functions.
     "APPROX_PERCENTILE_CONT",
     "APPROX_PERCENTILE_DISC",

@@ -1,0 +1,33 @@
+//! The columns that a scan gives, and their order.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use crate::bound::tree::{Expr, TableScan};
+use crate::kinds::ColumnId;
+use crate::physical::plan::ScanColumns;
+
+/// The columns of `scan` that are wanted, those first that its own predicates read.
+pub(super) fn scan_columns(scan: &TableScan, wanted: Option<&[usize]>, predicates: &[Expr]) -> ScanColumns {
+    let count = scan.columns.len();
+    let Some(wanted) = wanted else {
+        return ScanColumns { listed: None, for_filter: count, count };
+    };
+    let mut read: FxHashSet<ColumnId> = FxHashSet::default();
+    predicates.iter().for_each(|predicate| predicate.collect_columns(&mut read));
+    let is_read = |ordinal: &usize| read.contains(&scan.columns[*ordinal]);
+    let (first, others): (Vec<usize>, Vec<usize>) = wanted.iter().copied().partition(is_read);
+    // A subquery finds the columns of the row at hand by their positions: all of them are there.
+    let for_filter = match predicates.iter().any(Expr::has_subquery) {
+        true => wanted.len(),
+        false => first.len(),
+    };
+    let ordinals: Arc<[usize]> = first.into_iter().chain(others).collect();
+    ScanColumns { for_filter, count: ordinals.len(), listed: Some(ordinals) }
+}
+
+/// The ids of the columns in a row.
+pub(super) fn ids(columns: &ScanColumns, scan: &TableScan) -> Vec<ColumnId> {
+    columns.ordinals().map(|ordinal| scan.columns[ordinal]).collect()
+}
