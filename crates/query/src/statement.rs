@@ -585,7 +585,7 @@ impl ScalarProgram {
         let runtime = Runtime::new(context);
         runtime.hold_sequences(&self.sequences)?;
         match &self.form {
-            ScalarForm::Predicate(node) => Ok(node.test(&runtime, &[])? == Some(true)),
+            ScalarForm::Predicate(node) => node.is_true(&runtime, &[]),
             ScalarForm::Value(node) => {
                 Ok(node.eval(&runtime, &[])?.as_i64().is_some_and(|number| number != 0))
             }

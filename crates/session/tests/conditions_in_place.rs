@@ -400,3 +400,32 @@ fn blunt(word: &str, name: &str) -> String {
         false => word.to_string(),
     }
 }
+
+/// A condition that is UNKNOWN leaves a row out as one that is FALSE: what stands behind it is not asked, however the two came together.
+#[test]
+fn nothing_is_asked_behind_a_condition_that_is_unknown() {
+    let (_world, mut session) = World::in_database("behind-unknown");
+    run(&mut session, "CREATE TABLE t (n int NULL, z int NOT NULL, INDEX z (z)) INSERT t VALUES (NULL, 0)");
+    let statements = [
+        "SELECT z FROM t WHERE n = 1 AND 10 / z = 1",
+        "SELECT z FROM (SELECT n, z FROM t WHERE n = 1) AS d WHERE 10 / z = 1",
+        "SELECT a.z FROM t AS a JOIN t AS b ON a.z = b.z AND a.n = b.n AND 10 / b.z = 1",
+        "SELECT a.z FROM t AS a LEFT JOIN t AS b ON a.z < b.z + 1 AND a.n = 1 AND 10 / b.z = 1 WHERE b.z = 0",
+        "SELECT z FROM t WHERE CASE WHEN n = 1 AND 10 / z = 1 THEN 1 ELSE 0 END = 1",
+        "SELECT n FROM t GROUP BY n HAVING n = 1 AND 10 / MIN(z) = 1",
+        "DECLARE @n int, @z int = 0; IF @n = 1 AND 10 / @z = 1 SELECT 1",
+        "UPDATE t SET z = 1 OUTPUT inserted.z WHERE n = 1 AND 10 / z = 1",
+    ];
+    for statement in statements {
+        let hints: &[&str] = match statement.contains("IF @n") {
+            true => &[""],
+            false => &["", " OPTION (USE HINT ('HARDPAN_NAIVE_PLAN'))"],
+        };
+        for hint in hints {
+            let seen = run(&mut session, &format!("{statement}{hint}"));
+            assert!(numbers(&seen).is_empty(), "{statement}{hint}: {:?}", seen.messages);
+            assert!(seen.sets.iter().all(|set| set.1.is_empty()), "{statement}{hint}: no row");
+        }
+    }
+    session.close();
+}

@@ -67,7 +67,7 @@ impl CheckRows for Constraints {
         }
         // Unlike a CHECK, a view shows no row for which its condition is unknown.
         for condition in &self.view_checks {
-            if condition.test(runtime, row)? != Some(true) {
+            if !condition.is_true(runtime, row)? {
                 return Err(SqlError::new(550, &[]));
             }
         }

@@ -62,7 +62,7 @@ impl Evaluate for Node {
             Node::Predicate(node) => Ok(node.test(runtime, row)?.map_or(Value::Null, Value::Bit)),
             Node::Case(branches, otherwise) => {
                 for (condition, value) in branches {
-                    if condition.test(runtime, row)? == Some(true) {
+                    if condition.is_true(runtime, row)? {
                         return value.eval(runtime, row);
                     }
                 }
@@ -259,6 +259,14 @@ fn integer_operation(op: BinaryOp, kind: IntKind, left: i64, right: i64) -> Resu
 }
 
 impl Test for BoolNode {
+    #[inline]
+    fn is_true(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<bool, SqlError> {
+        match self {
+            BoolNode::And(left, right) => Ok(left.is_true(runtime, row)? && right.is_true(runtime, row)?),
+            node => Ok(node.test(runtime, row)? == Some(true)),
+        }
+    }
+
     fn test(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<Option<bool>, SqlError> {
         match self {
             BoolNode::Constant(truth) => Ok(*truth),

@@ -512,7 +512,7 @@ impl<'p> HashJoin<'p> {
     fn accepts(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<bool, SqlError> {
         match self.shape.residual {
             None => Ok(true),
-            Some(residual) => Ok(residual.test(runtime, row)? == Some(true)),
+            Some(residual) => residual.is_true(runtime, row),
         }
     }
 

@@ -190,7 +190,7 @@ impl<'p> MergeJoin<'p> {
                     out.extend_from_slice(self.left.row());
                     out.extend_from_slice(walk.row(&self.group));
                     let is_accepted = match &self.plan.residual {
-                        Some(residual) => residual.test(runtime, &out[start..])? == Some(true),
+                        Some(residual) => residual.is_true(runtime, &out[start..])?,
                         None => true,
                     };
                     if !is_accepted {

@@ -102,7 +102,7 @@ impl RowSource for DependentLoop<'_> {
             if right.next(runtime, &mut self.right_row)? {
                 self.join_row(row);
                 if let Some(on) = &self.plan.on
-                    && on.test(runtime, row)? != Some(true)
+                    && !on.is_true(runtime, row)?
                 {
                     continue;
                 }
@@ -209,7 +209,7 @@ impl RowSource for KeptLoop<'_> {
                 row.extend_from_slice(&self.left_row);
                 row.extend_from_slice(right_row);
                 if let Some(on) = &self.plan.on
-                    && on.test(runtime, row)? != Some(true)
+                    && !on.is_true(runtime, row)?
                 {
                     continue;
                 }

@@ -28,6 +28,9 @@ pub(crate) trait Evaluate {
 
 /// A program of a predicate, asked of a row.
 pub(crate) trait Test {
+    /// Is it TRUE of a row? Behind a condition that is not TRUE, no other is evaluated: not even behind one that is UNKNOWN.
+    fn is_true(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<bool, SqlError>;
+
     /// TRUE, FALSE or UNKNOWN for a row.
     fn test(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<Option<bool>, SqlError>;
 }

@@ -158,7 +158,7 @@ impl RowSource for Streamed<'_> {
     fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
         while self.source.next(runtime, row)? {
             let is_kept = match self.filter {
-                Some(filter) => filter.test(runtime, row)? == Some(true),
+                Some(filter) => filter.is_true(runtime, row)?,
                 None => true,
             };
             if is_kept {
@@ -208,7 +208,7 @@ fn read_system(
     if let Some(filter) = &plan.filter {
         let mut kept = Vec::new();
         for row in rows {
-            if filter.test(runtime, &row)? == Some(true) {
+            if filter.is_true(runtime, &row)? {
                 kept.push(row);
             }
         }
@@ -305,7 +305,7 @@ impl Scan<'_> {
         let first = if self.filter.is_some() { columns.for_filter } else { 0 };
         cursor.values(at, 0..first, out)?;
         if let Some(filter) = self.filter
-            && filter.test(runtime, &out[start..])? != Some(true)
+            && !filter.is_true(runtime, &out[start..])?
         {
             out.truncate(start);
             if self.rows == 1 {

@@ -71,7 +71,7 @@ impl RowSource for Filter<'_> {
 
     fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
         while self.input.next(runtime, row)? {
-            if self.predicate.test(runtime, row)? == Some(true) {
+            if self.predicate.is_true(runtime, row)? {
                 return Ok(true);
             }
             runtime.check_cancelled()?;
@@ -84,7 +84,7 @@ impl RowSource for Filter<'_> {
             runtime.check_cancelled_after(batch.rows)?;
             let (mut kept, width) = (0, batch.width);
             for at in 0..batch.rows {
-                if self.predicate.test(runtime, batch.row(at))? != Some(true) {
+                if !self.predicate.is_true(runtime, batch.row(at))? {
                     continue;
                 }
                 if kept < at {
