@@ -86,7 +86,7 @@ optimizer_rules! {
     MergeJoin "MERGE_JOIN" needs [OrderInference];
     /// Rows that come group by group are grouped without a hash table.
     StreamAggregate "STREAM_AGGREGATE" needs [OrderInference];
-    /// MIN and MAX read the first row of an order.
+    /// MIN and MAX of a table read the first rows of their orders, one of each.
     FirstRowAggregate "FIRST_ROW_AGGREGATE" needs [OrderInference];
     /// An order over one side of a join sorts that side.
     OneSidedSort "ONE_SIDED_SORT" needs [OrderInference];

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 
 use rustc_hash::FxHashSet;
-use types::{SqlError, SqlType, Value};
+use types::{SqlError, SqlType};
 
 use super::compile::Layout;
 use super::order::{Desired, Order, OrderKey, is_one_table, plain_key};
 use super::statistics::distinct_values_of;
 use super::{Planned, Planner};
 use crate::bound::tree::{AggregateCall, Expr, ExprKind, Rel, SortKey, WindowCall, WindowKind};
-use crate::kinds::{AggregateKind, ColumnId};
+use crate::kinds::ColumnId;
 use crate::optimizer_rules::OptimizerRule;
 use crate::physical::plan::{
     AggregateNode, AggregatePlan, JoinKeyKind, Node, Plan, WindowNode, WindowNodeKind, WindowPlan,
@@ -38,30 +38,25 @@ impl Planner<'_> {
             // All rows are one group, and so are none.
             return Ok(Planned::leaf(Plan::OneRow, Vec::new(), 1.0));
         }
+        if let Some(planned) = self.plan_extremes(input, keys, aggregates, &below)? {
+            return Ok(planned);
+        }
         let distinct =
             only_distinct_argument(aggregates).filter(|_| self.has(OptimizerRule::DistinctAggregate));
         let may_stream = distinct.is_none() && self.has(OptimizerRule::StreamAggregate);
         let grouped_by = self.plain_columns(keys).filter(|_| may_stream);
-        let (planned, is_in_order) = match self.plan_extreme(input, keys, aggregates, &below)? {
-            Some(planned) => (planned, false),
-            None => {
-                let early = self.grouped_early(input, keys, aggregates);
-                // An error ends the planning as a whole.
-                self.two_ways += u32::from(early.is_some());
-                let is_early = early.is_some();
-                let early = early.map(|early| self.plan_grouped_early(early, keys, aggregates, &below));
-                let early = early.transpose()?;
-                let planned = self.plan_in_groups(input, grouped_by.as_deref(), below)?;
-                self.two_ways -= u32::from(is_early);
-                let is_preferred = self.prefers(OptimizerRule::EarlyAggregation);
-                if let Some(early) =
-                    early.filter(|early| is_preferred || early.cost < planned.0.cost + planned.0.rows)
-                {
-                    return Ok(early);
-                }
-                planned
-            }
-        };
+        let early = self.grouped_early(input, keys, aggregates);
+        // An error ends the planning as a whole.
+        self.two_ways += u32::from(early.is_some());
+        let is_early = early.is_some();
+        let early =
+            early.map(|early| self.plan_grouped_early(early, keys, aggregates, &below)).transpose()?;
+        let (planned, is_in_order) = self.plan_in_groups(input, grouped_by.as_deref(), below)?;
+        self.two_ways -= u32::from(is_early);
+        let is_preferred = self.prefers(OptimizerRule::EarlyAggregation);
+        if let Some(early) = early.filter(|early| is_preferred || early.cost < planned.cost + planned.rows) {
+            return Ok(early);
+        }
         let layout = planned.layout();
         let rows = groups(input, keys, planned.rows);
         let columns =
@@ -137,43 +132,11 @@ impl Planner<'_> {
         Ok(if is_better { (ordered, true) } else { (planned, false) })
     }
 
-    /// The input of a lone MIN or MAX of a column, where an index has the rows in that column's order: the first row that has a value says
-    /// it all.
-    fn plan_extreme(
+    pub(super) fn aggregate_node(
         &mut self,
-        input: &Rel,
-        keys: &[(ColumnId, Expr)],
-        aggregates: &[(ColumnId, AggregateCall)],
-        below: &[Expr],
-    ) -> Result<Option<Planned>, SqlError> {
-        let [(_, call)] = aggregates else { return Ok(None) };
-        if !self.has(OptimizerRule::FirstRowAggregate) {
-            return Ok(None);
-        }
-        let descending = match call.kind {
-            AggregateKind::Minimum => false,
-            AggregateKind::Maximum => true,
-            _ => return Ok(None),
-        };
-        let Some(argument) = call.argument.as_ref().filter(|_| keys.is_empty() && is_one_table(input)) else {
-            return Ok(None);
-        };
-        let Some(key) = plain_key(argument, descending, self.columns) else { return Ok(None) };
-        let mut predicates = below.to_vec();
-        if self.columns[key.column.0 as usize].nullable {
-            let is_null = Expr::predicate(ExprKind::IsNull(Box::new(argument.clone())));
-            predicates.push(Expr::predicate(ExprKind::Not(Box::new(is_null))));
-        }
-        self.desired = Some(Desired { keys: vec![key], limit: Some(1.0), is_grouping: false });
-        let planned = self.plan(input, predicates)?;
-        if !planned.order.satisfies(&[key]) {
-            return Ok(None);
-        }
-        let count = Node::Constant(Value::BigInt(1));
-        Ok(Some(planned.map(|input| Plan::Top { input, count, percent: false, ties: Vec::new() })))
-    }
-
-    fn aggregate_node(&mut self, call: &AggregateCall, layout: &Layout) -> Result<AggregateNode, SqlError> {
+        call: &AggregateCall,
+        layout: &Layout,
+    ) -> Result<AggregateNode, SqlError> {
         Ok(AggregateNode {
             kind: call.kind,
             argument: call.argument.as_ref().map(|argument| self.node(argument, layout)).transpose()?,

@@ -15,6 +15,7 @@ pub(crate) mod door;
 pub(crate) mod early_groups;
 mod equi_keys;
 pub(crate) mod estimate;
+mod extremes;
 pub(crate) mod filter;
 pub(crate) mod infer;
 pub(crate) mod join;
