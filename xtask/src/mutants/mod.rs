@@ -2,7 +2,7 @@
 //!
 //! One build serves all: in the copy, `os::mutant(n)` asks the environment which bug is switched on. The first ring is the simulation, where
 //! each bug has a budget; those that it does not find within it are asked again when all have been asked, with twice as much. The second ring,
-//! for what the first does not find, are the tests of the crates that keep data. With a table in a file, a run goes on where the last one stopped.
+//! for what the first does not find, are the tests of the crates that keep data. A bug may name the one scenario that is to find it. With a table in a file, a run goes on where the last one stopped.
 //! A bug that nobody finds fails the run, and so does a ring that fails, or takes too long, without any bug.
 
 mod process;
@@ -88,7 +88,7 @@ fn ask_simulation(
     table: &mut Table,
 ) -> Result<(), String> {
     let mut simulation = Simulation::new(copy, choice.built)?;
-    simulation.measure()?;
+    simulation.measure(|scenario| chosen.iter().any(|(_, mutant)| mutant.may_be_found_by(scenario)))?;
     for time in 0..choice.times {
         let budget = Duration::from_secs(choice.budget << time.min(10));
         for (number, mutant) in chosen {
@@ -101,7 +101,7 @@ fn ask_simulation(
             if time == 0 && choice.times > 1 && !asked.is_empty() {
                 continue;
             }
-            let verdict = match simulation.ask(*number, budget, &mut asked)? {
+            let verdict = match simulation.ask((*number, mutant.scenario.as_deref()), budget, &mut asked)? {
                 Answer::Found(ring, how) => Verdict::Found(ring, how),
                 Answer::NotYet => Verdict::NotYet(asked),
             };
@@ -114,7 +114,8 @@ fn ask_simulation(
 /// Asks the tests about each bug that is not found yet.
 fn ask_tests(copy: &Path, chosen: &[(usize, &Mutant)], table: &mut Table) -> Result<(), String> {
     let is_found = |name: &str| matches!(table.verdicts.get(name), Some(Verdict::Found(..)));
-    let open: Vec<_> = chosen.iter().filter(|(_, mutant)| !is_found(&mutant.name)).collect();
+    let is_open = |mutant: &Mutant| mutant.scenario.is_none() && !is_found(&mutant.name);
+    let open: Vec<_> = chosen.iter().filter(|(_, mutant)| is_open(mutant)).collect();
     if open.is_empty() {
         return Ok(());
     }

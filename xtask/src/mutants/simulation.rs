@@ -60,11 +60,12 @@ impl Simulation {
         Ok(Simulation { program, scenarios: scenarios(copy)?, sound: BTreeSet::new() })
     }
 
-    /// Runs the corpus and a few seeds of each scenario without any bug.
+    /// Runs the corpus and a few seeds of each scenario that will be asked, without any bug.
     ///
     /// # Errors
     /// A seed fails, or does not end.
-    pub(super) fn measure(&mut self) -> Result<(), String> {
+    pub(super) fn measure(&mut self, will_be_asked: impl Fn(&str) -> bool) -> Result<(), String> {
+        self.scenarios.retain(|scenario| will_be_asked(&scenario.name));
         for scenario in &mut self.scenarios {
             let arguments = arguments(&scenario.name, 0, MEASURED_SEEDS);
             match self.program.run(&arguments, 0, (MEASURE_TIME, STILL_TIME))? {
@@ -76,19 +77,25 @@ impl Simulation {
         Ok(())
     }
 
-    /// Asks the scenarios about a bug until one finds it or its budget is used.
+    /// Asks the scenarios, or the only one that is to find it, about a bug until one finds it or its budget is used.
     ///
     /// # Errors
     /// A seed fails without the bug, too, or nothing can be run.
     pub(super) fn ask(
         &mut self,
-        number: usize,
+        (number, only): (usize, Option<&str>),
         budget: Duration,
         asked: &mut Asked,
     ) -> Result<Answer, String> {
         let (mut spent, mut share) = (Duration::ZERO, SHARE_TIME);
+        let is_asked = |scenario: &Scenario| only.is_none_or(|only| only == scenario.name);
+        let asked_ones: Vec<usize> =
+            (0..self.scenarios.len()).filter(|at| is_asked(&self.scenarios[*at])).collect();
+        if asked_ones.is_empty() {
+            return Err(format!("no scenario {}", only.unwrap_or_default()));
+        }
         while spent < budget {
-            for at in 0..self.scenarios.len() {
+            for at in asked_ones.iter().copied() {
                 let scenario = &self.scenarios[at];
                 let name = scenario.name.clone();
                 let wanted = (share * scenario.shares).as_micros() / scenario.seed_time.as_micros();
@@ -178,7 +185,7 @@ mod tests {
     }
 
     fn asked_until(simulation: &mut Simulation, number: usize, asked: &mut Asked) -> Result<String, String> {
-        match simulation.ask(number, Duration::from_millis(1), asked)? {
+        match simulation.ask((number, None), Duration::from_millis(1), asked)? {
             Answer::Found(ring, how) => Ok(format!("{ring}: {how}")),
             Answer::NotYet => Ok("not yet".to_owned()),
         }
@@ -201,10 +208,25 @@ mod tests {
     }
 
     #[test]
+    fn a_bug_that_names_its_scenario_is_asked_of_no_other() {
+        let finds = "[ \"$2\" = y ] && [ $HARDPAN_MUTANT = 1 ] && { echo ' seed 0: LOST'; exit 1; }";
+        let mut simulation = scripted("only", &format!("{finds}; exit 0"));
+        let scenario = Scenario { name: "y".to_owned(), shares: 1, seed_time: SHARE_TIME / 2 };
+        simulation.scenarios.push(scenario);
+        let mut asked = Asked::new();
+        let budget = Duration::from_millis(1);
+        let answer = simulation.ask((1, Some("y")), budget, &mut asked).unwrap();
+        assert!(matches!(answer, Answer::Found(ring, _) if ring == "simulation, y"));
+        assert_eq!(asked, Asked::from([("y".to_owned(), 2)]), "x was not asked");
+        assert!(simulation.ask((1, Some("z")), budget, &mut asked).is_err(), "there is none");
+        std::fs::remove_dir_all(&simulation.program.folder).unwrap();
+    }
+
+    #[test]
     fn a_seed_that_fails_without_the_bug_ends_the_run() {
         let mut simulation = scripted("broken", "echo ' seed 1: LOST'; exit 1");
         assert!(asked_until(&mut simulation, 1, &mut Asked::new()).is_err());
-        assert!(simulation.measure().is_err());
+        assert!(simulation.measure(|_| true).is_err());
         std::fs::remove_dir_all(&simulation.program.folder).unwrap();
     }
 

@@ -10,6 +10,8 @@ pub(super) const SWITCH: &str = "HARDPAN_MUTANT";
 pub(super) struct Mutant {
     pub(super) name: String,
     pub(super) file: String,
+    /// The one scenario that is to find it; the others and the tests are not asked.
+    pub(super) scenario: Option<String>,
     find: String,
     replace: String,
 }
@@ -18,6 +20,11 @@ impl Mutant {
     /// The crate in whose source it stands.
     pub(super) fn package(&self) -> &str {
         self.file.split('/').nth(1).unwrap_or_default()
+    }
+
+    /// Is this scenario asked about it?
+    pub(super) fn may_be_found_by(&self, scenario: &str) -> bool {
+        self.scenario.as_ref().is_none_or(|only| only == scenario)
     }
 }
 
@@ -35,6 +42,7 @@ pub(super) fn list(root: &Path) -> Result<Vec<Mutant>, String> {
         let mutant = Mutant {
             name: field("name")?,
             file: field("file")?,
+            scenario: entry.get("scenario").and_then(toml::Value::as_str).map(str::to_owned),
             find: field("find")?,
             replace: field("replace")?,
         };
@@ -124,6 +132,7 @@ mod tests {
         let mutant = Mutant {
             name: "x".into(),
             file: "crates/os/src/lib.rs".into(),
+            scenario: None,
             find: "a();".into(),
             replace: "if !MUTANT { a(); }".into(),
         };
