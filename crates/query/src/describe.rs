@@ -4,17 +4,17 @@
 use std::sync::Arc;
 
 use engine::{Database, Lookup, ModuleDef, ModuleKind, ObjectDef, TableDef};
+use plan_ir::context::{BindContext, ColumnDescription, VariableDef};
+use plan_ir::data_type::TypePlace;
+use plan_ir::front_end::{BindAnew, BoundModule, FrontEnd, Reference};
+use plan_ir::undeclared::Undeclared;
+use plan_ir::undeclared::UndeclaredParameters;
+use plan_ir::view::View;
+use plan_ir::view_shape::ViewShape;
 use tsql::ast::{self, StatementKind};
 use types::SqlError;
 
-use crate::TypePlace;
-use crate::Undeclared;
-use crate::UndeclaredParameters;
 use crate::bind::observe::{bound_module, named_columns};
-use crate::context::{BindContext, ColumnDescription, VariableDef};
-use crate::front_end::{BindAnew, BoundModule, FrontEnd, Reference};
-use crate::view::View;
-use crate::view_shape::ViewShape;
 
 /// The front end: what `session` hands to each statement that it runs.
 pub const FRONT_END: FrontEnd = FrontEnd(&Whole);
@@ -109,8 +109,12 @@ fn in_statement(
         StatementKind::Declare(declarations) => {
             for (at, declaration) in declarations.iter().enumerate() {
                 let place = TypePlace::Variable(at + 1);
-                let declared =
-                    crate::resolve_type_in(&declaration.data_type, place, context.database, context.lookup)?;
+                let declared = plan_ir::data_type::declared_in(
+                    &declaration.data_type,
+                    place,
+                    context.database,
+                    context.lookup,
+                )?;
                 variables.push(VariableDef { name: declaration.name.clone(), sql_type: declared.sql_type });
             }
             Ok(None)
@@ -164,7 +168,8 @@ fn said_columns(set: &ast::ResultSet, context: &BindContext<'_>) -> Result<Vec<C
     };
     let describe = |(at, column): (usize, &ast::ResultColumn)| {
         let place = TypePlace::Column(at + 1);
-        let declared = crate::resolve_type_in(&column.data_type, place, context.database, context.lookup)?;
+        let declared =
+            plan_ir::data_type::declared_in(&column.data_type, place, context.database, context.lookup)?;
         Ok(ColumnDescription {
             name: column.name.value.clone(),
             sql_type: declared.sql_type,
@@ -207,14 +212,15 @@ fn in_procedure(
     if module.kind != ModuleKind::Procedure {
         return Ok(None);
     }
-    let StatementKind::CreateProcedure(procedure) = crate::stored::parse_module(&module)? else {
+    let StatementKind::CreateProcedure(procedure) = plan_ir::stored::parse_module(&module)? else {
         return Ok(None);
     };
     let ast::ModuleBody::Statements(body) = &procedure.body else { return Ok(None) };
     let mut variables = Vec::new();
     for (at, parameter) in procedure.parameters.iter().enumerate() {
         let place = TypePlace::Variable(at + 1);
-        let declared = crate::resolve_type_in(&parameter.data_type, place, &database, context.lookup)?;
+        let declared =
+            plan_ir::data_type::declared_in(&parameter.data_type, place, &database, context.lookup)?;
         variables.push(VariableDef { name: parameter.name.clone(), sql_type: declared.sql_type });
     }
     let inner =
@@ -268,8 +274,12 @@ fn bind_one(
         StatementKind::Declare(declarations) => {
             for (at, declaration) in declarations.iter().enumerate() {
                 let place = TypePlace::Variable(at + 1);
-                let declared =
-                    crate::resolve_type_in(&declaration.data_type, place, context.database, context.lookup)?;
+                let declared = plan_ir::data_type::declared_in(
+                    &declaration.data_type,
+                    place,
+                    context.database,
+                    context.lookup,
+                )?;
                 if let Some(initial) = &declaration.initial {
                     value(initial, Some(&declared.sql_type), variables)?;
                 }
@@ -380,7 +390,7 @@ pub fn declared_parameters(
     };
     let define = |(at, parameter): (usize, &ast::Parameter)| {
         let place = TypePlace::Variable(at + 1);
-        let declared = crate::resolve_type_in(&parameter.data_type, place, database, lookup)?;
+        let declared = plan_ir::data_type::declared_in(&parameter.data_type, place, database, lookup)?;
         Ok(VariableDef { name: parameter.name.clone(), sql_type: declared.sql_type })
     };
     procedure.parameters.iter().enumerate().map(define).collect()

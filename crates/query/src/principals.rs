@@ -83,7 +83,7 @@ pub(crate) fn of_database() -> Vec<Principal> {
 
 /// The principal of a name, which is compared as names of logins are.
 pub(crate) fn named<'a>(all: &'a [Principal], name: &str) -> Option<&'a Principal> {
-    all.iter().find(|principal| crate::names::same_name(&principal.name, name))
+    all.iter().find(|principal| plan_ir::names::same_name(&principal.name, name))
 }
 
 /// 16 bytes, the same for the same name.

@@ -6,13 +6,13 @@
 use std::cell::RefCell;
 
 use engine::{ModuleDef, ModuleKind, ObjectDef};
+use plan_ir::context::{BindContext, VariableDef};
+use plan_ir::data_type::TypePlace;
+use plan_ir::front_end::{ColumnUse, Reference};
+use plan_ir::names::same_name;
 use tsql::ast::{self, ObjectName, StatementKind};
 
-use crate::TypePlace;
 use crate::bind::{Binder, Clause, Observed, Scope};
-use crate::context::{BindContext, VariableDef};
-use crate::front_end::{ColumnUse, Reference};
-use crate::names::same_name;
 
 /// The references of a view, an inline function or a procedure, in the order in which they appear.
 pub(crate) fn of_module(context: &BindContext<'_>, module: &ModuleDef) -> Vec<Reference> {
@@ -35,7 +35,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn procedure(&mut self) {
-        let Ok(StatementKind::CreateProcedure(procedure)) = crate::stored::parse_module(self.module) else {
+        let Ok(StatementKind::CreateProcedure(procedure)) = plan_ir::stored::parse_module(self.module) else {
             return;
         };
         for (at, parameter) in procedure.parameters.iter().enumerate() {
@@ -48,7 +48,8 @@ impl Walk<'_> {
 
     fn declare(&mut self, name: &str, data_type: &ast::DataType, at: usize) {
         let place = TypePlace::Variable(at + 1);
-        let declared = crate::resolve_type_in(data_type, place, self.context.database, self.context.lookup);
+        let declared =
+            plan_ir::data_type::declared_in(data_type, place, self.context.database, self.context.lookup);
         if let Ok(declared) = declared {
             self.variables.push(VariableDef { name: name.to_string(), sql_type: declared.sql_type });
         }

@@ -1,13 +1,13 @@
 //! All built-in functions and system views together, and the binder that knows them.
 
 use engine::Database;
+use plan_ir::built_ins::{BuiltIns, UnnamedFunction};
+use plan_ir::context::BindContext;
+use plan_ir::function_def::FunctionDef;
+use plan_ir::view::View;
 
 use crate::bind::{Binder, not_here};
-use crate::built_ins::{BuiltIns, UnnamedFunction};
-use crate::context::BindContext;
-use crate::function_def::FunctionDef;
 use crate::functions::{self, json, math, parse};
-use crate::view::View;
 
 /// The tables of all crates.
 struct Registry;

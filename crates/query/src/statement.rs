@@ -2,29 +2,29 @@
 
 use std::sync::{Arc, OnceLock};
 
+use plan_ir::answers::Answers;
+use plan_ir::context::{BindContext, ColumnDescription, Flow, RowSink, Standpoint, StatementOutcome};
+use plan_ir::exec_context::ExecContext;
+use plan_ir::optimizer_rules::RuleSet;
+use plan_ir::physical::change::{DeletePlan, InsertPlan, MergePlan, OutputPlan, Store, UpdatePlan};
+use plan_ir::physical::plan::{BoolNode, Node, Plan};
+use plan_ir::row::Row;
+use plan_ir::runtime::Runtime;
+use plan_ir::table::{SequenceSource, TableSource};
 use rustc_hash::FxHashSet;
 use tsql::ast;
 use types::{SqlError, SqlType, Value};
 
-use crate::answers::Answers;
 use crate::bind::draws::{LIMITED, LIMITED_DEFAULT};
 use crate::bind::item::SelectParts;
 use crate::bind::{Binder, Clause, Scope, coerce};
-use crate::context::{BindContext, ColumnDescription, Flow, RowSink, Standpoint, StatementOutcome};
 use crate::ddl::SelectIntoPlan;
 use crate::exec;
 use crate::exec::operations::{Evaluate, Open, Test};
-use crate::exec_context::ExecContext;
-use crate::optimizer_rules::RuleSet;
-use crate::physical::change::{DeletePlan, InsertPlan, MergePlan, OutputPlan, Store, UpdatePlan};
-use crate::physical::plan::{BoolNode, Node, Plan};
 use crate::plan::Planner;
 use crate::plan::catalog::as_a_whole;
 use crate::plan::change::ChangePlanner;
 use crate::plan::compile::Layout;
-use crate::row::Row;
-use crate::runtime::Runtime;
-use crate::table::{SequenceSource, TableSource};
 
 /// What a compiled thing depends on: recompile when it changes.
 pub(crate) struct Dependencies {
@@ -238,7 +238,7 @@ fn changes<'b>(binder: &'b Binder<'_>) -> ChangePlanner<'b> {
 /// lose the property.
 fn inherited_identity(
     body: &ast::QueryBody,
-    tables: &[Arc<crate::table::TableSource>],
+    tables: &[Arc<plan_ir::table::TableSource>],
 ) -> Option<engine::IdentityDef> {
     let ast::QueryBody::Select(block) = body else { return None };
     let [source] = block.from.as_slice() else { return None };

@@ -1,10 +1,9 @@
 //! What functions ask of their arguments beside types: which of them take text, ntext and image, and whose collation they have.
 
+use plan_ir::bound::coercibility::{combined, is_old_large_value, resolved};
+use plan_ir::bound::tree::{Expr, ExprKind};
+use plan_ir::kinds::{AggregateKind, Coercibility};
 use types::{Collation, SqlError};
-
-use crate::bound::coercibility::{combined, is_old_large_value, resolved};
-use crate::bound::tree::{Expr, ExprKind};
-use crate::kinds::{AggregateKind, Coercibility};
 
 /// Functions of text that take neither text nor ntext nor image (each one's documentation); SUBSTRING, PATINDEX and DATALENGTH do.
 const WITHOUT_OLD_LARGE: [&str; 17] = [

@@ -2,6 +2,12 @@
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
+use plan_ir::bound::coercibility::{check_key, combined, is_incomparable, resolved};
+use plan_ir::bound::tree::{AggregateCall, Expr, ExprKind, SortKey};
+use plan_ir::built_ins::{AT_TIME_ZONE, BuiltIns, UnnamedFunction};
+use plan_ir::function_def::{Argument, FunctionDef, Parameter, ResultRule};
+use plan_ir::kinds::{AggregateKind, Conversion, ConversionKind};
+use plan_ir::names::written;
 use tsql::ast;
 use types::sql_type::TypeFamily;
 use types::{Length, SqlError, SqlType, Value};
@@ -13,12 +19,6 @@ use super::arguments::{
 use super::draws::{AGGREGATE, CONDITIONAL};
 use super::not_here::is_documented;
 use super::{Binder, Clause, coerce};
-use crate::bound::coercibility::{check_key, combined, is_incomparable, resolved};
-use crate::bound::tree::{AggregateCall, Expr, ExprKind, SortKey};
-use crate::built_ins::{AT_TIME_ZONE, BuiltIns, UnnamedFunction};
-use crate::function_def::{Argument, FunctionDef, Parameter, ResultRule};
-use crate::kinds::{AggregateKind, Conversion, ConversionKind};
-use crate::names::written;
 
 /// Functions whose results hang on what was called before: each call changes what the next gives.
 /// Arguments of GREATEST and LEAST.
@@ -131,9 +131,9 @@ impl Binder<'_> {
                 Parameter::Word => word(function.name, argument)?,
                 _ => {
                     let bound = self.value(argument)?;
-                    let is_undeclared = crate::bound::untyped::of(&bound).is_some();
+                    let is_undeclared = plan_ir::bound::untyped::of(&bound).is_some();
                     if is_undeclared && needs_type(function.name, index) && function.name != "CHECKSUM" {
-                        crate::bound::untyped::note(&bound, SqlType::nvarchar(4000));
+                        plan_ir::bound::untyped::note(&bound, SqlType::nvarchar(4000));
                     }
                     if bound.is_null_literal() && !is_undeclared && needs_type(function.name, index) {
                         return Err(null_argument(function.name, index));
@@ -178,8 +178,8 @@ impl Binder<'_> {
             [Some(&parse.operand), parse.style.as_ref()].into_iter().flatten().enumerate()
         {
             let bound = self.value(argument)?;
-            let is_undeclared = crate::bound::untyped::of(&bound).is_some();
-            crate::bound::untyped::note(&bound, SqlType::nvarchar(4000));
+            let is_undeclared = plan_ir::bound::untyped::of(&bound).is_some();
+            plan_ir::bound::untyped::note(&bound, SqlType::nvarchar(4000));
             // A culture may be NULL when it is asked for: error 9818 then.
             let is_null = bound.is_null_literal() && !is_undeclared;
             if is_null && index == 0 {
@@ -271,7 +271,7 @@ impl Binder<'_> {
             return Err(crate::errors::nullif_first_null());
         }
         let (sql_type, collation, coercibility) = (first.sql_type, first.collation, first.coercibility);
-        let equal = coerce::compare(crate::kinds::CompareOp::Equal, first.clone(), second)?;
+        let equal = coerce::compare(plan_ir::kinds::CompareOp::Equal, first.clone(), second)?;
         let kind =
             ExprKind::Case(vec![(equal, Expr::constant(Value::Null, sql_type))], Some(Box::new(first)));
         Ok(Expr { collation, coercibility, ..Expr::new(kind, sql_type, true) })
@@ -298,7 +298,7 @@ impl Binder<'_> {
         let mut values = Vec::new();
         for (position, argument) in call.args[1..].iter().enumerate() {
             let number = Expr::constant(Value::Int(position as i32 + 1), SqlType::Int);
-            conditions.push(coerce::compare(crate::kinds::CompareOp::Equal, index.clone(), number)?);
+            conditions.push(coerce::compare(plan_ir::kinds::CompareOp::Equal, index.clone(), number)?);
             values.push(self.value(argument)?);
         }
         self.make_case(conditions, values)
@@ -579,8 +579,10 @@ fn converted(argument: Expr, parameter: Parameter) -> Result<Expr, SqlError> {
     let family = argument.sql_type.family();
     // Of the types that a parameter of a function takes as they are, the one of highest precedence.
     match parameter {
-        Parameter::Text | Parameter::Wide => crate::bound::untyped::note(&argument, SqlType::nvarchar(4000)),
-        Parameter::Moment => crate::bound::untyped::note(&argument, SqlType::DateTimeOffset(7)),
+        Parameter::Text | Parameter::Wide => {
+            plan_ir::bound::untyped::note(&argument, SqlType::nvarchar(4000))
+        }
+        Parameter::Moment => plan_ir::bound::untyped::note(&argument, SqlType::DateTimeOffset(7)),
         _ => {}
     }
     match parameter {

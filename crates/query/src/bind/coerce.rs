@@ -1,19 +1,18 @@
 //! Implicit conversions and the typing of operators; constants are folded on the way.
 
+use plan_ir::bound::coercibility::{check_comparable, combined, resolved};
+use plan_ir::bound::tree::{Expr, ExprKind};
+use plan_ir::kinds::CompareOp;
 use tsql::ast;
 use types::arith::{self, BinaryOp, UnaryOp};
 use types::sql_type::TypeFamily;
 use types::{SqlError, SqlType, Value};
 
-use crate::bound::coercibility::{check_comparable, combined, resolved};
-use crate::bound::tree::{Expr, ExprKind};
-use crate::kinds::CompareOp;
-
-pub(crate) use crate::bound::convert::{convert, for_variable, implicit};
+pub(crate) use plan_ir::bound::convert::{convert, for_variable, implicit};
 
 /// `left op right` with the types and conversions of SQL Server; folded when both are constants.
 pub(crate) fn binary(op: BinaryOp, left: Expr, right: Expr) -> Result<Expr, SqlError> {
-    crate::bound::untyped::beside(&left, &right, false)?;
+    plan_ir::bound::untyped::beside(&left, &right, false)?;
     let left_type = if left.is_null_literal() { right.sql_type } else { left.sql_type };
     let right_type = if right.is_null_literal() { left_type } else { right.sql_type };
     let plan = arith::plan_binary(op, &left_type, &right_type)?;
@@ -102,7 +101,7 @@ pub(crate) fn unary(op: UnaryOp, operand: Expr) -> Result<Expr, SqlError> {
 pub(crate) fn compare(op: CompareOp, left: Expr, right: Expr) -> Result<Expr, SqlError> {
     check_comparable(op, &left, &right)?;
     let collation = resolved(op.name(), [&left, &right])?;
-    crate::bound::untyped::beside(&left, &right, matches!(op, CompareOp::Equal | CompareOp::NotEqual))?;
+    plan_ir::bound::untyped::beside(&left, &right, matches!(op, CompareOp::Equal | CompareOp::NotEqual))?;
     let (left, right) = same_type(op, left, right)?;
     // Nothing compares with NULL: the other side is not looked at, whatever error it has in it.
     if left.is_constant_null() || right.is_constant_null() {

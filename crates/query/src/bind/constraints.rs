@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use engine::{ColumnDef, ForeignKeyDef, ObjectDef};
+use plan_ir::bound::change::{BoundAction, BoundCheck, BoundConstraints, BoundDependent, BoundKey};
+use plan_ir::foreign_key::Reference;
+use plan_ir::table::TableSource;
 use types::SqlError;
 
 use super::{Binder, ScopeTable};
-use crate::bound::change::{BoundAction, BoundCheck, BoundConstraints, BoundDependent, BoundKey};
-use crate::foreign_key::Reference;
-use crate::table::TableSource;
 
 /// What a statement does with the rows.
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +98,7 @@ impl Binder<'_> {
                 self.stored_expression(&def, &computed.text, Some(table.clone()), |binder, expr| {
                     binder.value(expr)
                 })?;
-            let expr = crate::bound::convert::implicit(expr, &column.sql_type)?;
+            let expr = plan_ir::bound::convert::implicit(expr, &column.sql_type)?;
             constraints.computed.push((ordinal, expr));
         }
         for check in def.checks.iter().filter(|check| !check.state.is_disabled) {

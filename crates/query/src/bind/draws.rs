@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
+use plan_ir::bound::tree::{Expr, SortKey};
+use plan_ir::kinds::ColumnId;
+use plan_ir::table::SequenceSource;
 use tsql::ast;
 use types::SqlError;
-
-use crate::bound::tree::{Expr, SortKey};
-use crate::kinds::ColumnId;
-use crate::table::SequenceSource;
 
 /// A subquery, a derived table, a view, a function, a CHECK, a computed column.
 pub(crate) const NESTED: i32 = 11719;

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use engine::Database;
+use plan_ir::bound::change::ChangedRows;
+use plan_ir::bound::tree::Rel;
+use plan_ir::kinds::{ColumnId, ScanHints};
+use plan_ir::names::same_name;
+use plan_ir::table::TableSource;
 use tsql::ast::ObjectName;
 
 use super::seen_through::Through;
-use crate::bound::change::ChangedRows;
-use crate::bound::tree::Rel;
-use crate::kinds::{ColumnId, ScanHints};
-use crate::names::same_name;
-use crate::table::TableSource;
 
 /// The target looked for while a FROM clause is bound.
 pub(crate) struct TargetRequest {

@@ -3,6 +3,12 @@
 use std::sync::Arc;
 
 use engine::{ModuleDef, ModuleKind, ObjectDef};
+use plan_ir::bound::tree::{Expr, ExprKind, Rel, SystemScan, TableScan};
+use plan_ir::kinds::{CatalogReading, Coercibility, ColumnId, JoinKind, ScanHints};
+use plan_ir::names::same_name;
+use plan_ir::names::written;
+use plan_ir::table::TableSource as BaseTable;
+use plan_ir::view::View;
 use tsql::ast::{self, Ident, ObjectName, TableSource};
 use types::{Collation, SqlError, SqlType};
 
@@ -10,12 +16,6 @@ use super::draws::{CLAUSE, NESTED, TABLE_FUNCTION};
 use super::names::Resolved;
 use super::stars::not_usable;
 use super::{Binder, BoundQuery, Clause, CommonTableDefinition, CommonTableEntry, ScopeColumn, ScopeTable};
-use crate::bound::tree::{Expr, ExprKind, Rel, SystemScan, TableScan};
-use crate::kinds::{CatalogReading, Coercibility, ColumnId, JoinKind, ScanHints};
-use crate::names::same_name;
-use crate::names::written;
-use crate::table::TableSource as BaseTable;
-use crate::view::View;
 
 /// The query of a view.
 pub(crate) struct ViewQuery {
@@ -291,7 +291,7 @@ impl Binder<'_> {
                     Some(table.clone()),
                     |binder, expr| {
                         let value = binder.value(expr)?;
-                        crate::bound::convert::implicit(value, &column.sql_type)
+                        plan_ir::bound::convert::implicit(value, &column.sql_type)
                     },
                 );
                 computed.extend(bound.ok().map(|bound| (ordinal, bound)));
@@ -362,7 +362,7 @@ impl Binder<'_> {
         let mut columns = Vec::with_capacity(declared.len());
         for (column, declared) in query.columns.iter().zip(declared) {
             let expr = if column.untyped_null { Expr::null() } else { self.column_expr(column.id) };
-            let expr = crate::bound::convert::for_variable(expr, &declared.sql_type)?;
+            let expr = plan_ir::bound::convert::for_variable(expr, &declared.sql_type)?;
             let id = self.new_column(declared.sql_type, declared.nullable, Collation::default());
             items.push((id, expr));
             columns.push(super::OutputColumn {
@@ -418,7 +418,7 @@ impl Binder<'_> {
 
     /// The query of a view's text.
     pub(crate) fn view_query(&mut self, module: &ModuleDef) -> Result<ViewQuery, SqlError> {
-        let ast::StatementKind::CreateView(view) = crate::stored::parse_module(module)? else {
+        let ast::StatementKind::CreateView(view) = plan_ir::stored::parse_module(module)? else {
             return Err(crate::errors::stored_text_damaged());
         };
         self.expand_as_kept(module);
@@ -622,10 +622,10 @@ impl Binder<'_> {
         }
         let database = self.current_database();
         for (at, (parameter, argument)) in function.parameters.iter().zip(arguments).enumerate() {
-            let place = crate::TypePlace::Variable(at + 1);
+            let place = plan_ir::data_type::TypePlace::Variable(at + 1);
             let declared =
-                crate::resolve_type_in(&parameter.data_type, place, &database, self.context.lookup)?;
-            let argument = crate::bound::convert::for_variable(argument, &declared.sql_type)?;
+                plan_ir::data_type::declared_in(&parameter.data_type, place, &database, self.context.lookup)?;
+            let argument = plan_ir::bound::convert::for_variable(argument, &declared.sql_type)?;
             self.arguments.push((parameter.name.clone(), as_parameter(argument)));
         }
         if let Some(with) = &select.with {
@@ -683,7 +683,7 @@ fn shown(table: &ScopeTable) -> String {
 
 /// The statement that made a function.
 fn stored_function(module: &ModuleDef) -> Result<Box<ast::CreateFunction>, SqlError> {
-    match crate::stored::parse_module(module)? {
+    match plan_ir::stored::parse_module(module)? {
         ast::StatementKind::CreateFunction(function) => Ok(function),
         _ => Err(crate::errors::stored_text_damaged()),
     }

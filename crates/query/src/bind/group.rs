@@ -1,5 +1,7 @@
 //! GROUP BY: after grouping only keys, aggregates and outer columns may be used (error 8120), but for what is never evaluated.
 
+use plan_ir::bound::tree::{Expr, ExprKind, Rel, SortKey, SubqueryKind};
+use plan_ir::kinds::{AggregateKind, ColumnId};
 use rustc_hash::FxHashSet;
 use types::SqlError;
 
@@ -7,8 +9,6 @@ use super::Binder;
 use super::grouping_sets::Grouping;
 use super::item::Item;
 use super::reachable::only_reachable;
-use crate::bound::tree::{Expr, ExprKind, Rel, SortKey, SubqueryKind};
-use crate::kinds::{AggregateKind, ColumnId};
 
 impl Binder<'_> {
     /// Puts the grouping over `rel` and rewrites everything above it to read keys and aggregates.

@@ -4,6 +4,9 @@
 //! grouped by the set and the keys. The set is a number: its place in the list, then a bit for each key that it lacks; so sets that are
 //! named twice are counted twice, as documented, and a NULL of the rows is told from that of a total.
 
+use plan_ir::bound::coercibility::check_key;
+use plan_ir::bound::tree::{AggregateCall, Expr, ExprKind, Rel};
+use plan_ir::kinds::{AggregateKind, ColumnId, CompareOp, JoinKind};
 use tsql::ast::{self, GroupByWith, GroupingElement};
 use types::arith::BinaryOp;
 use types::{SqlError, SqlType, Value};
@@ -12,9 +15,6 @@ use super::grouping_sets::{
     Grouping, GroupingSets, KEYS_MAX, KeySet, check_count, cubed, number_of, rolled_up, united,
 };
 use super::{Binder, Clause, coerce};
-use crate::bound::coercibility::check_key;
-use crate::bound::tree::{AggregateCall, Expr, ExprKind, Rel};
-use crate::kinds::{AggregateKind, ColumnId, CompareOp, JoinKind};
 
 impl Binder<'_> {
     /// Binds GROUP BY. Errors 102, 144, 164, 10702, 10703, 10706.

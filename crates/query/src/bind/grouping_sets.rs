@@ -1,9 +1,8 @@
 //! What a query is grouped by: its keys, and the sets of them that ROLLUP, CUBE and GROUPING SETS ask for.
 
+use plan_ir::bound::tree::Expr;
+use plan_ir::kinds::ColumnId;
 use types::SqlError;
-
-use crate::bound::tree::Expr;
-use crate::kinds::ColumnId;
 
 /// Most grouping sets of a query, and most different expressions in them (SELECT - GROUP BY, "Limitations").
 const SETS_MAX: usize = 4_096;

@@ -1,9 +1,8 @@
 //! TABLE HINT of a statement's OPTION, before the tables are met that it is for.
 
+use plan_ir::names::{same_name, written};
 use tsql::ast;
 use types::SqlError;
-
-use crate::names::{same_name, written};
 
 /// A TABLE HINT of a statement's OPTION.
 pub(crate) struct HintedTable {

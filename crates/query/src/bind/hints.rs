@@ -3,13 +3,13 @@
 //! ROWLOCK and PAGLOCK change nothing: rows and keys are locked, which is never coarser than asked. TABLOCK and TABLOCKX lock the table.
 
 use engine::IsolationLevel;
+use plan_ir::bound::tree::Rel;
+use plan_ir::kinds::{CatalogReading, HintedIndex, ScanHints};
+use plan_ir::names::same_name;
 use tsql::ast;
 use types::SqlError;
 
 use super::Binder;
-use crate::bound::tree::Rel;
-use crate::kinds::{CatalogReading, HintedIndex, ScanHints};
-use crate::names::same_name;
 
 /// What hints ask for; those without a case here stand in the table of clauses. Errors 321, 650 and 1047.
 pub(crate) fn scan_hints(hints: &[ast::TableHint]) -> Result<ScanHints, SqlError> {
@@ -159,7 +159,7 @@ impl Binder<'_> {
                 .find(|hint| !is_of_access(hint) && !is_there(hint))
                 .map(|hint| hint.name.value.to_uppercase())
         };
-        let table = crate::names::written(&found.table);
+        let table = plan_ir::names::written(&found.table);
         if let Some(word) = lacks(&found.hints, written) {
             return Err(SqlError::new(8722, &[&word, &"OPTION", &table, &"WITH"]));
         }
@@ -185,7 +185,7 @@ impl Binder<'_> {
     /// Every TABLE HINT has met its table. Error 8723.
     pub(crate) fn check_table_hints(&self) -> Result<(), SqlError> {
         match self.table_hints.iter().find(|entry| !entry.is_met) {
-            Some(entry) => Err(SqlError::new(8723, &[&crate::names::written(&entry.table)])),
+            Some(entry) => Err(SqlError::new(8723, &[&plan_ir::names::written(&entry.table)])),
             None => Ok(()),
         }
     }

@@ -2,6 +2,13 @@
 
 use std::sync::Arc;
 
+use plan_ir::bound::change::{
+    BoundConstraints, BoundInput, BoundInsert, BoundOutputs, BoundRowsInsert, BoundSource, BoundStore,
+    BoundValue,
+};
+use plan_ir::bound::tree::{Rel, TopSpec};
+use plan_ir::kinds::{ColumnId, IdentityRule};
+use plan_ir::table::{SequenceSource, TableSource, is_identity_insert_on};
 use tsql::ast;
 use types::SqlError;
 
@@ -9,13 +16,6 @@ use super::constraints::Change;
 use super::draws::{CLAUSE, LIMITED};
 use super::found_target::{Access, ChangedTable, InsertTarget};
 use super::{Binder, BoundQuery, Clause, Scope};
-use crate::bound::change::{
-    BoundConstraints, BoundInput, BoundInsert, BoundOutputs, BoundRowsInsert, BoundSource, BoundStore,
-    BoundValue,
-};
-use crate::bound::tree::{Rel, TopSpec};
-use crate::kinds::{ColumnId, IdentityRule};
-use crate::table::{SequenceSource, TableSource, is_identity_insert_on};
 
 /// The defaults of the columns that rows of one statement have got no value for.
 #[derive(Default)]

@@ -1,6 +1,6 @@
 //! The items of a select list.
 
-use crate::bound::tree::{Expr, Rel};
+use plan_ir::bound::tree::{Expr, Rel};
 
 /// One item of a select list.
 pub(crate) struct Item {

@@ -1,10 +1,10 @@
 //! How many rows: TOP, OFFSET and FETCH. Their counts are made before the rows are: columns of the same query are seen and refused.
 
+use plan_ir::bound::tree::{Expr, ExprKind, Rel, SortKey, TopSpec};
 use tsql::ast;
 use types::{SqlError, SqlType, Value};
 
 use super::{Binder, Clause, Scope, coerce, draws};
-use crate::bound::tree::{Expr, ExprKind, Rel, SortKey, TopSpec};
 
 /// Which count it is: decides what is wrong with it.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use plan_ir::bound::change::{BoundConstraints, BoundMerge, BoundMergeAction};
+use plan_ir::bound::tree::{Expr, ExprKind, Rel};
+use plan_ir::kinds::{ColumnId, CompareOp, IdentityRule, JoinKind};
+use plan_ir::table::{TableSource, is_identity_insert_on};
 use tsql::ast::{self, MergeAction as Written, MergeWhen};
 use types::{SqlError, SqlType, Value};
 
@@ -10,10 +14,6 @@ use super::draws::{CLAUSE, MERGED};
 use super::found_target::{FoundTarget, Named};
 use super::update::SetValue;
 use super::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
-use crate::bound::change::{BoundConstraints, BoundMerge, BoundMergeAction};
-use crate::bound::tree::{Expr, ExprKind, Rel};
-use crate::kinds::{ColumnId, CompareOp, IdentityRule, JoinKind};
-use crate::table::{TableSource, is_identity_insert_on};
 
 /// Longest name of an action: the type of `$action` is nvarchar(10).
 const ACTION_NAME_LENGTH: u16 = 10;

@@ -41,15 +41,14 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use engine::Database;
+use plan_ir::answers::Answers;
+use plan_ir::bound::coercibility::check_resolved;
+use plan_ir::bound::columns::{ColumnInfo, Columns};
+use plan_ir::bound::tree::{AggregateCall, Expr, Rel, WindowCall};
+use plan_ir::built_ins::BuiltIns;
+use plan_ir::context::BindContext;
+use plan_ir::kinds::{Coercibility, ColumnId};
 use types::{Collation, SqlError, SqlType};
-
-use crate::answers::Answers;
-use crate::bound::coercibility::check_resolved;
-use crate::bound::columns::{ColumnInfo, Columns};
-use crate::bound::tree::{AggregateCall, Expr, Rel, WindowCall};
-use crate::built_ins::BuiltIns;
-use crate::context::BindContext;
-use crate::kinds::{Coercibility, ColumnId};
 
 /// Nesting beyond this is refused with error 191, long before the stack ends.
 const MAX_DEPTH: u32 = 200;
@@ -73,7 +72,7 @@ pub(crate) struct Binder<'a> {
     /// What catalogs and the session have said of names: the statement holds as long as they say it.
     pub(crate) answers: Answers,
     /// Tables that are read, as often as they are named.
-    pub(crate) tables: Vec<Arc<crate::table::TableSource>>,
+    pub(crate) tables: Vec<Arc<plan_ir::table::TableSource>>,
     /// Column aliases of inlined function parameters: name -> expression.
     pub(crate) arguments: Vec<(String, Expr)>,
     /// What UPDATE or DELETE with FROM changes.

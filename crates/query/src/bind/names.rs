@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use engine::{Database, ObjectDef};
+use plan_ir::bound::tree::Expr;
+use plan_ir::kinds::{Coercibility, ColumnId};
+use plan_ir::names::{same_name, written};
+use plan_ir::view::View;
 use tsql::ast::{self, Ident, ObjectName};
 use types::SqlError;
 
 use super::{Binder, ScopeColumn, ScopeTable};
-use crate::bound::tree::Expr;
-use crate::kinds::{Coercibility, ColumnId};
-use crate::names::{same_name, written};
-use crate::view::View;
 
 /// Objects and databases that are missing or not to be had now.
 const OUTRANKING: [i32; 9] = [208, 315, 911, 922, 926, 942, 945, 1087, 1222];

@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use engine::{Database, ModuleDef, ModuleKind, ObjectDef, TableDef};
+use plan_ir::front_end::BoundModule;
+use plan_ir::view_shape::ViewColumn;
 
 use super::{Binder, Scope, ScopeColumn, ScopeTable};
-use crate::front_end::BoundModule;
-use crate::view_shape::ViewColumn;
 
 /// One view or inline function, bound anew; none when it is something else or no longer binds.
 pub(crate) fn bound_module(mut binder: Binder<'_>, module: &ModuleDef) -> Option<BoundModule> {
@@ -47,7 +47,7 @@ pub(crate) fn named_columns(
     let scope = ScopeTable { alias: table.name.to_string(), schema: None, database: None, columns };
     binder.scopes.push(Scope { tables: vec![scope], ..Scope::default() });
     binder.observe(database, &ObjectDef::Table(table.clone()));
-    if let Ok(expression) = crate::stored::parse_expression(text) {
+    if let Ok(expression) = plan_ir::stored::parse_expression(text) {
         // A predicate, or else a value. A text that no longer binds tells what it named before it failed.
         drop(binder.condition(&expression).or_else(|_| binder.value(&expression)));
     }

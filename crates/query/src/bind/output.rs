@@ -2,6 +2,11 @@
 
 use std::sync::Arc;
 
+use plan_ir::bound::change::{BoundOutput, BoundOutputInto, BoundOutputs};
+use plan_ir::bound::tree::{Expr, ExprKind};
+use plan_ir::context::ColumnDescription;
+use plan_ir::kinds::ColumnId;
+use plan_ir::table::TableSource;
 use rustc_hash::FxHashMap;
 use tsql::ast::{self, SelectItem};
 use types::SqlError;
@@ -10,11 +15,6 @@ use super::constraints::Change;
 use super::found_target::ChangedTable;
 use super::seen_through::Through;
 use super::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
-use crate::bound::change::{BoundOutput, BoundOutputInto, BoundOutputs};
-use crate::bound::tree::{Expr, ExprKind};
-use crate::context::ColumnDescription;
-use crate::kinds::ColumnId;
-use crate::table::TableSource;
 
 /// Values of columns that a query computes.
 type Derived = FxHashMap<ColumnId, Result<Expr, SqlError>>;
@@ -146,7 +146,7 @@ impl Binder<'_> {
         for (at, (_, expr, _)) in exprs.iter_mut().enumerate() {
             replace_derived(expr, derived)?;
             if output.into.is_none() {
-                crate::bound::coercibility::check_resolved(expr, "OUTPUT", at + 1)?;
+                plan_ir::bound::coercibility::check_resolved(expr, "OUTPUT", at + 1)?;
             }
         }
         let columns = exprs

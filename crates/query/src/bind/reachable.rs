@@ -1,9 +1,8 @@
 //! Which parts of COALESCE, ISNULL and CASE can give the value, as constants in them tell: a grouped query may name anything in the others.
 
+use plan_ir::bound::tree::{Expr, ExprKind};
+use plan_ir::kinds::ConversionKind;
 use types::Value;
-
-use crate::bound::tree::{Expr, ExprKind};
-use crate::kinds::ConversionKind;
 
 /// Takes out what is never evaluated.
 pub(super) fn only_reachable(expr: &mut Expr) {

@@ -1,10 +1,9 @@
 //! What the members of a recursive common table expression may be, and where its recursive members may name it.
 
+use plan_ir::bound::tree::{Expr, ExprKind, Rel};
+use plan_ir::kinds::JoinKind;
 use tsql::ast;
 use types::SqlError;
-
-use crate::bound::tree::{Expr, ExprKind, Rel};
-use crate::kinds::JoinKind;
 
 type Part = (ast::SetOperator, ast::QueryBody);
 

@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
+use plan_ir::bound::tree::{Expr, ExprKind, Rel};
+use plan_ir::built_ins::{JSON_ITEMS, UnnamedFunction};
+use plan_ir::kinds::{CatalogReading, Coercibility, Conversion, ConversionKind};
+use plan_ir::view::View;
 use tsql::ast::{self, Ident};
 use types::{Collation, Length, SqlError, SqlType, Value};
 
 use super::{Binder, ScopeColumn, coerce};
-use crate::bound::tree::{Expr, ExprKind, Rel};
-use crate::built_ins::{JSON_ITEMS, UnnamedFunction};
-use crate::kinds::{CatalogReading, Coercibility, Conversion, ConversionKind};
-use crate::view::View;
 
 /// What hangs on the arguments of such a function: these themselves in their types, the type of its first column, how many columns it shows.
 struct Typed {
@@ -97,7 +97,8 @@ impl Binder<'_> {
         if column.collation.is_some() {
             return Err(crate::errors::unsupported("COLLATE in OPENJSON"));
         }
-        let sql_type = crate::data_type::declared(&column.data_type, crate::TypePlace::Column(position))?;
+        let sql_type =
+            plan_ir::data_type::declared(&column.data_type, plan_ir::data_type::TypePlace::Column(position))?;
         let path = match &column.path {
             Some(path) => coerce::implicit(self.value(path)?, &SqlType::NVARCHAR_MAX)?,
             None => {
@@ -162,7 +163,7 @@ fn string_split(arguments: &[Expr]) -> Result<Typed, SqlError> {
         _ => SqlType::nvarchar(4000),
     };
     let separator_type = if is_wide(&sql_type) { SqlType::nvarchar(4000) } else { SqlType::varchar(8000) };
-    let collation = crate::bound::coercibility::combined("STRING_SPLIT", [text])?;
+    let collation = plan_ir::bound::coercibility::combined("STRING_SPLIT", [text])?;
     let arguments = vec![
         coerce::implicit(text.clone(), &sql_type)?,
         coerce::implicit(separator.clone(), &separator_type)?,
@@ -177,19 +178,19 @@ fn generate_series(arguments: &[Expr]) -> Result<Typed, SqlError> {
         return Err(crate::errors::too_few_arguments("GENERATE_SERIES"));
     }
     for (index, argument) in arguments.iter().enumerate() {
-        crate::bound::untyped::note(argument, SqlType::BigInt);
+        plan_ir::bound::untyped::note(argument, SqlType::BigInt);
         let is_exact = argument.sql_type.is_numeric()
             && !matches!(
                 argument.sql_type,
                 SqlType::Bit | SqlType::Float | SqlType::Real | SqlType::Money | SqlType::SmallMoney
             );
-        if !is_exact && !argument.is_null_literal() && crate::bound::untyped::of(argument).is_none() {
+        if !is_exact && !argument.is_null_literal() && plan_ir::bound::untyped::of(argument).is_none() {
             return Err(SqlError::new(8116, &[&argument.sql_type.name(), &(index + 1), &"generate_series"]));
         }
     }
     let mut kinds = arguments
         .iter()
-        .filter(|argument| !argument.is_null_literal() && crate::bound::untyped::of(argument).is_none())
+        .filter(|argument| !argument.is_null_literal() && plan_ir::bound::untyped::of(argument).is_none())
         .map(|argument| {
             if matches!(argument.sql_type, SqlType::Decimal { .. } | SqlType::Numeric { .. }) {
                 "decimal"

@@ -1,13 +1,13 @@
 //! Scalar expressions and predicates.
 
+use plan_ir::bound::coercibility;
+use plan_ir::bound::tree::{Expr, ExprKind, LikeExpr, SubqueryExpr, SubqueryKind, balanced};
+use plan_ir::kinds::{Coercibility, CompareOp, Conversion, ConversionKind};
 use tsql::ast::{self, Literal};
 use types::arith::{BinaryOp, UnaryOp};
 use types::{Collation, Decimal, SqlError, SqlType, Value};
 
 use super::{Binder, Clause, coerce};
-use crate::bound::coercibility;
-use crate::bound::tree::{Expr, ExprKind, LikeExpr, SubqueryExpr, SubqueryKind, balanced};
-use crate::kinds::{Coercibility, CompareOp, Conversion, ConversionKind};
 
 /// Operators in a row that count as one level of nesting: a level of anything else takes several times the stack of an operator.
 const OPERATORS_A_LEVEL: u32 = 4;
@@ -234,7 +234,7 @@ impl Binder<'_> {
             return Ok(balanced(each, ExprKind::Or).expect("there are items"));
         }
         if let Some(typed) = bound.iter().find(|item| !item.is_null_literal()) {
-            crate::bound::untyped::beside(&left, typed, true)?;
+            plan_ir::bound::untyped::beside(&left, typed, true)?;
         }
         let mut wanted = left.sql_type;
         for item in bound.iter().filter(|item| !item.is_null_literal()) {
@@ -255,7 +255,7 @@ impl Binder<'_> {
     fn like(&mut self, like: &ast::Like) -> Result<Expr, SqlError> {
         let text = |binder: &mut Self, expr: &ast::Expr| -> Result<Expr, SqlError> {
             let bound = binder.value(expr)?;
-            if crate::bound::untyped::of(&bound).is_some() {
+            if plan_ir::bound::untyped::of(&bound).is_some() {
                 return Ok(bound);
             }
             if bound.sql_type.is_character() {
@@ -267,7 +267,7 @@ impl Binder<'_> {
         let input = text(self, &like.operand)?;
         let pattern = text(self, &like.pattern)?;
         let escape = like.escape.as_ref().map(|escape| text(self, escape)).transpose()?;
-        crate::bound::untyped::beside(&input, &pattern, false)?;
+        plan_ir::bound::untyped::beside(&input, &pattern, false)?;
         let collation = coercibility::resolved("like", [&input, &pattern])?;
         let wide = |expr: &Expr| expr.sql_type.family() == types::sql_type::TypeFamily::NChar;
         let (input, pattern) = if wide(&input) == wide(&pattern) {
@@ -309,7 +309,7 @@ impl Binder<'_> {
         }
         if right.as_column().is_none() {
             column = self.column_for(&right);
-            rel = crate::bound::tree::Rel::Project { input: Box::new(rel), items: vec![(column, right)] };
+            rel = plan_ir::bound::tree::Rel::Project { input: Box::new(rel), items: vec![(column, right)] };
         }
         let result = self.column_expr(column);
         let kind =
@@ -398,7 +398,7 @@ impl Binder<'_> {
     }
 
     fn conversion(&mut self, convert: &ast::Convert) -> Result<Expr, SqlError> {
-        let to = crate::data_type::cast_target(&convert.target)?;
+        let to = plan_ir::data_type::cast_target(&convert.target)?;
         if convert.form == ast::ConvertForm::Parse {
             return self.parse_call(convert, to);
         }

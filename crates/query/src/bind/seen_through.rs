@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
+use plan_ir::bound::change::RowConditions;
+use plan_ir::bound::reads::expr_reads_table;
+use plan_ir::bound::tree::{Expr, ExprKind, Rel};
+use plan_ir::kinds::ColumnId;
+use plan_ir::names::same_name;
+use plan_ir::table::TableSource;
 use rustc_hash::FxHashMap;
 use types::SqlError;
-
-use crate::bound::change::RowConditions;
-use crate::bound::reads::expr_reads_table;
-use crate::bound::tree::{Expr, ExprKind, Rel};
-use crate::kinds::ColumnId;
-use crate::names::same_name;
-use crate::table::TableSource;
 
 /// A query under a name; its tree is known by the first column that it gives.
 #[derive(Clone, Debug)]

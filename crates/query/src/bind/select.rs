@@ -1,5 +1,8 @@
 //! Queries: SELECT blocks with ORDER BY, TOP, OFFSET, DISTINCT, and what a SELECT statement does with its rows.
 
+use plan_ir::bound::coercibility::{check_key, check_resolved, is_incomparable};
+use plan_ir::bound::tree::{Expr, ExprKind, Rel, SortKey};
+use plan_ir::names::same_name;
 use tsql::ast::{self, SelectItem};
 use types::{SqlError, SqlType};
 
@@ -7,9 +10,6 @@ use super::draws;
 use super::item::{Item, SelectParts};
 use super::scalar::assignment_operator;
 use super::{Binder, BoundQuery, Clause, OutputColumn, Scope, coerce, named_window, sequence};
-use crate::bound::coercibility::{check_key, check_resolved, is_incomparable};
-use crate::bound::tree::{Expr, ExprKind, Rel, SortKey};
-use crate::names::same_name;
 
 /// Most items of a select list.
 const SELECT_ITEMS_MAX: usize = 4_096;
@@ -228,7 +228,10 @@ impl Binder<'_> {
         position: usize,
     ) -> Result<Item, SqlError> {
         let name = alias.map_or_else(String::new, |alias| alias.value.clone());
-        let sql_type = crate::data_type::declared(&call.data_type, crate::TypePlace::Column(position + 1))?;
+        let sql_type = plan_ir::data_type::declared(
+            &call.data_type,
+            plan_ir::data_type::TypePlace::Column(position + 1),
+        )?;
         let def =
             crate::bind::identity::identity_definition((&call.seed, &call.increment), &name, &sql_type)?;
         if self.identity_item.replace((position, def)).is_some() {

@@ -7,6 +7,9 @@
 use std::sync::Arc;
 
 use engine::ObjectDef;
+use plan_ir::bound::tree::{Expr, ExprKind, Rel, SortKey};
+use plan_ir::names::written;
+use plan_ir::table::SequenceSource;
 use tsql::ast;
 use types::SqlError;
 
@@ -14,9 +17,6 @@ use super::draws::{CLAUSE, Draw, LIMITED, LIMITED_DEFAULT, ORDERED, SET_OPERATIO
 use super::item::Item;
 use super::names::Resolved;
 use super::{Binder, Clause};
-use crate::bound::tree::{Expr, ExprKind, Rel, SortKey};
-use crate::names::written;
-use crate::table::SequenceSource;
 
 impl Binder<'_> {
     /// Runs `f` with NEXT VALUE FOR refused by `number`, if `applies`.

@@ -1,15 +1,15 @@
 //! UNION, EXCEPT, INTERSECT, VALUES as a query, and recursive common table expressions.
 
+use plan_ir::bound::coercibility::{check_resolved, combined, is_incomparable, resolved};
+use plan_ir::bound::tree::{Expr, ExprKind, Rel, SetOpKind};
+use plan_ir::kinds::ColumnId;
+use plan_ir::names::same_name;
 use tsql::ast;
 use types::{SqlError, SqlType};
 
 use super::{
     Binder, BoundQuery, CommonTableDefinition, CommonTableEntry, OutputColumn, WorkColumn, coerce, recursion,
 };
-use crate::bound::coercibility::{check_resolved, combined, is_incomparable, resolved};
-use crate::bound::tree::{Expr, ExprKind, Rel, SetOpKind};
-use crate::kinds::ColumnId;
-use crate::names::same_name;
 
 impl Binder<'_> {
     /// A query body without ORDER BY.

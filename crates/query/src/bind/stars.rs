@@ -5,12 +5,12 @@
 //! are. A `*` of EXISTS stands for no columns.
 
 use engine::{KeptColumn, KeptStar, ModuleDef};
+use plan_ir::names::same_name;
 use tsql::ast::ObjectName;
 use types::SqlError;
 
 use super::kept_stars::Stars;
 use super::{Binder, ScopeColumn};
-use crate::names::same_name;
 
 impl Binder<'_> {
     /// The text that is bound next is that of a module.

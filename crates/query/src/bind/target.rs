@@ -3,6 +3,12 @@
 use std::sync::Arc;
 
 use engine::{ModuleKind, ObjectDef};
+use plan_ir::bound::change::{BoundStore, BoundValue};
+use plan_ir::bound::tree::Expr;
+use plan_ir::kinds::ScanHints;
+use plan_ir::names::same_name;
+use plan_ir::names::written;
+use plan_ir::table::TableSource;
 use tsql::ast::{self, ObjectName};
 use types::{SqlError, SqlType, Value};
 
@@ -10,12 +16,6 @@ use super::found_target::{Access, InsertTarget, Named, TargetRequest};
 use super::names::Resolved;
 use super::seen_through::Through;
 use super::{Binder, Clause, Scope, coerce};
-use crate::bound::change::{BoundStore, BoundValue};
-use crate::bound::tree::Expr;
-use crate::kinds::ScanHints;
-use crate::names::same_name;
-use crate::names::written;
-use crate::table::TableSource;
 
 impl Binder<'_> {
     /// The base table behind OUTPUT ... INTO: error 330 when it is no table.
@@ -170,8 +170,8 @@ impl Binder<'_> {
         value: Expr,
     ) -> Result<BoundStore, SqlError> {
         let to = source.def.columns[ordinal].sql_type;
-        crate::bound::untyped::note(&value, to);
-        crate::bound::coercibility::check_stored(&value, &to)?;
+        plan_ir::bound::untyped::note(&value, to);
+        plan_ir::bound::coercibility::check_stored(&value, &to)?;
         let by_length = is_cut_by_length(&to);
         let value = if by_length {
             if !value.is_null_literal() {
@@ -227,7 +227,7 @@ impl Binder<'_> {
         columns: Option<super::ScopeTable>,
         bind: impl FnOnce(&mut Self, &ast::Expr) -> Result<Expr, SqlError>,
     ) -> Result<Expr, SqlError> {
-        let parsed = crate::stored::parse_expression(text)?;
+        let parsed = plan_ir::stored::parse_expression(text)?;
         let database = self.database.clone();
         self.isolated(database, "dbo".into(), table.ansi_nulls, |binder| {
             binder.scopes.push(Scope {

@@ -7,16 +7,16 @@
 use std::sync::Arc;
 
 use engine::IndexKind;
+use plan_ir::bound::columns::Columns;
+use plan_ir::bound::tree::{Expr, ExprKind, Rel, SetOpKind, SubqueryExpr, SubqueryKind, TableScan};
+use plan_ir::kinds::{ColumnId, ScanHints};
+use plan_ir::names::same_name;
 use rustc_hash::FxHashMap;
 use types::SqlError;
 
 use super::found_target::{Access, FoundTarget};
 use super::seen_through::{Definitions, NamedQuery, Through, ThroughColumn, expanded};
 use super::{Binder, ScopeTable};
-use crate::bound::columns::Columns;
-use crate::bound::tree::{Expr, ExprKind, Rel, SetOpKind, SubqueryExpr, SubqueryKind, TableScan};
-use crate::kinds::{ColumnId, ScanHints};
-use crate::names::same_name;
 
 /// What a tree is made of, as far as it can be looked through.
 struct Survey<'r> {

@@ -1,5 +1,8 @@
 //! UPDATE and DELETE: the rows to change come from a query over the target and the FROM clause.
 
+use plan_ir::bound::change::{BoundDelete, BoundStep, BoundUpdate, StoredVariable};
+use plan_ir::bound::tree::{Expr, ExprKind, Rel};
+use plan_ir::kinds::{ColumnId, JoinKind, ScanHints};
 use tsql::ast::{self, SetClause};
 use types::SqlError;
 
@@ -8,9 +11,6 @@ use super::draws::{CLAUSE, LIMITED};
 use super::found_target::{Access, FoundTarget, Named, TargetRequest};
 use super::scalar::assignment_operator;
 use super::{Binder, Clause, Scope, coerce};
-use crate::bound::change::{BoundDelete, BoundStep, BoundUpdate, StoredVariable};
-use crate::bound::tree::{Expr, ExprKind, Rel};
-use crate::kinds::{ColumnId, JoinKind, ScanHints};
 
 impl Binder<'_> {
     /// Binds an UPDATE. Errors 207, 208, 264, 271, 8102.
@@ -295,7 +295,7 @@ pub(super) struct SetValue {
     value: Expr,
 }
 
-pub(super) fn found_in(rel: &Rel, source: std::sync::Arc<crate::table::TableSource>) -> FoundTarget {
+pub(super) fn found_in(rel: &Rel, source: std::sync::Arc<plan_ir::table::TableSource>) -> FoundTarget {
     let Rel::Table(scan) = rel else {
         unreachable!("a table was added");
     };

@@ -1,13 +1,13 @@
 //! Window functions: OVER with PARTITION BY, ORDER BY and frames. The windows that WINDOW names are in `named_window.rs`.
 
+use plan_ir::bound::coercibility::check_key;
+use plan_ir::bound::tree::{Expr, ExprKind, SortKey, WindowCall, WindowKind};
+use plan_ir::kinds::{FrameBound, WindowFrame};
 use tsql::ast;
 use types::{SqlError, SqlType, Value};
 
 use super::call::aggregate_kind;
 use super::{Binder, Clause, coerce, named_window};
-use crate::bound::coercibility::check_key;
-use crate::bound::tree::{Expr, ExprKind, SortKey, WindowCall, WindowKind};
-use crate::kinds::{FrameBound, WindowFrame};
 
 /// The whole partition.
 const WHOLE: WindowFrame =
@@ -158,9 +158,9 @@ impl Binder<'_> {
     fn window_aggregate(
         &mut self,
         name: &str,
-        kind: crate::kinds::AggregateKind,
+        kind: plan_ir::kinds::AggregateKind,
         call: &ast::FunctionCall,
-    ) -> Result<crate::bound::tree::AggregateCall, SqlError> {
+    ) -> Result<plan_ir::bound::tree::AggregateCall, SqlError> {
         let inner_is_aggregate = call.args.first().is_some_and(contains_aggregate);
         if !inner_is_aggregate {
             return self.aggregate_call(name, kind, call);

@@ -8,10 +8,9 @@
 mod index_options;
 mod statements;
 
+use plan_ir::optimizer_rules::is_rule_hint;
 use tsql::ast::{ExprKind, Literal, NamedOption, OptionValue, QueryHint, UnaryOp};
 use types::SqlError;
-
-use crate::optimizer_rules::is_rule_hint;
 
 pub(crate) use index_options::index_settings;
 pub use statements::{check_begin, check_create_database, check_execute, database_collation, filegroup};

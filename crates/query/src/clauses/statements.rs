@@ -100,7 +100,7 @@ fn has_large_values(element: &TableElement) -> bool {
     let TableElement::Column(ast::ColumnDefinition { data_type: Some(data_type), .. }) = element else {
         return false;
     };
-    let declared = crate::data_type::declared(data_type, crate::data_type::TypePlace::Column(1));
+    let declared = plan_ir::data_type::declared(data_type, plan_ir::data_type::TypePlace::Column(1));
     declared.map_or(true, |sql_type| sql_type.is_large_object())
 }
 
@@ -402,7 +402,7 @@ pub(crate) fn check_common_tables(with: &ast::With) -> Result<(), SqlError> {
     let ast::With { xml_namespaces, tables, change_tracking_context } = with;
     let mut names: Vec<_> = tables.iter().map(|table| &table.name.value).collect();
     names.sort_by_cached_key(|name| name.to_lowercase());
-    if let Some(twice) = names.windows(2).find(|pair| crate::names::same_name(pair[0], pair[1])) {
+    if let Some(twice) = names.windows(2).find(|pair| plan_ir::names::same_name(pair[0], pair[1])) {
         return Err(SqlError::new(239, &[twice[1]]));
     }
     refuse_if(!xml_namespaces.is_empty(), "WITH XMLNAMESPACES")?;

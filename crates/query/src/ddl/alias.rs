@@ -1,12 +1,12 @@
 //! CREATE TYPE ... FROM and DROP TYPE: alias types.
 
+use plan_ir::data_type::{TypePlace, declared};
+use plan_ir::exec_context::ExecContext;
+use plan_ir::names::written;
 use tsql::ast::{self, ObjectName, TypeDefinition};
 use types::{SqlError, SqlType};
 
 use super::subject::{database_of, schema_of, with_transaction};
-use crate::data_type::{TypePlace, declared};
-use crate::exec_context::ExecContext;
-use crate::names::written;
 
 /// CREATE TYPE name FROM base [NULL | NOT NULL].
 pub(super) fn create(create: &ast::CreateType, context: &mut ExecContext<'_>) -> Result<(), SqlError> {

@@ -3,6 +3,13 @@
 use std::sync::Arc;
 
 use engine::{Database, NewConstraint, NewTable, TableDef};
+use plan_ir::data_type::{TypePlace, declared_in};
+use plan_ir::exec_context::ExecContext;
+use plan_ir::names::same_name;
+use plan_ir::names::written;
+use plan_ir::physical::plan::Node;
+use plan_ir::row::{Row, row_version};
+use plan_ir::runtime::Runtime;
 use tsql::ast::{
     self, AlterColumnChange, AlterTableAction, AlterTableDrop, ColumnConstraintKind, TableElement,
 };
@@ -12,16 +19,9 @@ use super::constraint_state::{self, check_rows};
 use super::create;
 use super::subject::{bind_context, existing_columns, find_table_for_change, reload, with_transaction};
 use crate::bind::{Clause, Scope};
-use crate::data_type::{TypePlace, declared_in};
 use crate::exec::operations::Evaluate;
-use crate::exec_context::ExecContext;
-use crate::names::same_name;
-use crate::names::written;
-use crate::physical::plan::Node;
 use crate::plan::Planner;
 use crate::plan::compile::Layout;
-use crate::row::{Row, row_version};
-use crate::runtime::Runtime;
 
 /// ALTER TABLE. Error 4902 when there is no such table.
 pub(super) fn table(
@@ -208,7 +208,7 @@ fn fill_node(
         }
     }
     let value = binder.value(expr)?;
-    let value = crate::bound::convert::implicit(value, &made.sql_type)?;
+    let value = plan_ir::bound::convert::implicit(value, &made.sql_type)?;
     Planner::new(&binder.columns).node(&value, &layout)
 }
 
@@ -239,7 +239,7 @@ fn alter_column(
         .ok_or_else(|| crate::errors::alter_missing_column(&change.name.value, &table.name))?;
     let from = table.columns[ordinal].sql_type;
     types::convert::matrix::check(&from, &to, false)?;
-    let convert_context = crate::values::convert_context(context.options);
+    let convert_context = plan_ir::values::convert_context(context.options);
     let full_name = format!("{}.{}.{}", database.name(), table.schema, table.name);
     let column = change.name.value.clone();
     let convert = move |value: &Value| {

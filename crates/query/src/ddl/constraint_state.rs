@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use engine::{ConstraintState, Database, ObjectId, TableDef};
+use plan_ir::exec_context::ExecContext;
+use plan_ir::names::same_name;
+use plan_ir::physical::change::Constraints;
+use plan_ir::runtime::Runtime;
+use plan_ir::table::TableSource;
 use tsql::ast::Names;
 use types::SqlError;
 
 use super::subject::{bind_context, reload, with_transaction};
 use crate::exec::constraints::CheckRows;
 use crate::exec::scan_all;
-use crate::exec_context::ExecContext;
-use crate::names::same_name;
-use crate::physical::change::Constraints;
 use crate::plan::change::ChangePlanner;
-use crate::runtime::Runtime;
-use crate::table::TableSource;
 
 /// Takes CHECK and FOREIGN KEY constraints into force or out of it. One that was out of force is trusted again only when all rows have
 /// been checked (WITH CHECK). Errors 4917, 11415, 547.

@@ -1,6 +1,10 @@
 //! CREATE TABLE, CREATE SCHEMA.
 
 use engine::{ComputedDef, IdentityDef, NewColumn, NewConstraint, NewForeignKey, NewTable};
+use plan_ir::data_type::{Declared, TypePlace, declared_in};
+use plan_ir::exec_context::ExecContext;
+use plan_ir::names::written;
+use plan_ir::stored::expression_text;
 use tsql::ast::{self, ColumnConstraintKind, TableConstraintKind, TableElement};
 use types::{Collation, SqlError, SqlType};
 
@@ -10,10 +14,6 @@ use super::subject::{
 };
 use crate::bind::identity::identity_definition;
 use crate::bind::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
-use crate::data_type::{Declared, TypePlace, declared_in};
-use crate::exec_context::ExecContext;
-use crate::names::written;
-use crate::stored::expression_text;
 
 /// Characters of a temporary table's name: the rest is the system's.
 const TEMPORARY_CHARACTERS_MAX: usize = 116;
@@ -142,7 +142,7 @@ fn definition(
     for column in &mut new.columns {
         let says_null = |element: &TableElement| matches!(element, TableElement::Column(written) if written.nullable == Some(true) && written.name.value == column.name);
         // A column that says NULL stays as it is: the key is refused.
-        if keys.iter().any(|key| crate::names::same_name(key, &column.name))
+        if keys.iter().any(|key| plan_ir::names::same_name(key, &column.name))
             && !elements.iter().any(says_null)
         {
             column.nullable = false;
@@ -578,7 +578,7 @@ fn is_itself(
     references: &ast::References,
     context: &ExecContext<'_>,
 ) -> Result<bool, SqlError> {
-    use crate::names::same_name;
+    use plan_ir::names::same_name;
     let other = &references.table;
     Ok(same_name(&table.name.value, &other.name.value)
         && same_name(&schema_of(table), &schema_of(other))

@@ -1,12 +1,12 @@
 //! DROP of tables, views, procedures, functions, triggers, schemas and indexes; types and sequences have files of their own.
 
 use engine::{Lookup, ModuleKind, ObjectDef};
+use plan_ir::exec_context::ExecContext;
+use plan_ir::names::written;
 use tsql::ast::{self, DropKind, ObjectName};
 use types::SqlError;
 
 use super::subject::{database_of, find_object, find_table, find_table_for_change, there, with_transaction};
-use crate::exec_context::ExecContext;
-use crate::names::written;
 
 /// DROP kind [IF EXISTS] names. Error 3701 when one does not exist.
 pub(super) fn objects(drop: &ast::Drop, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
@@ -118,7 +118,7 @@ pub(super) fn indexes(drop: &ast::DropIndex, context: &mut ExecContext<'_>) -> R
             return Err(crate::errors::cannot_drop("index", &shown));
         };
         let exists = table.indexes.iter().any(|index| {
-            index.name.as_ref().is_some_and(|name| crate::names::same_name(name, &item.name.value))
+            index.name.as_ref().is_some_and(|name| plan_ir::names::same_name(name, &item.name.value))
         });
         if !exists && drop.if_exists {
             continue;

@@ -4,14 +4,14 @@
 //! The column is never converted: a constant that cannot become one of the column's type is refused (10611, 10612).
 
 use engine::{FilterOp, FilterTest, NewColumn, NewFilter};
+use plan_ir::exec_context::ExecContext;
+use plan_ir::names::{same_name, written};
 use tsql::ast::{self, ExprKind};
 use types::sql_type::TypeFamily;
 use types::{SqlError, SqlType, Value};
 
 use super::subject::{bind_context, schema_of};
 use crate::bind::Scope;
-use crate::exec_context::ExecContext;
-use crate::names::{same_name, written};
 use crate::plan::filter::{constant_value, same_in_type, unlimited};
 
 /// What a filter is for.
@@ -141,7 +141,7 @@ impl Filtered<'_> {
         binder.scopes.push(Scope::default());
         let bound = binder.value(expr)?;
         let refused = |number: i32| self.refused_for(number, column);
-        let convert_context = crate::values::convert_context(context.options);
+        let convert_context = plan_ir::values::convert_context(context.options);
         let value = constant_value(&bound, &convert_context).ok_or_else(|| refused(10612))?;
         if value.is_null() {
             return Err(self.refused(10620));

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use engine::{Database, TableDef};
+use plan_ir::exec_context::ExecContext;
+use plan_ir::runtime::Runtime;
+use plan_ir::table::TableSource;
 use types::SqlError;
 
 use super::subject::with_transaction;
 use crate::exec::scan_all;
-use crate::exec_context::ExecContext;
-use crate::runtime::Runtime;
-use crate::table::TableSource;
 
 /// What DBCC CHECKIDENT is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use engine::{
     Database, IndexDef, IndexKind, IndexSettings, IndexSettingsChange, NewIndex, NewTable, TableDef,
 };
+use plan_ir::exec_context::ExecContext;
+use plan_ir::names::same_name;
+use plan_ir::names::written;
 use tsql::ast::{self, AlterIndexAction, TableElement};
 use types::SqlError;
 
@@ -13,9 +16,6 @@ use super::subject::{
     database_of, existing_columns, find_object, find_table_for_change, there, with_transaction,
 };
 use crate::clauses::index_settings;
-use crate::exec_context::ExecContext;
-use crate::names::same_name;
-use crate::names::written;
 
 /// The columns of a key, and whether each is descending.
 pub(super) fn key_columns(columns: &[ast::CreateIndexColumn]) -> Vec<(String, bool)> {

@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use engine::{Database, IdentityDef, NewColumn, NewTable};
+use plan_ir::context::{RowSink, StatementOutcome};
+use plan_ir::names::same_name;
+use plan_ir::physical::change::Constraints;
+use plan_ir::physical::plan::Plan;
+use plan_ir::row::Row;
+use plan_ir::runtime::Runtime;
+use plan_ir::table::TableSource;
 use tsql::ast::ObjectName;
 use types::{Length, SqlError, SqlType};
 
 use crate::bind::{Binder, BoundQuery};
-use crate::context::{RowSink, StatementOutcome};
 use crate::exec::new_rows::NewRows;
 use crate::exec::operations::Open;
-use crate::names::same_name;
-use crate::physical::change::Constraints;
-use crate::physical::plan::Plan;
 use crate::plan::catalog::as_a_whole;
 use crate::plan::{Planner, in_order};
-use crate::row::Row;
-use crate::runtime::Runtime;
-use crate::table::TableSource;
 
 /// A compiled SELECT INTO.
 pub(crate) struct SelectIntoPlan {

@@ -20,10 +20,10 @@ mod subject;
 mod transfer;
 mod wide_keys;
 
+use plan_ir::exec_context::ExecContext;
 use tsql::ast::{self, StatementKind};
 use types::SqlError;
 
-use crate::exec_context::ExecContext;
 use subject::with_transaction;
 
 pub use identity::{IdentityCheck, check_identity};

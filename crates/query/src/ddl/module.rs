@@ -4,14 +4,14 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use engine::{KeptStar, ModuleDef, ModuleKind, ModuleSettings, ObjectDef};
+use plan_ir::exec_context::ExecContext;
+use plan_ir::names::{same_name, written};
 use tsql::ast::{self, FunctionReturns, ModuleAction, StatementKind};
 use types::SqlError;
 
 use super::subject::{database_of, find_object, schema_of, with_transaction};
 use crate::bind::kept_stars::Stars;
 use crate::bind::{Binder, Observed, OutputColumn};
-use crate::exec_context::ExecContext;
-use crate::names::{same_name, written};
 
 /// Creates or replaces a module. Errors 166, 2714, 208, 2010 and those of binding a view.
 pub(super) fn create(
@@ -162,7 +162,7 @@ fn wanted(statement: &StatementKind) -> Result<(&ast::ObjectName, ModuleAction, 
 }
 
 /// What a module is made with: two settings of the session, and its own options.
-fn settings_of(statement: &StatementKind, options: &crate::context::SetOptions) -> ModuleSettings {
+fn settings_of(statement: &StatementKind, options: &plan_ir::context::SetOptions) -> ModuleSettings {
     let has = |option: ast::ModuleOption| match statement {
         StatementKind::CreateProcedure(procedure) => procedure.options.contains(&option),
         StatementKind::CreateFunction(function) => function.options.contains(&option),

@@ -1,10 +1,10 @@
 //! Extended properties: sp_addextendedproperty, sp_updateextendedproperty, sp_dropextendedproperty.
 
 use engine::PropertyDef;
+use plan_ir::exec_context::ExecContext;
 use types::{SqlError, SqlType, Value, Variant};
 
 use super::subject::{bind_context, with_transaction};
-use crate::exec_context::ExecContext;
 use crate::sysviews::{PropertyLevel, property_targets};
 
 /// The largest value, in bytes.

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use engine::{Lookup, ModuleDef, ModuleKind, ObjectDef};
+use plan_ir::exec_context::ExecContext;
+use plan_ir::names::{name_parts, same_name};
 use tsql::ast::StatementKind;
 use types::SqlError;
 
 use super::subject::with_transaction;
-use crate::exec_context::ExecContext;
-use crate::names::{name_parts, same_name};
 
 /// The object of the current database that a text names. Error 15165 when there is none.
 pub fn named_object(context: &ExecContext<'_>, text: &str) -> Result<ObjectDef, SqlError> {
@@ -35,7 +35,7 @@ pub fn named_object(context: &ExecContext<'_>, text: &str) -> Result<ObjectDef, 
 /// # Errors
 /// Those of binding: 208, 207 and their like; those of a definition.
 pub fn bind_again(context: &mut ExecContext<'_>, module: &Arc<ModuleDef>) -> Result<(), SqlError> {
-    let checked = match crate::stored::parse_module(module)? {
+    let checked = match plan_ir::stored::parse_module(module)? {
         StatementKind::CreateView(view) => super::module::check_view(&view, context)?,
         StatementKind::CreateFunction(function) if module.kind == ModuleKind::InlineFunction => {
             super::module::check_inline_function(&function, &module.schema, context)?

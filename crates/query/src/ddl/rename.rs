@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use engine::{Database, Lookup, ObjectDef, TableDef, TablePart};
+use plan_ir::exec_context::ExecContext;
+use plan_ir::names::{name_parts, same_name};
 use types::SqlError;
 
 use super::subject::with_transaction;
-use crate::exec_context::ExecContext;
-use crate::names::{name_parts, same_name};
 
 /// Characters of a name.
 const NAME_CHARACTERS_MAX: usize = 128;

@@ -8,12 +8,12 @@
 use std::sync::Arc;
 
 use engine::{CatalogImage, Database, Lookup, ModuleDef, ObjectDef, ObjectId};
+use plan_ir::exec_context::ExecContext;
+use plan_ir::names::{same_name, written};
 use tsql::{Keyword, Lexer, Token, TokenKind};
 use types::SqlError;
 
 use crate::bind::Observed;
-use crate::exec_context::ExecContext;
-use crate::names::{same_name, written};
 
 /// What a text names.
 struct Named {

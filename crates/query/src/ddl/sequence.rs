@@ -5,17 +5,17 @@ use std::sync::Arc;
 use engine::{
     AlteredSequence, Counting, Database, HardenAhead, NewSequence, ObjectDef, SequenceCache, SequenceDef,
 };
+use plan_ir::data_type::{TypePlace, declared_in};
+use plan_ir::exec_context::ExecContext;
+use plan_ir::names::name_parts;
+use plan_ir::names::written;
+use plan_ir::table::SequenceSource;
 use tsql::ast::{self, NamedOption, ObjectName, OptionValue, SequenceDefinition};
 use types::{SqlError, SqlType, Value, Variant};
 
 use super::subject::{bind_context, database_of, find_object, schema_of, with_transaction};
 use crate::bind::Scope;
 use crate::bind::identity::wide_number;
-use crate::data_type::{TypePlace, declared_in};
-use crate::exec_context::ExecContext;
-use crate::names::name_parts;
-use crate::names::written;
-use crate::table::SequenceSource;
 
 /// What sp_sequence_get_range gives back: its values have the sequence's type.
 #[derive(Clone, Debug)]
@@ -284,7 +284,7 @@ fn sequences_in(
     if !text.to_ascii_uppercase().contains("NEXT") {
         return Ok(Vec::new());
     }
-    let expr = crate::stored::parse_expression(text)?;
+    let expr = plan_ir::stored::parse_expression(text)?;
     match sequences_of(&expr, database, context) {
         Err(error) if matches!(error.number, 1205 | 1222) => Err(error),
         found => Ok(found.unwrap_or_default()),

@@ -7,18 +7,18 @@ use engine::{
     Database, FilterTest, IndexDef, IndexFilter, IndexKind, Lookup, NewFilter, NewStatistics, SampleSize,
     StatisticsCollector, StatisticsContent, StatisticsDef, StatisticsFilter, StatisticsSettings, TableDef,
 };
+use plan_ir::exec_context::ExecContext;
+use plan_ir::names::same_name;
+use plan_ir::names::written;
+use plan_ir::row::Row;
+use plan_ir::runtime::Runtime;
 use tsql::ast::{self, NamedOption, ObjectName, OptionValue, StatementKind};
 use types::SqlError;
 
 use super::filter::{self, Filtered};
 use super::subject::{existing_columns, find_table, with_transaction};
 use crate::exec::operations::Open;
-use crate::exec_context::ExecContext;
-use crate::names::same_name;
-use crate::names::written;
 use crate::plan::{Planner, in_order};
-use crate::row::Row;
-use crate::runtime::Runtime;
 
 /// Pages that are looked at where a statement does not say how much.
 const SAMPLED_PAGES: u64 = 512;
@@ -250,7 +250,7 @@ fn table_called(
     context: &ExecContext<'_>,
     text: &str,
 ) -> Result<Option<(Arc<Database>, Arc<TableDef>)>, SqlError> {
-    let mut parts = crate::names::name_parts(text).into_iter().rev().map(ast::Ident::new);
+    let mut parts = plan_ir::names::name_parts(text).into_iter().rev().map(ast::Ident::new);
     let Some(own) = parts.next() else { return Ok(None) };
     let mut part = || parts.next().filter(|part| !part.value.is_empty());
     let (schema, database) = (part(), part());

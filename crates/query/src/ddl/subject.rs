@@ -3,16 +3,15 @@
 use std::sync::Arc;
 
 use engine::{Database, DbTransaction, Lookup, ObjectDef, TableDef};
+use plan_ir::context::BindContext;
+use plan_ir::exec_context::ExecContext;
 use tsql::ast::ObjectName;
 use types::SqlError;
-
-use crate::context::BindContext;
-use crate::exec_context::ExecContext;
 
 /// A context for binding expressions inside definitions.
 pub(super) fn bind_context<'b>(
     context: &'b ExecContext<'_>,
-    variables: &'b [crate::context::VariableDef],
+    variables: &'b [plan_ir::context::VariableDef],
 ) -> BindContext<'b> {
     BindContext {
         instance: context.instance,
@@ -102,7 +101,7 @@ pub(super) fn find_object(
 }
 
 /// The name in the catalog: a temporary object has another there; none when the session has no such object.
-pub(super) fn real_name(name: &ObjectName, names: &dyn crate::context::SessionNames) -> Option<String> {
+pub(super) fn real_name(name: &ObjectName, names: &dyn plan_ir::context::SessionNames) -> Option<String> {
     let written = &name.name.value;
     if !written.starts_with('#') {
         return Some(written.clone());
@@ -116,10 +115,10 @@ pub fn identity_table(
     context: &ExecContext<'_>,
 ) -> Result<(String, String, String), SqlError> {
     let Some((database, table)) = find_table(name, context)? else {
-        return Err(SqlError::new(1088, &[&crate::names::written(name)]));
+        return Err(SqlError::new(1088, &[&plan_ir::names::written(name)]));
     };
     if !table.columns.iter().any(|column| column.identity.is_some()) {
-        return Err(SqlError::new(8106, &[&crate::names::written(name)]));
+        return Err(SqlError::new(8106, &[&plan_ir::names::written(name)]));
     }
     Ok((database.name().to_lowercase(), table.schema.to_lowercase(), table.name.to_lowercase()))
 }

@@ -1,12 +1,12 @@
 //! ALTER SCHEMA ... TRANSFER: an object or a type goes to another schema of its database.
 
 use engine::{Lookup, ObjectDef};
+use plan_ir::exec_context::ExecContext;
+use plan_ir::names::same_name;
 use tsql::ast::{self, ObjectName};
 use types::SqlError;
 
 use super::subject::{schema_of, with_transaction};
-use crate::exec_context::ExecContext;
-use crate::names::same_name;
 
 /// What may stand before `::`.
 enum Class {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use engine::{IndexKind, TableDef};
+use plan_ir::exec_context::ExecContext;
 use tsql::ast::{self, AlterTableAction, ObjectName, StatementKind};
 use types::SqlError;
 
 use super::subject::find_table;
-use crate::exec_context::ExecContext;
 
 /// The table in which a statement makes indexes or keys; `true`: it makes the table itself.
 fn table_of(statement: &ast::Statement) -> Option<(&ObjectName, bool)> {

@@ -1,5 +1,11 @@
 //! Grouping in a hash table, and the accumulators of the aggregate functions (also used by windows).
 
+use plan_ir::kinds::AggregateKind;
+use plan_ir::physical::plan::{AggregateNode, AggregatePlan, JoinKeyKind, Node};
+use plan_ir::row::{Batch, Row};
+use plan_ir::row_source::RowSource;
+use plan_ir::runtime::Runtime;
+use plan_ir::values::write_value;
 use rustc_hash::FxHashSet;
 use types::{Length, SqlError, SqlType, Value};
 
@@ -10,12 +16,6 @@ use super::room::{Room, room_for};
 use super::spill::{Held, hashed_bytes, row_bytes};
 use super::sums;
 use crate::exec::spill::parts::Later;
-use crate::kinds::AggregateKind;
-use crate::physical::plan::{AggregateNode, AggregatePlan, JoinKeyKind, Node};
-use crate::row::{Batch, Row};
-use crate::row_source::RowSource;
-use crate::runtime::Runtime;
-use crate::values::write_value;
 
 /// Most that STRING_AGG gives of texts that are no large ones.
 const STRING_AGG_BYTES_MAX: usize = 8000;
@@ -353,7 +353,7 @@ impl<'p> Accumulator<'p> {
                 }
             }
             (State::Moments { mean, squares }, _) => {
-                let number = crate::values::to_f64(value);
+                let number = plan_ir::values::to_f64(value);
                 let delta = number - *mean;
                 *mean += delta / self.count as f64;
                 *squares += delta * (number - *mean);

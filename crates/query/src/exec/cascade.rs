@@ -1,6 +1,11 @@
 //! What follows when rows that others refer to are deleted or get other keys: ON DELETE and ON UPDATE, level by level, then the keys that
 //! must exist and those that nothing may refer to any more. All of it is looked at when the statement has changed everything it changes.
 
+use plan_ir::foreign_key::Reference;
+use plan_ir::physical::change::{Action, Child, Constraints, NewKey};
+use plan_ir::row::Row;
+use plan_ir::runtime::Runtime;
+use plan_ir::table::TableSource;
 use types::{SqlError, Value};
 
 use super::changed::{change, old_and_new, pick, renew_row_version};
@@ -9,11 +14,6 @@ use super::references::FindKeys;
 use super::spill::gathered::{ALL_AT_ONCE, Gathered, MANY_AT_ONCE};
 use super::store::StoreValue;
 use super::store::check_not_null;
-use crate::foreign_key::Reference;
-use crate::physical::change::{Action, Child, Constraints, NewKey};
-use crate::row::Row;
-use crate::runtime::Runtime;
-use crate::table::TableSource;
 
 /// Keys to look at in the end.
 #[derive(Default)]

@@ -2,15 +2,15 @@
 //! and as if they had. When both are equal it does not hang on them, and nobody waits; otherwise it waits until they have ended.
 
 use engine::{CatalogImage, IsolationLevel};
+use plan_ir::physical::plan::{CatalogPlan, Plan};
+use plan_ir::row::Row;
+use plan_ir::row_source::RowSource;
+use plan_ir::runtime::Runtime;
 use types::SqlError;
 
 use super::operations::Open;
 use super::room::Room;
 use super::simple::Buffered;
-use crate::physical::plan::{CatalogPlan, Plan};
-use crate::row::Row;
-use crate::row_source::RowSource;
-use crate::runtime::Runtime;
 
 /// Answers of more rows are not compared: then each view waits for itself.
 const ROWS_COMPARED_MAX: usize = 50_000;

@@ -1,13 +1,13 @@
 //! Rows that are to be changed, as they are gathered, and their change.
 
 use engine::{Halves, RowChange, RowLocator};
+use plan_ir::row::Row;
+use plan_ir::runtime::Runtime;
+use plan_ir::table::TableSource;
 use types::{SqlError, Value};
 
 use super::spill::gathered::{Gathered, MANY_AT_ONCE};
 use super::store::check_settings;
-use crate::row::Row;
-use crate::runtime::Runtime;
-use crate::table::TableSource;
 
 /// A row that is to be changed, as it is gathered: its locator, what it is, what it becomes.
 pub(super) fn change(locator: Value, mut old: Row, mut new: Row) -> Row {

@@ -1,14 +1,14 @@
 //! CHECK, computed columns and FOREIGN KEY of a table, compiled once a statement.
 
+use plan_ir::foreign_key::Reference;
+use plan_ir::physical::change::Constraints;
+use plan_ir::row::Row;
+use plan_ir::runtime::Runtime;
+use plan_ir::table::TableSource;
 use types::{SqlError, Value};
 
 use super::operations::{Evaluate, Test};
 use super::references::FindKeys;
-use crate::foreign_key::Reference;
-use crate::physical::change::Constraints;
-use crate::row::Row;
-use crate::runtime::Runtime;
-use crate::table::TableSource;
 
 /// What rows must satisfy, asked of a row.
 pub(crate) trait CheckRows {

@@ -1,6 +1,12 @@
 //! DELETE: all rows are found first, then deleted. Where nothing else hangs on them, what is gathered of each is its keys.
 
 use engine::Deletion;
+use plan_ir::context::{RowSink, StatementOutcome};
+use plan_ir::physical::change::DeletePlan;
+use plan_ir::row::{Batch, Row};
+use plan_ir::row_source::RowSource;
+use plan_ir::runtime::Runtime;
+use plan_ir::table::TableSource;
 use txn::IsolationLevel;
 use types::{SqlError, Value};
 
@@ -9,12 +15,6 @@ use super::deleted::{add_to, apply, finish};
 use super::output::OutputRows;
 use super::spill::gathered::Gathered;
 use super::update::search;
-use crate::context::{RowSink, StatementOutcome};
-use crate::physical::change::DeletePlan;
-use crate::row::{Batch, Row};
-use crate::row_source::RowSource;
-use crate::runtime::Runtime;
-use crate::table::TableSource;
 
 /// Rows that are found.
 #[derive(Default)]

@@ -1,13 +1,13 @@
 //! Rows that are to be deleted, as they are gathered, and their deletion.
 
 use engine::{Deletion, GatheredMemory, RowLocator};
+use plan_ir::runtime::Runtime;
+use plan_ir::table::TableSource;
 use txn::IsolationLevel;
 use types::{SqlError, Value};
 
 use super::changed::locator_of;
 use super::spill::gathered::{Gathered, MANY_AT_ONCE};
-use crate::runtime::Runtime;
-use crate::table::TableSource;
 
 /// Deletes gathered rows: the locator of each, then the values of `columns`, perhaps more behind them.
 pub(super) fn apply(

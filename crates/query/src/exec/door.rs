@@ -1,12 +1,12 @@
 //! What a scan asks of the door to its rows, with the values that the conditions have in this run.
 
 use engine::{Accepted, Condition, ConditionKind, NumberSteps, NumberTest};
+use plan_ir::kinds::CompareOp;
+use plan_ir::physical::plan::{DoorCondition, DoorFilter, DoorKind, DoorStep, DoorTest, Node};
+use plan_ir::runtime::Runtime;
 use types::Value;
 
 use super::operations::Evaluate;
-use crate::kinds::CompareOp;
-use crate::physical::plan::{DoorCondition, DoorFilter, DoorKind, DoorStep, DoorTest, Node};
-use crate::runtime::Runtime;
 
 /// The conditions with their values; `None` when a value cannot be had: the whole filter then says so, if there is a row to say it of.
 pub(super) fn conditions(filter: &DoorFilter, runtime: &Runtime<'_>) -> Option<Vec<Condition>> {

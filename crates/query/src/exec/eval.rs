@@ -2,15 +2,15 @@
 
 use std::cmp::Ordering;
 
+use plan_ir::function_def::Call;
+use plan_ir::kinds::{CompareOp, ConversionKind};
+use plan_ir::physical::plan::{BoolNode, CallNode, ConvertNode, InSet, IntKind, IntNode, LikeNode, Node};
+use plan_ir::runtime::Runtime;
 use types::arith::{self, BinaryOp};
 use types::{Collation, SqlError, SqlType, Value};
 
 use super::operations::{Evaluate, Test};
 use super::subquery;
-use crate::function_def::Call;
-use crate::kinds::{CompareOp, ConversionKind};
-use crate::physical::plan::{BoolNode, CallNode, ConvertNode, InSet, IntKind, IntNode, LikeNode, Node};
-use crate::runtime::Runtime;
 
 /// How many times its length a value takes while it is converted: decoded, encoded and shared.
 const CONVERSION_COPIES: usize = 6;
@@ -111,7 +111,7 @@ impl Evaluate for Node {
 
     fn eval_f64(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<Option<f64>, SqlError> {
         let value = self.eval(runtime, row)?;
-        Ok((!value.is_null()).then(|| crate::values::to_f64(&value)))
+        Ok((!value.is_null()).then(|| plan_ir::values::to_f64(&value)))
     }
 }
 
@@ -342,7 +342,7 @@ fn in_set(set: &InSet, collation: Collation, value: &Value) -> Result<Option<boo
         return Ok(None);
     }
     let mut key = Vec::with_capacity(16);
-    crate::values::write_value(value, collation, &mut key);
+    plan_ir::values::write_value(value, collation, &mut key);
     Ok(match (set.keys.contains(&key), set.has_null) {
         (true, _) => Some(true),
         (false, true) => None,

@@ -1,10 +1,9 @@
 //! Values that the engine gives out while rows are made: identity and rowversion.
 
+use plan_ir::row::row_version;
+use plan_ir::runtime::Runtime;
+use plan_ir::table::TableSource;
 use types::{SqlError, Value};
-
-use crate::row::row_version;
-use crate::runtime::Runtime;
-use crate::table::TableSource;
 
 /// The next identity value in the column's type. Error 8115 when the type is used up.
 pub(crate) fn next_identity(runtime: &Runtime<'_>, source: &TableSource) -> Result<Value, SqlError> {

@@ -4,6 +4,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use engine::{NumberSet, Run};
+use plan_ir::kinds::JoinKind;
+use plan_ir::physical::plan::{BoolNode, HashJoinPlan, JoinKeyKind, Node, Plan};
+use plan_ir::row::{Batch, Row};
+use plan_ir::row_source::RowSource;
+use plan_ir::runtime::Runtime;
 use rustc_hash::FxHashMap;
 use types::{Collation, SqlError, Value};
 
@@ -15,11 +20,6 @@ use super::room::Room;
 use super::simple::pad_nulls;
 use super::spill::{Held, RunRows, row_bytes};
 use crate::exec::spill::parts::{PARTS, Parts, part_of};
-use crate::kinds::JoinKind;
-use crate::physical::plan::{BoolNode, HashJoinPlan, JoinKeyKind, Node, Plan};
-use crate::row::{Batch, Row};
-use crate::row_source::RowSource;
-use crate::runtime::Runtime;
 
 /// Parts of parts of parts: what is still too large then is full of one key, or nearly.
 const LEVELS_MAX: u32 = 4;

@@ -3,6 +3,14 @@
 use std::sync::Arc;
 
 use engine::LockWait;
+use plan_ir::context::{RowSink, StatementOutcome};
+use plan_ir::foreign_key::Reference;
+use plan_ir::kinds::IdentityRule;
+use plan_ir::physical::change::{InsertInput, InsertPlan, Store};
+use plan_ir::row::Row;
+use plan_ir::row_source::RowSource;
+use plan_ir::runtime::Runtime;
+use plan_ir::table::{SequenceSource, TableSource, is_identity_insert_on};
 use types::{SqlError, Value};
 
 use super::constraints::CheckRows;
@@ -11,15 +19,7 @@ use super::operations::Open;
 use super::output::OutputRows;
 use super::store::check_settings;
 use super::uses::note_rows;
-use crate::context::{RowSink, StatementOutcome};
 use crate::exec::spill::store::{RowStore, StoredRows};
-use crate::foreign_key::Reference;
-use crate::kinds::IdentityRule;
-use crate::physical::change::{InsertInput, InsertPlan, Store};
-use crate::row::Row;
-use crate::row_source::RowSource;
-use crate::runtime::Runtime;
-use crate::table::{SequenceSource, TableSource, is_identity_insert_on};
 
 /// What messages call the statement.
 const VERB: &str = "INSERT";

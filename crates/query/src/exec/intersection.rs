@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use engine::{KeyRange, ScanOptions};
+use plan_ir::physical::plan::ScanPlan;
+use plan_ir::runtime::Runtime;
 use rustc_hash::FxHashSet;
 use types::SqlError;
 
 use super::room::Room;
-use crate::physical::plan::ScanPlan;
-use crate::runtime::Runtime;
 
 /// Numbers that rows are known by; a row that is not wanted may have one of them.
 pub(super) type RowNames = Arc<FxHashSet<u64>>;

@@ -2,13 +2,13 @@
 
 use std::cmp::Ordering;
 
+use plan_ir::physical::plan::{Node, SortNode};
+use plan_ir::row::Row;
+use plan_ir::runtime::Runtime;
+use plan_ir::values::write_value;
 use types::{Collation, SqlError, Value};
 
 use super::operations::Evaluate;
-use crate::physical::plan::{Node, SortNode};
-use crate::row::Row;
-use crate::runtime::Runtime;
-use crate::values::write_value;
 
 /// Writes the key of some expressions of a row; false when one of them is NULL.
 pub(crate) fn write_key(

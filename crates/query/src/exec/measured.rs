@@ -2,13 +2,12 @@
 
 use std::rc::Rc;
 
+use plan_ir::physical::plan::Plan;
+use plan_ir::profile::Profile;
+use plan_ir::row::{Batch, Row};
+use plan_ir::row_source::RowSource;
+use plan_ir::runtime::Runtime;
 use types::SqlError;
-
-use crate::physical::plan::Plan;
-use crate::profile::Profile;
-use crate::row::{Batch, Row};
-use crate::row_source::RowSource;
-use crate::runtime::Runtime;
 
 /// Another source with a count.
 pub(super) struct Measured<'p> {

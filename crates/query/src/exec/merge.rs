@@ -3,6 +3,10 @@
 
 use std::ops::ControlFlow;
 
+use plan_ir::context::{RowSink, StatementOutcome};
+use plan_ir::physical::change::{MergeAction, MergePlan};
+use plan_ir::row::Row;
+use plan_ir::runtime::Runtime;
 use rustc_hash::FxHashSet;
 use types::{SqlError, Value};
 
@@ -19,10 +23,6 @@ use super::spill::sorter::Sorter;
 use super::spill::{Held, hashed_bytes};
 use super::store::{check_not_null, check_settings};
 use super::update::changed_row;
-use crate::context::{RowSink, StatementOutcome};
-use crate::physical::change::{MergeAction, MergePlan};
-use crate::row::Row;
-use crate::runtime::Runtime;
 
 /// What messages call the statement.
 const VERB: &str = "MERGE";

@@ -4,16 +4,16 @@ use std::cmp::Ordering;
 use std::rc::Rc;
 
 use engine::Run;
+use plan_ir::kinds::JoinKind;
+use plan_ir::physical::plan::{MergeJoinPlan, MergeKey};
+use plan_ir::row::{Batch, Row};
+use plan_ir::row_source::RowSource;
+use plan_ir::runtime::Runtime;
 use types::{SqlError, Value};
 
 use super::operations::{Open, Test};
 use super::simple::pad_nulls;
 use super::spill::{Held, RowWriter, RunRows, row_bytes};
-use crate::kinds::JoinKind;
-use crate::physical::plan::{MergeJoinPlan, MergeKey};
-use crate::row::{Batch, Row};
-use crate::row_source::RowSource;
-use crate::runtime::Runtime;
 
 /// Rows that are handed up together.
 const BATCH_ROWS: usize = 256;

@@ -41,13 +41,13 @@ pub(crate) mod update;
 mod uses;
 pub(crate) mod window;
 
+use plan_ir::physical::plan::Plan;
+use plan_ir::row::{Batch, Row};
+use plan_ir::row_source::{Empty, RowSource};
+use plan_ir::runtime::Runtime;
 use types::SqlError;
 
 use self::operations::Open;
-use crate::physical::plan::Plan;
-use crate::row::{Batch, Row};
-use crate::row_source::{Empty, RowSource};
-use crate::runtime::Runtime;
 
 impl Open for Plan {
     fn open<'p>(&'p self, runtime: &Runtime<'_>) -> Result<Box<dyn RowSource + 'p>, SqlError> {
@@ -118,7 +118,7 @@ fn open_alone<'p>(plan: &'p Plan, runtime: &Runtime<'_>) -> Result<Box<dyn RowSo
 
 /// Calls `f` for every row of a table.
 pub(crate) fn scan_all(
-    source: &crate::table::TableSource,
+    source: &plan_ir::table::TableSource,
     runtime: &Runtime<'_>,
     f: &mut dyn FnMut(&Row) -> Result<(), SqlError>,
 ) -> Result<(), SqlError> {

@@ -2,17 +2,17 @@
 
 use std::rc::Rc;
 
+use plan_ir::kinds::JoinKind;
+use plan_ir::physical::plan::NestedLoopPlan;
+use plan_ir::profile::Profile;
+use plan_ir::row::Row;
+use plan_ir::row_source::RowSource;
+use plan_ir::runtime::Runtime;
 use types::SqlError;
 
 use super::operations::{Open, Test};
 use super::simple::pad_nulls;
 use crate::exec::spill::store::{RowStore, Walk};
-use crate::kinds::JoinKind;
-use crate::physical::plan::NestedLoopPlan;
-use crate::profile::Profile;
-use crate::row::Row;
-use crate::row_source::RowSource;
-use crate::runtime::Runtime;
 
 /// Picks the form: the right side kept in memory, or run again for each left row.
 pub(crate) fn open<'p>(

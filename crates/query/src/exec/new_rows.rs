@@ -1,15 +1,15 @@
 //! Rows that a statement makes: converted, checked, and inserted many at a time.
 
 use engine::{GatheredEntries, NewRow};
+use plan_ir::physical::change::{Constraints, Store, StoreKind};
+use plan_ir::row::Row;
+use plan_ir::runtime::Runtime;
+use plan_ir::table::TableSource;
 use types::{SqlError, Value};
 
 use super::constraints::CheckRows;
 use super::store::StoreValue;
 use super::store::check_not_null;
-use crate::physical::change::{Constraints, Store, StoreKind};
-use crate::row::Row;
-use crate::runtime::Runtime;
-use crate::table::TableSource;
 
 /// So many rows are inserted together, at most.
 const ROWS_MAX: usize = 1_000;

@@ -1,15 +1,15 @@
 //! Plans are opened for rows whose keys are among those that a hash join above has: what of that can be asked where the rows lie is handed down.
 
+use plan_ir::kinds::JoinKind;
+use plan_ir::physical::plan::{Node, Plan};
+use plan_ir::row_source::RowSource;
+use plan_ir::runtime::Runtime;
 use types::SqlError;
 
 use super::among::{Among, split};
 use super::measured::Measured;
 use super::operations::{Open, OpenAmong};
 use super::{hash_join, nested_loop, open_alone, scan, simple, startup};
-use crate::kinds::JoinKind;
-use crate::physical::plan::{Node, Plan};
-use crate::row_source::RowSource;
-use crate::runtime::Runtime;
 
 impl OpenAmong for Plan {
     fn open_among<'p>(

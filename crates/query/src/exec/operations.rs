@@ -1,10 +1,10 @@
 //! What the executor does with the parts of a plan. The operators call each other through these traits alone.
 
+use plan_ir::row_source::RowSource;
+use plan_ir::runtime::Runtime;
 use types::{SqlError, Value};
 
 use super::among::Among;
-use crate::row_source::RowSource;
-use crate::runtime::Runtime;
 
 /// A program of a value, evaluated over a row.
 pub(crate) trait Evaluate {

@@ -2,15 +2,15 @@
 
 use std::ops::ControlFlow;
 
+use plan_ir::context::{Flow, RowSink};
+use plan_ir::physical::change::{OutputInto, OutputPlan};
+use plan_ir::row::Row;
+use plan_ir::runtime::Runtime;
 use types::SqlError;
 
 use super::new_rows::NewRows;
 use super::operations::Evaluate;
 use super::spill::gathered::Gathered;
-use crate::context::{Flow, RowSink};
-use crate::physical::change::{OutputInto, OutputPlan};
-use crate::row::Row;
-use crate::runtime::Runtime;
 
 /// Rows of the OUTPUT clauses of one statement, held until the statement has succeeded.
 pub(crate) struct OutputRows<'p> {

@@ -7,12 +7,12 @@ use std::ops::Deref;
 use std::rc::Rc;
 
 use engine::Run;
+use plan_ir::row::Row;
+use plan_ir::runtime::Runtime;
 use types::{SqlError, Value};
 
 use super::room::Room;
 use super::spill::{Held, codec, row_bytes};
-use crate::row::Row;
-use crate::runtime::Runtime;
 
 /// Bytes of rows in a block: what one block of the spill file takes.
 const BLOCK_BYTES: usize = engine::SPILL_BLOCK_BYTES;

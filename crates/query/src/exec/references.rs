@@ -1,15 +1,15 @@
 //! Foreign keys: is there a row with the key, and which rows have it.
 
 use engine::{Cursor, IsolationLevel, KeyRange, RowLocator, RowLock, ScanOptions};
+use plan_ir::foreign_key::KeyPlace;
+use plan_ir::row::Row;
+use plan_ir::runtime::Runtime;
+use plan_ir::values::write_value;
 use rustc_hash::FxHashMap;
 use types::{SqlError, Value};
 
 use super::changed::pick;
 use super::spill::gathered::{ALL_AT_ONCE, Gathered};
-use crate::foreign_key::KeyPlace;
-use crate::row::Row;
-use crate::runtime::Runtime;
-use crate::values::write_value;
 
 /// A row that has one of the keys looked for: which key, where, what.
 pub(crate) struct FoundRow {

@@ -7,6 +7,15 @@ use engine::{
     CatalogImage, Condition, ConditionKind, Cursor, IsolationLevel, KeyRange, KeyValues, LockWait, RowLock,
     ScanOptions,
 };
+use plan_ir::kinds::CatalogReading;
+use plan_ir::physical::plan::{
+    AccessPath, BoolNode, IntKind, ScanColumns, ScanPlan, SeekKey, SeekRange, SystemPlan,
+};
+use plan_ir::row::{Batch, Row};
+use plan_ir::row_source::RowSource;
+use plan_ir::runtime::Runtime;
+use plan_ir::table::TableSource;
+use plan_ir::view::stream::{self, StreamRequest};
 use types::sql_type::TypeFamily;
 use types::{Collation, SqlError, Value};
 
@@ -14,15 +23,6 @@ use super::among::Among;
 use super::intersection::{RowNames, names_by};
 use super::operations::{Evaluate, Test};
 use super::simple::Buffered;
-use crate::kinds::CatalogReading;
-use crate::physical::plan::{
-    AccessPath, BoolNode, IntKind, ScanColumns, ScanPlan, SeekKey, SeekRange, SystemPlan,
-};
-use crate::row::{Batch, Row};
-use crate::row_source::RowSource;
-use crate::runtime::Runtime;
-use crate::table::TableSource;
-use crate::view::stream::{self, StreamRequest};
 
 /// Starts a scan or seek.
 pub(crate) fn open<'p>(
@@ -39,7 +39,7 @@ pub(super) fn open_among<'p>(
     among: &[Among],
 ) -> Result<Box<dyn RowSource + 'p>, SqlError> {
     let Some(ranges) = ranges(plan, runtime)? else {
-        return Ok(Box::new(crate::row_source::Empty));
+        return Ok(Box::new(plan_ir::row_source::Empty));
     };
     let options = scan_options(plan, runtime)?;
     let (mut conditions, filter) = conditions(plan, runtime);
@@ -481,7 +481,7 @@ fn distinct_ranges(ranges: &mut Vec<KeyRange>, collation: Collation) {
         for bound in [&range.lower, &range.upper] {
             if let Bound::Included(values) | Bound::Excluded(values) = bound {
                 for value in values {
-                    crate::values::write_value(value, collation, &mut key);
+                    plan_ir::values::write_value(value, collation, &mut key);
                 }
             }
             key.push(match bound {

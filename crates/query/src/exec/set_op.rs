@@ -1,5 +1,10 @@
 //! DISTINCT, EXCEPT, INTERSECT and recursive common table expressions.
 
+use plan_ir::kinds::JoinKind;
+use plan_ir::physical::plan::Plan;
+use plan_ir::row::Row;
+use plan_ir::row_source::RowSource;
+use plan_ir::runtime::Runtime;
 use rustc_hash::FxHashSet;
 use types::{Collation, SqlError, Value};
 
@@ -9,11 +14,6 @@ use super::operations::Open;
 use super::room::Room;
 use super::spill::{Held, hashed_bytes};
 use crate::exec::spill::parts::Later;
-use crate::kinds::JoinKind;
-use crate::physical::plan::Plan;
-use crate::row::Row;
-use crate::row_source::RowSource;
-use crate::runtime::Runtime;
 
 /// What tells rows apart.
 pub(crate) enum Compared<'p> {

@@ -1,16 +1,16 @@
 //! Operators that look at one row at a time: filter, project, top, offset, union all, values.
 
+use plan_ir::physical::change::TopOfRows;
+use plan_ir::physical::plan::{BoolNode, Node, Plan, SortNode};
+use plan_ir::row::{Batch, Row};
+use plan_ir::row_source::RowSource;
+use plan_ir::runtime::Runtime;
+use plan_ir::table::SequenceSource;
 use types::{SqlError, Value};
 
 use super::keys::compare_rows;
 use super::operations::{Evaluate, Open, Test};
 use crate::exec::spill::store::{RowStore, StoredRows};
-use crate::physical::change::TopOfRows;
-use crate::physical::plan::{BoolNode, Node, Plan, SortNode};
-use crate::row::{Batch, Row};
-use crate::row_source::RowSource;
-use crate::runtime::Runtime;
-use crate::table::SequenceSource;
 
 pub(crate) struct OneRow {
     pub(crate) given: bool,

@@ -1,15 +1,15 @@
 //! Sort, stable; with a limit it keeps only the first rows.
 
+use plan_ir::physical::plan::{Node, Plan, SortNode};
+use plan_ir::row::Row;
+use plan_ir::row_source::RowSource;
+use plan_ir::runtime::Runtime;
 use types::SqlError;
 
 use super::keys::sort_values;
 use super::operations::Open;
 use super::simple::row_limit;
 use crate::exec::spill::sorter::{Sorted, Sorter, key_order};
-use crate::physical::plan::{Node, Plan, SortNode};
-use crate::row::Row;
-use crate::row_source::RowSource;
-use crate::runtime::Runtime;
 
 pub(crate) struct Sort<'p> {
     input: &'p Plan,

@@ -2,14 +2,14 @@
 //!
 //! One that fails (a division by zero) is judged as any other: behind each row. Without a row there is nothing to say.
 
+use plan_ir::physical::plan::BoolNode;
+use plan_ir::row::{Batch, Row};
+use plan_ir::row_source::RowSource;
+use plan_ir::runtime::Runtime;
 use types::SqlError;
 
 use super::operations::Test;
 use super::simple::Filter;
-use crate::physical::plan::BoolNode;
-use crate::row::{Batch, Row};
-use crate::row_source::RowSource;
-use crate::runtime::Runtime;
 
 /// Starts the input.
 type Start<'p> = Box<dyn Fn(&Runtime<'_>) -> Result<Box<dyn RowSource + 'p>, SqlError> + 'p>;

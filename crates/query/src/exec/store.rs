@@ -1,12 +1,12 @@
 //! From values to a row of a table: conversion to the columns' types, identity, defaults, NOT NULL.
 
+use plan_ir::physical::change::{Store, StoreKind};
+use plan_ir::row::Row;
+use plan_ir::runtime::Runtime;
+use plan_ir::table::TableSource;
 use types::{AssignTarget, SqlError, SqlType, Value};
 
 use super::operations::Evaluate;
-use crate::physical::change::{Store, StoreKind};
-use crate::row::Row;
-use crate::runtime::Runtime;
-use crate::table::TableSource;
 
 /// How a column of a new row gets its value.
 pub(crate) trait StoreValue {

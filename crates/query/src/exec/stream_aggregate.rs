@@ -1,15 +1,15 @@
 //! Grouping of rows that come group by group: one group is in memory at a time, and nothing is looked up.
 
+use plan_ir::physical::plan::{AggregatePlan, Node};
+use plan_ir::row::{Batch, Row};
+use plan_ir::row_source::RowSource;
+use plan_ir::runtime::Runtime;
 use types::{SqlError, Value};
 
 use super::aggregate::{Accumulator, BATCH_GROUPS};
 use super::keys::write_key;
 use super::operations::{Evaluate, Open};
 use super::spill::Held;
-use crate::physical::plan::{AggregatePlan, Node};
-use crate::row::{Batch, Row};
-use crate::row_source::RowSource;
-use crate::runtime::Runtime;
 
 /// The groups of an input whose rows of one group come one behind the other.
 pub(crate) struct StreamAggregate<'p> {

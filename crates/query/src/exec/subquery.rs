@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
+use plan_ir::kinds::CompareOp;
+use plan_ir::physical::plan::{Node, SubPlan};
+use plan_ir::row::Row;
+use plan_ir::runtime::{KeptSubquery, Runtime};
+use plan_ir::values::write_value;
 use rustc_hash::FxHashSet;
 use types::{Collation, SqlError, Value};
 
 use super::operations::{Evaluate, Open};
 use super::room::Room;
-use crate::kinds::CompareOp;
-use crate::physical::plan::{Node, SubPlan};
-use crate::row::Row;
-use crate::runtime::{KeptSubquery, Runtime};
-use crate::values::write_value;
 
 /// The one value, NULL without a row, error 512 with more than one.
 pub(crate) fn scalar(plan: &SubPlan, runtime: &Runtime<'_>, row: &[Value]) -> Result<Value, SqlError> {

@@ -1,9 +1,8 @@
 //! Sums, averages and joined texts, as aggregates and windows make them.
 
+use plan_ir::physical::plan::AggregateNode;
 use types::arith::{self, BinaryOp};
 use types::{ByteStr, Decimal, SqlError, SqlType, Value, WideStr};
-
-use crate::physical::plan::AggregateNode;
 
 /// Adds `value` to a running sum (NULL at first). Integers are summed in 64 bits, decimals in 38 digits.
 #[inline]

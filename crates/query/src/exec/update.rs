@@ -1,5 +1,12 @@
 //! UPDATE: all rows are found first, then changed, so that a change is never seen by the search (Halloween protection).
 
+use plan_ir::context::{RowSink, StatementOutcome};
+use plan_ir::physical::change::{Constraints, SetStep, UpdatePlan};
+use plan_ir::physical::plan::Plan;
+use plan_ir::row::Row;
+use plan_ir::row_source::RowSource;
+use plan_ir::runtime::Runtime;
+use plan_ir::table::TableSource;
 use types::SqlError;
 
 use super::changed::{apply, change, pick, renew_row_version};
@@ -10,13 +17,6 @@ use super::set_op::{Compared, Distinct};
 use super::spill::gathered::Gathered;
 use super::store::StoreValue;
 use super::store::check_not_null;
-use crate::context::{RowSink, StatementOutcome};
-use crate::physical::change::{Constraints, SetStep, UpdatePlan};
-use crate::physical::plan::Plan;
-use crate::row::Row;
-use crate::row_source::RowSource;
-use crate::runtime::Runtime;
-use crate::table::TableSource;
 
 /// Runs an UPDATE.
 pub(crate) fn run(

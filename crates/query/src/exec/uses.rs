@@ -4,10 +4,9 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use engine::MissedRun;
-
-use crate::physical::plan::ScanPlan;
-use crate::runtime::Runtime;
-use crate::table::TableSource;
+use plan_ir::physical::plan::ScanPlan;
+use plan_ir::runtime::Runtime;
+use plan_ir::table::TableSource;
 
 /// A place of the plan begins to read an index; `looks_up` the rows that its entries name, or not.
 pub(super) fn note_read<P>(

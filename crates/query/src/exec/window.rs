@@ -3,6 +3,11 @@
 
 use std::ops::Range;
 
+use plan_ir::kinds::{FrameBound, WindowFrame};
+use plan_ir::physical::plan::{AggregateNode, Node, WindowNode, WindowNodeKind, WindowPlan};
+use plan_ir::row::Row;
+use plan_ir::row_source::RowSource;
+use plan_ir::runtime::Runtime;
 use types::{SqlError, Value};
 
 use super::aggregate::Accumulator;
@@ -10,11 +15,6 @@ use super::keys::{compare_values, sort_values};
 use super::operations::{Evaluate, Open};
 use super::partition::{Keyed, Partition, RowAt};
 use crate::exec::spill::sorter::{Sorted, Sorter, key_order};
-use crate::kinds::{FrameBound, WindowFrame};
-use crate::physical::plan::{AggregateNode, Node, WindowNode, WindowNodeKind, WindowPlan};
-use crate::row::Row;
-use crate::row_source::RowSource;
-use crate::runtime::Runtime;
 
 /// States: new -> (next: sort) giving a partition, or a row at a time (`is_stream`) -> the end.
 pub(crate) struct Window<'p> {

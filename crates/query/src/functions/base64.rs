@@ -1,8 +1,7 @@
 //! BASE64_ENCODE and BASE64_DECODE: RFC 4648, with its alphabet or the one for addresses, whose output has no padding.
 
+use plan_ir::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
 use types::{Length, SqlError, SqlType, Value};
-
-use crate::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
 
 type Result<T> = std::result::Result<T, SqlError>;
 

@@ -1,9 +1,8 @@
 //! Bit manipulation: LEFT_SHIFT, RIGHT_SHIFT, BIT_COUNT, GET_BIT, SET_BIT over integers and binary strings of up to 8,000 bytes. Bit 0 is the lowest
 //! of an integer and that of the last byte of a binary string; a shift loses what leaves the value, whose size stays.
 
+use plan_ir::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
 use types::{Length, SqlError, SqlType, Value};
-
-use crate::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
 
 use Parameter::{Any, BigInt, Int};
 use ResultRule::Rule;

@@ -4,9 +4,8 @@ use std::io::{Read, Write};
 
 use flate2::read::MultiGzDecoder;
 use flate2::{Compression, GzBuilder};
+use plan_ir::function_def::{Call, FunctionDef, Parameter, ResultRule};
 use types::{Length, SqlError, SqlType, Value};
-
-use crate::function_def::{Call, FunctionDef, Parameter, ResultRule};
 
 const RESULT: ResultRule = ResultRule::Fixed(SqlType::VarBinary(Length::Max));
 

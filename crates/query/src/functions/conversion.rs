@@ -1,8 +1,7 @@
 //! Functions about values: identifiers, numbers in text, variants.
 
+use plan_ir::function_def::{Call, FunctionDef, Parameter, ResultRule};
 use types::{SqlError, SqlType, Value};
-
-use crate::function_def::{Call, FunctionDef, Parameter, ResultRule};
 
 use Parameter::{Any, Text};
 use ResultRule::Fixed;
@@ -57,7 +56,7 @@ fn variant_property(call: &Call<'_, '_>) -> Result<Value> {
         "collation" if sql_type.is_character() => Value::nvarchar(call.collation.name()),
         _ => Value::Null,
     };
-    Ok(crate::values::variant(value))
+    Ok(plan_ir::values::variant(value))
 }
 
 fn gen_random(call: &Call<'_, '_>) -> Result<Value> {

@@ -1,11 +1,10 @@
 //! Date and time functions.
 
+use plan_ir::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
 use types::datetime::Moment;
 use types::temporal::functions::{self, DateTimeParts};
 use types::temporal::parts;
 use types::{DatePart, DateTime2, SqlError, SqlType, Value};
-
-use crate::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
 
 use Parameter::{Any, Int, Moment as Time, Word};
 use ResultRule::{Fixed, Rule};

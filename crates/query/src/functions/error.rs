@@ -1,9 +1,8 @@
 //! The ERROR_ functions of a CATCH block; NULL outside one.
 
+use plan_ir::function_def::ResultRule::Fixed;
+use plan_ir::function_def::{Call, FunctionDef};
 use types::{SqlError, SqlType, Value};
-
-use crate::function_def::ResultRule::Fixed;
-use crate::function_def::{Call, FunctionDef};
 
 pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("ERROR_NUMBER", &[], Fixed(SqlType::Int), |call| {

@@ -1,10 +1,9 @@
 //! FORMAT.
 
+use plan_ir::function_def::{Call, FunctionDef, Parameter, ResultRule};
 use types::functions::Culture;
 use types::functions::format::format;
 use types::{SqlError, SqlType, Value};
-
-use crate::function_def::{Call, FunctionDef, Parameter, ResultRule};
 
 pub(crate) static TABLE: &[FunctionDef] = &[FunctionDef::new(
     "FORMAT",

@@ -1,9 +1,8 @@
 //! The `@@` functions.
 
+use plan_ir::function_def::ResultRule::Fixed;
+use plan_ir::function_def::{Call, FunctionDef};
 use types::{SqlError, SqlType, Value};
-
-use crate::function_def::ResultRule::Fixed;
-use crate::function_def::{Call, FunctionDef};
 
 type Result<T> = std::result::Result<T, SqlError>;
 
@@ -16,7 +15,7 @@ pub(crate) const VERSION_TEXT: &str = concat!(
     "\n\tDeveloper Edition (64-bit) on Linux\n"
 );
 
-const INT: crate::function_def::ResultRule = Fixed(SqlType::Int);
+const INT: plan_ir::function_def::ResultRule = Fixed(SqlType::Int);
 
 pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("@@ROWCOUNT", &[], INT, |call| {
@@ -60,7 +59,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     .runtime(),
     FunctionDef::new(
         "FN_COMMIT_STATUS",
-        &[crate::function_def::Parameter::Any],
+        &[plan_ir::function_def::Parameter::Any],
         Fixed(SqlType::nvarchar(8)),
         |call| {
             let Value::Binary(bytes) = &call.args[0] else {
@@ -97,7 +96,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("@@MAX_CONNECTIONS", &[], INT, |_| Ok(Value::Int(32767))).runtime(),
     FunctionDef::new("@@MICROSOFTVERSION", &[], INT, |_| Ok(Value::Int(0x1000_1027))).runtime(),
     FunctionDef::new("@@DBTS", &[], Fixed(SqlType::varbinary(8)), |call| {
-        Ok(crate::row::row_version(call.runtime.database.last_row_version()))
+        Ok(plan_ir::row::row_version(call.runtime.database.last_row_version()))
     })
     .runtime(),
     FunctionDef::new("@@REMSERVER", &[], Fixed(SqlType::nvarchar(128)), |_| Ok(Value::Null)).runtime(),

@@ -1,11 +1,10 @@
 //! HASHBYTES.
 
 use md5::Md5;
+use plan_ir::function_def::{Call, FunctionDef, Parameter, ResultRule};
 use sha1::Sha1;
 use sha2::{Digest, Sha256, Sha512};
 use types::{SqlError, SqlType, Value};
-
-use crate::function_def::{Call, FunctionDef, Parameter, ResultRule};
 
 pub(crate) static TABLE: &[FunctionDef] = &[FunctionDef::new(
     "HASHBYTES",

@@ -1,9 +1,8 @@
 //! JSON_VALUE, JSON_QUERY, JSON_MODIFY, ISJSON, JSON_PATH_EXISTS.
 
+use plan_ir::function_def::{Call, FunctionDef, Parameter, ResultRule};
 use types::functions::json::{self, NewValue};
 use types::{SqlError, SqlType, Value};
-
-use crate::function_def::{Call, FunctionDef, Parameter, ResultRule};
 
 use Parameter::{Any, Wide};
 use ResultRule::Fixed;

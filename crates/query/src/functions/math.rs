@@ -1,10 +1,9 @@
 //! Mathematical functions.
 
+use plan_ir::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
+use plan_ir::random_numbers::RandomNumbers;
+use plan_ir::values::to_f64;
 use types::{Decimal, SqlError, SqlType, Value};
-
-use crate::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
-use crate::random_numbers::RandomNumbers;
-use crate::values::to_f64;
 
 use Parameter::{Any, Float, Int, Number};
 use ResultRule::{Argument as Same, Fixed, Rule};

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use engine::{Database, ObjectDef, TableDef};
+use plan_ir::function_def::{Call, FunctionDef, Parameter, ResultRule};
+use plan_ir::names::{name_parts, same_name};
+use plan_ir::values::variant;
+use plan_ir::view::View;
+use plan_ir::view_shape::ViewColumn;
+use plan_ir::view_shape::system_object_id;
 use types::{SqlError, SqlType, Value};
 
-use crate::function_def::{Call, FunctionDef, Parameter, ResultRule};
-use crate::names::{name_parts, same_name};
 use crate::sysviews;
-use crate::values::variant;
-use crate::view::View;
-use crate::view_shape::ViewColumn;
-use crate::view_shape::system_object_id;
 
 use Parameter::{Int, Wide};
 use ResultRule::Fixed;

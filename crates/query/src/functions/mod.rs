@@ -25,9 +25,8 @@ pub(crate) mod time_zone;
 
 use std::sync::LazyLock;
 
+use plan_ir::function_def::FunctionDef;
 use rustc_hash::FxHashMap;
-
-use crate::function_def::FunctionDef;
 
 static REGISTRY: LazyLock<FxHashMap<&'static str, &'static FunctionDef>> = LazyLock::new(|| {
     let tables = [

@@ -1,11 +1,11 @@
 //! PARSE and TRY_PARSE. Which errors there are follows captures from SQL Server.
 
+use plan_ir::function_def::{Call, FunctionDef, Parameter, ResultRule};
 use types::datetime::Moment;
 use types::functions::parse::parse;
 use types::{SqlError, SqlType, Value};
 
 use super::format::culture;
-use crate::function_def::{Call, FunctionDef, Parameter, ResultRule};
 
 /// As long as its text may be, in units of UTF-16.
 const MAX_UNITS: usize = 4000;

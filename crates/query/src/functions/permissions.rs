@@ -1,10 +1,10 @@
 //! Which permissions there are, and which a login has: everything, if it is an administrator; public what everybody has.
 
+use plan_ir::function_def::{Call, FunctionDef, Parameter, ResultRule};
+use plan_ir::names::name_parts;
 use types::{SqlError, SqlType, Value};
 
 use super::metadata::find_object;
-use crate::function_def::{Call, FunctionDef, Parameter, ResultRule};
-use crate::names::name_parts;
 use crate::permission_classes::class;
 use crate::principals;
 use crate::sysviews;
@@ -65,7 +65,7 @@ fn has_permission(call: &Call<'_, '_>) -> Result<Value> {
                 Some(engine::ObjectDef::Module(module)) => {
                     sysviews::bound_columns(call.runtime, database, &module)
                         .iter()
-                        .any(|column| crate::names::same_name(&column.name, &name))
+                        .any(|column| plan_ir::names::same_name(&column.name, &name))
                 }
                 Some(engine::ObjectDef::Sequence(_)) | None => false,
             }

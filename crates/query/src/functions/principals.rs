@@ -1,8 +1,8 @@
 //! Functions about logins, users and roles: those that everybody has (`principals.rs`), and the login that asks. A name that nobody has is NULL.
 
+use plan_ir::function_def::{Call, FunctionDef, Parameter, ResultRule};
 use types::{SqlError, SqlType, Value};
 
-use crate::function_def::{Call, FunctionDef, Parameter, ResultRule};
 use crate::principals::{self, Principal};
 
 use Parameter::{Any, Int, Wide};

@@ -1,13 +1,13 @@
 //! Properties of types, objects, columns and indexes, and the SET options as SESSIONPROPERTY tells them.
 
 use engine::{ObjectDef, TableDef};
+use plan_ir::function_def::{Call, FunctionDef, Parameter, ResultRule};
+use plan_ir::names::{name_parts, same_name};
+use plan_ir::values::variant;
 use types::{SqlError, SqlType, Value};
 
 use super::metadata::{Found, found_by_id, table_by_id};
-use crate::function_def::{Call, FunctionDef, Parameter, ResultRule};
-use crate::names::{name_parts, same_name};
 use crate::sysviews;
-use crate::values::variant;
 
 use Parameter::{Int, Wide};
 use ResultRule::Fixed;

@@ -1,9 +1,9 @@
 //! String functions.
 
+use plan_ir::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
 use types::{Length, SqlError, SqlType, Value};
 
 use super::text::{Text, find, joined_text, long_text, same_text};
-use crate::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
 
 use Parameter::{Any, BigInt, Float, Int, Text as TextParameter, Wide};
 use ResultRule::{Fixed, Rule};
@@ -407,7 +407,7 @@ fn quote_name(call: &Call<'_, '_>) -> Result<Value> {
 
 fn parse_name(call: &Call<'_, '_>) -> Result<Value> {
     let text = call.text(0).unwrap_or_default();
-    let parts = crate::names::name_parts(&text);
+    let parts = plan_ir::names::name_parts(&text);
     let wanted = call.int(1).unwrap_or(0);
     let index = usize::try_from(wanted).ok().and_then(|wanted| parts.len().checked_sub(wanted));
     Ok(match index.and_then(|index| parts.get(index)) {

@@ -1,10 +1,9 @@
 //! Functions about the session, the login and the server.
 
 use engine::LockMode;
+use plan_ir::function_def::{Call, FunctionDef, Parameter, ResultRule};
+use plan_ir::values::variant;
 use types::{SqlError, SqlType, Value};
-
-use crate::function_def::{Call, FunctionDef, Parameter, ResultRule};
-use crate::values::variant;
 
 use Parameter::{Int, Wide};
 use ResultRule::Fixed;
@@ -75,7 +74,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     })
     .runtime(),
     FunctionDef::new("MIN_ACTIVE_ROWVERSION", &[], Fixed(SqlType::Binary(8)), |call| {
-        Ok(crate::row::row_version(call.runtime.database.min_active_row_version()))
+        Ok(plan_ir::row::row_version(call.runtime.database.min_active_row_version()))
     })
     .runtime(),
     FunctionDef::new("GETANSINULL", &[Wide], INT, default_nullability).arity(0, 1).runtime(),

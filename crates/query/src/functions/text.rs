@@ -1,9 +1,8 @@
 //! Character values as functions see them: one unit after the other, bytes of code page 1252 or UTF-16, and result types of text.
 
+use plan_ir::function_def::{Argument, Call};
 use types::sql_type::TypeFamily;
 use types::{ByteStr, Collation, Length, SqlError, SqlType, Value, WideStr};
-
-use crate::function_def::{Argument, Call};
 
 /// A character value taken apart. Units are bytes of the code page, or UTF-16 units when `wide`.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,12 +1,12 @@
 //! AT TIME ZONE. Which errors there are follows captures from SQL Server.
 
+use plan_ir::built_ins::AT_TIME_ZONE;
+use plan_ir::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
+use plan_ir::zones::{TICKS_PER_SECOND, Zone, unix_s};
 use types::datetime::{DateTime2, DateTimeOffset, Moment};
 use types::{SqlError, SqlType, Value};
 
 use super::datetime::offset_type;
-use crate::built_ins::AT_TIME_ZONE;
-use crate::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
-use crate::zones::{TICKS_PER_SECOND, Zone, unix_s};
 
 const TICKS_PER_MINUTE: i64 = 60 * TICKS_PER_SECOND;
 

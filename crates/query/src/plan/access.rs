@@ -1,6 +1,14 @@
 //! Access paths: which index a table is read through, from the predicates that reach it.
 
 use engine::{IndexDef, IndexKind};
+use plan_ir::bound::tree::{Expr, ExprKind, SystemScan, TableScan};
+use plan_ir::kinds::{ColumnId, CompareOp};
+use plan_ir::optimizer_rules::{OptimizerRule, RuleSet};
+use plan_ir::physical::plan::{
+    AccessPath, BoolNode, Node, OtherIndex, Plan, ScanPlan, SeekKey, SeekRange, SystemPlan,
+};
+use plan_ir::table::TableSource;
+use plan_ir::view::stream::BoundKind;
 use rustc_hash::FxHashSet;
 use types::SqlError;
 
@@ -13,14 +21,6 @@ use super::missing::{Way, missing_index};
 use super::order::{Desired, Order};
 use super::sargable::{Sargable, sargables_and_others, seekable_column};
 use super::{Asked, Planned, Planner};
-use crate::bound::tree::{Expr, ExprKind, SystemScan, TableScan};
-use crate::kinds::{ColumnId, CompareOp};
-use crate::optimizer_rules::{OptimizerRule, RuleSet};
-use crate::physical::plan::{
-    AccessPath, BoolNode, Node, OtherIndex, Plan, ScanPlan, SeekKey, SeekRange, SystemPlan,
-};
-use crate::table::TableSource;
-use crate::view::stream::BoundKind;
 
 /// The pseudo column of rows' locators in the branches of a union, which leaves it behind: no column of the statement has this number.
 pub(super) const ROW_NAME: ColumnId = ColumnId(u32::MAX);

@@ -2,6 +2,12 @@
 
 use std::borrow::Cow;
 
+use plan_ir::bound::tree::{AggregateCall, Expr, ExprKind, Rel, SortKey, WindowCall, WindowKind};
+use plan_ir::kinds::ColumnId;
+use plan_ir::optimizer_rules::OptimizerRule;
+use plan_ir::physical::plan::{
+    AggregateNode, AggregatePlan, JoinKeyKind, Node, Plan, WindowNode, WindowNodeKind, WindowPlan,
+};
 use rustc_hash::FxHashSet;
 use types::{SqlError, SqlType};
 
@@ -9,12 +15,6 @@ use super::compile::Layout;
 use super::order::{Desired, Order, OrderKey, is_one_table, plain_key};
 use super::statistics::distinct_values_of;
 use super::{Planned, Planner};
-use crate::bound::tree::{AggregateCall, Expr, ExprKind, Rel, SortKey, WindowCall, WindowKind};
-use crate::kinds::ColumnId;
-use crate::optimizer_rules::OptimizerRule;
-use crate::physical::plan::{
-    AggregateNode, AggregatePlan, JoinKeyKind, Node, Plan, WindowNode, WindowNodeKind, WindowPlan,
-};
 
 /// Groups that a key of which nothing is known makes, for each row.
 const UNKNOWN_GROUPS: f64 = 0.1;

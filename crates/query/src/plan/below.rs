@@ -1,13 +1,12 @@
 //! Which predicates may pass below an operator that takes different values as one (DISTINCT, GROUP BY, set operations), or that removes rows: those that have one
 //! answer for all values that are equal to it, the same answer each time, and no error for a row that nobody would have asked.
 
+use plan_ir::bound::columns::Columns;
+use plan_ir::bound::tree::{Expr, ExprKind, Rel};
+use plan_ir::kinds::{ColumnId, ConversionKind};
 use types::SqlType;
 use types::arith::{BinaryOp, UnaryOp, decimal_shape};
 use types::sql_type::TypeFamily;
-
-use crate::bound::columns::Columns;
-use crate::bound::tree::{Expr, ExprKind, Rel};
-use crate::kinds::{ColumnId, ConversionKind};
 
 /// May a predicate over these columns of an operator be asked of its rows before they are compared?
 pub(super) fn may_pass(predicate: &Expr, own: &[ColumnId], columns: &Columns) -> bool {

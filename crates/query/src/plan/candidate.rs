@@ -1,6 +1,10 @@
 //! The ways to a table's rows through its indexes: what each finds, and what it costs.
 
 use engine::{IndexDef, IndexKind};
+use plan_ir::bound::tree::{Expr, ExprKind, TableScan};
+use plan_ir::kinds::CompareOp;
+use plan_ir::optimizer_rules::{OptimizerRule, RuleSet};
+use plan_ir::physical::plan::{IntKind, SeekRange};
 use types::SqlError;
 
 use super::costs::{
@@ -11,10 +15,6 @@ use super::filter::Facts;
 use super::known::Estimates;
 use super::order::{Order, base_order};
 use super::sargable::Sargable;
-use crate::bound::tree::{Expr, ExprKind, TableScan};
-use crate::kinds::CompareOp;
-use crate::optimizer_rules::{OptimizerRule, RuleSet};
-use crate::physical::plan::{IntKind, SeekRange};
 
 /// A smaller table is read through its base rather than through a narrower index: there is nothing to save.
 const NARROW_ROWS_MIN: f64 = 2000.0;

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use engine::Database;
-
-use crate::physical::plan::{CatalogPlan, Plan};
-use crate::view::View;
+use plan_ir::physical::plan::{CatalogPlan, Plan};
+use plan_ir::view::View;
 
 /// The tree, as one that answers as a whole if it reads the catalog alone.
 pub(crate) fn as_a_whole(plan: Plan) -> Plan {

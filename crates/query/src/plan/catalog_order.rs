@@ -2,10 +2,9 @@
 //! before: rows come in the key's order of what is not looked up by its whole key. Programs that read `sys.index_columns` joined with others
 //! without ORDER BY rely on it.
 
+use plan_ir::kinds::ColumnId;
+use plan_ir::physical::plan::Plan;
 use rustc_hash::FxHashSet;
-
-use crate::kinds::ColumnId;
-use crate::physical::plan::Plan;
 
 /// What is known of the catalog views of a statement.
 #[derive(Default)]

@@ -2,27 +2,27 @@
 
 use std::sync::Arc;
 
+use plan_ir::bound::change::{
+    BoundAction, BoundConstraints, BoundDelete, BoundDependent, BoundInput, BoundInsert, BoundKey,
+    BoundMerge, BoundMergeAction, BoundOutput, BoundOutputInto, BoundOutputs, BoundRowsInsert, BoundSource,
+    BoundStep, BoundStore, BoundUpdate, BoundValue, ChangedRows, RowConditions,
+};
+use plan_ir::bound::columns::Columns;
+use plan_ir::bound::reads::reads_table;
+use plan_ir::bound::tree::Expr;
+use plan_ir::kinds::ColumnId;
+use plan_ir::physical::change::{
+    Action, Check, Child, Constraints, DeletePlan, Dependent, InsertInput, InsertPlan, MergeAction,
+    MergePlan, NewKey, OutputInto, OutputPlan, SetStep, Store, StoreKind, TopOfRows, UpdatePlan,
+};
+use plan_ir::physical::plan::{BoolNode, Node};
+use plan_ir::table::TableSource;
 use rustc_hash::FxHashSet;
 use types::SqlError;
 
 use super::catalog::as_a_whole;
 use super::compile::Layout;
 use super::{Planned, Planner, in_order};
-use crate::bound::change::{
-    BoundAction, BoundConstraints, BoundDelete, BoundDependent, BoundInput, BoundInsert, BoundKey,
-    BoundMerge, BoundMergeAction, BoundOutput, BoundOutputInto, BoundOutputs, BoundRowsInsert, BoundSource,
-    BoundStep, BoundStore, BoundUpdate, BoundValue, ChangedRows, RowConditions,
-};
-use crate::bound::columns::Columns;
-use crate::bound::reads::reads_table;
-use crate::bound::tree::Expr;
-use crate::kinds::ColumnId;
-use crate::physical::change::{
-    Action, Check, Child, Constraints, DeletePlan, Dependent, InsertInput, InsertPlan, MergeAction,
-    MergePlan, NewKey, OutputInto, OutputPlan, SetStep, Store, StoreKind, TopOfRows, UpdatePlan,
-};
-use crate::physical::plan::{BoolNode, Node};
-use crate::table::TableSource;
 
 /// Plans one data change statement over its columns.
 pub(crate) struct ChangePlanner<'a> {

@@ -2,13 +2,13 @@
 //! of conditions, where that is cheaper than to look up those of the better one.
 
 use engine::IndexKind;
+use plan_ir::bound::tree::TableScan;
 
 use super::candidate::{Candidate, entries_cost, lookups_cost};
 use super::costs::SORT_COST;
 use super::known::Estimates;
 use super::order::{Desired, Order, base_order};
 use super::sargable::Sargable;
-use crate::bound::tree::TableScan;
 
 /// A name that is kept, and one that is asked for, in rows read.
 const NAME_COST: f64 = 0.5;

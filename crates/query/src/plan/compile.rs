@@ -1,17 +1,17 @@
 //! From bound expressions to programs: columns become positions, integers take the fast path.
 
+use plan_ir::bound::tree::{Expr, ExprKind, LikeExpr, SubqueryExpr, SubqueryKind, comparison_collation};
+use plan_ir::kinds::{ColumnId, CompareOp, ConversionKind};
+use plan_ir::optimizer_rules::OptimizerRule;
+use plan_ir::physical::plan::{
+    BinaryNode, BoolNode, CallNode, ConvertNode, InSet, IntKind, IntNode, LikeNode, Node,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::arith::{BinaryOp, UnaryOp};
 use types::{Collation, LikePattern, SqlError, Value};
 
 use super::Planner;
 use super::costs::RESTART_COST;
-use crate::bound::tree::{Expr, ExprKind, LikeExpr, SubqueryExpr, SubqueryKind, comparison_collation};
-use crate::kinds::{ColumnId, CompareOp, ConversionKind};
-use crate::optimizer_rules::OptimizerRule;
-use crate::physical::plan::{
-    BinaryNode, BoolNode, CallNode, ConvertNode, InSet, IntKind, IntNode, LikeNode, Node,
-};
 
 /// Lists longer than this are looked up in a set.
 const IN_LIST_SET_FROM: usize = 8;
@@ -206,7 +206,7 @@ impl Planner<'_> {
                 continue;
             }
             let mut key = Vec::new();
-            crate::values::write_value(value, expr.collation, &mut key);
+            plan_ir::values::write_value(value, expr.collation, &mut key);
             set.keys.insert(key);
         }
         let in_set = BoolNode::InSet(expr.collation, self.node(left, layout)?, Box::new(set));
@@ -278,7 +278,7 @@ impl Planner<'_> {
         &mut self,
         subquery: &SubqueryExpr,
         layout: &Layout,
-    ) -> Result<crate::physical::plan::SubPlan, SqlError> {
+    ) -> Result<plan_ir::physical::plan::SubPlan, SqlError> {
         let free = subquery.rel.free_columns();
         let mut pass: Vec<(usize, ColumnId)> =
             free.iter().filter_map(|id| Some((layout.position(*id)?, *id))).collect();
@@ -300,6 +300,6 @@ impl Planner<'_> {
             None => self.asked.each += RESTART_COST + planned.cost,
         }
         let plan = super::catalog::as_a_whole(planned.plan).into();
-        Ok(crate::physical::plan::SubPlan { plan, column, pass, constant })
+        Ok(plan_ir::physical::plan::SubPlan { plan, column, pass, constant })
     }
 }

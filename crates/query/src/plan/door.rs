@@ -1,6 +1,9 @@
 //! What a scan asks of the door to its rows: the conditions that are judged on a row's bytes before it is
 //! copied. What only values can tell (`rest`) is tested above, on the columns that it reads, before the others are decoded.
 
+use plan_ir::bound::tree::{Expr, ExprKind, TableScan, comparison_collation};
+use plan_ir::kinds::{ColumnId, CompareOp};
+use plan_ir::physical::plan::{DoorCondition, DoorFilter, DoorKind, DoorStep, DoorTest, IntKind, Node};
 use rustc_hash::FxHashSet;
 use types::arith::{BinaryOp, UnaryOp};
 use types::{SqlError, Value};
@@ -8,9 +11,6 @@ use types::{SqlError, Value};
 use super::Planner;
 use super::access::is_among;
 use super::compile::{Layout, known_pattern};
-use crate::bound::tree::{Expr, ExprKind, TableScan, comparison_collation};
-use crate::kinds::{ColumnId, CompareOp};
-use crate::physical::plan::{DoorCondition, DoorFilter, DoorKind, DoorStep, DoorTest, IntKind, Node};
 
 /// Longer lists are looked up behind the door.
 const LIST_MAX: usize = 64;

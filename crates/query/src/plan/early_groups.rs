@@ -5,16 +5,16 @@
 //! about the right side alone, tied by equalities of its plain columns, and nothing is computed that may fail on a row without a partner. Such a row
 //! counts, too: of what is no NULL for it (a constant, `ISNULL(b.x, 0)`) the groups below know nothing.
 
+use plan_ir::bound::tree::{AggregateCall, Expr, ExprKind, Rel, TableScan};
+use plan_ir::kinds::{AggregateKind, ColumnId, JoinKind};
+use plan_ir::optimizer_rules::OptimizerRule;
+use plan_ir::physical::plan::Plan;
 use rustc_hash::FxHashSet;
 use types::SqlError;
 
 use super::below::cannot_fail;
 use super::unnest::counted_or;
 use super::{Planned, Planner};
-use crate::bound::tree::{AggregateCall, Expr, ExprKind, Rel, TableScan};
-use crate::kinds::{AggregateKind, ColumnId, JoinKind};
-use crate::optimizer_rules::OptimizerRule;
-use crate::physical::plan::Plan;
 
 /// A grouping that can be made early is planned in both ways and so is all below it, but not in more than this many inside each other.
 const TWO_WAYS_MAX: u32 = 2;

@@ -1,12 +1,11 @@
 //! Equalities between the two sides of a join, in a form in which equal values have equal keys.
 
+use plan_ir::bound::convert;
+use plan_ir::bound::tree::{Expr, ExprKind};
+use plan_ir::kinds::{ColumnId, CompareOp};
 use rustc_hash::FxHashSet;
 use types::SqlType;
 use types::sql_type::TypeFamily;
-
-use crate::bound::convert;
-use crate::bound::tree::{Expr, ExprKind};
-use crate::kinds::{ColumnId, CompareOp};
 
 /// `left = right` with each side from one input.
 pub(super) struct EquiKey {

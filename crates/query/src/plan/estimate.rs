@@ -5,14 +5,14 @@
 use std::ops::Bound;
 
 use engine::{IndexDef, KeyRange};
+use plan_ir::bound::tree::{Expr, ExprKind};
+use plan_ir::kinds::CompareOp;
 use types::arith::BinaryOp;
 use types::{SqlType, Value};
 
 use super::known::Estimates;
 use super::sargable::{Sargable, sargable};
 use super::statistics::Told;
-use crate::bound::tree::{Expr, ExprKind};
-use crate::kinds::CompareOp;
 
 /// Share of the rows that an equality leaves when nothing is known of the column.
 const EQUAL_SHARE: f64 = 0.1;

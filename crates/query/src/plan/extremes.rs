@@ -6,10 +6,10 @@ use types::{SqlError, Value};
 
 use super::order::{Desired, OrderKey, is_one_table, plain_key};
 use super::{Planned, Planner};
-use crate::bound::tree::{AggregateCall, Expr, ExprKind, Rel};
-use crate::kinds::{AggregateKind, ColumnId, JoinKind};
-use crate::optimizer_rules::OptimizerRule;
-use crate::physical::plan::{AggregatePlan, JoinKeyKind, NestedLoopPlan, Node, Plan};
+use plan_ir::bound::tree::{AggregateCall, Expr, ExprKind, Rel};
+use plan_ir::kinds::{AggregateKind, ColumnId, JoinKind};
+use plan_ir::optimizer_rules::OptimizerRule;
+use plan_ir::physical::plan::{AggregatePlan, JoinKeyKind, NestedLoopPlan, Node, Plan};
 
 /// Aggregates of one column that the first row of one order answers.
 struct Extreme<'c> {

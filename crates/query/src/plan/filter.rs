@@ -5,11 +5,11 @@
 //! that `c` is not NULL, as in SQL Server.
 
 use engine::{FilterOp, FilterTerm, FilterTest, IndexFilter, TableDef};
+use plan_ir::bound::tree::{Expr, ExprKind, TableScan};
+use plan_ir::kinds::CompareOp;
 use types::sql_type::TypeFamily;
 use types::{Collation, ConvertContext, SqlType, Value};
 
-use crate::bound::tree::{Expr, ExprKind, TableScan};
-use crate::kinds::CompareOp;
 use crate::plan::sargable::seekable_column;
 
 /// What a query says of the rows it wants of a table.

@@ -9,12 +9,11 @@
 //!
 //! Columns are taken as equal only when they are compared as they are (one type, one collation): then each replaces the other.
 
+use plan_ir::bound::columns::Columns;
+use plan_ir::bound::tree::{Expr, ExprKind};
+use plan_ir::kinds::{ColumnId, CompareOp};
 use rustc_hash::FxHashSet;
 use types::Value;
-
-use crate::bound::columns::Columns;
-use crate::bound::tree::{Expr, ExprKind};
-use crate::kinds::{ColumnId, CompareOp};
 
 /// An OR with more branches than these is left as it is.
 const BRANCHES_MAX: usize = 16;

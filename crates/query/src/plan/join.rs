@@ -1,5 +1,9 @@
 //! Joins: order of inner joins, and the choice between seeking the inner side, hashing it, or looping over it.
 
+use plan_ir::bound::tree::{Expr, ExprKind, Rel};
+use plan_ir::kinds::{ColumnId, CompareOp, JoinKind};
+use plan_ir::optimizer_rules::OptimizerRule;
+use plan_ir::physical::plan::{HashJoinPlan, IntKind, JoinKeyKind, NestedLoopPlan, Plan};
 use rustc_hash::FxHashSet;
 use types::SqlError;
 
@@ -15,10 +19,6 @@ use super::join_order::Relation;
 use super::one_side::Leading;
 use super::order::{Desired, Order};
 use super::{Planned, Planner, semi_join};
-use crate::bound::tree::{Expr, ExprKind, Rel};
-use crate::kinds::{ColumnId, CompareOp, JoinKind};
-use crate::optimizer_rules::OptimizerRule;
-use crate::physical::plan::{HashJoinPlan, IntKind, JoinKeyKind, NestedLoopPlan, Plan};
 
 /// Of the rows on the left of a semi join so many are thought to be left where nothing is known of its columns, be there ever so few rows on its
 /// right; of those of an anti join at least so many.

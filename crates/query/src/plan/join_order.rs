@@ -7,15 +7,15 @@
 //! different values they have together.
 
 use engine::IndexKind;
+use plan_ir::bound::columns::Columns;
+use plan_ir::bound::tree::{Expr, Rel, TableScan};
+use plan_ir::kinds::ColumnId;
 use rustc_hash::FxHashSet;
 
 use super::costs::{BUILD_COST, PROBE_COST, RESTART_COST, ROW_COST};
 use super::costs::{ENTRY_COST, LOOKUP_COST, RANGE_COST};
 use super::infer::{Classes, equal_columns};
 use super::statistics::distinct_values;
-use crate::bound::columns::Columns;
-use crate::bound::tree::{Expr, Rel, TableScan};
-use crate::kinds::ColumnId;
 
 /// Up to so many relations all orders are looked at.
 const EXHAUSTIVE_MAX: usize = 10;

@@ -1,9 +1,9 @@
 //! What estimates of a table's rows begin with: the table, all that is asked of it, and the values that are known before the statement runs.
 
+use plan_ir::bound::tree::{Expr, TableScan};
 use types::{ConvertContext, Value};
 
 use super::filter::constant_value;
-use crate::bound::tree::{Expr, TableScan};
 
 /// What is told of one table.
 pub(super) struct Estimates<'s> {

@@ -1,5 +1,9 @@
 //! Merge joins: where both sides come in the order of the columns that are equal, each is read once and nothing is looked up.
 
+use plan_ir::bound::tree::{Expr, Rel};
+use plan_ir::kinds::JoinKind;
+use plan_ir::optimizer_rules::OptimizerRule;
+use plan_ir::physical::plan::{IntKind, MergeJoinPlan, MergeKey, Plan};
 use types::SqlError;
 use types::sql_type::TypeFamily;
 
@@ -9,10 +13,6 @@ use super::equi_keys::EquiKey;
 use super::join::joined_layout;
 use super::order::{Desired, Order, OrderKey, is_one_table, plain_key};
 use super::{Planned, Planner};
-use crate::bound::tree::{Expr, Rel};
-use crate::kinds::JoinKind;
-use crate::optimizer_rules::OptimizerRule;
-use crate::physical::plan::{IntKind, MergeJoinPlan, MergeKey, Plan};
 
 /// Cost of a row of either side, in rows read.
 const MERGE_COST: f64 = 0.8;
@@ -95,7 +95,7 @@ impl Planner<'_> {
     }
 
     /// The columns of an equality, if the order of one side's index is that of the other's and of their comparison.
-    fn merge_columns(&self, key: &EquiKey) -> Option<(crate::kinds::ColumnId, crate::kinds::ColumnId)> {
+    fn merge_columns(&self, key: &EquiKey) -> Option<(plan_ir::kinds::ColumnId, plan_ir::kinds::ColumnId)> {
         let (left, right) =
             (plain_key(&key.left, false, self.columns)?, plain_key(&key.right, false, self.columns)?);
         let is_text = matches!(key.left.sql_type.family(), TypeFamily::Char | TypeFamily::NChar);

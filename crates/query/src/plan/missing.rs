@@ -4,13 +4,13 @@
 use std::sync::atomic::AtomicBool;
 
 use engine::{MissingIndex, TableDef};
+use plan_ir::kinds::CompareOp;
+use plan_ir::physical::plan::Missing;
 
 use super::candidate::{Candidate, lookups_cost};
 use super::costs::{ENTRY_COST, PAGE_COST, RANGE_COST, ROWS_OF_PAGE, SORT_COST};
 use super::known::Estimates;
 use super::sargable::Sargable;
-use crate::kinds::CompareOp;
-use crate::physical::plan::Missing;
 
 /// An index that lessens the cost by less is not worth its changes: that its entries are narrower than rows would be all.
 const IMPACT_MIN: f64 = 25.0;

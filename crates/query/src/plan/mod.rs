@@ -33,14 +33,14 @@ pub(crate) mod statistics;
 pub(crate) mod union;
 pub(crate) mod unnest;
 
+use plan_ir::bound::columns::Columns;
+use plan_ir::bound::tree::{Expr, ExprKind, Rel, SetOpKind, SortKey, TableScan, TopSpec};
+use plan_ir::kinds::ColumnId;
+use plan_ir::optimizer_rules::OptimizerRule;
+use plan_ir::physical::plan::{BoolNode, Plan, SortNode};
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::{Collation, SqlError, Value};
 
-use crate::bound::columns::Columns;
-use crate::bound::tree::{Expr, ExprKind, Rel, SetOpKind, SortKey, TableScan, TopSpec};
-use crate::kinds::ColumnId;
-use crate::optimizer_rules::OptimizerRule;
-use crate::physical::plan::{BoolNode, Plan, SortNode};
 use crate::plan::below::may_pass;
 use crate::plan::catalog_order::CatalogOrder;
 use crate::plan::compile::Layout;
@@ -554,7 +554,7 @@ pub(crate) fn in_order(planned: Planned, columns: &[ColumnId]) -> Plan {
     let items = columns
         .iter()
         .map(|id| {
-            crate::physical::plan::Node::Column(
+            plan_ir::physical::plan::Node::Column(
                 layout.position(*id).expect("an input gives all columns of the operation"),
             )
         })
@@ -563,8 +563,8 @@ pub(crate) fn in_order(planned: Planned, columns: &[ColumnId]) -> Plan {
 }
 
 /// Lets a sort directly below (through projections) keep only what TOP takes.
-fn push_limit(planned: Planned, limit: crate::physical::plan::Node) -> Planned {
-    fn find_sort(plan: &mut Plan) -> Option<&mut Option<crate::physical::plan::Node>> {
+fn push_limit(planned: Planned, limit: plan_ir::physical::plan::Node) -> Planned {
+    fn find_sort(plan: &mut Plan) -> Option<&mut Option<plan_ir::physical::plan::Node>> {
         match plan {
             Plan::Sort { limit, .. } => Some(limit),
             Plan::Project { input, .. } => find_sort(input),
@@ -602,7 +602,7 @@ const ROWS_ASKED: f64 = 100.0;
 /// The rows that an expression of TOP, OFFSET or FETCH asks for.
 pub(crate) fn rows_asked(count: &Expr) -> f64 {
     match &count.kind {
-        crate::bound::tree::ExprKind::Constant(value) => {
+        plan_ir::bound::tree::ExprKind::Constant(value) => {
             value.as_i64().map_or(ROWS_ASKED, |rows| rows.max(0) as f64)
         }
         _ => ROWS_ASKED,

@@ -2,6 +2,10 @@
 //! rows in their order. So the side that the order is about is sorted alone and leads the join: that is fewer rows to sort than the join
 //! has, and whoever stops asking stops the join.
 
+use plan_ir::bound::tree::{Expr, Rel, SortKey};
+use plan_ir::kinds::{ColumnId, JoinKind};
+use plan_ir::optimizer_rules::OptimizerRule;
+use plan_ir::physical::plan::Plan;
 use rustc_hash::FxHashSet;
 use types::SqlError;
 
@@ -9,10 +13,6 @@ use super::below::cannot_fail;
 use super::costs::SORT_COST;
 use super::order::{Desired, Order, OrderKey, plain_key};
 use super::{Planned, Planner};
-use crate::bound::tree::{Expr, Rel, SortKey};
-use crate::kinds::{ColumnId, JoinKind};
-use crate::optimizer_rules::OptimizerRule;
-use crate::physical::plan::Plan;
 
 /// Values that rows are ordered by and that are no columns have numbers from here on downwards; `access::ROW_NAME` is the one above.
 const FIRST_VALUE: u32 = u32::MAX - 1;

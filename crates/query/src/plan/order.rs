@@ -1,11 +1,10 @@
 //! Order as a property of plans: which columns the rows are sorted by as they come, and which order somebody above would like.
 
 use engine::{IndexDef, IndexKind};
+use plan_ir::bound::columns::Columns;
+use plan_ir::bound::tree::{Expr, Rel, TableScan};
+use plan_ir::kinds::{ColumnId, JoinKind};
 use types::SqlType;
-
-use crate::bound::columns::Columns;
-use crate::bound::tree::{Expr, Rel, TableScan};
-use crate::kinds::{ColumnId, JoinKind};
 
 /// A column of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

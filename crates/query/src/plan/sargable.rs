@@ -1,11 +1,10 @@
 //! What an index can use of predicates.
 
+use plan_ir::bound::tree::{Expr, ExprKind, TableScan};
+use plan_ir::kinds::{ColumnId, CompareOp, Conversion, ConversionKind};
 use rustc_hash::FxHashSet;
 use types::sql_type::TypeFamily;
 use types::{Collation, SeekFit, SqlType, keeps_values};
-
-use crate::bound::tree::{Expr, ExprKind, TableScan};
-use crate::kinds::{ColumnId, CompareOp, Conversion, ConversionKind};
 
 /// A predicate `column op value` that an index can use.
 pub(super) struct Sargable<'e> {

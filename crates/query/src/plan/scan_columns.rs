@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
+use plan_ir::bound::tree::{Expr, TableScan};
+use plan_ir::kinds::ColumnId;
+use plan_ir::physical::plan::ScanColumns;
 use rustc_hash::FxHashSet;
-
-use crate::bound::tree::{Expr, TableScan};
-use crate::kinds::ColumnId;
-use crate::physical::plan::ScanColumns;
 
 /// The columns of `scan` that are wanted, those first that its own predicates read.
 pub(super) fn scan_columns(scan: &TableScan, wanted: Option<&[usize]>, predicates: &[Expr]) -> ScanColumns {

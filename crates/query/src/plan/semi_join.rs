@@ -5,10 +5,9 @@
 //! when other equalities tie the subquery to the row, so that there is something to look rows up by. Else the values are kept in a set
 //! (`exec/subquery.rs`).
 
+use plan_ir::bound::tree::{Expr, ExprKind, Rel, SubqueryExpr, SubqueryKind};
+use plan_ir::kinds::{ColumnId, CompareOp, ConversionKind, JoinKind};
 use rustc_hash::FxHashSet;
-
-use crate::bound::tree::{Expr, ExprKind, Rel, SubqueryExpr, SubqueryKind};
-use crate::kinds::{ColumnId, CompareOp, ConversionKind, JoinKind};
 
 /// Subqueries inside of each other are planned more than once; deeper ones than this stay where they are.
 pub(super) const DEPTH_MAX: usize = 2;

@@ -9,15 +9,15 @@
 
 use std::sync::Arc;
 
+use plan_ir::bound::tree::{Expr, ExprKind, Rel, WindowCall, WindowKind};
+use plan_ir::kinds::ColumnId;
+use plan_ir::optimizer_rules::OptimizerRule;
+use plan_ir::physical::plan::Plan;
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::{SqlError, Value};
 
 use super::below::cannot_fail;
 use super::{Planned, Planner};
-use crate::bound::tree::{Expr, ExprKind, Rel, WindowCall, WindowKind};
-use crate::kinds::ColumnId;
-use crate::optimizer_rules::OptimizerRule;
-use crate::physical::plan::Plan;
 
 /// Cost of keeping one row, in rows read one after the other.
 const KEEP_COST: f64 = 1.5;

@@ -5,14 +5,14 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use engine::{IndexFilter, StatisticsContent};
+use plan_ir::bound::tree::{Expr, ExprKind, Rel, TableScan};
+use plan_ir::kinds::{ColumnId, CompareOp};
 use types::{Collation, Value};
 
 use super::Planner;
 use super::filter::Facts;
 use super::known::Estimates;
 use super::sargable::Sargable;
-use crate::bound::tree::{Expr, ExprKind, Rel, TableScan};
-use crate::kinds::{ColumnId, CompareOp};
 
 /// Characters of a LIKE pattern that stand for others.
 const WILDCARDS: [char; 3] = ['%', '_', '['];

@@ -4,6 +4,9 @@
 //!
 //! Only for rows that are read, not for those to be changed: a row that is found anew while the statement runs must not be changed twice.
 
+use plan_ir::bound::tree::{Expr, ExprKind, TableScan};
+use plan_ir::optimizer_rules::OptimizerRule;
+use plan_ir::physical::plan::Plan;
 use types::{Collation, SqlError};
 
 use super::access::ROW_NAME;
@@ -12,9 +15,6 @@ use super::costs::SORT_COST;
 use super::infer::branches_of;
 use super::order::{Desired, Order};
 use super::{Planned, Planner, in_order};
-use crate::bound::tree::{Expr, ExprKind, TableScan};
-use crate::optimizer_rules::OptimizerRule;
-use crate::physical::plan::Plan;
 
 /// An OR with more branches than these is not taken apart.
 const BRANCHES_MAX: usize = 8;

@@ -8,6 +8,10 @@
 //! correlation by equalities of plain columns, no grouping, no HAVING, nothing volatile, and nothing that may fail on a row that nobody would have
 //! asked for (a division, a sum that may overflow, a conversion that may not be possible).
 
+use plan_ir::bound::tree::{Expr, ExprKind, Rel, SubqueryExpr, SubqueryKind};
+use plan_ir::kinds::{AggregateKind, ColumnId, CompareOp, JoinKind};
+use plan_ir::optimizer_rules::OptimizerRule;
+use plan_ir::physical::plan::Plan;
 use rustc_hash::FxHashSet;
 use types::{SqlError, SqlType, Value};
 
@@ -15,10 +19,6 @@ use super::below::cannot_fail;
 use super::costs::PROBE_COST;
 use super::semi_join::{DEPTH_MAX, depth_of};
 use super::{Planned, Planner};
-use crate::bound::tree::{Expr, ExprKind, Rel, SubqueryExpr, SubqueryKind};
-use crate::kinds::{AggregateKind, ColumnId, CompareOp, JoinKind};
-use crate::optimizer_rules::OptimizerRule;
-use crate::physical::plan::Plan;
 
 /// How many rows ask is a guess, and often far too many; what a table costs is known. So many times dearer must an evaluation for each row be.
 const DOUBT: f64 = 8.0;

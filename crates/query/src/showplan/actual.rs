@@ -4,8 +4,9 @@
 //! their input (Compute Scalar, Segment, Sequence Project, Sort, spools that are read once, the joins that stand for subqueries) have done what
 //! their input has done.
 
-use crate::context::{StatementOutcome, VariableDef};
-use crate::profile::Actual;
+use plan_ir::context::{StatementOutcome, VariableDef};
+use plan_ir::profile::Actual;
+
 use crate::statement::CompiledStatement;
 
 use super::{Describer, Operator, Shape};

@@ -1,15 +1,15 @@
 //! Operators of INSERT, UPDATE, DELETE, MERGE, SELECT INTO and SELECT @v = ...
 
 use engine::IndexKind;
+use plan_ir::physical::change::{
+    DeletePlan, InsertInput, InsertPlan, MergePlan, SetStep, Store, StoreKind, UpdatePlan,
+};
+use plan_ir::physical::plan::{Node, Plan};
+use plan_ir::table::TableSource;
 
 use super::scalar::{PlanColumn, Scalar};
 use super::{Describer, Operator, PlanObject, Shape};
 use crate::ddl::SelectIntoPlan;
-use crate::physical::change::{
-    DeletePlan, InsertInput, InsertPlan, MergePlan, SetStep, Store, StoreKind, UpdatePlan,
-};
-use crate::physical::plan::{Node, Plan};
-use crate::table::TableSource;
 
 /// Operators by what the target's rows stand in: a heap, a clustered index.
 const INSERT: [&str; 2] = ["Table Insert", "Clustered Index Insert"];

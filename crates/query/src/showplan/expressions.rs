@@ -1,12 +1,12 @@
 //! The expressions of a plan, described: a node over rows as a tree that showplan shows.
 
+use plan_ir::kinds::Conversion;
+use plan_ir::physical::plan::{BoolNode, IntKind, IntNode, Node, SubPlan};
 use types::arith::{BinaryOp, UnaryOp};
 use types::{SqlType, Value};
 
 use super::Describer;
 use super::scalar::{PlanColumn, Scalar, ScalarKind};
-use crate::kinds::Conversion;
-use crate::physical::plan::{BoolNode, IntKind, IntNode, Node, SubPlan};
 
 /// More values of an IN list than these are not written out.
 const LIST_SHOWN_MAX: usize = 64;

@@ -13,11 +13,11 @@ mod several;
 mod writer;
 mod xml;
 
+use plan_ir::context::VariableDef;
+use plan_ir::physical::plan::SubPlan;
+use plan_ir::profile::{Actual, Profile};
 use rustc_hash::FxHashMap;
 
-use crate::context::VariableDef;
-use crate::physical::plan::SubPlan;
-use crate::profile::{Actual, Profile};
 use crate::statement::{CompiledStatement, StatementKind};
 
 pub use scalar::{PlanColumn, Scalar};

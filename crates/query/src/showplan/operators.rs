@@ -1,15 +1,15 @@
 //! From the plan's operators to SQL Server's.
 
 use engine::{IndexDef, IndexKind};
-
-use super::scalar::{PlanColumn, Scalar, ScalarKind};
-use super::{Describer, Operator, PlanObject, Seek, Shape};
-use crate::kinds::{AggregateKind, CompareOp, JoinKind};
-use crate::physical::plan::{
+use plan_ir::kinds::{AggregateKind, CompareOp, JoinKind};
+use plan_ir::physical::plan::{
     AccessPath, AggregateNode, AggregatePlan, HashJoinPlan, NestedLoopPlan, Node, Plan, ScanPlan, SeekRange,
     SortNode, WindowNodeKind, WindowPlan,
 };
-use crate::table::TableSource;
+use plan_ir::table::TableSource;
+
+use super::scalar::{PlanColumn, Scalar, ScalarKind};
+use super::{Describer, Operator, PlanObject, Seek, Shape};
 
 /// More ranges than these of a seek are not written out.
 const RANGES_SHOWN_MAX: usize = 32;
@@ -212,7 +212,7 @@ impl<'p> Describer<'p> {
     /// Describes what may read columns of an outer row; tells which it reads.
     fn with_outer(
         &mut self,
-        pass: &[(usize, crate::kinds::ColumnId)],
+        pass: &[(usize, plan_ir::kinds::ColumnId)],
         columns: &[PlanColumn],
         describe: impl FnOnce(&mut Self) -> Operator,
     ) -> (Operator, Vec<PlanColumn>) {

@@ -1,8 +1,9 @@
 //! `query_plan_hash`: the number of what a plan does, whatever its literals.
 
+use plan_ir::context::VariableDef;
+use plan_ir::hashes::Hasher;
+
 use super::Operator;
-use crate::context::VariableDef;
-use crate::hashes::Hasher;
 use crate::statement::CompiledStatement;
 
 impl CompiledStatement {

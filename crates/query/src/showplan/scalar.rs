@@ -1,11 +1,11 @@
 //! Expressions of a plan as showplan shows them: a tree of named columns, constants and operations, as text and as XML.
 
+use plan_ir::kinds::{CompareOp, Conversion, ConversionKind};
+use plan_ir::table::SequenceSource;
 use types::SqlType;
 use types::arith::{BinaryOp, UnaryOp};
 
 use super::writer::Writer;
-use crate::kinds::{CompareOp, Conversion, ConversionKind};
-use crate::table::SequenceSource;
 
 /// A column of a plan: of a table, or an expression with a made-up name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

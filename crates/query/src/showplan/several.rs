@@ -1,10 +1,11 @@
 //! Operators over several inputs or inputs that are read several times: unions, recursion, what is kept for several places.
 
+use plan_ir::kinds::JoinKind;
+use plan_ir::physical::plan::{IntNode, MergeJoinPlan, Node, Plan, ScanPlan};
+
 use super::operators::{Described, hash_of, join_name, names, sought};
 use super::scalar::PlanColumn;
 use super::{Describer, Operator, Shape};
-use crate::kinds::JoinKind;
-use crate::physical::plan::{IntNode, MergeJoinPlan, Node, Plan, ScanPlan};
 
 impl<'p> Describer<'p> {
     /// Look-ups of the rows that two indexes lead to.

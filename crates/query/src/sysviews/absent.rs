@@ -1,8 +1,9 @@
 //! Views of features that Hardpan does not have: tools that clean or compare a schema read them all, and find nothing.
 //! Columns: documentation of the views of SQL Server 2022.
 
+use plan_ir::view::SystemView;
+
 use super::empty::none;
-use crate::view::SystemView;
 
 const fn absent(name: &'static str, columns: &'static str) -> SystemView {
     SystemView::new(name, columns, none)

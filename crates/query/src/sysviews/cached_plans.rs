@@ -6,12 +6,12 @@
 use std::sync::Arc;
 
 use engine::{Database, ObjectDef};
+use plan_ir::context::{CachedPlan, CachedPlanKind, CachedStatement};
+use plan_ir::measure::Measure;
+use plan_ir::view::{Cell, SystemView, ViewContext};
 use types::{SqlError, Value};
 
 use super::dm_exec::moment;
-use crate::context::{CachedPlan, CachedPlanKind, CachedStatement};
-use crate::measure::Measure;
-use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 
@@ -296,10 +296,10 @@ fn plan_attributes(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         _ => Value::Int(0),
     };
     for (name, value, is_key) in [("dbid", to_int(database), true), ("objectid", to_int(object), true)] {
-        let value = crate::values::variant(value);
+        let value = plan_ir::values::variant(value);
         context.row(&[("attribute", name.into()), ("value", value.into()), ("is_cache_key", is_key.into())]);
     }
-    let handle = crate::values::variant(sql_handle(&plan));
+    let handle = plan_ir::values::variant(sql_handle(&plan));
     context.row(&[
         ("attribute", "sql_handle".into()),
         ("value", handle.into()),

@@ -1,10 +1,10 @@
 //! Catalog views of columns, indexes and constraints.
 
 use engine::{IndexKind, ObjectDef, TableDef};
+use plan_ir::view::{Cell, SystemView, ViewContext};
 use types::{SqlError, SqlType, Value};
 
 use super::objects::all_tables;
-use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 
@@ -178,7 +178,7 @@ fn view_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 fn view_column_cells(
     view: engine::ObjectId,
     index: usize,
-    column: &crate::view_shape::ViewColumn,
+    column: &plan_ir::view_shape::ViewColumn,
 ) -> Vec<(&'static str, Cell)> {
     let mut cells = type_cells(&column.sql_type, types::Collation::default());
     cells.extend([
@@ -200,7 +200,7 @@ fn identity_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         // In the type of the column.
         let variant = |number: i128| {
             let value = engine::identity_value(number, &table.columns[ordinal].sql_type);
-            crate::values::variant(
+            plan_ir::values::variant(
                 value.unwrap_or_else(|_| Value::Decimal(types::Decimal::new(number, 38, 0))),
             )
         };

@@ -1,7 +1,7 @@
 //! The views of old versions that scripts and clients still ask (`sysindexes`, `syscolumns`, `sysusers` and their kin), and others that
 //! are queries over the catalog views.
 
-use crate::view::SystemView;
+use plan_ir::view::SystemView;
 
 pub(super) static VIEWS: &[SystemView] = &[
     SystemView::in_sql(

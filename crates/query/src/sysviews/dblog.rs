@@ -9,16 +9,16 @@ use std::sync::Arc;
 use engine::{
     CatalogImage, Database, LogBody, LogOp, LogScan, Lsn, ObjectDef, RecordHeader, ScanRange, ScanStep, TxnId,
 };
+use plan_ir::row::Row;
+use plan_ir::row_source::RowSource;
+use plan_ir::runtime::Runtime;
+use plan_ir::view::SystemView;
+use plan_ir::view::stream::{BoundKind, StreamRequest};
 use rustc_hash::FxHashMap;
 use types::{SqlError, Value};
 
 use super::dblog_columns::{COLUMN_LIST, COLUMNS, Field};
 use super::transaction_ids::TransactionIds;
-use crate::row::Row;
-use crate::row_source::RowSource;
-use crate::runtime::Runtime;
-use crate::view::SystemView;
-use crate::view::stream::{BoundKind, StreamRequest};
 
 pub(super) static VIEWS: &[SystemView] = &[
     SystemView::streamed("fn_dblog", COLUMN_LIST, open, &["Current LSN", "Transaction ID"])
@@ -54,7 +54,7 @@ fn open(
     request: &StreamRequest<'_>,
 ) -> Result<Box<dyn RowSource>, SqlError> {
     let Some(range) = range_of(database, request)? else {
-        return Ok(Box::new(crate::row_source::Empty));
+        return Ok(Box::new(plan_ir::row_source::Empty));
     };
     let owner = format!("fn_dblog of session {}", runtime.facts.session_id());
     let scan = database.scan_log(&owner, range)?;

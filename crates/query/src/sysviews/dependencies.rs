@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use engine::{Database, Lookup, ModuleDef, ModuleKind, ObjectDef, TableDef};
+use plan_ir::context::BindContext;
+use plan_ir::front_end::{BindAnew, BoundModule, ColumnUse, Reference};
+use plan_ir::runtime::Runtime;
+use plan_ir::view::{Cell, SystemView, ViewContext};
+use plan_ir::view_shape::ViewColumn;
 use types::SqlError;
-
-use crate::context::BindContext;
-use crate::front_end::{BindAnew, BoundModule, ColumnUse, Reference};
-use crate::runtime::Runtime;
-use crate::view::{Cell, SystemView, ViewContext};
-use crate::view_shape::ViewColumn;
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 
@@ -110,7 +109,7 @@ fn column_id(object: &ObjectDef, views: &[(i32, Vec<ViewColumn>)], name: &str) -
         ObjectDef::Table(table) => table.column_ordinal(name).map(|at| table.columns[at].column_id),
         ObjectDef::Module(module) => {
             let columns = views.iter().find(|(id, _)| *id == module.object_id)?;
-            let same = |column: &ViewColumn| crate::names::same_name(&column.name, name);
+            let same = |column: &ViewColumn| plan_ir::names::same_name(&column.name, name);
             columns.1.iter().position(same).map(|at| at as i32 + 1)
         }
         ObjectDef::Sequence(_) => None,
@@ -294,7 +293,7 @@ fn asked_object(context: &ViewContext<'_, '_>) -> Option<(String, String)> {
     if !argument(1)?.trim().eq_ignore_ascii_case("OBJECT") {
         return None;
     }
-    match crate::names::name_parts(&argument(0)?).as_slice() {
+    match plan_ir::names::name_parts(&argument(0)?).as_slice() {
         [schema, name] => Some((schema.clone(), name.clone())),
         _ => None,
     }
@@ -303,7 +302,7 @@ fn asked_object(context: &ViewContext<'_, '_>) -> Option<(String, String)> {
 fn referenced_entities(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let Some((schema, name)) = asked_object(context) else { return Ok(()) };
     let is_asked = |module: &Arc<ModuleDef>| {
-        crate::names::same_name(&module.schema, &schema) && crate::names::same_name(&module.name, &name)
+        plan_ir::names::same_name(&module.schema, &schema) && plan_ir::names::same_name(&module.name, &name)
     };
     let Some(module) = modules(context).into_iter().find(is_asked) else { return Ok(()) };
     let views = bound_views(context.runtime, context.database);
@@ -352,11 +351,11 @@ fn referenced_entities(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 
 fn referencing_entities(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let Some((schema, name)) = asked_object(context) else { return Ok(()) };
-    let is_asked = |object: &ObjectDef| crate::names::same_name(object.name(), &name);
+    let is_asked = |object: &ObjectDef| plan_ir::names::same_name(object.name(), &name);
     let schemas = context.runtime.schemas_of(context.database);
     let of_schema = |object: &ObjectDef| {
         let own = schemas.iter().find(|one| one.schema_id == object.schema_id());
-        own.is_some_and(|own| crate::names::same_name(&own.name, &schema))
+        own.is_some_and(|own| plan_ir::names::same_name(&own.name, &schema))
     };
     let objects = context.runtime.objects_of(context.database);
     let Some(asked) = objects.into_iter().find(|object| is_asked(object) && of_schema(object)) else {

@@ -1,9 +1,8 @@
 //! `sys.dm_exec_describe_first_result_set`: the columns that a text would give, and what sp_describe_first_result_set adds for the wire.
 
+use plan_ir::context::{BindContext, ColumnDescription};
+use plan_ir::view::{Cell, SystemView, ViewContext};
 use types::{SqlError, SqlType, Value};
-
-use crate::context::{BindContext, ColumnDescription};
-use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

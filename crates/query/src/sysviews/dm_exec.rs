@@ -1,12 +1,12 @@
 //! `sys.dm_exec_*`, principals, configurations and messages: what session and server know of themselves.
 
+use plan_ir::context::SessionRow;
+use plan_ir::view::{Cell, SystemView, ViewContext};
 use types::{SqlError, Value};
 
 use super::lock_resources::LockWaits;
 use super::transaction_ids::TransactionIds;
-use crate::context::SessionRow;
 use crate::principals::{self, Principal};
-use crate::view::{Cell, SystemView, ViewContext};
 
 /// Memory is counted in pages there.
 const PAGE_BYTES: u64 = 8_192;
@@ -415,7 +415,7 @@ fn database_principals(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 }
 
 fn configurations(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    let variant = |number: i32| crate::values::variant(Value::Int(number));
+    let variant = |number: i32| plan_ir::values::variant(Value::Int(number));
     let instance = context.runtime.instance;
     for option in engine::CONFIGURATION_OPTIONS {
         context.row(&[
@@ -461,8 +461,8 @@ fn messages(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 fn time_zones(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let local_minutes = i64::from(context.runtime.instance.os().clock().local_offset_minutes());
     let local_ticks = context.runtime.now_utc_ticks() + local_minutes * 600_000_000;
-    for zone in crate::zones::Zone::all() {
-        let (offset, is_summer) = zone.at_local(crate::zones::unix_s(local_ticks));
+    for zone in plan_ir::zones::Zone::all() {
+        let (offset, is_summer) = zone.at_local(plan_ir::zones::unix_s(local_ticks));
         let sign = if offset < 0 { '-' } else { '+' };
         context.row(&[
             ("name", zone.name.into()),

@@ -1,8 +1,7 @@
 //! `sys.dm_os_*`: counters, memory, the machine.
 
+use plan_ir::view::{SystemView, ViewContext};
 use types::SqlError;
-
-use crate::view::{SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

@@ -1,9 +1,8 @@
 //! Views of things that do not exist here (yet): clients join with them, so they have their columns and no rows. And the old
 //! `master..spt_values`, which scripts use as a table of numbers.
 
+use plan_ir::view::{SystemView, ViewContext};
 use types::SqlError;
-
-use crate::view::{SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use engine::{Database, IndexDef, IndexKind, LevelFigures, LookAt, ObjectDef, TableDef};
+use plan_ir::view::{Cell, SystemView, ViewContext};
 use types::{SqlError, Value};
-
-use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

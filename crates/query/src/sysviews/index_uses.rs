@@ -3,11 +3,11 @@
 //! counted is NULL (latches, reads of large values).
 
 use engine::{Database, INDEX_USES, IndexDef, IndexUse, TableDef, UnitUse};
+use plan_ir::view::{Cell, SystemView, ViewContext};
 use types::{SqlError, Value};
 
 use super::dm_exec::moment;
 use super::index_pages::Asked;
-use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

@@ -1,11 +1,11 @@
 //! INFORMATION_SCHEMA: the standard's names for what the catalog views show.
 
 use engine::{IndexDef, ModuleKind, ObjectDef, TableDef};
+use plan_ir::view::{Cell, SystemView, ViewContext};
 use types::sql_type::TypeFamily;
 use types::{SqlError, SqlType};
 
 use super::objects::user_tables;
-use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

@@ -1,6 +1,6 @@
 //! INFORMATION_SCHEMA, continued: the views that are queries over the catalog views.
 
-use crate::view::SystemView;
+use plan_ir::view::SystemView;
 
 const NAMES: &str = "INFORMATION_SCHEMA";
 

@@ -1,7 +1,7 @@
 //! The order in which catalog views give their rows: that of the clustered keys of SQL Server's system tables below them, which programs that read
 //! `sys.index_columns` or `sys.columns` without ORDER BY rely on.
 
-use crate::view::SystemView;
+use plan_ir::view::SystemView;
 
 /// Views of the schema `sys`, and the columns by which their rows ascend. What is a number below 0, the system's own, comes behind the others.
 static KEYS: &[(&str, &[&str])] = &[

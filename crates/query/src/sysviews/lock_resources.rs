@@ -2,11 +2,10 @@
 //! waiting tasks. And which lock a session waits for.
 
 use engine::{Instance, LockRow, ObjectDef, Resource};
+use plan_ir::context::SessionRow;
+use plan_ir::runtime::Runtime;
 use rustc_hash::FxHashMap;
 use types::Value;
-
-use crate::context::SessionRow;
-use crate::runtime::Runtime;
 
 /// A number for a session's request of a resource, the same in sys.dm_tran_locks and sys.dm_os_waiting_tasks.
 pub(super) fn lock_address(resource: &Resource, session_id: u32) -> Value {

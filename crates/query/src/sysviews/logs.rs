@@ -1,10 +1,10 @@
 //! Views of databases' logs: VLFs, space, limits, who keeps log from being used again.
 
+use plan_ir::view::{Cell, ViewContext};
 use types::{SqlError, Value};
 
 use super::shown::{argument_database, begin_time, megabytes, numeric_lsn};
 use super::transaction_ids::TransactionIds;
-use crate::view::{Cell, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

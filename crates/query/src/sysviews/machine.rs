@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use engine::PageType;
+use plan_ir::view::{Cell, SystemView, ViewContext};
 use types::SqlError;
 
 use super::dm_exec::moment;
-use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use engine::{Database, MISSING_INDEXES_MAX, MissingIndex, MissingIndexFigures, ObjectDef, TableDef};
+use plan_ir::view::{Cell, SystemView, ViewContext};
 use types::{SqlError, Value};
 
 use super::dm_exec::moment;
-use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

@@ -44,12 +44,12 @@ mod waits;
 use std::sync::{Arc, LazyLock};
 
 use engine::Database;
+use plan_ir::view::{SystemView, View};
+use plan_ir::view_shape::ViewColumn;
 use rustc_hash::FxHashMap;
 use types::Value;
 
 use crate::sysviews::msdb::MSDB_SCHEMA;
-use crate::view::{SystemView, View};
-use crate::view_shape::ViewColumn;
 
 pub(crate) use databases::io_totals;
 pub use databases::{DatabaseFile, database_files};

@@ -2,9 +2,8 @@
 //! alerts, operators and backups cannot be made, and there are no policies. Jobs and schedules are kept in ordinary tables of msdb, which are made
 //! with the first of them and stand before the views of their names here; until then these show that there are none, and the categories. suspect_pages is what the databases have met since they were opened.
 
+use plan_ir::view::{SystemView, ViewContext};
 use types::{SqlError, Value};
-
-use crate::view::{SystemView, ViewContext};
 
 fn none(_: &mut ViewContext<'_, '_>) -> Result<(), SqlError> {
     Ok(())
@@ -254,7 +253,7 @@ fn suspect_pages(context: &mut ViewContext<'_, '_>) -> Result<(), SqlError> {
 /// The management of policies is off: nothing would carry one out.
 fn policy_configuration(context: &mut ViewContext<'_, '_>) -> Result<(), SqlError> {
     for name in ["Enabled", "HistoryRetentionInDays", "LogOnSuccess"] {
-        let value = crate::values::variant(Value::Int(0));
+        let value = plan_ir::values::variant(Value::Int(0));
         context.row(&[("name", name.into()), ("current_value", value.into())]);
     }
     Ok(())

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use engine::{ModuleKind, ObjectDef, TableDef};
+use plan_ir::view::{Cell, SystemView, ViewContext};
+use plan_ir::view_shape::system_object_id;
 use types::{SqlError, SqlType, Value};
 
 use super::type_list::all_types;
-use crate::view::{Cell, SystemView, ViewContext};
-use crate::view_shape::system_object_id;
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 
@@ -452,7 +452,7 @@ pub(crate) struct ModuleParameter {
 }
 
 fn module_statement(module: &engine::ModuleDef) -> Option<tsql::ast::StatementKind> {
-    crate::stored::parse_module(module).ok()
+    plan_ir::stored::parse_module(module).ok()
 }
 
 fn typed(
@@ -461,7 +461,7 @@ fn typed(
     written: &tsql::ast::DataType,
     output: bool,
 ) -> Option<ModuleParameter> {
-    let declared = crate::data_type::declared_now(written, database).ok()?;
+    let declared = plan_ir::data_type::declared_now(written, database).ok()?;
     let sql_type = declared.sql_type;
     let user_type_id = if declared.alias_id == 0 { sql_type.user_type_id() } else { declared.alias_id };
     Some(ModuleParameter { name, sql_type, user_type_id, output })

@@ -1,9 +1,8 @@
 //! Columns and parameters in ODBC's words: what `sp_columns`, `sp_sproc_columns` and `sp_special_columns` read.
 
 use engine::{ModuleKind, ObjectDef};
+use plan_ir::view::{Cell, SystemView, ViewContext};
 use types::{SqlError, SqlType};
-
-use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 
@@ -249,7 +248,7 @@ fn columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-fn view_columns(context: Context<'_, '_, '_>, object_id: i32, columns: &[crate::view_shape::ViewColumn]) {
+fn view_columns(context: Context<'_, '_, '_>, object_id: i32, columns: &[plan_ir::view_shape::ViewColumn]) {
     for (at, column) in columns.iter().enumerate() {
         describe(
             context,

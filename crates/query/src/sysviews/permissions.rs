@@ -1,10 +1,10 @@
 //! Functions that give permissions as rows: which there are, which the caller has.
 
+use plan_ir::names::name_parts;
+use plan_ir::view::{SystemView, ViewContext};
 use types::{SqlError, Value};
 
-use crate::names::name_parts;
 use crate::permission_classes::{CLASSES, PermissionClass, applies, class};
-use crate::view::{SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use engine::{Database, Entry, ModuleKind, ObjectDef, PropertyOwner};
+use plan_ir::context::BindContext;
+use plan_ir::front_end::BindAnew;
+use plan_ir::names::same_name;
+use plan_ir::view::{SystemView, ViewContext};
 use types::{SqlError, Value};
 
 use super::dependencies::{columns_of_module, context_of};
-use crate::context::BindContext;
-use crate::front_end::BindAnew;
-use crate::names::same_name;
-use crate::view::{SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

@@ -2,11 +2,10 @@
 //!
 //! Times are in microseconds, reads in pages of 8 KB, as documented. Columns of what is not measured are NULL.
 
+use plan_ir::measure::Measure;
+use plan_ir::query_store::{StoredQueries, StoredRuns};
+use plan_ir::view::{Cell, SystemView, ViewContext};
 use types::{SqlError, SqlType, Value};
-
-use crate::measure::Measure;
-use crate::query_store::{StoredQueries, StoredRuns};
-use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 
@@ -119,7 +118,7 @@ fn queries(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("query_id", one.id.into()),
             ("query_text_id", one.text_id.into()),
             ("object_id", one.object_id.into()),
-            ("query_hash", number(crate::hashes::query_hash(text)).into()),
+            ("query_hash", number(plan_ir::hashes::query_hash(text)).into()),
             ("query_parameterization_type", parameters.into()),
             ("query_parameterization_type_desc", desc.into()),
             ("initial_compile_start_time", moment(one.first_ticks)),

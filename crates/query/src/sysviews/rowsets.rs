@@ -4,16 +4,15 @@
 use std::sync::Arc;
 
 use engine::Database;
+use plan_ir::built_ins::JSON_ITEMS;
+use plan_ir::row::Row;
+use plan_ir::row_source::Empty;
+use plan_ir::row_source::RowSource;
+use plan_ir::runtime::Runtime;
+use plan_ir::view::SystemView;
+use plan_ir::view::stream::StreamRequest;
 use types::functions::json::Parts;
 use types::{Decimal, SqlError, Value};
-
-use crate::built_ins::JSON_ITEMS;
-use crate::row::Row;
-use crate::row_source::Empty;
-use crate::row_source::RowSource;
-use crate::runtime::Runtime;
-use crate::view::SystemView;
-use crate::view::stream::StreamRequest;
 
 type Opened = Result<Box<dyn RowSource>, SqlError>;
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use engine::{ObjectDef, SequenceCache, SequenceDef};
+use plan_ir::view::{SystemView, ViewContext};
 use types::{SqlError, SqlType, Value, Variant};
 
 use super::objects::object_cells;
-use crate::view::{SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

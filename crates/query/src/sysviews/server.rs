@@ -1,9 +1,8 @@
 //! What tools ask of the server before they show a tree of objects: endpoints, members of roles, permissions, the machine's memory, the
 //! input of sessions.
 
+use plan_ir::view::{Cell, SystemView, ViewContext};
 use types::SqlError;
-
-use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

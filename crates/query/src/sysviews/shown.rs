@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use engine::Database;
+use plan_ir::view::{Cell, ViewContext};
 use types::Value;
-
-use crate::view::{Cell, ViewContext};
 
 /// The database of an argument, the current one for NULL or nothing.
 pub(super) fn argument_database(context: &ViewContext<'_, '_>) -> Option<Arc<Database>> {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use engine::{Entry, IndexKind, StatisticsContent, StatisticsDef, TableDef};
+use plan_ir::runtime::Runtime;
+use plan_ir::values::variant;
+use plan_ir::view::{Cell, SystemView, ViewContext};
 use types::datetime::Moment;
 use types::{DateTime, SqlError, SqlType, Value};
 
 use super::objects::all_tables;
-use crate::runtime::Runtime;
-use crate::values::variant;
-use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use engine::{Database, IndexDef, PageType, TableDef, UnitUsage};
+use plan_ir::runtime::Runtime;
+use plan_ir::view::{Cell, SystemView, ViewContext};
 use types::{SqlError, Value};
 
 use super::objects::all_tables;
-use crate::runtime::Runtime;
-use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

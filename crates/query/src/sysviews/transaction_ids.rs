@@ -4,9 +4,8 @@
 //! the first database that it has written or locked something of; what has no session the number of its own database, with that before it.
 
 use engine::{ActiveRow, Database, LockOwner, TxnId};
+use plan_ir::runtime::Runtime;
 use rustc_hash::FxHashMap;
-
-use crate::runtime::Runtime;
 
 /// Bits of a number in its database; above them stands the database's. Descriptors do not grow so far.
 const OWN_BITS: u32 = 48;
@@ -29,7 +28,7 @@ pub(crate) fn own(runtime: &Runtime<'_>) -> Result<u64, types::SqlError> {
 }
 
 /// Does its request change something, or wait for a lock?
-fn is_changing(session: &crate::SessionRow) -> bool {
+fn is_changing(session: &plan_ir::context::SessionRow) -> bool {
     let reads = ["", "SELECT"].contains(&session.transaction_of_command);
     !reads || session.wait_type.is_some_and(|wait| wait.starts_with("LCK_M_"))
 }
@@ -42,7 +41,7 @@ pub(super) struct TransactionIds {
 }
 
 impl TransactionIds {
-    pub(super) fn new(runtime: &Runtime<'_>, sessions: &[crate::SessionRow]) -> TransactionIds {
+    pub(super) fn new(runtime: &Runtime<'_>, sessions: &[plan_ir::context::SessionRow]) -> TransactionIds {
         let of_database = |database: &std::sync::Arc<Database>| {
             let number = database.number();
             database.transactions().active().into_iter().map(move |row| (number, row))
@@ -57,9 +56,10 @@ impl TransactionIds {
         for (database, row) in active.iter().filter(|(_, row)| row.session_id > 0) {
             ids.entry(row.session_id).or_insert_with(|| in_instance(*database, row.id));
         }
-        let number_of = |session: &crate::SessionRow| u32::from(session.session_id.unsigned_abs());
-        let is_unknown =
-            |session: &crate::SessionRow| is_changing(session) && !ids.contains_key(&number_of(session));
+        let number_of = |session: &plan_ir::context::SessionRow| u32::from(session.session_id.unsigned_abs());
+        let is_unknown = |session: &plan_ir::context::SessionRow| {
+            is_changing(session) && !ids.contains_key(&number_of(session))
+        };
         let unknown: Vec<u32> =
             sessions.iter().filter(|session| is_unknown(session)).map(number_of).collect();
         if !unknown.is_empty() {

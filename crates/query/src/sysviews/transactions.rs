@@ -1,13 +1,13 @@
 //! `sys.dm_tran_*`: locks, and the transactions of sessions and of the system.
 
 use engine::{ActiveRow, LockOwner, Resource, TxnId};
+use plan_ir::context::SessionRow;
+use plan_ir::view::{Cell, SystemView, ViewContext};
 use types::{SqlError, Value};
 
 use super::lock_resources::{Entities, lock_address, type_and_place};
 use super::shown::{begin_time, numeric_lsn};
 use super::transaction_ids::TransactionIds;
-use crate::context::SessionRow;
-use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

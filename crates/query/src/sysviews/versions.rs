@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use engine::{Before, Database, OpenSnapshot, SnapshotKind};
+use plan_ir::view::{SystemView, ViewContext};
 use types::{SqlError, Value};
 
 use super::transaction_ids::TransactionIds;
-use crate::view::{SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

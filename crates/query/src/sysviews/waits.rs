@@ -1,9 +1,9 @@
 //! Waits: of the instance, of sessions, of latches, and what waits now.
 
+use plan_ir::view::{Cell, SystemView, ViewContext};
 use types::{SqlError, Value};
 
 use super::lock_resources::{Entities, LockWaits, describe_wait, lock_address};
-use crate::view::{Cell, SystemView, ViewContext};
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

@@ -1,10 +1,9 @@
 //! Values as bytes and back, exactly as they were: for rows that go to disk and return in the same statement. No format that outlives it.
 
+use plan_ir::row::Row;
 use types::{
     ByteStr, Date, DateTime, DateTime2, DateTimeOffset, Decimal, SmallDateTime, SqlType, Time, Value, WideStr,
 };
-
-use crate::row::Row;
 
 /// Appends the values of a row.
 pub(in crate::exec) fn encode_row(row: &[Value], out: &mut Vec<u8>) {

@@ -5,13 +5,13 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use engine::Run;
+use plan_ir::row::Row;
+use plan_ir::row_source::RowSource;
+use plan_ir::runtime::Runtime;
 use types::SqlError;
 
 use super::{Held, RowWriter, RunRows, row_bytes};
 use crate::exec::room::Room;
-use crate::row::Row;
-use crate::row_source::RowSource;
-use crate::runtime::Runtime;
 
 /// For whoever makes something of each row that is handed out: rows together, at most.
 pub(in crate::exec) const MANY_AT_ONCE: usize = 64 << 10;

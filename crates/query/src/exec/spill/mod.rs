@@ -19,12 +19,11 @@ pub(super) mod store;
 use std::rc::Rc;
 
 use engine::{Run, RunReader, RunWriter};
+use plan_ir::row::Row;
+use plan_ir::row_source::RowSource;
+use plan_ir::runtime::Runtime;
+use plan_ir::workspace::Workspace;
 use types::{SqlError, Value};
-
-use crate::row::Row;
-use crate::row_source::RowSource;
-use crate::runtime::Runtime;
-use crate::workspace::Workspace;
 
 /// An operator's charge grows by at least so much.
 const STEP_BYTES: usize = 64 << 10;

@@ -3,12 +3,12 @@
 use std::hash::Hasher;
 
 use engine::Run;
+use plan_ir::runtime::Runtime;
+use plan_ir::workspace::Workspace;
 use rustc_hash::FxHasher;
 use types::{SqlError, Value};
 
 use super::{RowWriter, RunRows};
-use crate::runtime::Runtime;
-use crate::workspace::Workspace;
 
 /// How many parts rows are put into at once.
 pub(in crate::exec) const PARTS: usize = 16;

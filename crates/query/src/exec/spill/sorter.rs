@@ -3,13 +3,13 @@
 use std::cmp::Ordering;
 
 use engine::{Run, RunReader};
+use plan_ir::physical::plan::SortNode;
+use plan_ir::row::Row;
+use plan_ir::runtime::Runtime;
 use types::{Collation, SqlError, Value};
 
 use super::{Held, codec, row_bytes};
 use crate::exec::room::Room;
-use crate::physical::plan::SortNode;
-use crate::row::Row;
-use crate::runtime::Runtime;
 
 /// How the values of a key compare, one after the other: collation, descending.
 pub(in crate::exec) type KeyOrder = Vec<(Collation, bool)>;

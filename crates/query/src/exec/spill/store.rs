@@ -3,15 +3,15 @@
 use std::rc::Rc;
 
 use engine::Run;
+use plan_ir::physical::plan::Plan;
+use plan_ir::row::Row;
+use plan_ir::row_source::RowSource;
+use plan_ir::runtime::Runtime;
 use types::SqlError;
 
 use super::{Held, RowWriter, RunRows, row_bytes};
 use crate::exec::operations::Open;
 use crate::exec::room::Room;
-use crate::physical::plan::Plan;
-use crate::row::Row;
-use crate::row_source::RowSource;
-use crate::runtime::Runtime;
 
 /// All rows of a plan.
 pub(in crate::exec) struct RowStore {

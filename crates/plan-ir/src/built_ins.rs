@@ -1,0 +1,41 @@
+//! The built-in functions and system views as the binder asks for them: a trait turned round, since who has their tables stands above the binder.
+
+use engine::Database;
+
+use crate::function_def::FunctionDef;
+use crate::view::View;
+
+/// The rows of OPENJSON ... WITH: the objects whose members become columns.
+pub const JSON_ITEMS: &str = "OPENJSON WITH";
+
+/// Not to be called by name: a name has no spaces.
+pub const AT_TIME_ZONE: &str = "AT TIME ZONE";
+
+/// Functions that nobody can call by a name of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnnamedFunction {
+    /// A column of OPENJSON ... WITH that is a scalar.
+    JsonScalar,
+    /// One that is a part of JSON.
+    JsonPart,
+    /// JSON_MODIFY whose new value comes from a function that gives JSON.
+    JsonModifyByJson,
+    /// PARSE: text and, if one was given, culture; the binder says the result's type.
+    Parse,
+    /// TRY_PARSE.
+    TryParse,
+    /// RAND() where it is written: its argument is the number of the place.
+    RandOfPlace,
+}
+
+/// All built-in functions and system views.
+pub trait BuiltIns: Sync {
+    /// The function of a name in any case; `@@` names are here too.
+    fn function(&self, name: &str) -> Option<&'static FunctionDef>;
+
+    /// One without a name of its own.
+    fn unnamed(&self, function: UnnamedFunction) -> &'static FunctionDef;
+
+    /// A system view by schema and name, in any letter case, as a database shows it.
+    fn view(&self, database: &Database, schema: Option<&str>, name: &str) -> Option<&'static View>;
+}

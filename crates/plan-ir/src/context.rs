@@ -1,0 +1,709 @@
+//! What a statement is bound against and what it runs with: the whole contract with `session`.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use engine::{Database, Instance, Lookup};
+use types::{SqlError, SqlType, Value};
+
+use crate::measure::Measure;
+use crate::query_store::StoredQueries;
+
+/// One declared variable or parameter; its slot is its position in the list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VariableDef {
+    /// Name with the leading `@`.
+    pub name: String,
+    /// Declared type; values stored in the slot are already of this type.
+    pub sql_type: SqlType,
+}
+
+/// The SET options that change how a statement is bound or run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetOptions {
+    /// SET ANSI_NULLS: comparisons with NULL are UNKNOWN.
+    pub ansi_nulls: bool,
+    /// SET QUOTED_IDENTIFIER: double quotes delimit names.
+    pub quoted_identifier: bool,
+    /// SET ANSI_WARNINGS: division by zero and truncation are errors.
+    pub ansi_warnings: bool,
+    /// SET ANSI_PADDING.
+    pub ansi_padding: bool,
+    /// SET ARITHABORT: OFF together with ANSI_WARNINGS OFF, an arithmetic error is NULL.
+    pub arithabort: bool,
+    /// SET ARITHIGNORE: nothing is said about such a NULL.
+    pub arithignore: bool,
+    /// SET CONCAT_NULL_YIELDS_NULL.
+    pub concat_null_yields_null: bool,
+    /// SET NUMERIC_ROUNDABORT.
+    pub numeric_roundabort: bool,
+    /// SET NOCOUNT.
+    pub nocount: bool,
+    /// SET XACT_ABORT.
+    pub xact_abort: bool,
+    /// SET IMPLICIT_TRANSACTIONS.
+    pub implicit_transactions: bool,
+    /// SET ANSI_NULL_DFLT_ON: a column without NULL or NOT NULL is nullable.
+    pub ansi_null_default_on: bool,
+    /// SET ANSI_NULL_DFLT_OFF: it is not. Never ON together with the other; both OFF leave it to the database.
+    pub ansi_null_default_off: bool,
+    /// SET CURSOR_CLOSE_ON_COMMIT.
+    pub cursor_close_on_commit: bool,
+    /// SET FMTONLY: only the columns of result sets are told.
+    pub format_only: bool,
+    /// SET NOEXEC: statements are compiled, not run.
+    pub no_exec: bool,
+    /// SET PARSEONLY: batches are parsed, nothing more.
+    pub parse_only: bool,
+    /// SET SHOWPLAN_TEXT, _ALL, _XML: plans are shown instead of run.
+    pub showplan: Option<ShowplanForm>,
+    /// SET STATISTICS IO: which pages of which tables each statement asks for.
+    pub statistics_io: bool,
+    /// STATISTICS PROFILE.
+    pub statistics_profile: bool,
+    /// STATISTICS XML.
+    pub statistics_xml: bool,
+    /// SET STATISTICS TIME: how long compiling and running takes.
+    pub statistics_time: bool,
+    /// SET ROWCOUNT, 0 = no limit.
+    pub row_count: u64,
+    /// SET TEXTSIZE, bytes.
+    pub text_size: i32,
+    /// SET DATEFIRST, 1 = Monday .. 7 = Sunday.
+    pub date_first: u8,
+    /// SET DATEFORMAT: "mdy", "dmy", ...
+    pub date_format: Arc<str>,
+    /// SET LANGUAGE: "us_english".
+    pub language: Arc<str>,
+    /// SET LOCK_TIMEOUT, milliseconds, -1 waits for ever.
+    pub lock_timeout_ms: i32,
+    /// SET DEADLOCK_PRIORITY, -10..10.
+    pub deadlock_priority: i8,
+    /// SET COMMIT_ACK = BATCH: fully durable commits are waited for once, before the answer.
+    pub acknowledges_batches: bool,
+    /// SET COMMIT_TICKETS: each commit tells its ticket.
+    pub commit_tickets: bool,
+    /// SET TRANSACTION ISOLATION LEVEL.
+    pub isolation: engine::IsolationLevel,
+    /// Table whose IDENTITY_INSERT is ON: (database, schema, table) lower case.
+    pub identity_insert: Option<(String, String, String)>,
+}
+
+impl Default for SetOptions {
+    fn default() -> SetOptions {
+        SetOptions {
+            ansi_nulls: true,
+            quoted_identifier: true,
+            ansi_warnings: true,
+            ansi_padding: true,
+            arithabort: true,
+            arithignore: false,
+            concat_null_yields_null: true,
+            numeric_roundabort: false,
+            nocount: false,
+            xact_abort: false,
+            implicit_transactions: false,
+            ansi_null_default_on: true,
+            ansi_null_default_off: false,
+            cursor_close_on_commit: false,
+            format_only: false,
+            no_exec: false,
+            parse_only: false,
+            showplan: None,
+            statistics_io: false,
+            statistics_profile: false,
+            statistics_xml: false,
+            statistics_time: false,
+            row_count: 0,
+            text_size: i32::MAX,
+            date_first: 7,
+            date_format: "mdy".into(),
+            language: "us_english".into(),
+            lock_timeout_ms: -1,
+            deadlock_priority: 0,
+            acknowledges_batches: false,
+            commit_tickets: false,
+            isolation: engine::IsolationLevel::ReadCommitted,
+            identity_insert: None,
+        }
+    }
+}
+
+/// What SET SHOWPLAN shows a plan as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShowplanForm {
+    /// SHOWPLAN_TEXT
+    Text,
+    /// SHOWPLAN_ALL
+    All,
+    /// SHOWPLAN_XML
+    Xml,
+}
+
+impl SetOptions {
+    /// Are statements run, not only parsed, compiled or described?
+    #[inline]
+    pub fn runs(&self) -> bool {
+        !(self.format_only || self.no_exec || self.parse_only || self.showplan.is_some())
+    }
+
+    /// Is a column nullable that says nothing of it? The session's word goes before the database's.
+    pub fn takes_null_by_default(&self, database: &Database) -> bool {
+        if self.ansi_null_default_on || self.ansi_null_default_off {
+            return self.ansi_null_default_on;
+        }
+        database.options().switches.get("ANSI_NULL_DEFAULT").copied().unwrap_or(false)
+    }
+
+    /// Error 1934 when these are not the settings that an index with a filter needs.
+    pub fn check_for_filters(&self, statement: &str) -> Result<(), SqlError> {
+        let settings = [
+            ("ANSI_NULLS", self.ansi_nulls),
+            ("QUOTED_IDENTIFIER", self.quoted_identifier),
+            ("CONCAT_NULL_YIELDS_NULL", self.concat_null_yields_null),
+            ("ANSI_WARNINGS", self.ansi_warnings),
+            ("ANSI_PADDING", self.ansi_padding),
+            // ON with ANSI_WARNINGS.
+            ("ARITHABORT", self.arithabort || self.ansi_warnings),
+            ("NUMERIC_ROUNDABORT", !self.numeric_roundabort),
+        ];
+        let wrong: Vec<&str> =
+            settings.iter().filter(|setting| !setting.1).map(|setting| setting.0).collect();
+        if wrong.is_empty() {
+            return Ok(());
+        }
+        Err(SqlError::new(1934, &[&statement, &wrong.join(", ")]))
+    }
+
+    /// Is what operators do counted?
+    pub fn counts_operators(&self) -> bool {
+        self.statistics_profile || self.statistics_xml
+    }
+
+    /// The bits of `@@OPTIONS` (documented list of user options).
+    pub fn bits(&self) -> i32 {
+        let flags = [
+            (self.implicit_transactions, 2),
+            (self.cursor_close_on_commit, 4),
+            (self.ansi_warnings, 8),
+            (self.ansi_padding, 16),
+            (self.ansi_nulls, 32),
+            (self.arithabort, 64),
+            (self.arithignore, 128),
+            (self.quoted_identifier, 256),
+            (self.nocount, 512),
+            (self.ansi_null_default_on, 1024),
+            (self.ansi_null_default_off, 2048),
+            (self.concat_null_yields_null, 4096),
+            (self.numeric_roundabort, 8192),
+            (self.xact_abort, 16384),
+        ];
+        flags.iter().filter(|flag| flag.0).map(|flag| flag.1).sum()
+    }
+}
+
+/// Names that only this session sees. `session` owns the mapping; the tables themselves live in tempdb.
+pub trait SessionNames {
+    /// Real name in tempdb's `dbo` of `#name` or of the table variable `@name`, if the session made one; of `##name` that name itself.
+    fn temp_table(&self, name: &str) -> Option<String>;
+    /// Changes whenever `temp_table` may give another answer, unless that is because of what tempdb's catalog says.
+    fn version(&self) -> u64;
+    /// Reserves a real name for `CREATE TABLE #name`; error 2714 if the session has one at this nesting level.
+    fn add_temp_table(&self, name: &str) -> Result<String, SqlError>;
+    /// Reserves a real name for `CREATE PROCEDURE #name` or `##name`; error 2714 if the session has one.
+    fn add_temp_procedure(&self, name: &str) -> Result<String, SqlError> {
+        self.add_temp_table(name)
+    }
+    /// The object that has been made under a reserved name of everybody's (`##name`): it alone goes with the session.
+    fn note_made(&self, _real_name: &str, _object_id: i32) {}
+    /// Forgets one that was not made, or is dropped for good.
+    fn remove_temp_table(&self, name: &str);
+    /// It is dropped in a transaction, whose rollback brings it back.
+    fn drop_temp_table(&self, name: &str) {
+        self.remove_temp_table(name);
+    }
+}
+
+/// No temporary tables at all (tests, constant folding).
+pub struct NoNames;
+
+impl SessionNames for NoNames {
+    fn temp_table(&self, _name: &str) -> Option<String> {
+        None
+    }
+    fn version(&self) -> u64 {
+        0
+    }
+    fn add_temp_table(&self, name: &str) -> Result<String, SqlError> {
+        Ok(name.to_string())
+    }
+    fn remove_temp_table(&self, _name: &str) {}
+}
+
+/// From where a statement's names are looked up: what a plan has been bound to hangs on it, besides the catalogs.
+#[derive(Clone, Copy)]
+pub struct Standpoint<'a> {
+    /// The current database.
+    pub database: &'a Arc<Database>,
+    /// Temporary tables of the session.
+    pub names: &'a dyn SessionNames,
+}
+
+/// What names mean while a statement is bound.
+pub struct BindContext<'a> {
+    /// The instance, for three-part names.
+    pub instance: &'a Arc<Instance>,
+    /// The current database.
+    pub database: &'a Arc<Database>,
+    /// Schema of one-part names, `dbo` unless the user has another.
+    pub default_schema: &'a str,
+    /// Variables in scope; the index is the slot.
+    pub variables: &'a [VariableDef],
+    /// SET options now in force.
+    pub options: &'a SetOptions,
+    /// Temporary tables of the session.
+    pub names: &'a dyn SessionNames,
+    /// Names of the catalogs, as far as they are settled.
+    pub lookup: Lookup<'a>,
+    /// Where variables that nobody has declared are gathered; `None`: they are errors (137).
+    pub undeclared: Option<&'a crate::undeclared::UndeclaredParameters>,
+}
+
+/// Whether the receiver wants more rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Go on.
+    Continue,
+    /// Enough: attention or a closed connection.
+    Stop,
+}
+
+/// One column of a result set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnDescription {
+    /// Name, empty when the column has none.
+    pub name: String,
+    /// Type.
+    pub sql_type: SqlType,
+    /// May hold NULL.
+    pub nullable: bool,
+    /// Comes from an identity column.
+    pub identity: bool,
+    /// Came from a base table column that can be updated.
+    pub updatable: bool,
+    /// Is an expression.
+    pub computed: bool,
+    /// Database, schema and name of the base table of a text, ntext or image column: the wire wants them.
+    pub table: Option<Arc<[String]>>,
+}
+
+/// Where a statement's rows go.
+pub trait RowSink {
+    /// A result set begins.
+    fn columns(&mut self, columns: &[ColumnDescription]) -> Flow;
+    /// One row of it.
+    fn row(&mut self, row: &[Value]) -> Flow;
+    /// A message of severity 10 or less (8153, 3606, ...).
+    fn message(&mut self, message: &SqlError);
+}
+
+/// How a statement ended well.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StatementOutcome {
+    /// Rows returned or changed; becomes `@@ROWCOUNT` and the count of DONE. `None` for DDL.
+    pub row_count: Option<u64>,
+    /// Last identity value generated by an INSERT, for `SCOPE_IDENTITY()` and `@@IDENTITY`.
+    pub identity: Option<Value>,
+    /// It sent a result set.
+    pub sent_rows: bool,
+    /// The memory of its operators.
+    pub memory: crate::measure::MemoryUse,
+    /// What each operator has done, if that was asked for.
+    pub profile: Option<Rc<crate::profile::Profile>>,
+}
+
+/// What the ended requests of a session have taken, and what the running one has waited.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SessionFigures {
+    /// From beginning to end, in ns.
+    pub elapsed_ns: u64,
+    /// The same without waits, in ns.
+    pub working_ns: u64,
+    /// Pages asked for.
+    pub logical_reads: u64,
+    /// Those of them that were read from a file.
+    pub physical_reads: u64,
+    /// What the request that runs has waited, in ns.
+    pub request_waited_ns: u64,
+}
+
+/// What the server has seen since it began.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ServerTotals {
+    /// Sessions that were opened.
+    pub sessions: u64,
+    /// Packets from and to clients.
+    pub packets: (u64, u64),
+}
+
+/// One row of `sys.dm_exec_sessions` and its kin.
+#[derive(Clone, Debug, Default)]
+pub struct SessionRow {
+    /// `session_id`.
+    pub session_id: i16,
+    /// Login time, 100 ns ticks since 0001-01-01 UTC-less local time.
+    pub login_time_ticks: u64,
+    /// Client's host.
+    pub host_name: String,
+    /// Client's program.
+    pub program_name: String,
+    /// Client's process id.
+    pub host_process_id: i32,
+    /// Client library.
+    pub client_interface_name: String,
+    /// Login.
+    pub login_name: String,
+    /// "running", "sleeping".
+    pub status: &'static str,
+    /// Start of the last request, ticks as above.
+    pub last_request_start_ticks: u64,
+    /// End of the last request, ticks as above.
+    pub last_request_end_ticks: u64,
+    /// A user's session, not a background task.
+    pub is_user_process: bool,
+    /// Isolation level number of the views: 1 read uncommitted .. 5 snapshot.
+    pub isolation: i16,
+    /// SET LOCK_TIMEOUT.
+    pub lock_timeout_ms: i32,
+    /// SET DEADLOCK_PRIORITY, -10..10.
+    pub deadlock_priority: i8,
+    /// SET CONTEXT_INFO.
+    pub context_info: Value,
+    /// `@@ROWCOUNT`.
+    pub row_count: i64,
+    /// `@@ERROR`.
+    pub prev_error: i32,
+    /// Current database.
+    pub database_id: i16,
+    /// `@@TRANCOUNT`.
+    pub open_transaction_count: i32,
+    /// The number of its open transaction, as its client knows it; 0 without one.
+    pub transaction_descriptor: u64,
+    /// When that began, ticks as above.
+    pub transaction_begin_ticks: u64,
+    /// Its name, if it has one.
+    pub transaction_name: Option<Arc<str>>,
+    /// The name of the transaction that the running statement is where there is no other; empty when none runs.
+    pub transaction_of_command: &'static str,
+    /// SET TEXTSIZE.
+    pub text_size: i32,
+    /// SET LANGUAGE.
+    pub language: Arc<str>,
+    /// SET DATEFORMAT.
+    pub date_format: Arc<str>,
+    /// SET DATEFIRST.
+    pub date_first: i16,
+    /// SET option bits as in `@@OPTIONS`.
+    pub option_bits: i32,
+    /// Command of the running request, empty when idle: "SELECT", "INSERT", ...
+    pub command: &'static str,
+    /// Wait of the running request, if it waits.
+    pub wait_type: Option<&'static str>,
+    /// How long it has been waiting, ms.
+    pub wait_time_ms: i32,
+    /// Its last completed wait, if it has waited.
+    pub last_wait_type: Option<&'static str>,
+    /// Packets that have come from the client, and gone to it.
+    pub packets: (u64, u64),
+    /// What its requests have taken.
+    pub figures: SessionFigures,
+    /// "TRUE" or "FALSE".
+    pub encrypted: bool,
+    /// "TCP", "Session" (in process).
+    pub net_transport: String,
+    /// Client's address.
+    pub client_net_address: String,
+    /// Client's port.
+    pub client_tcp_port: i32,
+    /// Server's port.
+    pub local_tcp_port: i32,
+    /// Packet size.
+    pub net_packet_size: i32,
+    /// What its running request uses, in bytes.
+    pub memory_bytes: u64,
+    /// The most that its running or last request has used at once, in bytes.
+    pub memory_peak_bytes: u64,
+    /// What the client has sent last.
+    pub input: Option<Arc<InputBuffer>>,
+}
+
+/// What a client has sent: `sys.dm_exec_input_buffer`, DBCC INPUTBUFFER.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputBuffer {
+    /// "Language Event", "RPC Event".
+    pub event_type: &'static str,
+    /// Of a batch its first 4,000 characters, of a call the procedure's name.
+    pub text: Box<str>,
+}
+
+/// How the view calls a call of a procedure.
+const RPC_EVENT: &str = "RPC Event";
+
+impl InputBuffer {
+    /// Characters of a batch that are kept, as documented for DBCC INPUTBUFFER.
+    const CHARS_MAX: usize = 4_000;
+
+    /// A batch.
+    pub fn of_batch(text: &str) -> Arc<InputBuffer> {
+        // Only a long text is measured in characters.
+        let cut = if text.len() > InputBuffer::CHARS_MAX {
+            text.char_indices().nth(InputBuffer::CHARS_MAX).map_or(text.len(), |(at, _)| at)
+        } else {
+            text.len()
+        };
+        Arc::new(InputBuffer { event_type: "Language Event", text: text[..cut].into() })
+    }
+
+    /// A call of a procedure.
+    pub fn of_call(name: &str) -> Arc<InputBuffer> {
+        Arc::new(InputBuffer { event_type: RPC_EVENT, text: name.into() })
+    }
+
+    /// Is it a call of that procedure?
+    pub fn is_call_of(&self, name: &str) -> bool {
+        self.event_type == RPC_EVENT && *self.text == *name
+    }
+}
+
+/// A procedure that comes with the server.
+#[derive(Clone, Copy, Debug)]
+pub struct SystemProcedure {
+    /// Name in `sys`.
+    pub name: &'static str,
+    /// `P ` or `X `.
+    pub type_code: &'static str,
+    /// Its text, when it is one in T-SQL.
+    pub definition: Option<&'static str>,
+    /// Its parameters as CREATE PROCEDURE declares them, when it has no text.
+    pub parameters: &'static str,
+}
+
+/// What a cached program is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CachedPlanKind {
+    /// A batch.
+    Adhoc,
+    /// A text with parameters.
+    Prepared,
+    /// A stored procedure.
+    Procedure,
+}
+
+/// A cached program, for `sys.dm_exec_cached_plans` and its kin.
+#[derive(Clone, Debug)]
+pub struct CachedPlan {
+    /// Its number in the cache.
+    pub number: u64,
+    /// The database it was bound in.
+    pub incarnation: u64,
+    /// What it is.
+    pub kind: CachedPlanKind,
+    /// Its text.
+    pub text: Arc<str>,
+    /// What it is counted as in the cache.
+    pub size_bytes: usize,
+    /// When it was made, 100 ns since 0001-01-01.
+    pub made_ticks: u64,
+    /// How often it was run.
+    pub runs: u64,
+    /// What its runs took.
+    pub whole: ProgramRuns,
+    /// Its statements that have run.
+    pub statements: Vec<CachedStatement>,
+}
+
+/// What the runs of a program took: of each, what its own statements took together.
+#[derive(Clone, Copy, Debug)]
+pub struct ProgramRuns {
+    /// When the last began, 100 ns since 0001-01-01.
+    pub last_began_ticks: u64,
+    /// From begin to end, ns.
+    pub elapsed_ns: Measure,
+    /// The same without the waits, ns.
+    pub working_ns: Measure,
+    /// Operators that had more than fits into memory.
+    pub spills: Measure,
+    /// Pages asked for, in memory or not.
+    pub logical_reads: Measure,
+    /// Pages read from a file.
+    pub physical_reads: Measure,
+}
+
+/// One statement of a cached program.
+#[derive(Clone, Copy, Debug)]
+pub struct CachedStatement {
+    /// First byte of the text.
+    pub start: usize,
+    /// One past the last.
+    pub end: usize,
+    /// How often it was bound.
+    pub generation: u64,
+    /// How often it ran to its end.
+    pub executions: u64,
+    /// When it ran last, 100 ns since 0001-01-01.
+    pub last_began_ticks: u64,
+    /// From begin to end, ns.
+    pub elapsed_ns: Measure,
+    /// The same without the waits, ns.
+    pub working_ns: Measure,
+    /// Rows returned or changed.
+    pub rows: Measure,
+    /// Operators that had more than fits into memory.
+    pub spills: Measure,
+    /// Memory that was granted, bytes.
+    pub granted_bytes: Measure,
+    /// Memory that it would have liked to be granted, bytes.
+    pub ideal_bytes: Measure,
+    /// What of the granted memory was in use, bytes.
+    pub used_bytes: Measure,
+    /// What the statement is, whatever its literals; see [`crate::hashes::query_hash`].
+    pub query_hash: u64,
+    /// What its plan does, whatever its literals; none: it has none that is bound.
+    pub plan_hash: Option<u64>,
+    /// Pages asked for, in memory or not.
+    pub logical_reads: Measure,
+    /// Pages read from a file.
+    pub physical_reads: Measure,
+}
+
+/// What a statement may ask about its session. `session` implements it.
+pub trait SessionFacts {
+    /// `@@SPID`.
+    fn session_id(&self) -> i16;
+    /// Login name, "sa".
+    fn login_name(&self) -> &str;
+    /// Database user, "dbo".
+    fn user_name(&self) -> &str {
+        "dbo"
+    }
+    /// Is the login a sysadmin.
+    fn is_sysadmin(&self) -> bool {
+        true
+    }
+    /// `HOST_NAME()`.
+    fn host_name(&self) -> &str {
+        ""
+    }
+    /// `HOST_ID()`.
+    fn host_process_id(&self) -> i32 {
+        0
+    }
+    /// `APP_NAME()`.
+    fn program_name(&self) -> &str {
+        ""
+    }
+    /// `@@SERVERNAME`.
+    fn server_name(&self) -> &str {
+        "HARDPAN"
+    }
+    /// `@@TRANCOUNT`.
+    fn transaction_count(&self) -> i32 {
+        0
+    }
+    /// `XACT_STATE()`: 1, 0, -1.
+    fn xact_state(&self) -> i16 {
+        0
+    }
+    /// `@@ROWCOUNT` of the previous statement.
+    fn row_count(&self) -> i64 {
+        0
+    }
+    /// `@@ERROR` of the previous statement.
+    fn last_error(&self) -> i32 {
+        0
+    }
+    /// `SCOPE_IDENTITY()`.
+    fn scope_identity(&self) -> Value {
+        Value::Null
+    }
+    /// `@@IDENTITY`.
+    fn last_identity(&self) -> Value {
+        Value::Null
+    }
+    /// `@@COMMIT_TICKET`: of the last commit, none when it changed nothing that lasts.
+    fn commit_ticket(&self) -> Option<engine::CommitTicket> {
+        None
+    }
+    /// `@@PROCID`.
+    fn procedure_id(&self) -> i32 {
+        0
+    }
+    /// `@@NESTLEVEL`.
+    fn nest_level(&self) -> i32 {
+        0
+    }
+    /// `@@FETCH_STATUS`.
+    fn fetch_status(&self) -> i32 {
+        0
+    }
+    /// `@@CURSOR_ROWS`.
+    fn cursor_rows(&self) -> i32 {
+        0
+    }
+    /// The error that the innermost CATCH block handles.
+    fn caught_error(&self) -> Option<&SqlError> {
+        None
+    }
+    /// The generator behind `RAND()`; `None`: each number is drawn by itself.
+    fn random_numbers(&self) -> Option<&crate::random_numbers::RandomNumbers> {
+        None
+    }
+    /// `CONTEXT_INFO()`.
+    fn context_info(&self) -> Value {
+        Value::Null
+    }
+    /// `SESSION_CONTEXT(N'key')`.
+    fn session_context(&self, _key: &str) -> Value {
+        Value::Null
+    }
+    /// All sessions, for `sys.dm_exec_sessions`.
+    fn sessions(&self) -> Vec<SessionRow> {
+        Vec::new()
+    }
+    /// What all sessions together have seen, those that have ended too.
+    fn server_totals(&self) -> ServerTotals {
+        ServerTotals::default()
+    }
+    /// What each session has waited for, for `sys.dm_exec_session_wait_stats`.
+    fn session_waits(&self) -> Vec<(i16, Vec<os::WaitRow>)> {
+        Vec::new()
+    }
+    /// Each session's number among all of this process (`os::SessionWaits::number`).
+    fn session_numbers(&self) -> Vec<(i16, u64)> {
+        Vec::new()
+    }
+    /// The programs in the cache.
+    fn cached_plans(&self) -> Vec<CachedPlan> {
+        Vec::new()
+    }
+    /// What the query store of the database of that incarnation has.
+    fn stored_queries(&self, _incarnation: u64) -> StoredQueries {
+        StoredQueries::default()
+    }
+    /// The procedures that come with the server.
+    fn system_procedures(&self) -> Vec<SystemProcedure> {
+        Vec::new()
+    }
+    /// The plan of the cached program of that number, as SHOWPLAN_XML writes it.
+    fn plan_document(&self, _number: u64) -> Option<String> {
+        None
+    }
+    /// Start time of the server, ticks of 100 ns since 0001-01-01.
+    fn server_start_ticks(&self) -> u64 {
+        0
+    }
+    /// `CONNECTIONPROPERTY(name)`.
+    fn connection_property(&self, _name: &str) -> Value {
+        Value::Null
+    }
+}

@@ -1,0 +1,39 @@
+//! Texts that the catalog keeps, read under the settings with which they were written.
+//!
+//! A module remembers QUOTED_IDENTIFIER and ANSI_NULLS of its creation (documentation of CREATE PROCEDURE). A text of a table (default,
+//! check, computed column) is kept so that QUOTED_IDENTIFIER does not matter; ANSI_NULLS is the table's.
+
+use engine::ModuleDef;
+use tsql::ast;
+use types::SqlError;
+
+/// The statement that made a module.
+///
+/// # Errors
+/// One of its own when the text is damaged.
+pub fn parse_module(module: &ModuleDef) -> Result<ast::StatementKind, SqlError> {
+    let options = tsql::ParseOptions { quoted_identifier: module.quoted_identifier };
+    let batch =
+        tsql::parse_batch(&module.definition, &options).map_err(|_| crate::errors::stored_text_damaged())?;
+    let statement = batch.statements.into_iter().next().ok_or_else(crate::errors::stored_text_damaged)?;
+    Ok(statement.kind)
+}
+
+/// An expression of a table.
+pub fn parse_expression(text: &str) -> Result<ast::Expr, SqlError> {
+    tsql::parse_expression(text, &tsql::ParseOptions::default())
+        .map_err(|_| crate::errors::stored_text_damaged())
+}
+
+/// The text of an expression as a table keeps it: in SQL Server's form; what has none as it was written, but printed anew when that is not
+/// at hand or has double quotes, whose meaning hangs on QUOTED_IDENTIFIER.
+pub fn expression_text(expr: &ast::Expr, batch: &str) -> String {
+    if let Some(normal) = tsql::normal_expression(expr) {
+        return normal;
+    }
+    match expr.span.slice(batch) {
+        "" => tsql::format_expression(expr),
+        written if written.contains('"') => tsql::format_expression(expr),
+        written => written.to_string(),
+    }
+}
