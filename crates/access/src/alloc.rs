@@ -22,7 +22,7 @@
 //! 7. A hint says where to begin looking, never that there is nothing: losing it costs time only. It is raised only past pages that nobody
 //!    has freed since it was read. [`allocator.rs: raise_hint`]
 //! 8. A free page has no change newer than its map's newest: the record that freed it changed the map, after all that befell the page. So zeros
-//!    are the map of an interval in which nothing was ever written. [`lost_maps.rs`: in redo, and before a page is given away]
+//!    are the map of an interval in which nothing was ever written. [`lost_maps.rs`: in redo, and before a map is changed]
 
 mod fill;
 
@@ -37,7 +37,7 @@ use crate::error::{AccessError, AccessResult};
 use crate::ids::UnitId;
 use crate::map_page::{
     FreePage, INTERVAL_PAGES, MAP_INDEX, PENDING, apply_bits, apply_create, check_bits, check_map, entries,
-    is_system_page, map_of, owner, pages_of_runs, pages_of_unit, runs_of, set_owner,
+    is_system_page, map_of, owner, pages_of_unit, runs_of, set_owner,
 };
 use crate::methods::AccessMethods;
 use crate::row_change::MAP_BITS_OF_PAGE_BYTES;
@@ -145,14 +145,17 @@ impl AccessMethods {
         Ok(())
     }
 
-    /// Frees what transactions of an earlier life had freed and committed without coming to an end here. After undo, before
+    /// Frees what transactions of an earlier life had freed and committed without coming to an end here. After undo and [`Self::note_units`], before
     /// the database is opened; not needed after a clean shutdown. Returns the number of pages.
     pub fn sweep_pending_frees(&self) -> AccessResult<u64> {
         assert!(self.allocator.pending.lock().is_empty(), "nobody frees pages before the database is open");
         let mut total = 0;
         self.for_each_map(|map| {
             let mut pages = entries(map.id());
-            pages.retain(|page| owner(map.page(), *page) & PENDING != 0);
+            let is_dropped = |page: &PageId| {
+                owner(map.page(), *page) & PENDING != 0 && !self.is_kept_by_catalog(&map, *page)
+            };
+            pages.retain(is_dropped);
             total += pages.len() as u64;
             self.change_map(map, None, MapChange::Free, &pages)
         })?;
@@ -225,6 +228,7 @@ impl AccessMethods {
         assert!(pages.is_sorted_by(|one, next| one < next), "each page once");
         assert!(pages.iter().all(|page| map_of(*page) == map.id()), "one map is changed at a time");
         check_entries(map.page(), change, pages)?;
+        self.compare_with_pages(&map)?;
         let bits = MapBits { map: map.id().pack(), change, runs: runs_of(pages) };
         let lsn = match txn {
             Some(txn) => {
@@ -234,7 +238,6 @@ impl AccessMethods {
             }
             None => self.append_structural(true, LogOp::SetBits, LogContext::Gam, |out| bits.encode(out))?,
         };
-        self.note_change(&map, pages.iter().copied());
         apply_bits(&mut map, &bits, lsn)?;
         match txn {
             Some(txn) => self.allocator.note_pending(txn.id(), pages.iter().copied()),
@@ -249,10 +252,10 @@ impl AccessMethods {
         assert_eq!(bits.change, MapChange::Pending, "only what was to become free is kept");
         check_map(map.id(), map.page())?;
         check_bits(&map, bits)?;
+        self.compare_with_pages(&map)?;
         let keep = MapBits { change: MapChange::Keep, ..bits.clone() };
         let lsn = self
             .append_compensation(txn, LogOp::SetBits, LogContext::Iam, undo_next, |out| keep.encode(out))?;
-        self.note_change(&map, pages_of_runs(map.id(), &bits.runs));
         apply_bits(&mut map, &keep, lsn)?;
         self.allocator.forget_pending(txn.id(), map.page(), map.id(), bits);
         Ok(())

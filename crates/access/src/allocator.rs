@@ -1,6 +1,6 @@
 //! `Allocator`: where to look for free pages, and what transactions that have not ended have freed. Heading of alloc.rs: the rules.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use log::page_records::MapBits;
 use log::{Lsn, TxnId};
@@ -8,7 +8,7 @@ use os::{Latch, LatchRank};
 use pages::{PageBytes, PageId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::map_page::{INTERVAL_PAGES, MAP_INDEX, is_system_page, owner};
+use crate::map_page::{MAP_INDEX, is_system_page, owner};
 use crate::turns::Turns;
 
 /// Where to look for free pages, and what committed transactions will free.
@@ -26,37 +26,14 @@ pub(crate) struct Allocator {
 /// What is known of maps that may have been lost.
 #[derive(Default)]
 pub(crate) struct Looked {
-    /// By map, the pieces of its interval whose stored pages know nothing that the map does not say, a bit each.
-    pub(crate) pieces: FxHashMap<PageId, u128>,
-    /// Maps that were zeros when redo came to them: the pages with something on them that no record has given to anybody yet.
-    pub(crate) unexplained: BTreeMap<PageId, BTreeSet<u32>>,
-    /// The maps that this life has changed, or redo has come to.
-    pub(crate) begun: BTreeMap<PageId, Begun>,
-}
-
-/// A map before its first change of this life. Each change raises its LSN: what that says of the entries that have not changed is what it said then.
-pub(crate) struct Begun {
-    pub(crate) lsn: Lsn,
-    /// The entries that have changed since, or that a record of redo speaks of: a bit each.
-    changed: Box<[u64; WORDS]>,
-}
-
-const WORDS: usize = INTERVAL_PAGES.div_ceil(u64::BITS) as usize;
-
-impl Begun {
-    pub(crate) fn new(lsn: Lsn) -> Begun {
-        Begun { lsn, changed: Box::new([0; WORDS]) }
-    }
-
-    pub(crate) fn note(&mut self, page: PageId) {
-        let index = page.page % INTERVAL_PAGES;
-        self.changed[(index / u64::BITS) as usize] |= 1 << (index % u64::BITS);
-    }
-
-    pub(crate) fn has_changed(&self, page: PageId) -> bool {
-        let index = page.page % INTERVAL_PAGES;
-        self.changed[(index / u64::BITS) as usize] & 1 << (index % u64::BITS) != 0
-    }
+    /// Maps of zeros whose first pages are zeros, too.
+    pub(crate) asked: FxHashSet<PageId>,
+    /// Maps that were compared with their pages: before their first change of this life, or when redo came to them.
+    pub(crate) compared: FxHashSet<PageId>,
+    /// By map that redo has come to, the free pages that are newer, with their newest change, and that no record has spoken of yet.
+    pub(crate) unexplained: BTreeMap<PageId, BTreeMap<PageId, Lsn>>,
+    /// The units that were there when the catalog was read.
+    pub(crate) units: Option<FxHashSet<u32>>,
 }
 
 /// Where the free pages of a file begin, as far as is known.

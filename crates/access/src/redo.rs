@@ -229,7 +229,7 @@ impl AccessMethods {
         let mut guard = self.space.fix_for_map_redo(PageId::unpack(bits.map))?;
         check_map(guard.id(), guard.page())?;
         if map_of(guard.id()) == guard.id() {
-            self.note_record(&guard, lsn, map_page::pages_of_runs(guard.id(), &bits.runs));
+            self.note_record(&guard, lsn, map_page::pages_of_runs(guard.id(), &bits.runs))?;
         }
         if guard.lsn() >= lsn {
             return Ok(());

@@ -28,6 +28,11 @@ impl Database {
         tables
     }
 
+    /// The allocation units of its tables and indexes.
+    pub(crate) fn units(&self) -> FxHashSet<u32> {
+        self.tables().iter().flat_map(|table| table.indexes.iter().map(|index| index.unit)).collect()
+    }
+
     /// Checks one table as it is when its lock is granted; `None` when it has been dropped meanwhile. Its lock is given back.
     ///
     /// # Errors
@@ -62,8 +67,7 @@ impl Database {
         // What is in the maps at the first look and in no definition afterwards was dropped between, unless it is there at the second look
         // too.
         let first = self.pages_of_nobody(|_| false)?;
-        let known: FxHashSet<u32> =
-            self.tables().iter().flat_map(|table| table.indexes.iter().map(|index| index.unit)).collect();
+        let known = self.units();
         let lost: FxHashSet<_> = first.into_iter().filter(|(_, unit)| !known.contains(&unit.0)).collect();
         let mut problems = self.check_free_pages();
         if lost.is_empty() {

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use access::{AccessMethods, AccessOptions, BTreeKind, Logging, UnitId};
 use log::{Log, LogOptions};
 use os::Os;
+use os::sim::{Bug, is_planted};
 use pages::{BootPage, BufferPool, CreateSpace, FileSpace, NewFile, OpenSpace, PageId};
 use txn::{CommitMode, LockManager, TxnManager, TxnManagerOptions, TxnOptions};
 use types::DateTime;
@@ -144,12 +145,22 @@ impl Foundation {
         )?;
         let mut roots = roots_of(&space.boot(), &spec.name)?;
         if roots.len() < system_tables::ALL.len() {
+            let mut so_far = roots.clone();
+            so_far.resize(system_tables::ALL.len(), PageId::NULL);
+            let parts = (log.clone(), space.clone(), access.clone(), txns.clone());
+            let (earlier, _) = self.assemble(spec, parts.0, parts.1, parts.2, parts.3, &so_far)?;
+            access.note_units(earlier.units());
             add_system_tables(&space, &access, &txns, &mut roots)?;
         }
         let (database, rows) = self.assemble(spec, log, space, access, txns, &roots)?;
+        database.access.note_units(database.units());
+        database.access.sweep_pending_frees()?;
         let ends = crate::incarnations::note_end(&database, &rows[system_tables::INCARNATIONS])?;
         // The checkpoint makes the note hard, then begins the next incarnation.
         crate::checkpoint::run(&database, crate::checkpoint::Reason::Recovery)?;
+        if is_planted(Bug::MapsJudgedAfterCheckpoint) {
+            database.access.refuse_lost_maps_of_redo()?;
+        }
         database.issue_tickets(Tickets::new(database.log(), database.space().database_guid(), ends));
         Ok(database)
     }
@@ -258,11 +269,14 @@ pub(crate) fn read_system_tables(database: &Arc<Database>) -> Result<SystemRows,
     let mut all = Vec::with_capacity(system_tables::ALL.len());
     for table in 0..system_tables::ALL.len() {
         let mut rows = Vec::new();
-        let read = database.system_table(table).for_each_row(&transaction, &mut |row| {
-            rows.push(row.to_vec());
-            Ok(())
-        });
-        read.map_err(|error| StorageError::Catalog(format!("{}: {error}", database.name())))?;
+        // A database of an earlier version has no root of it yet.
+        if !database.system_definitions()[table].base().root.is_null() {
+            let read = database.system_table(table).for_each_row(&transaction, &mut |row| {
+                rows.push(row.to_vec());
+                Ok(())
+            });
+            read.map_err(|error| StorageError::Catalog(format!("{}: {error}", database.name())))?;
+        }
         all.push(rows);
     }
     transaction.commit(CommitMode::Volatile).map_err(|error| StorageError::Catalog(error.to_string()))?;

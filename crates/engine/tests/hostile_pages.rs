@@ -420,10 +420,6 @@ const TALES: &[Tale] = &[
     }),
     ("items", "a leaf is nobody's", |pages| pages.set_owner(pages.chain(PageType::BTree)[3], 0)),
     ("items", "the root is nobody's", |pages| pages.set_owner(pages.root(), 0)),
-    ("items", "a leaf is marked as dropped", |pages| {
-        let leaf = pages.chain(PageType::BTree)[3];
-        pages.set_owner(leaf, pages.unit(leaf) | 1 << 31)
-    }),
     ("items", "a leaf is followed by the one before", |pages| {
         let leaves = pages.chain(PageType::BTree);
         pages.set_next(leaves[4], leaves[3])
@@ -488,6 +484,28 @@ fn what_pages_say_of_each_other_is_error_824_when_it_is_wrong() {
         wrong.extend(told_by(&prepared, &pages, &[page], (hurt, what)));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The catalog knows better: the leaf stays, and only CHECKDB tells.
+#[test]
+fn a_leaf_that_is_marked_as_dropped_is_not_given_away() {
+    let (image, path) = prepared();
+    let mut pages = Pages::of(&(image.clone(), path.clone()));
+    let leaf = pages.chain(PageType::BTree)[3];
+    let map = pages.set_owner(leaf, pages.unit(leaf) | 1 << 31);
+    let world = World::with_disk(3, Profile::nvme(), image);
+    checksum::stamp(&mut pages.0[map]);
+    world.corrupt(&path, (map * PAGE_BYTES) as u64, &pages.0[map]);
+    world
+        .run(|os| {
+            let instance = open(os);
+            let database = instance.database(NAME).unwrap();
+            assert!(is_found(&instance, &database));
+            assert_eq!(work(&instance, &database), BTreeSet::new());
+            assert_eq!(drop_all(&instance, &database), BTreeSet::new());
+            instance.shutdown();
+        })
+        .assert_ok();
 }
 
 /// Pages that confirm each other's lie, and lead in a circle.

@@ -127,7 +127,7 @@ impl AccessMethods {
                     continue;
                 }
                 assert!(map.is_exclusive() && number >= seen.first_free, "nobody else takes {page}");
-                self.refuse_if_used(&map, number..number + 1)?;
+                self.compare_with_pages(&map)?;
                 // A map may lie: a page that somebody has latched, the caller perhaps, is not waited for. It may still be free.
                 let Some(guard) = self.space.try_fix_new(page)? else {
                     passed_over = passed_over.or(Some(number));
@@ -136,7 +136,6 @@ impl AccessMethods {
                 // Not behind it: should the caller fail to log the allocation, it stays free.
                 assert_eq!(guard.id(), page, "the page that the map says is free");
                 self.refuse_if_changed(&map, &guard)?;
-                self.note_change(&map, [page]);
                 self.allocator.raise_hint(file, seen, passed_over.unwrap_or(number));
                 return Ok(Some(FreePage { map, guard }));
             }
@@ -172,16 +171,15 @@ impl AccessMethods {
         self.allocator.with_hint(file, |hint| *hint = Default::default());
         self.allocator.turns.lock().files.retain(|turn| turn.number != file);
         let mut looked = self.allocator.looked.lock();
-        looked.pieces.retain(|map, _| map.file != file);
-        looked.begun.retain(|map, _| map.file != file);
+        looked.asked.retain(|map| map.file != file);
+        looked.compared.retain(|map| map.file != file);
     }
 
     /// Before pages from `from` on are given up with the end of their file: those that their maps say are free are not in use.
     pub fn check_free_from(&self, file: u16, from: u32) -> AccessResult<()> {
         self.for_each_map_of(file, |map| {
-            let first = map.id().page - MAP_INDEX;
-            let given_up = from.max(first)..first + INTERVAL_PAGES;
-            if given_up.is_empty() { Ok(()) } else { self.refuse_if_used(&map, given_up) }
+            let end = map.id().page - MAP_INDEX + INTERVAL_PAGES;
+            if end > from { self.compare_with_pages(&map) } else { Ok(()) }
         })
     }
 

@@ -173,6 +173,7 @@ impl BTree {
         if owner(map.page(), page) != self.def.unit.0 {
             return Ok(());
         }
+        self.methods.compare_with_pages(&map)?;
         os::sim::reach(|| "tree leaf unlinked".to_owned());
         let context = LogContext::UnlinkedReorgPage;
         let lsn =
@@ -187,7 +188,6 @@ impl BTree {
         parent.set_lsn(lsn);
         header::format(leaf.page_mut(), page, PageType::Empty, 0, 0);
         leaf.set_lsn(lsn);
-        self.methods.note_change(&map, [page]);
         set_owner(map.page_mut(), map_id, page, 0);
         map.set_lsn(lsn);
         let around = left.as_ref().is_none_or(|left| header::next(left.page()) == right.id());

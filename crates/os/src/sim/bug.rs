@@ -76,6 +76,10 @@ pub enum Bug {
     CacheTakeoverSkipped,
     /// An allocation map that is damaged or lost says that all of its pages are free, and is believed.
     DamagedMapIsFree,
+    /// Pages of a heap that an older allocation map does not know are taken for those of a dropped one, and given away.
+    YoungHeapIsDropped,
+    /// Recovery makes its result the next starting point before it has judged the allocation maps that it came to.
+    MapsJudgedAfterCheckpoint,
     /// Redo formats a page of zeros that its record does not format, and goes on.
     EmptyPageIsNew,
     /// A decision about a commit over several databases is forgotten although it is not hard in each of them how that has ended.
