@@ -25,7 +25,7 @@ struct Arguments {
     /// Plant a known bug (acknowledge-before-harden, hardened-jumps-over-hole, page-before-log, decide-before-prepared, reservation-too-small,
     /// vlf-reused-under-pin, hand-out-before-harden, ticket-before-hardened, loss-bound-ignored, counted-before-stored, cache-takeover-skipped, acknowledged-before-fence, buffer-not-copied,
     /// built-page-not-chained, used-before-noted, given-up-before-checkpoint, given-up-after-one-checkpoint, announcement-ignored, seen-before-harden, version-freed-too-early, snapshot-sees-later-commit, lost-update-under-snapshot,
-    /// many-reserved-as-one, many-leave-one-version, needed-by-commit-order, conflicts-forgotten, own-insert-opens-gap, damaged-map-is-free, empty-page-is-new,
+    /// many-reserved-as-one, many-leave-one-version, needed-by-commit-order, conflicts-forgotten, own-insert-opens-gap, damaged-map-is-free, young-heap-is-dropped, maps-judged-after-checkpoint, empty-page-is-new,
     /// decision-forgotten-early, ahead-not-hardened): it must be found.
     #[arg(long)]
     plant: Option<String>,

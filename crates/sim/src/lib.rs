@@ -12,7 +12,7 @@
 
 mod across_scenario;
 mod client;
-mod damage_scenario;
+mod damage;
 mod delayed_scenario;
 mod dependencies;
 mod files_scenario;
@@ -152,7 +152,13 @@ impl Scenario {
                 Bug::AcknowledgeBeforeHarden | Bug::DecideBeforePrepared | Bug::DecisionForgottenEarly
             ),
             // Its disks alone are damaged while the log still knows what was there.
-            Scenario::Damage => matches!(bug, Bug::DamagedMapIsFree | Bug::EmptyPageIsNew),
+            Scenario::Damage => matches!(
+                bug,
+                Bug::DamagedMapIsFree
+                    | Bug::YoungHeapIsDropped
+                    | Bug::MapsJudgedAfterCheckpoint
+                    | Bug::EmptyPageIsNew
+            ),
             Scenario::Plans => false,
             // Its commits are few: it judges what is rolled back.
             Scenario::Full => matches!(bug, Bug::ReservationTooSmall | Bug::VlfReusedUnderPin),
@@ -273,7 +279,7 @@ pub fn run_seed(scenario: Scenario, seed: u64, bug: Option<Bug>) -> Outcome {
         Scenario::Lies => schema::run_lies(seed, bug),
         Scenario::Files => files_scenario::run(seed, bug),
         Scenario::Mass => mass::run(seed, bug),
-        Scenario::Damage => damage_scenario::run(seed, bug),
+        Scenario::Damage => damage::run(seed, bug),
         Scenario::Plans => plans::run(seed, bug),
     }
 }
@@ -306,6 +312,8 @@ pub fn bug_by_name(name: &str) -> Option<Bug> {
         "conflicts-forgotten" => Some(Bug::ConflictsForgotten),
         "own-insert-opens-gap" => Some(Bug::OwnInsertOpensGap),
         "damaged-map-is-free" => Some(Bug::DamagedMapIsFree),
+        "young-heap-is-dropped" => Some(Bug::YoungHeapIsDropped),
+        "maps-judged-after-checkpoint" => Some(Bug::MapsJudgedAfterCheckpoint),
         "empty-page-is-new" => Some(Bug::EmptyPageIsNew),
         "decision-forgotten-early" => Some(Bug::DecisionForgottenEarly),
         "ahead-not-hardened" => Some(Bug::AheadNotHardened),

@@ -76,6 +76,8 @@ fn planted_bugs_are_found_within_500_seeds() {
             Bug::ConflictsForgotten,
             Bug::OwnInsertOpensGap,
             Bug::DamagedMapIsFree,
+            Bug::YoungHeapIsDropped,
+            Bug::MapsJudgedAfterCheckpoint,
             Bug::EmptyPageIsNew,
             Bug::DecisionForgottenEarly,
             Bug::AheadNotHardened,
