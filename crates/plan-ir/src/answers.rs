@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use engine::{CatalogDependencies, Database, Validity};
 
 use crate::context::{SessionNames, Standpoint};
+use crate::missing::Missing;
 
 /// Names that were never compared.
 const NEVER: u64 = u64::MAX;
@@ -21,6 +22,8 @@ pub struct Answers {
     catalogs: Vec<CatalogDependencies>,
     /// Temporary names of the session, and what in tempdb stood behind each.
     temporary: Vec<(String, String)>,
+    /// What was not there; the catalogs stand here.
+    missing: Missing,
     /// The version of the session's names at which those were last known to hold.
     names_compared: AtomicU64,
 }
@@ -44,13 +47,26 @@ impl Answers {
     /// What in tempdb stands behind `#name`, `##name` or `@name`.
     pub fn temporary(&mut self, names: &dyn SessionNames, name: &str) -> Option<String> {
         let version = names.version();
-        let real = names.temp_table(name)?;
+        let Some(real) = names.temp_table(name) else {
+            self.missing.temporary.push(name.to_string());
+            return None;
+        };
         // A global one means the same to everybody: what tempdb's catalog says.
         if !name.starts_with("##") {
             self.temporary.push((name.to_string(), real.clone()));
             *self.names_compared.get_mut() = version;
         }
         Some(real)
+    }
+
+    /// A database that has been named is not to be had.
+    pub fn note_missing_database(&mut self, name: &str) {
+        self.missing.databases.push(name.to_string());
+    }
+
+    /// Why the statement could not be bound.
+    pub fn into_missing(self) -> Missing {
+        Missing { catalogs: self.catalogs, ..self.missing }
     }
 
     /// Has no database been asked?

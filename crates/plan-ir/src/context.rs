@@ -7,6 +7,7 @@ use engine::{Database, Instance, Lookup};
 use types::{SqlError, SqlType, Value};
 
 use crate::measure::Measure;
+use crate::missing::MissingSlot;
 use crate::query_store::StoredQueries;
 
 /// One declared variable or parameter; its slot is its position in the list.
@@ -267,6 +268,8 @@ pub struct BindContext<'a> {
     pub lookup: Lookup<'a>,
     /// Where variables that nobody has declared are gathered; `None`: they are errors (137).
     pub undeclared: Option<&'a crate::undeclared::UndeclaredParameters>,
+    /// Where a statement that cannot be bound leaves why; `None`: nobody asks.
+    pub missing: Option<&'a MissingSlot>,
 }
 
 /// Whether the receiver wants more rows.

@@ -15,6 +15,7 @@ pub mod function_def;
 pub mod hashes;
 pub mod kinds;
 pub mod measure;
+pub mod missing;
 pub mod names;
 pub mod optimizer_rules;
 pub mod physical;

@@ -58,6 +58,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         names: &NoNames,
         lookup: engine::Lookup::new(&reader),
         undeclared: None,
+        missing: None,
     };
     let mut context = ExecContext {
         instance: &instance,

@@ -32,6 +32,7 @@ pub use plan_ir::exec_context::ExecContext;
 pub use plan_ir::front_end::FrontEnd;
 pub use plan_ir::hashes::query_hash;
 pub use plan_ir::measure::{Measure, MemoryUse};
+pub use plan_ir::missing::{Missing, MissingSlot};
 pub use plan_ir::optimizer_rules::OptimizerRule;
 pub use plan_ir::profile::{Actual, Profile};
 pub use plan_ir::random_numbers::RandomNumbers;

@@ -111,7 +111,15 @@ pub fn compile(statement: &ast::Statement, context: &BindContext<'_>) -> Result<
     let mut binder = crate::registry::binder(context);
     binder.tells_all_names = true;
     let compiled = compile_inside(statement, &mut binder);
-    binder.with_unknown_names(compiled).map_err(|error| error.at_line(statement.span.line))
+    let compiled = binder.with_unknown_names(compiled).map_err(|error| error.at_line(statement.span.line));
+    compiled.inspect_err(|_| leave_missing(&mut binder))
+}
+
+/// For the one that asks why it could not be bound.
+fn leave_missing(binder: &mut Binder<'_>) {
+    if let Some(slot) = binder.context.missing {
+        slot.set(Some(std::mem::take(&mut binder.answers).into_missing()));
+    }
 }
 
 /// What the text of a statement names, as it is written and what it means; not what stands behind views and functions.
@@ -495,7 +503,8 @@ pub fn compile_scalar(
 ) -> Result<ScalarProgram, SqlError> {
     let mut binder = crate::registry::binder(context);
     let bound = scoped_telling_all(&mut binder, |binder| binder.value(expr))
-        .map_err(|error| error.at_line(expr.span.line))?;
+        .map_err(|error| error.at_line(expr.span.line))
+        .inspect_err(|_| leave_missing(&mut binder))?;
     let bound = match target {
         Some(target) => {
             crate::bind::draws::check_single_use(&bound).map_err(|error| error.at_line(expr.span.line))?;
@@ -517,7 +526,8 @@ pub fn compile_scalar(
 pub fn compile_predicate(expr: &ast::Expr, context: &BindContext<'_>) -> Result<ScalarProgram, SqlError> {
     let mut binder = crate::registry::binder(context);
     let bound = scoped_telling_all(&mut binder, |binder| binder.condition(expr))
-        .map_err(|error| error.at_line(expr.span.line))?;
+        .map_err(|error| error.at_line(expr.span.line))
+        .inspect_err(|_| leave_missing(&mut binder))?;
     let node = Planner::new(&binder.columns).wanting_value(&bound).predicate(&bound, &Layout::default())?;
     Ok(ScalarProgram {
         form: ScalarForm::Predicate(node),

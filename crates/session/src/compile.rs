@@ -175,6 +175,7 @@ impl Compiler<'_> {
             sources: self.sources,
             used: Default::default(),
             made_bytes: Default::default(),
+            ahead: Default::default(),
             statistics: Default::default(),
             tables_anyway: self.tables_anyway,
             atomic: self.atomic,

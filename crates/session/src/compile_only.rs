@@ -335,7 +335,8 @@ impl Session {
         let mut errors = Vec::new();
         for (cell, visible, line) in program.cells_before_use() {
             let lookup = Lookup::without_waiting(&self.transactions);
-            let bound = self.bind_cell(&program, visible, cell, lookup);
+            let context = query::BindContext { lookup, ..self.bind_context(&program, visible) };
+            let bound = program.bind_cell(cell, &context);
             let error = bound.err().filter(|error| error.number == UNDECLARED_VARIABLE);
             errors.extend(error.map(|error| error.at_line(line)));
         }

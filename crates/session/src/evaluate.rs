@@ -7,7 +7,7 @@ use os::task;
 use query::{BindContext, ExecContext, ScalarProgram};
 use types::{SqlError, SqlResult, Value};
 
-use crate::cell::{Cell, CellSource, Compiled};
+use crate::cell::{Cell, Compiled};
 use crate::errors::Origin;
 use crate::frame::Frame;
 use crate::instruction::Instruction;
@@ -82,7 +82,7 @@ impl Session {
         let mut tries = 0;
         loop {
             tries += 1;
-            match self.bind_cell(program, variables_visible, cell, Lookup::new(&self.transactions)) {
+            match program.bind_cell(cell, &self.bind_context(program, variables_visible)) {
                 Ok(compiled) if compiled.is_valid(self.standpoint()) || tries == STALE_PLANS_MAX => {
                     return Ok(Arc::new(compiled));
                 }
@@ -100,36 +100,6 @@ impl Session {
         }
     }
 
-    pub(crate) fn bind_cell(
-        &self,
-        program: &Program,
-        variables_visible: usize,
-        cell: Cell,
-        lookup: Lookup<'_>,
-    ) -> SqlResult<Compiled> {
-        let context = BindContext { lookup, ..self.bind_context(program, variables_visible) };
-        Ok(match &program.sources[cell] {
-            CellSource::Statement(statement) => Compiled::Statement(query::compile(statement, &context)?),
-            CellSource::Scalar(expression) => {
-                Compiled::Scalar(query::compile_scalar(expression, None, &context)?)
-            }
-            CellSource::WithoutDraws(expression, number) => {
-                let program = query::compile_scalar(expression, None, &context)?;
-                if program.draws() {
-                    return Err(SqlError::new(*number, &[]).at_line(expression.span.line));
-                }
-                Compiled::Scalar(program)
-            }
-            CellSource::Assignment(expression, slot) => {
-                let target = &program.variables[*slot].sql_type;
-                Compiled::Scalar(query::compile_scalar(expression, Some(target), &context)?)
-            }
-            CellSource::Predicate(expression) => {
-                Compiled::Scalar(query::compile_predicate(expression, &context)?)
-            }
-        })
-    }
-
     pub(crate) fn bind_context<'a>(
         &'a self,
         program: &'a Program,
@@ -144,6 +114,7 @@ impl Session {
             names: &self.names,
             lookup: Lookup::new(&self.transactions),
             undeclared: None,
+            missing: None,
         }
     }
 

@@ -229,6 +229,10 @@ impl Session {
             (found.quoted_identifier, found.ansi_nulls);
         let outcome = self.module_program(&definition).map_err(uncompiled).and_then(|module| {
             let (variables, targets) = bind_parameters(&name, &module, &arguments)?;
+            // The texts of the system's own procedures are known to be sound.
+            if object_id != 0 {
+                self.bind_module_ahead(&module, &name)?;
+            }
             let result = match &module.atomic {
                 None => self.run_scope(&module, variables, Some(&name), object_id, sink)?,
                 Some(_) => self.run_atomic(&module, variables, (&name, object_id), sink)?,

@@ -7,8 +7,10 @@
 //! (`os::task`), which is what attention, KILL and shutdown do.
 
 mod admin;
+mod ahead;
 mod atomic;
 mod atomic_settings;
+mod bound_ahead;
 mod cache;
 mod call;
 mod cell;

@@ -213,7 +213,10 @@ fn run(
     let conditions = session.program_conditions();
     let known = statement.program.as_ref().filter(|known| known.0 == conditions);
     let program = match known.and_then(|known| known.1.upgrade()) {
-        Some(program) => program,
+        Some(program) => {
+            session.bind_ahead_again(&program).map_err(|errors| session.first_of(errors, sink))?;
+            program
+        }
         None => {
             let text = statement.text.clone();
             let program = session.program_to_run(&text, &parameters.definitions, sink)?;

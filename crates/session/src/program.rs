@@ -8,9 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use os::{Latch, LatchRank};
-use query::VariableDef;
+use query::{BindContext, VariableDef};
 use tsql::ast;
+use types::{SqlError, SqlResult};
 
+use crate::ahead::Ahead;
 use crate::cell::{Cell, CellSource, Compiled};
 use crate::instruction::{Instruction, InstructionKind};
 use crate::statement_statistics::ProgramStatistics;
@@ -34,6 +36,8 @@ pub(crate) struct Program {
     pub(crate) used: AtomicBool,
     /// What its making and its binding have taken; see [`Program::note_made`].
     pub(crate) made_bytes: AtomicUsize,
+    /// What of it waits for its turn.
+    pub(crate) ahead: Ahead,
     /// What its runs have left.
     pub(crate) statistics: ProgramStatistics,
     /// Declarations of table variables that may not be reached: in IF, WHILE or CATCH, or behind a GOTO. They hold all the same.
@@ -133,6 +137,7 @@ impl Program {
     /// Lets go what does not hold any more.
     pub(crate) fn forget_stale(&self) {
         (0..self.cells.len()).for_each(|cell| self.forget_if_stale(cell));
+        self.ahead.forget_stale();
     }
 
     pub(crate) fn empty_cells(count: usize) -> Vec<Latch<Option<Arc<Compiled>>>> {
@@ -141,6 +146,30 @@ impl Program {
 }
 
 impl Program {
+    /// What a cell means there.
+    pub(crate) fn bind_cell(&self, cell: Cell, context: &BindContext<'_>) -> SqlResult<Compiled> {
+        Ok(match &self.sources[cell] {
+            CellSource::Statement(statement) => Compiled::Statement(query::compile(statement, context)?),
+            CellSource::Scalar(expression) => {
+                Compiled::Scalar(query::compile_scalar(expression, None, context)?)
+            }
+            CellSource::WithoutDraws(expression, number) => {
+                let program = query::compile_scalar(expression, None, context)?;
+                if program.draws() {
+                    return Err(SqlError::new(*number, &[]).at_line(expression.span.line));
+                }
+                Compiled::Scalar(program)
+            }
+            CellSource::Assignment(expression, slot) => {
+                let target = &self.variables[*slot].sql_type;
+                Compiled::Scalar(query::compile_scalar(expression, Some(target), context)?)
+            }
+            CellSource::Predicate(expression) => {
+                Compiled::Scalar(query::compile_predicate(expression, context)?)
+            }
+        })
+    }
+
     /// Every cell of an instruction before the first USE, with the variables it sees and its line.
     pub(crate) fn cells_before_use(&self) -> Vec<(Cell, usize, u32)> {
         let mut cells = Vec::new();

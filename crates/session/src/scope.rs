@@ -66,7 +66,7 @@ impl Session {
     }
 
     /// All errors but the last are told at once; the last is raised, so that a TRY block outside can catch it.
-    fn first_of(&mut self, mut errors: Vec<SqlError>, sink: &mut dyn ResultSink) -> Interruption {
+    pub(crate) fn first_of(&mut self, mut errors: Vec<SqlError>, sink: &mut dyn ResultSink) -> Interruption {
         let last = errors.pop().expect("a refused text has at least one error");
         errors.iter().for_each(|error| sink.message(error));
         Interruption::Failed(Failure { error: last, origin: Origin::InnerText })

@@ -7,7 +7,6 @@ use types::SqlError;
 
 use crate::cache::ProgramCache;
 use crate::compile;
-use crate::errors::UNDECLARED_VARIABLE;
 use crate::program::Program;
 use crate::program_key::ProgramKey;
 use crate::refusal::syntax_error;
@@ -25,6 +24,7 @@ impl Session {
         let key = ProgramCache::may_keep(text)
             .then(|| ProgramKey::new(text, self.program_conditions(), parameters));
         if let Some(program) = key.as_ref().and_then(|key| self.programs.get(key)) {
+            self.bind_ahead_again(&program)?;
             return Ok(program);
         }
         let (era, held_bytes) = (self.programs.era(), os::memory::thread_bytes());
@@ -64,45 +64,4 @@ impl Session {
         compile::compile(text.into(), &batch.statements, parameters.to_vec(), in_procedure, types_in)
             .map_err(|e| vec![e])
     }
-
-    /// Binds every cell whose objects exist. Missing objects wait for execution (deferred name resolution); other errors are the
-    /// batch's. Behind a USE names mean something else: those cells wait, too. All columns that do not exist are told, of whatever statement, and
-    /// so are variables, which are looked for first, for they stand in the text itself; anything else ends it.
-    pub(crate) fn bind_ahead(&self, program: &Program) -> Result<(), Vec<SqlError>> {
-        // For a name that another is changing the statement itself waits, under the options that are then in force.
-        let lookup = Lookup::without_waiting(&self.transactions);
-        let is_shared = !self.transactions.has_changed_catalog();
-        let mut errors: Vec<SqlError> = Vec::new();
-        for (cell, visible, line) in program.cells_before_use() {
-            match self.bind_cell(program, visible, cell, lookup) {
-                Ok(compiled) if is_shared && compiled.is_shareable() => {
-                    program.keep(cell, &Arc::new(compiled))
-                }
-                Ok(_) => {}
-                Err(error) if is_deferred(&error) => {}
-                Err(error) => {
-                    let is_about_name = NAME_NUMBERS.contains(&error.number);
-                    let mut error = error.at_line(line);
-                    errors.append(&mut error.earlier);
-                    errors.push(error);
-                    if !is_about_name {
-                        break;
-                    }
-                }
-            }
-        }
-        if errors.iter().any(|error| error.number == UNDECLARED_VARIABLE) {
-            errors.retain(|error| error.number == UNDECLARED_VARIABLE);
-        }
-        if errors.is_empty() { Ok(()) } else { Err(errors) }
-    }
-}
-
-/// Names of columns and variables that mean nothing, or several things.
-const NAME_NUMBERS: [i32; 4] = [207, 209, 4104, UNDECLARED_VARIABLE];
-
-/// Errors that only mean "not there yet", or "not settled yet".
-fn is_deferred(error: &SqlError) -> bool {
-    let numbers = [208, 315, 911, 922, 926, 942, 945, 1087, 1222, 2702, 2812, 4121, 4701, 4902];
-    numbers.contains(&error.number)
 }

@@ -98,6 +98,165 @@ fn procedures_and_inner_texts_tell_all_names() {
     assert_eq!(told(&seen), ["207 1 a", "207 1 b"]);
 }
 
+/// A text that is kept tells the second time what a fresh one tells, when what was missing has come meanwhile.
+#[test]
+fn a_second_run_tells_what_a_fresh_text_tells() {
+    let (_world, mut session) = made("second-run");
+    let body = "PRINT 'ran'\nSELECT id FROM late\nSELECT a, id FROM late\nSELECT b FROM late";
+    let quoted = body.replace('\'', "''");
+    run(&mut session, &format!("CREATE PROCEDURE p AS {body}"));
+    let prepared = format!("DECLARE @h int EXEC sp_prepare @h OUTPUT, N'', N'{quoted}' SELECT @h");
+    let handle = rows(&mut session, &prepared).remove(0);
+    let ways = [
+        body.to_string(),
+        format!("EXEC ('{quoted}')"),
+        format!("EXEC sp_executesql N'{quoted}'"),
+        format!("EXEC sp_executesql N'{quoted}', N'@p int', 1"),
+        "EXEC p".to_string(),
+        format!("EXEC sp_execute {handle}"),
+    ];
+    let each = |session: &mut Session, sets: usize, expected: &[&str]| {
+        for way in &ways {
+            let seen = run(session, way);
+            assert_eq!((seen.sets.len(), told(&seen).join(", ")), (sets, expected.join(", ")), "{way}");
+        }
+    };
+    let unknown = |session: &mut Session, expected: &[&str]| {
+        each(session, 0, expected);
+        each(session, 0, expected);
+        let seen = run(session, &format!("{body}\n-- {}", expected.len()));
+        assert_eq!(told(&seen), expected, "fresh");
+    };
+    each(&mut session, 0, &["0 1 ", "208 2 late"]);
+    each(&mut session, 0, &["0 1 ", "208 2 late"]);
+    run(&mut session, "CREATE TABLE late (id int)");
+    unknown(&mut session, &["207 3 a", "207 4 b"]);
+    run(&mut session, "ALTER TABLE late ADD a int");
+    unknown(&mut session, &["207 4 b"]);
+    run(&mut session, "ALTER TABLE late ADD b int");
+    each(&mut session, 3, &["0 1 "]);
+    // All of it has been bound: from here on each statement is bound again at its turn.
+    run(&mut session, "ALTER TABLE late DROP COLUMN a, b");
+    each(&mut session, 1, &["0 1 ", "207 3 a"]);
+    run(&mut session, "DROP TABLE late");
+    each(&mut session, 0, &["0 1 ", "208 2 late"]);
+}
+
+/// What is missing may be a database, a view, a table of another schema, the target of a change.
+#[test]
+fn whatever_was_missing_is_looked_for_again() {
+    let (_world, mut session) = made("second-run-kinds");
+    run(&mut session, "CREATE TABLE s (id int)");
+    for (missing, make) in [
+        ("SELECT a FROM e.dbo.far", "CREATE DATABASE e"),
+        ("SELECT a FROM e.dbo.far -- again", "SELECT 1 AS x INTO e.dbo.far"),
+        ("SELECT a FROM own.u", "EXEC ('CREATE SCHEMA own') CREATE TABLE own.u (id int)"),
+        ("SELECT a FROM w", "EXEC ('CREATE VIEW w AS SELECT id FROM s')"),
+        ("INSERT n SELECT a FROM s", "CREATE TABLE n (id int)"),
+        ("TRUNCATE TABLE c SELECT a FROM c", "CREATE TABLE c (id int)"),
+        ("IF EXISTS (SELECT a FROM d) PRINT 'x'", "CREATE TABLE d (id int)"),
+        ("DECLARE @v int = (SELECT a FROM g)", "CREATE TABLE g (id int)"),
+        ("SELECT a FROM ##g", "CREATE TABLE ##g (id int)"),
+        ("SELECT a FROM #h", "CREATE TABLE #h (id int)"),
+    ] {
+        let text = format!("PRINT 'ran' {missing}\nSELECT id FROM t");
+        let seen = run(&mut session, &text);
+        assert_eq!((numbers(&seen)[0], numbers(&seen).len()), (0, 2), "{text}");
+        run(&mut session, make);
+        let seen = run(&mut session, &text);
+        let expected = if make == "CREATE DATABASE e" { vec![0, 208] } else { vec![207] };
+        assert_eq!(numbers(&seen), expected, "{text}");
+    }
+}
+
+/// What nobody else sees yet is not noted for others.
+#[test]
+fn what_a_transaction_has_made_is_found_out_anew_by_others() {
+    let (world, mut session) = made("second-run-others");
+    let mut other = world.session();
+    run(&mut other, "USE d SET LOCK_TIMEOUT 0");
+    for text in ["PRINT 'ran'\nSELECT a FROM late\nSELECT b FROM late", "PRINT 'ran'\nSELECT a, b FROM late"]
+    {
+        let is_new = text.contains("a, b");
+        if !is_new {
+            assert_eq!(numbers(&run(&mut other, text)), [0, 208]);
+        }
+        run(&mut session, "BEGIN TRAN CREATE TABLE late (a int, b int)");
+        assert_eq!(numbers(&run(&mut session, text)), [0]);
+        // Each statement waits for the name by itself.
+        let waiting = if is_new { vec![0, 1222] } else { vec![0, 1222, 1222] };
+        assert_eq!(numbers(&run(&mut other, text)), waiting);
+        run(&mut session, "ROLLBACK CREATE TABLE late (id int)");
+        let expected = if is_new { ["207 2 a", "207 2 b"] } else { ["207 2 a", "207 3 b"] };
+        assert_eq!(told(&run(&mut other, text)), expected);
+        run(&mut session, "DROP TABLE late");
+    }
+}
+
+/// A procedure's temporary tables are its own, although its caller has others of their names; those of a batch are the session's, and table
+/// variables are their text's.
+#[test]
+fn temporary_tables_are_looked_up_where_they_are_made() {
+    let (_world, mut session) = made("second-run-temporary");
+    run(&mut session, "CREATE PROCEDURE p AS CREATE TABLE #w (b int) INSERT #w VALUES (1) SELECT b FROM #w");
+    for before in ["", "CREATE TABLE #w (a int)"] {
+        run(&mut session, before);
+        assert_eq!(rows(&mut session, "EXEC p"), ["1"]);
+        assert_eq!(rows(&mut session, "EXEC p"), ["1"]);
+    }
+    let text = "PRINT 'ran'\nSELECT x FROM #v\nSELECT y FROM #v";
+    assert_eq!(numbers(&run(&mut session, text)), [0, 208]);
+    run(&mut session, "CREATE TABLE #v (z int)");
+    assert_eq!(told(&run(&mut session, text)), ["207 2 x", "207 3 y"]);
+    for _ in 0..2 {
+        let text = "DECLARE @t TABLE (a int) EXEC ('DECLARE @t TABLE (b int) INSERT @t VALUES (1) SELECT b FROM @t')";
+        assert_eq!(rows(&mut session, text), ["1"]);
+    }
+}
+
+/// How often texts have been bound again since the server started.
+fn recompilations(session: &mut Session) -> i64 {
+    let text = "SELECT cntr_value FROM sys.dm_os_performance_counters WHERE counter_name = 'SQL Re-Compilations/sec'";
+    rows(session, text).remove(0).parse().unwrap()
+}
+
+#[test]
+fn a_text_is_bound_again_only_when_what_was_missing_may_be_there() {
+    let (world, mut session) = made("second-run-counted");
+    let mut other = world.session();
+    let own = "CREATE TABLE #t (id int) INSERT #t VALUES (1) SELECT id FROM #t DROP TABLE #t";
+    let real = "CREATE TABLE real (id int) INSERT real VALUES (1) SELECT id FROM real DROP TABLE real";
+    run(&mut session, &format!("CREATE PROCEDURE p AS {own}"));
+    let own_text = format!("EXEC sp_executesql N'{own}'");
+    let waiting = "IF OBJECT_ID('late') IS NOT NULL SELECT id FROM late JOIN #t ON 1 = 1";
+    let texts = [own, real, &own_text, "EXEC p", waiting];
+    // How often each is bound again.
+    let again = |session: &mut Session| -> Vec<i64> {
+        let counted = |text: &&str| {
+            let before = recompilations(session);
+            run(session, text);
+            recompilations(session) - before
+        };
+        texts.iter().map(counted).collect()
+    };
+    for text in texts {
+        run(&mut session, text);
+    }
+    // What is made anew each time is bound anew, at its turn: the INSERT and the SELECT.
+    let at_its_turn = [0, 2, 0, 0, 0];
+    for _ in 0..100 {
+        assert_eq!(again(&mut session), at_its_turn);
+        // Neither do others' definitions matter, nor temporary tables of other names.
+        run(&mut other, "CREATE TABLE #t (x int) DROP TABLE #t");
+        run(&mut session, "CREATE TABLE #u (x int) DROP TABLE #u");
+    }
+    run(&mut session, "CREATE TABLE other (id int)");
+    assert_eq!(again(&mut session), at_its_turn);
+    run(&mut session, "CREATE TABLE late (id int)");
+    assert_eq!(again(&mut session), [0, 2, 0, 0, 1]);
+    assert_eq!(again(&mut session), at_its_turn);
+}
+
 /// Rows and errors of a recursion that makes numbers up to `last`, the first of them at level 0.
 fn counted(session: &mut Session, last: u32, option: &str) -> (usize, Vec<i32>) {
     let text = format!(

@@ -235,7 +235,8 @@ impl Binder<'_> {
 
     /// A database by name; error 911, or why it cannot be used (922, 926, 942, 945).
     pub(crate) fn named_database(&mut self, name: &str) -> Result<Arc<Database>, SqlError> {
-        let database = self.context.instance.database(name)?;
+        let found = self.context.instance.database(name);
+        let database = found.inspect_err(|_| self.answers.note_missing_database(name))?;
         self.answers.of(&database);
         Ok(database)
     }

@@ -22,6 +22,7 @@ pub(super) fn bind_context<'b>(
         names: context.names,
         lookup: Lookup::new(context.transactions),
         undeclared: None,
+        missing: None,
     }
 }
 

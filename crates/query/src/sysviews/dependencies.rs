@@ -60,6 +60,7 @@ pub(super) fn context_of<'a>(
         names: runtime.names,
         lookup,
         undeclared: None,
+        missing: None,
     }
 }
 

@@ -40,6 +40,7 @@ fn describe(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
                 names: context.runtime.names,
                 lookup,
                 undeclared: None,
+                missing: None,
             };
             context.runtime.front_end.first_result_set(&text, &bind)
         })

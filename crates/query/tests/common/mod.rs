@@ -220,6 +220,7 @@ impl World {
             names: &self.names,
             lookup: engine::Lookup::new(&self.transactions),
             undeclared: None,
+            missing: None,
         }
     }
 

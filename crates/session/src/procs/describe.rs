@@ -57,6 +57,7 @@ fn context_of<'a>(session: &'a Session, declared: &'a [VariableDef]) -> query::B
         names: &session.names,
         lookup: engine::Lookup::new(&session.transactions),
         undeclared: None,
+        missing: None,
     }
 }
 
