@@ -178,7 +178,8 @@ fn a_history_is_empty() {
     for (arguments, number) in [
         ("@job_name = N'none'", 14262),
         ("@job_name = N'a', @job_id = '00000000-0000-0000-0000-000000000000'", 14294),
-        ("@run_status = 6", 14266),
+        ("@run_status = 6", 14198),
+        ("@run_status = -1", 14198),
         ("@mode = 'none'", 14266),
     ] {
         let seen = run(&mut session, &format!("EXEC sp_help_jobhistory {arguments}"));
@@ -231,6 +232,18 @@ fn schedules_are_shown_and_changed() {
             "start|1|0|When SQL Server Agent starts",
         ]
     );
+    let of_job = |session: &mut session::Session, arguments: &str| {
+        let seen = run(session, &format!("EXEC sp_help_jobschedule @job_name = N'a'{arguments}"));
+        assert_eq!((numbers(&seen), seen.sets[0].0[14].as_str()), (vec![], "schedule_description"));
+        seen.sets[0].1.iter().map(|row| row[14].clone()).collect::<Vec<String>>()
+    };
+    assert_eq!(of_job(&mut session, ""), [none]);
+    assert_eq!(of_job(&mut session, ", @include_description = 0, @schedule_name = N'weekly'"), [none]);
+    assert_eq!(
+        of_job(&mut session, ", @include_description = 1"),
+        ["Every 3 week(s) on Monday, Friday every 10 minute(s) between 00:00:00 and 23:59:59"]
+    );
+    assert_eq!(of_job(&mut session, ", @include_description = 1, @schedule_name = N'daily'"), [""; 0]);
     let change = "EXEC sp_update_schedule @name = N'daily', @new_name = N'monthly', @enabled = 0, @freq_type = 16, @freq_interval = 5, \
                   @freq_recurrence_factor = 2";
     assert_eq!(numbers(&run(&mut session, change)), [0; 0]);

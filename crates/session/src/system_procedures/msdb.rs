@@ -20,10 +20,22 @@ pub(super) const IN_MSDB: &[(&str, &str)] = &[
     ("sp_help_category", include_str!("sql/msdb/sp_help_category.sql")),
     ("sp_help_job", include_str!("sql/msdb/sp_help_job.sql")),
     ("sp_help_jobhistory", include_str!("sql/msdb/sp_help_jobhistory.sql")),
-    ("sp_help_jobschedule", include_str!("sql/msdb/sp_help_jobschedule.sql")),
+    (
+        "sp_help_jobschedule",
+        concat!(
+            include_str!("sql/msdb/sp_help_jobschedule.sql"),
+            include_str!("sql/msdb/described_schedules.sql")
+        ),
+    ),
     ("sp_help_jobserver", include_str!("sql/msdb/sp_help_jobserver.sql")),
     ("sp_help_jobstep", include_str!("sql/msdb/sp_help_jobstep.sql")),
-    ("sp_help_schedule", include_str!("sql/msdb/sp_help_schedule.sql")),
+    (
+        "sp_help_schedule",
+        concat!(
+            include_str!("sql/msdb/sp_help_schedule.sql"),
+            include_str!("sql/msdb/described_schedules.sql")
+        ),
+    ),
     ("sp_update_job", include_str!("sql/msdb/sp_update_job.sql")),
     ("sp_update_jobstep", include_str!("sql/msdb/sp_update_jobstep.sql")),
     ("sp_update_schedule", include_str!("sql/msdb/sp_update_schedule.sql")),

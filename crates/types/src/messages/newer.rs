@@ -271,6 +271,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(13623, 16, "The JSON path leads to no scalar value."),
     entry(13624, 16, "The JSON path leads to no object or array."),
     entry(13625, 16, "The text at the JSON path is too long to be returned."),
+    entry(14198, 10, "The value of parameter %s is outside of the range %s. Check the value that was given."),
     entry(14234, 16, "The specified '%s' is not valid; %s shows which values are."),
     entry(14261, 16, "The specified %s ('%s') already exists."),
     entry(14262, 16, "The specified %s ('%s') does not exist."),

@@ -12,7 +12,7 @@ CREATE PROCEDURE sys.sp_help_jobhistory @job_id uniqueidentifier = NULL, @job_na
     END
     IF @run_status NOT BETWEEN 0 AND 5
     BEGIN
-        RAISERROR(14266, -1, -1, '@run_status', '0..5')
+        RAISERROR(14198, -1, -1, '@run_status', '0..5')
         RETURN 1
     END
     SET @mode = UPPER(LTRIM(RTRIM(@mode)))
