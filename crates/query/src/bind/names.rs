@@ -259,7 +259,7 @@ impl Binder<'_> {
 }
 
 /// Does a qualifier mean a table of the scope?
-fn names_table(qualifier: &ObjectName, table: &ScopeTable) -> bool {
+pub(super) fn names_table(qualifier: &ObjectName, table: &ScopeTable) -> bool {
     if !same_name(&qualifier.name.value, &table.alias) {
         return false;
     }

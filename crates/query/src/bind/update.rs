@@ -3,6 +3,7 @@
 use plan_ir::bound::change::{BoundDelete, BoundStep, BoundUpdate, StoredVariable};
 use plan_ir::bound::tree::{Expr, ExprKind, Rel};
 use plan_ir::kinds::{ColumnId, JoinKind, ScanHints};
+use plan_ir::names::written;
 use tsql::ast::{self, SetClause};
 use types::SqlError;
 
@@ -215,6 +216,12 @@ impl Binder<'_> {
         target: &FoundTarget,
         steps: &[SetValue],
     ) -> Result<SetValue, SqlError> {
+        if let Some(qualifier) = &column.qualifier
+            && !self.names_target(qualifier, target)
+        {
+            let name = format!("{}.{}", written(qualifier), column.name.value);
+            return Err(plan_ir::errors::multi_part_not_bound(&name));
+        }
         let through = target.through.as_deref();
         let ordinal = self.target_column(&target.source, through, &column.name.value)?;
         if target.source.def.columns[ordinal].sql_type == types::SqlType::RowVersion {
@@ -244,6 +251,15 @@ impl Binder<'_> {
             }
         };
         Ok(SetValue { ordinal: Some(ordinal), variable: None, value })
+    }
+
+    /// Is it the name under which the statement's rows have the target?
+    fn names_target(&mut self, qualifier: &ast::ObjectName, target: &FoundTarget) -> bool {
+        let seen_as = target.changed().hidden;
+        self.scope().tables.iter().any(|table| {
+            super::names::names_table(qualifier, table)
+                && table.columns.iter().any(|column| seen_as.contains(&column.id))
+        })
     }
 
     /// How the values are stored; the columns that they change are added to `changed`.
