@@ -20,10 +20,10 @@ use super::draws::{AGGREGATE, CONDITIONAL};
 use super::not_here::is_documented;
 use super::{Binder, Clause, coerce};
 
-/// Functions whose results hang on what was called before: each call changes what the next gives.
 /// Arguments of GREATEST and LEAST.
 const EXTREME_ARGUMENTS_MAX: u8 = 254;
 
+/// Functions whose results hang on what was called before: each call changes what the next gives.
 const SIDE_EFFECTS: [&str; 4] = ["NEWID", "NEWSEQUENTIALID", "RAND", "CRYPT_GEN_RANDOM"];
 
 impl Binder<'_> {
@@ -114,6 +114,9 @@ impl Binder<'_> {
         // A view that the function reads may call them.
         if self.makes_function && self.view_depth == 0 && SIDE_EFFECTS.contains(&function.name) {
             return Err(SqlError::new(443, &[&function.name.to_ascii_lowercase()]));
+        }
+        if function.name == "NEWSEQUENTIALID" && !self.draws.is_whole_default(call) {
+            return Err(SqlError::new(302, &[]));
         }
         if call.args.len() < usize::from(function.min_arguments)
             || (function.max_arguments != u8::MAX && call.args.len() > usize::from(function.max_arguments))

@@ -44,6 +44,8 @@ pub(crate) struct Draws {
     pub(super) of_rows: Option<Vec<Draw>>,
     /// The text of a default: 11717, 11730.
     pub(super) is_default: bool,
+    /// Where the call stands that is the whole of that text: NEWSEQUENTIALID is nothing else.
+    default_call: Option<usize>,
     /// The statement, or its own query, has TOP or OFFSET: its defaults may not draw.
     pub(crate) is_limited: bool,
     /// The statement draws itself, not by defaults alone.
@@ -70,6 +72,7 @@ pub(crate) struct Outside {
     refusals: Vec<i32>,
     of_rows: Option<Vec<Draw>>,
     is_default: bool,
+    default_call: Option<usize>,
     refuses_over: bool,
     is_statement_next: bool,
 }
@@ -81,6 +84,7 @@ impl Draws {
             refusals: std::mem::replace(&mut self.refusals, vec![NESTED]),
             of_rows: self.of_rows.take(),
             is_default: std::mem::take(&mut self.is_default),
+            default_call: self.default_call.take(),
             refuses_over: std::mem::take(&mut self.refuses_over),
             is_statement_next: std::mem::take(&mut self.is_statement_next),
         }
@@ -91,14 +95,24 @@ impl Draws {
         self.refusals = outside.refusals;
         self.of_rows = outside.of_rows;
         self.is_default = outside.is_default;
+        self.default_call = outside.default_call;
         self.refuses_over = outside.refuses_over;
         self.is_statement_next = outside.is_statement_next;
     }
 
     /// What is bound now is a default.
-    pub(crate) fn allow_in_default(&mut self) {
+    pub(crate) fn allow_in_default(&mut self, value: &ast::Expr) {
         self.refusals.clear();
         self.is_default = true;
+        self.default_call = match &value.kind {
+            ast::ExprKind::Function(call) => Some(place_of(call)),
+            _ => None,
+        };
+    }
+
+    /// Is the call the whole of a default?
+    pub(super) fn is_whole_default(&self, call: &ast::FunctionCall) -> bool {
+        self.default_call == Some(place_of(call))
     }
 
     /// What is bound from here on is the text of a CHECK or a computed column.
@@ -120,6 +134,10 @@ impl Draws {
         let applies = |number: &&i32| self.refusals.contains(number) && (**number != ORDERED || !has_over);
         PRECEDENCE.iter().find(applies).copied()
     }
+}
+
+fn place_of(call: &ast::FunctionCall) -> usize {
+    std::ptr::from_ref(call).addr()
 }
 
 /// The keys of all OVER clauses, to be grouped with the rest of the block.

@@ -212,7 +212,7 @@ impl Binder<'_> {
         let home = home.clone();
         let outer = std::mem::replace(&mut self.database, home);
         let bound = self.stored_expression(&source.def, text, None, |binder, expr| {
-            binder.draws.allow_in_default();
+            binder.draws.allow_in_default(expr);
             binder.value(expr)
         });
         self.database = outer;

@@ -11,7 +11,8 @@ use plan_ir::physical::plan::Node;
 use plan_ir::row::{Row, row_version};
 use plan_ir::runtime::Runtime;
 use tsql::ast::{
-    self, AlterColumnChange, AlterTableAction, AlterTableDrop, ColumnConstraintKind, TableElement,
+    self, AlterColumnChange, AlterTableAction, AlterTableDrop, ColumnConstraintKind, TableConstraintKind,
+    TableElement,
 };
 use types::{SqlError, Value};
 
@@ -75,6 +76,7 @@ fn add(
         super::sequence::share_in_default(value, database, context)?;
     }
     for element in elements {
+        check_added_default(&table, element)?;
         let mut new = NewTable {
             ansi_nulls: table.ansi_nulls,
             schema: String::new(),
@@ -183,6 +185,16 @@ fn in_transaction<T>(
     work(transactions.in_database(database, runtime.options.isolation)?)
 }
 
+/// Does the default, if it is one, fit the column that it is for? Error 302.
+fn check_added_default(table: &TableDef, element: &TableElement) -> Result<(), SqlError> {
+    let TableElement::Constraint(added) = element else { return Ok(()) };
+    let TableConstraintKind::Default { value, column, .. } = &added.kind else { return Ok(()) };
+    match table.column_ordinal(&column.value) {
+        Some(at) => create::check_sequential_id(value, &table.columns[at].sql_type),
+        None => Ok(()),
+    }
+}
+
 /// The expression that fills a column, over the table's rows when it is a computed one.
 fn fill_node(
     database: &Arc<Database>,
@@ -203,7 +215,7 @@ fn fill_node(
     match table {
         Some(_) => binder.draws.refuse_in_definition(),
         None => {
-            binder.draws.allow_in_default();
+            binder.draws.allow_in_default(expr);
             binder.database = database.clone();
         }
     }

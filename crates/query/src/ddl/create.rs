@@ -406,7 +406,11 @@ pub(super) fn check_expressions(
                 for constraint in &column.constraints {
                     match &constraint.kind {
                         ColumnConstraintKind::Check { condition, .. } => conditions.push(condition),
-                        ColumnConstraintKind::Default { value, .. } => values.push(value),
+                        ColumnConstraintKind::Default { value, .. } => {
+                            let made = new.columns.iter().find(|made| column.name.is(&made.name));
+                            made.map_or(Ok(()), |made| check_sequential_id(value, &made.sql_type))?;
+                            values.push(value);
+                        }
                         _ => {}
                     }
                 }
@@ -423,10 +427,10 @@ pub(super) fn check_expressions(
     let mut binder = crate::registry::binder(&bind);
     binder.scopes.push(Scope::default());
     binder.refuses_subqueries = true;
-    binder.draws.allow_in_default();
     // A sequence is one of the table's own database.
     binder.database = database.clone();
     for value in values {
+        binder.draws.allow_in_default(value);
         binder.value(value)?;
     }
     binder.database = context.database.clone();
@@ -437,6 +441,12 @@ pub(super) fn check_expressions(
         binder.condition(condition)?;
     }
     Ok(())
+}
+
+/// NEWSEQUENTIALID is a default of columns of its own type alone: else 302.
+pub(super) fn check_sequential_id(value: &ast::Expr, sql_type: &SqlType) -> Result<(), SqlError> {
+    let is_one = matches!(&value.kind, ast::ExprKind::Function(call) if call.name.name.is("NEWSEQUENTIALID"));
+    if is_one && *sql_type != SqlType::UniqueIdentifier { Err(SqlError::new(302, &[])) } else { Ok(()) }
 }
 
 /// IDENTITY of a column, if it has one.

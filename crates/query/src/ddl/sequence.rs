@@ -302,7 +302,7 @@ fn sequences_of(
     binder.database = database.clone();
     binder.scopes.push(Scope::default());
     binder.refuses_subqueries = true;
-    binder.draws.allow_in_default();
+    binder.draws.allow_in_default(expr);
     binder.value(expr)?;
     Ok(std::mem::take(&mut binder.draws.sequences))
 }

@@ -226,6 +226,11 @@ pub(super) const MESSAGES: &[Message] = &[
         "The conversion from char data type to smallmoney resulted in a smallmoney overflow error.",
     ),
     entry(295, 16, "Conversion to smalldatetime from a character string failed."),
+    entry(
+        302,
+        16,
+        "newsequentialid() can be used only as a DEFAULT of a column of type 'uniqueidentifier' in CREATE TABLE or ALTER TABLE, and only by itself.",
+    ),
     entry(305, 16, "The XML data type cannot be compared or sorted, except with the IS NULL operator."),
     entry(
         306,
