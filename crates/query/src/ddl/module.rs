@@ -122,7 +122,7 @@ impl Checked {
     }
 }
 
-/// What is wrong with the query of an inline function.
+/// What is wrong with the query of an inline function. Errors 207, 208, 4506, 4514.
 pub(super) fn check_inline_function(
     function: &ast::CreateFunction,
     schema: &str,
@@ -137,7 +137,12 @@ pub(super) fn check_inline_function(
     binder.stars = Stars::noting();
     binder.tells_all_names = true;
     let bound = binder.inline_function_columns(function);
-    binder.with_unknown_names(bound)?;
+    let bound = binder.with_unknown_names(bound)?;
+    if let Some(at) = bound.columns.iter().position(|column| column.name.is_empty()) {
+        return Err(SqlError::new(4514, &[&(at + 1)]));
+    }
+    let names: Vec<&str> = bound.columns.iter().map(|column| &*column.name).collect();
+    check_different(&names, &function.name.name.value)?;
     Ok(Checked::of(&mut binder))
 }
 
@@ -199,9 +204,13 @@ fn check_column_names(view: &ast::CreateView, columns: &[OutputColumn]) -> Resul
         true => columns.iter().map(|column| &*column.name).collect(),
         false => view.columns.iter().map(|name| name.value.as_str()).collect(),
     };
+    check_different(&names, &view.name.name.value)
+}
+
+fn check_different(names: &[&str], module: &str) -> Result<(), SqlError> {
     let mut seen = names.iter().enumerate();
     match seen.find(|(at, name)| names[..*at].iter().any(|other| same_name(other, name))) {
-        Some((_, name)) => Err(SqlError::new(4506, &[name, &view.name.name.value])),
+        Some((_, name)) => Err(SqlError::new(4506, &[name, &module])),
         None => Ok(()),
     }
 }
