@@ -98,7 +98,7 @@ fn check_value(word: &str, option: &NamedOption) -> Result<(), SqlError> {
 }
 
 /// Each option stands once (1039), compression once for each partition (7711).
-fn check_repeated(options: &[NamedOption]) -> Result<(), SqlError> {
+pub(super) fn check_repeated(options: &[NamedOption]) -> Result<(), SqlError> {
     for (at, option) in options.iter().enumerate() {
         let of_partitions = |one: &NamedOption| matches!(one.value, Some(OptionValue::OnPartitions(..)));
         let repeats = |other: &NamedOption| {

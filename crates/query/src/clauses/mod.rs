@@ -16,7 +16,7 @@ pub(crate) use index_options::index_settings;
 pub use statements::{check_begin, check_create_database, check_execute, database_collation, filegroup};
 pub(crate) use statements::{
     check_common_tables, check_definition, check_join_hint, check_row_function, check_table_elements,
-    check_table_reference,
+    check_table_options, check_table_reference,
 };
 
 /// The table, as the test reads it.

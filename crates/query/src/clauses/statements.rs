@@ -1,6 +1,8 @@
 //! Clauses with fields of their own in the syntax tree, looked at field by field: a new field does not compile before it has its place here.
 
-use tsql::ast::{self, AlterIndexAction, AlterTableAction, AlterTableDrop, StatementKind, TableElement};
+use tsql::ast::{
+    self, AlterIndexAction, AlterTableAction, AlterTableDrop, NamedOption, StatementKind, TableElement,
+};
 use types::SqlError;
 
 use super::check_options;
@@ -58,8 +60,14 @@ fn create_table(table: &ast::CreateTable) -> Result<(), SqlError> {
         }
     }
     refuse_if(filestream_on.is_some(), "FILESTREAM_ON")?;
-    check_options("table option", options)?;
+    check_table_options(options)?;
     check_table_elements(elements, &table.name.name.value)
+}
+
+/// What stands in WITH behind a table definition. Errors 1039, 7711 of what stands there twice, and the refusal.
+pub(crate) fn check_table_options(options: &[NamedOption]) -> Result<(), SqlError> {
+    super::index_options::check_repeated(options)?;
+    check_options("table option", options)
 }
 
 /// The one filegroup that databases have, under its name or as the default.

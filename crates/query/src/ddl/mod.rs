@@ -153,7 +153,7 @@ pub fn create_table_variable(
     real_name: &str,
     context: &mut ExecContext<'_>,
 ) -> Result<(), SqlError> {
-    crate::clauses::check_options("table option", &declare.options)?;
+    crate::clauses::check_table_options(&declare.options)?;
     crate::clauses::check_table_elements(&declare.elements, &declare.name)?;
     create::table_variable(declare, real_name, context).map_err(|error| match is_about_a_constraint(&error) {
         true => SqlError::new(1750, &[]).after(error),
