@@ -405,18 +405,28 @@ impl Binder<'_> {
         let operand = self.value(&convert.operand)?;
         let kind = if convert.is_try { ConversionKind::Try } else { ConversionKind::Explicit };
         let style = match &convert.style {
-            Some(style) => match self.value(style)?.kind {
-                ExprKind::Constant(value) if value.is_null() => return Ok(Expr::constant(Value::Null, to)),
-                ExprKind::Constant(value) => {
-                    value.as_i64().map_or(types::DEFAULT_STYLE, |style| style as i32)
-                }
-                _ => return Err(crate::errors::unsupported("CONVERT with a style that is not a constant")),
+            Some(style) => match self.style(style, convert.is_try)? {
+                Some(style) => style,
+                None => return Ok(Expr::constant(Value::Null, to)),
             },
             None => types::DEFAULT_STYLE,
         };
         let converted = coerce::convert(operand, &to, Conversion { kind, style })?;
         // What is asked to be converted can be NULL, whatever it is made of: views and SELECT INTO show that.
         Ok(Expr { nullable: true, ..converted })
+    }
+
+    /// The style of a CONVERT; of NULL nothing is made. Error 8116 of what is no whole number.
+    fn style(&mut self, style: &ast::Expr, is_try: bool) -> Result<Option<i32>, SqlError> {
+        let style = self.value(style)?;
+        if style.sql_type.family() != types::sql_type::TypeFamily::Integer {
+            let function = if is_try { "try_convert" } else { "convert" };
+            return Err(SqlError::new(8116, &[&style.sql_type.name(), &3, &function]));
+        }
+        match style.kind {
+            ExprKind::Constant(value) => Ok(value.as_i64().map(|style| style as i32)),
+            _ => Err(crate::errors::unsupported("CONVERT with a style that is not a constant")),
+        }
     }
 
     pub(super) fn collate(&mut self, inner: Expr, name: &str) -> Result<Expr, SqlError> {
