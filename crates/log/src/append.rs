@@ -1,4 +1,4 @@
-//! Appending: room in the open block, the next block, the next VLF, more file, in this order.
+//! Appending: room in the open block, the next block, the next VLF, file growth, in this order.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
@@ -12,18 +12,18 @@ use crate::limits::{BLOCK_BYTES_MAX, BLOCK_HEADER_BYTES, RECORD_PAYLOAD_BYTES_MA
 use crate::record::{Appended, RecordBuf};
 use crate::shared::Shared;
 
-/// Who pays for an append.
+/// What pays for the space of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Payment {
-    /// Free space, and so many bytes are to be promised to the undo.
+    /// Free space; so many bytes are also reserved for the undo.
     FreeSpace { reserve: u64 },
-    /// A promise made earlier, of which so many bytes are redeemed.
+    /// An earlier reservation, of which so many bytes are used.
     Reservation { paid: u64 },
 }
 
 /// Parts of a VLF's blocks that one end of it too short for the next record may take: a record of 8 KB in the least VLF (248 KB), and less.
 const VLF_END_SHARE: u64 = 24;
-/// Little of the log is left: less than this part, beside what only rollbacks may use.
+/// Little of the log is left: less than this part of it, without the space that only rollbacks may use.
 const PRESSED_PARTS: u64 = 5;
 
 /// See `Log::reservation_for`. A block is closed for want of room when more than half of it is used (or by one record that takes more
@@ -85,7 +85,7 @@ impl Shared {
         Ok(appended)
     }
 
-    /// Is there space for the record that nobody else was promised?
+    /// Is there space for the record that is not reserved for other transactions?
     fn may_take(&self, cache: &Cache, record: &RecordBuf, payment: Payment) -> bool {
         match payment {
             Payment::FreeSpace { reserve } => {
@@ -96,7 +96,7 @@ impl Shared {
         }
     }
 
-    /// Makes room for the record in the open block: the next block, the next VLF, more file. Out of line: most records find it.
+    /// Makes room for the record in the open block: the next block, the next VLF, file growth. Out of line: most records find room.
     #[inline(never)]
     fn room_for<'a>(
         self: &'a Arc<Self>,
@@ -138,7 +138,7 @@ impl Shared {
         }
     }
 
-    /// With every block, so that whoever begins a transaction knows by one look that little of the log is left.
+    /// Noted with every block, so that the begin of a transaction learns from one flag that little of the log is left.
     fn note_pressure(&self, cache: &Cache) {
         assert!(cache.open.is_some(), "a block has just been begun");
         let total_bytes = self.counters.file_bytes();
@@ -164,7 +164,7 @@ impl Shared {
         if outcome == os::WaitOutcome::Interrupted { Err(LogError::Interrupted) } else { Ok(cache) }
     }
 
-    /// Whoever waited for a buffer waited for what the limits held back.
+    /// An append that waited for a buffer was held back by the limits on writes in flight.
     fn note_met_since(&self, mark: &LimitMark) {
         let mut queue = self.queue.lock();
         let met = queue.in_flight.met_since(mark, || self.os.clock().monotonic_ns());
@@ -173,7 +173,7 @@ impl Shared {
         }
     }
 
-    /// The log has come to where the last growth is being zeroed.
+    /// The log has reached the part of the last growth that is still being zeroed.
     fn wait_for_zeros<'a>(&'a self, cache: LatchGuard<'a, Cache>) -> Result<LatchGuard<'a, Cache>, LogError> {
         assert!(cache.zeroing || cache.growing, "somebody zeroes what is not zeroed");
         assert!(cache.open.is_none(), "who waits for zeros has no block to join");
@@ -181,8 +181,8 @@ impl Shared {
         if outcome == os::WaitOutcome::Interrupted { Err(LogError::Interrupted) } else { Ok(cache) }
     }
 
-    /// No VLF is free, or what is free has been promised: the file grows, or the log is full (9002). Waits while
-    /// somebody else makes it grow.
+    /// No VLF is free, or the free space is reserved: the file grows, or the log is full (9002). Waits while
+    /// another task grows it.
     fn make_space<'a>(
         self: &'a Arc<Self>,
         mut cache: LatchGuard<'a, Cache>,

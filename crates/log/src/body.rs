@@ -1,4 +1,4 @@
-//! What a record says, decoded by kind: the one table from operation to payload, which redo's readers of single kinds, `hardpan log dump`
+//! Record payloads decoded by operation: the one table from operation to payload, which redo's readers of single kinds, `hardpan log dump`
 //! and fn_dblog share.
 //!
 //! To add a payload: a variant, its line in [`Body::decode`] and its line in [`Body::describe`].
@@ -102,7 +102,7 @@ impl<'a> Body<'a> {
         })
     }
 
-    /// One line for people.
+    /// One readable line.
     pub fn describe(&self) -> String {
         match self {
             Body::BeginXact(begin) => begin.describe(),

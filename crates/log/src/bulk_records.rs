@@ -1,5 +1,5 @@
-//! Payloads of the records about many rows at once: rows of a page that come or go together, pages of a tree that is built. As those of
-//! page_records.rs.
+//! Payloads of the records about many rows at once: several rows of a page inserted or deleted together, pages of an index build. Encoded
+//! like those of page_records.rs.
 
 use crate::codec::{DecodeError, Reader, put_bytes, put_varint};
 use crate::page_records::{MovedRow, page_name, put_page, put_rows, take_page, take_rows};
@@ -7,18 +7,18 @@ use crate::page_records::{MovedRow, page_name, put_page, put_rows, take_page, ta
 /// A row of a tree begins with the length of its key.
 const KEY_LENGTH_BYTES: usize = 2;
 
-/// Rows of one page become ghosts together: LOP_DELETE_ROWS with LCX_MARK_AS_GHOST; or come together: LOP_INSERT_ROWS with
-/// LCX_BULK_OPERATION_PAGE. Undo of rows of a tree takes them one by one, the last one first, each with a compensation record like that of a row
-/// that was changed alone: they may lie elsewhere by then. Rows of a heap stay where they are: one compensation record, of the opposite operation
-/// and the same context, is about all of them and has no images.
+/// Rows of one page become ghosts together: LOP_DELETE_ROWS with LCX_MARK_AS_GHOST; or are inserted together: LOP_INSERT_ROWS with
+/// LCX_BULK_OPERATION_PAGE. Undo handles rows of a tree one by one, the last one first, each with a compensation record like that of a single row
+/// change: they may have moved to other pages by then. Rows of a heap stay in place: one compensation record, of the opposite operation
+/// and the same context, covers all of them and has no images.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageRows<'a> {
     /// The page of the heap, or the leaf.
     pub page: u64,
     /// The tree's root: undo looks for the keys from there. 0: the page is a heap's.
     pub root: u64,
-    /// Slots, ascending (of rows that come to a leaf: as they are when all have come), and the rows as they lie there, in a tree length of the
-    /// key, key, value. Empty where neither redo nor undo needs them.
+    /// Slots, ascending (for rows inserted into a leaf: as numbered after all were inserted), and the row bytes (in a tree: length of the
+    /// key, key, value). Empty where neither redo nor undo needs them.
     pub rows: Vec<(u16, &'a [u8])>,
 }
 
@@ -74,17 +74,17 @@ impl<'a> PageRows<'a> {
     }
 }
 
-/// A page of a tree that is being built stands with all its rows: LOP_FORMAT_PAGE with LCX_CLUSTERED, LCX_INDEX_LEAF or LCX_INDEX_INTERIOR.
-/// Changes the page, its left neighbour and, unless the page is the root, the allocation map, as one step. Undone with the whole unit.
+/// A page of a tree that is being built is complete with all its rows: LOP_FORMAT_PAGE with LCX_CLUSTERED, LCX_INDEX_LEAF or LCX_INDEX_INTERIOR.
+/// Changes the page, its left sibling and, unless the page is the root, the allocation map, as one atomic step. Undone with the whole unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreePage<'a> {
     /// The tree's allocation unit.
     pub unit: u32,
     /// The page.
     pub page: u64,
-    /// The page before it on its level, which now leads to it; 0 for the first.
+    /// The page before it on its level, which now links to it; 0 for the first.
     pub previous: u64,
-    /// It is the root, which was the unit's before.
+    /// It is the root, which belonged to the unit before.
     pub is_root: bool,
     /// Its level; leaves are level 0.
     pub level: u8,

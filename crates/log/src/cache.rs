@@ -1,6 +1,6 @@
 //! The log cache: the open block that records join, sealed blocks that wait for the writer, free buffers.
 //!
-//! Everything here happens under the cache latch and does no I/O. The cache decides where blocks stand: when one is opened
+//! Everything here happens under the cache latch and does no I/O. The cache assigns blocks their position: when one is opened
 //! it gets its place in the current VLF, or the first place of the next. Only [`Cache::seal`] moves `sealed`, only
 //! [`Cache::push`] and `seal` move `end`.
 
@@ -23,7 +23,7 @@ use crate::surviving::SurvivingCache;
 use crate::vlf::Vlf;
 use crate::zones::Zones;
 
-/// A buffer for blocks to come, its place in memory that outlives the process, and a list of offsets.
+/// A buffer for later blocks, its place in memory that outlives the process, and a list of offsets.
 type FreeBuffer = (AlignedBuf, Option<u32>, Vec<u16>);
 
 /// A block's records copied out of the cache for a reader. `header.sectors` and the checksums are not final.
@@ -39,9 +39,9 @@ pub(crate) struct BlockCopy {
 pub(crate) enum Blocked {
     /// All buffers wait for the writer.
     NoBuffer,
-    /// No VLF can be used next, or what room there is has been reserved.
+    /// No VLF can be used next, or the remaining space is reserved.
     NoSpace,
-    /// There is room, which is just being zeroed.
+    /// There is space, but it is still being zeroed.
     NotZeroed,
 }
 
@@ -52,11 +52,11 @@ pub(crate) struct Cache {
     /// Open, sealed, issued and not yet recycled.
     blocks_in_use: usize,
     free: Vec<FreeBuffer>,
-    /// The memory that the buffers lie in, when it outlives the process.
+    /// The memory of the buffers, when it outlives the process.
     pub(crate) surviving: Option<SurvivingCache>,
     /// The persisted log buffer, which has a copy of what the file lacks.
     pub(crate) persisted: Option<PersistedBuffer>,
-    /// It could not take a block that was about to be issued.
+    /// The error of the persisted log buffer when it could not take a block that was about to be issued.
     pub(crate) persist_error: Option<os::IoError>,
     /// The current VLF and the next free sector in it.
     vlf: Vlf,
@@ -65,20 +65,20 @@ pub(crate) struct Cache {
     pub(crate) last: Lsn,
     /// Bytes for blocks that are neither in use nor needed: from the open block's start on, plus reusable VLFs.
     pub(crate) space_left_bytes: u64,
-    /// Promised to rollbacks.
+    /// Reserved for rollbacks.
     pub(crate) reserved_bytes: u64,
     pub(crate) records_total: u64,
     pub(crate) record_bytes_total: u64,
-    /// A task makes the file larger at the moment.
+    /// A task is growing the file.
     pub(crate) growing: bool,
-    /// A task zeroes what the file has grown by.
+    /// A task is zeroing the part that growth has added.
     pub(crate) zeroing: bool,
-    /// It writes a piece at the moment: no VLF may be taken away.
+    /// That task is writing zeros: no VLF may be removed.
     pub(crate) zero_underway: bool,
     /// Appenders waiting for a buffer.
     pub(crate) waiting_for_buffer: u32,
     pub(crate) closed: bool,
-    /// Where records of which transactions lie.
+    /// Which parts of the log have records of which transactions.
     pub(crate) zones: Zones,
     sector_bytes: usize,
 }
@@ -122,7 +122,7 @@ impl Cache {
         }
     }
 
-    /// What holds whenever nobody is inside: each call that moves blocks ends with it.
+    /// Invariants between calls, checked at the end of each call that moves blocks.
     fn assert_state(&self) {
         let here = usize::from(self.open.is_some()) + self.sealed.len();
         assert!(here <= self.blocks_in_use && self.blocks_in_use <= CACHE_BLOCKS_MAX, "{here} blocks here");
@@ -191,7 +191,7 @@ impl Cache {
         })
     }
 
-    /// Whether `need` more bytes may be used by somebody who has reserved nothing, and `reserve` be promised.
+    /// Whether an append without reservation may use `need` more bytes and reserve `reserve` bytes.
     pub(crate) fn space_allows(&self, need: usize, reserve: u64, margin: u64) -> bool {
         let kept = self.reserved_bytes + reserve + margin + self.open_bytes() as u64 + need as u64;
         kept <= self.space_left_bytes
@@ -241,7 +241,7 @@ impl Cache {
             return Err(Blocked::NoBuffer);
         }
         if self.capacity_here() < BLOCK_HEADER_BYTES + need {
-            // The next VLF is used even when only a little of this one is left: that little is lost.
+            // The next VLF is used when the rest of this one is too short: the rest is lost.
             self.enter_next_vlf(advance)?;
         }
         let capacity_bytes = self.capacity_here();
@@ -291,7 +291,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Goes on in the next VLF; what is left of the present one is lost.
+    /// Continues in the next VLF; the rest of the current one is lost.
     pub(crate) fn enter_next_vlf(&mut self, advance: impl FnOnce(u32) -> Option<Vlf>) -> Result<(), Blocked> {
         assert!(self.open.is_none(), "a block lies in one VLF");
         let vlf = advance(self.next_sector).ok_or(Blocked::NoSpace)?;
@@ -308,12 +308,12 @@ impl Cache {
         Ok(())
     }
 
-    /// Where the next block goes in the current VLF, or the open one stands.
+    /// The sector of the next block in the current VLF, or of the open block.
     pub(crate) fn next_sector(&self) -> u32 {
         self.next_sector
     }
 
-    /// A VLF is zeroed up to a sector.
+    /// Notes that a VLF is zeroed up to a sector.
     pub(crate) fn note_zeroed(&mut self, vlf: &Vlf, sectors: u32) {
         if (vlf.file, vlf.begin_offset) == (self.vlf.file, self.vlf.begin_offset) {
             assert!(sectors >= self.vlf.zeroed_sectors, "zeros go on where they ended");
@@ -326,21 +326,21 @@ impl Cache {
         u64::from(self.vlf.sectors() - self.next_sector) * SECTOR_BYTES as u64
     }
 
-    /// Most bytes a block at the next place can have.
+    /// Most bytes a block at the next position can have.
     fn capacity_here(&self) -> usize {
         let rest = (self.vlf.sectors() - self.next_sector) as usize * SECTOR_BYTES;
         rest.min(BLOCK_BYTES_MAX) / self.sector_bytes * self.sector_bytes
     }
 
-    /// Gives the open block up, which no record has joined: an append that was refused (9002) had opened it at the end of a VLF, and the
-    /// record that comes now needs a larger one.
+    /// Discards the open block, which has no records: an append that was refused (9002) had opened it at the end of a VLF, and the
+    /// next record needs a larger one.
     pub(crate) fn discard_empty(&mut self) {
         let block = self.open.take().expect("the caller has looked");
         assert!(block.offsets.is_empty(), "records are never given up");
         self.free_buffer(block);
     }
 
-    /// Closes the open block because the next record does not fit: nobody waits, the LOG WRITER will take it.
+    /// Closes the open block because the next record does not fit: no committer waits, the LOG WRITER will write it.
     pub(crate) fn seal_full(&mut self) -> Option<Lsn> {
         self.seal(FlushReason::BlockFull)
     }
@@ -405,7 +405,7 @@ impl Cache {
         if let Some(persisted) = &mut self.persisted {
             persisted.end(&mut block);
         }
-        // One without a place is no use when others have one.
+        // A buffer without a place is not kept when the cache has places.
         let is_usual = block.place.is_some() || self.surviving.is_none();
         if self.free.len() < FREE_BUFFERS_MAX && is_usual {
             assert_eq!(block.buffer.len(), BLOCK_BYTES_MAX, "the write gave the buffer back");
@@ -418,7 +418,7 @@ impl Cache {
         self.assert_state();
     }
 
-    /// Takes the persisted log buffer out; blocks that are here have nothing to do with it any more.
+    /// Takes the persisted log buffer out of the cache and detaches the blocks in the cache from it.
     pub(crate) fn take_persisted(&mut self) -> Option<PersistedBuffer> {
         let buffer = self.persisted.take()?;
         self.sealed.iter_mut().chain(&mut self.open).for_each(|block| block.kept = CachedPart::default());
@@ -432,20 +432,20 @@ impl Cache {
         self.space_left_bytes += bytes;
     }
 
-    /// VLFs of `bytes` that nobody uses are taken away.
+    /// Removes the space of unused VLFs, `bytes` together.
     pub(crate) fn take_space(&mut self, bytes: u64) {
         assert!(bytes.is_multiple_of(SECTOR_BYTES as u64) && bytes <= self.space_left_bytes, "{bytes} bytes");
         self.space_left_bytes -= bytes;
         assert!(self.reserved_bytes <= self.space_left_bytes, "what is promised is left");
     }
 
-    /// What the space counted as left must be: the rest of the current VLF and every VLF that can be used next.
+    /// Asserts the counted free space: the rest of the current VLF and every VLF that can be used next.
     pub(crate) fn assert_space(&self, reusable_bytes: u64) {
         let rest = u64::from(self.vlf.sectors() - self.next_sector) * SECTOR_BYTES as u64;
         assert_eq!(self.space_left_bytes, rest + reusable_bytes, "log space is counted where it lies");
     }
 
-    /// Gives promised room back.
+    /// Gives reserved space back.
     pub(crate) fn release(&mut self, bytes: u64) {
         assert!(self.reserved_bytes >= bytes, "more log released than was reserved");
         self.reserved_bytes -= bytes;

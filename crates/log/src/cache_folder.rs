@@ -1,12 +1,12 @@
-//! Where log caches that outlive the process lie: those of one data directory's logs in a folder of their own, beside the folders of others.
+//! Where log caches that outlive the process lie: one folder for each data directory.
 //!
 //! ```text
-//!  /dev/shm/                            anybody may write here
+//!  /dev/shm/                            all users may write here
 //!    hardpan-data-<device>-<inode>/     of this data directory: made with the first cache, gone with the last
 //!      log-<log id>-<device>-<inode>    of this log
 //!    hardpan-log-<...>                  of a log, by a version without such folders
 //! ```
-//! A folder that is not ours alone is as good as none.
+//! A folder that another user owns or has access to is not used.
 
 use std::path::{Path, PathBuf};
 
@@ -15,21 +15,21 @@ use os::{IoError, IoErrorKind, Os, SurvivingLayout, SurvivingMemory};
 /// How the names of the folders begin, and those of the caches in them.
 const FOLDER_PREFIX: &str = "hardpan-data-";
 pub(crate) const CACHE_PREFIX: &str = "log-";
-/// What stands before it in the name of a cache that lies in no folder of its own.
+/// The prefix of the name of a cache that lies outside such a folder.
 const FORMER_PREFIX: &str = "hardpan-";
-/// How often a folder is made that somebody removes before the cache is in it.
+/// How often a folder is made again when another process removes it before the cache is in it.
 const TRIES: u32 = 20;
 
 /// The folder of a data directory's caches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheFolder {
-    /// Where it and others lie.
+    /// The folder that contains it and those of other data directories.
     root: PathBuf,
     own: PathBuf,
 }
 
 impl CacheFolder {
-    /// That of a data directory, by its device and inode; nothing is made yet.
+    /// The folder of a data directory, named by its device and inode; nothing is created yet.
     pub fn of(root: &Path, (device, inode): (u64, u64)) -> CacheFolder {
         let own = root.join(format!("{FOLDER_PREFIX}{device:x}-{inode:x}"));
         assert_eq!(own.parent(), Some(root), "a folder beside those of others");
@@ -37,7 +37,7 @@ impl CacheFolder {
         CacheFolder { root: root.to_owned(), own }
     }
 
-    /// Errors when somebody else has made something of its name: no cache can be made there.
+    /// Errors when another user has made a file or folder of this name: no cache can be made there.
     pub fn check(&self, os: &Os) -> Result<(), IoError> {
         match os.check_surviving_folder(&self.own) {
             Err(error) if error.kind != IoErrorKind::NotFound => Err(error),
@@ -45,7 +45,7 @@ impl CacheFolder {
         }
     }
 
-    /// A new cache of that name, in place of what has it.
+    /// Creates a cache of that name and replaces an existing one.
     pub(crate) fn create(
         &self,
         os: &Os,
@@ -78,7 +78,7 @@ impl CacheFolder {
     /// Where a cache of that name may lie: a log may have been opened from another data directory before, or by a former version.
     pub(crate) fn places<'a>(&'a self, os: &'a Os, name: &'a str) -> impl Iterator<Item = PathBuf> + 'a {
         let own = Some(self.own.join(name)).filter(|_| os.check_surviving_folder(&self.own).is_ok());
-        // The others are looked for only when they are asked for.
+        // Other folders are searched only when the iterator gets there.
         own.into_iter().chain(std::iter::once_with(move || self.elsewhere(os, name)).flatten())
     }
 
@@ -96,7 +96,7 @@ impl CacheFolder {
         }
     }
 
-    /// Removes a cache, if it is there, and its folder with the last.
+    /// Removes a cache, if it exists, and the folder after its last cache.
     fn remove_one(&self, os: &Os, path: &Path) {
         assert!(path.starts_with(&self.root) && *path != self.own, "{} is no cache", path.display());
         match os.remove_surviving_memory(path) {
@@ -111,7 +111,7 @@ impl CacheFolder {
     }
 }
 
-/// The folders of data directories that are ours alone.
+/// The folders of data directories that only our user owns and has access to.
 pub(crate) fn folders_in(os: &Os, root: &Path) -> Result<Vec<PathBuf>, IoError> {
     let mut folders = os.surviving_memory_in(root)?;
     folders.retain(|path| begins_with(path, FOLDER_PREFIX) && os.check_surviving_folder(path).is_ok());

@@ -1,8 +1,8 @@
-//! What a process that died has left of the log in memory: blocks by places, and taking over those that continue the end of the file.
+//! The blocks that a dead process has left in memory, and taking over those that continue the end of the log file.
 //!
 //! Two kinds of memory hold such places: the cache that outlives the process (surviving.rs) and the persisted log buffer (persisted.rs). Both
 //! say of a place how far its block is filled with one word, the *progress*, which is stored whole and after what it speaks of, and check the
-//! records by a checksum in it. Whose the memory is, each checks by itself. Layout of a place: docs/formats/surviving-cache.md.
+//! records by a checksum in it. Each kind checks by itself which log the memory belongs to. Layout of a place: docs/formats/surviving-cache.md.
 
 use std::sync::Arc;
 
@@ -23,20 +23,20 @@ use crate::vlf::{Vlf, VlfMap};
 /// Blocks are written for this reason when a log is opened, here and nowhere else.
 const TAKE_OVER: FlushReason = FlushReason::TakeOver;
 
-/// What was taken over: for each block its size and how long its write took.
+/// The blocks taken over: for each its size and how long its write took.
 pub(crate) type TakenOver = Vec<(u64, u64)>;
 
 /// A block to be taken over.
 struct NextBlock {
     head: PlaceHead,
-    /// Without what its place in the file's chain tells.
+    /// The header, without the fields that follow from its position in the file's chain.
     header: BlockHeader,
-    /// Of its records.
+    /// The checksum of its records.
     checksum: u32,
     bytes: Vec<u8>,
 }
 
-/// What a place says of its block, as a header.
+/// A block header made from the words of a place.
 fn header_of(head: &PlaceHead, progress: &Progress, base_txn: TxnId) -> BlockHeader {
     assert!(progress.records > 0 && head.start.slot() == 0, "a block holds a record");
     BlockHeader {
@@ -57,8 +57,8 @@ fn header_of(head: &PlaceHead, progress: &Progress, base_txn: TxnId) -> BlockHea
 }
 
 impl AbandonedLog {
-    /// The block that continues the chain, where it goes, and its bytes but for the header. An error is a place that holds it and is damaged: its
-    /// words were stored behind all that they speak of, so neither a kill nor a loss of power leaves it so.
+    /// The block that continues the chain, where it goes, and its bytes without the header. An error names a damaged place: the
+    /// words of a place are stored after everything they describe, so neither a kill nor a loss of power damages it.
     fn next(&self, chain: Chain, previous: Option<u32>) -> Result<Option<NextBlock>, u32> {
         let at = |start| self.blocks.iter().find(|(head, ..)| head.start == start);
         let Some(&(head, place, progress, base_txn)) = chain.candidates().find_map(at) else {
@@ -77,14 +77,14 @@ impl AbandonedLog {
         }
     }
 
-    /// What a place holds; `None` when that contradicts its words.
+    /// The block in a place; `None` when it contradicts the words of the place.
     fn read(&self, head: &PlaceHead, place: u32, progress: &Progress, base_txn: TxnId) -> Option<NextBlock> {
         if !progress.is_possible() {
             return None;
         }
         let bytes = (self.bytes)(place, progress.used_bytes).ok()?;
         let hash = |base_txn| hash_of(&header_of(head, progress, base_txn), &bytes);
-        // A base that is stored already may be that of a record which does not count yet.
+        // A stored base may belong to a record that does not count yet.
         let (base_txn, hash) = [base_txn, TxnId::NULL].into_iter().find_map(|base| {
             let hash = hash(base).filter(|hash| checksum_with(*hash, base) == progress.checksum);
             hash.map(|hash| (base, hash))
@@ -94,7 +94,7 @@ impl AbandonedLog {
     }
 }
 
-/// Blocks as they are to stand in the file.
+/// The blocks to be written to the file.
 struct Plan {
     blocks: Vec<PlannedBlock>,
     /// Where the log ends behind them.
@@ -108,8 +108,8 @@ struct PlannedBlock {
     bytes: AlignedBuf,
 }
 
-/// Writes the blocks that a dead process has left behind the end of the log to the file, durably. When there are any, the end is to be
-/// looked for anew. When even with them the log ends before what its file once had, it is damaged, and nothing is written.
+/// Writes the blocks that a dead process has left and that follow the end of the log to the file, durably. When there are any, the caller must
+/// find the end again. When the log ends even with them before a position that its file once had, it is damaged, and nothing is written.
 pub(crate) fn take_over(
     os: &Os,
     left: &AbandonedLog,
@@ -132,7 +132,7 @@ pub(crate) fn take_over(
     if blocks.is_empty() {
         return Ok(Vec::new());
     }
-    // What the process had written before may still be on its way to the device; the first block says that it has arrived.
+    // Earlier writes of the process may not have reached the device yet; the first block says that they have.
     files.all().iter().try_for_each(|file| file.file.sync())?;
     let mut taken = Vec::with_capacity(blocks.len());
     for block in &blocks {
@@ -158,7 +158,7 @@ fn plan(
     assert!(!file_header.clean, "what was closed properly has left nothing");
     let mut blocks = Vec::new();
     let (mut chain, mut last) = (end.chain, end.last);
-    // Where the chain ends; a log without blocks ends nowhere.
+    // The VLF in which the chain ends; none for a log without blocks.
     let mut current = vlfs.by_sequence(end.last.vlf()).copied().filter(|_| !end.last.is_null());
     let mut previous = match left.names_previous {
         true => Some(records_checksum(files, vlfs, end)?),
@@ -178,7 +178,7 @@ fn plan(
         }
         let padded_bytes = bytes.len().next_multiple_of(files.sector_bytes());
         let Some(vlf) = vlf_of(&head, padded_bytes, chain, current, vlfs, file_header.min) else { break };
-        // The first block of another VLF does not say what the one before it was: what the file had up to `hardened` is missing in between.
+        // The first block of another VLF does not name the block before it: the log between `last` and `hardened`, which the file had, is missing.
         if last < left.hardened && head.start > left.hardened {
             break;
         }
@@ -208,7 +208,7 @@ fn damage_at(files: &LogFiles, vlfs: &VlfMap, chain: Chain, what: &str) -> LogEr
     damage(files, vlfs, Lsn::new(chain.vlf, chain.sector, 1), what)
 }
 
-/// The VLF that the block goes to, if that can be: the one in which the chain ends, or one that the log was about to enter.
+/// The VLF that the block goes to, if it is possible: the one in which the chain ends, or one that the log was about to enter.
 fn vlf_of(
     head: &PlaceHead,
     padded_bytes: usize,
@@ -229,14 +229,14 @@ fn vlf_of(
     if head.start.vlf() == chain.vlf {
         return Some(current).filter(has_room);
     }
-    // Not one that the log comes from and needs.
+    // Not a VLF that the log still needs.
     let needed = min.vlf().max(1)..=chain.vlf;
     let is_current = |vlf: &Vlf| (vlf.file, vlf.begin_offset) == (current.file, current.begin_offset);
     let is_needed = |vlf: &Vlf| is_current(vlf) || needed.contains(&vlf.sequence);
     vlfs.vlfs().iter().find(|vlf| has_room(vlf) && !is_needed(vlf)).copied()
 }
 
-/// Of the records of the last block in the file; of a log without blocks, its id.
+/// The checksum of the records of the last block in the file; for a log without blocks, its id.
 pub(crate) fn records_checksum(
     files: &Arc<LogFiles>,
     vlfs: &VlfMap,

@@ -35,7 +35,7 @@ pub(crate) struct CachedBlock {
     /// With such memory: the hash of its records, and the checksum of those of the block before it.
     pub(crate) records_hash: u64,
     pub(crate) previous_checksum: u32,
-    /// What of it is in the persisted log buffer.
+    /// The part of it that is in the persisted log buffer.
     pub(crate) kept: CachedPart,
 }
 
@@ -61,7 +61,7 @@ impl CachedBlock {
     }
 }
 
-/// What of a block is in the buffer.
+/// The part of a block that is in the persisted log buffer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CachedPart {
     pub(crate) place: Option<u32>,

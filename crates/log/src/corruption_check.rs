@@ -1,6 +1,6 @@
-//! What proves that the log did not end where its chain does: a block behind the place that was sealed when the place was durable already, or
-//! one in a part of a file that the file's header does not count. Without a proof a block that is missing was never durable, as far as the files
-//! can tell; memory that outlives the process or the power may know more (cache_takeover.rs).
+//! Proofs that the log does not end where its chain of blocks ends: a later block that was sealed when that position was already durable, or
+//! a block in a part of a file that the file's header does not count. Without a proof the missing block was never durable, as far as the files
+//! show; memory that outlives the process or a loss of power may have more (cache_takeover.rs).
 
 use std::ops::RangeInclusive;
 
@@ -12,8 +12,8 @@ use crate::lsn::Lsn;
 use crate::vlf::{Vlf, VlfMap};
 use crate::window::Window;
 
-/// Log that can lie between the hardened prefix and a block sealed at the same time: the whole cache. A proof that a
-/// position was durable lies within so many bytes behind it, if the log goes on so far.
+/// Most log between the hardened prefix and a block that is sealed at that moment: the whole cache. A proof that a
+/// position was durable lies within so many bytes behind it, if the log is that long.
 const PROOF_BYTES: u64 = ((CACHE_BLOCKS_MAX + 2) * BLOCK_BYTES_MAX) as u64;
 /// The proof is looked for in other VLFs too (the next one's first block may be what is damaged), up to so many bytes.
 const PROOF_BYTES_TOTAL: u64 = 256 * 1024 * 1024;
@@ -35,8 +35,8 @@ pub(crate) fn find(
     {
         return Ok(Some((proof, *vlf)));
     }
-    // Mostly a log that has gone on elsewhere has filled this VLF before. When more of it is left than a proof needs, then of the other VLFs
-    // only those are worth a look that say themselves that they go on, and the one that comes next, should its first block be lost.
+    // Usually a log fills this VLF before it continues in another one. If more of this VLF is left than a proof needs, only two kinds of other
+    // VLFs are read: those whose first block says that they follow, and the next one in order, in case its first block is lost.
     let left_bytes = current.map_or(0, |vlf| u64::from(vlf.sectors() - here.block()) * SECTOR_BYTES as u64);
     let is_far_from_end = left_bytes > PROOF_BYTES + BLOCK_BYTES_MAX as u64;
     // The log may have gone on in any VLF that is not part of the chain, most likely in those that follow in the file.
@@ -58,7 +58,7 @@ pub(crate) fn find(
     Ok(None)
 }
 
-/// Could the log behind `here` have gone on in this VLF? Its first block says so, or is damaged; zeros say that nothing was ever there.
+/// Could the log behind `here` continue in this VLF? Its first block says so, or is damaged; zeros say that the VLF was never used.
 fn may_go_on(files: &LogFiles, vlf: &Vlf, here: Lsn, window: &mut Window) -> Result<bool, LogError> {
     let log_id = files.first().header().log_id;
     let bytes = window.bytes_of(vlf, vlf.offset_of(FIRST_BLOCK_SECTOR), SECTOR_BYTES)?;
@@ -71,7 +71,7 @@ fn may_go_on(files: &LogFiles, vlf: &Vlf, here: Lsn, window: &mut Window) -> Res
     Ok(!is_whole || start.vlf() > here.vlf())
 }
 
-/// The same within `bytes` from `sector` of one VLF.
+/// Such a block within `bytes` from `sector` of one VLF.
 fn find_in(
     files: &LogFiles,
     vlf: &Vlf,
@@ -97,8 +97,8 @@ fn find_in(
     Ok(None)
 }
 
-/// Blocks go to a VLF when the header of its file counts it, durably. One that is not counted and has a later block than the chain says that the
-/// newest header is lost; of what a shrinking or an earlier run has left there no block is later, or of so late a run.
+/// Blocks go to a VLF when the header of its file counts it, durably. A VLF that is not counted and has a later block than the chain proves that the
+/// newest header is lost. Blocks that a shrink or an earlier run left there are older, or of an older run.
 pub(crate) fn nothing_uncounted(files: &LogFiles, here: Lsn) -> Result<(), LogError> {
     let epoch = files.first().header().epoch;
     for file in files.all() {

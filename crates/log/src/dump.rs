@@ -25,7 +25,7 @@ pub struct DumpOptions {
     pub records: bool,
 }
 
-/// What a dump has seen.
+/// What a dump has found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DumpSummary {
     /// Blocks.
@@ -131,7 +131,7 @@ fn describe_files(files: &LogFiles, vlfs: &VlfMap, line: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Says where the dump begins and why, and where older log is.
+/// Prints where the dump begins and why, and where older log is.
 fn describe_start(log_file: &LogFile, vlfs: &VlfMap, from: Lsn, start: Lsn, line: &mut dyn FnMut(&str)) {
     let header = log_file.header();
     if !from.is_null() {

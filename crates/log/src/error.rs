@@ -1,4 +1,4 @@
-//! What can go wrong with a log, from the caller's point of view.
+//! The errors of the log.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,11 +8,11 @@ use os::IoError;
 
 use crate::truncate::LogReuseWait;
 
-/// Why the log refuses.
+/// An error of the log.
 #[derive(Clone, Debug)]
 pub enum LogError {
-    /// No room and no growth possible (error 9002); names what keeps the log from being truncated. Reads, rollback and
-    /// later appends (once there is room) go on.
+    /// No room and no growth possible (error 9002); names what keeps the log from being truncated. Reads and rollback
+    /// continue, and appends once there is space.
     Full {
         /// log_reuse_wait of the moment.
         reuse_wait: LogReuseWait,
@@ -21,7 +21,7 @@ pub enum LogError {
     },
     /// A log write failed earlier: nothing can be made durable any more, the database is suspect (errors 9001, 823).
     Failed(Arc<IoError>),
-    /// Reading or making a file failed; the log itself stands as before.
+    /// Reading or making a file failed; the log itself is unchanged.
     Io(Arc<IoError>),
     /// The file contradicts itself where it must not: damage in the middle of the log, never taken for its end.
     Corrupt {
@@ -41,7 +41,7 @@ pub enum LogError {
         /// The highest version that this code reads.
         supported: u16,
     },
-    /// The file is no log, or not one to open.
+    /// The file is no log, or not a log that can be opened here.
     NotOurs {
         /// The log file.
         file: PathBuf,

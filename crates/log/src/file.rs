@@ -23,22 +23,22 @@ const CHECKSUM_OFFSET: usize = COPY_BYTES - 4;
 /// No log has more VLFs than this; a larger number in a header is damage.
 const VLF_COUNT_MAX: u32 = 1 << 22;
 
-/// Number of the first file of a log; it alone says what the log's state is. That of SQL Server's file_id.
+/// Number of the first file of a log; only its header has the state of the log. The number is that of SQL Server's file_id.
 pub const FIRST_LOG_FILE: u16 = 2;
-/// Version of the header of a file that is not the only one of its log: who knows one file only must not open it.
+/// Version of the header of a file that is not the only one of its log: a server that knows logs of one file must not open it.
 const VERSION_OF_SEVERAL: u16 = 2;
 
 const _: () = assert!(2 * COPY_BYTES as u64 == FILE_HEADER_BYTES);
 const _: () = assert!(VERSION_OF_SEVERAL > LOG_FORMAT_VERSION);
 
-/// What the header page of a log file says.
+/// The contents of the header page of a log file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileHeader {
     /// Random number that every block and VLF of this log carries.
     pub log_id: u32,
     /// Number of the header write; the valid copy with the higher one counts.
     pub generation: u64,
-    /// Bytes of the file that are formatted: header page and whole VLFs. What lies beyond is an unfinished growth.
+    /// Bytes of the file that are formatted: header page and whole VLFs. Bytes beyond belong to an unfinished growth.
     pub size_bytes: u64,
     /// Number of VLFs in them.
     pub vlf_count: u32,
@@ -60,19 +60,19 @@ pub struct FileHeader {
     pub created_100ns: u64,
     /// The newest incarnation, whose commits have tickets; see [`crate::Log::record_recovery`].
     pub incarnation: Incarnation,
-    /// Where the log ended when that incarnation was over; none while it lasts.
+    /// The end of the log when that incarnation ended; none while it lasts.
     pub incarnation_end: Option<Lsn>,
-    /// Random half of the incarnation that recovery will begin, the same however often it is cut off; 0 while none has ended.
+    /// Random half of the incarnation that recovery will begin, unchanged when recovery is interrupted and repeated; 0 while none has ended.
     pub next_random: u32,
-    /// Random number of the present run, which a cache that outlives the process carries; 0 in files of before there was one.
+    /// Random number of the present run, also stored in a cache that outlives the process; 0 in files of versions without it.
     pub run_id: u64,
-    /// Number of the file in its log. Of others than the first, what is said of the log's state means nothing.
+    /// Number of the file in its log. In other files than the first, the fields about the log's state mean nothing.
     pub number: u16,
     /// The first file: whether the log has others.
     pub has_more_files: bool,
-    /// Bytes that the file was made with; 0 in files of before that was noted.
+    /// Size with which the file was made, bytes; 0 in files of versions that did not note it.
     pub created_bytes: u64,
-    /// Random number of the persisted log buffer that the end of the log may be in; 0: the file has all of it.
+    /// Random number of the persisted log buffer that may hold the end of the log; 0: the file has the whole log.
     pub persisted_id: u64,
 }
 
@@ -120,7 +120,7 @@ impl FileHeader {
         if is_alone { LOG_FORMAT_VERSION } else { VERSION_OF_SEVERAL }
     }
 
-    /// How headers are written: nothing of a volatile log is ever made durable.
+    /// How headers are written: a volatile log is never made durable.
     fn write_mode(&self) -> WriteMode {
         if self.volatile { WriteMode::Cached } else { WriteMode::Durable }
     }
@@ -199,10 +199,10 @@ pub(crate) fn new_run_id(os: &Os, log_id: u32, epoch: u32) -> u64 {
 
 const NEWER_VERSION: DecodeError = DecodeError("log file of a newer format version");
 
-/// The header as written last.
+/// The header as last written.
 struct Noted {
     header: FileHeader,
-    /// A write has failed since: the newer copy on disk is this one or the one that was to follow it.
+    /// A write has failed since: the newer copy on disk is this one or the next one.
     is_doubtful: bool,
 }
 
@@ -210,23 +210,23 @@ struct Noted {
 pub(crate) struct LogFile {
     /// For blocks.
     pub(crate) file: Arc<dyn File>,
-    /// For headers and growth, opened apart: the system tells a failure to write something back only once per open file,
-    /// and a failed sync of a growth must not swallow what a block's write has to be told.
+    /// For headers and growth, opened apart: the system reports a failed write-back only once per open file,
+    /// and a failed sync of a growth must not consume the error of a block's write.
     control: Arc<dyn File>,
     pub(crate) path: PathBuf,
-    /// Which of the log's files it is.
+    /// Its file number.
     pub(crate) number: u16,
-    /// FILEGROWTH and MAXSIZE, as set last.
+    /// FILEGROWTH and MAXSIZE, as last set.
     pub(crate) growth: Latch<(Growth, u64)>,
     header: Latch<Noted>,
     /// The unit that blocks are padded to.
     pub(crate) sector_bytes: usize,
 }
 
-/// What a file has grown by.
+/// The part that growth has added to a file.
 pub(crate) struct Grown {
     pub(crate) headers: Vec<VlfHeader>,
-    /// Written, too: else it only reads as zeros.
+    /// Zeros were written; else the part only reads as zeros.
     pub(crate) is_zeroed: bool,
 }
 
@@ -239,7 +239,7 @@ pub(crate) struct NewLogFile<'a> {
     pub(crate) volatile: bool,
     /// See [`FileHeader::first_vlf`].
     pub(crate) first_vlf: u32,
-    /// That of the log which the file joins; none for a log's first.
+    /// Id of the log that the file joins; none for a log's first file.
     pub(crate) log_id: Option<u32>,
     pub(crate) has_more_files: bool,
 }
@@ -265,7 +265,7 @@ impl LogFile {
         match LogFile::format(os, new, layout, create_lsn, (Arc::clone(&file), control)) {
             Ok(log_file) => Ok(log_file),
             Err(error) => {
-                // What was made of the file is of no use to anybody; the first error is the one to tell.
+                // The incomplete file is useless; the first error is returned.
                 drop(file);
                 let _ = disk.remove(new.path);
                 Err(error)
@@ -383,7 +383,7 @@ impl LogFile {
         *self.growth.lock() = (growth, bytes_max);
     }
 
-    /// I/O of all handles together.
+    /// I/O counts of all handles together.
     pub(crate) fn stats(&self) -> os::FileStats {
         self.file.stats() + self.control.stats()
     }
@@ -435,7 +435,7 @@ impl LogFile {
         Ok(vlfs)
     }
 
-    /// The first blocks, and their places, of VLFs that stand behind what the header counts.
+    /// The first blocks, and their places, of VLFs behind the part that the header counts.
     pub(crate) fn uncounted_blocks(&self) -> Result<Vec<(u64, BlockHeader)>, LogError> {
         let header = self.header();
         let (mut found, mut at, len) = (Vec::new(), header.size_bytes, self.file.len()?);
@@ -474,11 +474,11 @@ impl LogFile {
         })
     }
 
-    /// The same in both copies, for what an older one must not contradict, should the newer be damaged: which run and which incarnation it is,
-    /// what memory is to be asked for the end of the log (what only the memory has would be missed by nobody), which VLFs there are.
+    /// Changes both copies, for facts that the older copy must not contradict if the newer one is damaged: the run, the incarnation,
+    /// the memory that may hold the end of the log (else the loss of records that only the memory has would not be noticed), and the VLFs.
     pub(crate) fn update_header_twice(&self, change: impl FnOnce(&mut FileHeader)) -> Result<(), LogError> {
         self.update_header(change)?;
-        // A checkpoint or a growth in between carries the change, too.
+        // A checkpoint or a growth in between writes the change, too.
         let first = self.header().generation;
         self.update_header(|_| {})?;
         assert!(self.header().generation > first, "the other copy is written after the first");
@@ -525,8 +525,8 @@ impl LogFile {
         Ok(())
     }
 
-    /// Takes VLFs off the end, which nobody uses any more: the header's size is the commit point, then the room goes back to the file
-    /// system. An error leaves the file as it was; when even that cannot be made certain, it is [`LogError::Failed`].
+    /// Removes unused VLFs at the end: the header's size is the commit point, then the space goes back to the file
+    /// system. An error leaves the file as it was; if even that is not certain, the error is [`LogError::Failed`].
     pub(crate) fn shrink(&self, size_bytes: u64, vlf_count: u32) -> Result<(), LogError> {
         self.settle_header()?;
         let header = self.header();
@@ -540,16 +540,16 @@ impl LogFile {
             next.vlf_count = vlf_count;
         });
         if let Err(error) = noted {
-            // What is on disk may be either: the larger size is written once more, so that its VLFs can be used again.
+            // The disk may have either header: the larger size is written once more, so that its VLFs can be used again.
             return match (self.settle_header(), error) {
                 (Ok(()), error) => Err(error),
                 (Err(_), LogError::Io(error)) => Err(LogError::Failed(error)),
                 (Err(_), error) => Err(error),
             };
         }
-        // A copy that counts more than the file has would have the file refused, should the newer one be damaged.
+        // If the newer copy is damaged, an older copy that counts more bytes than the file has would make the file unusable.
         let is_in_both = self.update_header(|_| {}).is_ok();
-        // What lies behind the size is ignored by all; should it stay, the next growth uses it.
+        // Bytes behind the size are ignored; if they stay, the next growth uses them.
         if is_in_both && self.control.set_len(size_bytes).is_ok() && !header.volatile {
             let _ = self.control.sync();
         }
@@ -557,16 +557,16 @@ impl LogFile {
         Ok(())
     }
 
-    /// The file leaves its log: its room goes back at once, though readers may have it open for a while.
+    /// The file leaves its log: its space goes back at once, though readers may have it open for a while.
     pub(crate) fn empty(&self) {
         let _ = self.control.set_len(0);
     }
 
     /// Adds VLFs at the end, described and durable, that read as zeros; the header's size is the commit point. The file keeps its formatted
-    /// size when this fails. One grows at a time. Takes as long as a few writes, however much it is, where the file system can set room aside.
+    /// size when this fails. One growth runs at a time. It takes as long as a few writes, whatever its size, where the file system can preallocate.
     pub(crate) fn grow(&self, layout: &[(u64, u64)], create_lsn: Lsn) -> Result<Grown, LogError> {
-        // The header of an earlier growth may have reached the disk although its write failed: what it counts there must not be
-        // zeroed or cut off before it counts it no more.
+        // The header of an earlier growth may have reached the disk although its write failed: the VLFs that it counts must not be
+        // zeroed or cut off while it counts them.
         self.settle_header()?;
         let header = self.header();
         let end = layout.last().map_or(header.size_bytes, |vlf| vlf.0 + vlf.1);
@@ -584,7 +584,7 @@ impl LogFile {
         }
         let prepared = self.prepare_growth(&header, layout, create_lsn, end);
         if prepared.is_err() {
-            // Give the space back; should that fail too, the excess is reused by the next growth.
+            // Give the space back; if that fails too, the next growth reuses the excess.
             let _ = self.control.set_len(header.size_bytes);
         }
         let grown = prepared?;
@@ -592,8 +592,8 @@ impl LogFile {
         if !is_counted_first {
             count()?;
         }
-        // In both copies, before blocks go there: should the newest be damaged, the older one does not hide them. One that cannot be written
-        // now is written with the next change, or before the next growth; until then blocks that are not counted would be told (corruption_check.rs).
+        // In both copies, before blocks go there: if the newest is damaged, the older one counts them too. A copy that cannot be written
+        // now is written with the next change, or before the next growth; until then blocks that are not counted are detected (corruption_check.rs).
         let _ = self.update_header(|_| {});
         os::sim::reach(|| "growth of a log file ends".to_owned());
         Ok(grown)
@@ -610,7 +610,7 @@ impl LogFile {
         if header.volatile {
             self.control.set_len(end)?;
         } else {
-            // What an earlier growth or shrinking has left behind the size may hold anything.
+            // Bytes that an earlier growth or shrink has left behind the size may have any content.
             if self.control.len()? > header.size_bytes {
                 self.control.set_len(header.size_bytes)?;
             }
@@ -624,7 +624,7 @@ impl LogFile {
         Ok(Grown { headers, is_zeroed })
     }
 
-    /// Writes zeros where there are zeros, so that the file system has noted it before blocks are written there.
+    /// Writes zeros over zeros, so that the file system has marked the space as written before blocks are written there.
     pub(crate) fn write_zeros(&self, zeros: &[u8], offset: u64) -> Result<(), LogError> {
         assert!(offset > FILE_HEADER_BYTES, "zeros at {offset} are of a VLF");
         Ok(self.control.write_at(zeros, offset, WriteMode::Cached)?)
@@ -690,7 +690,7 @@ mod tests {
         assert!(FileHeader::decode_page(&page).is_err());
     }
 
-    /// Who reads version 1 knows one file only: it must refuse a log that goes on elsewhere.
+    /// A reader of version 1 knows one file only: it must refuse a log that continues in another file.
     #[test]
     fn a_file_of_several_has_another_version() {
         let alone = header(1);

@@ -1,8 +1,8 @@
-//! The files of one log: the first, which says what the log's state is, and those that were added to it.
+//! The files of one log: the first, whose header has the state of the log, and those that were added to it.
 //!
-//! Who the members are is for the caller to know, who opens the log with all of them; each says in its header which log it belongs to and
-//! under which number. A log that has, or may have, more files than one says so in its first header before anything of another is used, so
-//! that nobody takes the first for the whole.
+//! The caller knows the members and opens the log with all of them; the header of each names its log and
+//! its number. A log that has, or may have, more files than one says so in its first header before another file is used, so
+//! that the first file is never taken for the whole log.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl LogFiles {
         LogFiles { first: Arc::clone(&all[0]), all: Latch::new(LatchRank::Leaf, all) }
     }
 
-    /// Opened files of one log, in any order, as far as they are there. Errors: [`LogError::NotOurs`] without the first, or of several logs.
+    /// The opened files of one log, in any order; some may be missing. Errors: [`LogError::NotOurs`] without the first, or of several logs.
     pub(crate) fn of_all(files: Vec<LogFile>) -> Result<LogFiles, LogError> {
         let mut files: Vec<Arc<LogFile>> = files.into_iter().map(Arc::new).collect();
         files.sort_by_key(|file| file.number);
@@ -53,7 +53,7 @@ impl LogFiles {
         Ok(LogFiles::new(files))
     }
 
-    /// Makes all files of a new log. When one cannot be made, those before it stay: the caller removes what it has asked for.
+    /// Makes all files of a new log. When one cannot be made, those before it stay: the caller removes them.
     pub(crate) fn create(os: &Os, options: &LogOptions) -> Result<LogFiles, LogError> {
         let layout = |size: u64| options.vlf_rule.layout(0, rounded(size));
         let new = NewLogFile {
@@ -125,7 +125,7 @@ impl LogFiles {
         self.all.lock().iter().find(|file| file.number == number).cloned()
     }
 
-    /// The handle for blocks of a file that a VLF in use lies in.
+    /// The handle for blocks of a file that has a VLF in use.
     pub(crate) fn blocks(&self, number: u16) -> Arc<dyn File> {
         if number == FIRST_LOG_FILE {
             return Arc::clone(&self.first.file);
@@ -169,7 +169,7 @@ impl LogFiles {
         let mut newest: FxHashMap<u32, (usize, u32)> = FxHashMap::default();
         for file in self.all() {
             for (mut vlf, use_shown) in file.read_vlfs(os)? {
-                // Blocks of an earlier run that were never part of the log may claim the same sequence number: the newest run's count.
+                // Blocks of an earlier run that were never part of the log may have the same sequence number: those of the newest run count.
                 if let Some((sequence, epoch)) = use_shown {
                     let known = newest.get(&sequence).copied();
                     if known.is_none_or(|(_, other)| other < epoch) {
@@ -188,14 +188,14 @@ impl LogFiles {
     }
 }
 
-/// Bytes of a log file as they are made.
+/// The size that a log file of `size_bytes` is made with.
 pub(crate) fn rounded(size_bytes: u64) -> u64 {
     let bytes = size_bytes.max(LOG_BYTES_MIN).next_multiple_of(64 * 1024);
     assert!(bytes >= size_bytes, "a file has what was asked for");
     bytes
 }
 
-/// Makes a file that is to join an existing log: formatted, durable, used by nobody.
+/// Makes a file that is to join an existing log: formatted, durable, not yet used.
 pub(crate) fn create_another(
     os: &Os,
     first: &LogFile,

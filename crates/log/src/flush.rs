@@ -1,4 +1,4 @@
-//! Who writes the log, and how `hardened` moves. Read `flush_reason.rs` first, then `lead_or_wait`.
+//! Writing the log: which thread writes, and how `hardened` moves. Read `flush_reason.rs` first, then `lead_or_wait`.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
@@ -18,8 +18,8 @@ use crate::limits::{BLOCK_BYTES_MAX, SECTOR_BYTES};
 use crate::lsn::Lsn;
 use crate::shared::Shared;
 
-/// A commit record that is to be hardened without a thread that waits for it: see [`Log::harden_later`](crate::Log::harden_later). It counts
-/// as a wait of the task that asked until it is handed to [`Log::finish_harden`](crate::Log::finish_harden), on whatever thread.
+/// A commit record that is being hardened while no thread waits for it: see [`Log::harden_later`](crate::Log::harden_later). It counts
+/// as a wait of the requesting task until it is passed to [`Log::finish_harden`](crate::Log::finish_harden), on any thread.
 #[must_use = "the commit has not ended before `finish_harden`"]
 pub struct PendingCommit {
     lsn: Lsn,
@@ -54,17 +54,17 @@ impl Shared {
         result
     }
 
-    /// Whoever waits for durability gets it or an error.
+    /// A caller that waits for durability gets it or an error.
     fn assert_hardened(&self, lsn: Lsn, result: &Result<(), LogError>) {
         assert!(result.is_err() || lsn <= self.positions.safe(), "{lsn} counts as hard and is not");
     }
 
-    /// As far as that will do for `reason`, the persisted log buffer gets the record; false: there is none, or the file is to have it.
+    /// Copies the record to the persisted log buffer if that is enough for `reason`; false: there is no buffer, or the file must have the record.
     fn persist_for(&self, lsn: Lsn, reason: FlushReason) -> Result<bool, LogError> {
         if reason.is_for_file() { Ok(false) } else { self.persist(lsn) }
     }
 
-    /// Whether the record is one whose hardening somebody can wait for.
+    /// Whether a caller can wait for the hardening of this record.
     fn is_to_harden(&self, lsn: Lsn, reason: FlushReason) -> Result<bool, LogError> {
         if lsn >= self.positions.end() {
             // A page of another log, or a log that lost its end: nothing can make this durable.
@@ -81,7 +81,7 @@ impl Shared {
         reason: FlushReason,
         waker: &Waker,
     ) -> Result<Option<PendingCommit>, LogError> {
-        // With a persisted buffer nobody waits for anybody: `harden` copies.
+        // With a persisted buffer no committer waits for another one: `harden` copies.
         if !self.is_to_harden(lsn, reason)? || acknowledges_early(reason) || self.persists.load(Relaxed) {
             return Ok(None);
         }
@@ -107,7 +107,7 @@ impl Shared {
         assert!(lsn < self.positions.end(), "{lsn} is in the log");
         let _mask = os::task::mask_interrupts();
         let is_hardened = lsn <= self.positions.safe();
-        // Rung to write, or not rung at all: the same wait goes on.
+        // The waker was called to write, or not at all: the wait continues.
         let result = if is_hardened { Ok(()) } else { waiting.block(|| self.lead_or_wait(lsn, reason)) };
         let wait_ns = waiting.end();
         self.assert_hardened(lsn, &result);
@@ -115,7 +115,7 @@ impl Shared {
         result
     }
 
-    /// Writes the log itself when nobody else does, else waits for who does, until `lsn` is hardened.
+    /// Writes the log if no other thread does, else waits for the writing thread, until `lsn` is hardened.
     fn lead_or_wait(&self, lsn: Lsn, reason: FlushReason) -> Result<(), LogError> {
         assert!(!self.options.volatile && lsn.slot() > 0, "{reason:?} waits for record {lsn}");
         loop {
@@ -141,7 +141,7 @@ impl Shared {
         }
     }
 
-    /// Takes a waiter into the queue and wakes the LOG WRITER if it is to act on that. Gives whether the LOG WRITER leads.
+    /// Adds a waiter to the queue and wakes the LOG WRITER if it is to act on that. Returns whether the LOG WRITER leads.
     fn enter_queue(&self, mut queue: LatchGuard<'_, FlushQueue>, mut waiter: Waiter) -> bool {
         assert!(waiter.lsn > self.positions.hardened(), "nobody waits for what is durable");
         if waiter.lsn > self.positions.issued() {
@@ -170,7 +170,7 @@ impl Shared {
         if never || lsn <= self.positions.issued() {
             return;
         }
-        // What is safe need not drain; an error of the buffer fails the log, which tells.
+        // A record in the buffer is safe and need not drain; an error of the buffer fails the log, which reports it.
         if self.persist(lsn).unwrap_or(true) {
             return;
         }
@@ -198,7 +198,7 @@ impl Shared {
         self.deliver_wakeup(wakeup);
     }
 
-    /// See `Log::delay`: the wait comes before the acknowledgement, so that the bounds hold whatever the device does.
+    /// See `Log::delay`: the wait comes before the acknowledgement, so that the bounds hold however slow the device is.
     pub(crate) fn delay(&self, lsn: Lsn, bytes: u64) -> Result<(), LogError> {
         loop {
             // In the persisted buffer it is not at risk.
@@ -277,7 +277,7 @@ impl Shared {
     /// A committer's own write: one block, the open one if no sealed one waits.
     fn write_inline(&self, mut role: WriterRole, reason: FlushReason) {
         let Some(mut block) = self.take_next(Some(reason)) else {
-            // Somebody has issued everything since we looked.
+            // Another thread has issued everything since the check.
             self.give_role_back(role, true);
             return;
         };
@@ -315,14 +315,14 @@ impl Shared {
         self.open_bytes.store(cache.open_bytes() as u32, Relaxed);
     }
 
-    /// Completes header and checksum of a block; the role's holder does it, since each block names the one before.
+    /// Completes header and checksum of a block; done by the holder of the role, since each block names the one before.
     pub(crate) fn finish_header(&self, role: &mut WriterRole, block: &mut CachedBlock) {
         block.state.assert_state(BlockState::Issued);
         assert!(block.padded_bytes.is_multiple_of(SECTOR_BYTES) && block.used_bytes <= block.padded_bytes);
         assert!(!block.offsets.is_empty() && block.reason.is_some(), "a sealed block");
         let within_bytes = u64::from(block.start.block()) * SECTOR_BYTES as u64;
         assert!(block.file_offset > within_bytes, "{} lies in a VLF behind the file's header", block.start);
-        // Where it goes was computed under the cache latch when it was opened; the map is asked again where time does not count.
+        // The file position was computed under the cache latch when the block was opened; debug builds check it against the map.
         debug_assert_eq!(
             self.vlfs.lock().offset_of(block.start),
             Some(block.file_offset),
@@ -486,7 +486,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Tells the LOG WRITER that a full block waits (or that it should end).
+    /// Notifies the LOG WRITER that a full block waits (or that it should end).
     pub(crate) fn ring_for_sealed(&self) {
         self.wake_writer(&[WriterState::Asleep, WriterState::Dozing, WriterState::Gathering]);
     }
@@ -497,7 +497,7 @@ fn acknowledges_early(reason: FlushReason) -> bool {
     matches!(reason, FlushReason::Commit) && is_planted(Bug::AcknowledgeBeforeHarden)
 }
 
-/// Why a delayed commit waits after all, here and nowhere else.
+/// The reason for which a delayed commit waits; used only here.
 const LOSS_BOUND: FlushReason = FlushReason::LossBound;
-/// Log that nobody waits for is written for this reason, here and nowhere else.
+/// The reason for writing log that no caller waits for; used only here.
 pub(crate) const BACKGROUND: FlushReason = FlushReason::Background;

@@ -1,4 +1,4 @@
-//! Who wants what hardened, who may write, what is in flight: the state behind the queue latch.
+//! The flush queue: requests to harden records, the writer role, and writes in flight; the state behind the queue latch.
 
 use std::collections::BTreeMap;
 use std::task::Waker;
@@ -9,31 +9,31 @@ use crate::limits::{BLOCK_BYTES_MAX, LogLimits};
 use crate::loss_window::LossWindow;
 use crate::lsn::Lsn;
 
-/// With so many committers waiting per flush the LOG WRITER keeps the role ...
+/// With more committers than this waiting per flush, the LOG WRITER keeps the role ...
 const HAND_OVER_WAITERS: u32 = 16;
 /// ... until the mean falls below this.
 const TAKE_BACK_WAITERS: u32 = 6;
 /// With so many waiting, two committers may write at once.
 const TWO_LEADERS_WAITERS: std::ops::RangeInclusive<usize> = 3..=12;
-/// The LOG WRITER lets committers gather at most so long once the device is free ...
+/// The LOG WRITER lets committers gather at most this long once the device is free ...
 const GATHER_NS: u64 = 1_000_000;
-/// ... and no longer than this without another one coming.
+/// ... and no longer than this without a new one.
 const GATHER_STEP_NS: u64 = 100_000;
-/// What so many sessions have met of the limits is kept by session; what older ones have is one sum.
+/// The effect of the limits is kept for so many sessions; that of older sessions is one sum.
 const SESSIONS_MAX: usize = 1_000;
-/// The number of that sum, and of what the server's own work met: no session has it.
+/// The session number of that sum, which includes the server's own work: no session has it.
 pub(crate) const NO_SESSION: u64 = 0;
 /// Fixed-point unit of the mean number of waiters.
 pub(crate) const MEAN_ONE: u32 = 64;
 
-/// The right to write the log: a token, not a thread. Whoever holds it takes blocks from the cache in order, completes
-/// their headers and issues them; then it gives the role back, before its write is done.
+/// The right to write the log: a token, not a thread. Its holder takes blocks from the cache in order, completes
+/// their headers and issues them; then the holder gives the role back, before its write is complete.
 pub(crate) struct WriterRole {
     /// Checksum of the block issued last, which the next one names.
     pub(crate) last_checksum: u32,
 }
 
-/// Who leads at present.
+/// Which thread writes the log at present (the leader).
 ///
 /// ```text
 ///          mean waiters per flush > 16: note_waiters
@@ -43,13 +43,13 @@ pub(crate) struct WriterRole {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LeaderState {
-    /// Committers write themselves.
+    /// Committers write the log.
     Inline,
     /// The LOG WRITER writes for all.
     LogWriter,
 }
 
-/// What the LOG WRITER does. An idle log has no such thread.
+/// The state of the LOG WRITER. An idle log has no such thread.
 ///
 /// ```text
 ///             wake_writer, when there is work; then start_writer
@@ -62,7 +62,7 @@ pub(crate) enum LeaderState {
 pub(crate) enum WriterState {
     /// No thread, or one that is about to exit and touches nothing any more.
     Ended,
-    /// Runs; it will look at everything again before it waits.
+    /// Runs; it checks everything again before it waits.
     Awake,
     /// Waits for delayed log to become due.
     Dozing,
@@ -74,31 +74,31 @@ pub(crate) enum WriterState {
     Asleep,
 }
 
-/// A request to harden a record: of a thread that waits for its waker, or of a suspended commit that goes on after its waker was called.
+/// A request to harden a record: of a thread that waits for its waker, or of a suspended commit that resumes after its waker was called.
 pub(crate) struct Waiter {
     pub(crate) lsn: Lsn,
     pub(crate) reason: FlushReason,
     pub(crate) waker: Waker,
     /// No thread waits (`Shared::harden_later`): a worker resumes the commit some time after the waker was called.
     pub(crate) is_pending_commit: bool,
-    /// Until the block of its record goes out: what the limits had held back when it came, and whose request it is.
+    /// Until the block of its record is issued: the counts of the limits when it arrived, and the number of its session.
     pub(crate) held_back: Option<(LimitMark, Option<u64>)>,
 }
 
-/// Who wants what hardened, who may write, what is in flight. Guarded by the queue latch.
+/// Requests to harden records, the writer role, and writes in flight. Guarded by the queue latch.
 pub(crate) struct FlushQueue {
-    /// The role, when nobody has it.
+    /// The role, when no thread has it.
     pub(crate) role: Option<WriterRole>,
     pub(crate) in_flight: InFlight,
     pub(crate) waiters: Vec<Waiter>,
     /// How many of them wait for a record that is not issued.
     uncovered: usize,
-    /// The most committers that waited at once lately.
+    /// Decaying maximum of the number of committers that waited at once.
     crowd: usize,
     /// While the LOG WRITER lets committers gather: since when, and how many it has seen.
     gathering: Option<(u64, usize)>,
     pub(crate) leader: LeaderState,
-    /// Committers writing at the moment.
+    /// Committers that are writing now.
     pub(crate) inline_writes: u32,
     /// Mean number of waiters per flush, in units of 1/MEAN_ONE.
     pub(crate) mean_waiters: u32,
@@ -107,11 +107,11 @@ pub(crate) struct FlushQueue {
     pub(crate) delayed: Lsn,
     /// When the oldest of that log that is not issued was first wanted.
     pub(crate) delayed_since_ns: u64,
-    /// Somebody will wait for this record and wants the LOG WRITER to write it meanwhile (`Log::request_flush`), and why.
+    /// A caller will wait for this record and wants the LOG WRITER to write it meanwhile (`Log::request_flush`), and the reason.
     pub(crate) asked: Option<(Lsn, FlushReason)>,
-    /// Delayed commits that are acknowledged and not hard.
+    /// Delayed commits that are acknowledged and not yet durable.
     pub(crate) loss: LossWindow,
-    /// What each session has met of the limits.
+    /// How often and how long the limits held each session back.
     pub(crate) met: BTreeMap<u64, Met>,
 }
 
@@ -136,7 +136,7 @@ impl FlushQueue {
         }
     }
 
-    /// What holds whenever the latch is free.
+    /// Invariants while the latch is free.
     fn assert_state(&self) {
         assert!(self.inline_writes <= 2, "{} committers write at once", self.inline_writes);
         assert!(self.mean_waiters <= 1_000 * MEAN_ONE);
@@ -146,7 +146,7 @@ impl FlushQueue {
         assert!(self.gathering.is_none_or(|(_, seen)| seen <= self.crowd.max(self.uncovered)));
     }
 
-    /// Takes a waiter in.
+    /// Adds a waiter.
     pub(crate) fn add_waiter(&mut self, waiter: Waiter, issued: Lsn) {
         assert!(waiter.lsn.slot() > 0, "{:?} waits for record {}", waiter.reason, waiter.lsn);
         self.uncovered += usize::from(waiter.lsn > issued);
@@ -173,7 +173,7 @@ impl FlushQueue {
             && self.in_flight.admits(BLOCK_BYTES_MAX as u64, now_ns)
     }
 
-    /// Takes the role for a committer, if committers write at all at present.
+    /// Takes the role for a committer, if committers may write now.
     pub(crate) fn lead_inline(&mut self, now_ns: impl FnOnce() -> u64) -> Option<WriterRole> {
         if !self.may_lead_inline(now_ns) {
             return None;
@@ -183,7 +183,7 @@ impl FlushQueue {
         self.role.take()
     }
 
-    /// A block goes out, up to `issued`: counts who waits, and decides who leads from now on.
+    /// A block was issued, up to `issued`: counts the waiters, and decides which thread leads from now on.
     pub(crate) fn note_waiters(&mut self, issued: Lsn, now_ns: impl Fn() -> u64) {
         let waiting = self.waiters.len();
         self.settle(issued, now_ns);
@@ -201,7 +201,7 @@ impl FlushQueue {
         self.assert_state();
     }
 
-    /// Those whose records go out now have met so much of the limits.
+    /// Records, for waiters whose records are issued now, how long the limits held them back.
     fn settle(&mut self, issued: Lsn, now_ns: impl Fn() -> u64) {
         let mut waiters = std::mem::take(&mut self.waiters);
         for waiter in waiters.iter_mut().filter(|waiter| waiter.lsn <= issued) {
@@ -218,7 +218,7 @@ impl FlushQueue {
         }
     }
 
-    /// A session (`None`: the server itself) has met so much of the limits.
+    /// Adds a delay by the limits to a session (`None`: the server itself).
     pub(crate) fn note_met(&mut self, session: Option<u64>, met: Met) {
         assert!(session != Some(NO_SESSION), "sessions have numbers");
         self.met.entry(session.unwrap_or(NO_SESSION)).or_default().add(met);
@@ -232,12 +232,12 @@ impl FlushQueue {
         assert!(self.met.len() <= SESSIONS_MAX + 1, "{} sessions", self.met.len());
     }
 
-    /// Whether the LOG WRITER, which could write the open block now, lets more committers come first, and how long it may
-    /// sleep until it asks again.
+    /// Whether the LOG WRITER, which could write the open block now, first waits for more committers, and how long it may
+    /// sleep until it checks again.
     ///
     /// With many committers the processors are the bottleneck, not the device: while some run, a flush for the few that
     /// are done would cost them processor time, and they would need another one right after. So it waits until half of
-    /// the crowd has come; the other half runs while the device writes. It never waits when nobody comes any more.
+    /// the committers have come; the other half runs while the device writes. It stops waiting when no more committers come.
     pub(crate) fn gather(&mut self, now_ns: u64) -> Option<u64> {
         assert!(self.leader == LeaderState::LogWriter && self.uncovered > 0, "for whom?");
         let (since_ns, seen) = self.gathering.unwrap_or((now_ns, 0));
@@ -258,9 +258,9 @@ impl FlushQueue {
         self.uncovered * 2 >= self.crowd
     }
 
-    /// Removes the waiters up to `hardened` and returns their wakers in the order of their coming, the next leader's first.
+    /// Removes the waiters up to `hardened` and returns their wakers in the order of arrival, the next leader's first.
     ///
-    /// A thread that waits leads rather than a pending commit: all threads that could take that work up may be among the waiters.
+    /// A waiting thread is chosen as leader before a pending commit: all threads that could resume that commit may be among the waiters.
     pub(crate) fn wake(
         &mut self,
         hardened: Lsn,
@@ -290,8 +290,8 @@ impl FlushQueue {
         self.assert_state();
     }
 
-    /// Whether the LOG WRITER waits for what has just happened; it is considered woken then. Work that it would wake up for when it is asleep
-    /// starts it when it has ended. The caller hands the result to `Shared::deliver_wakeup` when the latch is free.
+    /// Whether the LOG WRITER waits for this event; it then counts as woken. If it has ended, work that would wake it from `Asleep`
+    /// starts it. The caller hands the result to `Shared::deliver_wakeup` when the latch is free.
     #[must_use]
     pub(crate) fn wake_writer(&mut self, sleepers: &[WriterState]) -> WriterWakeup {
         let wakeup = match self.writer {
@@ -313,7 +313,7 @@ impl WriterState {
 /// What the LOG WRITER needs to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriterWakeup {
-    /// Nothing: it is awake, or this is not what it waits for.
+    /// Nothing: it is awake, or does not wait for this event.
     None,
     /// A notification.
     Notify,

@@ -1,4 +1,4 @@
-//! Why the log is flushed, and when log that nobody waits for is written.
+//! The reasons for flushing the log, and when delayed commits are written.
 
 /// Why a piece of log must become durable. Each reason has exactly one call site in the workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,13 +21,13 @@ pub enum FlushReason {
     Quiesce,
     /// A delayed commit waits because more would be at risk than MAX_DELAY or MAX_LOSS allow (loss_window.rs).
     LossBound,
-    /// Somebody waits for the commit of a ticket (engine, ticket.rs).
+    /// A session waits for the commit of a ticket (engine, ticket.rs).
     Ticket,
-    /// An answer leaves that tells of commits under COMMIT_ACK = BATCH (engine, acknowledgement.rs).
+    /// A response reports commits under COMMIT_ACK = BATCH (engine, acknowledgement.rs).
     Acknowledge,
     /// A block is taken from the cache of a process that died, when the log is opened (surviving.rs).
     TakeOver,
-    /// The persisted log buffer is switched on or off: the file gets what only one of them would have (persist.rs).
+    /// The persisted log buffer is switched on or off: the file gets the records that only the buffer or the cache has (persist.rs).
     BufferSwitch,
 }
 
@@ -49,7 +49,7 @@ impl FlushReason {
         Self::BufferSwitch,
     ];
 
-    /// Whether the log's file must have it, even where a persisted log buffer keeps it safe.
+    /// Whether the log's file must have the record, even where a persisted log buffer keeps it safe.
     pub(crate) const fn is_for_file(self) -> bool {
         match self {
             Self::FlushLogProc
@@ -85,14 +85,14 @@ const _: () = {
 /// The number of `Suspended`: above those of all intervals.
 const RAW_SUSPENDED: u64 = 1 << 40;
 
-/// When log that nobody waits for is written.
+/// When log that no caller waits for is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DelayedFlushPolicy {
     /// As soon as the device is free and there are at least 4 KB of it or it is 1 ms old. The default.
     Eager,
     /// So many milliseconds after it appeared.
     Timed(u32),
-    /// Only when its block is full (or somebody asks for other reasons). tempdb's way.
+    /// Only when its block is full (or flushed for another reason). Used by tempdb.
     BlockFull,
     /// Only when its block is full, whatever the bounds say, so that nothing drains by itself: for tests.
     Suspended,

@@ -1,13 +1,13 @@
 //! The number of an incarnation: the time between two openings of a database, in which its commits get tickets.
 //!
-//! They are counted, and each has a random half: when files are put back as they were earlier, the next incarnation has the number of one that
-//! there has been, and must not be taken for it.
+//! Incarnations are numbered, and each has a random half: after older copies of the files are restored, the next incarnation gets a number that
+//! an earlier incarnation had, and must not be confused with it.
 
 /// Names an incarnation of one database. Ordered by age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Incarnation {
     number: u32,
-    /// 0 of those that began before there was one.
+    /// 0 for incarnations of versions without random halves.
     random: u32,
 }
 
@@ -17,14 +17,14 @@ impl Incarnation {
         Incarnation { number: 0, random: 0 }.next(random)
     }
 
-    /// The random half for one that begins with the recovery of this run.
+    /// The random half for an incarnation that begins with the recovery of this run.
     pub(crate) fn random_of(run_id: u64) -> u32 {
         let random = (run_id >> 32) as u32 | 1;
         assert!(random != 0, "0 says that there is none");
         random
     }
 
-    /// The one that follows, with that random half.
+    /// The next incarnation, with that random half.
     pub fn next(self, random: u32) -> Incarnation {
         let next = Incarnation { number: self.number + 1, random };
         assert!(next > self, "incarnations are counted");
@@ -41,7 +41,7 @@ impl Incarnation {
         raw
     }
 
-    /// The one of that number.
+    /// The incarnation of that number.
     pub fn from_raw(raw: u64) -> Incarnation {
         let one = match (raw >> 32) as u32 {
             0 => Incarnation { number: raw as u32, random: 0 },

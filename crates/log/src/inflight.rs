@@ -1,4 +1,4 @@
-//! Writes handed to the device and not yet part of the hardened prefix, and the limits on how many and how much.
+//! Writes issued and not yet part of the hardened prefix, and the limits on their number and bytes.
 
 use std::collections::VecDeque;
 
@@ -18,17 +18,17 @@ struct Issued {
     done: Option<CachedBlock>,
 }
 
-/// Blocks that have become part of the hardened prefix: mostly the one whose write has just ended.
+/// Blocks that have become part of the hardened prefix: usually only the block of the completed write.
 pub(crate) type HardenedBlocks = SmallVec<[CachedBlock; 1]>;
 
-/// One of the two limits, and how often and how long somebody wanted to write and might not because of it.
+/// One of the two limits: how often and how long it held writes back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reached {
     pub(crate) times_total: u64,
     pub(crate) ns_total: u64,
 }
 
-/// What one session has met of the limits: of writes, and of bytes.
+/// How the limits held one session back: the limit of writes, and that of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Met {
     pub(crate) ios: Reached,
@@ -52,25 +52,25 @@ impl Met {
     }
 }
 
-/// When somebody began to wait for a write: what the limits had held back until then.
+/// The counts of the limits when a caller began to wait for a write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LimitMark {
     until_then: Met,
-    /// They held writes back at that moment, because of the limit of bytes (else of writes).
+    /// A limit held writes back at that moment: that of bytes (true) or of writes (false).
     refused: Option<bool>,
 }
 
 /// Everything in flight of one log, oldest first.
 pub(crate) struct InFlight {
     limits: LogLimits,
-    /// The limits, or what was on its way when they were lowered, as long as that is more.
+    /// The limits, or the writes in flight when they were lowered, as long as those are more.
     ceiling: LogLimits,
     writes: VecDeque<Issued>,
     /// Number of the oldest write in `writes`.
     first_number: u64,
     outstanding_ios: u32,
     outstanding_bytes: u64,
-    /// Writes have been refused, because of the limit of bytes (else of writes), since this time: one wait counts once.
+    /// Writes have been refused since this time, by the limit of bytes (true) or of writes (false): one wait counts once.
     refused: Option<(bool, u64)>,
     pub(crate) ios_high_water: u64,
     pub(crate) bytes_high_water: u64,
@@ -96,7 +96,7 @@ impl InFlight {
         }
     }
 
-    /// Limits for what is issued from now on; what is on its way stays there.
+    /// Sets limits for later writes; writes in flight are not affected.
     pub(crate) fn set_limits(&mut self, limits: LogLimits) {
         assert!(limits.outstanding_ios_max > 0 && limits.outstanding_bytes_max > 0);
         self.limits = limits;
@@ -122,7 +122,7 @@ impl InFlight {
         self.outstanding_bytes
     }
 
-    /// What holds between calls: nothing at the front is complete, the sums are those of the writes.
+    /// Invariants between calls: no write at the front is complete, the sums are those of the writes.
     fn assert_state(&self) {
         assert!(self.writes.front().is_none_or(|oldest| oldest.done.is_none()), "the prefix was passed on");
         assert!(self.outstanding_ios as usize <= self.writes.len());
@@ -137,7 +137,7 @@ impl InFlight {
         self.outstanding_ios
     }
 
-    /// Whether one more write of `bytes` may be issued; counts a refusal, from `now_ns` on. A single block may always go.
+    /// Whether one more write of `bytes` may be issued; counts a refusal, from `now_ns` on. A single block is always admitted.
     pub(crate) fn admits(&mut self, bytes: u64, now_ns: impl FnOnce() -> u64) -> bool {
         let by_bytes = match self.obstacle(bytes) {
             None => return true,
@@ -162,7 +162,7 @@ impl InFlight {
         (self.outstanding_bytes.saturating_add(bytes) > self.limits.outstanding_bytes_max).then_some(true)
     }
 
-    /// What the limits have held back until now, the wait that goes on included.
+    /// The counts of the limits until now, a current wait included.
     fn held_back(&self, now_ns: impl FnOnce() -> u64) -> Met {
         let mut met = Met { ios: self.ios_limit, bytes: self.bytes_limit };
         if let Some((by_bytes, since_ns)) = self.refused {
@@ -172,12 +172,12 @@ impl InFlight {
         met
     }
 
-    /// For somebody who begins to wait for a write.
+    /// The mark for a caller that begins to wait for a write.
     pub(crate) fn mark(&self, now_ns: impl FnOnce() -> u64) -> LimitMark {
         LimitMark { until_then: self.held_back(now_ns), refused: self.refused.map(|(by_bytes, _)| by_bytes) }
     }
 
-    /// How often and how long the limits have held him back since then.
+    /// How often and how long the limits have held that caller back since then.
     pub(crate) fn met_since(&self, mark: &LimitMark, now_ns: impl FnOnce() -> u64) -> Met {
         let mut met = self.held_back(now_ns);
         let before = mark.until_then;
@@ -196,7 +196,7 @@ impl InFlight {
         if by_bytes { &mut self.bytes_limit } else { &mut self.ios_limit }
     }
 
-    /// A write has ended: whoever was refused may go on when there is room for a block again.
+    /// A write has ended: a refused writer may continue when the limits admit a block again.
     fn end_refusal(&mut self, now_ns: impl FnOnce() -> u64) {
         let Some((by_bytes, since_ns)) = self.refused else { return };
         if self.obstacle(BLOCK_BYTES_MAX as u64).is_none() {
@@ -206,7 +206,7 @@ impl InFlight {
         }
     }
 
-    /// Notes that the block ending at `last` goes to the device; returns the write's number.
+    /// Notes that the block ending at `last` is issued; returns the write's number.
     pub(crate) fn issue(&mut self, last: Lsn, bytes: u64) -> u64 {
         assert!(self.writes.back().is_none_or(|newest| newest.last < last), "blocks are issued in LSN order");
         assert!(bytes > 0 && last.slot() > 0, "a block holds a record");
@@ -220,7 +220,7 @@ impl InFlight {
     }
 
     /// Notes that write `number` is durable. Returns the new end of the contiguous prefix, if it moved, and the blocks
-    /// that now belong to it. Completions come in any order; a hole holds back what lies behind it.
+    /// that now belong to it. Completions come in any order; later writes do not count before an earlier one that is not complete.
     pub(crate) fn complete(
         &mut self,
         number: u64,

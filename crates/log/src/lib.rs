@@ -3,7 +3,7 @@
 //! What it promises:
 //! - [`Log::append`] gives each record an address ([`Lsn`]) above all earlier ones; records are found by it until truncated.
 //! - When [`Log::harden`] has returned, that record and everything before it survive any crash (as far as the device keeps
-//!   its word). What is lost is always a suffix; a block is found whole or not at all.
+//!   its word). A crash loses only a suffix; a block is found whole or not at all.
 //! - A failed write or sync is never retried: from then on every `harden` and `append` fails.
 //! - After a crash the log ends at the first position without a valid block of the chain; if there is proof that the
 //!   position had been durable, opening fails and names file and offset.
@@ -20,9 +20,9 @@
 //! | `hardened` | newest record of the contiguous durable prefix | `Shared::complete`, under the queue latch |
 //! | `persisted` | newest record that the persisted log buffer has, with all before it (persisted.rs); beside the others | `Shared::persist`, under the cache latch |
 //! | `checkpoint` | LOP_BEGIN_CKPT of the last completed checkpoint | [`Log::record_checkpoint`] |
-//! | `min` | nothing below is needed by anyone | [`Log::truncate`]: the lowest pin |
+//! | `min` | no pin needs log below | [`Log::truncate`]: the lowest pin |
 //!
-//! Start reading at flush_reason.rs and flush.rs (when and by whom the log is written), then cache.rs, tail.rs, vlf.rs.
+//! Start reading at flush_reason.rs and flush.rs (when the log is written, and by which thread), then cache.rs, tail.rs, vlf.rs.
 
 mod append;
 pub mod block;

@@ -1,4 +1,4 @@
-//! `Log`: the door of the crate.
+//! `Log`: the public interface of the crate.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
@@ -47,7 +47,7 @@ pub struct Tail {
     pub checkpoint: Lsn,
     /// The oldest record that recovery from that checkpoint needs; NULL: all there is.
     pub min: Lsn,
-    /// Whether the log was closed properly (then nothing needs recovery beyond the last checkpoint).
+    /// Whether the log was closed properly (recovery then needs nothing behind the last checkpoint).
     pub clean: bool,
     /// Bytes of log that were looked at to find its end.
     pub scanned_bytes: u64,
@@ -67,7 +67,7 @@ pub struct RecoveryExtent {
 }
 
 impl Log {
-    /// Makes the files of a new log; they must not exist (except for a volatile log, which replaces it).
+    /// Makes the files of a new log; they must not exist (a volatile log replaces an existing file).
     pub fn create(os: &Os, options: &LogOptions) -> Result<Log, LogError> {
         let files = Arc::new(LogFiles::create(os, options)?);
         let mut vlfs = VlfMap::new(files.read_vlfs(os)?);
@@ -115,7 +115,7 @@ impl Log {
                 "the log goes on in the VLF of its newest record"
             );
         }
-        // What a killed process had written may still be on its way to the device.
+        // Writes of a killed process may not have reached the device yet.
         files.all().iter().try_for_each(|file| file.file.sync())?;
         let hardened = end.last;
         let last_block = folder.map_or(Ok(0), |_| cache_takeover::records_checksum(&files, &vlfs, &end))?;
@@ -125,7 +125,7 @@ impl Log {
             next.clean = false;
             next.hardened = hardened;
             next.persisted_id = 0;
-            // Of an incarnation that has ended before, the log of recoveries alone has come since: nobody has tickets of that.
+            // After an incarnation that has ended already, only recoveries have written log: no session holds a ticket for that log.
             next.incarnation_end = next.incarnation_end.or(Some(hardened));
             if next.next_random == 0 {
                 next.next_random = Incarnation::random_of(next.run_id);
@@ -136,13 +136,13 @@ impl Log {
             last: end.last,
             checkpoint: header.checkpoint,
             min: header.min,
-            // Nothing follows what was closed properly; when something does, the header of whoever wrote it is damaged.
+            // Nothing follows the end of a log that was closed properly. If a record does, the header of the run that wrote it is damaged.
             clean: header.clean && end.last <= header.hardened,
             scanned_bytes: end.scanned_bytes,
         };
         let log = Log::start(os, options, files, vlfs, &end, last_block);
         log.shared.note_taken_over(&taken);
-        // A file may have been given up on its way into or out of the log.
+        // A crash may have interrupted a file that was joining or leaving the log.
         log.note_alone()?;
         if let Some(persisted) = &options.persisted {
             log.begin_persisting(persisted).map_err(persisted::not_to_be_had)?;
@@ -202,7 +202,7 @@ impl Log {
         Ok(self.append_reserving(record, 0)?.lsn)
     }
 
-    /// The same, and keeps `undo_reserve_bytes` of log for undoing it later ([`Log::reservation_for`] the compensation
+    /// Appends a record, and keeps `undo_reserve_bytes` of log for undoing it later ([`Log::reservation_for`] the compensation
     /// records; 0 for what is never undone). The caller sums what it reserved, pays with it
     /// ([`Log::append_paying`]), and gives the rest back with [`Log::release_reservation`] when its transaction has ended.
     pub fn append_reserving(
@@ -213,13 +213,13 @@ impl Log {
         self.shared.append(record, Payment::FreeSpace { reserve: undo_reserve_bytes })
     }
 
-    /// Appends a record for which room was reserved (compensation, abort, commit): never [`LogError::Full`] while the
-    /// reservations are honest, and not interruptible.
+    /// Appends a record for which space was reserved (compensation, abort, commit): never [`LogError::Full`] while
+    /// reservations cover the records, and not interruptible.
     pub fn append_from_reservation(&self, record: &RecordBuf) -> Result<Lsn, LogError> {
         Ok(self.append_paying(record, 0)?.lsn)
     }
 
-    /// The same, and `paid_bytes` of what the caller has reserved are no longer promised: the record was what they were for.
+    /// Appends such a record, and takes `paid_bytes` off the caller's reservation: they were reserved for this record.
     pub fn append_paying(&self, record: &RecordBuf, paid_bytes: u64) -> Result<Appended, LogError> {
         self.shared.append(record, Payment::Reservation { paid: paid_bytes })
     }
@@ -232,7 +232,7 @@ impl Log {
         whole
     }
 
-    /// The same for a record that closes its block, because somebody waits for it: the end of a transaction.
+    /// The reservation for a record that closes its block because a committer waits for it: the end of a transaction.
     pub fn reservation_for_end(&self, record_bytes: u64) -> u64 {
         assert!(record_bytes > 0, "an end has a record");
         let whole = record_bytes + (BLOCK_HEADER_BYTES + self.shared.sector_bytes()) as u64;
@@ -240,23 +240,23 @@ impl Log {
         whole
     }
 
-    /// Gives reserved room back.
+    /// Gives reserved space back.
     pub fn release_reservation(&self, bytes: u64) {
         if bytes > 0 {
             self.shared.cache.lock().release(bytes);
         }
     }
 
-    /// Makes everything up to and including the record at `lsn` durable; waits for it (WRITELOG). On a volatile log this
-    /// is nothing. Not interruptible: what is on its way to the device cannot be called back.
+    /// Makes everything up to and including the record at `lsn` durable; waits for it (WRITELOG). On a volatile log it does
+    /// nothing. Not interruptible: a write that was issued cannot be cancelled.
     pub fn harden(&self, lsn: Lsn, reason: FlushReason) -> Result<(), LogError> {
         self.shared.harden(lsn, reason)
     }
 
-    /// Asks for the same without blocking, for a caller who has other work meanwhile: when somebody else writes or will write (another
-    /// committer, the LOG WRITER), the caller's `waker` takes its thread's place in the queue. It is rung once, perhaps before this
-    /// returns, on whatever thread finds the record hardened or the log failed, or because the caller is to write now. Then, on any
-    /// thread, or earlier if the caller would rather block, [`Log::finish_harden`] must follow. `None`: nothing was begun, call
+    /// Asks to harden the record without blocking, for a caller that has other work meanwhile: when another committer or the LOG WRITER
+    /// writes or will write, the caller's `waker` enters the queue instead of its thread. It is called once, perhaps before this
+    /// returns, by the thread that finds the record hardened or the log failed, or because the caller is to write now. Then, on any
+    /// thread, or earlier if the caller prefers to block, [`Log::finish_harden`] must follow. `None`: nothing was begun, call
     /// [`Log::harden`], which writes or finds the record hardened.
     ///
     /// # Errors
@@ -275,8 +275,8 @@ impl Log {
         self.shared.finish_harden(pending)
     }
 
-    /// Asks the LOG WRITER to write everything up to the record at once, for `reason`; does not wait. For a caller who has several logs to
-    /// harden: he asks all, then calls [`Log::harden`] on each, and their writes go on together.
+    /// Asks the LOG WRITER to write everything up to the record at once, for `reason`; does not wait. For a caller that hardens several
+    /// logs: it calls this on all of them, then [`Log::harden`] on each, so that their writes run at the same time.
     ///
     /// # Errors
     /// Those of `harden` that are known already.
@@ -307,7 +307,7 @@ impl Log {
         self.shared.delay(lsn, bytes)
     }
 
-    /// The same for a commit whose time to wait is over, and whose caller is told so: it counts, but does not wait.
+    /// As `delay`, for a commit whose wait has timed out, which its caller is told: the commit counts, but does not wait.
     pub fn note_at_risk(&self, lsn: Lsn, bytes: u64) {
         assert!(lsn < self.end(), "{lsn} was appended");
         let mut queue = self.shared.queue.lock();
@@ -316,13 +316,13 @@ impl Log {
         }
     }
 
-    /// How much may be at risk from now on. What is at risk already stays so.
+    /// Sets the bounds for later commits. Commits that are at risk already stay so.
     pub fn set_loss_bounds(&self, bounds: LossBounds) {
         self.shared.queue.lock().loss.set_bounds(bounds);
         self.shared.wake_writer(&WriterState::WAITING);
     }
 
-    /// What delayed commits would be lost now, and the most since the log was opened.
+    /// The delayed commits that a crash would lose now, and the most since the log was opened.
     pub fn loss_window(&self) -> LossWindowInfo {
         let now_ns = self.shared.os.clock().monotonic_ns();
         let survives_process = self.shared.survives_process();
@@ -334,7 +334,7 @@ impl Log {
         self.shared.files.first().header().incarnation
     }
 
-    /// The one that [`Log::record_recovery`] will begin: the same for every recovery until one comes to its end.
+    /// The incarnation that [`Log::record_recovery`] will begin. It does not change until a recovery completes.
     pub fn next_incarnation(&self) -> Incarnation {
         let header = self.shared.files.first().header();
         let next = header.incarnation.next(header.next_random);
@@ -342,13 +342,13 @@ impl Log {
         next
     }
 
-    /// Where the log ended when the newest incarnation was over, as long as no other one has begun: commits of it up to here are hard,
-    /// those behind it are lost.
+    /// Where the log ended when the newest incarnation was over, as long as no other one has begun: its commits up to here are durable,
+    /// later ones are lost.
     pub fn incarnation_end(&self) -> Option<Lsn> {
         self.shared.files.first().header().incarnation_end
     }
 
-    /// Asks for the same without waiting: a delayed commit, drained by policy (the flush then counts as Background).
+    /// Asks to harden the record without waiting: a delayed commit, drained by policy (the flush then counts as Background).
     pub fn request_delayed_flush(&self, lsn: Lsn) {
         self.shared.request_delayed_flush(lsn);
     }
@@ -358,8 +358,8 @@ impl Log {
         self.shared.positions.safe()
     }
 
-    /// Switches the persisted log buffer on: from when this returns a record is hard once it is there, and the file follows. Not of a
-    /// volatile log, and not while there is one.
+    /// Switches the persisted log buffer on: after this returns, a record is durable once it is in the buffer; the file is written later. Not for a
+    /// volatile log, and not while the log has a buffer.
     ///
     /// # Errors
     /// Those of the memory ([`LogError::Io`]): the log then goes on as before. Those of `harden`.
@@ -402,7 +402,7 @@ impl Log {
         self.reader().read(lsn)
     }
 
-    /// A reader positioned at `lsn` (a record or block address, or NULL: the oldest record there is), going forward.
+    /// A reader positioned at `lsn` (a record or block address, or NULL: the oldest record in the log), going forward.
     pub fn read_from(&self, lsn: Lsn) -> LogReader {
         let mut reader = self.reader();
         reader.seek(lsn);
@@ -434,8 +434,8 @@ impl Log {
         self.note_checkpoint(begin, min, |_| {})
     }
 
-    /// The same for the checkpoint with which recovery ends; a new incarnation begins in the same write. The end of the one before is noted
-    /// by a record that the checkpoint has hardened.
+    /// As [`Log::record_checkpoint`], for the checkpoint that ends recovery; a new incarnation begins in the same write. A record that the
+    /// checkpoint has hardened notes the end of the incarnation before.
     pub fn record_recovery(&self, begin: Lsn, min: Lsn) -> Result<(), LogError> {
         assert!(self.incarnation_end().is_some(), "one incarnation at a time");
         assert!(!self.is_volatile(), "what is never recovered has no incarnations");
@@ -445,7 +445,7 @@ impl Log {
             header.next_random = 0;
             header.incarnation_end = None;
         })?;
-        // In both copies before anybody gets a ticket of it: no number of an incarnation is given twice.
+        // In both copies before a session gets a ticket of it: no incarnation number is given twice.
         self.shared.files.first().update_header(|_| {})
     }
 
@@ -479,13 +479,13 @@ impl Log {
         Ok(())
     }
 
-    /// Frees the VLFs that nobody needs; returns MinLSN.
+    /// Frees the VLFs that no pin needs; returns MinLSN.
     pub fn truncate(&self) -> Result<Lsn, LogError> {
         self.shared.check_alive()?;
         Ok(self.shared.truncate())
     }
 
-    /// Would a checkpoint free VLFs if nobody but it needed log below `needed`?
+    /// Would a checkpoint free VLFs if no other pin needed log below `needed`?
     pub fn would_free(&self, needed: Lsn) -> bool {
         let shared = &self.shared;
         let others = shared.pins.min_but(LogReuseWait::Checkpoint).map_or(Lsn::MAX, |(lsn, _)| lsn);
@@ -500,7 +500,7 @@ impl Log {
         least.vlf() > oldest
     }
 
-    /// What is in the way of the oldest VLF at this moment, for error 9002: a checkpoint only where one would free it. The pins must be up to
+    /// Why the oldest VLF cannot be freed now, for error 9002: a checkpoint only where one would free it. The pins must be up to
     /// date.
     pub fn reuse_wait_now(&self) -> LogReuseWait {
         let oldest = self.shared.vlfs.lock().oldest_active();
@@ -511,7 +511,7 @@ impl Log {
         }
     }
 
-    /// Since this was asked last, have blocks been begun while little of the log was left?
+    /// Has a block been begun, since the last call, while little of the log was left?
     pub fn take_pressed(&self) -> bool {
         self.shared.is_pressed.load(Relaxed) && self.shared.is_pressed.swap(false, Relaxed)
     }
@@ -529,7 +529,7 @@ impl Log {
         self.shared.vlfs.lock().info()
     }
 
-    /// Where a recovery would begin to read, if the process ended now, and how much log it would read.
+    /// Where recovery would begin to read if the process ended now, and how much log it would read.
     pub fn recovery_extent(&self) -> RecoveryExtent {
         let shared = &self.shared;
         let (checkpoint, end) = (shared.positions.checkpoint(), shared.positions.end());
@@ -546,7 +546,7 @@ impl Log {
         self.shared.stats()
     }
 
-    /// Brings the counters of used log up to date: appends do not, so whoever is about to read them asks for it.
+    /// Brings the counters of used log up to date: appends do not, so the reader of the counters calls this first.
     pub fn note_used(&self) {
         self.shared.note_used();
     }
@@ -564,12 +564,12 @@ impl Log {
         queue.met.iter().map(of).collect()
     }
 
-    /// How much may be in flight from now on; what is there already stays there.
+    /// Limits for later writes in flight; writes that are in flight already stay there.
     pub fn set_limits(&self, limits: LogLimits) {
         let places = self.shared.options.queue_places();
         assert!(limits.outstanding_ios_max <= places, "the writer's queue has {places} places");
         self.shared.queue.lock().in_flight.set_limits(limits);
-        // Who waited for the former limits looks again.
+        // Writers that waited at the former limits check again.
         self.shared.wake_writer(&WriterState::WAITING);
     }
 
@@ -590,7 +590,7 @@ impl Log {
         self.shared.queue.lock().writer != WriterState::Ended
     }
 
-    /// How many VLFs growth makes from now on; those that there are stay as they are.
+    /// How many VLFs growth makes from now on; existing VLFs stay as they are.
     pub fn set_vlf_rule(&self, rule: VlfRule) {
         self.shared.vlf_rule.store(rule as u8, Relaxed);
         assert_eq!(VlfRule::from_number(rule as u8), Some(rule), "a rule is known by its number");
@@ -632,7 +632,7 @@ impl Log {
     }
 }
 
-/// What the process of the last run has left of this log in memory, in the order in which it is to be taken.
+/// The parts of this log that the process of the last run left in memory, in the order in which they are to be taken over.
 fn left_by_last_run(
     os: &Os,
     options: &LogOptions,
@@ -646,8 +646,8 @@ fn left_by_last_run(
 }
 
 impl Drop for Log {
-    /// A log that is dropped unclosed (crash, error at start) leaves what was not hardened behind; its writer ends. In a
-    /// simulation nothing is touched: the world unwinds its tasks by itself.
+    /// A log that is dropped unclosed (crash, error at start) loses the records that were not hardened; its writer ends. In a
+    /// simulation nothing is touched: the simulated world unwinds its tasks by itself.
     fn drop(&mut self) {
         if !self.shared.stopping.swap(true, AcqRel) && !self.shared.os.is_simulated() {
             self.shared.writer_signal.set();
@@ -667,7 +667,7 @@ impl Shared {
         }
         let _mask = os::task::mask_interrupts();
         let mut cache = self.cache.lock();
-        // What is zeroed in the background ends where it is.
+        // Zeroing in the background stops where it is.
         self.room.notify_all();
         while cache.growing || cache.zeroing {
             (cache, _) = self.room.wait(cache, os::WaitType::LOGMGR_QUEUE, None);

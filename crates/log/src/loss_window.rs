@@ -1,7 +1,7 @@
-//! The loss window: delayed commits that are acknowledged and not yet hard, and the bounds on them (MAX_DELAY, MAX_LOSS).
+//! The loss window: delayed commits that are acknowledged and not yet durable, and the bounds on them (MAX_DELAY, MAX_LOSS).
 //!
-//! A delayed commit is counted before it is acknowledged and as long as it is not hard. One that would go beyond a bound waits first
-//! (`Shared::delay`); the LOG WRITER drains at half of a bound, so that this is seldom necessary while the device keeps up.
+//! A delayed commit counts from before its acknowledgement until it is durable. One that would exceed a bound waits first
+//! (`Shared::delay`); the LOG WRITER drains at half of a bound, so that commits seldom wait while the device keeps up.
 
 use std::collections::VecDeque;
 
@@ -12,14 +12,14 @@ use crate::lsn::Lsn;
 /// How much may be at risk at once; the default is without bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LossBounds {
-    /// MAX_DELAY, ns: nothing more is acknowledged while something acknowledged earlier than this is at risk. So what a crash takes was
+    /// MAX_DELAY, ns: no commit is acknowledged while one acknowledged longer ago is at risk. So all commits that a crash loses were
     /// acknowledged within that time.
     pub delay_ns_max: Option<u64>,
     /// MAX_LOSS, bytes of log of the transactions at risk.
     pub bytes_max: Option<u64>,
 }
 
-/// Commits at risk: how many, the bytes of log that their transactions have written, and for how long the oldest has been.
+/// Commits at risk: their number, the log bytes that their transactions have written, and the age of the oldest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LossFigures {
     /// Commits.
@@ -37,17 +37,17 @@ pub struct LossWindowInfo {
     pub now: LossFigures,
     /// The most of each since the log was opened.
     pub highest: LossFigures,
-    /// What is enforced.
+    /// The bounds in force.
     pub bounds: LossBounds,
     /// Delayed commits so far.
     pub commits_total: u64,
     /// How many of them had to wait because of a bound.
     pub waits_total: u64,
-    /// What is at risk now outlives the process: it is lost only if the system goes down, too.
+    /// The log at risk now outlives the process: it is lost only if the system crashes, too.
     pub survives_process: bool,
 }
 
-/// The delayed commits of one block, which become hard together.
+/// The delayed commits of one block, which become durable together.
 #[derive(Debug)]
 struct Group {
     /// Its block.
@@ -60,7 +60,7 @@ struct Group {
     since_ns: u64,
 }
 
-/// Guarded by the queue latch. At most as many groups as the cache has blocks.
+/// The delayed commits at risk. Guarded by the queue latch. At most as many groups as the cache has blocks.
 #[derive(Debug, Default)]
 pub(crate) struct LossWindow {
     bounds: LossBounds,
@@ -73,7 +73,7 @@ pub(crate) struct LossWindow {
 }
 
 impl LossWindow {
-    /// What holds between calls.
+    /// Invariants between calls.
     fn assert_state(&self) {
         assert_eq!(self.groups.is_empty(), self.commits == 0, "a group has commits");
         assert!(self.commits >= self.groups.len() as u64, "{} commits", self.commits);
@@ -98,7 +98,7 @@ impl LossWindow {
         self.bounds != LossBounds::default()
     }
 
-    /// Is so much at risk that it should drain whatever the policy says?
+    /// Is so much log at risk that it should drain whatever the policy says?
     pub(crate) fn is_half_full(&self) -> bool {
         self.bounds.bytes_max.is_some_and(|most| self.bytes > 0 && self.bytes >= most / 2)
     }
@@ -109,7 +109,7 @@ impl LossWindow {
         self.bounds.delay_ns_max.map(|most| most / 2)
     }
 
-    /// What must be hard before the commit at `lsn` of a transaction that wrote `bytes` may be at risk, too; none: it may.
+    /// The record that must be durable before the commit at `lsn` of a transaction that wrote `bytes` may be at risk, too; none: it may be now.
     pub(crate) fn obstacle(&mut self, lsn: Lsn, bytes: u64, now_ns: impl FnOnce() -> u64) -> Option<Lsn> {
         assert!(lsn.slot() > 0, "a commit is a record");
         if !self.is_bounded() || is_planted(Bug::LossBoundIgnored) {
@@ -124,7 +124,7 @@ impl LossWindow {
         let obstacle = match oldest {
             Some(oldest) if too_old && !too_much => Some(oldest.last),
             Some(_) if too_much => self.groups.back().map(|newest| newest.last),
-            // It alone is more than may be lost.
+            // The commit alone exceeds the bound.
             None if too_much => Some(lsn),
             _ => None,
         };
@@ -156,7 +156,7 @@ impl LossWindow {
         self.assert_state();
     }
 
-    /// Everything up to `hardened` is hard.
+    /// Everything up to `hardened` is durable.
     pub(crate) fn note_hardened(&mut self, hardened: Lsn, now_ns: impl FnOnce() -> u64) {
         if self.groups.front().is_none_or(|oldest| oldest.last > hardened) {
             return;

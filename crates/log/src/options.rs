@@ -65,7 +65,7 @@ pub struct LogOptions {
     pub padding_bytes: usize,
     /// Where, in a file system of memory, a cache lies that outlives the process; none: the cache dies with it. Not of a volatile log.
     pub surviving_folder: Option<CacheFolder>,
-    /// What a process that died has left there is taken, and nothing is left there in turn.
+    /// A cache that a dead process left there is taken over, but this log makes no cache there.
     pub surviving_is_only_taken: bool,
     /// Where the persisted log buffer of a log that is opened lies; none: it has none.
     pub persisted: Option<PersistedOptions>,

@@ -1,6 +1,6 @@
-//! Payloads of the records about pages: rows, tree structure, allocation, large objects. The table of body.rs says which belongs to which operation.
+//! Payloads of the records about pages: rows, tree structure, allocation, large objects. The table of body.rs maps operations to payloads.
 //!
-//! Pages are named by file and page number in one number (`file << 32 | page`), written as one varint when the file is number 1.
+//! A page address is the file and page number in one number (`file << 32 | page`), written as one varint when the file is number 1.
 //! Rows and keys are borrowed in both directions: encoding and decoding copy nothing that need not be copied. In a database that
 //! is never redone (tempdb) the redo images are empty (claims 82, 83).
 
@@ -33,7 +33,7 @@ pub(crate) fn page_name(page: u64) -> String {
     format!("({}:{})", page >> 32, page & 0xffff_ffff)
 }
 
-/// A row of a heap comes, goes (as a ghost), comes back, or is taken out again: LOP_INSERT_ROWS and LOP_DELETE_ROWS with LCX_HEAP.
+/// A row of a heap is inserted, becomes a ghost, is restored, or is removed again: LOP_INSERT_ROWS and LOP_DELETE_ROWS with LCX_HEAP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeapRow<'a> {
     /// The page.
@@ -85,7 +85,7 @@ pub struct TreeRow<'a> {
     pub root: u64,
     /// The key.
     pub key: &'a [u8],
-    /// What the key leads to, where redo or undo needs it.
+    /// The value, where redo or undo needs it.
     pub value: &'a [u8],
 }
 
@@ -198,12 +198,12 @@ impl<'a> RowPatch<'a> {
     }
 }
 
-/// Ghosts are taken out and bytes kept for undo are given free: LOP_EXPUNGE_ROWS.
+/// Ghosts are removed and bytes kept for undo are freed: LOP_EXPUNGE_ROWS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expunge {
     /// The page.
     pub page: u64,
-    /// The slots, ascending, as numbered before any is taken out.
+    /// The slots, ascending, as numbered before any is removed.
     pub slots: Vec<u16>,
 }
 
@@ -269,14 +269,14 @@ impl UnitCreate {
 }
 
 /// A heap gets one more page at its end: LOP_FORMAT_PAGE with LCX_HEAP. Changes the page, its predecessor, the heap's first page
-/// and the allocation map, as one step.
+/// and the allocation map, as one atomic step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeapAppend {
     /// The heap's allocation unit.
     pub unit: u32,
     /// The new page.
     pub page: u64,
-    /// The page that was last.
+    /// The page that was the last one.
     pub previous: u64,
     /// The heap's first page, which keeps the address of the last.
     pub first: u64,
@@ -304,7 +304,7 @@ impl HeapAppend {
     }
 }
 
-/// What a page header says of the page's rows, and must say of them on another page too.
+/// Facts in a page header about the page's rows, which move with the rows to another page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PageFacts {
     /// Flags of the page.
@@ -356,7 +356,7 @@ pub(crate) fn take_rows<'a>(reader: &mut Reader<'a>) -> Result<Vec<MovedRow<'a>>
     Ok(rows)
 }
 
-/// A tree page splits: LOP_DELETE_SPLIT. Changes both halves, the right neighbour, the parent and the allocation map, as one step.
+/// A tree page splits: LOP_DELETE_SPLIT. Changes both halves, the right sibling, the parent and the allocation map, as one atomic step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeSplit<'a> {
     /// The tree's allocation unit.
@@ -391,7 +391,7 @@ impl<'a> TreeSplit<'a> {
             self.left != self.right && self.right != self.next && self.right != self.parent,
             "the right half is new"
         );
-        // One half may be empty until the entry that needs the room is put there: before the first row, or behind the last.
+        // One half may be empty until the entry that needs the space is inserted there: before the first row, or behind the last.
         assert!(!self.separator.is_empty(), "something lies below the right half");
         put_varint(out, u64::from(self.unit));
         for page in [self.left, self.right, self.next, self.parent] {
@@ -471,14 +471,14 @@ impl<'a> RootGrow<'a> {
     }
 }
 
-/// An empty leaf leaves its tree: LOP_MODIFY_HEADER. Changes the leaf, both neighbours, the parent and the allocation map.
+/// An empty leaf is unlinked from its tree: LOP_MODIFY_HEADER. Changes the leaf, both siblings, the parent and the allocation map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeUnlink {
     /// The leaf.
     pub page: u64,
-    /// Its left neighbour; 0 for none.
+    /// Its left sibling; 0 for none.
     pub left: u64,
-    /// Its right neighbour.
+    /// Its right sibling.
     pub right: u64,
     /// Its parent.
     pub parent: u64,
@@ -514,10 +514,10 @@ impl TreeUnlink {
     }
 }
 
-/// What happens to entries of an allocation map.
+/// A change of entries of an allocation map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MapChange {
-    /// The pages are free for anybody.
+    /// The pages are free for any allocation unit.
     Free = 0,
     /// The pages will be free once the transaction has committed.
     Pending = 1,
@@ -530,14 +530,14 @@ pub enum MapChange {
 pub struct MapBits {
     /// The map page.
     pub map: u64,
-    /// What happens.
+    /// The change.
     pub change: MapChange,
     /// Runs of entries: first and how many, ascending.
     pub runs: Vec<(u16, u16)>,
 }
 
 impl MapBits {
-    /// Upper bound of the encoding, in bytes, whatever happens to the entries.
+    /// Upper bound of the encoding, in bytes, for every kind of change.
     pub fn encoded_bytes_max(&self) -> usize {
         8 + 1 + 2 + 4 * self.runs.len()
     }

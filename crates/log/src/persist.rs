@@ -1,4 +1,4 @@
-//! The persisted log buffer in use: `harden` through it, and the switch on and off (persisted.rs draws it).
+//! The persisted log buffer in use: `harden` by copying to it, switching it on and off (state diagram in persisted.rs).
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -14,11 +14,11 @@ use crate::persisted::{PersistedBuffer, PersistedInfo};
 use crate::shared::Shared;
 use crate::surviving::{SurvivingCache, remove};
 
-/// Everything is written for this reason when the buffer is switched on or off, here and nowhere else.
+/// The reason for writing everything when the buffer is switched on or off; used only here.
 const BUFFER_SWITCH: FlushReason = FlushReason::BufferSwitch;
 
 impl Cache {
-    /// Copies all records that the cache has into the persisted buffer, and gives the newest. There must be a buffer.
+    /// Copies all records of the cache into the persisted buffer, and returns the newest. There must be a buffer.
     fn persist(&mut self) -> Result<Lsn, IoError> {
         let buffer = self.persisted.as_mut().expect("the caller has looked");
         self.sealed.iter_mut().chain(&mut self.open).try_for_each(|block| buffer.store(block))?;
@@ -26,7 +26,7 @@ impl Cache {
         Ok(self.last)
     }
 
-    /// A block is about to be issued: from then on nobody here can copy it.
+    /// A block is about to be issued: after that the cache cannot copy it.
     pub(crate) fn persist_whole(&mut self, block: &mut CachedBlock) {
         if let Some(buffer) = &mut self.persisted
             && let Err(error) = buffer.store(block)
@@ -98,7 +98,7 @@ impl Shared {
             cache.persisted = Some(buffer);
             cache.last
         };
-        // What had left the cache before is not in the buffer.
+        // Records that had left the cache before are not in the buffer.
         self.settle(last)?;
         self.cache.lock().persisted.as_mut().map_or(Ok(()), |buffer| buffer.note_hardened(last))?;
         self.persists.store(true, Release);
@@ -119,7 +119,7 @@ impl Shared {
             (cache.take_persisted(), cache.last)
         };
         let Some(buffer) = buffer else { return Ok(()) };
-        // What only the buffer had; it stays as it is until then, should the power go.
+        // Writes the records that only the buffer had; the buffer stays valid until then, in case of a loss of power.
         self.settle(last)?;
         self.files.first().update_header_twice(|header| header.persisted_id = 0)?;
         let path = buffer.options.path.clone();
@@ -158,7 +158,7 @@ impl Shared {
 }
 
 impl Shared {
-    /// Does all that is in the cache outlive the process?
+    /// Do all records in the cache outlive the process?
     pub(crate) fn survives_process(&self) -> bool {
         let cache = self.cache.lock();
         cache.persisted.is_some() || cache.surviving.as_ref().is_some_and(SurvivingCache::is_whole)

@@ -1,10 +1,10 @@
 //! The persisted log buffer: a copy of the log's tail in persistent memory, so that a commit need not wait for the log's device.
 //!
-//! While it is on, `harden` copies the records that the cache has and the buffer has not, flushes the processor's caches, and returns: a loss
-//! of power leaves them. Blocks are written to the file when they are full, by the LOG WRITER; each is in the buffer whole before it is issued,
-//! and its place is used again when it is hard in the file. So the buffer always has what the file lacks of `persisted`. When a log is
-//! opened, the blocks that continue the end of its file are written to it, durably, before recovery begins (cache_takeover.rs). What is in neither
-//! was lost by damage: before a place is used again, the buffer says that the file had what was there.
+//! While it is on, `harden` copies the records of the cache that the buffer lacks, flushes the processor's caches, and returns: the records
+//! survive a loss of power. The LOG WRITER writes blocks to the file when they are full; each is in the buffer whole before it is issued,
+//! and its place is reused when it is durable in the file. So the buffer always has the records up to `persisted` that the file lacks. When a log is
+//! opened, the blocks that continue the end of its file are written to it, durably, before recovery begins (cache_takeover.rs). Records in neither
+//! were lost by damage: before a place is reused, the buffer notes that the file had its block.
 //! Layout: docs/formats/persisted-log-buffer.md.
 //!
 //! ```text
@@ -12,7 +12,7 @@
 //!  the switch:   off ──create──► kept, not trusted ──settle: what left the cache before is hard──► on ──take out──► written by itself ──settle──► off
 //!                        Shared::begin_persisting                                      Shared::end_persisting
 //! ```
-//! The progress of a place is durable only after all that it speaks of: a fence stands between. The file's header names the buffer that it
+//! The progress of a place is durable only after the records it counts: a fence orders the stores. The file's header names the buffer that it
 //! relies on by a random number; while it names one, the log is not opened without it.
 
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"HPDNPLB2");
 const PLACES: usize = CACHE_BLOCKS_MAX;
 const WORD_BYTES: usize = 8;
 const PLACE_LINE_BYTES: usize = PLACE_WORDS * WORD_BYTES;
-/// Where the buffer says up to where the log's file had everything when a place was given up last.
+/// Offset of the LSN up to which the log's file had everything when a place was last released.
 const HARDENED_AT: usize = 4 * WORD_BYTES;
 /// Where the places' words begin, behind the owner's page.
 const LINES_AT: usize = 4096;
@@ -48,25 +48,25 @@ const _: () = assert!(BYTES_AT + PLACES * BLOCK_BYTES_MAX <= PERSISTED_BUFFER_BY
 pub struct PersistedInfo {
     /// Its file.
     pub path: PathBuf,
-    /// Does it outlive a loss of power? Not where a file system of memory stands for it in a test.
+    /// Does it outlive a loss of power? Not where a test uses an in-memory file system instead.
     pub is_dax: bool,
     /// The newest record that is in it, or was.
     pub persisted: Lsn,
-    /// The newest record that is hard in the file.
+    /// The newest record that is durable in the file.
     pub hardened_in_file: Lsn,
-    /// Times that something was copied into it for somebody who waited.
+    /// Copies into it for a caller that waited.
     pub copies_total: u64,
     /// Bytes of records copied.
     pub copied_bytes_total: u64,
 }
 
-/// The memory, and which places of it are free. Guarded by the cache latch.
+/// The memory and its free places. Guarded by the cache latch.
 pub(crate) struct PersistedBuffer {
     pub(crate) memory: PersistentMemory,
     pub(crate) options: PersistedOptions,
     id: u64,
     free: Vec<u32>,
-    /// The newest record of the blocks that are hard in the file, and what the memory says of that.
+    /// The newest record of the blocks that are durable in the file; `noted` is the value stored in the memory.
     hardened: Lsn,
     noted: Lsn,
     pub(crate) copied_bytes_total: u64,
@@ -88,7 +88,7 @@ fn bytes_of(place: u32) -> usize {
 }
 
 impl PersistedBuffer {
-    /// An empty one with that number, in place of what this log had there before.
+    /// Creates an empty buffer with that number, and replaces the log's earlier one.
     pub(crate) fn create(
         os: &Os,
         options: &PersistedOptions,
@@ -101,7 +101,7 @@ impl PersistedBuffer {
             Err(error) if error.kind == IoErrorKind::NotFound => open(true)?,
             opened => opened?,
         };
-        // An owner that is not whole is one whose creation was cut off.
+        // An incomplete owner means that its creation was interrupted.
         let words = read_owner(&memory);
         if words[0] == MAGIC && words[3] == checksum_of(&words[..3]) && words[2] != u64::from(log_id) {
             let what = format!("{} belongs to another log", options.path.display());
@@ -111,7 +111,7 @@ impl PersistedBuffer {
             memory.store_word(at, word);
             memory.flush(at, WORD_BYTES)
         };
-        // What was there is given up before anything of it changes, and the first word makes the new one count.
+        // The old contents are invalidated before they change; the first word makes the new buffer valid.
         put(0, 0)?;
         memory.fence();
         (0..PLACES as u32).try_for_each(|place| put(line_of(place), 0))?;
@@ -150,7 +150,7 @@ impl PersistedBuffer {
                 let place = self.free.pop().expect("there are as many places as blocks");
                 self.memory.store_word(line_of(place), 0);
                 flush(line_of(place), WORD_BYTES)?;
-                // What the place held is given up before its bytes change.
+                // The old contents of the place are invalidated before its bytes change.
                 fence();
                 let head = PlaceHead {
                     start: block.start,
@@ -175,8 +175,8 @@ impl PersistedBuffer {
         self.memory.store_word(line_of(place) + BASE_TXN * WORD_BYTES, block.base_txn.0);
         flush(bytes_of(place) + from, block.used_bytes - from)?;
         flush(line_of(place), PLACE_LINE_BYTES)?;
-        // What the progress speaks of is durable before it says so: else a crash could leave the word without the bytes, and with it take what
-        // an earlier word had promised.
+        // The records are durable before the progress that counts them: else a crash could leave the word without the bytes, and lose
+        // records that an earlier word had counted.
         fence();
         let progress = Progress::of(block.used_bytes, records, hash, block.base_txn);
         self.memory.store_word(line_of(place), progress.pack());
@@ -187,7 +187,7 @@ impl PersistedBuffer {
         Ok(())
     }
 
-    /// The block is hard in the file, or was given up empty.
+    /// The block is durable in the file, or was discarded empty.
     pub(crate) fn end(&mut self, block: &mut CachedBlock) {
         let kept = std::mem::take(&mut block.kept);
         // It may have been in an earlier buffer.
@@ -199,7 +199,7 @@ impl PersistedBuffer {
         }
     }
 
-    /// The file has everything up to there: that is durable before a place that held some of it is used again.
+    /// The file has everything up to `lsn`: noted durably before a place that held some of it is reused.
     pub(crate) fn note_hardened(&mut self, lsn: Lsn) -> Result<(), IoError> {
         self.hardened = self.hardened.max(lsn);
         if self.hardened > self.noted {
@@ -211,7 +211,7 @@ impl PersistedBuffer {
         Ok(())
     }
 
-    /// What holds between calls.
+    /// Invariants between calls.
     pub(crate) fn assert_state(&self) {
         assert!(self.free.len() <= PLACES, "{} places are free", self.free.len());
         assert!(self.noted <= self.hardened, "it says {}, the file has {}", self.noted, self.hardened);
@@ -223,7 +223,7 @@ fn read_owner(memory: &PersistentMemory) -> [u64; 4] {
     std::array::from_fn(|index| memory.read_word(index * WORD_BYTES))
 }
 
-/// What the buffer that the log's header names has kept; none when it names none. Errors when that is not there: without it the log has
+/// The blocks in the buffer that the log's header names; none when it names none. Errors when that buffer is missing: without it the log has
 /// lost its end.
 pub(crate) fn abandoned_log(
     os: &Os,
@@ -262,7 +262,7 @@ pub(crate) fn abandoned_log(
     Ok(Some(AbandonedLog::new((source, String::new()), words.into_iter(), bytes, false, hardened)))
 }
 
-/// Why a log that has a buffer is not opened although its files have everything: what is missing is a place, nothing is damaged.
+/// The error for a log that cannot be opened because its buffer cannot be made, although its files have everything: nothing is damaged.
 pub(crate) fn not_to_be_had(error: LogError) -> LogError {
     match error {
         LogError::Io(error) => {

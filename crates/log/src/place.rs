@@ -7,7 +7,7 @@ use crate::lsn::{Lsn, TxnId};
 
 /// Words of each place: a line of the processor's caches. Word 0 is the progress, words 1 to 4 the head.
 pub(crate) const PLACE_WORDS: usize = 8;
-/// The word of a place that is its block's base transaction id.
+/// The index of the word with the block's base transaction id.
 pub(crate) const BASE_TXN: usize = 5;
 
 const _: () = assert!(BLOCK_BYTES_MAX <= u16::MAX as usize, "bytes in use take 16 bits");
@@ -16,7 +16,7 @@ const _: () = assert!(BLOCK_BYTES_MAX <= u16::MAX as usize, "bytes in use take 1
 const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 pub(crate) fn checksum_of(words: &[u64]) -> u64 {
-    // Few calls: each costs as much as some forty bytes.
+    // Few calls: each costs as much as hashing about forty bytes.
     let sum = words.chunks(8).fold(0, |sum, chunk| {
         let mut bytes = [0; 64];
         for (into, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(chunk) {
@@ -36,7 +36,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Of so many records that have that hash and are encoded relative to that base.
+    /// The progress for so many records with that hash, encoded relative to that base.
     pub(crate) fn of(used_bytes: usize, records: usize, hash: u64, base_txn: TxnId) -> Progress {
         assert!(records <= SLOTS_PER_BLOCK_MAX, "{records} records");
         Progress { used_bytes, records: records as u16, checksum: checksum_with(hash, base_txn) }
@@ -49,7 +49,7 @@ impl Progress {
         word
     }
 
-    /// Could it be that of a block?
+    /// Can it belong to a block?
     pub(crate) fn is_possible(self) -> bool {
         (BLOCK_HEADER_BYTES + 1..=BLOCK_BYTES_MAX).contains(&self.used_bytes)
             && (1..=SLOTS_PER_BLOCK_MAX).contains(&usize::from(self.records))
@@ -64,8 +64,8 @@ impl Progress {
     }
 }
 
-/// The hash of a block's records with one more. A CRC would cost each append more than the rest of what is done here: this has to tell
-/// half of a record, or another one, from the record, not to find what a device did to it.
+/// The hash of a block's records with one more. A CRC would cost each append more than the other work here: this hash must detect an
+/// incomplete or different record, not errors of a device.
 /// Sixteen bytes a multiplication: one product of 128 bits, folded.
 #[inline]
 pub(crate) fn hash_with(hash: u64, record: &[u8]) -> u64 {
@@ -112,7 +112,7 @@ pub(crate) fn hash_of(header: &BlockHeader, block: &[u8]) -> Option<u64> {
     places.zip(ends).try_fold(0, |hash, (from, to)| Some(hash_with(hash, &block[from?..to?])))
 }
 
-/// What a place says of its block from the first record on.
+/// The facts about a block that a place holds from the first record on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PlaceHead {
     pub(crate) start: Lsn,
@@ -156,23 +156,23 @@ pub(crate) type PlaceBytes = Box<dyn Fn(u32, usize) -> Result<Vec<u8>, os::IoErr
 
 /// The blocks that a dead process has left, by their heads.
 pub(crate) struct AbandonedLog {
-    /// Where from, for people.
+    /// The name of the memory, for messages.
     pub(crate) source: String,
-    /// What somebody can do who knows that the log's file is older than this on purpose, or does without it; empty: nothing.
+    /// Advice for an administrator who restored an older log file on purpose, or accepts the loss; empty: none.
     pub(crate) way_out: String,
     pub(crate) blocks: Vec<(PlaceHead, u32, Progress, TxnId)>,
-    /// Places that hold something, nobody can tell of which block.
+    /// Places with contents that do not show which block they belong to.
     pub(crate) unreadable: Vec<u32>,
     /// The first bytes of a place.
     pub(crate) bytes: PlaceBytes,
     /// Whether each block names the checksum of the records of the one before it.
     pub(crate) names_previous: bool,
-    /// What a place held was given up when the log's file had it: the file had everything up to here.
+    /// The file had everything up to here when a place was last released.
     pub(crate) hardened: Lsn,
 }
 
 impl AbandonedLog {
-    /// Of places by their words.
+    /// Made from places by their words.
     pub(crate) fn new(
         (source, way_out): (String, String),
         places: impl Iterator<Item = [u64; PLACE_WORDS]>,

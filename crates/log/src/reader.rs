@@ -17,7 +17,7 @@ use crate::window::Window;
 /// Reads records, from the cache where they are not yet on disk, else from the file. Keeps the last block, so that
 /// walking a transaction's chain of previous records is fast.
 ///
-/// What it reads must be kept by somebody's [`crate::LogPin`]; records of reused VLFs are [`LogError::NotThere`].
+/// A [`crate::LogPin`] must keep the log that it reads; records of reused VLFs are [`LogError::NotThere`].
 pub struct LogReader {
     shared: Arc<Shared>,
     window: Window,
@@ -75,11 +75,11 @@ impl LoadedBlock {
     }
 }
 
-/// What stands at a place where a block could begin.
+/// The contents of a position where a block could begin.
 enum BlockAt {
     /// A block; it is loaded now.
     Loaded,
-    /// The log went on in the next VLF.
+    /// The log continues in the next VLF.
     NextVlf,
     /// Nothing: the address is no block of the log.
     Nothing(&'static str),
@@ -126,7 +126,7 @@ impl LogReader {
         assert!(self.target.slot() > 0, "reading begins at a record");
     }
 
-    /// The next record; `None` at the end of what has been appended so far (later calls see what came meanwhile).
+    /// The next record; `None` at the end of what has been appended so far (later calls see later records).
     pub fn next_record(&mut self) -> Result<Option<OwnedRecord>, LogError> {
         let next = self.next_borrowed()?;
         Ok(next.map(|(lsn, record, bytes)| OwnedRecord {
@@ -137,8 +137,8 @@ impl LogReader {
         }))
     }
 
-    /// Hands the records from here to the end of their block to `visit`, without copying; false at the end of what has
-    /// been appended so far. For recovery, which reads millions. After an error the reader has to be positioned again.
+    /// Calls `visit` with the records from here to the end of their block, without copying; false at the end of what has
+    /// been appended so far. For recovery, which reads millions of records. After an error the reader has to be positioned again.
     pub fn next_block<E: From<LogError>>(
         &mut self,
         mut visit: impl FnMut(Lsn, &Record<'_>) -> Result<(), E>,
@@ -170,7 +170,7 @@ impl LogReader {
         Ok(Some((lsn, record, bytes)))
     }
 
-    /// Where the next record stands, its block loaded; `None` at the end of what has been appended so far.
+    /// The address of the next record, its block loaded; `None` at the end of what has been appended so far.
     fn find_target(&mut self) -> Result<Option<Lsn>, LogError> {
         loop {
             if self.target >= self.shared.positions.end() {
@@ -211,11 +211,11 @@ impl LogReader {
         self.target
     }
 
-    /// Loads the block that the target stands in, or moves the target to where the log goes on. False: nothing new.
+    /// Loads the block of the target, or moves the target to where the log continues. False: no new record.
     fn advance_to_target(&mut self) -> Result<bool, LogError> {
         let start = self.target.block_start();
         if start.with_slot(1) > self.shared.cache.lock().last {
-            // Only the place for the next block lies here.
+            // Only the position of the next block is here.
             return Ok(false);
         }
         let slots_before = match &self.block {
@@ -226,7 +226,7 @@ impl LogReader {
         match self.load(start)? {
             BlockAt::Loaded => {
                 let block = self.block.as_ref().expect("it was just loaded");
-                // A block that an earlier run left behind is whole, but it does not continue this chain.
+                // A block left by an earlier run may be valid, but it does not continue this chain.
                 let successor =
                     chain.filter(|chain| (chain.vlf, chain.sector) == (start.vlf(), start.block()));
                 if block.is_from_file && successor.is_some_and(|chain| !chain.accepts(&block.header)) {
@@ -242,8 +242,8 @@ impl LogReader {
         }
     }
 
-    /// No block stands at `start`, which is hardened. If the log goes on elsewhere (a VLF that an earlier run left), the
-    /// target moves there; otherwise the log is damaged, or the address was wrong to begin with.
+    /// No block is at `start`, which is hardened. If the log continues elsewhere (behind a VLF that an earlier run left), the
+    /// target moves there; otherwise the log is damaged, or the address is wrong.
     fn skip_or_damage(
         &mut self,
         start: Lsn,
@@ -286,7 +286,7 @@ impl LogReader {
         })
     }
 
-    /// Waits until what is in flight at `lsn` is durable, and so in the file.
+    /// Waits until the block in flight at `lsn` is durable, and so in the file.
     fn wait_hardened(&self, lsn: Lsn) -> Result<(), LogError> {
         match self.shared.positions.hardened.wait_for(lsn.raw(), WaitType::LOGMGR_FLUSH) {
             Ok(()) => Ok(()),
@@ -298,7 +298,7 @@ impl LogReader {
         }
     }
 
-    /// A block was wanted: was it in the cache?
+    /// Counts a block lookup: was the block in the cache?
     fn note_lookup(&self, is_hit: bool) {
         let counters = &self.shared.counters;
         counters.cache_reads.increment();
@@ -360,7 +360,7 @@ impl LogReader {
                     });
                     return Ok(BlockAt::Loaded);
                 }
-                // What the window holds may be older than the block.
+                // The window's contents may be older than the block.
                 Err(_) if attempt == 0 => self.window.forget(),
                 Err(what) => return Ok(BlockAt::Nothing(what)),
             }

@@ -149,7 +149,7 @@ impl RecordFlags {
     }
 }
 
-/// What every record says about itself, besides its payload.
+/// The header of every record; the payload follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordHeader {
     /// What it does.
@@ -186,11 +186,11 @@ impl RecordHeader {
 }
 
 thread_local! {
-    /// The payload's bytes of a record that is gone, for the next one: a small transaction makes two.
+    /// The payload buffer of a dropped record, reused by the next one: a small transaction makes two records.
     static SPARE_PAYLOAD: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// What is larger is not kept.
+/// Larger buffers are not kept.
 const SPARE_PAYLOAD_BYTES_MAX: usize = 1024;
 
 /// A reusable record under construction: set `header`, write the payload, append, `clear`, again.
@@ -242,12 +242,12 @@ impl RecordBuf {
     }
 }
 
-/// A record that is in the log.
+/// The address and size of an appended record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Appended {
     /// Its address.
     pub lsn: Lsn,
-    /// What it takes in its block: its header is packed, so this is less than `RecordBuf::encoded_bytes_max`.
+    /// Its size in its block: its header is packed, so this is less than `RecordBuf::encoded_bytes_max`.
     pub bytes: u32,
 }
 
@@ -256,7 +256,7 @@ impl Drop for RecordBuf {
         if (1..=SPARE_PAYLOAD_BYTES_MAX).contains(&self.payload.capacity()) {
             let mut spare = std::mem::take(&mut self.payload);
             spare.clear();
-            // At the end of a thread there is no next one.
+            // At the end of a thread there is no next record.
             let _ = SPARE_PAYLOAD.try_with(|kept| kept.set(spare));
         }
     }
@@ -325,7 +325,7 @@ impl HeaderWriter<'_> {
     }
 }
 
-/// Writes the encoding of a record header that will stand at `own` in a block whose base transaction is `base_txn`; gives its length.
+/// Writes the encoding of a record header for address `own` in a block with base transaction `base_txn`; returns its length.
 pub(crate) fn encode_header(
     out: &mut [u8],
     header: &RecordHeader,

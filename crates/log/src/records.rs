@@ -160,8 +160,8 @@ impl Payload for AbortXact {
     }
 }
 
-/// LOP_PREP_XACT: the transaction has written in several databases, and in this one all that it will. Whether it commits is decided in one
-/// place for all of them.
+/// LOP_PREP_XACT: the transaction has written in several databases, and is complete in this one. One database has the decision whether it commits in
+/// all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrepXact {
     /// Identity of the database in which the decision is looked up.
@@ -258,7 +258,7 @@ impl Payload for BeginCkpt {
     }
 }
 
-/// A transaction that was active when a checkpoint looked.
+/// A transaction that was active at a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActiveXact {
     /// Its id.
@@ -271,7 +271,7 @@ pub struct ActiveXact {
     pub undo_next: Lsn,
 }
 
-/// What stands behind each transaction of LOP_XACT_CKPT: a place that nobody uses.
+/// An unused field behind each transaction of LOP_XACT_CKPT.
 const UNUSED: u64 = 0;
 
 /// LOP_XACT_CKPT: active transactions. A checkpoint writes as many as it needs between BEGIN and END.
@@ -286,7 +286,7 @@ impl XactCkpt {
     pub const ENTRIES_MAX: usize = RECORD_PAYLOAD_BYTES_MAX / 56;
 }
 
-/// Logs of before 22 November 2026 have a list of dirty pages behind the transactions: a count, then three numbers a page. Nobody reads it.
+/// Logs of before 22 November 2026 have a list of dirty pages behind the transactions: a count, then three numbers a page. Readers skip it.
 fn skip_dirty_pages(reader: &mut Reader<'_>) -> Result<(), DecodeError> {
     if reader.remaining() == 0 {
         return Ok(());

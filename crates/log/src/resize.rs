@@ -1,8 +1,8 @@
-//! The log's size: growth by option or by order, files that join and leave, VLFs that are given back.
+//! The log's size: automatic growth, growth by ALTER DATABASE, adding and removing files, shrinking.
 //!
-//! One changes the size at a time (`Cache::growing`); appends go on meanwhile. What is added is described, durable and reads as zeros before a
-//! block can go there, and is zeroed ahead of the log (`zeroing.rs`); what is taken away is nobody's before its file loses it. A file joins and leaves in steps, between which the caller notes
-//! durably who the members are:
+//! One task changes the size at a time (`Cache::growing`); appends go on meanwhile. Added VLFs are described, durable and read as zeros before a
+//! block can go there, and are zeroed ahead of the log (`zeroing.rs`); removed VLFs leave the map before the file gets smaller.
+//! A file joins and leaves in steps, between which the caller notes the members durably:
 //!
 //! ```text
 //!  noted as joining ─► prepare_file: formatted, durable; the first file says that it is not alone ─► noted as a member ─► join_file
@@ -29,12 +29,12 @@ use crate::vlf::{Vlf, VlfHeader};
 
 /// Log grows by at least this many bytes.
 const GROWTH_BYTES_MIN: u64 = 256 * 1024;
-/// A log with less than this, and less than an eighth, that is not promised to rollbacks grows.
+/// A log grows ahead when less than this and less than an eighth of it is free and not reserved for rollbacks.
 const LITTLE_BYTES: u64 = 16 << 20;
 /// Most steps of growth at once, and their bytes.
 const STEPS_MAX: u32 = 16;
 const STEPS_BYTES_MAX: u64 = 16 << 20;
-/// VLFs that a log keeps in its first file, however far it is shrunk.
+/// VLFs that a shrink always leaves in the first file of a log.
 const FIRST_FILE_VLFS_MIN: usize = 2;
 
 /// A file of the log, for views.
@@ -46,13 +46,13 @@ pub struct FileInfo {
     pub path: PathBuf,
     /// Its size.
     pub size_bytes: u64,
-    /// The size that it was made with; 0 when that is not known.
+    /// Its size when it was made; 0 when that is not known.
     pub created_bytes: u64,
     /// FILEGROWTH.
     pub growth: Growth,
     /// MAXSIZE in bytes.
     pub bytes_max: u64,
-    /// What has been read and written.
+    /// Its I/O counts.
     pub stats: os::FileStats,
     /// Requests that have not been answered.
     pub pending: Vec<os::PendingIo>,
@@ -69,9 +69,9 @@ pub struct IdleFile {
 pub enum ResizeError {
     /// VLFs of it are needed.
     InUse,
-    /// What would be left is less than what has been promised to rollbacks.
+    /// The rest would be less than the space reserved for rollbacks.
     TooLittleLeft,
-    /// As of the log itself.
+    /// An error of the log.
     Log(LogError),
 }
 
@@ -81,14 +81,14 @@ impl From<LogError> for ResizeError {
     }
 }
 
-/// What shrinking a file has come to.
+/// The result of shrinking a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shrunk {
     /// Bytes of the file.
     pub size_bytes: u64,
-    /// The least that it can have.
+    /// Its least possible size.
     pub least_bytes: u64,
-    /// What stands behind the size asked for is in use.
+    /// A VLF behind the requested size is in use.
     pub is_held_by_use: bool,
 }
 
@@ -120,7 +120,7 @@ impl Log {
         }
     }
 
-    /// FILEGROWTH and MAXSIZE (in bytes) in force for the file that is written at the moment: it grows first.
+    /// FILEGROWTH and MAXSIZE (in bytes) in force for the file with the current VLF, which grows first.
     pub fn growth(&self) -> (Growth, u64) {
         let current = self.shared.vlfs.lock().current().file;
         let file = self.shared.files.get(current);
@@ -162,7 +162,7 @@ impl Log {
         Ok(IdleFile { vlfs: layout.iter().map(of).collect(), file: Arc::new(file) })
     }
 
-    /// A file joins the log, or comes back to it: its VLFs are used in their turn.
+    /// A file joins the log, or rejoins it: its VLFs are used in turn.
     pub fn join_file(&self, idle: IdleFile) {
         let shared = &self.shared;
         assert!(shared.files.first().header().has_more_files, "who knows the first file knows of others");
@@ -180,8 +180,8 @@ impl Log {
         shared.note_size();
     }
 
-    /// A file is not used from now on. Errors: [`ResizeError::InUse`] while one of its VLFs is active, and when less would be left than is
-    /// promised to rollbacks.
+    /// Stops using a file. Errors: [`ResizeError::InUse`] while one of its VLFs is active, and when less would be left than is
+    /// reserved for rollbacks.
     pub fn detach_file(&self, number: u16) -> Result<IdleFile, ResizeError> {
         let shared = &self.shared;
         shared.check_alive()?;
@@ -205,8 +205,8 @@ impl Log {
         Ok(IdleFile { vlfs: taken?, file })
     }
 
-    /// A file that has been detached is no member any more: its room goes back, and the caller removes it. When none is left but the first,
-    /// that one says so.
+    /// A detached file is no member any more: its space goes back, and the caller removes it. When only the first is left,
+    /// its header says so.
     pub fn forget_file(&self, idle: IdleFile) -> Result<(), LogError> {
         assert!(self.shared.files.get(idle.file.number).is_none(), "it has left");
         assert_eq!(self.shared.vlfs.lock().of_file(idle.file.number).count(), 0, "with all its VLFs");
@@ -223,7 +223,7 @@ impl Log {
         files.first().update_header(|header| header.has_more_files = false)
     }
 
-    /// Gives VLFs at the end of a file back that are not in use, as long as the file keeps `target_bytes`.
+    /// Removes unused VLFs at the end of a file, as long as the file keeps `target_bytes`.
     pub fn shrink_file(&self, number: u16, target_bytes: u64) -> Result<Shrunk, ResizeError> {
         let shared = &self.shared;
         shared.check_alive()?;
@@ -240,8 +240,8 @@ impl Log {
         result
     }
 
-    /// The log goes on in its next VLF, whatever is left of the present one, so that this one can be given back once nobody needs it.
-    /// False when there is no other, or what is left has been promised.
+    /// Continues the log in its next VLF, although the current one is not full, so that the current one can be removed once no pin needs it.
+    /// False when there is no other VLF, or the rest is reserved.
     pub fn move_on(&self) -> Result<bool, LogError> {
         let shared = &self.shared;
         shared.check_alive()?;
@@ -272,7 +272,7 @@ impl Log {
 }
 
 impl Shared {
-    /// Waits until nobody else changes the size, and keeps others from it until `growth_is_over`.
+    /// Waits until no other task changes the size, and excludes other tasks until `growth_is_over`.
     fn begin_resize(&self) -> LatchGuard<'_, Cache> {
         let _mask = os::task::mask_interrupts();
         let mut cache = self.cache.lock();
@@ -283,7 +283,7 @@ impl Shared {
         cache
     }
 
-    /// Whoever made the log larger or smaller is done.
+    /// The end of a change of the log's size.
     pub(crate) fn growth_is_over(self: &Arc<Self>) -> LatchGuard<'_, Cache> {
         let mut cache = self.cache.lock();
         assert!(cache.growing);
@@ -299,7 +299,7 @@ impl Shared {
         self.counters.set_file_bytes(bytes);
     }
 
-    /// Takes VLFs off the end of a file in memory, if none is in use and enough is left.
+    /// Removes VLFs at the end of a file from the map, if none is in use and enough space is left.
     fn take_vlfs(
         &self,
         mut cache: LatchGuard<'_, Cache>,
@@ -369,7 +369,7 @@ impl Shared {
         grown
     }
 
-    /// Makes a file larger by its growth option: the one that is written, or else the next that can. The caller has set `growing`. Errors
+    /// Grows a file by its growth option: the one with the current VLF, or else the next that can grow. The caller has set `growing`. Errors
     /// with the reason, if there is one besides the options.
     pub(crate) fn grow_by_option(&self) -> Result<(), Option<Arc<os::IoError>>> {
         let mut all = self.files.all();
@@ -392,8 +392,8 @@ impl Shared {
         Err(why)
     }
 
-    /// The steps that a file grows by next; none when it may not. While appends have to wait for growth, several at once, which cost as many
-    /// writes as one: twice as many each time, and fewer again when nobody waits.
+    /// The next growth steps of a file; none when it may not grow. While appends have to wait for growth, several steps at once, which need as many
+    /// writes as one: twice as many each time, and fewer again when no append waits.
     fn growth_steps(&self, file: &LogFile) -> Vec<u64> {
         let before = self.growth_steps.load(Relaxed);
         let was_waited_for = self.growth_was_waited_for.swap(false, Relaxed) && self.options.grow_ahead;
@@ -452,7 +452,7 @@ impl Shared {
         if let Err(LogError::Io(error)) = &grown
             && !self.growth_failed.swap(true, Relaxed)
         {
-            // A matter of the machine, whatever statements meet it: its log says so, once until it succeeds.
+            // A problem of the machine, not of a statement: the error log reports it, once until growth succeeds.
             let path = file.path.display();
             os::report::error("log", &format!("log file {path} cannot grow by {bytes} bytes: {error}"));
         }
@@ -474,8 +474,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Starts growth in the background, so that nobody has to wait for it later: when a block was opened in the last usable VLF and the log
-    /// is at least three quarters used, or little is left that is not promised to rollbacks.
+    /// Starts growth in the background, so that appends need not wait for it later: when a block was opened in the last usable VLF and the log
+    /// is at least three quarters used, or little space is left that is not reserved for rollbacks.
     pub(crate) fn grow_ahead(self: &Arc<Self>, cache: &mut Cache) {
         if !self.options.grow_ahead || cache.growing {
             return;
@@ -497,7 +497,7 @@ impl Shared {
         cache.growing = true;
         let shared = Arc::clone(self);
         let body = move || {
-            // A failure is not told to anybody: whoever needs the space tries again and gets the error.
+            // A failure is not reported here: an append that needs the space tries again and gets the error.
             let _ = shared.grow_by_option();
             drop(shared.growth_is_over());
         };

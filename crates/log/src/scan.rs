@@ -1,4 +1,4 @@
-//! `LogScan`: a stretch of the log from end to end, for fn_dblog. It keeps what it has not read yet, and passes over what cannot be wanted.
+//! `LogScan`: reads a range of the log, for fn_dblog. It pins the log that it has not read yet, and skips zones that cannot have wanted records.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::record::{LogOp, Record, RecordHeader};
 use crate::shared::Shared;
 use crate::truncate::{LogPin, LogReuseWait};
 
-/// What is to be read.
+/// The range to be read, and a filter.
 #[derive(Clone, Copy, Debug)]
 pub struct ScanRange {
     /// The first record; NULL: the oldest of the active log.
@@ -21,33 +21,33 @@ pub struct ScanRange {
     pub txn: Option<TxnId>,
 }
 
-/// A running scan. Dropping it gives the log back.
+/// A running scan. Dropping it releases its pin.
 pub struct LogScan {
     shared: Arc<Shared>,
     reader: LogReader,
-    /// At the block that is being read: what is behind it stays.
+    /// At the block that is being read: later log is kept.
     pin: LogPin,
     range: ScanRange,
-    /// Up to here everything may be wanted; only with `ScanRange::txn`.
+    /// Up to here any record may be wanted; only with `ScanRange::txn`.
     zone_end: Lsn,
     is_begun: bool,
     is_done: bool,
 }
 
 impl Log {
-    /// The oldest record of the active log: nothing below is needed by anyone.
+    /// The oldest record of the active log: no pin needs log below.
     pub fn min(&self) -> Lsn {
         self.shared().positions.min()
     }
 
-    /// Begins to read. `owner` is shown to people as who keeps the log while the scan lives (LOG_SCAN).
+    /// Begins to read. Views show `owner` as the holder of the scan's pin (LOG_SCAN).
     ///
     /// # Errors
     /// [`LogError::NotThere`] when `range.from` does not lie in the active log.
     pub fn scan(&self, owner: &str, range: ScanRange) -> Result<LogScan, LogError> {
         let shared = Arc::clone(self.shared());
         let pin = self.pin(LogReuseWait::LogScan, owner, self.min());
-        // A truncation that looked before the pin was there may have gone further.
+        // A truncation that computed its minimum before the pin was set may have freed more.
         let min = self.min();
         pin.move_to(min);
         let last = self.last();
@@ -62,12 +62,12 @@ impl Log {
     }
 }
 
-/// What a step of a scan has come to.
+/// The result of a step of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScanStep {
     /// A record that is wanted; its parts are those of [`LogScan::record`].
     Record(Lsn, RecordHeader),
-    /// One that is not: the caller may look whether he is still to go on.
+    /// A record that is not wanted: the caller may check whether to continue.
     PassedOver,
     /// The end.
     End,
@@ -112,7 +112,7 @@ impl LogScan {
         ScanStep::End
     }
 
-    /// The log's oldest record went while the pin was set: then the next oldest is the first.
+    /// The oldest record was truncated while the pin was set: the scan begins at the next oldest.
     fn truncated_meanwhile(&mut self) -> bool {
         let min = self.shared.positions.min();
         assert!(min >= self.pin.lsn() || self.is_begun, "what is pinned is not freed");
@@ -125,12 +125,12 @@ impl LogScan {
         true
     }
 
-    /// The record that the last step has come to: decoded, and as it stands in its block.
+    /// The record of the last step: decoded, and its encoded bytes.
     pub fn record(&self) -> Option<(Record<'_>, &[u8])> {
         self.reader.last_read()
     }
 
-    /// Moves the reader to where records of the wanted transaction may lie; false: nowhere.
+    /// Moves the reader to the next position where records of the wanted transaction may be; false: there is none.
     fn pass_over(&mut self) -> bool {
         let Some(txn) = self.range.txn else { return true };
         let target = self.reader.target();

@@ -1,4 +1,4 @@
-//! What all parts of an open log share, and the positions with their one updater each.
+//! The state that all parts of an open log share, and the positions with one updater each.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -16,7 +16,7 @@ use crate::stats::Counters;
 use crate::truncate::{LogPin, PinTable};
 use crate::vlf::{VlfMap, VlfRule};
 
-/// The positions of a log; see the glossary in lib.rs for who moves which.
+/// The positions of a log; the table in lib.rs says which function moves each.
 pub(crate) struct Positions {
     /// Where the next record goes at the earliest. Updated by append and seal, under the cache latch.
     pub(crate) end: AtomicU64,
@@ -26,7 +26,7 @@ pub(crate) struct Positions {
     pub(crate) issued: AtomicU64,
     /// Newest record of the contiguous durable prefix. Updated by `Shared::complete`, under the queue latch.
     pub(crate) hardened: Watermark,
-    /// Newest record of what the persisted log buffer has had, with all before it; NULL without one. Updated by `Shared::persist`, under the
+    /// Newest record that the persisted log buffer has had, with all before it; NULL without a buffer. Updated by `Shared::persist`, under the
     /// cache latch.
     pub(crate) persisted: AtomicU64,
     /// Begin of the last completed checkpoint. Updated by `Log::record_checkpoint`.
@@ -82,7 +82,7 @@ impl Positions {
         Lsn::from_raw(self.min.load(Ordering::Acquire))
     }
 
-    /// The order of the glossary, as far as it can be read without latches: each is read before the greater one. A log without a
+    /// The order of the table, as far as it can be read without latches: each is read before the greater one. A log without a
     /// checkpoint begins at its first place, which is above NULL.
     pub(crate) fn assert_order(&self) {
         let min = self.min();
@@ -119,9 +119,9 @@ pub(crate) struct Shared {
     pub(crate) positions: Positions,
     /// Bytes in the open block; a hint for the delayed flush policy.
     pub(crate) open_bytes: AtomicU32,
-    /// The last growth failed, and that has been told.
+    /// The last growth failed, and that was reported.
     pub(crate) growth_failed: AtomicBool,
-    /// By how many steps the log grows at once; more than one while appends have to wait for it.
+    /// Growth steps at once; more than one while appends have to wait for growth.
     pub(crate) growth_steps: AtomicU32,
     /// An append has waited for growth since the last one.
     pub(crate) growth_was_waited_for: AtomicBool,
@@ -137,13 +137,13 @@ pub(crate) struct Shared {
     poison: OnceLock<Arc<IoError>>,
     pub(crate) stopping: AtomicBool,
     pub(crate) background_suspended: AtomicBool,
-    /// A persisted log buffer is on: whoever asks for safety gets it there.
+    /// A persisted log buffer is on: `harden` uses it.
     pub(crate) persists: AtomicBool,
     /// The LOG WRITER's newest thread, if it has had one.
     pub(crate) writer: Latch<Option<JoinHandle>>,
 }
 
-/// What [`Shared::new`] is made of.
+/// The arguments of [`Shared::new`].
 pub(crate) struct Parts {
     pub(crate) os: Os,
     pub(crate) options: LogOptions,
@@ -218,7 +218,7 @@ impl Shared {
         self.poison.get().is_some()
     }
 
-    /// A log write has failed: nothing more becomes durable, every waiter is told, and the write is never tried again
+    /// A log write has failed: nothing more becomes durable, every waiter gets the error, and the write is never retried
     /// (the system may have dropped the data while reporting the error once).
     pub(crate) fn fail(&self, error: IoError) {
         os::report::error("log", &format!("log of {} failed: {error}", self.options.database));
@@ -228,7 +228,7 @@ impl Shared {
         self.positions.hardened.poison();
         let wakers = self.queue.lock().drain_waiters();
         wakers.into_iter().for_each(std::task::Waker::wake);
-        // Whoever has looked at the poison before it was set waits in `room` by the time the cache latch is free.
+        // A task that checked the poison before it was set waits in `room` by the time the cache latch is free.
         drop(self.cache.lock());
         self.room.notify_all();
         self.wake_writer(&WriterState::WAITING);
@@ -243,7 +243,7 @@ impl Shared {
         VlfRule::from_number(self.vlf_rule.load(Ordering::Relaxed)).expect("only numbers of rules are stored")
     }
 
-    /// What blocks are padded to, in bytes.
+    /// The unit that blocks are padded to, in bytes.
     pub(crate) fn sector_bytes(&self) -> usize {
         assert!(self.padding_bytes.is_multiple_of(crate::limits::SECTOR_BYTES), "blocks are whole sectors");
         self.padding_bytes
@@ -258,7 +258,7 @@ impl Shared {
         self.files.corrupt(file, offset, what)
     }
 
-    /// Room that only rollbacks may use, beyond what they reserved: padding of their blocks, ends of VLFs.
+    /// Space that only rollbacks may use, beyond their reservations: padding of their blocks, ends of VLFs.
     pub(crate) fn margin_bytes(&self) -> u64 {
         margin_of(self.counters.file_bytes())
     }

@@ -1,4 +1,4 @@
-//! How much of the log is in use: what is given back below the lowest pin, what keeps the rest, and what the views show of it.
+//! The used part of the log: truncation below the lowest pin, the reason that keeps the rest, and the figures for views.
 
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
@@ -17,7 +17,7 @@ impl Shared {
             Some((lsn, reason)) => (lsn, reason),
             None => (self.positions.hardened(), LogReuseWait::Nothing),
         };
-        // What is not hardened is never freed, whatever the pins say.
+        // Log that is not hardened is never freed, whatever the pins say.
         let min = min.min(self.positions.hardened());
         let min = if is_planted(Bug::VlfReusedUnderPin) { self.positions.hardened() } else { min };
         let (freed, reusable) = self.free_below(min);
@@ -47,12 +47,12 @@ impl Shared {
         (freed, vlfs.reusable().0)
     }
 
-    /// What keeps the log from being truncated at this moment, for error 9002.
+    /// The reason why the log cannot be truncated now, for error 9002.
     pub(crate) fn present_reuse_wait(&self) -> LogReuseWait {
         self.pins.min().map_or(LogReuseWait::Nothing, |(_, reason)| reason)
     }
 
-    /// Bytes of log in use: not free, or promised.
+    /// Bytes of log in use: not free, or reserved.
     fn used_bytes(&self) -> u64 {
         let cache = self.cache.lock();
         let vlfs = self.vlfs.lock();
@@ -68,7 +68,7 @@ impl Shared {
         self.counters.note_used(self.used_bytes());
     }
 
-    /// What the views show of it.
+    /// The figures for views.
     pub(crate) fn stats(&self) -> LogStats {
         let used_bytes = self.used_bytes();
         let (vlf_count, active_vlf_count, size_bytes) = {

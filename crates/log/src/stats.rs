@@ -1,4 +1,4 @@
-//! What the log counts.
+//! The counters of the log.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -12,7 +12,7 @@ use crate::lsn::Lsn;
 /// Classes of log writes by their time: the last begins with 4 s.
 pub const WRITE_TIMES: usize = 24;
 
-/// The class of a write that took so long; see [`LogStats::flush_writes_by_time_total`].
+/// The class of a write's duration; see [`LogStats::flush_writes_by_time_total`].
 fn class_of_write(write_ns: u64) -> usize {
     let class = (u64::BITS - (write_ns / 1_000).leading_zeros()) as usize;
     class.min(WRITE_TIMES - 1)
@@ -49,7 +49,7 @@ pub struct LogStats {
     pub flush_writes_by_time_total: [u64; WRITE_TIMES],
     /// Size of the log file, bytes.
     pub size_bytes: u64,
-    /// Of it in use, reservations included.
+    /// Bytes in use, reservations included.
     pub used_bytes: u64,
     /// Reserved for rollback, bytes.
     pub reserved_bytes: u64,
@@ -57,9 +57,9 @@ pub struct LogStats {
     pub growths_total: u64,
     /// Times truncation freed something.
     pub truncations_total: u64,
-    /// VLFs there are.
+    /// Number of VLFs.
     pub vlf_count: u64,
-    /// Of these active.
+    /// Number of active VLFs.
     pub active_vlf_count: u64,
     /// Most writes ever in flight at once.
     pub outstanding_ios_high_water: u64,
@@ -81,10 +81,10 @@ pub struct LogStats {
     pub outstanding_bytes_limit_ns_total: u64,
 }
 
-/// What one session has met of the limits of what may be in flight: how often what it waited for had to wait because of them, and how long.
+/// How often and how long the limits of writes in flight held back the writes that one session waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionLimits {
-    /// [`os::SessionWaits::number`]; none: the server's own work, and sessions long over.
+    /// [`os::SessionWaits::number`]; none: the server's own work, and sessions that ended long ago.
     pub session: Option<u64>,
     /// How often because of the limit of writes.
     pub ios_total: u64,
@@ -107,7 +107,7 @@ pub(crate) struct Counters {
     pub(crate) shrinks: Arc<Counter>,
     pub(crate) truncations: Arc<Counter>,
     file_size_kb: Arc<Counter>,
-    /// The same: each record that is appended asks for it, and a counter's value is a sum of many cells.
+    /// The file size again: each append reads it, and a counter's value is a sum of many cells.
     file_bytes: AtomicU64,
     pub(crate) file_used_kb: Arc<Counter>,
     pub(crate) percent_used: Arc<Counter>,
@@ -178,7 +178,7 @@ impl Counters {
         self.flush_write_ms.set((total_ns / 1_000_000) as i64);
     }
 
-    /// Somebody waited for a flush.
+    /// Counts a wait for a flush.
     pub(crate) fn note_wait(&self, wait_ns: u64) {
         self.flush_waits.increment();
         self.own_waits.fetch_add(1, Relaxed);
@@ -194,7 +194,7 @@ impl Counters {
         self.file_bytes.store(bytes, Relaxed);
     }
 
-    /// That size.
+    /// The size of the log's files together.
     #[inline]
     pub(crate) fn file_bytes(&self) -> u64 {
         self.file_bytes.load(Relaxed)

@@ -1,7 +1,7 @@
 //! The log cache that outlives the process: its blocks' buffers lie in memory that a dead process leaves behind.
 //!
 //! Records are copied into it as into any other buffer. Then the block's *progress* says how far it is filled, with a checksum of the records:
-//! one word, stored whole and after the bytes it speaks of. From then on the record outlives the process. When a log is opened whose process
+//! one word, stored whole and after the bytes it describes. From then on the record outlives the process. When a log is opened whose process
 //! died in the same boot of the system, the blocks that continue its end are taken from here and written to the file, durably, before
 //! anything else is done; then recovery finds them as if they had been flushed in time. Layout: docs/formats/surviving-cache.md.
 //!
@@ -27,13 +27,13 @@ use crate::place::{
 };
 
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HPDNSC03");
-/// Words that say whose this is, with room for more.
+/// Words that identify the owner, with spare ones.
 pub(crate) const OWNER_WORDS: usize = 16;
 /// The words that say which run of which log it is; those that follow say where the log was (sweep.rs).
 const IDENTITY_WORDS: usize = 8;
-/// Where the words of the run stand among them.
+/// The index of the run's words among them.
 pub(crate) const RUN_AT: usize = 3;
-/// The word that says up to where the log's file had everything when a place was given up last: a log that ends before is damaged.
+/// The word with the LSN up to which the log's file had everything when a place was last released: a log that ends before it is damaged.
 const HARDENED_AT: usize = 12;
 /// A place for each buffer that the cache can have.
 const PLACES: usize = CACHE_BLOCKS_MAX + FREE_BUFFERS_MAX;
@@ -79,21 +79,21 @@ pub(crate) struct SurvivingCache {
     memory: SurvivingMemory,
     /// Places that have no buffer.
     free: Vec<u32>,
-    /// The same by place: each block that begins or ends looks.
+    /// The free places as flags, read when a block begins or ends.
     is_free: [bool; PLACES],
     /// Checksum of the records of the newest sealed block.
     previous_checksum: u32,
-    /// The newest record of the blocks that are hard in the file.
+    /// The newest record of the blocks that are durable in the file.
     hardened: Lsn,
-    /// Blocks in use that have no place, for want of memory: they, and what comes after them, do not outlive the process.
+    /// Blocks in use that have no place, for lack of memory: they, and later blocks, do not outlive the process.
     blocks_without: usize,
-    /// That has been told.
+    /// The lack of memory was reported.
     has_told: bool,
     database: String,
 }
 
 impl SurvivingCache {
-    /// An empty one for a log that ends so, in place of what is there. `None` when there is no such memory, which is told once.
+    /// Creates an empty cache for a log that ends so, and replaces an existing one. `None` when there is no such memory, which is reported once.
     pub(crate) fn create(
         os: &Os,
         folder: &CacheFolder,
@@ -119,7 +119,7 @@ impl SurvivingCache {
             memory.fill_words(IDENTITY_WORDS, &place);
             memory.fill_words(PATH_AT, &path);
         }
-        // The first word makes it count.
+        // The first word makes it valid.
         for index in (0..IDENTITY_WORDS).rev() {
             memory.set_word(index, words[index]);
         }
@@ -170,7 +170,7 @@ impl SurvivingCache {
         self.free.push(place);
     }
 
-    /// A block begins: what its place held is given up before its bytes change.
+    /// A block begins: the old contents of its place are invalidated before its bytes change.
     pub(crate) fn begin(&mut self, place: Option<u32>) -> u32 {
         match place {
             Some(place) => {
@@ -223,10 +223,10 @@ impl SurvivingCache {
         self.previous_checksum = checksum_with(block.records_hash, TxnId::NULL);
     }
 
-    /// The block is hard, or was given up empty.
+    /// The block is durable, or was discarded empty.
     pub(crate) fn end(&mut self, block: &CachedBlock) {
         if !block.offsets.is_empty() && block.last() > self.hardened {
-            // Before anything of its place changes.
+            // Set before its place changes.
             self.hardened = block.last();
             self.memory.set_word(HARDENED_AT, self.hardened.raw());
         }
@@ -237,12 +237,12 @@ impl SurvivingCache {
         }
     }
 
-    /// Does all that is in the cache outlive the process?
+    /// Do all records in the cache outlive the process?
     pub(crate) fn is_whole(&self) -> bool {
         self.blocks_without == 0
     }
 
-    /// What holds between calls.
+    /// Invariants between calls.
     pub(crate) fn assert_state(&self) {
         assert!(
             self.free.len() <= PLACES && self.blocks_without <= CACHE_BLOCKS_MAX,
@@ -257,14 +257,14 @@ fn words_of(place: u32) -> usize {
     OWNER_WORDS + place as usize * PLACE_WORDS
 }
 
-/// What the process of the log's last run has left, if it died in this boot of the system.
+/// The blocks that the process of the log's last run has left, if it died in this boot of the system.
 pub(crate) fn abandoned_log(os: &Os, folder: &CacheFolder, log_file: &LogFile) -> Option<AbandonedLog> {
     let boot_id = os.boot_id()?;
     let expected = owner(boot_id, log_file);
     folder.places(os, &name_of(log_file)).find_map(|path| left_at(os, &path, &expected))
 }
 
-/// The same in one place; `None` also when it is not of that run of that log.
+/// The blocks in one cache file; `None` also when it is not of that run of that log.
 fn left_at(os: &Os, path: &Path, expected: &[u64; IDENTITY_WORDS]) -> Option<AbandonedLog> {
     assert_eq!((expected[0], expected[7]), (MAGIC, checksum_of(&expected[..7])), "a log's own words");
     let image = match os.read_surviving_memory(path, LAYOUT) {
@@ -284,7 +284,7 @@ fn left_at(os: &Os, path: &Path, expected: &[u64; IDENTITY_WORDS]) -> Option<Aba
     let bytes = Box::new(move |place, len| image.place(place, len));
     let hardened = Lsn::from_raw(hardened);
     let source = format!("the cache of the process that died ({})", path.display());
-    // Of one run: whether the newest header was damaged or the file is an older copy, a file alone does not tell.
+    // The run is the same: the file alone does not show whether the newest header was damaged or the file is an older copy.
     let way_out = format!(
         ". If the file was put back from a copy, or what was not written to it may be given up, remove {} and open it again",
         path.display()
@@ -292,19 +292,19 @@ fn left_at(os: &Os, path: &Path, expected: &[u64; IDENTITY_WORDS]) -> Option<Aba
     Some(AbandonedLog::new((source, way_out), words.into_iter(), bytes, true, hardened))
 }
 
-/// Nothing is left for the next opening.
+/// Removes the cache: nothing is left for the next opening.
 pub(crate) fn remove(os: &Os, folder: &CacheFolder, log_file: &LogFile) {
     folder.remove(os, &name_of(log_file));
 }
 
-/// Removes what a log that was not closed has left, before its file is removed.
+/// Removes the cache of a log that was not closed, before its file is removed.
 pub fn remove_left_cache(os: &Os, folder: &CacheFolder, log: &Path) {
     if let Ok(log_file) = LogFile::open(os, log, true) {
         remove(os, folder, &log_file);
     }
 }
 
-/// The words that say where a log is, and those of its path; `None` when there is no room for it: nobody will sweep its cache.
+/// The words that say where a log is, and those of its path; `None` when the path is too long: no sweep removes its cache.
 pub(crate) fn place_words(os: &Os, log_file: &LogFile) -> Option<([u64; 3], Vec<u64>)> {
     let path = log_file.file.path();
     let bytes = path.as_os_str().as_bytes();

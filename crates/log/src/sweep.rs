@@ -1,15 +1,15 @@
-//! What becomes of log caches that dead processes have left and nobody takes over, because their logs are gone or have gone on without them:
-//! a sweep at the server's start.
+//! The sweep at the server's start: removes log caches that dead processes have left and no log will take over, because the logs are gone or
+//! continued without them.
 //!
 //! A cache is needed as long as its log can be opened, and has not been opened since: each opening begins another run, and takes over
-//! what the last one has left, or never does (a server without log caches). When its log is not where it was, although its device is mounted, the folder or the
-//! database is gone, and so is the cache. (A folder that was renamed takes its own caches over before anybody sweeps, if a server is started there first.)
+//! what the last one has left, or never does (a server without log caches). When its log is not in its old location, although its device is mounted,
+//! the folder or the database is gone, and the cache is removed. (A server started first in a renamed folder takes its caches over before a sweep.)
 //!
 //! ```text
 //!  in use ──the process dies──► left ──fate: not of this boot, or the log is gone or in another run──► removed
 //! ```
-//! Whoever looks at a cache claims it: what a living process has is not touched, and none begins to use it meanwhile. The claim of one that
-//! is in use fails; what another version of the server has made, or what does not yet say whose it is, is left alone.
+//! The sweep claims a cache before it reads it: caches of living processes are not touched, and no process begins to use it meanwhile. The claim of a
+//! cache in use fails; a cache of another version of the server, or one without an owner yet, is left alone.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -23,7 +23,7 @@ use crate::limits::FILE_HEADER_BYTES;
 use crate::place::checksum_of;
 use crate::surviving::{LAYOUT, MAGIC, PATH_AT, PATH_WORDS, RUN_AT, checksum_of_place, run_words};
 
-/// Words of the owner that tell where the log was: the device of its folder, the bytes of its path, a checksum of both and the path.
+/// Words of the owner with the location of the log: the device of its folder, the bytes of its path, a checksum of both and the path.
 const PLACE_AT: usize = 8;
 
 const _: () = assert!(PATH_AT + PATH_WORDS == LAYOUT.words);
@@ -48,7 +48,7 @@ impl LogPlace {
         Some(LogPlace { folder_device, path: OsStr::from_bytes(&bytes).into() })
     }
 
-    /// Is the log not there, though its file system is, or not of that run? What cannot be looked at may be there.
+    /// Is the log missing, though its file system is mounted, or of another run? A log that cannot be read may be there.
     fn is_gone(&self, os: &Os, identity: (u64, u64), run: [u64; 2]) -> bool {
         let options = OpenOptions::read_only();
         match os.disk().open(&self.path, &options) {
@@ -63,7 +63,7 @@ impl LogPlace {
     }
 }
 
-/// Does the header of a log name another run in both its copies, so that nobody takes over what that run has left?
+/// Does the header of a log name another run in both its copies, so that no opening takes over what that run has left?
 ///
 /// Nothing is lost although another server may be opening the log at this moment. An opening writes the number of its run into the header
 /// only when what it has taken over is durable in the file; before that, both copies name the run that has left the cache, or one of
@@ -71,7 +71,7 @@ impl LogPlace {
 /// open is only read here, and no header of it ever names a former run again.
 fn is_of_another_run(file: &dyn File, run: [u64; 2]) -> bool {
     let mut page = AlignedBuf::new(FILE_HEADER_BYTES as usize);
-    // Too short, or not to be read: nobody knows.
+    // Too short, or not readable: not known.
     if file.read_exact_at(&mut page, 0).is_err() {
         return false;
     }
@@ -81,7 +81,7 @@ fn is_of_another_run(file: &dyn File, run: [u64; 2]) -> bool {
     is_of_another(first) && is_of_another(second)
 }
 
-/// Can nobody need a cache with these words any more, that no process has?
+/// Is a cache with these words, which no process uses, useless?
 fn is_needless(os: &Os, words: &[u64], boot_id: [u8; 16]) -> bool {
     if words[0] != MAGIC || words[7] != checksum_of(&words[..7]) {
         return false;
@@ -94,8 +94,8 @@ fn is_needless(os: &Os, words: &[u64], boot_id: [u8; 16]) -> bool {
     LogPlace::of(words).is_some_and(|place| place.is_gone(os, (words[5], words[6]), run))
 }
 
-/// Removes the caches below the folder that nobody can need any more, and the folders of data directories that are empty; how many caches
-/// those were.
+/// Removes the useless caches below the folder, and empty folders of data directories; returns the number of removed
+/// caches.
 pub fn sweep_left_caches(os: &Os, root: &Path) -> u32 {
     let Some(boot_id) = os.boot_id() else { return 0 };
     let listed = folders_in(os, root).and_then(|folders| Ok((folders, former_caches_in(os, root)?)));
@@ -105,7 +105,7 @@ pub fn sweep_left_caches(os: &Os, root: &Path) -> u32 {
     });
     let mut removed = sweep(os, &former, boot_id);
     for folder in folders {
-        // One that is not there any more was empty.
+        // A folder that is missing by now was empty.
         let caches = caches_in(os, &folder).unwrap_or_default();
         removed += sweep(os, &caches, boot_id);
         os.remove_surviving_folder(&folder);
@@ -123,7 +123,7 @@ fn sweep(os: &Os, caches: &[PathBuf], boot_id: [u8; 16]) -> u32 {
     assert!(caches.is_sorted(), "listed by name");
     let mut removed = 0;
     for name in caches {
-        // Of another user, or another layout: not ours to judge.
+        // Of another user, or another layout: left alone.
         let Ok(Some(claim)) = os.claim_surviving_memory(name, LAYOUT) else { continue };
         assert_eq!(claim.image().words().len(), LAYOUT.words, "what is claimed has the layout");
         if !is_needless(os, claim.image().words(), boot_id) {

@@ -1,9 +1,9 @@
 //! Finding the end of the log after a crash.
 //!
-//! The end is the first position where no valid block of the chain stands: a valid checksum, the right log, VLF and sector,
-//! the checksum of the block before it, a recovery epoch not below that block's. What lies beyond was never hardened and is
-//! never replayed. But if something proves that the position had been durable once (corruption_check.rs), the log is damaged in the middle: that is an
-//! error, never an end.
+//! The end is the first position without a valid block of the chain: a valid checksum, the right log, VLF and sector,
+//! the checksum of the block before it, a recovery epoch not below that block's. Blocks beyond were never hardened and are
+//! never replayed. But if a later block proves that the position was durable once (corruption_check.rs), the log is damaged in the middle: that is
+//! an error, never an end.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::lsn::{BLOCK_MAX, Lsn, VLF_MAX};
 use crate::vlf::VlfMap;
 use crate::window::Window;
 
-/// A place where the next block of the chain may stand.
+/// A position where the next block of the chain may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chain {
     /// VLF and sector behind the newest block.
@@ -29,7 +29,7 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    /// The addresses where the next block can stand: right behind, behind when the device's sector has grown to 4 KB, or
+    /// The possible addresses of the next block: right behind, at the next 4 KB when the device's sector size has grown, or
     /// at the start of the next VLF.
     pub(crate) fn candidates(self) -> impl Iterator<Item = Lsn> {
         let aligned = self.sector.next_multiple_of(8);
@@ -40,7 +40,7 @@ impl Chain {
         [Some(here), aligned, next].into_iter().flatten()
     }
 
-    /// Whether a block that stands in a right place continues the chain.
+    /// Whether a block at a possible address continues the chain.
     pub(crate) fn accepts(&self, header: &BlockHeader) -> bool {
         self.checksum.is_none_or(|checksum| header.previous_checksum == checksum)
             && header.epoch >= self.epoch
@@ -85,12 +85,12 @@ impl EndOfLog {
 /// A block's header, its padded bytes, its records' places.
 pub(crate) type WalkedBlock<'a> = (BlockHeader, &'a [u8], SlotTable);
 
-/// Goes over the blocks of the chain, from a place on. Used to find the end and to dump.
+/// Iterates over the blocks of the chain, from a position on. Used to find the end and to dump.
 pub(crate) struct Walk<'a> {
     files: &'a Arc<LogFiles>,
     vlfs: &'a VlfMap,
     pub(crate) window: Window,
-    /// Where the next block may stand.
+    /// The position of the next block.
     pub(crate) chain: Chain,
     start: Lsn,
     /// The newest record seen.
@@ -132,7 +132,7 @@ impl<'a> Walk<'a> {
         Ok(None)
     }
 
-    /// The same with the block's bytes and its records' places.
+    /// The next block with its bytes and its records' positions.
     pub(crate) fn next_block(&mut self) -> Result<Option<WalkedBlock<'_>>, LogError> {
         let Some(header) = self.next_header()? else { return Ok(None) };
         let (files, vlfs) = (self.files, self.vlfs);
@@ -140,16 +140,16 @@ impl<'a> Walk<'a> {
         let Ok((_, bytes)) = self.window.block(vlf, header.start(), header.log_id)? else {
             return Err(damage(files, vlfs, header.start(), "the block changed while it was read"));
         };
-        // The checksum is right: were the records not, the writer would have had a bug.
+        // The checksum is right: wrong records would be a bug of the writer.
         let slots =
             SlotTable::build(&header, bytes).map_err(|error| damage(files, vlfs, header.start(), error.0))?;
         Ok(Some((header, bytes, slots)))
     }
 
-    /// Judges the place where the chain has ended: an error when the log is damaged there.
+    /// Checks the position where the chain ends: an error when the log is damaged there.
     pub(crate) fn judge_end(&mut self) -> Result<(), LogError> {
         let file_header = self.files.first().header();
-        // A place behind the last sector of a VLF is not an address of a block, but it compares as one.
+        // A position behind the last sector of a VLF is not an address of a block, but it compares as one.
         let here = Lsn::new(self.chain.vlf, self.chain.sector, 1);
         if self.last < file_header.hardened {
             let what = format!("no valid block here, but the log was durable up to {}", file_header.hardened);
@@ -166,7 +166,7 @@ impl<'a> Walk<'a> {
                 "no valid block here, but block {proof} (in the VLF at offset {}) proves that there was one",
                 vlf.begin_offset
             );
-            // The VLF's sequence number is unknown when it is its first block that is damaged.
+            // The VLF's sequence number is unknown when its first block is damaged.
             let place = if proof.vlf() == here.vlf() {
                 Some(vlf)
             } else {
@@ -224,7 +224,7 @@ mod tests {
         }
     }
 
-    /// Two blocks may have the same checksum, and a scan that begins in the middle knows none: the run tells them apart.
+    /// Two blocks may have the same checksum, and a scan that begins in the middle knows none: the run distinguishes them.
     #[test]
     fn a_block_of_an_older_run_continues_no_chain_whatever_its_checksum_says() {
         let chain = Chain::behind(&block(5, 3));

@@ -1,4 +1,4 @@
-//! Who still needs old log: pins, the lowest of which is MinLSN, and the reason it gives for not truncating.
+//! Log truncation: pins, which keep old log and the lowest of which is MinLSN, and log_reuse_wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,7 +33,7 @@ pub enum LogReuseWait {
     AvailabilityReplica = 9,
     /// A dirty page is older than the checkpoint.
     OldestPage = 13,
-    /// Passing.
+    /// A transient reason.
     OtherTransient = 14,
     /// Waits for an In-Memory OLTP checkpoint.
     XtpCheckpoint = 16,
@@ -91,18 +91,18 @@ struct PinCell {
     owner: String,
 }
 
-/// A pin as shown to people.
+/// A pin as views show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PinInfo {
-    /// What it stands for.
+    /// Its reason.
     pub reason: LogReuseWait,
-    /// Who holds it.
+    /// Its holder, a description.
     pub owner: String,
     /// The oldest record it needs; `Lsn::MAX`: none at present.
     pub lsn: Lsn,
 }
 
-/// Keeps the log from a record on. Dropping it gives the log back (at the next truncation).
+/// Keeps the log from a record on. Dropping it releases the log (at the next truncation).
 #[derive(Debug)]
 pub struct LogPin {
     cell: Arc<PinCell>,
@@ -110,8 +110,8 @@ pub struct LogPin {
 }
 
 impl LogPin {
-    /// Needs the log only from `lsn` on (`Lsn::MAX`: nothing for now). Cheap: one atomic store. Going back is for the
-    /// holder to be sure of: what lies below the minimum may be gone.
+    /// Needs the log only from `lsn` on (`Lsn::MAX`: nothing for now). Cheap: one atomic store. A move to a lower LSN
+    /// is the holder's responsibility: log below the minimum may be gone.
     pub fn move_to(&self, lsn: Lsn) {
         self.cell.lsn.store(lsn.raw(), Ordering::Release);
     }
@@ -150,7 +150,7 @@ impl PinTable {
         LogPin { cell, table: Arc::clone(self) }
     }
 
-    /// The lowest pin and its reason; `None` without any. Of equal pins a checkpoint's is named last: it moves by itself.
+    /// The lowest pin and its reason; `None` without any. Among equal pins a checkpoint's is named last, since the next checkpoint moves it.
     pub(crate) fn min(&self) -> Option<(Lsn, LogReuseWait)> {
         let pins = self.pins.lock();
         let all = pins.iter().map(|cell| (Lsn::from_raw(cell.lsn.load(Ordering::Acquire)), cell.reason));

@@ -1,4 +1,4 @@
-//! Virtual log files: how many a log gets when it is made or grows, their header on disk, and the map of those there are.
+//! Virtual log files: their number when a log is made or grows, their header on disk, and the map of all VLFs of a log.
 
 use rustc_hash::FxHashMap;
 
@@ -11,7 +11,7 @@ const KB: u64 = 1024;
 const MB: u64 = 1024 * KB;
 const GB: u64 = 1024 * MB;
 
-/// How many VLFs a piece of log gets (reference 1.3; claims of seed 004).
+/// How many VLFs a new part of the log gets (reference 1.3; claims of seed 004).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum VlfRule {
@@ -23,7 +23,7 @@ pub enum VlfRule {
     /// A new log gets 4, 8 or 16 as before.
     #[default]
     Sql2022,
-    /// Hardpan's own: VLFs of one size as far as may be, a 32nd of the log as it will be, 16 to 256 MB in steps of 16 MB; a new log has at
+    /// Hardpan's own: VLFs of one size as far as possible, a 32nd of the resulting log size, 16 to 256 MB in steps of 16 MB; a new log has at
     /// least four.
     Fixed,
 }
@@ -95,7 +95,7 @@ impl VlfRule {
         self.layout_in(present_bytes, added_bytes, present_bytes)
     }
 
-    /// The same in a file of `present_bytes` of a log of `log_bytes` in all its files, whose growth counts as that of the log. A new file
+    /// The VLFs in a file of `present_bytes` of a log of `log_bytes` in all its files, whose growth counts as that of the log. A new file
     /// (`present_bytes` 0) is laid out as a new log.
     pub fn layout_in(self, present_bytes: u64, added_bytes: u64, log_bytes: u64) -> Vec<(u64, u64)> {
         assert!(present_bytes <= log_bytes, "a file is part of its log");
@@ -203,7 +203,7 @@ pub struct Vlf {
     pub create_lsn: Lsn,
     /// The sector that its blocks end before, once the log has moved on from it; 0 while unknown.
     pub end_sector: u32,
-    /// Blocks may stand before this sector; behind it a growth is still being zeroed.
+    /// Blocks may be placed before this sector; from it on a growth is still being zeroed.
     pub zeroed_sectors: u32,
 }
 
@@ -274,7 +274,7 @@ pub struct VlfMap {
 
 impl VlfMap {
     /// The map of a log being opened; `vlfs` carry the sequences found in their first blocks.
-    /// Whoever knows the end of the log then calls [`VlfMap::restore`].
+    /// The caller then finds the end of the log and calls [`VlfMap::restore`].
     pub fn new(vlfs: Vec<Vlf>) -> VlfMap {
         assert!(!vlfs.is_empty());
         assert_places(&vlfs);
@@ -284,8 +284,8 @@ impl VlfMap {
         VlfMap { vlfs, by_sequence, current: 0 }
     }
 
-    /// Makes the VLF of sequence `current` the current one and marks those from `oldest` on active. What looked newer
-    /// than `current` was never part of the log: it counts as unused.
+    /// Makes the VLF of sequence `current` the current one and marks those from `oldest` on active. A VLF with a
+    /// number above `current` was never part of the log: it counts as unused.
     pub fn restore(&mut self, oldest: u32, current: u32) {
         assert!(oldest <= current);
         self.current = *self.by_sequence.get(&current).expect("the current VLF is in the map");
@@ -299,13 +299,13 @@ impl VlfMap {
         self.assert_state();
     }
 
-    /// What looked like sequence numbers was none: the log is empty.
+    /// The sequence numbers found do not count: the log is empty.
     pub fn forget_all(&mut self) {
         self.by_sequence.clear();
         self.vlfs.iter_mut().for_each(|vlf| vlf.sequence = 0);
     }
 
-    /// What holds once the log has begun: the current VLF is active, newest, and found by its sequence number.
+    /// Invariants once the log has begun: the current VLF is active, newest, and found by its sequence number.
     fn assert_state(&self) {
         let current = &self.vlfs[self.current];
         assert!(current.active && current.sequence > 0 && current.end_sector == 0, "{current:?}");
@@ -374,7 +374,7 @@ impl VlfMap {
         self.assert_state();
     }
 
-    /// Adds what growth has made and made durable at the end of a file, or as a new file behind all others. What is not zeroed is used as
+    /// Adds durable VLFs that growth has made at the end of a file, or as a new file behind all others. VLFs that are not zeroed are used as
     /// far as [`VlfMap::note_zeroed`] says.
     pub fn add(&mut self, file: u16, headers: &[VlfHeader], is_zeroed: bool) {
         let end = self.end_offset(file);
@@ -398,7 +398,7 @@ impl VlfMap {
         });
     }
 
-    /// The VLF that is to be zeroed next, in the order of their use, and how many bytes the log can use before it comes to what is not zeroed.
+    /// The VLF that is to be zeroed next, in the order of their use, and how many bytes the log can use before the first sector that is not zeroed.
     /// The log's next block stands at `next_sector` of the current VLF.
     pub fn next_unzeroed(&self, next_sector: u32) -> Option<(Vlf, u64)> {
         let count = self.vlfs.len();
@@ -416,7 +416,7 @@ impl VlfMap {
         None
     }
 
-    /// A VLF is zeroed up to a sector. It may have other uses by now, or be gone.
+    /// Notes that a VLF is zeroed up to a sector. It may be in another use by now, or removed.
     pub fn note_zeroed(&mut self, vlf: &Vlf, sectors: u32) {
         let place = (vlf.file, vlf.begin_offset);
         let found = self.vlfs.iter_mut().find(|other| (other.file, other.begin_offset) == place);
@@ -425,7 +425,7 @@ impl VlfMap {
         found.zeroed_sectors = sectors;
     }
 
-    /// Takes the last `count` VLFs of a file out, none of which is active; they are nobody's from now on. Returns them, first place first.
+    /// Removes the last `count` VLFs of a file from the map, none of which is active. Returns them in file order.
     pub fn take(&mut self, file: u16, count: usize) -> Vec<Vlf> {
         let end = self.vlfs.iter().rposition(|vlf| vlf.file == file).map_or(0, |last| last + 1);
         assert!(count > 0 && count <= end, "a file has the VLFs that are taken from it");
@@ -436,7 +436,7 @@ impl VlfMap {
         taken
     }
 
-    /// Puts back what [`VlfMap::take`] took, because the file keeps it after all.
+    /// Puts back what [`VlfMap::take`] took, because the file keeps these VLFs.
     pub fn put_back(&mut self, taken: &[Vlf]) {
         let (current, file) = (self.current().sequence, taken[0].file);
         assert!(taken.iter().all(|vlf| vlf.file == file && !vlf.active));
@@ -449,7 +449,7 @@ impl VlfMap {
         assert_places(&self.vlfs);
     }
 
-    /// VLFs have other places in the list: they are found anew.
+    /// The VLFs' indexes in the list have changed: finds the current one again.
     fn renumber(&mut self, current: u32) {
         self.by_sequence = index_of(&self.vlfs);
         self.current = self.by_sequence[&current];
@@ -538,7 +538,7 @@ impl VlfMap {
     }
 }
 
-/// VLFs lie side by side in their file, and files follow each other in the order of their numbers.
+/// VLFs are contiguous in their file, and files follow each other in the order of their numbers.
 fn assert_places(vlfs: &[Vlf]) {
     let follow = |one: &Vlf, next: &Vlf| match one.file == next.file {
         true => one.begin_offset + one.size_bytes == next.begin_offset,

@@ -1,7 +1,7 @@
-//! VLF headers of a file, read many at once: a log of thousands of VLFs opens as fast as one of a few.
+//! Reads the VLF headers of a file, many at once: a log of thousands of VLFs opens as fast as one of a few.
 //!
 //! Where a VLF begins is known from the one before it. Most are as large as that one, so the next ones are read ahead at the places that follow
-//! from it; what was read at a place where no VLF begins is forgotten.
+//! from it; a page read at a position where no VLF begins is dropped.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(crate) struct VlfHeaders<'a> {
     /// Where the file's formatted part ends.
     end: u64,
     queue: Option<Box<dyn IoQueue>>,
-    /// What has been read ahead, by its place.
+    /// Pages read ahead, by file offset.
     ready: FxHashMap<u64, AlignedBuf>,
     count: u32,
 }
@@ -43,7 +43,7 @@ impl<'a> VlfHeaders<'a> {
         if self.count > ALONE && !self.ready.contains_key(&at) {
             self.read_ahead(at, before_bytes);
         }
-        // What could not be read ahead, for whatever reason, is read alone, and that tells.
+        // A page that could not be read ahead, for whatever reason, is read alone, which returns the error.
         match self.ready.remove(&at) {
             Some(page) => Ok(page),
             None => {

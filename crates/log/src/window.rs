@@ -11,17 +11,17 @@ use crate::limits::{BLOCK_BYTES_MAX, SECTOR_BYTES};
 use crate::lsn::Lsn;
 use crate::vlf::Vlf;
 
-/// First read of a window: one block and a little; most readers want no more.
+/// First read of a window: two blocks; most readers need no more.
 const FIRST_BYTES: usize = 128 * 1024;
 /// Later reads: sequential scans.
 const NEXT_BYTES: usize = 1024 * 1024;
 /// Reads are aligned to this, whatever the device.
 const ALIGN_BYTES: u64 = 4096;
 
-/// A stretch of the file in memory.
+/// A range of the file in memory.
 pub(crate) struct Window {
     files: Arc<LogFiles>,
-    /// The file that the stretch is of, by its number.
+    /// The file of the range, with its number.
     file: Option<(u16, Arc<dyn File>)>,
     buffer: AlignedBuf,
     offset: u64,
@@ -35,12 +35,12 @@ impl Window {
         Window { files, file: None, buffer: AlignedBuf::new(0), offset: 0, len: 0, read_bytes_total: 0 }
     }
 
-    /// Forgets what was read: it may have been written since.
+    /// Drops the contents: the file may have changed since.
     pub(crate) fn forget(&mut self) {
         self.len = 0;
     }
 
-    /// Turns to a file; false when it has left the log.
+    /// Switches to a file; false when it has left the log.
     fn turn_to(&mut self, number: u16) -> bool {
         if self.file.as_ref().is_some_and(|file| file.0 == number) {
             return true;
@@ -101,8 +101,8 @@ impl Window {
         Ok(())
     }
 
-    /// The block at `start`, which stands in `vlf`: header and padded bytes, if a whole and valid block of this log stands
-    /// there; else what is wrong.
+    /// The block at `start` in `vlf`: header and padded bytes, if a complete and valid block of this log is
+    /// there; else the reason why not.
     pub(crate) fn block(
         &mut self,
         vlf: &Vlf,

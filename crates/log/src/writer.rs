@@ -12,7 +12,7 @@ use crate::flush_reason::FlushReason;
 use crate::shared::Shared;
 use crate::writer_work::{LastWait, REST_NS, Work};
 
-/// So often and at such distances a thread is asked for, when the system has none.
+/// Attempts to start a thread, and the pause between them, when the system cannot make one.
 const START_TRIES: u32 = 50;
 const START_PAUSE_NS: u64 = 20_000_000;
 
@@ -24,7 +24,7 @@ struct OwnWrites {
 }
 
 impl Shared {
-    /// Does what `FlushQueue::wake_writer` has found that the LOG WRITER needs. The queue latch is free.
+    /// Delivers the wakeup that `FlushQueue::wake_writer` has decided. The queue latch is free.
     pub(crate) fn deliver_wakeup(&self, wakeup: WriterWakeup) {
         match wakeup {
             WriterWakeup::None => {}
@@ -39,7 +39,7 @@ impl Shared {
         self.deliver_wakeup(wakeup);
     }
 
-    /// Starts the LOG WRITER. A system that has no thread for a second fails the log: no other thread writes full blocks.
+    /// Starts the LOG WRITER. If the system can make no thread for a second, the log fails: no other thread writes full blocks.
     #[cold]
     fn start_writer(&self) {
         let me = self.me.upgrade().expect("the caller holds the log");
@@ -108,7 +108,7 @@ fn wait(shared: &Shared, timeout_ns: Option<u64>, timed_out: LastWait) -> LastWa
 /// Returns when all of its own writes are complete.
 fn write_out(shared: &Shared, mut role: WriterRole, mut seal_open: Option<FlushReason>, own: &mut OwnWrites) {
     loop {
-        // The open block rides alone: when full blocks wait, it keeps collecting records meanwhile.
+        // The open block is written alone: while full blocks are written, it keeps collecting records.
         let Some(mut block) = shared.take_next(if own.blocks.is_empty() { seal_open } else { None }) else {
             break;
         };
@@ -143,7 +143,7 @@ fn submit(shared: &Shared, own: &mut OwnWrites, number: u64, mut block: CachedBl
     let depth = shared.options.queue_places() as usize;
     let queue = own.queue.get_or_insert_with(|| shared.os.disk().io_queue(depth));
     while queue.in_flight() >= queue.depth() {
-        // Limits are checked before; a queue of smaller depth than asked for is waited for here.
+        // The limits were checked before; a queue of smaller depth than requested waits here.
         let completions = queue.reap(true);
         finish(shared, &mut own.blocks, completions);
     }

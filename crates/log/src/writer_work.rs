@@ -1,4 +1,4 @@
-//! What the LOG WRITER does next: write, let committers gather, wait, or end.
+//! The decisions of the LOG WRITER: write, let committers gather, wait, or end.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -8,20 +8,20 @@ use crate::flush_reason::{DelayedFlushPolicy, FlushReason};
 use crate::limits::BLOCK_BYTES_MAX;
 use crate::shared::Shared;
 
-/// The LOG WRITER gives leading back after so long without work.
+/// After so long without work, committers lead again.
 const LEADER_IDLE_NS: u64 = 5_000_000;
 
-/// The LOG WRITER ends after so long without work: a server has many databases, and few of them are written to at a time.
+/// The LOG WRITER ends after so long without work: a server has many databases, and few of them write at a time.
 pub(crate) const REST_NS: u64 = 10_000_000_000;
 
 /// How the LOG WRITER's last wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LastWait {
-    /// It was rung for, or has worked since.
+    /// It was notified, or has worked since.
     Rung,
-    /// It had waited as long as it wanted to.
+    /// Its timeout expired.
     TimedOut,
-    /// Nothing came while it rested.
+    /// No work came for [`REST_NS`].
     Rested,
 }
 

@@ -1,7 +1,7 @@
-//! Zeros behind growth: what a file has grown by is counted at once and zeroed afterwards, ahead of where the log is.
+//! Zeroing after growth: the part that growth adds is counted at once and zeroed afterwards, ahead of the end of the log.
 //!
-//! What growth has set aside reads as zeros, but the first durable write into it costs several device latencies, because the file system has
-//! to note that it is written. So it is filled before the log comes there, piece by piece. No block is placed where nothing has been zeroed
+//! Preallocated space reads as zeros, but the first durable write into it costs several device latencies, because the file system has
+//! to mark it as written. So it is filled with zeros before the log gets there, piece by piece. No block is placed where nothing has been zeroed
 //! yet (`Vlf::zeroed_sectors`), and nothing is zeroed below that: zeros never meet a block. When a piece cannot be written, or the log stops,
 //! the rest is used as it is.
 //!
@@ -24,18 +24,18 @@ use crate::vlf::Vlf;
 
 /// One write of zeros: short, since a commit may wait behind it.
 const PIECE_BYTES: usize = 256 * 1024;
-/// With less than this ahead of the log, zeros are in a hurry: until as much is ahead as the pace says.
+/// With fewer zeroed bytes than this ahead of the log, zeroing runs without pauses, until as many are ahead as the pace says.
 const NEAR_BYTES: u64 = 8 << 20;
-/// Most that is zeroed in a hurry.
+/// Most bytes zeroed without pauses.
 const BURST_BYTES_MAX: u64 = 256 << 20;
-/// Else they rest so long between pieces: most durable writes of the log then find the file system's journal at rest.
+/// Otherwise the pause between pieces: most durable writes of the log then find the file system's journal idle.
 const REST_NS: u64 = 5_000_000;
 
 const _: () = assert!(PIECE_BYTES.is_multiple_of(SECTOR_BYTES));
 const _: () = assert!(PIECE_BYTES >= 2 * crate::limits::BLOCK_BYTES_MAX, "a piece has room for a block");
 
-/// How fast is zeroed: a log that comes after it is outrun in bursts, each twice as long as the one before, since zeros and durable writes of
-/// the log cost each other more than they cost alone.
+/// The pace of zeroing: when the log catches up, zeroing runs in bursts, each twice as long as the one before, since zeros and durable writes of
+/// the log slow each other down.
 struct Pace {
     is_burst: bool,
     burst_bytes: u64,
@@ -46,7 +46,7 @@ impl Pace {
         Pace { is_burst: false, burst_bytes: NEAR_BYTES }
     }
 
-    /// With so much ahead of the log: whether the next piece is in a hurry.
+    /// Whether the next piece follows without a pause, with so many zeroed bytes ahead of the log.
     fn hurries(&mut self, ahead_bytes: u64) -> bool {
         if self.is_burst {
             self.is_burst = ahead_bytes < self.burst_bytes;
@@ -59,7 +59,7 @@ impl Pace {
     }
 }
 
-/// What is zeroed next.
+/// The piece that is zeroed next.
 struct Piece {
     vlf: Vlf,
     file: Arc<LogFile>,
@@ -67,7 +67,7 @@ struct Piece {
 }
 
 impl Shared {
-    /// Begins to zero what growth has added, if there is something and nobody does it.
+    /// Begins to zero the part that growth has added, if there is one and no task does it.
     pub(crate) fn zero_behind(self: &Arc<Self>, cache: &mut Cache) {
         if cache.zeroing || self.vlfs.lock().next_unzeroed(cache.next_sector()).is_none() {
             return;
@@ -87,7 +87,7 @@ impl Shared {
         }
     }
 
-    /// The next piece, once nobody changes the log's size; none when all is zeroed, or the log stops.
+    /// The next piece, once no task changes the log's size; none when all is zeroed, or the log stops.
     fn next_piece(&self, pace: &mut Pace) -> Option<Piece> {
         let mut cache = self.cache.lock();
         assert!(cache.zeroing && !cache.zero_underway, "one zeroes a log, one piece at a time");
@@ -134,14 +134,14 @@ impl Shared {
         let mut cache = self.cache.lock();
         assert!(cache.zero_underway, "a piece that ends has begun");
         cache.zero_underway = false;
-        // Zeros that were refused are there all the same; what comes after them is left alone.
+        // A part whose zeroing failed still reads as zeros; the rest of the VLF is not zeroed either.
         let sectors = if is_written { piece.end_sector } else { piece.vlf.sectors() };
         self.vlfs.lock().note_zeroed(&piece.vlf, sectors);
         cache.note_zeroed(&piece.vlf, sectors);
         self.wake_waiting(cache);
     }
 
-    /// All that is not zeroed yet is used as it is.
+    /// The parts that are not zeroed yet are used as they are.
     fn leave_unzeroed(&self, cache: &mut Cache) {
         assert!(cache.zeroing && !cache.zero_underway, "nothing is written any more");
         let mut vlfs = self.vlfs.lock();

@@ -1,8 +1,8 @@
-//! Which stretches of the log have records of which transactions, roughly: what a reader who looks for one transaction need not read.
+//! Zone map of the log: which ranges may have records of which transactions, so that a scan for one transaction skips the others.
 //!
-//! A zone is a stretch of whole blocks with the least and the greatest number of a transaction that has written there. There are at most
-//! [`ZONES_MAX`]: when there would be more, neighbours become one, and zones are made larger from then on. They live in memory: of log that
-//! an earlier run wrote nothing is known, so it may have records of anybody.
+//! A zone is a range of whole blocks with the least and the greatest id of the transactions that have written there. There are at most
+//! [`ZONES_MAX`]: when there would be more, neighbours become one, and zones are made larger from then on. They live in memory: the log of
+//! an earlier run may have records of any transaction.
 //!
 //! Invariants:
 //! 1. Zones follow each other without a gap, the first from `Lsn::NULL`.
@@ -54,10 +54,10 @@ pub(crate) struct Zones {
 }
 
 impl Zones {
-    /// Of a log of which nothing is known yet.
+    /// The zones of a log of which nothing is known yet.
     pub(crate) fn new() -> Zones {
         let anybody = Zone { least: TxnId::NULL, greatest: TxnId(u64::MAX), ..Zone::empty(Lsn::NULL) };
-        // Whole from the start: the next block begins a zone.
+        // Full from the start: the next block begins a zone.
         let unknown = Zone { record_bytes: ZONE_BYTES_FIRST, ..anybody };
         Zones { zones: VecDeque::from([unknown]), zone_bytes: ZONE_BYTES_FIRST }
     }
@@ -66,7 +66,7 @@ impl Zones {
     pub(crate) fn begin_block(&mut self, start: Lsn) {
         assert!(start.slot() == 0 && !start.is_null(), "{start} names a block");
         let last = self.zones.back().expect("there is always a zone");
-        // A block that was given up empty begins anew elsewhere.
+        // A block that was discarded empty begins again elsewhere.
         if last.record_bytes < self.zone_bytes || last.start >= start {
             return;
         }
@@ -98,7 +98,7 @@ impl Zones {
         self.assert_state();
     }
 
-    /// The first place at or behind `from` where records of `txn` may lie; `None`: there are none.
+    /// The first position at or behind `from` where records of `txn` may be; `None`: there are none.
     pub(crate) fn next_place_of(&self, txn: TxnId, from: Lsn) -> Option<Lsn> {
         assert!(!txn.is_null(), "records of nobody lie everywhere");
         let ends = self.zones.iter().skip(1).map(|zone| zone.start).chain([Lsn::MAX]);
@@ -107,14 +107,14 @@ impl Zones {
         Some(found.0.start.max(from))
     }
 
-    /// Where the zone of `place` ends: the next one's first block.
+    /// The end of the zone of `place`: the next one's first block.
     pub(crate) fn end_of(&self, place: Lsn) -> Lsn {
         let end = self.zones.iter().map(|zone| zone.start).find(|start| *start > place).unwrap_or(Lsn::MAX);
         assert!(end > place, "a place lies before the end of its zone");
         end
     }
 
-    /// Each two neighbours become one. The oldest stays as it is: it may be the one of which nothing is known.
+    /// Merges zones in pairs. The oldest stays as it is: it may be the one of which nothing is known.
     fn halve(&mut self) {
         assert!(self.zones.len() > ZONES_MAX, "few zones stay as they are");
         let zones: Vec<Zone> = self.zones.drain(1..).collect();
@@ -166,7 +166,7 @@ mod tests {
                 // From its own block, and from any before it, the block is not passed over.
                 assert_eq!(zones.next_place_of(txn, block(has).with_slot(1)), Some(block(has).with_slot(1)));
             }
-            // What was there before the first block may have anybody's; behind that little is to be read.
+            // The log before the first block may have records of any transaction; behind it little is to be read.
             assert_eq!(zones.next_place_of(txn, Lsn::NULL), Some(Lsn::NULL));
             let found = zones.next_place_of(txn, block(0)).expect("it has written");
             assert!(
