@@ -140,7 +140,7 @@ impl Bench {
         println!("{sessions:>3} sessions durable: {rate:>8.0}/s   {grouped:.1} commits a flush");
     }
 
-    /// One session, delayed: nobody waits, the writer drains eagerly.
+    /// One session, delayed: no commit waits, the writer drains eagerly.
     fn delayed(&self, rounds: usize) {
         let mut rates = Vec::new();
         let mut shares = Vec::new();

@@ -201,7 +201,7 @@ impl FlushQueue {
         self.assert_state();
     }
 
-    /// Records, for waiters whose records are issued now, how long the limits held them back.
+    /// Notes how long the limits held back the waiters whose records are issued now.
     fn settle(&mut self, issued: Lsn, now_ns: impl Fn() -> u64) {
         let mut waiters = std::mem::take(&mut self.waiters);
         for waiter in waiters.iter_mut().filter(|waiter| waiter.lsn <= issued) {

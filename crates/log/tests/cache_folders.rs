@@ -1,4 +1,4 @@
-//! The folders of log caches that outlive the process: one for each data directory, gone with its last cache, none that is not ours alone.
+//! The folders of log caches that outlive the process: one for each data directory, removed with its last cache; a folder that another user has access to is not used.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
@@ -178,7 +178,7 @@ fn a_former_version_is_taken_over_and_swept() {
     assert!(world.surviving_names().is_empty() && shown(&world).is_empty());
 }
 
-/// Somebody else has made a folder, or a link, of that name: it is not used, and what is in it neither taken nor removed.
+/// Another user has made a folder, or a link, of that name: it is not used, and its contents are neither taken over nor removed.
 #[test]
 fn a_folder_of_others_is_not_used() {
     let world = world();

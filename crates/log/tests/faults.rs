@@ -1,4 +1,4 @@
-//! In simulated worlds: every single I/O fails once or for ever; out-of-order completions; each reason is one write.
+//! In simulated worlds: every single I/O fails once or always; out-of-order completions; each reason is one write.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
@@ -146,7 +146,7 @@ fn the_same_world_makes_the_same_writes_on_every_machine() {
     assert_eq!(run(), run());
 }
 
-/// A crowd shares its flushes, and nobody pays for that with more than two writes and the time to gather.
+/// Many committers share their flushes, and none waits longer than two writes and the time to gather.
 #[test]
 fn a_crowd_shares_its_flushes() {
     const COMMITTERS: u64 = 60;

@@ -1,4 +1,4 @@
-//! Several files of one log: the order of use, growth, joining and leaving, shrinking; power cuts between all steps of these.
+//! Several files of one log: the order of use, growth, adding and removing files, shrinking; power cuts between all steps of these.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
@@ -47,7 +47,7 @@ fn commit(log: &Log, txn: u64) -> Lsn {
     lsn
 }
 
-/// Nobody needs what lies before `lsn`.
+/// No pin needs log before `lsn`.
 fn checkpoint(log: &Log, lsn: Lsn) {
     log.record_checkpoint(lsn, lsn).unwrap();
     log.truncate().unwrap();

@@ -358,7 +358,7 @@ fn zeroing_gives_way() {
             log.grow_to(2, 8 << 20).unwrap();
             match seed % 3 {
                 0 => {
-                    // Nobody else writes meanwhile.
+                    // No other task writes meanwhile.
                     device.inject(Fault::fail_once(Operation::Write, seed / 3));
                     os.sleep(4_000_000, WaitType::SLEEP_TASK).unwrap();
                     device.clear_faults();

@@ -1,4 +1,4 @@
-//! Pending commits: who is rung when, what counts, and what a failure of the log means for them.
+//! Pending commits: when their wakers are called, which waits count, and how they end when the log fails.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
@@ -23,7 +23,7 @@ fn create(os: &Os) -> Arc<Log> {
     Arc::new(Log::create(os, &options).unwrap())
 }
 
-/// Runs `body` on a log that the LOG WRITER leads: a crowd of committers has just been there.
+/// Runs `body` on a log that the LOG WRITER leads: after a flush for many committers.
 fn in_a_crowd(seed: u64, body: impl FnOnce(&Os, &World, &Arc<Log>) + Send + 'static) {
     let world = World::new(seed, Profile::constant_latency());
     let device = world.clone();
@@ -94,7 +94,7 @@ fn it_is_rung_once_when_its_record_is_hard() {
         let lsn = commit(log, 1, 30);
         let pending = log.harden_later(lsn, REASON, &rings.waker()).unwrap().expect("the LOG WRITER leads");
         assert!(task.current_wait().is_some_and(|(wait_type, _)| wait_type == WaitType::WRITELOG));
-        // A bell of the test's own, in another task, so that this one waits for nothing but its record.
+        // A waker of the test's own, in another task, so that this one waits only for its record.
         let heard = Arc::clone(&rings);
         os.spawn("listener", move || heard.wait()).join().unwrap();
         assert!(log.hardened() >= lsn);
@@ -150,7 +150,7 @@ fn a_failed_log_rings_and_tells() {
     });
 }
 
-/// The device does not see who waits and who does not: a crowd that leaves its commits pending costs as many flushes as one that blocks.
+/// Pending commits of many committers cost the device as many flushes as committers that block.
 #[test]
 fn a_crowd_put_aside_shares_its_flushes_as_one_that_blocks() {
     fn later(log: &Log, lsn: Lsn) {

@@ -1,4 +1,4 @@
-//! Pending commits while committers write themselves: who gets the bell to lead, and how often the device is written.
+//! Pending commits while committers write the log: which waker is called to lead, and the number of writes.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
@@ -21,7 +21,7 @@ struct Bench {
     log: Arc<Log>,
 }
 
-/// A log on which nobody but the test writes: committers lead, and no background flush comes between.
+/// A log on which only the test writes: committers lead, and no background flush comes between.
 fn alone(seed: u64, body: impl FnOnce(&Bench) + Send + 'static) {
     let world = World::new(seed, Profile::constant_latency());
     let device = world.clone();
@@ -123,7 +123,7 @@ fn while_another_writes_it_is_left_pending_and_woken_to_write_next() {
     });
 }
 
-/// Whoever is rung to write may come late; whoever has come before him has written for both.
+/// A committer that is woken to write may come late; a committer that came before it has written for both.
 #[test]
 fn one_who_comes_late_finds_his_record_written_by_another() {
     alone(3, |bench| {

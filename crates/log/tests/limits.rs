@@ -1,4 +1,4 @@
-//! What may be in flight of a log: never more than the limits of its profile as the device sees it; either limit alone suspends (claims 264 to
+//! Writes in flight of a log: the device never sees more than the limits of its profile; either limit alone holds writes back (claims 264 to
 //! 271 and 279).
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -43,7 +43,7 @@ fn stalled(profile: LogLimitsProfile, commit_bytes: usize) -> (u64, u64, u64, u6
             (pending.len() as u64, bytes)
         };
         let mut most = (0, 0);
-        // Fewer than the cache has buffers, so that nobody has to wait.
+        // Fewer than the cache has buffers, so that no append has to wait.
         for txn in 1..=120 {
             let lsn = commit(&log, txn, commit_bytes);
             log.request_flush(lsn, FlushReason::Commit).unwrap();

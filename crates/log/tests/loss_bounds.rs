@@ -1,4 +1,4 @@
-//! MAX_DELAY and MAX_LOSS: what a power cut takes of acknowledged delayed commits is within them; the drain policies; `harden_within`.
+//! MAX_DELAY and MAX_LOSS: a power cut loses acknowledged delayed commits only within them; the drain policies; `harden_within`.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
@@ -164,7 +164,7 @@ fn a_commit_beyond_a_bound_waits_for_those_before_it() {
         .assert_ok();
 }
 
-/// Bounds drain in time whatever the policy says, so that a device which keeps up makes nobody wait.
+/// Bounds drain in time whatever the policy says, so that no commit waits if the device keeps up.
 #[test]
 fn bounds_drain_before_anybody_must_wait() {
     let world = World::new(3, Profile::constant_latency());

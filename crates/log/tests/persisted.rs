@@ -1,5 +1,5 @@
-//! The persisted log buffer: a commit in it survives a loss of power without a write of the log (claims 70, 73 to 76), and nothing that is
-//! not the end of this log is ever taken from one.
+//! The persisted log buffer: a commit in it survives a loss of power without a write of the log (claims 70, 73 to 76), and no buffer that
+//! does not hold the end of this log is ever taken over.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
@@ -224,7 +224,7 @@ fn a_bit_that_turns_over_takes_nothing_in_silence() {
 #[test]
 fn a_bit_of_the_buffer_takes_nothing_in_silence() {
     let (mut named, mut whole) = (0, 0);
-    // The first place's words, its records, and some of what nobody uses.
+    // The first place's words, its records, and some unused bytes.
     for at in (4096..4096 + 64).chain((12_288 + 64..12_288 + 400).step_by(7)) {
         let world = World::new(9, Profile::nvme());
         let told = live(&world, End::PowerOff, |os| {

@@ -1,4 +1,4 @@
-//! The log cache that outlives the process: what a process that dies has left is taken over, and nothing else ever is.
+//! The log cache that outlives the process: the blocks that a dead process has left are taken over, and nothing else ever is.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
@@ -139,7 +139,7 @@ fn a_bit_that_turns_over_takes_nothing_in_silence() {
 #[test]
 fn a_bit_of_the_cache_takes_nothing_in_silence() {
     let (mut named, mut whole) = (0, 0);
-    // The first place's words, its records, and some of what nobody uses.
+    // The first place's words, its records, and some unused bytes.
     for at in (128..192).chain((12_288 + 64..12_288 + 400).step_by(7)) {
         let world = World::new(9, Profile::nvme());
         let last = live_and_die(&world, |os| {
@@ -336,7 +336,7 @@ fn without_memory_the_cache_dies_with_the_process() {
 }
 
 /// A sweep takes nothing that could still be taken over: not of a log that is there, not of a living process, not of a folder that was
-/// renamed once a server has taken over what it needs. What nobody can need goes at once: of a former boot, of a log that is gone.
+/// renamed once a server has taken over what it needs. Useless caches are removed at once: those of a former boot, or of a log that is gone.
 #[test]
 fn a_sweep_takes_only_what_nobody_can_take_over() {
     let swept = |os: &Os| sweep_left_caches(os, Path::new(ROOT));
@@ -383,7 +383,7 @@ fn a_sweep_takes_only_what_nobody_can_take_over() {
                 swept(os);
             })
             .assert_ok();
-        // A piece that has lost some of its words does not say whose it is: it stays.
+        // A cache that has lost some of its words does not identify its owner: it stays.
         was_there && world.surviving_names().is_empty()
     });
     assert!(kept.count() >= 20, "what a former boot has left is removed");
@@ -536,7 +536,7 @@ fn no_death_of_the_process_takes_an_acknowledged_commit() {
                                 log.append(&insert(0, bytes)).unwrap();
                             }
                             let lsn = delay(&log, txn, bytes);
-                            // Whoever is told is told by a process that lives.
+                            // Only a living process acknowledges.
                             own.yield_point();
                             told.lock().push((lsn, txn));
                         }

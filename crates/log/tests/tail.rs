@@ -98,7 +98,7 @@ fn a_flipped_bit_in_the_middle_is_refused_and_at_the_end_it_ends_the_log() {
             };
             assert_eq!((offset, file), (image.blocks[block].0 as u64, bench.path()), "flip at {at}");
         } else {
-            // Nobody can tell a damaged last block from one that was being written.
+            // A damaged last block looks like one that was being written.
             assert_eq!(opened.unwrap().1.last, image.blocks[block - 1].2, "flip at {at}");
         }
     }

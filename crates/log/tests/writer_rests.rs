@@ -1,4 +1,4 @@
-//! The LOG WRITER has a thread while there is work for it: it ends after ten seconds without, and no work waits for the next one.
+//! The LOG WRITER has a thread while there is work for it: it ends after ten seconds without work, and new work starts it again at once.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
@@ -50,7 +50,7 @@ fn it_comes_with_work_and_ends_without() {
             sleep(os, REST_NS);
             assert!(!log.has_writer(), "nothing came for ten seconds");
         }
-        // A full block: nobody has asked for it.
+        // A full block, without a flush request.
         let before = log.stats().flushes_total;
         commit(log, 5, 50_000);
         commit(log, 6, 50_000);

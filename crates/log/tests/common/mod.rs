@@ -1,4 +1,4 @@
-//! What the log's tests share: a directory of their own, options, records.
+//! Shared by the log's tests: a directory of their own, options, records.
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -122,7 +122,7 @@ pub fn turn_bits_over<T>(
     }
 }
 
-/// The bell of a pending commit; counts how often it rings.
+/// The waker of a pending commit; counts its calls.
 #[derive(Default)]
 pub struct Rings {
     count: AtomicU64,
@@ -145,7 +145,7 @@ impl Rings {
         self.count.load(Relaxed)
     }
 
-    /// Returns when it has rung.
+    /// Returns after it was called.
     pub fn wait(&self) {
         assert_eq!(self.signal.wait(WaitType::SLEEP_TASK, None), WaitOutcome::Set);
     }
