@@ -1,4 +1,4 @@
-//! The folders of log caches that outlive the process: one for each data directory, removed with its last cache; a folder that another user has access to is not used.
+//! The folders of log caches that outlive the process: one for each data directory, removed with its last cache; foreign folders are not used.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

@@ -179,8 +179,8 @@ fn some_reasons_are_for_the_file() {
     records_of(&world, &without()).unwrap();
 }
 
-/// A bit of the log's file turns over: that is named, or nothing that was acknowledged is gone. That a block was hard whose bit it is, and
-/// behind which the file has nothing, only the buffer knows.
+/// A bit of the log's file flips: opening names the damage, or no acknowledged record is lost. If the file has nothing behind the damaged
+/// block, only the buffer shows that the block was durable.
 #[test]
 fn a_bit_that_turns_over_takes_nothing_in_silence() {
     let (mut named, mut whole) = (0, 0);

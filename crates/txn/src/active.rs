@@ -1,6 +1,6 @@
-//! The transactions that have written and not ended, in two orders: by number, and by the bound below which none of their records lies.
+//! The transactions that have written and not ended, in two orders: by number, and by a lower bound of their first record.
 //!
-//! Both are sorted lists: who enters stands at the end or near it, who leaves near the front, and few are open at a time, so nothing is
+//! Both are sorted lists: an insertion is at the end or near it, a removal near the front, and few transactions are open at a time, so nothing is
 //! allocated and little is moved.
 
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ use crate::entry::XactEntry;
 pub(crate) struct ActiveTable {
     /// By number, rising.
     entries: VecDeque<(TxnId, Arc<XactEntry>)>,
-    /// (lower bound of its begin, number), rising. Bounds are taken under the table's latch, so newcomers stand at the end.
+    /// (lower bound of its begin, number), rising. Bounds are read under the table's latch, so new entries go to the end.
     by_begin: VecDeque<(Lsn, TxnId)>,
     pub(crate) pin: Option<LogPin>,
 }
@@ -53,7 +53,7 @@ impl ActiveTable {
         self.by_begin.back().map(|(bound, _)| *bound)
     }
 
-    /// `bound`: no record of it lies below.
+    /// `bound`: the transaction has no record below it.
     pub(crate) fn insert(&mut self, entry: &Arc<XactEntry>, bound: Lsn) {
         let id = entry.id;
         assert!(id.0 > 0 && !bound.is_null(), "transaction {id} has a number and begins somewhere");
@@ -65,7 +65,7 @@ impl ActiveTable {
         self.assert_state();
     }
 
-    /// False when it is not in. `bound`: that with which it entered.
+    /// False when it is not in the lists. `bound`: the one that it was inserted with.
     pub(crate) fn remove(&mut self, id: TxnId, bound: Lsn) -> bool {
         let Ok(at) = self.entries.binary_search_by_key(&id, |(other, _)| *other) else { return false };
         let gone = self.entries.remove(at);
@@ -86,7 +86,7 @@ impl ActiveTable {
     }
 }
 
-/// Puts it behind all that are `below`; gives what stood there.
+/// Inserts it behind all elements that are `below`; returns the next element.
 fn insert_sorted<T>(list: &mut VecDeque<T>, new: T, below: impl Fn(&T) -> bool) -> Option<&T> {
     let at = if list.back().is_none_or(&below) { list.len() } else { list.partition_point(below) };
     assert!(at <= list.len(), "a place in the list");
@@ -98,12 +98,12 @@ fn insert_sorted<T>(list: &mut VecDeque<T>, new: T, below: impl Fn(&T) -> bool) 
 mod tests {
     use super::*;
 
-    /// In an order of their own they come, in another they go; the oldest is known at each step.
+    /// Transactions enter in one order and leave in another; the oldest is known at each step.
     #[test]
     fn both_orders_know_the_oldest() {
         let mut table = ActiveTable::default();
         let bound = |n: u64| Lsn::new(3, 16 + n as u32, 1);
-        // Numbers are given out before the first record: a later number may begin earlier.
+        // Numbers are assigned before the first record: a later number may begin earlier.
         let by_begin: Vec<u64> = (0..200).map(|n| n ^ 5).collect();
         for (at, &id) in by_begin.iter().enumerate() {
             let entry = Arc::new(XactEntry::new(TxnId(id + 1), 0));

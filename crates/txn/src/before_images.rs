@@ -1,5 +1,5 @@
-//! What transactions do with row versions: leave them before a change, find conflicts by them, hand them on at the end. The versions
-//! themselves are in version/.
+//! The use of row versions by transactions: store them before a change, detect update conflicts, number them at commit. The versions
+//! are in version/.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -10,14 +10,14 @@ use crate::state::XactState;
 use crate::transaction::{Transaction, TxnManager};
 
 impl TxnManager {
-    /// No page with a smaller LSN has a row that a snapshot may see otherwise than it stands there.
+    /// On a page with a smaller LSN every snapshot sees the rows as they are.
     pub fn versions_begin_at(&self) -> Lsn {
-        // Writers first: who leaves them has been entered among the needed before.
+        // Active writers first: a writer enters the list of needed writers before it leaves the active table.
         let writers = self.oldest_active_lsn();
         writers.min(self.versions().needed_begin())
     }
 
-    /// What transactions with smaller numbers have taken out of pages is needed by nobody: for rollback or for a snapshot.
+    /// Rows that transactions with smaller numbers have deleted are not needed, neither for rollback nor for a snapshot.
     pub fn oldest_needed_id(&self) -> TxnId {
         let writers = self.oldest_active_id();
         writers.min(self.versions().needed_id())
@@ -25,7 +25,7 @@ impl TxnManager {
 }
 
 impl Transaction {
-    /// Leaves the image of a row for snapshots, `None` when there was no such row. Before the page changes, under its latch and the row's
+    /// Stores the image of a row for snapshots, `None` when there was no such row. Before the page changes, under its latch and the row's
     /// lock; only the first image of a row in a transaction counts. Nothing in a database without versions.
     #[inline]
     pub fn save_before_image(&self, unit: u32, key: &[u8], before: Option<&[u8]>) {
@@ -46,13 +46,13 @@ impl Transaction {
         versions.leave(writer, unit, key, before);
     }
 
-    /// How many versions it has left: its point in their order.
+    /// The number of versions it has stored, a position in their order.
     pub(crate) fn versions_left(&self) -> usize {
         self.version_writer.get().map_or(0, |writer| writer.left())
     }
 
-    /// Its changes behind that point have been taken back: the pages say again what those versions say, and the rows' locks may be given
-    /// back, so that the next version of such a row is somebody else's.
+    /// Removes the versions behind that position: their changes were undone, so the pages have those rows again. The rows' locks may then
+    /// be released, so that another transaction may store the next version of such a row.
     pub(crate) fn take_back_versions(&self, keep: usize) {
         let Some(writer) = self.version_writer.get() else { return };
         assert!(keep <= writer.left(), "it goes back to a point of its own");
@@ -60,16 +60,16 @@ impl Transaction {
         assert_eq!(writer.left(), keep, "what is behind that point is gone");
     }
 
-    /// What was committed after this commit number, and what is committed later, conflicts with changes of the transaction; `u64::MAX`:
-    /// nothing does.
+    /// Rows committed after this commit number, also later ones, conflict with changes of the transaction; `u64::MAX`:
+    /// none do.
     pub fn set_conflicts_above(&self, snapshot: u64) {
         assert!(snapshot > 0, "a snapshot is a moment");
         self.assert_state(XactState::Active);
         self.conflicts_above.store(snapshot, Relaxed);
     }
 
-    /// Does changing the row, whose lock the transaction holds, undo what a concurrent one has committed (3960)? Also when that cannot be told
-    /// any more, because the snapshot has been given up for want of room (3966).
+    /// Would a change of the row, whose lock the transaction holds, overwrite a concurrent committed change (3960)? Also true when that is not known
+    /// any more, because the snapshot was given up for lack of space (3966).
     #[inline]
     pub fn conflicts_over(&self, unit: u32, key: &[u8]) -> bool {
         let snapshot = self.conflicts_above.load(Relaxed);
@@ -83,7 +83,7 @@ impl Transaction {
             versions.note_conflict();
             return true;
         }
-        // Behind the look: what was forgotten before it was given up before.
+        // Checked after the lookup: a version is dropped only after the snapshot was given up.
         let is_given_up = versions.is_given_up(snapshot);
         if is_given_up {
             os::sim::reach(|| "a change meets a snapshot that was given up".to_owned());
@@ -91,7 +91,7 @@ impl Transaction {
         is_given_up && !is_planted(Bug::ConflictsForgotten)
     }
 
-    /// Others may see the changes: its versions belong to the commit.
+    /// Other transactions may see the changes: gives its versions the commit number.
     pub(crate) fn commit_versions(&self) {
         assert!(
             self.state() == XactState::Hardened || is_planted(Bug::SeenBeforeHarden),
@@ -105,7 +105,7 @@ impl Transaction {
         }
     }
 
-    /// The transaction has committed and ends: is what waits for its end left to whoever closes the last snapshot that needs its versions?
+    /// The transaction has committed and ends: is its deferred work left to the caller that closes the last snapshot that needs its versions?
     pub(crate) fn leave_end_to_versions(&self) -> bool {
         let Some(writer) = self.version_writer.get() else { return false };
         if !self.manager.resource_manager().waits_for_end(self.id()) {
@@ -114,7 +114,7 @@ impl Transaction {
         writer.wait_for_end(&self.entry)
     }
 
-    /// Nothing of the changes is left.
+    /// All changes were undone: drops its versions.
     pub(crate) fn give_up_versions(&self) {
         if let Some(writer) = self.version_writer.get()
             && writer.is_writing()

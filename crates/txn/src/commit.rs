@@ -1,12 +1,12 @@
-//! `COMMIT`, the whole story: commit record, hardening, locks.
+//! `COMMIT`, all steps: commit record, hardening, locks.
 //!
-//! Full:     append → harden (WRITELOG) → leave the table → release locks. Others see the changes only once they are hard.
-//! Delayed:  append → request delayed flush → leave the table → release locks. The log writer drains in the background; a crash before that undoes it.
-//! Within:   append → harden (WRITELOG), but not beyond a time → leave the table → release locks. As delayed when time is over.
-//! Early:    append → request delayed flush → leave the table → release locks. Whoever tells a client of it, or of what it shows, hardens it before.
-//! Later:    append → (the flush queue) ... bell ... → harden → leave the table → release locks. Full, but nobody blocks
-//!           between the two halves, [`Transaction::commit_later`] and [`Transaction::finish_commit`]. Meanwhile it is Committing.
-//! Prepared: (prepare.rs: append → harden) ... decided elsewhere ... append → request delayed flush → leave the table → release locks. The decision is hard.
+//! Full:     append → harden (WRITELOG) → leave the table → release locks. Other transactions see the changes only once they are durable.
+//! Delayed:  append → request delayed flush → leave the table → release locks. The log writer drains in the background; a crash before that loses it.
+//! Within:   append → harden (WRITELOG), but not beyond a time → leave the table → release locks. Delayed when the time is over.
+//! Early:    append → request delayed flush → leave the table → release locks. Hardened before a client gets an acknowledgement or dependent data.
+//! Later:    append → (the flush queue) ... waker ... → harden → leave the table → release locks. Full, but no thread blocks
+//!           between the two halves, [`Transaction::commit_later`] and [`Transaction::finish_commit`]. In between its state is Committing.
+//! Prepared: (prepare.rs: append → harden) ... decided elsewhere ... append → request delayed flush → leave the table → release locks. The decision is durable.
 //! Volatile: append → leave the table → release locks. tempdb.
 //!
 //! A commit that wrote nothing logs nothing and flushes nothing (claim 12).
@@ -22,21 +22,21 @@ use crate::state::XactState;
 use crate::transaction::Transaction;
 use crate::{TxnError, TxnResult};
 
-/// What a commit leaves for the session.
+/// The result of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommitOutcome {
-    /// The commit record; NULL when nothing was written. A session that acknowledges only what is hard waits until `hardened` passes it
+    /// The commit record; NULL when nothing was written. A session that acknowledges only durable commits waits until `hardened` passes it
     /// (its `dep_lsn`).
     pub lsn: Lsn,
     /// Is it already as durable as a full commit promises?
     pub is_hardened: bool,
 }
 
-/// How far [`Transaction::commit_later`] has come.
+/// The result of [`Transaction::commit_later`].
 pub enum CommitProgress {
     /// The transaction has ended.
     Done(CommitOutcome),
-    /// Its commit record is on its way; it keeps its locks until [`Transaction::finish_commit`].
+    /// Its commit record is being hardened; the transaction keeps its locks until [`Transaction::finish_commit`].
     Pending(PendingCommit),
 }
 
@@ -47,7 +47,7 @@ const NOTHING_WRITTEN: CommitOutcome = CommitOutcome { lsn: Lsn::NULL, is_harden
 const COMMIT: FlushReason = FlushReason::Commit;
 
 impl Transaction {
-    /// Ends the transaction for good. After an error of the log the outcome is unknown until the database has been recovered.
+    /// Commits and ends the transaction. After an error of the log the outcome is unknown until the database has been recovered.
     /// Interrupts are not served here: a commit, once begun, ends.
     pub fn commit(&self, mode: CommitMode) -> TxnResult<CommitOutcome> {
         let _mask = os::task::mask_interrupts();
@@ -62,8 +62,8 @@ impl Transaction {
         Ok(self.acknowledge(lsn, mode))
     }
 
-    /// The same, but a full commit does not block while another thread writes or will write its record: it is then left pending, and
-    /// `waker` is called (see [`log::Log::harden_later`]) when [`Transaction::finish_commit`] is to be called.
+    /// As [`Transaction::commit`], but a full commit does not block while another thread writes or will write its record: it is then left pending,
+    /// and `waker` is called (see [`log::Log::harden_later`]) when [`Transaction::finish_commit`] is to be called.
     pub fn commit_later(&self, mode: CommitMode, waker: &Waker) -> TxnResult<CommitProgress> {
         let _mask = os::task::mask_interrupts();
         if mode != CommitMode::Full {
@@ -89,8 +89,8 @@ impl Transaction {
         Ok(self.acknowledge(lsn, CommitMode::Full))
     }
 
-    /// Ends a prepared transaction whose commit has been decided, durably, at its decision's home. Its own record need not be waited for: a
-    /// crash before it is hard finds the decision again.
+    /// Ends a prepared transaction whose commit has been decided, durably, at its decision's home. The commit need not wait for its own record: after
+    /// a crash before it is durable, recovery finds the decision again.
     pub fn commit_prepared(&self) -> TxnResult<CommitOutcome> {
         let _mask = os::task::mask_interrupts();
         assert!(self.has_changed_data(), "only changes are prepared");
@@ -122,7 +122,7 @@ impl Transaction {
         Ok(lsn)
     }
 
-    /// Waits until the commit record is hard.
+    /// Waits until the commit record is durable.
     fn harden_commit(&self, lsn: Lsn) -> TxnResult<()> {
         if is_planted(Bug::SeenBeforeHarden) {
             self.commit_versions();
@@ -131,7 +131,7 @@ impl Transaction {
         self.manager.log().harden(lsn, COMMIT).map_err(|error| self.fail(error.into()))
     }
 
-    /// Waits as long as asked for. What is not hard then is at risk as a delayed commit is, but does not wait for a bound: its caller is told.
+    /// Waits up to `wait_ns`. A commit that is not durable then is at risk like a delayed commit, but does not wait for a bound: its caller is told.
     fn harden_commit_within(&self, lsn: Lsn, wait_ns: u64) -> TxnResult<()> {
         let log = self.manager.log();
         let is_hard =
@@ -143,20 +143,20 @@ impl Transaction {
         Ok(())
     }
 
-    /// The commit may be acknowledged before it is hard, as soon as the bounds on what is at risk allow it.
+    /// The commit may be acknowledged before it is durable, as soon as the bounds on the log at risk allow it.
     fn delay_commit(&self, lsn: Lsn) -> TxnResult<()> {
         assert!(!self.manager.log().is_volatile(), "nothing of a volatile log is ever hard");
         self.manager.log().delay(lsn, self.entry.bytes()).map_err(|error| self.fail(error.into()))
     }
 
-    /// Others may see the commit before it is hard, but their clients may not.
+    /// Other transactions may see the commit before it is durable, but their clients may not.
     fn release_early(&self, lsn: Lsn) {
         self.manager.note_early_release(lsn);
         assert!(self.manager.last_early_release() >= lsn, "who sees it finds it noted");
         self.manager.log().request_delayed_flush(lsn);
     }
 
-    /// The commit is as durable as its mode asks: others may see it.
+    /// The commit is as durable as its mode asks: other transactions may see it.
     fn acknowledge(&self, lsn: Lsn, mode: CommitMode) -> CommitOutcome {
         assert_eq!(lsn, self.entry.last(), "nothing follows the end record");
         let log = self.manager.log();
@@ -173,7 +173,7 @@ impl Transaction {
         }
         self.change_state(XactState::Committing, XactState::Hardened);
         self.manager.note_committed();
-        // Before it leaves the table: whoever finds it gone there finds it among those whose versions are needed.
+        // Before it leaves the active table: a reader that does not find it there finds it among the writers with needed versions.
         if !(is_planted(Bug::SeenBeforeHarden) && mode == CommitMode::Full) {
             self.commit_versions();
         }
@@ -204,7 +204,7 @@ impl Transaction {
         self.unlock_all();
     }
 
-    /// Gives the locks of a transaction up whose outcome is unknown.
+    /// Releases the locks of a transaction whose outcome is unknown.
     pub(crate) fn unlock_unknown(&self) {
         assert!(
             self.manager.failure().is_some(),
@@ -213,8 +213,8 @@ impl Transaction {
         self.unlock_all();
     }
 
-    /// The log has failed under a commit: whether it happened is for recovery to say, and nobody may see it before. The database fails
-    /// first, then the locks go, so that others fail instead of waiting; the entry stays in the table, so that nothing of it is truncated.
+    /// The log has failed during a commit: recovery decides the outcome, and no session may see it before. The database fails
+    /// first, then the locks are released, so that waiters fail; the entry stays in the table, so that its log is not truncated.
     fn fail(&self, error: TxnError) -> TxnError {
         self.manager.fail(&format!("the commit of transaction {} failed: {error}", self.id()));
         self.change_state(XactState::Committing, XactState::Ended);

@@ -35,37 +35,37 @@ impl DelayedDurability {
     }
 }
 
-/// What the decision needs to know of a transaction.
+/// The facts of a transaction that the decision depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct XactFacts {
-    /// It changes a database that is made anew at each start (tempdb): nothing of it needs to survive.
+    /// It changes a database that is created again at each start (tempdb): its changes need not survive.
     pub is_volatile: bool,
 }
 
 /// How a commit ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommitMode {
-    /// Wait until the commit record is hard; locks are held meanwhile.
+    /// Wait until the commit record is durable; locks are held meanwhile.
     Full,
-    /// Want the commit record hardened soon, do not wait.
+    /// Request hardening of the commit record, do not wait.
     Delayed,
-    /// Fully durable, but the acknowledgement to the client waits, not the commit (COMMIT_ACK = BATCH): see
-    /// [`crate::TxnManager::last_early_release`] for who must wait, too.
+    /// Fully durable, but the acknowledgement to the client waits, not the commit (COMMIT_ACK = BATCH). Which other sessions must wait, too:
+    /// see [`crate::TxnManager::last_early_release`].
     EarlyRelease,
-    /// Wait until the commit record is hard, but only so many nanoseconds; then the commit is delayed (MAX_WAIT).
+    /// Wait until the commit record is durable, but only so many nanoseconds; then the commit is delayed (MAX_WAIT).
     Within(u64),
-    /// Nothing needs to be hardened: tempdb, whose records the next write takes along.
+    /// Nothing needs to be hardened: tempdb, whose records are written with the next block.
     Volatile,
 }
 
-/// What the (outermost) COMMIT asks for, and its session.
+/// The options of the (outermost) COMMIT, and its session's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CommitRequest {
     /// DELAYED_DURABILITY; `None`: COMMIT says nothing.
     pub delayed: Option<bool>,
     /// MAX_WAIT, ms: then the commit is to be delayed.
     pub max_wait_ms: Option<u32>,
-    /// COMMIT_ACK = BATCH: the client hears of the commit only at the end of its request.
+    /// COMMIT_ACK = BATCH: the client gets the acknowledgement only at the end of its request.
     pub is_acknowledged_later: bool,
 }
 
@@ -77,9 +77,9 @@ impl From<Option<bool>> for CommitRequest {
 
 /// The commit mode for a database option, the request and the facts.
 ///
-/// Where every commit is fully durable (DISABLED), MAX_WAIT is without effect: others would see what is not hard.
-/// Where a commit may be delayed and is not asked to be, it bounds the wait. COMMIT_ACK changes when a fully durable commit is waited for,
-/// and nothing else; a commit with MAX_WAIT is waited for at once.
+/// Where every commit is fully durable (DISABLED), MAX_WAIT is without effect: other sessions would see changes that are not durable.
+/// Where a commit may be delayed and is not asked to be, MAX_WAIT bounds the wait. COMMIT_ACK changes only when the wait for a fully durable
+/// commit takes place; a commit with MAX_WAIT waits at once.
 pub fn resolve_request(
     database: DelayedDurability,
     request: &CommitRequest,

@@ -1,4 +1,4 @@
-//! `XactEntry`: what a transaction and the table of those that have written share, each number an atomic; see table.rs.
+//! `XactEntry`: the state that a transaction shares with the table of active transactions, each number an atomic; see table.rs.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -11,9 +11,9 @@ use log::{Lsn, TxnId};
 pub struct ActiveRow {
     /// Number.
     pub id: TxnId,
-    /// The session that has begun it; 0 for one that a crash cut off.
+    /// The session that has begun it; 0 for one that a crash interrupted.
     pub session_id: u32,
-    /// When its LOP_BEGIN_XACT was written; `LogTime(0)` for one that a crash cut off.
+    /// When its LOP_BEGIN_XACT was written; `LogTime(0)` for one that a crash interrupted.
     pub begin_time: LogTime,
     /// Its LOP_BEGIN_XACT; NULL while that is being written.
     pub begin: Lsn,
@@ -27,7 +27,7 @@ pub struct ActiveRow {
     pub reserved_bytes: u64,
     /// Its end is in the log and only waits to be hardened.
     pub is_ended: bool,
-    /// The record that its rollback undoes next; its newest when none is going on.
+    /// The record that its rollback undoes next; its newest when no rollback runs.
     pub next_undo: Lsn,
     /// Where the last rollback to a savepoint has ended.
     pub rolled_back_to: Option<Lsn>,
@@ -35,7 +35,7 @@ pub struct ActiveRow {
     pub mark: Option<Lsn>,
 }
 
-/// What the table and the transaction share.
+/// The state shared by the table and the transaction.
 pub(crate) struct XactEntry {
     pub(crate) id: TxnId,
     session_id: u32,
@@ -44,14 +44,14 @@ pub(crate) struct XactEntry {
     last: AtomicU64,
     /// Lower bound of `begin`, known before it; written once, under the table's latch.
     pub(crate) begin_bound: AtomicU64,
-    /// Lower bound of the LSN of an append that is going on; 0 when none is.
+    /// Lower bound of the LSN of an append in progress; 0 when there is none.
     pub(crate) appending: AtomicU64,
     records: AtomicU64,
     bytes: AtomicU64,
     pub(crate) reserved: AtomicU64,
     /// Its LOP_COMMIT_XACT or LOP_ABORT_XACT is in the log.
     ended: AtomicBool,
-    /// What a rollback undoes next; 0 while none is going on.
+    /// The record that a rollback undoes next; 0 while no rollback runs.
     next_undo: AtomicU64,
     /// Where the last rollback to a savepoint ended; 0: there was none.
     rolled_back_to: AtomicU64,
@@ -99,14 +99,14 @@ impl XactEntry {
         }
     }
 
-    /// What a rollback undoes next, or would; `last` is the newest record.
+    /// The record that a rollback undoes next, or would undo first; `last` is the newest record.
     fn next_undo(&self, last: Lsn) -> Lsn {
         let noted = Lsn::from_raw(self.next_undo.load(Relaxed));
         assert!(noted <= self.last(), "what is undone was written");
         if noted.is_null() { last } else { noted }
     }
 
-    /// A rollback goes on with this record.
+    /// A rollback continues with this record.
     pub(crate) fn note_next_undo(&self, next: Lsn) {
         assert!(!self.has_ended(), "what has ended is not undone");
         self.next_undo.store(next.raw(), Relaxed);
@@ -132,7 +132,7 @@ impl XactEntry {
         self.rolled_back_to.store(to.raw(), Relaxed);
     }
 
-    /// The entry of a transaction that a crash cut off.
+    /// The entry of a transaction that a crash interrupted.
     pub(crate) fn of_loser(id: TxnId, begin: Lsn, last: Lsn) -> XactEntry {
         assert!(!id.is_null() && !last.is_null(), "a loser has written");
         let entry = XactEntry::new(id, 0);
@@ -142,7 +142,7 @@ impl XactEntry {
         entry
     }
 
-    /// What holds whenever its transaction is not appending.
+    /// Invariants while its transaction is not appending.
     pub(crate) fn assert_state(&self) {
         let (begin, last) = (self.begin(), self.last());
         assert!(
@@ -174,7 +174,7 @@ impl XactEntry {
         self.bytes.load(Relaxed)
     }
 
-    /// No record of it lies below; NULL before it has entered the table.
+    /// A lower bound of its records; NULL before it has entered the table.
     pub(crate) fn begin_bound(&self) -> Lsn {
         let bound = Lsn::from_raw(self.begin_bound.load(Relaxed));
         assert!(bound <= self.begin() || self.begin().is_null(), "the bound of {} is lower", self.begin());
@@ -184,8 +184,8 @@ impl XactEntry {
     pub(crate) fn begin_append(&self, bound: Lsn) {
         let is_first = self.last().is_null();
         assert!(is_first || self.appending.load(Relaxed) == 0, "a transaction appends one record at a time");
-        // A checkpoint that looks has appended its own record, under the same latch of the log: either this append was before that, and
-        // what stands before it is seen, or its record lies behind the checkpoint's and is found there.
+        // A checkpoint that reads the entry has appended its own record, under the same latch of the log: either this append was before that, and
+        // the stores before it are visible, or its record is behind the checkpoint's and analysis finds it there.
         self.appending.store(bound.raw().max(1), Release);
     }
 
@@ -207,7 +207,7 @@ impl XactEntry {
         assert!(bytes > 0, "a record has bytes");
         assert_eq!(before.is_null(), self.begin().is_null(), "a transaction begins with its first record");
         if before.is_null() {
-            // Before the announcement is taken back: who finds none must find where the transaction begins.
+            // Before the announcement is cleared: a reader that finds none must find where the transaction begins.
             self.begin.store(lsn.raw(), Release);
         }
         self.last.store(lsn.raw(), Release);
@@ -223,12 +223,12 @@ impl XactEntry {
         self.begin_time.store(time.0, Relaxed);
     }
 
-    /// More log is set aside for its undo.
+    /// More log is reserved for its undo.
     pub(crate) fn add_reserved(&self, bytes: u64) {
         self.reserved.store(self.reserved.load(Relaxed) + bytes, Relaxed);
     }
 
-    /// Takes up to `bytes` off what is set aside, but leaves `kept`; returns how much.
+    /// Takes up to `bytes` off the reservation, but leaves `kept`; returns how much.
     pub(crate) fn pay(&self, bytes: u64, kept: u64) -> u64 {
         let reserved = self.reserved.load(Relaxed);
         let paid = bytes.min(reserved.saturating_sub(kept));
@@ -242,7 +242,7 @@ impl XactEntry {
 mod tests {
     use super::*;
 
-    /// Between a first append and the next step of its transaction a checkpoint may look: when the append is not announced any more, the
+    /// A checkpoint may read the entry between a first append and the next step of its transaction: once the append is not announced any more, the
     /// entry says where the transaction begins.
     #[test]
     fn an_entry_says_where_it_begins_before_its_announcement_goes() {

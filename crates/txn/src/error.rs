@@ -1,4 +1,4 @@
-//! What can go wrong inside a transaction below SQL.
+//! The errors of a transaction below SQL.
 
 use std::fmt;
 

@@ -1,10 +1,10 @@
 //! Locks, the life of a transaction, the durability decision, the recovery passes. Knows the log and positions in it; knows no page, no
-//! row and no catalog: what a record means is the [`ResourceManager`]'s (the crate `access`) to say.
+//! row and no catalog: the [`ResourceManager`] (the crate `access`) defines the meaning of records.
 //!
-//! The doors: [`TxnManager`] (one per database) makes a [`Transaction`]; [`LockManager`] (one per instance) decides who waits;
-//! [`durability::resolve`] decides whether a commit waits for its log; [`commit`] is the whole story of a commit on one screen;
-//! [`recovery`] brings a database back after a crash with the same `redo` and `undo` that a rollback uses; [`Versions`] keeps what rows were for the
-//! snapshots that are open.
+//! The entry points: [`TxnManager`] (one per database) makes a [`Transaction`]; [`LockManager`] (one per instance) grants locks;
+//! [`durability::resolve`] decides whether a commit waits for its log; [`commit`] has all steps of a commit on one screen;
+//! [`recovery`] brings a database back after a crash with the same `redo` and `undo` that a rollback uses; [`Versions`] keeps row versions for the
+//! open snapshots.
 
 mod active;
 mod before_images;

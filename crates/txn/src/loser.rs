@@ -1,8 +1,8 @@
-//! `Loser`: a transaction that a crash cut off, as the log tells of it.
+//! `Loser`: a transaction that a crash interrupted, as found in the log.
 
 use log::{Lsn, TxnId};
 
-/// A transaction that a crash cut off.
+/// A transaction that a crash interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loser {
     /// Its number.

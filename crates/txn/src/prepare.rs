@@ -1,9 +1,9 @@
-//! The first phase of a commit over several databases: everything of the transaction is hard in this one, and it may still go either way.
+//! The first phase of a commit over several databases: all records of the transaction are durable in this one, and it may still commit or roll back.
 //!
-//! Prepared: append LOP_PREP_XACT → ask for it ... (the other databases meanwhile) ... → harden. It names where the decision is looked up. From then on the transaction changes nothing and keeps
-//! its locks; it ends by [`Transaction::commit_prepared`], by `rollback`, or, when nobody can say what was decided, by
-//! [`Transaction::leave_in_doubt`]. After a crash it is in doubt: recovery asks for the decision, and none means that it is rolled back
-//! (presumed abort), so a decision against it needs no record.
+//! Prepared: append LOP_PREP_XACT → request a flush ... (the other databases meanwhile) ... → harden. The record names the database with the
+//! decision. The transaction then keeps its locks; it ends by [`Transaction::commit_prepared`], `rollback` or, when the decision cannot be found,
+//! [`Transaction::leave_in_doubt`]. After a crash it is in doubt: recovery looks up the decision; without one it is rolled back
+//! (presumed abort), so a decision to roll back needs no record.
 
 use log::records::PrepXact;
 use log::{FlushReason, LogOp, RecordBuf, RecordHeader};
@@ -17,8 +17,8 @@ use crate::transaction::Transaction;
 const PREPARE: FlushReason = FlushReason::Prepare;
 
 impl Transaction {
-    /// Logs that the transaction, which has changed data, is prepared, and has that written without waiting for it:
-    /// [`Transaction::finish_prepare`] must follow before anything is decided. After an error of either it is rolled back as ever.
+    /// Logs that the transaction, which has changed data, is prepared, and requests a flush without waiting for it:
+    /// [`Transaction::finish_prepare`] must follow before anything is decided. After an error of either the caller rolls back.
     pub fn prepare(&self, prepared: &PrepXact) -> TxnResult<()> {
         assert!(self.has_changed_data(), "only changes are prepared");
         let _mask = os::task::mask_interrupts();
@@ -35,7 +35,7 @@ impl Transaction {
         Ok(self.manager.log().request_flush(lsn, PREPARE)?)
     }
 
-    /// Returns when the prepared transaction is hard.
+    /// Returns when the prepare record is durable.
     pub fn finish_prepare(&self) -> TxnResult<()> {
         let _mask = os::task::mask_interrupts();
         self.assert_state(XactState::Prepared);
@@ -48,8 +48,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// The decision was made, but nobody can say which until its home has been recovered: the database fails, so that nobody sees the
-    /// changes either way, then the locks go. The entry stays in the table, so that nothing of it is truncated.
+    /// The decision was made, but is unknown until its home database has been recovered: the database fails, so that no session sees the
+    /// changes, then the locks are released. The entry stays in the table, so that its log is not truncated.
     pub fn leave_in_doubt(&self, why: &str) {
         self.assert_state(XactState::Prepared);
         self.manager.fail(why);

@@ -1,6 +1,6 @@
-//! Rollback: walk the transaction's records backwards, take each change back, log that as a compensation record.
+//! Rollback: walk the transaction's records backwards, undo each change, log that as a compensation record.
 //!
-//! A compensation record points behind the record it undid, so a rollback that is itself cut off by a crash goes on where it stopped and
+//! A compensation record points behind the record it undid, so a rollback that a crash interrupts continues where it stopped and
 //! never undoes twice. A statement's own rollback is a rollback to a savepoint taken before it. Space in the log for all of this was
 //! reserved when the changes were made: rollback does not fail on a full log.
 
@@ -11,11 +11,11 @@ use crate::state::XactState;
 use crate::transaction::{Transaction, UndoBytes};
 use crate::{TxnError, TxnResult};
 
-/// A point of a transaction to roll back to. Costs nothing to take: it is a position in the transaction's chain, and one among its versions.
+/// A point of a transaction to roll back to. Setting it costs nothing: it is a position in the transaction's chain of records and in its versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Savepoint {
     lsn: Lsn,
-    /// The newest LOP_MARK_SAVEPOINT that stands when everything behind this point has been taken back.
+    /// The newest LOP_MARK_SAVEPOINT that is left after a rollback to this point.
     mark: Lsn,
     versions_left: usize,
 }
@@ -33,8 +33,8 @@ impl Transaction {
         Savepoint { lsn: self.entry.last(), mark: self.entry.mark(), versions_left: self.versions_left() }
     }
 
-    /// The present point under a name: LOP_MARK_SAVEPOINT, which nothing redoes or undoes, says where it is. A transaction that has not begun
-    /// in the log stays out of it: its savepoint is its beginning.
+    /// The present point under a name: marked by LOP_MARK_SAVEPOINT, which is neither redone nor undone. A transaction without
+    /// log records writes none here: its savepoint is its beginning.
     ///
     /// # Errors
     /// The log is full, or has failed.
@@ -48,11 +48,11 @@ impl Transaction {
         Ok(self.savepoint())
     }
 
-    /// Undoes everything after the savepoint; the transaction goes on. Locks stay: whoever gives those taken since back does so afterwards
-    /// ([`Transaction::unlock_since`]), when nothing of the changes is left anywhere.
+    /// Undoes everything after the savepoint; the transaction goes on. Locks stay: the caller may release later ones afterwards
+    /// ([`Transaction::unlock_since`]), when all changes are undone.
     pub fn rollback_to(&self, savepoint: Savepoint) -> TxnResult<()> {
         if self.entry.last() == savepoint.lsn {
-            // A change that was refused by the log has left its version all the same.
+            // A change that the log refused has stored its version nevertheless.
             self.take_back_versions(savepoint.versions_left);
             return Ok(());
         }
@@ -69,7 +69,7 @@ impl Transaction {
     }
 
     /// Undoes everything and ends, also after a failed [`Transaction::rollback_to`]. An error means that storage failed in the middle: the
-    /// database needs recovery. The locks then stay until [`Transaction::abandon`], so that nobody sees what was not undone.
+    /// database needs recovery. The locks then stay until [`Transaction::abandon`], so that no other transaction sees changes that were not undone.
     pub fn rollback(&self) -> TxnResult<()> {
         let _mask = os::task::mask_interrupts();
         let from = self.state();
@@ -79,13 +79,13 @@ impl Transaction {
         self.finish_rollback(&mut || ())
     }
 
-    /// Lets the locks of a failed rollback go. Nothing of the database may be acknowledged any more when this is called; the entry stays in the
-    /// table, so that nothing of it is truncated.
+    /// Releases the locks of a failed rollback. The database may not acknowledge anything any more when this is called; the entry stays in the
+    /// table, so that its log is not truncated.
     pub fn abandon(&self) {
         self.unlock_unknown();
     }
 
-    /// The second half of a rollback; recovery enters here with the transactions that a crash cut off.
+    /// The second half of a rollback; recovery calls it for the losers.
     pub(crate) fn finish_rollback(&self, undone_one: &mut dyn FnMut()) -> TxnResult<()> {
         self.assert_state(XactState::RollingBack);
         if self.has_changed_data() {
@@ -104,7 +104,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// `undone_one` is called behind each record that has been undone.
+    /// `undone_one` is called after each record that was undone.
     fn undo_down_to(&self, stop: Lsn, undone_one: &mut dyn FnMut()) -> TxnResult<()> {
         // One reader for the whole walk: it keeps the block that it read last.
         let mut reader = self.manager.log().reader();

@@ -1,4 +1,4 @@
-//! `Snapshot`: a moment in the order of commits that stays readable while this is held.
+//! `Snapshot`: a point in the order of commits that stays readable while this is held.
 
 use std::sync::Arc;
 
@@ -20,14 +20,14 @@ impl Snapshot {
         self.number
     }
 
-    /// Has it been given up for want of room (3966)? Whoever has read asks afterwards: what he has read is right if it was not.
+    /// Was it given up for lack of space (3966)? Readers call this after reading: their result is correct if it was not.
     pub fn is_given_up(&self) -> bool {
         self.manager.versions().is_given_up(self.number)
     }
 }
 
 impl TxnManager {
-    /// Opens a snapshot of what is committed now.
+    /// Opens a snapshot of the present committed state.
     pub fn open_snapshot(self: &Arc<Self>, txn: TxnId, session_id: u32, kind: SnapshotKind) -> Snapshot {
         let opened = self.log_time();
         let row = |number, first_number| OpenSnapshot { number, txn, session_id, kind, opened, first_number };

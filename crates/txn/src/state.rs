@@ -1,20 +1,20 @@
-//! `XactState`: where a transaction stands.
+//! `XactState`: the state of a transaction.
 
-/// Where a transaction stands; the heading of transaction.rs draws the arrows between.
+/// The state of a transaction; transitions in the heading of transaction.rs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum XactState {
     /// May read and change.
     Active = 0,
-    /// The commit record is being written or waited for.
+    /// The commit record is being written or hardened.
     Committing = 1,
     /// The commit record is as durable as the commit mode asks.
     Hardened = 2,
     /// Undoing.
     RollingBack = 3,
-    /// Over; locks are gone.
+    /// Ended; its locks are released.
     Ended = 4,
-    /// Its changes are hard; whether they stay is decided elsewhere (see prepare.rs).
+    /// Its changes are durable; another database has the decision to commit (see prepare.rs).
     Prepared = 5,
 }
 

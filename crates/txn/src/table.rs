@@ -1,9 +1,9 @@
 //! `TxnManager`: the transactions of one database, and the table of those that have written, which checkpoints and truncation read.
 //!
-//! How a checkpoint can look at the table while transactions go on: a transaction announces each append in `appending` (a lower bound of
-//! the LSN to come) before it appends and takes that back after it has noted the LSN. A reader that finds an announcement starts its
-//! analysis at that bound; one that finds none sees the final `last`. So no record between can be missed. A transaction whose end is in
-//! the log, but which still waits for it to harden, is no longer active for a checkpoint: that will harden more than this end.
+//! How a checkpoint reads the table while transactions go on: a transaction announces each append in `appending` (a lower bound of
+//! its LSN) before it appends and clears the announcement after it has noted the LSN. A reader that finds an announcement starts its
+//! analysis at that bound; one that finds none sees the final `last`. So no record in between can be missed. A transaction whose end record is in
+//! the log, but not yet durable, is no longer active for a checkpoint: the checkpoint hardens that record, too.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -22,20 +22,20 @@ use crate::state::XactState;
 use crate::transaction::{ResourceManager, Transaction, TxnCounters, TxnManager, TxnOptions};
 use crate::version::{VersionWriter, Versions};
 
-/// What a database tells its transaction manager.
+/// The parameters of a database's transaction manager.
 #[derive(Clone, Debug)]
 pub struct TxnManagerOptions {
     /// The database's name, for its counters.
     pub database_name: String,
-    /// The first transaction number to give out; above all numbers in the log.
+    /// The first transaction number to assign; above all numbers in the log.
     pub first_txn: u64,
 }
 
-/// What a checkpoint needs to know of the transactions.
+/// The facts about transactions that a checkpoint needs.
 pub struct ActiveSnapshot {
-    /// Those that have written and not ended.
+    /// The transactions that have written and not ended.
     pub rows: Vec<ActiveRow>,
-    /// Analysis must start here at the latest (an append was going on); `Lsn::MAX` when none was.
+    /// Analysis must start here at the latest (an append was in progress); `Lsn::MAX` when none was.
     pub scan_start: Lsn,
 }
 
@@ -69,7 +69,7 @@ impl TxnManager {
         })
     }
 
-    /// Says who undoes and redoes; once.
+    /// Sets the resource manager, which undoes and redoes; once.
     pub fn attach(&self, resource_manager: Arc<dyn ResourceManager>) {
         assert!(self.table.lock().is_empty(), "it is there before the first transaction writes");
         let before = self.resource_manager.set(resource_manager);
@@ -85,7 +85,7 @@ impl TxnManager {
         Transaction::new(Arc::clone(self), entry, space, options.name)
     }
 
-    /// A transaction that a crash cut off, back in the table: a loser about to be undone, or one that is prepared.
+    /// Enters a transaction that a crash interrupted into the table: a loser about to be undone, or a prepared one.
     pub(crate) fn resume(self: &Arc<Self>, loser: &Loser, state: XactState) -> Transaction {
         assert!(loser.begin <= loser.last, "transaction {} begins with its first record", loser.id);
         assert!(loser.id <= self.max_txn(), "numbers given out are above all in the log");
@@ -103,13 +103,13 @@ impl TxnManager {
         self.active_snapshot().rows
     }
 
-    /// The same with the start of analysis; call after LOP_BEGIN_CKPT has been appended.
+    /// Those transactions with the start of analysis; call after LOP_BEGIN_CKPT has been appended.
     pub fn active_snapshot(&self) -> ActiveSnapshot {
         let table = self.table.lock();
         let mut scan_start = Lsn::MAX;
         let mut rows = Vec::with_capacity(table.len());
         for entry in table.entries() {
-            // The announcement first: when it is gone, `begin` and `last` are final.
+            // The announcement first: when it is cleared, `begin` and `last` are final.
             let appending = entry.appending.load(Acquire);
             let (begin, last) = (entry.begin(), entry.last());
             assert!(begin <= last, "transaction {} begins with its first record", entry.id);
@@ -121,8 +121,8 @@ impl TxnManager {
             assert!(entry.id < TxnId(self.next_txn.load(Relaxed)), "{} was given out", entry.id);
             rows.push(entry.row(begin, last));
         }
-        // An announcement may be of long ago: its position was read before its transaction could be seen here. Whatever the last checkpoint has left
-        // to this one was announced then, too, and not below where redo starts since.
+        // An announcement may be old: its position was read before its transaction was visible here. Every record that the last checkpoint left
+        // to this one was announced then, too, and not below the present redo start.
         let redo_start = Lsn::from_raw(self.redo_start.load(Relaxed));
         if scan_start < redo_start && !is_planted(Bug::RedoStartGoesBack) {
             os::sim::reach(|| "append announced before where redo starts".to_owned());
@@ -131,8 +131,8 @@ impl TxnManager {
         ActiveSnapshot { rows, scan_start }
     }
 
-    /// A checkpoint has found, in what [`TxnManager::active_snapshot`] said behind its LOP_BEGIN_CKPT, that recovery from it starts here: no
-    /// later one starts before. Whatever was appended below was noted, or announced and so not above this, when it looked.
+    /// Notes the redo start of a checkpoint, computed from [`TxnManager::active_snapshot`] after its LOP_BEGIN_CKPT: no
+    /// later checkpoint starts before it. Every record below was noted, or announced and so not above this, at that snapshot.
     pub(crate) fn note_redo_start(&self, redo_start: Lsn) {
         let before = Lsn::from_raw(self.redo_start.fetch_max(redo_start.raw(), Relaxed));
         assert!(redo_start < self.log.end(), "redo starts in the log");
@@ -141,12 +141,12 @@ impl TxnManager {
     }
 
     /// The oldest record that a rollback may need; `None` when no transaction has written. Moves the log's ActiveTransaction pin there (to
-    /// the end of the log when there is none), so that truncation knows; call before `Log::truncate`.
+    /// the end of the log when there is none), for truncation; call before `Log::truncate`.
     pub fn oldest_begin(&self) -> Option<Lsn> {
         let mut table = self.table.lock();
         let oldest = table.oldest_bound();
         assert_eq!(oldest.unwrap_or(Lsn::MAX), self.oldest_active_lsn(), "readers see the table's oldest");
-        // Whoever begins from now on begins at the end or later: its entering waits for this latch.
+        // A transaction that begins from now on begins at the end or later: it needs this latch to enter.
         let needed = oldest.unwrap_or_else(|| self.log.end());
         assert!(needed <= self.log.end(), "nobody needs log that is not there yet");
         match &table.pin {
@@ -158,7 +158,7 @@ impl TxnManager {
         oldest
     }
 
-    /// A full log names who is in the way now: to the log a transaction begins where it was looked for last.
+    /// Updates the reason of a log-full error: the log's pin has the transactions' begin as of the last `oldest_begin`.
     pub(crate) fn naming_holder(&self, error: LogError) -> LogError {
         match error {
             LogError::Full { growth, .. } => {
@@ -169,33 +169,33 @@ impl TxnManager {
         }
     }
 
-    /// The least number of a transaction that has written and not ended; `TxnId(u64::MAX)` when there is none. One atomic load: whatever a
-    /// smaller number left behind is decided.
+    /// The least number of a transaction that has written and not ended; `TxnId(u64::MAX)` when there is none. One atomic load: transactions
+    /// with smaller numbers have ended.
     pub fn oldest_active_id(&self) -> TxnId {
         TxnId(self.oldest_id.load(Acquire))
     }
 
     /// No transaction that has written and not ended has a record below this; `Lsn::MAX` when there is none. One atomic load: a page with
-    /// a smaller LSN holds only decided changes (Mohan's Commit_LSN, 1990).
+    /// a smaller LSN holds only committed changes (Mohan's Commit_LSN, 1990).
     pub fn oldest_active_lsn(&self) -> Lsn {
         Lsn::from_raw(self.oldest_lsn.load(Acquire))
     }
 
-    /// The highest number given out.
+    /// The highest number assigned.
     pub fn max_txn(&self) -> TxnId {
         let next = self.next_txn.load(Relaxed);
         assert!(next > 0, "transactions count from 1");
         TxnId(next - 1)
     }
 
-    /// The database cannot go on: from now on no lock of its data is granted, because what lies under it may never have been committed.
-    /// Whoever gives up locks of a transaction with an unknown outcome says this first. The first reason stays; true for that one.
+    /// Marks the database as failed: from now on no lock on its data is granted, because the data may never have been committed.
+    /// Must be called before the locks of a transaction with an unknown outcome are released. The first reason stays; true for that one.
     pub fn fail(&self, reason: &str) -> bool {
         assert!(!reason.is_empty(), "a failure has a reason");
         self.failure.set(reason.to_owned()).is_ok()
     }
 
-    /// Why the database cannot go on; `None` while it can.
+    /// Why the database has failed; `None` if it has not.
     pub fn failure(&self) -> Option<&str> {
         self.failure.get().map(String::as_str)
     }
@@ -252,8 +252,8 @@ impl TxnManager {
         self.note_oldest(&table);
     }
 
-    /// Takes a transaction out; false when it never wrote and so is not in. What it had reserved stays so until
-    /// [`TxnManager::release_reserved`]: its end may have something to write yet.
+    /// Removes a transaction; false when it never wrote and so is not in the table. Its reservation stays until
+    /// [`TxnManager::release_reserved`]: deferred work at its end may write log.
     pub(crate) fn leave(&self, entry: &XactEntry) -> bool {
         let mut table = self.table.lock();
         if !table.remove(entry.id, Lsn::from_raw(entry.begin_bound.load(Relaxed))) {
@@ -266,7 +266,7 @@ impl TxnManager {
         true
     }
 
-    /// Gives back what a transaction that is over had reserved.
+    /// Gives back the reservation of an ended transaction.
     pub(crate) fn release_reserved(&self, entry: &XactEntry) {
         assert_eq!(entry.appending.load(Relaxed), 0, "transaction {} appends nothing more", entry.id);
         self.log.release_reservation(entry.reserved.swap(0, Relaxed));
@@ -286,8 +286,8 @@ impl TxnManager {
         self.counters.written.get().max(0).cast_unsigned()
     }
 
-    /// The newest commit that gave its locks up, fully durable, before it was hard ([`crate::CommitMode::EarlyRelease`]); NULL: none since the
-    /// log was opened. A client may be told of it, and of anything read since, only once it is hard.
+    /// The newest commit that released its locks before it was durable ([`crate::CommitMode::EarlyRelease`]); NULL: none since the
+    /// log was opened. A client may get its acknowledgement, and any data read since, only once it is durable.
     pub fn last_early_release(&self) -> Lsn {
         Lsn::from_raw(self.early_release.load(Acquire))
     }
@@ -304,7 +304,7 @@ impl TxnManager {
         &self.versions
     }
 
-    /// No snapshot can see what these have changed: what has waited for that is done.
+    /// Snapshots do not need the versions of these writers any more: does their deferred work.
     pub(crate) fn forgotten(&self, gone: &[Arc<VersionWriter>]) {
         for (entry, writer) in gone.iter().filter_map(|writer| Some((writer.arrive()?, writer))) {
             assert_eq!(entry.id, writer.txn, "an end is its own transaction's");
@@ -330,7 +330,7 @@ mod tests {
 
     use super::*;
 
-    /// Where redo starts by a checkpoint at which a transaction enters that was announced before the checkpoint before; and where that one let it start.
+    /// The redo starts of two checkpoints: a transaction that announced its append before the first enters the table before the second.
     fn starts_of_redo(bug: Option<Bug>) -> (Lsn, Lsn) {
         let world = World::new(1, Profile::nvme());
         world.plant(bug);

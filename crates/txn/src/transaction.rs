@@ -1,5 +1,5 @@
-//! One transaction: its states, its chain of log records, its locks. And the two whom it cannot be told of without: the manager that it
-//! belongs to, and the resource manager that knows what its records mean. What the manager does is in table.rs.
+//! One transaction: its states, its chain of log records, its locks. Also the types of the manager that it
+//! belongs to, and of the resource manager, which defines the meaning of its records. The manager's code is in table.rs.
 //!
 //! ```text
 //!             ┌────────── commit ─────────► Committing ──harden──► Hardened ──finish──► Ended
@@ -8,9 +8,9 @@
 //! Active ──prepare──► Prepared ──commit_prepared──► Committing, ──rollback──► RollingBack, ──leave_in_doubt──► Ended
 //! Active ── rollback_to(savepoint) ──► RollingBack ──► Active       (stays RollingBack when that fails: only rollback is left)
 //! ```
-//! Committing may outlast the call: `commit_later` leaves it so until `finish_commit`, perhaps on another thread. Locks stay meanwhile.
+//! `commit_later` may return in state Committing, until `finish_commit`, perhaps on another thread. Locks are held meanwhile.
 //! A transaction is used by one task at a time, through `&self`, so that cursors can share it. Nothing is logged before the first change:
-//! a transaction that only reads leaves no trace in the log and never flushes (claim 12).
+//! a transaction that only reads has no log records and never flushes (claim 12).
 
 use std::cell::RefCell;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -52,17 +52,17 @@ pub enum IsolationLevel {
     Snapshot = 5,
 }
 
-/// What undoing a change will write at most: so many records with so many bytes of payload together.
+/// Upper bound of the log that the undo of a change writes: number of records and their payload bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UndoBytes {
-    /// Compensation records, and records without transaction on the way.
+    /// Compensation records, and system records of the undo.
     pub record_count: u64,
     /// Their payloads together, in bytes.
     pub payload_bytes: u64,
 }
 
 impl UndoBytes {
-    /// What nothing undoes.
+    /// For records that are never undone.
     pub(crate) const NOTHING: UndoBytes = UndoBytes { record_count: 0, payload_bytes: 0 };
 
     /// One compensation record with a payload of so many bytes.
@@ -76,10 +76,10 @@ impl UndoBytes {
     }
 }
 
-/// What a new transaction is to be.
+/// The options of a new transaction.
 #[derive(Clone, Default)]
 pub struct TxnOptions {
-    /// Whose it is, for locks; `None` makes a space of its own.
+    /// Its lock space; `None` makes a new one.
     pub space: Option<Arc<LockSpace>>,
     /// Name for LOP_BEGIN_XACT; `None` is `user_transaction`.
     pub name: Option<String>,
@@ -103,24 +103,24 @@ pub struct TxnManager {
     pub(crate) oldest_id: AtomicU64,
     /// The least begin bound in the table, `u64::MAX` when it is empty; written under its latch.
     pub(crate) oldest_lsn: AtomicU64,
-    /// Where redo starts after the last checkpoint of this life, at the latest; see [`TxnManager::note_redo_start`].
+    /// Upper bound of the redo start after the last checkpoint of this run; see [`TxnManager::note_redo_start`].
     pub(crate) redo_start: AtomicU64,
-    /// Why nothing more of the database is acknowledged; see [`TxnManager::fail`].
+    /// Why the database has failed; see [`TxnManager::fail`].
     pub(crate) failure: OnceLock<String>,
-    /// Newest commit that others may see before it is hard; see [`TxnManager::last_early_release`].
+    /// Newest commit that other sessions may see before it is durable; see [`TxnManager::last_early_release`].
     pub(crate) early_release: AtomicU64,
     pub(crate) versions: Versions,
     pub(crate) counters: TxnCounters,
 }
 
-/// Applies and takes back what it has logged. Rollback, recovery and replicas use the same two calls.
+/// Redoes and undoes logged changes. Rollback, recovery and replicas use the same two calls.
 pub trait ResourceManager: Send + Sync {
-    /// Does the record's change again unless the page already has it (page LSN >= `lsn`). Called in log order, for every record that is
-    /// not of the transaction machinery itself; may be called any number of times for the same record.
+    /// Applies the record's change unless the page already has it (page LSN >= `lsn`). Called in log order, for every record except
+    /// those of transactions and checkpoints; may be called any number of times for the same record.
     fn redo(&self, lsn: Lsn, header: &RecordHeader, payload: &[u8]) -> TxnResult<()>;
 
-    /// Takes the record's change back, logging that with [`Transaction::append_compensation`] and `header.prev` as the next to undo.
-    /// A record with nothing to undo is left alone.
+    /// Undoes the record's change, and logs that with [`Transaction::append_compensation`] and `header.prev` as the next to undo.
+    /// Does nothing for a record without undo.
     fn undo(
         &self,
         transaction: &Transaction,
@@ -130,13 +130,13 @@ pub trait ResourceManager: Send + Sync {
     ) -> TxnResult<()>;
 
     /// A transaction that had written has ended: committed (its commit record is as durable as its mode asks) or rolled back. Its locks
-    /// are still held. The place for what must wait until then, such as giving dropped pages back.
+    /// are still held. For deferred work, such as the deallocation of dropped pages.
     fn finished(&self, transaction: TxnId, committed: bool) {
         let _ = (transaction, committed);
     }
 
-    /// Has a transaction something that waits for its end? Then `finished` is called only when no snapshot can see what it has changed
-    /// any more, and the log that is reserved for it stays so.
+    /// Has a transaction deferred work? Then `finished` is called only when no snapshot needs its versions
+    /// any more, and its log reservation is kept until then.
     fn waits_for_end(&self, transaction: TxnId) -> bool {
         let _ = transaction;
         false
@@ -148,11 +148,11 @@ pub struct Transaction {
     pub(crate) manager: Arc<TxnManager>,
     pub(crate) entry: Arc<XactEntry>,
     space: Arc<LockSpace>,
-    /// For who has the transaction alone: neither a latch nor an atomic for each row.
+    /// For single-threaded access: neither a latch nor an atomic for each row.
     pub(crate) locks: RefCell<HeldLocks>,
     state: AtomicU8,
     name: Option<String>,
-    /// Itself among those who leave row versions, once it has left one.
+    /// Its version writer, once it has stored a version.
     pub(crate) version_writer: OnceLock<Arc<VersionWriter>>,
     /// See [`Transaction::set_conflicts_above`].
     pub(crate) conflicts_above: AtomicU64,
@@ -180,7 +180,7 @@ impl Transaction {
         }
     }
 
-    /// A transaction that a crash cut off: about to be undone, or prepared.
+    /// A transaction that a crash interrupted: about to be undone, or prepared.
     pub(crate) fn resumed(
         manager: Arc<TxnManager>,
         entry: XactEntry,
@@ -209,7 +209,7 @@ impl Transaction {
         self.entry.last()
     }
 
-    /// Where it stands.
+    /// Its state.
     pub fn state(&self) -> XactState {
         XactState::from_number(self.state.load(Acquire))
     }
@@ -219,7 +219,7 @@ impl Transaction {
         &self.manager
     }
 
-    /// Whose locks it takes.
+    /// Its lock space.
     pub fn space(&self) -> &Arc<LockSpace> {
         &self.space
     }
@@ -236,7 +236,7 @@ impl Transaction {
         self.append_chained(record, Some(self.reservation_for(undo)))
     }
 
-    /// What is to be set aside for that.
+    /// The log to reserve for that undo.
     #[inline]
     fn reservation_for(&self, undo: UndoBytes) -> u64 {
         let bytes = undo.records_bytes();
@@ -244,8 +244,8 @@ impl Transaction {
         self.manager.log().reservation_for(asked)
     }
 
-    /// Reserves log for what undoing an earlier or later change of the transaction will have to write besides its compensation record, with
-    /// the record `append` that makes it so; nothing while it rolls back.
+    /// Appends a system record, and reserves log for the extra records that the undo of another change of the transaction
+    /// will need because of it; reserves nothing during a rollback.
     pub fn append_beside(&self, record: &RecordBuf, undo: UndoBytes) -> TxnResult<Lsn> {
         assert!(record.header.txn.is_null() && record.header.prev.is_null(), "it is in nobody's chain");
         let log = self.manager.log();
@@ -259,7 +259,7 @@ impl Transaction {
     }
 
     /// Appends a compensation record: it redoes an undo, is never undone, and names the next record of the transaction that is still to
-    /// be undone: the one that it undoes a part of, or one before that. Takes its space from the reservation, so it does not fail on a full log.
+    /// be undone: the record that it undoes partly, or an earlier one. Takes its space from the reservation, so it does not fail on a full log.
     pub fn append_compensation(&self, record: &mut RecordBuf, undo_next: Lsn) -> TxnResult<Lsn> {
         self.assert_state(XactState::RollingBack);
         assert!(undo_next <= self.entry.last(), "a compensation record points back");
@@ -270,8 +270,8 @@ impl Transaction {
         self.append_chained(record, None)
     }
 
-    /// Locks a resource; waits as `wait` says. Refused once the database has failed: a lock that a failed commit has given up protects
-    /// changes that may never have been.
+    /// Locks a resource; waits as `wait` says. Refused once the database has failed: a lock that a failed commit has released protects
+    /// changes that may never have been committed.
     pub fn lock(&self, resource: Resource, mode: LockMode, wait: LockWait) -> Result<(), LockError> {
         assert!(self.state() != XactState::Ended, "an ended transaction locks nothing");
         let key = ResourceKey::new(resource);
@@ -280,8 +280,8 @@ impl Transaction {
             let granted = self.manager.lock_manager().acquire_hashed(&self.space, owner, key, mode, wait)?;
             self.locks.borrow_mut().note_granted(key, granted);
         }
-        // After the grant: whoever held the lock before says that the database has failed before he gives it up. Also for what it holds
-        // already: who is refused by `try_lock` and comes here to wait must not be told to try again.
+        // After the grant: a failed commit marks the database as failed before it releases its locks. Also for locks that it holds
+        // already: a caller that `try_lock` refused must get the error here, and not retry for ever.
         if self.must_not_see(&resource) {
             self.locks.borrow_mut().unlock(&resource, mode);
             return Err(LockError::DatabaseFailed);
@@ -294,7 +294,7 @@ impl Transaction {
         self.manager.failure().is_some() && resource.protects_data()
     }
 
-    /// Locks a resource if nobody is in the way; may be called while page latches are held.
+    /// Locks a resource if no other request conflicts; may be called while page latches are held.
     pub fn try_lock(&self, resource: Resource, mode: LockMode) -> bool {
         assert!(self.state() != XactState::Ended, "an ended transaction locks nothing");
         let mut locks = self.locks.borrow_mut();
@@ -313,7 +313,7 @@ impl Transaction {
         self.locks.borrow_mut().unlock(resource, mode);
     }
 
-    /// Would the lock be granted at once? The instant test of READ COMMITTED readers; leaves nothing behind.
+    /// Would the lock be granted at once? The instant test of READ COMMITTED readers; takes no lock.
     pub fn could_lock(&self, resource: &Resource, mode: LockMode) -> bool {
         self.locks.borrow().could_lock(resource, mode) && !self.must_not_see(resource)
     }
@@ -333,7 +333,7 @@ impl Transaction {
         self.locks.borrow().mark()
     }
 
-    /// Gives back what it has locked since, after a rollback to a savepoint of that time; see [`HeldLocks::unlock_since`].
+    /// Releases later locks, after a rollback to a savepoint of that time; see [`HeldLocks::unlock_since`].
     pub fn unlock_since(&self, mark: LockMark) {
         self.assert_state(XactState::Active);
         self.locks.borrow_mut().unlock_since(mark);
@@ -411,8 +411,8 @@ impl Transaction {
         record.header.prev = self.entry.last();
     }
 
-    /// The one place where a transaction's record enters the log. `reserve`: bytes to set aside for its undo; `None`: the record itself
-    /// is paid from what was set aside.
+    /// The one place where a transaction's record enters the log. `reserve`: bytes to reserve for its undo; `None`: the record itself
+    /// uses the reservation.
     pub(crate) fn append_chained(&self, record: &mut RecordBuf, reserve: Option<u64>) -> TxnResult<Lsn> {
         let log = self.manager.log();
         let header = &record.header;
@@ -449,8 +449,8 @@ impl Transaction {
 }
 
 impl Transaction {
-    /// What a record that undoes or ends takes off the transaction's reservation: what was set aside for it. The end of the transaction
-    /// leaves the rest in place, for what is to be written behind it.
+    /// The part of the reservation that a compensation or end record uses up. The end of the transaction
+    /// leaves the rest, for records that deferred work writes after it.
     fn share_of(&self, record: &RecordBuf) -> u64 {
         if !record.header.is_compensation() {
             return 0;
@@ -470,8 +470,8 @@ impl Drop for Transaction {
             "the pending commit of transaction {} was never finished",
             self.entry.id
         );
-        // Nothing is written here: a simulated power loss unwinds through this point. Whoever drops an active transaction that has
-        // changed data leaves it to recovery, as a crash would.
+        // Nothing is written here: a simulated power loss unwinds through this point. An active transaction that has
+        // changed data and is dropped is left to recovery, as after a crash.
         if self.state() == XactState::Active && !self.has_changed_data() && !std::thread::panicking() {
             assert!(!self.entry.has_ended(), "what wrote nothing has no end");
             self.give_up_versions();

@@ -1,4 +1,4 @@
-//! A full commit that nobody waits for: what holds between its two halves.
+//! A full commit without a waiting thread: invariants between its two halves.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 #[allow(dead_code, reason = "the other test needs more of it")]

@@ -1,4 +1,4 @@
-//! Crash recovery of transactions alone: a store of numbered cells stands in for pages, so that what is tested here is the chain of
+//! Crash recovery of transactions alone: a store of numbered cells replaces the pages, so that the tests cover the chain of
 #![allow(clippy::unwrap_used, reason = "a test")]
 //! records, the passes, checkpoints and locks, in simulated worlds that lose power at drawn moments (faults F1, F2, F9).
 //!
@@ -20,7 +20,7 @@ use os::{Latch, LatchRank, Os, Rng, WaitType};
 
 const LOG_PATH: &str = "/data/cells.ldf";
 
-/// What the workers were told, kept outside the world.
+/// The acknowledgements that the workers got, kept outside the world.
 #[derive(Clone, Copy, Default)]
 struct Told {
     attempted: i64,

@@ -1,8 +1,8 @@
-//! Deadlocks: found by the one who closes the cycle, before it waits; solved by making one of the cycle a victim (error 1205).
+//! Deadlocks: detected by the request that closes the cycle, before it waits; resolved by choosing a victim of the cycle (error 1205).
 //!
-//! The search reads one lock partition at a time, so it sees the graph piece by piece: a blocker may have let go, and wait for something
-//! else by the time it is looked at. So the edges of a cycle are read once more. A space that waits releases nothing: when every member
-//! is in the same wait before and after the second reading, all edges stood at the same time.
+//! The search reads one lock partition at a time, so it does not see a consistent graph: a blocker may have released its lock, and wait for another
+//! resource by the time it is read. So the edges of a cycle are read again. A space that waits releases nothing: when every member
+//! is in the same wait before and after the second reading, all edges existed at the same time.
 //! Victim: the lowest deadlock priority, then the least log to undo, then the youngest space.
 
 use std::sync::Arc;
@@ -21,9 +21,9 @@ struct Step {
 enum Search {
     /// `start` is on no cycle, or no longer waits.
     Nothing,
-    /// A cycle dissolved while it was looked at: others may stand behind it.
+    /// A cycle dissolved while it was read: there may be others.
     Changed,
-    /// Who waits for whom, in a circle.
+    /// The waits of the cycle.
     Cycle(Vec<WaitNote>),
 }
 
@@ -72,7 +72,7 @@ impl LockManager {
         Search::Nothing
     }
 
-    /// What `space` waits for and who is in its way; `None` when it does not wait.
+    /// The resource that `space` waits for and its blockers; `None` when it does not wait.
     fn step(&self, space: u64) -> Option<Step> {
         let note = self.waiting.lock().get(&space)?.clone();
         let mut blockers = Vec::new();
@@ -110,7 +110,7 @@ impl LockManager {
         })
     }
 
-    /// False when the victim got away (granted or timed out) in the meantime.
+    /// False when the victim was granted or timed out in the meantime.
     fn kill(&self, victim: &WaitNote) -> bool {
         let mut partition = self.partition(&victim.key).lock();
         let Some(head) = partition.heads.get_mut(&victim.key) else { return false };

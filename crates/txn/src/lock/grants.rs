@@ -1,4 +1,4 @@
-//! Who holds a resource: a few in a list, many with an index beside it, so that the thousandth costs what the tenth does.
+//! The holders of a resource: a list, with an index once there are many, so that the thousandth grant costs as much as the tenth.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use super::modes::LockMode;
 use super::resource::LockOwner;
 
-/// So many holders get an index; it stays until the resource is free.
+/// From this number of holders on there is an index, until the resource is free.
 const CROWD_MIN: usize = 24;
 
 #[derive(Clone, Copy)]
@@ -25,13 +25,13 @@ pub(super) struct Grants {
     crowd: Option<Box<Crowd>>,
 }
 
-/// What is asked of many grants, kept beside them.
+/// The index over many grants.
 struct Crowd {
-    /// Where the grants of each space stand.
+    /// The positions of each space's grants.
     places: FxHashMap<u64, SmallVec<[u32; 2]>>,
     /// How many grants there are of each mode.
     modes: [u32; LockMode::ALL.len()],
-    /// What those modes are made of, all together.
+    /// The components of all those modes.
     parts: u16,
 }
 
@@ -90,7 +90,7 @@ impl Grants {
         self.first.iter().chain(&self.more)
     }
 
-    /// Is that owner's the only one?
+    /// Is this owner's grant the only one?
     #[inline]
     pub(super) fn is_only(&self, space: u64, owner: LockOwner) -> bool {
         self.more.is_empty()
@@ -121,7 +121,7 @@ impl Grants {
         }
     }
 
-    /// Does another space hold what is in the way of the mode?
+    /// Does another space hold a conflicting mode?
     pub(super) fn is_in_the_way(&self, space: u64, mode: LockMode) -> bool {
         let is_other = |held: &LockMode| !mode.is_compatible_with(*held);
         let Some(crowd) = &self.crowd else {
@@ -138,7 +138,7 @@ impl Grants {
         all as usize > own
     }
 
-    /// In place of the owner's present grant, which stands there; a new one without.
+    /// Replaces the owner's grant at position `own`, or adds a new one.
     pub(super) fn set(&mut self, own: Option<usize>, grant: Grant) {
         if let Some(at) = own {
             let before = *self.at(at);
@@ -163,7 +163,7 @@ impl Grants {
         }
     }
 
-    /// The last one takes its place.
+    /// The last grant moves to its position.
     pub(super) fn remove(&mut self, at: usize) {
         let (last, gone) = (self.len() - 1, *self.at(at));
         assert!(at <= last, "place {at} of {last}");
@@ -188,7 +188,7 @@ impl Grants {
         grant.expect("a position found a moment ago")
     }
 
-    /// The first grant stands in its place, and the index knows as many as there are.
+    /// The first grant is in place, and the index has the same number of grants as the list.
     pub(super) fn assert_state(&self) {
         assert!(self.first.is_some() || self.more.is_empty(), "the first grant stands in its place");
         assert!(self.crowd.is_some() || self.len() < CROWD_MIN, "many have an index");
@@ -199,7 +199,7 @@ impl Grants {
         self.assert_index();
     }
 
-    /// The index says what the list says. Goes over all grants.
+    /// The index agrees with the list. Reads all grants.
     #[cfg(debug_assertions)]
     fn assert_index(&self) {
         let Some(crowd) = &self.crowd else { return };
@@ -218,7 +218,7 @@ impl Grants {
 mod tests {
     use super::*;
 
-    /// Random changes of a list and of the grants: both answer alike, few or many.
+    /// Random changes of a list and of the grants: both give the same answers, for few and for many.
     #[test]
     fn an_index_changes_no_answer() {
         let mut seed = 7u64;

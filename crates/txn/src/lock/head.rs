@@ -1,4 +1,4 @@
-//! One locked resource: who holds it, who waits for it, who is next.
+//! One locked resource: its holders, its queue of waiters, the next grant.
 //!
 //! ```text
 //! request ──try_grant──► granted ──remove_grant──► gone
@@ -20,7 +20,7 @@ use super::resource::{LockOwner, Resource};
 use super::row::{LockRow, RequestStatus};
 use super::space::LockSpace;
 
-/// How a wait stands.
+/// The state of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Outcome {
@@ -76,14 +76,14 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// What every change leaves behind: conversions wait first, all who wait do wait, nobody is granted against another.
+    /// Invariants after every change: conversions are first in the queue, all in the queue wait, no two grants conflict.
     fn assert_state(&self) {
         self.grants.assert_state();
         let is_sorted = self.queue.iter().is_sorted_by_key(|waiter| !waiter.is_conversion);
         assert!(is_sorted, "conversions wait before everybody else");
     }
 
-    /// Grants at once when nobody else is in the way; gives the mode then held.
+    /// Grants at once when no other request conflicts; returns the mode then held.
     pub(super) fn try_grant(
         &mut self,
         space: &LockSpace,
@@ -154,7 +154,7 @@ impl Head {
         Some(waiter)
     }
 
-    /// Takes the waiter out as deadlock victim; false when it no longer waits. The caller sets its signal.
+    /// Removes the waiter as deadlock victim; false when it no longer waits. The caller sets its signal.
     pub(super) fn make_victim(&mut self, waiter: &Arc<Waiter>) -> bool {
         if waiter.outcome() != Outcome::Waiting {
             return false;
@@ -172,13 +172,13 @@ impl Head {
         self.assert_state();
     }
 
-    /// Holds the waiter's owner what it has waited for?
+    /// Does the waiter's owner hold the mode that it has waited for?
     pub(super) fn has_granted(&self, waiter: &Waiter) -> bool {
         let own = self.position(waiter.space.id(), waiter.owner);
         own.is_some_and(|at| self.grants.at(at).mode.covers(waiter.mode))
     }
 
-    /// After each change: whoever is first in the queue waits for somebody who holds the lock. Nobody sleeps over a free lock.
+    /// After each change: the first in the queue waits for a holder of the lock. No request waits for a free lock.
     fn assert_first_is_blocked(&self) {
         let first = self.queue.front();
         assert!(first.is_none_or(|first| self.is_blocked_by_grants(first.space.id(), first.mode)));
@@ -188,7 +188,7 @@ impl Head {
         self.grants.remove(self.position(space, owner).expect("only a held lock is released"));
     }
 
-    /// Has this owner the only grant, and does nobody wait?
+    /// Has this owner the only grant, with an empty queue?
     #[inline]
     pub(super) fn is_held_alone(&self, space: u64, owner: LockOwner) -> bool {
         assert!(!self.is_unused(), "a lock that is given back is somebody's");
@@ -203,7 +203,7 @@ impl Head {
         assert!(!self.is_unused(), "a refused request met nobody");
     }
 
-    /// The spaces that `waiter` waits for: holders of conflicting modes, and its predecessor in the queue (which nobody overtakes).
+    /// The spaces that `waiter` waits for: holders of conflicting modes, and its predecessor in the queue (no request overtakes).
     pub(super) fn blockers(&self, waiter: &Arc<Waiter>, into: &mut Vec<u64>) {
         let me = waiter.space.id();
         for grant in self.grants.iter() {

@@ -1,5 +1,5 @@
-//! What one owner holds: the owner's own record of its locks, so that asking again is cheap and releasing all needs no search, and the
-//! place where many row locks become one object lock.
+//! The locks of one owner: the owner's own list, so that a repeated request is cheap and releasing all needs no search; lock
+//! escalation from many row locks to one object lock.
 
 use std::sync::Arc;
 
@@ -11,20 +11,20 @@ use super::modes::LockMode;
 use super::resource::{LockError, LockOwner, LockWait, Resource, ResourceKey};
 use super::space::LockSpace;
 
-/// Row, key and page locks of one object at which the object itself is locked instead.
+/// Number of row, key and page locks of one object at which they are escalated to an object lock.
 pub const ESCALATION_THRESHOLD_LOCKS: u32 = 5_000;
 /// After a refused escalation, the next try comes so many locks later.
 pub const ESCALATION_RETRY_LOCKS: u32 = 1_250;
 
-/// The same when the session has much of the server's memory and little is left for others.
+/// The threshold when the session uses much of the server's memory and little is left for others.
 const PRESSED_THRESHOLD_LOCKS: u32 = 64;
-/// About what one lock takes, in the lock table and with its owner.
+/// Approximate memory of one lock, in the lock table and in the owner's list.
 pub const LOCK_BYTES: usize = 320;
 
 #[derive(Clone, Copy, Debug)]
 struct Held {
     mode: LockMode,
-    /// How often it was asked for and not given back.
+    /// Requests for it that were not released.
     count: u32,
     /// When it was first granted, in the owner's own counting.
     serial: u64,
@@ -56,14 +56,14 @@ pub struct HeldLocks {
     per_object: SmallVec<[ObjectLocks; 1]>,
     /// Objects held in a mode that covers row locks; usually none.
     covering_objects: u32,
-    /// One of them that covers all row locks and has none of its own beside it: whoever changes many rows asks for each.
+    /// One of them that covers all row locks and has no row locks of its own: a shortcut for statements that lock many rows one by one.
     whole: Option<Resource>,
     /// The serial of the next lock.
     next_serial: u64,
 }
 
 impl HeldLocks {
-    /// Nothing held yet.
+    /// An owner without locks.
     pub fn new(manager: Arc<LockManager>, space: Arc<LockSpace>, owner: LockOwner) -> HeldLocks {
         HeldLocks {
             manager,
@@ -77,7 +77,7 @@ impl HeldLocks {
         }
     }
 
-    /// The counts are those of what is held, and serials those handed out. Goes over all locks: for rare moments.
+    /// The counts match the locks held, and serials were all assigned. Reads all locks: called rarely.
     fn assert_state(&self) {
         let rows = self.held.iter().filter(|(key, _)| key.resource.parent_object().is_some()).count();
         let counted: u32 = self.per_object.iter().map(|locks| locks.rows).sum();
@@ -95,9 +95,9 @@ impl HeldLocks {
         LockMark(self.next_serial)
     }
 
-    /// Gives back what was first locked after the mark. A lock that was held before stays, in the mode that it has come to since; so does
-    /// the object's lock that row locks were escalated to, and what keeps a database from being
-    /// dropped, which is not the transaction's own doing.
+    /// Releases locks that were first granted after the mark. A lock that was held before stays, in its present mode; so does
+    /// the object lock that row locks were escalated to, and the lock that keeps a database from being
+    /// dropped, which does not belong to the transaction.
     pub fn unlock_since(&mut self, mark: LockMark) {
         assert!(mark.0 <= self.next_serial, "a mark of this owner");
         let is_kept = |key: &ResourceKey| matches!(key.resource, Resource::Database { .. });
@@ -128,12 +128,12 @@ impl HeldLocks {
         Ok(())
     }
 
-    /// Asks once more for what is held already, or covered. False, and nothing has happened, when it is not.
+    /// Repeats a request for a lock that is held already, or covered. False, without effect, when it is neither.
     pub fn lock_again(&mut self, resource: &Resource, mode: LockMode) -> bool {
         self.note_again(&ResourceKey::new(*resource), mode)
     }
 
-    /// Undoes one `lock` of what was asked for more than once, and so stays. False, and nothing has happened, when it was not.
+    /// Undoes one `lock` of a resource that was requested more than once, and so stays locked. False, without effect, when it was not.
     pub fn unlock_again(&mut self, resource: &Resource) -> bool {
         let Some(held) = self.held.get_mut(&ResourceKey::new(*resource)) else { return false };
         assert!(held.count > 0, "a held lock was asked for");
@@ -142,7 +142,7 @@ impl HeldLocks {
         is_again
     }
 
-    /// Locks without waiting; false when somebody is in the way.
+    /// Locks without waiting; false when another request conflicts.
     pub fn try_lock(&mut self, resource: Resource, mode: LockMode) -> bool {
         if self.whole.is_some() && resource.parent_object() == self.whole {
             return true;
@@ -160,7 +160,7 @@ impl HeldLocks {
         }
     }
 
-    /// Undoes one `lock` of the resource in `mode`. The lock goes when it was not asked for again and has not become stronger since.
+    /// Undoes one `lock` of the resource in `mode`. The lock is released when it was not requested again and was not converted since.
     /// Does nothing for a row that the object's lock covers.
     pub fn unlock(&mut self, resource: &Resource, mode: LockMode) {
         let key = ResourceKey::new(*resource);
@@ -189,7 +189,7 @@ impl HeldLocks {
         covered || self.manager.could_acquire_hashed(&self.space, &key, mode)
     }
 
-    /// Gives everything back.
+    /// Releases everything.
     pub fn unlock_all(&mut self) {
         #[cfg(debug_assertions)]
         self.assert_state();
@@ -208,7 +208,7 @@ impl HeldLocks {
         self.held.get(&ResourceKey::new(*resource)).map(|held| held.mode)
     }
 
-    /// How often the resource was asked for and not given back.
+    /// How many requests for the resource were not released.
     pub fn count(&self, resource: &Resource) -> u32 {
         self.held.get(&ResourceKey::new(*resource)).map_or(0, |held| held.count)
     }
@@ -235,7 +235,7 @@ impl HeldLocks {
             && key.resource.parent_object().is_some_and(|object| self.covers_rows(&object, mode))
     }
 
-    /// The lock manager has granted.
+    /// Notes a grant of the lock manager.
     pub(crate) fn note_granted(&mut self, key: ResourceKey, granted: LockMode) {
         let serial = self.next_serial;
         let entry = self.held.entry(key, Held { mode: granted, count: 0, serial });
@@ -277,7 +277,7 @@ impl HeldLocks {
         &mut self.per_object[at]
     }
 
-    /// Tries to lock the object in the mode that covers all its row locks, without waiting; then the row locks go.
+    /// Tries to lock the object in the mode that covers all its row locks, without waiting; then releases the row locks.
     fn escalate(&mut self, object: Resource) {
         let rows = || self.held.iter().filter(|(key, _)| key.resource.parent_object() == Some(object));
         let target = rows().map(|(_, held)| held.mode.escalates_to()).fold(LockMode::S, LockMode::combine);

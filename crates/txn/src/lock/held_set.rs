@@ -1,4 +1,4 @@
-//! The locks of one owner by resource: a few in a list, so that most transactions allocate nothing and hash nothing; more in a map.
+//! The locks of one owner by resource: a few in a list, so that most transactions neither allocate nor hash; more in a map.
 //!
 //! ```text
 //!  few ──entry, the list is full──► many ──drain, settle──► few
@@ -8,12 +8,12 @@ use smallvec::SmallVec;
 
 use super::resource::{ResourceKey, ResourceMap};
 
-/// As many locks stand in the list at most.
+/// Most locks in the list.
 const FEW: usize = 4;
 
-/// What an owner holds of each resource that it has locked.
+/// An owner's value for each resource that it has locked.
 pub(super) struct HeldSet<V> {
-    /// In the order of asking; empty once there are many.
+    /// In the order of the requests; empty once there are many.
     few: SmallVec<[(ResourceKey, V); FEW]>,
     many: ResourceMap<V>,
 }
@@ -54,7 +54,7 @@ impl<V> HeldSet<V> {
         }
     }
 
-    /// What is held of the resource; `new` if nothing was.
+    /// The value of the resource; inserts `new` if there is none.
     pub(super) fn entry(&mut self, key: ResourceKey, new: V) -> &mut V {
         if let Some(at) = self.position(&key) {
             return &mut self.few[at].1;
@@ -81,7 +81,7 @@ impl<V> HeldSet<V> {
         self.few.iter().map(|(key, held)| (key, held)).chain(&self.many)
     }
 
-    /// Many have gone: the few that are left stand in the list again. A map that was full once is slow to say that something is not there.
+    /// Many were removed: moves the few that are left back to the list. A map that was large once is slow in unsuccessful lookups.
     pub(super) fn settle(&mut self) {
         if self.few.is_empty() && self.many.len() <= FEW {
             self.few.extend(std::mem::take(&mut self.many));
@@ -89,7 +89,7 @@ impl<V> HeldSet<V> {
         self.assert_state();
     }
 
-    /// Takes everything out.
+    /// Removes everything.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = ResourceKey> {
         self.assert_state();
         self.few.drain(..).map(|(key, _)| key).chain(self.many.drain().map(|(key, _)| key))

@@ -1,4 +1,4 @@
-//! `LockManager`: the lock table in partitions, asking, waiting and giving back.
+//! `LockManager`: the lock table in partitions, requests, waits and releases.
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(super) struct Partition {
     pub(super) heads: ResourceMap<Head>,
 }
 
-/// What a waiting space waits for; the node's edge in the wait-for graph.
+/// The wait of a space; the node's edge in the wait-for graph.
 #[derive(Clone)]
 pub(super) struct WaitNote {
     pub(super) key: ResourceKey,
@@ -44,12 +44,12 @@ pub(super) struct LockCounters {
     escalations: Arc<Counter>,
 }
 
-/// Those of one kind of resource.
+/// The counters of one kind of resource.
 pub(super) struct KindCounters {
     requests: Arc<Counter>,
     waits: Arc<Counter>,
     wait_time_ms: Arc<Counter>,
-    /// With and without a wait before.
+    /// After a wait and without one.
     timeouts: Arc<Counter>,
     waited_timeouts: Arc<Counter>,
     pub(super) deadlocks: Arc<Counter>,
@@ -138,7 +138,7 @@ impl LockManager {
         let mut partition = self.partition(&key).lock();
         let head = partition.heads.entry(key).or_default();
         let granted = head.try_grant(space, owner, mode);
-        // A refusal leaves no head behind that nobody is at.
+        // A refusal leaves no unused head behind.
         head.assert_in_use();
         assert!(granted.is_none_or(|held| held.covers(mode)), "{granted:?} where {mode:?} was asked for");
         granted
@@ -150,14 +150,14 @@ impl LockManager {
         partition.heads.get(key).is_none_or(|head| head.could_grant(space.id(), mode))
     }
 
-    /// Gives the owner's lock on the resource back and grants whoever can be granted now.
+    /// Releases the owner's lock on the resource and grants the waiters that can be granted now.
     pub(crate) fn release_hashed(&self, space: &LockSpace, owner: LockOwner, key: &ResourceKey) {
         let mut partition = self.partition(key).lock();
         let Entry::Occupied(mut entry) = partition.heads.entry(*key) else {
             unreachable!("a held lock has a head");
         };
         let head = entry.get_mut();
-        // Mostly nobody shares it and nobody waits for it.
+        // Usually there is no other holder and no waiter.
         if !head.is_held_alone(space.id(), owner) {
             head.remove_grant(space.id(), owner);
             self.grant_waiters(head);
@@ -168,7 +168,7 @@ impl LockManager {
         entry.remove();
     }
 
-    /// The same without waiting: `None` when somebody is in the way. May be called while page latches are held.
+    /// Requests a lock without waiting: `None` when another request conflicts. May be called while page latches are held.
     pub fn try_acquire(
         &self,
         space: &Arc<LockSpace>,
@@ -179,7 +179,7 @@ impl LockManager {
         self.try_acquire_hashed(space, owner, ResourceKey::new(resource), mode)
     }
 
-    /// Gives back what `acquire` or `try_acquire` granted.
+    /// Releases a lock that `acquire` or `try_acquire` granted.
     pub fn release(&self, space: &LockSpace, owner: LockOwner, resource: &Resource) {
         self.release_hashed(space, owner, &ResourceKey::new(*resource));
     }
@@ -229,7 +229,7 @@ impl LockManager {
         result
     }
 
-    /// The wait has ended: by a grant, as a victim, by time or by interrupt. What the queue says counts, not what woke us.
+    /// The wait has ended: by a grant, as a victim, by time or by interrupt. The state in the queue decides, not the cause of the wakeup.
     fn conclude_wait(
         &self,
         key: &ResourceKey,
@@ -281,7 +281,7 @@ impl LockManager {
         &self.partitions[(key.hash >> 40) as usize % PARTITIONS]
     }
 
-    /// Counts what was asked for, by kind of resource.
+    /// Counts the requests, by kind of resource.
     pub(crate) fn count_requests<'a>(&self, asked: impl Iterator<Item = &'a ResourceKey>) {
         let mut counts = [0; Resource::COUNTER_INSTANCES.len()];
         asked.for_each(|key| counts[key.resource.counter_index()] += 1);
@@ -295,7 +295,7 @@ impl LockManager {
     }
 }
 
-/// The rule that keeps page latches short: nobody waits for a lock while holding one.
+/// The rule that keeps page latches short: no thread waits for a lock while holding one.
 fn assert_no_page_latch_held() {
     let held = os::held_ranks();
     assert!(!held.contains(&LatchRank::BTreePage), "waiting for a lock while holding a page latch");

@@ -1,6 +1,6 @@
 //! The lock manager: one per instance, a hash table in partitions, first come first served with conversions first.
 //!
-//! A request that cannot be granted queues behind all others (a conversion: behind other conversions); nobody overtakes, so nobody starves.
+//! A request that cannot be granted queues behind all others (a conversion: behind other conversions); no request overtakes, so none starves.
 //! Every wait goes through `os::Signal` with its `LCK_M_*` wait type. Before waiting, the requester searches for a deadlock (see
 //! deadlock.rs): a cycle is closed by the last one to join it, so searching once per wait finds every deadlock at once.
 

@@ -97,13 +97,13 @@ impl LockMode {
         LockMode::RangeXX,
     ];
 
-    /// May a request of this mode be granted beside `granted`, held by someone else?
+    /// Is a request of this mode compatible with `granted`, held by another space?
     #[inline]
     pub fn is_compatible_with(self, granted: LockMode) -> bool {
         CONFLICTS[self as usize] & COMPONENTS[granted as usize] == 0
     }
 
-    /// What it is made of, a bit each.
+    /// Its components, a bit each.
     #[inline]
     pub(super) fn parts(self) -> u16 {
         COMPONENTS[self as usize]
@@ -121,18 +121,18 @@ impl LockMode {
         if self == wanted { self } else { COMBINED[self as usize][wanted as usize] }
     }
 
-    /// Does holding `self` already give all that `wanted` would?
+    /// Does `self` already include `wanted`?
     #[inline]
     pub fn covers(self, wanted: LockMode) -> bool {
         self.combine(wanted) == self
     }
 
-    /// Is it for reading only (S, IS, RangeS-S, Sch-S)? Such a lock may be given back before the transaction ends.
+    /// Is it for reading only (S, IS, RangeS-S, Sch-S)? Such a lock may be released before the transaction ends.
     pub fn is_read_only(self) -> bool {
         matches!(self, LockMode::S | LockMode::IS | LockMode::RangeSS | LockMode::SchS)
     }
 
-    /// Does it keep others from inserting into the gap below the key? (RangeI-N only asks whether anybody does.)
+    /// Does it keep other transactions from inserting into the gap below the key? (RangeI-N only tests for such a lock.)
     pub fn guards_gap(self) -> bool {
         let guards = COMPONENTS[self as usize] & (RANGE_S | RANGE_X) != 0;
         assert_eq!(guards, !self.is_compatible_with(LockMode::RangeIN) && self != LockMode::SchM, "{self:?}");
@@ -183,7 +183,7 @@ impl LockMode {
         }
     }
 
-    /// What waiting for it is called in `sys.dm_os_wait_stats`.
+    /// Its wait type in `sys.dm_os_wait_stats`.
     pub fn wait_type(self) -> WaitType {
         match self {
             LockMode::SchS => WaitType::LCK_M_SCH_S,
@@ -237,7 +237,7 @@ const fn components(mode: LockMode) -> u16 {
     }
 }
 
-/// The components that one component cannot stand beside. Ranges conflict only with ranges, the key part only with what covers the key.
+/// The components that conflict with one component. Ranges conflict only with ranges, the key part only with modes that cover the key.
 const fn conflicts_of_component(component: u16) -> u16 {
     match component {
         SCH_S => SCH_M,
@@ -328,7 +328,7 @@ const fn range_union(all: u16, key: u16) -> LockMode {
 
 const MODES: usize = LockMode::ALL.len();
 
-// The rules make sense together: conflicts are mutual, Sch-M conflicts with all, a mode combined with itself is itself, and combining once
+// The rules are consistent: conflicts are mutual, Sch-M conflicts with all, a mode combined with itself is itself, and combining once
 // more changes nothing, whatever the order.
 const _: () = {
     let (all, mut left) = (LockMode::ALL, 0);

@@ -1,4 +1,4 @@
-//! What can be locked, who locks it, and why a lock was refused.
+//! Lockable resources, lock owners, waits, and the reasons why a lock was refused.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -63,7 +63,7 @@ pub enum Resource {
         /// Which one, a hash of its name or its id.
         id: u64,
     },
-    /// A name of the application's own (`sp_getapplock`), hashed.
+    /// An application lock (`sp_getapplock`), its name hashed.
     Application {
         /// Database id.
         database: u16,
@@ -89,11 +89,11 @@ impl Resource {
         }
     }
 
-    /// The instances of the counters of object `Locks`, each kind at its place.
+    /// The instance names of the counters of object `Locks`, by kind of resource.
     pub const COUNTER_INSTANCES: [&'static str; 7] =
         ["Database", "Object", "Page", "RID", "Key", "Metadata", "Application"];
 
-    /// Its place there.
+    /// Its index there.
     pub(crate) fn counter_index(&self) -> usize {
         match self {
             Resource::Database { .. } => 0,
@@ -119,7 +119,7 @@ impl Resource {
         }
     }
 
-    /// Does it stand for data or definitions of its database, rather than for the database itself or a name of the application's?
+    /// Does it protect data or definitions of its database, rather than the database itself or an application's name?
     pub fn protects_data(&self) -> bool {
         !matches!(self, Resource::Database { .. } | Resource::Application { .. })
     }
@@ -155,7 +155,7 @@ impl ResourceKey {
             Resource::Page { database, object, file, page } => {
                 (kind_word(3, database, object), u64::from(file) << 48 | u64::from(page) << 16)
             }
-            // The slot comes below.
+            // The slot is added below.
             Resource::Rid { database, object, file, page, .. } => {
                 (kind_word(4, database, object), u64::from(file) << 48 | u64::from(page) << 16)
             }
@@ -171,9 +171,9 @@ impl ResourceKey {
     }
 }
 
-/// The rows of a page lie beside each other in one map, as they do on the page: insertions, one after the other, find the table of locks in
-/// the processor's cache, however large it once was. A map takes a place from the lowest bits and tells neighbours apart by the highest seven; where
-/// every second place is free, it finds at once that a row is not there, also after many have gone.
+/// The rows of a page get adjacent buckets in one map, in page order: successive insertions find the lock table in
+/// the processor's cache, however large it once was. The map takes the bucket from the lowest bits and distinguishes neighbours by the highest seven;
+/// where every second bucket is free, it finds at once that a row is missing, also after many removals.
 #[inline]
 fn beside(hash: u64, resource: Resource) -> u64 {
     let Resource::Rid { slot, .. } = resource else { return hash };
@@ -196,7 +196,7 @@ impl Hash for ResourceKey {
     }
 }
 
-/// Takes the hash that a [`ResourceKey`] carries as it is.
+/// A hasher that returns the hash stored in a [`ResourceKey`].
 #[derive(Clone, Copy, Default)]
 pub(crate) struct CarriedHash(u64);
 
@@ -234,22 +234,22 @@ impl fmt::Display for Resource {
     }
 }
 
-/// Who holds a lock inside a lock space: one transaction, the session itself (database locks, application locks), or one of its
+/// The owner of a lock inside a lock space: one transaction, the session itself (database locks, application locks), or one of its
 /// statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LockOwner {
     /// A transaction, by its number (`TxnId`).
     Transaction(u64),
-    /// The session; released when it ends or asks.
+    /// The session; released at its end or on request.
     Session,
-    /// A statement of the session that needs a whole database for itself; beside what the session holds of it.
+    /// A statement of the session that needs exclusive use of a database; separate from the session's own lock on it.
     Workspace,
 }
 
 /// How long to wait for a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockWait {
-    /// As the session says (`SET LOCK_TIMEOUT`).
+    /// The session's setting (`SET LOCK_TIMEOUT`).
     Session,
     /// Not at all (hint NOWAIT, `SET LOCK_TIMEOUT 0`).
     NoWait,
@@ -268,7 +268,7 @@ pub enum LockError {
     Timeout,
     /// Attention, KILL or shutdown.
     Interrupted,
-    /// The database has failed: what the lock protects may never have been committed. Error 9001.
+    /// The database has failed: the data under the lock may never have been committed. Error 9001.
     DatabaseFailed,
 }
 

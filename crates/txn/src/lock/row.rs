@@ -28,9 +28,9 @@ impl RequestStatus {
 /// One row of `sys.dm_tran_locks`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockRow {
-    /// What.
+    /// The resource.
     pub resource: Resource,
-    /// In which mode (of a conversion: the mode asked for).
+    /// The mode (of a conversion: the requested mode).
     pub mode: LockMode,
     /// Granted or not.
     pub status: RequestStatus,
@@ -38,12 +38,12 @@ pub struct LockRow {
     pub session_id: u32,
     /// Transaction or session.
     pub owner: LockOwner,
-    /// The session whose lock or earlier request stands in the way; 0 when nobody is known.
+    /// The session whose lock or earlier request conflicts; 0 when none is known.
     pub blocking_session_id: u32,
 }
 
 impl LockRow {
-    /// Is it asked for and not granted?
+    /// Is it requested and not granted?
     pub fn is_waiting(&self) -> bool {
         self.status != RequestStatus::Grant
     }

@@ -1,11 +1,11 @@
-//! `LockSpace`: who waits for locks and blocks others.
+//! `LockSpace`: the unit that waits for locks and blocks others.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
 use super::resource::LockWait;
 
-/// Who waits and blocks: one session (with all its transactions in all databases) or one background task. Locks of one space never
+/// One session (with all its transactions in all databases) or one background task. Locks of one space never
 /// conflict with each other, and a space is one node of the wait-for graph.
 #[derive(Debug)]
 pub struct LockSpace {
@@ -30,7 +30,7 @@ impl LockSpace {
         }
     }
 
-    /// Unique in the lock manager's life.
+    /// Unique while the lock manager lives.
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -70,7 +70,7 @@ impl LockSpace {
         self.log_bytes.load(Relaxed)
     }
 
-    /// Whoever has the space's transactions has them alone: one writer at a time, here and below.
+    /// Only one task uses the space's transactions at a time: one writer, here and below.
     pub(crate) fn add_log_bytes(&self, bytes: u64) {
         assert!(bytes > 0, "a record has bytes");
         self.log_bytes.store(self.log_bytes.load(Relaxed) + bytes, Relaxed);

@@ -86,7 +86,7 @@ fn no_wait_and_time_out_refuse_without_leaving_a_trace() {
     bench.assert_empty();
 }
 
-/// Nobody overtakes: a reader behind a waiting writer waits although it could share with the holder.
+/// No request overtakes: a reader behind a waiting writer waits although it could share with the holder.
 #[test]
 fn requests_are_granted_in_order_of_arrival() {
     let bench = Arc::new(Bench::new());
@@ -204,7 +204,7 @@ fn two_conversions_deadlock() {
     bench.assert_empty();
 }
 
-/// Many owners over few rows in random order: every deadlock is found, everybody ends, nothing is left.
+/// Many owners over few rows in random order: every deadlock is found, every owner ends, no lock is left.
 #[test]
 fn random_crossings_always_end() {
     let bench = Arc::new(Bench::new());
@@ -320,8 +320,8 @@ fn a_refused_escalation_is_tried_again_later() {
     bench.assert_empty();
 }
 
-/// Owners of one lock each cannot deadlock, however they come and go: who lets go and queues anew while a cycle is looked for is no member
-/// of one.
+/// Owners of one lock each cannot deadlock, whatever their order: an owner that releases and queues again during a search is no member
+/// of a cycle.
 #[test]
 fn who_queues_for_one_resource_is_never_a_victim() {
     for seed in 0..300 {
@@ -371,7 +371,7 @@ fn locks_since_a_mark_are_given_back_those_before_stay_as_strong_as_they_are() {
     assert_eq!(owner.mode(&TABLE), Some(LockMode::IX), "a conversion stays");
     assert_eq!((owner.mode(&ROW), owner.mode(&OTHER_ROW)), (Some(LockMode::X), None));
     assert_eq!((owner.mode(&database), owner.len()), (Some(LockMode::S), 3));
-    // A row given back between and locked again is a lock of its new time.
+    // A row that was released and locked again counts from the second lock.
     owner.unlock(&ROW, LockMode::X);
     let mark = owner.mark();
     owner.lock(OTHER_ROW, LockMode::X, LockWait::Forever).unwrap();
@@ -379,7 +379,7 @@ fn locks_since_a_mark_are_given_back_those_before_stay_as_strong_as_they_are() {
     owner.lock(OTHER_ROW, LockMode::X, LockWait::Forever).unwrap();
     owner.unlock_since(mark);
     assert_eq!(owner.mode(&OTHER_ROW), None);
-    // What rows were escalated to covers rows of before the mark, too.
+    // The lock that rows were escalated to covers rows locked before the mark, too.
     let mark = owner.mark();
     for number in 0..ESCALATION_THRESHOLD_LOCKS {
         owner.lock(row(number), LockMode::X, LockWait::Forever).unwrap();
@@ -391,7 +391,7 @@ fn locks_since_a_mark_are_given_back_those_before_stay_as_strong_as_they_are() {
     bench.assert_empty();
 }
 
-/// Rows under a whole object are not looked for one by one; they are again when the object is given back.
+/// Row locks under a covering object lock are not looked up one by one; they are again after the object lock is released.
 #[test]
 fn rows_of_a_whole_object_are_locked_with_it_and_no_longer() {
     let bench = Bench::new();
@@ -411,7 +411,7 @@ fn rows_of_a_whole_object_are_locked_with_it_and_no_longer() {
     assert!(owner.try_lock(row(1), LockMode::X) && !other.try_lock(row(1), LockMode::X), "row by row again");
     assert!(other.try_lock(row(2), LockMode::X) && !owner.try_lock(row(2), LockMode::S));
     owner.unlock_all();
-    // An object that is locked as a whole from the start is one, too; beside rows of its own it is not.
+    // An object lock taken before any row lock uses the shortcut, too; with row locks of its own it does not.
     other.unlock(&row(2), LockMode::X);
     assert!(owner.try_lock(row(3), LockMode::X));
     assert!(owner.try_lock(TABLE, LockMode::X) && owner.try_lock(row(3), LockMode::X));
@@ -450,7 +450,7 @@ fn the_rows_of_a_page_lie_beside_each_other() {
     assert_eq!(partitions.len(), 64, "pages spread over all partitions");
 }
 
-/// Sessions are charged by the number of their locks: the estimate is near what the allocator counts.
+/// Sessions are charged by the number of their locks: the estimate is close to the allocator's count.
 #[test]
 fn a_lock_takes_about_what_it_is_charged() {
     const LOCKS: usize = 4_000;

@@ -1,18 +1,18 @@
-//! What analysis finds: where redo starts, who is to be undone, who is in doubt.
+//! The result of analysis: the redo start, the losers to be undone, the transactions in doubt.
 
 use log::records::PrepXact;
 use log::{Lsn, TxnId};
 
 use crate::loser::Loser;
 
-/// What analysis found.
+/// The result of analysis.
 #[derive(Clone, Debug, Default)]
 pub struct Analysis {
     /// Where redo starts; NULL: the oldest record there is.
     pub redo_start: Lsn,
     /// The losers, by number.
     pub losers: Vec<Loser>,
-    /// Those that are prepared and have no end: losers too, unless their decision says otherwise.
+    /// Prepared transactions without an end record: losers too, unless their decision is to commit.
     pub in_doubt: Vec<InDoubt>,
     /// The highest transaction number seen.
     pub max_txn: TxnId,
@@ -23,8 +23,8 @@ pub struct Analysis {
 /// A transaction in doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InDoubt {
-    /// What the log knows of it.
+    /// Its records in the log.
     pub transaction: Loser,
-    /// Where its decision is looked up.
+    /// Its prepare record, which names the database with the decision.
     pub prepared: PrepXact,
 }

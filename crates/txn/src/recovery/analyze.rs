@@ -59,7 +59,7 @@ struct Pass {
 }
 
 impl Pass {
-    /// Finds the checkpoint's own records behind its LOP_BEGIN_CKPT and takes its image.
+    /// Finds the checkpoint's own records behind its LOP_BEGIN_CKPT and reads its image.
     fn read_checkpoint(&mut self, log: &Arc<Log>, checkpoint: Lsn) -> TxnResult<()> {
         let mut reader = log.read_from(checkpoint);
         let mut is_begin = true;

@@ -1,12 +1,12 @@
-//! What a checkpoint leaves in the log: LOP_BEGIN_CKPT, LOP_XACT_CKPT (as many as needed), LOP_END_CKPT.
+//! The records of a checkpoint: LOP_BEGIN_CKPT, LOP_XACT_CKPT (as many as needed), LOP_END_CKPT.
 //!
-//! A checkpoint is fuzzy: transactions go on. Its order makes it sound: first LOP_BEGIN_CKPT, then the dirty pages are written out, then
+//! A checkpoint is fuzzy: transactions go on. It is correct by its order: first LOP_BEGIN_CKPT, then the dirty pages are written out, then
 //! the table of transactions is noted, then LOP_END_CKPT is hardened, and only then does the log's header name the new checkpoint. A crash
-//! before that last step recovers from the checkpoint before. Of the pages that are dirty *still* only their number and the oldest record
-//! that one of them may lack are noted (as part of where redo starts): redo asks each page itself what it has, so a list would be log that
-//! nobody reads.
+//! before that last step recovers from the checkpoint before. Of the pages that are *still* dirty it notes only the number and the oldest record
+//! that one of them may lack (as part of the redo start): redo compares page LSNs, so no pass would read a list
+//! of pages.
 //!
-//! Its space: three records at least, 34 bytes or so more for each active transaction. Who pays is said by [`CheckpointPayment`].
+//! Its space: three records at least, 34 bytes or so more for each active transaction. [`CheckpointPayment`] says where the space comes from.
 
 use log::records::{ActiveXact, BeginCkpt, EndCkpt, XactCkpt};
 use log::{LogOp, Lsn, RecordBuf, RecordHeader};
@@ -14,7 +14,7 @@ use log::{LogOp, Lsn, RecordBuf, RecordHeader};
 use crate::TxnResult;
 use crate::transaction::TxnManager;
 
-/// What one checkpoint noted.
+/// The contents of one checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointImage {
     /// Its LOP_BEGIN_CKPT.
@@ -31,12 +31,12 @@ pub struct CheckpointImage {
     pub dirty_page_count: u32,
 }
 
-/// Where the records of a checkpoint find their room in a nearly full log.
+/// Where the records of a checkpoint get their space in a nearly full log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckpointPayment {
-    /// In what is free and not promised to anybody: error 9002 when there is nothing.
+    /// From free space that is not reserved: error 9002 when there is none.
     FreeSpace,
-    /// Beyond that: for a checkpoint that gives back more than it takes, or that the database cannot be opened or closed without.
+    /// Also from the log's margin: for a checkpoint that frees more than it takes, or that opening or closing the database needs.
     Margin,
 }
 

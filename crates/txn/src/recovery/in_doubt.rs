@@ -1,4 +1,4 @@
-//! Transactions in doubt: prepared as part of a commit over several databases, and cut off before their end was in the log.
+//! Transactions in doubt: prepared as part of a commit over several databases, and interrupted before their end record was in the log.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::state::XactState;
 use crate::transaction::TxnManager;
 
 impl Analysis {
-    /// Asks for each transaction in doubt whether its commit was decided. Those that were not become losers, the others stay.
+    /// Looks up the decision of each transaction in doubt. Those without a decision to commit become losers, the others stay.
     ///
     /// # Errors
-    /// The first that `is_committed` gives: then nothing may be redone or undone.
+    /// The first that `is_committed` returns: then nothing may be redone or undone.
     pub fn resolve<E>(
         &mut self,
         mut is_committed: impl FnMut(&PrepXact) -> Result<bool, E>,
@@ -34,7 +34,7 @@ impl Analysis {
     }
 }
 
-/// After redo: ends those in doubt that are committed. Their records are hardened with the checkpoint that follows recovery.
+/// After redo: ends the transactions in doubt that are committed. Their records are hardened with the checkpoint that follows recovery.
 pub fn commit_decided(manager: &Arc<TxnManager>, committed: &[InDoubt]) -> TxnResult<()> {
     for in_doubt in committed {
         assert!(in_doubt.transaction.last <= manager.log().last(), "its records are in the log");

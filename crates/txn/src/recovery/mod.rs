@@ -1,14 +1,14 @@
 //! Recovery: three passes over the log that bring a database back to its last consistent state (ARIES, Mohan et al. 1992).
 //!
-//! 1. [`analyze()`]: from the last complete checkpoint to the end of the log, who was active (the losers)?
-//! 2. [`redo()`]: every change again, winners' and losers', that a page does not have yet. Repeats history.
+//! 1. [`analyze()`]: from the last complete checkpoint to the end of the log: which transactions were active (the losers)?
+//! 2. [`redo()`]: repeats history: applies every change, of winners and losers, that a page does not have yet.
 //! 3. [`undo()`]: the losers are rolled back, structure modifications first, with compensation records.
 //!
-//! Between the first two, whoever knows the decisions of commits over several databases says which transactions in doubt are losers
+//! Between the first two, the caller looks up the decisions of commits over several databases, which say which transactions in doubt are losers
 //! ([`Analysis::resolve`]); the others are committed after redo ([`commit_decided`]).
 //!
-//! Each pass may be cut off by another crash at any point: redo is guarded by page LSNs, undo by compensation records, and nothing is
-//! forgotten until the checkpoint that follows recovery. Replicas and `RESTORE ... NORECOVERY` stop after redo.
+//! Another crash may interrupt each pass at any point: redo is guarded by page LSNs, undo by compensation records, and no log is
+//! truncated before the checkpoint that follows recovery. Replicas and `RESTORE ... NORECOVERY` stop after redo.
 
 mod analysis;
 mod analyze;

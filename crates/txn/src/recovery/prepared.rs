@@ -1,4 +1,4 @@
-//! The end of analysis: which of the losers are prepared, and so in doubt.
+//! The end of analysis: finds the losers that are prepared, and so in doubt.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::unreadable::{damaged, decode};
 use crate::TxnResult;
 use crate::loser::Loser;
 
-/// Takes those out of `losers` whose newest record says that they are prepared. One whose rollback had begun is a loser: it was decided.
+/// Removes transactions from `losers` whose newest record is LOP_PREP_XACT. One whose rollback had begun is a loser: its rollback was decided.
 pub(super) fn take_prepared(log: &Arc<Log>, losers: &mut Vec<Loser>) -> TxnResult<Vec<InDoubt>> {
     let mut in_doubt = Vec::new();
     let mut reader = log.reader();

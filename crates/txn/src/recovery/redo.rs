@@ -1,4 +1,4 @@
-//! Redo: every change since the checkpoint again, in log order; page LSNs tell which are already there.
+//! Redo: applies every change since the checkpoint again, in log order; page LSNs show which a page already has.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use log::{Log, LogOp, Lsn};
 use crate::TxnResult;
 use crate::transaction::ResourceManager;
 
-/// What redo did.
+/// The figures of a redo pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RedoStats {
     /// Records handed to the resource manager.
@@ -32,7 +32,7 @@ pub fn redo(log: &Arc<Log>, resource_manager: &dyn ResourceManager, start: Lsn) 
     Ok(stats)
 }
 
-/// Records of the transactions and checkpoints themselves: nothing on a page.
+/// Records of the transactions and checkpoints themselves, which change no page.
 fn is_machinery(op: LogOp) -> bool {
     matches!(
         op,

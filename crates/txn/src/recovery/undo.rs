@@ -1,4 +1,4 @@
-//! Undo: rolls the losers back with the very code of an ordinary rollback.
+//! Undo: rolls the losers back with the code of an ordinary rollback.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use crate::loser::Loser;
 use crate::state::XactState;
 use crate::transaction::TxnManager;
 
-/// What undo did.
+/// The figures of an undo pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UndoStats {
     /// Transactions rolled back.
     pub transaction_count: u64,
-    /// Records undone, those of a transaction that is not done with yet, too.
+    /// Records undone, including those of a transaction whose rollback is not complete.
     pub record_count: u64,
 }
 

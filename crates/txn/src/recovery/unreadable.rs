@@ -1,4 +1,4 @@
-//! A record of the log that recovery cannot read, told as damage.
+//! A log record that recovery cannot decode, reported as damage.
 
 use log::OwnedRecord;
 use log::records::Payload;

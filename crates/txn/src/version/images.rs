@@ -1,4 +1,4 @@
-//! Images of versions beyond the memory for them: units of a file without a name, filled one after the other, used again when nothing in them is
+//! Version images spilled to disk: units of an unlinked file, filled one after the other, and reused when no image in them is
 //! needed any more.
 //!
 //! ```text
@@ -6,9 +6,9 @@
 //!                                                        └─ the write failed ──► lost: its places answer "not there"
 //! ```
 //! Invariants:
-//! 1. A place holds its unit: who has one may read it, however long ago the version was forgotten. A unit that nobody holds but the list is free.
-//! 2. Places are made, and free units taken, under one latch: a free unit stays free until it is taken.
-//! 3. Bytes of a unit are written once between two takes, whole, under that latch; written bytes do not change while a place holds the unit.
+//! 1. An image address holds its unit: its owner may read the image, even after the version was dropped. A unit that only the list holds is free.
+//! 2. Addresses are made, and free units taken, under one latch: a free unit stays free until it is taken.
+//! 3. Bytes of a unit are written once between two takes, whole, under that latch; written bytes do not change while an address holds the unit.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use os::{File, IoError, Latch, LatchRank, OpenOptions, Os, WriteMode};
 
 /// Bytes of a unit; no image is larger.
 const UNIT_BYTES: usize = 256 << 10;
-/// What is left free on the disk: versions shall not take what logs and data files grow by.
+/// Disk space left free: versions must not use up the space for the growth of logs and data files.
 const LEFT_FREE_BYTES: u64 = 512 << 20;
 
 /// A part of the file.
@@ -29,7 +29,7 @@ struct Unit {
     is_lost: AtomicBool,
 }
 
-/// Where an image lies.
+/// The address of an image.
 #[derive(Clone)]
 pub(super) struct ImageAddress {
     unit: Arc<Unit>,
@@ -48,14 +48,14 @@ struct Filling {
     file: Option<Arc<dyn File>>,
     units: Vec<Arc<Unit>>,
     current: Option<Arc<Unit>>,
-    /// The bytes of the current one.
+    /// The bytes of the current unit.
     buffer: Vec<u8>,
 }
 
 /// Units since the start, and now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnitFigures {
-    /// With something that is needed.
+    /// Units with a needed image.
     pub used: u64,
     /// Taken so far.
     pub taken_total: u64,
@@ -64,12 +64,12 @@ pub struct UnitFigures {
 /// The file of one database's versions.
 pub(super) struct Images {
     os: Os,
-    /// Its name for the moment between making it and taking the name away; none: there is no file.
+    /// Its name between creation and unlinking; none: there is no file.
     path: Latch<Option<PathBuf>>,
     filling: Latch<Filling>,
     taken: AtomicU64,
     has_path: AtomicBool,
-    /// Something went wrong, and the log says so.
+    /// An error has occurred and was reported.
     has_failed: AtomicBool,
 }
 
@@ -83,7 +83,7 @@ impl Filling {
         self.current.is_some() && self.buffer.len() + length <= UNIT_BYTES
     }
 
-    /// Nobody needs what is in the current unit: it begins anew.
+    /// Empties the current unit if no image in it is needed.
     fn begin_anew_if_unneeded(&mut self) {
         assert!(self.current.is_some() || self.buffer.is_empty(), "bytes belong to a unit");
         if self.current.as_ref().is_some_and(|unit| Arc::strong_count(unit) == 2) {
@@ -104,7 +104,7 @@ impl Images {
         }
     }
 
-    /// From now on there is a file, made when it is needed.
+    /// Sets the path of the file, which is made when it is needed.
     pub(super) fn lie_at(&self, path: PathBuf) {
         assert!(path.parent().is_some(), "the file lies in a folder, whose room is asked for");
         *self.path.lock() = Some(path);
@@ -122,7 +122,7 @@ impl Images {
         self.os.disk().free_bytes(&folder).is_ok_and(|free| free >= LEFT_FREE_BYTES)
     }
 
-    /// Keeps an image; `None` without room.
+    /// Stores an image; `None` without space.
     pub(super) fn put(&self, image: &[u8]) -> Option<ImageAddress> {
         assert!(image.len() <= UNIT_BYTES, "a row fits into a unit");
         if !self.are_kept() {
@@ -196,7 +196,7 @@ impl Images {
         }
     }
 
-    /// The image at a place; `None` when it could not be written, or not be read.
+    /// The image at an address; `None` when writing or reading it failed.
     pub(super) fn get(&self, place: &ImageAddress) -> Option<Arc<[u8]>> {
         let (at, length) = (place.at as usize, place.length as usize);
         assert!(at + length <= UNIT_BYTES, "a place lies in its unit");
@@ -243,7 +243,7 @@ mod tests {
         number.to_le_bytes().repeat(2_000)
     }
 
-    /// Each image comes back from memory and from disk, whatever was forgotten meanwhile; units are used again, and the file has no name.
+    /// Each image is read back from memory and from disk, whatever was dropped meanwhile; units are reused, and the file has no name.
     #[test]
     fn images_come_back_and_units_are_used_again() {
         let world = os::sim::World::new(1, os::sim::Profile::constant_latency());
@@ -264,7 +264,7 @@ mod tests {
             }
             let before = images.figures();
             assert!(before.used > 5 && before.taken_total >= 12, "{before:?}");
-            // A reader holds the last place of a unit that the store has forgotten.
+            // A reader holds the last address of a unit that the store has dropped.
             let (number, held) = places[0].clone();
             places.clear();
             assert_eq!(images.figures().used, 1);

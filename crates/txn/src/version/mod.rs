@@ -1,21 +1,21 @@
-//! Row versions: the order of commits, the snapshots that are open, and what writers leave for them. Knows rows as bytes with a name.
+//! Row versions: the order of commits, the open snapshots, and the row images that writers store for them. Knows rows as bytes with a name.
 //!
-//! A writer leaves the image of each row from before its first change ([`Transaction::save_before_image`]), while it holds the row's lock and
+//! A writer stores the image of each row from before its first change ([`Transaction::save_before_image`]), while it holds the row's lock and
 //! the page's latch. When its changes may be seen, it gets the next *commit number* ([`Versions::commit`]). A snapshot is such a number: it
-//! sees what was committed up to it ([`Versions::see`]). Decision record 0040 tells why.
+//! sees the commits up to it ([`Versions::see`]). Decision record 0040 has the reasons.
 //!
 //! ```text
 //! writer:  Writing ──commit──► Committed(n), needed while a snapshot below n is open ──collect──► forgotten
 //!             └─────give_up──► Undone ──────────────────────────────────────────────────────────► forgotten
 //! ```
 //! Invariants:
-//! 1. Commit numbers ascend in the order in which locks are released, row by row: the newest version of a row is of its last writer.
-//! 2. A snapshot and a commit meet under one latch: the snapshot is below the commit's number and keeps its versions, or not below and needs
+//! 1. Commit numbers ascend in the order in which locks are released, for each row: the newest version of a row is of its last writer.
+//! 2. A snapshot and a commit meet under one latch: the snapshot is below the commit's number and keeps its versions, or it is not below and needs
 //!    none of them.
-//! 3. A page whose LSN is below [`TxnManager::versions_begin_at`] has no row with a version that anybody needs.
-//! 4. A version that is forgotten answers as the page would: who meets it a moment longer errs in nothing.
-//! 5. Images beyond half of the memory lie on disk, as long as that takes them. When the memory is full (of names, or of images that no disk took), the
-//!    oldest snapshots are given up (3966), and then what is left of room: readers are told (3958), never wrong.
+//! 3. A page whose LSN is below [`TxnManager::versions_begin_at`] has no row with a needed version.
+//! 4. A version that is being dropped gives the same answer as the page: a concurrent reader that still finds it is correct.
+//! 5. Images beyond half of the memory are spilled to disk while it has space. When memory is full (of names, or of images that were not spilled),
+//!    the oldest snapshots are given up (3966), and then images are dropped: readers get an error (3958), never a wrong row.
 
 mod images;
 mod open;
@@ -38,30 +38,30 @@ pub use store::{Before, StoredVersion, VersionLookup};
 pub use writer::VersionWriter;
 use writer::{FIRST_MOMENT, UNDONE};
 
-/// How much the store holds, and what it has done.
+/// The size of the store, and its counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VersionFigures {
     /// Bytes of images and names in memory now.
     pub bytes: u64,
     /// Bytes of images on disk now.
     pub bytes_there: u64,
-    /// Bytes of all versions left since the start.
+    /// Bytes of all versions stored since the start.
     pub bytes_left_total: u64,
-    /// Bytes of all versions forgotten since the start.
+    /// Bytes of all versions dropped since the start.
     pub bytes_forgotten_total: u64,
     /// Units of the file of images.
     pub units: UnitFigures,
     /// Versions now.
     pub versions: u64,
-    /// Versions left since the start.
+    /// Versions stored since the start.
     pub left_total: u64,
-    /// Versions forgotten since the start.
+    /// Versions dropped since the start.
     pub forgotten_total: u64,
     /// Changes that conflicted with a snapshot (3960) since the start.
     pub conflicts_total: u64,
     /// SNAPSHOT transactions that have opened their snapshot since the start.
     pub snapshot_transactions_total: u64,
-    /// Transactions that have left versions and not ended.
+    /// Transactions that have stored versions and not ended.
     pub writers: u64,
     /// Of these, those that read a snapshot of their own.
     pub snapshot_writers: u64,
@@ -79,7 +79,7 @@ struct Order {
     open: BTreeMap<(u64, u64), OpenSnapshot>,
     /// Committed writers with versions that an open snapshot may ask for, by commit number.
     needed: BTreeMap<u64, Arc<VersionWriter>>,
-    /// Forgotten by somebody who held a page latch: what waits for their end is done by the next who holds none.
+    /// Dropped by a caller that held a page latch: the next caller without a page latch does their deferred work.
     orphans: Vec<Arc<VersionWriter>>,
 }
 
@@ -88,7 +88,7 @@ impl Order {
         self.open.first_key_value().map_or(self.last_commit, |(&(number, _), _)| number)
     }
 
-    /// Takes out those whose commits all snapshots see, open ones and ones to come.
+    /// Removes the writers whose commits all snapshots see, open ones and later ones.
     fn collect(&mut self) -> Vec<Arc<VersionWriter>> {
         let oldest = if is_planted(Bug::VersionFreedTooEarly) { self.last_commit } else { self.oldest() };
         assert!(oldest <= self.last_commit, "no snapshot is ahead of the commits");
@@ -117,7 +117,7 @@ pub struct Versions {
     store: Store,
 }
 
-/// What the figures count beside the store.
+/// Counters besides those of the store.
 #[derive(Default)]
 struct Counts {
     conflicts: AtomicU64,
@@ -152,13 +152,13 @@ impl Versions {
         }
     }
 
-    /// Do writers leave versions? One relaxed load: all that a database without versions pays.
+    /// Do writers store versions? One relaxed load: the only cost for a database without versions.
     #[inline]
     pub fn are_kept(&self) -> bool {
         self.are_kept.load(Relaxed)
     }
 
-    /// From now on they do, or do not. Snapshots may be opened once every writer has ended that began before.
+    /// Switches that on or off. Snapshots may be opened once every writer that began before has ended.
     pub fn keep(&self, kept: bool) {
         self.are_kept.store(kept, Release);
     }
@@ -169,12 +169,12 @@ impl Versions {
         self.store.bytes_max.store(bytes, Relaxed);
     }
 
-    /// Images for which memory has no room lie in a file that has this name for a moment; without one they are left out.
+    /// Images that do not fit in memory go to a file that has this name until it is unlinked; without a file they are dropped.
     pub fn spill_to(&self, path: std::path::PathBuf) {
         self.store.images.lie_at(path);
     }
 
-    /// What the row named `key` of `unit` is to a reader at a snapshot, whose own transaction is `own`. Under the latch of the row's page.
+    /// The row named `key` of `unit` as seen by a reader at a snapshot with transaction `own`. Under the latch of the row's page.
     pub fn see(&self, unit: u32, key: &[u8], snapshot: u64, own: TxnId) -> VersionLookup {
         self.store.see(unit, key, |writer| {
             writer.txn == own
@@ -183,7 +183,7 @@ impl Versions {
         })
     }
 
-    /// Has somebody else than `own`, who is not seen at the snapshot, changed the row? Whoever asks holds the row's lock.
+    /// Has a transaction other than `own`, which the snapshot does not see, changed the row? The caller holds the row's lock.
     pub fn has_changed_since(&self, unit: u32, key: &[u8], snapshot: u64, own: TxnId) -> bool {
         if is_planted(Bug::LostUpdateUnderSnapshot) {
             return false;
@@ -193,7 +193,7 @@ impl Versions {
         })
     }
 
-    /// Gives the writer its number: from here on its changes belong to what new snapshots see. Returns whom nobody needs any more.
+    /// Gives the writer its number: new snapshots see its changes from here on. Returns the writers that are not needed any more.
     pub(crate) fn commit(&self, writer: &Arc<VersionWriter>, begin: Lsn) -> Vec<Arc<VersionWriter>> {
         let mut order = self.order.lock();
         order.last_commit += 1;
@@ -209,7 +209,7 @@ impl Versions {
         self.settle(order)
     }
 
-    /// After a commit or a snapshot's end: forgets whom nobody needs any more, lets go of the latch, and returns them.
+    /// After a commit or a snapshot's end: drops the versions of writers that are not needed any more, releases the latch, and returns the writers.
     fn settle(&self, mut order: LatchGuard<'_, Order>) -> Vec<Arc<VersionWriter>> {
         let mut gone = order.collect();
         self.publish(&order);
@@ -220,7 +220,7 @@ impl Versions {
         gone
     }
 
-    /// What the writer has changed has been taken back, or was never logged: nobody needs to look behind it.
+    /// The writer's changes were undone, or never logged: drops its versions.
     pub(crate) fn give_up(&self, writer: &VersionWriter) {
         writer.end(UNDONE);
         self.counts.has_ended(writer);
@@ -252,8 +252,8 @@ impl Versions {
         self.needed_id.store(id.unwrap_or(u64::MAX), Release);
     }
 
-    /// The store is full: the oldest snapshots are given up, one number after the other, until there is room or none is left that keeps
-    /// anything. The caller may hold a page latch.
+    /// The store is full: gives up the oldest snapshots, one number after the other, until there is space or no snapshot is left that keeps
+    /// versions. The caller may hold a page latch.
     fn give_up_oldest(&self) {
         while !self.store.has_room() {
             let mut order = self.order.lock();
@@ -284,7 +284,7 @@ impl Versions {
         }
     }
 
-    /// A snapshot of what is committed now: the row that `row_of` makes of its number and the oldest number open. Gives its number and id.
+    /// Opens a snapshot of the present committed state, with the row that `row_of` makes of its number and the oldest open one. Returns number and id.
     pub(crate) fn open(&self, row_of: impl FnOnce(u64, u64) -> OpenSnapshot) -> (u64, u64) {
         let mut order = self.order.lock();
         let (number, id) = (order.last_commit, order.next_id);
@@ -301,10 +301,10 @@ impl Versions {
         (number, id)
     }
 
-    /// The snapshot is not needed any more. Returns whom nobody needs now.
+    /// Closes a snapshot. Returns the writers that are not needed any more.
     pub(crate) fn close(&self, number: u64, id: u64) -> Vec<Arc<VersionWriter>> {
         let mut order = self.order.lock();
-        // One that was given up is out already.
+        // One that was given up is removed already.
         let closed = order.open.remove(&(number, id));
         let is_given_up = number < self.given_up_below.load(Acquire);
         assert!(closed.is_some() || is_given_up, "a snapshot is open until it is closed or given up");
@@ -312,12 +312,12 @@ impl Versions {
         self.settle(order)
     }
 
-    /// Have the snapshots of this number been given up for want of room (3966)?
+    /// Were the snapshots of this number given up for lack of space (3966)?
     pub(crate) fn is_given_up(&self, number: u64) -> bool {
         number < self.given_up_below.load(Acquire)
     }
 
-    /// No record of a needed writer lies below.
+    /// A lower bound of the records of needed writers.
     pub(crate) fn needed_begin(&self) -> Lsn {
         Lsn::from_raw(self.needed_begin.load(Acquire))
     }
@@ -327,14 +327,14 @@ impl Versions {
         TxnId(self.needed_id.load(Acquire))
     }
 
-    /// A transaction is about to leave its first version.
+    /// A transaction is about to store its first version.
     pub(crate) fn begin_writer(&self, txn: TxnId, reads_snapshot: bool) -> Arc<VersionWriter> {
         let writer = VersionWriter::new(txn, reads_snapshot);
         self.counts.has_begun(&writer);
         Arc::new(writer)
     }
 
-    /// Leaves the image of a row from before the writer's change; see [`crate::Transaction::save_before_image`].
+    /// Stores the image of a row from before the writer's change; see [`crate::Transaction::save_before_image`].
     pub(crate) fn leave(&self, writer: &Arc<VersionWriter>, unit: u32, key: &[u8], before: Option<&[u8]>) {
         assert!(writer.is_writing(), "who leaves versions has not ended");
         if !self.store.has_room() {
@@ -343,14 +343,14 @@ impl Versions {
         self.store.leave(writer, unit, key, before);
     }
 
-    /// The writer's changes behind its first `keep` versions have been taken back.
+    /// Removes the versions of the writer behind its first `keep`: those changes were undone.
     pub(crate) fn take_back(&self, writer: &VersionWriter, keep: usize) {
         assert!(writer.is_writing(), "it goes on");
         self.store.take_out(writer, keep);
         assert_eq!(writer.left(), keep, "those from before the point stay");
     }
 
-    /// A change has met what a concurrent transaction had committed (3960).
+    /// Counts an update conflict with a committed concurrent transaction (3960).
     pub(crate) fn note_conflict(&self) {
         self.counts.conflicts.fetch_add(1, Relaxed);
     }
@@ -374,7 +374,7 @@ impl Versions {
             (order.last_commit, order.oldest())
         };
         assert!(oldest_snapshot <= last_commit, "no snapshot is ahead of the commits");
-        // In this order: what is forgotten was left before.
+        // In this order: a dropped version was stored before.
         let forgotten_total = self.store.forgotten.load(Acquire);
         let left_total = self.store.left.load(Relaxed);
         assert!(forgotten_total <= left_total, "only what was left is forgotten");

@@ -1,4 +1,4 @@
-//! Snapshots that are open, as the order of commits lists them and the views show them.
+//! Open snapshots, as the order of commits keeps them and the views show them.
 
 use log::TxnId;
 use log::records::LogTime;
@@ -15,9 +15,9 @@ pub enum SnapshotKind {
 /// An open snapshot, as the views show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenSnapshot {
-    /// What was committed up to here is seen.
+    /// It sees the commits up to this number.
     pub number: u64,
-    /// Whose it is.
+    /// Its transaction.
     pub txn: TxnId,
     /// The session.
     pub session_id: u32,

@@ -1,4 +1,4 @@
-//! The store of versions: for each row that has any, who changed it, and what it was before.
+//! The version store: for each row with versions, the writers that changed it, and the images from before.
 
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -13,34 +13,34 @@ use super::writer::{VersionWriter, WRITING};
 
 /// Parts with a latch each.
 const PARTS: usize = 64;
-/// Bytes of a version beside its image and its row's name, about.
+/// Approximate bytes of a version without its image and its row's name.
 const VERSION_BYTES: u64 = 96;
 
-/// What a reader at a snapshot is told of a row.
+/// The row that a reader at a snapshot sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VersionLookup {
-    /// What stands on the page.
+    /// The row on the page.
     Present,
-    /// This, which is not on the page any more.
+    /// This image, which is not on the page any more.
     Was(Arc<[u8]>),
     /// There was no such row.
     Absent,
-    /// A version that was not kept for want of room (3958).
+    /// A version that was not kept for lack of space (3958).
     Lost,
 }
 
-/// What a row was before a transaction changed it.
+/// The image of a row from before a transaction changed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Before {
     /// These bytes.
     Row(Arc<[u8]>),
     /// Nothing: the transaction has inserted it.
     Absent,
-    /// Not kept for want of room.
+    /// Not kept for lack of space.
     Lost,
 }
 
-/// The same as the store has it.
+/// That image in the store.
 #[derive(Clone)]
 enum StoredImage {
     Here(Arc<[u8]>),
@@ -87,15 +87,15 @@ pub struct StoredVersion {
     pub commit_number: Option<u64>,
     /// The unit of the row.
     pub unit: u32,
-    /// Its place among the versions of the row, 0 the newest.
+    /// Its position among the versions of the row, 0 the newest.
     pub age: usize,
-    /// What the row was.
+    /// The image of the row.
     pub before: Before,
 }
 
 struct Version {
     writer: Arc<VersionWriter>,
-    /// Its place among the versions of its writer, in the order of leaving.
+    /// Its position among the versions of its writer, oldest first.
     at: usize,
     kept: StoredImage,
 }
@@ -111,17 +111,17 @@ type Part = FxHashMap<u64, Vec<Chain>>;
 
 pub(super) struct Store {
     parts: Vec<Latch<Part>>,
-    /// Images beyond the memory for them.
+    /// Spilled images.
     pub(super) images: Images,
     /// In memory.
     pub(super) bytes: AtomicU64,
     /// On disk.
     pub(super) bytes_there: AtomicU64,
-    /// Of all versions left so far.
+    /// Of all versions stored so far.
     pub(super) left_bytes: AtomicU64,
-    /// Of all versions forgotten so far.
+    /// Of all versions dropped so far.
     pub(super) forgotten_bytes: AtomicU64,
-    /// An image was left out for want of room, and none has found room since.
+    /// An image was dropped for lack of space, and none was stored since.
     is_full: AtomicBool,
     pub(super) bytes_max: AtomicU64,
     pub(super) left: AtomicU64,
@@ -160,17 +160,17 @@ impl Store {
         &self.parts[(hash >> 58) as usize % PARTS]
     }
 
-    /// Is there room for one more version? Its name stays in memory, its image where there is room for it.
+    /// Is there space for one more version? Its name stays in memory, its image in memory or on disk.
     pub(super) fn has_room(&self) -> bool {
         self.bytes.load(Relaxed) < self.bytes_max.load(Relaxed)
     }
 
-    /// Does an image go to disk if that takes it? Where there is a file, half of the memory is kept for names.
+    /// Should an image go to disk if it has space? Where there is a file, half of the memory is kept for names.
     fn prefers_disk(&self) -> bool {
         self.images.are_kept() && self.bytes.load(Relaxed) >= self.bytes_max.load(Relaxed) / 2
     }
 
-    /// Puts an image on disk where memory is for names; `None`: it is for memory, or the disk does not take it.
+    /// Spills an image if the rest of the memory is kept for names; `None`: it stays in memory, or the disk has no space.
     fn put_there(
         &self,
         writer: &Arc<VersionWriter>,
@@ -192,7 +192,7 @@ impl Store {
         place
     }
 
-    /// 3959, once, until there is room again.
+    /// Reports 3959, once until there is space again.
     fn note_room(&self, kept: &StoredImage) {
         match kept {
             StoredImage::Lost if !self.is_full.swap(true, Relaxed) => os::report::warn(
@@ -206,7 +206,7 @@ impl Store {
         }
     }
 
-    /// Adds a version, unless the writer has left one of this row already. Without room its image is left out.
+    /// Adds a version, unless the writer has stored one of this row already. Without space its image is dropped.
     pub(super) fn leave(&self, writer: &Arc<VersionWriter>, unit: u32, key: &[u8], before: Option<&[u8]>) {
         assert!(!key.is_empty(), "a row has a name");
         let hash = hash_of(unit, key);
@@ -249,7 +249,7 @@ impl Store {
         writer.keys.lock().push(hash);
     }
 
-    /// What a row is to somebody, by whom he sees: its newest state that is not of a writer whom he does not see.
+    /// The row as a reader sees it: its newest state by a writer for which `sees` is true.
     pub(super) fn see(&self, unit: u32, key: &[u8], sees: impl Fn(&VersionWriter) -> bool) -> VersionLookup {
         let hash = hash_of(unit, key);
         let part = self.part(hash).lock();
@@ -266,7 +266,7 @@ impl Store {
         }
     }
 
-    /// Asks about the last writer of a row; false when none is known.
+    /// Calls `is` for the last writer of a row; false when none is known.
     pub(super) fn newest(&self, unit: u32, key: &[u8], is: impl Fn(&VersionWriter) -> bool) -> bool {
         let hash = hash_of(unit, key);
         let part = self.part(hash).lock();
@@ -274,13 +274,13 @@ impl Store {
         newest.is_some_and(|version| is(&version.writer))
     }
 
-    /// Takes out all that a writer has left.
+    /// Removes all versions of a writer.
     pub(super) fn forget(&self, writer: &VersionWriter) {
         assert_ne!(writer.end.load(Relaxed), WRITING, "who may still roll back is not forgotten");
         self.take_out(writer, 0);
     }
 
-    /// Takes out what a writer has left behind its first `keep` versions.
+    /// Removes the versions of a writer behind its first `keep`.
     pub(super) fn take_out(&self, writer: &VersionWriter, keep: usize) {
         let hashes = writer.keys.lock().split_off(keep);
         for hash in hashes {

@@ -1,4 +1,4 @@
-//! Tests of versions without a database: who sees what, what goes when.
+//! Tests of versions without a database: visibility and garbage collection.
 
 use super::*;
 
@@ -65,7 +65,7 @@ fn each_snapshot_sees_its_own_moment() {
     assert_eq!((versions.figures().versions, versions.figures().bytes), (0, 0));
 }
 
-/// What is undone is seen as it was, and then forgotten.
+/// Readers see undone rows as they were before; the versions are then dropped.
 #[test]
 fn an_undone_writer_leaves_nothing() {
     let versions = Versions::new(&os::Os::real());
@@ -79,7 +79,7 @@ fn an_undone_writer_leaves_nothing() {
     assert_eq!(versions.figures().bytes, 0);
 }
 
-/// The first to commit wins: who is not seen at a snapshot is in the way of its changes, also when he has only deleted or inserted.
+/// The first to commit wins: a change conflicts with a writer that its snapshot does not see, also after only a delete or insert.
 #[test]
 fn a_later_commit_conflicts() {
     let versions = Versions::new(&os::Os::real());
@@ -92,7 +92,7 @@ fn a_later_commit_conflicts() {
     assert!(!versions.has_changed_since(UNIT, b"row", 1, TxnId(5)), "its own change");
 }
 
-/// Without room the oldest snapshot goes first; without a snapshot to give up the image is left out, and readers are told.
+/// Without space the oldest snapshot is given up first; without a snapshot to give up the image is dropped, and readers get an error.
 #[test]
 fn a_full_store_gives_up_the_oldest_snapshot_and_then_images() {
     let versions = Versions::new(&os::Os::real());
@@ -113,7 +113,7 @@ fn a_full_store_gives_up_the_oldest_snapshot_and_then_images() {
     assert_eq!(see(&versions, b"two", 2), VersionLookup::Lost);
 }
 
-/// With a file images beyond half of the room lie there, and read as those in memory do; their bytes do not count against it.
+/// With a file, images beyond half of the memory are on disk, and read like those in memory; their bytes do not count against the memory.
 #[test]
 fn images_without_memory_lie_on_disk() {
     let world = os::sim::World::new(1, os::sim::Profile::constant_latency());
@@ -146,7 +146,7 @@ fn images_without_memory_lie_on_disk() {
     report.assert_ok();
 }
 
-/// The names alone fill the memory at last: then snapshots are given up as ever.
+/// The names alone fill the memory at last: then snapshots are given up as usual.
 #[test]
 fn names_stay_in_memory_and_are_bounded() {
     let world = os::sim::World::new(2, os::sim::Profile::constant_latency());
@@ -171,7 +171,7 @@ fn names_stay_in_memory_and_are_bounded() {
     report.assert_ok();
 }
 
-/// A disk that takes nothing leaves what there was without it: all of the memory.
+/// With a full disk the store behaves as without one: it uses all of the memory.
 #[test]
 fn a_disk_that_takes_nothing_leaves_the_memory() {
     let versions = Versions::new(&os::Os::real());

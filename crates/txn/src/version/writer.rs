@@ -1,4 +1,4 @@
-//! `VersionWriter`: a transaction that leaves versions, from its first one to the moment when nobody needs them.
+//! `VersionWriter`: a transaction that stores versions, from its first one until no snapshot needs them.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -13,24 +13,24 @@ use crate::entry::XactEntry;
 pub(super) const WRITING: u64 = 0;
 /// Its changes were taken back.
 pub(super) const UNDONE: u64 = u64::MAX;
-/// What a snapshot before the first commit is.
+/// The number of a snapshot before the first commit.
 pub(super) const FIRST_MOMENT: u64 = 1;
 
-/// A transaction that leaves versions.
+/// A transaction that stores versions.
 pub struct VersionWriter {
     pub(crate) txn: TxnId,
     /// Its transaction reads a snapshot of its own.
     pub(super) reads_snapshot: bool,
     /// Its commit number, [`WRITING`] or [`UNDONE`].
     pub(super) end: AtomicU64,
-    /// No record of it lies below; known at its end.
+    /// A lower bound of its records; known at its end.
     pub(super) begin: AtomicU64,
     pub(super) keys: Keys,
-    /// What is left to do at its end waits until nobody needs its versions; see [`VersionWriter::arrive`].
+    /// Its deferred work waits until no snapshot needs its versions; see [`VersionWriter::arrive`].
     waiting_end: Latch<WaitingEnd>,
 }
 
-/// Two who come in any order: the end of a transaction, and the end of the need for its versions.
+/// Which of two events has come, in any order: the end of a transaction, and the end of the need for its versions.
 enum WaitingEnd {
     Neither,
     Ended(Arc<XactEntry>),
@@ -60,7 +60,7 @@ impl VersionWriter {
         self.number().is_some_and(|number| number <= snapshot)
     }
 
-    /// Nobody needs its versions any more. Gives its entry when its end was left to whoever says so.
+    /// No snapshot needs its versions any more. Returns its entry when the caller is to do the deferred work of its end.
     pub(crate) fn arrive(&self) -> Option<Arc<XactEntry>> {
         match std::mem::replace(&mut *self.waiting_end.lock(), WaitingEnd::Forgotten) {
             WaitingEnd::Neither => None,
@@ -74,12 +74,12 @@ impl VersionWriter {
         self.end.load(Relaxed) == WRITING
     }
 
-    /// How many versions it has left.
+    /// How many versions it has stored.
     pub(crate) fn left(&self) -> usize {
         self.keys.len()
     }
 
-    /// The transaction has committed and ends: false when nobody needs its versions any more, so that it does itself what is left to do.
+    /// The transaction has committed and ends: false when no snapshot needs its versions any more, so that it does its deferred work itself.
     pub(crate) fn wait_for_end(&self, entry: &Arc<XactEntry>) -> bool {
         assert!(self.number().is_some(), "asked behind the commit");
         assert_eq!(entry.id, self.txn, "its own entry waits");
@@ -98,7 +98,7 @@ impl VersionWriter {
     }
 }
 
-/// Hashes of the rows of which a writer has left versions, in the order of leaving.
+/// Hashes of the rows of which a writer has stored versions, oldest first.
 pub(super) struct Keys(Latch<Vec<u64>>);
 
 impl Keys {
