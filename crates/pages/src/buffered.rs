@@ -10,13 +10,13 @@ use crate::pool::BufferPool;
 /// A page in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferedPage {
-    /// Whose it is: [`FileSpace::pool_number`](crate::FileSpace::pool_number).
+    /// Its database: [`FileSpace::pool_number`](crate::FileSpace::pool_number).
     pub space: u16,
-    /// Its place in the database.
+    /// Its address in the database.
     pub id: PageId,
     /// It differs from the disk.
     pub is_dirty: bool,
-    /// What its header says; none while somebody is changing it.
+    /// Its header; none while a thread is changing the page.
     pub header: Option<BufferedHeader>,
 }
 
@@ -36,7 +36,7 @@ pub struct BufferedHeader {
 }
 
 impl BufferPool {
-    /// Tells of every page in memory, each as it is at the moment. Waits for nobody, reads nothing and counts as no use.
+    /// Calls `tell` for every page in memory, with its present state. Does not wait for latches, reads no page and sets no reference bits.
     pub fn for_each_page(&self, mut tell: impl FnMut(BufferedPage)) {
         self.for_each_frame(|frame| {
             let key = frame.key();

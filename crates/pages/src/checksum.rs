@@ -3,7 +3,7 @@
 use crate::header;
 use crate::page_id::{PageBytes, PageId};
 
-/// What a page read from disk turned out to be.
+/// The result of checking a page read from disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageCheck {
     /// Checksum and address are right.
@@ -12,7 +12,7 @@ pub enum PageCheck {
     NeverFormatted,
     /// Checksum wrong: torn or rotten. `(expected, found)`.
     BadChecksum(u32, u32),
-    /// Sound, but another page's: misdirected write.
+    /// A valid page with another address: misdirected write.
     WrongAddress(PageId),
     /// Written by a newer format.
     NewerFormat(u8),
@@ -33,7 +33,7 @@ pub fn stamp(page: &mut PageBytes) {
     debug_assert_eq!(compute(page), value, "the field itself does not count");
 }
 
-/// Judges bytes read from the place of page `id`.
+/// Checks bytes read from the position of page `id`.
 pub fn check(page: &PageBytes, id: PageId) -> PageCheck {
     if header::version(page) == 0 && page.iter().all(|&byte| byte == 0) {
         return PageCheck::NeverFormatted;

@@ -25,7 +25,7 @@ const GROWTH_PAGES_MIN: u32 = 32;
 /// Page numbers stay below this, whatever MAXSIZE says: 16 TB.
 const PAGES_MAX: u32 = 1 << 31;
 
-/// What sys.database_files and sys.dm_io_virtual_file_stats show of a file.
+/// The facts of a file for sys.database_files and sys.dm_io_virtual_file_stats.
 #[derive(Clone, Debug)]
 pub struct FileInfo {
     /// Number in the database.
@@ -38,13 +38,13 @@ pub struct FileInfo {
     pub pages: u32,
     /// MAXSIZE in pages; 0 is unlimited.
     pub max_pages: u32,
-    /// The size that it was made with, in pages; 0 when that was not noted.
+    /// Its size when it was made, in pages; 0 when that was not noted.
     pub created_pages: u32,
     /// How it grows.
     pub growth: Growth,
     /// Reads, writes and stalls since it was opened.
     pub stats: FileStats,
-    /// What has been asked of it and not been answered yet.
+    /// Its I/O requests in progress.
     pub pending: Vec<PendingIo>,
 }
 
@@ -55,17 +55,17 @@ pub(crate) struct DataFile {
     path: PathBuf,
     /// Pages that may be used; raised only after the growth is durable.
     pages: AtomicU32,
-    /// The header as on disk; who holds it may grow the file.
+    /// The header as on disk; its latch is needed to grow the file.
     header: Latch<FileHeader>,
-    /// The last growth failed, and that has been told.
+    /// The last growth failed, and that was reported.
     growth_failed: AtomicBool,
-    /// Pages from here on are not given to anybody, and the file does not grow; [`NO_LIMIT`] as a rule. Changed under the header's latch.
+    /// Pages from here on are not allocated, and the file does not grow; usually [`NO_LIMIT`]. Changed under the header's latch.
     allocation_limit: AtomicU32,
-    /// Pages that it had when it was opened; 0: it was made since.
+    /// Its number of pages when it was opened; 0: it was made since.
     pages_at_open: u32,
 }
 
-/// Pages that are read together when they are only looked at where they are stored.
+/// Pages that [`DataFile::each_stored`] reads together.
 const STORED_PAGES_AT_ONCE: u32 = 64;
 /// Every page of a file may be allocated, and it may grow.
 const NO_LIMIT: u32 = u32::MAX;
@@ -116,12 +116,12 @@ impl DataFile {
         })
     }
 
-    /// Opens a file without looking inside: torn pages may have to be repaired first.
+    /// Opens a file without reading it: torn pages may have to be repaired first.
     pub(crate) fn open_raw(os: &Os, path: &Path) -> Result<Arc<dyn File>, PageError> {
         Ok(os.disk().open(path, &DataFile::options(false, false))?)
     }
 
-    /// Reads the header of an opened file and refuses what is not ours.
+    /// Reads the header of an opened file and refuses foreign files.
     pub(crate) fn adopt(file: Arc<dyn File>) -> Result<DataFile, PageError> {
         let path = file.path().to_owned();
         let mut page = AlignedBuf::new(PAGE_BYTES);
@@ -184,7 +184,7 @@ impl DataFile {
         }
     }
 
-    /// Reads a page and checks it: checksum, address, header and slot array. A page that was never formatted comes back as zeros.
+    /// Reads a page and checks it: checksum, address, header and slot array. A page that was never formatted is returned as zeros.
     pub(crate) fn read(&self, page: u32, into: &mut [u8]) -> Result<(), PageError> {
         assert!(into.len() == PAGE_BYTES);
         let id = PageId::new(self.file_id, page);
@@ -211,7 +211,7 @@ impl DataFile {
         Err(PageError::Corrupt { page: id, path: self.path.clone(), what, bad_checksum })
     }
 
-    /// Shows what lies at these pages, of those that the file had when it was opened, unchecked: what it has got since was zeros then.
+    /// Reads these pages unchecked, without pages that the file got since it was opened: those were zeros then.
     pub(crate) fn each_stored(
         &self,
         pages: std::ops::Range<u32>,
@@ -223,7 +223,7 @@ impl DataFile {
             let count = STORED_PAGES_AT_ONCE.min(end_now() - from);
             let mut bytes = AlignedBuf::new(count as usize * PAGE_BYTES);
             match self.file.read_exact_at(&mut bytes, PageId::new(self.file_id, from).offset()) {
-                // The end of the file was given up meanwhile: it is looked at as it is now.
+                // The file was shrunk meanwhile: reads again up to its present end.
                 Err(_) if end_now() < from + count => continue,
                 read => read?,
             }
@@ -234,7 +234,7 @@ impl DataFile {
         Ok(())
     }
 
-    /// Writes whole pages that follow each other; durable only after [`DataFile::sync`].
+    /// Writes consecutive whole pages; durable only after [`DataFile::sync`].
     pub(crate) fn write(&self, first_page: u32, bytes: &[u8]) -> Result<(), PageError> {
         self.assert_state();
         assert!(bytes.len().is_multiple_of(PAGE_BYTES) && !bytes.is_empty(), "whole pages");
@@ -304,7 +304,7 @@ impl DataFile {
         };
         assert!(after > before, "a file grows from {before} to {after} pages");
         if let Err(error) = grown {
-            // Best effort: a file that stays longer is harmless, its size is only believed at the next open.
+            // Best effort: a file that stays longer is harmless, its length is only read at the next open.
             let _ = self.file.set_len(bytes(before));
             self.report_failed_growth(after - before, &error);
             return Err(full_or_io(error, &self.path));
@@ -319,9 +319,9 @@ impl DataFile {
         Ok(())
     }
 
-    /// Room for `from..to` that reads as zeros, durable with the file's length. It is set aside, not written, where the file system can: whoever
-    /// needs a page waits for that (one allocates while a tree is latched), and what a page costs more when it is written for the first time
-    /// is paid by a checkpoint. A file that a growth in vain has left longer is zeroed, as whatever lies there may be anything.
+    /// Adds space for `from..to` that reads as zeros, durable with the file's length. It is preallocated, not written, where the file system can:
+    /// an allocation waits for it (perhaps with a tree latched), and a checkpoint pays the extra cost of the first write
+    /// to each page. A file that a failed growth has left longer is zeroed, since its content may be anything.
     fn set_aside(&self, from: u64, to: u64) -> Result<(), os::IoError> {
         assert!(from < to, "a file grows from {from} to {to} bytes");
         if self.file.len()? == from && self.file.reserve(from, to)? {
@@ -330,7 +330,7 @@ impl DataFile {
         self.file.allocate_zeroed(from, to)
     }
 
-    /// A growth that the disk refuses is a matter of the machine, whatever statements meet it: its log says so, once until it succeeds.
+    /// A growth that the disk refuses is a problem of the machine, not of a statement: the error log reports it, once until growth succeeds.
     fn report_failed_growth(&self, pages: u32, error: &os::IoError) {
         if !self.growth_failed.swap(true, AcqRel) {
             let bytes = u64::from(pages) * PAGE_BYTES as u64;
@@ -339,23 +339,23 @@ impl DataFile {
         }
     }
 
-    /// Pages below this may be allocated. Who asks has the map latched that the page's entry stands in: what is said after a limit was set
-    /// is said to everybody who has not allocated yet.
+    /// Pages below this may be allocated. The caller has latched the map with the page's entry: after a limit was set,
+    /// every later allocation reads it.
     pub(crate) fn allocation_end(&self) -> u32 {
         self.pages().min(self.allocation_limit.load(Acquire))
     }
 
-    /// May it grow for an allocation?
+    /// Has it an allocation limit, so that it does not grow for an allocation?
     pub(crate) fn is_limited(&self) -> bool {
         self.allocation_limit.load(Acquire) != NO_LIMIT
     }
 
-    /// Is nothing to be allocated in it at all?
+    /// Is it closed to all allocations?
     pub(crate) fn is_closed(&self) -> bool {
         self.allocation_limit.load(Acquire) == 0
     }
 
-    /// From now on pages from `limit` on are not allocated; with `None` all may be.
+    /// Sets the limit: pages from `limit` on are not allocated; with `None` all may be.
     pub(crate) fn set_allocation_limit(&self, limit: Option<u32>) {
         assert!(limit != Some(NO_LIMIT), "no limit is None");
         let header = self.header.lock();
@@ -366,7 +366,7 @@ impl DataFile {
         self.allocation_limit.store(limit.unwrap_or(NO_LIMIT), Release);
     }
 
-    /// Lifts a limit that only shrinking has set; true when there was one.
+    /// Lifts a limit that a shrink has set; true when there was one.
     pub(crate) fn lift_allocation_limit(&self) -> bool {
         let _header = self.header.lock();
         let is_soft = self.is_limited() && !self.is_closed();
@@ -377,7 +377,7 @@ impl DataFile {
         is_soft
     }
 
-    /// Gives the pages from `pages` on up; false, and nothing is changed, when the limit no longer stands there: somebody has needed the room.
+    /// Removes the pages from `pages` on; false, without effect, when the limit was lifted because an allocation needed the space.
     pub(crate) fn give_up_tail(&self, pages: u32) -> bool {
         let _header = self.header.lock();
         let stands = pages > 0 && self.allocation_limit.load(Acquire) <= pages;
@@ -388,7 +388,7 @@ impl DataFile {
         stands
     }
 
-    /// Cuts the file where its last page ends. A crash leaves it long or short: what lies behind is free either way.
+    /// Truncates the file behind its last page. A crash leaves it long or short: the pages behind are free either way.
     pub(crate) fn cut(&self, volatile: bool) -> Result<(), PageError> {
         let _header = self.header.lock();
         let bytes = u64::from(self.pages()) * PAGE_BYTES as u64;
@@ -404,7 +404,7 @@ impl DataFile {
         if volatile { Ok(()) } else { self.sync() }
     }
 
-    /// Remembers a changed header; the caller writes it out.
+    /// Stores a changed header in memory; the caller writes it to disk.
     pub(crate) fn set_header(&self, header: FileHeader) {
         self.assert_state();
         assert!(header.file_id == self.file_id, "a file keeps its number");

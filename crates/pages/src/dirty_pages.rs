@@ -1,4 +1,4 @@
-//! Pages that are newer in memory than on disk: which there are, and writing them for a checkpoint.
+//! Dirty pages: listing them, and writing them for a checkpoint.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::write_out::write_out;
 
 impl FileSpace {
     /// Every page that may lack log records on disk, with the oldest that it may lack. Complete for all records appended
-    /// before the call: pages being changed at the moment are waited for. The caller holds no page latch. An error once a page
+    /// before the call: it waits for pages that are being changed. The caller holds no page latch. An error once a page
     /// could not be written: no checkpoint may be recorded any more.
     pub fn dirty_pages(&self) -> Result<Vec<(PageId, Lsn)>, PageError> {
         assert_no_page_latch_held();
@@ -26,7 +26,7 @@ impl FileSpace {
         });
         dirty.sort_unstable();
         assert!(dirty.is_sorted_by(|one, next| one.0 < next.0), "a page is in one frame");
-        // Behind the look: a write that failed before it or meanwhile has said so before its page counted as not being written.
+        // Checked after the scan: a failed write sets the suspect state before its page counts as not being written.
         self.refuse_if_suspect()?;
         Ok(dirty)
     }
@@ -73,7 +73,7 @@ impl FileSpace {
                 return Ok(written);
             }
             if written == before {
-                // All that is due is being written by others: let their batch finish.
+                // Other threads are writing all pages that are due: let their batch finish.
                 os::sim::reach(|| "checkpoint waits for pages that others write".to_owned());
                 drop(self.doublewrite().lock());
                 self.pool().os().yield_point();

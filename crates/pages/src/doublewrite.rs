@@ -1,5 +1,5 @@
 //! The doublewrite file: page images are made durable here before they overwrite their places, so that a page torn by a
-//! power loss is put right at the next open (docs/formats/doublewrite.md).
+//! power loss is repaired at the next open (docs/formats/doublewrite.md).
 //!
 //! It holds the last batch. A batch replaces its predecessor only after the predecessor's pages are durable in place; so
 //! whatever image it holds is the newest that its place may hold, and repairing from it never goes back in time.
@@ -33,7 +33,7 @@ pub(crate) struct Doublewrite {
     batches_total: u64,
 }
 
-/// Where the doublewrite file of the database with this first data file is.
+/// The path of the doublewrite file of the database with this first data file.
 pub fn doublewrite_path(first_data_file: &Path) -> PathBuf {
     let mut path = first_data_file.as_os_str().to_owned();
     path.push(".dwb");
@@ -41,7 +41,7 @@ pub fn doublewrite_path(first_data_file: &Path) -> PathBuf {
 }
 
 impl Doublewrite {
-    /// Makes the file at its full size (so that no later write can fail for space), or takes over the one that is there.
+    /// Makes the file at its full size (so that no later write can fail for space), or uses an existing one.
     pub(crate) fn create(os: &Os, path: &Path, database_guid: [u8; 16]) -> Result<Doublewrite, IoError> {
         let options = OpenOptions { direct: true, no_links: true, ..OpenOptions::create() };
         let file = os.disk().open(path, &options)?;
@@ -83,7 +83,7 @@ impl Doublewrite {
     }
 }
 
-/// Puts right what the last batch before a crash may have left torn. `files` are the raw data files by number. Returns
+/// Repairs pages that the last batch before a crash may have left torn. `files` are the raw data files by number. Returns
 /// the repaired pages. A missing, foreign or torn doublewrite file repairs nothing: its batch never reached the data files.
 pub(crate) fn repair(
     os: &Os,
@@ -114,7 +114,7 @@ pub(crate) fn repair(
                 PageCheck::BadChecksum(..) | PageCheck::WrongAddress(_)
             );
         // A process that died, or met a failed sync, before its batch was durable in place leaves pages that are sound in
-        // the page cache only: they go out again before the next batch takes their images' room. A database is closed properly only
+        // the page cache only: they are written again before the next batch overwrites their images. A database is closed properly only
         // after its pages were synced.
         if torn || (!was_closed && in_place[..] == *image) {
             let copy = AlignedBuf::from_slice(image, PAGE_BYTES);
@@ -132,7 +132,7 @@ pub(crate) fn repair(
     Ok(repaired)
 }
 
-/// The images of a doublewrite file's bytes; none when they are not a whole, sound batch header.
+/// The images of a doublewrite file's bytes; none when they are not a complete, valid batch header.
 pub(crate) fn images(bytes: &[u8]) -> Vec<(PageId, &[u8])> {
     let Some(prefix) = bytes.get(..PREFIX_BYTES) else { return Vec::new() };
     let checksum = u32::from_le_bytes([prefix[12], prefix[13], prefix[14], prefix[15]]);

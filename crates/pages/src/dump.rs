@@ -13,8 +13,8 @@ use crate::header::{self, PageType};
 use crate::page_id::{PAGE_BYTES, PageBytes, PageId};
 use crate::slots;
 
-/// Reads page `page` of a closed or copied data file as it is, damage included, with the file's number as its header says
-/// (1 when it cannot be told).
+/// Reads page `page` of a closed or copied data file as it is, damage included, with the file's number from its header
+/// (1 when it is not readable).
 pub fn read_page_of_file(os: &Os, path: &Path, page: u32) -> Result<(PageId, Box<PageBytes>), PageError> {
     let file = os.disk().open(path, &OpenOptions::read_only())?;
     let mut buffer = AlignedBuf::new(PAGE_BYTES);
@@ -108,7 +108,7 @@ fn dump_slots(out: &mut String, page: &PageBytes) {
     }
 }
 
-/// Hexadecimal beside printable characters, 16 bytes a line; runs of zero lines are left out.
+/// Hexadecimal and printable characters, 16 bytes a line; runs of zero lines are left out.
 fn dump_bytes(out: &mut String, bytes: &[u8]) {
     for (index, line) in bytes.chunks(16).enumerate() {
         if line.iter().all(|&byte| byte == 0) {

@@ -1,4 +1,4 @@
-//! `PageError`: what can fail between a page and its file, each with SQL Server's number for it.
+//! `PageError`: the errors of data files and the buffer pool, with SQL Server's numbers.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,24 +11,24 @@ use crate::page_id::PageId;
 /// A failure of data files or the buffer pool.
 #[derive(Clone, Debug)]
 pub enum PageError {
-    /// The system refused a read or write (823). After a failed write the database is suspect.
+    /// A read or write failed (823). After a failed write the database is suspect.
     Io(IoError),
-    /// A page read from disk is not what was written there (824). Other pages stay readable.
+    /// A page read from disk is damaged (824). Other pages stay readable.
     Corrupt {
-        /// The page asked for.
+        /// The requested page.
         page: PageId,
         /// Its file.
         path: PathBuf,
         /// What is wrong: checksum, address, version.
         what: String,
-        /// It is the checksum.
+        /// The checksum is wrong.
         bad_checksum: bool,
     },
     /// The file is no data file of ours, or of another database (5173, 3624 family).
     NotOurs {
         /// The file.
         path: PathBuf,
-        /// What was found.
+        /// What it is instead.
         what: String,
     },
     /// The file was made by a newer version of the format (948).
@@ -47,7 +47,7 @@ pub enum PageError {
         /// Why.
         what: String,
     },
-    /// The log refused (9001, 9002).
+    /// An error of the log (9001, 9002).
     Log(LogError),
     /// An earlier write failed; nothing is written any more until the database is opened again.
     Suspect(String),

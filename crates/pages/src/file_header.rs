@@ -1,4 +1,4 @@
-//! Page 0 of each data file (who the file is) and the boot page of the first (docs/formats/data-file.md).
+//! Page 0 of each data file (the identity of the file) and the boot page of the first (docs/formats/data-file.md).
 
 use std::path::Path;
 
@@ -18,10 +18,10 @@ pub const BOOT_PAGE: PageId = PageId::new(1, 9);
 pub const BOOT_PAYLOAD_BYTES_MAX: usize = BODY_BYTES - 64;
 /// Bytes of a logical file name in UTF-8, at most (128 UTF-16 units).
 pub const LOGICAL_NAME_BYTES_MAX: usize = 384;
-/// Where page 0 says how large the file was made; files of before this was noted have 0 there.
+/// Offset in page 0 of the size that the file was made with; 0 in files of versions that did not note it.
 const CREATED_PAGES_AT: usize = 428;
 const _: () = assert!(42 + LOGICAL_NAME_BYTES_MAX <= CREATED_PAGES_AT, "the name ends before it");
-/// Where page 0 says of which incarnation of the database the file is; files of version 1 have 0 there.
+/// Offset in page 0 of the incarnation of the database; 0 in files of version 1.
 const INCARNATION_AT: usize = 432;
 const _: () = assert!(CREATED_PAGES_AT + 4 <= INCARNATION_AT, "one behind the other");
 const _: () = assert!(INCARNATION_AT + 8 <= BODY_BYTES, "the fields fit page 0");
@@ -41,7 +41,7 @@ pub enum Growth {
     Fixed,
 }
 
-/// What page 0 says.
+/// The contents of page 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileHeader {
     /// The database that the file belongs to.
@@ -54,13 +54,13 @@ pub struct FileHeader {
     pub growth: Growth,
     /// MAXSIZE in pages; 0 is unlimited.
     pub max_pages: u32,
-    /// The size that it was made with, in pages; 0 when it was made before this was noted.
+    /// Its size when it was made, in pages; 0 when that was not noted.
     pub created_pages: u32,
     /// The newest incarnation of the database that the file was opened in (`log::Incarnation`, raw); 0 when that was not noted.
     pub incarnation: u64,
 }
 
-/// What must be known before log and catalog can be read.
+/// The facts that are needed before log and catalog can be read.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct BootPage {
     /// The database.
@@ -111,7 +111,7 @@ impl FileHeader {
         page
     }
 
-    /// From the bytes of page 0 of the file at `path`; refuses what is not ours or newer than this code.
+    /// From the bytes of page 0 of the file at `path`; refuses foreign files and newer formats.
     pub fn decode(page: &PageBytes, path: &Path) -> Result<FileHeader, PageError> {
         let not_ours = |what: &str| PageError::NotOurs { path: path.to_owned(), what: what.to_owned() };
         if take::<8>(page, 0) != MAGIC {

@@ -18,16 +18,16 @@ pub(crate) const NO_KEY: u64 = u64::MAX;
 /// How a page is to be latched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LatchMode {
-    /// For reading, beside other readers.
+    /// For reading, shared with other readers.
     Shared,
-    /// For changing, alone.
+    /// For changing, exclusive.
     Exclusive,
 }
 
 /// Memory for one page, 4096-aligned for direct I/O.
 pub(crate) struct FrameBytes(AlignedBuf);
 
-/// Frames whose memory is asked for together.
+/// Frames whose memory is allocated together.
 pub(crate) const FRAMES_OF_BLOCK: usize = 64;
 
 impl FrameBytes {
@@ -42,7 +42,7 @@ impl FrameBytes {
     }
 }
 
-/// A place for a page. Holding a clone of its `Arc` pins it: the pool evicts only frames that nobody else holds.
+/// A frame for a page. Holding a clone of its `Arc` pins it: the pool evicts only frames without other holders.
 ///
 /// Dirty state, both fields raw LSNs, 0 for none:
 /// ```text
@@ -50,12 +50,12 @@ impl FrameBytes {
 ///                            ▲     ▲                         │   (may become dirty again meanwhile)
 ///                            │     └──────end_write(failed)──┘   (and failed_lsn ≠ 0 from then on)
 /// ```
-/// A page may need redo from the lowest of the three. Who looks reads `recovery_lsn`, then `writing_lsn`, then `failed_lsn`: a mark moves
-/// from the first to the second and from the second to the third, and is set at its new place before it goes from the old one, so it is met
-/// at one of them. `failed_lsn` stays, since a page whose write has failed never counts as written again.
+/// A page may need redo from the lowest of the three. A reader reads `recovery_lsn`, then `writing_lsn`, then `failed_lsn`: an LSN moves
+/// from the first to the second and from the second to the third, and is stored in the new field before it is cleared in the old one, so the reader
+/// finds it in one of them. `failed_lsn` stays, since a page whose write has failed never counts as written again.
 pub(crate) struct Frame {
     key: AtomicU64,
-    /// Where its bytes are, for [`PrefetchHint`] only.
+    /// The address of its bytes, for [`PrefetchHint`] only.
     address: usize,
     latch: RwLatch<FrameBytes>,
     recovery_lsn: AtomicU64,
@@ -102,7 +102,7 @@ impl Frame {
         self.key.store(key, Release);
     }
 
-    /// What holds while nobody else can reach the frame: one without a page has nothing to write.
+    /// Invariant while no other thread can reach the frame: a frame without a page is clean.
     pub(crate) fn assert_state(&self) {
         assert!(self.key() != NO_KEY || !self.is_dirty(), "an empty frame has changes");
         let (recovery, failed) = (self.recovery_lsn.load(Acquire), self.failed_lsn.load(Acquire));
@@ -116,7 +116,7 @@ impl Frame {
         }
     }
 
-    /// Was it used since the clock's hand came by last?
+    /// Was it used since the last round of the clock?
     pub(crate) fn take_reference(&self) -> bool {
         self.referenced.swap(false, Relaxed)
     }
@@ -139,24 +139,24 @@ impl Frame {
         self.oldest_unwritten().is_some()
     }
 
-    /// Has somebody claimed the page for writing and not ended that?
+    /// Has a thread claimed the page for writing and not ended the write?
     pub(crate) fn is_being_written(&self) -> bool {
         self.writing_lsn.load(Acquire) != 0
     }
 
-    /// Has a write of the page failed? Then its database or its log has, for good: nobody will write it.
+    /// Has a write of the page failed? Then its database or its log has failed, and the page is never written.
     pub(crate) fn has_failed(&self) -> bool {
         self.failed_lsn.load(Acquire) != 0
     }
 
-    /// Under a latch: its database writes nothing any more, so the page counts as one whose write has failed.
+    /// Under a latch: its database writes no pages any more, so the page counts as one whose write has failed.
     pub(crate) fn note_failed(&self) {
         if let Some(oldest) = self.oldest_unwritten() {
             let _ = self.failed_lsn.compare_exchange(0, oldest.raw(), AcqRel, Relaxed);
         }
     }
 
-    /// Forgets that the page is dirty: its database goes away. Under the exclusive latch, while nobody writes it.
+    /// Marks the page as clean because its database goes away. Under the exclusive latch, while no thread writes it.
     pub(crate) fn forget_changes(&self) {
         assert!(!self.is_being_written(), "the end of a write would mark the frame again");
         self.recovery_lsn.store(0, Release);
@@ -175,7 +175,7 @@ impl Frame {
         }
     }
 
-    /// Under the shared latch: claims the page for writing. False when it is clean or someone else writes it.
+    /// Under the shared latch: claims the page for writing. False when it is clean or another thread writes it.
     pub(crate) fn begin_write(&self) -> bool {
         assert!(self.key() != NO_KEY, "a frame without a page is not written");
         let recovery = self.recovery_lsn.load(Acquire);
@@ -205,14 +205,14 @@ impl Frame {
                 self.failed_lsn.load(Acquire) <= writing,
                 "what a page lacks since its first failed write is the oldest"
             );
-            // Lower than whatever a later change put there: the page still lacks the older records.
+            // Lower than the LSN of any later change: the page on disk still lacks the older records.
             self.recovery_lsn.store(writing, Release);
         }
         self.writing_lsn.store(0, Release);
     }
 }
 
-/// A latched page. Dropping it gives the latch back, and then the pin: an evictor never meets a frame that is unpinned but latched.
+/// A latched page. Dropping it releases the latch, and then the pin: an evictor never finds a frame that is unpinned but latched.
 pub struct PageGuard {
     hold: Hold,
 }
@@ -297,7 +297,7 @@ impl PageGuard {
         debug_assert!(self.frame().is_dirty());
     }
 
-    /// Gives up the right to change the page, keeps it latched for reading.
+    /// Downgrades the latch to shared.
     pub fn downgrade(self) -> PageGuard {
         let hold = match self.hold {
             Hold::Shared(guard) => Hold::Shared(guard),
@@ -313,7 +313,7 @@ impl std::fmt::Debug for PageGuard {
     }
 }
 
-/// Who waits for pages that others have must have none that they wait for.
+/// Called before a wait for pages that other threads latch: the caller must hold no page latch that they wait for.
 pub(crate) fn assert_no_page_latch_held() {
     assert!(!os::held_ranks().contains(&LatchRank::BTreePage), "waiting for pages while holding one");
 }
@@ -323,7 +323,7 @@ mod tests {
     use super::*;
     use os::Os;
 
-    /// A page whose writes fail is dirty in every observer's eyes, at every moment: between the two stores of a failed write, too.
+    /// A page whose writes fail looks dirty to every reader at every moment, also between the two stores of a failed write.
     #[test]
     fn a_page_whose_write_fails_never_looks_clean() {
         const ROUNDS: u64 = 2_000_000;

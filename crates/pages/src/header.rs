@@ -1,10 +1,10 @@
-//! The 96-byte page header: where each field stands, and how it is read and written (docs/formats/page.md).
+//! The 96-byte page header: the offset of each field, and how it is read and written (docs/formats/page.md).
 
 use log::Lsn;
 
 use crate::page_id::{BODY_BYTES, HEADER_BYTES, PAGE_BYTES, PageBytes, PageId, SLOT_BYTES};
 
-/// The version of the page format that this code writes; 0 stands in pages that were never formatted.
+/// The version of the page format that this code writes; 0 in pages that were never formatted.
 pub const PAGE_FORMAT_VERSION: u8 = 1;
 
 const VERSION: usize = 0;
@@ -31,7 +31,7 @@ const _: () =
     assert!(FREE_BYTES + 2 <= UNIT && UNIT + 4 <= RESERVED_BYTES && RESERVED_BYTES + 2 <= FREE_SLOTS);
 const _: () = assert!(FREE_SLOTS + 2 <= LAST_REMOVER && LAST_REMOVER + 8 <= GHOSTS);
 
-/// What a page is.
+/// The type of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum PageType {
@@ -43,7 +43,7 @@ pub enum PageType {
     BTree = 2,
     /// A piece of a large object.
     Lob = 3,
-    /// Who owns each page of an interval of the file.
+    /// The owner of each page of an interval of the file.
     AllocationMap = 8,
     /// Page 0 of a file.
     FileHeader = 15,
@@ -110,13 +110,13 @@ pub fn version(page: &PageBytes) -> u8 {
     page[VERSION]
 }
 
-/// What the page is.
+/// The type of the page.
 #[inline]
 pub fn page_type(page: &PageBytes) -> PageType {
     PageType::from_code(page[TYPE])
 }
 
-/// The byte that says what the page is, as it stands there.
+/// The byte of the page type, unchecked.
 pub(crate) fn type_code(page: &PageBytes) -> u8 {
     page[TYPE]
 }
@@ -202,7 +202,7 @@ pub fn set_next(page: &mut PageBytes, id: PageId) {
     page[NEXT..NEXT + 6].copy_from_slice(&id.to_bytes());
 }
 
-/// Where the next row would be put: the end of the rows in use.
+/// The offset of the next row: the end of the rows in use.
 #[inline]
 pub(crate) fn free_offset(page: &PageBytes) -> usize {
     usize::from(u16_at(page, FREE_OFFSET))
@@ -232,7 +232,7 @@ pub fn unit(page: &PageBytes) -> u32 {
     u32_at(page, UNIT)
 }
 
-/// Bytes given up by rows of transactions that may still roll back: kept from others until `last_remover` is finished.
+/// Bytes given up by rows of transactions that may still roll back: not available to other transactions until `last_remover` has ended.
 #[inline]
 pub fn reserved_bytes(page: &PageBytes) -> usize {
     usize::from(u16_at(page, RESERVED_BYTES))
@@ -279,7 +279,7 @@ pub(crate) fn set_ghosts(page: &mut PageBytes, count: u16) {
     put_u16(page, GHOSTS, count);
 }
 
-/// Makes `page` an empty page of a type: every byte is set, nothing of what it held remains. LSN and checksum are zero.
+/// Makes `page` an empty page of a type: every byte is set, no old content remains. LSN and checksum are zero.
 pub fn format(page: &mut PageBytes, id: PageId, page_type: PageType, level: u8, unit: u32) {
     assert!(!id.is_null() && page_type != PageType::Empty || unit == 0, "page {id} of unit {unit}");
     assert!(level == 0 || page_type == PageType::BTree, "only trees have levels");

@@ -1,5 +1,5 @@
-//! The lazy writer: a background thread that keeps clean pages at hand, so that statements seldom write pages themselves; and gives memory that
-//! requests have freed back to the system. Since it wakes up often it keeps the time, too, that is noted of each statement.
+//! The lazy writer: a background thread that keeps clean frames available, so that statements seldom write pages themselves; and returns memory that
+//! requests have freed to the system. Since it wakes up often it also maintains the cached time that statements are stamped with.
 
 use std::sync::Arc;
 
@@ -9,15 +9,15 @@ use crate::error::PageError;
 use crate::frame::Frame;
 use crate::pool::BufferPool;
 
-/// How long it rests between rounds.
+/// The pause between rounds.
 const PAUSE_NS: u64 = 100_000_000;
 /// Pages that it writes in one round, at most.
 const ROUND_PAGES: usize = 256;
 
-/// How many rounds pass between two looks at what can be given back.
+/// Rounds between two attempts to return memory.
 const GIVE_BACK_ROUNDS: u32 = 10;
 
-/// How much is worth it, in bytes: where there is little memory for pages, what lies idle beside them is much.
+/// The least amount to return, in bytes: the smaller the pool, the smaller the amount that matters.
 fn worth_giving_back(pool_bytes: u64) -> u64 {
     (pool_bytes / 16).clamp(4 << 20, 16 << 20)
 }
@@ -61,7 +61,7 @@ impl LazyWriter {
     }
 }
 
-/// However the thread ends: nobody takes for the time what is kept no more.
+/// Clears the cached time however the thread ends, so that it is not read when it is no longer updated.
 struct KeptTime(os::Os);
 
 impl Drop for KeptTime {

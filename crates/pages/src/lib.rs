@@ -1,7 +1,7 @@
 //! Data files and the buffer pool; never writes a page ahead of its log.
 //!
 //! A [`FileSpace`] is the data files of one database; [`FileSpace::fix`] gives a latched page of it as a [`PageGuard`], from
-//! the instance's one [`BufferPool`]. [`header`] and [`slots`] read and change a page's bytes. Who changes a page appends the
+//! the instance's one [`BufferPool`]. [`header`] and [`slots`] read and change a page's bytes. A change appends the
 //! log record first, then calls [`PageGuard::set_lsn`]; write_out.rs keeps the WAL rule, doublewrite.rs repairs torn pages.
 
 mod buffered;

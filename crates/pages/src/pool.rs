@@ -1,8 +1,8 @@
-//! The buffer pool: one per instance. Finds a page's frame, or a frame for a page (clock replacement).
+//! The buffer pool: one per instance. Looks up a page's frame, or finds a free frame for a page (clock replacement).
 //!
 //! Latches: a partition of the page table and the list of frames are never held together, and neither during I/O.
 //! Pinning is holding a clone of the frame's `Arc`; clones are made under the partition's latch only, so that an evictor
-//! who holds that latch and counts no foreign clone may take the frame.
+//! that holds that latch and counts no other clone may take the frame.
 
 use std::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
@@ -20,20 +20,20 @@ const PARTITIONS: usize = 128;
 const EVICT_BATCH: usize = 32;
 const _: () = assert!(PARTITIONS.is_power_of_two(), "a key's partition is a few of its hash's bits");
 const _: () = assert!(EVICT_BATCH <= crate::doublewrite::BATCH_PAGES_MAX, "an evictor writes one batch");
-/// How long a search for a frame goes on after it found all of them in use, and how long it rests in between: twice as long each time,
-/// unless the disk will soon have some of them.
+/// How long a search for a frame continues after it found all of them in use, and the pauses in between, which double each time
+/// unless pages are being written.
 const SEARCH_NS_MAX: u64 = 500_000_000;
 const REST_NS: u64 = 1_000_000;
 const REST_NS_MAX: u64 = 16_000_000;
-/// How long it goes on in all, pages on their way to the disk included, whose frames are free when it has them: a disk that stands still.
+/// Longest search in all, waiting for writes in progress included, whose frames then become free: beyond this the disk counts as stalled.
 const STALLED_DISK_NS_MAX: u64 = 300_000_000_000;
-/// Clones of a frame's `Arc` that exist when nobody uses it: the frame list's, the page table's and the evictor's.
+/// Clones of a frame's `Arc` that exist when no thread uses it: the frame list's, the page table's and the evictor's.
 const CLONES_WHEN_IDLE: usize = 3;
 
-/// How big the pool may become.
+/// The size limit of the pool.
 #[derive(Clone, Copy, Debug)]
 pub struct PoolOptions {
-    /// Memory for pages in bytes; taken as it is needed. At least 64 pages.
+    /// Memory for pages in bytes; allocated as it is needed. At least 64 pages.
     pub memory_bytes: u64,
 }
 
@@ -50,28 +50,28 @@ pub struct PoolStats {
     pub reads_total: u64,
     /// Pages written since start.
     pub writes_total: u64,
-    /// Pages thrown out for others since start.
+    /// Pages evicted since start.
     pub evictions_total: u64,
     /// Pages looked up since start, in memory or not.
     pub lookups_total: u64,
-    /// Pages written because their frames were wanted.
+    /// Pages written because their frames were needed.
     pub lazy_writes_total: u64,
     /// Searches for a frame that had to wait.
     pub stalls_total: u64,
-    /// Seconds that a page stays when nobody asks for it again.
+    /// Seconds that a page stays without further references.
     pub life_expectancy_s: u64,
 }
 
 struct FrameList {
     all: Vec<Arc<Frame>>,
     free: Vec<Arc<Frame>>,
-    /// Memory for frames to come.
+    /// Memory for later frames.
     memory: Vec<AlignedBuf>,
     hand: usize,
 }
 
-/// How long a page stays when nobody asks for it again, at the mean rate of evictions: all frames are given away once in that time. No page
-/// has stayed for longer than the pool is old.
+/// How long a page stays without further references, at the mean rate of evictions: every frame is reused once in that time. At most the
+/// age of the pool.
 fn life_expectancy_s(age_s: u64, frames_max: usize, evictions_total: u64) -> u64 {
     let turns = evictions_total / frames_max.max(1) as u64;
     age_s / (turns + 1)
@@ -85,7 +85,7 @@ impl FrameList {
     }
 }
 
-/// A page's frame, and where its bytes are: whoever only asks for them to come near ([`crate::PrefetchHint`]) does not look at the frame.
+/// A page's frame, and the address of its bytes: a prefetch ([`crate::PrefetchHint`]) then does not access the frame.
 struct FrameAddress {
     frame: Arc<Frame>,
     address: usize,
@@ -100,28 +100,28 @@ struct PageTable {
 
 type Partition = Latch<PageTable>;
 
-/// What to do with a page that somebody is changing.
+/// The treatment of a page that another thread is changing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IfLatched {
-    /// Leave it for another time (the caller may hold page latches).
+    /// Skip it (the caller may hold page latches).
     PassOver,
     /// Wait for it (the caller holds none).
     Wait,
 }
 
-/// Whose pages the pool holds: the files of one database. The pool looks for frames and knows no more of them than this.
+/// The owner of pages in the pool: the files of one database. The pool knows only this interface of them.
 pub(crate) trait WriteOut: Send + Sync {
     /// Writes those of `frames` that are dirty and its own; returns how many.
     fn write_out(&self, frames: Vec<Arc<Frame>>, if_latched: IfLatched) -> Result<usize, PageError>;
 }
 
-/// What a search for a frame has come to.
+/// The result of a search for a frame.
 enum Search {
-    /// Nobody else knows it, and it has no page.
+    /// A frame without a page, and without other holders.
     Found(Arc<Frame>),
-    /// Others use all frames that are not given up; `is_writing`: some pages are on their way to the disk.
+    /// Other threads use all frames except failed ones; `is_writing`: some pages are being written.
     InUse { is_writing: bool },
-    /// Every frame has a page that nobody can write any more.
+    /// Every frame has a page whose write has failed.
     Hopeless,
 }
 
@@ -135,7 +135,7 @@ pub struct BufferPool {
     next_space: AtomicU16,
     frames_count: AtomicUsize,
     evictions_total: AtomicU64,
-    /// Pages written because their frames were wanted.
+    /// Pages written because their frames were needed.
     lazy_writes_total: AtomicU64,
     /// Searches for a frame that found none and were repeated.
     stalls_total: AtomicU64,
@@ -196,7 +196,7 @@ impl BufferPool {
         }
     }
 
-    /// True when new pages must soon push out others.
+    /// True when new pages will soon need evictions.
     pub(crate) fn is_nearly_full(&self) -> bool {
         let frames = self.frames_count.load(Relaxed);
         assert!(frames <= self.frames_max, "{frames} of {} frames", self.frames_max);
@@ -212,7 +212,7 @@ impl BufferPool {
         self.writes.add(pages as i64);
     }
 
-    /// Gives a database's files their number in the keys of the page table.
+    /// Gives the files of a database their number in the keys of the page table.
     pub(crate) fn register<S: WriteOut + 'static>(&self, make: impl FnOnce(u16) -> Arc<S>) -> Arc<S> {
         let number = loop {
             let number = self.next_space.fetch_add(1, Relaxed) & 0x7fff;
@@ -221,7 +221,7 @@ impl BufferPool {
             }
         };
         assert!((1..=0x7fff).contains(&number), "a key has 15 bits for the number of a space");
-        // Pages of a space that once had this number and was dropped without a word.
+        // Pages of an earlier space with this number that was dropped without discarding its pages.
         self.discard(number);
         let space = make(number);
         let weak: Weak<S> = Arc::downgrade(&space);
@@ -249,7 +249,7 @@ impl BufferPool {
         partition.frames.get(&key).map(|place| Arc::clone(&place.frame))
     }
 
-    /// The addresses of the frame that holds the page, and of its bytes: nothing is known of them but that.
+    /// The addresses of the frame that holds the page, and of its bytes, without a pin.
     #[inline]
     pub(crate) fn place_of(&self, key: u64) -> Option<(usize, usize)> {
         assert!(key != NO_KEY, "the page of a frame without one is nowhere");
@@ -257,7 +257,7 @@ impl BufferPool {
         partition.frames.get(&key).map(|place| (Arc::as_ptr(&place.frame).addr(), place.address))
     }
 
-    /// Enters a frame that the caller has latched exclusively; the frame already there when someone was faster.
+    /// Enters a frame that the caller has latched exclusively; returns the existing frame when another thread was faster.
     pub(crate) fn publish(&self, key: u64, frame: &Arc<Frame>) -> Result<(), Arc<Frame>> {
         let mut partition = self.partition(key).lock();
         if let Some(other) = partition.frames.get(&key) {
@@ -273,7 +273,7 @@ impl BufferPool {
         Ok(())
     }
 
-    /// Takes a page out of the table: reading it failed. Whoever waits for its latch sees the key gone and tries again.
+    /// Removes a page from the table: reading it failed. A thread that waits for its latch then finds the key cleared and tries again.
     pub(crate) fn withdraw(&self, key: u64, frame: &Arc<Frame>) {
         let mut partition = self.partition(key).lock();
         let removed = partition.frames.remove(&key);
@@ -285,12 +285,12 @@ impl BufferPool {
         frame.assert_state();
     }
 
-    /// What all its frames take, in bytes.
+    /// Memory of all its frames, in bytes.
     pub(crate) fn memory_bytes(&self) -> u64 {
         (self.frames_max * PAGE_BYTES) as u64
     }
 
-    /// Gives a frame back that never got a page.
+    /// Returns a frame that never got a page.
     pub(crate) fn give_back(&self, frame: Arc<Frame>) {
         assert!(frame.key() == NO_KEY && !frame.is_dirty(), "only empty frames are free");
         let mut list = self.frames.lock();
@@ -299,7 +299,7 @@ impl BufferPool {
         list.assert_state(self.frames_max);
     }
 
-    /// A frame without a page that nobody else knows: free, new, or taken from a page not used lately.
+    /// A frame without a page and without other holders: free, new, or evicted.
     pub(crate) fn take_frame(&self) -> Result<Arc<Frame>, PageError> {
         {
             let mut list = self.frames.lock();
@@ -324,9 +324,9 @@ impl BufferPool {
         self.evict()
     }
 
-    /// Takes a frame from a page. When all are latched it waits a little for those who use them; not for ever, since the caller may hold
-    /// latches that they wait for. Pages on their way to the disk wait for nobody's latch (`write_out.rs`): for them it waits as long as
-    /// the disk may take. For pages that nobody can write it does not wait.
+    /// Evicts a page and returns its frame. When all are latched it waits a short time for their users; not for ever, since the caller may hold
+    /// latches that they wait for. Page writes in progress wait for no latch (`write_out.rs`): it waits for them as long as
+    /// the disk may take. It does not wait for pages whose writes have failed.
     fn evict(&self) -> Result<Arc<Frame>, PageError> {
         let (mut rest_ns, mut rested_ns, mut in_vain_ns) = (REST_NS, 0, 0);
         while in_vain_ns < SEARCH_NS_MAX && rested_ns < STALLED_DISK_NS_MAX {
@@ -344,15 +344,15 @@ impl BufferPool {
         Err(PageError::PoolExhausted)
     }
 
-    /// Clock replacement. Writes dirty pages out in small batches when it meets nothing else.
+    /// Clock replacement. Writes dirty pages in small batches when it finds no clean one.
     fn search(&self) -> Search {
         let mut dirty: Vec<Arc<Frame>> = Vec::new();
         let (mut has_hope, mut is_writing) = (false, false);
         let patience = 4 * self.frames_max;
         for step in 1.. {
             if dirty.len() >= EVICT_BATCH || (step % patience == 0 && !dirty.is_empty()) {
-                // A database that cannot write is suspect or will be told at its next commit, and its pages say so from now on. Who
-                // looks for a frame here may be of another one: he goes on to other pages, until none is left.
+                // A database that cannot write is suspect or gets the error at its next commit, and its pages are marked as failed. The
+                // caller may belong to another database: the search continues with other pages, until none is left.
                 let written = self.write_victims(std::mem::take(&mut dirty)).unwrap_or(0);
                 self.lazy_writes_total.fetch_add(written as u64, Relaxed);
             } else if step > 3 * patience {
@@ -365,7 +365,7 @@ impl BufferPool {
                 continue;
             }
             if key == NO_KEY {
-                // Lost by a failed read: the list and this function are all that know it.
+                // Left over from a failed read: only the list and this function hold it.
                 if Arc::strong_count(&frame) == CLONES_WHEN_IDLE - 1 {
                     return Search::Found(frame);
                 }
@@ -411,9 +411,9 @@ impl BufferPool {
         idle
     }
 
-    /// Writes dirty frames out, those of each database together. Pages that are latched are passed over: the caller may
+    /// Writes dirty frames, those of each database together. Skips latched pages: the caller may
     /// hold page latches itself. A database whose log or files fail does not keep the others from being written; its
-    /// error is the answer.
+    /// error is returned.
     pub(crate) fn write_victims(&self, mut frames: Vec<Arc<Frame>>) -> Result<usize, PageError> {
         frames.sort_by_key(|frame| frame.key());
         assert!(frames.len() <= self.frames_max, "victims are frames of this pool");
@@ -432,8 +432,8 @@ impl BufferPool {
         failed.map_or(Ok(written), Err)
     }
 
-    /// Calls `body` with every frame, without holding a latch and with no other frame pinned: the body may wait for the page, and whoever
-    /// has it may be looking for a frame.
+    /// Calls `body` with every frame, without holding a latch and with no other frame pinned: the body may wait for the page's latch, and
+    /// its holder may be searching for a frame.
     pub(crate) fn for_each_frame(&self, mut body: impl FnMut(&Arc<Frame>)) {
         for index in 0.. {
             let Some(frame) = self.frames.lock().all.get(index).cloned() else { return };
@@ -441,20 +441,20 @@ impl BufferPool {
         }
     }
 
-    /// Throws out every page of a database, changed or not. Nobody uses them any more, but the lazy writer or an evictor may be writing some:
-    /// that is waited for, since a write that fails marks its frame as dirty when it ends.
+    /// Discards every page of a database, changed or not. Sessions do not use them any more, but the lazy writer or an evictor may be writing some:
+    /// it waits for that, since a write that fails marks its frame as dirty when it ends.
     pub(crate) fn discard(&self, space: u16) {
         self.discard_where(|key| (key >> 48) as u16 == space);
     }
 
-    /// The same for pages with the keys that `is_given_up` names. It is asked last while the page is latched and out of nobody's reach.
+    /// Discards the pages whose keys `is_given_up` accepts. Its last call is under the page's latch, before the page leaves the table.
     pub(crate) fn discard_where(&self, is_given_up: impl Fn(u64) -> bool) {
         self.for_each_frame(|frame| {
             let key = frame.key();
             if key == NO_KEY || !is_given_up(key) {
                 return;
             }
-            // Held to the end: who claims a page for writing does so under its latch.
+            // Held to the end: a thread claims a page for writing under its latch.
             let mut latched = frame.latch().write();
             while frame.key() == key && frame.is_being_written() {
                 drop(latched);
@@ -475,7 +475,7 @@ impl BufferPool {
             drop(partition);
             drop(latched);
             assert!(!frame.is_dirty(), "a frame without a page is clean");
-            // Known to the list and this function only. One that somebody else still looks at is found by `search`.
+            // Held only by the list and this function. A frame with another holder is found later by `search`.
             if Arc::strong_count(frame) == CLONES_WHEN_IDLE - 1 {
                 self.frames.lock().free.push(Arc::clone(frame));
             }

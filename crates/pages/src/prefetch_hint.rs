@@ -1,5 +1,5 @@
-//! [`PrefetchHint`]: a page that will be latched soon. Its lines are asked for while others are being worked on: memory is a hundred times slower than
-//! what is done with a row.
+//! [`PrefetchHint`]: prefetches the cache lines of a page that will be latched soon, while other rows are processed: a memory access takes a
+//! hundred times longer than the work on a row.
 
 use os::fetch::{LINE_BYTES, fetch_early};
 
@@ -8,19 +8,19 @@ use crate::header;
 use crate::page_id::{HEADER_BYTES, PAGE_BYTES, PageBytes, PageId, SLOT_BYTES};
 use crate::space::FileSpace;
 
-/// Lines of a row that are asked for together.
+/// Cache lines of a row that are prefetched together.
 const ROW_LINES: usize = 3;
 
-/// Where a page that will be latched soon is in memory, as far as it is known: nothing is said of it, and nothing read.
+/// The probable memory address of a page that will be latched soon: it may be wrong, and nothing is read through it.
 #[derive(Clone, Copy, Debug)]
 pub struct PrefetchHint {
     address: usize,
-    /// The line asked for last.
+    /// The last line prefetched.
     line: usize,
 }
 
 impl FileSpace {
-    /// Begins to bring a page near that will be latched soon: its latch and its header. `None`: it is not in memory.
+    /// Prefetches the latch and the header of a page that will be latched soon. `None`: it is not in the pool.
     #[inline]
     pub fn fetch_early(&self, id: PageId) -> Option<PrefetchHint> {
         let (frame, address) = if id.is_null() { None } else { self.place_of(id) }?;
@@ -32,7 +32,7 @@ impl FileSpace {
 }
 
 impl PrefetchHint {
-    /// Asks for the bytes at an offset.
+    /// Prefetches the bytes at an offset.
     #[inline]
     pub fn fetch(&mut self, offset: usize) {
         let line = offset / LINE_BYTES;
@@ -43,7 +43,7 @@ impl PrefetchHint {
         }
     }
 
-    /// Asks for the place of a slot; that of one that no page has is as good as any.
+    /// Prefetches the entry of a slot; a slot that does not exist does no harm.
     #[inline]
     pub fn fetch_slot(&self, slot: u16) {
         assert!(self.address >= PAGE_BYTES, "memory for pages does not begin with itself");
@@ -51,7 +51,7 @@ impl PrefetchHint {
         fetch_early((self.address + PAGE_BYTES).wrapping_sub(from_end));
     }
 
-    /// Asks for the place of a slot and for its row, in a page whose rows are thought to be as long as those of `like`, one behind the other.
+    /// Prefetches the entry of a slot and its row, on the assumption that the rows are contiguous and as long as those of `like`.
     #[inline]
     pub fn fetch_row(&mut self, slot: u16, like: &PageBytes) {
         let row_bytes = header::free_offset(like) / usize::from(header::slot_count(like)).max(1);

@@ -6,9 +6,9 @@
 use crate::header::{self, PageType};
 use crate::page_id::{BODY_BYTES, HEADER_BYTES, PAGE_BYTES, PageBytes, SLOT_BYTES};
 
-/// The row is deleted, its bytes are kept: the deleter may roll back, or nobody has tidied up yet.
+/// The row is deleted, its bytes are kept: the deleting transaction may roll back, or ghost cleanup has not run yet.
 pub const GHOST: u16 = 0x8000;
-/// The row moved: the bytes are the address of where it lies.
+/// The row moved: the bytes are its new address.
 pub const FORWARD: u16 = 0x4000;
 /// The row was moved here; it is reached through its forwarding address only.
 pub const FORWARDED: u16 = 0x2000;
@@ -39,7 +39,7 @@ fn set_entry(page: &mut PageBytes, slot: u16, offset: usize, length_and_flags: u
     page[at + 2..at + 4].copy_from_slice(&length_and_flags.to_le_bytes());
 }
 
-/// What every operation leaves behind: the counts of the header fit the page and each other.
+/// Invariant after every operation: the counts of the header fit the page and each other.
 #[inline]
 fn assert_state(page: &PageBytes) {
     let count = header::slot_count(page);
@@ -98,7 +98,7 @@ pub fn set_flags(page: &mut PageBytes, slot: u16, flags: u16) {
     assert_state(page);
 }
 
-/// A row is where it is, moved away, or moved here: never both of the latter.
+/// A row is in place, moved away, or moved here: never both of the latter.
 #[inline]
 fn assert_flags(flags: u16) {
     assert!(flags & LENGTH_MASK == 0, "no flags: {flags:#x}");
@@ -111,19 +111,19 @@ fn count_ghost(page: &mut PageBytes, before: u16, after: u16) {
     header::set_ghosts(page, ghosts);
 }
 
-/// Bytes that a new row may take, its slot not counted: what is free less what is reserved for undo.
+/// Bytes that a new row may take, without its slot: free bytes less those reserved for undo.
 #[inline]
 pub fn room(page: &PageBytes) -> usize {
     header::free_bytes(page).saturating_sub(header::reserved_bytes(page))
 }
 
-/// Does a new row of `row_bytes` in a new slot fit beside what is reserved for undo?
+/// Does a new row of `row_bytes` in a new slot fit without the bytes reserved for undo?
 #[inline]
 pub fn fits(page: &PageBytes, row_bytes: usize) -> bool {
     row_bytes + SLOT_BYTES <= room(page)
 }
 
-/// Is it one of the array's, with no row?
+/// Is it a slot of the array without a row?
 #[inline]
 pub fn is_free(page: &PageBytes, slot: u16) -> bool {
     assert!(usize::from(slot) < BODY_BYTES / SLOT_BYTES, "no page has slot {slot}");
@@ -197,7 +197,7 @@ fn place(page: &mut PageBytes, slot: u16, pieces: &[&[u8]], bytes: usize, flags:
     assert_state(page);
 }
 
-/// Empties a slot and keeps its number; free slots at the end of the array are given back.
+/// Empties a slot and keeps its number; free slots at the end of the array are removed.
 pub fn free(page: &mut PageBytes, slot: u16) {
     assert!(header::page_type(page) != PageType::BTree, "the slots of a tree have no gaps");
     release_row(page, slot);
@@ -216,7 +216,7 @@ pub fn free(page: &mut PageBytes, slot: u16) {
     assert_state(page);
 }
 
-/// Takes a slot out, moving all after it down by one (trees).
+/// Removes a slot, moving all after it down by one (trees).
 pub fn remove(page: &mut PageBytes, slot: u16) {
     assert!(header::page_type(page) != PageType::Heap, "the slots of a heap keep their numbers");
     release_row(page, slot);
@@ -228,7 +228,7 @@ pub fn remove(page: &mut PageBytes, slot: u16) {
     assert_state(page);
 }
 
-/// Takes out every slot from `slot` on (trees: the left half of a split).
+/// Removes every slot from `slot` on (trees: the left half of a split).
 pub fn truncate(page: &mut PageBytes, slot: u16) {
     while header::slot_count(page) > slot {
         remove(page, header::slot_count(page) - 1);
@@ -291,7 +291,7 @@ pub fn replace(page: &mut PageBytes, slot: u16, row: &[u8], flags: u16) {
     place(page, slot, &[row], row.len(), flags);
 }
 
-/// Makes `bytes` available between the rows and the slot array, moving rows together when needed.
+/// Makes `bytes` available between the rows and the slot array, compacting the rows when needed.
 fn make_contiguous(page: &mut PageBytes, bytes: usize) {
     assert!(bytes <= header::free_bytes(page), "{bytes} bytes asked of {}", header::free_bytes(page));
     let array = PAGE_BYTES - SLOT_BYTES * usize::from(header::slot_count(page));
@@ -301,7 +301,7 @@ fn make_contiguous(page: &mut PageBytes, bytes: usize) {
     assert!(array - header::free_offset(page) >= bytes, "what is free lies between rows and slots");
 }
 
-/// Moves all rows together, in slot order.
+/// Compacts all rows, in slot order.
 pub fn compact(page: &mut PageBytes) {
     let before = *page;
     let mut at = HEADER_BYTES;
@@ -327,9 +327,9 @@ pub fn occupied(page: &PageBytes) -> impl Iterator<Item = (u16, &[u8], u16)> {
     (0..header::slot_count(page)).filter_map(|slot| row(page, slot).map(|row| (slot, row, flags(page, slot))))
 }
 
-/// Checks that header and slot array agree with each other: what fuzzed or rotten bytes must pass before any other
-/// function here may be used on them. The text says what is wrong. Every page that is read passes here: no allocation, and rows that lie
-/// in the order of their slots, as they do on most pages, are not sorted.
+/// Checks that header and slot array agree with each other: a damaged page must be checked before any other
+/// function here may be used on it. The text says what is wrong. Called for every page that is read: no allocation, and rows that are
+/// in the order of their slots, as on most pages, are not sorted.
 pub fn verify(page: &PageBytes) -> Result<(), String> {
     let count = usize::from(header::slot_count(page));
     if count * SLOT_BYTES > BODY_BYTES {
@@ -374,7 +374,7 @@ pub fn verify(page: &PageBytes) -> Result<(), String> {
     Ok(())
 }
 
-/// An error when two rows share bytes; all of them lie inside the page.
+/// An error when two rows share bytes; all of them are inside the page.
 fn refuse_overlaps(page: &PageBytes, count: usize) -> Result<(), String> {
     let mut spans = [(0u16, 0u16); BODY_BYTES / SLOT_BYTES];
     for slot in 0..count as u16 {

@@ -1,4 +1,4 @@
-//! `FileSpace`: the data files of one database as one space of pages, seen through the buffer pool.
+//! `FileSpace`: the data files of one database as one space of pages, accessed through the buffer pool.
 
 mod files;
 mod new_file;
@@ -38,19 +38,19 @@ pub struct CreateSpace {
 pub struct OpenSpace {
     /// The data files with their numbers, in that order; the first has number 1.
     pub files: Vec<(u16, PathBuf)>,
-    /// The log says that the database was closed properly: all of its pages are durable in their places.
+    /// The log says that the database was closed properly: all of its pages are durable in the data files.
     pub was_closed: bool,
 }
 
 /// The data files of one database.
 ///
-/// `Online ──a write fails (become_suspect)──► Suspect`: from then on nothing is written, reads go on.
+/// `Online ──a write fails (become_suspect)──► Suspect`: from then on no page is written, reads still work.
 pub struct FileSpace {
     number: u16,
     pool: Arc<BufferPool>,
     database_guid: [u8; 16],
     volatile: bool,
-    /// Each at its number, counted from 1.
+    /// Each file at the index of its number, counted from 1.
     files: RwLatch<Vec<Option<Arc<DataFile>>>>,
     doublewrite: Latch<Option<Doublewrite>>,
     boot: Latch<BootPage>,
@@ -90,8 +90,8 @@ impl FileSpace {
         Ok(space)
     }
 
-    /// Opens the files of a database. Pages that a power loss tore are repaired first; [`FileSpace::repaired`] names them.
-    /// Refuses files that are not ours, of another database, or of a newer format.
+    /// Opens the files of a database. Pages torn by a power loss are repaired first; [`FileSpace::repaired`] names them.
+    /// Refuses foreign files, and files of another database or of a newer format.
     pub fn open(pool: &Arc<BufferPool>, options: &OpenSpace) -> Result<Arc<FileSpace>, PageError> {
         assert!(!options.files.is_empty(), "at least one data file");
         let os = pool.os();
@@ -150,7 +150,7 @@ impl FileSpace {
         })
     }
 
-    /// Names the log that must be ahead of every page written. Once, before the first change.
+    /// Sets the log that must be ahead of every page written. Once, before the first change.
     pub fn attach_log(&self, log: Arc<Log>) {
         assert_eq!(log.is_volatile(), self.volatile, "pages last as long as their log");
         assert!(self.log.set(log).is_ok(), "a database has one log");
@@ -176,7 +176,7 @@ impl FileSpace {
         self.volatile
     }
 
-    /// Pages that were torn and have been put right when the space was opened.
+    /// Torn pages that were repaired when the space was opened.
     pub fn repaired(&self) -> &[PageId] {
         &self.repaired
     }
@@ -191,7 +191,7 @@ impl FileSpace {
         u64::from(self.number) << 48 | id.pack()
     }
 
-    /// By which number [`BufferedPage::space`](crate::BufferedPage::space) names its pages.
+    /// The number of this space in [`BufferedPage::space`](crate::BufferedPage::space).
     pub fn pool_number(&self) -> u16 {
         assert!(self.owns(self.key(PageId::NULL)), "the pool knows the pages of a space by its number");
         self.number
@@ -202,7 +202,7 @@ impl FileSpace {
         (key >> 48) as u16 == self.number
     }
 
-    /// Latches a page, reading it when it is not in memory. A page never formatted comes as zeros (`PageType::Empty`).
+    /// Latches a page, reading it when it is not in memory. A page never formatted is returned as zeros (`PageType::Empty`).
     /// Errors: 823, 824 (this page only), 701, a page beyond the file.
     #[inline]
     pub fn fix(&self, id: PageId, mode: LatchMode) -> Result<PageGuard, PageError> {
@@ -218,7 +218,7 @@ impl FileSpace {
         self.fix_slowly(id, mode, Missing::Read)
     }
 
-    /// Where a page and its frame are in memory.
+    /// The memory addresses of a page and its frame.
     #[inline]
     pub(crate) fn place_of(&self, id: PageId) -> Option<(usize, usize)> {
         self.pool.place_of(self.key(id))
@@ -230,8 +230,8 @@ impl FileSpace {
         self.fix_slowly(id, LatchMode::Exclusive, Missing::Zeros)
     }
 
-    /// The same for a page that is free, so that nobody knows it; `None` when somebody has it latched all the same: it is in use, whatever
-    /// the map says, or only just given up. Never waits for a latch: the caller holds others.
+    /// Latches a free page exclusively to format it; `None` when another thread has it latched: it is in use, whatever
+    /// the map says, or was just deallocated. Never waits for a latch: the caller holds others.
     pub fn try_fix_new(&self, id: PageId) -> Result<Option<PageGuard>, PageError> {
         assert!(!id.is_null(), "no page is formatted at the end of a chain");
         let key = self.key(id);
@@ -250,9 +250,9 @@ impl FileSpace {
         }
     }
 
-    /// For redo of a record that formats the page. What is in memory counts, by its LSN; what is in the file does not and
-    /// is not even read: redo goes on to the end of the log, so every later change of the page comes again, too. A page
-    /// that is not in memory, or lies beyond the end of the file (which grows), comes as zeros with LSN NULL.
+    /// For redo of a record that formats the page. A page in memory counts, by its LSN; the page in the file does not and
+    /// is not read: redo continues to the end of the log, so it also repeats every later change of the page. A page
+    /// that is not in memory, or is beyond the end of the file (which grows), is returned as zeros with LSN NULL.
     pub fn fix_for_format_redo(&self, id: PageId) -> Result<PageGuard, PageError> {
         self.reach(id)?;
         assert!(self.file_pages(id.file) > id.page, "redo makes the page that it needs");
@@ -260,7 +260,7 @@ impl FileSpace {
     }
 
     /// For redo of a change to a page that no record formats (an allocation map): zeros are its first state, and a page beyond the end of the
-    /// file (which grows) comes as zeros with LSN NULL. One that is damaged is not taken for new: the log does not say again what it said.
+    /// file (which grows) is returned as zeros with LSN NULL. A damaged page is not taken for a new one: the log does not have its full content.
     pub fn fix_for_map_redo(&self, id: PageId) -> Result<PageGuard, PageError> {
         self.reach(id)?;
         assert!(self.file_pages(id.file) > id.page, "redo makes the map that it needs");
@@ -270,7 +270,7 @@ impl FileSpace {
         }
     }
 
-    /// Shows what lies in a file at these pages, unchecked and whatever is in memory. Not of pages that the file has got since it was opened.
+    /// Reads these pages of a file unchecked, whatever is in memory. Without pages that the file has got since it was opened.
     pub fn each_stored(
         &self,
         file: u16,
@@ -305,7 +305,7 @@ impl FileSpace {
         }
     }
 
-    /// Puts a page into a frame; `None` when somebody else does the same.
+    /// Reads a page into a frame; `None` when another thread does so at the same time.
     fn bring_in(
         &self,
         id: PageId,
@@ -366,8 +366,8 @@ impl FileSpace {
         Ok(())
     }
 
-    /// The log is always ahead of what is in the files: a page that knows of a record that the log does not have is not of this database's
-    /// history, and no later change of it would count.
+    /// The log is always ahead of the files: a page with the LSN of a record that the log does not have is not of this database's
+    /// history, and redo would skip later changes of it.
     fn refuse_foreign_lsn(&self, id: PageId, page: &PageBytes) -> Result<(), PageError> {
         let lsn = crate::header::lsn(page);
         match self.log.get() {
@@ -387,7 +387,7 @@ impl FileSpace {
         boot
     }
 
-    /// Writes the boot page: durable and safe from tearing when it returns.
+    /// Writes the boot page: durable and protected from tearing when it returns.
     pub fn write_boot(&self, boot: &BootPage) -> Result<(), PageError> {
         assert!(boot.database_guid == self.database_guid, "a database keeps its identity");
         let mut current = self.boot.lock();
@@ -403,14 +403,14 @@ impl FileSpace {
         (!self.volatile).then(|| doublewrite_path(first.path()))
     }
 
-    /// Forgets all pages of this database in memory, changed ones too. Before dropping it, and after a clean
+    /// Discards all pages of this database in memory, changed ones too. Before dropping it, and after a clean
     /// [`FileSpace::write_out_dirty`] when it goes offline.
     pub fn discard_pages(&self) {
         assert_no_page_latch_held();
         self.pool.discard(self.number);
     }
 
-    /// Why nothing is written any more; `None` while all is well.
+    /// Why no page is written any more; `None` if the space is not suspect.
     pub fn suspect_reason(&self) -> Option<&str> {
         self.suspect.get().map(String::as_str)
     }
@@ -420,7 +420,7 @@ impl FileSpace {
         self.suspect.get().map_or(Ok(()), |reason| Err(PageError::Suspect(reason.clone())))
     }
 
-    /// From now on nothing is written: what is in memory is not to be trusted.
+    /// Stops all page writes: the pages in memory are not trustworthy.
     pub fn stop_writing(&self, why: &str) {
         assert!(!why.is_empty(), "there is a reason");
         self.become_suspect(&PageError::Suspect(why.to_owned()));

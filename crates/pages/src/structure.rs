@@ -1,20 +1,20 @@
-//! What a page must be like, whatever it holds, before any other function may touch it: judged once, when it comes from its file.
+//! Structural checks of a page before any other function may use it: made once, when the page is read from its file.
 //!
-//! A right checksum says that the bytes are those that were written, not that whoever wrote them (another program, a fault of ours, somebody
-//! with a hex editor) has written a page. A header or slot array that lies is error 824 for this page; the others stay readable.
+//! A right checksum proves that the bytes are those that were written, not that they are a valid page (another program, a bug of ours
+//! or a hex editor may have written them). A wrong header or slot array is error 824 for this page; the others stay readable.
 
 use crate::header::{self, PAGE_FORMAT_VERSION, PageType};
 use crate::page_id::PageBytes;
 use crate::slots::{self, FORWARD, FORWARDED};
 use crate::tree_rows;
 
-/// Levels of a tree, at most: with two children to a page it would fill 2^32 pages.
+/// Most levels of a tree: with two children to a page it would fill 2^32 pages.
 const LEVELS_MAX: u8 = 32;
 /// Bytes of a row of a heap, at least: room for the address of where it moves.
 const HEAP_ROW_BYTES_MIN: usize = 8;
 
 /// Do header and slot array agree with the type of the page and with each other? The text says what is wrong. A page of zeros was never
-/// formatted; whoever has seen that need not ask.
+/// formatted; callers check that before.
 pub fn verify(page: &PageBytes) -> Result<(), String> {
     if header::version(page) == 0 || header::version(page) > PAGE_FORMAT_VERSION {
         return Err(format!("page format version {}", header::version(page)));
@@ -37,7 +37,7 @@ pub fn verify(page: &PageBytes) -> Result<(), String> {
         PageType::BTree if header::free_slots(page) > 0 => {
             Err(format!("a tree page has {} free slots", header::free_slots(page)))
         }
-        // Bytes are kept for rows that a transaction has shortened.
+        // Bytes are reserved for rows that a transaction has shortened.
         PageType::BTree if header::reserved_bytes(page) > 0 && (count == 0 || level > 0) => {
             Err(format!("{} bytes are kept for undo where no row changes", header::reserved_bytes(page)))
         }
@@ -183,7 +183,7 @@ mod tests {
         assert!(verify(&short).expect_err("it lies").contains("no room for a forwarding address"));
     }
 
-    /// Frees a slot of a heap and calls the page a tree.
+    /// Frees a slot of a heap and changes the page type to a tree.
     fn slots_free_by_hand(page: &mut PageBytes) {
         page[1] = PageType::Heap as u8;
         slots::free(page, 1);

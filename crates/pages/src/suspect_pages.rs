@@ -1,4 +1,4 @@
-//! Pages that could not be read as they were written: what msdb.dbo.suspect_pages shows of one database. Kept in memory, so it tells of the time since
+//! Suspect pages: read errors and damaged pages of one database for msdb.dbo.suspect_pages. Kept in memory, so it covers the time since
 //! the database was opened.
 
 use std::collections::BTreeMap;
@@ -8,13 +8,13 @@ use os::{IoErrorKind, Latch, LatchRank};
 use crate::error::PageError;
 use crate::page_id::PageId;
 
-/// So many pages are kept; of others nothing is told, as in the table's documentation.
+/// Most pages kept; others are not recorded, as documented for the table.
 const PAGES_MAX: usize = 1000;
 
-/// What was met, by the numbers of `event_type`.
+/// The kind of error, by the numbers of `event_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SuspectEvent {
-    /// 1: the system refused to read it (823), or what it read is whole and not this page (824).
+    /// 1: reading it failed (823), or a valid page with another address was read (824).
     Unreadable = 1,
     /// 2: its checksum is wrong (824).
     BadChecksum = 2,
@@ -23,13 +23,13 @@ pub enum SuspectEvent {
 /// One page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SuspectPage {
-    /// Which.
+    /// The page.
     pub page: PageId,
-    /// The last time.
+    /// The last error.
     pub event: SuspectEvent,
-    /// How often.
+    /// Number of errors.
     pub errors: u32,
-    /// When, the last time: 100 ns since the year 1, UTC.
+    /// Time of the last error: 100 ns since the year 1, UTC.
     pub last_utc_100ns: i64,
 }
 
@@ -43,7 +43,7 @@ impl SuspectPages {
         SuspectPages { pages: Latch::new(LatchRank::Stats, BTreeMap::new()) }
     }
 
-    /// Notes a read that failed, unless that says nothing of the page.
+    /// Notes a failed read, unless the error is not about the page.
     pub(crate) fn note(&self, page: PageId, error: &PageError, utc_100ns: i64) {
         let event = match error {
             PageError::Corrupt { bad_checksum: true, .. } => SuspectEvent::BadChecksum,
@@ -51,7 +51,7 @@ impl SuspectPages {
             PageError::Io(error) if error.kind != IoErrorKind::Interrupted => SuspectEvent::Unreadable,
             _ => return,
         };
-        // An address that a page claims may be of no file: nothing was read there then, and that is no event.
+        // An address stored in a page may name no file: then nothing was read, and that is no event.
         assert!(page.file > 0, "{page} was read, so its file is there");
         let mut pages = self.pages.lock();
         let errors = pages.get(&page).map_or(0, |known| known.errors);

@@ -1,6 +1,6 @@
 //! How a row of a tree page begins: `key length 2 | key | rest`. The rest is the value in a leaf, the child's address (6 bytes) above.
 //!
-//! What keys mean is for those who build trees; that they ascend is part of what a page is.
+//! The crate that builds trees defines the keys; their ascending order is part of the page format.
 
 use crate::header;
 use crate::page_id::PageBytes;
@@ -11,7 +11,7 @@ pub const KEY_LENGTH_BYTES: usize = 2;
 /// Bytes of a child's address.
 pub const CHILD_BYTES: usize = 6;
 
-/// Key and rest of a row. Panics never: a row that lies about its key is cut short.
+/// Key and rest of a row. Never panics: a key length beyond the row is cut off.
 #[inline]
 pub fn split_row(row: &[u8]) -> (&[u8], &[u8]) {
     let Some((length, rest)) = row.split_first_chunk::<KEY_LENGTH_BYTES>() else { return (&[], &[]) };
@@ -21,8 +21,8 @@ pub fn split_row(row: &[u8]) -> (&[u8], &[u8]) {
     (key, rest)
 }
 
-/// Has every row of a tree page the bytes that it promises, is there a key, and do the keys ascend? The first key of an interior page stands for everything
-/// below the second and says nothing. Header and slots have been found sound.
+/// Has every row of a tree page enough bytes and a key, and do the keys ascend? The first key of an interior page stands for everything
+/// below the second key and is not compared. Header and slots were checked before.
 pub(crate) fn verify(page: &PageBytes) -> Result<(), String> {
     let (count, is_interior) = (header::slot_count(page), header::level(page) > 0);
     let mut before: Option<&[u8]> = None;

@@ -1,8 +1,8 @@
-//! Writing pages to their files. The WAL rule stands here: no page image leaves memory before the log that made it is
+//! Writing pages to their files. Implements the WAL rule: no page image is written before the log records of its changes are
 //! durable.
 //!
-//! A batch goes: copy images (shared latches) → harden the log up to the highest page LSN → doublewrite file, durable →
-//! in place → sync. tempdb's pages skip the log and the doublewrite file: nothing of them is read after a restart.
+//! The steps of a batch: copy images (shared latches) → harden the log up to the highest page LSN → doublewrite file, durable →
+//! in place → sync. tempdb's pages skip the log and the doublewrite file: they are not read after a restart.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl WriteOut for FileSpace {
 }
 
 impl FileSpace {
-    /// Writes one page that does not live in the pool.
+    /// Writes one page that is not in the pool.
     pub(crate) fn write_page_now(&self, id: PageId, image: &PageBytes) -> Result<(), PageError> {
         self.refuse_if_suspect()?;
         assert_eq!(crate::header::id(image), id, "an image knows its address");
@@ -38,7 +38,7 @@ impl FileSpace {
 }
 
 /// Writes those of `frames` that are dirty and belong to `space`; returns how many. When a write fails, the pages stay
-/// dirty and the database becomes suspect: what the device holds is unknown, and a later sync could lie about it.
+/// dirty and the database becomes suspect: the content of the device is unknown, and a later sync could wrongly succeed.
 pub(crate) fn write_out(
     space: &FileSpace,
     mut frames: Vec<Arc<Frame>>,
@@ -46,7 +46,7 @@ pub(crate) fn write_out(
 ) -> Result<usize, PageError> {
     let mut written = 0;
     while !frames.is_empty() {
-        // What has been written is let go at once: somebody may be waiting for a frame with a page latched that is waited for here.
+        // Written frames are unpinned at once: a thread may be waiting for a frame while it latches a page that this function waits for.
         let mut some = frames;
         frames = some.split_off(some.len().min(BATCH_PAGES_MAX));
         let (count, passed_over) = write_batch(space, &some, IfLatched::PassOver)?;
@@ -54,7 +54,7 @@ pub(crate) fn write_out(
         if if_latched == IfLatched::PassOver {
             continue;
         }
-        // One after the other, with no other frame pinned: these may be all that the pool has.
+        // One after the other, with no other frame pinned: these may be all frames of the pool.
         let latched: Vec<u64> = passed_over.iter().map(|frame| frame.key()).collect();
         drop((some, passed_over));
         for key in latched {
@@ -65,8 +65,8 @@ pub(crate) fn write_out(
     Ok(written)
 }
 
-/// Writes what it can of `frames`; returns how many, and those that were latched. It waits for a latch only as long as it has claimed
-/// nothing: its holder may be looking for a frame, and must not wait for pages that wait for him.
+/// Writes what it can of `frames`; returns how many, and those that were latched. It waits for a latch only while it has claimed
+/// no page: the holder of the latch may be searching for a frame, and must not wait for pages that wait for its latch.
 fn write_batch(
     space: &FileSpace,
     frames: &[Arc<Frame>],
@@ -106,10 +106,10 @@ fn write_batch(
     Ok((written, passed_over))
 }
 
-/// A database that writes nothing any more: who looks for a frame need not wait for its pages, nor try them again.
+/// Marks the pages of a database that writes no more pages as failed: a search for a frame neither waits for them nor tries them again.
 fn give_up(space: &FileSpace, frames: &[Arc<Frame>]) {
     for frame in frames {
-        // The latch keeps the page in its frame; one that is being changed is given up another time.
+        // The latch keeps the page in its frame; a page that is being changed is marked another time.
         let latched = frame.latch().try_read();
         if latched.is_some() && space.owns(frame.key()) {
             frame.note_failed();
@@ -117,7 +117,7 @@ fn give_up(space: &FileSpace, frames: &[Arc<Frame>]) {
     }
 }
 
-/// Page images on their way, in page order.
+/// The page images of a batch, in page order.
 struct Batch<'a> {
     buffer: Option<AlignedBuf>,
     capacity: usize,
@@ -132,7 +132,7 @@ impl<'a> Batch<'a> {
         Batch { buffer: None, capacity, pages: Vec::new(), frames: Vec::new(), highest_lsn: Lsn::NULL }
     }
 
-    /// What holds between two images: a place for each, none twice, in page order.
+    /// Invariants between two images: a slot for each, none twice, in page order.
     fn assert_state(&self) {
         assert!(self.pages.len() == self.frames.len() && self.pages.len() <= self.capacity);
         assert!(self.pages.is_empty() || self.buffer.is_some(), "images lie in the buffer");
@@ -189,8 +189,8 @@ fn harden(space: &FileSpace, lsn: Lsn) -> Result<(), PageError> {
     Ok(())
 }
 
-/// The WAL rule, asked of each image that is about to leave. Not where the simulation plants the bug that breaks it: its oracles are to see
-/// that by themselves.
+/// Asserts the WAL rule for each image that is about to be written. Not where the simulation plants the bug that breaks it: its oracles must
+/// detect that by themselves.
 fn assert_log_is_hard(space: &FileSpace, images: &[u8]) {
     if space.is_volatile() || is_planted(Bug::PageBeforeLog) {
         return;
@@ -217,8 +217,8 @@ pub(crate) fn write_images(
         images.into_iter().all(|(image, page)| is_sound(image, *page)),
         "what is written can be read back"
     );
-    // Held to the end, the verdict included: after a failed sync the images of its batch may be all that is left of the pages, and
-    // whoever waits here must not take their room.
+    // Held to the end, including the result of the sync: after a failed sync the images of its batch may be the only copies of the pages, and
+    // the next batch must not overwrite them.
     let mut doublewrite = space.doublewrite().lock();
     space.refuse_if_suspect()?;
     let written = write_in_place(space, doublewrite.as_mut(), buffer, pages);
@@ -240,7 +240,7 @@ fn write_in_place(
     }
     let mut first = 0;
     while first < pages.len() {
-        // Pages of tempdb that nobody owns may have been given up with the end of their file, or with all of it, since they were copied.
+        // Pages of tempdb without an owner may have been removed with the end of their file, or with the whole file, since they were copied.
         let is_there = |page: PageId| !space.is_volatile() || space.has_page(page);
         if !is_there(pages[first]) {
             first += 1;

@@ -36,7 +36,7 @@ fn in_a_crowd(seed: u64, body: impl FnOnce(&Bench) + Send + 'static) {
     });
 }
 
-/// Runs `body` where nobody else commits.
+/// Runs `body` without other committers.
 fn alone(seed: u64, body: impl FnOnce(&Bench) + Send + 'static) {
     let world = World::new(seed, Profile::constant_latency());
     let device = world.clone();
@@ -218,7 +218,7 @@ fn a_log_that_fails_ends_a_pending_commit_as_a_blocking_one() {
     });
 }
 
-/// Who waits for a row of a commit whose write fails never gets it, whoever runs first: the database has failed before the locks go.
+/// A waiter for a row of a commit whose write fails never gets the lock, in any order of events: the database fails before the locks are released.
 #[test]
 fn nobody_gets_the_lock_of_a_commit_that_fails() {
     for seed in 0..60 {
@@ -246,7 +246,7 @@ fn nobody_gets_the_lock_of_a_commit_that_fails() {
     }
 }
 
-/// Whoever forgets the second half is told, in release builds too.
+/// A caller that omits the second half gets a panic, in release builds too.
 #[test]
 fn a_pending_commit_is_not_forgotten() {
     in_a_crowd(4, |bench| {
@@ -258,7 +258,7 @@ fn a_pending_commit_is_not_forgotten() {
     });
 }
 
-/// Nobody else writes: the LOG WRITER drains a delayed commit by itself.
+/// There is no other writer: the LOG WRITER drains a delayed commit by itself.
 #[test]
 fn a_delayed_commit_is_written_although_nobody_asks() {
     alone(21, |bench| {

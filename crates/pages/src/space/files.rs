@@ -1,11 +1,11 @@
-//! The files of a `FileSpace`: found by number, growing, joining and leaving, and giving the end of one back.
+//! The files of a `FileSpace`: lookup by number, growth, adding and removing files, and shrinking.
 //!
 //! ```text
-//!  make_file (nobody knows it) ─► join_file ─► pages are allocated ─► limit_allocation(0) ─► empty ─► detach_file
+//!  make_file (not in the space) ─► join_file ─► pages are allocated ─► limit_allocation(0) ─► empty ─► detach_file
 //!  limit_allocation(n) ─► nothing from page n on is in use ─► truncate_file(n) ─► limit_allocation(None)
 //! ```
-//! Whoever gives pages up (the engine) has seen, under the latches of their maps, that nobody owns them, and has made a checkpoint since from which
-//! redo starts behind all of their records.
+//! Before the caller (the engine) removes pages, it has checked, under the latches of their maps, that they have no owner, and has then made a
+//! checkpoint from which redo starts behind all of their records.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::file_header::{FileHeader, Growth};
 use crate::frame::assert_no_page_latch_held;
 use crate::page_id::PageId;
 
-/// A data file that was made and is of no space yet.
+/// A data file that was made and has not joined a space yet.
 pub struct IdleFile(Arc<DataFile>);
 
 impl FileSpace {
@@ -31,7 +31,7 @@ impl FileSpace {
         file.cloned().ok_or(PageError::NoSuchPage(PageId::new(number, 0)))
     }
 
-    /// The numbers of the data files, ascending. Asked for each page that is allocated: who asks says what they are put into.
+    /// The numbers of the data files, ascending. Called for each page allocation: the caller chooses the collection type.
     pub fn file_numbers<C: FromIterator<u16> + AsRef<[u16]>>(&self) -> C {
         let numbers: C = self.files.read().iter().flatten().map(|file| file.file_id()).collect();
         let seen = numbers.as_ref();
@@ -44,7 +44,7 @@ impl FileSpace {
         self.file(number).map_or(0, |file| file.pages())
     }
 
-    /// Has the file this page, today?
+    /// Has the file this page at present?
     pub fn has_page(&self, id: PageId) -> bool {
         id.page < self.file_pages(id.file)
     }
@@ -58,7 +58,7 @@ impl FileSpace {
     }
 
     /// Makes page `wanted` of a file exist, growing by the file's growth step; the growth is durable when it returns.
-    /// Error 1105 when disk or MAXSIZE forbid; the file is then as before.
+    /// Error 1105 when the disk is full or MAXSIZE is reached; the file is then unchanged.
     pub fn grow_to_hold(&self, file: u16, wanted: u32) -> Result<(), PageError> {
         let target = self.file(file)?;
         self.grow(|| target.grow_to_hold(wanted, self.volatile))?;
@@ -74,8 +74,8 @@ impl FileSpace {
         Ok(())
     }
 
-    /// Growth syncs the file, too. Should that fail, it may be writes of the last batch that the system has dropped, and their own sync
-    /// may not hear of it: so none is under way meanwhile, and its images keep their room.
+    /// Growth syncs the file, too. If that sync fails, the system may have dropped writes of the last batch, and the batch's own sync
+    /// may not report it: so no batch runs meanwhile, and the images in the doublewrite file are kept.
     fn grow(&self, work: impl FnOnce() -> Result<(), PageError>) -> Result<(), PageError> {
         let _no_batch = self.doublewrite.lock();
         self.refuse_if_suspect()?;
@@ -98,7 +98,7 @@ impl FileSpace {
         Ok(IdleFile(Arc::new(file)))
     }
 
-    /// The file belongs to the space from now on, which says so elsewhere, durably.
+    /// Adds the file to the space; the caller has noted that durably.
     pub fn join_file(&self, file: IdleFile) {
         let IdleFile(file) = file;
         let at = usize::from(file.file_id()) - 1;
@@ -115,43 +115,43 @@ impl FileSpace {
         assert!(self.file(number).is_ok(), "file {number} is found by its number");
     }
 
-    /// Pages below this may be allocated; 0 in a file that does not exist. Asked with the map latched that says whose the page is.
+    /// Pages below this may be allocated; 0 in a file that does not exist. The caller has latched the map with the page's entry.
     pub fn allocation_end(&self, number: u16) -> u32 {
         assert!(number > 0, "files are numbered from 1");
         self.file(number).map_or(0, |file| file.allocation_end())
     }
 
-    /// May the file grow for somebody who needs a page?
+    /// May the file grow for an allocation?
     pub fn grows_for_allocation(&self, number: u16) -> bool {
         self.file(number).is_ok_and(|file| !file.is_limited())
     }
 
-    /// Is nothing to be put into the file any more (EMPTYFILE)?
+    /// Is the file closed to allocations (EMPTYFILE)?
     pub fn is_closed_to_allocation(&self, number: u16) -> bool {
         self.file(number).is_ok_and(|file| file.is_closed())
     }
 
-    /// From now on no page from `limit` on is allocated (0: none at all), and the file does not grow for it. `None`: as ever.
+    /// Sets a limit: no page from `limit` on is allocated (0: none at all), and the file does not grow for allocations. `None`: no limit.
     pub fn limit_allocation(&self, number: u16, limit: Option<u32>) -> Result<(), PageError> {
         assert!(number > 1 || limit != Some(0), "the first file is never emptied");
         self.file(number)?.set_allocation_limit(limit);
         Ok(())
     }
 
-    /// Somebody needs room: files that are only being shrunk may be filled and grow again. True when there was such a file.
+    /// Called when an allocation needs space: lifts the limits of files that are only being shrunk. True when there was such a file.
     pub fn lift_limits(&self) -> bool {
         let files: Vec<Arc<DataFile>> = self.files.read().iter().flatten().cloned().collect();
         files.iter().filter(|file| file.lift_allocation_limit()).count() > 0
     }
 
-    /// Gives the pages of a file from `pages` on back; false when somebody has needed room meanwhile, and the limit there is gone. See the
-    /// head of this file for what the caller has seen to. It holds no page latch.
+    /// Removes the pages of a file from `pages` on; false when an allocation has lifted the limit meanwhile. See the
+    /// heading of this file for the caller's duties. It holds no page latch.
     pub fn truncate_file(&self, number: u16, pages: u32) -> Result<bool, PageError> {
         assert_no_page_latch_held();
         assert!(pages >= FILE_PAGES_MIN, "a file keeps its system pages");
         let target = self.file(number)?;
         {
-            // No batch is under way that would write there.
+            // Excludes batches that would write there.
             let _no_batch = self.doublewrite.lock();
             self.refuse_if_suspect()?;
             if !target.give_up_tail(pages) {
@@ -168,7 +168,7 @@ impl FileSpace {
         cut.map(|()| true)
     }
 
-    /// The file is of this space no more. See the head of this file for what the caller has seen to. It holds no page latch.
+    /// Removes the file from this space. See the heading of this file for the caller's duties. It holds no page latch.
     pub fn detach_file(&self, number: u16) -> Result<IdleFile, PageError> {
         assert_no_page_latch_held();
         assert!(number > 1, "the first file stays");
@@ -185,7 +185,7 @@ impl FileSpace {
         Ok(IdleFile(file))
     }
 
-    /// Pages that their file has no more go from memory. They have no changes that were not written.
+    /// Discards pages from memory that their file does not have any more. They have no unwritten changes.
     fn discard_given_up(&self, number: u16) {
         self.pool.discard_where(|key| {
             let id = PageId::unpack(key);
@@ -221,8 +221,8 @@ impl FileSpace {
         files
     }
 
-    /// Are the files of the time at which the log stands? Each names the incarnation that it was opened in last. A file that was put back as it
-    /// was earlier, or whose log was, has an older one, and changes that the log will not bring back are missing in one of them.
+    /// Are the files as new as the log? Each names the incarnation that it was last opened in. If an older copy of a file, or of
+    /// the log, was restored, the incarnations differ, and changes that redo cannot restore are missing.
     pub fn check_incarnation(&self, newest: Incarnation, next: Incarnation) -> Result<(), PageError> {
         // A recovery notes the next one before the log does.
         let is_of_now = |one: Incarnation| one == newest || one == next;
@@ -240,7 +240,7 @@ impl FileSpace {
         Ok(())
     }
 
-    /// Notes in each file, durably, in which incarnation of the database it is used.
+    /// Notes the incarnation of the database in each file, durably.
     pub fn note_incarnation(&self, incarnation: Incarnation) -> Result<(), PageError> {
         assert!(!self.volatile, "what is made anew at each start is of no earlier time");
         for file in self.present_files() {

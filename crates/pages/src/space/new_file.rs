@@ -1,4 +1,4 @@
-//! A data file that is to be made, and files put at their numbers.
+//! Making a data file, and the list of files by number.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub const FILE_PAGES_MIN: u32 = 16;
 pub struct NewFile {
     /// Its number in the database: that of its pages' addresses. The first file's is 1.
     pub number: u16,
-    /// Where; it must not exist.
+    /// Its path; it must not exist.
     pub path: PathBuf,
     /// Its name in the catalog.
     pub logical_name: String,
@@ -64,7 +64,7 @@ pub(super) fn make(
     DataFile::create(os, &new.path, header, pages, volatile)
 }
 
-/// Files in ascending order of their numbers, each at its own.
+/// The files, in ascending order of their numbers, each at the index of its number.
 pub(super) fn at_their_numbers(files: Vec<Arc<DataFile>>) -> Vec<Option<Arc<DataFile>>> {
     assert!(files.is_sorted_by(|one, next| one.file_id() < next.file_id()), "each number once");
     assert!(files.first().is_some_and(|first| first.file_id() == 1), "the first file has the boot page");

@@ -184,7 +184,7 @@ fn among_equals_the_victim_has_the_least_to_undo() {
     assert_eq!(cross(&bench, first, second), [Ok(()), Err(LockError::Deadlock)]);
 }
 
-/// Two readers who both want to write: the classic conversion deadlock.
+/// Two readers that both want to write: the classic conversion deadlock.
 #[test]
 fn two_conversions_deadlock() {
     let bench = Arc::new(Bench::new());

@@ -284,7 +284,7 @@ impl Versions {
         }
     }
 
-    /// Opens a snapshot of the present committed state, with the row that `row_of` makes of its number and the oldest open one. Returns number and id.
+    /// Opens a snapshot of the committed state, with the row that `row_of` makes of its number and the oldest open one. Returns number and id.
     pub(crate) fn open(&self, row_of: impl FnOnce(u64, u64) -> OpenSnapshot) -> (u64, u64) {
         let mut order = self.order.lock();
         let (number, id) = (order.last_commit, order.next_id);
