@@ -14,9 +14,10 @@ pub trait Clock: Send + Sync {
     fn monotonic_ns(&self) -> u64;
     /// UTC as 100 ns ticks since 0001-01-01T00:00:00 (the zero of `datetime2`).
     fn utc_100ns(&self) -> i64;
-    /// The same for less work: for what is noted often and seldom read. Behind by some milliseconds, or as old as what `keep_about` keeps.
+    /// A cheap, approximate `utc_100ns` for times that are noted often and seldom read. Late by some milliseconds, or as old as the value that
+    /// `keep_about` cached.
     fn about_utc_100ns(&self) -> i64;
-    /// A thread that wakes up some times a second anyway keeps the time at hand, again and again until it is told that it ends.
+    /// Updates the cached time; a thread that wakes up several times a second calls this until it ends (`is_kept` false).
     fn keep_about(&self, is_kept: bool);
     /// Minutes that local time is ahead of UTC now (GETDATE, SYSDATETIMEOFFSET); 0 in simulation.
     fn local_offset_minutes(&self) -> i32;
@@ -24,7 +25,7 @@ pub trait Clock: Send + Sync {
     fn thread_cpu_ns(&self) -> u64;
 }
 
-/// UTC as somebody has lately kept it. One for the process: where several keep it and one ends, the next round of another brings it back.
+/// The cached UTC time. One for the process: if several threads update it and one ends, the next update of another restores it.
 static ABOUT: AtomicI64 = AtomicI64::new(NOT_KEPT);
 const NOT_KEPT: i64 = 0;
 

@@ -1,4 +1,4 @@
-//! `Condition`: waiting with a latch until another task changes what it guards.
+//! `Condition`: waiting, with a latch, until another task changes the guarded state (a condition variable).
 
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
@@ -11,7 +11,7 @@ use crate::task::{self, TaskRef};
 use crate::wait::{WaitOutcome, WaitType, deadline_after};
 use crate::waiting::Waiting;
 
-/// A place to wait in. Wake-ups go to waiters in the order of their coming.
+/// A condition variable. Notifications wake waiters in the order of arrival.
 #[derive(Default)]
 pub struct Condition {
     waiters: Mutex<VecDeque<Arc<Waiter>>>,
@@ -28,7 +28,7 @@ impl Condition {
         Condition { waiters: Mutex::new(VecDeque::new()) }
     }
 
-    /// Gives the latch back, waits for a notification, takes the latch again. Interruptible (mask interrupts to forbid).
+    /// Releases the latch, waits for a notification, takes the latch again. Interruptible (mask interrupts to forbid).
     /// `timeout_ns` of `None` waits for ever. Callers check their condition again: `Set` is no promise of it.
     pub fn wait<'a, T: ?Sized>(
         &self,
@@ -78,7 +78,7 @@ impl Condition {
         }
     }
 
-    /// Leaves the queue; a notification that came in the meantime is not lost but counts.
+    /// Leaves the queue; a notification that came in the meantime counts.
     fn give_up(&self, waiter: &Arc<Waiter>, outcome: WaitOutcome) -> WaitOutcome {
         self.waiters().retain(|other| !Arc::ptr_eq(other, waiter));
         if waiter.notified.load(Acquire) { WaitOutcome::Set } else { outcome }

@@ -27,7 +27,7 @@ pub enum CounterType {
 #[repr(align(64))]
 struct Line(AtomicI64);
 
-/// One counter. Adding touches a line that few others write, mostly nobody; the value is the sum.
+/// One counter. An addition writes a cache line that few other threads write, usually none; the value is the sum.
 #[derive(Debug, Default)]
 pub struct Counter {
     stripes: [Line; STRIPES],
@@ -55,7 +55,7 @@ impl Counter {
         self.add(1);
     }
 
-    /// Sets the value, for raw counts such as sizes, to which nobody adds at the same time.
+    /// Sets the value, for raw counts such as sizes, without concurrent additions.
     #[inline]
     pub fn set(&self, value: i64) {
         let [first, others @ ..] = &self.stripes;
@@ -72,7 +72,7 @@ impl Counter {
     }
 }
 
-/// `N` counters of one thing: a stripe's cells lie side by side, and take no memory before the first is added to.
+/// `N` counters of one object: the cells of a stripe are adjacent, and are allocated with the first addition.
 #[derive(Default)]
 pub struct CounterSet<const N: usize> {
     stripes: [OnceLock<Box<Cells<N>>>; STRIPES],
@@ -138,7 +138,7 @@ impl<const N: usize> CounterSet<N> {
         self.each(at).fold(0, i64::wrapping_add)
     }
 
-    /// The highest that anybody has noted last at a place; 0 for none.
+    /// The highest value noted at a place; 0 for none.
     pub fn latest(&self, at: usize) -> i64 {
         self.each(at).max().unwrap_or(0)
     }
@@ -186,7 +186,7 @@ impl CounterRegistry {
         self.counter_of_type(object, counter, instance, type_by_name(counter))
     }
 
-    /// The same with an explicit type (which the first caller decides).
+    /// The counter with an explicit type (which the first caller decides).
     pub fn counter_of_type(
         &self,
         object: &str,
@@ -200,12 +200,12 @@ impl CounterRegistry {
         Arc::clone(&entry.counter)
     }
 
-    /// Forgets the counters of an instance (a dropped database).
+    /// Removes the counters of an instance (a dropped database).
     pub fn remove_instance(&self, object: &str, instance: &str) {
         self.rows().retain(|key, _| !(key.0 == object && key.2 == instance));
     }
 
-    /// The counters of an instance go on under another name (a renamed database); those that had that name are forgotten.
+    /// Renames the counters of an instance (a renamed database); existing ones of the new name are removed.
     pub fn rename_instance(&self, object: &str, old: &str, new: &str) {
         let mut rows = self.rows();
         rows.retain(|key, _| !(key.0 == object && key.2 == new));

@@ -1,8 +1,8 @@
-//! `IoError`: the world refused something. Carries what was tried, on what, and the system's code.
+//! `IoError`: an error of the operating system, the disk or the network. Names the operation, its object, and the system's code.
 
 use std::fmt;
 
-/// The class of a failure of the world, as far as callers decide by it.
+/// The class of a failure, as far as callers distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IoErrorKind {
     /// No such file, directory or address.
@@ -57,7 +57,7 @@ pub struct IoError {
     pub kind: IoErrorKind,
     /// The operating system's error number, 0 when there is none (error 823 shows it).
     pub os_code: i32,
-    /// What was tried on what, for a person: `write 512 bytes at 8192 of /x/y.ldf`.
+    /// The operation and its object, for messages: `write 512 bytes at 8192 of /x/y.ldf`.
     pub what: String,
 }
 
@@ -83,7 +83,7 @@ impl IoError {
         IoError::from_std(&std::io::Error::last_os_error(), what)
     }
 
-    /// True when the device is full: the state may heal when space returns.
+    /// True when the device is full: the operation may succeed when space is freed.
     pub fn is_no_space(&self) -> bool {
         self.kind == IoErrorKind::NoSpace
     }

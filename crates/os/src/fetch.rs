@@ -1,9 +1,9 @@
-//! Asking the processor for memory that will be read soon, so that it is in the caches by then.
+//! Software prefetch: loads memory that will be read soon into the processor's caches.
 
-/// Bytes that come together.
+/// Bytes of a cache line.
 pub const LINE_BYTES: usize = 64;
 
-/// Asks for the line of memory at an address. Nothing is read and nothing waits: an address that is nobody's any more is as good as any other.
+/// Prefetches the cache line at an address. The program reads nothing and does not wait: an address that is not mapped any more does no harm.
 #[inline]
 pub fn fetch_early(address: usize) {
     #[cfg(target_arch = "x86_64")]

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU32;
 
-/// How a wait on a word ended. `Woken` may be spurious: callers look again.
+/// How a wait on a word ended. `Woken` may be spurious: callers check again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Woke {
     Woken,

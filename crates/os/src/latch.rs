@@ -19,10 +19,10 @@ const FREE: u32 = 0;
 const HELD: u32 = 1;
 const CONTENDED: u32 = 2;
 
-/// A holder on another processor is often done within as many looks.
+/// A holder on another processor often releases the latch within so many tries.
 const SPINS: u32 = 100;
 
-/// Asks `look` until it knows whether the latch is had or is not worth spinning for; not had after many. Pointless under the baton.
+/// Calls `look` until it returns whether the latch was taken, or that spinning is pointless; false after many tries. Not used in simulation.
 pub(crate) fn spin(look: impl Fn() -> Option<bool>) -> bool {
     if seat::any_world() {
         return false;
@@ -48,7 +48,7 @@ unsafe impl<T: ?Sized + Send> Send for Latch<T> {}
 // SAFETY: as above.
 unsafe impl<T: ?Sized + Send> Sync for Latch<T> {}
 
-/// The right to use what a [`Latch`] guards; given back on drop.
+/// Access to the value of a [`Latch`]; released on drop.
 pub struct LatchGuard<'a, T: ?Sized> {
     latch: &'a Latch<T>,
     _not_send: std::marker::PhantomData<*const ()>,
@@ -60,14 +60,14 @@ impl<T> Latch<T> {
         Latch { state: AtomicU32::new(FREE), rank, value: UnsafeCell::new(value) }
     }
 
-    /// The value, when nobody else can have the latch.
+    /// The value, when no other thread can hold the latch.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
 }
 
 impl<T: ?Sized> Latch<T> {
-    /// Takes the latch, waiting (`LATCH_EX`, not interruptible) while another has it.
+    /// Takes the latch, waiting (`LATCH_EX`, not interruptible) while another thread holds it.
     #[inline]
     #[track_caller]
     pub fn lock(&self) -> LatchGuard<'_, T> {
@@ -87,7 +87,7 @@ impl<T: ?Sized> Latch<T> {
         Some(LatchGuard { latch: self, _not_send: std::marker::PhantomData })
     }
 
-    /// The value, through the proof that nobody else can have the latch.
+    /// The value, since `&mut self` proves that no other thread can hold the latch.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }

@@ -1,7 +1,7 @@
 //! Every contact with the world, real and simulated: files, sockets, clocks, randomness, threads, latches, waits, counters.
 //!
-//! The only ways to block stand here, so the same lines fill `sys.dm_os_wait_stats`, are the switch points of the
-//! deterministic simulation ([`sim`]) and are where KILL, attention and shutdown interrupt ([`task`]).
+//! All blocking calls are in this crate, so the same code fills `sys.dm_os_wait_stats`, contains the switch points of the
+//! deterministic simulation ([`sim`]) and lets KILL, attention and shutdown interrupt waits ([`task`]).
 //! An [`Os`] is passed explicitly; [`Os::real`] gives this machine, [`sim::World`] a simulated one.
 //!
 //! Ways to block: [`Latch`], [`RwLatch`], [`Condition`], [`Watermark`], [`Signal`], [`Os::sleep`], [`File`], [`IoQueue`],

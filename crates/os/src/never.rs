@@ -1,4 +1,4 @@
-//! `never!`: what we believe impossible but do not stake the process on.
+//! `never!`: checks for conditions believed impossible that must not end the process.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

@@ -34,7 +34,7 @@ struct Inner {
     world: Option<Arc<dyn SimulatedWorld>>,
 }
 
-/// What a simulated world has in the machine's place, beside disk, clock and network.
+/// A simulated world's replacement for the machine, besides disk, clock and network.
 pub(crate) trait SimulatedWorld: Send + Sync {
     /// A seat for a new task.
     fn new_seat(&self, task: &TaskRef) -> Arc<dyn Seat>;
@@ -143,7 +143,7 @@ impl Os {
         thread::spawn(task, seat, options, body)
     }
 
-    /// Starts a background task under a poison guard: should `body` panic, `on_panic` runs with the message (to suspend
+    /// Starts a background task under a poison guard: if `body` panics, `on_panic` runs with the message (to suspend
     /// the database instead of hanging its waiters). It does not run when a simulated power loss unwinds the task.
     ///
     /// # Errors
@@ -166,8 +166,8 @@ impl Os {
         })
     }
 
-    /// Does work whose panic is the failure of that work alone: an error with the panic's message. Whoever panicked there may have left latches and
-    /// memory half done, so nothing that the work has begun is used afterwards. A simulated power loss unwinds through it.
+    /// Runs work whose panic fails only that work: an error with the panic's message. The panic may have left latches and
+    /// memory in an inconsistent state, so the caller must not use any results of the work afterwards. A simulated power loss unwinds through it.
     ///
     /// # Errors
     /// The message of the panic.
@@ -202,7 +202,7 @@ impl Os {
         }
     }
 
-    /// Makes memory that outlives the process, of zeros, in place of what has that name.
+    /// Makes zeroed memory that outlives the process, and replaces an existing one of that name.
     pub fn create_surviving_memory(
         &self,
         path: &Path,
@@ -214,7 +214,7 @@ impl Os {
         }
     }
 
-    /// Reads what a dead process has left in such memory. Errors when there is none, of this size and for us alone.
+    /// Reads the contents that a dead process has left in such memory. Errors when there is none of this size that only our user can access.
     pub fn read_surviving_memory(
         &self,
         path: &Path,
@@ -226,7 +226,7 @@ impl Os {
         }
     }
 
-    /// What has a name in a folder of such memory, folders in it as well.
+    /// The names in a folder of such memory, including folders.
     pub fn surviving_memory_in(&self, folder: &Path) -> Result<Vec<PathBuf>, IoError> {
         match &self.inner.world {
             None => crate::surviving_folder::names_in(folder),
@@ -234,7 +234,7 @@ impl Os {
         }
     }
 
-    /// Makes a folder for such memory that is ours alone, if it is not there. Errors as [`Os::check_surviving_folder`].
+    /// Makes a folder for such memory that only our user can access, if it does not exist. Errors as [`Os::check_surviving_folder`].
     pub fn make_surviving_folder(&self, folder: &Path) -> Result<(), IoError> {
         match &self.inner.world {
             None => crate::surviving_folder::make(folder),
@@ -242,7 +242,7 @@ impl Os {
         }
     }
 
-    /// Is the folder there (`NotFound`), and ours alone (`Permission`): a folder of this user, that nobody else may enter, not a link to one?
+    /// Errors unless the folder exists (`NotFound`) and is private (`Permission`): this user's, closed to other users, and not a link.
     pub fn check_surviving_folder(&self, folder: &Path) -> Result<(), IoError> {
         match &self.inner.world {
             None => crate::surviving_folder::check(folder),
@@ -250,7 +250,7 @@ impl Os {
         }
     }
 
-    /// Removes such a folder if it is empty; false when it is not, or is not there.
+    /// Removes such a folder if it is empty; false when it is not, or does not exist.
     pub fn remove_surviving_folder(&self, folder: &Path) -> bool {
         match &self.inner.world {
             None => crate::surviving_folder::remove(folder),
@@ -258,7 +258,7 @@ impl Os {
         }
     }
 
-    /// Takes hold of such memory if no living process has it (`None`: one has).
+    /// Claims such memory if no living process uses it (`None`: one does).
     pub fn claim_surviving_memory(
         &self,
         path: &Path,
@@ -270,7 +270,7 @@ impl Os {
         }
     }
 
-    /// Removes such memory, if it is there; was it?
+    /// Removes such memory; false if it did not exist.
     pub fn remove_surviving_memory(&self, path: &Path) -> Result<bool, IoError> {
         match &self.inner.world {
             None => crate::surviving::remove(path),
@@ -278,8 +278,8 @@ impl Os {
         }
     }
 
-    /// Persistent memory in a file: a new one of zeros when `is_new`, else one that is there. Errors when it does not lie on such a volume,
-    /// when it has another size, and when somebody else has it.
+    /// Persistent memory in a file: a new, zeroed one when `is_new`, else an existing one. Errors when it is not on such a volume,
+    /// when it has another size, and when another process uses it.
     pub fn persistent_memory(
         &self,
         path: &Path,
@@ -293,7 +293,7 @@ impl Os {
         }
     }
 
-    /// Removes persistent memory, if it is there.
+    /// Removes persistent memory, if it exists.
     pub fn remove_persistent_memory(&self, path: &Path) -> Result<(), IoError> {
         match &self.inner.world {
             None => crate::persistent::remove(path),
@@ -312,7 +312,7 @@ impl Os {
         }
     }
 
-    /// The name of the time since the system was started; none when it has no name for it.
+    /// The system's boot id, which changes with each start; none when the system has none.
     pub fn boot_id(&self) -> Option<[u8; 16]> {
         match &self.inner.world {
             None => crate::surviving::system_boot_id(),
@@ -335,20 +335,20 @@ impl Os {
         &self.inner.wait_stats
     }
 
-    /// A place where a simulation may switch to another task; nothing in production.
+    /// A point where a simulation may switch to another task; nothing in production.
     #[inline]
     pub fn yield_point(&self) {
         seat::yield_point();
     }
 
-    /// A place where a simulation may hold the task up while others go on for long, as a machine does that takes the processor away; nothing in
-    /// production. `place` is what is counted. Unwinds as [`Os::yield_point`] does.
+    /// A point where a simulation may delay the task for a long time while others run, like a machine that preempts it; nothing in
+    /// production. `place` is the name that is counted. Unwinds as [`Os::yield_point`] does.
     #[inline]
     pub fn stall_point(&self, place: &'static str) {
         seat::stall_point(place);
     }
 
-    /// A task without a thread of its own: threads run it in turns, by [`task::run_as`].
+    /// A task without a thread of its own: threads take turns to run it, by [`task::run_as`].
     pub fn new_task(&self, name: &str) -> TaskRef {
         TaskRef::new(name, Arc::clone(&self.inner.wait_stats), Arc::clone(&self.inner.clock))
     }

@@ -1,8 +1,8 @@
-//! Patience: a thread of a crowd does not take the processor from whoever runs there when it wakes up.
+//! Patience: one of many threads that wake up together does not preempt the thread that runs on its processor.
 //!
-//! A log flush wakes all who waited for it at once. Each would interrupt the one before it in the middle of its work; with
-//! many, processors do little else. Linux's SCHED_BATCH leaves a thread its share of the processors and takes only that
-//! away. It needs no privilege. Outside the crowd it would cost latency beside a busy neighbour, so it is on only meanwhile.
+//! A log flush wakes all of its waiters at once. Each would preempt the one before it in the middle of its work; with
+//! many, processors do little but switch. Linux's SCHED_BATCH leaves a thread its share of the processors and disables only
+//! wakeup preemption. It needs no privilege. With few waiters it would cost latency on a busy machine, so it is on only with many.
 
 use std::cell::Cell;
 
@@ -14,7 +14,7 @@ enum Patience {
     Off,
     /// We have put it into SCHED_BATCH.
     On,
-    /// Whoever started the process chose another class (or the system refuses ours): hands off.
+    /// The process was started in another class (or the system refuses ours): left unchanged.
     Foreign,
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn is_patient() -> bool {
     PATIENCE.get() == Patience::On
 }
 
-/// A new thread whose parent was patient at its birth has inherited the class; it begins without.
+/// A new thread whose parent was patient at its birth has inherited the class; this resets it.
 pub(crate) fn forget_parent(was_patient: bool) {
     if was_patient {
         set_class(libc::SCHED_OTHER);
@@ -83,7 +83,7 @@ mod tests {
         let thread = os.spawn("patience", move || {
             set_patient(true);
             if before != libc::SCHED_OTHER {
-                // Started in another class: it stays there.
+                // Started in another class: the class stays.
                 assert_eq!(class(), before);
                 return;
             }

@@ -1,8 +1,8 @@
 //! Persistent memory: a file on a DAX volume, mapped so that stores which were flushed and fenced outlive a loss of power; its simulated
 //! half is `sim/persistent.rs`.
 //!
-//! Whether a volume is DAX says the kernel, by taking MAP_SYNC or not: a loop device, tmpfs and every ordinary disk refuse it. For tests a
-//! file system of memory (tmpfs) may stand for one ([`PersistentVolume::Test`]): what is there outlives the process, not the system.
+//! The kernel decides whether a volume is DAX, by accepting MAP_SYNC or not: a loop device, tmpfs and every ordinary disk refuse it. For tests
+//! an in-memory file system (tmpfs) may replace one ([`PersistentVolume::Test`]): its contents outlive the process, not the system.
 //! See docs/decisions/0041.
 
 use std::fs::{self, File};
@@ -18,13 +18,13 @@ use crate::write_back::WriteBack;
 /// `f_type` of tmpfs (the kernel's uapi/linux/magic.h).
 const TMPFS_MAGIC: u32 = 0x0102_1994;
 
-/// What may stand for persistent memory.
+/// The kinds of volume accepted as persistent memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PersistentVolume {
     /// A DAX volume only.
     #[default]
     Dax,
-    /// A DAX volume, or, for tests, a file system of memory.
+    /// A DAX volume, or, for tests, an in-memory file system.
     Test,
 }
 
@@ -34,15 +34,15 @@ pub(crate) trait PersistentStore: Send + Sync {
     fn is_dax(&self) -> bool;
     /// Stores bytes, not durably.
     fn store(&self, at: usize, bytes: &[u8]);
-    /// Asks for the lines of these bytes to be written back.
+    /// Requests the write-back of these bytes' cache lines.
     fn flush(&self, at: usize, len: usize);
-    /// What was flushed before is durable.
+    /// Makes the flushed stores durable.
     fn fence(&self);
     /// What stands there.
     fn read(&self, at: usize, len: usize) -> Vec<u8>;
 }
 
-/// A piece of persistent memory that this process writes. Nobody else may have it meanwhile.
+/// Persistent memory that this process writes. No other process may use it meanwhile.
 pub struct PersistentMemory {
     half: Half,
     len_bytes: usize,
@@ -73,7 +73,7 @@ impl PersistentMemory {
         self.len_bytes
     }
 
-    /// Is it truly persistent, and not a file system of memory that stands for that in a test?
+    /// Is it really persistent, and not a test's in-memory file system?
     pub fn is_dax(&self) -> bool {
         match &self.half {
             Half::Mapped(mapping) => mapping.is_dax,
@@ -99,7 +99,7 @@ impl PersistentMemory {
         }
     }
 
-    /// Begins to make what was stored there durable; [`PersistentMemory::fence`] ends it.
+    /// Begins to make the stores there durable; [`PersistentMemory::fence`] ends it.
     ///
     /// # Errors
     /// Those of the system, where the processor cannot do it.
@@ -114,7 +114,7 @@ impl PersistentMemory {
         }
     }
 
-    /// What was flushed before is durable, and before all that is stored from now on.
+    /// Makes the flushed stores durable, before all later stores.
     pub fn fence(&self) {
         match &self.half {
             Half::Mapped(mapping) => mapping.write_back.fence(),
@@ -131,14 +131,14 @@ impl PersistentMemory {
         }
     }
 
-    /// The word that stands there.
+    /// The word at this offset.
     pub fn read_word(&self, at: usize) -> u64 {
         let bytes = self.read(at, 8);
         bytes.first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
 }
 
-/// A file mapped for sharing, all of whose blocks are there.
+/// A file mapped for sharing, with all of its blocks allocated.
 struct Mapping {
     start: NonNull<u8>,
     len_bytes: usize,
@@ -255,7 +255,7 @@ fn is_tmpfs(file: &File) -> bool {
     result == 0 && about.f_type as u32 == TMPFS_MAGIC
 }
 
-/// Is the volume of this folder one on which files can be persistent memory? Asked with a file of one page that is made for that.
+/// Can files on the volume of this folder be persistent memory? Tested with a temporary file of one page.
 pub(crate) fn is_persistent_volume(folder: &Path, volume: PersistentVolume) -> bool {
     static PROBES: AtomicU64 = AtomicU64::new(0);
     let number = PROBES.fetch_add(1, Ordering::Relaxed);
@@ -265,7 +265,7 @@ pub(crate) fn is_persistent_volume(folder: &Path, volume: PersistentVolume) -> b
     is_one
 }
 
-/// Removes a piece of persistent memory, if it is there.
+/// Removes persistent memory, if it exists.
 pub(crate) fn remove(path: &Path) -> Result<(), IoError> {
     crate::surviving::remove(path).map(drop)
 }
@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(open(false).map(|_| ()).map_err(|error| error.kind), Err(IoErrorKind::NotFound));
     }
 
-    /// Claim 72: the kernel says what is DAX; a file system of memory only stands for it when a test says so, a disk never does.
+    /// Claim 72: the kernel says which volume is DAX; an in-memory file system is accepted only for tests, a disk never.
     #[test]
     fn only_a_dax_volume_or_for_a_test_tmpfs() {
         let path = path("volume");

@@ -53,12 +53,12 @@ pub fn resident_bytes() -> u64 {
     pages * 4096
 }
 
-/// Processor time that this process has used, in milliseconds: its own code's and the kernel's for it (0 when unknown).
+/// Processor time that this process has used, in milliseconds: user and kernel time (0 when unknown).
 pub fn processor_times_ms() -> (u64, u64) {
-    /// What the kernel counts in, whatever its own clock: 10 ms.
+    /// The unit of the kernel's figures, whatever its own clock: 10 ms.
     const TICK_MS: u64 = 10;
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The second field, in parentheses, is a name that may hold anything; the times are the fourteenth and fifteenth.
+    // The second field, in parentheses, is a name of any characters; the times are the fourteenth and fifteenth.
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_ascii_whitespace().collect();
     let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
     (ticks(11) * TICK_MS, ticks(12) * TICK_MS)
@@ -74,17 +74,17 @@ pub fn physical_memory_bytes() -> u64 {
 pub struct MachineMemory {
     /// All of it.
     pub total_bytes: u64,
-    /// What could be had without swapping.
+    /// Memory available without swapping.
     pub available_bytes: u64,
     /// Swap space.
     pub swap_total_bytes: u64,
-    /// What of it is free.
+    /// Free swap space.
     pub swap_free_bytes: u64,
     /// Contents of files.
     pub cached_bytes: u64,
-    /// The kernel's own, what it could give back.
+    /// The kernel's own, reclaimable.
     pub slab_reclaimable_bytes: u64,
-    /// The kernel's own, what it could not.
+    /// The kernel's own, not reclaimable.
     pub slab_unreclaimable_bytes: u64,
 }
 

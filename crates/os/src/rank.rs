@@ -1,11 +1,11 @@
 //! `LatchRank`: the order in which latches may be taken, checked in debug builds and in simulation.
 //!
-//! A thread takes latches in ascending rank; taking one of an equal or lower rank than one it holds is a bug (a deadlock
-//! waiting for its moment) and panics. `try_` methods never wait and are not checked. Gaps are for ranks to come.
+//! A thread takes latches in ascending rank; taking one of an equal or lower rank than one it holds is a bug (a possible
+//! deadlock) and panics. `try_` methods never wait and are not checked. Gaps are for later ranks.
 
 use std::cell::RefCell;
 
-/// The rank of a latch; declare one per kind of latch. Ascending order is the only order of taking.
+/// The rank of a latch; declare one per kind of latch. Latches must be taken in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u16)]
 pub enum LatchRank {
@@ -23,7 +23,7 @@ pub enum LatchRank {
     Catalog = 400,
     /// Compiled plans.
     PlanCache = 450,
-    /// Who has been granted memory for a query's rows, and who waits for it.
+    /// Memory grants for queries, and their queue.
     QueryMemory = 460,
     /// Sequences and identity values.
     Sequence = 500,
@@ -39,7 +39,7 @@ pub enum LatchRank {
     LockMonitor = 790,
     /// A partition of the buffer pool's page table.
     BufferPartition = 800,
-    /// Writing dirty pages out: doublewrite area.
+    /// Writing dirty pages: doublewrite area.
     WriteOut = 820,
     /// Table of data files, their sizes.
     DataFiles = 840,
@@ -47,18 +47,18 @@ pub enum LatchRank {
     LogPins = 860,
     /// The log cache: open block, append.
     LogCache = 880,
-    /// Who wants what hardened.
+    /// The log's flush queue.
     FlushQueue = 900,
     /// The map of virtual log files.
     VlfMap = 920,
     /// Log file handles and headers.
     LogFile = 930,
-    /// The file of images of row versions: put there, and read, while their rows' page is latched.
+    /// The file of spilled row versions: written and read while the page of their rows is latched.
     VersionFile = 935,
-    /// One connection's state. Whoever ends a write of the log rings the commits that were put aside for it, with whatever latches he
-    /// holds (a checkpoint's among them), so it comes behind all that may be held while the log is written.
+    /// One connection's state. The thread that completes a log write calls the wakers of pending commits, with any latches that it
+    /// holds (a checkpoint's among them), so the rank is above all latches that may be held while the log is written.
     Connection = 940,
-    /// The connections that are ready for a worker: the same.
+    /// The connections that are ready for a worker: above, for the same reason.
     ReadyQueue = 945,
     /// Statistics.
     Stats = 950,
@@ -118,7 +118,7 @@ fn taken_cold(rank: LatchRank) {
     HELD.with_borrow_mut(|held| held.push(rank));
 }
 
-/// Called when a latch is given back (in any order).
+/// Called when a latch is released (in any order).
 #[inline]
 pub(crate) fn released(rank: LatchRank) {
     if checked() {

@@ -1,13 +1,13 @@
 //! The server's own log lines (its ERRORLOG): time, level, source, message, as text or as one JSON object a line.
 //!
-//! They go to standard error. Secrets never go in.
+//! They go to standard error. They must not contain secrets.
 
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
 use crate::clock::{Clock, RealClock, TICKS_PER_SECOND, UNIX_EPOCH_TICKS};
 
-/// How a line looks.
+/// The format of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// `2026-11-21 08:30:00.123 source   message`.
@@ -16,18 +16,18 @@ pub enum Format {
     Json,
 }
 
-/// How grave a line is.
+/// The severity of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// The course of things.
+    /// Normal operation.
     Info,
-    /// Somebody should look at it.
+    /// An administrator should check it.
     Warn,
     /// Something failed.
     Error,
 }
 
-/// The form of the lines; held while a line is written, so that no two mix.
+/// The form of the lines; held while a line is written, so that lines do not interleave.
 static FORMAT: Mutex<Format> = Mutex::new(Format::Text);
 
 /// Chooses the form of the lines.
@@ -35,12 +35,12 @@ pub fn set_format(format: Format) {
     *FORMAT.lock().unwrap_or_else(PoisonError::into_inner) = format;
 }
 
-/// A line on the course of things. `source` is a database, a session (`spid57`) or a component.
+/// A line about normal operation. `source` is a database, a session (`spid57`) or a component.
 pub fn info(source: &str, message: &str) {
     line(Level::Info, source, message);
 }
 
-/// A line that somebody should look at.
+/// A line that an administrator should check.
 pub fn warn(source: &str, message: &str) {
     line(Level::Warn, source, message);
 }

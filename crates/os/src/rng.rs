@@ -40,7 +40,7 @@ impl Rng {
     /// A number in `0..bound`. `bound` must not be 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "a number below 0 does not exist");
-        // The bias of one part in 2^64 / bound is of no matter here.
+        // The bias of one part in 2^64 / bound does not matter here.
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 

@@ -1,7 +1,7 @@
-//! `RwLatch`: many readers or one writer, with borrowed guards and with ones that keep alive what has the latch (for buffer frames).
+//! `RwLatch`: many readers or one writer, with borrowed guards and with guards that own an `Arc` of the latch's owner (for buffer frames).
 //!
-//! State word: `WRITER` bit, `WAITING` bit, count of readers. Who cannot enter registers in `queue`, sets `WAITING`
-//! and parks; who leaves last wakes the first writer or the leading readers, and they try again.
+//! State word: `WRITER` bit, `WAITING` bit, count of readers. A thread that cannot enter registers in `queue`, sets `WAITING`
+//! and parks; the last one to leave wakes the first writer or the leading readers, and they try again.
 //! New readers wait behind a waiting task, so a stream of readers cannot starve a writer.
 
 use std::cell::UnsafeCell;
@@ -55,14 +55,14 @@ pub struct WriteGuard<'a, T: ?Sized> {
 
 /// Shared use, keeping alive the owner of the latch.
 pub struct ReadArcGuard<O, T> {
-    /// In what `owner` keeps alive.
+    /// Inside the object that `owner` keeps alive.
     latch: NonNull<RwLatch<T>>,
     owner: Arc<O>,
 }
 
 /// Exclusive use, keeping alive the owner of the latch.
 pub struct WriteArcGuard<O, T> {
-    /// In what `owner` keeps alive.
+    /// Inside the object that `owner` keeps alive.
     latch: NonNull<RwLatch<T>>,
     owner: Arc<O>,
 }
@@ -73,7 +73,7 @@ impl<T> RwLatch<T> {
         RwLatch::with_wait_types(rank, WaitType::LATCH_SH, WaitType::LATCH_EX, value)
     }
 
-    /// The same with other wait types (a page's latch: `PAGELATCH_SH`, `PAGELATCH_EX`).
+    /// A latch with other wait types (a page's latch: `PAGELATCH_SH`, `PAGELATCH_EX`).
     pub fn with_wait_types(rank: LatchRank, shared: WaitType, exclusive: WaitType, value: T) -> RwLatch<T> {
         RwLatch {
             state: AtomicU32::new(0),
@@ -85,14 +85,14 @@ impl<T> RwLatch<T> {
         }
     }
 
-    /// The value, when nobody else can have the latch.
+    /// The value, when no other thread can hold the latch.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
 }
 
 impl<T: ?Sized> RwLatch<T> {
-    /// Shared use; waits while a writer has the latch or somebody waits already.
+    /// Shared use; waits while a writer has the latch or another task waits already.
     #[inline]
     #[track_caller]
     pub fn read(&self) -> ReadGuard<'_, T> {
@@ -100,7 +100,7 @@ impl<T: ?Sized> RwLatch<T> {
         ReadGuard { latch: self }
     }
 
-    /// Exclusive use; waits while anybody has the latch.
+    /// Exclusive use; waits while any other thread has the latch.
     #[inline]
     #[track_caller]
     pub fn write(&self) -> WriteGuard<'_, T> {
@@ -108,23 +108,23 @@ impl<T: ?Sized> RwLatch<T> {
         WriteGuard { latch: self }
     }
 
-    /// Shared use if it can be had without waiting.
+    /// Shared use, without waiting; `None` if that is not possible.
     #[inline]
     pub fn try_read(&self) -> Option<ReadGuard<'_, T>> {
         self.try_acquire_shared().then(|| ReadGuard { latch: self })
     }
 
-    /// The value, through the proof that nobody else can have the latch.
+    /// The value, since `&mut self` proves that no other thread can hold the latch.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
 
-    /// True while somebody has the latch exclusively (for assertions).
+    /// True while a thread has the latch exclusively (for assertions).
     pub fn is_held_exclusively(&self) -> bool {
         self.state.load(Relaxed) & WRITER != 0
     }
 
-    /// True while anybody has the latch (for assertions and for choosing victims).
+    /// True while any thread has the latch (for assertions and for choosing victims).
     pub fn is_held(&self) -> bool {
         self.state.load(Relaxed) & (WRITER | READERS) != 0
     }
@@ -167,7 +167,7 @@ impl<T: ?Sized> RwLatch<T> {
         rank::taken(self.rank);
     }
 
-    /// Enters as a reader unless a writer is inside or somebody waits.
+    /// Enters as a reader unless a writer holds the latch or a task waits.
     #[inline]
     fn enter_shared(&self) -> bool {
         self.enter_shared_if(|state| state & (WRITER | WAITING) == 0)
@@ -185,7 +185,7 @@ impl<T: ?Sized> RwLatch<T> {
         false
     }
 
-    /// Enters as the writer if nobody is inside (waiting ones may be overtaken).
+    /// Enters as the writer if the latch is free (it may overtake waiting tasks).
     #[inline]
     fn enter_exclusive(&self) -> bool {
         let mut state = self.state.load(Relaxed);
@@ -198,8 +198,8 @@ impl<T: ?Sized> RwLatch<T> {
         false
     }
 
-    /// Looks for a while whether it can `enter`: who is inside, on another processor, is often done soon. Whoever comes while others wait
-    /// joins them.
+    /// Spins for a while on `enter`: a holder on another processor often leaves soon. With tasks waiting
+    /// it does not spin, but queues.
     #[cold]
     fn spin(&self, enter: impl Fn(&Self) -> bool) -> bool {
         crate::latch::spin(|| match self.state.load(Relaxed) {
@@ -218,7 +218,7 @@ impl<T: ?Sized> RwLatch<T> {
             {
                 let mut queue = self.queue();
                 self.state.fetch_or(WAITING, AcqRel);
-                // Whoever has been woken once does not queue up behind new arrivals again.
+                // A task that was woken once does not queue behind new arrivals again.
                 let entered = match exclusive {
                     true => self.enter_exclusive(),
                     false => {
@@ -241,7 +241,7 @@ impl<T: ?Sized> RwLatch<T> {
         waiting.end_for_latch(self.rank);
     }
 
-    /// Takes `task` off the queue, and the `WAITING` bit off the state when nobody is left in it.
+    /// Removes `task` from the queue, and clears the `WAITING` bit when the queue is empty.
     fn forget(&self, queue: &mut VecDeque<Waiter>, task: &TaskRef) {
         queue.retain(|waiter| !waiter.task.same(task));
         if queue.is_empty() {
@@ -318,7 +318,7 @@ impl<'a, T: ?Sized> WriteGuard<'a, T> {
     }
 }
 
-/// Where `owner` has its latch; valid as long as the `Arc` is not dropped: until then nobody moves the owner or changes it but through `&O`.
+/// The latch inside `owner`; valid as long as the `Arc` is not dropped: until then the owner is not moved, and is accessed only through `&O`.
 #[inline]
 fn latch_in<O, T>(owner: &Arc<O>, latch_of: impl FnOnce(&O) -> &RwLatch<T>) -> NonNull<RwLatch<T>> {
     NonNull::from(latch_of(owner))

@@ -1,5 +1,5 @@
-//! The calling thread's seat in a simulated world, if it has one: what the code below the simulation asks of it. Nobody has a seat in production;
-//! whether there is any world in the process is one relaxed load.
+//! The calling thread's seat in a simulated world, if it has one: the interface from this crate to the simulation. No thread has a seat in
+//! production; the check for any world in the process is one relaxed load.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Once};
 
 use crate::futex::Woke;
 
-/// A simulated thread's part in the passing of the baton.
+/// A simulated thread's interface to the scheduler, which passes the baton.
 pub(crate) trait Seat: Send + Sync {
     /// Waits for the baton for the first time; false when the run is over already.
     fn await_first_turn(&self) -> bool;
@@ -25,19 +25,19 @@ pub(crate) trait Seat: Send + Sync {
     fn pass_time(&self, duration_ns: u64);
     /// The scheduler may switch here. Never unwinds.
     fn maybe_switch(&self);
-    /// The world may hold the task up here for long.
+    /// The world may delay the task here for a long time.
     fn stall(&self, place: &'static str);
     /// Has the run ended?
     fn is_over(&self) -> bool;
-    /// Something that must not happen has happened.
+    /// Reports a failure that must not happen.
     fn fail(&self, text: &str);
     /// The task has panicked.
     fn panicked(&self, message: &str, place: &str);
     /// A line that the server reports.
     fn report(&self, line: &str);
-    /// Does the world want the bug of this number?
+    /// Has the world planted the bug of this number?
     fn is_planted(&self, bug: u8) -> bool;
-    /// Code that says so was reached.
+    /// Notes that a named point of the code was reached.
     fn reached(&self, place: String);
 }
 
@@ -55,7 +55,7 @@ thread_local! {
 /// The payload that unwinds tasks when their run is over.
 struct RunIsOver;
 
-/// There is a world in the process from now on.
+/// Notes that a world exists in the process.
 pub(crate) fn note_world() {
     ANY_WORLD.store(true, Relaxed);
     HOOK.call_once(install_panic_hook);
@@ -86,7 +86,7 @@ pub(crate) fn run(seat: &Arc<dyn Seat>, body: impl FnOnce()) {
     seat.leave();
 }
 
-/// A place where the scheduler may switch. Never unwinds: it stands in the drop of latch guards.
+/// A place where the scheduler may switch. Never unwinds: it is called in the drop of latch guards.
 #[inline]
 pub(crate) fn maybe_switch() {
     if any_world() {
@@ -111,7 +111,7 @@ pub(crate) fn yield_point() {
     }
 }
 
-/// A place where a world that wants it so holds the task up for long.
+/// A point where a world may delay the task for a long time, if it was told to.
 #[inline]
 pub(crate) fn stall_point(place: &'static str) {
     if any_world() {
@@ -170,7 +170,7 @@ pub(crate) fn is_run_over(payload: &(dyn Any + Send)) -> bool {
     payload.is::<RunIsOver>()
 }
 
-/// Takes a report line of a simulated task into the world's log; false: it is for the real one.
+/// Takes a report line of a simulated task into the world's log; false: the line goes to the real log.
 pub(crate) fn swallow_report(line: impl FnOnce() -> String) -> bool {
     let Some(seat) = baton() else { return false };
     seat.report(&line());

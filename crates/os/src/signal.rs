@@ -1,4 +1,4 @@
-//! `Signal`: one waiter, one event. `set` before `wait` is not lost; a successful `wait` takes the event away.
+//! `Signal`: one waiter, one event. `set` before `wait` is not lost; a successful `wait` clears the event.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
@@ -35,7 +35,7 @@ impl Signal {
         }
     }
 
-    /// Takes a set event away.
+    /// Clears a set event.
     pub fn reset(&self) {
         self.is_set.store(false, Release);
     }
@@ -85,7 +85,7 @@ impl Signal {
     }
 }
 
-/// So that a signal can be handed to those who ring whoever wants to be rung: a waiting thread or work put aside.
+/// Lets a signal serve as a waker: callers wake a waiting thread and a suspended task in the same way.
 impl std::task::Wake for Signal {
     fn wake(self: Arc<Self>) {
         self.set();

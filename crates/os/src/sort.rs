@@ -1,17 +1,17 @@
-//! Sorting of many rows in pieces, between which interrupts are looked for: an attention does not wait for the whole.
+//! Sorting of many rows in pieces, with a check for interrupts between them: an attention does not wait for the whole sort.
 
 use std::cmp::Ordering;
 
 use crate::task;
 use crate::wait::Interrupted;
 
-/// So many are sorted, or merged, without a look: some milliseconds, whatever it costs to compare two.
+/// Rows sorted or merged between two checks: some milliseconds, whatever a comparison costs.
 const PIECE_ROWS: usize = 1 << 14;
 
-/// Sorts by `compare`, stable. `Interrupted`: the task was; nothing is left of the rows then, nobody asks for them any more.
+/// Sorts by `compare`, stable. `Interrupted`: the task was interrupted; the rows are then lost, and the caller does not need them.
 ///
-/// Pieces are sorted where they lie, then runs of one, two, four, ... pieces are merged by pairs into a second list. Where there is no memory for that
-/// one, all are sorted at once.
+/// Pieces are sorted in place, then runs of one, two, four, ... pieces are merged by pairs into a second list. Without memory for that
+/// list, all rows are sorted at once.
 pub fn sort_by<T: Default>(
     rows: &mut Vec<T>,
     compare: impl Fn(&T, &T) -> Ordering,
@@ -47,7 +47,7 @@ fn sort_pieces<T>(rows: &mut [T], compare: &impl Fn(&T, &T) -> Ordering) -> Resu
     Ok(())
 }
 
-/// Moves two sorted runs behind what is merged already, those of the left one first where they are equal.
+/// Merges two sorted runs and appends the result; among equal rows those of the left run come first.
 fn merge<T: Default>(
     left: &mut [T],
     right: &mut [T],
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use crate::task::{self, InterruptReason};
 
-    /// Numbers in no order, a few of them often.
+    /// Numbers in no order, with duplicates.
     fn numbers(count: usize, kinds: u64) -> Vec<(u64, usize)> {
         let number = |at: usize| (at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
         (0..count).map(|at| (number(at) % kinds, at)).collect()
@@ -136,7 +136,7 @@ mod tests {
             .expect("nobody interrupts");
             compared.get()
         };
-        // However far it is: what it still does is bounded by what a piece takes.
+        // Wherever the sort is, the work after an interrupt is bounded by one piece.
         let piece = 2 * (PIECE_ROWS as u64) * u64::from(PIECE_ROWS.ilog2());
         for twelfth in 0..12 {
             let (compared, behind) = (Cell::new(0), Cell::new(0));

@@ -1,7 +1,7 @@
-//! The stripe of cells to which a thread adds: most threads have one that nobody else writes while they live, and need no atomic addition.
+//! The stripe of cells to which a thread adds: most threads own one that no other thread writes while they live, and need no atomic addition.
 //!
-//! A stripe is handed from a thread that ends to one that comes by an acquiring operation on a word, so that the new owner sees what the old one has
-//! written. When all are taken, threads share a few others, and add to those atomically.
+//! A stripe passes from an ended thread to a new one by an acquire operation on a word, so that the new owner sees the stores of the
+//! old one. When all are taken, threads share a few others, and add to those atomically.
 
 use std::cell::Cell;
 use std::sync::atomic::{
@@ -18,7 +18,7 @@ const OWNED: usize = 12;
 const SHARED: usize = STRIPES - OWNED;
 const UNKNOWN: usize = usize::MAX;
 
-/// A bit for each stripe that is nobody's.
+/// A bit for each stripe without an owner.
 static FREE: AtomicU32 = AtomicU32::new((1 << OWNED) - 1);
 static NEXT_SHARED: AtomicUsize = AtomicUsize::new(0);
 
@@ -41,21 +41,21 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         assert!(self.0 < OWNED, "one that can be owned");
-        // What the thread still adds, it adds as one of many.
+        // Later additions of the thread go to a shared stripe.
         STRIPE.set(OWNED + self.0 % SHARED);
         let before = FREE.fetch_or(1 << self.0, Release);
         assert!(before & (1 << self.0) == 0, "it was this thread's");
     }
 }
 
-/// The calling thread's stripe, if nobody else writes to it and that is known: the common case, for one comparison.
+/// The calling thread's stripe, if the thread owns it: the common case, for one comparison.
 #[inline]
 pub(crate) fn owned() -> Option<usize> {
     let known = STRIPE.get();
     (known < OWNED).then_some(known)
 }
 
-/// The calling thread's stripe, whichever.
+/// The calling thread's stripe, owned or shared.
 pub(crate) fn any() -> usize {
     let known = STRIPE.get();
     (if known == UNKNOWN { first() } else { known }) & (STRIPES - 1)

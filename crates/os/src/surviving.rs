@@ -1,10 +1,10 @@
-//! Memory that outlives the process: a file mapped for sharing, in a file system of memory; its simulated half is `sim/surviving.rs`.
+//! Memory that outlives the process: a file mapped for sharing, in an in-memory file system; its simulated half is `sim/surviving.rs`.
 //!
-//! Stores into it stay when the process dies, in the order in which the program made them; they do not outlive the system. Whoever finds
-//! some compares [`crate::Os::boot_id`] with the one that was noted in it. See docs/decisions/0030.
+//! Stores into it stay when the process dies, in the order in which the program made them; they do not outlive the system. A process that finds
+//! such memory compares [`crate::Os::boot_id`] with the one noted in it. See docs/decisions/0030.
 //!
-//! It has two parts: words, each stored whole and after everything stored before it, and places, which are lent out as buffers. What a
-//! buffer's owner has stored counts from the moment a word says so.
+//! It has two parts: words, each stored whole and after everything stored before it, and places, which are lent out as buffers. The
+//! bytes that a buffer's owner has stored count from the moment a word says so.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -21,7 +21,7 @@ use crate::error::{IoError, IoErrorKind};
 /// The unit of mapping and allocation.
 const PAGE_BYTES: usize = 4096;
 
-/// How a piece of such memory is divided.
+/// The layout of such memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SurvivingLayout {
     /// Number of words.
@@ -60,7 +60,7 @@ pub(crate) trait SurvivingStore: Send + Sync {
     fn store(&self, place: u32, at: usize, bytes: &[u8]);
     /// Gives a place memory, if it has none.
     fn allocate(&self, place: u32) -> Result<(), IoError>;
-    /// Takes a place's memory away.
+    /// Frees a place's memory.
     fn give_up(&self, place: u32);
     /// Removes the piece, if it still has that name.
     fn remove(&self, path: &Path);
@@ -78,7 +78,7 @@ enum Half {
 }
 
 impl SurvivingMemory {
-    /// A new one, of zeros, in place of what has that name.
+    /// Makes a new, zeroed one, and replaces an existing one of that name.
     pub(crate) fn create(path: &Path, layout: SurvivingLayout) -> Result<SurvivingMemory, IoError> {
         Ok(SurvivingMemory { layout, half: Half::Mapped(Arc::new(Mapping::create(path, layout)?)) })
     }
@@ -97,7 +97,7 @@ impl SurvivingMemory {
         }
     }
 
-    /// Stores words that do not count yet, because none that says so has been stored.
+    /// Stores words that do not count yet, because the word that makes them count is stored later.
     pub fn fill_words(&self, first: usize, words: &[u64]) {
         assert!(first + words.len() <= self.layout.words, "{} words at {first}", words.len());
         match &self.half {
@@ -110,7 +110,7 @@ impl SurvivingMemory {
         }
     }
 
-    /// Tells that the owner of the buffer of `place` has stored `bytes` at `at` in it; the next word may say so.
+    /// Notes that the owner of the buffer of `place` has stored `bytes` at `at` in it; the next word may count them.
     #[inline]
     pub fn note_stored(&self, place: u32, at: usize, bytes: &[u8]) {
         assert!(at + bytes.len() <= self.layout.place_bytes, "{} bytes at {at}", bytes.len());
@@ -121,7 +121,7 @@ impl SurvivingMemory {
         }
     }
 
-    /// The buffer of a place, which nobody has: stores into it are stores into the place. Errors when there is no memory for it.
+    /// The buffer of a place that is not lent out: stores into it are stores into the place. Errors when there is no memory for it.
     pub fn lend(&self, place: u32) -> Result<AlignedBuf, IoError> {
         match &self.half {
             Half::Mapped(mapping) => Mapping::lend(mapping, place),
@@ -132,7 +132,7 @@ impl SurvivingMemory {
         }
     }
 
-    /// Gives the memory of a place back to the system; its buffer must have been dropped.
+    /// Returns the memory of a place to the system; its buffer must have been dropped.
     pub fn give_up(&self, place: u32) {
         match &self.half {
             Half::Mapped(mapping) => mapping.give_up(place),
@@ -141,7 +141,7 @@ impl SurvivingMemory {
     }
 }
 
-/// What a dead process has left in such memory.
+/// The contents that a dead process has left in such memory.
 pub struct SurvivingImage {
     layout: SurvivingLayout,
     words: Vec<u64>,
@@ -154,7 +154,7 @@ enum ImagePlaces {
 }
 
 impl SurvivingImage {
-    /// Errors when there is none, when it has another size, and when anybody else could have written it.
+    /// Errors when there is none, when it has another size, and when another user could have written it.
     pub(crate) fn read(path: &Path, layout: SurvivingLayout) -> Result<SurvivingImage, IoError> {
         let file = open(path, File::options().read(true))?;
         SurvivingImage::of_file(file, path, layout)
@@ -228,7 +228,7 @@ enum ClaimHalf {
 }
 
 impl SurvivingClaim {
-    /// `None` when a process has it, or it went away meanwhile.
+    /// `None` when a process uses it, or it was removed meanwhile.
     pub(crate) fn take(path: &Path, layout: SurvivingLayout) -> Result<Option<SurvivingClaim>, IoError> {
         let file = open(path, File::options().read(true).write(true))?;
         if !try_lock(&file) || !is_name_of(path, &file) {
@@ -269,7 +269,7 @@ impl SurvivingClaim {
     /// Removes it.
     pub fn remove(self) -> Result<(), IoError> {
         match &self.half {
-            // Whoever wants the name for a new one waits for the lock first: it still means this one.
+            // A process that replaces the file waits for the lock first: the name still means this file.
             ClaimHalf::File(path) => remove(path).map(drop),
             ClaimHalf::Simulated(memory, path) => {
                 memory.remove(path);
@@ -296,11 +296,11 @@ fn is_name_of(path: &Path, file: &File) -> bool {
     (named.dev(), named.ino()) == (own.dev(), own.ino())
 }
 
-/// How often a lock is asked for that somebody who looks at the file may hold for a moment, and the pause between, in ms.
+/// Attempts to take a lock that a sweeping process may hold for a moment, and the pause between them, in ms.
 const LOCK_TRIES: u32 = 50;
 const LOCK_PAUSE_MS: u64 = 2;
 
-/// Waits for whoever looks at it; false when the lock is still not to be had, so that it is not he who has it.
+/// Waits for a sweeping process; false when the lock is still held, so that another process uses the file.
 fn lock_patiently(file: &File) -> bool {
     (0..LOCK_TRIES).any(|attempt| {
         if attempt > 0 {
@@ -310,7 +310,7 @@ fn lock_patiently(file: &File) -> bool {
     })
 }
 
-/// Removes a piece of such memory, if it is there; was it?
+/// Removes such memory; false if it did not exist.
 pub(crate) fn remove(path: &Path) -> Result<bool, IoError> {
     match fs::remove_file(path) {
         Ok(()) => Ok(true),
@@ -339,7 +339,7 @@ impl Mapping {
     fn create(path: &Path, layout: SurvivingLayout) -> Result<Mapping, IoError> {
         let what = || format!("make {}", path.display());
         let failed = |error: &std::io::Error| IoError::from_std(error, what());
-        // Not while somebody decides what becomes of it: he would remove the new one.
+        // Not while a sweeping process decides on the old file: it would remove the new one.
         let former = open(path, File::options().read(true)).ok();
         let is_ours = former.as_ref().is_none_or(lock_patiently);
         remove(path)?;
@@ -347,7 +347,7 @@ impl Mapping {
         how.read(true).write(true).create_new(true).mode(0o600);
         let file = how.custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC).open(path).map_err(|e| failed(&e))?;
         drop(former);
-        // A claimer leaves what does not say yet whose it is.
+        // A sweeping process leaves files without an owner alone.
         if !lock_patiently(&file) || !is_ours {
             crate::report::warn("os", &format!("{} could not be locked", path.display()));
         }
@@ -444,7 +444,7 @@ pub(crate) fn allocate(file: &File, path: &Path, at: usize, count: usize) -> Res
     }
 }
 
-/// The system's name for the time since it was started.
+/// The system's boot id.
 pub(crate) fn system_boot_id() -> Option<[u8; 16]> {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let digits = text.trim().replace('-', "");
@@ -519,7 +519,7 @@ mod tests {
         claim.set_word(5, 7).expect("a word");
         drop(claim);
         assert_eq!(SurvivingImage::read(&path, LAYOUT).expect("it stays").words()[5], 7);
-        // Whoever makes a new one of that name waits until the claimer is done, and keeps what he makes.
+        // A process that makes a new file of that name waits until the claim ends, and keeps the new file.
         let claim = take().expect("nobody has it");
         let name = path.clone();
         let maker = std::thread::spawn(move || SurvivingMemory::create(&name, LAYOUT).is_ok());

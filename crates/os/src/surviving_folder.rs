@@ -1,7 +1,7 @@
-//! Folders for memory that outlives the process, in a folder that everybody may write to; their simulated half is `sim/surviving_folder.rs`.
+//! Folders for memory that outlives the process, in a folder that all users may write to; their simulated half is `sim/surviving_folder.rs`.
 //!
-//! Somebody else may have made one of that name, or a link. Only one that is ours alone is used. It is removed as soon as it is empty, by
-//! whoever sees that; the maker of something in it makes it again then.
+//! Another user may have made a folder or link of that name. Only a folder that no other user can access is used. Any process that finds it
+//! empty removes it; a process that makes a file in it then makes the folder again.
 
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{IoError, IoErrorKind};
 
-/// Makes one, if it is not there.
+/// Makes a folder, if it does not exist.
 pub(crate) fn make(folder: &Path) -> Result<(), IoError> {
     match fs::DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
@@ -19,7 +19,7 @@ pub(crate) fn make(folder: &Path) -> Result<(), IoError> {
     }
 }
 
-/// Errors when it is not there, and when anybody else could have made it, or change what is in it.
+/// Errors when it does not exist, and when another user could have made it, or can change its contents.
 pub(crate) fn check(folder: &Path) -> Result<(), IoError> {
     let what = || format!("look at {}", folder.display());
     let metadata = fs::symlink_metadata(folder).map_err(|error| IoError::from_std(&error, what()))?;
@@ -32,12 +32,12 @@ pub(crate) fn check(folder: &Path) -> Result<(), IoError> {
     }
 }
 
-/// Removes one that is empty; false when it is not, or is not there.
+/// Removes an empty folder; false when it is not empty, or does not exist.
 pub(crate) fn remove(folder: &Path) -> bool {
     fs::remove_dir(folder).is_ok()
 }
 
-/// The names in a folder, those of folders as well.
+/// The names in a folder, including folders.
 pub(crate) fn names_in(folder: &Path) -> Result<Vec<PathBuf>, IoError> {
     let failed = |error: std::io::Error| IoError::from_std(&error, format!("list {}", folder.display()));
     let mut names = Vec::new();

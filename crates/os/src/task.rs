@@ -1,4 +1,4 @@
-//! Tasks: a thread as the rest of the house sees it. Each has a name, a parking word, an interrupt flag and a current wait.
+//! Tasks: a thread as the other crates see it. Each has a name, a parking word, an interrupt flag and a current wait.
 //!
 //! ```text
 //!  running ──Waiting::begin──► waiting ──unpark (signal)──► signalled ──Waiting::drop──► running
@@ -15,7 +15,7 @@ use crate::futex::Woke;
 use crate::wait::{SessionWaits, WaitStats, WaitType};
 use crate::word;
 
-/// Why a task is told to stop what it does.
+/// Why a task is interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum InterruptReason {
@@ -52,7 +52,7 @@ struct Inner {
     last_wait_type: AtomicU32,
     /// The number of the session whose request it runs; 0: of none.
     session_number: AtomicU64,
-    /// Whose request it runs.
+    /// The waits of the session whose request it runs.
     session_waits: Mutex<Option<Arc<SessionWaits>>>,
 }
 
@@ -62,21 +62,21 @@ const PARKED: u32 = 2;
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-/// Pages that a thread has asked for since it began.
+/// Pages that a thread has accessed since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PageUses {
-    /// Asked for, in memory or not.
+    /// Page accesses, in memory or not.
     pub logical: u64,
     /// Read from a file.
     pub physical: u64,
-    /// Those of `logical` that hold pieces of large values.
+    /// The part of `logical` for large object pages.
     pub lob_logical: u64,
-    /// Those of `physical`.
+    /// The part of `physical` for large object pages.
     pub lob_physical: u64,
 }
 
 impl PageUses {
-    /// What has come since another moment of the same thread.
+    /// The page uses since an earlier moment of the same thread.
     pub fn since(&self, before: &PageUses) -> PageUses {
         PageUses {
             logical: self.logical - before.logical,
@@ -88,7 +88,7 @@ impl PageUses {
 }
 
 thread_local! {
-    /// [`PageUses`], each field by itself: one is written where the others are not read.
+    /// [`PageUses`], each field by itself: a write of one reads no other.
     static PAGE_USES: [Cell<u64>; 4] = const { [const { Cell::new(0) }; 4] };
     static IN_LARGE_VALUE: Cell<bool> = const { Cell::new(false) };
     static CURRENT: RefCell<Option<TaskRef>> = const { RefCell::new(None) };
@@ -106,7 +106,7 @@ pub fn current() -> TaskRef {
     })
 }
 
-/// The calling thread has asked for a page; `is_read`: it had to be read from its file.
+/// Notes a page access of the calling thread; `is_read`: the page had to be read from its file.
 #[inline]
 pub fn note_page_use(is_read: bool) {
     PAGE_USES.with(|[logical, physical, lob_logical, lob_physical]| {
@@ -121,7 +121,7 @@ pub fn note_page_use(is_read: bool) {
     });
 }
 
-/// What the calling thread has asked for until now.
+/// The page uses of the calling thread until now.
 pub fn page_uses() -> PageUses {
     PAGE_USES.with(|[logical, physical, lob_logical, lob_physical]| PageUses {
         logical: logical.get(),
@@ -138,7 +138,7 @@ pub fn session_number() -> Option<u64> {
     Some(CURRENT.with_borrow(of)).filter(|number| *number != 0)
 }
 
-/// Runs `body`, whose pages hold pieces of a large value.
+/// Runs `body`, whose page accesses count as those of a large value.
 pub fn in_large_value<R>(body: impl FnOnce() -> R) -> R {
     let before = IN_LARGE_VALUE.replace(true);
     let result = body();
@@ -186,7 +186,7 @@ pub fn waited_ns() -> u64 {
     CURRENT.with_borrow(|slot| slot.as_ref().map_or(0, |task| task.inner.wait_ns_total.load(Relaxed)))
 }
 
-/// True when the calling task is interrupted and has not masked interrupts: long loops ask this.
+/// True when the calling task is interrupted and has not masked interrupts: long loops check this.
 pub fn interrupt_pending() -> bool {
     MASKED.get() == 0 && CURRENT.with_borrow(|slot| slot.as_ref().is_some_and(TaskRef::is_interrupted))
 }
@@ -230,7 +230,7 @@ impl TaskRef {
         self.unpark();
     }
 
-    /// Takes the request back (the session has seen it).
+    /// Clears the interrupt (the session has handled it).
     pub fn clear_interrupt(&self) {
         self.inner.interrupt.store(0, Release);
     }
@@ -250,19 +250,19 @@ impl TaskRef {
         }
     }
 
-    /// What the task waits for now and for how many nanoseconds already (`sys.dm_exec_requests.wait_type`, `wait_time`).
+    /// The present wait type of the task and its nanoseconds so far (`sys.dm_exec_requests.wait_type`, `wait_time`).
     pub fn current_wait(&self) -> Option<(WaitType, u64)> {
         let wait_type = wait_type_of(self.inner.wait_type.load(Acquire))?;
         let began_ns = self.inner.wait_began_ns.load(Relaxed);
         Some((wait_type, self.now_ns().saturating_sub(began_ns)))
     }
 
-    /// What it waits for now, without asking a clock.
+    /// The present wait type, without reading a clock.
     pub(crate) fn current_wait_type(&self) -> Option<WaitType> {
         wait_type_of(self.inner.wait_type.load(Acquire))
     }
 
-    /// The last completed wait since its waits are those of a session (`sys.dm_exec_requests.last_wait_type`).
+    /// The last completed wait since its waits were attributed to a session (`sys.dm_exec_requests.last_wait_type`).
     pub fn last_wait(&self) -> Option<WaitType> {
         wait_type_of(self.inner.last_wait_type.load(Relaxed))
     }
@@ -280,7 +280,7 @@ impl TaskRef {
         self.inner.clock.monotonic_ns()
     }
 
-    /// From now on its waits are those of a session, too; `None`: of nobody.
+    /// Attributes its waits to a session, too; `None`: to none.
     pub fn attribute_waits(&self, session: Option<Arc<SessionWaits>>) {
         let number = session.as_ref().map_or(0, |session| session.number());
         self.inner.session_number.store(number, Relaxed);
@@ -338,7 +338,7 @@ impl TaskRef {
         }
     }
 
-    /// What the task waits for has happened: until the wait ends, it counts as signal wait time.
+    /// The awaited event has happened: the time until the wait ends counts as signal wait time.
     pub fn note_signalled(&self) {
         if self.inner.wait_type.load(Relaxed) != 0 {
             self.inner.signalled_ns.store(self.now_ns(), Relaxed);

@@ -1,4 +1,4 @@
-//! The terminal that a person sits at, for what must not be shown: a password.
+//! Reading a password from the process's terminal without echo.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -13,7 +13,7 @@ const CTRL_D: u8 = 4;
 const BACKSPACE: [u8; 2] = [8, 127];
 const CTRL_U: u8 = 21;
 
-/// The terminal shows nothing of what is typed, and no key sends a signal; as before when dropped.
+/// Switches off echo and signal keys of the terminal; restores them when dropped.
 struct Silenced {
     terminal: File,
     before: libc::termios,
@@ -46,7 +46,7 @@ impl Drop for Silenced {
     }
 }
 
-/// Asks whoever sits at the process's terminal for something secret: a line, which is not shown. `None`: there is no terminal.
+/// Asks the user at the process's terminal for a secret: a line without echo. `None`: there is no terminal.
 ///
 /// # Errors
 /// `Interrupted` when Ctrl-C, or Ctrl-D on an empty line, is the answer.

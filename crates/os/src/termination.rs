@@ -13,12 +13,12 @@ pub struct TerminationWatcher {
 }
 
 impl TerminationWatcher {
-    /// Takes SIGTERM and SIGINT over (and ignores SIGPIPE).
+    /// Handles SIGTERM and SIGINT (and ignores SIGPIPE).
     pub fn install() -> Result<TerminationWatcher, IoError> {
         TerminationWatcher::install_for(&[libc::SIGTERM, libc::SIGINT])
     }
 
-    /// Takes SIGINT over, the signal of Ctrl-C (and ignores SIGPIPE); SIGTERM still ends the process.
+    /// Handles SIGINT, the signal of Ctrl-C (and ignores SIGPIPE); SIGTERM still ends the process.
     pub fn install_for_interrupts() -> Result<TerminationWatcher, IoError> {
         TerminationWatcher::install_for(&[libc::SIGINT])
     }
@@ -37,7 +37,7 @@ impl TerminationWatcher {
         Ok(watcher)
     }
 
-    /// Takes the signals over (again, where a library has put handlers of its own in the place).
+    /// Installs the signal handlers (again, if a library has replaced them).
     pub fn take_signals(&self) -> Result<(), IoError> {
         for signal in self.signals {
             // SAFETY: the handler does only what a signal handler may: atomics and write(2).

@@ -14,7 +14,7 @@ use crate::wait::WaitType;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Panicked(pub String);
 
-/// What a thread is to be like.
+/// The options of a new thread.
 #[derive(Clone, Debug)]
 pub struct SpawnOptions {
     /// As shown in `ps` (15 bytes there) and in system views.
@@ -110,7 +110,7 @@ thread_local! {
     static CONTAINED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Does work and gives the payload of its panic.
+/// Runs work and returns the payload of its panic.
 pub(crate) fn contain<T>(work: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
     let before = CONTAINED.replace(true);
     let done = catch_unwind(AssertUnwindSafe(work));
@@ -118,7 +118,7 @@ pub(crate) fn contain<T>(work: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Se
     done
 }
 
-/// Is a panic of the calling thread the failure of some work alone ([`crate::Os::contain`])? For a panic hook.
+/// Does a panic of the calling thread fail only some contained work ([`crate::Os::contain`])? For a panic hook.
 pub fn is_panic_contained() -> bool {
     CONTAINED.try_with(std::cell::Cell::get).unwrap_or(false)
 }

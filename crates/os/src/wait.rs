@@ -90,7 +90,7 @@ pub enum WaitError {
 /// How a wait with a time-out ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitOutcome {
-    /// What was waited for has happened.
+    /// The awaited event has happened.
     Set,
     /// The time-out passed first.
     TimedOut,
@@ -130,10 +130,10 @@ struct Cell {
 const IN_PROGRESS_BITS: u32 = 20;
 const IN_PROGRESS_MASK: u64 = (1 << IN_PROGRESS_BITS) - 1;
 
-/// Wait statistics of one instance; every blocking primitive of this crate fills them, nobody else.
+/// Wait statistics of one instance; only the blocking primitives of this crate fill them.
 pub struct WaitStats {
     cells: Vec<Cell>,
-    /// Few, and touched only behind a wait.
+    /// Few rows, updated only after a wait.
     latches: Mutex<Vec<LatchRow>>,
 }
 
@@ -191,14 +191,14 @@ impl WaitStats {
         }
     }
 
-    /// One row per class of latches that somebody has waited for, in the order of ranks.
+    /// One row per class of latches with waits, in the order of ranks.
     pub fn latches(&self) -> Vec<LatchRow> {
         let mut rows = self.latches.lock().unwrap_or_else(PoisonError::into_inner).clone();
         rows.sort_by_key(|row| row.rank);
         rows
     }
 
-    /// Sets those to zero, as `DBCC SQLPERF('sys.dm_os_latch_stats', CLEAR)`.
+    /// Sets the latch statistics to zero, as `DBCC SQLPERF('sys.dm_os_latch_stats', CLEAR)`.
     pub fn clear_latches(&self) {
         self.latches.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
@@ -224,7 +224,7 @@ impl WaitStats {
     pub(crate) fn end(&self, wait_type: WaitType, wait_ns: u64, signal_ns: u64) {
         let cell = &self.cells[wait_type as usize];
         cell.wait_ns_total.fetch_add(wait_ns, Relaxed);
-        // Others write it at the same time: mostly it need not be.
+        // Other threads write it at the same time: the check avoids most stores.
         if cell.wait_ns_max.load(Relaxed) < wait_ns {
             cell.wait_ns_max.fetch_max(wait_ns, Relaxed);
         }
@@ -237,7 +237,7 @@ impl WaitStats {
 }
 
 /// The waits of one session: of the tasks that have run its requests ([`crate::task::TaskRef::attribute_waits`]). Small, since there are
-/// thousands of sessions: only the wait types that it has met.
+/// thousands of sessions: only the wait types that have occurred.
 #[derive(Debug)]
 pub struct SessionWaits {
     number: u64,
@@ -254,17 +254,17 @@ impl Default for SessionWaits {
 }
 
 impl SessionWaits {
-    /// Of all sessions of this process no two have the same.
+    /// Unique among the sessions of this process.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// One row per wait type that has been met, in the order of first meeting.
+    /// One row per wait type that has occurred, in the order of first occurrence.
     pub fn snapshot(&self) -> Vec<WaitRow> {
         self.rows().clone()
     }
 
-    /// Forgets everything that is over, as when the session is reset.
+    /// Clears all completed waits, as when the session is reset.
     pub fn clear(&self) {
         self.rows().retain_mut(|row| {
             *row = WaitRow { in_progress: row.in_progress, ..WaitRow::zero(row.wait_type) };

@@ -1,4 +1,4 @@
-//! The accounting that every blocking primitive does: one wait, from its begin to its end, and who is told of it.
+//! The accounting that every blocking primitive does: one wait, from its begin to its end, and its observer.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use crate::rank::LatchRank;
 use crate::task::{self, TaskRef};
 use crate::wait::{SessionWaits, WaitType};
 
-/// Is told of each wait of the threads that have it (see [`observe_waits`]), to let another one run meanwhile.
+/// Called for each wait of the threads that it observes (see [`observe_waits`]), to let another thread run meanwhile.
 pub trait WaitObserver {
-    /// The calling thread is about to wait. Whatever latches it holds, it holds: take none below `Leaf`.
+    /// The calling thread is about to wait. It may hold latches: take none below `Leaf`.
     fn wait_begins(&self);
-    /// It goes on.
+    /// The wait has ended.
     fn wait_ends(&self);
 }
 
@@ -19,13 +19,13 @@ thread_local! {
     static OBSERVER: RefCell<Option<Arc<dyn WaitObserver>>> = const { RefCell::new(None) };
 }
 
-/// The calling thread's waits are told to `observer` from now on; to nobody with `None`. Waits for latches, which are
-/// short, and [`DetachedWait`]s, which keep no thread, are not.
+/// Sets the observer of the calling thread's waits; `None`: no observer. Waits for latches, which are
+/// short, and [`DetachedWait`]s, which block no thread, are not observed.
 pub fn observe_waits(observer: Option<Arc<dyn WaitObserver>>) {
     OBSERVER.set(observer);
 }
 
-/// A wait that the calling thread's observer has been told of; its drop tells the end.
+/// An observed wait; its drop reports the end to the observer.
 struct Observed;
 
 impl Observed {
@@ -44,7 +44,7 @@ impl Drop for Observed {
 
 /// An accounted wait of the current task: from `begin` to drop. A wait inside a wait is not counted again.
 pub(crate) struct Waiting {
-    /// Whose request waits.
+    /// The session of the waiting request.
     session: Option<Arc<SessionWaits>>,
     task: TaskRef,
     wait_type: WaitType,
@@ -84,7 +84,7 @@ impl Waiting {
         self.began_ns
     }
 
-    /// Ends it, which was for a latch of `rank`.
+    /// Ends a wait for a latch of `rank`.
     pub(crate) fn end_for_latch(self, rank: LatchRank) {
         let task = self.task.clone();
         let wait_ns = self.end();
@@ -127,15 +127,15 @@ impl Drop for Waiting {
     }
 }
 
-/// A wait without a thread: from `begin` to drop the task counts as waiting, while the thread that ran it does something
-/// else. For work that is put aside until a [`std::task::Waker`] calls; whoever calls it says so with
+/// A wait without a thread: from `begin` to drop the task counts as waiting, while its thread does other
+/// work. For work that is suspended until a [`std::task::Waker`] is called; the caller of the waker notes that with
 /// [`TaskRef::note_signalled`].
 pub struct DetachedWait {
     waiting: Waiting,
 }
 
 impl DetachedWait {
-    /// The current task waits from now on.
+    /// Begins a wait of the current task.
     pub fn begin(wait_type: WaitType) -> DetachedWait {
         DetachedWait { waiting: Waiting::begin_unobserved(wait_type) }
     }
@@ -145,21 +145,21 @@ impl DetachedWait {
         self.waiting.end()
     }
 
-    /// The calling thread, which runs the task now, waits itself in `body`: it is still the same wait.
+    /// The calling thread, which runs the task now, blocks in `body`, as part of the same wait.
     pub fn block<R>(&self, body: impl FnOnce() -> R) -> R {
         let _observed = Observed::begin();
         body()
     }
 }
 
-/// Runs `body` as one accounted wait: what blocks inside counts as `wait_type`, whatever it is by itself. (A committer
+/// Runs `body` as one accounted wait: blocking calls inside count as `wait_type`, whatever their own type. (A committer
 /// that writes its log block itself waits WRITELOG, not IO_COMPLETION.)
 pub fn wait_as<R>(wait_type: WaitType, body: impl FnOnce() -> R) -> R {
     let _waiting = Waiting::begin(wait_type);
     body()
 }
 
-/// The same; gives the wait's time, too, in nanoseconds, so that nobody reads the clock for it once more.
+/// As `wait_as`; also returns the wait's time in nanoseconds, so that the caller need not read the clock again.
 pub fn wait_timed<R>(wait_type: WaitType, body: impl FnOnce() -> R) -> (R, u64) {
     let waiting = Waiting::begin(wait_type);
     let result = body();

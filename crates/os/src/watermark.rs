@@ -14,7 +14,7 @@ use crate::waiting::Waiting;
 pub struct Watermark {
     value: AtomicU64,
     poisoned: AtomicBool,
-    /// The lowest target that anybody waits for; `u64::MAX` without waiters. Lets `advance_to` skip the list.
+    /// The lowest target of all waiters; `u64::MAX` without waiters. Lets `advance_to` skip the list.
     lowest_target: AtomicU64,
     waiters: Mutex<Waiters>,
 }
@@ -26,7 +26,7 @@ struct Waiters {
 }
 
 impl Watermark {
-    /// A watermark that stands at `value`.
+    /// A watermark with this value.
     pub const fn new(value: u64) -> Watermark {
         Watermark {
             value: AtomicU64::new(value),
@@ -36,7 +36,7 @@ impl Watermark {
         }
     }
 
-    /// Where it stands.
+    /// Its value.
     #[inline]
     pub fn get(&self) -> u64 {
         self.value.load(Acquire)
@@ -53,7 +53,7 @@ impl Watermark {
         crate::seat::maybe_switch();
     }
 
-    /// Waits until the watermark stands at `target` or above. Interruptible.
+    /// Waits until the watermark is at `target` or above. Interruptible.
     pub fn wait_for(&self, target: u64, wait_type: WaitType) -> Result<(), WaitError> {
         if self.get() >= target {
             return Ok(());
@@ -61,7 +61,7 @@ impl Watermark {
         self.wait_cold(target, wait_type, None)
     }
 
-    /// The same, for at most `timeout_ns`.
+    /// As `wait_for`, for at most `timeout_ns`.
     pub fn wait_for_timeout(
         &self,
         target: u64,

@@ -1,5 +1,5 @@
-//! Making stores into mapped persistent memory durable: the processor's caches are written back line by line, then a fence; where there is
-//! no such instruction, the system is asked (msync). See docs/decisions/0041.
+//! Making stores into mapped persistent memory durable: the processor's caches are written back line by line, then a fence; without
+//! such an instruction by msync. See docs/decisions/0041.
 
 use crate::error::IoError;
 
@@ -18,12 +18,12 @@ pub(crate) enum WriteBack {
     /// `dc cvap`: to the point of persistence.
     #[cfg(target_arch = "aarch64")]
     DcCvap,
-    /// The system is asked.
+    /// The msync system call.
     Msync,
 }
 
 impl WriteBack {
-    /// What this processor has for memory that is mapped with MAP_SYNC.
+    /// The write-back instruction of this processor for memory mapped with MAP_SYNC.
     pub(crate) fn of_processor() -> WriteBack {
         #[cfg(target_arch = "x86_64")]
         {
@@ -48,7 +48,7 @@ impl WriteBack {
         WriteBack::Msync
     }
 
-    /// Begins to write the lines of `len` bytes at `start` back; [`WriteBack::fence`] ends it. The system ends it at once.
+    /// Begins to write the lines of `len` bytes at `start` back; [`WriteBack::fence`] ends it. `Msync` completes it at once.
     ///
     /// # Safety
     /// The bytes lie in one mapping of ours, which begins at a page.
@@ -95,7 +95,7 @@ impl WriteBack {
         Ok(())
     }
 
-    /// What was begun before is durable, and before all that is stored from now on.
+    /// Makes the write-backs begun before durable, before all later stores.
     pub(crate) fn fence(self) {
         #[cfg(target_arch = "x86_64")]
         if self != WriteBack::Msync {
@@ -114,7 +114,7 @@ impl WriteBack {
 mod tests {
     use super::*;
 
-    /// The instructions run where the processor has them; that lines become durable only a loss of power could show.
+    /// The instructions run where the processor has them; only a loss of power could show that lines become durable.
     #[test]
     fn this_processors_write_back_runs() {
         let lines = vec![7_u8; 5 * LINE_BYTES];

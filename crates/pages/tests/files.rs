@@ -204,7 +204,7 @@ fn a_small_pool_evicts_and_reads_back() {
         .assert_ok();
 }
 
-/// Asking for a page early looks for no frame, reads nothing and keeps nobody from the page; one that is not in memory is left where it is.
+/// A prefetch hint allocates no frame, reads no page and holds no latch; a page that is not in memory is not read.
 #[test]
 fn a_page_that_is_asked_for_early_is_not_used() {
     let world = World::new(5, Profile::nvme());
@@ -270,7 +270,7 @@ fn a_checkpoint_waits_for_who_is_changing_a_page() {
     }
 }
 
-/// Whoever needs a page of a full file waits for its growth: room is set aside and synced, whatever its size; a file system that cannot do that
+/// An allocation in a full file waits for its growth: space is preallocated and synced, whatever its size; a file system that cannot do that
 /// is written to. Either way the room is there after a power loss, and reads as zeros.
 #[test]
 fn growth_writes_nothing_where_room_can_be_set_aside() {
@@ -363,7 +363,7 @@ fn a_database_that_cannot_write_leaves_the_pool_to_the_others() {
         .assert_ok();
 }
 
-/// Who needs a frame while all are latched waits a little for one; 701 only when none comes.
+/// A search for a frame while all are latched waits a short time; 701 only when none becomes free.
 #[test]
 fn a_frame_is_waited_for() {
     World::new(4, Profile::nvme())

@@ -1,5 +1,5 @@
-//! `AlignedBuf`: zeroed memory aligned to 4096 bytes, as direct I/O wants it. It comes straight from the system's allocator: pages and log blocks
-//! have limits of their own and do not count as memory of requests (`memory`). Or it lies in memory that outlives the process (`surviving`).
+//! `AlignedBuf`: zeroed memory aligned to 4096 bytes, as direct I/O requires. It comes directly from the system's allocator: pages and log blocks
+//! have limits of their own and do not count as memory of requests (`memory`). Or it is part of memory that outlives the process (`surviving`).
 
 use std::alloc::{GlobalAlloc, Layout, System, handle_alloc_error};
 use std::ops::{Deref, DerefMut};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Alignment of every buffer, in bytes.
 const ALIGNMENT: usize = 4096;
 
-/// Who lends memory as buffers, by places of it.
+/// The owner of memory that lends parts (places) of it as buffers.
 pub(crate) trait Lender: Send + Sync {
     /// The buffer of the place has been dropped.
     fn take_back(&self, place: u32);
@@ -19,7 +19,7 @@ pub(crate) trait Lender: Send + Sync {
 pub struct AlignedBuf {
     start: NonNull<u8>,
     len: usize,
-    /// Whose place it is, and which; else it is the system's.
+    /// The lender and the number of the place; `None`: allocated from the system.
     place: Option<(Arc<dyn Lender>, u32)>,
 }
 
@@ -50,8 +50,8 @@ impl AlignedBuf {
         buffer
     }
 
-    /// `count` buffers of `len` zeroed bytes in one block, which goes when the last of them does. One by one they would take half as much again:
-    /// the system's allocator leaves a gap of up to 4096 bytes before or behind each, and pages of the machine that a gap touches stay.
+    /// `count` buffers of `len` zeroed bytes in one block, which is freed with the last of them. Separate allocations would need half as much again:
+    /// the system's allocator leaves a gap of up to 4096 bytes before or behind each, and the machine's pages in gaps stay allocated.
     ///
     /// # Panics
     /// When `len` is no multiple of 4096.
@@ -59,7 +59,7 @@ impl AlignedBuf {
         assert!(len.is_multiple_of(ALIGNMENT), "each begins at a page");
         let mut block = AlignedBuf::new(count * len);
         let start = block.start;
-        // The block is the parts' from here on: nobody reads it as a whole.
+        // The block belongs to its parts from here on: it is never accessed as a whole.
         let whole: Arc<dyn Lender> = Arc::new(Block { start, len: block.len });
         block.len = 0;
         let part = |index: usize| {
@@ -70,10 +70,10 @@ impl AlignedBuf {
         if len == 0 { Vec::new() } else { (0..count).map(part).collect() }
     }
 
-    /// The buffer of a place that somebody lends.
+    /// The buffer of a lent place.
     ///
     /// # Safety
-    /// `start` points to `len` initialised bytes, aligned to 4096, that stay as long as the lender does, and nobody else has them until
+    /// `start` points to `len` initialised bytes, aligned to 4096, that live as long as the lender, and no other code accesses them until
     /// [`Lender::take_back`] of the place.
     pub(crate) unsafe fn lent(
         start: NonNull<u8>,
@@ -90,7 +90,7 @@ impl AlignedBuf {
     }
 }
 
-/// Memory that several buffers share out among themselves.
+/// Memory divided into several buffers.
 struct Block {
     start: NonNull<u8>,
     len: usize,

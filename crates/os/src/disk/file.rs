@@ -22,7 +22,7 @@ pub struct OpenOptions {
     pub direct: bool,
     /// A file that is made gets access rights for its owner alone (mode 0600: keys, logins).
     pub private: bool,
-    /// No component of the path may be a symbolic link: what was found to lie in an allowed folder still lies there when it is opened.
+    /// No component of the path may be a symbolic link: a path that was checked to be in an allowed folder is still there when it is opened.
     /// For paths from [`Disk::canonical`](super::Disk::canonical).
     pub no_links: bool,
     /// The wait type that reads count as.
@@ -72,7 +72,7 @@ pub enum WriteMode {
     Durable,
 }
 
-/// What the device below a file promises.
+/// The guarantees of the device below a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceTraits {
     /// The unit that direct I/O must be aligned to, in bytes (512 or 4096).
@@ -99,15 +99,15 @@ pub trait File: Send + Sync {
     /// Writes zeros over `from..to` and makes them and the length durable: no unwritten extents, so that later writes
     /// inside need no metadata. `from` and `to` are multiples of 512.
     fn allocate_zeroed(&self, from: u64, to: u64) -> Result<(), IoError>;
-    /// Sets room aside for `from..to`, which begins at the file's end: the length becomes `to`, what is new reads as zeros, and a write into it
+    /// Preallocates space for `from..to`, which begins at the file's end: the length becomes `to`, the new part reads as zeros, and a write into it
     /// does not fail for lack of space. Nothing is written, so that the first durable writes there cost more than later ones. Durable after
     /// `sync`. False where the file system cannot; the length is then as it was.
     fn reserve(&self, from: u64, to: u64) -> Result<bool, IoError>;
-    /// What the device promises.
+    /// The guarantees of the device.
     fn device(&self) -> DeviceTraits;
-    /// What has been read and written through this handle.
+    /// The I/O counts of this handle.
     fn stats(&self) -> FileStats;
-    /// What has been asked of this handle and not been answered yet, oldest first.
+    /// The I/O requests of this handle in progress, oldest first.
     fn pending(&self) -> Vec<PendingIo>;
     /// True when the page cache is bypassed.
     fn is_direct(&self) -> bool;

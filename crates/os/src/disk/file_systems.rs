@@ -26,8 +26,8 @@ pub trait Disk: Send + Sync {
     fn create_dir_all(&self, path: &Path) -> Result<(), IoError>;
     /// Makes one directory that only its owner may enter (mode 0700); fine when it is there, whatever its mode.
     fn create_private_dir(&self, path: &Path) -> Result<(), IoError>;
-    /// Where a path that may hold symbolic links leads, and where it would lead when its end is not there yet: the part that is there with
-    /// its links followed, then the rest as written. A link that leads nowhere is refused.
+    /// Resolves the symbolic links of a path, whose end need not exist yet: the existing part with
+    /// its links followed, then the rest as written. A dangling link is refused.
     fn canonical(&self, path: &Path) -> Result<PathBuf, IoError>;
     /// Renames, replacing the target atomically; durable after `sync_dir` of the directory.
     fn rename(&self, from: &Path, to: &Path) -> Result<(), IoError>;
@@ -45,14 +45,14 @@ pub trait Disk: Send + Sync {
     fn free_bytes(&self, path: &Path) -> Result<u64, IoError>;
     /// Bytes that the file system of `path` holds in all.
     fn total_bytes(&self, path: &Path) -> Result<u64, IoError>;
-    /// Takes a lock file that keeps other processes out (`Locked`) until the guard is dropped or this process dies.
+    /// Locks a lock file against other processes (`Locked`) until the guard is dropped or this process dies.
     fn lock_file(&self, path: &Path) -> Result<FileLock, IoError>;
     /// Limits a file's access rights to its owner (keys, password hashes).
     fn restrict_to_owner(&self, path: &Path) -> Result<(), IoError>;
     /// A queue of at most `depth` requests at once, which complete in any order.
     fn io_queue(&self, depth: usize) -> Box<dyn IoQueue>;
 
-    /// Device of a file or directory; two that lie in one file system have the same.
+    /// Device of a file or directory; two in one file system have the same.
     fn device_of(&self, path: &Path) -> Result<u64, IoError> {
         self.identity_of(path).map(|(device, _)| device)
     }
@@ -83,7 +83,7 @@ pub trait Disk: Send + Sync {
     }
 }
 
-/// Keeps other processes out; dropping it lets them in.
+/// Excludes other processes until it is dropped.
 pub struct FileLock {
     pub(crate) _held: Box<dyn Send + Sync>,
 }

@@ -6,7 +6,7 @@ use super::aligned::AlignedBuf;
 use super::file::{File, WriteMode};
 use crate::error::IoError;
 
-/// What a queue is to do.
+/// A request of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
     /// Fill the first `len` bytes of the buffer (short at the end of the file: an error).
@@ -19,7 +19,7 @@ pub enum Request {
 pub struct Completion {
     /// The submitter's mark.
     pub token: u64,
-    /// How it went.
+    /// The result.
     pub result: Result<(), IoError>,
     /// The buffer, given back.
     pub buffer: AlignedBuf,
@@ -37,7 +37,7 @@ pub trait IoQueue: Send {
         offset: u64,
         token: u64,
     );
-    /// The completions that are there; with `wait`, at least one if any is in flight (`WaitType` IO_COMPLETION).
+    /// The present completions; with `wait`, at least one if any is in flight (`WaitType` IO_COMPLETION).
     fn reap(&mut self, wait: bool) -> Vec<Completion>;
     /// Requests submitted and not yet reaped.
     fn in_flight(&self) -> usize;

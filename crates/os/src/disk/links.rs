@@ -1,8 +1,8 @@
-//! Symbolic links of Linux: where a path leads, and opening and removing that follows none.
+//! Symbolic links of Linux: resolving paths, and opening and removing files without following links.
 //!
-//! Who has checked where a path leads must be sure that it still leads there when it is used: somebody else may put a link in place of a
-//! folder in between. `openat2(RESOLVE_NO_SYMLINKS)` leaves that decision to the kernel, in one step. Where the call is missing (kernels
-//! before 5.6, some sandboxes) the last component alone is guarded (`O_NOFOLLOW`).
+//! A checked path must not change its meaning before it is used: another user may replace a folder by a
+//! link in between. `openat2(RESOLVE_NO_SYMLINKS)` lets the kernel check that in one step. Where the call is missing (kernels
+//! before 5.6, some sandboxes) only the last component is protected (`O_NOFOLLOW`).
 
 use std::ffi::{CString, OsStr};
 use std::fs;
@@ -37,7 +37,7 @@ pub(super) fn canonical(path: &Path) -> io::Result<PathBuf> {
                 rest.push(name);
                 there = above;
             }
-            // `..` behind what is not there: nobody can say where it leads.
+            // `..` behind a missing component: it cannot be resolved.
             _ => return Err(io::Error::from_raw_os_error(libc::ENOENT)),
         }
     }
@@ -56,7 +56,7 @@ pub(super) fn open(path: &Path, options: &OpenOptions, flags: i32) -> io::Result
     open_no_links(path, flags, mode).map(fs::File::from)
 }
 
-/// Removes a file; a link in place of the file goes itself, one in place of a directory above it is refused.
+/// Removes a file; if the file is a link, the link is removed; a link as a directory above it is refused.
 pub(super) fn remove_file(path: &Path) -> io::Result<()> {
     let (Some(name), Some(above)) = (path.file_name(), path.parent()) else {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));

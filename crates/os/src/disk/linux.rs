@@ -37,7 +37,7 @@ struct LinuxFile {
     claims: Claims,
 }
 
-/// How many bytes a call of the system says it has moved: as many as it has.
+/// The byte count that a system call reports: the real one.
 #[cfg(not(test))]
 #[derive(Default)]
 struct Claims();
@@ -49,7 +49,7 @@ impl Claims {
     }
 }
 
-/// For tests: at most so many (0: as many as it has).
+/// For tests: at most so many (0: the real count).
 #[cfg(test)]
 #[derive(Default)]
 struct Claims(std::sync::atomic::AtomicUsize);
@@ -166,7 +166,7 @@ impl Disk for LinuxDisk {
     }
 }
 
-/// What the system says of the file system of `path`.
+/// The system's figures for the file system of `path`.
 fn file_system(path: &Path) -> Result<libc::statvfs, IoError> {
     let what = || format!("space of {}", path.display());
     let c_path = std::ffi::CString::new(path.as_os_str().as_encoded_bytes())
@@ -250,7 +250,7 @@ impl LinuxFile {
         self.direct && (!(pointer as usize).is_multiple_of(unit) && len > 0)
     }
 
-    /// What every transfer begins and ends at a multiple of.
+    /// The alignment of every transfer.
     fn unit(&self) -> usize {
         if self.direct { self.device.sector_bytes as usize } else { 1 }
     }
@@ -384,7 +384,7 @@ impl File for LinuxFile {
             from <= to && from.is_multiple_of(512) && to.is_multiple_of(512),
             "zeroing {from}..{to} off the sector grid"
         );
-        // Extents that are there are filled several times faster than a file is extended; whoever cannot say so beforehand extends it.
+        // Filling allocated extents is several times faster than extending a file; without `fallocate` the writes extend it.
         self.fallocate(from, to)?;
         let zeros = AlignedBuf::new(ZERO_CHUNK_BYTES.min((to - from) as usize));
         let mut at = from;
@@ -395,7 +395,7 @@ impl File for LinuxFile {
         }
         let waiting = Waiting::begin(self.write_wait);
         let _underway = self.pending.begin(IoKind::Sync, 0, 0, waiting.began_ns());
-        // All of fsync, not fdatasync: the new length and extents must last.
+        // fsync, not fdatasync: the new length and extents must be durable.
         self.file.sync_all().map_err(|e| IoError::from_std(&e, format!("sync {}", self.path.display())))?;
         self.meter.note_sync(monotonic_ns().saturating_sub(waiting.began_ns()));
         Ok(())
@@ -443,7 +443,7 @@ fn pwritev2(fd: RawFd, bytes: &[u8], offset: u64, flags: i32) -> std::io::Result
 mod tests {
     use super::*;
 
-    /// A system that says it has moved fewer bytes than asked for, at any place: both directions, direct and cached, durable or not.
+    /// A system that reports fewer bytes than requested, at any position: both directions, direct and cached, durable or not.
     #[test]
     fn short_calls_of_the_system_are_continued() {
         let directory = std::env::temp_dir().join(format!("hardpan-os-short-{}", std::process::id()));

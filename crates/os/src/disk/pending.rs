@@ -13,7 +13,7 @@ pub enum IoKind {
     Sync,
 }
 
-/// One request on its way.
+/// One request in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PendingIo {
     /// A number that no other request of this file has had since it was opened.
@@ -37,7 +37,7 @@ pub(crate) struct PendingRequests {
 #[derive(Default)]
 struct State {
     asked_total: u64,
-    /// In the order of their numbers, but for those that took the place of one that has ended.
+    /// In the order of their numbers, except those that replaced an ended one.
     underway: Vec<PendingIo>,
 }
 
@@ -52,7 +52,7 @@ impl PendingRequests {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a request that is about to be handed to the system.
+    /// Notes a request that is about to be issued.
     pub(crate) fn begin(&self, kind: IoKind, offset: u64, bytes: usize, began_ns: u64) -> Underway {
         let mut state = self.lock();
         state.asked_total += 1;
@@ -61,7 +61,7 @@ impl PendingRequests {
         Underway { requests: self.clone(), number }
     }
 
-    /// What is on its way now, oldest first.
+    /// The requests in progress, oldest first.
     pub(crate) fn snapshot(&self) -> Vec<PendingIo> {
         let mut underway = self.lock().underway.clone();
         underway.sort_unstable_by_key(|request| request.number);

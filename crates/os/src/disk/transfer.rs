@@ -1,12 +1,12 @@
-//! Whole transfers out of what one call of the system does: what a short read or write has left is asked for again, as POSIX wants it. Both
-//! halves, real and simulated, move the bytes of files through here.
+//! Complete transfers from partial system calls: the rest of a short read or write is requested again, as POSIX requires. Both
+//! disks, the real and the simulated one, move the bytes of files through this code.
 //!
-//! A file that bypasses the page cache takes whole units only. What follows a transfer that ended inside a unit begins at that unit, whose
+//! A file that bypasses the page cache transfers whole units only. After a transfer that ended inside a unit, the next one begins at that unit, whose
 //! bytes are moved again.
 
 use crate::error::{IoError, IoErrorKind};
 
-/// Calls in a row that may get nowhere before the transfer fails.
+/// Consecutive calls without progress before the transfer fails.
 const FRUITLESS_CALLS_MAX: u32 = 100;
 
 /// How far a transfer has come.
@@ -24,7 +24,7 @@ impl Progress {
         Progress { unit, done: 0, fruitless: 0 }
     }
 
-    /// A call has moved `count` bytes from `done` on. False when too many calls have got nowhere.
+    /// A call has moved `count` bytes from `done` on. False after too many calls without progress.
     fn note(&mut self, count: usize) -> bool {
         let reached = (self.done + count) / self.unit * self.unit;
         assert!(reached >= self.done, "a transfer never goes back behind a whole unit");
@@ -54,7 +54,7 @@ pub(crate) fn read_whole(
         let count = read_once(&mut buffer[from..], from)?;
         assert!(count <= wanted - from, "read {count} bytes into {}", wanted - from);
         let reached = from + count;
-        // Fewer bytes than asked for are the end of the file only where the file ends.
+        // A short read is the end of the file only if the file ends there.
         if reached == wanted || bytes_there()? <= reached as u64 {
             return Ok(reached);
         }
@@ -101,7 +101,7 @@ mod tests {
         if rng.chance(1, 3) { most } else { rng.below(most as u64 + 1) as usize }
     }
 
-    /// Random short transfers of a file of odd length, by bytes and by units: all of it arrives, and nothing off the grid is asked for.
+    /// Random short transfers of a file of odd length, by bytes and by units: all of it arrives, and every request is aligned.
     #[test]
     fn short_transfers_are_continued_on_the_grid() {
         let mut rng = Rng::named(7, "short transfers");

@@ -1,12 +1,12 @@
-//! The process's allocator: the system's, with a count of every byte. Refuses nothing itself: most code cannot be told. Where the system
-//! refuses, a reserve is given up and the request that asked is told to stop at its next `check`.
+//! The process's allocator: the system's, with a count of every byte. It refuses no allocation: most code cannot handle a failure. When the system
+//! refuses one, a reserve is released and the request that asked must stop at its next `check`.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::{BASE, FELL_SHORT, IS_SPENT, TOTAL, TOTAL_MAX, count, reserve};
 
-/// However little the system has: what all requests together may still use, in bytes.
+/// The least that all requests together may use, in bytes, however little memory the system has.
 const LEFT_BYTES: i64 = 16 << 20;
 
 /// See the heading.
@@ -74,8 +74,8 @@ fn counted(block: *mut u8, size: usize) -> *mut u8 {
     block
 }
 
-/// The system has refused: gives up the reserve and tries again. The total's limit was too high for this machine, so from now on it is lower, and
-/// the request that met it is told to stop. A very large block says nothing of the total: who makes one asks first.
+/// The system has refused: releases the reserve and tries again. The total's limit was too high for this machine, so it is lowered, and
+/// the request must stop. The refusal of a very large block does not lower the limit: callers check with `ask` before they allocate one.
 #[cold]
 fn once_more(size: usize, allocate: impl Fn() -> *mut u8) -> *mut u8 {
     if size > reserve::BYTES / 2 {

@@ -1,5 +1,5 @@
-//! Memory: what the process has allocated, what a request has allocated, and how much each may. Every allocation is counted by
-//! the process's allocator, so that nothing has to be charged by hand and nothing can be forgotten; who works asks now and then.
+//! Memory accounting: the allocations of the process and of each request, and their limits. The process's allocator counts every
+//! allocation, so that no code charges by hand and none can be missed; running requests check their limit now and then.
 //!
 //! ```text
 //!  allocate, free ──► a count of the thread ──every 64 KB──► the process's total, the request's use, its account for the views
@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The buffers of [`crate::AlignedBuf`] (pages, log blocks) do not count: their number has limits of its own.
-//! Decision 0014 says why this and nothing else.
+//! Decision 0014 has the reasons.
 
 mod allocator;
 mod reserve;
@@ -20,43 +20,43 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicI64};
 
-/// A thread's count goes to the total whenever it has changed by so much, in bytes.
+/// A thread's count is added to the total whenever it has changed by so much, in bytes.
 const CHUNK_BYTES: i64 = 64 << 10;
-/// Requests that use no more than this go on when the total is spent, a little beyond it.
+/// Requests that use no more than this may continue when the total is used up, a little beyond it.
 const SMALL_BYTES: i64 = 1 << 20;
-/// Larger blocks are mapped, and given back when they are freed; an arena keeps no more at its end.
+/// Larger blocks are mapped, and unmapped when they are freed; an arena keeps no more at its end.
 const KEPT_BLOCK_BYTES: usize = 4 << 20;
-/// Blocks at least this large come from the system, one by one: whether it has one can be asked. (glibc maps blocks beyond 32 MB.)
+/// Blocks at least this large come from the system, one by one: it can be tested whether the system has one. (glibc maps blocks beyond 32 MB.)
 const MAPPED_BYTES: usize = 33 << 20;
 
-/// All that is allocated and counted; short by what threads have not told yet.
+/// All allocated and counted bytes, without the threads' counts that were not added yet.
 static TOTAL: AtomicI64 = AtomicI64::new(0);
 static TOTAL_MAX: AtomicI64 = AtomicI64::new(i64::MAX);
 static REQUEST_MAX: AtomicI64 = AtomicI64::new(i64::MAX);
-/// The system had less than the limit, and nobody has told the log yet.
+/// The system had less than the limit, and the error log does not say so yet.
 static FELL_SHORT: AtomicBool = AtomicBool::new(false);
-/// The total was high: there may be something to give back.
+/// The peak of the total: memory freed since then may be returned to the system.
 static PEAK: AtomicI64 = AtomicI64::new(0);
-/// What was allocated when the limits were set: the total's limit never falls to that.
+/// The allocated bytes when the limits were set: the total's limit stays above that.
 static BASE: AtomicI64 = AtomicI64::new(0);
 
 thread_local! {
-    /// Allocated less freed since the total was told.
+    /// Bytes allocated less freed since the last update of the total.
     static UNTOLD: Cell<i64> = const { Cell::new(0) };
-    /// The same since the request began, up to that moment.
+    /// Bytes allocated less freed since the request began, up to that update.
     static USED: Cell<i64> = const { Cell::new(0) };
-    /// What the thread's request may use; none runs: everything.
+    /// The limit of the thread's request; unlimited if none runs.
     static USED_MAX: Cell<i64> = const { Cell::new(i64::MAX) };
     static IS_SPENT: Cell<bool> = const { Cell::new(false) };
-    /// What the request's session holds from before, which counts beside what the request uses.
+    /// The memory that the request's session holds from before, which is added to the use of the request.
     static HELD: Cell<i64> = const { Cell::new(0) };
-    /// The session has much, and there is little left for the others.
+    /// The session has much memory, and little is left for the others.
     static IS_PRESSED: Cell<bool> = const { Cell::new(false) };
     /// The account of the request; null without one. Points into the `Arc` of the innermost `Request` guard.
     static ACCOUNT: Cell<*const Account> = const { Cell::new(std::ptr::null()) };
 }
 
-/// A request has used what it may, or the server has.
+/// A request has reached its limit, or the server has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfMemory;
 
@@ -68,7 +68,7 @@ impl fmt::Display for OutOfMemory {
 
 impl std::error::Error for OutOfMemory {}
 
-/// What a session's requests use, for the views. Written by the thread that runs the request, 64 KB at a time.
+/// The memory use of a session's requests, for the views. Written by the thread that runs the request, 64 KB at a time.
 #[derive(Debug, Default)]
 pub struct Account {
     used_bytes: AtomicI64,
@@ -76,7 +76,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// What the running request uses, in bytes; 0 when none runs.
+    /// The memory use of the running request, in bytes; 0 when none runs.
     pub fn used_bytes(&self) -> u64 {
         self.used_bytes.load(Relaxed).max(0).unsigned_abs()
     }
@@ -87,20 +87,20 @@ impl Account {
     }
 }
 
-/// While it lives, the calling thread works for a request: what it allocates is the request's use.
+/// While it lives, the calling thread works for a request: its allocations are the request's use.
 pub struct Request {
     account: Arc<Account>,
     outer: (i64, i64, *const Account, i64),
 }
 
 impl Request {
-    /// Begins a request of a session that holds `held_bytes` from before: they count as its own, although others may have to free them.
-    /// Inside another request it has a use of its own, and the outer one has used all of it in the end.
+    /// Begins a request of a session that holds `held_bytes` from before: they count as its own, although other code may have to free them.
+    /// A nested request has a use of its own, which is added to the outer one in the end.
     pub fn begin(account: &Arc<Account>, held_bytes: u64) -> Request {
         let account = account.clone();
         account.used_bytes.store(0, Relaxed);
         account.peak_bytes.store(0, Relaxed);
-        // What has not been told stays so: the total is one line of memory for all threads, and a request has no need of it.
+        // The total is not updated here: it is one cache line for all threads, and the request does not need it.
         let untold = UNTOLD.get();
         let held = HELD.replace(i64::try_from(held_bytes).unwrap_or(i64::MAX / 2));
         let outer = (USED.get() + untold, USED_MAX.get(), ACCOUNT.replace(Arc::as_ptr(&account)), held);
@@ -123,8 +123,8 @@ impl Drop for Request {
     }
 }
 
-/// Makes the system's allocator keep little of what is freed, for a process that lives long: by default each of its arenas (eight a processor) may
-/// keep up to 64 MB at its end once large blocks have been freed, which nothing gives back. To be called before threads are started.
+/// Makes the system's allocator keep little freed memory, for a long-lived process: by default each of its arenas (eight a processor) may
+/// keep up to 64 MB at its end once large blocks have been freed, which is never returned. To be called before threads are started.
 pub fn keep_little() {
     let arenas = (2 * crate::process::processor_count()).clamp(4, 64);
     let settings = [
@@ -138,7 +138,7 @@ pub fn keep_little() {
     }
 }
 
-/// Sets how much may be allocated beyond what is now, by all and by one request, in bytes. Without it everything may.
+/// Sets how much may be allocated beyond the present total, by all and by one request, in bytes. Without this call there is no limit.
 pub fn set_limits(beyond_now_bytes: u64, request_bytes: u64) {
     tell();
     let limit = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
@@ -149,8 +149,8 @@ pub fn set_limits(beyond_now_bytes: u64, request_bytes: u64) {
     reserve::hold();
 }
 
-/// Changes what all requests together may allocate, and one of them: three quarters of that. What else [`set_limits`] has allowed stays, and
-/// what a request may that runs already.
+/// Changes the limit of all requests together, and that of one: three quarters of it. The other allowance of [`set_limits`] stays, and so do
+/// the limits of running requests.
 pub fn set_requests(bytes: u64) {
     tell();
     let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
@@ -163,43 +163,43 @@ pub fn set_requests(bytes: u64) {
     REQUEST_MAX.store(bytes / 4 * 3, Relaxed);
 }
 
-/// All that is allocated and counted, in bytes, short by at most 64 KB a thread.
+/// All allocated and counted bytes, without at most 64 KB a thread.
 pub fn total_bytes() -> u64 {
     TOTAL.load(Relaxed).max(0).unsigned_abs()
 }
 
-/// What the calling thread has allocated less what it has freed: how much two readings differ by stays of what was made between them.
+/// Bytes that the calling thread has allocated less freed: the difference of two readings is the memory kept from the work between them.
 pub fn thread_bytes() -> i64 {
     USED.get() + UNTOLD.get()
 }
 
-/// The limit of that, `None` without one.
+/// The limit of the total, `None` without one.
 pub fn total_bytes_max() -> Option<u64> {
     Some(TOTAL_MAX.load(Relaxed)).filter(|max| *max != i64::MAX).map(i64::unsigned_abs)
 }
 
-/// What one request may use, `None` without a limit.
+/// The limit of one request, `None` without one.
 pub fn request_bytes_max() -> Option<u64> {
     Some(REQUEST_MAX.load(Relaxed)).filter(|max| *max != i64::MAX).map(i64::unsigned_abs)
 }
 
-/// May the thread's request go on? To be asked wherever something grows: costs one read of a thread's own memory.
+/// May the thread's request continue? To be called wherever data grows: costs one read of thread-local memory.
 ///
 /// # Errors
-/// The request uses more than it may, or all together do and it is not a small one.
+/// The request exceeds its limit, or all together exceed theirs and it is not a small one.
 #[inline]
 pub fn check() -> Result<(), OutOfMemory> {
     if IS_SPENT.get() { Err(refused()) } else { Ok(()) }
 }
 
-/// The same as a question.
+/// [`check`] as a boolean.
 #[inline]
 pub fn is_spent() -> bool {
     IS_SPENT.get()
 }
 
-/// May the session of the thread's request go on to have more, with what it holds from before? To be asked before anything is begun that
-/// may leave something with it, but not by what gives back (the end of a transaction): that needs little, and `check` lets it.
+/// May the session of the thread's request use more memory, including the memory it holds from before? To be called before work that
+/// may leave memory with the session, but not by work that frees memory (the end of a transaction): that needs little, and `check` allows it.
 ///
 /// # Errors
 /// As [`check`], as if the request had allocated what the session holds.
@@ -213,14 +213,14 @@ pub fn check_session() -> Result<(), OutOfMemory> {
     Ok(())
 }
 
-/// Has the session of the thread's request much, while little is left for the others? Whatever can have less at a price (row locks become
-/// one lock of their table) pays it then.
+/// Has the session of the thread's request much memory, while little is left for the others? Code that can trade memory for other costs (lock
+/// escalation) does so then.
 #[inline]
 pub fn is_pressed() -> bool {
     IS_PRESSED.get()
 }
 
-/// May the thread's request allocate `bytes` more? To be asked before anything large is made; nothing is set aside.
+/// May the thread's request allocate `bytes` more? To be called before a large allocation; reserves nothing.
 ///
 /// # Errors
 /// As [`check`], as if the bytes were allocated; and when they are many and the system has no such block.
@@ -241,14 +241,14 @@ fn ask_for_many(bytes: usize) -> Result<(), OutOfMemory> {
     Ok(())
 }
 
-/// Is there room for `bytes` more in the total? For those who work for no request yet: whoever takes a request in.
+/// Does the total allow `bytes` more? For code that runs before a request: its admission.
 pub fn has_room_for(bytes: usize) -> bool {
     let wanted = i64::try_from(bytes).unwrap_or(i64::MAX);
     TOTAL.load(Relaxed).saturating_add(wanted) <= TOTAL_MAX.load(Relaxed)
 }
 
-/// May a request of so many bytes be taken in? For those who work for no request yet: a small one always may, as long as small ones alone
-/// have not spent what is kept for them.
+/// May a request of so many bytes be admitted? For code that runs before the request: a small one always may, as long as small ones alone
+/// have not used up the memory kept for them.
 pub fn may_take_in(bytes: usize) -> bool {
     let wanted = i64::try_from(bytes).unwrap_or(i64::MAX);
     TOTAL.load(Relaxed).saturating_add(wanted) <= allowance(wanted)
@@ -260,20 +260,20 @@ fn refused() -> OutOfMemory {
 }
 
 fn is_too_much(used: i64, total: i64) -> bool {
-    // A thread without a request (recovery, checkpoints, a rollback at a connection's end) is never told to stop.
+    // A thread without a request (recovery, checkpoints, a rollback at a connection's end) is never stopped.
     if USED_MAX.get() == i64::MAX && ACCOUNT.get().is_null() {
         return false;
     }
-    // Whoever has too much may still do what takes next to nothing: give back what it holds.
+    // A session beyond its limit may still do work that needs almost no memory: to free what it holds.
     used > CHUNK_BYTES && is_beyond(used.saturating_add(HELD.get()), total)
 }
 
-/// Has a session that has `own` bytes more than it may, with so many in all?
+/// Does a session with `own` bytes exceed its allowance, at this total?
 fn is_beyond(own: i64, total: i64) -> bool {
     own > USED_MAX.get() || total > allowance(own)
 }
 
-/// What there may be in all for who has so much to go on: those who have most leave a part to those who have little.
+/// The total up to which a session with `own` bytes may continue: sessions with much memory leave a part to those with little.
 fn allowance(own: i64) -> i64 {
     let total_max = TOTAL_MAX.load(Relaxed);
     let request_max = REQUEST_MAX.load(Relaxed);
@@ -284,7 +284,7 @@ fn allowance(own: i64) -> i64 {
     }
 }
 
-/// What large requests leave to the others.
+/// The memory that large requests leave to the others.
 fn kept_free(request_max: i64) -> i64 {
     if request_max == i64::MAX { 0 } else { request_max / 3 }
 }
@@ -300,7 +300,7 @@ fn count(bytes: i64) {
     }
 }
 
-/// Tells the total what the thread has counted. Allocates nothing.
+/// Adds the thread's count to the total. Allocates nothing.
 fn tell() {
     let untold = UNTOLD.replace(0);
     let total = TOTAL.fetch_add(untold, Relaxed) + untold;
@@ -330,10 +330,10 @@ fn note_judgement(used: i64, total: i64) {
     IS_PRESSED.set(is_much && !ACCOUNT.get().is_null());
 }
 
-/// Gives what has been freed and is still with the process back to the system, when that is worth the work: at least
+/// Returns freed memory of the process to the system, when that is worth the work: at least
 /// `at_least_bytes` less are allocated than at the peak since the last time. True when it was done.
 ///
-/// Walks the allocator's free lists, some ms for each 100 MB: for a thread that nobody waits for.
+/// Walks the allocator's free lists, some ms for each 100 MB: for a background thread.
 pub fn give_back(at_least_bytes: u64) -> bool {
     if FELL_SHORT.swap(false, Relaxed) {
         crate::report::error(
@@ -352,7 +352,7 @@ pub fn give_back(at_least_bytes: u64) -> bool {
     true
 }
 
-/// The same at once, also what was never counted ([`crate::AlignedBuf`]): once, when a start has ended that has needed more than what comes after.
+/// Returns it unconditionally, including memory that is not counted ([`crate::AlignedBuf`]): once, after a start that needed more than later work.
 pub fn give_back_all() {
     // SAFETY: no arguments that could be wrong; the allocator takes its own locks.
     unsafe { libc::malloc_trim(0) };
@@ -362,7 +362,7 @@ pub fn give_back_all() {
 mod tests {
     use super::*;
 
-    /// Counts and limits are the process's: one test looks at them.
+    /// Counts and limits belong to the process: only one test checks them.
     #[test]
     fn a_request_is_refused_beyond_its_share_and_goes_on_when_it_has_freed_enough() {
         what_is_freed_goes_back_to_the_system();
@@ -398,7 +398,7 @@ mod tests {
         drop(inner);
         kept.push(vec![1; 2 << 20]);
         assert_eq!(check(), Err(OutOfMemory));
-        // The budget can be changed while requests run: theirs stays, the next ones have the new one, and what stands beside it stays.
+        // The limit can be changed while requests run: theirs stays, later ones have the new one, and the other allowance stays.
         let total_max = total_bytes_max().unwrap();
         set_requests(32 << 20);
         assert_eq!((check(), request_bytes_max()), (Err(OutOfMemory), Some(24 << 20)));
@@ -446,7 +446,7 @@ mod tests {
         });
     }
 
-    /// Much that is held from before makes a session's requests large ones; little work is still done, so that it can be given back.
+    /// Much memory held from before makes a session's requests large ones; small work is still allowed, so that it can be freed.
     fn what_a_session_holds_counts_as_its_own() {
         set_limits(16 << 20, 12 << 20);
         let (kept, held_bytes) = (vec![1_u8; 13 << 20], 2 << 20);
@@ -459,7 +459,7 @@ mod tests {
             drop(some);
             assert_eq!(check(), Ok(()), "{held_bytes}");
         }
-        // Others that have not logged in, or send, are taken in as long as they are small.
+        // Requests before a login, or while sending, are admitted as long as they are small.
         assert!(may_take_in(100 << 10) && !may_take_in(4 << 20));
         drop(kept);
         let _request = Request::begin(&Arc::default(), held_bytes);
@@ -486,7 +486,7 @@ mod tests {
         drop(last);
     }
 
-    /// What pages take is what they have: no third of it lies between them.
+    /// Buffers of pages need no more memory than their size: there are no gaps between them.
     fn buffers_of_blocks_take_no_more_than_they_hold() {
         let before = crate::process::resident_bytes();
         let all: Vec<Vec<_>> = (0..64).map(|_| crate::AlignedBuf::several(64, 8192)).collect();

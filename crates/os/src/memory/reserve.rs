@@ -1,15 +1,15 @@
-//! Address space kept back, for the moment in which the system refuses memory: what a request needs until it notices that it must stop.
+//! Reserved address space for the moment in which the system refuses memory: the request needs it until it notices that it must stop.
 //! Never touched, so it costs nothing.
 
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
-/// How much is kept back: a few times what is allocated between two looks at the count.
+/// Size of the reserve: a few times the allocation between two checks of the count.
 pub(super) const BYTES: usize = 64 << 20;
 
 static RESERVE: AtomicPtr<libc::c_void> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Keeps it back, unless it is already or there is too little.
+/// Reserves it, unless it is reserved already or there is too little memory.
 pub(super) fn hold() {
     if !RESERVE.load(Acquire).is_null() {
         return;
@@ -26,7 +26,7 @@ pub(super) fn hold() {
     }
 }
 
-/// Gives it up; true when there was one.
+/// Releases it; true when there was one.
 pub(super) fn give_up() -> bool {
     let mapped = RESERVE.swap(std::ptr::null_mut(), AcqRel);
     if mapped.is_null() {

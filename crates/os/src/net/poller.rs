@@ -5,15 +5,15 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use super::Stream;
 use crate::error::{IoError, IoErrorKind};
 
-/// Streams that one wait tells of at most: few, so that other threads get their share.
+/// Most streams that one wait returns: few, so that other threads get their share.
 const EVENTS_AT_ONCE: usize = 8;
 /// Once for each arrival.
 const READABLE: i32 = libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET;
-/// What a waiting thread is called by when no stream is ready.
+/// The token that wakes a waiting thread when no stream is ready.
 const WAKE_TOKEN: u64 = u64::MAX;
 
-/// Tells of streams that have become readable (or were closed), each time new bytes come, to one of the threads that wait.
-/// Idle threads that wait here are in nobody's wait statistics.
+/// Reports streams that have become readable (or were closed), each time new bytes come, to one of the waiting threads.
+/// Idle threads that wait here are not in the wait statistics.
 pub struct Poller {
     epoll: OwnedFd,
     wake: OwnedFd,
@@ -30,7 +30,7 @@ impl Poller {
         Ok(poller)
     }
 
-    /// Tells of `stream` by `token` from now on, at once if it is readable already. The end of the stream's last owner ends
+    /// Watches `stream` under `token`, and reports it at once if it is readable already. Dropping the stream's last owner ends
     /// that; a token may still come once after it.
     pub fn add(&self, stream: &dyn Stream, token: u64) -> Result<(), IoError> {
         assert_ne!(token, WAKE_TOKEN, "the poller's own token");
@@ -40,19 +40,19 @@ impl Poller {
         }
     }
 
-    /// Tells nothing more of `stream` before [`resume`](Self::resume).
+    /// Stops reporting `stream` until [`resume`](Self::resume).
     pub fn pause(&self, stream: &dyn Stream, token: u64) -> Result<(), IoError> {
         self.change(stream, libc::EPOLLET, token)
     }
 
-    /// Tells of `stream` again, at once if it is readable.
+    /// Reports `stream` again, at once if it is readable.
     pub fn resume(&self, stream: &dyn Stream, token: u64) -> Result<(), IoError> {
         self.change(stream, READABLE, token)
     }
 
     /// Waits for streams on which bytes have come or that were closed, at most for `timeout_ms`, and puts the tokens of a few
-    /// into `ready`; none after [`wake_one`](Self::wake_one). A token comes once for what has come: read until nothing is
-    /// left. Of several threads the one that came last is told first: its caches are warm.
+    /// into `ready`; none after [`wake_one`](Self::wake_one). A token comes once for all bytes that have come: read until none is
+    /// left. Among several threads the last one to wait is woken first: its caches are warm.
     pub fn wait(&self, timeout_ms: u32, ready: &mut Vec<u64>) {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS_AT_ONCE];
         let timeout_ms = i32::try_from(timeout_ms).unwrap_or(i32::MAX);
@@ -66,7 +66,7 @@ impl Poller {
         ready.extend(tokens.filter(|token| *token != WAKE_TOKEN));
     }
 
-    /// Calls one waiting thread, or the next one that waits. Calls that come together may count as one.
+    /// Wakes one waiting thread, or the next one that waits. Simultaneous calls may count as one.
     pub fn wake_one(&self) {
         let one = 1u64.to_ne_bytes();
         // SAFETY: writes eight bytes from a live buffer. The counter is never read and cannot be full in a human's time;

@@ -9,19 +9,19 @@ use crate::error::IoError;
 pub trait Stream: Send + Sync {
     /// Reads at least one byte; 0 at the end of the stream; `TimedOut` after the read time-out.
     fn read(&self, buffer: &mut [u8]) -> Result<usize, IoError>;
-    /// What can be read without waiting: bytes read (0: the end of the stream), `None` when nothing is there.
+    /// Reads without waiting: bytes read (0: the end of the stream), `None` when no byte is available.
     fn read_now(&self, buffer: &mut [u8]) -> Result<Option<usize>, IoError>;
     /// Writes some bytes; `TimedOut` when the peer takes none for the write time-out.
     fn write(&self, bytes: &[u8]) -> Result<usize, IoError>;
-    /// What could be read now without taking it: bytes copied (0: the peer has closed), `None` when nothing is there.
+    /// Copies available bytes without consuming them: bytes copied (0: the peer has closed), `None` when none is available.
     fn peek_now(&self, buffer: &mut [u8]) -> Result<Option<usize>, IoError>;
-    /// Has the peer ended its half of the connection, or all of it, whatever lies unread before that?
+    /// Has the peer ended its half of the connection, or all of it, whatever is unread before that?
     fn has_hung_up(&self) -> bool;
     /// `None`: for ever.
     fn set_read_timeout(&self, timeout_ns: Option<u64>) -> Result<(), IoError>;
     /// `None`: for ever.
     fn set_write_timeout(&self, timeout_ns: Option<u64>) -> Result<(), IoError>;
-    /// Ends both directions and wakes whoever waits in `read` or `write`.
+    /// Ends both directions and wakes tasks that wait in `read` or `write`.
     fn shutdown(&self);
     /// The other end: `127.0.0.1:50312`.
     fn peer_address(&self) -> String;

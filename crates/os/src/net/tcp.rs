@@ -12,7 +12,7 @@ use crate::error::{IoError, IoErrorKind};
 use crate::wait::WaitType;
 use crate::waiting::Waiting;
 
-/// What a server's socket takes beyond what is on the wire, in bytes: all of it is read before the answer to an attention. (By default some MB.)
+/// Most unsent bytes in a server's socket: the client reads all of them before the response to an attention. (By default some MB.)
 const UNSENT_BYTES_MAX: libc::c_int = 128 << 10;
 
 pub(super) struct TcpNet;
@@ -60,7 +60,7 @@ impl Net for TcpNet {
     }
 }
 
-/// What `HOST:PORT` stands for.
+/// The addresses of `HOST:PORT`.
 fn addresses_of(address: &str, attempt: &str) -> Result<Vec<SocketAddr>, IoError> {
     let wrong = |kind, why: &str| IoError::new(kind, format!("{attempt} {address}, {why}"));
     let port = address.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
@@ -87,12 +87,12 @@ impl Listener for TcpListening {
             match self.listener.accept() {
                 Ok((stream, _)) => match TcpConnection::accepted(stream) {
                     Ok(connection) => return Ok(Some(Arc::new(connection))),
-                    // Reset while it waited: its socket has no peer any more. Nobody is there to be told.
+                    // Reset while it waited in the queue: its socket has no peer any more, and no client to report to.
                     Err(_) => continue,
                 },
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EAGAIN) => {}
-                    // The peer gave up before we took it, or its network failed (accept(2) passes such errors on): not a failure of the
+                    // The peer gave up before it was accepted, or its network failed (accept(2) passes such errors on): not a failure of the
                     // listener.
                     Some(code) if is_of_the_peer(code) => continue,
                     Some(libc::EINVAL) if self.closed.load(Ordering::Acquire) => return Ok(None),
@@ -116,7 +116,7 @@ impl Listener for TcpListening {
     }
 }
 
-/// Errors of accept(2) that say something of one connection, which is gone from the queue with them.
+/// Errors of accept(2) about one connection, which accept(2) has removed from the queue.
 fn is_of_the_peer(code: i32) -> bool {
     let gone = [libc::ECONNABORTED, libc::ECONNRESET, libc::EINTR, libc::EPERM, libc::ETIMEDOUT];
     let network = [
@@ -147,7 +147,7 @@ fn wait_readable(descriptor: i32, deadline_ns: Option<u64>) -> bool {
     true
 }
 
-/// Sets an option to a number. A refusal is no reason to refuse the connection.
+/// Sets an option to a number. An error is ignored.
 fn set_option(stream: &TcpStream, level: libc::c_int, name: libc::c_int, value: libc::c_int) {
     let (pointer, size) = ((&raw const value).cast(), size_of::<libc::c_int>() as libc::socklen_t);
     // SAFETY: a valid descriptor and an int of the size told.
@@ -166,7 +166,7 @@ fn set_keepalive(stream: &TcpStream) {
 impl TcpConnection {
     /// A connection from the listener's queue.
     fn accepted(stream: TcpStream) -> std::io::Result<TcpConnection> {
-        // One that was reset has no peer: nothing is set up for it, so that thousands of them hold nobody up.
+        // One that was reset has no peer: nothing is set up for it, so that thousands of them do not delay other connections.
         stream.peer_addr()?;
         stream.set_nonblocking(false)?;
         set_option(&stream, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, UNSENT_BYTES_MAX);
@@ -194,7 +194,7 @@ impl TcpConnection {
         })
     }
 
-    /// The same for what there is room for: only a client that does not read makes its server wait.
+    /// Sends without waiting what the socket buffer takes: only a client that does not read makes its server wait.
     fn send_now(&self, bytes: &[u8]) -> Result<Option<usize>, IoError> {
         let (descriptor, flags) = (self.stream.as_raw_fd(), libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL);
         self.try_now("write to", || {
@@ -275,7 +275,7 @@ impl Stream for TcpConnection {
     }
 
     fn shutdown(&self) {
-        // Already closed by the peer is just as good.
+        // An error because the peer has closed does not matter.
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 

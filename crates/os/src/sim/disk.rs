@@ -1,4 +1,4 @@
-//! The simulated disk. Its contract is the adversary's:
+//! The simulated disk. Its contract, that of an adversary:
 //!
 //! * A completed `Cached` write is seen by readers, but until a `sync` of the file has returned, a power loss decides
 //!   **per 512-byte sector** whether the last durable version, the newest or any version in between survives. Order is
@@ -8,9 +8,9 @@
 //! * A created, renamed or removed name is durable only after `sync_dir` of its directory; until then each directory
 //!   keeps a prefix of its changes. A file's own sync does not make its name durable.
 //! * `sync`, `Durable` and `sync_dir` are honest: what they confirmed survives. (A device that lies cannot be survived.)
-//! * An injected `Fail` of a write leaves any of its sectors behind; of a sync, it may drop what cached writes had left
-//!   dirty, and a later sync then returns success without making it durable.
-//! * At `power_off` the image freezes first; then the tasks unwind, so nothing that destructors do reaches the disk.
+//! * An injected `Fail` of a write leaves any of its sectors behind; of a sync, it may drop dirty
+//!   cached writes, and a later sync then returns success without making it durable.
+//! * At `power_off` the image freezes first; then the tasks unwind, so destructors do not change the disk.
 //!
 //! * Reads and writes may move fewer bytes than asked for (`Profile::short_transfers_percent`, `Effect::Short`); the loop of the real half
 //!   continues them. A queued request is continued by the queue's worker: the disk sees it whole.
@@ -36,7 +36,7 @@ pub(super) struct SimDisk {
 }
 
 impl SimDisk {
-    /// Every operation begins here: unwinds when the run is over, counts, asks the faults.
+    /// Every operation begins here: unwinds when the run is over, counts, checks for faults.
     fn admit(&self, operation: Operation, path: &Path, tag: u64) -> Result<(Fate, u64), IoError> {
         admit(&self.world, operation, path, tag)
     }

@@ -1,4 +1,4 @@
-//! What is on the simulated disk: names, contents, what of them is durable; `disk.rs` tells the contract.
+//! The state of the simulated disk: names, contents, and their durable parts; contract in `disk.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ impl DiskState {
         }
     }
 
-    /// A new process: the locks of the old one are gone with it.
+    /// A new process: releases the locks of the old one.
     pub(super) fn release_locks(&mut self) {
         self.locks.clear();
     }

@@ -5,8 +5,8 @@ use super::profile::Profile;
 use super::report::Report;
 use super::world::World;
 
-/// Runs `body` on fresh worlds in which the k-th I/O fails, first once, then for ever, for k = 0, 1, 2 ... until a
-/// world ends without having been struck. `body` drives the world (runs, restarts) and judges; its reports must be ok.
+/// Runs `body` on fresh worlds in which the k-th I/O fails, first once, then always, for k = 0, 1, 2 ... until a
+/// world ends without a failed I/O. `body` runs and restarts the world and checks it; its reports must be ok.
 /// Returns the number of worlds.
 pub fn for_each_io_failure(seed: u64, operation: Operation, body: impl Fn(&World) -> Report) -> u64 {
     let mut worlds = 0;

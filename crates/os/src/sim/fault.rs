@@ -2,14 +2,14 @@
 
 use crate::error::IoError;
 
-/// What a fault strikes.
+/// The operations that a fault affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Reads.
     Read,
     /// Writes and changes of length.
     Write,
-    /// Writes that are durable when they return; as what a fault strikes: these and syncs.
+    /// Writes that are durable when they return; a fault of this kind affects these and syncs.
     Harden,
     /// Syncs of files and directories.
     Sync,
@@ -20,7 +20,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Does a fault for `self` strike an operation of the kind `actual`?
+    /// Does a fault for `self` affect an operation of the kind `actual`?
     fn covers(self, actual: Operation) -> bool {
         self == actual
             || match self {
@@ -32,35 +32,35 @@ impl Operation {
     }
 }
 
-/// What a fault does.
+/// The effect of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// EIO. A failed write leaves some of its sectors; a failed sync may drop what was dirty, for good.
+    /// EIO. A failed write leaves some of its sectors; a failed sync may drop dirty data for ever.
     Fail,
     /// ENOSPC.
     NoSpace,
     /// It takes this much longer.
     Delay(u64),
-    /// A read or write moves at most so many bytes in this call; what is left is asked for again.
+    /// A read or write moves at most so many bytes in this call; the caller requests the rest again.
     Short(usize),
     /// The power goes off in the middle of it.
     PowerOff,
-    /// It takes this much longer, and then the power goes off in the middle of it: what others did meanwhile has happened.
+    /// It takes this much longer, and then the power goes off in the middle of it: other tasks' operations meanwhile have happened.
     LatePowerOff(u64),
 }
 
-/// A fault: of the operations that match, the first `skip` are spared, the next `times` are struck.
+/// A fault: of the matching operations, the first `skip` succeed, the next `times` are affected.
 #[derive(Clone, Debug)]
 pub struct Fault {
-    /// What it strikes.
+    /// The affected operations.
     pub operation: Operation,
     /// Only files whose path contains this (empty: all).
     pub path_contains: String,
-    /// Matching operations before the first that is struck.
+    /// Matching operations before the first affected one.
     pub skip: u64,
-    /// Operations that are struck (`u64::MAX`: for ever).
+    /// Number of affected operations (`u64::MAX`: all).
     pub times: u64,
-    /// What happens to them.
+    /// The effect.
     pub effect: Effect,
 }
 
@@ -97,7 +97,7 @@ impl Faults {
         self.active.clear();
     }
 
-    /// What strikes this operation, if anything does.
+    /// The effect on this operation, if any.
     pub(super) fn strike(&mut self, operation: Operation, path: &str) -> Option<Effect> {
         let mut struck = None;
         for fault in &mut self.active {

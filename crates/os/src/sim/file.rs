@@ -1,4 +1,4 @@
-//! Files of the simulated disk: each operation is counted, may be struck by a fault, and takes virtual time; `disk.rs` tells the contract.
+//! Files of the simulated disk: each operation is counted, may be affected by a fault, and takes virtual time; contract in `disk.rs`.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::seat::{baton, unwind_if_over};
 use crate::wait::WaitType;
 use crate::waiting::Waiting;
 
-/// What the admission of an operation decided.
+/// The decision about an operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     Succeed,
@@ -22,7 +22,7 @@ pub(super) enum Fate {
     Short(usize),
     Fail,
     NoSpace,
-    /// It does its work halfway, then the power goes.
+    /// It does half of its work, then the power fails.
     PowerOff,
 }
 
@@ -77,7 +77,7 @@ pub(super) fn pass_time(ns: u64) {
     }
 }
 
-/// A write that has been handed to the device and not yet confirmed.
+/// A write that was issued and is not yet confirmed.
 pub(super) struct Started {
     pub(super) fate: Fate,
     pub(super) takes_ns: u64,
@@ -113,7 +113,7 @@ impl SimFile {
         Ok(())
     }
 
-    /// What every transfer begins and ends at a multiple of.
+    /// The alignment of every transfer.
     fn unit(&self) -> usize {
         if self.direct { SECTOR_BYTES } else { 1 }
     }
@@ -187,7 +187,7 @@ impl SimFile {
         Err(IoError::new(IoErrorKind::UnexpectedEof, self.what("read", buffer.len(), offset)))
     }
 
-    /// The bytes of a queued request are on their way: readers see them, a power loss may take them.
+    /// Issues the bytes of a queued request: readers see them, a power loss may lose them.
     pub(super) fn start_write(&self, bytes: &[u8], offset: u64, mode: WriteMode) -> Result<Started, IoError> {
         let mut started = self.start_part(bytes, bytes.len(), offset, mode)?;
         if let Fate::Short(count) = started.fate {
@@ -203,7 +203,7 @@ impl SimFile {
         Ok(started)
     }
 
-    /// One call of the system: of `asked`, the bytes before `cut` are on their way.
+    /// One system call: issues the bytes of `asked` before `cut`.
     fn start_part(&self, asked: &[u8], cut: usize, offset: u64, mode: WriteMode) -> Result<Started, IoError> {
         self.check_alignment(asked.len(), offset)?;
         let bytes = &asked[..cut];

@@ -1,4 +1,4 @@
-//! One simulated file's bytes: what readers see, and for each unconfirmed sector its whole history since it was durable.
+//! One simulated file's bytes: the content for readers, and for each unconfirmed sector its whole history since it was durable.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ type Sector = Box<[u8; SECTOR_BYTES]>;
 
 #[derive(Clone, Default)]
 pub(super) struct Inode {
-    /// What reads return.
+    /// The content for readers.
     pub(super) bytes: Vec<u8>,
-    /// The length that a power loss cannot take.
+    /// The durable length.
     durable_len: u64,
     /// Lengths since, oldest first.
     pending_lens: Vec<(u64, u64)>,
@@ -32,7 +32,7 @@ struct History {
 struct Version {
     ticket: u64,
     data: Sector,
-    /// A `Durable` write: it answers for itself, a failed sync of the page cache does not touch it.
+    /// A `Durable` write: a failed sync of the page cache does not affect it.
     write_through: bool,
     /// A sync failed while this was dirty: no later sync makes it durable (the kernel has dropped it).
     doomed: bool,
@@ -46,7 +46,7 @@ impl Inode {
         count
     }
 
-    /// Readers see the bytes at once; a power loss may take each sector until `confirm`.
+    /// Readers see the bytes at once; a power loss may lose each sector until `confirm`.
     pub(super) fn write(&mut self, data: &[u8], offset: u64, ticket: u64, mode: WriteMode) {
         if data.is_empty() {
             return;
@@ -129,7 +129,7 @@ impl Inode {
         whole
     }
 
-    /// A sync failed: what is dirty now may be dropped for good.
+    /// A sync failed: dirty data may be dropped for ever.
     pub(super) fn doom(&mut self, rng: &mut Rng) {
         for version in self.unconfirmed.values_mut().flat_map(|history| &mut history.versions) {
             version.doomed |= !version.write_through && rng.chance(1, 2);
@@ -155,7 +155,7 @@ impl Inode {
         self.pending_lens.clear();
     }
 
-    /// Everything as it is now is durable (an image's own state).
+    /// Makes everything durable (the state of an image).
     pub(super) fn settle(&mut self) {
         self.unconfirmed.clear();
         self.pending_lens.clear();

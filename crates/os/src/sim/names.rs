@@ -129,7 +129,7 @@ impl Names {
         })
     }
 
-    /// What happened in `directory` is durable.
+    /// Makes the changes in `directory` durable.
     pub(super) fn sync(&mut self, directory: &Path) {
         let (synced, rest) =
             std::mem::take(&mut self.pending).into_iter().partition(|c: &Change| c.directory() == directory);
@@ -157,7 +157,7 @@ impl Names {
         self.now = self.durable.clone();
     }
 
-    /// Everything as it is now is durable.
+    /// Makes everything durable.
     pub(super) fn settle(&mut self) {
         self.pending.clear();
         self.durable = self.now.clone();
@@ -181,7 +181,7 @@ impl Names {
     }
 }
 
-/// Of a relative name the working directory, as who syncs it calls it.
+/// The directory of a path; of a plain name the working directory, under the name that a sync of it uses.
 pub(super) fn parent(path: &Path) -> &Path {
     path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -1,4 +1,4 @@
-//! Simulated persistent memory. Its adversary:
+//! Simulated persistent memory. Its contract, that of an adversary:
 //!
 //! * The process can die, and the power can go, between any two stores, in the middle of one (at a word of 8 bytes), and at each flush
 //!   and fence.
@@ -20,7 +20,7 @@ use crate::write_back::LINE_BYTES;
 
 /// The simulated DAX volume.
 pub const PERSISTENT_FOLDER: &str = "/pmem";
-/// The simulated file system of memory, which stands for one in a test.
+/// The simulated in-memory file system, which replaces one in a test.
 pub const TEST_FOLDER: &str = "/tmpfs";
 /// The piece that a process of the world writes.
 struct SimulatedPersistent {
@@ -30,7 +30,7 @@ struct SimulatedPersistent {
 }
 
 impl SimulatedPersistent {
-    /// A process that has ended stores no more, whatever its tasks still run through.
+    /// A process that has ended stores nothing more, although its tasks still unwind.
     fn with<T>(&self, act: impl FnOnce(&mut Content) -> T) -> Option<T> {
         maybe_switch();
         self.world.count_persistent_operation();
@@ -83,12 +83,12 @@ impl PersistentStore for SimulatedPersistent {
 }
 
 impl World {
-    /// Takes the device of persistent memory away, or brings it back with what is on it. For a world that does not run.
+    /// Removes the device of persistent memory, or brings it back with its contents. For a world that does not run.
     pub fn set_persistent_device(&self, is_there: bool) {
         self.persistent().is_away = !is_there;
     }
 
-    /// Turns bits of a byte of a piece over. For a world that does not run.
+    /// Flips bits of a byte of a piece. For a world that does not run.
     pub fn corrupt_persistent(&self, path: &Path, at: usize, bits: u8) {
         let piece = Arc::clone(&self.persistent().pieces[path]);
         let mut content = lock(&piece);

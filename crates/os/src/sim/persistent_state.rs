@@ -1,4 +1,4 @@
-//! The content of simulated persistent memory, and what a power loss leaves of it; `persistent.rs` tells the adversary.
+//! The content of simulated persistent memory, and the effect of a power loss; contract in `persistent.rs`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use crate::rng::Rng;
 use crate::write_back::LINE_BYTES;
 
-/// Older versions of a line that may come back; more stores than that between two fences are seldom.
+/// Older versions of a line that may survive; more stores than that between two fences are rare.
 const VERSIONS_MAX: usize = 8;
 
 pub(super) type LineBytes = [u8; LINE_BYTES];
 
-/// What a piece of memory holds: lines that were ever stored into, and of those that are not durable the versions that may come back,
+/// The content of a piece of memory: lines that were ever stored into, and for lines that are not durable the versions that may survive,
 /// the durable one first.
 #[derive(Clone, Default)]
 pub(super) struct Content {
@@ -62,7 +62,7 @@ impl Content {
         let lines = &self.lines;
         self.pending.retain(|line, pending| {
             let Some(durable) = pending.flushed.take() else { return true };
-            // What was stored after the flush is not durable.
+            // Stores after the flush are not durable.
             pending.versions = vec![durable];
             lines.get(line) != Some(&durable)
         });
@@ -89,7 +89,7 @@ impl Content {
 /// All such memory of a world, by name.
 pub(super) struct PersistentState {
     pub(super) pieces: BTreeMap<PathBuf, Arc<Mutex<Content>>>,
-    /// Who has a piece.
+    /// The owners of pieces.
     pub(super) owners: BTreeMap<PathBuf, Weak<()>>,
     pub(super) rng: Rng,
     pub(super) is_away: bool,
@@ -101,7 +101,7 @@ impl PersistentState {
         PersistentState { pieces, owners, rng, is_away: false }
     }
 
-    /// A new process begins: whoever had a piece is gone.
+    /// A new process begins: the owners of pieces are dead.
     pub(super) fn release_owners(&mut self) {
         self.owners.clear();
     }

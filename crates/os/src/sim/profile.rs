@@ -1,8 +1,8 @@
-//! Profiles: how fast a simulated device is and what it may do to unconfirmed data.
+//! Profiles: the speed of a simulated device and its treatment of unconfirmed data.
 
 use crate::rng::Rng;
 
-/// A kind of device and of adversary.
+/// A kind of device and its faults.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// A read takes this long, from..to.
@@ -23,9 +23,9 @@ pub struct Profile {
     pub direct: bool,
     /// Of a hundred reads and writes, so many are cut short at a random byte.
     pub short_transfers_percent: u64,
-    /// Whether the file system can set room aside without writing it (`File::reserve`).
+    /// Whether the file system can preallocate space without writing it (`File::reserve`).
     pub reserves: bool,
-    /// A run with more switches than this fails (it does not get anywhere).
+    /// A run with more switches than this fails (it makes no progress).
     pub switches_max: u64,
 }
 

@@ -36,7 +36,7 @@ impl SimQueue {
         SimQueue { world, depth, flying: Vec::new() }
     }
 
-    /// Completes what is due, in the order of its coming.
+    /// Completes the requests that are due, in the order of their completion times.
     fn take_due(&mut self) -> Vec<Completion> {
         unwind_if_over();
         let now_ns = self.world.now_ns();

@@ -1,19 +1,19 @@
-//! How a run ended, and what it was like.
+//! How a run ended, and its figures.
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The root task returned; what else ran was unwound. Unsynced data is still in the (simulated) page cache.
+    /// The root task returned; other tasks were unwound. Unsynced data is still in the (simulated) page cache.
     Returned,
-    /// `kill_process`: as `Returned`, in the middle of things.
+    /// `kill_process`: as `Returned`, at an arbitrary moment.
     Killed,
     /// `power_off`: unconfirmed sectors, lengths and directory entries were kept, lost or torn.
     PowerOff,
-    /// Something that must not happen; see [`Report::failures`].
+    /// A failure; see [`Report::failures`].
     Failed,
 }
 
-/// What a run was like.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The world's seed.

@@ -1,4 +1,4 @@
-//! A run of a world: its first task, its clock and disk, and what is told of it in the end.
+//! A run of a world: its first task, its clock and disk, and its report.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};

@@ -5,7 +5,7 @@
 //!                          │ └──maybe_switch──► Runnable
 //!                          └──leave──► Done
 //! ```
-//! Virtual time moves a little at each decision and jumps to the next deadline when nobody is runnable; when there is
+//! Virtual time moves a little at each decision and jumps to the next deadline when no task is runnable; when there is
 //! no deadline either, that is a deadlock and fails the run. A word's address is only compared, never ordered by.
 
 use std::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Acquire};
@@ -17,7 +17,7 @@ use crate::futex::{Woke, futex_wait, futex_wake};
 use crate::rng::Rng;
 use crate::task::TaskRef;
 
-/// Turns of unwinding after which a task that still waits is stuck for ever.
+/// Turns of unwinding after which a task that still waits is stuck.
 const UNWINDING_TURNS_MAX: u64 = 200_000;
 
 pub(super) struct Scheduler {
@@ -39,7 +39,7 @@ struct State {
     switch_chance: u64,
     /// Tasks differ in how often they are chosen.
     weighted: bool,
-    /// The run ends so at that many switches.
+    /// The run ends in this way at that many switches.
     end_at: Option<(u64, End)>,
     switches_max: u64,
     /// Switches when the present run began.
@@ -65,7 +65,7 @@ enum Status {
 
 impl Scheduler {
     pub(super) fn new(mut rng: Rng, profile: &Profile) -> Scheduler {
-        // Each world has a temper of its own: how often it switches, and whether it prefers some tasks.
+        // Each world draws its own schedule: how often it switches, and whether it prefers some tasks.
         let switch_chance = [16, 64, 200, 512][rng.below(4) as usize];
         let weighted = rng.chance(1, 2);
         let state = State {
@@ -118,7 +118,7 @@ impl Scheduler {
         self.lock().seats[index].status = Status::Done;
     }
 
-    /// Gives the baton out for the first time and waits (really) until all tasks are done.
+    /// Passes the baton for the first time and waits (in real time) until all tasks are done.
     pub(super) fn start_and_wait(&self) -> (End, Vec<String>) {
         let mut state = self.lock();
         state.started = true;
@@ -128,7 +128,7 @@ impl Scheduler {
         while state.seats.iter().any(|seat| seat.status != Status::Done) {
             state = self.all_done.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        // Seats know their tasks, tasks their clock, the clock its world: kept any longer, no world would ever go.
+        // Seats know their tasks, tasks their clock, the clock its world: without this the world would never be freed.
         state.seats.clear();
         (state.end.unwrap_or(End::Returned), std::mem::take(&mut state.failures))
     }
@@ -196,8 +196,8 @@ impl Scheduler {
         self.lock().end_now(end);
     }
 
-    /// Notes a failure and ends the run. Not after it has ended otherwise: a task that has not yet come to a place where it
-    /// unwinds may see what those that already did have left half done; the process it belongs to is dead.
+    /// Notes a failure and ends the run. Not after it has ended otherwise: a task that has not yet reached a point where it
+    /// unwinds may see inconsistent state of tasks that already did; its process is dead.
     pub(super) fn fail(&self, text: &str) {
         let mut state = self.lock();
         if state.end.is_some_and(|end| end != End::Failed) {
@@ -250,7 +250,7 @@ impl Scheduler {
 }
 
 impl State {
-    /// Chooses who runs next and marks it running; `None` when all tasks are done.
+    /// Chooses the next task and marks it running; `None` when all tasks are done.
     fn choose(&mut self) -> Option<usize> {
         self.now_ns += 100 + self.rng.below(900);
         self.switches += 1;
@@ -306,7 +306,7 @@ impl State {
         stuck.map(describe).collect::<Vec<_>>().join(", ")
     }
 
-    /// A run that is over: everybody may run, in order to unwind.
+    /// A run that is over: all tasks may run, in order to unwind.
     fn release_all(&mut self) {
         for seat in &mut self.seats {
             if matches!(seat.status, Status::Blocked { .. }) {

@@ -1,4 +1,4 @@
-//! The seats of simulated threads, and what an `Os` asks of its world.
+//! The seats of simulated threads, and the world's implementation for `Os`.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -97,7 +97,7 @@ impl Seat for TaskSeat {
     }
 }
 
-/// What an `Os` asks of its simulated world instead of the machine.
+/// The functions that an `Os` calls on its simulated world instead of the machine.
 impl SimulatedWorld for World {
     fn new_seat(&self, task: &TaskRef) -> Arc<dyn Seat> {
         Arc::new(TaskSeat { world: self.clone(), index: self.inner.sched.add_seat(task) })

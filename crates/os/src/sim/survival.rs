@@ -1,4 +1,4 @@
-//! How a power loss treats what was not confirmed.
+//! How a power loss treats unconfirmed writes.
 
 use crate::rng::Rng;
 
@@ -8,7 +8,7 @@ pub(super) enum Survival {
     LoseAll,
     /// Versions up to a moment survive, none after it.
     UpTo(u64),
-    /// Each for itself, in 1/16.
+    /// Each independently, with this chance in 1/16.
     Each(u64),
 }
 

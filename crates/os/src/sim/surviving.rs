@@ -1,4 +1,4 @@
-//! Simulated memory that outlives the process. Its adversary:
+//! Simulated memory that outlives the process. Its contract, that of an adversary:
 //!
 //! * The process can die between any two stores, and in the middle of one to a place.
 //! * When it dies, by itself or by a kill, everything stored is there for the next run of the world.
@@ -23,12 +23,12 @@ struct SimulatedMemory {
 }
 
 impl SimulatedMemory {
-    /// A process that has ended stores no more, whatever its tasks still run through.
+    /// A process that has ended stores nothing more, although its tasks still unwind.
     fn is_over(&self) -> bool {
         self.world.inner.sched.is_over()
     }
 
-    /// Before each change of the memory: may it be made? Does not unwind: whoever stores holds latches, and a dead process's task is quiet.
+    /// Checked before each change of the memory. Does not unwind: the caller holds latches, and the tasks of a dead process do nothing.
     fn may_change(&self) -> bool {
         if let Some(end) = self.world.count_store() {
             self.world.inner.sched.end(end);
@@ -122,7 +122,7 @@ impl World {
         state.pieces.insert(to.to_owned(), piece);
     }
 
-    /// Turns bits of a byte of a piece over, counted from the beginning of its words. For a world that does not run.
+    /// Flips bits of a byte of a piece, counted from the beginning of its words. For a world that does not run.
     pub fn corrupt_surviving(&self, path: &Path, at: usize, bits: u8) {
         let piece = Arc::clone(&self.surviving().pieces[path]);
         let mut kept = lock(&piece);

@@ -7,7 +7,7 @@ use super::world::World;
 use crate::error::{IoError, IoErrorKind};
 
 impl SurvivingState {
-    /// Is the folder there that something of this name would lie in?
+    /// Does the folder exist in which a file of this name would be?
     pub(super) fn has_folder_of(&self, path: &Path) -> bool {
         let folder = path.parent().and_then(|folder| self.folders.get(folder));
         folder != Some(&Folder::Removed)
@@ -15,12 +15,12 @@ impl SurvivingState {
 }
 
 impl World {
-    /// Somebody else makes a folder, or a link, of that name.
+    /// Another user makes a folder, or a link, of that name.
     pub fn make_surviving_folder_of_others(&self, folder: &Path) {
         self.surviving().folders.insert(folder.to_owned(), Folder::Others);
     }
 
-    /// The folders that were made for memory which outlives the process, and are there.
+    /// The folders that were made for memory which outlives the process, and exist.
     pub fn surviving_folders(&self) -> Vec<PathBuf> {
         let state = self.surviving();
         let there = state.folders.iter().filter(|(_, folder)| **folder != Folder::Removed);

@@ -1,4 +1,4 @@
-//! The content of simulated memory that outlives the process, and what a power loss leaves of it; `surviving.rs` tells the adversary.
+//! The content of simulated memory that outlives the process, and the effect of a power loss; contract in `surviving.rs`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use crate::surviving::SurvivingLayout;
 
 const PAGE_BYTES: usize = 4096;
 
-/// What a piece of memory holds.
+/// The content of a piece of memory.
 #[derive(Clone, Default)]
 pub(super) struct KeptBytes {
     pub(super) words: Vec<u64>,
@@ -19,11 +19,11 @@ pub(super) struct KeptBytes {
     pub(super) is_held: bool,
 }
 
-/// What has become of a folder. One that was never made is taken as there from the beginning: `/dev/shm`.
+/// The state of a folder. One that was never made counts as existing from the beginning: `/dev/shm`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Folder {
     Ours,
-    /// Somebody else's, or a link.
+    /// Another user's, or a link.
     Others,
     Removed,
 }
@@ -66,7 +66,7 @@ impl SurvivingState {
         }
     }
 
-    /// A new process: the old one holds nothing any more.
+    /// A new process: releases the locks of the old one.
     pub(super) fn release_locks(&mut self) {
         self.pieces.values().for_each(|piece| lock(piece).is_held = false);
     }

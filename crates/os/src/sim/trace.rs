@@ -1,4 +1,4 @@
-//! The order of writes as the simulated device saw it: what an oracle of write-ahead logging looks at.
+//! The order of writes as the simulated device saw it: input for an oracle of write-ahead logging.
 
 use std::path::{Path, PathBuf};
 
@@ -7,24 +7,24 @@ use std::path::{Path, PathBuf};
 pub struct WriteEvent {
     /// The file.
     pub path: PathBuf,
-    /// Where in the file.
+    /// Offset in the file.
     pub offset: u64,
     /// How many bytes.
     pub len: usize,
-    /// What happened.
+    /// The step.
     pub step: WriteStep,
 }
 
-/// What happened to a write.
+/// The steps of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteStep {
-    /// It was handed to the device: these bytes.
+    /// It was issued, with these bytes.
     Issued(Vec<u8>),
-    /// It succeeded, and whoever issued it is about to be told.
+    /// It succeeded, and its caller is about to get the result.
     Completed,
 }
 
-/// Events since tracing was turned on; nothing is kept while it is off.
+/// Events since tracing was turned on; none are kept while it is off.
 #[derive(Default)]
 pub(super) struct WriteTrace {
     events: Option<Vec<WriteEvent>>,

@@ -1,4 +1,4 @@
-//! [`World`]: what a simulated world is, and what a test does to it from outside.
+//! [`World`]: a simulated world, and the functions with which a test controls it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,29 +31,29 @@ pub(super) struct Inner {
     pub(super) secrets: Mutex<Rng>,
     pub(super) surviving: Mutex<SurvivingState>,
     pub(super) persistent: Mutex<PersistentState>,
-    /// The run ends so before that many more stores into memory that outlives the process.
+    /// The run ends in this way before that many more stores into memory that outlives the process.
     pub(super) end_at_store: Mutex<Option<(u64, End)>>,
     /// Number of `run`s so far.
     pub(super) runs: AtomicU64,
     pub(super) log: Mutex<Vec<String>>,
     /// 0 or a `Bug` plus 1.
     pub(super) planted: AtomicU8,
-    /// Whether tasks are held up where the code says that they may be.
+    /// Whether tasks are delayed at stall points.
     pub(super) stalls: Mutex<Option<Stalls>>,
-    /// What is to go wrong when a task comes to a place where it may be held up.
+    /// A fault to be injected when a task reaches a stall point.
     pub(super) ambush: Mutex<Option<Ambush>>,
-    /// How often each place was reached that says so.
+    /// How often each coverage point was reached.
     pub(super) reached: Mutex<BTreeMap<String, u64>>,
 }
 
-/// How tasks are held up at `Os::stall_point`.
+/// How tasks are delayed at `Os::stall_point`.
 pub(super) struct Stalls {
     rng: Rng,
     /// One time in so many.
     one_in: u64,
-    /// For so long at most.
+    /// Longest delay.
     max_ns: u64,
-    /// Where this is part of the place's name.
+    /// Only at points with this in their name.
     on: &'static str,
 }
 
@@ -137,7 +137,7 @@ impl World {
         self.inner.end_at_store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A store is about to be made: how the run is to end before it, if it is.
+    /// Counts a store that is about to be made; returns how the run is to end before it, if it is.
     pub(super) fn count_store(&self) -> Option<End> {
         let mut armed = self.end_at_store();
         let left = armed.as_mut()?;
@@ -146,19 +146,19 @@ impl World {
         due.filter(|_| !self.inner.sched.is_over())
     }
 
-    /// Takes back what `power_off_after_*` and `kill_after_*` have set.
+    /// Cancels `power_off_after_*` and `kill_after_*`.
     pub fn disarm(&self) {
         self.inner.sched.end_after(u64::MAX >> 1, End::Killed);
         self.disk().power_off_after(u64::MAX >> 1);
         *self.end_at_store() = None;
     }
 
-    /// Lets the code of this world have a known bug, to prove that the checkers see it.
+    /// Plants a known bug in this world, to prove that the checkers detect it.
     pub fn plant(&self, bug: Option<Bug>) {
         self.inner.planted.store(bug.map_or(0, |bug| bug as u8 + 1), Relaxed);
     }
 
-    /// From now on a task that comes to an `Os::stall_point` with `on` in its name is held up there one time in `one_in` (0: never), for `max_ns` at
+    /// Delays tasks at an `Os::stall_point` with `on` in its name one time in `one_in` (0: never), for `max_ns` at
     /// most.
     pub fn stall_tasks(&self, one_in: u64, max_ns: u64, on: &'static str) {
         let stalls = Stalls { rng: Rng::named(self.inner.seed, "stalls"), one_in, max_ns, on };
@@ -173,12 +173,12 @@ impl World {
         *self.inner.ambush.lock().unwrap_or_else(PoisonError::into_inner) = Some(ambush);
     }
 
-    /// Takes back what `inject_at` has set, if nobody has come to the place.
+    /// Cancels `inject_at`, if no task has reached the point.
     pub fn call_off(&self) {
         *self.inner.ambush.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// A task has come to this place.
+    /// Called when a task reaches this point.
     pub(super) fn spring(&self, place: &str) {
         let mut ambush = self.inner.ambush.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(here) = ambush.as_mut().filter(|ambush| ambush.place == place) else { return };
@@ -189,7 +189,7 @@ impl World {
         }
     }
 
-    /// For how long the task that asks is held up, if it is.
+    /// The delay of the calling task at this point, if any.
     pub(super) fn draw_stall(&self, place: &str) -> Option<u64> {
         let mut stalls = self.inner.stalls.lock().unwrap_or_else(PoisonError::into_inner);
         let Stalls { rng, one_in, max_ns, .. } =
@@ -214,7 +214,7 @@ impl World {
         self.disk().faults.add(fault);
     }
 
-    /// Takes all faults away.
+    /// Removes all faults.
     pub fn clear_faults(&self) {
         self.disk().faults.clear();
     }
