@@ -4,7 +4,7 @@
 //! high bit while a transaction that frees the page has not ended. One structure does what GAM, SGAM, IAM and PFS do
 //! together: a unit's pages are found by reading the maps, 4 KB of map for 8 MB of data.
 //!
-//! Latching: a map page is latched after all data pages of the operation, and before the fresh page that nobody else knows.
+//! Latching: a map page is latched after all data pages of the operation, and before the fresh page, which no other thread knows.
 //!
 //! Invariants (in brackets where each is asserted when it is made; `verify.rs`, and so DBCC CHECKALLOC, looks for the first three):
 //!
@@ -15,8 +15,8 @@
 //! 3. A page whose entry names a unit is reachable from it, or its transaction has not ended. [only checked]
 //! 4. An entry becomes a unit's only from 0, under the map page's exclusive latch, in the same record as the page's formatting.
 //!    [`fill.rs: find_free_in`, `set_owner`, `create_unit`, `lob.rs: store_lob`]
-//! 5. PENDING is set only on an owned page, once, by a transaction, and goes with it: to 0 when it commits, to the owner alone when it rolls
-//!    back; after a crash `sweep_pending_frees` does what the first would have done. [`keep_pending`; `check_entries`, `free_marked` and
+//! 5. PENDING is set only on an owned page, once, by a transaction, and is removed with it: the entry becomes 0 at commit, the owner alone at
+//!    rollback; after a crash `sweep_pending_frees` does the work of the commit. [`keep_pending`; `check_entries`, `free_marked` and
 //!    `free_at_commit` refuse a map that says otherwise]
 //! 6. A page becomes free outside transactions only, so that no rollback needs it back. [`change_map`]
 //! 7. A hint says where to begin looking, never that there is nothing: losing it costs time only. It is raised only past pages that nobody
@@ -55,7 +55,7 @@ impl AccessMethods {
         let FreePage { mut map, mut guard } = self.find_free_page(unit.0)?;
         let page = guard.id();
         let create = UnitCreate { unit: unit.0, page: page.pack(), page_type: page_type as u8, page_flags };
-        // Freed with it: its first page; the others have reserved for themselves.
+        // Its undo frees its first page; the other pages have their own reservations.
         let undo = UndoBytes { record_count: 2, payload_bytes: MAP_BITS_OF_PAGE_BYTES as u64 };
         let lsn =
             self.append(txn, LogOp::CreateAllocchain, LogContext::Null, undo, |out| create.encode(out))?;
@@ -68,7 +68,7 @@ impl AccessMethods {
         Ok(page)
     }
 
-    /// Gives the pages of a heap or tree back when `txn` commits; until then, and after a rollback, it stays as it is.
+    /// Frees the pages of a heap or tree when `txn` commits; until then, and after a rollback, it is unchanged.
     /// The caller holds Sch-M on its table.
     pub fn drop_unit(&self, txn: &Transaction, unit: UnitId) -> AccessResult<()> {
         assert!(unit.0 > 0 && unit.0 < PENDING, "unit numbers are 1..2^31");
@@ -79,7 +79,7 @@ impl AccessMethods {
         })
     }
 
-    /// Marks some pages of a unit, by what they say themselves, as free once `txn` commits.
+    /// Marks some pages of a unit (the unit in their headers) as free once `txn` commits.
     pub(crate) fn free_at_commit(&self, txn: &Transaction, unit: u32, pages: &[PageId]) -> AccessResult<()> {
         let mut sorted = pages.to_vec();
         sorted.sort_unstable();
@@ -109,20 +109,20 @@ impl AccessMethods {
         })
     }
 
-    /// Has a transaction freed something that becomes free when it is over?
+    /// Has a transaction freed pages that become free at its end?
     pub(crate) fn has_pending(&self, txn: TxnId) -> bool {
         assert!(!txn.is_null(), "pages are freed by transactions");
         self.allocator.pending.lock().contains_key(&txn.0)
     }
 
-    /// The transaction is over: what it freed is free now, or stays with its owner.
+    /// The transaction has ended: its freed pages become free now, or stay with their owner.
     pub(crate) fn finish_pending(&self, txn: TxnId, committed: bool) -> AccessResult<()> {
         let listed = {
             let pending = self.allocator.pending.lock();
             pending.get(&txn.0).map(|pending| (pending.pages.clone(), pending.units.clone()))
         };
         let Some((pages, units)) = listed else { return Ok(()) };
-        // They stay in the list until they are free: a mark of nobody in the list is a page lost (`pages_of_nobody`).
+        // They stay in the list until they are free: a marked page that no list contains would be lost (`pages_of_nobody`).
         let freed = if committed { self.free_marked(pages) } else { Ok(()) };
         self.allocator.pending.lock().remove(&txn.0);
         if committed && freed.is_ok() {
@@ -200,7 +200,7 @@ impl AccessMethods {
         Ok(())
     }
 
-    /// A map page, latched exclusively; none when it has just been given up with the end of its file, or with the file.
+    /// A map page, latched exclusively; none when it was just removed with the end of its file, or with the file.
     fn map_if_there(&self, map_id: PageId) -> AccessResult<Option<PageGuard>> {
         match self.fix(map_id, LatchMode::Exclusive) {
             Ok(guard) => {
@@ -232,7 +232,7 @@ impl AccessMethods {
         let bits = MapBits { map: map.id().pack(), change, runs: runs_of(pages) };
         let lsn = match txn {
             Some(txn) => {
-                // Whichever way it ends: the same runs, kept or free.
+                // Either outcome writes the same runs: kept or freed.
                 let undo = UndoBytes::one(bits.encoded_bytes_max());
                 self.append(txn, LogOp::SetBits, LogContext::Iam, undo, |out| bits.encode(out))?
             }
@@ -271,7 +271,7 @@ impl AccessMethods {
     }
 }
 
-/// Only an owned page is given up, and once. The map comes from disk: it may say anything, and nothing is logged then.
+/// Only an owned page is freed, and only once. The map comes from disk and may say anything; in that case nothing is logged.
 fn check_entries(map: &PageBytes, change: MapChange, pages: &[PageId]) -> AccessResult<()> {
     for page in pages {
         let told = owner(map, *page);

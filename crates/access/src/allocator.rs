@@ -1,4 +1,4 @@
-//! `Allocator`: where to look for free pages, and what transactions that have not ended have freed. Heading of alloc.rs: the rules.
+//! `Allocator`: search hints for free pages, and the pages that unfinished transactions have freed. Rules: heading of alloc.rs.
 
 use std::collections::BTreeMap;
 
@@ -11,19 +11,19 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::map_page::{MAP_INDEX, is_system_page, owner};
 use crate::turns::Turns;
 
-/// Where to look for free pages, and what committed transactions will free.
+/// Search hints for free pages, and the pages that become free when their transactions commit.
 pub(crate) struct Allocator {
     /// Per file; see [`Hint`].
     pub(crate) hints: Latch<Vec<Hint>>,
     /// Which file is filled next; see `fill.rs`.
     pub(crate) turns: Latch<Turns>,
-    /// What transactions that have not ended have freed.
+    /// The pages that unfinished transactions have freed, by transaction.
     pub(crate) pending: Latch<FxHashMap<u64, Pending>>,
-    /// What is known of maps that may have been lost; see `lost_maps.rs`.
+    /// The record of maps that may have been lost; see `lost_maps.rs`.
     pub(crate) looked: Latch<Looked>,
 }
 
-/// What is known of maps that may have been lost.
+/// The record of maps that may have been lost.
 #[derive(Default)]
 pub(crate) struct Looked {
     /// Maps of zeros whose first pages are zeros, too.
@@ -36,10 +36,10 @@ pub(crate) struct Looked {
     pub(crate) units: Option<FxHashSet<u32>>,
 }
 
-/// Where the free pages of a file begin, as far as is known.
+/// A lower bound for the free pages of a file.
 ///
-/// Who looks for a free page remembers the hint as it was before he looked at the first map page, and raises it only when no page has
-/// become free since: such a page may lie below what he has passed, whatever its number is.
+/// A search for a free page reads the hint before it reads the first map page, and raises it only when no page has
+/// become free since: such a page may lie below the part that the search has passed, whatever its number is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hint {
     /// No page below this number is free.
@@ -48,11 +48,11 @@ pub(crate) struct Hint {
     pub(crate) freed_total: u64,
 }
 
-/// What one transaction has freed.
+/// The pages that one transaction has freed.
 #[derive(Default)]
 pub(crate) struct Pending {
     pub(crate) pages: Vec<PageId>,
-    /// Whole units among it, whose hints go with them.
+    /// The units freed as a whole, whose hints are dropped with them.
     pub(crate) units: Vec<u32>,
 }
 
@@ -75,7 +75,7 @@ impl Allocator {
         work(&mut hints[usize::from(file)])
     }
 
-    /// The hint, to be remembered before the first map page is looked at.
+    /// The hint; a search reads it before the first map page.
     pub(crate) fn hint(&self, file: u16) -> Hint {
         self.with_hint(file, |hint| *hint)
     }
@@ -111,7 +111,7 @@ impl Allocator {
         self.pending.lock().values().flat_map(|pending| pending.pages.iter().copied()).collect()
     }
 
-    /// A rollback to a savepoint has kept these pages. From now on their marks may be somebody else's, also before `txn` ends.
+    /// A rollback to a savepoint has kept these pages. From now on their marks may belong to another transaction, also before `txn` ends.
     pub(crate) fn forget_pending(&self, txn: TxnId, map: &PageBytes, map_id: PageId, bits: &MapBits) {
         assert!(map_id.page >= MAP_INDEX, "page {map_id} maps what is before it, too");
         let base = map_id.page - MAP_INDEX;
@@ -122,7 +122,7 @@ impl Allocator {
             };
             page.file == map_id.file && bits.runs.iter().any(holds)
         };
-        // After a crash nothing stands here: the sweep of the next start frees what is marked then.
+        // After a crash this list is empty: the sweep of the next start frees the marked pages.
         if let Some(pending) = self.pending.lock().get_mut(&txn.0) {
             let kept_units: FxHashSet<u32> =
                 pending.pages.iter().filter(|page| is_kept(page)).map(|page| owner(map, *page)).collect();
@@ -136,7 +136,7 @@ impl Allocator {
 mod tests {
     use super::*;
 
-    /// One looks for a free page, another frees one meanwhile: below where the first began, or where he has already passed.
+    /// One thread looks for a free page while another frees one: below the start of the search, or in the part already passed.
     #[test]
     fn a_page_that_becomes_free_during_a_search_is_not_forgotten() {
         let allocator = Allocator::new();
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(allocator.hint(1).first_free, 3_001, "nothing became free meanwhile");
     }
 
-    /// The first page of a file to become free is noted, whoever searches the file for the first time at the moment.
+    /// The first page of a file to become free is noted, even while another thread searches the file for the first time.
     #[test]
     fn the_first_free_page_of_a_file_is_noted() {
         let allocator = Allocator::new();

@@ -41,8 +41,8 @@ impl KeyFormat {
         &self.columns
     }
 
-    /// Appends what the keys begin with of all rows whose column `ordinal` of the key starts with the text `prefix`; false, and nothing,
-    /// when its collation cannot say.
+    /// Appends the common key prefix of all rows whose key column `ordinal` starts with the text `prefix`. Returns false and appends nothing
+    /// when the collation has no such prefix.
     pub fn encode_text_prefix(&self, ordinal: usize, prefix: &Value, out: &mut Vec<u8>) -> bool {
         let Some(column) = self.columns.get(ordinal) else { return false };
         let start = out.len();
@@ -67,7 +67,7 @@ impl KeyFormat {
     }
 }
 
-/// A key that bounds a range. Most are short, and a seek makes two of them: no memory is asked for.
+/// A key that bounds a range. Most are short and a seek makes two of them, so short ones need no heap memory.
 pub type KeyBytes = SmallVec<[u8; 32]>;
 
 /// A range of keys.

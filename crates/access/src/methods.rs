@@ -1,4 +1,4 @@
-//! `AccessMethods`: one per database. Knows its space and log, writes this crate's log records; handles.rs hands out heaps and trees.
+//! `AccessMethods`: one per database. Knows its space and log, writes this crate's log records; handles.rs creates heaps and trees.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

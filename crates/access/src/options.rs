@@ -22,8 +22,8 @@ pub enum RowLock {
 /// How rows are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScanOptions {
-    /// The level after table hints (NOLOCK, HOLDLOCK, REPEATABLEREAD ...). Without a `snapshot`, Snapshot reads as READ COMMITTED: that is
-    /// how keys are looked up that decide about others' changes.
+    /// The level after table hints (NOLOCK, HOLDLOCK, REPEATABLEREAD ...). Without a `snapshot`, Snapshot reads as READ COMMITTED: constraint
+    /// checks look up keys this way.
     pub isolation: IsolationLevel,
     /// What to lock rows with.
     pub row_lock: RowLock,
@@ -35,16 +35,16 @@ pub struct ScanOptions {
     pub keep_row: bool,
     /// From the highest key down (trees).
     pub backward: bool,
-    /// The table is locked as a whole, S to read and X to change (TABLOCK); whoever opens the scan locks it.
+    /// The table is locked as a whole, S to read and X to change (TABLOCK); the caller that opens the scan takes this lock.
     pub table_lock: bool,
-    /// A snapshot may answer, if the level asks for one: its transaction's, or its statement's. Whoever opens the scan turns this into
-    /// `snapshot`. Without it rows are locked, as READCOMMITTEDLOCK asks for.
+    /// A snapshot may answer, if the level asks for one: its transaction's, or its statement's. The caller that opens the scan sets
+    /// `snapshot` from it. Without it rows are locked, as READCOMMITTEDLOCK asks for.
     pub may_be_versioned: bool,
-    /// Rows are seen as they were at this commit number, and none is locked or waited for. Whoever asks keeps the snapshot open and asks
-    /// afterwards whether it still is ([`txn::Snapshot::is_given_up`]).
+    /// Rows are seen as of this commit number; none is locked or waited for. The caller keeps the snapshot open and checks
+    /// afterwards whether it is still valid ([`txn::Snapshot::is_given_up`]).
     pub snapshot: Option<u64>,
-    /// Rows are only counted: nobody asks for their bytes or keys, and they are not copied where no lock hangs on them. Who changes rows that
-    /// it finds asks for their keys.
+    /// Rows are only counted: the caller reads neither their bytes nor their keys, and they are not copied unless a lock depends on them.
+    /// A caller that changes the rows needs their keys.
     pub counts_only: bool,
 }
 
@@ -65,10 +65,10 @@ impl Default for ScanOptions {
     }
 }
 
-/// What a cursor hands up of the rows that its reader may see.
+/// The rows and columns that a cursor emits, of those visible to its reader.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Rows that do not satisfy it are passed over where they lie.
+    /// A row that does not satisfy it is skipped in place.
     pub test: Option<RowTest>,
 }
 
@@ -80,16 +80,16 @@ impl Selection {
     }
 }
 
-/// What locking a scan does, decided once.
+/// The row locking of a scan, decided once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Locking {
     /// No row locks: READ UNCOMMITTED, or the table lock covers the rows.
     None,
     /// Rows are seen as they were at a snapshot: no row locks.
     Versioned { snapshot: u64 },
-    /// A row is read when nobody has it exclusively; nothing is kept.
+    /// A row is read when no other transaction has it exclusively; no lock is kept.
     Probe,
-    /// Each row is locked; `until_next`: the caller may give it back (`release_row`), and one that was only read goes when
+    /// Each row is locked; `until_next`: the caller may release it (`release_row`), and a row that was only read is unlocked when
     /// the next row is asked for.
     Hold { mode: LockMode, until_next: bool },
     /// Key ranges are locked to the end of the transaction.
@@ -97,7 +97,7 @@ pub(crate) enum Locking {
 }
 
 impl ScanOptions {
-    /// Does the reader keep no lock of the rows that it sees, whatever its transaction has locked? Then it may read ahead.
+    /// Does the reader keep no lock on the rows that it sees, whatever its transaction has locked? Then it may read ahead.
     pub fn keeps_nothing(&self) -> bool {
         let reads_committed = matches!(
             self.isolation,
@@ -106,8 +106,8 @@ impl ScanOptions {
         self.row_lock == RowLock::Shared && !self.keep_row && (reads_committed || self.snapshot.is_some())
     }
 
-    /// As it was decided for the rows before. Who locks row by row looks again: since the last row his locks may have become the table's
-    /// (escalation), and then he reads pages like anybody with a table lock.
+    /// The locking for the next rows. A reader with row locks decides again: since the last row, its locks may have been escalated to a table
+    /// lock, and then it reads whole pages.
     pub(crate) fn locking_of_more(
         &self,
         decided: Option<Locking>,
@@ -160,7 +160,7 @@ impl Locking {
         }
     }
 
-    /// May a whole page of rows be read at once?
+    /// May the reader take a whole page of rows at once?
     pub(crate) fn reads_ahead(self) -> bool {
         matches!(self, Locking::None | Locking::Versioned { .. } | Locking::Probe)
     }
@@ -180,7 +180,7 @@ impl Locking {
     }
 }
 
-/// What is left of a range lock when the gap below the key is not wanted.
+/// The part of a range lock that remains without the gap below the key.
 pub(crate) fn row_alone(mode: LockMode) -> LockMode {
     let alone = match mode {
         LockMode::RangeSS => LockMode::S,
@@ -192,8 +192,8 @@ pub(crate) fn row_alone(mode: LockMode) -> LockMode {
     alone
 }
 
-/// A lock that was waited for, kept while its owner looks again at what it is for. Were it given back before, the next in the queue would
-/// get it, and those who wait for one row would pass its lock round for ever. To be dropped before anything else is waited for.
+/// A lock that was waited for, kept while its owner reads the row again. If it were released before, the next waiter would get it, and
+/// several waiters for one row could pass the lock around forever. Drop it before any other wait.
 pub(crate) struct Waited<'t> {
     txn: &'t Transaction,
     resource: Resource,

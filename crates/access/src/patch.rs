@@ -1,4 +1,4 @@
-//! The changed part of a row: what LOP_MODIFY_ROW carries, and how it is applied.
+//! The changed part of a row: the payload of LOP_MODIFY_ROW, and how it is applied.
 
 use log::page_records::RowPatch;
 use pages::{PageBytes, header, slots};
@@ -12,17 +12,17 @@ pub(crate) fn difference<'o, 'n>(old: &'o [u8], new: &'n [u8]) -> (usize, &'o [u
     (prefix, &old[..old.len() - suffix], &new[..new.len() - suffix])
 }
 
-/// Whose change a patch is: decides what happens to the bytes kept for undo.
+/// The owner of the change: decides what happens to the bytes kept for undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// A transaction's: what it gives up is kept for its rollback.
+    /// A transaction: the bytes that it releases are kept for its rollback.
     Forward(u64),
-    /// Its compensation: it takes back what was kept.
+    /// A compensation: it takes back the kept bytes.
     Compensation,
 }
 
-/// Is the row as the record left it, so far as its undo needs: are the bytes there that it takes back, and is there room for those that it
-/// gives back? `base`: bytes of the row before those that the record counts.
+/// Is the row in the state after the record, as far as its undo needs: does it have the bytes to remove, and is there room for those to
+/// restore? `base`: bytes of the row before those that the record counts.
 pub(crate) fn can_undo(page: &PageBytes, record: &RowPatch<'_>, base: usize) -> bool {
     let (before, after) = (usize::from(record.lengths.0), usize::from(record.lengths.1));
     let row = slots::row(page, record.slot).map_or(0, <[u8]>::len);
@@ -30,7 +30,7 @@ pub(crate) fn can_undo(page: &PageBytes, record: &RowPatch<'_>, base: usize) -> 
     is_there && record.old.len() == before && before <= after + header::free_bytes(page)
 }
 
-/// Replaces `lengths.0` bytes at `at` of the row by `new`, and keeps account of the bytes reserved for undo.
+/// Replaces `lengths.0` bytes at `at` of the row by `new`, and updates the count of bytes reserved for undo.
 pub(crate) fn apply(
     page: &mut PageBytes,
     slot: u16,

@@ -1,4 +1,4 @@
-//! What changes to rows of heaps and of trees have in common: their log context, the bytes that their undo may need, ghosts.
+//! Code shared by row changes of heaps and trees: their log context, the bytes that their undo may need, ghosts.
 
 use log::{LogContext, TxnId};
 use pages::{PageBytes, PageType, header, slots};
@@ -6,7 +6,7 @@ use pages::{PageBytes, PageType, header, slots};
 /// Bit of the page header's flags in pages of clustered indexes.
 pub(crate) const CLUSTERED_FLAG: u8 = 1;
 
-/// Bytes by which what says where a row is may be longer in the compensation record than in the record: page and slot.
+/// The most bytes by which the location of a row (page and slot) may be longer in the compensation record than in the record.
 pub(crate) const PLACE_BYTES: usize = 12;
 
 /// Bytes of offset and lengths in LOP_MODIFY_ROW, at most.
@@ -32,7 +32,7 @@ pub(crate) fn apply_ghost(page: &mut PageBytes, slot: u16, txn: u64) {
     header::raise_last_remover(page, txn);
 }
 
-/// May the page's ghosts and reserved bytes be reclaimed: has every transaction ended that made them, and can no snapshot see behind it?
+/// May the page's ghosts and reserved bytes be reclaimed: have all transactions that made them ended, and does no snapshot need the rows?
 pub(crate) fn removers_are_done(page: &PageBytes, oldest_needed: TxnId) -> bool {
     header::last_remover(page) < oldest_needed.0
 }

@@ -1,4 +1,4 @@
-//! The one door to a row: what a reader sees of it. Heap scan, heap fetch, tree look-up and both directions of the tree cursor ask here.
+//! Row visibility: what a reader sees of a row. Heap scan, heap fetch, tree look-up and both directions of the tree cursor call this code.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use crate::error::{AccessError, AccessResult};
 use crate::ids::Rid;
 use crate::options::{Locking, ScanOptions, Waited, row_alone};
 
-/// Whoever reads: how it locks rows, decided once for a scan or look-up.
+/// A reader: how it locks rows, decided once for a scan or look-up.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'t> {
     pub(crate) txn: &'t Transaction,
     pub(crate) locking: Locking,
-    /// READPAST: what would be waited for is passed over.
+    /// READPAST: rows that it would have to wait for are skipped.
     pub(crate) skip_locked: bool,
 }
 
@@ -27,13 +27,13 @@ pub(crate) enum Visibility<'p> {
     Version(Arc<[u8]>),
     /// A stub: the row's bytes lie on another page; see [`PageView::follow`].
     Moved,
-    /// Somebody has the row who has not ended: let the latch go, wait for the lock, look again.
+    /// Another transaction that has not ended has the row: release the latch, wait for the lock, read the page again.
     Wait,
     /// No row for this reader.
     Gone,
-    /// The row's state at the snapshot is not known any more ([`AccessError::VersionLost`]).
+    /// The row's state at the snapshot is no longer known ([`AccessError::VersionLost`]).
     Lost,
-    /// The row is locked, and somebody has changed it since the snapshot of the reader's transaction, or may have
+    /// The row is locked, and another transaction has changed it since the snapshot of the reader's transaction, or may have
     /// ([`AccessError::UpdateConflict`]).
     Conflict,
 }
@@ -50,7 +50,7 @@ impl<'t> Reader<'t> {
         Reader { txn, locking, skip_locked: options.skip_locked }
     }
 
-    /// The same reader, for a key that is there: it needs no gap locked.
+    /// This reader, for a key that exists: it locks no gap.
     pub(crate) fn of_row_alone(self) -> Reader<'t> {
         let locking = match self.locking {
             Locking::Range { mode } => Locking::Hold { mode: row_alone(mode), until_next: false },
@@ -60,7 +60,7 @@ impl<'t> Reader<'t> {
         Reader { locking, ..self }
     }
 
-    /// The row is visible, but not wanted: where its lock was only for the look, it is given back; REPEATABLE READ and SERIALIZABLE
+    /// The row is visible, but does not qualify: a lock that was taken only to read it is released; REPEATABLE READ and SERIALIZABLE
     /// keep it.
     #[inline]
     pub(crate) fn pass_over(&self, lock: impl Fn() -> Resource) {
@@ -69,13 +69,13 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Waits for a row without a latch. The caller looks again with the lock in hand, and then gives this one back.
+    /// Waits for a row without a latch. The caller reads the page again while it holds the returned lock, and then drops it.
     pub(crate) fn wait(&self, row: Resource, wait: LockWait) -> AccessResult<Waited<'t>> {
         let mode = self.locking.row_mode().expect("rows that need no lock are not waited for");
         Waited::wait(self.txn, row, mode, wait)
     }
 
-    /// Ends what [`PageView::follow`] began: a reader that keeps no rows gives the moved row's lock back.
+    /// Ends what [`PageView::follow`] began: a reader that keeps no locks releases the moved row's lock.
     pub(crate) fn has_followed(&self, row: &Resource) {
         if self.locking == Locking::Probe {
             self.txn.unlock(row, LockMode::S);
@@ -100,43 +100,43 @@ impl<'p, 't> PageView<'p, 't> {
         PageView { page, reader, is_all_committed }
     }
 
-    /// Who looks.
+    /// The reader.
     #[inline]
     pub(crate) fn reader(&self) -> &Reader<'t> {
         &self.reader
     }
 
-    /// Does the page hold only decided changes (to a reader at a snapshot: only what he sees as it stands)?
+    /// Does the page hold only changes of ended transactions (for a snapshot reader: only changes that its snapshot includes)?
     #[inline]
     pub(crate) fn is_all_committed(&self) -> bool {
         self.is_all_committed
     }
 
-    /// What the reader sees in a slot. `lock` names the row's lock; it is asked only when that matters.
+    /// What the reader sees in a slot. `lock` makes the row's lock resource; it is called only when needed.
     ///
-    /// 1. A row is judged by the page that holds its bytes, under the latch under which they are copied, and by no other page. A page
-    ///    whose LSN is below the first record of the oldest writer that has not ended holds only decided rows: it is *settled*.
-    /// 2. A reader without row locks (READ UNCOMMITTED; its table lock covers the rows) sees what is there.
-    /// 3. READ COMMITTED (`Probe`) sees every row of a settled page, and on another page those that it could lock in this moment. It
-    ///    keeps nothing.
-    /// 4. A reader that keeps its rows (`Hold`: REPEATABLE READ, UPDLOCK, XLOCK, rows with large values; `Range`: SERIALIZABLE) sees a
+    /// 1. The page that holds a row's bytes decides its visibility, under the latch under which they are copied, and no other page. A page
+    ///    whose LSN is below the first record of the oldest unfinished writer holds only rows of ended transactions: it is *settled*.
+    /// 2. A reader without row locks (READ UNCOMMITTED; or its table lock covers the rows) sees the row as it is on the page.
+    /// 3. READ COMMITTED (`Probe`) sees every row of a settled page, and on another page those that it could lock at this moment. It
+    ///    keeps no lock.
+    /// 4. A reader that keeps its locks (`Hold`: REPEATABLE READ, UPDLOCK, XLOCK, rows with large values; `Range`: SERIALIZABLE) sees a
     ///    row when it has the row's lock, on a settled page too.
-    /// 5. A deleted row is gone as soon as its deleter has ended (rule 3, for holders too: they do not lock what is not there). A range
+    /// 5. A deleted row is gone as soon as its deleter has ended (tested as in rule 3, for `Hold` too: a deleted row is not locked). `Range`
     ///    locks it: its key bounds a gap.
     /// 6. A free slot, and one whose row was moved here from its own address, hold no row of this address.
-    /// 7. A stub holds no bytes, and its page says nothing about the page that does. Who follows it takes the row's lock first, also where
-    ///    a look would do (rule 3): until it is given back nobody changes the row or moves it on, so that what stands at the stub's
-    ///    target is the row, and decided. A reader without locks looks at the stub once more after it has read.
-    /// 8. READPAST takes for gone what others wait for.
-    /// 9. Conditions on the bytes ([`crate::RowTest`]) are asked about a row that is seen, never before: whoever has to wait for a row
-    ///    waits, whether it will be wanted or not. The lock of one that is not wanted goes as in [`Reader::pass_over`].
-    /// 10. A reader at a snapshot locks nothing and waits for nobody. Where no change since the oldest snapshot can be (the page's LSN is
-    ///     below [`txn::TxnManager::versions_begin_at`]) it sees what stands there. Elsewhere it asks for the row's versions by the row's
-    ///     name, a heap row's address or a tree row's key, under the latch under which writers leave them: its own transaction's change
-    ///     and those committed up to its snapshot are seen, before the others the row was what the oldest of them has left. A moved row's
-    ///     name is its stub's, and it is asked for again where its bytes are.
-    /// 11. Whoever has locked a row in a SNAPSHOT transaction and finds that another has committed a change of it since, is told so; also when
-    ///     the snapshot has been given up, and with it what would tell.
+    /// 7. A stub holds no bytes, and its page does not decide for the page that does. A reader that follows it takes the row's lock first, even
+    ///    where rule 3 would need none: until this lock is released, no transaction changes or moves the row, so the stub's target holds
+    ///    the row, in a committed state. A reader without locks reads the stub once more after the row.
+    /// 8. With READPAST, a row that other readers would wait for counts as gone.
+    /// 9. Conditions on the bytes ([`crate::RowTest`]) are evaluated on a visible row only: a reader that has to wait for a row
+    ///    waits, whether the row will qualify or not. The lock of a row that does not qualify is treated as in [`Reader::pass_over`].
+    /// 10. A snapshot reader locks nothing and waits for nothing. Where no change since the oldest snapshot is possible (the page's LSN is
+    ///     below [`txn::TxnManager::versions_begin_at`]) it sees the page as it is. Elsewhere it looks up the row's versions by the row's
+    ///     name (a heap row's address or a tree row's key), under the latch under which writers store them. It sees the changes of its own
+    ///     transaction and those committed up to its snapshot; of a row with later changes it sees the image before the oldest of them. A moved
+    ///     row's name is its stub's address, and the look-up is repeated on the page with its bytes.
+    /// 11. A SNAPSHOT transaction that has locked a row changed and committed by another transaction since its snapshot gets a conflict; also
+    ///     when the snapshot was given up, because the conflict can then no longer be detected.
     #[inline]
     pub(crate) fn see(&self, slot: u16, lock: impl Fn() -> Resource + Copy) -> Visibility<'p> {
         let Some(row) = slots::row(self.page, slot) else { return Visibility::Gone };
@@ -184,7 +184,7 @@ impl<'p, 't> PageView<'p, 't> {
         }
     }
 
-    /// Rule 11, for a row that is seen. Whoever only probes is not asked: he locks nothing and changes nothing.
+    /// Rule 11, for a visible row. Not for `Probe`: it locks nothing and changes nothing.
     #[inline]
     fn unless_changed(&self, slot: u16, row: &'p [u8]) -> Visibility<'p> {
         let keeps = matches!(self.reader.locking, Locking::Hold { .. } | Locking::Range { .. });
@@ -203,7 +203,7 @@ impl<'p, 't> PageView<'p, 't> {
         }
     }
 
-    /// Rule 10 for the row whose stub stands at `rid`: asked again under the latch of the page with its bytes.
+    /// Rule 10 for the row whose stub is at `rid`: looked up again under the latch of the page with its bytes.
     pub(crate) fn lookup_of_moved(&self, rid: Rid) -> VersionLookup {
         assert!(header::page_type(self.page) == PageType::Heap, "rows of trees do not move away");
         match self.reader.locking {
@@ -215,8 +215,8 @@ impl<'p, 't> PageView<'p, 't> {
         }
     }
 
-    /// Rule 7: takes the lock of the row whose stub is on this page. `Moved`: it is the reader's, who now reads the target and then says
-    /// so ([`Reader::has_followed`]).
+    /// Rule 7: takes the lock of the row whose stub is on this page. `Moved`: the reader has it, reads the target, and then calls
+    /// [`Reader::has_followed`].
     pub(crate) fn follow(&self, slot: u16, lock: impl Fn() -> Resource) -> Visibility<'p> {
         debug_assert!(header::page_type(self.page) == PageType::Heap, "rows of trees do not move away");
         let mode = match self.reader.locking {
@@ -268,7 +268,7 @@ impl<'p, 't> PageView<'p, 't> {
 }
 
 impl Visibility<'_> {
-    /// The error of a row that cannot be told or must not be changed.
+    /// The error of a row that cannot be read or must not be changed.
     pub(crate) fn error(&self) -> AccessError {
         match self {
             Visibility::Lost => AccessError::VersionLost,

@@ -1,4 +1,4 @@
-//! Which file a new page comes from: proportional fill, the search for a free page, growth; and what stands at the end of a file.
+//! The file that a new page comes from: proportional fill, the search for a free page, growth; and the last used page of a file.
 
 use pages::{PageError, PageId};
 use rustc_hash::FxHashSet;
@@ -8,21 +8,21 @@ use crate::map_page::{FreePage, INTERVAL_PAGES, MAP_INDEX, PENDING, entries, is_
 use crate::methods::AccessMethods;
 use crate::turns::{FileNumbers, Turn};
 
-/// Units below this number are of the catalog.
+/// Units below this number belong to the catalog.
 pub const SYSTEM_UNITS_END: u32 = 256;
 
-/// What stands at the end of a file.
+/// The used pages at the end of a file.
 #[derive(Clone, Debug, Default)]
 pub struct Tail {
-    /// Behind the last page in use and its map; 0 in a file of which nothing is in use.
+    /// The page behind the last used page and its map; 0 in a file without used pages.
     pub end: u32,
-    /// Units with pages behind the place asked about.
+    /// Units with pages at or behind the given page.
     pub units: FxHashSet<u32>,
 }
 
 impl AccessMethods {
     /// Finds a free page and latches its map page and then itself exclusively: the caller logs the allocation, calls [`set_owner`] and
-    /// formats it. Grows a file when none is free. `unit`: whose it will be.
+    /// formats it. Grows a file when none is free. `unit`: the new owner.
     pub(crate) fn find_free_page(&self, unit: u32) -> AccessResult<FreePage> {
         assert!(unit != 0, "a page of nobody is free");
         loop {
@@ -41,7 +41,7 @@ impl AccessMethods {
         }
     }
 
-    /// All files are full: the first that may grow does. Where none may, those that are only being shrunk are given free again.
+    /// All files are full: grows the first that may grow. If none may, lifts the limits of files that are only being shrunk.
     fn grow_one_of(&self, files: &[u16]) -> AccessResult<()> {
         let mut refusal = None;
         let (growing, limited): (Vec<u16>, Vec<u16>) =
@@ -51,12 +51,12 @@ impl AccessMethods {
             match self.space.grow_to_hold(file, pages + 1) {
                 Ok(()) => return Ok(()),
                 Err(error @ PageError::SpaceFull { .. }) => refusal = Some(error),
-                // It has left since it was listed.
+                // The file was removed after it was listed.
                 Err(PageError::NoSuchPage(_)) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        // Somebody else who needs a page may have lifted the limits meanwhile, or whoever set them.
+        // Another thread that needs a page, or the one that set the limits, may have lifted them meanwhile.
         let are_lifted = || limited.iter().any(|file| self.space.grows_for_allocation(*file));
         match refusal {
             _ if self.space.lift_limits() || are_lifted() => Ok(()),
@@ -70,14 +70,14 @@ impl AccessMethods {
         }
     }
 
-    /// The files in the order in which a page is to be looked for in them.
+    /// The files in the order of the search for a page.
     fn files_in_turn(&self, unit: u32) -> AccessResult<FileNumbers> {
         let numbers: FileNumbers = self.space.file_numbers();
-        // The catalog stays in the first file as long as that has room, so that the others can be emptied and removed.
+        // The catalog stays in the first file while that has room, so that the other files can be emptied and removed.
         if numbers.len() == 1 || unit < SYSTEM_UNITS_END {
             return Ok(numbers);
         }
-        // Known is what was counted at the size that the file has now. Maps are latched one by one, and the turns not meanwhile.
+        // A count is known if it was made at the present size of the file. Maps are latched one by one, without the latch of the turns.
         let mut counted: Vec<Turn> = Vec::new();
         for &number in &numbers {
             let pages = self.space.allocation_end(number);
@@ -118,7 +118,7 @@ impl AccessMethods {
                 break;
             }
             let Some(map) = self.map_if_there(map_id)? else { break };
-            // Asked under the latch: who gives pages up sets the limit first, then looks at their maps.
+            // Read under the map's latch: a thread that removes pages sets the limit first, then reads their maps.
             let interval_end = (map_id.page - MAP_INDEX + INTERVAL_PAGES).min(pages);
             let end = interval_end.min(self.space.allocation_end(file));
             for number in from..end {
@@ -133,7 +133,7 @@ impl AccessMethods {
                     passed_over = passed_over.or(Some(number));
                     continue;
                 };
-                // Not behind it: should the caller fail to log the allocation, it stays free.
+                // The hint stays at this page: if the caller fails to log the allocation, the page stays free.
                 assert_eq!(guard.id(), page, "the page that the map says is free");
                 self.refuse_if_changed(&map, &guard)?;
                 self.allocator.raise_hint(file, seen, passed_over.unwrap_or(number));
@@ -144,7 +144,7 @@ impl AccessMethods {
             }
             from = end;
         }
-        // Pages whose map page does not exist yet (`from` stands before them) are free as soon as it does; and those beyond a limit, when
+        // Pages whose map page does not exist yet (`from` is before them) become free when it does; those beyond a limit, when
         // it is lifted.
         let end = self.space.allocation_end(file);
         self.allocator.raise_hint(file, seen, passed_over.unwrap_or(from).min(end.max(seen.first_free)));
@@ -165,7 +165,7 @@ impl AccessMethods {
         Ok(total)
     }
 
-    /// The file has left: what was known of its pages goes with it, as another may get its number.
+    /// The file was removed: drops all hints about its pages, because another file may get its number.
     pub fn forget_file(&self, file: u16) {
         assert!(file > 1, "the first file stays");
         self.allocator.with_hint(file, |hint| *hint = Default::default());
@@ -175,7 +175,7 @@ impl AccessMethods {
         looked.compared.retain(|map| map.file != file);
     }
 
-    /// Before pages from `from` on are given up with the end of their file: those that their maps say are free are not in use.
+    /// Checks, before the file is truncated at page `from`, that the pages which their maps call free are not in use.
     pub fn check_free_from(&self, file: u16, from: u32) -> AccessResult<()> {
         self.for_each_map_of(file, |map| {
             let end = map.id().page - MAP_INDEX + INTERVAL_PAGES;
@@ -183,8 +183,8 @@ impl AccessMethods {
         })
     }
 
-    /// The last page of a file that belongs to somebody, of the system pages the last that such pages or the file itself need. With the
-    /// units that have pages from `from` on.
+    /// The last page of a file that has an owner; of the system pages, the last that the owned pages or the file itself need. Also
+    /// the units that have pages from `from` on.
     pub fn tail_of(&self, file: u16, from: u32) -> AccessResult<Tail> {
         let mut tail = Tail::default();
         self.for_each_map_of(file, |map| {
