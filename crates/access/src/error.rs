@@ -1,4 +1,4 @@
-//! `AccessError`: what an operation on a heap or index can fail with.
+//! `AccessError`: the errors of an operation on a heap or index.
 
 use std::fmt;
 
@@ -32,12 +32,12 @@ pub enum AccessError {
     },
     /// The row is not there (any more): its address comes from an index or cursor read without a lock (601).
     RowGone,
-    /// The row was changed by somebody who committed after the snapshot of a SNAPSHOT transaction: 3960; or that cannot be told any more,
-    /// because the snapshot has been given up: 3966.
+    /// Another transaction changed the row and committed after the snapshot of this SNAPSHOT transaction: 3960; or the check is no longer
+    /// possible, because the snapshot has been given up: 3966.
     UpdateConflict,
-    /// What the row was at the reader's snapshot was not kept for want of room: 3958.
+    /// The row's version at the reader's snapshot was not kept, for lack of space: 3958.
     VersionLost,
-    /// A page contradicts what points to it: 824's family.
+    /// A page contradicts the page that points to it: 824 and related errors.
     Corrupt {
         /// The page.
         page: PageId,
@@ -46,8 +46,8 @@ pub enum AccessError {
     },
 }
 
-/// Ends a scan that an attention, KILL or shutdown has interrupted: pages on which nothing is wanted come one after the other, and nobody
-/// above sees them.
+/// Ends a scan that an attention, KILL or shutdown has interrupted. A scan may read many pages without emitting a row, so its caller
+/// cannot check.
 pub(crate) fn stop_if_asked() -> AccessResult<()> {
     if os::task::interrupt_pending() { Err(AccessError::Lock(LockError::Interrupted)) } else { Ok(()) }
 }
@@ -109,7 +109,7 @@ impl From<TxnError> for AccessError {
     }
 }
 
-/// What the transaction machinery makes of a failed redo or undo.
+/// The transaction manager's error for a failed redo or undo.
 impl From<AccessError> for TxnError {
     fn from(error: AccessError) -> TxnError {
         let what = error.to_string();

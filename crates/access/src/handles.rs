@@ -1,4 +1,4 @@
-//! Handles on heaps and trees: made, and given out by `AccessMethods`.
+//! Handles on heaps and trees: `AccessMethods` creates them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -35,7 +35,7 @@ impl AccessMethods {
         BTree::new(Arc::clone(self), def, state)
     }
 
-    /// The tree with this root, as far as its pages tell: for undo and ghost cleanup, which know no catalog.
+    /// The tree with this root, from its pages alone: for undo and ghost cleanup, which have no catalog.
     pub(crate) fn tree_of_root(&self, root: PageId) -> AccessResult<BTree> {
         let me = self.me.upgrade().expect("whoever calls holds it");
         let unit = {

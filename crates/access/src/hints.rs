@@ -1,4 +1,4 @@
-//! What the handles of one heap or tree share while the database is open.
+//! State that all handles of one heap or tree share while the database is open.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
@@ -8,7 +8,7 @@ use pages::PageId;
 
 use crate::unit_uses::UnitUses;
 
-/// What the handles of a heap share. Hints, and counts: losing them costs time.
+/// State shared by the handles of a heap. Hints and counts: losing them costs time.
 pub(crate) struct HeapState {
     /// The page that took the last row.
     pub(crate) insert_page: AtomicU64,
@@ -27,12 +27,12 @@ impl Default for HeapState {
     }
 }
 
-/// What the handles of a tree share. Hints and counts only, except `has_ranges`.
+/// State shared by the handles of a tree. Hints and counts only, except `has_ranges`.
 #[derive(Default)]
 pub(crate) struct TreeState {
-    /// The rightmost leaf, as last seen: rising keys need no search.
+    /// The rightmost leaf, as last seen: an insert of rising keys needs no search.
     pub(crate) rightmost: AtomicU64,
-    /// Somebody has locked key ranges since the database was opened: inserts must look at the next key's lock.
+    /// A transaction has locked key ranges since the database was opened: inserts must check the next key's lock.
     pub(crate) has_ranges: AtomicBool,
     /// Object id of the tree's table, once a handle was made with it: part of the names of its key locks.
     pub(crate) object: AtomicU32,

@@ -1,4 +1,4 @@
-//! Names of things: an allocation unit, a row of a heap.
+//! Identifiers of allocation units and heap rows.
 
 use pages::PageId;
 
@@ -19,7 +19,7 @@ impl Rid {
     /// Bytes of a row address in an index entry.
     pub const BYTES: usize = 8;
 
-    /// As index entries and forwarding stubs carry it.
+    /// The encoding in index entries and forwarding stubs.
     pub fn to_bytes(self) -> [u8; Rid::BYTES] {
         let mut bytes = [0; Rid::BYTES];
         bytes[..6].copy_from_slice(&self.page.to_bytes());

@@ -1,5 +1,5 @@
-//! Large values out of row: chains of pages, each with a piece. Written once, never changed; freed when the row that points to
-//! them is deleted or changed for good.
+//! Large values out of row: chains of pages, each with a piece. Written once, never changed; freed when the transaction that deletes or
+//! changes their row commits.
 
 use log::page_records::LobPage;
 use log::{LogContext, LogOp};
@@ -73,7 +73,7 @@ impl AccessMethods {
         }
         let stamp = self.next_uniquifier();
         let mut next = PageId::NULL;
-        // From the last piece to the first, so that each knows its successor.
+        // From the last piece to the first, because each names its successor.
         let pieces: Vec<&[u8]> =
             if bytes.is_empty() { vec![bytes] } else { bytes.chunks(LOB_PIECE_BYTES).collect() };
         for piece in pieces.into_iter().rev() {
@@ -125,7 +125,7 @@ impl AccessMethods {
         self.free_at_commit(txn, unit, &pages)
     }
 
-    /// Calls `body` with each piece; returns the unit that all say they are of.
+    /// Calls `body` with each piece; returns the unit that all of them name.
     fn walk_lob(&self, pointer: &LobPointer, mut body: impl FnMut(PageId, &[u8])) -> AccessResult<u32> {
         let (mut page, mut unit) = (pointer.page, 0);
         let pieces_max = (pointer.bytes as usize).div_ceil(LOB_PIECE_BYTES).max(1);

@@ -1,4 +1,4 @@
-//! Map pages: who owns each page of an interval, and the changes to one that log records speak of.
+//! Map pages: the owner of each page of an interval, and the map changes of log records.
 
 use log::Lsn;
 use log::page_records::{MapBits, MapChange, UnitCreate};
@@ -6,9 +6,9 @@ use pages::{BOOT_PAGE, HEADER_BYTES, PageBytes, PageGuard, PageId, PageType, hea
 
 use crate::error::{AccessError, AccessResult};
 
-/// Pages of an interval: as many as its map page has entries.
+/// Pages of an interval: one per entry of its map page.
 pub(crate) const INTERVAL_PAGES: u32 = 2024;
-/// Where in its interval the map page stands.
+/// The position of the map page in its interval.
 pub(crate) const MAP_INDEX: u32 = 1;
 /// The page will be free when the transaction that freed it has committed.
 pub(crate) const PENDING: u32 = 0x8000_0000;
@@ -18,13 +18,13 @@ const _: () =
 const _: () =
     assert!(MAP_INDEX < INTERVAL_PAGES && BOOT_PAGE.page != MAP_INDEX, "system pages do not share a place");
 
-/// A page that nobody owns, to be formatted, and its map page. Both are latched exclusively.
+/// A free page, to be formatted, and its map page. Both are latched exclusively.
 pub(crate) struct FreePage {
     pub(crate) map: PageGuard,
     pub(crate) guard: PageGuard,
 }
 
-/// The map page that says who owns `page`.
+/// The map page that records the owner of `page`.
 pub(crate) fn map_of(page: PageId) -> PageId {
     PageId::new(page.file, page.page / INTERVAL_PAGES * INTERVAL_PAGES + MAP_INDEX)
 }
@@ -66,7 +66,7 @@ pub(crate) fn apply_create(page: &mut PageBytes, create: &UnitCreate) {
     header::set_flags(page, create.page_flags);
 }
 
-/// Does a [`MapBits`] record speak of pages that somebody owns? An empty map that it would change was lost: nobody's pages are not given up.
+/// Do all pages of a [`MapBits`] record have an owner in the map? If one has none, the map was lost: a page without an owner is not freed.
 pub(crate) fn check_bits(map: &PageGuard, bits: &MapBits) -> AccessResult<()> {
     let map_id = map.id();
     if map_of(map_id) != map_id {
@@ -112,7 +112,7 @@ pub(crate) fn apply_bits(map: &mut PageGuard, bits: &MapBits, lsn: Lsn) -> Acces
     Ok(())
 }
 
-/// Every page that a map page speaks of.
+/// Every page that has an entry in a map page.
 pub(crate) fn entries(map_id: PageId) -> Vec<PageId> {
     assert_eq!(map_of(map_id), map_id, "only a map page has entries");
     let base = map_id.page - MAP_INDEX;
@@ -126,7 +126,7 @@ pub(crate) fn pages_of_unit(map: &PageBytes, map_id: PageId, unit: u32) -> Vec<P
     pages
 }
 
-/// Neighbours together: (first entry, how many).
+/// Groups adjacent pages: (first entry, number of entries).
 pub(crate) fn runs_of(pages: &[PageId]) -> Vec<(u16, u16)> {
     let mut runs: Vec<(u16, u16)> = Vec::new();
     for page in pages {

@@ -15,25 +15,25 @@ use crate::error::{AccessError, AccessResult};
 use crate::hints::{HeapState, TreeState};
 use crate::row_change::MAP_BITS_OF_PAGE_BYTES;
 
-/// What the records of a database's changes carry.
+/// How much of a change the log records of a database carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Logging {
-    /// What redo and undo need.
+    /// The data for redo and undo.
     Full,
-    /// What undo needs: tempdb, which is never redone (claims 82, 83).
+    /// The data for undo only: tempdb, which is never redone (claims 82, 83).
     UndoOnly,
 }
 
-/// What a database tells its access methods.
+/// The parameters of a database's access methods.
 #[derive(Clone)]
 pub struct AccessOptions {
-    /// The world.
+    /// The operating system interface.
     pub os: Os,
     /// The data files; their log is attached.
     pub space: Arc<FileSpace>,
     /// Database id, for lock resources.
     pub database: u16,
-    /// What records carry.
+    /// How much log records carry.
     pub logging: Logging,
     /// Lock space of the ghost cleanup (a background task's, from `LockManager::new_space(0)`).
     pub cleanup_locks: Arc<LockSpace>,
@@ -50,7 +50,7 @@ pub struct AccessMethods {
     pub(crate) cleanup_locks: Arc<LockSpace>,
     heaps: Latch<FxHashMap<u32, Arc<HeapState>>>,
     trees: Latch<FxHashMap<u32, Arc<TreeState>>>,
-    /// Pages with ghosts, for the cleanup; bounded, only a help.
+    /// Pages with ghosts, for the cleanup; bounded, only a hint.
     pub(crate) ghost_pages: Latch<Vec<(PageId, PageId)>>,
     next_stamp: AtomicU64,
 }
@@ -62,7 +62,7 @@ thread_local! {
     static RECORD: RefCell<RecordBuf> = RefCell::new(RecordBuf::new());
 }
 
-/// Makes the record of a change that belongs to no transaction, and hands it to who appends it.
+/// Makes the record of a change that belongs to no transaction, and passes it to `append`.
 fn structural_record(
     op: LogOp,
     context: LogContext,
@@ -78,7 +78,7 @@ fn structural_record(
 }
 
 impl AccessMethods {
-    /// The access methods of a database whose space has its log.
+    /// The access methods of a database whose space already has its log.
     pub fn new(options: AccessOptions) -> Arc<AccessMethods> {
         let log = Arc::clone(options.space.log().expect("the log is attached before anything changes pages"));
         let undo_only = options.logging == Logging::UndoOnly;
@@ -116,7 +116,7 @@ impl AccessMethods {
         self.trees.lock().remove(&unit);
     }
 
-    /// A number that no other call returns, in this life of the database or a later one as long as what it marks is logged:
+    /// A number that no other call returns, not even after a restart, as long as the change that uses it is logged:
     /// the uniquifier of a row in a non-unique clustered index, the stamp of a large object.
     pub fn next_uniquifier(&self) -> u64 {
         let floor = self.log.end().raw();
@@ -151,7 +151,7 @@ impl AccessMethods {
         })
     }
 
-    /// Appends the compensation of the record before which `undo_next` stands.
+    /// Appends a compensation record whose next record to undo is `undo_next`.
     pub(crate) fn append_compensation(
         &self,
         txn: &Transaction,
@@ -187,8 +187,8 @@ impl AccessMethods {
         })
     }
 
-    /// The same for a change that `txn` makes on its way and that gives a page to a unit: room is kept to give the page up again, should the
-    /// transaction that rolls back be the one that has made the unit.
+    /// Like [`Self::append_structural`], for an allocation made during `txn`: reserves log space to free the page again, in case
+    /// the transaction that rolls back is the one that created the unit.
     pub(crate) fn append_allocation(
         &self,
         txn: &Transaction,
@@ -205,7 +205,7 @@ impl AccessMethods {
         Ok(self.space.fix(page, mode)?)
     }
 
-    /// Begins to bring a page near that will be latched soon.
+    /// Begins to bring a page that will be latched soon into the processor's cache.
     #[inline]
     pub(crate) fn fetch_early(&self, page: PageId) -> Option<PrefetchHint> {
         self.space.fetch_early(page)

@@ -1,4 +1,4 @@
-//! Redo and undo: what each log record of this crate means to the pages.
+//! Redo and undo of each log record of this crate.
 //!
 //! A record may change several pages; each is brought up to date by its own LSN, so redo may be repeated any number of times
 //! and may find any mixture of old and new pages.
@@ -56,7 +56,7 @@ impl ResourceManager for AccessMethods {
     }
 }
 
-/// The simulation counts which kinds of records its crashes bring here.
+/// The simulation counts the kinds of records that its crashes lead to redo.
 fn reached(pass: &str, header: &RecordHeader) {
     os::sim::reach(|| {
         let again = if header.is_compensation() { " (compensation)" } else { "" };
@@ -88,7 +88,7 @@ impl AccessMethods {
     ) -> AccessResult<()> {
         let guard = self.fix(page, LatchMode::Exclusive)?;
         redo_guard(guard, lsn, |bytes| {
-            // A record that does not format its page finds one that another has formatted.
+            // Redo of a record that does not format its page expects a page that another record has formatted.
             if header::version(bytes) == 0 {
                 os::sim::reach(|| "redo finds a page empty that its record changes".to_owned());
                 return Err(AccessError::corrupt(page, "is empty, and a log record changes it"));
@@ -97,7 +97,7 @@ impl AccessMethods {
         })
     }
 
-    /// The same for a page that must be of this unit and type, and of this level.
+    /// Like the function above, for a page that must be of this unit, type and level.
     fn redo_page_of(
         &self,
         page: PageId,
@@ -125,7 +125,7 @@ impl AccessMethods {
         })
     }
 
-    /// What [`Bug::EmptyPageIsNew`] does.
+    /// The effect of [`Bug::EmptyPageIsNew`].
     fn format_if_empty(
         &self,
         page: PageId,
@@ -138,7 +138,7 @@ impl AccessMethods {
         Ok(())
     }
 
-    /// The same for a page that the record formats: what it was before does not matter.
+    /// For a page that the record formats: its previous content does not matter.
     fn redo_format(&self, page: PageId, lsn: Lsn, change: impl FnOnce(&mut PageBytes)) -> AccessResult<()> {
         let guard = self.space.fix_for_format_redo(page)?;
         redo_guard(guard, lsn, |page| {
@@ -337,7 +337,7 @@ impl AccessMethods {
         })
     }
 
-    /// Rows of a page that come or go together.
+    /// Inserts or deletes of several rows of a page.
     fn redo_rows(&self, lsn: Lsn, header: &RecordHeader, record: &PageRows<'_>) -> AccessResult<()> {
         let is_of_tree = record.root != 0;
         self.redo_page(PageId::unpack(record.page), lsn, |page| {
@@ -546,7 +546,7 @@ impl AccessMethods {
             (Lop::CreateAllocchain, _) => {
                 let create = UnitCreate::decode(payload).map_err(undecodable)?;
                 self.free_unit_now(create.unit)?;
-                // Freeing is idempotent and not of this transaction; this only says that it is done.
+                // Freeing is idempotent and belongs to no transaction; this only logs that it is done.
                 self.append_compensation(txn, Lop::CreateAllocchain, LogContext::Null, next, |_| {})?;
                 Ok(())
             }
@@ -601,7 +601,7 @@ fn require_slots(page: &PageBytes, wanted: &[u16]) -> AccessResult<()> {
     }
 }
 
-/// Have the rows room, and no slot between that is nobody's in a tree or far away in a heap?
+/// Is there room for the rows, and do their slots leave no gap behind the last one?
 fn require_room(page: &PageBytes, rows: &[(u16, &[u8])]) -> AccessResult<()> {
     let count = usize::from(header::slot_count(page));
     let bytes: usize = rows.iter().map(|(_, row)| row.len() + SLOT_BYTES).sum();
@@ -615,7 +615,7 @@ fn require_room(page: &PageBytes, rows: &[(u16, &[u8])]) -> AccessResult<()> {
     }
 }
 
-/// Are the rows there, as they are logged where they are?
+/// Are the rows there, with the logged bytes where the record has them?
 fn require_rows(page: &PageBytes, record: &PageRows<'_>) -> AccessResult<()> {
     let is_other = |(slot, row): &&(u16, &[u8])| match slots::row(page, *slot) {
         Some(found) => record.root != 0 && found != *row,
@@ -627,7 +627,7 @@ fn require_rows(page: &PageBytes, record: &PageRows<'_>) -> AccessResult<()> {
     }
 }
 
-/// The page is not what it was when the record was written (3456).
+/// The page is not in the state that the log record expects (3456).
 fn mismatch(page: &PageBytes, slot: u16) -> AccessError {
     let what = format!("slot {slot} is not as the log record found it (page LSN {})", header::lsn(page));
     AccessError::corrupt(header::id(page), what)

@@ -1,5 +1,5 @@
-//! `RowView`: the columns of a row where they lie. One that is wanted is found without looking at the others: a fixed one at an offset that the
-//! schema alone decides, a variable one by the array of ends.
+//! `RowView`: reads single columns of an encoded row. It finds a column without reading the others: a fixed-length one at an offset that the
+//! schema alone decides, a variable-length one by the array of ends.
 
 use types::Value;
 
@@ -9,7 +9,7 @@ use crate::row::{
 };
 use crate::row_value::{decode_fixed, decode_variable};
 
-/// A row with its format. What all columns need is looked at once.
+/// A row with its format. The parts that all columns need are read once.
 #[derive(Clone, Copy)]
 pub struct RowView<'r> {
     format: &'r RowFormat,
@@ -30,7 +30,7 @@ pub(crate) enum Found<'r> {
 }
 
 impl RowFormat {
-    /// Looks at a row. An error when it is too short for what it says of itself.
+    /// Makes the view. An error when the row is shorter than its own header says.
     #[inline]
     pub fn view<'r>(&'r self, row: &'r [u8]) -> AccessResult<RowView<'r>> {
         let head = row.first_chunk::<HEAD_BYTES>().ok_or_else(damaged)?;
@@ -106,7 +106,7 @@ impl<'r> RowView<'r> {
         })
     }
 
-    /// Has another row the same bytes in one of its columns? Not told of what lies elsewhere.
+    /// Has another row the same bytes in one of its columns? False for out-of-row values.
     #[inline]
     pub fn has_same_bytes(&self, index: usize, other: &RowView<'_>, other_index: usize) -> bool {
         match (self.find(index), other.find(other_index)) {
@@ -117,7 +117,7 @@ impl<'r> RowView<'r> {
         }
     }
 
-    /// Is the column NULL? One that is younger than the row is.
+    /// Is the column NULL? True for a column that is younger than the row.
     #[inline]
     pub fn is_null(&self, index: usize) -> bool {
         index >= self.count || self.row[self.bitmap_at + index / 8] & 1 << (index % 8) != 0

@@ -1,5 +1,5 @@
-//! Rows of some pages of a heap or tree, evenly spread, for statistics: what is found says something of values in general. Asks for no lock
-//! and waits for nobody; changes that are not decided are seen.
+//! Samples the rows of some pages of a heap or tree, evenly spread, for statistics. It takes no lock and waits for none; it sees
+//! uncommitted changes.
 
 use pages::{LatchMode, PageBytes, PageId, PageType, header, slots, tree_rows};
 
@@ -8,12 +8,12 @@ use crate::ids::UnitId;
 use crate::map_page::{entries, owner};
 use crate::methods::AccessMethods;
 
-/// What was looked at.
+/// The number of pages sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SampledPages {
-    /// Pages that the unit has, large values and inner levels of a tree included.
+    /// Pages of the unit, large values and inner levels of a tree included.
     pub all: u64,
-    /// Those of them that were read.
+    /// Pages that were read.
     pub read: u64,
 }
 
@@ -26,9 +26,9 @@ impl SampledPages {
 }
 
 impl AccessMethods {
-    /// Hands the rows of some pages of a unit to `work`: of a heap the rows, of a tree the values of its leaves. `wanted` says how many pages, of
-    /// so many that there are. A page that has gone meanwhile, or become another's, has none. `work` runs without a latch; it says whether
-    /// to go on.
+    /// Passes the rows of some pages of a unit to `work`: the rows of a heap, the values of a tree's leaves. `wanted` gets the unit's number of
+    /// pages and returns how many to read. A page that was freed meanwhile, or has another owner now, has no rows. `work` runs without a latch and
+    /// returns whether to go on.
     pub fn sample_rows(
         &self,
         unit: UnitId,
@@ -46,7 +46,7 @@ impl AccessMethods {
         assert!(read <= all, "no page is read twice");
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
         for at in 0..read {
-            // The middle of each of as many equal parts.
+            // The middle page of each of `wanted` equal parts.
             let place = ((2 * at + 1) * all) / (2 * read);
             let guard = self.fix(pages[place as usize], LatchMode::Shared)?;
             bytes.clear();
@@ -67,8 +67,8 @@ impl AccessMethods {
     }
 }
 
-/// The rows of a page of a heap or the values of a leaf, one behind the other, and where each ends. A row that has moved is met where it
-/// lies.
+/// The rows of a heap page or the values of a leaf, concatenated, and the end of each. A moved row is read at its target, not at
+/// its stub.
 fn copy_rows(page: &PageBytes, bytes: &mut Vec<u8>, ends: &mut Vec<usize>) {
     let is_leaf = match header::page_type(page) {
         PageType::Heap => false,

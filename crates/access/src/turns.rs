@@ -1,37 +1,37 @@
-//! `Turns`: which of several files the next page comes from.
+//! `Turns`: the order of a database's files for the next new page.
 
 use smallvec::SmallVec;
 
-/// Numbers of files: few databases have more of them than fit here.
+/// Numbers of files; few databases have more than fit inline.
 pub(crate) type FileNumbers = SmallVec<[u16; 8]>;
 
-/// Proportional fill: each of several files gets new pages in proportion to what is free in it, in runs of [`RUN_PAGES`], so that they become
-/// full at the same time. A file of which nothing is known yet is looked through once.
+/// Proportional fill: each of several files gets new pages in proportion to its free pages, in runs of [`RUN_PAGES`], so that they become
+/// full at the same time. The free pages of a file are counted once, at its first use.
 #[derive(Default)]
 pub(crate) struct Turns {
     /// Of the files in the order of their numbers.
     pub(crate) files: Vec<Turn>,
-    /// Place of the file whose turn it is, and how many pages of its run are left.
+    /// Index of the current file, and the pages left of its run.
     pub(crate) current: usize,
     pub(crate) run_left: u32,
 }
 
-/// What [`Turns`] knows of one file.
+/// The fill state of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
     pub(crate) number: u16,
-    /// How many pages it has, and how many of them are free, nearly: somebody may be about to take one.
+    /// Its pages, and its free pages approximately: a thread may be about to take one.
     pub(crate) pages: u32,
     pub(crate) free: u32,
-    /// How much it is behind with its share.
+    /// How far it is behind its share.
     pub(crate) credit: i64,
 }
 
-/// Pages that one file gets before the turn is another's: an extent's.
+/// Pages that one file gets in a row: an extent.
 const RUN_PAGES: u32 = 8;
 
 impl Turns {
-    /// Gives the turn to the file that is furthest behind.
+    /// Chooses the file that is furthest behind.
     fn pass_on(&mut self) {
         let total: i64 = self.files.iter().map(|file| i64::from(file.free)).sum();
         for file in &mut self.files {
@@ -46,7 +46,7 @@ impl Turns {
         self.run_left = RUN_PAGES;
     }
 
-    /// The files in the order in which they are to be tried now.
+    /// The files in the order of the search for the next page.
     pub(crate) fn order(&mut self) -> FileNumbers {
         if self.run_left == 0 || self.files.get(self.current).is_none_or(|file| file.free == 0) {
             self.pass_on();
@@ -58,7 +58,7 @@ impl Turns {
         order
     }
 
-    /// Nothing free was found in the file.
+    /// The search found no free page in the file.
     pub(crate) fn note_full(&mut self, number: u16) {
         if let Some(file) = self.file(number) {
             file.free = 0;

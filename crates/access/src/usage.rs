@@ -1,4 +1,4 @@
-//! How many pages allocation units have: counted in the allocation maps and the inner levels of trees, so that no row is read.
+//! Page counts of allocation units, from the allocation maps and the inner levels of trees, without reading rows.
 
 use pages::{LatchMode, PageId, PageType, header};
 use rustc_hash::FxHashMap;
@@ -10,7 +10,7 @@ use crate::map_page::{PENDING, entries, is_system_page, map_of, owner};
 use crate::methods::AccessMethods;
 use crate::verify::{UnitKind, UnitToVerify};
 
-/// Pages of one allocation unit, by what they hold.
+/// Pages of one allocation unit, by content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnitUsage {
     /// Pages with rows: those of a heap, the leaves of a tree.
@@ -29,7 +29,7 @@ impl UnitUsage {
 }
 
 impl AccessMethods {
-    /// How many pages the maps give to each unit, large values included. A page that a transaction frees counts until that has ended.
+    /// The number of pages of each unit in the maps, large values included. A page freed by a transaction counts until the transaction has ended.
     pub fn pages_of_units(&self) -> AccessResult<FxHashMap<u32, u64>> {
         let mut found: FxHashMap<u32, u64> = FxHashMap::default();
         self.for_each_map(|map| {
@@ -40,7 +40,7 @@ impl AccessMethods {
         Ok(found)
     }
 
-    /// The unit that has the page now; `None`: nobody, or it is no page of the file.
+    /// The unit that owns the page now; `None`: it is free, or no page of the file.
     pub fn unit_of_page(&self, page: PageId) -> AccessResult<Option<UnitId>> {
         if is_system_page(page) || self.space().file_pages(page.file) <= page.page {
             return Ok(None);
@@ -53,7 +53,7 @@ impl AccessMethods {
         Ok((unit != 0).then_some(UnitId(unit)))
     }
 
-    /// What the `pages` of a unit hold, as [`AccessMethods::pages_of_units`] has counted them. Exact while nobody changes the unit; page
+    /// The content of the `pages` of a unit, as counted by [`AccessMethods::pages_of_units`]. Exact while no thread changes the unit; page
     /// headers are read only when the unit `may_have_lobs`.
     pub fn usage(&self, unit: &UnitToVerify, pages: u64, may_have_lobs: bool) -> AccessResult<UnitUsage> {
         let lob_pages = if may_have_lobs { self.lob_pages_of(unit.unit)?.min(pages) } else { 0 };
@@ -81,7 +81,7 @@ impl AccessMethods {
         Ok(count)
     }
 
-    /// Walks down level by level; a page that has gone meanwhile, or become another's, counts for nothing.
+    /// Walks down level by level; a page that was freed meanwhile, or has another owner now, is not counted.
     pub(crate) fn interior_pages_of(&self, unit: &UnitToVerify) -> AccessResult<u64> {
         let (mut level, mut count, mut height) = (vec![unit.page], 0, u8::MAX);
         while !level.is_empty() {
@@ -91,7 +91,7 @@ impl AccessMethods {
                 let bytes = guard.page();
                 let is_own =
                     header::page_type(bytes) == PageType::BTree && header::unit(bytes) == unit.unit.0;
-                // Levels fall, or the walk would not end.
+                // Levels must fall, or the walk would not end.
                 if !is_own || header::level(bytes) == 0 || header::level(bytes) >= height {
                     continue;
                 }
