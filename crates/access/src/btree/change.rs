@@ -22,22 +22,22 @@ use crate::unit_uses::UnitUse;
 pub(super) const TREE_ROW_BYTES: usize = PLACE_BYTES + 8 + 3;
 
 impl BTree {
-    /// Inserts a key that is not there; it is locked exclusively. The caller holds IX on the table. Waits for whoever has
-    /// an undecided claim on the key. Ranges that others keep are respected (RangeI-N on the next key); a key in a range that the
-    /// transaction keeps itself is locked with the gap below it (RangeX-X).
+    /// Inserts a key that is not there; it is locked exclusively. The caller holds IX on the table. Waits for any transaction with
+    /// an uncommitted change of the key. Respects the range locks of other transactions (RangeI-N on the next key); a key in a range that the
+    /// transaction itself has locked is locked with the gap below it (RangeX-X).
     pub fn insert(&self, txn: &Transaction, key: &[u8], value: &[u8]) -> AccessResult<Inserted> {
         if key.len() > KEY_BYTES_MAX {
             return Err(AccessError::KeyTooLarge { bytes: key.len() });
         }
         if key.is_empty() {
-            // What the key is made of has come from pages, too.
+            // Key bytes may come from pages, too, so a bad one is damage.
             return Err(AccessError::corrupt(self.def.root, "is to get a row without a key"));
         }
         let bytes = entry_bytes(key, value.len());
         if bytes > BODY_BYTES {
             return Err(AccessError::RowTooLarge { bytes, limit: BODY_BYTES });
         }
-        // Counted when the row comes, or the key turns out to be there; and before each wait.
+        // Counted when the row is inserted, or the key turns out to exist; and before each wait.
         let resource = self.key_resource(key);
         let mut waited = None;
         loop {
@@ -96,8 +96,8 @@ impl BTree {
         }
     }
 
-    /// How a key is locked that comes to a place in a latched leaf: with the gap below it where the transaction keeps the gap that it splits.
-    /// `Err`: others keep that gap, by the lock of this key.
+    /// The lock mode of a key inserted at a place in a latched leaf: with the gap below it if the transaction has locked the gap that it splits.
+    /// `Err`: another transaction has locked that gap, by the lock of this key.
     fn mode_of_new_key(
         &self,
         txn: &Transaction,
@@ -150,7 +150,7 @@ impl BTree {
         Ok(Inserted::Done)
     }
 
-    /// Leaves what a row is before its first change, for snapshots; see [`Transaction::save_before_image`].
+    /// Keeps the row's image before its first change, for snapshots; see [`Transaction::save_before_image`].
     #[inline]
     pub(super) fn save_before_image(&self, txn: &Transaction, key: &[u8], before: Option<&[u8]>) {
         if self.leaves_versions {
@@ -158,7 +158,7 @@ impl BTree {
         }
     }
 
-    /// 3960 for a key, locked, that somebody has changed since the snapshot of the transaction.
+    /// Error 3960 for a locked key that another transaction has changed since the snapshot of this one.
     pub(super) fn check_conflict(&self, txn: &Transaction, key: &[u8]) -> AccessResult<()> {
         match self.leaves_versions && txn.conflicts_over(self.def.unit.0, key) {
             true => Err(AccessError::UpdateConflict),
@@ -166,7 +166,7 @@ impl BTree {
         }
     }
 
-    /// Locks a key that is about to be changed, and sees whether it may be ([`AccessError::UpdateConflict`]).
+    /// Locks a key before its change, and checks for a write conflict ([`AccessError::UpdateConflict`]).
     pub fn claim(&self, txn: &Transaction, key: &[u8]) -> AccessResult<()> {
         let resource = self.lock_of(key);
         if !txn.try_lock(resource, LockMode::X) {
@@ -180,7 +180,7 @@ impl BTree {
         self.with_next_key(leaf, slot, |next| next)
     }
 
-    /// Hands that to `ask` while every page between the slot and the key is latched: nobody inserts between looking and asking.
+    /// Passes that resource to `ask` while every page between the slot and the key is latched: no insert can come between.
     pub(super) fn with_next_key<T>(
         &self,
         leaf: &PageGuard,
@@ -194,7 +194,7 @@ impl BTree {
         if slot < header::slot_count(leaf.page()) {
             return Ok(ask(self.key_resource(key_at(leaf.page(), slot))));
         }
-        // Empty leaves lie between, perhaps.
+        // There may be empty leaves between.
         let mut passed: SmallVec<[PageGuard; 1]> = SmallVec::new();
         let mut ids: SmallVec<[PageId; 4]> = smallvec![leaf.id()];
         while let Some(next) = self.fix_next(passed.last().unwrap_or(leaf), LatchMode::Shared, &ids)? {
@@ -207,7 +207,7 @@ impl BTree {
         Ok(ask(self.end_resource()))
     }
 
-    /// Takes ghosts out of the leaf, or splits it; afterwards the caller looks again.
+    /// Removes ghosts from the leaf, or splits it; afterwards the caller reads the page again.
     pub(super) fn make_room(
         &self,
         txn: &Transaction,
@@ -224,7 +224,7 @@ impl BTree {
         self.split_for(txn, full, key, bytes)
     }
 
-    /// Takes out the ghosts of a leaf that nobody may bring back and no range lock names.
+    /// Removes the ghosts of a leaf that no rollback may restore and no range lock names.
     pub(super) fn expunge_leaf(&self, manager: &txn::TxnManager, leaf: &mut PageGuard) -> AccessResult<bool> {
         assert!(leaf.is_exclusive() && header::level(leaf.page()) == 0, "ghosts are taken out of leaves");
         let has_ranges = self.state.has_ranges.load(Relaxed);
@@ -320,12 +320,12 @@ impl BTree {
     }
 }
 
-/// Bytes by which a row may grow. What is kept for undo on a page with one row can only be that row's own.
+/// Bytes by which a row may grow. On a page with one row, the bytes reserved for undo can only belong to that row.
 fn room_to_grow(page: &PageBytes) -> usize {
     if header::slot_count(page) == 1 { header::free_bytes(page) } else { slots::room(page) }
 }
 
-/// The slot of a key that is there and no ghost.
+/// The slot of a live row with this key.
 pub(super) fn live_slot(leaf: &PageGuard, key: &[u8]) -> AccessResult<u16> {
     match search(leaf.page(), key) {
         Ok(slot) if slots::flags(leaf.page(), slot) & slots::GHOST == 0 => Ok(slot),

@@ -1,4 +1,4 @@
-//! Delete of many keys in their order: one way down, one latch and one log record for all that lie on a leaf.
+//! Delete of many keys in key order: one descent, one latch and one log record for all keys on a leaf.
 
 use log::bulk_records::PageRows;
 use log::{LogContext, LogOp};
@@ -13,14 +13,14 @@ use crate::error::{AccessError, AccessResult};
 use crate::row_change::apply_ghost;
 use crate::unit_uses::UnitUse;
 
-/// So many slots further on the next key is looked for before a leaf is left for the way down to it.
+/// The next key is searched in this many following slots before the leaf is left for a new descent.
 const SLOTS_LOOKED_AT: u16 = 32;
-/// After so many locks of rows it is seen whether the table is locked as a whole by now.
+/// After so many row locks, the delete checks whether escalation has locked the whole table.
 const LOCKS_BETWEEN_LOOKS: usize = 256;
 
 impl BTree {
     /// Deletes keys, which ascend: they become ghosts. All are locked exclusively first; the caller holds IX on the table. `deleted` counts
-    /// those that are gone, also when an error ends it: error `RowGone` is about the key behind those, which is not there; one key twice is
+    /// the deleted keys, also after an error: error `RowGone` is about the next key, which is not there; a duplicate key is
     /// damage.
     pub fn delete_sorted<'k>(
         &self,
@@ -29,7 +29,7 @@ impl BTree {
         deleted: &mut usize,
     ) -> AccessResult<()> {
         *deleted = 0;
-        // Each row was met once, and keys end with what names their row: only damaged pages give one twice.
+        // The caller reads each row once, and keys end with the row's identifier: only damaged pages give a key twice.
         if !keys.is_sorted_by(|one, next| one.as_ref() < next.as_ref()) {
             return Err(AccessError::corrupt(
                 self.def.root,

@@ -1,4 +1,4 @@
-//! Ghost cleanup: takes out rows deleted for good, and gives empty leaves back.
+//! Ghost cleanup: removes committed deleted rows from their pages, and frees empty leaves.
 
 use log::page_records::TreeUnlink;
 use log::{LogContext, LogOp};
@@ -14,8 +14,8 @@ use crate::row_change::removers_are_done;
 use crate::unit_uses::UnitUse;
 
 impl AccessMethods {
-    /// One round of the ghost cleanup over at most `pages` pages that had ghosts when last seen; returns how many were
-    /// looked at. For a background thread (GHOST CLEANUP), now and then.
+    /// One round of the ghost cleanup over at most `pages` pages that had ghosts when last seen; returns how many it
+    /// read. A background thread (GHOST CLEANUP) calls it periodically.
     pub fn clean_ghosts(&self, manager: &TxnManager, pages: usize) -> AccessResult<usize> {
         let some: Vec<(PageId, PageId)> = {
             let mut waiting = self.ghost_pages.lock();
@@ -42,7 +42,7 @@ impl AccessMethods {
                 continue;
             }
             drop(guard);
-            // What is left of a tree that was dropped may lead to pages that have been given up with the end of their file.
+            // The pages of a dropped tree may name pages that were removed with the end of their file.
             if owner(self.fix(map_of(page), LatchMode::Shared)?.page(), page) & !PENDING != unit {
                 continue;
             }
@@ -51,7 +51,7 @@ impl AccessMethods {
                 _ => continue,
             };
             match tree.clean_leaf(manager, page) {
-                // Dropped since the look above: its pages are somebody else's.
+                // Dropped since the check above: its pages have other owners.
                 Err(AccessError::Corrupt { .. }) if !self.is_root_of(root, unit) => {}
                 result => result?,
             }
@@ -59,9 +59,10 @@ impl AccessMethods {
         Ok(some.len())
     }
 
-    /// The map of a latched page that belongs to `unit`, latched with it, so that nobody gives the page up meanwhile; none when it is free, or somebody
-    /// else's: the cleanup comes to pages of which nobody knows whose they are by then. What it logged of a free page would be newer than what
-    /// the map knows (alloc.rs, 8).
+    /// The map of a latched page that belongs to `unit`, latched too, so that no thread frees the page meanwhile; none when the page is free or has
+    /// another
+    /// owner: the page may have changed hands since it was noted for the cleanup. A log record about a free page would be newer than the map's
+    /// newest record (alloc.rs, 8).
     fn map_of_owned(&self, page: PageId, unit: u32) -> AccessResult<Option<PageGuard>> {
         let map = self.fix(map_of(page), LatchMode::Shared)?;
         let is_owned = owner(map.page(), page) & !PENDING == unit;
@@ -71,8 +72,8 @@ impl AccessMethods {
         Ok(is_owned.then_some(map))
     }
 
-    /// Forgets the ghosts of pages that are about to be given up, and are free: a page may be free by the time that its turn comes. The caller
-    /// keeps the cleanup away until they are gone, so that it logs no change of them any more.
+    /// Forgets noted pages that are about to be removed and are free: a page may have become free before its turn. The caller
+    /// blocks the cleanup until they are removed, so that the cleanup logs no change of them.
     pub fn forget_ghosts(&self, is_given_up: impl Fn(PageId) -> bool) {
         self.ghost_pages.lock().retain(|(page, root)| !is_given_up(*page) && !is_given_up(*root));
     }
@@ -99,8 +100,8 @@ impl BTree {
         if is_empty { self.unlink_leaf(&key, page) } else { Ok(()) }
     }
 
-    /// Takes an empty leaf out of the tree. `key`: one that would belong to it. Does nothing when the leaf is the only child
-    /// of its parent, the last of the tree, or not empty any more, or when somebody is dropping the tree.
+    /// Removes an empty leaf from the tree. `key`: a key that would belong to it. Does nothing when the leaf is the only child
+    /// of its parent, the last of the tree, or no longer empty, or when a transaction is dropping the tree.
     fn unlink_leaf(&self, key: &[u8], page: PageId) -> AccessResult<()> {
         let mut parent = self.fix_page(self.def.root, LatchMode::Exclusive)?;
         while header::level(parent.page()) > 1 {
@@ -169,7 +170,7 @@ impl BTree {
         };
         let map_id = map_of(page);
         let mut map = self.methods.fix(map_id, LatchMode::Exclusive)?;
-        // Marked: somebody is dropping the tree, and gives the page back himself or keeps it.
+        // Marked: a transaction is dropping the tree, and frees the page itself or keeps it.
         if owner(map.page(), page) != self.def.unit.0 {
             return Ok(());
         }

@@ -1,7 +1,7 @@
-//! `BTreeCursor`: the keys of a range, forward or backward, while others split the pages under it.
+//! `BTreeCursor`: the keys of a range, forward or backward, while other threads split the pages.
 //!
-//! Between calls no latch is held. The cursor remembers the last key it has dealt with; it goes on at the same page when
-//! that has not changed since (same LSN), else it looks the key up again.
+//! Between calls no latch is held. The cursor remembers the last key that it has processed; it continues on the same page if
+//! that has not changed since (same LSN), else it looks up the key again.
 
 use std::ops::Bound;
 use std::sync::atomic::Ordering::Relaxed;
@@ -20,11 +20,11 @@ use crate::prefetch::NextPage;
 use crate::unit_uses::UnitUse;
 use crate::visibility::{PageView, Reader, Visibility};
 
-/// Reads a range of keys. Where locks allow, a page's rows are copied under one latch and handed out afterwards.
+/// Reads a range of keys. Where locks allow, it copies a page's rows under one latch and emits them afterwards.
 pub struct BTreeCursor {
     tree: BTree,
     range: KeyRange,
-    /// The range is one key: where it has been dealt with there is nothing more.
+    /// The range is one key: after this key the scan ends.
     is_one_key: bool,
     options: ScanOptions,
     selection: Selection,
@@ -33,46 +33,46 @@ pub struct BTreeCursor {
     /// Start of key, start of value, end of value.
     rows: SmallVec<[(usize, usize, usize); 1]>,
     at: usize,
-    /// The last key dealt with; with `None` the range has not been entered.
+    /// The last key processed; `None` before the first.
     last_key: Option<Vec<u8>>,
     place: Option<CursorPosition>,
-    /// Nothing is left beyond the rows in hand.
+    /// No row is left after the current batch.
     finished: bool,
-    /// The one key of the range has been looked for at SERIALIZABLE and is not there: the gap is what must be locked.
+    /// SERIALIZABLE: the one key of the range was looked for and is not there, so its gap must be locked.
     is_absent: bool,
     kept: Option<Resource>,
 }
 
-/// Where a forward cursor stopped: still true if the page's LSN is the same.
+/// Where a forward cursor stopped: valid while the page's LSN is the same.
 #[derive(Clone, Copy)]
 struct CursorPosition {
     page: PageId,
     lsn: Lsn,
-    /// The next slot to deal with.
+    /// The next slot to process.
     slot: u16,
 }
 
 /// What stopped the filling of a batch.
 enum Stop {
-    /// Rows are in hand.
+    /// The batch has rows.
     Full,
     /// The range or the tree ends.
     End,
-    /// Somebody else has the row or gap.
+    /// Another transaction has locked the row or gap.
     Locked(Resource),
-    /// The page has no more; the next one follows.
+    /// The page has no more rows; the next page follows.
     Next,
 }
 
 impl BTree {
-    /// Reads the keys of a range in order (or backward). Large, and made for each statement that seeks: it is written where it is to be.
+    /// Reads the keys of a range in order (or backward). The cursor is large and made for each seek: it is constructed in place.
     #[inline(always)]
     pub fn scan(&self, range: KeyRange, options: ScanOptions) -> BTreeCursor {
         BTreeCursor::new(self.clone(), range, options)
     }
 }
 
-/// What begins: a scan, or the look for one key.
+/// The kind of operation to count: a scan, or the look-up of one key.
 fn begun(is_one_key: bool) -> UnitUse {
     if is_one_key { UnitUse::SingletonLookup } else { UnitUse::RangeScan }
 }
@@ -100,7 +100,7 @@ impl BTreeCursor {
         }
     }
 
-    /// Begins again with another range, keeping its memory.
+    /// Restarts the cursor with another range, keeping its memory.
     pub fn restart(&mut self, range: KeyRange) {
         self.is_one_key = range.only_key().is_some();
         self.tree.state.uses.note(begun(self.is_one_key));
@@ -114,7 +114,7 @@ impl BTreeCursor {
     }
 
     /// Moves to the next row; false at the end. The row before, if it was locked only for reading, is unlocked; one that was
-    /// locked to be changed later (`RowLock::Update`) stays locked, so that nobody changes it meanwhile.
+    /// locked to be changed later (`RowLock::Update`) stays locked, so that no other transaction changes it meanwhile.
     pub fn next(&mut self, txn: &Transaction) -> AccessResult<bool> {
         if self.options.row_lock == RowLock::Update {
             self.kept = None;
@@ -136,13 +136,13 @@ impl BTreeCursor {
         Ok(true)
     }
 
-    /// Chooses what is handed up, before the first row is asked for.
+    /// Chooses the rows and columns to emit, before the first row is read.
     pub fn select(&mut self, selection: Selection) {
         assert!(self.locking.is_none() && self.rows.is_empty(), "no row has been handed up yet");
         self.selection = selection;
     }
 
-    /// The same for a cursor that begins again ([`BTreeCursor::restart`]).
+    /// Chooses them for a cursor that restarts ([`BTreeCursor::restart`]).
     pub fn select_anew(&mut self, selection: Selection) {
         assert!(
             self.last_key.is_none() && self.rows.is_empty(),
@@ -151,8 +151,8 @@ impl BTreeCursor {
         self.selection = selection;
     }
 
-    /// Moves to the next rows, all that one latch gives; their number, 0 at the end. What [`BTreeCursor::next`] says of locks holds of
-    /// the one row that a reader with locks gets.
+    /// Moves to the next rows, all that one latch gives; returns their number, 0 at the end. The locks are those of [`BTreeCursor::next`];
+    /// a reader with row locks gets one row at a time.
     pub fn next_page(&mut self, txn: &Transaction) -> AccessResult<usize> {
         self.at = self.rows.len().saturating_sub(1);
         if !self.next(txn)? {
@@ -163,7 +163,7 @@ impl BTreeCursor {
         Ok(self.rows.len())
     }
 
-    /// The key of one of the rows in hand.
+    /// The key of one row of the batch.
     #[inline]
     pub fn key_at(&self, at: usize) -> &[u8] {
         let (key, value, _) = self.rows[at];
@@ -171,24 +171,24 @@ impl BTreeCursor {
         &self.bytes[key..value]
     }
 
-    /// The value of one of the rows in hand.
+    /// The value of one row of the batch.
     #[inline]
     pub fn value_at(&self, at: usize) -> &[u8] {
         let (_, value, end) = self.rows[at];
         &self.bytes[value..end]
     }
 
-    /// The present key.
+    /// The current key.
     pub fn key(&self) -> &[u8] {
         self.key_at(self.at)
     }
 
-    /// The present value.
+    /// The current value.
     pub fn value(&self) -> &[u8] {
         self.value_at(self.at)
     }
 
-    /// Gives the present row's lock back now: it does not qualify.
+    /// Releases the current row's lock now: the row does not qualify.
     pub fn release_row(&mut self, txn: &Transaction) {
         if let (Some(resource), Some(Locking::Hold { mode, .. })) = (self.kept.take(), self.locking) {
             txn.unlock(&resource, mode);
@@ -216,7 +216,7 @@ impl BTreeCursor {
                     (reader, self.fill_with_only_key(reader)?)
                 }
                 Locking::Range { .. } => {
-                    // Before the first page is looked at: from now on inserts ask for the next key.
+                    // Set before the first page is read: from now on inserts check the next key.
                     if !self.tree.state.has_ranges.load(Relaxed) {
                         self.tree.state.has_ranges.store(true, Relaxed);
                     }
@@ -239,7 +239,7 @@ impl BTreeCursor {
         Ok(false)
     }
 
-    /// Deals with one row: `None` goes on. The guard's page is latched.
+    /// Processes one row: `None` continues. The guard's page is latched.
     fn take_row(
         &mut self,
         view: &PageView<'_, '_>,
@@ -254,8 +254,8 @@ impl BTreeCursor {
         };
         let lock = || self.tree.lock_of(key);
         if outside {
-            // Serializable: the key beyond the range guards the gap before it. Backward, the gap below the lowest key of the
-            // range is guarded by that key itself.
+            // Serializable: the key beyond the range locks the gap before it. Backward, the gap below the lowest key of the
+            // range is locked by that key itself.
             if let Locking::Range { mode } = view.reader().locking
                 && !self.options.backward
                 && !view.reader().txn.try_lock(lock(), range_only(mode))
@@ -275,7 +275,7 @@ impl BTreeCursor {
         };
         let goes_on = self.last_key.as_deref().is_none_or(|last| last < key);
         debug_assert!(self.options.backward || goes_on, "a scan never comes back to a key");
-        // A serializable reader has yet to lock what lies behind.
+        // A serializable reader still has to lock the gap behind.
         let is_last = self.is_one_key && !matches!(view.reader().locking, Locking::Range { .. });
         if !is_last {
             self.remember(key);
@@ -293,8 +293,8 @@ impl BTreeCursor {
         })
     }
 
-    /// Deals with the slots of a leaf that lie inside the range altogether, for a reader that keeps nothing: no key is compared. Returns
-    /// the first slot that must be waited for.
+    /// Processes the slots of a leaf that lie entirely inside the range, for a reader that keeps no locks: no key is compared. Returns
+    /// the first slot whose row must be waited for.
     fn take_rows(
         &mut self,
         view: &PageView<'_, '_>,
@@ -330,7 +330,7 @@ impl BTreeCursor {
         Ok(locked)
     }
 
-    /// Copies a row that is seen; false when it is not wanted.
+    /// Copies a visible row; false when it does not qualify.
     #[inline]
     fn emit(&mut self, row: &[u8], copies: bool) -> bool {
         let (key, value) = split_row(row);
@@ -355,7 +355,7 @@ impl BTreeCursor {
         last.extend_from_slice(key);
     }
 
-    /// Latches the page where the scan goes on, with the slot.
+    /// Latches the page where the scan continues, with the slot.
     fn resume_forward(&mut self) -> AccessResult<(PageGuard, u16)> {
         if let Some(place) = self.place.take() {
             let guard = self.tree.methods.fix(place.page, LatchMode::Shared)?;
@@ -391,8 +391,8 @@ impl BTreeCursor {
         if self.options.backward { self.fill_backward(reader) } else { self.fill_forward(reader) }
     }
 
-    /// SERIALIZABLE, one key: while it is there its own lock keeps everybody from removing it, and nobody can insert it again. Only where
-    /// it is not (`Next`), the gap must be locked.
+    /// SERIALIZABLE, one key: while the key exists, its own lock prevents its delete and a second insert. Only if
+    /// it does not exist (`Next`), the gap must be locked.
     fn fill_with_only_key(&mut self, reader: Reader<'_>) -> AccessResult<Stop> {
         assert!(
             matches!(reader.locking, Locking::Hold { .. }),
@@ -408,7 +408,7 @@ impl BTreeCursor {
         match found {
             (_, Visibility::Bytes(row)) => {
                 self.finished = true;
-                // Its lock stays also when it is not wanted: nobody may make it so.
+                // The lock stays also when the row does not qualify: no other transaction may change it so that it does.
                 Ok(if self.emit(row, true) { Stop::Full } else { Stop::End })
             }
             (_, Visibility::Version(_)) => unreachable!("who locks ranges reads at no snapshot"),
@@ -434,7 +434,7 @@ impl BTreeCursor {
             let Some(next) = self.tree.fix_next(&guard, LatchMode::Shared, &[])? else {
                 return Ok(Stop::End);
             };
-            // Each page names the one before, so a circle leads back to where this walk began. It may be one of empty leaves.
+            // Each page names the one before, so a circle leads back to where this walk began. It may consist of empty leaves.
             let goes_back = header::slot_count(next.page()) > 0
                 && self.last_key.as_deref().is_some_and(|last| key_at(next.page(), 0) <= last);
             if goes_back || next.id() == first {
@@ -470,12 +470,12 @@ impl BTreeCursor {
             }
         }
         self.place = Some(CursorPosition { page: guard.id(), lsn: guard.lsn(), slot: count });
-        // A serializable scan keeps the gap behind the page's keys before it lets go of the page.
+        // A serializable scan locks the gap behind the page's keys before it releases the page.
         Ok(self.lock_gap(reader, guard, count)?.unwrap_or(Stop::Next))
     }
 
-    /// A serializable scan locks the key that bounds the gap at a place in a latched leaf, the end of the tree behind the last one. When
-    /// somebody has it who is to be waited for, the scan looks again afterwards: by then a nearer key may have come.
+    /// A serializable scan locks the key that bounds the gap at a place in a latched leaf, or the end of the tree behind the last key. If
+    /// it must wait for the lock, the scan reads the leaf again afterwards: by then a nearer key may have been inserted.
     fn lock_gap(&self, reader: Reader<'_>, leaf: &PageGuard, slot: u16) -> AccessResult<Option<Stop>> {
         let Locking::Range { mode } = reader.locking else { return Ok(None) };
         self.tree.with_next_key(leaf, slot, |bound| {
@@ -486,7 +486,7 @@ impl BTreeCursor {
         })
     }
 
-    /// One page's rows, from high to low. Each page is looked up from the root: latches go from left to right only.
+    /// Reads one page's rows, from high to low. Each page is looked up from the root: latches go from left to right only.
     fn fill_backward(&mut self, reader: Reader<'_>) -> AccessResult<Stop> {
         assert!(self.place.is_none(), "a scan downward goes on by its last key");
         let (mut key, mut included) = match (&self.last_key, &self.range.upper) {
@@ -557,7 +557,7 @@ impl BTreeCursor {
     }
 }
 
-/// The mode for a key that only guards a gap: its row is not read.
+/// The lock mode for a key that only guards a gap: its row is not read.
 fn range_only(mode: LockMode) -> LockMode {
     match mode {
         LockMode::RangeXX => LockMode::RangeSU,

@@ -1,4 +1,4 @@
-//! How many rows a tree has, about, and what share of them a range: told from a few pages on the way down.
+//! Estimates of a tree's number of rows and of the share of a range, from a few descents.
 
 use std::ops::Bound;
 
@@ -9,12 +9,12 @@ use super::page::{child_slot, search, split_row};
 use crate::error::{AccessError, AccessResult};
 use crate::key::KeyRange;
 
-/// The ways down that are looked at: along the first children, the middle ones, the last.
+/// Descents that an estimate makes: along the first children, the middle ones, the last ones.
 const WAYS: u16 = 3;
 
 impl BTree {
-    /// An estimate of the number of keys: the children and keys on three ways down, multiplied, and the mean taken. Reads a page a level and
-    /// way, asks for no lock. An error when a page goes meanwhile.
+    /// An estimate of the number of keys: the product of the children and keys on each of three descents, averaged. Reads one page per level and
+    /// descent, takes no lock. An error when a page is freed meanwhile.
     pub fn estimate_rows(&self) -> AccessResult<u64> {
         let mut sum = 0u64;
         for way in 0..WAYS {
@@ -36,15 +36,15 @@ impl BTree {
                 return Err(AccessError::corrupt(guard.id(), "a page above the leaves without children"));
             };
             let slot = u32::from(last) * u32::from(way) / u32::from(WAYS - 1);
-            // Level by level: links that lead back are an error, never a way without end.
+            // Levels must fall: circular links are an error, never an endless descent.
             guard = self.fix_child(&guard, slot as u16, LatchMode::Shared, &[])?;
         }
     }
 }
 
 impl BTree {
-    /// The share of the keys that a range holds, about, from 0 to 1: where its ends lie on the way down, as if all subtrees of a page were
-    /// equal. Asks for no lock.
+    /// The estimated share of the keys in a range, from 0 to 1: from the positions of its ends on their descents, as if all subtrees of a page were
+    /// equal. Takes no lock.
     pub fn share_of(&self, range: &KeyRange) -> AccessResult<f64> {
         let lower = match &range.lower {
             Bound::Included(key) | Bound::Excluded(key) => self.share_below(key)?,
@@ -78,8 +78,8 @@ impl BTree {
         }
     }
 
-    /// The value of the key that has about this share of all keys below it; `None` when the leaf that is found is empty. Asks for no lock:
-    /// what is found says something of values in general and is shown to nobody.
+    /// The value of the key at about this share of all keys; `None` when the leaf found is empty. Takes no lock:
+    /// the value serves statistics only and is shown to no user.
     pub fn value_near(&self, share: f64) -> AccessResult<Option<Vec<u8>>> {
         assert!(!share.is_nan(), "a place is a number");
         let mut place = share.clamp(0.0, 1.0);

@@ -1,4 +1,4 @@
-//! Insert of many keys in their order: one way down, one latch and one log record for all that come to a leaf.
+//! Insert of many keys in key order: one descent, one latch and one log record for all keys of a leaf.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -14,12 +14,12 @@ use crate::error::AccessResult;
 use crate::key::KEY_BYTES_MAX;
 use crate::unit_uses::UnitUse;
 
-/// Keys of one leaf: where each goes when those before it are there.
+/// Keys of one leaf: the slot of each after the insert of those before it.
 type Places<'k> = Vec<(u16, &'k [u8], &'k [u8])>;
 
 impl BTree {
-    /// Inserts keys with their values, as [`BTree::insert`] would each; `inserted` counts those that are in, also when it ends before the last:
-    /// an error or a duplicate is about the key behind those. Keys that ascend come to a leaf together.
+    /// Inserts keys with their values, as [`BTree::insert`] would each; `inserted` counts those inserted, also when it ends early:
+    /// an error or a duplicate is about the next key. Ascending keys are inserted into a leaf together.
     pub fn insert_sorted<'k>(
         &self,
         txn: &Transaction,
@@ -51,7 +51,8 @@ impl BTree {
         Ok(Inserted::Done)
     }
 
-    /// Inserts the first keys, if two or more of them have their place and room on one leaf, in nobody's way and where nothing stood; gives
+    /// Inserts the first keys, if two or more of them fit on one leaf, with no range lock of another transaction and no ghost in their places;
+    /// returns
     /// their number.
     fn insert_on_leaf<'k>(
         &self,
@@ -64,13 +65,13 @@ impl BTree {
         let (mut leaf, fences) = self.leaf_with_fences(first)?;
         self.place_on_leaf(txn, &leaf, &fences.upper, rows, places);
         match places[..] {
-            // What is locked stays so: each of them is inserted next.
+            // Locks already taken are kept: the caller inserts these keys next.
             [] | [_] => Ok(0),
             _ => self.write_rows(txn, &mut leaf, places, images).map(|()| places.len()),
         }
     }
 
-    /// The leaf for a change of `key`, latched exclusively, and what bounds its keys.
+    /// The leaf for a change of `key`, latched exclusively, and the bounds of its keys.
     fn leaf_with_fences(&self, key: &[u8]) -> AccessResult<(PageGuard, Fences)> {
         let mut fences = Fences::default();
         if let Some(guard) = self.rightmost_leaf_for(key)? {
@@ -95,7 +96,7 @@ impl BTree {
     ) {
         places.clear();
         let page = leaf.page();
-        // Neighbours' ranges are looked at one by one.
+        // Range locks of other transactions are checked key by key.
         if self.state.has_ranges.load(Relaxed) {
             return;
         }
@@ -109,7 +110,7 @@ impl BTree {
             if !(is_key && is_next && is_here) || bytes > BODY_BYTES || bytes > room {
                 return;
             }
-            // Most often it goes where the one before it went.
+            // A key usually belongs in the slot after the one before it.
             let is_before = |slot: u16| slot == count || key < key_at(page, slot);
             if places.is_empty() || !is_before(at) {
                 match search(page, key) {
@@ -171,7 +172,7 @@ impl BTree {
     }
 }
 
-/// Puts rows between their neighbours, each into its slot when those before it are there.
+/// Inserts rows between their neighbours, each at its slot after those before it.
 pub(crate) fn apply_inserts(page: &mut PageBytes, rows: &[(u16, &[u8])]) {
     for (slot, row) in rows {
         assert!(row.len() > KEY_LENGTH_BYTES, "a row has a key");

@@ -1,12 +1,12 @@
-//! [`TreeLoader`]: an empty tree is filled by rising keys, page by page from the leaves upward. Each page is logged once, whole, when its rows
-//! are known; the root comes last. Rows are not locked one by one and nothing of it is undone one by one: whoever rolls back frees the unit.
+//! [`TreeLoader`], bulk load: an empty tree is built from ascending keys, page by page from the leaves upward. Each page is logged once, whole,
+//! when its rows are known; the root is written last. Rows are not locked or undone one by one: a rollback frees the unit.
 //!
 //! ```text
 //! push ──row has no room──► put_page: page allocated, logged, linked to its left neighbour ──► its parent's row, a level higher
 //! finish ──► the page of each level that is still open, the highest in the root's place
 //! ```
-//! Between the first page and the root the tree is empty to whoever goes down from its root, and its pages belong to its unit: a crash there
-//! leaves them to the undo of the unit's creation, which frees pages by their owner.
+//! Between the first page and the root, a reader that descends from the root finds the tree empty, and the pages belong to its unit: after a crash
+//! there, the undo of the unit's creation frees them, by their owner.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -24,7 +24,7 @@ use crate::key::KEY_BYTES_MAX;
 use crate::map_page::{FreePage, set_owner};
 use crate::row_change::CLUSTERED_FLAG;
 
-/// How many percent of its pages are filled when a tree is built; a page has a row at least, one above the leaves two.
+/// The fill factor of a tree's pages at its build; a page has at least one row, one above the leaves at least two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BuildFill {
     /// Of the leaves, 1 to 100.
@@ -37,7 +37,7 @@ impl BuildFill {
     /// Whole pages.
     pub const WHOLE: BuildFill = BuildFill { leaf: 100, above: 100 };
 
-    /// As many bytes of a page's body, and the rows that a page has at least.
+    /// The bytes to fill of a page's body, and the least number of rows of a page.
     fn limits(self, level: usize) -> (usize, usize) {
         let (percent, rows) = if level == 0 { (self.leaf, 1) } else { (self.above, 2) };
         assert!((1..=100).contains(&percent), "a percentage");
@@ -58,7 +58,7 @@ pub struct TreeLoader {
 /// The rows of a page that is not full yet, and what is known of its place.
 #[derive(Default)]
 struct Level {
-    /// One behind the other, as they will lie on the page.
+    /// Concatenated, as they will be on the page.
     bytes: Vec<u8>,
     /// Where each ends.
     ends: Vec<usize>,
@@ -73,7 +73,7 @@ impl Level {
         self.bytes.len() + self.ends.len() * SLOT_BYTES + bytes <= BODY_BYTES
     }
 
-    /// Does a page that is not to be fuller than `limits` say take the row?
+    /// May a page with these `limits` take the row?
     fn takes(&self, bytes: usize, (limit, rows): (usize, usize)) -> bool {
         let used = self.bytes.len() + self.ends.len() * SLOT_BYTES + bytes;
         self.has_room(bytes) && (used <= limit || self.ends.len() < rows)
@@ -97,7 +97,7 @@ impl Level {
         self.ends.iter().map(row).collect()
     }
 
-    /// The next page of the level begins.
+    /// Begins the next page of the level.
     fn begin_next(&mut self, previous: PageId, separator: &[u8]) {
         self.bytes.clear();
         self.ends.clear();
@@ -108,7 +108,7 @@ impl Level {
 }
 
 impl BTree {
-    /// Begins to fill the tree, which is empty and which `txn` has made: its unit goes when `txn` rolls back behind that.
+    /// Begins to fill an empty tree that `txn` has created: the rollback of the creation frees its unit.
     ///
     /// # Errors
     /// A tree that is not empty is damaged.
@@ -129,7 +129,7 @@ impl BTree {
 }
 
 impl TreeLoader {
-    /// The next row; its key is not below the one before.
+    /// Adds the next row; its key is not below the one before.
     ///
     /// # Errors
     /// A row or a key that is too large; those of storage.
@@ -138,7 +138,7 @@ impl TreeLoader {
             return Err(AccessError::KeyTooLarge { bytes: key.len() });
         }
         if key.is_empty() {
-            // What the key is made of has come from pages, too.
+            // Key bytes may come from pages, too, so a bad one is damage.
             return Err(AccessError::corrupt(self.tree.def.root, "is to get a row without a key"));
         }
         let bytes = entry_bytes(key, value.len());
@@ -159,7 +159,7 @@ impl TreeLoader {
         Ok(Inserted::Done)
     }
 
-    /// All rows have come: the tree is whole.
+    /// Writes the open pages and the root: the tree is complete.
     ///
     /// # Errors
     /// Those of storage.
@@ -176,8 +176,8 @@ impl TreeLoader {
         Ok(())
     }
 
-    /// Puts the page of a level into its place, and its row into its parent. `next`: the separator of the page that follows it; empty when none
-    /// does.
+    /// Writes the page of a level, and adds its entry to the parent level. `next`: the separator of the page that follows it; empty if
+    /// there is none.
     fn put_page(&mut self, txn: &Transaction, level: usize, next: &[u8]) -> AccessResult<()> {
         let page = self.write_page(txn, level)?;
         if self.levels.len() == level + 1 {
@@ -230,7 +230,7 @@ impl TreeLoader {
         Ok(page_id)
     }
 
-    /// The root gets the rows of the highest level. From here on the tree has its rows.
+    /// Writes the rows of the highest level to the root. From here on readers see the rows.
     fn put_root(&self) -> AccessResult<()> {
         let at = self.levels.len() - 1;
         let mut root = self.tree.fix_page(self.tree.def.root, LatchMode::Exclusive)?;
@@ -276,7 +276,7 @@ fn level_number(at: usize) -> u8 {
     u8::try_from(at).expect("a tree has few levels")
 }
 
-/// A page as it was built; its right neighbour says that it follows when it comes.
+/// Formats a built page; its right neighbour sets the link to itself later.
 pub(crate) fn apply_built_page(page: &mut PageBytes, built: &TreePage<'_>) {
     header::format(page, PageId::unpack(built.page), PageType::BTree, built.level, built.unit);
     header::set_flags(page, built.flags);

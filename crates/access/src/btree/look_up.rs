@@ -1,5 +1,4 @@
-//! Keys that are looked up many at a time, in ascending order: the way down is gone once for all that lie under one page, and a page with several of them
-//! is latched once.
+//! Look-up of many keys in ascending order: one descent for all keys under a page above the leaves, and one latch for all keys on a leaf.
 
 use std::iter::Peekable;
 
@@ -15,42 +14,42 @@ use crate::options::ScanOptions;
 use crate::unit_uses::UnitUse;
 use crate::visibility::{PageView, Reader, Visibility};
 
-/// So many keys are looked up with a page above the leaves latched, then it is let go: somebody may wait to split one of them.
+/// So many keys are looked up while the page above the leaves is latched; then it is released, because another thread may wait to split it.
 const KEYS_MAX: usize = 64;
 
 /// A latched page one level above the leaves.
 struct Parent {
     guard: PageGuard,
-    /// Nothing of the tree lies to the right of it.
+    /// Is it the last page of its level?
     is_rightmost: bool,
-    /// Keys that may still be looked up before it is let go.
+    /// Keys that may still be looked up before the page is released.
     left: usize,
-    /// The slot of the leaf that has been gone to.
+    /// The slot of the current leaf.
     slot: u16,
 }
 
-/// Keys are looked at so many before they are looked up: their leaves are asked for.
+/// The leaves of so many following keys are prefetched.
 const AHEAD: usize = 6;
 
-/// What will be looked up next.
+/// The keys to prefetch.
 struct Ahead<I: Iterator> {
     keys: Peekable<I>,
     /// The number of the next of them.
     at: usize,
-    /// The leaf that has been asked for last.
+    /// The leaf that was prefetched last.
     leaf: Option<(PageId, PrefetchHint)>,
 }
 
 impl Parent {
-    /// Does the key belong to a leaf below the page, as far as the page knows, and to which?
+    /// The slot of the key's leaf below this page; `None` if the leaf may lie below another page.
     fn leaf_of(&self, key: &[u8]) -> Option<u16> {
         let slot = child_slot(self.guard.page(), key, false);
-        // What lies behind the last key of the page may lie under the next one.
+        // Keys behind the last separator of the page may lie under the next page.
         let is_below = self.is_rightmost || slot + 1 < header::slot_count(self.guard.page());
         is_below.then_some(slot)
     }
 
-    /// What the keys of the leaf lie between, as far as it is known.
+    /// The bounds of the current leaf's keys, as far as this page has them.
     fn bounds(&self) -> (&[u8], &[u8]) {
         assert!(
             self.slot < header::slot_count(self.guard.page()).max(1),
@@ -61,8 +60,8 @@ impl Parent {
 }
 
 impl BTree {
-    /// Looks up keys that ascend, for a reader who keeps no lock ([`ScanOptions::keeps_nothing`]), and hands each value that it may see to `found` with
-    /// the number of its key. What it is handed is latched.
+    /// Looks up ascending keys, for a reader that keeps no lock ([`ScanOptions::keeps_nothing`]), and passes each visible value to `found` with
+    /// the number of its key, under the page's latch.
     pub fn get_many<'k>(
         &self,
         txn: &Transaction,
@@ -103,7 +102,7 @@ impl BTree {
                 seen @ (Visibility::Lost | Visibility::Conflict) => return Err(seen.error()),
                 Visibility::Moved => return Err(stub_in_tree(&guard, slot)),
                 Visibility::Wait => {
-                    // Nobody waits with a latch in hand.
+                    // No thread waits while it holds a latch.
                     drop(guard);
                     parent = None;
                     let mut value = Vec::new();
@@ -118,8 +117,9 @@ impl BTree {
         Ok(())
     }
 
-    /// Asks for what will be looked at of the leaves of the next keys, as far as they lie under the page in hand. The leaves are thought to have as many rows as
-    /// this one, and as long ones.
+    /// Prefetches the parts of the next keys' leaves that will be read, for leaves under the same page. It assumes that these leaves have as many
+    /// rows as
+    /// this one, and of the same length.
     fn look_ahead<'k, I>(&self, ahead: &mut Ahead<I>, parent: &Parent, leaf: &PageBytes, number: usize)
     where
         I: Iterator<Item = &'k [u8]>,
@@ -146,7 +146,7 @@ impl BTree {
         }
     }
 
-    /// The leaf of a key; by the page in hand if the key belongs below it.
+    /// The leaf of a key; from the latched page above if the key belongs below it.
     fn leaf_under(&self, parent: &mut Option<Parent>, key: &[u8]) -> AccessResult<PageGuard> {
         if let Some(held) = parent {
             held.left = held.left.saturating_sub(1);
@@ -177,7 +177,7 @@ impl BTree {
     }
 }
 
-/// Is the key on the leaf, if it is anywhere behind those that have been looked up there?
+/// Does the key belong to this leaf, given that it is not below the keys looked up here before?
 fn ends_behind(leaf: &PageGuard, key: &[u8]) -> bool {
     let count = header::slot_count(leaf.page());
     assert_eq!(header::level(leaf.page()), 0, "keys are looked up in leaves");

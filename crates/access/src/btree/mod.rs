@@ -5,10 +5,10 @@
 //! record with all its pages latched: it happens whole or not at all and no rollback takes it back. Deleted rows stay as
 //! ghosts until their deleter has ended, so that undo finds their room and range locks their key.
 //!
-//! An assertion states what this code keeps true. What a page says of another page comes from disk and may be a lie with a right checksum:
-//! that is refused (`AccessError::Corrupt`, 824) before anything is latched twice or logged.
+//! An assertion states an invariant of this code. What a page says about another page comes from disk and may be wrong despite a right checksum:
+//! it is refused (`AccessError::Corrupt`, 824) before anything is latched twice or logged.
 //!
-//! Who waits for a row lock holds no latch: release, wait, look again.
+//! A thread that waits for a row lock holds no latch: it releases the latch, waits, and reads the page again.
 //!
 //! Invariants (in brackets where each is asserted when it is made; `verify.rs`, and so DBCC CHECKDB, looks for the first six):
 //!
@@ -23,7 +23,7 @@
 //!    [`split.rs: cut_page`, `grow_root`]
 //! 6. Slots of a tree page have no gaps, and no row of a tree is a stub or was moved here. [`pages/slots.rs: free`; `log/page_records.rs:
 //!    RowPatch::encode`; `page.rs: stub_in_tree`]
-//! 7. A split moves rows and loses none; both halves have a place in the parent before anybody can see either. [`split.rs: cut_page`]
+//! 7. A split moves rows and loses none; both halves have a place in the parent before another thread can see either. [`split.rs: cut_page`]
 //! 8. Only an empty leaf that is neither the last of the tree nor its parent's only child is unlinked, with parent and neighbours latched.
 //!    [`cleanup.rs: unlink`]
 //! 9. A ghost stays until every transaction up to its page's `last_remover` has ended, and while a range lock names it. [`change.rs: delete`,
@@ -77,17 +77,17 @@ use page::{Fences, child_at, child_slot, search, split_row};
 /// Levels of a tree, at most: a page that says it is higher is damaged.
 const LEVELS_MAX: u8 = 32;
 
-/// What a tree is for. Only names in the log depend on it.
+/// The use of a tree. Only names in the log depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum BTreeKind {
-    /// Its values are keys' companions: row addresses, included columns.
+    /// A nonclustered index: its values are row addresses or included columns.
     Nonclustered = 0,
-    /// Its values are the table's rows.
+    /// A clustered index: its values are the table's rows.
     Clustered = CLUSTERED_FLAG,
 }
 
-/// Which tree.
+/// The identity of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BTreeDef {
     /// Object id of its table, for locks.
@@ -98,7 +98,7 @@ pub struct BTreeDef {
     pub root: PageId,
 }
 
-/// What an insert came to.
+/// The outcome of an insert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inserted {
     /// The key is in the tree.
@@ -124,12 +124,12 @@ impl BTree {
         BTree { methods, def, state, leaves_versions: true }
     }
 
-    /// The same, for changes that no snapshot can be asked for: of a table that is being built, or of the system's own.
+    /// This tree, for changes that need no versions because no snapshot reads them: of a table that is being built, or of a system table.
     pub fn without_versions(self) -> BTree {
         BTree { leaves_versions: false, ..self }
     }
 
-    /// Which tree it is.
+    /// The identity of the tree.
     pub fn def(&self) -> &BTreeDef {
         &self.def
     }
@@ -144,7 +144,7 @@ impl BTree {
         self.hash_resource(hash)
     }
 
-    /// The lock resource of what comes after the last key.
+    /// The lock resource of the end of the tree, behind the last key.
     pub(crate) fn end_resource(&self) -> Resource {
         self.hash_resource(HASH_END)
     }
@@ -158,14 +158,14 @@ impl BTree {
         }
     }
 
-    /// The same for a lock that is asked for now.
+    /// The lock resource of a key, counted as a lock request.
     #[inline]
     pub(crate) fn lock_of(&self, key: &[u8]) -> Resource {
         self.state.uses.note(UnitUse::RowLock);
         self.key_resource(key)
     }
 
-    /// What has happened to it since its database was opened.
+    /// The operation counters since the database was opened.
     pub fn uses(&self) -> &UnitUses {
         &self.state.uses
     }
@@ -175,7 +175,7 @@ impl BTree {
         self.state.uses.wait(self.methods.space.pool().os(), wait)
     }
 
-    /// The same for a lock that has been asked for and not been counted.
+    /// Waits for a lock whose request has not been counted.
     #[cold]
     fn asking<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.state.uses.note(UnitUse::RowLock);
@@ -188,7 +188,7 @@ impl BTree {
     }
 
     /// Appends the value of `key` to `out`, locking as a scan of that one key would; false when the key is not there.
-    /// The lock, where one is kept, goes with [`BTree::release`] or the transaction.
+    /// A lock that is kept is released by [`BTree::release`] or at the end of the transaction.
     pub fn get(
         &self,
         txn: &Transaction,
@@ -233,7 +233,7 @@ impl BTree {
         }
     }
 
-    /// Gives back the lock with which [`BTree::get`] kept an unchanged row.
+    /// Releases the lock with which [`BTree::get`] kept an unchanged row.
     pub fn release(&self, txn: &Transaction, key: &[u8], options: &ScanOptions) {
         if let Locking::Hold { mode, until_next: true } = options.locking(txn, &self.object_resource()) {
             txn.unlock(&self.key_resource(key), mode);
@@ -250,7 +250,7 @@ impl BTree {
         self.descend_with_fence(key, mode, strictly_below, None)
     }
 
-    /// The same, and tells what bounds the leaf's keys.
+    /// Latches the leaf in this way, and returns the bounds of its keys.
     pub(crate) fn descend_with_fence(
         &self,
         key: &[u8],
@@ -294,7 +294,7 @@ impl BTree {
         }
     }
 
-    /// Latches a child of a latched page: another page of this tree, one level below, and none of those in `held`, which are latched, too.
+    /// Latches a child of a latched page. Checks that it is a page of this tree, one level below, and none of those in `held`, which are latched.
     pub(super) fn fix_child(
         &self,
         parent: &PageGuard,
@@ -315,7 +315,7 @@ impl BTree {
         Ok(guard)
     }
 
-    /// Latches the page to the right of a latched one; each must name the other. `held`: what else is latched.
+    /// Latches the page to the right of a latched one; each must name the other. `held`: the other latched pages.
     pub(super) fn fix_next(
         &self,
         guard: &PageGuard,

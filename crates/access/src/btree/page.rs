@@ -1,4 +1,4 @@
-//! Keys and children on a tree page. Its rows are as `pages/tree_rows.rs` says, and in order: a page that says otherwise does not come in.
+//! Keys and children on a tree page. Its rows are in the format of `pages/tree_rows.rs`, and in order: a read refuses any other page.
 //!
 //! The first entry of an interior page stands for everything below the second, whatever key it carries.
 
@@ -9,7 +9,7 @@ use pages::{PageBytes, PageGuard, PageId, SLOT_BYTES, header, slots};
 
 use crate::error::{AccessError, AccessResult};
 
-/// From so many slots on, a page is searched by a guess.
+/// A page with at least so many slots is searched by interpolation.
 pub(crate) const GUESS_SLOTS_MIN: u16 = 16;
 
 /// The key in a slot; empty for a slot that does not exist.
@@ -18,7 +18,7 @@ pub(crate) fn key_at(page: &PageBytes, slot: u16) -> &[u8] {
     slots::row(page, slot).map_or(&[], |row| split_row(row).0)
 }
 
-/// Between which keys a page's rows lie, as the pages above it say: at or above `lower`, below `upper`; empty: there is no such bound.
+/// The bounds of a page's keys, from the pages above it: at or above `lower`, below `upper`; empty: no bound.
 #[derive(Default)]
 pub(crate) struct Fences {
     pub(crate) lower: Vec<u8>,
@@ -39,11 +39,11 @@ impl Fences {
     }
 }
 
-/// Where `key` is among the slots, or where it would be inserted.
+/// The slot of `key`, or the slot where it would be inserted.
 #[inline]
 pub(crate) fn search(page: &PageBytes, key: &[u8]) -> Result<u16, u16> {
     let count = header::slot_count(page);
-    // The first key of an interior page counts as below all others, whatever it was: its left neighbour may have been taken out.
+    // The first key of an interior page counts as below all others, whatever its bytes: its left neighbour may have been removed.
     let start = u16::from(header::level(page) > 0);
     if count < GUESS_SLOTS_MIN {
         search_between(page, key, start.min(count), count)
@@ -64,8 +64,8 @@ fn search_between(page: &PageBytes, key: &[u8], mut low: u16, mut high: u16) -> 
     Err(low)
 }
 
-/// The same in a page of many rows. Halving would touch a dozen cache lines one after the other; a guess from the first
-/// and the last key, which is near where keys are evenly spread, touches few. Rising keys go behind the last at once.
+/// Interpolation search in a page of many rows. Binary search would read a dozen cache lines one after the other; a guess from the first
+/// and the last key, which is good where keys are evenly spread, reads few. Rising keys go behind the last at once.
 fn search_many(page: &PageBytes, key: &[u8], start: u16, count: u16) -> Result<u16, u16> {
     let (first, last) = (key_at(page, start), key_at(page, count - 1));
     if key < first {
@@ -82,8 +82,8 @@ fn search_many(page: &PageBytes, key: &[u8], start: u16, count: u16) -> Result<u
     }
 }
 
-/// The same in a leaf whose keys lie from `lower` on and below `upper`, as its parent says: the guess is made from these, and neither the first nor the
-/// last key of the page is looked at.
+/// Interpolation search in a leaf whose keys lie from `lower` on and below `upper`, by its parent: the guess uses these bounds, so the
+/// first and the last key of the page are not read.
 #[inline]
 pub(crate) fn search_within(page: &PageBytes, key: &[u8], lower: &[u8], upper: &[u8]) -> Result<u16, u16> {
     let count = header::slot_count(page);
@@ -94,7 +94,7 @@ pub(crate) fn search_within(page: &PageBytes, key: &[u8], lower: &[u8], upper: &
     }
 }
 
-/// The same from a guess, where the key lies between two slots: what is below the first is lower, and nothing at the last or above is.
+/// Searches from a guess; the key lies between two slots: every slot before the first is lower, and none at or behind the last is.
 fn search_around(page: &PageBytes, key: &[u8], guess: u16, (start, end): (u16, u16)) -> Result<u16, u16> {
     let (mut low, mut high) = (start, end);
     assert!(start <= guess && guess < high, "a guess lies among the slots");
@@ -140,7 +140,7 @@ pub(crate) fn guess(first: &[u8], last: &[u8], key: &[u8], count: u16) -> Option
     Some((guess as u16).min(count - 2))
 }
 
-/// The first eight bytes as a number of the same order.
+/// The first eight bytes as a number with the same order.
 #[inline]
 fn number(bytes: &[u8]) -> u64 {
     match bytes.first_chunk::<8>() {
@@ -180,7 +180,7 @@ pub(crate) fn entry_bytes(key: &[u8], rest: usize) -> usize {
     KEY_LENGTH_BYTES + key.len() + rest + SLOT_BYTES
 }
 
-/// The shortest bytes that are above `below` and not above `above`: what an interior page needs to know.
+/// The shortest bytes that are above `below` and not above `above`: a separator for an interior page.
 pub(crate) fn separator<'a>(below: &[u8], above: &'a [u8]) -> &'a [u8] {
     assert!(below < above, "keys ascend");
     let shared = below.iter().zip(above).take_while(|(one, other)| one == other).count();
@@ -194,7 +194,7 @@ mod tests {
 
     use super::*;
 
-    /// Checks every key of a page, those between, below and above, against a look at each slot.
+    /// Checks every key of a page, and keys between, below and above, against a linear search.
     fn check_search(keys: &[Vec<u8>], probes: &[Vec<u8>]) {
         let mut page = [0; PAGE_BYTES];
         header::format(&mut page, PageId { file: 1, page: 9 }, PageType::BTree, 0, 1);
@@ -215,7 +215,7 @@ mod tests {
         }
     }
 
-    /// The first key of an interior page is what was left there when its left neighbour was taken out: it may lie above the second.
+    /// The first key of an interior page may be left from the removal of its left neighbour: it may lie above the second.
     #[test]
     fn the_first_key_of_an_interior_page_counts_as_below_all() {
         for count in [2_u16, 5, 40] {
@@ -254,7 +254,7 @@ mod tests {
                 probes.extend([vec![], vec![0], vec![0xFF; 9], key(1000)[..4].to_vec()]);
                 check_search(&numbers.into_iter().map(key).collect::<Vec<_>>(), &probes);
             }
-            // Keys of different lengths behind a shared beginning, the first one empty as in interior pages.
+            // Keys of different lengths with a common prefix, the first one empty as in interior pages.
             let mut texts: Vec<Vec<u8>> = (0..count)
                 .map(|n| format!("ab{}", "xy".repeat(random(9) as usize) + &n.to_string()).into())
                 .collect();

@@ -1,4 +1,4 @@
-//! Splits and root growth: room is made from the leaf upward, each step one log record over all its pages.
+//! Splits and root growth: from the leaf upward, each step one log record over all its pages.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -23,8 +23,8 @@ struct Cut {
 }
 
 impl BTree {
-    /// Splits the leaf of `key` unless `bytes` more fit on it meanwhile. The caller holds no latch of the tree; it has found `full`, and looks
-    /// again afterwards.
+    /// Splits the leaf of `key` unless `bytes` more fit on it meanwhile. The caller holds no latch of the tree; it found `full`, and reads
+    /// the tree again afterwards.
     pub(super) fn split_for(
         &self,
         txn: &Transaction,
@@ -44,8 +44,9 @@ impl BTree {
         }
         let leaf = path.len() - 1;
         if path[leaf].id() != full {
-            // Others have split it meanwhile, or it only says that it is the rightmost one: the caller must come this way, or it would find
-            // it full for ever.
+            // Another thread has split it meanwhile, or it wrongly claims to be the rightmost leaf: the caller must descend from the root, or it
+            // would
+            // find the same full page forever.
             self.state.rightmost.store(0, Relaxed);
         }
         let page = path[leaf].page();
@@ -83,7 +84,7 @@ impl BTree {
         while slots::room(path[at - 1].page()) < wanted {
             let depth = path.len();
             self.split(txn, path, at - 1, &cut.separator, wanted)?;
-            // A grown root has put one more page above.
+            // The root grew: the path has one more page.
             at += path.len() - depth;
         }
         assert!(
@@ -99,7 +100,7 @@ impl BTree {
         Ok(())
     }
 
-    /// Moves what stands behind the cut to a new page; `held` are latched.
+    /// Moves the rows behind the cut to a new page; `held` are latched.
     fn cut_page(
         &self,
         txn: &Transaction,
@@ -217,11 +218,11 @@ impl BTree {
     }
 }
 
-/// What a split leaves behind: all rows, each on its side of the separator, on pages that follow each other.
+/// After a split: all rows, each on its side of the separator, on two pages that follow each other.
 fn assert_halves(before: &PageBytes, left: &PageGuard, right: &PageGuard, cut: &Cut) {
     let (kept, moved) = (header::slot_count(left.page()), header::slot_count(right.page()));
     assert_eq!(kept + moved, header::slot_count(before), "a split moves rows and loses none");
-    // The first entry of an interior page stands for all below the second, whatever key it carries.
+    // The first entry of an interior page covers everything below the second, whatever key it has.
     let has_last = kept > 1 || kept == 1 && header::level(before) == 0;
     let last = if has_last { key_at(left.page(), kept - 1) } else { &[][..] };
     assert!(last < cut.separator.as_slice(), "what stays lies below the separator");
@@ -233,7 +234,7 @@ fn assert_halves(before: &PageBytes, left: &PageGuard, right: &PageGuard, cut: &
     assert!(header::unit(left.page()) == owner && header::unit(right.page()) == owner, "and of one tree");
 }
 
-/// Cuts a leaf in the middle, the new entry counted in; behind its last key when keys rise at the end of the tree.
+/// Cuts a leaf in the middle, counting the new entry; behind its last key when keys rise at the end of the tree.
 fn cut_leaf(page: &PageBytes, key: &[u8], bytes: usize) -> Cut {
     let count = header::slot_count(page);
     assert!(count > 0, "an empty leaf has room for any row");
@@ -267,7 +268,7 @@ fn cut_leaf(page: &PageBytes, key: &[u8], bytes: usize) -> Cut {
     Cut { slot: slot as u16, separator }
 }
 
-/// Cuts an interior page at one of its own entries: neither half may be empty at any moment.
+/// Cuts an interior page at one of its own entries: neither half is empty at any time.
 fn cut_interior(page: &PageBytes, key: &[u8]) -> AccessResult<Cut> {
     let count = header::slot_count(page);
     if count < 2 {

@@ -38,8 +38,8 @@ impl AccessMethods {
         Ok(())
     }
 
-    /// Brings back rows that were deleted together, the last one first: each compensation record but that of the first row says that this
-    /// record is to be undone still. A crash in between leaves the last ones live, and what undo finds live it has brought back before.
+    /// Restores rows that were deleted together, the last one first: each compensation record except that of the first row names this
+    /// record as the next to undo. After a crash in between, the last ones are live again, and undo skips the rows that are live.
     pub(crate) fn undo_tree_deletes(
         &self,
         txn: &Transaction,
@@ -65,8 +65,8 @@ impl AccessMethods {
         Ok(())
     }
 
-    /// Takes out rows that were inserted together, the last one first, as [`Self::undo_tree_deletes`] brings rows back: what is not there any
-    /// more was taken out before a crash.
+    /// Removes rows that were inserted together, the last one first, as [`Self::undo_tree_deletes`] restores rows: undo skips the rows
+    /// that are no longer there.
     pub(crate) fn undo_tree_inserts(
         &self,
         txn: &Transaction,
@@ -184,7 +184,7 @@ impl BTree {
     }
 }
 
-/// Takes an inserted row out again: gone, or the ghost that it was before.
+/// Removes an inserted row: it is gone, or again the ghost that it was before.
 pub(crate) fn apply_take_out(page: &mut PageBytes, slot: u16, to_ghost: bool) {
     if to_ghost {
         slots::set_flags(page, slot, slots::GHOST);
