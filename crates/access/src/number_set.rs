@@ -1,11 +1,12 @@
-//! `NumberSet`: whole numbers that a column's value must be among, such as the keys of one side of a join. Asked for each row before it is copied: it
-//! may say yes of a number that is not in it, never no of one that is.
+//! `NumberSet`: a set of integers that a column's value must belong to, such as the keys of one side of a join. It is tested for each row before the
+//! row
+//! is copied. Like a Bloom filter it has false positives, but no false negatives.
 
-/// Numbers that lie closer together than one in so many have a bit each.
+/// A dense set, with at least one number in so many, has one bit for each number of its range.
 const SPARSEST: u64 = 64;
-/// Bits a number takes where they lie farther apart, at least.
+/// Bits per number of a sparse set, at least.
 const BITS_EACH: usize = 12;
-/// No set takes more.
+/// The most bits of a set.
 const BITS_MAX: usize = 1 << 26;
 
 /// A set of numbers.
@@ -15,17 +16,17 @@ pub struct NumberSet {
     places: Places,
 }
 
-/// Which bit a number has.
+/// How a number maps to its bit.
 #[derive(Clone, Copy, Debug)]
 enum Places {
-    /// Its distance from the lowest.
+    /// By its distance from the lowest number.
     Distance { low: i64, bits: u64 },
-    /// The upper bits of its hash.
+    /// By the upper bits of its hash.
     Hash { shift: u32 },
 }
 
 impl NumberSet {
-    /// The set of these numbers. They may come more than once.
+    /// The set of these numbers. Duplicates are allowed.
     pub fn of(numbers: &[i64]) -> NumberSet {
         let (low, high) = numbers
             .iter()

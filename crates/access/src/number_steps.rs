@@ -1,5 +1,5 @@
-//! `NumberSteps`: what is computed of a column's number before it is compared, step by step. What cannot be computed (an overflow, a division by 0) is
-//! not judged here: whoever computes with values says what is wrong.
+//! `NumberSteps`: arithmetic on a column's number before its comparison, step by step. Errors (an overflow, a division by 0) are
+//! not raised here: the code that computes with decoded values raises them.
 
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
-//! How the pages of a unit lie and what is in them: `sys.dm_db_index_physical_stats` stands on this. One page is latched at a time, no lock is asked for,
-//! nothing grows with the unit: what is told is exact while nobody changes it. A page that has gone meanwhile, or is not what it should be, ends
-//! its level early.
+//! The order, fullness and content of a unit's pages, for `sys.dm_db_index_physical_stats`. It latches one page at a time, takes no lock,
+//! and its memory does not grow with the unit: the result is exact while no thread changes the unit. A page that was freed meanwhile, or is not as
+//! expected,
+//! ends its level early.
 
 use pages::{BODY_BYTES, LatchMode, PageBytes, PageGuard, PageId, PageType, header, slots};
 
@@ -12,56 +13,56 @@ use crate::map_page::{INTERVAL_PAGES, PENDING, check_map, entries, is_system_pag
 use crate::methods::AccessMethods;
 use crate::verify::{UnitKind, UnitToVerify};
 
-/// How closely is looked.
+/// The scanning mode: how many pages are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LookAt {
-    /// How many pages there are and how they lie: of a tree from the pages above its leaves.
+    /// The number and the order of the pages: of a tree from the pages above its leaves.
     Order,
-    /// What is in one of a hundred pages of the lowest level, too; in all, when they are few.
+    /// Also the content of one in a hundred pages of the lowest level; of all, when there are few.
     Some,
     /// Every page of each level.
     All,
 }
 
-/// Units with fewer pages are looked at as a whole.
+/// Units with fewer pages are read completely.
 const SAMPLED_PAGES_MIN: u64 = 10_000;
-/// Of so many pages of a large unit one is looked into.
+/// In a large unit, one of so many pages is read.
 const PAGES_PER_SAMPLE: u64 = 100;
 
-/// Pages of one level of a tree, of a heap, or of the large values of either.
+/// Figures of one level of a tree, of a heap, or of the large values of either.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LevelFigures {
     /// Height above the leaves; 0 outside trees.
     pub level: u8,
-    /// All of them.
+    /// The number of pages.
     pub pages: u64,
-    /// How they lie; `None` where nobody has looked, and of large values.
+    /// Their order; `None` if it was not read, and for large values.
     pub order: Option<PageOrder>,
-    /// What is in those that were looked into, if any was asked for.
+    /// The content of the pages that were read, if the mode reads any.
     pub content: Option<PageContent>,
 }
 
-/// How the pages of a level, met in the order of their chain, lie in the files.
+/// The order of a level's pages in the files, visited in the order of their chain.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PageOrder {
     /// Runs of pages that follow each other in a file without a gap.
     pub fragments: u64,
-    /// Pages that do not lie where the next page of the level lies in their file.
+    /// Pages that are not where the next page of the level is in their file.
     pub out_of_order: u64,
-    /// The page met last, a file each.
+    /// The page visited last, per file.
     last: Vec<PageId>,
 }
 
-/// What is in pages: sums over those looked into.
+/// Sums over the content of the pages that were read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PageContent {
-    /// Pages looked into.
+    /// Pages read.
     pub pages_read: u64,
-    /// Bytes in use of what rows and slots share.
+    /// Bytes used of the space for rows and slots.
     pub used_bytes: u64,
-    /// Rows, moved rows and the stubs that lead to them: what is not deleted.
+    /// Rows, moved rows and the stubs that lead to them: all records that are not deleted.
     pub records: u64,
-    /// Deleted rows that still stand there.
+    /// Ghosts.
     pub ghosts: u64,
     /// Stubs of rows that have moved.
     pub forwarded: u64,
@@ -73,7 +74,7 @@ pub struct PageContent {
     pub longest: u32,
 }
 
-/// What was found of a unit.
+/// The figures of a unit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UnitFigures {
     /// Levels of the tree; 1 of a heap.
@@ -110,7 +111,7 @@ impl PageContent {
         );
     }
 
-    /// Of `count`, found in the pages that were looked into, as many as all pages have.
+    /// Extrapolates `count`, found in the pages that were read, to all pages.
     pub fn in_all(&self, count: u64, pages: u64) -> u64 {
         match self.pages_read {
             0 => 0,
@@ -127,7 +128,7 @@ impl PageContent {
     }
 }
 
-/// Which pages are met.
+/// The kind of pages to visit.
 #[derive(Clone, Copy)]
 struct Kind {
     unit: UnitId,
@@ -153,7 +154,7 @@ fn following(page: PageId) -> Option<PageId> {
 }
 
 impl AccessMethods {
-    /// How the pages of a unit lie and what is in them. `pages`: how many the maps give to it.
+    /// The order and the content of a unit's pages. `pages`: the number of its pages in the maps.
     pub fn unit_figures(
         &self,
         unit: &UnitToVerify,
@@ -182,7 +183,7 @@ impl AccessMethods {
     fn heap_figures(&self, unit: &UnitToVerify, pages: u64, look: LookAt) -> AccessResult<UnitFigures> {
         let kind = Kind { unit: unit.unit, page_type: PageType::Heap, level: 0 };
         let figures = match look {
-            // The order would need every page's link.
+            // The order would need the link of every page.
             LookAt::Some => self.sampled(kind, pages)?,
             _ => self.chain_figures(kind, unit.page, pages, look == LookAt::All)?,
         };
@@ -234,7 +235,7 @@ impl AccessMethods {
         Ok(kind.is(guard.page()).then_some(guard))
     }
 
-    /// The pages of a chain, which has no more than the unit and what comes to it meanwhile: links that lead back are an error.
+    /// Visits the pages of a chain, which has no more pages than the unit has or gets meanwhile: circular links are an error.
     fn chain_figures(
         &self,
         kind: Kind,
@@ -268,7 +269,7 @@ impl AccessMethods {
         if is_endless { Err(AccessError::corrupt(page, "is in a chain without end")) } else { Ok(()) }
     }
 
-    /// The leaves of a tree as the pages above them name them; one of a hundred is looked into.
+    /// Visits the leaves of a tree as the pages above name them; reads one in a hundred.
     fn leaves_from_above(
         &self,
         above: Kind,
@@ -311,7 +312,7 @@ impl AccessMethods {
         Ok(LevelFigures { level: 0, pages: count, order: Some(order), content })
     }
 
-    /// One of a hundred pages of a unit, as the maps name them; how many there are of the kind is told from these.
+    /// Reads one in a hundred pages of a unit, as the maps name them, and estimates from them how many are of the kind.
     fn sampled(&self, kind: Kind, pages: u64) -> AccessResult<LevelFigures> {
         let (mut content, mut at, mut looked) = (PageContent::default(), 0, 0_u64);
         self.each_page(kind.unit, &mut |access, page| {
@@ -382,7 +383,7 @@ impl AccessMethods {
         Ok(())
     }
 
-    /// The pages that a map gives to a unit, of those that are `wanted`.
+    /// The pages of a unit in a map that are `wanted`.
     fn owned(&self, map: PageId, unit: UnitId, wanted: impl Fn(PageId) -> bool) -> AccessResult<Vec<PageId>> {
         let guard = self.fix(map, LatchMode::Shared)?;
         check_map(map, guard.page())?;
@@ -394,7 +395,7 @@ impl AccessMethods {
         Ok(pages)
     }
 
-    /// The next page of a chain: does it lie where the next one of its kind lies?
+    /// Counts the next page of a chain: is it where the next page of its kind is?
     fn add_in_order(&self, order: &mut PageOrder, kind: Kind, page: PageId) -> AccessResult<()> {
         let Some(at) = order.last.iter().position(|last| last.file == page.file) else {
             order.last.push(page);
@@ -410,7 +411,7 @@ impl AccessMethods {
         Ok(())
     }
 
-    /// Has the unit pages of that kind between two of a file?
+    /// Does the unit have pages of that kind between two pages of a file?
     fn has_between(&self, kind: Kind, after: PageId, before: PageId) -> AccessResult<bool> {
         assert!(after < before && after.file == before.file, "pages of one file, in its order");
         let mut map = map_of(after);

@@ -1,10 +1,10 @@
-//! `RowFormat`: how a table's values lie in a row (docs/formats/row.md).
+//! `RowFormat`: the layout of a table's values in a row (docs/formats/row.md).
 //!
 //! ```text
 //! status 1 | column count 2 | fixed part | null bitmap | [variable count 2 | ends 2 each | variable data]
 //! ```
-//! Fixed-length columns come first, in table order, at offsets that the schema alone decides; a NULL there is zeros and a bit.
-//! Trailing variable columns that are NULL or empty take no end. Columns added later are read from old rows as missing.
+//! Fixed-length columns come first, in table order, at offsets that the schema alone decides; NULL there is zeros and a bit.
+//! Trailing variable columns that are NULL or empty have no end offset. Columns added later are read from old rows as missing.
 
 use types::{Collation, SqlType, Value};
 
@@ -66,7 +66,7 @@ pub struct LobPointer {
 }
 
 impl LobPointer {
-    /// As kept in rows.
+    /// The encoding in rows.
     pub fn to_bytes(self) -> [u8; LOB_POINTER_BYTES] {
         assert!(!self.page.is_null(), "a value out of row has a page");
         let mut bytes = [0; LOB_POINTER_BYTES];
@@ -99,7 +99,7 @@ pub enum ColumnValue {
     Missing,
 }
 
-/// Keeps a long value out of row while a row is encoded; returns where it put it.
+/// Stores a long value out of row while a row is encoded; returns its pointer.
 pub type StoreLob<'a> = dyn FnMut(&[u8]) -> AccessResult<LobPointer> + 'a;
 
 impl RowFormat {
@@ -158,7 +158,7 @@ impl RowFormat {
     }
 
     /// Appends the row of `values` (one per column) to `out`. Values that are too long, and the longest ones of a row that is
-    /// too long, are handed to `store` and replaced by pointers. `limit`: bytes that the row may take, at most [`ROW_BYTES_MAX`].
+    /// too long, are passed to `store` and replaced by pointers. `limit`: the most bytes of the row, at most [`ROW_BYTES_MAX`].
     pub fn encode(
         &self,
         values: &[Value],

@@ -1,4 +1,4 @@
-//! `Number`: fixed-length columns whose values are ordered as whole numbers are, and are compared as such where they lie: integers, decimals of up to
+//! `Number`: fixed-length columns whose values compare as integers, in place: integers, decimals of up to
 //! 18 digits, money, dates and times.
 
 use std::cmp::Ordering;

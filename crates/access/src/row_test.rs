@@ -1,4 +1,4 @@
-//! `RowTest`: conditions on columns that are judged on a row's bytes, under the latch, before the row is copied.
+//! `RowTest`: conditions on columns that are evaluated on a row's bytes, under the latch, before the row is copied.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct Accepted {
 }
 
 impl Accepted {
-    /// Those that `accepts` says yes to.
+    /// The outcomes for which `accepts` is true.
     pub fn by(accepts: impl Fn(Ordering) -> bool) -> Accepted {
         Accepted {
             less: accepts(Ordering::Less),
@@ -40,30 +40,30 @@ impl Accepted {
     }
 }
 
-/// What is asked of one column.
+/// A condition on a column.
 #[derive(Clone, Debug)]
 pub struct Condition {
-    /// Its position in the row; of [`ConditionKind::Any`] that of the first column that it is about.
+    /// The column's position in the row; of [`ConditionKind::Any`] that of the first column of its conditions.
     pub column: usize,
-    /// What must be true of it.
+    /// The condition.
     pub kind: ConditionKind,
 }
 
-/// Kinds of condition. But for the first, a NULL on either side satisfies none.
+/// Kinds of condition. In all except the first, a NULL on either side does not satisfy the condition.
 #[derive(Clone, Debug)]
 pub enum ConditionKind {
     /// `IS NULL`, or `IS NOT NULL`.
     Null {
-        /// Which of them.
+        /// True for `IS NULL`, false for `IS NOT NULL`.
         is_null: bool,
     },
     /// The column against a value.
     Compare {
         /// The outcomes that satisfy it.
         accepted: Accepted,
-        /// What it is compared with.
+        /// The value.
         value: Value,
-        /// Under which collation.
+        /// The collation of the comparison.
         collation: Collation,
     },
     /// The column against another one; both are [compared as numbers](compare_as_numbers).
@@ -77,7 +77,7 @@ pub enum ConditionKind {
     OneOf {
         /// The list.
         values: Vec<Value>,
-        /// Under which collation they are compared.
+        /// The collation of the comparison.
         collation: Collation,
         /// `NOT IN`?
         is_negated: bool,
@@ -91,9 +91,9 @@ pub enum ConditionKind {
     },
     /// The column, of an integer type, has a number that may be in the set.
     Among(Arc<NumberSet>),
-    /// What is computed of the column, of an integer type, satisfies a test; a row of which it cannot be computed passes.
+    /// The result of arithmetic on the integer column satisfies a test; a row for which the arithmetic fails passes.
     Computed {
-        /// How it is computed.
+        /// The arithmetic.
         steps: NumberSteps,
         /// The test.
         test: NumberTest,
@@ -102,21 +102,21 @@ pub enum ConditionKind {
     Any(Vec<Vec<Condition>>),
 }
 
-/// What is asked of a number.
+/// A test of a number.
 #[derive(Clone, Debug)]
 pub enum NumberTest {
-    /// How it compares.
+    /// A comparison.
     Compare {
         /// The outcomes that satisfy it.
         accepted: Accepted,
-        /// What it is compared with.
+        /// The value to compare with.
         value: i64,
     },
-    /// Is it one of these, which ascend? Or (`is_negated`) none of them.
+    /// The number is in this ascending list, or (`is_negated`) it is not.
     OneOf {
         /// The list.
         sorted: Vec<i64>,
-        /// Is its opposite meant?
+        /// True for `NOT IN`.
         is_negated: bool,
     },
 }
@@ -132,7 +132,7 @@ impl NumberTest {
 }
 
 impl Condition {
-    /// The columns that it is about.
+    /// The columns of the condition.
     pub fn columns(&self) -> Vec<usize> {
         match &self.kind {
             ConditionKind::CompareColumn { other, .. } => vec![self.column, *other],
@@ -141,7 +141,7 @@ impl Condition {
         }
     }
 
-    /// The same about rows whose columns stand elsewhere.
+    /// The same condition on rows with other column positions.
     pub fn move_columns(&mut self, place_of: &impl Fn(usize) -> usize) {
         self.column = place_of(self.column);
         match &mut self.kind {
@@ -159,7 +159,7 @@ impl Condition {
 pub struct RowTest {
     format: Arc<RowFormat>,
     checks: Vec<Check>,
-    /// The row lies behind a piece that begins with its length (2 bytes).
+    /// The row follows a piece that begins with its length (2 bytes).
     is_behind_piece: bool,
 }
 
@@ -191,8 +191,8 @@ enum Check {
 }
 
 impl RowTest {
-    /// The test of these conditions on rows of a format. `is_behind_piece`: the row begins behind a piece of bytes with its length in
-    /// front, as in the entries of an index.
+    /// The test of these conditions on rows of a format. `is_behind_piece`: the row follows a piece of bytes that begins with its length,
+    /// as in the entries of an index.
     pub fn new(format: Arc<RowFormat>, conditions: Vec<Condition>, is_behind_piece: bool) -> RowTest {
         let is_here = |column: usize| {
             column < format.columns().len()
@@ -207,7 +207,7 @@ impl RowTest {
         RowTest { format, checks, is_behind_piece }
     }
 
-    /// Do all conditions hold? A row that cannot be read passes: whoever decodes it says what is wrong.
+    /// Do all conditions hold? A row that cannot be read passes: the code that decodes it reports the error.
     #[inline]
     pub fn accepts(&self, bytes: &[u8]) -> bool {
         let row = if self.is_behind_piece { behind_piece(bytes) } else { Some(bytes) };
@@ -276,8 +276,8 @@ impl Check {
         }
     }
 
-    /// The comparison with a number as a range of those that satisfy it. What lies between two numbers of the column is greater than the lower one and
-    /// equal to none.
+    /// The comparison with a number as the range of column values that satisfy it. A value between two numbers of the column is greater than the
+    /// lower one and equal to none.
     fn of_range(numbered: Numbered, accepted: Accepted, (value, is_exact): (i64, bool)) -> Check {
         let Accepted { less, equal, greater } = accepted;
         let equal = if is_exact { equal } else { less };
@@ -333,7 +333,7 @@ impl Check {
         Check::OneOf { column, values, collation, is_negated }
     }
 
-    /// Takes another range of the same column into this one; false when one of them is none.
+    /// Intersects this range with another range of the same column; false when one of them is not a range.
     fn narrow(&mut self, other: &Check) -> bool {
         match (self, other) {
             (
@@ -347,7 +347,7 @@ impl Check {
         }
     }
 
-    /// Cheap conditions are asked first: none of them can fail.
+    /// The cheap conditions: none of them can fail.
     fn effort(&self) -> u8 {
         match self {
             Check::Never => 0,
@@ -358,7 +358,7 @@ impl Check {
             Check::Value { .. } => 5,
             Check::OneOf { .. } => 6,
             Check::Like { .. } => 7,
-            // Most rows are told by the first condition of each branch.
+            // The first condition of each branch decides for most rows.
             Check::Any(branches) => {
                 branches.iter().filter_map(|branch| branch.first()).map(Check::effort).fold(3, u8::max)
             }
@@ -397,7 +397,7 @@ impl Check {
         }
     }
 
-    /// Conditions for which a value is made, or that take long.
+    /// Conditions that decode a value, or that take long.
     fn holds_for_value(&self, format: &RowFormat, view: &RowView<'_>) -> bool {
         let sql_type = |column: &usize| &format.columns()[*column].sql_type;
         match self {
@@ -425,7 +425,7 @@ impl Check {
     }
 }
 
-/// The checks of conditions that all must hold, the cheap ones first. Ranges of one column are one.
+/// The checks of a conjunction, the cheap ones first. Ranges of one column are intersected.
 fn checks_of(format: &RowFormat, conditions: Vec<Condition>) -> Vec<Check> {
     let mut checks: Vec<Check> = Vec::with_capacity(conditions.len());
     for condition in conditions {
@@ -439,7 +439,7 @@ fn checks_of(format: &RowFormat, conditions: Vec<Condition>) -> Vec<Check> {
     checks
 }
 
-/// What `accepts` says of the bytes of a column; NULL satisfies nothing, and what cannot be read passes.
+/// Evaluates `accepts` on the bytes of a column; NULL satisfies nothing, and a value that cannot be read passes.
 #[inline]
 fn judge(view: &RowView<'_>, column: usize, accepts: impl FnOnce(&[u8]) -> bool) -> bool {
     match view.find(column) {
@@ -462,7 +462,7 @@ pub fn is_fixed_length(sql_type: &SqlType) -> bool {
     fixed_bytes(sql_type).is_some()
 }
 
-/// Are the values of both types compared in place as numbers ([`ConditionKind::CompareColumn`])?
+/// Can values of both types be compared in place as numbers ([`ConditionKind::CompareColumn`])?
 pub fn compare_as_numbers(left: &SqlType, right: &SqlType) -> bool {
     Number::of(left).zip(Number::of(right)).is_some_and(|(left, right)| left.is_comparable(right))
 }
@@ -472,7 +472,7 @@ fn is_text(format: &RowFormat, column: usize) -> bool {
     matches!(format.columns()[column].sql_type, SqlType::Char(_) | SqlType::VarChar(_))
 }
 
-/// A text with the blanks that a char column would store behind it: the same text, which equals most quickly what is stored.
+/// A text padded with the blanks that a char column would store: an equal text, which compares fastest with stored ones.
 fn filled(text: ByteStr, sql_type: &SqlType) -> ByteStr {
     let SqlType::Char(length) = sql_type else { return text };
     let length = usize::from(*length).max(text.len());

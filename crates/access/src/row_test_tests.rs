@@ -1,4 +1,4 @@
-//! Tests of conditions judged on bytes: for every fixed-length type and outcome they say what a comparison of the decoded value says.
+//! Tests of conditions on bytes: for every fixed-length type and outcome they agree with a comparison of the decoded value.
 
 use std::cmp::Ordering;
 
@@ -69,7 +69,7 @@ fn compares(accepted: Accepted, value: &Value) -> Vec<Condition> {
 fn a_comparison_of_bytes_says_what_one_of_values_says() {
     for (sql_type, values) in types() {
         let column = |sql_type| RowColumn { sql_type, collation: Collation::default() };
-        // Something variable before it and something fixed behind it.
+        // A variable column before it and a fixed one behind it.
         let columns = vec![column(SqlType::VarChar(Length::N(9))), column(sql_type), column(SqlType::Int)];
         let format = Arc::new(RowFormat::new(columns));
         for present in values.iter().chain([&Value::Null]) {
@@ -153,7 +153,7 @@ fn a_row_that_cannot_be_read_passes() {
     }
 }
 
-/// What is computed of a column is judged; NULL satisfies nothing, and a row of which it cannot be computed passes.
+/// Arithmetic on a column is evaluated; NULL satisfies nothing, and a row for which the arithmetic fails passes.
 #[test]
 fn computed_numbers_are_judged() {
     use crate::number_steps::NumberStep;

@@ -1,4 +1,4 @@
-//! How one value lies in a row: fixed-length types in their bytes, others as what they are long.
+//! The encoding of one value in a row: fixed-length types in their bytes, others at their length.
 
 use types::{
     ByteStr, Date, DateTime, DateTime2, DateTimeOffset, Decimal, Length, SmallDateTime, SqlType, Time, Value,

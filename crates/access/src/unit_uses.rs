@@ -1,41 +1,42 @@
-//! What happens to the rows and pages of a heap or tree, counted by its handles: `sys.dm_db_index_operational_stats` shows it.
+//! Operation counters of a heap or tree, counted by its handles, for `sys.dm_db_index_operational_stats`.
 //!
-//! A count is one addition to a cell that few other threads write, mostly none; a page's rows are counted together where they are changed together. What is
-//! rolled back has been counted. Undo, recovery, and the building of whole trees (`TreeLoader`) are not.
+//! A count is one addition to a cell that few other threads write, mostly none; the rows of a page that change together are counted together. Work
+//! that is
+//! rolled back stays counted. Undo, recovery, and the build of whole trees (`TreeLoader`) are not counted.
 
 use os::{CounterSet, Os};
 
-/// What is counted.
+/// The operations counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum UnitUse {
-    /// A row came.
+    /// A row was inserted.
     LeafInsert,
-    /// A row got another value.
+    /// A row was updated.
     LeafUpdate,
     /// A row was deleted: it is a ghost.
     LeafGhost,
-    /// An entry above the leaves came: a page was split.
+    /// An entry above the leaves was inserted: a page was split.
     NonleafInsert,
-    /// An entry above the leaves went: an empty leaf was given up.
+    /// An entry above the leaves was deleted: an empty leaf was freed.
     NonleafDelete,
-    /// A page for rows.
+    /// A page for rows was allocated.
     LeafAllocation,
-    /// A page above the leaves.
+    /// A page above the leaves was allocated.
     NonleafAllocation,
-    /// An empty leaf was given up.
+    /// An empty leaf was freed.
     LeafMerge,
-    /// A scan of all or of a range has begun.
+    /// A scan of the whole or of a range has begun.
     RangeScan,
-    /// One row was looked for.
+    /// One row was looked up.
     SingletonLookup,
-    /// A row of a heap was read at the place to which it has moved.
+    /// A moved row of a heap was read at its target.
     ForwardedFetch,
-    /// The lock of a row or key was asked for.
+    /// The lock of a row or key was requested.
     RowLock,
-    /// It was waited for.
+    /// A lock was waited for.
     RowLockWait,
-    /// So long, in nanoseconds.
+    /// The time of lock waits, in nanoseconds.
     RowLockWaitNanoseconds,
 }
 
@@ -46,37 +47,37 @@ const KINDS: usize = UnitUse::RowLockWaitNanoseconds as usize + 1;
 pub struct UnitUses(CounterSet<KINDS>);
 
 impl UnitUses {
-    /// It has happened so often.
+    /// Adds to a counter.
     #[inline]
     pub(crate) fn add(&self, what: UnitUse, count: usize) {
         self.0.add(what as usize, count as i64);
     }
 
-    /// It has happened once.
+    /// Adds one to a counter.
     #[inline]
     pub(crate) fn note(&self, what: UnitUse) {
         self.add(what, 1);
     }
 
-    /// A row has come whose lock was asked for.
+    /// Counts a row that was inserted after a lock request.
     #[inline]
     pub(crate) fn note_locked_insert(&self) {
         self.0.count_each([UnitUse::RowLock as usize, UnitUse::LeafInsert as usize]);
     }
 
-    /// How often it has happened.
+    /// The value of a counter.
     pub fn count(&self, what: UnitUse) -> i64 {
         let count = self.0.sum(what as usize);
         assert!(count >= 0, "what is counted only rises");
         count
     }
 
-    /// Has anything happened?
+    /// Is any counter above 0?
     pub fn is_used(&self) -> bool {
         self.0.is_used()
     }
 
-    /// A row's lock is waited for; no latch is held.
+    /// Counts and times a wait for a row's lock; no latch is held.
     pub(crate) fn wait<T>(&self, os: &Os, wait: impl FnOnce() -> T) -> T {
         let began = os.clock().monotonic_ns();
         let waited = wait();

@@ -1,6 +1,6 @@
-//! Structure check, what DBCC CHECKDB and its kin stand on: pages, chains, trees, large values and maps agree with each other.
+//! Structure check, the base of DBCC CHECKDB and related statements: pages, chains, trees, large values and maps agree with each other.
 //!
-//! Whether an index agrees with its table is for those to say who know columns (`engine/src/table/check.rs`).
+//! The check of an index against its table needs columns, and is in `engine/src/table/check.rs`.
 
 use pages::{LatchMode, PageGuard, PageId, PageType, header, slots};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -12,7 +12,7 @@ use crate::map_page::{PENDING, entries, owner};
 use crate::methods::AccessMethods;
 use crate::row::{LobPointer, ROW_BYTES_MIN};
 
-/// What a unit is.
+/// The kind of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnitKind {
     /// A heap, by its first page.
@@ -26,24 +26,24 @@ pub enum UnitKind {
 pub struct UnitToVerify {
     /// Its number.
     pub unit: UnitId,
-    /// What it is.
+    /// Its kind.
     pub kind: UnitKind,
     /// First page or root.
     pub page: PageId,
 }
 
-/// What kind of thing is wrong.
+/// The kind of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
     /// A page cannot be read, or is not what it must be, or its rows are not in order.
     Page,
-    /// Neighbours or parents do not name each other.
+    /// Neighbours or parents do not link to each other.
     Chain,
-    /// A key stands where it does not belong.
+    /// A key is out of order.
     KeyOrder,
-    /// A page that is used, which the map gives to somebody else.
+    /// A page in use that the map gives to another owner.
     Owner,
-    /// A page that the map gives to the unit, which does not reach it.
+    /// A page that the map gives to the unit, but no page of the unit leads to.
     Unreached,
     /// A page of a unit that does not exist.
     UnknownUnit,
@@ -51,18 +51,18 @@ pub enum Damage {
     Forwarding,
     /// A piece of a large value that no row points to.
     UnusedLob,
-    /// A large value that is not whole.
+    /// A large value that is incomplete.
     BrokenLob,
 }
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where.
+    /// Its page.
     pub page: PageId,
-    /// Of what kind.
+    /// Its kind.
     pub damage: Damage,
-    /// In words.
+    /// Its description.
     pub what: String,
 }
 
@@ -72,22 +72,22 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// Problems that one check tells, at most.
+/// The most problems that one check reports.
 const PROBLEMS_MAX: usize = 100;
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VerifyReport {
-    /// Pages looked at.
+    /// Pages read.
     pub pages: u64,
     /// Rows that are no ghosts.
     pub rows: u64,
-    /// Everything that is wrong; empty when all is well.
+    /// All problems; empty when there are none.
     pub problems: Vec<Problem>,
 }
 
 impl VerifyReport {
-    /// What is wrong, a line each.
+    /// The problems, a line each.
     pub fn text(&self) -> String {
         self.problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ")
     }
@@ -115,8 +115,8 @@ impl AccessMethods {
         Ok(check.report)
     }
 
-    /// Checks the large values of a unit: each that rows point to is whole and pointed to once, and no page of a large value is left over.
-    /// Nobody may change the unit meanwhile.
+    /// Checks the large values of a unit: each that rows point to is complete and has one pointer, and every page of a large value is in use.
+    /// The unit must not change meanwhile.
     pub fn verify_lobs(&self, unit: UnitId, pointers: &[LobPointer]) -> AccessResult<VerifyReport> {
         let mut report = VerifyReport::default();
         let mut seen: FxHashSet<PageId> = FxHashSet::default();
@@ -140,7 +140,7 @@ impl AccessMethods {
             Ok(())
         })?;
         for page in pages {
-            // A page that cannot be read is told by the check of the structure.
+            // The structure check reports a page that cannot be read.
             let is_lob = self.fix(page, LatchMode::Shared).is_ok_and(|guard| {
                 header::page_type(guard.page()) == PageType::Lob && header::unit(guard.page()) == unit.0
             });
@@ -192,8 +192,8 @@ impl AccessMethods {
         Ok(())
     }
 
-    /// Pages that belong to none of the units, and those that are marked as dropped by nobody who is there: their unit's number then has
-    /// the highest bit set. Not those whose creator has not ended.
+    /// Pages that belong to none of the units, and those marked as dropped by no active transaction: their unit's number then has
+    /// the highest bit set. Pages of unfinished transactions that created them are not included.
     pub fn pages_of_nobody(
         &self,
         manager: &txn::TxnManager,
@@ -202,7 +202,7 @@ impl AccessMethods {
         let mut found = Vec::new();
         self.for_each_map(|map| {
             stop_if_asked()?;
-            // Under the map's latch: who marks or frees pages of it has said so, or has not begun.
+            // Read under the map's latch: a transaction that marks or frees its pages is already listed, or has not begun.
             let claimed = self.allocator.pages_pending();
             let owned = entries(map.id()).into_iter().map(|page| (page, owner(map.page(), page)));
             let strange = owned.filter(|(page, owner)| match owner & PENDING {
@@ -212,7 +212,7 @@ impl AccessMethods {
             found.extend(strange.map(|(page, owner)| (page, UnitId(owner))));
             Ok(())
         })?;
-        // What a transaction that has not ended has made is in nobody's list yet.
+        // Pages allocated by an unfinished transaction may belong to a unit that is not yet known.
         found.retain(|(page, _)| match self.fix(*page, LatchMode::Shared) {
             Ok(guard) => guard.lsn() < manager.oldest_active_lsn(),
             Err(_) => true,
@@ -343,7 +343,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Do the pages of one level, in key order, name their neighbours?
+    /// Do the pages of one level, in key order, link to their neighbours?
     fn chain(&mut self, level: &[Link]) {
         for (index, link) in level.iter().enumerate() {
             let before = index.checked_sub(1).map_or(PageId::NULL, |index| level[index].page);
@@ -385,7 +385,7 @@ impl Check<'_> {
         if header::free_slots(&bytes) > 0 {
             self.problem(page, Damage::Page, "a tree page has free slots");
         }
-        // The first key of an interior page says nothing.
+        // The first key of an interior page has no meaning.
         let first = u16::from(here > 0);
         for slot in first..count {
             let key = key_at(&bytes, slot);
@@ -466,7 +466,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Large values are checked by their rows; one that cannot be read is told here.
+    /// Large values are checked from their rows; one that cannot be read is reported here.
     fn is_lob(&mut self, page: PageId, unit: u32) -> bool {
         let Ok(guard) = self.access.fix(page, LatchMode::Shared) else { return false };
         self.report.pages += 1;

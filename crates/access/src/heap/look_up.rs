@@ -1,4 +1,4 @@
-//! Rows of a heap that are looked up many at a time, by ascending address: a page with several of them is latched once.
+//! Look-up of many rows of a heap by ascending address: one latch for all rows of a page.
 
 use pages::{LatchMode, PageGuard, PageId, PageType, PrefetchHint, header};
 use txn::Transaction;
@@ -10,12 +10,13 @@ use crate::options::ScanOptions;
 use crate::unit_uses::UnitUse;
 use crate::visibility::{PageView, Reader, Visibility};
 
-/// Rows are looked at so many before they are looked up: their pages are asked for.
+/// The pages of so many following rows are prefetched.
 const AHEAD: usize = 6;
 
 impl Heap {
-    /// Looks up rows whose addresses ascend, for a reader who keeps no lock ([`ScanOptions::keeps_nothing`]), and hands each that it may see to `found`
-    /// with the number of its address. What it is handed may be latched.
+    /// Looks up rows with ascending addresses, for a reader that keeps no lock ([`ScanOptions::keeps_nothing`]), and passes each visible row to
+    /// `found`
+    /// with the number of its address. The page may be latched during the call.
     pub fn fetch_many(
         &self,
         txn: &Transaction,
@@ -61,7 +62,7 @@ impl Heap {
                 Visibility::Gone => {}
                 seen @ (Visibility::Lost | Visibility::Conflict) => return Err(seen.error()),
                 Visibility::Moved | Visibility::Wait => {
-                    // Nobody waits or goes elsewhere with a latch in hand.
+                    // No thread waits or latches another page while it holds this latch.
                     drop(guard);
                     moved.clear();
                     if self.read(reader, rid, options.wait, &mut moved)? {

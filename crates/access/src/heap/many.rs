@@ -1,4 +1,4 @@
-//! Rows of a heap that come or go together: one latch and one log record for all of a page, which one compensation record takes back.
+//! Insert and delete of many rows of a heap: one latch and one log record per page, undone by one compensation record.
 
 use log::bulk_records::PageRows;
 use log::{LogContext, LogOp, Lsn};
@@ -14,15 +14,15 @@ use crate::row::{ROW_BYTES_MAX, ROW_BYTES_MIN};
 use crate::row_change::{PLACE_BYTES, apply_ghost};
 use crate::unit_uses::UnitUse;
 
-/// Bytes of the compensation record about rows of a page, besides what each row takes in it: the page, no root, their number.
+/// Bytes of the compensation record for rows of a page, without the bytes for each row: the page, no root, the number of rows.
 const ROWS_BYTES: usize = PLACE_BYTES + 2 + 3;
-/// Each row: its slot, and that it has no image.
+/// Bytes for each row: its slot, and an empty image.
 const ROW_OF_MANY_BYTES: usize = 3 + 1;
-/// After so many locks of rows it is seen whether the table is locked as a whole by now.
+/// After so many row locks, the code checks whether escalation has locked the whole table.
 const LOCKS_BETWEEN_LOOKS: usize = 256;
 
 impl Heap {
-    /// Inserts rows, as [`Heap::insert`] would each, and appends their addresses to `rids`, also when an error is about the row behind those.
+    /// Inserts rows, as [`Heap::insert`] would each, and appends their addresses to `rids`; after an error, those of the rows before it.
     pub fn insert_many(
         &self,
         txn: &Transaction,
@@ -43,7 +43,7 @@ impl Heap {
         Ok(())
     }
 
-    /// Inserts the first rows, if two or more of them have room on one page and slots in which nobody else is interested; gives their number.
+    /// Inserts the first rows, if two or more of them have room on one page and slots that no other transaction has locked; returns their number.
     fn insert_on_page(
         &self,
         txn: &Transaction,
@@ -92,7 +92,7 @@ impl Heap {
         Ok(places.len())
     }
 
-    /// Slots, ascending and locked, for as many of the first rows as have room on a latched page.
+    /// Slots, ascending and locked, for as many of the first rows as fit on a latched page.
     fn places_on_page(&self, txn: &Transaction, guard: &PageGuard, rows: &[impl AsRef<[u8]>]) -> Vec<u16> {
         let page = guard.page();
         let count = header::slot_count(page);
@@ -108,7 +108,7 @@ impl Heap {
             }
             let lockable =
                 |slot: &u16| txn.try_lock(self.lock_of(Rid { page: guard.id(), slot: *slot }), LockMode::X);
-            // Somebody may still wait for the row that was in a vacant one. A fresh one is nobody's: no gap is left.
+            // Another transaction may still wait for the row that was in a vacant slot. A fresh slot has no waiters, so the new slots have no gap.
             let slot = loop {
                 match free.next() {
                     Some(slot) if lockable(&slot) => break Some(slot),
@@ -157,7 +157,7 @@ impl Heap {
         Ok(())
     }
 
-    /// Makes rows of one page ghosts, which are locked; gives those that have moved to another page and are still to be deleted.
+    /// Makes locked rows of one page ghosts; returns the rows that have moved to another page and must be deleted there.
     fn ghost_all(&self, txn: &Transaction, rids: &[Rid]) -> AccessResult<Vec<Rid>> {
         let Some(page) = rids.first().map(|rid| rid.page) else { return Ok(Vec::new()) };
         let mut guard = self.fix_row_page(page, LatchMode::Exclusive)?;
@@ -170,7 +170,7 @@ impl Heap {
                 return Err(AccessError::RowGone);
             }
             if gone.last().is_some_and(|(slot, _)| *slot >= rid.slot) {
-                // Each row was met once: only damaged pages give one twice.
+                // The caller reads each row once: only damaged pages give a row twice.
                 return Err(AccessError::corrupt(page, "is met twice by one who deletes its rows"));
             }
             match flags & slots::FORWARD {
@@ -213,12 +213,12 @@ pub(crate) fn apply_rows(page: &mut PageBytes, rows: &[(u16, &[u8])]) {
     rows.iter().for_each(|(slot, row)| slots::put(page, *slot, &[row], 0));
 }
 
-/// Frees the slots of rows that have come together.
+/// Undo of an insert of many rows: frees their slots.
 pub(crate) fn apply_rows_taken_out(page: &mut PageBytes, record: &PageRows<'_>) {
     record.rows.iter().rev().for_each(|(slot, _)| slots::free(page, *slot));
 }
 
-/// Rows that went together are rows again.
+/// Undo of a delete of many rows: the ghosts are rows again.
 pub(crate) fn apply_rows_brought_back(page: &mut PageBytes, record: &PageRows<'_>) {
     for (slot, _) in &record.rows {
         let flags = slots::flags(page, *slot);
@@ -226,7 +226,7 @@ pub(crate) fn apply_rows_brought_back(page: &mut PageBytes, record: &PageRows<'_
     }
 }
 
-/// Undo, with its compensation record.
+/// Undo of the record, with its compensation record.
 impl AccessMethods {
     pub(crate) fn undo_heap_inserts(
         &self,

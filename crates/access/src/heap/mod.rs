@@ -1,4 +1,4 @@
-//! Heaps: rows in the order in which they found room, each at an address that stays.
+//! Heaps: rows wherever there was free space, each at a fixed address.
 //!
 //! Pages form a chain from the first; the first page's `prev` names the last. A row that outgrows its page moves, and leaves
 //! a stub with its new address; only the stub's address is ever seen outside. Deleted rows stay as ghosts until their
@@ -14,11 +14,11 @@
 //! 2. A slot is free, a row, a stub (FORWARD) or a moved row (FORWARDED); never a stub and a moved row at once. [`pages/slots.rs: assert_flags`]
 //! 3. Each stub that is no ghost names a moved row that is no ghost, and each such row has one stub. A stub never names a stub: a row that
 //!    moves on gets its first stub corrected. [`update`, `patch_row`; `require_moved_row` refuses a stub that says otherwise]
-//! 4. An address, once given out, means the same row until the row's deleter has committed: stubs and ghosts keep their slot; a slot is
-//!    reused only when nobody has a lock on its address. [`place`; `pages/slots.rs: insert`, `remove` are not for heaps]
+//! 4. An address, once assigned, means the same row until the row's deleter has committed: stubs and ghosts keep their slot; a slot is
+//!    reused only when no transaction has a lock on its address. [`place`; `pages/slots.rs: insert`, `remove` are not for heaps]
 //! 5. Every row has room for a stub: it is padded to `ROW_BYTES_MIN`. [`place`, `patch_row`]
-//! 6. What a transaction has given up of a page (ghosts, shortened rows) is counted in `reserved_bytes` and kept until every transaction up
-//!    to `last_remover` has ended: its rollback finds the room. [`ghost`, `expunge`]
+//! 6. The bytes that a transaction has released on a page (ghosts, shortened rows) are counted in `reserved_bytes` and kept until every transaction
+//!    up to `last_remover` has ended: its rollback finds the space. [`ghost`, `expunge`]
 //! 7. A row is changed under its exclusive lock and its page's exclusive latch, after the record is appended; the page's LSN is that record's.
 //!    [`methods.rs: append`, `pages/frame.rs: page_mut`, `set_lsn`]
 
@@ -55,12 +55,12 @@ use crate::visibility::{PageView, Reader, Visibility};
 const CANDIDATES_MAX: usize = 1024;
 /// Remembered pages that one insert tries before it appends a page.
 const CANDIDATES_TRIED: usize = 2;
-/// So often a reader without locks follows a row that moves under it, before it takes the stub for damaged.
+/// How often a reader without locks follows a row that moves meanwhile, before it treats the stub as damaged.
 const LOST_STUBS_MAX: u32 = 10_000;
-/// A page is worth remembering when so many of its bytes are free or ghosts'.
+/// A page is remembered when so many of its bytes are free or belong to ghosts.
 const WORTH_BYTES: usize = 1024;
 
-/// Which heap.
+/// The identity of a heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeapDef {
     /// Object id of its table, for locks.
@@ -85,12 +85,12 @@ impl Heap {
         Heap { methods, def, state, leaves_versions: true }
     }
 
-    /// The same, for changes that no snapshot can be asked for: of a table that is being built, or of the system's own.
+    /// This heap, for changes that need no versions because no snapshot reads them: of a table that is being built, or of a system table.
     pub fn without_versions(self) -> Heap {
         Heap { leaves_versions: false, ..self }
     }
 
-    /// Leaves what a row is before its first change, for snapshots; see [`Transaction::save_before_image`].
+    /// Keeps the row's image before its first change, for snapshots; see [`Transaction::save_before_image`].
     #[inline]
     fn save_before_image(&self, txn: &Transaction, rid: Rid, before: Option<&[u8]>) {
         if self.leaves_versions {
@@ -98,7 +98,7 @@ impl Heap {
         }
     }
 
-    /// 3960 for a row, locked, that somebody has changed since the snapshot of the transaction.
+    /// Error 3960 for a locked row that another transaction has changed since the snapshot of this one.
     fn check_conflict(&self, txn: &Transaction, rid: Rid) -> AccessResult<()> {
         match self.leaves_versions && txn.conflicts_over(self.def.unit.0, &rid.to_bytes()) {
             true => Err(AccessError::UpdateConflict),
@@ -106,7 +106,7 @@ impl Heap {
         }
     }
 
-    /// Locks a row that is about to be changed, and sees whether it may be ([`AccessError::UpdateConflict`]).
+    /// Locks a row before its change, and checks for a write conflict ([`AccessError::UpdateConflict`]).
     pub fn claim(&self, txn: &Transaction, rid: Rid) -> AccessResult<()> {
         let resource = self.lock_of(rid);
         if !txn.try_lock(resource, LockMode::X) {
@@ -115,7 +115,7 @@ impl Heap {
         self.check_conflict(txn, rid)
     }
 
-    /// Which heap it is.
+    /// The identity of the heap.
     pub fn def(&self) -> &HeapDef {
         &self.def
     }
@@ -131,14 +131,14 @@ impl Heap {
         }
     }
 
-    /// The same for a lock that is asked for now.
+    /// The lock resource of a row, counted as a lock request.
     #[inline]
     fn lock_of(&self, rid: Rid) -> Resource {
         self.state.uses.note(UnitUse::RowLock);
         self.row_resource(rid)
     }
 
-    /// What has happened to it since its database was opened.
+    /// The operation counters since the database was opened.
     pub fn uses(&self) -> &UnitUses {
         &self.state.uses
     }
@@ -176,7 +176,7 @@ impl Heap {
         let mut rid = Rid { page, slot: slots::vacant_slot(guard.page()) };
         if placing == Placing::Row && !txn.try_lock(self.row_resource(rid), LockMode::X) {
             self.state.uses.note(UnitUse::RowLock);
-            // Somebody still waits for the row that was there: a fresh slot is nobody's.
+            // Another transaction still waits for the row that was in this slot: use a fresh slot.
             rid.slot = header::slot_count(guard.page());
             let locked = txn.try_lock(self.row_resource(rid), LockMode::X);
             if !locked {
@@ -228,7 +228,7 @@ impl Heap {
             }
             let guard = self.methods.fix(page, LatchMode::Shared)?;
             if header::ghosts(guard.page()) > 0 || header::reserved_bytes(guard.page()) >= WORTH_BYTES {
-                // Its deleter has not ended: later perhaps.
+                // The deleter has not ended: the page may have room later.
                 drop(guard);
                 self.note_candidate(page);
             }
@@ -239,7 +239,7 @@ impl Heap {
         Ok(guard)
     }
 
-    /// The page, if it is of this heap and has room, perhaps after its ghosts are taken out.
+    /// The page, if it is of this heap and has room, after its ghosts were removed if necessary.
     fn try_page(&self, txn: &Transaction, page: PageId, bytes: usize) -> AccessResult<Option<PageGuard>> {
         let mut guard = self.methods.fix(page, LatchMode::Exclusive)?;
         if header::page_type(guard.page()) != PageType::Heap || header::unit(guard.page()) != self.def.unit.0
@@ -252,7 +252,7 @@ impl Heap {
         Ok(slots::fits(guard.page(), bytes).then_some(guard))
     }
 
-    /// Takes out the ghosts of a page and frees what was kept for undo, if all who may roll back have ended.
+    /// Removes the ghosts of a page and frees the bytes reserved for undo, if all transactions that may need them have ended.
     fn expunge(&self, txn: &Transaction, guard: &mut PageGuard) -> AccessResult<bool> {
         self.methods.expunge(txn.manager(), guard, |_| true)
     }
@@ -391,7 +391,7 @@ impl Heap {
     ) -> AccessResult<()> {
         assert!(is_stub.1 && row.len() == Rid::BYTES, "a stub is an address");
         let mut guard = self.fix_row_page(rid.page, LatchMode::Exclusive)?;
-        // Its lock keeps it as it was; but a map that lies may have given its page to the row that moved.
+        // The lock keeps the row unchanged; but a wrong map may have given its page to another row.
         let flags = slots::flags(guard.page(), rid.slot);
         let is_as_it_was = flags & (slots::GHOST | slots::FORWARDED) == 0
             && (flags & slots::FORWARD != 0) == is_stub.0
@@ -467,7 +467,7 @@ impl Heap {
             }
         };
         if let Some(target) = target {
-            // Nobody moves a locked row: what is right about it stays right.
+            // No transaction moves a locked row: what was checked stays true.
             let guard = self.fix_row_page(target.page, LatchMode::Shared)?;
             require_moved_row(&guard, rid, target.slot)?;
             self.save_before_image(txn, rid, slots::row(guard.page(), target.slot));
@@ -482,7 +482,7 @@ impl Heap {
         if slots::row(guard.page(), rid.slot).is_none() {
             return Err(AccessError::RowGone);
         }
-        // Two stubs that forward to one row are locked apart.
+        // Two stubs that forward to one row have separate locks.
         if slots::flags(guard.page(), rid.slot) & slots::GHOST != 0 {
             return Err(overwritten(rid));
         }
@@ -500,8 +500,8 @@ impl Heap {
         Ok(())
     }
 
-    /// Appends the row at an address to `out`, locking as a scan would; false when there is none (any more). What `Hold`
-    /// locks it keeps: [`Heap::release`] gives it back.
+    /// Appends the row at an address to `out`, locking as a scan would; false when there is none (any more). A lock that `Hold`
+    /// takes is kept: [`Heap::release`] releases it.
     pub fn fetch(
         &self,
         txn: &Transaction,
@@ -514,7 +514,7 @@ impl Heap {
         self.read(Reader::new(txn, locking, options), rid, options.wait, out)
     }
 
-    /// The same for a reader that is decided.
+    /// Fetches with a reader whose locking is already decided.
     fn read(&self, reader: Reader<'_>, rid: Rid, wait: LockWait, out: &mut Vec<u8>) -> AccessResult<bool> {
         let lock = || self.lock_of(rid);
         let mut waited = None;
@@ -579,7 +579,7 @@ impl Heap {
                     out.extend_from_slice(&row);
                     return Ok(true);
                 }
-                // Changed between the two looks: the stub tells more.
+                // Changed between the two reads: the caller reads the stub again.
                 VersionLookup::Absent => return Ok(false),
                 VersionLookup::Lost => return Err(AccessError::VersionLost),
             }
@@ -588,11 +588,11 @@ impl Heap {
             row.is_some()
         };
         if let Locking::Versioned { .. } = reader.locking {
-            // Who moves it on has left a version, found above.
+            // If it moved on, the writer has left a version, which was found above.
             return Ok(is_found);
         }
         if reader.locking != Locking::None {
-            // Nobody moves a locked row.
+            // No transaction moves a locked row.
             return if is_found { Ok(true) } else { Err(bad_stub(rid)) };
         }
         let guard = self.methods.fix(rid.page, LatchMode::Shared)?;
@@ -604,7 +604,7 @@ impl Heap {
         Ok(is_found && stays)
     }
 
-    /// Gives back the lock with which [`Heap::fetch`] or a cursor kept an unchanged row.
+    /// Releases the lock with which [`Heap::fetch`] or a cursor kept an unchanged row.
     pub fn release(&self, txn: &Transaction, rid: Rid, options: &ScanOptions) {
         if let Locking::Hold { mode, until_next: true } = options.locking(txn, &self.object_resource()) {
             txn.unlock(&self.row_resource(rid), mode);
@@ -631,7 +631,7 @@ fn require_moved_row(guard: &PageGuard, rid: Rid, slot: u16) -> AccessResult<()>
     if is_target && slots::row(guard.page(), slot).is_some() { Ok(()) } else { Err(bad_stub(rid)) }
 }
 
-/// Somebody else's row is where a locked one was.
+/// Another row is where a locked one was.
 fn overwritten(rid: Rid) -> AccessError {
     AccessError::corrupt(rid.page, format!("slot {} is not as it was when its row was locked", rid.slot))
 }

@@ -1,4 +1,4 @@
-//! Logged changes of heap pages, as they are made and made again; what is given up for good; and their undo.
+//! Heap page changes of log records, at first execution and at redo; removal of ghosts; and undo.
 
 use log::page_records::{Expunge, HeapAppend, HeapRow, RowPatch};
 use log::{LogContext, LogOp, Lsn};
@@ -11,8 +11,8 @@ use crate::patch::{self, Change};
 use crate::row_change::{context_of, removers_are_done};
 
 impl AccessMethods {
-    /// Takes out the ghosts of a heap page or leaf that `may_go` allows, and frees the bytes kept for undo, if everybody who
-    /// may roll back has ended. Returns whether anything changed.
+    /// Removes the ghosts of a heap page or leaf that `may_go` allows, and frees the bytes reserved for undo, if all transactions that
+    /// may roll back have ended. Returns whether anything changed.
     pub(crate) fn expunge(
         &self,
         manager: &txn::TxnManager,
@@ -85,7 +85,7 @@ pub(crate) fn apply_patch(
 
 /// Undo of a change to a heap row, with its compensation record.
 impl AccessMethods {
-    /// Latches the page of a heap's row that is to be undone.
+    /// Latches the page of a heap row whose change is to be undone.
     pub(super) fn fix_for_undo(&self, page: u64, slot: u16) -> AccessResult<PageGuard> {
         let guard = self.fix(PageId::unpack(page), LatchMode::Exclusive)?;
         let is_there =

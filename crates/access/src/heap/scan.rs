@@ -11,7 +11,7 @@ use crate::prefetch::NextPage;
 use crate::unit_uses::UnitUse;
 use crate::visibility::{PageView, Reader, Visibility};
 
-/// Reads a heap. Where locks allow, a page's rows are copied under one latch and handed out afterwards.
+/// Reads a heap. Where locks allow, it copies a page's rows under one latch and emits them afterwards.
 pub struct HeapCursor {
     heap: Heap,
     options: ScanOptions,
@@ -41,7 +41,7 @@ impl Heap {
         HeapCursor::new(self.clone(), options)
     }
 
-    /// An estimate of the number of rows, from its number of pages and what stands on its first and its last one. Asks for no lock.
+    /// An estimate of the number of rows, from its number of pages and the rows on its first and its last page. Takes no lock.
     pub fn estimate_rows(&self, pages: u64) -> AccessResult<u64> {
         let first = self.fix_row_page(self.def.first_page, LatchMode::Shared)?;
         let (of_first, last) = (header::slot_count(first.page()), header::prev(first.page()));
@@ -50,7 +50,7 @@ impl Heap {
             return Ok(u64::from(of_first));
         }
         let of_last = header::slot_count(self.fix_row_page(last, LatchMode::Shared)?.page());
-        // The last page may have few rows yet: all others are thought to be as the first.
+        // The last page may have few rows yet: all other pages are assumed to be like the first.
         Ok(u64::from(of_first).saturating_mul(pages.saturating_sub(1)).saturating_add(u64::from(of_last)))
     }
 }
@@ -75,7 +75,7 @@ impl HeapCursor {
     }
 
     /// Moves to the next row; false at the end. The row before, if it was locked only for reading, is unlocked; one that was
-    /// locked to be changed later (`RowLock::Update`) stays locked, so that nobody changes it meanwhile.
+    /// locked to be changed later (`RowLock::Update`) stays locked, so that no other transaction changes it meanwhile.
     pub fn next(&mut self, txn: &Transaction) -> AccessResult<bool> {
         if self.options.row_lock == RowLock::Update {
             self.kept = None;
@@ -98,14 +98,14 @@ impl HeapCursor {
         Ok(true)
     }
 
-    /// Chooses what is handed up, before the first row is asked for.
+    /// Chooses the rows and columns to emit, before the first row is read.
     pub fn select(&mut self, selection: Selection) {
         assert!(self.locking.is_none() && self.rows.is_empty(), "no row has been handed up yet");
         self.selection = selection;
     }
 
-    /// Moves to the next rows, all that one latch gives; their number, 0 at the end. What [`HeapCursor::next`] says of locks holds of
-    /// the one row that a reader with locks gets.
+    /// Moves to the next rows, all that one latch gives; returns their number, 0 at the end. The locks are those of [`HeapCursor::next`];
+    /// a reader with row locks gets one row at a time.
     pub fn next_page(&mut self, txn: &Transaction) -> AccessResult<usize> {
         self.at = self.rows.len().saturating_sub(1);
         if !self.next(txn)? {
@@ -116,13 +116,13 @@ impl HeapCursor {
         Ok(self.rows.len())
     }
 
-    /// The address of one of the rows in hand.
+    /// The address of one row of the batch.
     #[inline]
     pub fn rid_at(&self, at: usize) -> Rid {
         self.rows[at].0
     }
 
-    /// One of the rows in hand.
+    /// One row of the batch.
     #[inline]
     pub fn row_at(&self, at: usize) -> &[u8] {
         let (_, start, end) = self.rows[at];
@@ -130,17 +130,17 @@ impl HeapCursor {
         &self.bytes[start..end]
     }
 
-    /// The present row's address.
+    /// The current row's address.
     pub fn rid(&self) -> Rid {
         self.rid_at(self.at)
     }
 
-    /// The present row.
+    /// The current row.
     pub fn row(&self) -> &[u8] {
         self.row_at(self.at)
     }
 
-    /// Gives the present row's lock back now: it does not qualify.
+    /// Releases the current row's lock now: the row does not qualify.
     pub fn release_row(&mut self, txn: &Transaction) {
         if let (Some(rid), Some(Locking::Hold { mode, .. })) = (self.kept.take(), self.locking) {
             txn.unlock(&self.heap.row_resource(rid), mode);
@@ -182,7 +182,7 @@ impl HeapCursor {
         Ok(false)
     }
 
-    /// A row that has moved has been read: it is handed up, if it is wanted.
+    /// Emits a moved row that has been read, if it qualifies.
     fn take_moved(&mut self, reader: Reader<'_>, rid: Rid) {
         if self.selection.accepts(&self.bytes) {
             self.rows.push((rid, 0, self.bytes.len()));
@@ -192,7 +192,7 @@ impl HeapCursor {
         }
     }
 
-    /// Goes on to the page that the present one names. The chain never leads back to where it begins, and each page names the one before:
+    /// Moves to the page that the current one names. The chain never leads back to its beginning, and each page names the one before:
     /// so it ends.
     fn go_on_to(&mut self, next: PageId) -> AccessResult<()> {
         if next == self.heap.def.first_page {
@@ -203,7 +203,7 @@ impl HeapCursor {
         Ok(())
     }
 
-    /// Copies rows from the present page, from the present slot on. Leaves `slot` at the first row not dealt with.
+    /// Copies rows from the current page, from the current slot on. Leaves `slot` at the first row that was not processed.
     fn fill_from_page(&mut self, reader: Reader<'_>) -> AccessResult<Stop> {
         assert!(self.rows.is_empty() && self.bytes.is_empty(), "rows are read when none is left");
         let heap = &self.heap;
