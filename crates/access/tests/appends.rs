@@ -1,5 +1,5 @@
-//! Transactions that append to lists and read them, at three levels, judged by a search for cycles of dependencies (sim's dependencies.rs,
-//! which its scenario `versions` judges SQL by).
+//! Transactions that append to lists and read them, at three levels; a search for dependency cycles checks the histories (sim's dependencies.rs,
+//! which also checks SQL in its scenario `versions`).
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
@@ -22,10 +22,10 @@ const ROUNDS: u32 = 30;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Level {
-    /// Each read by a snapshot of its own, changes by locks.
+    /// Reads use snapshots of their own, changes use locks.
     CommittedSnapshot,
     Snapshot,
-    /// Locks to the end.
+    /// Locks are held to the end.
     Serializable,
 }
 
@@ -43,7 +43,7 @@ fn elements(row: &[u8]) -> Vec<u64> {
     row.chunks_exact(4).map(|bytes| u64::from(u32::from_le_bytes(*bytes.first_chunk().unwrap()))).collect()
 }
 
-/// One transaction of a few steps; its steps follow from the task and the round.
+/// One transaction of a few steps, which depend on the task and the round.
 #[allow(
     clippy::result_large_err,
     reason = "a transaction that met a conflict goes back to its caller as it is"
@@ -152,7 +152,7 @@ fn outcome(seed: u64, level: Level, bug: Option<Bug>) -> Result<u64, String> {
     if report.failures.is_empty() { judged } else { Err(report.failures.join("; ")) }
 }
 
-/// No level shows what it forbids, and the histories are worth judging.
+/// No level shows an anomaly that it forbids, and the histories are long enough to matter.
 #[test]
 fn no_level_shows_a_cycle_that_it_forbids() {
     for level in [Level::CommittedSnapshot, Level::Snapshot, Level::Serializable] {
@@ -165,7 +165,7 @@ fn no_level_shows_a_cycle_that_it_forbids() {
     }
 }
 
-/// The judge condemns each planted bug within 500 seeds.
+/// The check finds each planted bug within 500 seeds.
 #[test]
 fn planted_bugs_are_condemned() {
     for (bug, level) in [

@@ -1,4 +1,4 @@
-//! Isolation by row and key-range locks, in simulated worlds: who waits for whom, who sees what (reference 9.1, 9.2).
+//! Isolation by row and key-range locks, in simulated worlds: which transaction waits, and what it sees (reference 9.1, 9.2).
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
@@ -157,7 +157,7 @@ fn a_serializable_look_at_nothing_keeps_the_gap_and_the_end() {
     });
 }
 
-/// A ghost that guards a locked range is not tidied away under the range's owner.
+/// The cleanup does not remove a ghost that guards a locked range.
 #[test]
 fn ghosts_under_range_locks_stay() {
     with_rows(5, |db| {
@@ -254,7 +254,7 @@ fn an_update_scan_keeps_what_it_found_and_gives_back_what_does_not_qualify() {
     });
 }
 
-/// Whoever has waited for a row gets it: nobody waits twice for the same one, however many queue for it (by key, by scan, by insert).
+/// A transaction that has waited for a row gets it: none waits twice for the same row, however many are queued (by key, by scan, by insert).
 #[test]
 fn a_row_is_waited_for_once() {
     const TASKS: u64 = 6;
@@ -293,7 +293,7 @@ fn a_row_is_waited_for_once() {
             total.fetch_add(waited, Relaxed);
         });
     }
-    // In a world or two they come one after the other.
+    // In a few worlds the transactions run one after the other.
     let total = total.load(Relaxed);
     assert!(
         total > SEEDS * TASKS * ROUNDS / 4,
@@ -301,7 +301,7 @@ fn a_row_is_waited_for_once() {
     );
 }
 
-/// At SERIALIZABLE one key that is there needs its own lock only; one that is not there needs its gap.
+/// At SERIALIZABLE a key that exists needs only its own lock; a key that does not exist needs its gap.
 #[test]
 fn a_serializable_look_at_one_key_locks_that_key() {
     for (row_lock, mode) in
@@ -334,7 +334,7 @@ fn a_serializable_look_at_one_key_locks_that_key() {
     }
 }
 
-/// The same where a ghost has the key: it bounds the gap.
+/// The same lock where a ghost has the key: it bounds the gap.
 #[test]
 fn a_serializable_look_at_a_ghost_keeps_the_key_away() {
     with_rows(10, |db| {
@@ -352,8 +352,8 @@ fn a_serializable_look_at_a_ghost_keeps_the_key_away() {
     });
 }
 
-/// Locks of rows become the table's in the middle of a scan that is to change them: from there on rows come by the page, each once, and
-/// nobody else gets any of them.
+/// Row locks are escalated to a table lock in the middle of a scan for update: from there on rows come page by page, each once, and
+/// no other transaction gets any of them.
 #[test]
 fn a_scan_that_locks_rows_reads_pages_once_the_table_is_locked() {
     with_rows(9, |db| {

@@ -1,7 +1,7 @@
 //! Random work of several workers on one heap and one tree, against a model, with crashes (claims 4-6, faults F1-F3, F9).
 #![allow(clippy::unwrap_used, reason = "a test")]
 //!
-//! Each worker owns the keys that are its number modulo the workers, so all share pages. A key's row lies in the heap; the
+//! Each worker owns the keys that are its number modulo the workers, so all share pages. A key's row is in the heap; the
 //! tree's value is the heap row's address and a copy of the row. After a crash each worker's keys must be exactly as one of its
 //! commits left them, not older than its last fully durable one.
 
@@ -21,7 +21,7 @@ const KEYS: u64 = 40;
 
 type Rows = BTreeMap<u64, Vec<u8>>;
 
-/// What a worker has done: the states after each commit that was asked for, and how many of them are surely durable.
+/// The history of a worker: the states after each requested commit, and how many of them are surely durable.
 #[derive(Clone, Default)]
 struct History {
     states: Vec<Rows>,
@@ -112,7 +112,7 @@ fn delete_some(db: &Db, txn: &Transaction, rows: &mut Rows, rng: &mut Rng) -> Ac
     Ok(())
 }
 
-/// Inserts some of the worker's keys that are not there at once, one of them twice perhaps.
+/// Inserts several of the worker's missing keys at once, possibly one of them twice.
 fn insert_some(db: &Db, txn: &Transaction, worker: u64, rows: &mut Rows, rng: &mut Rng) -> AccessResult<()> {
     let keys = (0..KEYS).map(|key| key * WORKERS + worker);
     let wanted: Vec<u64> = keys.filter(|key| !rows.contains_key(key) && rng.chance(1, 2)).collect();
@@ -232,7 +232,8 @@ fn read_all(db: &Db, backward: bool) -> Rows {
     rows
 }
 
-/// Structure, and each worker's rows as one of its commits left them. After a recovery the histories end with what is there.
+/// Checks the structure, and that each worker's rows are the state of one of its commits. After a recovery the histories end with the recovered
+/// state.
 fn judge(db: &Db, ledger: &Ledger, is_recovered: bool) {
     if let Err(problems) = db.verify() {
         panic!("structure: {problems}");
@@ -264,14 +265,14 @@ fn judge(db: &Db, ledger: &Ledger, is_recovered: bool) {
             );
         }
         if is_recovered {
-            // What recovery has shown is durable.
+            // The recovered state is durable.
             history.states.truncate(number);
             history.durable = number;
         }
     }
 }
 
-/// How often power went, and how often undo went on in the middle of rows that were deleted together.
+/// The number of power losses, and of rollbacks that continued in the middle of a multi-row delete.
 type Reached = (u64, u64);
 
 fn run_seed(seed: u64, bug: Option<Bug>) -> Result<Reached, String> {
@@ -362,7 +363,7 @@ fn the_same_seed_gives_the_same_trace() {
     assert_eq!(hash(), hash());
 }
 
-/// A torn or failing disk at each single operation of a short life: no panic, and afterwards all is well.
+/// A torn or failing disk at each single operation of a short run: no panic, and afterwards a recovered database.
 #[test]
 fn any_single_failing_write_leaves_a_recoverable_database() {
     for k in [1, 2, 3, 5, 8, 13, 21, 34, 55] {

@@ -1,5 +1,5 @@
-//! Key ranges at SERIALIZABLE, in simulated worlds: what a transaction has read stays as it is for everybody else, whatever it changes there itself,
-//! and wherever the pages end.
+//! Key ranges at SERIALIZABLE, in simulated worlds: a range that a transaction has read does not change for others, whatever the transaction itself
+//! changes there, and wherever the pages end.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
@@ -13,7 +13,7 @@ use os::WaitType;
 use os::sim::{Profile, World};
 use txn::{CommitMode, IsolationLevel, LockError, Transaction};
 
-/// Keys that are there at first.
+/// The initial keys.
 const KEYS: [u32; 5] = [10, 20, 30, 40, 70];
 /// The keys that are read.
 const READ: std::ops::RangeInclusive<u32> = 15..=60;
@@ -65,7 +65,7 @@ fn is_free(db: &Db, key: u32) -> bool {
     }
 }
 
-/// The same for a key that comes together with others, behind all keys.
+/// The same for a key inserted together with others, behind all keys.
 fn are_free(db: &Db, keys: &[u32]) -> bool {
     let other = begin(db);
     other.space().set_lock_timeout_ms(0);
@@ -77,7 +77,7 @@ fn are_free(db: &Db, keys: &[u32]) -> bool {
     result.is_ok()
 }
 
-/// What a reader does to the range that it has read.
+/// The reader's changes in the range that it has read.
 #[derive(Clone, Copy, Debug)]
 enum Own {
     Nothing,
@@ -86,7 +86,7 @@ enum Own {
     /// Deletes one key and inserts another.
     Move(u32, u32),
     InsertAndDelete(u32),
-    /// Inserts, and takes that back.
+    /// Inserts, and rolls that back.
     InsertAndUndo(u32),
 }
 
@@ -135,7 +135,7 @@ const CHANGES: [Own; 10] = [
     Own::InsertAndUndo(50),
 ];
 
-/// However a range was read and whatever its reader then does in it: nobody else gets a key into it; what lies far from it is free.
+/// However a range was read and whatever its reader then does in it: no other transaction can insert a key into it; keys far from it are free.
 #[test]
 fn a_range_stays_its_readers_whatever_he_inserts() {
     for value_bytes in [3, LARGE_BYTES] {
@@ -168,7 +168,7 @@ fn a_range_stays_its_readers_whatever_he_inserts() {
     }
 }
 
-/// The range up to the end of the tree, and an empty tree: the end itself is what bounds the gap.
+/// The range up to the end of the tree, and an empty tree: the end of the tree bounds the gap.
 #[test]
 fn the_gap_below_the_end_stays_its_readers() {
     for (there, lower) in [(&[][..], 0u32), (&[10][..], 15), (&[10, 20, 30, 40, 50, 60][..], 45)] {
@@ -196,7 +196,7 @@ fn the_gap_below_the_end_stays_its_readers() {
     }
 }
 
-/// Ghosts bound gaps: one that was there when the range was read, and the reader's own.
+/// Ghosts bound gaps: one that existed when the range was read, and the reader's own.
 #[test]
 fn ghosts_bound_what_their_reader_keeps() {
     with_rows(3, &KEYS, 3, |db| {
@@ -219,7 +219,7 @@ fn ghosts_bound_what_their_reader_keeps() {
     });
 }
 
-/// A reader comes to a range's end just when others insert, delete and roll back around it: what it has read once it reads again, and again
+/// A reader reaches a range's end while others insert, delete and roll back around it: it reads the same rows a second time, and a third time
 /// after its own insert.
 #[test]
 fn a_range_is_read_twice_the_same_while_others_insert_at_its_bounds() {
@@ -276,7 +276,7 @@ fn read_twice(db: &Db, round: u32, options: ScanOptions) {
     }
 }
 
-/// Inserts and deletes keys around the bounds, and rolls half of that back.
+/// Inserts and deletes keys around the bounds, and rolls half of the changes back.
 fn others(db: &Db, task: u32, seed: u64, value: &[u8]) {
     for turn in 0..12u32 {
         let txn = begin(db);

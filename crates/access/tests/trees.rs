@@ -209,7 +209,7 @@ fn undo_after_another_transaction_split_the_pages() {
     });
 }
 
-/// A shrunk or deleted row's room is kept until its transaction ends: undo needs no luck.
+/// The space of a shrunk or deleted row is kept until its transaction ends: undo always finds it.
 #[test]
 fn room_given_up_by_an_open_transaction_is_not_taken() {
     with_db(3, |db| {
@@ -235,7 +235,7 @@ fn room_given_up_by_an_open_transaction_is_not_taken() {
     });
 }
 
-/// Redo may be repeated: every record of the log a second time changes nothing.
+/// Redo is idempotent: redo of every record of the log a second time changes nothing.
 #[test]
 fn redo_twice_is_redo_once() {
     with_db(4, |db| {
@@ -268,7 +268,7 @@ fn redo_twice_is_redo_once() {
     });
 }
 
-/// The same with nothing on disk but the log: every page is made anew by redo, deep splits included; then again over it.
+/// Redo with nothing on disk but the log: it rebuilds every page, deep splits included; then a second redo over the result.
 #[test]
 fn the_log_alone_rebuilds_deep_trees() {
     for seed in 0..8 {
@@ -288,7 +288,7 @@ fn the_log_alone_rebuilds_deep_trees() {
                 txn.commit(CommitMode::Full).expect("a healthy disk");
                 *model2.lock() = rows.clone();
             }
-            // Left open: recovery takes it back.
+            // Left open: recovery rolls it back.
             let txn = db.begin();
             for _ in 0..60 {
                 change(&db, &txn, &mut rows, &mut rng).expect("room");
@@ -308,7 +308,7 @@ fn the_log_alone_rebuilds_deep_trees() {
     }
 }
 
-/// A row so wide that it takes a page alone, before all others of its leaf: the left half is empty until it comes. (Seed 15 of the
+/// A row so large that it needs a page alone, before all others of its leaf: the left half is empty until the row is inserted. (Seed 15 of the
 /// simulation's scenario `schema`: the record of the split was refused.)
 #[test]
 fn a_wide_row_comes_before_all_others() {
@@ -334,7 +334,7 @@ fn random_rows(rng: &mut Rng, count: u64) -> Rows {
     (0..count).map(|_| row()).collect()
 }
 
-/// Fills the tree with rows, page by page, each page so full.
+/// Fills the tree with rows, page by page, with this fill factor.
 fn load(db: &Db, txn: &txn::Transaction, rows: &Rows, fill: BuildFill) {
     let mut loader = db.tree.loader(fill).expect("an empty tree");
     for (key, value) in rows {
@@ -385,7 +385,7 @@ fn a_tree_that_is_built_is_a_sorted_map_and_goes_on_as_one() {
     }
 }
 
-/// Whoever has made a tree and built it gives all its pages up when he rolls back; so does recovery when a crash cuts him off anywhere.
+/// The rollback of a transaction that has created and built a tree frees all its pages; so does recovery after a crash at any point.
 #[test]
 fn a_tree_that_was_being_built_leaves_no_page_behind() {
     for seed in 0..24 {
@@ -423,7 +423,7 @@ fn a_tree_that_was_being_built_leaves_no_page_behind() {
     }
 }
 
-/// What is on disk is the log alone: each page is built by redo, and the rows that were deleted together are ghosts again.
+/// Only the log is on disk: redo builds each page, and the rows that were deleted together are ghosts again.
 fn built_again_by_the_log(seed: u64, bug: Option<Bug>) -> Result<(), String> {
     let world = World::new(seed, Profile::drawn(seed));
     world.plant(bug);
@@ -464,7 +464,7 @@ fn the_log_alone_builds_a_tree_again() {
     }
 }
 
-/// Keys that are deleted together come back together, although others have split the pages meanwhile; a key that is not there is told.
+/// The rollback of a multi-key delete restores the keys, although other threads have split the pages meanwhile; a missing key is an error.
 #[test]
 fn keys_that_are_deleted_together_come_back() {
     with_db(6, |db| {
@@ -491,7 +491,7 @@ fn keys_that_are_deleted_together_come_back() {
         let of_many = records(&db);
         assert!(of_many > 0 && of_many < 50, "a record a leaf, not one a row: {of_many}");
         let savepoint = mine.savepoint();
-        // The first that is not there ends it; those before it are gone.
+        // The first missing key ends it; those before it are deleted.
         let gone_before = [10_u32, 30, 40, 50].map(u32::to_be_bytes);
         let error = db.tree.delete_sorted(&mine, &gone_before, &mut deleted);
         assert!(matches!(error, Err(AccessError::RowGone)) && deleted == 2, "{deleted}");
@@ -511,7 +511,7 @@ fn keys_that_are_deleted_together_come_back() {
     });
 }
 
-/// Keys that are inserted together come to their leaves together, and go although others have split the pages meanwhile.
+/// A multi-key insert fills leaf after leaf, and its rollback removes the keys although other threads have split the pages meanwhile.
 #[test]
 fn keys_that_are_inserted_together_go_together() {
     with_db(7, |db| {
@@ -534,7 +534,7 @@ fn keys_that_are_inserted_together_go_together() {
             }
             (single, together)
         };
-        // Every other one stands there before.
+        // Every other one exists before.
         let txn = db.begin();
         let even: Vec<_> = keys(0, 2_000).into_iter().step_by(2).collect();
         assert_eq!(insert(&txn, &even), (Inserted::Done, 1_000));
@@ -545,7 +545,7 @@ fn keys_that_are_inserted_together_go_together() {
         let (single, together) = records();
         assert!(together < 60 && single < 60, "a record a leaf, not one a row: {single}, {together}");
         let savepoint = mine.savepoint();
-        // The first that is there ends it, those before it are in; also one that comes twice.
+        // The first existing key ends it, those before it are inserted; also a duplicate in the list.
         let some = [keys(2_000, 2_003), keys(2_002, 2_004)].concat();
         assert_eq!(insert(&mine, &some), (Inserted::Duplicate, 3));
         assert_eq!(insert(&mine, &keys(1_999, 2_000)), (Inserted::Duplicate, 0));
@@ -565,7 +565,7 @@ fn keys_that_are_inserted_together_go_together() {
     });
 }
 
-/// Power goes while rows that were inserted together go, and while recovery takes them out: each goes once, and nothing else does.
+/// Power loss during the rollback of a multi-row insert, and during the recovery that undoes it: each row is removed once, and no other.
 #[test]
 fn undo_goes_on_among_keys_that_were_inserted_together() {
     // Long keys: their compensation records fill several log blocks.
@@ -588,7 +588,7 @@ fn undo_goes_on_among_keys_that_were_inserted_together() {
             let txn = db.begin();
             let new: Vec<Vec<u8>> = keys(1).map(long).collect();
             insert(&txn, &new);
-            // Some of them go again, and come back over their ghosts.
+            // Some of them are deleted again, and inserted again over their ghosts.
             db.tree.delete_sorted(&txn, &new[100..140], &mut 0).expect("they are there");
             insert(&txn, &new[100..140]);
             db.log.harden(txn.last_lsn(), log::FlushReason::Quiesce).expect("a healthy disk");
@@ -597,7 +597,7 @@ fn undo_goes_on_among_keys_that_were_inserted_together() {
         for round in 0..4 {
             world.disarm();
             world.power_loss();
-            // Redo comes before, and reads and writes every page.
+            // Redo runs before, and reads and writes every page.
             world.power_off_after_ios(1 + (seed * 4 + round) * 7 % 300);
             let place = Place { pool_bytes: 64 * 8192, ..place.clone() };
             let report = world.run(move |os| drop(open(os, &place)));
@@ -620,7 +620,7 @@ fn undo_goes_on_among_keys_that_were_inserted_together() {
     assert!(resumed > 0, "power must go in the middle to mean anything");
 }
 
-/// Power goes while rows that were deleted together come back, and while recovery brings them back: each comes back once.
+/// Power loss during the rollback of a multi-row delete, and during the recovery that undoes it: each row is restored once.
 #[test]
 fn undo_goes_on_among_keys_that_were_deleted_together() {
     let mut resumed = 0;
@@ -639,7 +639,7 @@ fn undo_goes_on_among_keys_that_were_deleted_together() {
             let txn = db.begin();
             let keys: Vec<[u8; 4]> = rows(0, 2_000).map(|row| row.0).collect();
             db.tree.delete_sorted(&txn, &keys, &mut 0).expect("they are there");
-            // Some of them are there again, as something else, and go again.
+            // Some of them are inserted again, with other values, and deleted again.
             for (key, _) in rows(100, 140) {
                 assert_eq!(db.tree.insert(&txn, &key, b"another").expect("room"), Inserted::Done);
             }

@@ -1,4 +1,4 @@
-//! Making and dropping heaps and trees, large objects, tempdb's logging, full disks: all with rollback and crash.
+//! Create and drop of heaps and trees, large objects, tempdb's logging, full disks: all with rollback and crash.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
@@ -36,7 +36,7 @@ fn tree_of_500_rows(db: &Db) -> BTree {
     tree
 }
 
-/// Rows of a heap come and go a page at a time, with one record for each page and one for its undo, into slots that are free again, too.
+/// Multi-row inserts and deletes in a heap, with one record per page and one for its undo, also into slots that were freed.
 #[test]
 fn rows_of_a_heap_come_and_go_together() {
     with_db(|db| {
@@ -72,7 +72,7 @@ fn rows_of_a_heap_come_and_go_together() {
         txn.commit(CommitMode::Full).expect("a healthy disk");
         assert_eq!((read(&rids), db.verify()), (1_000, Ok(1_000)));
 
-        // One of them moves away and goes with its stub; the others of its page go together.
+        // One of them moves and is deleted with its stub; the others of its page are deleted together.
         let txn = db.begin();
         db.heap.update(&txn, rids[4], &[9; 5_000]).expect("room");
         db.heap.update(&txn, rids[4], &rows[4]).expect("room");
@@ -97,7 +97,7 @@ fn rows_of_a_heap_come_and_go_together() {
         txn.commit(CommitMode::Full).expect("a healthy disk");
         assert_eq!(read(&rids), 500);
         db.access.clean_ghosts(&db.manager, 100).expect("a healthy disk");
-        // The free slots are used again, rows that are too long are refused, those before them are in.
+        // The free slots are used again, rows that are too long are refused, those before them are inserted.
         let txn = db.begin();
         let mut again = Vec::new();
         let mut some = rows[..300].to_vec();
@@ -135,8 +135,8 @@ fn a_dropped_unit_goes_at_commit_and_stays_at_rollback() {
     });
 }
 
-/// A stub that leads to no moved row is damage (824) also to who changes the row without having read it: another row, or none, would be changed
-/// in its place.
+/// A stub that leads to no moved row is damage (824), also for a change without a read before: it would change another row, or none,
+/// at that address.
 #[test]
 fn a_stub_that_leads_elsewhere_is_not_believed_by_a_change() {
     for (flags, what) in [(0, "a row of its own"), (slots::FORWARDED | slots::GHOST, "one that is gone")] {
@@ -162,8 +162,8 @@ fn a_stub_that_leads_elsewhere_is_not_believed_by_a_change() {
     }
 }
 
-/// A map that says of a heap's page that it is free has the page given to a row that moves out of it: the row is not where it was. That is damage,
-/// no panic. (Seed 1201049 of the simulation's scenario `lies`.)
+/// A map that calls a used heap page free leads to its allocation for a row that moves out of it: the row is then not where it was. That is damage,
+/// not a panic. (Seed 1201049 of the simulation's scenario `lies`.)
 #[test]
 fn a_row_whose_page_is_given_to_it_once_more_is_damaged() {
     for has_moved_before in [false, true] {
@@ -171,7 +171,7 @@ fn a_row_whose_page_is_given_to_it_once_more_is_damaged() {
             let place = Place::new("/data/t");
             let db = create(os, &place);
             let txn = db.begin();
-            // The first page of a heap and its last one are latched when it grows: it is one between them.
+            // A heap that grows latches its first and its last page: the wrong entry is for one between them.
             let fill = || db.heap.insert(&txn, &[9; 8000]).expect("room");
             fill();
             let rid = db.heap.insert(&txn, &[1; 3000]).expect("room");
@@ -185,7 +185,7 @@ fn a_row_whose_page_is_given_to_it_once_more_is_damaged() {
             txn.commit(CommitMode::Full).expect("a healthy disk");
             db.checkpoint().expect("a healthy disk");
             drop(db);
-            // Who has just opened it looks for free pages from the first one.
+            // A newly opened database searches for free pages from the first page.
             let db = open(os, &place);
             let mut map = db.space.fix(MAP_PAGE, LatchMode::Exclusive).expect("a healthy disk");
             let entry = HEADER_BYTES + 4 * rid.page.page as usize;
@@ -200,7 +200,8 @@ fn a_row_whose_page_is_given_to_it_once_more_is_damaged() {
     }
 }
 
-/// What a savepoint has taken back is not freed at commit, even if somebody else, who has not committed, has marked it meanwhile. (Seed 1700 of
+/// Pages whose free was rolled back to a savepoint are not freed at commit, even if another active transaction has marked them meanwhile. (Seed 1700
+/// of
 /// the simulation's scenario `schema`: a rolled-back ALTER TABLE found its large values overwritten.)
 #[test]
 fn a_page_kept_by_a_savepoint_is_not_freed_when_somebody_else_has_marked_it() {
@@ -231,8 +232,9 @@ fn a_page_kept_by_a_savepoint_is_not_freed_when_somebody_else_has_marked_it() {
     });
 }
 
-/// Pages with ghosts become free and are given up before their turn comes: who gives them up lets the cleanup forget them, or it comes to pages
-/// that are not there.
+/// Pages with ghosts become free and are removed before the cleanup reaches them: the code that removes them makes the cleanup forget them, or it
+/// would read
+/// pages that do not exist.
 #[test]
 fn the_ghost_cleanup_does_not_come_to_pages_that_are_given_up() {
     for forgets in [true, false] {
@@ -265,7 +267,7 @@ fn the_ghost_cleanup_does_not_come_to_pages_that_are_given_up() {
     }
 }
 
-/// A heap is dropped with ghosts on its pages: the cleanup, whose turn comes later, changes none of them. A free page has no change that is newer than
+/// A heap is dropped with ghosts on its pages: the later cleanup changes none of them. A free page has no change that is newer than
 /// its map's newest. (Seed 53 of scenario `schema`.)
 #[test]
 fn the_ghost_cleanup_changes_no_page_of_a_dropped_heap() {
@@ -289,8 +291,8 @@ fn the_ghost_cleanup_changes_no_page_of_a_dropped_heap() {
     });
 }
 
-/// The ghost cleanup leaves a leaf where it is whose tree somebody is dropping: its page is no longer the tree's to give back, and the one who
-/// drops would find it somebody else's. (Seed 42 of scenario `schema`.)
+/// The ghost cleanup does not unlink a leaf of a tree that a transaction is dropping: the tree can no longer free its page, and the drop
+/// would find the page with another owner. (Seed 42 of scenario `schema`.)
 #[test]
 fn the_ghost_cleanup_gives_no_page_back_that_a_drop_has_marked() {
     for commits in [true, false] {
@@ -437,7 +439,7 @@ fn large_objects_come_and_go_with_their_transaction() {
     });
 }
 
-/// What takes long looks for interrupts at each page: structures of a heap and a tree, large values, the maps.
+/// Long operations check for interrupts at each page: structure checks of a heap and a tree, large values, the maps.
 #[test]
 fn a_check_ends_when_it_is_interrupted() {
     with_db(|db| {
@@ -475,7 +477,7 @@ fn a_check_ends_when_it_is_interrupted() {
     });
 }
 
-/// tempdb logs what undo needs and no more (claims 82, 83): rollback is exact, records are smaller.
+/// tempdb logs only the data for undo (claims 82, 83): rollback is exact, records are smaller.
 #[test]
 fn undo_only_logging_is_smaller_and_rolls_back_exactly() {
     let bytes_of = |volatile: bool| {
@@ -521,7 +523,7 @@ fn undo_only_logging_is_smaller_and_rolls_back_exactly() {
     assert!(undo_only * 2 < full, "{undo_only} bytes in tempdb, {full} in a user database");
 }
 
-/// A full disk refuses the insert that needs a new page (1105), keeps what is there readable, and heals.
+/// A full disk refuses the insert that needs a new page (1105), keeps the existing rows readable, and works again after space is freed.
 #[test]
 fn a_full_disk_refuses_growth_and_heals() {
     let world = World::new(6, Profile::nvme());
@@ -555,10 +557,10 @@ fn a_full_disk_refuses_growth_and_heals() {
         .assert_ok();
 }
 
-/// Pages of a file that nobody may own: its header, its map and the boot page.
+/// Pages of a file that have no owner: its header, its map and the boot page.
 const SYSTEM_PAGES: u64 = 3;
 
-/// Units are made and dropped by several at once; whatever interleaving, every free page is found again before the file grows.
+/// Several threads create and drop units; whatever interleaving, every free page is found again before the file grows.
 #[test]
 fn pages_freed_during_searches_are_found_again() {
     for seed in 0..40 {

@@ -1,5 +1,5 @@
-//! What a reader at a snapshot sees: every kind of row x change x way of its end x reader (rules 10 and 11 of visibility.rs), and snapshots
-//! under writers that move, delete and bring back rows.
+//! What a snapshot reader sees: every kind of row x change x end of the writer x reader (rules 10 and 11 of visibility.rs), and snapshots
+//! under writers that move, delete and insert rows.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
@@ -26,9 +26,9 @@ enum Change {
     Growing,
     Insert,
     Delete,
-    /// Gone, and there again under the same name (a tree's key).
+    /// Deleted, and inserted again with the same name (a tree's key).
     DeleteInsert,
-    /// Back and forth in one transaction.
+    /// Changed and changed back in one transaction.
     Twice,
 }
 
@@ -121,13 +121,13 @@ fn options(snapshot: &Snapshot, door: Door) -> ScanOptions {
         isolation: IsolationLevel::Snapshot,
         snapshot: Some(snapshot.number()),
         backward: door == Door::Backward,
-        // Who waits has failed.
+        // A reader that waits has failed.
         wait: LockWait::NoWait,
         ..ScanOptions::default()
     }
 }
 
-/// The one byte of which the row consists, as a reader sees it.
+/// The one byte that the row consists of, as a reader sees it.
 fn read(db: &Db, txn: &Transaction, home: Home, door: Door, rid: Rid, options: ScanOptions) -> Option<u8> {
     let mut row = Vec::new();
     let mut seen = None;
@@ -220,7 +220,7 @@ fn check(db: &Db, home: Home, change: Change, commits: bool) {
     see_all(db, home, rid, &first, before, &format!("{told} ended, opened before"));
     see_all(db, home, rid, &second, before, &format!("{told} ended, opened during"));
     see_all(db, home, rid, &third, end, &format!("{told} ended, opened after"));
-    // One more on top, where there is a row.
+    // One more change on top, if there is a row.
     if end.is_some() {
         let next = begin(db);
         make(db, &next, home, Change::Growing, rid, NEWEST);
@@ -259,7 +259,8 @@ fn a_snapshot_shows_its_moment_whatever_happens() {
     }
 }
 
-/// Whoever changes, or locks to change, a row that another has changed and committed since the snapshot is told; a rollback is no conflict.
+/// A transaction that changes, or locks to change, a row that another has changed and committed since the snapshot gets a conflict; a rollback is no
+/// conflict.
 #[test]
 fn a_change_over_a_later_commit_is_a_conflict() {
     for (seed, home) in [Home::Tree, Home::Heap, Home::Moved].into_iter().enumerate() {
@@ -306,7 +307,7 @@ fn a_change_over_a_later_commit_is_a_conflict() {
     }
 }
 
-/// The checks above are worth something: they find versions that go too early, and snapshots that see what comes after them.
+/// The checks above work: they find versions that are removed too early, and snapshots that see later changes.
 #[test]
 fn planted_bugs_are_found() {
     for bug in [Bug::VersionFreedTooEarly, Bug::SnapshotSeesLaterCommit] {
@@ -319,7 +320,7 @@ fn planted_bugs_are_found() {
     }
 }
 
-/// Rows whose numbers always add up to the same, moved to and fro, deleted and brought back under another key: each snapshot adds them up,
+/// Rows with a constant sum, moved to and fro, deleted and inserted under another key: each snapshot computes the sum
 /// twice, and finds the same rows both times.
 #[test]
 fn snapshots_add_up_under_writers() {
@@ -397,7 +398,7 @@ fn read_accounts(
     (heap, tree)
 }
 
-/// Takes from one row and gives to another, heap and tree; the tree's second row changes its key.
+/// Transfers an amount between two rows, heap and tree; the tree's second row changes its key.
 fn transfer(db: &Db, rids: &[Rid], task: u32, round: u32) {
     let txn = begin(db);
     let done = try_transfer(db, &txn, rids, task, round);

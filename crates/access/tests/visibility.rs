@@ -1,4 +1,4 @@
-//! What a reader sees of a row that somebody else is changing: every kind of row x change x isolation level x reader (visibility.rs).
+//! What a reader sees of a row that another transaction is changing: every kind of row x change x isolation level x reader (visibility.rs).
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
@@ -14,7 +14,7 @@ use os::sim::{Profile, World};
 use txn::{CommitMode, IsolationLevel, LockError, LockWait, Resource, Transaction};
 use types::{Collation, Length, SqlType, Value};
 
-/// Where the row lies that is read.
+/// The place of the row that is read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Home {
     Tree,
@@ -36,7 +36,7 @@ enum Change {
     Neighbour,
 }
 
-/// Which reader: a cursor row by row, by the page, downward; a look-up, alone or (where nothing is kept) as one of many.
+/// The reader: a cursor row by row, by the page, backward; a look-up, alone or (where no locks are kept) as one of many.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Door {
     Scan,
@@ -54,7 +54,7 @@ impl Door {
     }
 }
 
-/// What a cursor is asked for: every row, or those that satisfy a condition on their bytes.
+/// The selection of a cursor: every row, or those that satisfy a condition on their bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Pick {
     All,
@@ -76,7 +76,7 @@ const OLD: u8 = b'o';
 const NEW: u8 = b'n';
 const FILL: u8 = b'f';
 
-/// The form of the rows: one byte, and something to make them long.
+/// The form of the rows: one byte, and padding.
 fn format() -> RowFormat {
     let column = |sql_type| RowColumn { sql_type, collation: Collation::default() };
     RowFormat::new(vec![column(SqlType::TinyInt), column(SqlType::VarBinary(Length::N(8000)))])
@@ -126,7 +126,7 @@ fn commit(txn: Transaction) {
     txn.commit(CommitMode::Full).expect("a healthy disk");
 }
 
-/// Makes the row, decided, on settled pages; with `Change::Insert` only what is around it.
+/// Inserts the row, committed, on settled pages; with `Change::Insert` only its neighbours.
 fn prepare(db: &Db, home: Home, change: Change) -> Rid {
     let txn = begin(db);
     let mut rid = Rid { page: db.roots.0, slot: 0 };
@@ -148,7 +148,7 @@ fn prepare(db: &Db, home: Home, change: Change) -> Rid {
             }
             if home == Home::Moved {
                 db.heap.update(&txn, rid, &row(OLD, 5000)).expect("moves");
-                // Beside it, so that it moves on when it grows.
+                // On the page beside it, so that it moves on when it grows.
                 db.heap.insert(&txn, &row(FILL, 2500)).expect("room");
             }
         }
@@ -203,7 +203,7 @@ fn read(
     let mut seen = None;
     match (home, door) {
         (Home::Tree, Door::Many) if options.keeps_nothing() => {
-            // One that is not there among them.
+            // A key that does not exist among them.
             let keys = [[0, 0, 0, 19], KEY, KEY];
             let mut found = |number: usize, value: &[u8]| {
                 assert!(number == 1 || fill_of(value) == seen, "{number}");
@@ -289,7 +289,7 @@ fn cases(home: Home) -> Vec<Case> {
                     let options =
                         ScanOptions { wait, isolation, row_lock, keep_row, ..ScanOptions::default() };
                     for pick in [Pick::All, Pick::Old, Pick::New, Pick::Nothing] {
-                        // A look-up is not asked for a condition.
+                        // A look-up takes no condition.
                         if pick == Pick::All || !door.is_look() {
                             cases.push(Case { door, pick, options });
                         }
@@ -301,7 +301,7 @@ fn cases(home: Home) -> Vec<Case> {
     cases
 }
 
-/// Behind a scan: REPEATABLE READ and above have the row's lock, wanted or not, and lower levels that of no row that was passed over.
+/// After a scan: REPEATABLE READ and above hold the row's lock, whether it qualified or not; lower levels hold no lock of a skipped row.
 fn assert_kept(reader: &Transaction, lock: &Resource, case: &Case, row: Option<u8>, told: &str) {
     let Some(_) = row else { return };
     let is_kept = reader.held_mode(lock).is_some();
@@ -335,7 +335,7 @@ fn check(db: &Db, home: Home, change: Change, commits: bool) {
             let seen = read(db, &reader, home, case.door, rid, case.options, case.pick);
             let is_dirty = case.options.isolation == IsolationLevel::ReadUncommitted
                 && case.options.row_lock == RowLock::Shared;
-            // A scan comes past the neighbour, too.
+            // A scan reads the neighbour, too.
             let is_free = change == Change::Nothing || change == Change::Neighbour && case.door.is_look();
             if has_ended {
                 let end = if commits { after } else { before };
@@ -344,7 +344,7 @@ fn check(db: &Db, home: Home, change: Change, commits: bool) {
             } else if is_dirty || is_free {
                 assert_eq!(seen.expect(&told), case.pick.of(after), "{told}");
             } else {
-                // Whether the row would be wanted is not asked before it may be seen.
+                // The condition is evaluated only after the row is visible.
                 let refused = matches!(seen, Err(AccessError::Lock(LockError::Timeout)));
                 assert!(refused, "{told}: {seen:?}");
                 if case.options.isolation != IsolationLevel::Serializable {
@@ -358,7 +358,7 @@ fn check(db: &Db, home: Home, change: Change, commits: bool) {
         }
     };
     each(false);
-    // Whoever changes the row sees his own change, whatever he locks.
+    // A transaction sees its own change, whatever it locks.
     for case in cases(home) {
         let seen = read(db, &writer, home, case.door, rid, case.options, case.pick).expect("no wait");
         assert_eq!(seen, case.pick.of(after), "{home:?} {change:?} {case:?}: the writer's own");
@@ -389,7 +389,7 @@ fn nobody_sees_what_is_undecided_and_everybody_what_is_decided() {
     }
 }
 
-/// Readers follow a row that is moved to and fro, and never meet another row or half a one, whatever they lock.
+/// Readers follow a row that is moved to and fro, and never see another row or a half one, whatever they lock.
 #[test]
 fn a_moved_row_is_never_mistaken_for_another() {
     for seed in 0..40 {
