@@ -26,7 +26,7 @@ use crate::workspace::Workspaces;
 /// Incarnations so far of all instances of the process.
 static INCARNATIONS: AtomicU64 = AtomicU64::new(0);
 
-/// An open database. `Online ──suspect──► Suspect`: from then on nothing of it is acknowledged; it must be opened anew.
+/// An open database. `Online ──suspect──► Suspect`: from then on nothing of it is acknowledged; it must be opened again.
 pub struct Database {
     pub(crate) os: Os,
     pub(crate) number: u16,
@@ -42,28 +42,28 @@ pub struct Database {
     pub(crate) row_counts: RowCounts,
     missing_indexes: MissingIndexes,
     pub(crate) checkpoint_state: CheckpointState,
-    /// Held by the background thread that works on the database; true once it closes, and none may begin.
+    /// Held by the background thread that works on the database; true once the database closes, and no thread may begin.
     is_closing: Latch<bool>,
     pub(crate) system: Vec<Arc<TableDef>>,
     pub(crate) created: DateTime,
-    /// DELAYED_DURABILITY by itself, for the commit path.
+    /// DELAYED_DURABILITY as an atomic copy, for the commit path.
     delayed: AtomicU8,
-    /// QUERY_STORE by itself, for each batch.
+    /// QUERY_STORE as an atomic copy, for each batch.
     query_store: AtomicBool,
     options: Latch<DatabaseOptions>,
-    /// Set when users may come; never for tempdb, whose commits have no tickets.
+    /// Set when the database accepts users; never for tempdb, whose commits have no tickets.
     tickets: OnceLock<Tickets>,
-    /// Does the error log say that it is suspect?
+    /// Has the error log got the message that it is suspect?
     is_suspect_told: AtomicBool,
     volatile: bool,
-    /// IDENTITY_CACHE by itself, and trace flag 272 of the instance.
+    /// IDENTITY_CACHE as an atomic copy, and trace flag 272 of the instance.
     identity_cache: AtomicBool,
     identity_uncached: Arc<AtomicBool>,
     workspaces: Arc<Workspaces>,
     pub(crate) versioning: RowVersioning,
 }
 
-/// What makes a [`Database`].
+/// The parts of a [`Database`].
 pub(crate) struct DatabaseParts {
     pub(crate) os: Os,
     pub(crate) number: u16,
@@ -121,12 +121,12 @@ impl Database {
         i16::try_from(self.number).unwrap_or(i16::MAX)
     }
 
-    /// `database_id` as locks know it.
+    /// `database_id` in lock resources.
     pub fn number(&self) -> u16 {
         self.number
     }
 
-    /// The memory of queries, and the files behind it.
+    /// The memory grants of queries, and the temporary files behind them.
     pub(crate) fn workspaces(&self) -> &Arc<Workspaces> {
         &self.workspaces
     }
@@ -142,7 +142,7 @@ impl Database {
         assert!(first.is_ok(), "a database is opened once");
     }
 
-    /// Which of all databases of the process this is: made anew or opened anew under the same name and number it is another.
+    /// The number of this open database among all of the process: a database created or opened again under the same name and number has another.
     pub fn incarnation(&self) -> u64 {
         self.incarnation
     }
@@ -162,12 +162,12 @@ impl Database {
         self.created
     }
 
-    /// Indexes that plans wish for.
+    /// Missing indexes that plans asked for.
     pub fn missing_indexes(&self) -> &MissingIndexes {
         &self.missing_indexes
     }
 
-    /// tempdb: made anew at each start, nothing in it is ever made durable.
+    /// True for tempdb: created anew at each start, never durable.
     pub fn is_volatile(&self) -> bool {
         self.volatile
     }
@@ -203,7 +203,7 @@ impl Database {
             let statistics = (options.creates_statistics(), options.updates_statistics());
             (statistics, options.compatibility_level, options.read_only)
         };
-        // Plans ask again for what they did without.
+        // Plans made under other planning options are validated again.
         let asks_again = planned_by(&before) != planned_by(&options);
         self.delayed.store(options.delayed_durability as u8, Ordering::Release);
         tell_log(&self.log, &options, self.volatile);
@@ -216,7 +216,7 @@ impl Database {
         }
     }
 
-    /// QUERY_STORE: are its queries to be remembered?
+    /// QUERY_STORE: does the database record its queries?
     #[inline]
     pub fn keeps_query_store(&self) -> bool {
         self.query_store.load(Ordering::Relaxed)
@@ -238,13 +238,13 @@ impl Database {
         self.why_suspect().map(str::to_owned)
     }
 
-    /// A commit that failed makes the transactions suspect before its locks go. A page that could not be written makes the files suspect
-    /// wherever that happens: at a checkpoint, in the lazy writer, in an eviction.
+    /// A commit that failed makes the transactions suspect before its locks are released. A page that could not be written makes the files suspect
+    /// in any writer: a checkpoint, the lazy writer, an eviction.
     fn why_suspect(&self) -> Option<&str> {
         self.txns.failure().or_else(|| self.space.suspect_reason())
     }
 
-    /// The database cannot go on: a log write or sync failed, or a page could not be written. The first reason stays.
+    /// Makes the database suspect: a log write or sync failed, or a page could not be written. The first reason stays.
     pub fn suspect(&self, reason: &str) {
         self.txns.fail(reason);
         if !self.is_suspect_told.swap(true, Ordering::AcqRel) {
@@ -252,7 +252,7 @@ impl Database {
         }
     }
 
-    /// May a transaction that has changed data still commit? It must not be acknowledged once something could not be written.
+    /// May a transaction that has changed data still commit? It must not be acknowledged after a failed write.
     ///
     /// # Errors
     /// 823 after a failed write or sync of a data file, 9001 when it is suspect for another reason.
@@ -275,7 +275,7 @@ impl Database {
         }
     }
 
-    /// `sys.sp_flush_log`: every record so far, and with them all delayed commits, is hard when it returns.
+    /// `sys.sp_flush_log`: every record so far, and with them all delayed commits, is durable when it returns.
     ///
     /// # Errors
     /// 9001 when the log has failed.
@@ -300,24 +300,24 @@ impl Database {
         self.access.used_pages(file).map_err(|error| crate::error::sql_error(&error.into(), self.name(), 0))
     }
 
-    /// Before pages of a data file from `from` on are given up: an error when one is in use that its allocation map says is free.
+    /// Check before a data file is cut at page `from`: an error when a page behind it is in use that its allocation map calls free.
     pub(crate) fn check_free_from(&self, file: u16, from: u32) -> SqlResult<()> {
         let checked = self.access.check_free_from(file, from);
         checked.map_err(|error| crate::error::sql_error(&error.into(), self.name(), 0))
     }
 
-    /// Work of a background thread, which may come upon a database that is being closed: then it is not done. One at a time.
+    /// Runs work of a background thread, unless the database is being closed. One thread at a time.
     pub(crate) fn in_background<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
         let is_closing = self.is_closing.lock();
         (!*is_closing).then(work)
     }
 
-    /// Waits for background work and keeps out what comes later.
+    /// Waits for background work and prevents more of it.
     pub(crate) fn end_background(&self) {
         *self.is_closing.lock() = true;
     }
 
-    /// Are identity values noted ahead (IDENTITY_CACHE, trace flag 272)?
+    /// Are identity values reserved ahead (IDENTITY_CACHE, trace flag 272)?
     pub(crate) fn caches_identities(&self) -> bool {
         self.identity_cache.load(Ordering::Acquire) && !self.identity_uncached.load(Ordering::Acquire)
     }
@@ -327,7 +327,7 @@ impl Database {
         &self.system
     }
 
-    /// The present time, as the catalog notes it.
+    /// The present time, in the catalog's form.
     pub fn present_time(&self) -> DateTime {
         self.now()
     }
@@ -337,7 +337,7 @@ impl Database {
     }
 }
 
-/// What options of the database mean to its log. tempdb's drains in its own way.
+/// Passes database options to the log. tempdb's log drains in its own way.
 fn tell_log(log: &Log, options: &DatabaseOptions, is_volatile: bool) {
     log.set_limits(options.log_limits.limits());
     log.set_vlf_rule(options.vlf_rule);
@@ -356,7 +356,7 @@ pub fn date_time_of(utc_100ns: i64) -> DateTime {
     DateTime { days: days as i32, ticks: ticks as u32 }
 }
 
-/// A name and those that followed it: whoever has borrowed an old one keeps it, and reading takes no latch.
+/// A name and its successors: a borrowed old name stays valid, and reading takes no latch.
 struct Name {
     text: Box<str>,
     next: OnceLock<Box<Name>>,

@@ -41,7 +41,7 @@ use crate::registry::{self, DatabaseDataFile, DatabaseLogFile, Entry, Phase};
 use crate::system_databases::{FIRST_USER_DATABASE, MASTER, MODEL, MSDB, TEMPDB};
 use crate::workspace::Workspaces;
 
-/// Name, logical name of the data file, data file and log file of the system databases, by number: those of SQL Server, which scripts name.
+/// Name, logical name of the data file, data file and log file of the system databases, by number: those of SQL Server, which scripts use.
 const SYSTEM_FILES: [(&str, &str, &str, &str); 4] = [
     ("master", "master", "master.mdf", "mastlog.ldf"),
     ("tempdb", "tempdev", "tempdb.mdf", "templog.ldf"),
@@ -49,9 +49,9 @@ const SYSTEM_FILES: [(&str, &str, &str, &str); 4] = [
     ("msdb", "MSDBData", "MSDBData.mdf", "MSDBLog.ldf"),
 ];
 
-/// Says that a directory is ours; its content is the version of the layout.
+/// Marks a data directory of Hardpan; its content is the version of the layout.
 const MARKER: &str = "hardpan.instance";
-/// Stands there while the system databases are being made for the first time.
+/// Exists while the system databases are being created for the first time.
 const CREATING_MARKER: &str = "hardpan.creating";
 const LOCK_FILE: &str = "hardpan.lock";
 const LAYOUT_VERSION: &str = "1";
@@ -65,13 +65,13 @@ pub struct InstanceOptions {
     pub buffer_pool_bytes: u64,
     /// Folders for drive letters in scripts' paths.
     pub drives: Vec<(char, PathBuf)>,
-    /// Folders beside the data directory and the drives in which database files may lie.
+    /// Folders besides the data directory and the drives in which database files may be.
     pub allowed_paths: Vec<PathBuf>,
-    /// A folder in a file system of memory, where log caches lie that outlive the process; none: they die with it.
+    /// A folder in a memory file system for log caches that survive the process; none: they end with it.
     pub log_cache_folder: Option<PathBuf>,
-    /// What a process that died has left there is taken, and none is made: for a process that works for a moment.
+    /// Use log caches left by a process that died, but create none: for a process that runs only briefly.
     pub log_cache_is_only_taken: bool,
-    /// What persisted log buffers may lie on: a DAX volume, or, for tests, a file system of memory.
+    /// Where persisted log buffers may be: on a DAX volume, or, for tests, in a memory file system.
     pub persistent_volume: os::PersistentVolume,
     /// Whether `open` returns as soon as master and tempdb are open; the others answer 922 until they are, too.
     pub answers_while_opening: bool,
@@ -96,10 +96,10 @@ impl InstanceOptions {
     }
 }
 
-/// Where log caches that outlive the process lie unless something else is asked for.
+/// The default folder of log caches that survive the process.
 pub const LOG_CACHE_FOLDER: &str = "/dev/shm";
 
-/// False, told once, when somebody else has made the folder of the data directory's log caches: they die with the process.
+/// False, with one message, when another user has created the folder of the data directory's log caches: they then end with the process.
 fn can_make_caches(os: &Os, folder: Option<&CacheFolder>) -> bool {
     let checked = folder.map_or(Ok(()), |folder| folder.check(os));
     if let Err(error) = &checked {
@@ -114,20 +114,20 @@ pub struct Instance {
     data_dir: PathBuf,
     places: FilePlaces,
     databases: Latch<BTreeMap<u16, Slot>>,
-    /// Entries of master whose database is gone and whose files may come back (`removal.rs`).
+    /// Entries of master whose database is dropped and whose files may come back (`removal.rs`).
     lingering: Latch<BTreeMap<u16, Entry>>,
     /// One CREATE, ALTER or DROP DATABASE at a time.
     changing: Latch<()>,
     background: Latch<Option<BackgroundThreads>>,
     is_shut_down: AtomicBool,
     decisions: Decisions,
-    /// The threads that open databases, until somebody has waited for them.
+    /// The threads that open databases, until a thread has waited for them.
     openers: Latch<Vec<os::JoinHandle>>,
     started: DateTime,
     memory_bytes: u64,
     pub(crate) configuration_in_use: InUse,
     workspaces: Arc<Workspaces>,
-    /// Given back by shutdown, so that another server may open the directory.
+    /// Released by shutdown, so that another server may open the directory.
     lock: Latch<Option<FileLock>>,
 }
 
@@ -144,11 +144,11 @@ struct Slot {
     database: Option<Arc<Database>>,
     state: DatabaseState,
     reason: Option<String>,
-    /// What USE is told when it could not be opened.
+    /// The error of USE when the database could not be opened.
     refusal: Option<SqlError>,
 }
 
-/// What views show of a database.
+/// A database as system views show it.
 #[derive(Clone)]
 pub struct DatabaseInfo {
     /// `database_id`.
@@ -171,7 +171,7 @@ pub struct DatabaseInfo {
     pub database: Option<Arc<Database>>,
 }
 
-/// A data directory that cannot be written: said plainly, not as what could not be done with one of its files.
+/// A data directory that cannot be written: one clear message, instead of an error about one of its files.
 fn read_only(directory: &Path, error: &IoError) -> StorageError {
     let directory = directory.display();
     StorageError::Refused(format!(
@@ -179,7 +179,7 @@ fn read_only(directory: &Path, error: &IoError) -> StorageError {
     ))
 }
 
-/// Takes the data directory for this server alone; `named` is what the user called it.
+/// Locks the data directory for this server; `named` is the path as the user gave it.
 fn lock_directory(disk: &dyn Disk, directory: &Path, named: &Path) -> Result<FileLock, StorageError> {
     disk.lock_file(&directory.join(LOCK_FILE)).map_err(|error| match error.kind {
         IoErrorKind::Permission => read_only(named, &error),
@@ -193,16 +193,16 @@ fn lock_directory(disk: &dyn Disk, directory: &Path, named: &Path) -> Result<Fil
     })
 }
 
-/// Row versions of a database may take this part of the memory for pages, and no less than the bytes below.
+/// The share of the page memory that the row versions of a database may take, and the least number of bytes.
 const VERSION_SHARE: u64 = 4;
 const VERSION_BYTES_MIN: u64 = 4 << 20;
 
 impl Instance {
-    /// Opens (or makes) a data directory, recovers its databases, makes tempdb anew. A database that cannot be opened is shown as
+    /// Opens (or creates) a data directory, recovers its databases, creates tempdb anew. A database that cannot be opened is shown as
     /// suspect or recovery pending with the reason; the others work.
     ///
     /// # Errors
-    /// When the directory is used by another server, is not ours or of a newer layout, or master cannot be opened.
+    /// When the directory is used by another server, is no data directory of Hardpan, has a newer layout, or master cannot be opened.
     pub fn open(os: &Os, options: &InstanceOptions) -> Result<Arc<Instance>, StorageError> {
         let disk = os.disk();
         make_data_directory(disk, &options.data_dir).map_err(|error| match error.kind {
@@ -273,7 +273,7 @@ impl Instance {
         Ok(instance)
     }
 
-    /// The world.
+    /// The operating system interface.
     pub fn os(&self) -> &Os {
         &self.foundation.os
     }
@@ -283,7 +283,7 @@ impl Instance {
         &self.foundation.locks
     }
 
-    /// Commits over several databases.
+    /// Decisions about commits over several databases.
     pub(crate) fn decisions(&self) -> &Decisions {
         &self.decisions
     }
@@ -374,7 +374,7 @@ impl Instance {
         slots.into_iter().map(Slot::into_info).collect()
     }
 
-    /// CREATE DATABASE. Crash-safe: master first says that the database is being made, then that it is there.
+    /// CREATE DATABASE. Crash-safe: master first lists the database as being created, then as complete.
     ///
     /// # Errors
     /// 1801 when it exists, 5170 when a file does, 5174, 5103 and 5169 for sizes that do not fit each other, 5123 when a file cannot be made, 1807 and
@@ -410,7 +410,7 @@ impl Instance {
         Ok(database)
     }
 
-    /// DROP DATABASE; nobody may be using it (the caller has seen to that).
+    /// DROP DATABASE; the caller has made sure that no session uses the database.
     ///
     /// # Errors
     /// 3701 when there is none, 3708 for a system database; those of storage.
@@ -437,7 +437,7 @@ impl Instance {
         self.finish_removal(slot.entry)
     }
 
-    /// A path of this machine as views show it: below a mapped drive with its letter, others as they are.
+    /// A path of this machine as views show it: below a mapped drive with its letter, others unchanged.
     pub fn shown_path(&self, path: &Path) -> String {
         self.places.shown(self.os().disk(), path)
     }
@@ -522,7 +522,7 @@ impl Instance {
         ))
     }
 
-    /// First start: master, model and msdb, and the marker that says that they are complete.
+    /// First start: creates master, model and msdb, and the marker that they are complete.
     fn make_system_databases(self: &Arc<Self>) -> Result<(), StorageError> {
         for number in [MASTER, MODEL, MSDB] {
             let (spec, entry) = self.system_spec(number);
@@ -533,7 +533,7 @@ impl Instance {
         write_marker(self.os(), &self.data_dir)
     }
 
-    /// A data directory of a time when there was no msdb gets one, as CREATE DATABASE makes one.
+    /// Creates msdb, as CREATE DATABASE would, in a data directory from before msdb existed.
     fn make_missing_msdb(self: &Arc<Self>) -> Result<(), StorageError> {
         let failed = |error: SqlError| StorageError::Catalog(error.to_string());
         if self.databases.lock().contains_key(&MSDB) {
@@ -548,7 +548,7 @@ impl Instance {
             return Ok(());
         }
         let (spec, mut entry) = self.system_spec(MSDB);
-        // The same files: those of one that was being made.
+        // The same files as those of an interrupted creation.
         self.lingering.lock().remove(&MSDB);
         entry.phase = Phase::Creating;
         self.save_entry(&entry).map_err(failed)?;
@@ -562,7 +562,7 @@ impl Instance {
     fn system_spec(&self, number: u16) -> (DatabaseSpec, Entry) {
         let (name, logical_name, data, log) = SYSTEM_FILES[usize::from(number) - 1];
         let created = date_time_of(self.os().clock().utc_100ns());
-        // An administrator may have put a link to a faster disk in a file's place. One that leads to no allowed place is refused when the
+        // An administrator may have replaced a file by a link to a faster disk. A link to a place that is not allowed is refused when the
         // file is opened.
         let place = |file: &str| {
             let path = self.data_dir.join(file);
@@ -602,7 +602,7 @@ impl Instance {
         (spec, entry)
     }
 
-    /// What users have put into model is in every new database.
+    /// Copies users' objects from model into a new database.
     fn copy_model(self: &Arc<Self>, target: &Arc<Database>) -> SqlResult<()> {
         let model = self.databases.lock().get(&MODEL).and_then(|s| s.database.clone());
         match model {
@@ -621,18 +621,18 @@ impl Slot {
         Slot { entry, database: Some(database), state: DatabaseState::Online, reason: None, refusal: None }
     }
 
-    /// One that has been taken offline: known, not opened.
+    /// A database that was taken offline: known, not opened.
     fn offline(entry: Entry) -> Slot {
         Slot { entry, database: None, state: DatabaseState::Offline, reason: None, refusal: None }
     }
 
-    /// One that is about to be opened, or is.
+    /// A database that is being opened, or will be.
     fn recovering(entry: Entry) -> Slot {
         let refusal = Some(SqlError::new(922, &[&entry.name]));
         Slot { entry, database: None, state: DatabaseState::Recovering, reason: None, refusal }
     }
 
-    /// One that could not be opened, for `error`.
+    /// A database that could not be opened, because of `error`.
     fn refused(entry: Entry, error: &StorageError) -> Slot {
         let state = match error.is_inaccessible() {
             true => DatabaseState::RecoveryPending,
@@ -665,17 +665,17 @@ fn failed_to_create(name: &str, error: &StorageError) -> SqlError {
 /// The most bytes of a file's name that come from its database's name.
 const FILE_STEM_BYTES_MAX: usize = 200;
 
-/// A database's name as part of a file name: what a file system or a path could misread becomes `_`.
+/// A database's name as part of a file name: characters that a file system or a path could misread become `_`.
 fn file_stem(name: &str) -> String {
     let mut safe: String =
         name.chars().map(|c| if c.is_alphanumeric() || "-_ .".contains(c) { c } else { '_' }).collect();
-    // A name of 128 letters may have 500 bytes, a file's name 255, and endings are to come.
+    // A name of 128 characters may have 500 bytes, a file's name 255, and an extension follows.
     safe.truncate(safe.floor_char_boundary(FILE_STEM_BYTES_MAX));
     let trimmed = safe.trim_matches('.').trim();
     if trimmed.is_empty() { "database".to_string() } else { trimmed.to_string() }
 }
 
-/// Is the directory new? Refuses one that is not ours. A first start that was cut off is begun again.
+/// Is the directory new? Refuses a directory of another program. An interrupted first start is repeated.
 fn prepare_directory(os: &Os, directory: &Path) -> Result<bool, StorageError> {
     let disk = os.disk();
     let marker = directory.join(MARKER);

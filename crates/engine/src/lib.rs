@@ -1,7 +1,7 @@
-//! Databases as whole things: instance, catalog, checkpoint, recovery, tempdb.
+//! Databases as a whole: instance, catalog, checkpoint, recovery, tempdb.
 //!
-//! The doors: [`Instance`] (a data directory), [`Database`] (one of its databases), [`TransactionSet`] and [`DbTransaction`] (a session's
-//! work in them), [`Catalog`] with its definitions, [`Table`] and [`Cursor`] (rows by value). Knows no syntax tree, no session, no network.
+//! The entry points: [`Instance`] (a data directory), [`Database`] (one of its databases), [`TransactionSet`] and [`DbTransaction`] (a session's
+//! transactions in them), [`Catalog`] with its definitions, [`Table`] and [`Cursor`] (rows by value). Knows no syntax tree, no session, no network.
 
 mod acknowledgement;
 mod background;

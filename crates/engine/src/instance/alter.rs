@@ -48,10 +48,10 @@ impl Instance {
         Ok(())
     }
 
-    /// Trace flag 272 for all databases, present and to come: identity values are noted one by one, so that a crash leaves no gap.
+    /// Trace flag 272 for all databases, present and future: identity values are reserved one by one, so that a crash leaves no gap.
     ///
     /// # Errors
-    /// Those of storage: what is noted ahead is taken back when it is turned on.
+    /// Those of storage: when it is turned on, reserved values are returned.
     pub fn set_identity_uncached(self: &Arc<Self>, is_on: bool) -> SqlResult<()> {
         let was_on = self.foundation.identity_uncached.swap(is_on, Ordering::AcqRel);
         if is_on && !was_on {
@@ -65,7 +65,7 @@ impl Instance {
         entry.ok_or_else(|| SqlError::new(5011, &[&database.name()]))
     }
 
-    /// What is known of a database's files is replaced, in memory and in master: that of tempdb, too, which is made anew with them.
+    /// Replaces the description of a database's files, in memory and in master: that of tempdb, too, which each start creates from it.
     pub(super) fn note_files(&self, database: &Database, entry: Entry) -> SqlResult<()> {
         if database.is_volatile() {
             self.save_entry(&entry)?;
@@ -73,7 +73,7 @@ impl Instance {
         self.replace_entry(database, entry)
     }
 
-    /// The entry of a database is replaced, in memory and, unless it is made anew at each start, in master.
+    /// Replaces the entry of a database, in memory and, unless each start creates the database anew, in master.
     pub(super) fn replace_entry(&self, database: &Database, entry: Entry) -> SqlResult<()> {
         if !database.is_volatile() {
             self.save_entry(&entry)?;
@@ -84,7 +84,7 @@ impl Instance {
         Ok(())
     }
 
-    /// ALTER DATABASE ... MODIFY NAME; nobody else may be using it (the caller has seen to that). The files keep their names.
+    /// ALTER DATABASE ... MODIFY NAME; the caller has made sure that no other session uses the database. The files keep their names.
     ///
     /// # Errors
     /// 5011, 911, 1801 when the new name is taken, 3708 for a system database.
@@ -104,7 +104,7 @@ impl Instance {
         let old = entry.name.clone();
         self.replace_entry(&database, Entry { name: new_name.to_string(), ..entry })?;
         database.rename(new_name);
-        // Plans that named it by the old name are bound again.
+        // Plans that used the old name are bound again.
         database.catalog().touch();
         crate::database_counters::rename(self.os(), &old, new_name);
         Ok(())

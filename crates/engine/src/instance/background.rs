@@ -1,4 +1,4 @@
-//! The threads that look at every database now and then. They do not keep the instance alive.
+//! The threads that check every database periodically. They do not keep the instance alive.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use crate::background::Background;
 use crate::checkpoint::{self, Reason};
 use crate::ghost_cleanup::clean;
 
-/// How often the checkpoint thread looks.
+/// The poll interval of the checkpoint thread.
 const CHECKPOINT_POLL_NS: u64 = 250_000_000;
-/// How long the ghost cleanup rests between rounds.
+/// The pause of the ghost cleanup between rounds.
 const GHOST_PAUSE_NS: u64 = 5_000_000_000;
 
 impl Instance {
-    /// The thread `CHECKPOINT`: looks at every database and checkpoints those that are due.
+    /// The thread `CHECKPOINT`: polls every database and checkpoints those that are due.
     pub(super) fn start_checkpointer(self: &Arc<Self>) -> Background {
         self.start_looking("CHECKPOINT", WaitType::CHECKPOINT_QUEUE, CHECKPOINT_POLL_NS, |instance| {
             instance.checkpoint_due_databases();

@@ -1,4 +1,4 @@
-//! What the instance says of a commit by its ticket, and waiting for it to be durable.
+//! The status of a commit by its ticket, and waits for its durability.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::database::Database;
 use crate::error::SqlResult;
 use crate::ticket::{CommitStatus, CommitTicket};
 
-/// Why the log is flushed for somebody who waits for a ticket; its only mention.
+/// The reason of a log flush for a thread that waits for a ticket; its only mention.
 const TICKET: FlushReason = FlushReason::Ticket;
 
 impl Instance {
@@ -19,7 +19,7 @@ impl Instance {
         self.databases().into_iter().find(is_its)
     }
 
-    /// A session is told of the ticket of its own commit: nobody will have to look in the log whether it was given.
+    /// A session gets the ticket of its own commit: from now on a look-up of this ticket need not read the log.
     pub fn note_told(&self, ticket: &CommitTicket) {
         if let Some(database) = self.database_of(ticket)
             && let Some(tickets) = database.tickets()
@@ -28,13 +28,13 @@ impl Instance {
         }
     }
 
-    /// `sys.fn_commit_status`. `None`: no database that is open here gave this ticket.
+    /// `sys.fn_commit_status`. `None`: no open database of this instance issued this ticket.
     pub fn commit_status(&self, ticket: &CommitTicket) -> Option<CommitStatus> {
         let database = self.database_of(ticket)?;
         database.tickets()?.status(database.log(), ticket)
     }
 
-    /// `WAITFOR DURABLE`: has the commit hardened and waits for that, at most so long. Returns its status then; `None` as above.
+    /// `WAITFOR DURABLE`: hardens the commit and waits for that, at most for the given time. Returns its status then; `None` as above.
     ///
     /// # Errors
     /// 9001 when the log fails; an interrupt.

@@ -1,4 +1,4 @@
-//! The configured values of the instance: what stands in master, and what is in use.
+//! The configured values of the instance: those stored in master, and those in use.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use super::Instance;
 use crate::catalog::{Entry, EntryKey};
 use crate::configuration::{ConfigurationOption, MAX_SERVER_MEMORY, OPTIONS};
 
-/// Requests have so much together, however little is configured.
+/// The least memory of all requests together, whatever is configured.
 const REQUESTS_MB_MIN: u64 = 64;
 
 impl Instance {
-    /// What an option has been configured to: `value`.
+    /// The configured value of an option: `value`.
     pub fn configured(&self, option: &ConfigurationOption) -> i32 {
         match self.master().catalog().entry(&EntryKey::Configuration(option.id)).as_deref() {
             Some(Entry::Configuration(_, value)) => *value,
@@ -18,7 +18,7 @@ impl Instance {
         }
     }
 
-    /// What holds: `value_in_use`.
+    /// The value in use: `value_in_use`.
     pub fn configured_in_use(&self, option: &ConfigurationOption) -> i32 {
         self.configuration_in_use.lock().get(&option.id).copied().unwrap_or_else(|| self.unconfigured(option))
     }
@@ -29,7 +29,7 @@ impl Instance {
         self.configured_in_use(found.expect("the options that have an effect are in the list"))
     }
 
-    /// RECONFIGURE, and the start: what is configured holds.
+    /// RECONFIGURE, and the start: the configured values come into use.
     pub fn reconfigure(&self) {
         let configured: BTreeMap<i32, i32> =
             OPTIONS.iter().map(|one| (one.id, self.configured(one))).collect();
@@ -42,14 +42,14 @@ impl Instance {
             (before, now)
         };
         let option = OPTIONS.iter().find(|one| one.id == MAX_SERVER_MEMORY).expect("it is in the list");
-        // What nobody has configured is the business of whoever has started the server.
+        // An option that no user has configured keeps the value that the server was started with.
         let is_changed = before.map_or(now != Some(self.unconfigured(option)), |before| Some(before) != now);
         if is_changed {
             self.budget_requests();
         }
     }
 
-    /// What requests may use together follows `max server memory (MB)`. To be asked once more by whoever sets limits after the start.
+    /// Sets the memory limit of all requests together from `max server memory (MB)`. A caller that sets limits after the start calls it again.
     pub fn budget_requests(&self) {
         let megabytes = u64::try_from(self.configuration(MAX_SERVER_MEMORY)).unwrap_or(0);
         os::memory::set_requests(megabytes.max(REQUESTS_MB_MIN) << 20);

@@ -1,13 +1,13 @@
-//! Data files of a database: ALTER DATABASE ... ADD and REMOVE FILE. They join and leave in the steps of log files (`file_changes.rs`); which
-//! pages they give up, and when nobody comes back to them, is said here.
+//! Data files of a database: ALTER DATABASE ... ADD and REMOVE FILE. They join and leave in the steps of log files (`file_changes.rs`), in
+//! this order:
 //!
 //! ```text
 //!  add:     master: Joining ─► file made, durable ─► master: Member ─► pages are allocated in it
 //!  remove:  no page is allocated in it any more ─► none is in use ─► checkpoint ─► master: Leaving ─► the space forgets it ─► file removed
 //!           ─► master: nothing
 //! ```
-//! The checkpoint comes after the last record that a page of the file could have, and is repeated until redo starts behind that, so no redo asks for
-//! the file once master lets it go. Nor does an undo: a page with something to undo is in use.
+//! The checkpoint comes after the last record about a page of the file, and is repeated until redo starts behind that, so redo never needs
+//! the file once master has removed it. Undo never needs it either: a page with something to undo is in use.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -75,7 +75,7 @@ impl Instance {
         };
         let make = || {
             database.space().make_file(new).inspect_err(|error| {
-                // What of it may be there is nobody's, unless it was there before.
+                // A partly created file belongs to no database, unless it existed before.
                 if !matches!(error, PageError::Io(error) if error.kind == os::IoErrorKind::AlreadyExists) {
                     self.remove_one(database.name(), &new.path);
                 }
@@ -121,7 +121,7 @@ impl Instance {
         let path = left?;
         database.access.forget_file(number);
         if !self.remove_one(&entry.name, &path) {
-            // It stays noted as leaving: the next start tries again.
+            // It stays listed as leaving: the next start tries again.
             return Ok(());
         }
         let mut without = entry.clone();
@@ -129,7 +129,7 @@ impl Instance {
         self.note_files(database, without)
     }
 
-    /// Master notes that the file leaves. Gives its path.
+    /// Marks the file as leaving in master. Returns its path.
     fn note_leaving(&self, database: &Arc<Database>, entry: &Entry, number: u16) -> SqlResult<PathBuf> {
         let mut leaving = entry.clone();
         let file = leaving.data_files.iter_mut().find(|file| file.number == number);
@@ -143,7 +143,7 @@ impl Instance {
         Ok(path)
     }
 
-    /// A member of an entry, to be opened, or for tempdb to be made anew.
+    /// A data file of an entry, to be opened, or to be created anew for tempdb.
     pub(super) fn data_file_of(&self, file: &DatabaseDataFile) -> NewFile {
         let new = NewFile { number: file.number, ..NewFile::new(&file.path, "") };
         let Some(shape) = &file.shape else { return new };
@@ -156,7 +156,7 @@ impl Instance {
         }
     }
 
-    /// What is noted of the files of tempdb is made true: the one with this number has been changed.
+    /// Applies a changed entry to the files of tempdb: the file with this number has changed.
     pub(super) fn note_shape(
         &self,
         database: &Arc<Database>,
@@ -180,9 +180,9 @@ impl Instance {
     }
 }
 
-/// Gives pages up that are nobody's now and cannot be allocated: `work` comes behind a checkpoint from which no redo comes to them (one that an
-/// announced append holds back is followed by another). Until it is done
-/// the ghost cleanup stands still, which would otherwise log changes of pages that it remembers.
+/// Removes pages that have no owner and cannot be allocated: `work` runs after a checkpoint from which redo reaches none of them (another checkpoint
+/// follows one that an announced append holds back). Meanwhile the ghost cleanup is blocked, which would otherwise log changes of pages that it
+/// has noted.
 pub(super) fn give_up<T>(
     database: &Arc<Database>,
     is_given_up: impl Fn(PageId) -> bool,
@@ -191,7 +191,7 @@ pub(super) fn give_up<T>(
     let done = database.in_background(|| {
         database.access.forget_ghosts(is_given_up);
         if !is_planted(Bug::GivenUpBeforeCheckpoint) {
-            // Whatever has changed these pages is logged by now.
+            // All changes of these pages are logged by now.
             let position = database.log.end();
             let checkpoint = checkpoint::run_past(database, checkpoint::Reason::Statement, position);
             checkpoint.map_err(|error| storage_error(database, error))?;

@@ -1,7 +1,7 @@
-//! ALTER DATABASE ... ADD, MODIFY and REMOVE FILE, and shrinking: the files of a database and what master notes of them.
+//! ALTER DATABASE ... ADD, MODIFY and REMOVE FILE, and shrinking: the files of a database and their entries in master.
 //!
-//! A log file joins and leaves in steps, each of them hard before the next; a crash between any two is put right at the next start
-//! (`settle_files`), and the log never needs a file that is not noted as a member:
+//! A log file joins and leaves in steps, each durable before the next; the next start repairs a crash between any two
+//! (`settle_files`), and the log never needs a file that is not listed as a member:
 //!
 //! ```text
 //!  add_log_file:    master: Joining ─► file made, first header: "several" ─► master: Member ─► VLFs are used (join_file)
@@ -30,7 +30,7 @@ use crate::files::make_directory;
 use crate::registry::{DatabaseDataFile, DatabaseLogFile, Entry, FilePhase};
 use crate::system_databases::{MASTER, MODEL};
 
-/// MODIFY FILE: what is to change of the file with this logical name.
+/// MODIFY FILE: the changes of the file with this logical name.
 #[derive(Clone, Debug, Default)]
 pub struct FileChange {
     /// NAME.
@@ -45,38 +45,38 @@ pub struct FileChange {
     pub growth: Option<Growth>,
 }
 
-/// What a log file is to be shrunk to.
+/// The target size of a shrunk log file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShrinkAim {
-    /// So many bytes, or as near to it as whole VLFs allow.
+    /// This many bytes, or as close to it as whole VLFs allow.
     Bytes(u64),
-    /// The size that it was made with.
+    /// The size at its creation.
     Created,
-    /// The same, or so many bytes if that is more.
+    /// The size at its creation, or this many bytes if that is more.
     CreatedOr(u64),
-    /// Nothing of it is to be in use: it is about to be removed.
+    /// The file is to be emptied, because it will be removed.
     Empty,
 }
 
-/// What shrinking a file has come to, in 8 KB pages.
+/// The result of shrinking a file, in 8 KB pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShrunkFile {
     /// Its size.
     pub current_pages: u64,
-    /// The least that it can have.
+    /// The least size that it can have.
     pub minimum_pages: u64,
-    /// Of it in use.
+    /// Its used pages.
     pub used_pages: u64,
     /// Why it is not smaller.
     pub held: Option<ShrinkHeld>,
 }
 
-/// Why a log file stays larger than was asked for.
+/// Why a log file stays larger than requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShrinkHeld {
-    /// 9008: log that is needed stands at its end.
+    /// 9008: log that is still needed is at its end.
     InUse,
-    /// 9009: the log needs so much.
+    /// 9009: the log needs this size.
     LeastSize,
 }
 
@@ -125,7 +125,7 @@ impl Instance {
         })
     }
 
-    /// ALTER DATABASE ... ADD LOG FILE. A file on a DAX volume becomes the persisted log buffer, whatever size is asked for.
+    /// ALTER DATABASE ... ADD LOG FILE. A file on a DAX volume becomes the persisted log buffer, whatever size is requested.
     ///
     /// # Errors
     /// 5013 in master and model, 5036 without a name, 1828 when the name is taken, 5170 when the file exists, 5174, 5103 and 5169 for
@@ -181,8 +181,8 @@ impl Instance {
         Ok(())
     }
 
-    /// A file becomes a member: master notes that it joins, `make` makes it in its folder (errors leave nothing of it behind), master notes
-    /// that it is there. Each is hard before the next; who calls uses the file then. Error 5123 when it cannot be made.
+    /// Adds a file as a member: master lists it as joining, `make` creates it in its folder (and leaves nothing of it after an error), master lists
+    /// it as a member. Each step is durable before the next; the caller uses the file then. Error 5123 when it cannot be created.
     pub(super) fn add_member<F, E: Display + From<IoError>>(
         &self,
         database: &Arc<Database>,
@@ -202,7 +202,7 @@ impl Instance {
         let file = match made {
             Ok(file) => file,
             Err(error) => {
-                // What may come back stays noted as joining: it is removed before another is made, or at the next start.
+                // A file that may come back stays listed as joining: it is removed before another is created, or at the next start.
                 if self.is_absent_for_good(path) {
                     self.note_files(database, before)?;
                 }
@@ -215,7 +215,7 @@ impl Instance {
         Ok(file)
     }
 
-    /// Error 1828 when a file of the database has the logical name, or one that is planned.
+    /// Error 1828 when a file of the database, or a planned one, has the logical name.
     pub(super) fn refuse_taken_name<'a>(
         &self,
         database: &Database,
@@ -263,7 +263,7 @@ impl Instance {
         file: &DatabaseLogFile,
     ) -> SqlResult<()> {
         let log = database.log();
-        // What only waits for a truncation is not needed.
+        // Log that only waits for a truncation is not needed.
         crate::checkpoint::give_log_back(database).map_err(|error| storage_error(database, error))?;
         let idle = log.detach_file(file.number).map_err(|error| match error {
             ResizeError::Log(error) => storage_error(database, error.into()),
@@ -282,7 +282,7 @@ impl Instance {
         }
         log.forget_file(idle).map_err(|error| storage_error(database, error.into()))?;
         if !self.remove_one(&entry.name, &file.path) {
-            // It stays noted as leaving: the next start tries again.
+            // It stays listed as leaving: the next start tries again.
             return Ok(());
         }
         let mut without = entry.clone();
@@ -290,7 +290,7 @@ impl Instance {
         self.note_files(database, without)
     }
 
-    /// At a start: files that were on their way into or out of their database are removed, and forgotten once they are gone.
+    /// At a start: removes files that were joining or leaving, and deletes their entries once the removal is durable.
     pub(super) fn settle_files(&self, entry: &mut Entry) -> SqlResult<()> {
         let stays = |phase: FilePhase| matches!(phase, FilePhase::Member | FilePhase::Buffer);
         if are_settled(entry) {
@@ -340,7 +340,7 @@ impl Instance {
         space.set_file_options(file.file_id, logical_name, growth, limit).map_err(failed)?;
         if let Some(bytes) = change.size_bytes {
             space.grow_file(file.file_id, pages_of(bytes)).map_err(failed)?;
-            // It was emptied, and is to be filled again.
+            // An emptied file accepts pages again.
             space.limit_allocation(file.file_id, None).map_err(failed)?;
         }
         match database.is_volatile() {
@@ -385,8 +385,8 @@ impl Instance {
         }
     }
 
-    /// DBCC SHRINKFILE of a log file: VLFs at its end that nobody needs are given back. When the log goes on beyond the size asked for, it
-    /// moves on and a checkpoint lets go of what it can.
+    /// DBCC SHRINKFILE of a log file: removes unneeded VLFs at its end. When the log is active beyond the requested size, it
+    /// moves to another VLF and a checkpoint frees what it can.
     ///
     /// # Errors
     /// Those of storage.
@@ -407,7 +407,7 @@ impl Instance {
             ShrinkAim::CreatedOr(bytes) => bytes.max(created),
             ShrinkAim::Empty => 0,
         };
-        // Each round lets the log go on in another VLF: after as many as there are it has been everywhere.
+        // Each round moves the log to another VLF: after as many rounds as there are VLFs it has been in all of them.
         let rounds = log.vlfs().len() + 1;
         let mut held = None;
         for _ in 0..rounds {
@@ -456,13 +456,13 @@ impl Instance {
     }
 }
 
-/// Where the VLFs of a file lie that are needed.
+/// The positions of the needed VLFs of a file.
 fn active_places(database: &Database, number: u16) -> Vec<u64> {
     let vlfs = database.log().vlfs().into_iter();
     vlfs.filter(|vlf| vlf.active && vlf.file == number).map(|vlf| vlf.begin_offset).collect()
 }
 
-/// A size asked for must be above the present one and not above the limit (0: none); all in the file's unit.
+/// A requested size must be above the present one and not above the limit (0: none); all in the file's unit.
 fn check_size(change: &FileChange, present: u64, limit: u64, unit: impl Fn(u64) -> u64) -> SqlResult<()> {
     let wanted = change.size_bytes.map(unit);
     if wanted.is_some_and(|wanted| wanted <= present) {

@@ -1,4 +1,4 @@
-//! Files that are to be made: their clauses in CREATE and ALTER DATABASE, checked, and as the log and the data files are told of them.
+//! New files: the checks of their clauses in CREATE and ALTER DATABASE, and the options for the log and the data files.
 
 use std::path::PathBuf;
 
@@ -39,7 +39,7 @@ pub struct CreateDatabaseOptions {
     pub log_files: Vec<NewDatabaseFile>,
 }
 
-/// How the log of a database is made or opened. `wanted`: the clauses of CREATE DATABASE, for the sizes of new files.
+/// The options to create or open the log of a database. `wanted`: the clauses of CREATE DATABASE, for the sizes of new files.
 pub(super) fn log_options(
     files: &[DatabaseLogFile],
     wanted: &[NewDatabaseFile],
@@ -61,7 +61,7 @@ pub(super) fn log_options(
     options
 }
 
-/// The size of a new log file for which none is said: the default, or all that it may take.
+/// The size of a new log file without SIZE: the default, or its limit if that is less.
 pub(super) fn default_log_bytes(file: &DatabaseLogFile) -> u64 {
     LogOptions::new("", "").size_bytes.min(file.bytes_max)
 }
@@ -76,7 +76,7 @@ pub(super) fn member_options(file: &DatabaseLogFile, size_bytes: Option<u64>) ->
     }
 }
 
-/// The least number that no file of the database has, data or log; the first two are those of the first data and the first log file.
+/// The least number that no data or log file of the database has; the first two belong to the first data and the first log file.
 pub(super) fn next_number(data_files: &[DatabaseDataFile], log_files: &[DatabaseLogFile]) -> u16 {
     let is_taken = |number: u16| {
         log_files.iter().any(|file| file.number == number)
@@ -85,7 +85,7 @@ pub(super) fn next_number(data_files: &[DatabaseDataFile], log_files: &[Database
     (FIRST_LOG_FILE + 1..u16::MAX).find(|number| !is_taken(*number)).expect("fewer files than numbers")
 }
 
-/// The data files that belong to their database.
+/// The data files that are members of their database.
 pub(super) fn members(files: &[DatabaseDataFile]) -> impl Iterator<Item = &DatabaseDataFile> {
     files.iter().filter(|file| file.phase == FilePhase::Member)
 }
@@ -124,7 +124,7 @@ pub(super) fn pages_of(bytes: u64) -> u32 {
     u32::try_from(bytes.div_ceil(PAGE_BYTES)).unwrap_or(u32::MAX)
 }
 
-/// FILEGROWTH as data files have it.
+/// FILEGROWTH in the form of data files.
 pub(super) fn data_growth(growth: Growth) -> pages::Growth {
     match growth {
         Growth::None => pages::Growth::Fixed,
@@ -132,12 +132,12 @@ pub(super) fn data_growth(growth: Growth) -> pages::Growth {
         Growth::Percent(percent) => pages::Growth::Percent(percent),
     }
 }
-/// How large it may become, if that is said.
+/// MAXSIZE of a file, if given.
 pub(super) fn data_limit(file: &NewDatabaseFile) -> Option<u64> {
     file.max_bytes.filter(|bytes| *bytes > 0)
 }
 
-/// A data file as CREATE DATABASE and ADD FILE ask for it.
+/// A data file as requested by CREATE DATABASE and ADD FILE.
 pub(super) fn new_data_file(
     file: &NewDatabaseFile,
     number: u16,

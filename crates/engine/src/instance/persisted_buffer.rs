@@ -1,14 +1,14 @@
 //! The persisted log buffer of a database: ALTER DATABASE ... SET PERSISTENT_LOG_BUFFER, and ADD and REMOVE FILE of a log file on a DAX volume.
 //!
-//! It is noted in master as a log file of its own kind ([`FilePhase::Buffer`]), before the log relies on it and until it does so no more:
+//! Master lists it as a log file of its own kind ([`FilePhase::Buffer`]), before the log relies on it and until it no longer does:
 //!
 //! ```text
 //!  add_buffer:   master: Buffer ─► the log relies on it (begin_persisting)
 //!  drain_buffer: the files have everything, it is removed (end_persisting) ─► master: nothing
 //!  start:        Buffer ─► the log's end is taken from it, a new one in its place; without it: RECOVERY_PENDING
 //! ```
-//! SQL Server asks for SINGLE_USER before it is removed (learn.microsoft.com, "Add persistent log buffer to a database"); here it drains while
-//! others work.
+//! SQL Server requires SINGLE_USER for its removal (learn.microsoft.com, "Add persistent log buffer to a database"); here it drains while
+//! other sessions work.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::system_databases::FIRST_USER_DATABASE;
 const OPTION: &str = "PERSISTENT_LOG_BUFFER";
 
 impl Instance {
-    /// ALTER DATABASE ... SET PERSISTENT_LOG_BUFFER = ON (DIRECTORY_NAME = ...): in force when it returns. The file gets a name of its own.
+    /// ALTER DATABASE ... SET PERSISTENT_LOG_BUFFER = ON (DIRECTORY_NAME = ...): in force when it returns. The file gets a generated name.
     ///
     /// # Errors
     /// 5058 in a system database, 40517 when there is one, 5133 for a folder that is not there or not allowed, 5123 when it lies on no DAX
@@ -51,7 +51,7 @@ impl Instance {
         self.add_buffer(&database, &logical_name, path)
     }
 
-    /// ALTER DATABASE ... SET PERSISTENT_LOG_BUFFER = OFF; nothing without one.
+    /// ALTER DATABASE ... SET PERSISTENT_LOG_BUFFER = OFF; does nothing without a buffer.
     ///
     /// # Errors
     /// Those of storage.
@@ -61,13 +61,13 @@ impl Instance {
         self.drain_buffer(&database)
     }
 
-    /// Would a file there be persistent memory?
+    /// Would a file at this path be persistent memory?
     pub(super) fn is_persistent(&self, path: &Path) -> bool {
         let folder = path.parent().unwrap_or(Path::new("."));
         self.os().is_persistent_volume(folder, self.foundation.persistent_volume)
     }
 
-    /// Makes the buffer. The caller keeps other changes away.
+    /// Creates the buffer. The caller prevents other changes of the database.
     pub(super) fn add_buffer(
         &self,
         database: &Arc<Database>,
@@ -105,13 +105,13 @@ impl Instance {
         let begun = database.log().begin_persisting(&self.persisted_options(&path));
         begun.or_else(|error| {
             self.replace_entry(database, before)?;
-            // A later start would find it and nobody who needs it.
+            // Otherwise a later start would find a buffer that no database needs.
             drop(self.os().remove_persistent_memory(&path));
             Err(SqlError::new(5123, &[&error, &path.display()]))
         })
     }
 
-    /// The files get everything, then it is removed. The caller keeps other changes away.
+    /// Writes the buffer's content to the log files, then removes it. The caller prevents other changes of the database.
     pub(super) fn drain_buffer(&self, database: &Arc<Database>) -> SqlResult<()> {
         let entry = self.entry_of(database)?;
         if entry.buffer().is_none() {
@@ -123,7 +123,7 @@ impl Instance {
         self.replace_entry(database, without)
     }
 
-    /// ALTER DATABASE ... MODIFY FILE of the buffer: its logical name can be changed, its size is always the same.
+    /// ALTER DATABASE ... MODIFY FILE of the buffer: its logical name can be changed, its size is fixed.
     pub(super) fn rename_buffer(
         &self,
         database: &Database,
@@ -140,7 +140,7 @@ impl Instance {
         self.replace_entry(database, entry)
     }
 
-    /// Where a log's buffer lies, for the log.
+    /// The location of a log's buffer, for the log.
     pub(super) fn persisted_options(&self, path: &Path) -> PersistedOptions {
         PersistedOptions { path: path.to_path_buf(), volume: self.foundation.persistent_volume }
     }

@@ -1,12 +1,13 @@
-//! Files that are removed, and what master notes of them until that is hard: DROP DATABASE, a CREATE DATABASE that failed, and what a start finds of
-//! both; REMOVE FILE and a file that could not be added.
+//! File removal, and the entries in master until a removal is durable: DROP DATABASE, a CREATE DATABASE that failed, and the work that a start
+//! finds of both; REMOVE FILE and a file that could not be added.
 //!
 //! ```text
 //!  master: Dropping (or Creating) ─► files removed, folder synced ─► master: nothing
 //!                                  └─ not removed, or the folder's sync failed ─► lingering: tried again at the next CREATE or start
 //! ```
-//! While an entry lingers its files may be back after a power loss, and the next start removes them by their names. So its number is not free, and no
-//! other file may be made at a place that is noted for a file, whether that is there or not: it would be the one that is removed.
+//! While an entry lingers, its files may be back after a power loss, and the next start removes them by their names. So its number is not free, and
+//! no
+//! other file may be created at a path that an entry names, whether a file exists there or not: the next start would remove it.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,8 @@ use crate::registry::{DatabaseDataFile, Entry, FilePhase, Phase};
 use crate::system_databases::FIRST_USER_DATABASE;
 
 impl Instance {
-    /// The files of a database that master notes as being made or dropped are removed; its entry goes when that is hard, and lingers until then.
+    /// Removes the files of a database that master lists as being created or dropped; its entry is deleted when that is durable, and lingers until
+    /// then.
     ///
     /// # Errors
     /// Those of master; the entry lingers then, too.
@@ -33,8 +35,8 @@ impl Instance {
         Ok(())
     }
 
-    /// CREATE DATABASE has failed while it made files: they go. When master itself has failed nobody knows what it says of the database; the next
-    /// start finds it whole or removes it.
+    /// CREATE DATABASE has failed while it created files: removes them. When master itself has failed, its entry of the database is unknown; the next
+    /// start finds the database complete or removes it.
     pub(super) fn undo_creation(&self, mut entry: Entry) -> SqlResult<()> {
         entry.phase = Phase::Creating;
         if self.master().check_usable().is_err() {
@@ -44,7 +46,7 @@ impl Instance {
         self.finish_removal(entry)
     }
 
-    /// Tries again what could not be removed for good, before files are made. The caller keeps other changes away.
+    /// Retries removals that are not durable, before files are created. The caller prevents other changes.
     pub(super) fn retry_removals(&self) {
         let lingering: Vec<Entry> = self.lingering.lock().values().cloned().collect();
         for entry in lingering {
@@ -56,14 +58,14 @@ impl Instance {
         self.databases().iter().for_each(|database| self.retry_files(database));
     }
 
-    /// The same for single files of a database.
+    /// Retries the removals of single files of a database.
     fn retry_files(&self, database: &Database) {
         let Ok(mut entry) = self.entry_of(database) else { return };
         let in_use = database.space().files();
         let is_used = |file: &DatabaseDataFile| {
             file.phase == FilePhase::Leaving && in_use.iter().any(|used| used.file_id == file.number)
         };
-        // One that could not be given up is still read.
+        // A data file that could not be released is still read.
         if are_settled(&entry) || database.check_usable().is_err() || entry.data_files.iter().any(is_used) {
             return;
         }
@@ -76,7 +78,7 @@ impl Instance {
         }
     }
 
-    /// The lowest number that no database has, also none whose removal is not hard.
+    /// The lowest number that no database has, not even one whose removal is not durable.
     pub(super) fn free_number(&self) -> u16 {
         let lingering: Vec<u16> = self.lingering.lock().keys().copied().collect();
         let slots = self.databases.lock();
@@ -85,7 +87,8 @@ impl Instance {
             .expect("fewer databases than numbers")
     }
 
-    /// May no file be made there: is there one, or is the place noted for one that may come back or is not there at the moment?
+    /// Is a path not usable for a new file: does a file exist there, or does an entry name it for a file that may come back or is absent at the
+    /// moment?
     pub(super) fn is_taken<'a>(&self, path: &Path, mut planned: impl Iterator<Item = &'a Path>) -> bool {
         planned.any(|other| other == path) || self.os().disk().exists(path) || self.is_noted(path)
     }
@@ -100,7 +103,7 @@ impl Instance {
         let lingering =
             self.lingering.lock().values().map(|entry| (entry.clone(), false)).collect::<Vec<_>>();
         slots.into_iter().chain(lingering).any(|(entry, is_open)| {
-            // The links of one that has not been opened have not been followed.
+            // The links of a database that has not been opened have not been followed.
             let leads_there = |file: &PathBuf| {
                 let real = || self.places.admit_removal(self.os().disk(), file);
                 file == path || !is_open && real().is_ok_and(|real| real == path)
@@ -109,15 +112,15 @@ impl Instance {
         })
     }
 
-    /// A file could not be made: is it hard that there is none? Not asked of one that is there: it is somebody else's.
+    /// A file could not be created: is its absence durable? False if a file exists there: it belongs to another database.
     pub(super) fn is_absent_for_good(&self, path: &Path) -> bool {
         let disk = self.os().disk();
         let folder = path.parent().filter(|folder| disk.exists(folder));
         disk.exists(path) || folder.is_none_or(|folder| disk.sync_dir(folder).is_ok())
     }
 
-    /// Removes a database's files; what is not there any more is no error. What does not lie where files may lie stays: an entry of
-    /// master may be older than the rule, or the folder's flag may be gone. False when one of the others may still be there, or come back.
+    /// Removes a database's files; a missing file is no error. A file outside the allowed folders stays: an entry of
+    /// master may be older than the rule, or the folder's flag may be missing. False when one of the others may still exist, or come back.
     fn remove_files(&self, entry: &Entry) -> bool {
         let mut is_hard = true;
         for file in entry.files() {
@@ -143,7 +146,7 @@ impl Instance {
         is_hard
     }
 
-    /// Removes one file; false when it may still be there, or come back.
+    /// Removes one file; false when it may still exist, or come back.
     pub(super) fn remove_one(&self, database: &str, file: &Path) -> bool {
         match self.places.admit_removal(self.os().disk(), file) {
             Ok(real) => self.remove_admitted(&real),
@@ -162,7 +165,7 @@ impl Instance {
             os::report::warn("engine", &format!("{} was not removed: {error}", file.display()));
             return false;
         }
-        // Also when it was gone before: whoever removed it may have died before that was hard.
+        // Also when it was absent before: the process that removed it may have died before that was durable.
         match file.parent().map_or(Ok(()), |folder| disk.sync_dir(folder)) {
             Err(error) if file.parent().is_some_and(|folder| disk.exists(folder)) => {
                 let file = file.display();
@@ -178,7 +181,7 @@ fn warn_of_outsider(database: &str, error: &os::IoError) {
     os::report::warn("engine", &format!("a file of {database} was not removed: {error}"));
 }
 
-/// Is none of its files on its way in or out?
+/// Is none of its files joining or leaving?
 pub(super) fn are_settled(entry: &Entry) -> bool {
     let stays = |phase: FilePhase| matches!(phase, FilePhase::Member | FilePhase::Buffer);
     let mut phases =
@@ -203,7 +206,7 @@ mod tests {
         Instance::open(os, &InstanceOptions::new("data")).unwrap()
     }
 
-    /// In a folder of its own, whose syncs can be made to fail.
+    /// In a folder of its own, whose syncs the test can make fail.
     fn create(instance: &Arc<Instance>, name: &str) -> SqlResult<Arc<Database>> {
         let file = |end: &str| NewDatabaseFile {
             path: Some(format!("{APART}/{name}.{end}")),
@@ -232,7 +235,7 @@ mod tests {
         world.inject(Fault::fail_from(Operation::Sync, 0).on(APART));
     }
 
-    /// Nothing of the database called `gone` is left, neither a file nor an entry; `other` is whole.
+    /// Nothing of the database called `gone` is left, neither a file nor an entry; `other` is complete.
     fn judge(world: &World, seed: u64) {
         world.clear_faults();
         world
@@ -251,7 +254,7 @@ mod tests {
         assert!(left.is_empty(), "seed {seed}: {left:?}");
     }
 
-    /// The power goes behind the work, while the server that it gives still runs.
+    /// Power loss after the work, while the server that it returns still runs.
     fn until_power_off(world: &World, work: impl FnOnce(&Os, &World) -> Arc<Instance> + Send + 'static) {
         let failing = world.clone();
         let report = world.run(move |os| {
@@ -269,8 +272,9 @@ mod tests {
         }
     }
 
-    /// The folder's sync fails while a database is dropped. Another database is made, which must not get the number whose entry is still needed; the
-    /// power fails, and the files are back.
+    /// The folder's sync fails while a database is dropped. Another database is created, which must not get the number whose entry is still needed;
+    /// after a
+    /// power loss the files are back.
     #[test]
     fn a_dropped_database_is_forgotten_when_its_removal_is_hard() {
         worlds(|seed, world| {
@@ -280,7 +284,7 @@ mod tests {
                 no_sync(failing);
                 instance.drop_database("gone").unwrap();
                 failing.clear_faults();
-                // In every other world it is tried again, and succeeds.
+                // In every other world the removal is retried, and succeeds.
                 if seed % 2 == 0 {
                     no_sync(failing);
                 }
@@ -291,8 +295,8 @@ mod tests {
         });
     }
 
-    /// While the removal is not hard, the places of its files are taken, for databases and for single files; what would be made there would be removed
-    /// by the next start. When the folder can be synced again, they are free.
+    /// While the removal is not durable, the paths of its files are taken, for databases and for single files; the next start would remove a file
+    /// created there. When the folder can be synced again, the paths are free.
     #[test]
     fn the_places_of_files_that_may_come_back_are_taken() {
         worlds(|seed, world| {
@@ -325,7 +329,7 @@ mod tests {
         });
     }
 
-    /// A file that was removed from its database, but not for good: one that is made at its place would be removed by the next start.
+    /// A file was removed from its database, but not durably: the next start would remove a file created at its path.
     #[test]
     fn the_place_of_a_removed_file_is_taken_until_that_is_hard() {
         worlds(|seed, world| {
@@ -355,7 +359,7 @@ mod tests {
         });
     }
 
-    /// A file could not be made, and it is not hard that there is none: it is removed before another is made there, or at the next start.
+    /// A file could not be created, and its absence is not durable: it is removed before another is created there, or at the next start.
     #[test]
     fn a_file_that_could_not_be_added_does_not_come_back() {
         worlds(|seed, world| {

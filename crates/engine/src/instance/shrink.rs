@@ -1,10 +1,10 @@
-//! DBCC SHRINKFILE of a data file: what stands at its end is moved, then the end is given back (docs/decisions/0042).
+//! DBCC SHRINKFILE of a data file: moves the pages at its end, then truncates it (docs/decisions/0042).
 //!
 //! ```text
 //!  limit (no page behind it is allocated) ─► tables with pages there are built anew, each in a transaction ─► cut
 //!  cut: limit at the last page in use ─► nothing behind it is in use ─► checkpoint ─► pages forgotten, file cut ─► no limit
 //! ```
-//! Whoever finds no page while a file is being shrunk lifts the limit: then the file stays as large as it has to be.
+//! A thread that finds no free page while a file is being shrunk lifts the limit: then the file stays as large as needed.
 
 use std::sync::Arc;
 
@@ -21,27 +21,27 @@ use crate::db_transaction::DbTransaction;
 use crate::error::{STALE_PLAN, SqlResult};
 use crate::schema::{ObjectDef, TableDef};
 
-/// How a data file is to be shrunk.
+/// The options of a data file shrink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataShrink {
-    /// To what size.
+    /// The target size.
     pub aim: ShrinkAim,
-    /// Whether what stands behind that is moved: not with TRUNCATEONLY.
+    /// Whether the pages behind the target are moved: not with TRUNCATEONLY.
     pub moves: bool,
-    /// Whether free pages at the end are given back: not with NOTRUNCATE.
+    /// Whether free pages at the end are removed: not with NOTRUNCATE.
     pub cuts: bool,
 }
 
-/// How often a table is looked up again that others change meanwhile, and an end that others fill.
+/// How often the shrink tries a table again that other transactions change meanwhile, and an end that they fill.
 const TRIES_MAX: usize = 5;
-/// Pages that must be free beside those that a table has, for it to be built anew.
+/// Free pages needed for a rebuild of a table, besides its own number of pages.
 const SPARE_PAGES: u64 = 8;
 
 impl Instance {
     /// DBCC SHRINKFILE of a data file. EMPTYFILE leaves it closed: no page is allocated in it until MODIFY FILE gives it a size, or the next start.
     ///
     /// # Errors
-    /// 2555 when EMPTYFILE cannot empty it; 1222 when a table is not to be had within the time; those of locks and storage.
+    /// 2555 when EMPTYFILE cannot empty it; 1222 when a table cannot be locked in time; those of locks and storage.
     pub fn shrink_data_file(
         self: &Arc<Self>,
         database: &Arc<Database>,
@@ -94,9 +94,9 @@ impl Instance {
         })
     }
 
-    /// Builds the tables anew that have pages behind `limit`, as far as there is room before it and in other files; with no limit (0) whatever they
-    /// take. What is not a user's table stays,
-    /// and so does tempdb's, whose tables are their sessions'.
+    /// Rebuilds the tables with pages behind `limit`, as far as there is room before it and in other files; without a limit (0) at any
+    /// size. System tables stay, and so do tempdb's, which belong to
+    /// sessions.
     fn move_tail(
         self: &Arc<Self>,
         database: &Arc<Database>,
@@ -117,7 +117,7 @@ impl Instance {
         }
         for object in database.catalog().objects() {
             let ObjectDef::Table(table) = object else { continue };
-            // The catalog's own tables stay where they are: the boot page names their roots, and they their units.
+            // The catalog's own tables stay where they are: the boot page names their roots, and their units are fixed.
             if table.is_system {
                 continue;
             }
@@ -128,7 +128,7 @@ impl Instance {
             }
             let counts = database.access.pages_of_units().map_err(failed)?;
             let needed: u64 = units.iter().filter_map(|unit| counts.get(unit)).sum();
-            // For a file that is emptied others may grow: that is what was asked for.
+            // Other files may grow when a file is emptied: the user asked for that.
             if limit == 0 || database.access.free_pages().map_err(failed)? >= needed + SPARE_PAGES {
                 build_anew(database, &table, lock_timeout_ms)?;
             }
@@ -136,7 +136,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Gives free pages at the end back, down to `least`. False when somebody has needed them meanwhile.
+    /// Truncates free pages at the end, down to `least`. False when another thread has allocated them meanwhile.
     fn cut(self: &Arc<Self>, database: &Arc<Database>, number: u16, least: u32) -> SqlResult<bool> {
         let _changing = self.changing.lock();
         let space = database.space();
@@ -154,7 +154,7 @@ impl Instance {
         if !is_closed {
             space.limit_allocation(number, Some(end)).map_err(failed)?;
         }
-        // Looked at again now that nothing can be allocated there.
+        // Checked again now that no page can be allocated there.
         let cut = end_of().and_then(|now| match now > end {
             true => Ok(false),
             false => database.check_free_from(number, end).and_then(|()| {
@@ -172,7 +172,7 @@ impl Instance {
     }
 }
 
-/// A table with all its indexes gets new pages; the old ones are free when it is done.
+/// Moves a table with all its indexes to new pages; the old ones are free when it is done.
 fn build_anew(database: &Arc<Database>, table: &Arc<TableDef>, lock_timeout_ms: i32) -> SqlResult<()> {
     let mut table = table.clone();
     for _ in 0..TRIES_MAX {

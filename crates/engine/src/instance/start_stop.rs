@@ -1,4 +1,4 @@
-//! Start and stop of an instance: its databases are opened and closed on several threads, those of users while the server answers already.
+//! Start and stop of an instance: several threads open and close its databases; the server accepts connections before all users' databases are open.
 //!
 //! ```text
 //!  open_system_databases (master, model) ─► make_tempdb ─► open_others: RECOVERING ─open_one─► ONLINE, SUSPECT or RECOVERY_PENDING
@@ -19,12 +19,12 @@ use crate::open::{DatabaseSpec, read_system_tables};
 use crate::registry::{self, Entry, Phase};
 use crate::system_databases::{FIRST_USER_DATABASE, MASTER, MODEL, TEMPDB};
 
-/// How many databases are opened or closed at the same time: each waits for the disk most of its time.
+/// How many databases are opened or closed at the same time: each mostly waits for the disk.
 const AT_ONCE_MAX: usize = 16;
 
 impl Instance {
-    /// Every later start: master tells which databases there are. Master and model are open afterwards; the others are listed as recovering
-    /// and given back.
+    /// Every later start: master lists the databases. Master and model are open afterwards; the others are listed as recovering
+    /// and returned.
     pub(super) fn open_system_databases(self: &Arc<Self>) -> Result<Vec<Entry>, StorageError> {
         let (spec, entry) = self.system_spec(MASTER);
         let master = self.foundation.open(&spec, &Known::default())?;
@@ -34,7 +34,7 @@ impl Instance {
         for entry in registry::load(&rows[system_tables::DATABASES], &self.data_dir)? {
             match entry.phase {
                 _ if entry.number == MASTER => {}
-                // What is noted of its files: `make_tempdb` makes them anew.
+                // The entry lists its files: `make_tempdb` creates them anew.
                 _ if entry.number == TEMPDB => self.insert(Slot::offline(entry)),
                 Phase::Creating | Phase::Dropping => {
                     self.finish_removal(entry).map_err(|error| StorageError::Catalog(error.to_string()))?;
@@ -50,7 +50,7 @@ impl Instance {
         Ok(waiting)
     }
 
-    /// Begins to open databases, each on one of several threads. Whoever opens the last one forgets the decisions that none of them needs
+    /// Begins to open databases, each on one of several threads. The thread that opens the last one removes the decisions that none of them needs
     /// any more.
     pub(super) fn open_others(self: &Arc<Self>, waiting: Vec<Entry>) -> Result<(), StorageError> {
         let left = decision::left_over(&self.master())?;
@@ -60,7 +60,7 @@ impl Instance {
         let (to_open, left) = (AtomicUsize::new(waiting.len()), Latch::new(LatchRank::Leaf, left));
         let instance = self.clone();
         let openers = in_parallel(self.os(), "DATABASE STARTUP", waiting, move |entry| {
-            // A stop has begun: it is left as it is, and so are the decisions.
+            // A stop has begun: the database is left as it is, and so are the decisions.
             if instance.is_shut_down.load(Ordering::Acquire) {
                 return;
             }
@@ -76,7 +76,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Waits until every database has been opened, or has been found not to open.
+    /// Waits until every database has been opened, or has failed to open.
     pub fn wait_until_open(&self) {
         let openers = std::mem::take(&mut *self.openers.lock());
         join_all(openers, "a database's start");
@@ -107,7 +107,7 @@ impl Instance {
         }
     }
 
-    /// Puts the files' real places into an entry; refuses files outside the folders where they may lie.
+    /// Resolves the links of the files' paths in an entry; refuses files outside the allowed folders.
     fn follow_links(&self, entry: &mut Entry) -> Result<(), os::IoError> {
         let disk = self.os().disk();
         let data = entry.data_files.iter_mut().map(|data| &mut data.path);
@@ -124,8 +124,8 @@ impl Instance {
         self.insert(slot);
     }
 
-    /// Clean stop: background threads end, every database drains its log, writes its pages and closes. No delayed commit is lost. One whose
-    /// recovery is under way is waited for; one whose recovery has not begun is left as it is.
+    /// Clean stop: background threads end, every database drains its log, writes its pages and closes. No delayed commit is lost. It waits for a
+    /// recovery that runs; a database whose recovery has not begun is left as it is.
     pub fn shutdown(&self) {
         if self.is_shut_down.swap(true, Ordering::AcqRel) {
             return;
@@ -141,7 +141,7 @@ impl Instance {
         let open = databases.into_values().filter_map(|slot| slot.database);
         let (users, system): (Vec<_>, Vec<_>) = open.partition(|one| one.number() >= FIRST_USER_DATABASE);
         join_all(in_parallel(self.os(), "DATABASE SHUTDOWN", users, close), "a database's stop");
-        // master last: it is what the others are found by.
+        // master last: it lists the others.
         system.into_iter().rev().for_each(close);
         drop(self.lock.lock().take());
     }
@@ -153,7 +153,7 @@ fn close(database: Arc<crate::Database>) {
     }
 }
 
-/// Does `work` with each of `list`, on as many threads as are of use.
+/// Runs `work` for each item of `list`, on as many threads as are useful.
 fn in_parallel<T: Send + 'static>(
     os: &os::Os,
     name: &str,
@@ -183,7 +183,7 @@ fn join_all(threads: Vec<JoinHandle>, what: &str) {
 }
 
 impl Instance {
-    /// Every database has been opened: forgets the decisions that nobody can ask for any more.
+    /// Every database has been opened: removes the decisions that no database can ask for any more.
     fn forget_resolved(&self, left: Vec<Decision>) -> Result<(), StorageError> {
         let infos = self.database_infos();
         let may_ask = |number: &u16| {
@@ -215,7 +215,7 @@ mod tests {
         let made = instance.database("msdb").unwrap();
         assert_eq!(made.number(), MSDB);
         drop(made);
-        // Cut off between the first and the last word about it: what is there is begun again.
+        // Interrupted between the first and the last entry about it: the next start begins again.
         let mut entry = instance.slot_named("msdb").unwrap().entry;
         entry.phase = Phase::Creating;
         instance.save_entry(&entry).unwrap();
@@ -228,8 +228,8 @@ mod tests {
         drop(std::fs::remove_dir_all(&folder));
     }
 
-    /// A process died between taking a database's files out of their directory and making that hard; the power fails behind the next start, which does
-    /// not find them any more: they must not come back when master has forgotten them.
+    /// A process died between removing a database's files and making that durable; the power fails after the next start, which does
+    /// not find them: they must not come back when master has removed their entry.
     #[test]
     fn files_that_were_removed_but_not_for_good_are_not_forgotten() {
         let open = |os: &os::Os| Instance::open(os, &InstanceOptions::new("data")).unwrap();

@@ -1,4 +1,4 @@
-//! tempdb is made anew at each start: with the files that ALTER DATABASE has given it, at the sizes that were asked for, empty.
+//! tempdb: each start creates it anew, empty, with the files and sizes that ALTER DATABASE has given it.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use crate::registry::{DatabaseDataFile, Entry};
 use crate::system_databases::TEMPDB;
 
 impl Instance {
-    /// Makes it, as a copy of model (claim 78). A file beside the first ones that cannot be made is told and left out: the server starts.
+    /// Creates it, as a copy of model (claim 78). If a file besides the first ones cannot be created, an error is logged and the server starts
+    /// without it.
     pub(super) fn make_tempdb(self: &Arc<Self>) -> Result<(), StorageError> {
         let (system, own) = self.system_spec(TEMPDB);
         let noted = self.databases.lock().get(&TEMPDB).map(|slot| slot.entry.clone());
@@ -39,7 +40,7 @@ impl Instance {
         Ok(())
     }
 
-    /// The files that master notes, in places where files may lie. Those that were on their way in or out are removed and forgotten.
+    /// The files that master lists, in allowed folders. Those that were joining or leaving are removed, with their entries.
     fn spec_of_noted(
         &self,
         system: &DatabaseSpec,
