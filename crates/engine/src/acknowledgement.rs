@@ -1,11 +1,11 @@
-//! What a session's client may hear: nothing that rests on a commit which is fully durable and not yet hard.
+//! Acknowledgement: a session's client learns nothing that depends on a fully durable commit which is not hardened yet.
 //!
-//! Under COMMIT_ACK = BATCH commits give up their locks before they are hard. Whoever has made or read them notes their databases here
-//! when his transaction ends there; before an answer leaves, all that is noted is hardened, once. A delayed commit is not such a commit:
-//! its session and its database have chosen the risk.
+//! Under COMMIT_ACK = BATCH commits release their locks before they are hardened. A session that has made or read such commits notes their databases
+//! here when its transaction ends there; before an answer is sent, all noted databases are hardened, once. A delayed commit is not such a
+//! commit: its session and its database have chosen the risk.
 //!
-//! Within a database the order of its log keeps what rests on a commit from outliving it. Between databases nothing does: a commit waits for
-//! what is noted of others ([`Acknowledgement::harden_others`]).
+//! Within a database the order of its log guarantees that no dependent commit survives without the commit it depends on. Between databases nothing
+//! does: a commit waits until the noted commits of other databases are hardened ([`Acknowledgement::harden_others`]).
 //!
 //! ```text
 //!  transaction ends ──note, if a commit with early lock release is not hard──► noted ──harden_noted (the answer is about to leave)──► nothing noted
@@ -23,14 +23,14 @@ use crate::database::Database;
 use crate::error::SqlResult;
 use crate::instance::Instance;
 
-/// Why the log is flushed before an answer; its only mention.
+/// The reason of a log flush before an answer; its only mention.
 const ACKNOWLEDGE: FlushReason = FlushReason::Acknowledge;
 
-/// See the heading. One for a session; whoever sends its answers shares it.
+/// See the heading. One per session, shared with the code that sends its answers.
 pub struct Acknowledgement {
     instance: Weak<Instance>,
     noted: Latch<Vec<(Weak<Database>, Lsn)>>,
-    /// Is anything noted? Read before the latch is taken.
+    /// Is a database noted? Read before the latch is taken.
     is_noted: AtomicBool,
     has_failed: AtomicBool,
 }
@@ -45,7 +45,7 @@ impl Acknowledgement {
         })
     }
 
-    /// The session may have seen everything that has been committed in the database.
+    /// The session may have seen all commits in the database so far.
     #[inline]
     pub(crate) fn note(&self, database: &Arc<Database>) {
         let released = database.transactions().last_early_release();
@@ -65,10 +65,10 @@ impl Acknowledgement {
         self.is_noted.store(true, Release);
     }
 
-    /// Everything noted is hard when this returns.
+    /// Hardens everything noted.
     ///
     /// # Errors
-    /// 9001 when a log has failed, now or before: what the session would tell may not have happened.
+    /// 9001 when a log has failed, now or before: the session may have seen a commit that is lost.
     pub fn harden_noted(&self) -> SqlResult<()> {
         if self.has_failed() {
             return Err(types::SqlError::new(9001, &[&"a database of the answer"]));
@@ -80,7 +80,7 @@ impl Acknowledgement {
         let databases: Vec<(Arc<Database>, Lsn)> =
             noted.into_iter().filter_map(|(database, lsn)| Some((database.upgrade()?, lsn))).collect();
         if let [_, _, ..] = databases[..] {
-            // The slowest is waited for, not their sum.
+            // Flushes all at once: the wait is for the slowest, not for their sum.
             for (database, lsn) in &databases {
                 self.checked(database, database.log().request_flush(*lsn, ACKNOWLEDGE))?;
             }
@@ -90,8 +90,8 @@ impl Acknowledgement {
             .try_for_each(|(database, lsn)| self.checked(database, database.log().harden(*lsn, ACKNOWLEDGE)))
     }
 
-    /// A commit is about to be logged in the databases that `is_changed` tells: what its session has made or read in others is hard when this
-    /// returns.
+    /// Called before a commit is logged in the databases for which `is_changed` is true: hardens the commits that its session has made or read in
+    /// others.
     ///
     /// # Errors
     /// As `harden_noted`.
@@ -106,8 +106,9 @@ impl Acknowledgement {
             .try_for_each(|(database, lsn)| self.checked(&database, database.log().harden(lsn, ACKNOWLEDGE)))
     }
 
-    /// A part of an answer leaves while its request goes on: what the request is reading is not known here, so every commit with early lock release that
-    /// anybody may have seen by now is hard when this returns.
+    /// Called before a part of an answer is sent while its request still runs: the reads of the request are not known here, so this hardens every
+    /// commit
+    /// with early lock release that any session may have seen by now.
     ///
     /// # Errors
     /// As `harden_noted`.
@@ -118,7 +119,7 @@ impl Acknowledgement {
         self.harden_noted()
     }
 
-    /// Nothing more may be sent.
+    /// True after a failure: nothing more may be sent.
     pub fn has_failed(&self) -> bool {
         self.has_failed.load(Acquire)
     }

@@ -1,4 +1,4 @@
-//! A thread of the instance that wakes up now and then to look whether something is to be done.
+//! A thread of the instance that wakes up periodically to check for work.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ pub(crate) struct Background {
 }
 
 impl Background {
-    /// Starts a thread that calls `round` every `pause_ns`, as long as that says so.
+    /// Starts a thread that calls `round` every `pause_ns`, as long as that returns true.
     pub(crate) fn start(
         os: &Os,
         name: &'static str,
@@ -28,7 +28,7 @@ impl Background {
         Background { name, stop, thread }
     }
 
-    /// Ends the thread, after the round that it may be at.
+    /// Ends the thread, after its current round.
     pub(crate) fn stop(self) {
         self.stop.set();
         if self.thread.join().is_err() {

@@ -1,4 +1,4 @@
-//! [`CatalogDependencies`]: what a plan has been told by one database's catalog, and whether it still holds.
+//! [`CatalogDependencies`]: the catalog look-ups that a plan depends on in one database, and whether their results still hold.
 //!
 //! ```text
 //!  hold: version as when it was last compared ──► yes (one atomic read)
@@ -6,7 +6,7 @@
 //!        another version ──► ask again ──► the same result ──► yes; compared at this version
 //!                                          another answer   ──► no
 //! ```
-//! A change of what the plan has not asked for (another's temporary table in tempdb) costs it a few look-ups, once.
+//! After a change that the plan does not depend on (another session's temporary table in tempdb) it repeats a few look-ups, once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -15,7 +15,7 @@ use crate::catalog::Dependency;
 use crate::database::Database;
 use crate::schema::{ObjectDef, ObjectId};
 
-/// What was looked up in one database. Made before the first look-up, so that a later change makes the results differ.
+/// The look-ups in one database. Made before the first look-up, so that a later change makes the results differ.
 pub struct CatalogDependencies {
     database: Arc<Database>,
     /// The catalog's era then.
@@ -28,19 +28,19 @@ pub struct CatalogDependencies {
 /// Do the dependencies hold?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Validity {
-    /// Nothing of the database has changed since that was asked last.
+    /// Nothing in the database has changed since the last check.
     Unchanged,
-    /// Something has, but none of the dependencies.
+    /// The database has changed, but none of the dependencies.
     StillValid,
-    /// One of the dependencies is another now, or the database is not what it was.
+    /// A dependency has changed, or the database is another incarnation.
     Stale,
 }
 
 impl CatalogDependencies {
-    /// Nothing has been asked yet.
+    /// Without dependencies yet.
     pub fn begin(database: &Arc<Database>) -> CatalogDependencies {
         let catalog = database.catalog();
-        // The version first: an era that begins behind it comes with another version.
+        // The version first: an era that begins after it has another version.
         let compared = AtomicU64::new(catalog.version_for_plan());
         CatalogDependencies {
             database: database.clone(),
@@ -55,25 +55,25 @@ impl CatalogDependencies {
         &self.database
     }
 
-    /// A look-up has found that holder of a name.
+    /// Adds a name look-up and its result.
     pub fn note_name(&mut self, schema: &str, name: &str, holder: Option<&ObjectDef>) {
         let answer = self.database.catalog().answer_to(schema, name, holder);
         self.dependencies.push(answer);
     }
 
-    /// The object of that number is asked for; its answer is kept.
+    /// Looks up the object of that number, and adds the result.
     pub fn object(&mut self, id: ObjectId) -> Option<ObjectDef> {
         let object = self.database.catalog().object(id);
         self.dependencies.push(Dependency::Number(id, object.clone()));
         object
     }
 
-    /// An object that was found by what it is, not by its name.
+    /// Adds an object that was found by its identity, not by its name.
     pub fn note_object(&mut self, object: &ObjectDef) {
         self.dependencies.push(Dependency::Number(object.object_id(), Some(object.clone())));
     }
 
-    /// Do they hold?
+    /// Do they still hold?
     #[inline]
     pub fn validity(&self) -> Validity {
         let now = self.database.catalog().version();

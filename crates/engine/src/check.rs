@@ -58,13 +58,13 @@ impl Database {
         }
     }
 
-    /// Pages that the maps give to tables and indexes which do not exist, and pages of dropped ones and of large values that nobody is
-    /// about to free; and a map in each file that says a page is free which was changed since.
+    /// Pages that the maps give to tables and indexes which do not exist, and pages of dropped ones and of large values that no transaction will
+    /// free; and, per file, a map that calls a page free which was changed later.
     ///
     /// # Errors
     /// 823, 824 when a map cannot be read.
     pub fn check_allocation(&self) -> SqlResult<Vec<SqlError>> {
-        // What is in the maps at the first look and in no definition afterwards was dropped between, unless it is there at the second look
+        // A unit that is in the maps at the first read and in no definition afterwards was dropped between, unless it is in the second read
         // too.
         let first = self.pages_of_nobody(|_| false)?;
         let known = self.units();
@@ -81,7 +81,7 @@ impl Database {
         Ok(problems)
     }
 
-    /// The first lie of the maps of each file.
+    /// The first wrong entry of the maps of each file.
     fn check_free_pages(&self) -> Vec<SqlError> {
         let files = self.space().file_numbers::<Vec<u16>>();
         files.into_iter().filter_map(|file| self.check_free_from(file, 0).err()).collect()

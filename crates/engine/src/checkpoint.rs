@@ -1,22 +1,23 @@
-//! Checkpoints: changed pages go to the data files, so that recovery has little to redo and the log can be used again.
+//! Checkpoints: write changed pages to the data files, so that recovery has little to redo and the log can be reused.
 //!
 //! One checkpoint, in order (each step makes the next one sound):
 //! 1. LOP_BEGIN_CKPT is appended at `C`.
 //! 2. Every page with a change older than `C` is written out (its log first: the WAL rule of `pages`).
-//! 3. Active transactions are noted in the log, then LOP_END_CKPT, which says where redo starts; the log is hardened.
+//! 3. Active transactions are logged, then LOP_END_CKPT, which says where redo starts; the log is hardened.
 //! 4. The log's header names `C` as the place where recovery starts.
-//! 5. SIMPLE recovery model: log that nobody needs any more is free again. (FULL without a backup behaves the same, as in SQL Server;
+//! 5. SIMPLE recovery model: log that is no longer needed becomes free. (FULL without a backup behaves in the same way, as in SQL Server;
 //!    backups do not exist yet.)
 //!
-//! A full log is when a checkpoint is needed most. One that will give a VLF back takes its few records' room from the log's margin; one that
-//! would only take (a transaction still needs the oldest VLF) does so once in a sixteenth of the log, to shorten recovery; one that comes
-//! sooner is content with what is free, and is not made when that is nothing: the margin belongs to rollbacks.
+//! A full log needs a checkpoint most. A checkpoint that will free a VLF takes the room for its few records from the log's margin; one that
+//! will free none (a transaction still needs the oldest VLF) does so once in a sixteenth of the log, to shorten recovery; if it comes
+//! sooner, it uses free log only, and is not made without it: the margin belongs to rollbacks.
 //!
-//! Whoever begins a transaction finds room: when little is left he makes the checkpoint himself, and near the end waits for one that runs.
-//! Whoever has rolled back a transaction that filled the log does so as well. What is left for 9002 is a transaction too big for its log, and log
-//! that somebody else holds; the error names him.
+//! A session that begins a transaction makes the checkpoint itself when little log is left, and near the end waits for one that runs.
+//! A session that has rolled back a transaction that filled the log does so as well. Error 9002 remains for a transaction too big for its log, and
+//! for log
+//! that another transaction holds; the error names it.
 //!
-//! tempdb keeps no page safe: its checkpoint only gives log back.
+//! tempdb needs no durable pages: its checkpoint only frees log.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -33,20 +34,20 @@ use crate::database::Database;
 use crate::error::{SqlResult, StorageError};
 use crate::quiesce::quiesce;
 
-/// Log records since the last checkpoint, in bytes, at which the next one begins: about a second of redo.
+/// Bytes of log records since the last checkpoint at which the next one begins: about a second of redo.
 const LOG_BYTES_BETWEEN_CHECKPOINTS: u64 = 128 << 20;
 /// Used part of the log, in percent, at which one begins (SIMPLE recovery model).
 const LOG_USED_PERCENT: u64 = 70;
-/// Used part of the log, in percent, at which whoever begins a transaction gives log back himself: the thread may be too late for a small
-/// log under load, and the log must not be full for want of a checkpoint.
+/// Used part of the log, in percent, at which a session that begins a transaction frees log itself: the thread may be too late for a small
+/// log under load, and the log must not become full for lack of a checkpoint.
 const LOG_PRESSED_PERCENT: u64 = 80;
-/// From here on whoever begins one waits for a checkpoint that runs already.
+/// From here on such a session waits for a checkpoint that already runs.
 const LOG_NEARLY_FULL_PERCENT: u64 = 92;
 /// A checkpoint that frees nothing may take its room from the margin when more records than this part of the log are behind the last one.
 const LOG_PART_BETWEEN_VAIN_CHECKPOINTS: u64 = 16;
-/// Every so many transactions the log is looked at.
+/// The log is checked once in so many transactions.
 const TRANSACTIONS_BETWEEN_LOOKS: u64 = 32;
-/// How long an append that is announced is given before the next look.
+/// How long to wait for an announced append before the next check.
 const APPEND_PAUSE_NS: u64 = 1_000_000;
 
 /// Why a checkpoint runs.
@@ -64,15 +65,15 @@ pub(crate) enum Reason {
     Shutdown,
 }
 
-/// One checkpoint, start to end. An error that the database cannot survive makes it suspect.
+/// Runs one checkpoint. An error that the database cannot survive makes it suspect.
 pub(crate) fn run(database: &Arc<Database>, reason: Reason) -> Result<(), StorageError> {
     let _one_at_a_time = database.checkpoint_state.running.lock();
     run_alone(database, reason).map(|_| ())
 }
 
-/// Checkpoints until redo comes to no record below `position`, whatever crash follows. One is not enough while an append is announced that was
-/// begun before: redo starts at its announcement, which is lower. The log is hard beyond `position` after the first one, so that what is announced
-/// later does not count, and who has announced goes on by itself.
+/// Runs checkpoints until redo after any crash reaches no record below `position`. One is not enough while an append is announced that began
+/// before it: redo starts at its announcement, which is lower. The log is hardened beyond `position` after the first one, so later announcements
+/// do not matter, and the announcing thread continues by itself.
 pub(crate) fn run_past(database: &Arc<Database>, reason: Reason, position: Lsn) -> Result<(), StorageError> {
     assert!(position <= database.log.end(), "redo starts in the log");
     loop {
@@ -91,7 +92,7 @@ pub(crate) fn run_past(database: &Arc<Database>, reason: Reason, position: Lsn) 
     }
 }
 
-/// Called by whoever is about to begin a transaction, holding nothing. Almost always only counts.
+/// Called before a transaction begins, without locks or latches. Almost always only counts.
 pub(crate) fn before_transaction(database: &Arc<Database>) {
     let begun = database.checkpoint_state.begun.fetch_add(1, Relaxed);
     if begun.is_multiple_of(TRANSACTIONS_BETWEEN_LOOKS) || database.log.take_pressed() {
@@ -99,8 +100,8 @@ pub(crate) fn before_transaction(database: &Arc<Database>) {
     }
 }
 
-/// Called by whoever is about to run a statement of a transaction that has begun, holding no latch. What was logged before it began may be in its way,
-/// and is given back once: what it has logged itself stays.
+/// Called before a statement of a transaction that has begun, without latches. Log from before the transaction began may fill the log,
+/// and is freed once: the transaction's own log stays.
 pub(crate) fn before_statement(database: &Arc<Database>) {
     if !database.log.take_pressed() {
         return;
@@ -111,14 +112,14 @@ pub(crate) fn before_statement(database: &Arc<Database>) {
     }
 }
 
-/// Called by whoever has rolled a transaction back, holding nothing: it may have filled the log, and who begins next should not find it full.
+/// Called after a rollback, without locks or latches: it may have filled the log, and the next transaction should not find it full.
 pub(crate) fn after_rollback(database: &Arc<Database>) {
     if database.check_usable().is_ok() {
         look_at_log(database);
     }
 }
 
-/// Gives log back when little is left and somebody has written since that was tried last.
+/// Frees log when little is left and more was written since the last attempt.
 fn look_at_log(database: &Arc<Database>) {
     let state = &database.checkpoint_state;
     let look = || {
@@ -137,7 +138,7 @@ fn look_at_log(database: &Arc<Database>) {
         None if used_percent > LOG_NEARLY_FULL_PERCENT => state.running.lock(),
         None => return,
     };
-    // Somebody else may have done it meanwhile.
+    // Another thread may have done it meanwhile.
     if look() > LOG_PRESSED_PERCENT
         && let Err(error) = run_alone(database, Reason::Automatic)
     {
@@ -145,7 +146,7 @@ fn look_at_log(database: &Arc<Database>) {
     }
 }
 
-/// Gives where redo starts now: nowhere (`Lsn::MAX`) in tempdb, anywhere (NULL) when no checkpoint was made.
+/// Returns where redo starts now: nowhere (`Lsn::MAX`) in tempdb, unknown (NULL) when no checkpoint was made.
 fn run_alone(database: &Arc<Database>, reason: Reason) -> Result<Lsn, StorageError> {
     let log_bytes = database.log.stats().record_bytes_total;
     let result = match database.is_volatile() {
@@ -157,7 +158,7 @@ fn run_alone(database: &Arc<Database>, reason: Reason) -> Result<Lsn, StorageErr
     {
         database.suspect(&format!("the checkpoint ({reason:?}) failed: {error}"));
     }
-    // Nothing to gain and no room for it: the thread need not try again before more has been written.
+    // Nothing to free and no room for the records: the thread need not try again before more log is written.
     let is_vain = reason == Reason::Automatic && result.as_ref().is_err_and(is_for_want_of_room);
     if result.is_ok() || is_vain {
         database.checkpoint_state.log_bytes.store(log_bytes, Relaxed);
@@ -174,7 +175,7 @@ fn is_for_want_of_room(error: &StorageError) -> bool {
     }
 }
 
-/// Who gives room to the checkpoint's records.
+/// The source of the log space for the checkpoint's records.
 fn payment(database: &Database, reason: Reason) -> CheckpointPayment {
     let needed = database.txns.oldest_begin().unwrap_or_else(|| database.log.end());
     let stats = database.log.stats();
@@ -189,25 +190,25 @@ fn payment(database: &Database, reason: Reason) -> CheckpointPayment {
     }
 }
 
-/// Gives where redo starts from now on.
+/// Returns where redo starts from now on.
 fn write_all(database: &Database, reason: Reason) -> Result<Lsn, StorageError> {
     let payment = payment(database, reason);
     let begin = database.txns.begin_checkpoint(payment)?;
     let written = database.space.write_out_dirty(begin)?;
     count_pages(database, written);
     let dirty: Vec<Lsn> = database.space.dirty_pages()?.into_iter().map(|(_, recovery)| recovery).collect();
-    // What keeps recovery short and lets the log be used again: step 2 has left nothing of before.
+    // The purpose of the checkpoint: step 2 has left no change from before.
     assert!(
         dirty.iter().all(|recovery| *recovery > begin),
         "a checkpoint writes every change older than itself"
     );
     let image = write_checkpoint(&database.txns, begin, &dirty, payment)?;
     quiesce(&database.log, image.end)?;
-    // Once more: where recovery starts is not moved when a page could not be written meanwhile.
+    // Checked once more: the start of recovery is not moved when a page could not be written meanwhile.
     database.space.refuse_if_suspect()?;
     match reason {
         Reason::Recovery => {
-            // Before the log says so: what is of the incarnation that begins is known to follow the one that has ended, not the other way round.
+            // Before the log says so: the data files must know that the new incarnation follows the one that has ended, not the other way round.
             database.space.note_incarnation(database.log.next_incarnation())?;
             database.log.record_recovery(begin, image.min)?;
         }
@@ -217,7 +218,7 @@ fn write_all(database: &Database, reason: Reason) -> Result<Lsn, StorageError> {
     Ok(image.redo_start)
 }
 
-/// Must the database be recovered before anything more of it is acknowledged? A full log or disk is not such a case.
+/// Must the database be recovered before it acknowledges anything more? Not after a full log or disk.
 fn is_fatal(error: &StorageError) -> bool {
     match error {
         StorageError::Log(error) => error.is_fatal_to_database(),
@@ -228,9 +229,9 @@ fn is_fatal(error: &StorageError) -> bool {
     }
 }
 
-/// Frees what log nobody needs.
+/// Frees log that is no longer needed.
 pub(crate) fn give_log_back(database: &Database) -> Result<(), StorageError> {
-    // The pin first: truncation asks the pins.
+    // The pin first: truncation reads the pins.
     database.txns.oldest_begin();
     database.log.truncate()?;
     Ok(())
@@ -249,7 +250,7 @@ pub(crate) fn is_due(database: &Database) -> bool {
     if database.is_volatile() {
         return is_nearly_full;
     }
-    // A nearly full log that a checkpoint has just not been able to empty (a long transaction) is not tried again for nothing.
+    // A nearly full log that the last checkpoint could not empty (a long transaction) is not tried again without new log.
     since > LOG_BYTES_BETWEEN_CHECKPOINTS || (is_nearly_full && since > stats.size_bytes / 100)
 }
 

@@ -1,12 +1,12 @@
-//! What a database remembers of its checkpoints.
+//! The checkpoint state of a database.
 
 use std::sync::atomic::AtomicU64;
 
 use os::{Latch, LatchRank};
 
-/// What a database remembers of its checkpoints.
+/// The checkpoint state of a database.
 pub(crate) struct CheckpointState {
-    /// Held by the checkpoint that runs.
+    /// Held by the running checkpoint.
     pub(crate) running: Latch<()>,
     /// `record_bytes_total` of the log when the last one began.
     pub(crate) log_bytes: AtomicU64,

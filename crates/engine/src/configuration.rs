@@ -1,7 +1,8 @@
-//! The server's configuration options: which there are, what is configured (a row of master's sysconfigvalues, by sp_configure) and what is
+//! The server's configuration options: their definitions, the configured values (rows of master's sysconfigvalues, set by sp_configure) and the
+//! values
 //! in use (since the start, or since RECONFIGURE).
 //!
-//! An option has an effect here or it cannot be changed: its value is then a fact, and sp_configure takes that value only. Names, ranges
+//! An option has an effect here or it cannot be changed: its value is then fixed, and sp_configure takes that value only. Names, ranges
 //! and descriptions: "Server configuration options" and `sys.configurations` of the documentation.
 
 use std::collections::BTreeMap;
@@ -23,34 +24,34 @@ pub struct ConfigurationOption {
     pub minimum: i32,
     /// Greatest value.
     pub maximum: i32,
-    /// The value as long as nobody has configured another.
+    /// The value until a user configures another.
     pub default: i32,
-    /// RECONFIGURE installs it; else the next start does.
+    /// RECONFIGURE makes it effective; otherwise the next start does.
     pub is_dynamic: bool,
     /// Shown and set while `show advanced options` is 1.
     pub is_advanced: bool,
-    /// What it is about.
+    /// Its description.
     pub description: &'static str,
 }
 
-/// `allow updates`: nothing may be changed by hand any more; RECONFIGURE says so (5808) while it is 1.
+/// `allow updates`: has no effect any more; RECONFIGURE reports that (5808) while it is 1.
 pub const ALLOW_UPDATES: i32 = 102;
 /// `show advanced options`.
 pub const SHOW_ADVANCED_OPTIONS: i32 = 518;
-/// `min memory per query (KB)`: what a query waits for that needs a grant.
+/// `min memory per query (KB)`: the least memory grant of a query, for which it waits.
 pub const MIN_QUERY_MEMORY: i32 = 1540;
-/// `query wait (s)`: how long it does.
+/// `query wait (s)`: how long it waits.
 pub const QUERY_WAIT: i32 = 1541;
-/// `user options`: SET options with which sessions begin.
+/// `user options`: the initial SET options of sessions.
 pub const USER_OPTIONS: i32 = 1534;
-/// `max server memory (MB)`: what requests may use together; as much as --memory gives to pages where nobody has configured it.
+/// `max server memory (MB)`: the memory of all requests together; without a configured value, the page memory of --memory.
 pub(crate) const MAX_SERVER_MEMORY: i32 = 1544;
 
 /// Values in use that differ from the defaults.
 pub(crate) type InUse = Latch<BTreeMap<i32, i32>>;
 
-/// Switches that only permit something that is not there, or ask for another plan: they are kept and shown. What they would permit is refused by
-/// name where it is used.
+/// Options that only permit a feature which does not exist, or ask for another plan: they are stored and shown. The feature that they would permit is
+/// refused by name where it is used.
 const PERMITTING: [i32; 20] = [
     400,   // cross db ownership chaining
     542,   // remote proc trans
@@ -75,7 +76,7 @@ const PERMITTING: [i32; 20] = [
 ];
 
 impl ConfigurationOption {
-    /// May another value than the default be set: has it an effect, or does it only permit what is refused by name where it is used?
+    /// May another value than the default be set: has it an effect, or does it only permit a feature that is refused by name?
     pub fn may_be_set(&self) -> bool {
         PERMITTING.contains(&self.id) || self.has_effect()
     }
@@ -101,7 +102,7 @@ mod tests {
     fn options_are_in_order_and_their_defaults_in_range() {
         assert!(OPTIONS.windows(2).all(|pair| pair[0].id < pair[1].id));
         for option in OPTIONS {
-            // 0 is "as many as needed" where it is below the least number.
+            // 0 means "as many as needed" where it is below the least number.
             let in_range = (option.minimum..=option.maximum).contains(&option.default);
             assert!(in_range || option.default == 0, "{}", option.name);
             assert!(!option.description.is_empty(), "{}", option.name);

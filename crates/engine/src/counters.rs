@@ -1,5 +1,5 @@
-//! The rows of sys.dm_os_performance_counters: what is counted as it happens, in the registry of `os`, and what is computed when somebody
-//! reads: sizes, sums over instances (`_Total`), shares, waits by kind, and the counters of features that are not here, which are 0.
+//! The rows of sys.dm_os_performance_counters: events counted in the registry of `os`, and values computed at a read:
+//! sizes, sums over instances (`_Total`), ratios, waits by kind, and the counters of missing features, which are 0.
 //! docs/performance-counters.md says what each counts.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ const STATEMENTS: &str = "SQLServer:SQL Statistics";
 const WAITS: &str = "SQLServer:Wait Statistics";
 const TOTAL: &str = "_Total";
 
-/// Counters of a database for what is not here: copying in bulk, change tracking, replication, the log pool, tables in memory.
+/// Database counters of missing features: bulk copy, change tracking, replication, the log pool, in-memory tables.
 const NOT_OF_DATABASES: [(&str, CounterType); 33] = [
     ("Avg Dist From EOL/LP Request", CounterType::AverageBulk),
     ("Backup/Restore Throughput/sec", CounterType::BulkCount),
@@ -53,7 +53,7 @@ const NOT_OF_DATABASES: [(&str, CounterType); 33] = [
     ("Log Shrinks", CounterType::RawCount),
 ];
 
-/// Statements are not made parametric by themselves, and no plan is guided.
+/// There is no auto-parameterization and no plan guide.
 const NOT_OF_STATEMENTS: [&str; 7] = [
     "Auto-Param Attempts/sec",
     "Failed Auto-Params/sec",
@@ -64,7 +64,7 @@ const NOT_OF_STATEMENTS: [&str; 7] = [
     "Unsafe Auto-Params/sec",
 ];
 
-/// There is no read-ahead, no pool on other devices, and the checkpoint follows no slope.
+/// There is no read-ahead and no buffer pool extension, and the checkpoint has no target rate.
 const NOT_OF_BUFFERS: [(&str, CounterType); 12] = [
     ("Background writer pages/sec", CounterType::BulkCount),
     ("Extension allocated pages", CounterType::RawCount),
@@ -80,10 +80,10 @@ const NOT_OF_BUFFERS: [(&str, CounterType); 12] = [
     ("Readahead time/sec", CounterType::BulkCount),
 ];
 
-/// Things that SQL Server locks and this server does not.
+/// Resources that SQL Server locks and this server does not.
 const NEVER_LOCKED: [&str; 7] = ["AllocUnit", "Extent", "File", "HoBT", "OIB", "RowGroup", "Xact"];
 
-/// Brings the sizes up to date. Cheap: a few counters per database. All others have one owner elsewhere: the log (its sizes, growths,
+/// Updates the sizes. Cheap: a few counters per database. All others have one owner elsewhere: the log (its sizes, growths,
 /// truncations) and the transaction manager (transactions).
 fn refresh(instance: &Arc<Instance>) {
     for database in instance.databases() {
@@ -133,7 +133,7 @@ impl Rows {
         });
     }
 
-    /// 0 for what nobody counts.
+    /// 0 for events that no code counts.
     fn add_unless_counted(&mut self, object: &str, counter: &str, instance: &str, counter_type: CounterType) {
         let is_it = |row: &CounterRow| {
             row.instance_name == instance && row.counter_name == counter && row.object_name == object
@@ -160,7 +160,7 @@ impl Rows {
         }
     }
 
-    /// What the registry has of a counter without instances.
+    /// The registry's value of a counter without instances.
     fn value(&self, object: &str, counter: &str) -> i64 {
         let found = self.rows.iter().find(|row| row.object_name == object && row.counter_name == counter);
         found.map_or(0, |row| row.cntr_value)
@@ -185,7 +185,7 @@ impl Rows {
         let of = |totals: &BTreeMap<(String, i32), i64>, counter: &str| {
             totals.get(&(counter.to_owned(), CounterType::RawCount as i32)).copied().unwrap_or(0)
         };
-        // A sum of shares is none.
+        // A sum of ratios has no meaning.
         let used =
             of(&totals, "Log File(s) Used Size (KB)") * 100 / of(&totals, "Log File(s) Size (KB)").max(1);
         totals.insert(("Percent Log Used".to_owned(), CounterType::RawCount as i32), used);

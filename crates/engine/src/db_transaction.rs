@@ -1,4 +1,4 @@
-//! [`DbTransaction`]: one session's transaction in one database, with what must be undone in memory when it rolls back.
+//! [`DbTransaction`]: one session's transaction in one database, with its undo of in-memory state.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::row_version::ActiveRowVersion;
 use crate::schema::ObjectId;
 use crate::shared_lock::Shared;
 
-/// Errors from this severity on stand in the error log, too.
+/// Errors from this severity on are also written to the error log.
 const SEVERE: u8 = 20;
 
 /// A transaction in one database. Used by one task at a time, through `&self`, so that several cursors can share it.
@@ -33,17 +33,17 @@ pub struct DbTransaction {
     session_id: i16,
     isolation: Cell<IsolationLevel>,
     lock_wait: Cell<LockWait>,
-    /// How to put the catalog's cache back, newest last.
+    /// The undo of the catalog's cache, newest last.
     catalog_undo: RefCell<Vec<CatalogUndo>>,
-    /// Object locks that only the running statement needs (READ COMMITTED reads), and how often it asked for each.
+    /// Object locks that only the running statement needs (READ COMMITTED reads), and how often it requested each.
     statement_locks: RefCell<Vec<(Resource, LockMode, u32)>>,
-    /// The identity counters that it has set back, oldest first, with where they stood: tables that it has emptied or dropped.
+    /// The identity counters that it has reset, oldest first, with their former state: of tables that it has emptied or dropped.
     forgotten_identities: RefCell<Vec<(ObjectId, Option<Counter>)>>,
-    /// Its first rowversion value, which is active as long as this stands.
+    /// Its first rowversion value, which is active as long as this exists.
     row_version: OnceCell<ActiveRowVersion>,
-    /// What it reads by, where that is no lock.
+    /// The snapshots that it reads, if any.
     pub(crate) points: ReadPoints,
-    /// What it has added to the numbers of rows and taken away.
+    /// Its changes of row counts.
     pub(crate) row_counts: RefCell<RowCountChanges>,
 }
 
@@ -54,12 +54,12 @@ pub struct DbSavepoint {
     catalog_undo_len: usize,
     forgotten_len: usize,
     row_counts_len: usize,
-    /// None for a statement's own beginning: what it has locked outlives its rollback.
+    /// None for a statement's own beginning: its locks survive its rollback.
     locks: Option<LockMark>,
 }
 
 impl DbSavepoint {
-    /// Before everything.
+    /// The start of the transaction.
     pub(crate) fn start() -> DbSavepoint {
         DbSavepoint {
             savepoint: Savepoint::start(),
@@ -98,12 +98,12 @@ impl DbTransaction {
         &self.transaction
     }
 
-    /// Whose it is.
+    /// The session's number.
     pub(crate) fn session_id(&self) -> i16 {
         self.session_id
     }
 
-    /// Isolation of reads that do not say otherwise.
+    /// The default isolation level of its reads.
     pub fn isolation(&self) -> IsolationLevel {
         self.isolation.get()
     }
@@ -128,7 +128,7 @@ impl DbTransaction {
         self.lock_wait.set(wait);
     }
 
-    /// The resource that stands for an object of this database.
+    /// The lock resource of an object of this database.
     pub fn object_resource(&self, object_id: ObjectId) -> Resource {
         Resource::Object { database: self.database.number(), object: object_id as u32 }
     }
@@ -141,7 +141,7 @@ impl DbTransaction {
         self.lock_object_waiting(object_id, mode, self.lock_wait.get())
     }
 
-    /// The same with a wait of its own (hint NOWAIT).
+    /// Locks it with an explicit wait time (hint NOWAIT).
     pub(crate) fn lock_object_waiting(
         &self,
         object_id: ObjectId,
@@ -169,7 +169,7 @@ impl DbTransaction {
         Ok(())
     }
 
-    /// The statement has ended: what only it needed is given back.
+    /// The statement has ended: releases the locks that only it needed.
     pub(crate) fn release_statement_locks(&self) {
         self.end_statement_point();
         let mut locks = self.statement_locks.borrow_mut();
@@ -181,14 +181,14 @@ impl DbTransaction {
         self.row_counts.borrow_mut().statement_ended();
     }
 
-    /// The message for a failure below.
+    /// The SQL error for a failure of the transaction layer.
     pub(crate) fn sql_error(&self, error: &txn::TxnError) -> types::SqlError {
         if error.is_fatal_to_database() {
             self.database.suspect(&error.to_string());
         }
         let told = sql_error(error, self.database.name(), self.session_id);
         if told.severity >= SEVERE {
-            // 9001 sends its reader to the error log.
+            // Error 9001 refers its reader to the error log.
             os::report::error(
                 "engine",
                 &format!("database {}: error {}: {error}", self.database.name(), told.number),
@@ -197,7 +197,7 @@ impl DbTransaction {
         told
     }
 
-    /// The catalog's cache was changed; `undo` puts it back.
+    /// The catalog's cache was changed; `undo` restores it.
     pub(crate) fn note_catalog_change(&self, undo: CatalogUndo) {
         self.catalog_undo.borrow_mut().push(undo);
     }
@@ -207,7 +207,7 @@ impl DbTransaction {
         Change { owner: self.transaction.space().id(), resource }
     }
 
-    /// Waits until nobody changes what `resource` stands for, and keeps it so until the answer is dropped.
+    /// Waits until no transaction changes the object of `resource`, and prevents changes until the result is dropped.
     pub(crate) fn share(&self, resource: Resource) -> SqlResult<Shared> {
         let space = self.transaction.space();
         let manager = self.database.transactions().lock_manager();
@@ -218,7 +218,7 @@ impl DbTransaction {
     /// A new rowversion value of its database, active until the transaction ends.
     ///
     /// # Errors
-    /// 9001 and 9002 when the note of a new range cannot be written, 8115 behind the last value.
+    /// 9001 and 9002 when the record of a new range cannot be written, 8115 after the last value.
     pub fn next_row_version(&self) -> SqlResult<u64> {
         self.database.next_row_version(&self.row_version)
     }
@@ -228,12 +228,12 @@ impl DbTransaction {
         !self.catalog_undo.borrow().is_empty()
     }
 
-    /// The present point, for as long as the transaction stands.
+    /// The current point, valid while the transaction is open.
     pub fn savepoint(&self) -> DbSavepoint {
         self.mark(true, self.transaction.savepoint())
     }
 
-    /// The same under a name, which is in the log when the transaction is.
+    /// A savepoint with a name, which is logged once the transaction is.
     ///
     /// # Errors
     /// 9001, 9002.
@@ -242,7 +242,7 @@ impl DbTransaction {
         Ok(self.mark(true, savepoint))
     }
 
-    /// The present point, for the statement that begins.
+    /// The current point, for the statement that begins.
     pub(crate) fn statement_savepoint(&self) -> DbSavepoint {
         self.mark(false, self.transaction.savepoint())
     }
@@ -257,18 +257,18 @@ impl DbTransaction {
         }
     }
 
-    /// Gives back what was locked since the savepoint, to which everything has been rolled back.
+    /// Releases locks taken since the savepoint, to which everything has been rolled back.
     pub(crate) fn unlock_since(&self, savepoint: DbSavepoint) {
         let mark = savepoint.locks.expect("no statement gives its locks back when it is taken back");
         self.transaction.unlock_since(mark);
     }
 
-    /// Takes back everything after the savepoint; locks stay.
+    /// Rolls back everything after the savepoint; locks stay.
     ///
     /// # Errors
     /// 9001 when the log fails; the database is then suspect.
     pub fn rollback_to(&self, savepoint: DbSavepoint) -> SqlResult<()> {
-        // The cache goes back first, as in `rollback`.
+        // The cache is restored first, as in `rollback`.
         self.undo_catalog(savepoint.catalog_undo_len);
         self.undo_forgetting(savepoint.forgotten_len);
         self.take_back_row_counts(savepoint.row_counts_len);
@@ -276,13 +276,13 @@ impl DbTransaction {
         result.map_err(|error| self.failed_rollback(&error))
     }
 
-    /// Changes that cannot be taken back are for recovery to take back: the database is suspect before anybody can see them.
+    /// Recovery must undo changes that could not be rolled back: the database becomes suspect before another session can see them.
     fn failed_rollback(&self, error: &txn::TxnError) -> types::SqlError {
         self.database.suspect(&format!("a rollback failed: {error}"));
         self.sql_error(error)
     }
 
-    /// Takes back everything and ends.
+    /// Rolls back everything and ends.
     ///
     /// # Errors
     /// As `rollback_to`.
@@ -292,7 +292,7 @@ impl DbTransaction {
 
     fn rollback_in_place(&self) -> SqlResult<()> {
         self.end_points();
-        // The cache goes back first: once the locks are gone others may look at it.
+        // The cache is restored first: once the locks are released, other sessions may read it.
         self.undo_catalog(0);
         self.undo_forgetting(0);
         self.take_back_row_counts(0);
@@ -303,7 +303,7 @@ impl DbTransaction {
         })
     }
 
-    /// Ends for good.
+    /// Commits and ends.
     ///
     /// # Errors
     /// 9001, 9002: the commit is not acknowledged; after 9001 the database is suspect. 823 or 9001 when it was suspect before: the
@@ -312,8 +312,9 @@ impl DbTransaction {
         self.commit_in_place(mode).map(drop)
     }
 
-    /// The same where it stands, for it is large to move; it is over, whatever comes back. Tells where its commit record stands and whether
-    /// it is hard.
+    /// Commits in place, because a move of the transaction is expensive; it has ended, whatever the result. Returns where its commit record is and
+    /// whether
+    /// it is hardened.
     ///
     /// # Errors
     /// As `commit`.
@@ -322,7 +323,7 @@ impl DbTransaction {
         self.committed(self.transaction.commit(mode))
     }
 
-    /// The same, but the commit may be left pending (see [`Transaction::commit_later`]): [`DbTransaction::finish_commit`] ends it then.
+    /// Commits in place, but the commit may be left pending (see [`Transaction::commit_later`]): [`DbTransaction::finish_commit`] ends it then.
     ///
     /// # Errors
     /// As `commit`.
@@ -335,7 +336,7 @@ impl DbTransaction {
         }
     }
 
-    /// Waits until a commit that was left pending is hardened, if need be, and ends the transaction.
+    /// Waits until a pending commit is hardened, if necessary, and ends the transaction.
     ///
     /// # Errors
     /// As [`DbTransaction::commit`].
@@ -343,17 +344,17 @@ impl DbTransaction {
         self.committed(self.transaction.finish_commit(pending))
     }
 
-    /// The first half of a commit over several databases: all that it has changed is on its way to be hard, and may still go either way.
-    /// `finish_prepare` waits for it.
+    /// The first phase of a commit over several databases: all its changes are being flushed, and the outcome is still open.
+    /// `finish_prepare` waits for the flush.
     ///
     /// # Errors
-    /// As `commit`; it is then for the caller to roll back.
+    /// As `commit`; the caller then rolls back.
     pub(crate) fn prepare(&self, prepared: &PrepXact) -> SqlResult<()> {
         self.database.check_commit()?;
         self.transaction.prepare(prepared).map_err(|error| self.sql_error(&error))
     }
 
-    /// All that it has changed is hard when this returns.
+    /// Waits until all its changes are hardened.
     ///
     /// # Errors
     /// As `prepare`.
@@ -361,7 +362,7 @@ impl DbTransaction {
         self.transaction.finish_prepare().map_err(|error| self.sql_error(&error))
     }
 
-    /// The second half, after the decision: gives the end record, which nobody waits for.
+    /// The second phase, after the decision: returns the end record, whose flush is not waited for.
     ///
     /// # Errors
     /// 9001: the database is suspect, and recovery will commit the transaction.
@@ -370,20 +371,20 @@ impl DbTransaction {
         self.committed(outcome).map(|outcome| outcome.lsn)
     }
 
-    /// Nobody can say what was decided: the database is suspect until it is recovered.
+    /// The outcome is unknown: the database is suspect until it is recovered.
     pub(crate) fn leave_in_doubt(self, why: &str) {
         self.database.suspect(why);
         self.undo_catalog(0);
         self.transaction.leave_in_doubt(why);
     }
 
-    /// Rolls back what a suspect database must not commit.
+    /// Rolls back the transaction of a suspect database, which must not commit.
     fn check_for_commit(&self) -> SqlResult<()> {
         self.end_points();
         if self.transaction.has_changed_data()
             && let Err(error) = self.database.check_commit()
         {
-            // What it changed in memory must not be seen; that the rollback's own log may fail changes nothing any more.
+            // Its changes in memory must not be seen; a failure of the rollback's own log changes nothing any more.
             drop(self.rollback_in_place());
             return Err(error);
         }
@@ -402,18 +403,18 @@ impl DbTransaction {
             }
             Err(error) => error,
         };
-        // The transactions have failed already, before the locks went; the error log is told here.
+        // The transactions have failed already, before the locks were released; this writes the error log.
         self.database.suspect(&error.to_string());
         self.undo_catalog(0);
         Err(self.sql_error(&error))
     }
 
-    /// An identity counter was set back; a rollback puts it where it was.
+    /// An identity counter was reset; a rollback restores it.
     pub(crate) fn note_forgotten_identity(&self, table: ObjectId, before: Option<Counter>) {
         self.forgotten_identities.borrow_mut().push((table, before));
     }
 
-    /// Has it set the table's identity counter back, so that nobody else can reach the note of it?
+    /// Has it reset the table's identity counter, so that no other transaction can reach its record?
     pub(crate) fn has_forgotten_identity(&self, table: ObjectId) -> bool {
         self.forgotten_identities.borrow().iter().any(|forgotten| forgotten.0 == table)
     }

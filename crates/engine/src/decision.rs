@@ -1,4 +1,4 @@
-//! Commits over several databases: where they are decided, how recovery learns of it, when a decision is forgotten.
+//! Commits over several databases (two-phase commit): where they are decided, how recovery learns of it, when a decision is removed.
 //!
 //! ```text
 //!  each database but master: LOP_PREP_XACT, hard ─► master: a row in sys.sysdecisions, committed and hard ─► each: LOP_COMMIT_XACT ─► the row goes
@@ -11,11 +11,11 @@
 //! | after it | in doubt, a row | commits it |
 //! | after its LOP_COMMIT_XACT is hard | committed | nothing; only now may the row go |
 //!
-//! The home of all decisions is master: it is recovered before any other database, and it cannot be dropped, detached or taken offline. An
-//! instance whose master is suspect does not start, so no database is opened that could ask in vain. Each LOP_PREP_XACT names master's
-//! identity: a database whose files have come under another master is not opened while it is in doubt, rather than guessed at.
-//! When master fails while it decides, nobody knows the outcome before the next start: the databases that are prepared fail with it.
-//! Such a commit is always fully durable, whatever DELAYED_DURABILITY says. tempdb takes no part: it is made anew at each start.
+//! master holds all decisions: it is recovered before any other database, and it cannot be dropped, detached or taken offline. An
+//! instance whose master is suspect does not start, so every opened database can ask. Each LOP_PREP_XACT names master's
+//! identity: a database in doubt whose files were moved to another master is not opened, rather than guessed at.
+//! When master fails while it decides, the outcome is unknown until the next start: the prepared databases fail with it.
+//! Such a commit is always fully durable, whatever DELAYED_DURABILITY says. tempdb takes no part: each start creates it anew.
 
 use std::sync::{Arc, Weak};
 
@@ -32,14 +32,14 @@ use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, StorageError};
 
-/// A number for a decision, never used before: a database in doubt may ask for it long after.
+/// A number for a decision, never used before: a database in doubt may ask for it much later.
 pub(crate) fn new_number(os: &Os) -> u64 {
     let mut bytes = [0; 8];
     os.fill_random(&mut bytes);
     u64::from_le_bytes(bytes)
 }
 
-/// Notes in `transaction`, one of master's, that the commit `number` is decided for, with the databases that may have to ask.
+/// Records in `transaction`, one of master's, the decision to commit `number`, with the databases that may have to ask for it.
 pub(crate) fn insert(transaction: &DbTransaction, number: u64, participants: &[u16]) -> SqlResult<()> {
     assert!(!participants.is_empty(), "somebody is prepared");
     let text: Vec<String> = participants.iter().map(u16::to_string).collect();
@@ -61,10 +61,10 @@ impl Known {
         Ok(Known { home: master.space().database_guid(), numbers })
     }
 
-    /// Was the commit decided for?
+    /// Is there a decision to commit?
     ///
     /// # Errors
-    /// When it was to be decided in another place.
+    /// When another master was to decide.
     pub(crate) fn is_committed(&self, prepared: &PrepXact, database: &str) -> Result<bool, StorageError> {
         if prepared.home != self.home {
             return Err(StorageError::Refused(format!(
@@ -98,7 +98,7 @@ fn forget(master: &Arc<Database>, numbers: &[u64]) -> SqlResult<()> {
     let table = master.system_table(DECISIONS);
     let mut keys = numbers.iter().map(|number| [Value::BigInt(number.cast_signed())]);
     match keys.try_for_each(|key| table.delete_key(&transaction, &key)) {
-        // Rides with the log: a decision that a crash brings back is forgotten at the next start.
+        // The delete is not flushed: a decision that comes back after a crash is removed at the next start.
         Ok(()) => transaction.commit(CommitMode::Volatile),
         Err(error) => transaction.rollback().and(Err(error)),
     }
@@ -107,13 +107,13 @@ fn forget(master: &Arc<Database>, numbers: &[u64]) -> SqlResult<()> {
 /// A decision with the databases that it is for.
 pub(crate) type Decision = (u64, Vec<u16>);
 
-/// Every decision that an earlier run has left. To be called before anybody can make one.
+/// Every decision that an earlier run has left. Called before a new one can be made.
 pub(crate) fn left_over(master: &Arc<Database>) -> Result<Vec<Decision>, StorageError> {
     rows(master)
 }
 
-/// When every database has been opened: forgets those of `left` that nobody can ask for any more, because every database they are for is
-/// recovered or gone (`may_ask` says of which that does not hold). Others may have been made meanwhile; those are not its business.
+/// When every database has been opened: removes those decisions of `left` that no database can ask for any more, because all their databases are
+/// recovered or dropped (`may_ask` names the exceptions). Decisions made meanwhile are not touched.
 pub(crate) fn forget_resolved(
     master: &Arc<Database>,
     left: Vec<Decision>,
@@ -130,14 +130,14 @@ pub(crate) fn forget_resolved(
     forget(master, &resolved).map_err(|error| StorageError::Catalog(format!("master: {error}")))
 }
 
-/// A decision, and what must be hard in each database before it may be forgotten.
+/// A decision, and the log positions that must be durable in each database before its removal.
 struct Made {
     number: u64,
     ends: Vec<(Weak<Database>, Lsn)>,
 }
 
 impl Made {
-    /// Is the end of its transaction hard everywhere? A database that is gone was closed, with all its log hard, or dropped.
+    /// Is the end of its transaction durable everywhere? A database that is no longer open was closed, with all its log durable, or dropped.
     fn is_resolved(&self) -> bool {
         let is_hard = |(database, lsn): &(Weak<Database>, Lsn)| {
             database.upgrade().is_none_or(|database| database.log().hardened() >= *lsn)
@@ -146,7 +146,7 @@ impl Made {
     }
 }
 
-/// The decisions of this run that are not forgotten yet.
+/// The decisions of this run that are not removed yet.
 pub(crate) struct Decisions {
     made: Latch<Vec<Made>>,
 }
@@ -156,20 +156,20 @@ impl Decisions {
         Decisions { made: Latch::new(LatchRank::Leaf, Vec::new()) }
     }
 
-    /// The decision's transaction has ended in every database; `ends` says where.
+    /// The decision's transaction has ended in every database; `ends` gives the log positions.
     pub(crate) fn note(&self, number: u64, ends: Vec<(Weak<Database>, Lsn)>) {
         assert!(!ends.is_empty() && ends.iter().all(|(_, lsn)| !lsn.is_null()), "a decision is for somebody");
         self.made.lock().push(Made { number, ends });
     }
 
-    /// Forgets what is resolved. Called by whoever has just decided, and now and then.
+    /// Removes resolved decisions. Called after each decision, and periodically.
     pub(crate) fn sweep(&self, master: &Arc<Database>) {
         let resolved: Vec<u64> =
             self.made.lock().extract_if(.., |made| made.is_resolved()).map(|made| made.number).collect();
         if resolved.is_empty() {
             return;
         }
-        // Should it fail, the rows are forgotten at the next start.
+        // If that fails, the rows are removed at the next start.
         if let Err(error) = forget(master, &resolved) {
             os::report::warn("engine", &format!("{} decisions were not forgotten: {error}", resolved.len()));
         }

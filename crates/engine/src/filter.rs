@@ -1,7 +1,7 @@
-//! The filter of an index (CREATE INDEX ... WHERE): which rows have entries in it.
+//! The filter of an index (CREATE INDEX ... WHERE): selects the rows that have entries in it.
 //!
 //! The language allows comparisons of a column with constants, IN, IS [NOT] NULL and AND. That needs no expressions: a filter is a list of
-//! terms, each about one column, with values of that column's type. So rows can be judged here, below the language.
+//! terms, each about one column, with values of that column's type. So it can be evaluated here, without the expression evaluator.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ pub struct IndexFilter {
     pub terms: Vec<FilterTerm>,
 }
 
-/// What a filter says of one column.
+/// A condition of a filter on one column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FilterTerm {
     /// Position in `TableDef::columns`.
     pub ordinal: usize,
-    /// What its value must be.
+    /// The condition on its value.
     pub test: FilterTest,
 }
 
@@ -38,7 +38,7 @@ pub enum FilterTest {
     In(Vec<Value>),
 }
 
-/// A comparison operator; `!<` and `!>` are stored as what they mean.
+/// A comparison operator; `!<` and `!>` are stored as `>=` and `<=`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterOp {
     /// `=`
@@ -66,7 +66,7 @@ impl FilterOp {
         FilterOp::GreaterOrEqual,
     ];
 
-    /// Does a value satisfy the operator that stands so to the constant?
+    /// Does a value with this order to the constant satisfy the operator?
     pub fn accepts(self, ordering: std::cmp::Ordering) -> bool {
         match self {
             FilterOp::Equal => ordering.is_eq(),
@@ -145,7 +145,7 @@ impl IndexFilter {
         self.terms.iter().enumerate().all(|(at, term)| term.test.accepts(&values[at], collations[at]))
     }
 
-    /// Does it say something of one of these columns?
+    /// Has it a condition on one of these columns?
     pub fn is_about(&self, ordinals: &[usize]) -> bool {
         self.terms.iter().any(|term| ordinals.contains(&term.ordinal))
     }

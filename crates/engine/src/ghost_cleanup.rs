@@ -1,17 +1,17 @@
-//! The ghost cleanup: a background thread that takes deleted rows off their pages for good and gives empty leaves back.
+//! The ghost cleanup: a background thread that removes committed deleted rows from their pages and frees empty leaves.
 //!
-//! A deleted row stays as a ghost until its deleter has ended, so that a rollback finds its room. Inserts take ghosts out of the page that
-//! they want; this thread does it for pages that nobody inserts into any more. Its records are structural: they belong to no transaction,
-//! ride with the log and never flush it.
+//! A deleted row stays as a ghost until its deleter has ended, so that a rollback finds its space. Inserts remove ghosts from the page that
+//! they use; this thread does it for pages without further inserts. Its records are structural: they belong to no transaction,
+//! and it never flushes the log for them.
 
 use std::sync::Arc;
 
 use crate::database::Database;
 
-/// Pages that it looks at before it lets a checkpoint or a close go first.
+/// Pages that it processes before it lets a checkpoint or a close run first.
 const STEP_PAGES: usize = 64;
 
-/// Looks once at every page that waits in the database: those whose deleters have not ended come again in the next round.
+/// Processes every noted page of the database once: a page whose deleters have not ended is processed again in the next round.
 pub(crate) fn clean(database: &Arc<Database>) {
     let mut waiting = database.access.ghost_pages_waiting();
     while waiting > 0 && database.check_usable().is_ok() {

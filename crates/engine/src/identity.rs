@@ -1,8 +1,8 @@
-//! IDENTITY: values handed out from a cache, the highest of them noted in the database without a flush (claims 108 and following).
+//! IDENTITY: values assigned from a cache; the highest of them is recorded in the database without a flush (claims 108 and following).
 //!
-//! What is written is the highest value that may have been handed out; after a crash counting goes on from there, so a committed row's
-//! value never comes again. The note rides with the transaction's log and is not flushed for its own sake (sequences are; identity is
-//! not). A value is not given back on rollback.
+//! The record holds the highest value that may have been assigned; after a crash counting continues from there, so a committed row's
+//! value is never repeated. The record is written with the transaction's log and never flushed by itself (those of sequences are).
+//! A rollback does not return values.
 
 use os::{Latch, LatchRank};
 use rustc_hash::FxHashMap;
@@ -11,7 +11,7 @@ use types::{SqlError, SqlType, Value};
 use crate::error::SqlResult;
 use crate::schema::{IdentityDef, ObjectId};
 
-/// How many values are noted ahead, by the column's type (claim 109).
+/// How many values are reserved at once, by the column's type (claim 109).
 pub(crate) fn cache_size(sql_type: &SqlType) -> i128 {
     match sql_type {
         SqlType::TinyInt => 10,
@@ -29,18 +29,18 @@ pub(crate) struct Identities {
     counters: Latch<FxHashMap<ObjectId, Counter>>,
 }
 
-/// Where one table's counting stands.
+/// The counting state of one table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counter {
-    /// The value handed out last; none before the first.
+    /// The value assigned last; none before the first.
     last: Option<i128>,
-    /// Values up to here may be handed out without a new note.
+    /// Values up to here may be assigned without a new record.
     noted: Option<i128>,
     /// The first value, in place of the seed: RESEED of a table that has never had one.
     start: Option<i128>,
 }
 
-/// A value, and what must be noted before it is used.
+/// A value, and the record that must be written before its use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Handed {
     pub(crate) value: i128,
@@ -59,22 +59,22 @@ impl Default for Identities {
 }
 
 impl Identities {
-    /// What the database notes of a table: values up to `noted` may have been handed out.
+    /// Restores the counter of a table from its record: values up to `noted` may have been assigned.
     pub(crate) fn restore(&self, table: ObjectId, noted: i128) {
         self.counters.lock().insert(table, Counter { last: Some(noted), noted: Some(noted), start: None });
     }
 
-    /// Counting begins with `start`, as long as no value has been handed out.
+    /// Counting begins with `start`, as long as no value has been assigned.
     pub(crate) fn start_at(&self, table: ObjectId, start: i128) {
         self.counters.lock().entry(table).or_default().start = Some(start);
     }
 
-    /// The table is gone or counts anew; gives what `put_back` takes when that is rolled back.
+    /// The table is dropped or its counting restarts; returns the state for `put_back` at a rollback.
     pub(crate) fn forget(&self, table: ObjectId) -> Option<Counter> {
         self.counters.lock().remove(&table)
     }
 
-    /// The table is there again, or has its rows again.
+    /// The table, or its rows, are restored.
     pub(crate) fn put_back(&self, table: ObjectId, counter: Option<Counter>) {
         let mut counters = self.counters.lock();
         match counter {
@@ -83,15 +83,15 @@ impl Identities {
         }
     }
 
-    /// What was noted since the table was forgotten may have been rolled back: it is noted again.
+    /// The record written since the table was forgotten may have been rolled back: writes it again.
     pub(crate) fn note_anew(&self, table: ObjectId) {
         if let Some(counter) = self.counters.lock().get_mut(&table) {
             counter.noted = None;
         }
     }
 
-    /// The next value; none when the type's range is used up (error 8115). A value that comes with a note may be used only after the note
-    /// is in the log and [`Identities::was_noted`] has been told; until then others get the same note to write, so that no value is used
+    /// The next value; none when the type's range is used up (error 8115). A value that comes with a record may be used only after the record
+    /// is in the log and [`Identities::was_noted`] was called; until then other sessions get the same record to write, so that no value is used
     /// before one.
     pub(crate) fn next(
         &self,
@@ -117,7 +117,7 @@ impl Identities {
         Some(Handed { value, note: Some(ahead.clamp(lowest, highest)) })
     }
 
-    /// The note is in the log.
+    /// The record is in the log.
     pub(crate) fn was_noted(&self, table: ObjectId, identity: IdentityDef, noted: i128) {
         let mut counters = self.counters.lock();
         let Some(counter) = counters.get_mut(&table) else { return };
@@ -126,7 +126,7 @@ impl Identities {
         }
     }
 
-    /// A value was inserted explicitly; counting goes on behind it when it is further. Gives the note to write, if one is needed.
+    /// A value was inserted explicitly; counting continues after it if it is beyond the last. Returns the record to write, if one is needed.
     pub(crate) fn note_explicit(&self, table: ObjectId, identity: IdentityDef, value: i128) -> Option<i128> {
         let mut counters = self.counters.lock();
         let counter = counters.entry(table).or_default();
@@ -137,7 +137,7 @@ impl Identities {
         counter.noted.is_none_or(|noted| is_further(identity, value, noted)).then_some(value)
     }
 
-    /// Nothing is noted ahead any more: gives the value handed out last.
+    /// Drops the reservation: returns the value assigned last.
     pub(crate) fn settle(&self, table: ObjectId) -> Option<i128> {
         let mut counters = self.counters.lock();
         let counter = counters.get_mut(&table)?;
@@ -145,7 +145,7 @@ impl Identities {
         counter.last
     }
 
-    /// What a clean close writes: of each table that has a note, the value handed out last, so that the next start leaves no gap.
+    /// The records of a clean close: for each table with one, the value assigned last, so that the next start leaves no gap.
     pub(crate) fn positions(&self) -> Vec<(ObjectId, i128)> {
         let counters = self.counters.lock();
         let exact = |(&table, counter): (&ObjectId, &Counter)| {
@@ -161,7 +161,7 @@ impl Identities {
         self.counters.lock().get(&table).and_then(|counter| counter.start).unwrap_or(identity.seed)
     }
 
-    /// The value handed out last (IDENT_CURRENT).
+    /// The value assigned last (IDENT_CURRENT).
     pub(crate) fn current(&self, table: ObjectId) -> Option<i128> {
         self.counters.lock().get(&table).and_then(|c| c.last)
     }
@@ -187,7 +187,7 @@ pub fn number_of(value: &Value) -> Option<i128> {
     }
 }
 
-/// A number as two columns of a system table: one of bigint, and one of 16 bytes for what is beyond that. At most one is not NULL.
+/// A number as two columns of a system table: one of bigint, and one of 16 bytes for larger numbers. At most one is not NULL.
 pub(crate) fn cells_of(number: i128) -> [Value; 2] {
     match i64::try_from(number) {
         Ok(number) => [Value::BigInt(number), Value::Null],
@@ -195,7 +195,7 @@ pub(crate) fn cells_of(number: i128) -> [Value; 2] {
     }
 }
 
-/// The inverse of [`cells_of`]. Rows of before there were such numbers lack the second column.
+/// The inverse of [`cells_of`]. Rows of older versions lack the second column.
 pub(crate) fn number_of_cells(number: &Value, wide: Option<&Value>) -> Option<i128> {
     match wide {
         Some(Value::Binary(bytes)) => <[u8; 16]>::try_from(&bytes[..]).ok().map(i128::from_be_bytes),

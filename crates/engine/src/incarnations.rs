@@ -1,4 +1,4 @@
-//! Where each incarnation of a database ended: rows of sysincarnations, written before the next one begins; `ticket.rs` tells why.
+//! The end position of each incarnation of a database: rows of sysincarnations, written before the next one begins; `ticket.rs` explains why.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::db_transaction::DbTransaction;
 use crate::error::StorageError;
 use crate::ticket::CommitTicket;
 
-/// Notes in `sysincarnations`, whose rows are given, where the log ended when the last incarnation was over. Returns the ends of all.
-/// The note need only be hard before the next incarnation begins.
+/// Records in `sysincarnations`, whose rows are given, where the log of the last incarnation ended. Returns all ends.
+/// The record need only be durable before the next incarnation begins.
 pub(crate) fn note_end(
     database: &Arc<Database>,
     rows: &[Vec<Value>],
@@ -27,14 +27,14 @@ pub(crate) fn note_end(
         ends.push((Incarnation::from_raw(one.cast_unsigned()), Lsn::from_raw(end.cast_unsigned())));
     }
     ends.sort_unstable_by_key(|end| end.0);
-    // A log that was hard stays so: another order is a page that lies.
+    // A durable log stays durable: any other order means a damaged page.
     if !ends.is_sorted_by(|one, next| one.0 < next.0 && one.1 <= next.1) {
         return Err(damaged());
     }
     let Some(end) = database.log().incarnation_end() else { return Err(damaged()) };
     let ended = database.log().incarnation();
     if let Some(noted) = ends.last().filter(|noted| noted.0 >= ended) {
-        // A crash came between the note and the next incarnation.
+        // A crash came between the record and the next incarnation.
         return if *noted == (ended, end) { Ok(ends) } else { Err(damaged()) };
     }
     if ends.last().is_some_and(|noted| noted.1 > end) {

@@ -1,13 +1,13 @@
-//! What WITH (...) of an index says and the catalog keeps: how full its pages are built, which locks it allows, what becomes of duplicates.
+//! The WITH (...) settings of an index in the catalog: fill factor, allowed locks, handling of duplicates.
 
 use access::BuildFill;
 
 /// FILLFACTOR and the switches of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexSettings {
-    /// FILLFACTOR: how many percent of a leaf page are filled when the index is built; 0: all, as nobody has said.
+    /// FILLFACTOR: how many percent of a leaf page are filled when the index is built; 0: not specified, full pages.
     pub fill_factor: u8,
-    /// PAD_INDEX: the pages above the leaves are filled to as much.
+    /// PAD_INDEX: the fill factor applies also to the pages above the leaves.
     pub is_padded: bool,
     /// ALLOW_ROW_LOCKS.
     pub allow_row_locks: bool,
@@ -15,9 +15,9 @@ pub struct IndexSettings {
     pub allow_page_locks: bool,
     /// OPTIMIZE_FOR_SEQUENTIAL_KEY.
     pub optimize_for_sequential_key: bool,
-    /// IGNORE_DUP_KEY: an INSERT leaves out the rows whose key is there. Of unique indexes without a filter only.
+    /// IGNORE_DUP_KEY: an INSERT skips rows with existing keys. Only for unique indexes without a filter.
     pub ignore_dup_key: bool,
-    /// SUPPRESS_MESSAGES of IGNORE_DUP_KEY: it says nothing of them.
+    /// SUPPRESS_MESSAGES of IGNORE_DUP_KEY: without a message.
     pub suppress_dup_key_messages: bool,
 }
 
@@ -35,7 +35,7 @@ impl Default for IndexSettings {
     }
 }
 
-/// What one statement says of them; the rest stays.
+/// The settings that one statement changes; the others stay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexSettingsChange {
     /// FILLFACTOR, 1 to 100.
@@ -50,12 +50,12 @@ pub struct IndexSettingsChange {
     pub optimize_for_sequential_key: Option<bool>,
     /// IGNORE_DUP_KEY.
     pub ignore_dup_key: Option<bool>,
-    /// SUPPRESS_MESSAGES of IGNORE_DUP_KEY; said together with it.
+    /// SUPPRESS_MESSAGES of IGNORE_DUP_KEY; set together with it.
     pub suppress_dup_key_messages: Option<bool>,
 }
 
 impl IndexSettings {
-    /// With what a statement says.
+    /// With the changes of a statement.
     pub fn taken(self, change: IndexSettingsChange) -> IndexSettings {
         let fill_factor = change.fill_factor.unwrap_or(self.fill_factor);
         assert!(fill_factor <= FILL_FACTOR_MAX, "a fill factor is a percentage");
@@ -74,7 +74,7 @@ impl IndexSettings {
         }
     }
 
-    /// How full its pages are built.
+    /// The fill factors of its build.
     pub(crate) fn build_fill(self) -> BuildFill {
         let percent = if self.fill_factor == 0 { FILL_FACTOR_MAX } else { self.fill_factor };
         BuildFill { leaf: percent, above: if self.is_padded { percent } else { FILL_FACTOR_MAX } }
@@ -92,7 +92,7 @@ impl IndexSettings {
             | flag(self.suppress_dup_key_messages, NO_MESSAGES)
     }
 
-    /// From the status of a row of sysidxstats; a percentage that is none is as if nothing had been said.
+    /// From the status of a row of sysidxstats; an invalid percentage counts as not specified.
     pub(crate) fn of_status(status: i32) -> IndexSettings {
         let percent = (status >> FILL_FACTOR_SHIFT & FILL_FACTOR_BITS) as u8;
         IndexSettings {

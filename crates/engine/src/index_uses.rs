@@ -1,18 +1,18 @@
-//! How often statements have used a heap or index, and when last: `sys.dm_db_index_usage_stats` shows it.
+//! Usage counts of a heap or index and the time of its last use, for `sys.dm_db_index_usage_stats`.
 //!
-//! The counts hang on the index's definition and go through its changes with it: they begin when the database is opened or the index is made, and
-//! end with either. Whoever runs a statement's plan says once what the statement does with an index, whatever the number of rows.
+//! The counts belong to the index's definition and survive its changes: they begin when the database is opened or the index is created, and
+//! end with either. The code that runs a plan counts each use of an index once per statement, whatever the number of rows.
 
 use std::fmt;
 use std::sync::Arc;
 
 use os::CounterSet;
 
-/// What a statement does with an index.
+/// The kind of use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum IndexUse {
-    /// Looks for a range or a key.
+    /// Searches for a range or a key.
     Seek,
     /// Reads all of it.
     Scan,
@@ -33,33 +33,33 @@ type Cells = CounterSet<{ 4 * KINDS }>;
 #[derive(Clone, Default)]
 pub struct IndexUses(Arc<Cells>);
 
-/// How often, and when last.
+/// The number of uses, and the time of the last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UsesTold {
-    /// How often.
+    /// The number.
     pub count: i64,
     /// UTC in ticks of 100 ns since 0001-01-01; none for never.
     pub last: Option<i64>,
 }
 
 impl IndexUses {
-    /// A user's statement uses it at this time (UTC in ticks of 100 ns since 0001-01-01).
+    /// Counts a use by a user's statement at this time (UTC in ticks of 100 ns since 0001-01-01).
     #[inline]
     pub fn note(&self, what: IndexUse, now: i64) {
         self.0.count_at(what as usize, (KINDS + what as usize, now));
     }
 
-    /// The server itself does.
+    /// Counts a use by the server itself.
     pub fn note_own(&self, what: IndexUse, now: i64) {
         self.0.count_at(2 * KINDS + what as usize, (3 * KINDS + what as usize, now));
     }
 
-    /// Has anybody used it?
+    /// Has any statement used it?
     pub fn is_used(&self) -> bool {
         self.0.is_used()
     }
 
-    /// What users' statements, or the server's own, have done.
+    /// The counts of users' statements, or of the server's own.
     pub fn told(&self, what: IndexUse, of_users: bool) -> UsesTold {
         let first = if of_users { 0 } else { 2 * KINDS };
         let last = self.0.latest(first + KINDS + what as usize);
@@ -67,7 +67,7 @@ impl IndexUses {
     }
 }
 
-/// Counts are no part of what an index is.
+/// The counts are not part of an index's identity.
 impl PartialEq for IndexUses {
     fn eq(&self, _: &IndexUses) -> bool {
         true

@@ -1,17 +1,17 @@
-//! Places of a log where a commit record is known to stand: so that what became of a commit is told without reading the log again.
+//! Log positions that are known to hold a commit record: the status of such a commit needs no read of the log.
 //!
-//! A place is known once its ticket was told to a session, or once the log was read there. Only places of the present incarnation are noted
-//! unread, and what is hard stays: no place that is known ever holds anything else while the database is open. The newest push out others.
+//! A position is known once its ticket was given to a session, or once the log was read there. Only positions of the present incarnation are noted
+//! without a read, and durable log does not change: a known position holds the same record while the database is open. The newest replace others.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use log::Lsn;
 
-/// As many places as are remembered: 32 KB, taken with the first.
+/// The number of remembered positions: 32 KB, allocated with the first.
 const PLACES: usize = 4096;
 
-/// The places, each at the one index that its number gives; 0: none.
+/// The positions, each at the one index computed from its number; 0: none.
 #[derive(Debug, Default)]
 pub(crate) struct KnownCommits {
     places: OnceLock<Box<[AtomicU64]>>,

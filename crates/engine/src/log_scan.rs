@@ -1,4 +1,4 @@
-//! Reading a database's log record by record, for fn_dblog; and whose pages its records are about.
+//! A scan of a database's log records, for fn_dblog; and the owners of the pages that records are about.
 
 use log::{LogError, LogScan, ScanRange};
 use pages::PageId;
@@ -8,7 +8,7 @@ use crate::database::Database;
 use crate::error::{SqlResult, sql_error};
 
 impl Database {
-    /// Begins to read its log; `owner` is shown as who keeps it meanwhile.
+    /// Begins to read the log; `owner` is shown as the reader that keeps it from truncation.
     ///
     /// # Errors
     /// 9005 when no log of the active part begins at `range.from`; 9001 when the log has failed.
@@ -17,7 +17,7 @@ impl Database {
         self.log().scan(owner, range).map_err(|error| self.log_scan_error(error))
     }
 
-    /// What the user is told when a scan of the log cannot go on.
+    /// The user's error when a scan of the log cannot continue.
     pub fn log_scan_error(&self, error: LogError) -> SqlError {
         match error {
             LogError::NotThere(_) => SqlError::new(9005, &[]),
@@ -25,7 +25,7 @@ impl Database {
         }
     }
 
-    /// The allocation unit that has a page now (`file << 32 | page`, as log records name pages); `None`: nobody has it.
+    /// The allocation unit that owns a page now (`file << 32 | page`, as log records name pages); `None`: no unit.
     ///
     /// # Errors
     /// 823, 824 when the allocation map cannot be read.

@@ -5,8 +5,8 @@
 //!  idle ──begin_explicit──► explicit ──commit/rollback──► idle
 //!  autocommit, explicit ──commit_later, if somebody else writes the log──► pending ──settle_commit──► idle
 //! ```
-//! Pending: to the user the transaction has ended, but its commit is not hardened and its locks are held. Nothing may begin before that is
-//! settled.
+//! Pending: to the user the transaction has ended, but its commit is not hardened and its locks are held. Nothing may begin before
+//! [`TransactionSet::settle_commit`].
 //!
 //! A database joins when it is first touched. A commit that has changed more than one durable database is always fully durable
 //! (official matrix, claim 62's exceptions) and happens in all of them or in none (`across.rs`).
@@ -37,7 +37,7 @@ use crate::error::SqlResult;
 use crate::instance::Instance;
 use crate::ticket::CommitTicket;
 
-/// Descriptors of user transactions, as clients see them.
+/// Descriptors of user transactions, as clients get them.
 static NEXT_DESCRIPTOR: AtomicU64 = AtomicU64::new(1);
 
 /// The transactions of one session.
@@ -53,31 +53,31 @@ pub struct TransactionSet {
     in_statement: bool,
     savepoints: Vec<NamedSavepoint>,
     pending: Option<PendingMember>,
-    /// Of the last commit.
+    /// The result of the last commit.
     result: Option<CommitResult>,
     acknowledgement: Arc<Acknowledgement>,
-    /// Of the running statement, if it has touched a table variable.
+    /// The transaction of the running statement's table variables, if it has touched one.
     variables: Option<DbTransaction>,
-    /// What the session itself owns: S on the databases it is in, application locks.
+    /// Locks that the session itself owns: S on the databases it is in, application locks.
     session_locks: HeldLocks,
 }
 
-/// What a commit has left.
+/// The result of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommitResult {
-    /// By which it can be asked for later.
+    /// The ticket for later questions about it.
     pub ticket: CommitTicket,
-    /// Is it hard already?
+    /// Is it hardened already?
     pub is_hardened: bool,
-    /// MAX_WAIT was asked for, and the commit had to be fully durable.
+    /// MAX_WAIT was requested, but the commit had to be fully durable.
     pub is_refused_wait: bool,
-    /// MAX_WAIT was over before it was hard.
+    /// MAX_WAIT ended before it was hardened.
     pub is_wait_over: bool,
-    /// Delay was asked for, and the commit had to be fully durable.
+    /// A delay was requested, but the commit had to be fully durable.
     pub is_refused_delay: bool,
 }
 
-/// Those that have joined: mostly one, and large, so it stays where it was made until it ends.
+/// The databases that have joined: mostly one, and large, so it is boxed.
 type Members = SmallVec<[Box<Member>; 1]>;
 
 struct Member {
@@ -92,13 +92,13 @@ impl Member {
         Arc::ptr_eq(self.transaction.database(), database)
     }
 
-    /// Has it changed a database that outlives the server?
+    /// Has it changed a database that survives the server?
     fn has_changed_durable(&self) -> bool {
         self.transaction.inner().has_changed_data() && !self.transaction.database().is_volatile()
     }
 }
 
-/// A commit on its way, and the members that have changed nothing and end after it.
+/// A pending commit, and the members without changes, which end after it.
 struct PendingMember {
     member: Box<Member>,
     pending: PendingCommit,
@@ -111,7 +111,7 @@ struct NamedSavepoint {
     points: Vec<(u16, DbSavepoint)>,
 }
 
-/// Where an atomic block began, in each database that had joined.
+/// The start of an atomic block, in each database that had joined.
 #[derive(Clone, Debug)]
 pub struct BlockSavepoint {
     /// By database number.
@@ -119,7 +119,7 @@ pub struct BlockSavepoint {
 }
 
 impl TransactionSet {
-    /// For a session.
+    /// The transactions of a session.
     pub fn new(instance: &Arc<Instance>, session_id: i16) -> TransactionSet {
         let space = instance.locks().new_space(u32::from(session_id.unsigned_abs()));
         TransactionSet {
@@ -149,7 +149,7 @@ impl TransactionSet {
         self.begin_named(None);
     }
 
-    /// The same under a name, which stands in the log with what it changes.
+    /// Opens it under a name, which is logged with its changes.
     pub fn begin_named(&mut self, name: Option<String>) {
         self.assert_settled();
         assert!(!self.explicit, "nesting is counted by the session");
@@ -212,7 +212,7 @@ impl TransactionSet {
         Ok(at)
     }
 
-    /// A statement begins: what it does can be taken back alone.
+    /// A statement begins: its changes can be rolled back alone.
     pub fn statement_begin(&mut self) {
         self.assert_settled();
         assert!(self.variables.is_none(), "table variables are settled with their statement");
@@ -239,7 +239,7 @@ impl TransactionSet {
         self.settle_table_variables()
     }
 
-    /// Takes the running statement's changes back.
+    /// Rolls back the changes of the running statement.
     ///
     /// # Errors
     /// 9001 when the log fails.
@@ -259,7 +259,7 @@ impl TransactionSet {
     /// SAVE TRANSACTION.
     ///
     /// # Errors
-    /// 9001, 9002: of a database that has no room for the mark. The transaction is as it was.
+    /// 9001, 9002: of a database whose log has no room for the savepoint. The transaction is unchanged.
     pub fn savepoint(&mut self, name: &str) -> SqlResult<()> {
         self.assert_settled();
         let point = |member: &Member| {
@@ -278,7 +278,7 @@ impl TransactionSet {
         BlockSavepoint { points: self.open.iter().map(|member| point(member)).collect() }
     }
 
-    /// Takes back what has been done since, as [`TransactionSet::rollback_to`] does; the transaction goes on.
+    /// Rolls back to it, as [`TransactionSet::rollback_to`] does; the transaction stays open.
     ///
     /// # Errors
     /// 9001 when the log fails.
@@ -298,8 +298,8 @@ impl TransactionSet {
         Ok(())
     }
 
-    /// ROLLBACK TRANSACTION to the newest savepoint of that name (names are case-sensitive here); false when there is none. What was locked
-    /// since is given back (see [`txn::HeldLocks::unlock_since`]); the rollback of a statement alone keeps its locks.
+    /// ROLLBACK TRANSACTION to the newest savepoint of that name (names are case-sensitive here); false when there is none. Locks taken
+    /// since are released (see [`txn::HeldLocks::unlock_since`]); the rollback of a statement alone keeps its locks.
     ///
     /// # Errors
     /// 9001 when the log fails.
@@ -311,31 +311,31 @@ impl TransactionSet {
         Ok(true)
     }
 
-    /// Commits everything, as the outermost COMMIT asks for.
+    /// Commits everything, as the outermost COMMIT requests.
     ///
     /// # Errors
-    /// 9001, 9002; what is not committed is rolled back by the caller.
+    /// 9001, 9002; the caller rolls back what is not committed.
     pub fn commit(&mut self, asked: impl Into<CommitRequest>) -> SqlResult<()> {
         self.commit_members(&asked.into(), None)
     }
 
-    /// The same, but when one durable database alone has changed data, fully durable, and somebody else writes or will write its log, the
-    /// commit is left pending instead of waited for: to the user the transaction has ended, `is_commit_pending` says that it has not, and
-    /// `waker` is rung when `settle_commit` is due (see [`log::Log::harden_later`]).
+    /// Commits in this way, but when only one durable database has changed data, fully durable, and another thread writes or will write its log, the
+    /// commit is left pending: to the user the transaction has ended, `is_commit_pending` is true, and
+    /// `waker` is called when `settle_commit` is due (see [`log::Log::harden_later`]).
     ///
     /// # Errors
     /// As `commit`.
     pub fn commit_later(&mut self, asked: impl Into<CommitRequest>, waker: &Waker) -> SqlResult<()> {
         let mut changed = self.open.iter().map(|m| &m.transaction).filter(|t| t.inner().has_changed_data());
         let may_pend = match (changed.next(), changed.next()) {
-            // A changed definition is published or taken back at once.
+            // A changed definition is published or rolled back at once.
             (Some(only), None) => !only.database().is_volatile() && !only.has_changed_catalog(),
             _ => false,
         };
         self.commit_members(&asked.into(), Some(waker).filter(|_| may_pend))
     }
 
-    /// Whether the last commit is still on its way.
+    /// Whether the last commit is still pending.
     pub fn is_commit_pending(&self) -> bool {
         self.pending.is_some()
     }
@@ -356,17 +356,17 @@ impl TransactionSet {
         Ok(())
     }
 
-    /// What the last commit has left, if it changed a durable database; none when it did not. A pending commit has a ticket already.
+    /// The result of the last commit, if it changed a durable database; none when it did not. A pending commit has a ticket already.
     pub fn commit_result(&self) -> Option<CommitResult> {
         self.result
     }
 
-    /// What has been read and committed and must be hard before a client hears of it.
+    /// The commits that were read or made and must be hardened before a client learns of them.
     pub fn acknowledgement(&self) -> &Arc<Acknowledgement> {
         &self.acknowledgement
     }
 
-    /// A request ends, its answer is about to be sent: everything that it can tell of is hard when this returns.
+    /// A request ends, its answer is about to be sent: everything that it may reveal is hardened when this returns.
     ///
     /// # Errors
     /// 9001: the answer must not be sent, now or later.
@@ -375,14 +375,14 @@ impl TransactionSet {
         self.acknowledgement.harden_noted()
     }
 
-    /// Every open member may have read what was committed before it is hard (COMMIT_ACK = BATCH).
+    /// Every open member may have read commits that are not hardened yet (COMMIT_ACK = BATCH).
     fn note_open(&self) {
         for member in &self.open {
             self.acknowledgement.note(member.transaction.database());
         }
     }
 
-    /// What this commit rests on in databases that it does not change, their logs keep apart from it: that is hard first.
+    /// Hardens, before this commit, the commits that it depends on in databases which it does not change: their logs do not order them with it.
     fn harden_what_it_rests_on(&self) -> SqlResult<()> {
         let changed = || self.open.iter().filter(|member| member.has_changed_durable());
         if changed().next().is_none() {
@@ -405,7 +405,7 @@ impl TransactionSet {
         self.acknowledgement.note(database);
     }
 
-    /// Commits in one database; what it gives is a commit on its way.
+    /// Commits in one database; returns a pending commit if there is one.
     fn commit_member(
         &mut self,
         transaction: &DbTransaction,
@@ -443,7 +443,7 @@ impl TransactionSet {
             self.note_refusals(asked, CommitMode::Full);
             return Ok(());
         }
-        // Out of the set, so that a panic leaves nothing half ended in it.
+        // Taken out of the set, so that a panic leaves nothing half ended in it.
         let mut ending = std::mem::take(&mut self.open);
         let (mut ended, mut result) = (0, Ok(None));
         while ended < ending.len() && matches!(result, Ok(None)) {
@@ -469,7 +469,7 @@ impl TransactionSet {
         Ok(())
     }
 
-    /// A bound on its wait or delay was asked for, and it is fully durable whatever that says.
+    /// Notes that a bound on the commit's wait or delay was requested, but it is fully durable.
     fn note_refusals(&mut self, asked: &CommitRequest, mode: CommitMode) {
         if let Some(result) = &mut self.result {
             let is_bounded = asked.max_wait_ms.is_some();
@@ -507,7 +507,7 @@ impl TransactionSet {
         self.savepoints.clear();
     }
 
-    /// About how much memory the locks of its open transactions take.
+    /// The approximate memory of its open transactions' locks.
     pub fn lock_bytes(&self) -> u64 {
         let locks: usize = self.open.iter().map(|member| member.transaction.lock_count()).sum();
         (locks * LOCK_BYTES) as u64
@@ -523,7 +523,7 @@ impl TransactionSet {
         self.explicit
     }
 
-    /// A deadlock victim inside a TRY block: its changes are taken back and its locks let go at once, while the user still sees an
+    /// A deadlock victim inside a TRY block: its changes are rolled back and its locks released at once, while the user still sees an
     /// (uncommittable) transaction.
     pub fn doom(&mut self) {
         self.assert_settled();
@@ -541,12 +541,12 @@ impl TransactionSet {
         self.space.set_deadlock_priority(i32::from(priority));
     }
 
-    /// SET LOCK_TIMEOUT as it is in force.
+    /// SET LOCK_TIMEOUT, the value in force.
     pub fn lock_timeout_ms(&self) -> i32 {
         self.space.lock_timeout_ms()
     }
 
-    /// SET LOCK_TIMEOUT, -1 waits for ever.
+    /// SET LOCK_TIMEOUT, -1 waits forever.
     pub fn set_lock_timeout_ms(&mut self, timeout_ms: i32) {
         self.space.set_lock_timeout_ms(timeout_ms);
     }
@@ -561,7 +561,7 @@ impl TransactionSet {
         self.session_id
     }
 
-    /// Has the open transaction changed definitions, which nobody else sees yet?
+    /// Has the open transaction changed definitions, which no other session sees yet?
     pub fn has_changed_catalog(&self) -> bool {
         self.open.iter().any(|member| member.transaction.has_changed_catalog())
     }

@@ -1,4 +1,4 @@
-//! The commit of a transaction that has changed several durable databases: all of them or none, whatever happens (see `decision.rs`).
+//! Commit of a transaction that has changed several durable databases: atomic in all of them (see `decision.rs`).
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::decision;
 use crate::error::SqlResult;
 use crate::system_databases::MASTER;
 
-/// Where a commit over several databases may be held up: it is decided, and none of them says so yet.
+/// Test stall point in a commit over several databases: it is decided, and no database has logged that yet.
 const DECIDED: &str = "between deciding and ending";
 
 impl TransactionSet {
@@ -21,7 +21,7 @@ impl TransactionSet {
         self.open.len() > 1 && self.open.iter().filter(|member| member.has_changed_durable()).count() > 1
     }
 
-    /// Prepares, decides, ends. An error before the decision leaves everything to be rolled back by the caller.
+    /// Prepares, decides, ends. After an error before the decision the caller rolls everything back.
     pub(super) fn commit_across(&mut self) -> SqlResult<()> {
         let _mask = os::task::mask_interrupts();
         let instance = Arc::clone(&self.instance);
@@ -36,13 +36,13 @@ impl TransactionSet {
                 participants.push(number);
             }
         }
-        // Every log is being written by now: the slowest is waited for, not their sum.
+        // All logs are being flushed by now: the wait is for the slowest, not for their sum.
         let prepared_ones = self.open.iter().map(|member| &member.transaction);
         prepared_ones
             .filter(|transaction| transaction.inner().state() == XactState::Prepared)
             .try_for_each(DbTransaction::finish_prepare)?;
         self.decide(&master, prepared.decision, &participants)?;
-        // It is committed, and the user is told so: a database that fails from here on finds the decision when it is recovered.
+        // It is committed, and the user is told so: a database that fails from here on finds the decision at its recovery.
         instance.os().stall_point(DECIDED);
         let mut ends = Vec::with_capacity(participants.len());
         for member in std::mem::take(&mut self.open) {
@@ -55,7 +55,7 @@ impl TransactionSet {
                     }
                 }
             } else {
-                // tempdb, and those that were only read. An error has made its database suspect and stands in the error log.
+                // tempdb, and those that were only read. An error has made its database suspect and is in the error log.
                 let _ = member.transaction.commit(CommitMode::Volatile);
             }
         }
@@ -67,8 +67,8 @@ impl TransactionSet {
         Ok(())
     }
 
-    /// Makes the decision durable, in the transaction that the session may have in master already. When that fails underway nobody can
-    /// say what it is before master is recovered: what is prepared stays in doubt.
+    /// Makes the decision durable, in the transaction that the session may already have in master. If that fails, the outcome is unknown
+    /// until master is recovered: the prepared transactions stay in doubt.
     fn decide(&mut self, master: &Arc<Database>, number: u64, participants: &[u16]) -> SqlResult<()> {
         master.check_commit()?;
         let joined = self.open.iter().position(|m| m.transaction.database().number() == MASTER);
@@ -85,7 +85,7 @@ impl TransactionSet {
             in_doubt.into_iter().for_each(|member| member.transaction.leave_in_doubt(why));
             self.open = rest;
         }
-        // Its home's log alone says whether it is committed: the ticket is of there.
+        // Only master's log decides whether it is committed: the ticket is from there.
         self.note_committed(master, decided?);
         Ok(())
     }

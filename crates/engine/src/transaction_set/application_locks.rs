@@ -1,4 +1,4 @@
-//! Locks on names that mean something only to applications: sp_getapplock, sp_releaseapplock, APPLOCK_MODE, APPLOCK_TEST. The owner is the session or
+//! Application locks: sp_getapplock, sp_releaseapplock, APPLOCK_MODE, APPLOCK_TEST. The owner is the session or
 //! its transaction.
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::database::Database;
 use crate::error::SqlResult;
 
 impl TransactionSet {
-    /// Locks a name of the application's own (`sp_getapplock`).
+    /// Locks an application's resource name (`sp_getapplock`).
     ///
     /// # Errors
     /// 1222, 1205, an interrupt; 15000 class for a mode that application locks do not have.
@@ -39,7 +39,7 @@ impl TransactionSet {
         taken.map_err(|error| crate::error::sql_error(&error.into(), database.name(), self.session_id))
     }
 
-    /// Gives an application lock back.
+    /// Releases an application lock.
     ///
     /// # Errors
     /// 1223 when it is not held.
@@ -66,13 +66,13 @@ impl TransactionSet {
         }
     }
 
-    /// Gives back every application lock that the session itself owns. It stays in its databases, whose locks are its only others.
+    /// Releases every application lock that the session itself owns. The session stays in its databases, whose locks are its only others.
     pub fn unlock_session_applications(&mut self) {
         self.assert_settled();
         self.session_locks.unlock_since(LockMark::START);
     }
 
-    /// In which mode its session, or its transaction, holds an application lock.
+    /// The mode in which the session, or its transaction, holds an application lock.
     pub fn application_lock(
         &self,
         database: &Arc<Database>,
@@ -86,7 +86,7 @@ impl TransactionSet {
         self.member(database).and_then(|member| member.inner().held_mode(&resource))
     }
 
-    /// Would an application lock be granted at once? Nothing is taken.
+    /// Would an application lock be granted at once? Takes no lock.
     ///
     /// # Errors
     /// 15000 class for a mode that application locks do not have.
@@ -103,7 +103,7 @@ impl TransactionSet {
     }
 }
 
-/// A mode as applications write it.
+/// A lock mode as applications write it.
 fn application_mode(mode: &str) -> SqlResult<LockMode> {
     Ok(match mode.to_lowercase().as_str() {
         "shared" => LockMode::S,

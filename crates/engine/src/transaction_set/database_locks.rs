@@ -1,6 +1,6 @@
-//! DATABASE locks: a session holds S on each database it is in, whoever drops or renames a database holds X meanwhile.
+//! DATABASE locks: a session holds S on each database it is in; DROP DATABASE and MODIFY NAME hold X meanwhile.
 //!
-//! The owner of S is the session, so that no commit or rollback gives it back. A transaction that touches a database its session is not
+//! The owner of S is the session, so no commit or rollback releases it. A transaction that touches a database its session is not
 //! in (`other.dbo.t`) holds S itself until it ends. Background tasks take none: closing a database waits for them by other means.
 
 use std::marker::PhantomData;
@@ -18,7 +18,7 @@ use crate::system_databases::shared_resource;
 /// `user_access` of a database for one session at a time.
 const SINGLE_USER: u8 = 1;
 
-/// A database that a statement has for itself: nobody comes in until this is dropped. A session has one at a time.
+/// Exclusive access to a database for a statement: no other session enters until this is dropped. A session has one at a time.
 pub struct ExclusiveDatabase<'a> {
     locks: HeldLocks,
     session: PhantomData<&'a mut TransactionSet>,
@@ -31,15 +31,15 @@ impl Drop for ExclusiveDatabase<'_> {
 }
 
 impl TransactionSet {
-    /// The session goes into a database, as often as it likes; waits while somebody has the database for himself.
+    /// The session enters a database, any number of times; waits while another session has exclusive access.
     ///
     /// # Errors
-    /// 911 and its kin when it does not exist (any more) or is not usable; 1222, 1205, an interrupt.
+    /// 911 and related errors when it does not exist (any more) or is not usable; 1222, 1205, an interrupt.
     pub fn enter_database(&mut self, name: &str) -> SqlResult<Arc<Database>> {
         loop {
             let database = self.instance.database(name)?;
             self.lock_shared(&database)?;
-            // Dropped or renamed while the session waited: look again, there may be another of that name.
+            // Dropped or renamed during the wait: look again, there may be another database of that name.
             if self.instance.database(name).is_ok_and(|found| Arc::ptr_eq(&found, &database)) {
                 return Ok(database);
             }
@@ -47,12 +47,12 @@ impl TransactionSet {
         }
     }
 
-    /// The same for a database that is known already: the one of a procedure, or the session's own once more.
+    /// Enters a database that is known already: a procedure's, or the session's own once more.
     ///
     /// # Errors
     /// 911 when it has been dropped meanwhile; 1222, 1205, an interrupt.
     pub fn enter_known_database(&mut self, database: &Arc<Database>) -> SqlResult<()> {
-        // What it is in already, or holds no lock of, cannot have been dropped.
+        // A database that the session is in already, or that needs no lock, cannot have been dropped.
         let Some(resource) = shared_resource(database.number()) else { return Ok(()) };
         if self.session_locks.lock_again(&resource, LockMode::S) {
             return Ok(());
@@ -61,7 +61,7 @@ impl TransactionSet {
         self.check_present(database).inspect_err(|_| self.leave_database(database))
     }
 
-    /// The session leaves a database that it has entered. An open transaction there keeps the lock as its own.
+    /// The session leaves a database. An open transaction there keeps the lock as its own.
     pub fn leave_database(&mut self, database: &Arc<Database>) {
         let Some(resource) = shared_resource(database.number()) else { return };
         if self.session_locks.unlock_again(&resource) {
@@ -85,12 +85,12 @@ impl TransactionSet {
         all.find(|transaction| transaction.database().number() == database.number())
     }
 
-    /// Has the session entered the database? False for master and tempdb, of which nothing is kept.
+    /// Has the session entered the database? False for master and tempdb, which need no lock.
     pub fn is_in_database(&self, number: u16) -> bool {
         shared_resource(number).is_some_and(|resource| self.session_locks.mode(&resource).is_some())
     }
 
-    /// Takes a database for a statement that needs it free of other sessions and their transactions; does not wait. `None`: others use
+    /// Gets exclusive access to a database for a statement, without waiting. `None`: other sessions use
     /// it. The session itself may be in it.
     ///
     /// # Errors
@@ -104,19 +104,19 @@ impl TransactionSet {
                 return Ok(None);
             }
             let exclusive = ExclusiveDatabase { locks, session: PhantomData };
-            // Not another one that has taken over the name.
+            // The name may have another database now.
             if self.instance.database_number(name)? == number {
                 return Ok(Some(exclusive));
             }
         }
     }
 
-    /// Gives back all that the session itself has locked: it ends.
+    /// Releases all locks that the session itself owns: it ends.
     pub fn release_session_locks(&mut self) {
         self.session_locks.unlock_all();
     }
 
-    /// A transaction that begins in a database which its session is not in keeps it from being dropped.
+    /// A transaction in a database that its session is not in locks the database against DROP.
     pub(super) fn keep_for_transaction(&self, transaction: &DbTransaction) -> SqlResult<()> {
         let database = transaction.database();
         let Some(resource) = shared_resource(database.number()) else { return Ok(()) };
@@ -127,11 +127,11 @@ impl TransactionSet {
         let taken = transaction.inner().lock(resource, LockMode::S, LockWait::Session);
         taken.map_err(|error| crate::error::sql_error(&error.into(), database.name(), self.session_id))?;
         alone.into_iter().for_each(|mut alone| alone.unlock_all());
-        // Whoever found it before it was dropped looks for the name again.
+        // A transaction that found the database before its drop looks the name up again.
         self.check_present(database).map_err(|_| crate::error::stale_plan())
     }
 
-    /// The same, waiting for the others to leave.
+    /// Gets exclusive access, and waits for other sessions to leave.
     ///
     /// # Errors
     /// As `lock_database_exclusively`; 1205, 1222, an interrupt.
@@ -144,7 +144,7 @@ impl TransactionSet {
         Ok(ExclusiveDatabase { locks, session: PhantomData })
     }
 
-    /// The sessions that are in a database, or whose transactions are, but for this one.
+    /// The other sessions that are in a database, or whose transactions are.
     pub fn others_in_database(&self, number: u16) -> Vec<i16> {
         let resource = Resource::Database { database: number };
         let rows = self.instance.locks().snapshot().into_iter().filter(|row| row.resource == resource);
@@ -155,7 +155,7 @@ impl TransactionSet {
         sessions
     }
 
-    /// Into a database in single-user mode nobody comes while another is in it: 924. Whoever holds this when he locks it is alone.
+    /// In single-user mode, error 924 while another session is in the database. The returned lock excludes other sessions.
     fn alone_if_single(&self, database: &Database) -> SqlResult<Option<HeldLocks>> {
         if database.options().user_access != SINGLE_USER {
             return Ok(None);
@@ -183,7 +183,7 @@ impl TransactionSet {
         taken.map_err(|error| crate::error::sql_error(&error.into(), database.name(), self.session_id))
     }
 
-    /// Is it still the instance's, now that its lock has been granted?
+    /// Does the database still belong to the instance, now that its lock has been granted?
     fn check_present(&self, database: &Arc<Database>) -> SqlResult<()> {
         let present = self.instance.database_by_id(database.id());
         if present.is_some_and(|present| Arc::ptr_eq(&present, database)) {

@@ -1,8 +1,8 @@
-//! Table variables are no part of the user's transaction: what a statement does to them is kept when the statement succeeds, whatever
-//! becomes of the transaction around it, and taken back when it fails.
+//! Table variables are no part of the user's transaction: a statement's changes of them are kept when the statement succeeds, even if
+//! the transaction around it rolls back, and rolled back when it fails.
 //!
 //! A statement that touches one has a transaction of its own in tempdb for all of them. It shares the session's lock space, so that it
-//! meets nobody: not the session's own transaction in tempdb, and nobody else knows the table.
+//! conflicts with no lock: not with the session's own transaction in tempdb, and no other session knows the table.
 
 use txn::{CommitMode, IsolationLevel, TxnOptions};
 
@@ -24,7 +24,7 @@ impl TransactionSet {
         }
     }
 
-    /// The transaction of the table variables that the running statement makes, changes, reads or drops.
+    /// The transaction of the table variables that the running statement creates, changes, reads or drops.
     ///
     /// # Errors
     /// As [`TransactionSet::in_database`].
@@ -54,17 +54,17 @@ impl TransactionSet {
         self.settle_table_variables()
     }
 
-    /// Commits what was done to them.
+    /// Commits the changes of them.
     #[inline]
     pub(super) fn settle_table_variables(&mut self) -> SqlResult<()> {
-        // Asked at the end of each expression: where there are none, nothing is moved.
+        // Called at the end of each expression: without table variables this is the fast path.
         if self.variables.is_none() {
             return Ok(());
         }
         self.variables.take().map_or(Ok(()), |transaction| transaction.commit(CommitMode::Volatile))
     }
 
-    /// The statement has failed: what it did to them is taken back.
+    /// The statement has failed: rolls back its changes of them.
     ///
     /// # Errors
     /// Those of tempdb's log.
