@@ -1,4 +1,4 @@
-//! From the failures of storage to the messages a user gets, and what a failure of the world means for a database.
+//! Conversion of storage failures to users' error messages, and the effect of an I/O failure on a database.
 
 use log::LogError;
 use os::{IoError, IoErrorKind};
@@ -6,10 +6,10 @@ use pages::PageError;
 use txn::{LockError, TxnError};
 use types::SqlError;
 
-/// Result of everything a statement asks of the engine.
+/// The result type of this crate's operations for statements.
 pub type SqlResult<T> = types::SqlResult<T>;
 
-/// A plan was made for an object that another session has changed meanwhile: bind again. Never reaches a client.
+/// A plan was made for an object that another session has changed meanwhile: bind again. Never sent to a client.
 pub const STALE_PLAN: i32 = -1;
 
 /// The marker error for a stale plan.
@@ -20,22 +20,22 @@ pub fn stale_plan() -> SqlError {
 /// A failure of opening, recovering, checkpointing or closing, outside any statement.
 #[derive(Clone, Debug)]
 pub enum StorageError {
-    /// The world failed.
+    /// An I/O failure.
     Io(IoError),
-    /// The data directory or a file is not ours, of a newer format, or used by another server.
+    /// The data directory or a file belongs to another program, has a newer format, or another server uses it.
     Refused(String),
     /// The log.
     Log(LogError),
     /// A page.
     Page(PageError),
-    /// Something below a transaction.
+    /// A failure of the transaction layer.
     Txn(TxnError),
-    /// The catalog contradicts itself.
+    /// The catalog is inconsistent.
     Catalog(String),
 }
 
 impl StorageError {
-    /// Could a file not be reached at all, so that nothing is known of the database's state?
+    /// Could a file not be accessed at all, so that the database's state is unknown?
     pub(crate) fn is_inaccessible(&self) -> bool {
         let is_place = |kind: IoErrorKind| matches!(kind, IoErrorKind::NotFound | IoErrorKind::Permission);
         match self {
@@ -91,7 +91,7 @@ impl From<TxnError> for StorageError {
     }
 }
 
-/// What the user of `database` is told when a transaction's operation failed below.
+/// The error that the user of `database` gets when the transaction layer failed.
 pub fn sql_error(error: &TxnError, database: &str, session_id: i16) -> SqlError {
     match error {
         TxnError::Log(LogError::Full { reuse_wait, .. }) => {
@@ -123,7 +123,7 @@ pub fn sql_error(error: &TxnError, database: &str, session_id: i16) -> SqlError 
     }
 }
 
-/// What 823 and 824 end with.
+/// The end of the messages 823 and 824.
 const CALL_FOR_CHECK: &str =
     "This is a severe error that threatens the database's integrity and must be corrected at once.";
 
@@ -133,7 +133,7 @@ pub(crate) fn io_failed(database: &str, what: &str) -> SqlError {
     SqlError::custom(823, 24, 2, text)
 }
 
-/// What USE is told of a database that could not be opened: 948 newer format, 945 files not accessible, 926 everything else.
+/// The error of USE for a database that could not be opened: 948 newer format, 945 files not accessible, 926 everything else.
 pub(crate) fn refusal(error: &StorageError, database: &str) -> SqlError {
     match error {
         StorageError::Page(PageError::NewerFormat { found, supported, .. })
@@ -145,7 +145,7 @@ pub(crate) fn refusal(error: &StorageError, database: &str) -> SqlError {
     }
 }
 
-/// The statement was stopped by attention, KILL or shutdown; the session knows and says so.
+/// The statement was stopped by attention, KILL or shutdown; the session reports that.
 pub fn interrupted() -> SqlError {
     SqlError::custom(3617, 16, 1, "The statement was cancelled.".into())
 }

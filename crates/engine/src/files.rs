@@ -1,4 +1,4 @@
-//! Where files may lie: below the data directory, a mapped drive or a folder the administrator allowed, and nowhere else.
+//! The places where database files may be: below the data directory, a mapped drive or an allowed folder, and nowhere else.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -8,7 +8,7 @@ use types::SqlError;
 
 use crate::error::SqlResult;
 
-/// Makes a directory with all above it, so that a power loss does not take it away again.
+/// Creates a directory with all its parents, durably.
 pub(crate) fn make_directory(disk: &dyn Disk, directory: &Path) -> Result<(), IoError> {
     let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !disk.exists(path);
     let missing: Vec<&Path> = directory.ancestors().take_while(is_missing).collect();
@@ -20,7 +20,7 @@ pub(crate) fn make_directory(disk: &dyn Disk, directory: &Path) -> Result<(), Io
     Ok(())
 }
 
-/// Makes the data directory, which only its owner may enter; what is missing above it is made as directories are.
+/// Creates the data directory, which only its owner may enter; missing parents are created as ordinary directories.
 pub(crate) fn make_data_directory(disk: &dyn Disk, directory: &Path) -> Result<(), IoError> {
     if disk.exists(directory) {
         return Ok(());
@@ -31,21 +31,21 @@ pub(crate) fn make_data_directory(disk: &dyn Disk, directory: &Path) -> Result<(
     disk.sync_dir(above)
 }
 
-/// The folders in which database files may lie, and the way from paths as scripts write them to paths of this machine.
+/// The folders in which database files may be, and the conversion of paths in scripts to paths of this machine.
 ///
-/// What a path leads to decides, not how it is written: links are followed first, the result must lie below one of the folders (whose own
+/// The target of a path decides, not its spelling: links are followed first, the result must be below one of the folders (whose own
 /// links are followed, too), and the files are then opened by that result without following any link (`OpenOptions::no_links`).
 #[derive(Clone, Debug, Default)]
 pub struct FilePlaces {
     /// Folder for each mapped drive letter, upper case.
     drives: BTreeMap<char, PathBuf>,
-    /// Where paths without a drive lie; other drives lie in `drives/d` below it.
+    /// The folder of paths without a drive; unmapped drives are in `drives/d` below it.
     data_dir: PathBuf,
     /// Further folders.
     allowed: Vec<PathBuf>,
 }
 
-/// Ends of names in the data directory that the server makes for itself.
+/// Endings of names in the data directory that the server uses for its own files.
 const OWN_ENDINGS: [&str; 6] = [".new", ".pem", ".json", ".lock", ".instance", ".creating"];
 
 impl FilePlaces {
@@ -60,12 +60,12 @@ impl FilePlaces {
         FilePlaces { drives, data_dir: data_dir.to_path_buf(), allowed: allowed.into_iter().collect() }
     }
 
-    /// The path of this machine for a path in a script. `D:\SQLLog\x.ldf` lies below the folder of drive D, where names differ by more than
-    /// case: a folder or file that is there is found in any case, a new folder gets lower case. Other paths are absolute or lie in the data
+    /// The path of this machine for a path in a script. `D:\SQLLog\x.ldf` is below the folder of drive D, where names are case-insensitive:
+    /// an existing folder or file is found in any case, a new folder gets lower case. Other paths are absolute or relative to the data
     /// directory. Steps upwards (`..`) are refused.
     ///
     /// # Errors
-    /// 5105 for a path that cannot be meant, 5133 for one that leads elsewhere than to an allowed folder.
+    /// 5105 for an invalid path, 5133 for one outside the allowed folders.
     pub fn resolve(&self, disk: &dyn Disk, written: &str) -> SqlResult<PathBuf> {
         let path = self.on_this_machine(disk, written.trim())?;
         let real = self
@@ -79,7 +79,7 @@ impl FilePlaces {
         Ok(real)
     }
 
-    /// Where a file leads, when that is an allowed place.
+    /// The target of a file's path, when that is allowed.
     ///
     /// # Errors
     /// `Permission` when it is not; those of following links.
@@ -87,7 +87,7 @@ impl FilePlaces {
         self.check(disk, disk.canonical(path)?)
     }
 
-    /// The same for what is to be removed: of a link, the link itself.
+    /// Like `admit`, for a file to be removed: of a link, the link itself.
     pub(crate) fn admit_removal(&self, disk: &dyn Disk, path: &Path) -> Result<PathBuf, IoError> {
         let (above, name) = (path.parent().unwrap_or(Path::new("/")), path.file_name().unwrap_or_default());
         self.check(disk, disk.canonical(above)?.join(name))
@@ -96,7 +96,7 @@ impl FilePlaces {
     fn check(&self, disk: &dyn Disk, real: PathBuf) -> Result<PathBuf, IoError> {
         let folders = [&self.data_dir].into_iter().chain(self.drives.values()).chain(&self.allowed);
         for folder in folders {
-            // A folder that cannot be followed admits nothing.
+            // A folder whose links cannot be followed admits nothing.
             let Ok(folder) = disk.canonical(folder) else { continue };
             if real.starts_with(&folder) && real != folder {
                 return Ok(real);
@@ -143,11 +143,11 @@ impl FilePlaces {
         let own = self.data_dir.join("drives");
         let below = |folder: &Path| match path.strip_prefix(folder) {
             Ok(rest) => Some(rest.to_path_buf()),
-            // What is stored has its links followed.
+            // Stored paths have their links followed.
             Err(_) => path.strip_prefix(disk.canonical(folder).ok()?).ok().map(Path::to_path_buf),
         };
         let mapped = self.drives.iter().filter_map(|(letter, folder)| Some((*letter, below(folder)?)));
-        // Of folders in each other the innermost.
+        // Of nested folders the innermost.
         let mapped = mapped.min_by_key(|(_, rest)| rest.components().count());
         let found = mapped.or_else(|| {
             let rest = below(&own)?;
@@ -174,7 +174,7 @@ fn is_servers_own(path: &Path) -> bool {
     OWN_ENDINGS.iter().any(|end| name.ends_with(end))
 }
 
-/// Names below a drive's folder: each as it is there in whatever case; else folders in lower case and the file as written.
+/// Names below a drive's folder: an existing name in any case; otherwise folders in lower case and the file as written.
 fn below_drive(disk: &dyn Disk, root: PathBuf, names: &[&str]) -> PathBuf {
     let mut path = root;
     for (at, name) in names.iter().enumerate() {
@@ -194,7 +194,7 @@ fn below_drive(disk: &dyn Disk, root: PathBuf, names: &[&str]) -> PathBuf {
     path
 }
 
-/// As SQL Server shows what the system said: number and words.
+/// A system error in SQL Server's form: number and text.
 pub(crate) fn shown_as_system_error(error: &IoError) -> String {
     match error.kind {
         IoErrorKind::Permission => format!("5(Access is denied: {})", error.what),
@@ -239,7 +239,7 @@ mod tests {
         for path in impossible {
             assert_eq!(resolve(path).unwrap_err().number, 5105, "{path}");
         }
-        // Neighbours of allowed folders are not below them, nor are the folders themselves.
+        // Siblings of allowed folders are not below them, nor are the folders themselves.
         for path in ["/etc/x.mdf", "/dd/x.mdf", "/srv/sqlx/x.mdf", "/srv/x.mdf", "/srv/sql", "/x.mdf"] {
             let refused = resolve(path).unwrap_err();
             assert_eq!(refused.number, 5133, "{path}");

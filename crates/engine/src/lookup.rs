@@ -1,5 +1,5 @@
-//! [`Lookup`]: what names mean to a session now. A name that another transaction is changing is waited for, and the answer is what that
-//! transaction has made of it or left. Nothing is locked for a name that is settled.
+//! [`Lookup`]: name resolution for a session. It waits for a name that another transaction is changing, and the answer is the name's state after
+//! that transaction's end. It takes no lock for a settled name.
 
 use std::sync::Arc;
 
@@ -16,38 +16,38 @@ use crate::shared_lock::{Shared, settled};
 use crate::statistics::StatisticsDef;
 use crate::transaction_set::TransactionSet;
 
-/// Between the end of a transaction's locks and the moment when the catalog knows of it.
+/// The time between the release of a transaction's locks and the catalog's update.
 const SETTLING_NS: u64 = 20_000;
 
-/// The language that every message of users has, and must have first.
+/// The language of every user message, which must be added first.
 pub const US_ENGLISH: i32 = 1033;
 
-/// Looks names up for a session.
+/// Resolves names for a session.
 #[derive(Clone, Copy)]
 pub struct Lookup<'a> {
     transactions: &'a TransactionSet,
     wait: LockWait,
-    /// What is not settled is not waited for, but seen so.
+    /// Unsettled names are not waited for, but seen in this state.
     image: Option<CatalogImage>,
 }
 
 impl<'a> Lookup<'a> {
-    /// For a session with these transactions; waits as its LOCK_TIMEOUT says.
+    /// For a session with these transactions; waits according to its LOCK_TIMEOUT.
     pub fn new(transactions: &'a TransactionSet) -> Lookup<'a> {
         Lookup { transactions, wait: LockWait::Session, image: None }
     }
 
-    /// The same, without waiting: 1222 for what is not settled.
+    /// Without waiting: 1222 for an unsettled name.
     pub fn without_waiting(transactions: &'a TransactionSet) -> Lookup<'a> {
         Lookup { transactions, wait: LockWait::NoWait, image: None }
     }
 
-    /// As the system views show a catalog: nothing is waited for, what others are changing is seen as `image` says.
+    /// For system views: waits for nothing, and sees other transactions' changes according to `image`.
     pub fn of_image(transactions: &'a TransactionSet, image: CatalogImage) -> Lookup<'a> {
         Lookup { transactions, wait: LockWait::NoWait, image: Some(image) }
     }
 
-    /// Which definitions lists of them show of what others are changing: whoever waits for names has waited before he asks for a list.
+    /// The definitions that lists show while other transactions change them: a caller that waits for names has waited before it asks for a list.
     pub fn image(&self) -> CatalogImage {
         self.image.unwrap_or(CatalogImage::Present)
     }
@@ -72,7 +72,7 @@ impl<'a> Lookup<'a> {
         Ok(holder.filter(|object| same(object.name(), name)))
     }
 
-    /// Who has a name: an object, or the table whose constraint it names.
+    /// The holder of a name: an object, or the table with the constraint of that name.
     ///
     /// # Errors
     /// As `object`.
@@ -134,7 +134,7 @@ impl<'a> Lookup<'a> {
         }))
     }
 
-    /// What is neither an object nor a schema, by its key.
+    /// A catalog entry (neither an object nor a schema) by its key.
     ///
     /// # Errors
     /// As `object`.
@@ -149,7 +149,7 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// The message of that number, in us_english, if users have made one: they stand in master.
+    /// The us_english message of that number, if users have added one: they are in master.
     ///
     /// # Errors
     /// As `object`.
@@ -177,12 +177,12 @@ impl<'a> Lookup<'a> {
         Ok(catalog.object(id))
     }
 
-    /// The statistics of a table; those that another is making, renewing or dropping are waited for.
+    /// The statistics of a table; waits for transactions that create, update or drop them.
     ///
     /// # Errors
     /// As `object`.
     pub fn statistics(&self, database: &Database, table: ObjectId) -> SqlResult<Vec<Arc<StatisticsDef>>> {
-        // One lock stands for all of a table.
+        // One lock covers all statistics of a table.
         let _shared =
             self.share(database, entry_resource(database.number(), &EntryKey::Statistics(table, 0)))?;
         Ok(database.catalog().statistics(table))
@@ -197,7 +197,7 @@ impl<'a> Lookup<'a> {
             ObjectDef::Table(table) if table.constraints().iter().any(|one| one.0 == id) => Some(table),
             _ => None,
         };
-        // What has or had it is waited for: others may be making or dropping it.
+        // Waits for the table that has or had it: another transaction may be creating or dropping it.
         for image in [CatalogImage::Present, CatalogImage::Settled] {
             let seen = self.objects(database, image).into_iter().find_map(constrained);
             if let Some(seen) = seen
@@ -210,19 +210,19 @@ impl<'a> Lookup<'a> {
         Ok(None)
     }
 
-    /// Is another transaction changing something of the database?
+    /// Is another transaction changing the database's catalog?
     pub fn has_unsettled(&self, database: &Database) -> bool {
         !database.catalog().unsettled_resources(self.owner()).is_empty()
     }
 
-    /// Waits for the transactions that are changing something of the database now.
+    /// Waits for the transactions that are changing the database's catalog now.
     ///
     /// # Errors
     /// As `object`.
     pub fn wait_for_changes(&self, database: &Database) -> SqlResult<()> {
         for resource in database.catalog().unsettled_resources(self.owner()) {
             let _shared = self.share(database, resource)?;
-            // Whoever held it has committed and is about to say so.
+            // The holder has committed and is about to update the catalog.
             while database.catalog().unsettled_resources(self.owner()).contains(&resource) {
                 database
                     .os
@@ -246,12 +246,12 @@ impl<'a> Lookup<'a> {
         Ok(catalog.schema(id))
     }
 
-    /// All objects of a database, by number; of those that others are changing, as `image` says.
+    /// All objects of a database, by number; of those that other transactions are changing, the state according to `image`.
     pub fn objects(&self, database: &Database, image: CatalogImage) -> Vec<ObjectDef> {
         database.catalog().objects_seen(self.owner(), image)
     }
 
-    /// Everything of it that is neither an object nor a schema, in the same way.
+    /// All its entries that are neither objects nor schemas, in the same way.
     pub fn entries(&self, database: &Database, image: CatalogImage) -> Vec<Arc<Entry>> {
         database.catalog().entries_seen(self.owner(), image)
     }

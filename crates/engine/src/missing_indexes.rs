@@ -1,7 +1,8 @@
-//! Indexes that are not there and by which statements would have found their rows: what their plans wish for, and how often these have run.
+//! Missing indexes: indexes by which statements would have found their rows, with the number of plans that asked for them and of their runs.
 //!
-//! They are kept in memory, [`MISSING_INDEXES_MAX`] a database at most, and forgotten when the database is closed. A wish holds for the definition
-//! of its table: what changes that (an index made or dropped, a column added) ends it.
+//! They are kept in memory, [`MISSING_INDEXES_MAX`] per database at most, and forgotten when the database is closed. An entry is valid for the
+//! definition
+//! of its table: a change of that (an index created or dropped, a column added) removes it.
 
 use std::sync::Arc;
 
@@ -11,10 +12,10 @@ use types::DateTime;
 
 use crate::schema::{ObjectId, TableDef};
 
-/// So many are kept (SQL Server's limit); a further one is not.
+/// The most that are kept (SQL Server's limit); a further one is ignored.
 pub const MISSING_INDEXES_MAX: usize = 600;
 
-/// An index as a plan wishes for it: columns by `column_id`.
+/// An index that a plan asks for: columns by `column_id`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MissingIndex {
     /// The table.
@@ -23,41 +24,41 @@ pub struct MissingIndex {
     pub equality: Vec<i32>,
     /// Columns that are compared otherwise.
     pub inequality: Vec<i32>,
-    /// Columns that the statement needs besides.
+    /// Other columns that the statement needs.
     pub included: Vec<i32>,
 }
 
-/// What is told of one.
+/// The figures of a missing index.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MissingIndexFigures {
     /// Its number in the database, from 1.
     pub number: i32,
-    /// How many plans have wished for it.
+    /// The number of plans that asked for it.
     pub compiles: i64,
-    /// How often they have run.
+    /// The number of their runs.
     pub seeks: i64,
-    /// When last: UTC in ticks of 100 ns since 0001-01-01.
+    /// The time of the last run: UTC in ticks of 100 ns since 0001-01-01.
     pub last_seek: i64,
-    /// What the runs were thought to cost together.
+    /// The estimated cost of the runs together.
     pub cost_total: f64,
-    /// By how many per cent the index would have lessened that, together.
+    /// By how many per cent the index would have reduced that, summed.
     pub impact_total: f64,
 }
 
-/// A run of a plan that wishes for an index.
+/// A run of a plan that asks for an index.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MissedRun {
     /// It is the plan's first.
     pub is_first: bool,
-    /// What it is thought to cost.
+    /// Its estimated cost.
     pub cost: f64,
-    /// By how many per cent the index would lessen that.
+    /// By how many per cent the index would reduce that.
     pub impact: f64,
     /// UTC in ticks of 100 ns since 0001-01-01.
     pub now: i64,
 }
 
-/// Of a database. See the heading.
+/// The missing indexes of a database. See the heading.
 pub struct MissingIndexes {
     state: Latch<State>,
 }
@@ -68,7 +69,7 @@ struct State {
     wishes: FxHashMap<MissingIndex, (Shape, MissingIndexFigures)>,
 }
 
-/// By what a definition is known to be another one.
+/// Identifies a version of a table's definition.
 #[derive(Clone, PartialEq)]
 struct Shape {
     modified: DateTime,
@@ -93,7 +94,7 @@ impl Default for MissingIndexes {
 }
 
 impl MissingIndexes {
-    /// A plan that wishes for the index has begun to run.
+    /// A plan that asks for the index has begun to run.
     pub fn note(&self, table: &TableDef, index: &MissingIndex, run: MissedRun) {
         let mut state = self.state.lock();
         let shape = Shape::of(table);
@@ -108,7 +109,7 @@ impl MissingIndexes {
             state.wishes.insert(index.clone(), (shape, figures));
         }
         let (_, figures) = state.wishes.get_mut(index).expect("it is there or was put there");
-        // A plan that is older than the wish, which has ended meanwhile, counts anew.
+        // A plan that is older than the entry, which was removed meanwhile, counts as a new one.
         figures.compiles += i64::from(run.is_first || figures.compiles == 0);
         figures.seeks += 1;
         figures.last_seek = run.now;
@@ -116,7 +117,7 @@ impl MissingIndexes {
         figures.impact_total += run.impact;
     }
 
-    /// All that hold for the tables as they are, by number; the others are forgotten.
+    /// All that are valid for the present definitions, by number; removes the others.
     pub fn all(
         &self,
         table_of: &dyn Fn(ObjectId) -> Option<Arc<TableDef>>,

@@ -1,4 +1,4 @@
-//! Copying what users have put into model into a new database: schemas, tables with their rows, modules.
+//! Copies users' objects in model to a new database: schemas, tables with their rows, modules.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::definition::{NewColumn, NewConstraint, NewFilter, NewIndex, NewTable}
 use crate::error::SqlResult;
 use crate::schema::{IndexKind, ModuleDef, ObjectDef, TableDef};
 
-/// Copies everything of users from `model`.
+/// Copies all users' objects from `model`.
 ///
 /// # Errors
 /// Those of storage.
@@ -19,7 +19,7 @@ pub(crate) fn copy(model: &Arc<Database>, target: &Arc<Database>) -> SqlResult<(
     let objects: Vec<ObjectDef> =
         model.catalog().objects().into_iter().filter(|o| o.type_code() != "S ").collect();
     let schemas: Vec<_> = model.catalog().schemas().into_iter().filter(|s| s.schema_id > 4).collect();
-    // Messages and configured values are master's alone.
+    // Messages and configured values are only in master.
     let written: Vec<_> = model.catalog().entries();
     if objects.is_empty() && schemas.is_empty() && written.is_empty() {
         return Ok(());
@@ -72,7 +72,7 @@ fn copy_module(target: &Arc<Database>, sink: &DbTransaction, module: &ModuleDef)
     made.map(|_| ())
 }
 
-/// A definition as the statement that would make it.
+/// A definition as the statement that would create it.
 fn as_new(table: &TableDef) -> NewTable {
     let columns = table.columns.iter().map(|c| NewColumn {
         name: c.name.to_string(),

@@ -1,4 +1,4 @@
-//! Making and opening one database: files, log, recovery, catalog.
+//! Creating and opening one database: files, log, recovery, catalog.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,34 +25,34 @@ use crate::ticket::Tickets;
 use crate::value_notes::ROW_VERSIONS_ID;
 use crate::workspace::Workspaces;
 
-/// Version of what the boot page's payload says about the catalog.
+/// Version of the catalog's payload in the boot page.
 const CATALOG_VERSION: u8 = 1;
 
 /// The rows of every system table.
 type SystemRows = Vec<Vec<Vec<types::Value>>>;
 
-/// What opening and making have in common.
+/// The common parameters of opening and creating.
 pub(crate) struct Foundation {
     pub(crate) os: Os,
     pub(crate) pool: Arc<BufferPool>,
     pub(crate) locks: Arc<LockManager>,
-    /// Where log caches lie that outlive the process; none: they die with it.
+    /// The folder of log caches that survive the process; none: they end with it.
     pub(crate) log_cache_folder: Option<log::CacheFolder>,
-    /// Those that are there are taken, none is made.
+    /// Existing log caches are used, none is created.
     pub(crate) log_cache_is_only_taken: bool,
-    /// What persisted log buffers may lie on.
+    /// Where persisted log buffers may be.
     pub(crate) persistent_volume: os::PersistentVolume,
-    /// What the row versions of a database may take in memory, at most.
+    /// The most memory for the row versions of a database.
     pub(crate) version_bytes_max: u64,
-    /// The data directory: what of versions has no room there lies in a file of this folder.
+    /// The data directory: row versions beyond the memory limit are in a file of this folder.
     pub(crate) data_dir: PathBuf,
-    /// Where what does not fit into memory goes while an index is built.
+    /// Memory grants and temporary files for index builds.
     pub(crate) workspaces: Arc<Workspaces>,
-    /// Trace flag 272: identity values are noted one by one.
+    /// Trace flag 272: identity values are reserved one by one.
     pub(crate) identity_uncached: Arc<AtomicBool>,
 }
 
-/// Which database, and where its files are.
+/// The identity of a database, and the paths of its files.
 #[derive(Clone)]
 pub(crate) struct DatabaseSpec {
     pub(crate) number: u16,
@@ -65,7 +65,7 @@ pub(crate) struct DatabaseSpec {
 }
 
 impl Foundation {
-    /// Makes the files and an empty catalog. Everything is on disk when it returns (except for tempdb, which never is).
+    /// Creates the files and an empty catalog. Everything is on disk when it returns (except for tempdb, which never is).
     pub(crate) fn create(&self, spec: &DatabaseSpec) -> Result<Arc<Database>, StorageError> {
         assert_eq!(spec.volatile, spec.log.volatile, "tempdb's log is as short-lived as its pages");
         for folder in
@@ -74,7 +74,7 @@ impl Foundation {
             make_directory(self.os.disk(), folder)?;
         }
         let mut guid = [0u8; 16];
-        // In a simulated world each name is a stream: two databases must not have one GUID there, either.
+        // In a simulated world each name is a random stream: two databases must not have one GUID there, either.
         let stream = format!("database guid {} {} {:?}", spec.number, spec.name, spec.created);
         self.os.rng(&stream).fill(&mut guid);
         let log = Arc::new(Log::create(&self.os, &self.log_options(spec))?);
@@ -110,7 +110,7 @@ impl Foundation {
     }
 
     /// Opens the files, recovers, reads the catalog. `known`: the decisions about its transactions in doubt. A panic meanwhile is an error of this
-    /// database alone: what its files say is not what the code believes, and the others are opened all the same.
+    /// database only: its files contradict the code's assumptions; the others are opened.
     pub(crate) fn open(&self, spec: &DatabaseSpec, known: &Known) -> Result<Arc<Database>, StorageError> {
         let opened = self.os.contain("recovery", || self.open_files(spec, known));
         opened.unwrap_or_else(|message| {
@@ -156,7 +156,7 @@ impl Foundation {
         database.access.note_units(database.units());
         database.access.sweep_pending_frees()?;
         let ends = crate::incarnations::note_end(&database, &rows[system_tables::INCARNATIONS])?;
-        // The checkpoint makes the note hard, then begins the next incarnation.
+        // The checkpoint makes the record durable, then begins the next incarnation.
         crate::checkpoint::run(&database, crate::checkpoint::Reason::Recovery)?;
         if is_planted(Bug::MapsJudgedAfterCheckpoint) {
             database.access.refuse_lost_maps_of_redo()?;
@@ -234,7 +234,7 @@ impl Foundation {
     }
 }
 
-/// Keeps the pages of a database from its files once a panic unwinds: one of them may be half changed.
+/// Prevents writes of a database's pages after a panic: one of them may be half changed.
 struct NotWritten(Arc<FileSpace>);
 
 impl Drop for NotWritten {
@@ -245,7 +245,7 @@ impl Drop for NotWritten {
     }
 }
 
-/// A database of an earlier version gets the system tables that have come since.
+/// Adds the newer system tables to a database of an earlier version.
 fn add_system_tables(
     space: &FileSpace,
     access: &AccessMethods,

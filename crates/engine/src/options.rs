@@ -46,14 +46,14 @@ impl RecoveryModel {
     }
 }
 
-/// What state a database is in (`state` of sys.databases).
+/// The state of a database (`state` of sys.databases).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatabaseState {
     /// Open for work.
     Online = 0,
     /// Crash recovery runs.
     Recovering = 2,
-    /// A file is missing or a resource was short; recovery can be tried again.
+    /// A file is missing or a resource was insufficient; recovery can be tried again.
     RecoveryPending = 3,
     /// Damaged, or a log write failed.
     Suspect = 4,
@@ -88,7 +88,7 @@ pub struct DatabaseOptions {
     pub delayed_flush: log::DelayedFlushPolicy,
     /// MAX_DELAY and MAX_LOSS of DELAYED_DURABILITY.
     pub loss_bounds: log::LossBounds,
-    /// LOG_LIMITS: how much of its log may be on its way to the device at once.
+    /// LOG_LIMITS: how much of its log may be in flight to the device at once.
     pub log_limits: log::LogLimitsProfile,
     /// VLF_RULE: how many VLFs its log gets when it grows.
     pub vlf_rule: log::VlfRule,
@@ -100,9 +100,9 @@ pub struct DatabaseOptions {
     pub read_only: bool,
     /// Whether only one session may use it (SINGLE_USER, RESTRICTED_USER, MULTI_USER as 1, 2, 0).
     pub user_access: u8,
-    /// TARGET_RECOVERY_TIME, kept and shown: checkpoints come as the log grows.
+    /// TARGET_RECOVERY_TIME, stored and shown only: checkpoints depend on the size of the log.
     pub target_recovery_seconds: u32,
-    /// Switches that are kept and shown and change nothing yet, by their upper-case name (ANSI_NULLS, AUTO_CLOSE, ...).
+    /// Options that are stored and shown and have no effect yet, by their upper-case name (ANSI_NULLS, AUTO_CLOSE, ...).
     pub switches: std::collections::BTreeMap<String, bool>,
 }
 
@@ -169,7 +169,7 @@ pub enum OptionChange {
     UserAccess(u8),
     /// TARGET_RECOVERY_TIME in seconds.
     TargetRecovery(u32),
-    /// A switch that is kept and shown.
+    /// An option that is stored and shown.
     Switch(String, bool),
     /// How the log of delayed commits drains.
     DelayedFlush(log::DelayedFlushPolicy),

@@ -1,4 +1,4 @@
-//! The snapshots that a transaction reads by; `read_point.rs` opens and closes them.
+//! The snapshots that a transaction reads; `read_point.rs` opens and closes them.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use txn::Snapshot;
 pub(crate) struct ReadPoints {
     pub(crate) of_transaction: RefCell<Option<Arc<Snapshot>>>,
     pub(crate) of_statement: RefCell<Option<Arc<Snapshot>>>,
-    /// It has looked at data at another level first.
+    /// It has read data at another level first.
     pub(crate) began_otherwise: Cell<bool>,
     /// When the snapshot was opened (monotonic, ns).
     pub(crate) opened_ns: Cell<Option<u64>>,

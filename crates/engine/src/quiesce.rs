@@ -1,8 +1,8 @@
-//! Hardening for something planned.
+//! Hardening of the log for checkpoints and clean closes.
 
 use log::{FlushReason, Log, LogError, Lsn};
 
-/// Hardens the log up to `lsn` because something planned needs it whole: the end of a checkpoint, a clean close. The one place with this
+/// Hardens the log up to `lsn` for a planned step that needs it complete: the end of a checkpoint, a clean close. The only use of this
 /// reason.
 pub(crate) fn quiesce(log: &Log, lsn: Lsn) -> Result<(), LogError> {
     if lsn.is_null() {

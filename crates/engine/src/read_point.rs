@@ -1,6 +1,6 @@
-//! By which snapshot a transaction reads: its own (SNAPSHOT), its statement's (READ COMMITTED where READ_COMMITTED_SNAPSHOT is on), or none.
+//! The snapshot of a reader: its transaction's (SNAPSHOT), its statement's (READ COMMITTED where READ_COMMITTED_SNAPSHOT is on), or none.
 //!
-//! Both are opened at the first look at data, behind the lock on the table, so that a definition that has just changed is older than they.
+//! Both are opened at the first read of data, after the table is locked, so that a definition that has just changed is older than the snapshot.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::error::{SqlResult, stale_plan};
 use crate::schema::ObjectId;
 use crate::snapshot_state::SnapshotState;
 
-/// The unit under whose name changes of definitions leave versions; rows have others.
+/// The unit under which changes of definitions leave versions; rows have others.
 const DEFINITIONS: u32 = 0;
 
 impl DbTransaction {
-    /// May it look at data at this level, its own or that of a table hint? Before a table with versions is locked.
+    /// May it read data at this level, its own or that of a table hint? Called before a table with versions is locked.
     ///
     /// # Errors
     /// 3951, 3952, 3954, 3956; 3957 when the user's transaction reads snapshots of other databases that are older than this one's permission.
@@ -44,7 +44,7 @@ impl DbTransaction {
         Err(SqlError::new(number, &[&self.database().name()]))
     }
 
-    /// The table is locked: at SNAPSHOT its transaction's snapshot is open from here on, and its changes conflict with later ones.
+    /// The table is locked: at SNAPSHOT the transaction's snapshot is open from here on, and its changes conflict with later ones.
     ///
     /// # Errors
     /// 3961 when the definition has changed since; 3966 when the snapshot has been given up.
@@ -65,7 +65,7 @@ impl DbTransaction {
         });
         self.inner().set_conflicts_above(point.number());
         let has_new_definition = self.has_new_definition(object, point);
-        // Behind the look at the definition: with the snapshot what tells of changes has gone.
+        // After the check of the definition: the data for that check is lost with the snapshot.
         check_point(Some(point))?;
         match has_new_definition {
             true => Err(SqlError::new(3961, &[&self.database().name()])),
@@ -73,15 +73,15 @@ impl DbTransaction {
         }
     }
 
-    /// Has the snapshot of the transaction been given up (3966)? Then nobody knows any more what conflicts with its changes.
+    /// Has the snapshot of the transaction been given up (3966)? Then conflicts with its changes can no longer be detected.
     pub(crate) fn has_lost_snapshot(&self) -> bool {
         self.points.of_transaction.borrow().as_ref().is_some_and(|point| point.is_given_up())
     }
 
-    /// How a scan with these options reads, if not with locks.
+    /// The kind of snapshot that a scan with these options reads, if any.
     ///
     /// # Errors
-    /// 650: READPAST passes over locked rows, and a reader of versions meets none.
+    /// 650: READPAST skips locked rows, and a reader of versions meets none.
     pub(crate) fn versioned_reading(&self, options: &ScanOptions) -> SqlResult<Option<SnapshotKind>> {
         if !options.may_be_versioned || options.table_lock || options.row_lock != RowLock::Shared {
             return Ok(None);
@@ -96,7 +96,7 @@ impl DbTransaction {
         if options.skip_locked { Err(SqlError::new(650, &[])) } else { Ok(Some(kind)) }
     }
 
-    /// The snapshot for such a scan of a table that is locked and settled.
+    /// The snapshot for such a scan of a locked and settled table.
     ///
     /// # Errors
     /// The marker of a stale plan: its definition is newer than the statement's snapshot.
@@ -115,7 +115,7 @@ impl DbTransaction {
         self.points.opened_ns.get()
     }
 
-    /// The user's transaction has opened its first snapshot then.
+    /// Notes when the user's transaction opened its first snapshot.
     pub(crate) fn note_first_snapshot(&self, first_ns: Option<u64>) {
         self.points.first_ns.set(first_ns);
     }
@@ -131,18 +131,18 @@ impl DbTransaction {
         versions.has_changed_since(DEFINITIONS, &key, point.number(), self.inner().id())
     }
 
-    /// The transaction holds Sch-M on an object whose definition it is about to change.
+    /// Leaves a version of the definition: the transaction holds Sch-M on an object that it will change.
     pub(crate) fn leave_definition(&self, object: ObjectId) {
         self.inner().save_before_image(DEFINITIONS, &object.to_be_bytes(), None);
     }
 
-    /// The statement has ended, and with it what it read by.
+    /// The statement has ended: closes its snapshot.
     pub(crate) fn end_statement_point(&self) {
         let point = self.points.of_statement.take();
         drop(point);
     }
 
-    /// The transaction ends: whoever it kept versions for is itself.
+    /// The transaction ends: closes its snapshots.
     pub(crate) fn end_points(&self) {
         self.end_statement_point();
         let point = self.points.of_transaction.take();
@@ -150,7 +150,7 @@ impl DbTransaction {
     }
 }
 
-/// What was read by a snapshot is right if that still stands.
+/// Rows read from a snapshot are valid if the snapshot has not been given up.
 ///
 /// # Errors
 /// 3966.
@@ -161,7 +161,7 @@ pub(crate) fn check_point(point: Option<&Arc<Snapshot>>) -> SqlResult<()> {
     }
 }
 
-/// Errors that versions bring to a transaction.
+/// Errors of row versioning for a transaction.
 pub(crate) fn error_of(
     txn: &DbTransaction,
     error: &AccessError,

@@ -1,4 +1,4 @@
-//! A database after a crash: analysis, redo, undo, and what the user's log says about them.
+//! Recovery of a database after a crash: analysis, redo, undo, and its messages in the error log.
 //!
 //! Called by `open.rs` in this order: [`analyze`] as soon as the log is open (it needs no pages), [`redo_and_undo`] once pages and access
 //! methods stand, then the catalog is read, what was marked as dropped is freed, and a checkpoint makes the result the next starting point. Every step may be cut off by another
@@ -18,11 +18,11 @@ use txn::{ResourceManager, Transaction, TxnManager, TxnResult};
 use crate::decision::Known;
 use crate::error::StorageError;
 
-/// Records between two looks at the clock, and time between two lines about the progress.
+/// Records between two reads of the clock, and time between two progress messages.
 const LOOK_RECORDS: u64 = 4_096;
 const TELL_NS: u64 = 2_000_000_000;
 
-/// What recovery works on.
+/// The parts of the database that recovery needs.
 pub(crate) struct Parts<'a> {
     pub(crate) os: &'a Os,
     pub(crate) name: &'a str,
@@ -33,7 +33,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) txns: &'a Arc<TxnManager>,
 }
 
-/// The first pass: who was active at the end of the log, where redo starts, and what `known` says of transactions in doubt.
+/// The first pass: the transactions active at the end of the log, where redo starts, and the outcome of transactions in doubt by `known`.
 pub(crate) fn analyze(
     log: &Arc<Log>,
     tail: &Tail,
@@ -99,7 +99,7 @@ pub(crate) fn redo_and_undo(parts: &Parts, analysis: &Analysis) -> Result<(), St
     Ok(())
 }
 
-/// Passes records on to be redone, and tells how far redo and undo have come.
+/// Passes records on to redo, and reports the progress of redo and undo.
 struct Progress<'a> {
     parts: &'a Parts<'a>,
     records_total: u64,
@@ -109,7 +109,7 @@ struct Progress<'a> {
 }
 
 impl Progress<'_> {
-    /// So many records have been done, and the last line about it is old.
+    /// Is a new progress message due after so many records?
     fn is_to_be_told(&self, records: u64) -> bool {
         if !records.is_multiple_of(LOOK_RECORDS) {
             return false;

@@ -1,7 +1,7 @@
-//! The instance's list of databases as rows of master's sys.sysdbreg, and their options and files as JSON in them.
+//! The instance's list of databases as rows of master's sys.sysdbreg, with their options and files as JSON.
 //!
-//! Files below the data directory are noted relative to it: a directory that was moved, copied or started from elsewhere finds its own files,
-//! never those of where it once was.
+//! Files below the data directory are stored relative to it: a directory that was moved, copied or started from elsewhere finds its own files,
+//! never those at its former place.
 
 use std::path::{Path, PathBuf};
 
@@ -14,41 +14,41 @@ use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, StorageError};
 use crate::options::{DatabaseOptions, DelayedDurability, RecoveryModel};
 
-/// What has become of a database. CREATE and DROP first say what they are about to do; a crash in between leaves a row that says what to
+/// The phase of a database. CREATE and DROP first write what they will do; after a crash in between the row tells the next start what to
 /// clean up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Its files are being made: at the next start they are removed.
+    /// Its files are being created: the next start removes them.
     Creating = 0,
     /// It exists.
     Present = 1,
-    /// Its files are being removed: at the next start that is finished.
+    /// Its files are being removed: the next start finishes that.
     Dropping = 2,
-    /// It exists and is not to be opened.
+    /// It exists and must not be opened.
     Offline = 3,
 }
 
-/// Whether a file besides the first of its kind belongs to its database.
+/// The phase of a file besides the first of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilePhase {
-    /// It does.
+    /// It belongs to the database.
     Member = 0,
-    /// It is being made: at the next start it is removed.
+    /// It is being created: the next start removes it.
     Joining = 1,
-    /// It is being removed: at the next start that is finished.
+    /// It is being removed: the next start finishes that.
     Leaving = 2,
-    /// It is the persisted log buffer, which holds what the other files lack.
+    /// It is the persisted log buffer, with log that the other files lack.
     Buffer = 3,
 }
 
-/// A log file as the instance knows it.
+/// A log file in the instance's list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseLogFile {
     /// `file_id`; that of the first is [`log::FIRST_LOG_FILE`].
     pub number: u16,
     /// Whether it belongs to the log.
     pub phase: FilePhase,
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     /// Its logical name.
     pub name: String,
@@ -56,26 +56,26 @@ pub struct DatabaseLogFile {
     pub growth: log::Growth,
     /// MAXSIZE, bytes.
     pub bytes_max: u64,
-    /// SIZE with which a log file of tempdb is made anew; none: that of the server, or it is no file of tempdb.
+    /// SIZE for the creation of tempdb's log file; none: the server's default, or it is no file of tempdb.
     pub size_bytes: Option<u64>,
 }
 
-/// A data file as the instance knows it. Data and log files of a database have their numbers in common.
+/// A data file in the instance's list. Data and log files of a database share one numbering.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseDataFile {
-    /// That of its pages' addresses.
+    /// The file number in its pages' addresses.
     pub number: u16,
-    /// As views show it. It differs from the number in databases that were made with several data files before the two became one.
+    /// The number in views. It differs from `number` in databases that were created with several data files before the two became one.
     pub file_id: u16,
     /// Whether it belongs to the database.
     pub phase: FilePhase,
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// How a file of tempdb is made anew; none elsewhere, where the file says it itself.
+    /// The sizes for the creation of a file of tempdb; none elsewhere, where the file itself has them.
     pub shape: Option<DataFileShape>,
 }
 
-/// What is noted of a data file of tempdb, which is made anew at each start.
+/// The recorded sizes of a data file of tempdb, which each start creates anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataFileShape {
     /// Its logical name.
@@ -112,7 +112,7 @@ impl DatabaseDataFile {
         })
     }
 
-    /// The one at this place of the list. Once only paths were noted, and the numbers were those of the places.
+    /// The entry at this place of the list. An older format has only paths, and the place is the number.
     fn from_json(at: usize, json: &Json, data_dir: &Path) -> Option<DatabaseDataFile> {
         if let Some(path) = json.as_str() {
             let number = u16::try_from(at + 1).ok()?;
@@ -346,7 +346,7 @@ pub(crate) fn save(
     master.system_table(system_tables::DATABASES).insert(txn, &entry.row(data_dir))
 }
 
-/// Takes an entry out of master; it may not be there.
+/// Deletes an entry from master; it may be absent.
 pub(crate) fn remove(master: &std::sync::Arc<Database>, txn: &DbTransaction, number: u16) -> SqlResult<()> {
     master.system_table(system_tables::DATABASES).delete_key(txn, &[Value::Int(i32::from(number))])?;
     Ok(())
@@ -407,7 +407,7 @@ mod tests {
         };
         let elsewhere = Path::new("/elsewhere");
         assert_eq!(Entry::from_row(&entry.row(elsewhere), elsewhere), Some(entry.clone()));
-        // Written in /d, read in /elsewhere: the files are looked for where the directory is now.
+        // Written in /d, read in /elsewhere: the files are searched where the directory is now.
         let moved = Entry::from_row(&entry.row(Path::new("/d")), elsewhere).expect("a whole row");
         let logs: Vec<&Path> = moved.log_files.iter().map(|file| file.path.as_path()).collect();
         assert_eq!(logs, [Path::new("/elsewhere/a.ldf"), Path::new("/elsewhere/b.ldf")]);
@@ -415,7 +415,7 @@ mod tests {
         assert_eq!(data, [Path::new("/elsewhere/a.mdf"), Path::new("/elsewhere/b.ndf")]);
     }
 
-    /// Once only the paths of data files were noted: the second of them has number 2 in its pages' addresses, and is shown as file 3.
+    /// In the older format with only paths the second data file has number 2 in its pages' addresses, and is shown as file 3.
     #[test]
     fn data_files_of_before_they_had_numbers_are_read() {
         let read = |at: usize| DatabaseDataFile::from_json(at, &json!("x.ndf"), Path::new("/d"));

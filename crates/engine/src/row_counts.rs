@@ -1,9 +1,9 @@
-//! How many rows each heap and index has, in memory: for the planner, sys.partitions and sp_spaceused; and how many of them have been changed,
+//! Row counts of each heap and index, in memory, for the planner, sys.partitions and sp_spaceused; and counts of changed rows,
 //! for statistics.
 //!
-//! A transaction keeps what it adds and takes away to itself and settles it right after its commit: no cell is shared by those who change
-//! rows at the same time. A rollback, also to a savepoint, forgets its part. Only an index with a filter has another number of rows than its
-//! table, and its own count.
+//! A transaction keeps its changes of counts private and applies them right after its commit: transactions that change
+//! rows at the same time share no counter. A rollback, also to a savepoint, drops its part. Only an index with a filter has a row count
+//! different from its table's, and a counter of its own.
 //!
 //! ```text
 //!   Unknown ──estimate()──► Estimated ─┐     a database that was opened: no count outlives a stop or a crash
@@ -12,10 +12,10 @@
 //!      └───────learn()──────────┴──► Known ◄── begin()    a unit that this incarnation has made, empty
 //! ```
 //!
-//! Each arrow but begin()'s goes through BeingSet (`set`), which one thread at a time is in, and in which nothing is told.
+//! Each transition except begin()'s goes through BeingSet (`set`), which admits one thread at a time, and in which the count is unknown.
 //!
-//! *Known* is exact: the rows of all transactions that are settled, and nothing else. Who asks between another's commit and its settling, a few
-//! instructions later, may be told the number before it.
+//! *Known* is exact: the rows of all settled transactions, and nothing else. A reader between another transaction's commit and its settling, a few
+//! instructions later, may get the number before it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -24,33 +24,33 @@ use os::{Latch, LatchRank};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// What is known of a count.
+/// The state of a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Quality {
     Unknown = 0,
     Estimated = 1,
-    /// Somebody is about to say more of it.
+    /// A thread is about to set it.
     BeingSet = 2,
     Known = 3,
 }
 
-/// The rows of one heap or index.
+/// The row count of one heap or index.
 #[derive(Debug)]
 pub(crate) struct RowCount {
     rows: AtomicI64,
     quality: AtomicU8,
-    /// Transactions that have changes of it which are not settled, each counted once.
+    /// Transactions with unsettled changes of it, each counted once.
     changers: AtomicU32,
     /// Rows that settled transactions have inserted and deleted, and those that they have updated.
     changed: AtomicU64,
     updated: AtomicU64,
     /// The columns that updates have set, a bit for each position; the last bit is that of all from 63 on.
     updated_columns: AtomicU64,
-    /// Grows when the table gets other statistics.
+    /// Incremented when the table's statistics change.
     statistics_version: AtomicU64,
 }
 
-/// What has happened to the rows of a table since its count began. Of a transaction that was rolled back, nothing.
+/// Changes of a table's rows since its count began, without those that were rolled back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RowsTouched {
     /// Inserted and deleted.
@@ -72,7 +72,7 @@ impl RowCount {
         }
     }
 
-    /// A transaction has committed. What it adds nothing to it does not write: others are writing there, too.
+    /// Applies a transaction's changes at its commit. It writes no counter that does not change: other threads write there, too.
     fn add(&self, delta: i64, touched: RowsTouched) {
         if delta != 0 {
             self.rows.fetch_add(delta, Ordering::Relaxed);
@@ -97,7 +97,7 @@ impl RowCount {
         self.updated_columns.load(Ordering::Relaxed) & column_bit(column) != 0
     }
 
-    /// An update sets these columns. Nobody else's cell is written when they were set before.
+    /// An update sets these columns. Does not write the shared cell if the bits are set already.
     pub(crate) fn note_columns(&self, columns: &[usize]) {
         let bits = columns.iter().fold(0, |bits, column| bits | column_bit(*column));
         if self.updated_columns.load(Ordering::Relaxed) & bits != bits {
@@ -105,12 +105,12 @@ impl RowCount {
         }
     }
 
-    /// Which statistics the table has.
+    /// The version of the table's statistics.
     pub(crate) fn statistics_version(&self) -> u64 {
         self.statistics_version.load(Ordering::Acquire)
     }
 
-    /// It has others now.
+    /// The table's statistics have changed.
     pub(crate) fn note_statistics(&self) {
         self.statistics_version.fetch_add(1, Ordering::Release);
     }
@@ -121,25 +121,26 @@ impl RowCount {
         is_known.then(|| self.rows.load(Ordering::Relaxed))
     }
 
-    /// The number, exact or about; `None` when nothing is known.
+    /// The number, exact or estimated; `None` when unknown.
     pub(crate) fn about(&self) -> Option<u64> {
         let quality = self.quality.load(Ordering::Acquire);
         let is_there = quality == Quality::Estimated as u8 || quality == Quality::Known as u8;
         is_there.then(|| u64::try_from(self.rows.load(Ordering::Relaxed)).unwrap_or(0))
     }
 
-    /// About so many, where nothing was known.
+    /// Sets an estimate, if the count was unknown.
     pub(crate) fn estimate(&self, rows: u64) {
         self.set(Quality::Unknown, rows, Quality::Estimated);
     }
 
-    /// Somebody has seen so many, which is all of them, while others may have changed the table: better than an estimate.
+    /// A scan has counted all rows while other transactions may have changed the table: better than an estimate.
     pub(crate) fn seen(&self, rows: u64) {
         let _ = self.set(Quality::Estimated, rows, Quality::Estimated)
             || self.set(Quality::Unknown, rows, Quality::Estimated);
     }
 
-    /// Somebody has counted them while nobody could change the table; `own` says whether he has changes himself. False when another's
+    /// A scan has counted the rows while no other transaction could change the table; `own`: the scanning transaction has changes itself. False when
+    /// another's
     /// changes are not settled yet.
     pub(crate) fn learn(&self, rows: i64, own: bool) -> bool {
         if self.changers.load(Ordering::Acquire) != u32::from(own) {
@@ -151,7 +152,7 @@ impl RowCount {
             || self.known().is_some()
     }
 
-    /// Sets the number if so much is known of it, one at a time: an exact one is never set again.
+    /// Sets the number if its state is `from`, one thread at a time: an exact one is never set again.
     fn set(&self, from: Quality, rows: u64, to: Quality) -> bool {
         assert!(from != Quality::Known && to != Quality::Unknown, "what is known is not forgotten");
         let taken = self.quality.compare_exchange(
@@ -172,19 +173,19 @@ fn column_bit(column: usize) -> u64 {
     1 << column.min(63)
 }
 
-/// About how the rows of an index share the values of its first columns.
+/// An estimate of how an index's rows share the values of its first columns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Density {
-    /// The rows that an equality finds, on the average over the values. It never finds NULL.
+    /// The average number of rows that an equality finds. It never finds NULL.
     pub rows_per_value: f64,
     /// Different values, with NULL as one.
     pub distinct_values: f64,
 }
 
-/// The counts of a database's units.
+/// The row counts of a database's units.
 pub(crate) struct RowCounts {
     units: Latch<FxHashMap<u32, Arc<RowCount>>>,
-    /// By unit and number of columns: what is known of the values of the first columns of its key, and how many rows there were then.
+    /// By unit and number of columns: the density of the first columns of its key, and the number of rows at that time.
     densities: Latch<FxHashMap<(u32, usize), (u64, Density)>>,
 }
 
@@ -204,39 +205,39 @@ impl RowCounts {
         units.entry(unit).or_insert_with(|| Arc::new(RowCount::new(Quality::Unknown))).clone()
     }
 
-    /// A unit has been made, without rows.
+    /// A unit was created, without rows.
     pub(crate) fn begin(&self, unit: u32) {
         let before = self.units.lock().insert(unit, Arc::new(RowCount::new(Quality::Known)));
         assert!(before.is_none(), "the number of unit {unit} is given once");
     }
 
-    /// A unit is gone.
+    /// A unit was dropped.
     fn forget(&self, unit: u32) {
         self.units.lock().remove(&unit);
         self.densities.lock().retain(|place, _| place.0 != unit);
     }
 
-    /// What is kept of the values of a unit's first columns, and the rows then.
+    /// The stored density of a unit's first columns, and the number of rows at that time.
     pub(crate) fn density(&self, place: (u32, usize)) -> Option<(u64, Density)> {
         self.densities.lock().get(&place).copied()
     }
 
-    /// Keeps it.
+    /// Stores it.
     pub(crate) fn keep_density(&self, place: (u32, usize), found: (u64, Density)) {
         self.densities.lock().insert(place, found);
     }
 }
 
-/// What a transaction has done to counts and not settled, oldest first.
+/// A transaction's unsettled changes of counts, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct RowCountChanges {
-    /// Small transactions change the count of one table and of what it has of others.
+    /// Small transactions change the counts of one table and of its filtered indexes.
     list: SmallVec<[CountChange; 2]>,
-    /// Changes before this are of earlier statements: before something is added to one it is noted in `before`.
+    /// Changes before this index belong to earlier statements: before an addition to one of them, its old value is saved in `before`.
     sealed: usize,
-    /// The newest savepoint that outlives its statement: nothing is added to changes before this.
+    /// The newest savepoint that outlives its statement: changes before this index are fixed.
     kept: usize,
-    /// What the running statement has added to was this, where it stands in the list: a statement is taken back alone.
+    /// The old values of changes that the running statement has added to, with their index: a statement is rolled back alone.
     before: Vec<(usize, i64, RowsTouched)>,
 }
 
@@ -249,10 +250,11 @@ enum CountChange {
 
 #[derive(Debug)]
 struct RowsChange {
-    /// Which count: its address.
+    /// The identity of the count: its address.
     of: usize,
-    /// The count itself in the transaction's first change of it, which makes the transaction one of its changers. That one lies below all others
-    /// of the count, and so goes last: they come and go with savepoints, and touch nothing that is shared.
+    /// The count itself in the transaction's first change of it, which makes the transaction one of its changers. The first change is below all
+    /// others
+    /// of the count, and so is removed last: the others come and go with savepoints, and touch no shared memory.
     count: Option<Arc<RowCount>>,
     delta: i64,
     touched: RowsTouched,
@@ -270,7 +272,7 @@ impl RowsChange {
 }
 
 impl RowCountChanges {
-    /// Rows came or went.
+    /// Rows were inserted or deleted.
     pub(crate) fn note(&mut self, count: &Arc<RowCount>, by: i64) {
         self.note_touched(count, by, RowsTouched { changed: by.unsigned_abs(), updated: 0 });
     }
@@ -300,17 +302,17 @@ impl RowCountChanges {
         self.list.push(CountChange::Rows(RowsChange { of, count, delta: by, touched: more }));
     }
 
-    /// The unit has been made by this transaction.
+    /// This transaction has created the unit.
     pub(crate) fn note_begun(&mut self, unit: u32) {
         self.list.push(CountChange::Begun(unit));
     }
 
-    /// The unit is gone when this transaction has committed.
+    /// The unit is dropped when this transaction has committed.
     pub(crate) fn note_dropped(&mut self, unit: u32) {
         self.list.push(CountChange::Dropped(unit));
     }
 
-    /// What the transaction itself has added to a count; `None` when it has not touched it.
+    /// The transaction's own change of a count; `None` when it has not changed it.
     pub(crate) fn own(&self, count: &Arc<RowCount>) -> Option<i64> {
         let of = address_of(count);
         let of_count = self.list.iter().filter_map(|change| match change {
@@ -333,7 +335,7 @@ impl RowCountChanges {
         sum
     }
 
-    /// The present point; `outlives`: also when the statement has ended.
+    /// The current point; `outlives`: it stays valid after the statement.
     #[inline]
     pub(crate) fn mark(&mut self, outlives: bool) -> usize {
         assert!(!outlives || self.before.is_empty(), "what outlives statements begins between two of them");
@@ -345,8 +347,8 @@ impl RowCountChanges {
         self.sealed
     }
 
-    /// The statement has ended: nobody goes back to its beginning, so what it did is part of what was done before. Each statement of a long
-    /// transaction comes here: nothing is allocated, and nothing that others share is touched.
+    /// The statement has ended: it cannot be rolled back alone any more, so its changes are merged into the earlier ones. Each statement of a long
+    /// transaction calls this: it allocates nothing, and touches no shared memory.
     #[inline]
     pub(crate) fn statement_ended(&mut self) {
         assert!(self.kept <= self.list.len(), "a savepoint lies in the past");
@@ -354,7 +356,7 @@ impl RowCountChanges {
         self.sealed = self.kept;
     }
 
-    /// Everything behind a point is taken back.
+    /// Rolls back everything after a point.
     pub(crate) fn take_back(&mut self, counts: &RowCounts, to: usize) {
         assert!(to <= self.list.len(), "a savepoint lies in the past");
         assert!(to == self.sealed || to <= self.kept, "back to the statement's beginning or to a savepoint");
@@ -373,7 +375,7 @@ impl RowCountChanges {
         self.kept = self.kept.min(to);
     }
 
-    /// The transaction's first change of the count has gone from the list: it is no changer of it any more.
+    /// The transaction's first change of the count was removed from the list: it is no longer a changer of it.
     fn leave(&mut self, count: &RowCount) {
         assert!(newest_of(&mut self.list, address_of(count)).is_none(), "the first change goes last");
         let changers = count.changers.fetch_sub(1, Ordering::AcqRel);
@@ -406,7 +408,7 @@ fn address_of(count: &RowCount) -> usize {
     std::ptr::from_ref(count).addr()
 }
 
-/// The newest change of a count in the list, and where it stands.
+/// The newest change of a count in the list, and its index.
 #[inline]
 fn newest_of(list: &mut [CountChange], of: usize) -> Option<(usize, &mut RowsChange)> {
     list.iter_mut().enumerate().rev().find_map(|(at, change)| match change {
@@ -516,7 +518,7 @@ mod tests {
             assert_eq!(second.changers.load(Ordering::Relaxed), 0);
             changes.statement_ended();
         }
-        // Behind a savepoint the same, and what lies before it stays as it is.
+        // The same after a savepoint, and what is before it stays unchanged.
         let kept = changes.mark(true);
         changes.mark(false);
         changes.note(&first, 1_000);

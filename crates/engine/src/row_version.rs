@@ -1,12 +1,12 @@
-//! The counter behind `rowversion` columns, `@@DBTS` and `MIN_ACTIVE_ROWVERSION()`: one a database, never given a value twice.
+//! The counter of `rowversion` columns, `@@DBTS` and `MIN_ACTIVE_ROWVERSION()`: one per database, never repeating a value.
 //!
-//! Values are handed out in memory up to a ceiling that stands, hardened, in the database. Whoever needs a value above it raises the
+//! Values are assigned in memory up to a durable ceiling in the database. A session that needs a value above it raises the
 //! ceiling by [`RANGE_VALUES`] in a transaction of its own, which is flushed before the first value of the new range is used: a client may
-//! have seen a value whose transaction is lost in a crash, and must not take another row's for it. After a crash counting goes on from the
-//! ceiling, after a clean close from the value handed out last. tempdb counts from the beginning at each start.
+//! have seen a value whose transaction is lost in a crash, and must not mistake another row's for it. After a crash counting continues from the
+//! ceiling, after a clean close from the value assigned last. tempdb counts from the beginning at each start.
 //!
-//! A value is *active* while the transaction that used it has not ended. A transaction's first value stands for all of them: it is the
-//! lowest. It is entered in one step with the value's making, so no reader of the lowest active value can be overtaken.
+//! A value is *active* while the transaction that used it has not ended. A transaction's first value represents all its values: it is the
+//! lowest. It becomes active in the step that assigns it, so a reader of the lowest active value never misses it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,15 +24,15 @@ pub(crate) struct RowVersions {
 }
 
 struct State {
-    /// The value handed out last.
+    /// The value assigned last.
     last: u64,
-    /// Values up to here may be handed out: a hardened note says so.
+    /// Values up to here may be assigned: a durable record says so.
     ceiling: u64,
     /// The first values of transactions that have not ended.
     active: BTreeSet<u64>,
 }
 
-/// What asking for a value gives.
+/// The result of a request for a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Drawn {
     Value(u64),
@@ -48,7 +48,7 @@ impl Default for RowVersions {
 }
 
 impl RowVersions {
-    /// What the database notes: values up to `noted` may have been handed out.
+    /// Restores the counter from its record: values up to `noted` may have been assigned.
     pub(crate) fn restore(&self, noted: u64) {
         let mut state = self.state.lock();
         assert!(noted >= state.last, "a note is never below the first values");
@@ -74,7 +74,7 @@ impl RowVersions {
         state.ceiling = state.ceiling.max(ceiling);
     }
 
-    /// The value handed out last (`@@DBTS`).
+    /// The value assigned last (`@@DBTS`).
     pub(crate) fn last(&self) -> u64 {
         self.state.lock().last
     }
@@ -85,21 +85,21 @@ impl RowVersions {
         state.active.first().copied().unwrap_or(state.last + 1)
     }
 
-    /// What a clean close writes: the value handed out last, if the note says another.
+    /// The record of a clean close: the value assigned last, if the stored one differs.
     pub(crate) fn position(&self) -> Option<u64> {
         let state = self.state.lock();
         (state.last != state.ceiling).then_some(state.last)
     }
 }
 
-/// A transaction's first value; active until this is dropped, which its transaction does when it has ended and its locks are gone.
+/// A transaction's first value; active until this is dropped, which happens when the transaction has ended and its locks are released.
 pub(crate) struct ActiveRowVersion {
     versions: Arc<RowVersions>,
     value: u64,
 }
 
 impl ActiveRowVersion {
-    /// Of a value that was drawn as a transaction's first.
+    /// For a value that was assigned as a transaction's first.
     pub(crate) fn new(versions: Arc<RowVersions>, value: u64) -> ActiveRowVersion {
         ActiveRowVersion { versions, value }
     }
@@ -107,7 +107,7 @@ impl ActiveRowVersion {
 
 impl Drop for ActiveRowVersion {
     fn drop(&mut self) {
-        // A simulated power loss unwinds through this point; nobody asks afterwards.
+        // A simulated power loss unwinds through this point; no thread reads the state afterwards.
         if !std::thread::panicking() {
             let was_active = self.versions.state.lock().active.remove(&self.value);
             assert!(was_active, "a value is active until its transaction ends");

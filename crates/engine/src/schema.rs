@@ -1,4 +1,4 @@
-//! What the catalog says about the objects of a database: definitions without data, immutable once published.
+//! Definitions of the catalog: the objects of a database without data, immutable once published.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub struct SchemaDef {
 pub enum ObjectDef {
     /// A table of users or of the system.
     Table(Arc<TableDef>),
-    /// A view, procedure, function or trigger: its text is what it is.
+    /// A view, procedure, function or trigger: defined by its text.
     Module(Arc<ModuleDef>),
     /// A sequence.
     Sequence(Arc<SequenceDef>),
@@ -66,7 +66,7 @@ impl ObjectDef {
         }
     }
 
-    /// Is it the very same definition, not just an equal one?
+    /// Is it the same definition object, not just an equal one?
     pub fn is_same(&self, other: &ObjectDef) -> bool {
         match (self, other) {
             (ObjectDef::Table(one), ObjectDef::Table(other)) => Arc::ptr_eq(one, other),
@@ -116,9 +116,9 @@ pub struct TableDef {
     pub schema: Arc<str>,
     /// Name; for temporary tables the real one in tempdb.
     pub name: Arc<str>,
-    /// One of the catalog's own tables.
+    /// A table of the catalog itself.
     pub is_system: bool,
-    /// SET ANSI_NULLS when it was created: under it its CHECK constraints, defaults and computed columns are read.
+    /// SET ANSI_NULLS when it was created: it applies to its CHECK constraints, defaults and computed columns.
     pub ansi_nulls: bool,
     /// In order of `column_id`; dropped columns are gone from here but keep their number unused.
     pub columns: Vec<ColumnDef>,
@@ -162,12 +162,12 @@ pub struct ColumnDef {
 }
 
 impl ColumnDef {
-    /// Does its value hang on its row alone?
+    /// Does its value depend on its row alone?
     pub fn is_deterministic(&self) -> bool {
         self.computed.as_ref().is_none_or(|computed| computed.is_deterministic)
     }
 
-    /// The rows do not hold it.
+    /// The rows do not store it.
     pub(crate) fn is_made_when_read(&self) -> bool {
         self.computed.as_ref().is_some_and(|computed| !computed.persisted)
     }
@@ -180,7 +180,7 @@ pub struct IdentityDef {
     pub seed: i128,
     /// Step, not 0.
     pub increment: i128,
-    /// NOT FOR REPLICATION. There are no replication agents: everybody's rows are counted.
+    /// NOT FOR REPLICATION. There are no replication agents, so it has no effect.
     pub is_not_for_replication: bool,
 }
 
@@ -204,8 +204,8 @@ pub struct ComputedDef {
     pub text: Arc<str>,
     /// PERSISTED.
     pub persisted: bool,
-    /// What it says hangs on the row alone. Otherwise (GETDATE, @@SPID) it is computed whenever it is read, and what a row holds of it is
-    /// of no use; it is neither persisted nor in an index.
+    /// Its value depends on the row alone. Otherwise (GETDATE, @@SPID) it is computed at each read, and a value stored in a row
+    /// is ignored; it is neither persisted nor in an index.
     pub is_deterministic: bool,
 }
 
@@ -231,18 +231,18 @@ pub struct ConstraintState {
     pub is_disabled: bool,
     /// Some rows have not been checked: added WITH NOCHECK, or disabled once.
     pub is_not_trusted: bool,
-    /// NOT FOR REPLICATION, and then never trusted. There are no replication agents: it holds for everybody.
+    /// NOT FOR REPLICATION, and then never trusted. There are no replication agents: it is checked for all sessions.
     pub is_not_for_replication: bool,
 }
 
 impl ConstraintState {
-    /// Of a constraint just made, in force. What replication could pass by is not trusted.
+    /// The state of a new constraint, enabled. A NOT FOR REPLICATION constraint is not trusted.
     pub(crate) fn of_new(is_not_trusted: bool, is_not_for_replication: bool) -> ConstraintState {
         let is_not_trusted = is_not_trusted || is_not_for_replication;
         ConstraintState { is_disabled: false, is_not_trusted, is_not_for_replication }
     }
 
-    /// Taken into force or out of it; `is_checked`: all rows satisfy it.
+    /// Enabled or disabled; `is_checked`: all rows satisfy it.
     pub fn taken(self, is_disabled: bool, is_checked: bool) -> ConstraintState {
         let is_trusted = is_checked || !(self.is_not_trusted || is_disabled);
         let is_not_trusted = !is_trusted || self.is_not_for_replication;
@@ -273,12 +273,12 @@ pub struct ForeignKeyDef {
     pub state: ConstraintState,
 }
 
-/// What an index is.
+/// The kind of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexKind {
-    /// No clustered index: rows stand where there was room.
+    /// No clustered index: rows are wherever there was free space.
     Heap,
-    /// Rows stand in the tree.
+    /// The rows are in the tree.
     Clustered,
     /// Keys with locators of the rows.
     Nonclustered,
@@ -291,13 +291,13 @@ pub struct IndexDef {
     pub index_id: i32,
     /// Name; none for a heap.
     pub name: Option<Arc<str>>,
-    /// What it is.
+    /// Its kind.
     pub kind: IndexKind,
-    /// No two rows with the same key.
+    /// No two rows have the same key.
     pub unique: bool,
-    /// Made by a PRIMARY KEY constraint.
+    /// Created by a PRIMARY KEY constraint.
     pub primary_key: bool,
-    /// Made by a UNIQUE constraint.
+    /// Created by a UNIQUE constraint.
     pub unique_constraint: bool,
     /// `object_id` of that constraint, 0 for a plain index.
     pub constraint_id: ObjectId,
@@ -307,33 +307,33 @@ pub struct IndexDef {
     pub key: Vec<IndexColumn>,
     /// Ordinals (positions in `TableDef::columns`) of included columns.
     pub included: Vec<usize>,
-    /// Only rows that satisfy it have entries; `None`: all have. Of nonclustered indexes only.
+    /// Only rows that satisfy it have entries; `None`: all have. Only for nonclustered indexes.
     pub filter: Option<IndexFilter>,
-    /// ALTER INDEX ... DISABLE: a nonclustered index then has no unit (0) and no entries; of a table whose clustered index is disabled, the
-    /// rows are there but nobody reads or changes them.
+    /// ALTER INDEX ... DISABLE: a nonclustered index then has no unit (0) and no entries; if a table's clustered index is disabled, the
+    /// rows exist but can be neither read nor changed.
     pub is_disabled: bool,
-    /// What WITH (...) has said of it.
+    /// Its WITH (...) settings.
     pub settings: IndexSettings,
     /// Allocation unit.
     pub unit: u32,
     /// First page of a heap, root of a tree; fixed for the unit's life.
     pub root: PageId,
-    /// How often statements have used it.
+    /// Its usage counts.
     pub uses: IndexUses,
 }
 
 impl IndexDef {
-    /// Are there pages behind it? A disabled nonclustered index has none.
+    /// Has it pages? A disabled nonclustered index has none.
     pub fn has_unit(&self) -> bool {
         !self.is_disabled || self.kind != IndexKind::Nonclustered
     }
 
-    /// Does it hold every row of the table?
+    /// Has it an entry for every row of the table?
     pub fn is_whole(&self) -> bool {
         self.filter.is_none() && self.has_unit()
     }
 
-    /// Its name is this one, in any letter case.
+    /// Has it this name, in any letter case?
     pub fn is_named(&self, name: &str) -> bool {
         self.name.as_ref().is_some_and(|own| Collation::DEFAULT.same_name(own, name))
     }
@@ -348,7 +348,7 @@ pub struct IndexColumn {
     pub descending: bool,
 }
 
-/// What kind of text a module is.
+/// The kind of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModuleKind {
     /// CREATE VIEW.
@@ -403,19 +403,19 @@ pub struct ModuleDef {
     pub schema: Arc<str>,
     /// Name.
     pub name: Arc<str>,
-    /// What it is.
+    /// Its kind.
     pub kind: ModuleKind,
-    /// The batch that created it, whole.
+    /// The whole batch that created it.
     pub definition: Arc<str>,
     /// SET QUOTED_IDENTIFIER when it was created.
     pub quoted_identifier: bool,
     /// SET ANSI_NULLS when it was created.
     pub ansi_nulls: bool,
-    /// WITH SCHEMABINDING: what its text names, schema and name, can neither be dropped nor changed under it.
+    /// WITH SCHEMABINDING: the objects that its text names by schema and name can neither be dropped nor changed.
     pub is_schema_bound: bool,
     /// WITH NATIVE_COMPILATION.
     pub uses_native_compilation: bool,
-    /// What each `*` in the text of a view or inline function stands for; those of an earlier version have none.
+    /// The columns of each `*` in the text of a view or inline function; empty for those of an earlier version.
     pub stars: Arc<[KeptStar]>,
     /// Table of a trigger.
     pub parent_object_id: ObjectId,
@@ -425,16 +425,16 @@ pub struct ModuleDef {
     pub modify_date: DateTime,
 }
 
-/// A `*` or `t.*` in the text of a module, and the columns that it stood for when the module was made.
+/// A `*` or `t.*` in the text of a module, and its columns when the module was created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptStar {
-    /// Where it is written: its first byte in the definition.
+    /// Its position: its first byte in the definition.
     pub place: u32,
     /// The columns in order.
     pub columns: Vec<KeptColumn>,
 }
 
-/// A column for which a `*` stands.
+/// A column of a `*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptColumn {
     /// Position of its table in the FROM clause.
@@ -443,7 +443,7 @@ pub struct KeptColumn {
     pub name: Arc<str>,
 }
 
-/// What a module is created with, besides its name and text.
+/// The settings that a module is created with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModuleSettings {
     /// SET QUOTED_IDENTIFIER of the session.
@@ -463,7 +463,7 @@ const SCHEMA_BOUND_BIT: i32 = 4;
 const NATIVE_COMPILATION_BIT: i32 = 8;
 
 impl ModuleSettings {
-    /// As the catalog keeps them.
+    /// From the catalog's form.
     pub(crate) fn from_status(status: i32) -> ModuleSettings {
         let has = |bit| status & bit != 0;
         ModuleSettings {
@@ -474,7 +474,7 @@ impl ModuleSettings {
         }
     }
 
-    /// For the catalog to keep.
+    /// In the catalog's form.
     pub(crate) fn status(self) -> i32 {
         let bit = |is_set, bit| if is_set { bit } else { 0 };
         bit(self.quoted_identifier, QUOTED_IDENTIFIER_BIT)
@@ -485,7 +485,7 @@ impl ModuleSettings {
 }
 
 impl ModuleDef {
-    /// What it was created with.
+    /// The settings that it was created with.
     pub fn settings(&self) -> ModuleSettings {
         ModuleSettings {
             quoted_identifier: self.quoted_identifier,
@@ -522,7 +522,7 @@ impl TableDef {
         self.indexes.iter().find(|i| i.index_id == index_id)
     }
 
-    /// Is it a table variable (or none of tempdb's)? Its name there is `#` and eight hexadecimal digits; temporary tables have longer ones.
+    /// Is it a table variable (assuming a table of tempdb)? Its name there is `#` and eight hexadecimal digits; temporary tables have longer ones.
     pub fn is_table_variable(&self) -> bool {
         match self.name.as_bytes() {
             [b'#', digits @ ..] => digits.len() == 8 && digits.iter().all(u8::is_ascii_hexdigit),
@@ -535,7 +535,7 @@ impl TableDef {
         self.name.starts_with('#')
     }
 
-    /// Has it an index with a filter that is kept now?
+    /// Has it an enabled index with a filter?
     pub fn has_filtered_index(&self) -> bool {
         self.indexes.iter().any(|index| index.filter.is_some() && index.has_unit())
     }
@@ -545,13 +545,13 @@ impl TableDef {
         self.indexes.iter().find(|index| index.is_named(name))
     }
 
-    /// The unique index by which a foreign key finds its rows here: the one whose key columns are those referred to.
+    /// The unique index by which a foreign key finds its rows here: its key columns are the referenced ones.
     pub fn referenced_index(&self, key: &ForeignKeyDef) -> Option<&IndexDef> {
         self.key_over(&key.referenced_column_ids)
     }
 
-    /// The unique index over exactly these columns (by number, in any order) of all rows. One that is disabled comes last, a primary key
-    /// first.
+    /// The unique index over exactly these columns (by number, in any order) and all rows. A primary key is preferred, a disabled index is the last
+    /// choice.
     pub fn key_over(&self, column_ids: &[i32]) -> Option<&IndexDef> {
         let covers = |index: &&IndexDef| {
             index.unique
@@ -589,7 +589,7 @@ impl TableDef {
 }
 
 impl IndexFilter {
-    /// Has a row of the table entries in the index?
+    /// Does a row of the table have an entry in the index?
     pub fn accepts(&self, table: &TableDef, row: &[Value]) -> bool {
         assert_eq!(row.len(), table.columns.len(), "a filter judges whole rows");
         let holds =

@@ -1,8 +1,8 @@
-//! Sequences: values handed out in memory up to a recovery value that stands, hard, in the database.
+//! Sequences: values assigned in memory up to a durable recovery value in the database.
 //!
-//! Memory holds two numbers, whatever the size of the cache: the value handed out last and how many values are left before the next write
-//! of the recovery value (claim 96). The write is a transaction of its own, which nobody's rollback takes back, and the log is hardened
-//! before the first value of the new range is used (claims 19, 94, 105): whoever got a value may have told it to others.
+//! Memory holds two numbers, whatever the size of the cache: the value assigned last and how many values are left before the next write
+//! of the recovery value (claim 96). The write is a transaction of its own, which no user's rollback undoes, and the log is hardened
+//! before the first value of the new range is used (claims 19, 94, 105): a client may have passed its value on.
 //!
 //! ```text
 //!  Ready (left > 0) ──take──► Ready | UsedUp (left = 0)
@@ -10,8 +10,8 @@
 //!  Ready | UsedUp ──need_ahead──► Noting ──note_ahead──► with a range ahead      asked for, not waited for: see [`HardenAhead`]
 //!  UsedUp with a range ahead ──need──► Noting (waits until it is hard) ──satisfy──► Ready
 //! ```
-//! After a crash counting goes on behind the recovery value: at most the cache is lost, and no value comes twice. After a clean close it
-//! goes on behind the value handed out last. tempdb has nothing to recover: nothing is hardened, and one note in
+//! After a crash counting continues after the recovery value: at most the cache is lost, and no value is repeated. After a clean close it
+//! continues after the value assigned last. tempdb has nothing to recover: nothing is hardened, and one record in
 //! [`VOLATILE_NOTES_A_ROW`] is written to its row (claims 116, 117).
 
 use std::sync::Arc;
@@ -31,22 +31,22 @@ use crate::schema::{ObjectDef, ObjectId};
 use crate::sequence_def::{AHEAD_RANGES_MAX, Ahead, Need, SequenceCounter, SequenceDef, SequenceRange};
 use crate::table::RowChange;
 
-/// HARDEN_AHEAD = NEXT: when somebody had to wait all the same, so many ranges go without it: his own write is the faster one.
+/// HARDEN_AHEAD = NEXT: after a wait all the same, so many ranges are not hardened ahead: the caller's own write is faster.
 const RANGES_WITHOUT: u8 = 16;
-/// tempdb: so many recovery values are one write of the row.
+/// tempdb: the row is written once for so many recovery values.
 const VOLATILE_NOTES_A_ROW: u64 = 32;
 
-/// Why the note of a recovery value flushes; its only mention.
+/// The reason of a flush for a recovery value; its only mention.
 const SEQUENCE_CACHE: FlushReason = FlushReason::SequenceCache;
 
-/// The one who writes a note; when he fails, another may try.
+/// The thread that writes a record; if it fails, another may try.
 struct Noter<'a> {
     counter: &'a SequenceCounter,
 }
 
 impl Drop for Noter<'_> {
     fn drop(&mut self) {
-        // A simulated power loss unwinds through this point; nobody asks afterwards.
+        // A simulated power loss unwinds through this point; no thread reads the state afterwards.
         if !std::thread::panicking() {
             let mut state = self.counter.state.lock();
             assert!(state.is_noting, "one writes at a time");
@@ -58,7 +58,7 @@ impl Drop for Noter<'_> {
 }
 
 impl DbTransaction {
-    /// Keeps the sequence as it is until the statement ends.
+    /// Locks the sequence against changes until the statement ends.
     ///
     /// # Errors
     /// 1205, 1222; the marker of a stale plan when it has changed.
@@ -67,7 +67,7 @@ impl DbTransaction {
         self.check_sequence(sequence)
     }
 
-    /// The same until the transaction ends: something that is made refers to it.
+    /// Locks it until the transaction ends, because a new object refers to it.
     ///
     /// # Errors
     /// As `hold_sequence`.
@@ -85,10 +85,10 @@ impl DbTransaction {
 }
 
 impl Database {
-    /// The next value of a sequence that the caller's statement holds.
+    /// The next value of a sequence that the caller's statement has locked.
     ///
     /// # Errors
-    /// 11728 behind the last value; 9001, 9002 when its note cannot be written.
+    /// 11728 after the last value; 9001, 9002 when its record cannot be written.
     pub fn next_value(self: &Arc<Self>, sequence: &SequenceDef) -> SqlResult<Value> {
         self.next_range(sequence, 1).map(|range| sequence.value(range.first))
     }
@@ -127,7 +127,7 @@ impl Database {
         }
     }
 
-    /// Writes what is needed and waits until it is hard.
+    /// Writes the required record and waits until it is durable.
     fn satisfy(self: &Arc<Self>, sequence: &SequenceDef, need: Need) -> SqlResult<()> {
         let counter = &*sequence.counter;
         let noter = Noter { counter };
@@ -153,7 +153,7 @@ impl Database {
         Ok(())
     }
 
-    /// Writes the note of the range behind the present one and asks for it.
+    /// Writes the record of the range after the present one and requests its flush.
     fn note_ahead(self: &Arc<Self>, sequence: &SequenceDef, count: u64, recovery: i128) -> SqlResult<()> {
         let counter = &*sequence.counter;
         let noter = Noter { counter };
@@ -164,7 +164,7 @@ impl Database {
         Ok(())
     }
 
-    /// Asks for the note to be hard, and waits for it if told so. All of the log before it becomes hard with it (claim 105).
+    /// Requests the flush of the record, and waits for it if `waits`. All of the log before it becomes durable with it (claim 105).
     fn harden_note(&self, lsn: Lsn, waits: bool) -> SqlResult<()> {
         if self.is_volatile() || is_planted(Bug::HandOutBeforeHarden) {
             return Ok(());
@@ -176,7 +176,7 @@ impl Database {
         done.map_err(|error| self.note_failed(error))
     }
 
-    /// The same for the note of a range ahead.
+    /// Does this for the record of a range ahead.
     fn harden_ahead(&self, lsn: Lsn, waits: bool) -> SqlResult<()> {
         if is_planted(Bug::AheadNotHardened) { Ok(()) } else { self.harden_note(lsn, waits) }
     }
@@ -188,7 +188,7 @@ impl Database {
         crate::error::sql_error(&error.into(), self.name(), 0)
     }
 
-    /// Writes a recovery value; gives how far the log is to be hard.
+    /// Writes a recovery value; returns the LSN up to which the log must be hardened.
     fn note_sequence(self: &Arc<Self>, sequence: &SequenceDef, recovery: i128) -> SqlResult<Lsn> {
         let is_row_due = {
             let mut state = sequence.counter.state.lock();
@@ -202,7 +202,7 @@ impl Database {
         Ok(self.log().last())
     }
 
-    /// A transaction of its own, which no rollback of the user's takes back.
+    /// A transaction of its own, which no user's rollback undoes.
     pub(crate) fn write_recovery_value(self: &Arc<Self>, counter_id: ObjectId, value: i128) -> SqlResult<()> {
         let own = DbTransaction::new(self.clone(), self.txns.begin(TxnOptions::default()), 0);
         match self.put_recovery_value(&own, counter_id, value) {
@@ -232,7 +232,7 @@ impl Database {
         table.update(txn, change)
     }
 
-    /// A clean close: the exact positions, so that the next start leaves no gap.
+    /// A clean close: writes the exact positions, so that the next start leaves no gap.
     pub(crate) fn note_sequence_positions(self: &Arc<Self>) -> SqlResult<()> {
         for object in self.catalog().objects() {
             let ObjectDef::Sequence(sequence) = &object else { continue };
