@@ -1,6 +1,5 @@
 //! `NumberSet`: a set of integers that a column's value must belong to, such as the keys of one side of a join. It is tested for each row before the
-//! row
-//! is copied. Like a Bloom filter it has false positives, but no false negatives.
+//! row is copied. Like a Bloom filter it has false positives, but no false negatives.
 
 /// A dense set, with at least one number in so many, has one bit for each number of its range.
 const SPARSEST: u64 = 64;

@@ -1,7 +1,6 @@
 //! The order, fullness and content of a unit's pages, for `sys.dm_db_index_physical_stats`. It latches one page at a time, takes no lock,
 //! and its memory does not grow with the unit: the result is exact while no thread changes the unit. A page that was freed meanwhile, or is not as
-//! expected,
-//! ends its level early.
+//! expected, ends its level early.
 
 use pages::{BODY_BYTES, LatchMode, PageBytes, PageGuard, PageId, PageType, header, slots};
 

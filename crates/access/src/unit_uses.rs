@@ -1,8 +1,7 @@
 //! Operation counters of a heap or tree, counted by its handles, for `sys.dm_db_index_operational_stats`.
 //!
 //! A count is one addition to a cell that few other threads write, mostly none; the rows of a page that change together are counted together. Work
-//! that is
-//! rolled back stays counted. Undo, recovery, and the build of whole trees (`TreeLoader`) are not counted.
+//! that is rolled back stays counted. Undo, recovery, and the build of whole trees (`TreeLoader`) are not counted.
 
 use os::{CounterSet, Os};
 

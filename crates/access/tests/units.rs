@@ -201,8 +201,7 @@ fn a_row_whose_page_is_given_to_it_once_more_is_damaged() {
 }
 
 /// Pages whose free was rolled back to a savepoint are not freed at commit, even if another active transaction has marked them meanwhile. (Seed 1700
-/// of
-/// the simulation's scenario `schema`: a rolled-back ALTER TABLE found its large values overwritten.)
+/// of the simulation's scenario `schema`: a rolled-back ALTER TABLE found its large values overwritten.)
 #[test]
 fn a_page_kept_by_a_savepoint_is_not_freed_when_somebody_else_has_marked_it() {
     with_db(|db| {
@@ -233,8 +232,7 @@ fn a_page_kept_by_a_savepoint_is_not_freed_when_somebody_else_has_marked_it() {
 }
 
 /// Pages with ghosts become free and are removed before the cleanup reaches them: the code that removes them makes the cleanup forget them, or it
-/// would read
-/// pages that do not exist.
+/// would read pages that do not exist.
 #[test]
 fn the_ghost_cleanup_does_not_come_to_pages_that_are_given_up() {
     for forgets in [true, false] {

@@ -107,8 +107,7 @@ impl Acknowledgement {
     }
 
     /// Called before a part of an answer is sent while its request still runs: the reads of the request are not known here, so this hardens every
-    /// commit
-    /// with early lock release that any session may have seen by now.
+    /// commit with early lock release that any session may have seen by now.
     ///
     /// # Errors
     /// As `harden_noted`.

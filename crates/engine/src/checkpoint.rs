@@ -14,8 +14,7 @@
 //!
 //! A session that begins a transaction makes the checkpoint itself when little log is left, and near the end waits for one that runs.
 //! A session that has rolled back a transaction that filled the log does so as well. Error 9002 remains for a transaction too big for its log, and
-//! for log
-//! that another transaction holds; the error names it.
+//! for log that another transaction holds; the error names it.
 //!
 //! tempdb needs no durable pages: its checkpoint only frees log.
 

@@ -1,6 +1,5 @@
 //! The server's configuration options: their definitions, the configured values (rows of master's sysconfigvalues, set by sp_configure) and the
-//! values
-//! in use (since the start, or since RECONFIGURE).
+//! values in use (since the start, or since RECONFIGURE).
 //!
 //! An option has an effect here or it cannot be changed: its value is then fixed, and sp_configure takes that value only. Names, ranges
 //! and descriptions: "Server configuration options" and `sys.configurations` of the documentation.

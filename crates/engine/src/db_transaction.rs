@@ -313,8 +313,7 @@ impl DbTransaction {
     }
 
     /// Commits in place, because a move of the transaction is expensive; it has ended, whatever the result. Returns where its commit record is and
-    /// whether
-    /// it is hardened.
+    /// whether it is hardened.
     ///
     /// # Errors
     /// As `commit`.

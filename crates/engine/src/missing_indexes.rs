@@ -1,8 +1,7 @@
 //! Missing indexes: indexes by which statements would have found their rows, with the number of plans that asked for them and of their runs.
 //!
 //! They are kept in memory, [`MISSING_INDEXES_MAX`] per database at most, and forgotten when the database is closed. An entry is valid for the
-//! definition
-//! of its table: a change of that (an index created or dropped, a column added) removes it.
+//! definition of its table: a change of that (an index created or dropped, a column added) removes it.
 
 use std::sync::Arc;
 

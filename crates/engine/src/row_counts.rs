@@ -140,8 +140,7 @@ impl RowCount {
     }
 
     /// A scan has counted the rows while no other transaction could change the table; `own`: the scanning transaction has changes itself. False when
-    /// another's
-    /// changes are not settled yet.
+    /// another's changes are not settled yet.
     pub(crate) fn learn(&self, rows: i64, own: bool) -> bool {
         if self.changers.load(Ordering::Acquire) != u32::from(own) {
             return false;
@@ -253,8 +252,7 @@ struct RowsChange {
     /// The identity of the count: its address.
     of: usize,
     /// The count itself in the transaction's first change of it, which makes the transaction one of its changers. The first change is below all
-    /// others
-    /// of the count, and so is removed last: the others come and go with savepoints, and touch no shared memory.
+    /// others of the count, and so is removed last: the others come and go with savepoints, and touch no shared memory.
     count: Option<Arc<RowCount>>,
     delta: i64,
     touched: RowsTouched,

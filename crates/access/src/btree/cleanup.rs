@@ -60,9 +60,8 @@ impl AccessMethods {
     }
 
     /// The map of a latched page that belongs to `unit`, latched too, so that no thread frees the page meanwhile; none when the page is free or has
-    /// another
-    /// owner: the page may have changed hands since it was noted for the cleanup. A log record about a free page would be newer than the map's
-    /// newest record (alloc.rs, 8).
+    /// another owner: the page may have changed hands since it was noted for the cleanup. A log record about a free page would be newer than the
+    /// map's newest record (alloc.rs, 8).
     fn map_of_owned(&self, page: PageId, unit: u32) -> AccessResult<Option<PageGuard>> {
         let map = self.fix(map_of(page), LatchMode::Shared)?;
         let is_owned = owner(map.page(), page) & !PENDING == unit;

@@ -52,8 +52,7 @@ impl BTree {
     }
 
     /// Inserts the first keys, if two or more of them fit on one leaf, with no range lock of another transaction and no ghost in their places;
-    /// returns
-    /// their number.
+    /// returns their number.
     fn insert_on_leaf<'k>(
         &self,
         txn: &Transaction,

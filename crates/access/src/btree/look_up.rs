@@ -118,8 +118,7 @@ impl BTree {
     }
 
     /// Prefetches the parts of the next keys' leaves that will be read, for leaves under the same page. It assumes that these leaves have as many
-    /// rows as
-    /// this one, and of the same length.
+    /// rows as this one, and of the same length.
     fn look_ahead<'k, I>(&self, ahead: &mut Ahead<I>, parent: &Parent, leaf: &PageBytes, number: usize)
     where
         I: Iterator<Item = &'k [u8]>,

@@ -45,8 +45,7 @@ impl BTree {
         let leaf = path.len() - 1;
         if path[leaf].id() != full {
             // Another thread has split it meanwhile, or it wrongly claims to be the rightmost leaf: the caller must descend from the root, or it
-            // would
-            // find the same full page forever.
+            // would find the same full page forever.
             self.state.rightmost.store(0, Relaxed);
         }
         let page = path[leaf].page();

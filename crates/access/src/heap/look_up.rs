@@ -15,8 +15,7 @@ const AHEAD: usize = 6;
 
 impl Heap {
     /// Looks up rows with ascending addresses, for a reader that keeps no lock ([`ScanOptions::keeps_nothing`]), and passes each visible row to
-    /// `found`
-    /// with the number of its address. The page may be latched during the call.
+    /// `found` with the number of its address. The page may be latched during the call.
     pub fn fetch_many(
         &self,
         txn: &Transaction,

@@ -6,8 +6,7 @@
 //!                                  └─ not removed, or the folder's sync failed ─► lingering: tried again at the next CREATE or start
 //! ```
 //! While an entry lingers, its files may be back after a power loss, and the next start removes them by their names. So its number is not free, and
-//! no
-//! other file may be created at a path that an entry names, whether a file exists there or not: the next start would remove it.
+//! no other file may be created at a path that an entry names, whether a file exists there or not: the next start would remove it.
 
 use std::path::{Path, PathBuf};
 
@@ -273,8 +272,7 @@ mod tests {
     }
 
     /// The folder's sync fails while a database is dropped. Another database is created, which must not get the number whose entry is still needed;
-    /// after a
-    /// power loss the files are back.
+    /// after a power loss the files are back.
     #[test]
     fn a_dropped_database_is_forgotten_when_its_removal_is_hard() {
         worlds(|seed, world| {
