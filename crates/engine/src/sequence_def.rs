@@ -1,4 +1,4 @@
-//! What a sequence is, and where its counting stands in memory; the arithmetic of both. `sequence.rs` tells the rules and does the writing.
+//! The definition of a sequence, its counter in memory, and the arithmetic of both. `sequence.rs` has the rules and writes the records.
 
 use std::sync::Arc;
 
@@ -11,20 +11,20 @@ use crate::object_id::ObjectId;
 
 /// Values between two writes of the recovery value when the definition names no size (claim 91).
 pub const DEFAULT_CACHE: u64 = 50;
-/// HARDEN_AHEAD = ON: a caller who had to wait doubles the ranges hardened at once, up to this many caches.
+/// HARDEN_AHEAD = ON: a caller that had to wait doubles the ranges hardened at once, up to this many caches.
 pub const AHEAD_RANGES_MAX: u64 = 64;
-/// HARDEN_AHEAD = NEXT: who uses a range up within this time is likely to need the next one soon.
+/// HARDEN_AHEAD = NEXT: a range used up within this time suggests that the next one is needed soon.
 const NEXT_RANGE_SOON_NS: u64 = 1_000_000_000;
-/// HARDEN_AHEAD of a sequence: when the range behind the present one is made hard.
+/// HARDEN_AHEAD of a sequence: when the range after the present one is hardened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HardenAhead {
-    /// When a caller needs it, who waits: as SQL Server counts.
+    /// When a caller needs it, and the caller waits: as in SQL Server.
     Off,
-    /// When the last value of the present range is handed out, if ranges are used up quickly: callers who come one by one do not wait. Never is
-    /// more lost than a cache, and each recovery value is one flush.
+    /// When the last value of the present range is assigned, if ranges are used up quickly: callers that come one by one do not wait. At most
+    /// one cache is lost, and each recovery value is one flush.
     #[default]
     Next,
-    /// When half of the present range is handed out; ranges grow while callers have to wait. More than a cache may be lost.
+    /// When half of the present range is assigned; ranges grow while callers have to wait. More than a cache may be lost.
     On,
 }
 
@@ -32,7 +32,7 @@ impl HardenAhead {
     /// All.
     pub const ALL: [HardenAhead; 3] = [HardenAhead::Off, HardenAhead::Next, HardenAhead::On];
 
-    /// As it is written.
+    /// The word in SQL.
     pub const fn word(self) -> &'static str {
         match self {
             HardenAhead::Off => "OFF",
@@ -45,7 +45,7 @@ impl HardenAhead {
 /// CACHE of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SequenceCache {
-    /// NO CACHE: each value is noted.
+    /// NO CACHE: each value is recorded.
     None,
     /// CACHE without a size, or not mentioned.
     Default,
@@ -54,7 +54,7 @@ pub enum SequenceCache {
 }
 
 impl SequenceCache {
-    /// Values between two notes.
+    /// Values between two records.
     pub fn values(self) -> u64 {
         match self {
             SequenceCache::None => 1,
@@ -64,7 +64,7 @@ impl SequenceCache {
     }
 }
 
-/// How a sequence counts: what CREATE says of it, and ALTER SEQUENCE can change.
+/// The counting of a sequence: the options of CREATE that ALTER SEQUENCE can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counting {
     /// The first value; RESTART WITH moves it.
@@ -75,11 +75,11 @@ pub struct Counting {
     pub minimum: i128,
     /// The highest value.
     pub maximum: i128,
-    /// Behind the last value comes the one at the other end.
+    /// After the last value comes the one at the other end.
     pub is_cycling: bool,
-    /// Values between two notes.
+    /// Values between two records.
     pub cache: SequenceCache,
-    /// When the next range is made hard.
+    /// When the next range is hardened.
     pub harden_ahead: HardenAhead,
 }
 
@@ -100,11 +100,11 @@ pub struct SequenceDef {
     pub user_type_id: i32,
     /// How it counts.
     pub counting: Counting,
-    /// Under which number its recovery value stands. A restart, which begins another life, has another number.
+    /// The number of its recovery value. A restart gets another number.
     pub counter_id: ObjectId,
-    /// Where counting stood when ALTER turned its direction.
+    /// The last value when ALTER reversed its direction.
     pub turned_at: Option<i128>,
-    /// Where counting stands: shared by all definitions of one life.
+    /// The counter, shared by all definitions with this counter number.
     pub counter: Arc<SequenceCounter>,
     /// When it was created.
     pub create_date: DateTime,
@@ -112,7 +112,7 @@ pub struct SequenceDef {
     pub modify_date: DateTime,
 }
 
-/// A whole number as a value of a type of sequences and identity columns, between whose limits it lies.
+/// A whole number as a value of a type of sequences and identity columns; it is within the type's limits.
 pub(crate) fn whole_value(number: i128, sql_type: &SqlType) -> Value {
     let fits = "the number lies between the limits of its type";
     match sql_type {
@@ -128,19 +128,19 @@ pub(crate) fn whole_value(number: i128, sql_type: &SqlType) -> Value {
 }
 
 impl Counting {
-    /// Where counting ends, and where it begins again.
+    /// The value at which counting ends, and the value at which it begins again.
     fn ends(&self) -> (i128, i128) {
         if self.increment > 0 { (self.maximum, self.minimum) } else { (self.minimum, self.maximum) }
     }
 
-    /// Steps from a value to the last one before the end; none when it lies beyond.
+    /// Steps from a value to the last one before the end; none when it is beyond.
     fn steps_left(&self, from: i128) -> u128 {
         let end = self.ends().0;
         let is_beyond = if self.increment > 0 { from > end } else { from < end };
         if is_beyond { 0 } else { end.abs_diff(from) / self.increment.unsigned_abs() }
     }
 
-    /// `count` steps on from a value, and how often that came round: a sequence that does not cycle stops at its last value.
+    /// `count` steps from a value, and how often it wrapped around: a sequence without CYCLE stops at its last value.
     fn advance(&self, from: i128, count: u64) -> (i128, u64) {
         let count = u128::from(count);
         let straight = self.steps_left(from);
@@ -165,7 +165,7 @@ impl Counting {
         (step(again, beyond % round), u64::try_from(rounds).unwrap_or(u64::MAX))
     }
 
-    /// The value behind `last`, and whether that came round; none behind the end.
+    /// The value after `last`, and whether it wrapped around; none after the end.
     fn after(&self, last: Option<i128>) -> Option<(i128, u64)> {
         match last {
             None => Some((self.start, 0)),
@@ -174,7 +174,7 @@ impl Counting {
         }
     }
 
-    /// Values from `first` on before the end; a cycling sequence has no end.
+    /// Values from `first` to the end; a cycling sequence has no end.
     fn available(&self, first: i128) -> u64 {
         match self.is_cycling {
             true => u64::MAX,
@@ -204,7 +204,7 @@ impl SequenceDef {
         whole_value(number, &self.sql_type)
     }
 
-    /// The increment as a value, which of a tinyint that counts down is a smallint.
+    /// The increment as a value; for a tinyint that counts down it is a smallint.
     pub fn increment_value(&self) -> Value {
         let (sql_type, value) = match (self.sql_type, i16::try_from(self.counting.increment)) {
             (SqlType::TinyInt, Ok(step)) if step < 0 => (SqlType::SmallInt, Value::SmallInt(step)),
@@ -219,7 +219,7 @@ impl SequenceDef {
         self.counting.after(last).map_or(0, |(first, _)| self.counting.available(first))
     }
 
-    /// What its members in memory are now.
+    /// The present state of its counter.
     pub fn state(&self) -> SequenceState {
         let state = self.counter.state.lock();
         SequenceState {
@@ -234,16 +234,16 @@ impl SequenceDef {
     }
 }
 
-/// The members of a sequence in memory.
+/// The state of a sequence's counter in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SequenceState {
-    /// The value handed out last, or what the database had noted; none before the first.
+    /// The value assigned last, or the value that the database had recorded; none before the first.
     pub last: Option<i128>,
-    /// The value handed out last; before the first, the one that will be.
+    /// The value assigned last; before the first, the first.
     pub current: i128,
-    /// The value handed out last since the database was opened or the sequence restarted.
+    /// The value assigned last since the database was opened or the sequence restarted.
     pub last_used: Option<i128>,
-    /// Values left before the next note.
+    /// Values left before the next record.
     pub left: u64,
     /// The recovery value on disk.
     pub noted: Option<i128>,
@@ -253,18 +253,18 @@ pub struct SequenceState {
     pub is_exhausted: bool,
 }
 
-/// What sp_sequence_get_range reserves.
+/// The range that sp_sequence_get_range reserves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SequenceRange {
     /// The first value.
     pub first: i128,
     /// The last value.
     pub last: i128,
-    /// How often the range comes round.
+    /// How often the range wraps around.
     pub cycles: u64,
 }
 
-/// Where the counting of one life of a sequence stands.
+/// The counter of a sequence, from its creation or restart.
 pub struct SequenceCounter {
     pub(crate) state: Latch<State>,
     pub(crate) noted: Condition,
@@ -284,22 +284,22 @@ impl PartialEq for SequenceCounter {
 
 #[derive(Debug)]
 pub(crate) struct State {
-    /// The value handed out last, or what the database noted; none before the first.
+    /// The value assigned last, or the value that the database recorded; none before the first.
     pub(crate) last: Option<i128>,
     pub(crate) was_used: bool,
-    /// Values that may be handed out: their note is hard.
+    /// Values that may be assigned: their record is durable.
     pub(crate) left: u64,
     pub(crate) noted: Option<i128>,
-    /// A range whose note is written and asked for.
+    /// A range whose record is written and whose flush is requested.
     pub(crate) ahead: Option<Ahead>,
-    /// Somebody is writing a note.
+    /// A thread is writing a record.
     pub(crate) is_noting: bool,
     /// HARDEN_AHEAD = ON: caches hardened at once.
     pub(crate) ranges: u64,
-    /// Ranges that have become ready, and when the present one did.
+    /// Ranges that have become ready, and the time of the present one.
     pub(crate) ready_total: u64,
     pub(crate) ready_ns: u64,
-    /// HARDEN_AHEAD = NEXT: so many ranges go without it.
+    /// HARDEN_AHEAD = NEXT: so many ranges are not hardened ahead.
     pub(crate) without: u8,
     pub(crate) notes: u64,
 }
@@ -310,17 +310,17 @@ pub(crate) struct Ahead {
     pub(crate) count: u64,
 }
 
-/// What is to be done before values can be handed out.
+/// The step needed before values can be assigned.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Need {
-    /// A range ahead is to become hard.
+    /// Wait until a range ahead is durable.
     Wait(Ahead),
-    /// `count` values are to be noted; the recovery value.
+    /// Record `count` values; the recovery value.
     Note { count: u64, recovery: i128 },
 }
 
 impl SequenceCounter {
-    /// Behind what was noted, if anything was.
+    /// A counter after the recorded value, if there is one.
     pub(crate) fn new(last: Option<i128>) -> Arc<SequenceCounter> {
         let state = State {
             last,
@@ -338,7 +338,7 @@ impl SequenceCounter {
         Arc::new(SequenceCounter { state: Latch::new(LatchRank::Sequence, state), noted: Condition::new() })
     }
 
-    /// What a clean close or an ALTER writes: the value handed out last, if the note says another. What was kept ready is given up.
+    /// The record of a clean close or an ALTER: the value assigned last, if the stored one differs. Reserved values are dropped.
     pub(crate) fn position(&self) -> Option<i128> {
         let mut state = self.state.lock();
         assert!(!state.is_noting, "nobody uses the sequence");
@@ -350,7 +350,7 @@ impl SequenceCounter {
 }
 
 impl State {
-    /// Takes `count` values that are noted.
+    /// Takes `count` recorded values.
     pub(crate) fn take(&mut self, sequence: &SequenceDef, count: u64) -> Option<SequenceRange> {
         assert!(count > 0, "a range has values");
         if self.left < count {
@@ -363,7 +363,7 @@ impl State {
         Some(SequenceRange { first, last, cycles: round.saturating_add(rounds) })
     }
 
-    /// What stands between the caller and `count` values. Error 11728 when there are none, 11732 when they are too few.
+    /// The step needed before `count` values can be taken. Error 11728 when there are none, 11732 when they are too few.
     pub(crate) fn need(&self, sequence: &SequenceDef, count: u64) -> SqlResult<Need> {
         if let Some(ahead) = self.ahead.filter(|ahead| self.left == 0 && ahead.count >= count) {
             return Ok(Need::Wait(ahead));
@@ -381,7 +381,7 @@ impl State {
         Ok(Need::Note { count, recovery: sequence.counting.advance(first, count - 1).0 })
     }
 
-    /// What is to be noted ahead, now that values were handed out.
+    /// The range to record ahead, after values were assigned.
     pub(crate) fn need_ahead(
         &mut self,
         sequence: &SequenceDef,
@@ -412,7 +412,7 @@ impl State {
         Some(Need::Note { count, recovery: sequence.counting.advance(first, count - 1).0 })
     }
 
-    /// A range is used up, not the first one: is the next one likely to be needed before long, and hard by then?
+    /// A range other than the first is used up: is the next one likely to be needed soon, and durable by then?
     pub(crate) fn is_next_needed_soon(&mut self, now_ns: impl FnOnce() -> u64) -> bool {
         assert_eq!(self.left, 0, "a range is used up");
         if self.without > 0 {
@@ -422,7 +422,7 @@ impl State {
         self.ready_total > 1 && now_ns().saturating_sub(self.ready_ns) < NEXT_RANGE_SOON_NS
     }
 
-    /// `count` values may be handed out from now on.
+    /// `count` values may be assigned from now on.
     pub(crate) fn make_ready(&mut self, count: u64, now_ns: u64) {
         assert!(count > 0 && self.is_noting, "whoever noted them says so");
         (self.left, self.ahead) = (count, None);

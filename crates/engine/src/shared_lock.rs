@@ -1,4 +1,4 @@
-//! Waiting for a name that somebody changes: Sch-S on what stands for it, until the answer is settled.
+//! Waiting for a name that another transaction changes: Sch-S on its object, until the answer is settled.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use txn::{HeldLocks, LockError, LockManager, LockMode, LockOwner, LockSpace, Loc
 use crate::catalog::names::Look;
 use crate::error::SqlResult;
 
-/// Sch-S on something, until dropped.
+/// A Sch-S lock, held until dropped.
 pub(crate) struct Shared {
     locks: HeldLocks,
 }
@@ -31,7 +31,7 @@ impl Drop for Shared {
     }
 }
 
-/// Looks until the answer is settled; waits between.
+/// Calls `look` until its answer is settled; waits in between.
 pub(crate) fn settled<T>(
     look: impl Fn(Option<Resource>) -> Look<T>,
     wait: impl Fn(Resource) -> SqlResult<Shared>,
@@ -41,7 +41,7 @@ pub(crate) fn settled<T>(
         match look(held.as_ref().map(|held| held.0)) {
             Look::Settled(found) => return Ok(found),
             Look::Unsettled(resource) => {
-                // Nobody waits for one thing while he keeps another that he has no use for.
+                // No thread waits for one lock while it holds another that it no longer needs.
                 drop(held.take());
                 held = Some((resource, wait(resource)?));
             }

@@ -1,4 +1,4 @@
-//! Closing a database for good: everything that was committed, delayed or not, is on disk afterwards (better than SQL Server promises).
+//! Clean close of a database: all its commits, delayed or not, are on disk afterwards (better than SQL Server promises).
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use crate::database::Database;
 use crate::error::StorageError;
 use crate::quiesce::quiesce;
 
-/// Drains the log, writes the pages, marks the log as properly closed and forgets the pages. Nobody uses the database any more.
-/// A suspect database is only let go: recovery will look at it.
+/// Drains the log, writes the pages, marks the log as cleanly closed and drops the pages. The database is no longer in use.
+/// A suspect database is only released: recovery will repair it.
 pub(crate) fn close_database(database: &Arc<Database>) -> Result<(), StorageError> {
     database.catalog().retire();
     database.end_background();

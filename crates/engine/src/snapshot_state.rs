@@ -1,13 +1,13 @@
-//! Where row versioning of a database stands; the heading of `versioning.rs` draws the arrows between.
+//! The states of a database's row versioning; the heading of `versioning.rs` draws the transitions.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 
 use crate::options::DatabaseOptions;
 
-/// The switch of RCSI among the options.
+/// The name of the RCSI option.
 pub const COMMITTED_SNAPSHOT_SWITCH: &str = "READ_COMMITTED_SNAPSHOT";
-/// The switch of SNAPSHOT among the options.
+/// The name of the SNAPSHOT option.
 pub const SNAPSHOT_SWITCH: &str = "ALLOW_SNAPSHOT_ISOLATION";
 /// ALLOW_SNAPSHOT_ISOLATION; numbers as in `snapshot_isolation_state` of sys.databases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,9 +17,9 @@ pub enum SnapshotState {
     Off = 0,
     /// Allowed.
     On = 1,
-    /// No transaction may begin in it; those that have go on.
+    /// No transaction may begin in it; running ones continue.
     ToOff = 2,
-    /// Writers leave versions; those from before are waited for.
+    /// Writers leave versions; those that began before are waited for.
     ToOn = 3,
 }
 
@@ -40,7 +40,7 @@ impl SnapshotState {
     }
 }
 
-/// What is in force.
+/// The row versioning in force.
 pub(crate) struct RowVersioning {
     pub(crate) committed_snapshot: AtomicBool,
     pub(crate) state: AtomicU8,
@@ -48,7 +48,7 @@ pub(crate) struct RowVersioning {
     pub(crate) on_since_ns: AtomicU64,
 }
 
-/// Is the switch on?
+/// Is the option on?
 pub(crate) fn is_on(options: &DatabaseOptions, switch: &str) -> bool {
     options.switches.get(switch).copied().unwrap_or(false)
 }

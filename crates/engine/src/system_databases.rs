@@ -1,4 +1,4 @@
-//! Numbers of the system databases, and what sessions lock of the others.
+//! Numbers of the system databases, and the lock of a session on a user database.
 
 use txn::Resource;
 
@@ -13,7 +13,7 @@ pub const MSDB: u16 = 4;
 /// User databases begin here, as in SQL Server.
 pub const FIRST_USER_DATABASE: u16 = 5;
 
-/// What sessions lock of a database. Nothing of master and tempdb, which cannot be dropped or renamed.
+/// The lock resource of a session in a database. None for master and tempdb, which cannot be dropped or renamed.
 pub(crate) fn shared_resource(number: u16) -> Option<Resource> {
     (number != MASTER && number != TEMPDB).then_some(Resource::Database { database: number })
 }

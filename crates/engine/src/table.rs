@@ -1,9 +1,9 @@
-//! [`Table`]: rows by value over heaps and trees. Keeps every index of a table in step; knows nothing of expressions or constraints
+//! [`Table`]: rows by value over heaps and trees. Maintains every index of a table; knows nothing of expressions or constraints
 //! other than unique keys.
 //!
 //! A locator is the row's address in a heap or its key in a clustered index (with a uniquifier when the index is not unique). An entry of
 //! a nonclustered index is: key = the key columns (and the locator when the index is not unique); value = the length of the locator (2
-//! bytes), the locator, and the columns that the index can answer for by itself as a small row.
+//! bytes), the locator, and the index's stored columns as a small row.
 
 mod build;
 mod byte_range;
@@ -63,7 +63,7 @@ pub use update::{Halves, RowChange};
 /// Bytes of the uniquifier at the end of a key of a clustered index that is not unique.
 const UNIQUIFIER_BYTES: usize = 8;
 
-/// Where a row is: what a nonclustered index entry points to, what UPDATE and DELETE go by.
+/// The location of a row: stored in nonclustered index entries, and used by UPDATE and DELETE.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RowLocator {
     /// Address in a heap.
@@ -72,18 +72,18 @@ pub enum RowLocator {
     Key(Arc<[u8]>),
 }
 
-/// The values of a bound. Most keys are short, and a seek has two bounds: no memory is asked for.
+/// The values of a bound. Most keys are short and a seek has two bounds, so short ones need no heap memory.
 pub type KeyValues = SmallVec<[Value; 2]>;
 
 /// A range of an index by the values of its first key columns; a bound may name fewer columns than the index has.
 #[derive(Clone, Debug)]
 pub struct KeyRange {
-    /// Where it begins, in the order of values (not of DESC).
+    /// Its begin, in the order of values (not of DESC).
     pub lower: Bound<KeyValues>,
-    /// Where it ends.
+    /// Its end.
     pub upper: Bound<KeyValues>,
-    /// The text with which the column behind those of the bounds begins (`LIKE 'text%'`). Both bounds are then the same values, or none.
-    /// More rows may be found: the caller tests each.
+    /// A prefix of the text in the column after those of the bounds (`LIKE 'text%'`). Both bounds then have the same values, or none.
+    /// The range may contain more rows: the caller tests each.
     pub text_prefix: Option<Value>,
 }
 
@@ -116,21 +116,21 @@ pub(crate) struct Inner {
     pub(crate) definition: Arc<TableDef>,
     /// It is being built and not in the catalog yet.
     is_unpublished: bool,
-    /// Its rows have versions, where the database keeps any: not those of the system, of tempdb, of what is being built.
+    /// Its rows have versions, if the database keeps any: not those of system tables, of tempdb, or of a table being built.
     pub(crate) has_versions: bool,
-    /// The catalog's version at which the definition was last known to hold.
+    /// The catalog's version at which the definition was last valid.
     version: std::sync::atomic::AtomicU64,
     pub(crate) base: Base,
-    /// How many rows it has.
+    /// Its row count.
     row_count: Arc<RowCount>,
     pub(crate) format: Arc<RowFormat>,
     pub(crate) clustered_key: Option<KeyFormat>,
     pub(crate) secondary: Vec<Secondary>,
-    /// Of each index: a row's key may be longer than it takes.
+    /// For each index: can a row's key be longer than the limit?
     may_overflow: Vec<bool>,
 }
 
-/// What holds the rows.
+/// The structure that holds the rows.
 pub(crate) enum Base {
     Heap(Heap),
     Tree(BTree),
@@ -139,24 +139,24 @@ pub(crate) enum Base {
 /// A nonclustered index.
 pub(crate) struct Secondary {
     pub(crate) index_id: i32,
-    /// Its place in `TableDef::indexes`: disabled ones are not here.
+    /// Its index in `TableDef::indexes`: disabled ones are not here.
     position: usize,
     pub(crate) tree: BTree,
     pub(crate) key: KeyFormat,
-    /// Columns whose values stand in the entries, by position in the table.
+    /// Columns stored in the entries, by position in the table.
     pub(crate) stored: Vec<usize>,
     pub(crate) format: Arc<RowFormat>,
-    /// How many entries it has, where a filter leaves rows out.
+    /// The number of its entries, if it has a filter.
     entry_count: Option<Arc<RowCount>>,
 }
 
 impl Inner {
-    /// The definition of a nonclustered index by its place among those that are kept.
+    /// The definition of a nonclustered index by its position among the enabled ones.
     pub(crate) fn index_of(&self, at: usize) -> &IndexDef {
         &self.definition.indexes[self.secondary[at].position]
     }
 
-    /// Has a row an entry in the index? A filter leaves rows out.
+    /// Has a row an entry in the index? Not if the filter excludes it.
     pub(crate) fn has_entry_of(&self, at: usize, row: &[Value]) -> bool {
         self.index_of(at).filter.as_ref().is_none_or(|filter| filter.accepts(&self.definition, row))
     }
@@ -179,7 +179,7 @@ impl Table {
         let version = database.catalog().version();
         let object = definition.object_id as u32;
         let access = database.access.clone();
-        // Whoever looks at what is being built is refused (3961) when it is older than that.
+        // A reader whose snapshot is older than the build is refused (3961).
         let has_versions = !is_unpublished && !definition.is_system && !database.is_volatile();
         let tree = |index: &IndexDef| {
             let tree = access.btree(BTreeDef { object, unit: UnitId(index.unit), root: index.root });
@@ -225,7 +225,7 @@ impl Table {
         Table { inner: Arc::new(inner) }
     }
 
-    /// Can its rows be read by a snapshot?
+    /// Can its rows be read from a snapshot?
     pub fn has_versions(&self) -> bool {
         self.inner.has_versions
     }
@@ -258,7 +258,7 @@ impl Table {
         self.seek(txn, index_id, &KeyRange::all(), options, columns)
     }
 
-    /// The rows of a range of an index. `columns`: the columns that are wanted, in this order; `None`: all.
+    /// The rows of a range of an index. `columns`: the columns to read, in this order; `None`: all.
     ///
     /// # Errors
     /// As `scan`.
@@ -272,7 +272,7 @@ impl Table {
     ) -> SqlResult<Cursor> {
         self.read(txn, index_id, range, options, columns, Vec::new())
     }
-    /// Gives back the lock that `fetch` kept on a row that was not changed.
+    /// Releases the lock that `fetch` kept on a row that was not changed.
     pub fn release(&self, txn: &DbTransaction, locator: &RowLocator, options: &ScanOptions) {
         match (&self.inner.base, locator) {
             (Base::Heap(heap), RowLocator::Heap(rid)) => heap.release(txn.inner(), *rid, options),
@@ -281,7 +281,7 @@ impl Table {
         }
     }
 
-    /// Inserts a row: one value a column, of the column's type.
+    /// Inserts a row: one value per column, of the column's type.
     ///
     /// # Errors
     /// 2627 and 2601 for a key that exists, 511, 1205, 1222, 9002, 1105.
@@ -300,7 +300,7 @@ impl Table {
         self.take_key(txn, key).map(|_| ())
     }
 
-    /// The same, and gives the row that was there.
+    /// Deletes it and returns the row.
     pub(crate) fn take_key(&self, txn: &DbTransaction, key: &[Value]) -> SqlResult<Option<Vec<Value>>> {
         let locator = self.key_locator(key);
         let mut row = Vec::new();
@@ -313,7 +313,7 @@ impl Table {
         Ok(None)
     }
 
-    /// Hands every row to `work`, in the order of the heap or clustered index.
+    /// Passes every row to `work`, in the order of the heap or clustered index.
     pub(crate) fn for_each_row(
         &self,
         txn: &DbTransaction,
@@ -323,7 +323,7 @@ impl Table {
         self.for_each_located(txn, &every, &mut |row, _| work(row))
     }
 
-    /// The same, with each row's locator, as index entries carry it. Columns that are not `wanted` (positions, ascending) are NULL.
+    /// Also passes each row's locator, in the form of index entries. Columns that are not `wanted` (positions, ascending) are NULL.
     pub(crate) fn for_each_located(
         &self,
         txn: &DbTransaction,
@@ -340,7 +340,7 @@ impl Table {
             if rows == 0 {
                 return Ok(());
             }
-            // Row by row: there may be large values among them.
+            // Row by row, because a row may have large values.
             for at in 0..rows {
                 found.clear();
                 cursor.values(at, 0..wanted.len(), &mut found)?;
@@ -352,9 +352,8 @@ impl Table {
         }
     }
 
-    /// IS (or S, IX, X by the hints) on the table; none of it under READ UNCOMMITTED but Sch-S.
-    /// Locks the table before its rows are read. A serializable scan of a heap has no keys whose ranges could be locked: it locks the
-    /// table. Locks that only protect reading last as long as the isolation level says.
+    /// Locks the table before its rows are read: IS (or S, IX, X by the hints); only Sch-S under READ UNCOMMITTED. A serializable scan of a heap has
+    /// no key ranges to lock, so it locks the table. Locks that only protect reading last as long as the isolation level says.
     fn lock_for_read(
         &self,
         txn: &DbTransaction,
@@ -392,7 +391,7 @@ impl Table {
         }
     }
 
-    /// Keeps the definition as it is until the statement ends.
+    /// Locks the definition against changes until the statement ends.
     ///
     /// # Errors
     /// 1205, 1222; the marker of a stale plan.
@@ -424,8 +423,8 @@ impl Table {
         }
     }
 
-    /// Locks a row that a SNAPSHOT transaction is about to change, before anything else of it is looked for: what its snapshot says of keys and
-    /// large values is true of the row only if nobody has changed it since (3960).
+    /// Locks a row that a SNAPSHOT transaction will change, before it looks up anything else about it: what its snapshot says about keys and
+    /// large values is valid only if no other transaction has changed the row since (3960).
     fn claim(&self, txn: &DbTransaction, locator: &RowLocator) -> SqlResult<()> {
         if txn.isolation() != IsolationLevel::Snapshot {
             return Ok(());
@@ -438,7 +437,7 @@ impl Table {
         claimed.map_err(|error| self.fail(txn, error))
     }
 
-    /// Does the definition that this handle was made from still hold? Cheap while nothing in the catalog has changed.
+    /// Is the definition of this handle still valid? Cheap while nothing in the catalog has changed.
     fn check_current(&self) -> SqlResult<()> {
         use std::sync::atomic::Ordering::Relaxed;
         let inner = &self.inner;
@@ -484,7 +483,7 @@ impl Table {
         key
     }
 
-    /// Frees what a row keeps out of row.
+    /// Frees a row's out-of-row values.
     fn free_large_values(&self, txn: &DbTransaction, locator: &RowLocator) -> SqlResult<()> {
         if !self.inner.format.may_have_lobs() {
             return Ok(());
@@ -506,7 +505,7 @@ impl Table {
     }
 }
 
-/// Could the value have been put out of row?
+/// May the value have been stored out of row?
 fn is_long(value: &Value) -> bool {
     match value {
         Value::Char(bytes) | Value::Binary(bytes) => bytes.as_bytes().len() > 64,
@@ -531,7 +530,7 @@ fn row_format(definition: &TableDef, columns: &[usize]) -> RowFormat {
     RowFormat::new(columns.iter().map(column).collect())
 }
 
-/// The columns that an index can answer for: its key, what it includes, and the clustered key.
+/// The columns stored in an index: its key, its included columns, and the clustered key.
 fn stored_columns(definition: &TableDef, index: &IndexDef) -> Vec<usize> {
     let mut stored: Vec<usize> = index.key.iter().map(|k| k.ordinal).collect();
     let more = index.included.iter().copied().chain(definition.base().key.iter().map(|k| k.ordinal));

@@ -1,8 +1,8 @@
-//! Statistics in the catalog: made, renewed and dropped by statements, and by themselves when a plan asks for them.
+//! Statistics in the catalog: created, updated and dropped by statements, and automatically when a plan asks for them.
 //!
-//! Statements work in their own transaction: what they make is undone with it, and they hold the table's definition (Sch-S) and its statistics
-//! (Sch-M on a lock of their own) until it ends. What a plan asks for is made in a transaction of its own, which waits for nobody: who
-//! changes the table's definition or statistics meanwhile, the planner's own session too, keeps it from being made.
+//! Statements work in their own transaction: their changes are rolled back with it, and they hold the table's definition (Sch-S) and its statistics
+//! (Sch-M on a lock of their own) until it ends. Automatic statistics are created in a transaction of its own, which never waits: a transaction that
+//! changes the table's definition or statistics meanwhile, even of the planner's own session, prevents them.
 
 use std::sync::Arc;
 
@@ -25,9 +25,9 @@ use crate::statistics::{
 use crate::system_databases::shared_resource;
 use crate::table::{SampleSize, Table};
 
-/// Pages that are looked at for a plan: few enough that no statement waits for long, and all of a small table.
+/// Pages sampled for a plan: few enough that no statement is delayed for long, and all of a small table.
 const AUTO_PAGES: u64 = 256;
-/// Of a smaller table nothing is gathered by itself: the planner takes it for one of as many rows.
+/// No automatic statistics for a smaller table: the planner assumes this many rows.
 const AUTO_ROWS_MIN: u64 = 1_000;
 
 /// Bits of sysstats.status.
@@ -36,7 +36,7 @@ mod status {
     pub(super) const NO_RECOMPUTE: i32 = 2;
 }
 
-/// Statistics to be made by a statement.
+/// New statistics of a statement.
 #[derive(Clone, Debug)]
 pub struct NewStatistics {
     /// Name.
@@ -51,7 +51,7 @@ pub struct NewStatistics {
     pub filter: Option<Arc<StatisticsFilter>>,
 }
 
-/// What UPDATE STATISTICS says of the updates to come; none: it stays as it is.
+/// The options of UPDATE STATISTICS for later updates; none: unchanged.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StatisticsSettings {
     /// NORECOMPUTE.
@@ -60,7 +60,7 @@ pub struct StatisticsSettings {
     pub kept_percent: Option<Option<f64>>,
 }
 
-/// Can so much of a table be looked at?
+/// Is it a valid sample percentage?
 fn is_percent(percent: f64) -> bool {
     percent > 0.0 && percent <= 100.0
 }
@@ -99,7 +99,7 @@ impl StatisticsDef {
         row
     }
 
-    /// What a row of sysstats means; none when it has no identity. A content that makes no sense is none.
+    /// The statistics of a row of sysstats; none when it has no identity. Invalid content counts as absent.
     pub(crate) fn from_row(row: &[Value]) -> Option<StatisticsDef> {
         let int = |at: usize| row.get(at)?.as_i64().and_then(|number| i32::try_from(number).ok());
         let bytes = |at: usize| match row.get(at)? {
@@ -112,7 +112,7 @@ impl StatisticsDef {
         if name.is_none() && stats_id >= FIRST_COLUMN_STATISTICS_ID {
             return None;
         }
-        // A filter that makes no sense would say of few rows what holds for all.
+        // Statistics with an invalid filter would describe few rows as if they were all.
         let filter = match row.get(11).and_then(Value::as_text) {
             Some(text) => {
                 Some(Arc::new(StatisticsFilter { text: text.into(), terms: terms_of(bytes(12)?)? }))
@@ -129,7 +129,7 @@ impl StatisticsDef {
                 updated: *updated,
                 rows: count(6)?,
                 rows_sampled: count(7)?,
-                // Rows of an earlier version do not say.
+                // Rows of an earlier version do not have it.
                 unfiltered_rows: count(10).or_else(|| count(6))?,
                 prefixes,
                 steps: steps_of(bytes(9)?)?,
@@ -152,7 +152,7 @@ impl StatisticsDef {
         })
     }
 
-    /// The columns that it is about, those of its filter among them.
+    /// The columns of the statistics and of their filter.
     fn all_column_ids(&self) -> impl Iterator<Item = i32> + '_ {
         let of_filter = self.filter.iter().flat_map(|filter| filter.terms.iter().map(|term| term.0));
         self.column_ids.iter().copied().chain(of_filter)
@@ -160,20 +160,20 @@ impl StatisticsDef {
 }
 
 impl StatisticsFilter {
-    /// As the table judges rows.
+    /// The filter in the form in which the table evaluates it.
     pub fn of_table(&self, table: &TableDef) -> IndexFilter {
         let term = |(id, test): &(i32, FilterTest)| {
             let ordinal = table.columns.iter().position(|column| column.column_id == *id)?;
             Some(FilterTerm { ordinal, test: test.clone() })
         };
-        // Columns go after the statistics that name them: `forget_statistics_between`.
+        // Statistics that name a column are dropped before it: `forget_statistics_between`.
         let terms = self.terms.iter().filter_map(term).collect();
         IndexFilter { text: self.text.clone(), terms }
     }
 }
 
 impl TableDef {
-    /// The columns that the statistics of an index are about: its key and, behind it, what of the clustered key is not in it.
+    /// The columns of an index's statistics: its key and then the columns of the clustered key that are not in it.
     pub fn statistics_columns(&self, index: &IndexDef) -> Vec<usize> {
         let mut columns: Vec<usize> = index.key.iter().map(|key| key.ordinal).collect();
         for key in self.base().key.iter().filter(|_| index.kind == IndexKind::Nonclustered && !index.unique) {
@@ -184,13 +184,13 @@ impl TableDef {
         columns
     }
 
-    /// The positions of columns by their numbers; `None` when one is not there.
+    /// The positions of columns by their numbers; `None` when one does not exist.
     pub fn ordinals_of(&self, column_ids: &[i32]) -> Option<Vec<usize>> {
         let ordinal = |id: &i32| self.columns.iter().position(|column| column.column_id == *id);
         column_ids.iter().map(ordinal).collect()
     }
 
-    /// Of which rows the statistics are, where not of all; an index's have its filter.
+    /// The filter of the statistics, if any; an index's statistics have the index's filter.
     pub fn filter_of(&self, def: &StatisticsDef) -> Option<IndexFilter> {
         if def.is_of_index() {
             return self.index(def.stats_id)?.filter.clone();
@@ -203,13 +203,13 @@ impl TableDef {
     }
 }
 
-/// Can values of the type be put in order and counted?
+/// Can values of the type be sorted and counted?
 fn is_countable(sql_type: &SqlType) -> bool {
     !sql_type.is_large_object() && *sql_type != SqlType::SqlVariant && *sql_type != SqlType::Xml
 }
 
 impl Table {
-    /// What is known of a column for a plan: its statistics, made and renewed by themselves where the database's options say so. `None`: nothing.
+    /// The statistics of a column for a plan, created or updated automatically if the database's options say so. `None`: there are none.
     pub fn statistics_on(&self, ordinal: usize) -> Option<Arc<StatisticsContent>> {
         let (database, definition) = (self.database(), self.definition());
         let column = &definition.columns[ordinal];
@@ -231,8 +231,8 @@ impl Table {
         }
     }
 
-    /// What is known of a column in some rows alone, by the newest statistics whose filter is one of those that `accepts` says, and how much of the
-    /// table the filter lets in.
+    /// The statistics of a column in some rows only: the newest whose filter `accepts`, and the share of the
+    /// table's rows that satisfy the filter.
     pub fn filtered_statistics_on(
         &self,
         ordinal: usize,
@@ -250,7 +250,7 @@ impl Table {
         Some((filter, self.renewed(&def)?))
     }
 
-    /// What statistics say, made anew where they are old and the database's options want that.
+    /// The content of statistics, updated if it is stale and the database's options say so.
     fn renewed(&self, def: &Arc<StatisticsDef>) -> Option<Arc<StatisticsContent>> {
         let may_renew = !def.no_recompute && self.database().options().updates_statistics();
         let renewed = match may_renew && self.is_stale(def) {
@@ -260,7 +260,7 @@ impl Table {
         renewed.or_else(|| def.content.clone())
     }
 
-    /// Rows inserted, deleted and updated since the statistics were made; updates only where one has set the first column.
+    /// Rows inserted, deleted and updated since the statistics were created; updates only if one has set the first column.
     pub fn modifications_since(&self, def: &StatisticsDef) -> u64 {
         let count = self.row_count();
         let now = count.touched();
@@ -272,30 +272,30 @@ impl Table {
         now.changed.saturating_sub(then.changed) + updated
     }
 
-    /// Have so many rows changed that the statistics are to be made anew? After a start the count of changes begins anew, but the number of rows
-    /// tells.
+    /// Have so many rows changed that the statistics must be updated? After a start the count of changes is 0 again, but the row count
+    /// shows the difference.
     pub fn is_stale(&self, def: &StatisticsDef) -> bool {
         let Some(content) = &def.content else { return true };
         let level = self.database().options().compatibility_level;
         let of_rows = self.row_count_estimate().abs_diff(content.unfiltered_rows);
         let changed = self.modifications_since(def).max(of_rows) as f64;
-        // Of the rows that a filter lets in, as many have changed as of the others.
+        // Assumes that the rows of a filter change as often as the others.
         let of_filter = content.rows as f64 / (content.unfiltered_rows.max(1) as f64);
         (changed * of_filter.min(1.0)) as u64 > StatisticsContent::threshold(content.rows, level)
     }
 
-    /// A number that grows when the table gets other statistics.
+    /// A number that grows when the table's statistics change.
     pub fn statistics_version(&self) -> u64 {
         self.row_count().statistics_version()
     }
 
-    /// Rows that have been inserted, deleted and updated since the count began.
+    /// Rows that were inserted, deleted and updated since the count began.
     pub fn modifications(&self) -> u64 {
         let touched = self.row_count().touched();
         touched.changed + touched.updated
     }
 
-    /// Makes or renews statistics in a transaction of its own. `None` when somebody is in the way, or nothing can be written: a plan can do
+    /// Creates or updates statistics in a transaction of its own. `None` when it would have to wait, or nothing can be written: a plan works
     /// without.
     fn gather_alone(
         &self,
@@ -311,7 +311,7 @@ impl Table {
         match self.gather_with(&own, old, ordinals) {
             Ok(content) => own.commit(CommitMode::Volatile).ok().map(|()| content),
             Err(_) => {
-                // A rollback that fails has told it, and the database is suspect.
+                // A rollback that fails reports it, and the database is suspect.
                 let _ = own.rollback();
                 os::sim::reach(|| format!("statistics of {} are in somebody's way", definition.name));
                 None
@@ -326,7 +326,7 @@ impl Table {
         ordinals: &[usize],
     ) -> SqlResult<Arc<StatisticsContent>> {
         let (database, definition) = (self.database(), self.definition());
-        // A plan is made before its session has locked anything of a database that it is not in: nobody drops it meanwhile.
+        // A plan is compiled before its session has locked anything of a database that it is not in: this lock prevents a drop meanwhile.
         if let Some(resource) = shared_resource(database.number()) {
             let locked = own.inner().lock(resource, LockMode::S, LockWait::NoWait);
             locked.map_err(|error| own.sql_error(&error.into()))?;
@@ -334,7 +334,7 @@ impl Table {
         if database.catalog().is_retired() {
             return Err(stale_plan());
         }
-        // Nothing is looked at in vain.
+        // Locked first, so that no sample is read in vain.
         database.lock_statistics(own, definition)?;
         let present = database.catalog().statistics(definition.object_id);
         let new = match old {
@@ -375,7 +375,7 @@ impl Table {
         Ok(content)
     }
 
-    /// Where the count of changes will stand when a transaction that has changed no more has committed.
+    /// The count of changes after the commit of this transaction, if it makes no further changes.
     fn counted_now(&self, txn: &DbTransaction) -> Counted {
         let (all, own) = (self.row_count().touched(), txn.row_counts.borrow().own_touched(self.row_count()));
         Counted {
@@ -393,7 +393,7 @@ fn next_id(present: &[Arc<StatisticsDef>]) -> i32 {
 }
 
 impl Database {
-    /// Keeps a table's definition, and its statistics from being changed by others, until the transaction ends.
+    /// Locks a table's definition, and its statistics against changes, until the transaction ends.
     fn lock_statistics(&self, txn: &DbTransaction, table: &Arc<TableDef>) -> SqlResult<()> {
         txn.lock_object(table.object_id, LockMode::SchS)?;
         match self.catalog().object(table.object_id) {
@@ -403,7 +403,7 @@ impl Database {
         self.lock_entry(txn, &EntryKey::Statistics(table.object_id, 0), LockMode::SchM).map(drop)
     }
 
-    /// Can these statistics be made beside those that there are? Not of a catalog table: what is known of it is built in, not read from the catalog.
+    /// Can these statistics be created besides the existing ones? Not for a catalog table: its statistics would not be read.
     ///
     /// # Errors
     /// 259, 1909, 1919, 1927, 2729.
@@ -438,7 +438,7 @@ impl Database {
         Ok(())
     }
 
-    /// CREATE STATISTICS, with what was found.
+    /// CREATE STATISTICS, with the sampled content.
     ///
     /// # Errors
     /// As `check_new_statistics`; 1205, 1222, those of storage; the marker of a stale plan.
@@ -451,7 +451,7 @@ impl Database {
     ) -> SqlResult<()> {
         self.lock_statistics(txn, table)?;
         let present = self.catalog().statistics(table.object_id);
-        // Another may have made them meanwhile.
+        // Another transaction may have created them meanwhile.
         Self::check_new_statistics(table, new, &present)?;
         let def = StatisticsDef {
             object_id: table.object_id,
@@ -468,7 +468,7 @@ impl Database {
         self.put_statistics(txn, table, None, def, content)
     }
 
-    /// UPDATE STATISTICS: of an index by its number, whether anything was kept of it before or not; of others by theirs.
+    /// UPDATE STATISTICS: of an index by its number, whether statistics of it were stored before or not; others by their own number.
     ///
     /// # Errors
     /// 1205, 1222, those of storage; the marker of a stale plan.
@@ -490,7 +490,7 @@ impl Database {
         self.put_statistics(txn, table, old, new, content)
     }
 
-    /// Are statistics renewed by themselves from now on? Of an index, too, of which nothing is kept yet.
+    /// Sets whether statistics are updated automatically. Also for an index without stored statistics.
     ///
     /// # Errors
     /// 1205, 1222, those of storage; the marker of a stale plan.
@@ -506,12 +506,12 @@ impl Database {
         let old = old.map(Entry::Statistics);
         let new = Entry::Statistics(Arc::new(StatisticsDef { no_recompute, ..new }));
         self.change_entry(txn, old.as_ref(), Some(new))?;
-        // Plans that did with old ones ask again.
+        // Plans that use old ones are validated again.
         self.table(table).row_count().note_statistics();
         Ok(())
     }
 
-    /// Statistics of a table by number: as they are kept, and as they are to be changed.
+    /// Statistics of a table by number: as stored, and the copy to change.
     fn present_or_new(
         &self,
         table: &TableDef,
@@ -556,7 +556,7 @@ impl Database {
         Ok(())
     }
 
-    /// DROP STATISTICS of some that are no index's.
+    /// DROP STATISTICS that belong to no index.
     ///
     /// # Errors
     /// 1205, 1222, those of storage; the marker of a stale plan.
@@ -573,7 +573,7 @@ impl Database {
         Ok(())
     }
 
-    /// TRUNCATE TABLE: how much is looked at is as usual again.
+    /// TRUNCATE TABLE: resets the sample percentages.
     pub(crate) fn forget_sample_percents(
         self: &Arc<Self>,
         txn: &DbTransaction,
@@ -592,7 +592,7 @@ impl Database {
         Ok(())
     }
 
-    /// Statistics that users have made of a column: an error 5074 for each.
+    /// Users' statistics of a column: an error 5074 for each.
     pub(crate) fn users_statistics_on(&self, table: &TableDef, ordinal: usize) -> Vec<SqlError> {
         let column = &table.columns[ordinal];
         let present = self.catalog().statistics(table.object_id);
@@ -602,7 +602,7 @@ impl Database {
         named.map(|name| SqlError::new(5074, &[&"statistics", name, &"column", &column.name])).collect()
     }
 
-    /// Statistics of what is gone or has become another thing go with it: of a dropped table, index or column, of a column that has another
+    /// Drops statistics of dropped or changed parts: of a dropped table, index or column, of a column that has another
     /// type, of an index with another key.
     pub(crate) fn forget_statistics_between(
         self: &Arc<Self>,
@@ -621,7 +621,7 @@ impl Database {
     }
 }
 
-/// Do statistics say of one definition of a table what they say of another?
+/// Do statistics of one definition of a table have the same meaning in another?
 fn still_means(def: &StatisticsDef, old: &TableDef, new: &TableDef) -> bool {
     if def.is_of_index() {
         let columns = |table: &TableDef| {
@@ -641,7 +641,7 @@ fn still_means(def: &StatisticsDef, old: &TableDef, new: &TableDef) -> bool {
 }
 
 impl StatisticsDef {
-    /// Its name is this one, in any letter case.
+    /// Has it this name, in any letter case?
     pub fn is_named(&self, name: &str) -> bool {
         self.name.as_ref().is_some_and(|own| types::Collation::DEFAULT.same_name(own, name))
     }

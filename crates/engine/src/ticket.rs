@@ -1,9 +1,9 @@
-//! Commit tickets: what became of a commit can be asked for ever, after any number of crashes.
+//! Commit tickets: the status of a commit can be asked for at any later time, after any number of crashes.
 //!
 //! A ticket names the database, its incarnation and the commit record. An incarnation is the time between two openings. Where the log ended
-//! when one was over is noted before the next begins: up to there its commits are hard, behind it they are lost, and their places in the
-//! log are taken by others. What was committed after the copy was made from which a database has been put back belongs to incarnations that it
-//! knows nothing of, though it has others of the same number: nobody gave such a ticket.
+//! at the end of an incarnation is recorded before the next begins: commits up to there are durable, later ones are lost, and other records reuse
+//! their log positions. A database restored from a copy does not know the incarnations after the copy was made, though it may have others with
+//! the same number: it never issued such a ticket.
 //!
 //! ```text
 //!  commits get tickets ──crash or stop──► Log::open notes the end in the log's header, once
@@ -19,34 +19,34 @@ use crate::known_commits::KnownCommits;
 /// Bytes of a ticket: `binary(32)`.
 pub const COMMIT_TICKET_BYTES: usize = 32;
 
-/// Bytes of the database's identity in a ticket; tickets of before incarnations had a random half have all 16, and the number alone.
+/// Bytes of the database's identity in a ticket; older tickets, from before incarnations had a random half, have all 16, and only the number.
 const GUID_BYTES: usize = 12;
-/// Bytes that say which incarnation of which database it is.
+/// Bytes that identify the incarnation and the database.
 const PLACE_BYTES: usize = GUID_BYTES + 8;
 /// Bytes that the checksum covers.
 const CHECKED_BYTES: usize = COMMIT_TICKET_BYTES - 4;
 
-/// Names one commit.
+/// Identifies one commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CommitTicket {
-    /// The database's identity and the incarnation, as they stand in it.
+    /// The database's identity and the incarnation, in the ticket's encoding.
     place: [u8; PLACE_BYTES],
     pub(crate) lsn: Lsn,
 }
 
-/// What became of a commit.
+/// The status of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommitStatus {
     /// It survives any crash.
     Hardened,
-    /// It is not hard yet: a crash now might take it.
+    /// It is not durable yet: a crash now might lose it.
     Pending,
-    /// A crash has taken it.
+    /// A crash has lost it.
     Lost,
 }
 
 impl CommitStatus {
-    /// As `sys.fn_commit_status` tells it.
+    /// The name in `sys.fn_commit_status`.
     pub fn name(self) -> &'static str {
         match self {
             CommitStatus::Hardened => "HARDENED",
@@ -57,7 +57,7 @@ impl CommitStatus {
 }
 
 impl CommitTicket {
-    /// What of the database's GUID has room, the incarnation and the LSN (big endian, so that tickets of a database sort by age), CRC-32C.
+    /// A prefix of the database's GUID, the incarnation and the LSN (big endian, so that tickets of a database sort by age), CRC-32C.
     pub fn to_bytes(&self) -> [u8; COMMIT_TICKET_BYTES] {
         let mut bytes = [0; COMMIT_TICKET_BYTES];
         bytes[..PLACE_BYTES].copy_from_slice(&self.place);
@@ -67,7 +67,7 @@ impl CommitTicket {
         bytes
     }
 
-    /// `None`: it is no ticket.
+    /// `None`: it is no valid ticket.
     pub fn from_bytes(bytes: &[u8]) -> Option<CommitTicket> {
         let bytes: &[u8; COMMIT_TICKET_BYTES] = bytes.try_into().ok()?;
         let (checked, checksum) = bytes.split_at(CHECKED_BYTES);
@@ -91,7 +91,7 @@ impl CommitTicket {
         ticket
     }
 
-    /// The incarnations that it may name of the database with this identity, by the present layout and that of before.
+    /// The incarnations of the database with this identity that the ticket may name, by the present layout and the older one.
     fn incarnations(&self, database_guid: [u8; 16]) -> impl Iterator<Item = Incarnation> + use<> {
         let (guid, raw) = self.place.split_at(GUID_BYTES);
         let raw = raw.try_into().map_or(0, u64::from_be_bytes);
@@ -102,18 +102,18 @@ impl CommitTicket {
     }
 }
 
-/// What a database knows of its incarnations.
+/// The incarnations of a database.
 #[derive(Debug)]
 pub(crate) struct Tickets {
     database_guid: [u8; 16],
     incarnation: Incarnation,
-    /// The ends of those before, by age.
+    /// The ends of the earlier ones, by age.
     ends: Vec<(Incarnation, Lsn)>,
     known: KnownCommits,
 }
 
 impl Tickets {
-    /// Of the database with this log. `ends`: of every earlier incarnation, in order.
+    /// For the database with this log. `ends`: of every earlier incarnation, in order.
     pub(crate) fn new(log: &Log, database_guid: [u8; 16], ends: Vec<(Incarnation, Lsn)>) -> Tickets {
         assert!(log.incarnation_end().is_none(), "the incarnation has begun");
         let incarnation = log.incarnation();
@@ -122,7 +122,7 @@ impl Tickets {
         Tickets { database_guid, incarnation, ends, known: KnownCommits::default() }
     }
 
-    /// The incarnation of the database that gave the ticket, if it knows of one.
+    /// The incarnation of the database that issued the ticket, if it is known.
     fn incarnation_of(&self, ticket: &CommitTicket) -> Option<Incarnation> {
         let is_known = |one: &Incarnation| *one == self.incarnation || self.end_of(*one).is_some();
         ticket.incarnations(self.database_guid).find(is_known)
@@ -133,7 +133,7 @@ impl Tickets {
         Some(self.ends[at].1)
     }
 
-    /// Did the database give the ticket, in whichever incarnation?
+    /// Did the database issue the ticket, in any incarnation?
     pub(crate) fn is_its(&self, ticket: &CommitTicket) -> bool {
         self.incarnation_of(ticket).is_some()
     }
@@ -149,28 +149,28 @@ impl Tickets {
         at.checked_sub(1).map_or(Lsn::NULL, |before| self.ends[before].1)
     }
 
-    /// A session is told of this ticket, which is of a commit of its own: asked for it, nobody has to look whether it was given.
+    /// A session gets this ticket, of its own commit: a later look-up need not read the log.
     pub(crate) fn note_told(&self, ticket: &CommitTicket) {
         if self.incarnation_of(ticket) == Some(self.incarnation) {
             self.known.note(ticket.lsn);
         }
     }
 
-    /// `None`: the database never gave this ticket: no commit of its incarnation can have stood there, or, as far as the log still goes
-    /// back, none stands there.
+    /// `None`: the database never issued this ticket: no commit of its incarnation can be at that position, or, as far as the log still
+    /// exists, none is.
     pub(crate) fn status(&self, log: &Log, ticket: &CommitTicket) -> Option<CommitStatus> {
         let incarnation = self.incarnation_of(ticket)?;
         if !log::can_be_record(ticket.lsn) || ticket.lsn <= self.beginning_of(incarnation) {
             return None;
         }
         let status = self.status_at(log, incarnation, ticket)?;
-        // The places of what is lost are others' now.
+        // Other records use the positions of lost commits.
         let is_kept = status != CommitStatus::Lost;
         (!is_kept || self.is_commit(log, ticket.lsn)).then_some(status)
     }
 
-    /// Does a commit record stand there, or has one, for all that the log can still tell? A block that has to be read is read once for all
-    /// of its commits.
+    /// Is there, or was there, a commit record at that position, as far as the log can still tell? A block that has to be read is read once for all
+    /// its commits.
     fn is_commit(&self, log: &Log, lsn: Lsn) -> bool {
         if self.known.has(lsn) {
             return true;
@@ -187,7 +187,7 @@ impl Tickets {
         }
     }
 
-    /// The same by the position alone.
+    /// The status by the position alone.
     fn status_at(&self, log: &Log, incarnation: Incarnation, ticket: &CommitTicket) -> Option<CommitStatus> {
         if incarnation != self.incarnation {
             let is_hard = ticket.lsn <= self.end_of(incarnation)?;
@@ -231,7 +231,7 @@ mod tests {
         assert!(ordered.is_sorted());
     }
 
-    /// As they were written before incarnations had a random half: the whole GUID, and the number alone.
+    /// The older format, from before incarnations had a random half: the whole GUID, and only the number.
     #[test]
     fn an_older_ticket_still_names_its_incarnation() {
         let (guid, mut place) = ([9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 1, 2, 3, 4, 5, 6], [0; PLACE_BYTES]);

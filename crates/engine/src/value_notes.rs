@@ -1,5 +1,5 @@
-//! What the database writes of values that it hands out in memory, so that none comes twice after a crash: identities and rowversions.
-//! `identity.rs` and `row_version.rs` count; `sequence.rs` writes its own notes.
+//! Records about values that are assigned in memory, so that none is repeated after a crash: identities and rowversions.
+//! `identity.rs` and `row_version.rs` count; `sequence.rs` writes its own records.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use crate::identity::{cells_of, number_of_cells};
 use crate::row_version::{ActiveRowVersion, Drawn, RANGE_VALUES};
 use crate::schema::{IdentityDef, ObjectDef, ObjectId, TableDef};
 
-/// So often the first note of a table's identity is tried: whoever was faster has written it, unless it is taken back at once.
+/// How often the first record of a table's identity is tried: if it exists, another transaction has written it, unless it is rolled back at once.
 const FIRST_NOTE_TRIES: u32 = 100;
 
 /// The row of `sysidentities` that holds the ceiling of the database's rowversion values.
 pub(crate) const ROW_VERSIONS_ID: ObjectId = 0;
 
 impl Database {
-    /// Identity values of a table up to `noted` may have been handed out. A transaction of its own, so that the user's rollback does not
-    /// take it back; it rides with the log and is not flushed for its own sake (claim 113). A transaction that has emptied the table has the
-    /// note to itself, and writes it itself: with its rows the note goes or stays.
+    /// Identity values of a table up to `noted` may have been assigned. A transaction of its own, so that the user's rollback does not
+    /// undo it; it is not flushed by itself (claim 113). A transaction that has emptied the table writes the record itself, because no other
+    /// can reach it: the record commits or rolls back with the table's rows.
     pub(crate) fn note_identity(
         self: &Arc<Self>,
         txn: &DbTransaction,
@@ -40,7 +40,7 @@ impl Database {
         Ok(())
     }
 
-    /// The cache has been turned off: what is noted ahead is taken back, so that a crash leaves no gap from now on.
+    /// The cache has been turned off: removes the reservations, so that a crash leaves no gap from now on.
     pub(crate) fn settle_identities(self: &Arc<Self>) -> SqlResult<()> {
         for (object_id, _) in self.identities.positions() {
             let own = DbTransaction::new(self.clone(), self.txns.begin(TxnOptions::default()), 0);
@@ -58,14 +58,14 @@ impl Database {
     fn settle_identity(self: &Arc<Self>, txn: &DbTransaction, object_id: ObjectId) -> SqlResult<()> {
         let table = self.system_table(system_tables::IDENTITIES);
         let Some(row) = table.take_key(txn, &[Value::Int(object_id)])? else { return Ok(()) };
-        // Under the row's lock: whoever draws from now on notes his value behind this.
+        // Under the row's lock: a session that draws a value from now on writes its record after this one.
         let settled = self.identities.settle(object_id).map(cells_of);
         let [value, wide] = settled.unwrap_or_else(|| [row[1].clone(), row[2].clone()]);
         table.insert(txn, &[Value::Int(object_id), value, wide])
     }
 
-    /// DBCC CHECKIDENT ... RESEED: counting goes on behind `value`, or begins with it when nothing was counted yet; a rollback brings the
-    /// old position back.
+    /// DBCC CHECKIDENT ... RESEED: counting continues after `value`, or begins with it when nothing was counted yet; a rollback restores
+    /// the old position.
     ///
     /// # Errors
     /// The marker of a stale plan; those of storage.
@@ -87,7 +87,7 @@ impl Database {
         }
     }
 
-    /// Rowversion values up to `noted` may be handed out, once this has returned: it is hard then. It stands among the identities, under
+    /// Rowversion values up to `noted` may be assigned once this has returned: the record is durable then. It is stored among the identities, under
     /// a number that no table has.
     pub(crate) fn note_row_versions(self: &Arc<Self>, noted: i64) -> SqlResult<()> {
         self.write_identity(
@@ -98,7 +98,7 @@ impl Database {
         )
     }
 
-    /// A clean close: the exact positions, so that the next start leaves no gap.
+    /// A clean close: writes the exact positions, so that the next start leaves no gap.
     pub(crate) fn note_positions(self: &Arc<Self>) -> SqlResult<()> {
         let row_versions = self.row_versions.position().map(i128::from);
         let row_versions = row_versions.map(|last| (ROW_VERSIONS_ID, last));
@@ -108,8 +108,8 @@ impl Database {
         self.note_sequence_positions()
     }
 
-    /// Writes the note if it `replaces` the one that stands there. Two who make the first note of a table may meet (2601): then again, but not
-    /// for ever, as a tree would want it whose pages disagree about whether the note is there.
+    /// Writes the record if it `replaces` the existing one. Two transactions may write the first record of a table (2601): then this tries again, but
+    /// not forever, because a damaged tree may disagree about whether the record exists.
     fn write_identity(
         self: &Arc<Self>,
         object_id: ObjectId,
@@ -159,7 +159,7 @@ impl Database {
         table.insert(txn, &[Value::Int(object_id), value, wide])
     }
 
-    /// A table is gone or empty: its identity begins again, unless the transaction is rolled back.
+    /// A table is dropped or emptied: its identity begins again, unless the transaction is rolled back.
     pub(crate) fn forget_identity(
         self: &Arc<Self>,
         txn: &DbTransaction,
@@ -177,12 +177,12 @@ impl Database {
         self.row_versions.last()
     }
 
-    /// The lowest rowversion value of a transaction that has not ended, or the next value (`MIN_ACTIVE_ROWVERSION()`).
+    /// The lowest rowversion value of an active transaction, or the next value (`MIN_ACTIVE_ROWVERSION()`).
     pub fn min_active_row_version(&self) -> u64 {
         self.row_versions.lowest_active()
     }
 
-    /// A new value; `first` is filled when it is the transaction's first.
+    /// A new value; sets `first` when it is the transaction's first.
     pub(crate) fn next_row_version(
         self: &Arc<Self>,
         first: &std::cell::OnceCell<ActiveRowVersion>,
@@ -198,7 +198,7 @@ impl Database {
         }
     }
 
-    /// Others may raise it at the same time: they write the same, and each goes on when it is hard.
+    /// Other sessions may raise it at the same time: all write the same value, and each continues when it is durable.
     fn raise_row_version_ceiling(self: &Arc<Self>, from: u64) -> SqlResult<()> {
         let overflow = || SqlError::new(8115, &[&"ROWVERSION", &"timestamp"]);
         let ceiling = from.checked_add(RANGE_VALUES).ok_or_else(overflow)?;
@@ -210,7 +210,7 @@ impl Database {
     }
 }
 
-/// The row of `sysidentities` that holds the value with which a table's identity begins, where that is not the seed. Tables have positive
+/// The key of the row of `sysidentities` with the first value of a table's identity, if that is not the seed. Tables have positive
 /// numbers.
 fn start_row(table: ObjectId) -> ObjectId {
     -table

@@ -1,4 +1,4 @@
-//! The counters of the object `Transactions`: who runs, who reads snapshots, and what row versions take, over all databases.
+//! The counters of the object `Transactions`: active transactions, snapshot readers, and the memory of row versions, over all databases.
 
 use os::{CounterRow, CounterType};
 use txn::SnapshotKind;
@@ -48,7 +48,7 @@ fn sums(instance: &Instance) -> Sums {
     sums
 }
 
-/// Names, values and types. `rows`: what is counted as it happens.
+/// Names, values and types. `rows`: the event counters.
 pub(crate) fn of(instance: &Instance, rows: &[CounterRow]) -> Vec<(&'static str, i64, CounterType)> {
     let sums = sums(instance);
     let active =

@@ -4,8 +4,8 @@
 //!  Off ──begin_change(on)──► ToOn ──await_writers──► On ──begin_change(off)──► ToOff ──await_snapshots──► Off
 //!   ▲ ◄── interrupted ────────┘                       ▲ ◄──── interrupted ───────┘
 //! ```
-//! Writers leave versions in every state but Off, and under READ_COMMITTED_SNAPSHOT. What the options say is kept with them and put in force
-//! when the database is opened; a change that was under way when the server stopped has not happened.
+//! Writers leave versions in every state but Off, and under READ_COMMITTED_SNAPSHOT. The options are stored and put in force
+//! when the database is opened; a change that was interrupted by a stop of the server has no effect.
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 
@@ -18,11 +18,11 @@ use crate::error::{SqlResult, interrupted};
 use crate::options::DatabaseOptions;
 use crate::snapshot_state::{COMMITTED_SNAPSHOT_SWITCH, SnapshotState, is_on};
 
-/// How often it is looked whether those who are waited for have ended.
+/// The poll interval while transactions are waited for.
 const PAUSE_NS: u64 = 10_000_000;
 
 impl Database {
-    /// ALLOW_SNAPSHOT_ISOLATION as it stands.
+    /// The state of ALLOW_SNAPSHOT_ISOLATION.
     pub fn snapshot_state(&self) -> SnapshotState {
         self.versioning.state()
     }
@@ -37,24 +37,24 @@ impl Database {
         self.versioning.committed_snapshot.load(Acquire)
     }
 
-    /// Writers leave versions as the options in force ask for.
+    /// Sets whether writers leave versions, by the options in force.
     pub(crate) fn keep_versions(&self) {
         let keeps = self.reads_committed_snapshot() || self.snapshot_state() != SnapshotState::Off;
         assert!(!(keeps && self.is_volatile()), "what is lost at each start has no versions");
         self.txns.versions().keep(keeps);
     }
 
-    /// Options have changed. Nobody else is in the database when READ_COMMITTED_SNAPSHOT changes: the caller has seen to that.
+    /// Options have changed. The caller has made sure that no other session is in the database when READ_COMMITTED_SNAPSHOT changes.
     pub(crate) fn apply_versioning(&self, options: &DatabaseOptions) {
         self.versioning.committed_snapshot.store(is_on(options, COMMITTED_SNAPSHOT_SWITCH), Release);
         self.keep_versions();
     }
 
-    /// The first half of ALLOW_SNAPSHOT_ISOLATION: returns when everybody has ended who is in the way. `end_snapshot_change` follows once
-    /// the option is kept. Nothing to do in the state that is wanted.
+    /// The first half of ALLOW_SNAPSHOT_ISOLATION: returns when all blocking transactions have ended. `end_snapshot_change` follows once
+    /// the option is stored. Does nothing in the wanted state.
     ///
     /// # Errors
-    /// 5061 while another changes it; an interrupt: it is then as it was.
+    /// 5061 while another session changes it; an interrupt: the state is then unchanged.
     pub fn begin_snapshot_change(&self, on: bool) -> SqlResult<()> {
         let (from, through) = match on {
             true => (SnapshotState::Off, SnapshotState::ToOn),
@@ -75,7 +75,7 @@ impl Database {
         waited
     }
 
-    /// The second half: the option is kept, or (`is_kept` false) could not be.
+    /// The second half: the option is stored, or (`is_kept` false) could not be.
     pub fn end_snapshot_change(&self, on: bool, is_kept: bool) {
         let through = if on { SnapshotState::ToOn } else { SnapshotState::ToOff };
         let to = if on == is_kept { SnapshotState::On } else { SnapshotState::Off };
@@ -88,8 +88,8 @@ impl Database {
         }
     }
 
-    /// Waits for the writers that may have changed rows without leaving versions: whoever has a table locked for changes now, or has written.
-    /// Later ones lock their table after this look, and so find that versions are kept.
+    /// Waits for the writers that may have changed rows without leaving versions: transactions that have a table locked for changes now, or have
+    /// written. Later ones lock their table after this check, and so find that versions are kept.
     fn await_writers(&self) -> SqlResult<()> {
         let newest = self.txns.max_txn();
         let mut others = self.writing_owners();

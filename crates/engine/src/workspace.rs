@@ -1,4 +1,4 @@
-//! The memory of queries that keep rows: grants out of one budget, in the order in which they are asked for, and files for what does not fit.
+//! Memory grants of queries: from one budget, first come, first served, and temporary files for rows that do not fit.
 //!
 //! ```text
 //!  a statement keeps little ──► asks for nothing
@@ -8,8 +8,8 @@
 //!  required is more than anybody may have: 8657
 //! ```
 //!
-//! A grant is a promise of its holder, not memory set aside: what is really allocated is counted by `os::memory`, whose limits stand
-//! behind. Whoever has a grant never waits for another one, so waiting for memory makes no circle of its own; a circle with locks ends by 8645.
+//! A grant is a promise of its holder, not reserved memory: `os::memory` counts the real allocations, and its limits are the last
+//! resort. A holder of a grant never waits for another grant, so memory waits alone make no cycle; a cycle with locks ends by error 8645.
 
 pub mod spill;
 
@@ -24,46 +24,46 @@ use types::SqlError;
 
 use crate::error::{SqlResult, interrupted};
 
-/// The part of the budget that one grant is at most: SQL Server's default of 25 percent.
+/// The share of the budget that one grant is at most: SQL Server's default of 25 percent.
 const SHARE_OF_ONE: u64 = 4;
 
-/// The budget and who has how much of it.
+/// The budget and its grants.
 pub struct Workspaces {
     os: Os,
-    /// The data directory: spill files are made here.
+    /// The data directory: spill files are created here.
     folder: PathBuf,
     state: Latch<State>,
     has_changed: Condition,
-    /// For tests: so many rows and no more are kept in memory by an operator, whatever there is. `usize::MAX`: no such limit.
+    /// For tests: the most rows that an operator keeps in memory, whatever memory there is. `usize::MAX`: no such limit.
     rows_in_memory_max: AtomicUsize,
-    /// Spill files that were made; the next one's name.
+    /// The number of spill files created so far; it names the next one.
     files_total: AtomicU64,
 }
 
 #[derive(Default)]
 struct State {
     granted_bytes: u64,
-    /// Who has one, and who waits, oldest first.
+    /// Grants and waiters, oldest first.
     requests: VecDeque<GrantRow>,
     next_number: u64,
     timeouts_total: u64,
 }
 
-/// One grant, or one who waits for it, as views show it.
+/// One grant, or one waiter, as views show it.
 #[derive(Clone, Debug)]
 pub struct GrantRow {
     number: u64,
     /// `session_id`.
     pub session_id: i16,
-    /// What it would like to have.
+    /// The memory that it would like to have.
     pub requested_bytes: u64,
-    /// Without which it waits.
+    /// The least memory, for which it waits.
     pub required_bytes: u64,
-    /// 0: it waits.
+    /// 0: waiting.
     pub granted_bytes: u64,
     /// UTC, 100 ns ticks.
     pub request_ticks: i64,
-    /// UTC, 100 ns ticks; 0: it waits.
+    /// UTC, 100 ns ticks; 0: waiting.
     pub grant_ticks: i64,
     /// How long it may wait, s.
     pub timeout_s: u64,
@@ -72,22 +72,22 @@ pub struct GrantRow {
 /// The budget as views show it.
 #[derive(Clone, Debug, Default)]
 pub struct WorkspaceFigures {
-    /// What all grants together may be; `None`: no limit.
+    /// The most that all grants together may be; `None`: no limit.
     pub total_bytes: Option<u64>,
-    /// What they are.
+    /// The sum of all grants.
     pub granted_bytes: u64,
-    /// How many there are.
+    /// The number of grants.
     pub grantees: usize,
-    /// How many wait.
+    /// The number of waiters.
     pub waiters: usize,
-    /// 8645 so far.
+    /// Errors 8645 so far.
     pub timeouts_total: u64,
 }
 
-/// What is wanted of the budget.
+/// A request for memory.
 #[derive(Clone, Copy, Debug)]
 pub struct GrantRequest {
-    /// For whom.
+    /// The session.
     pub session_id: i16,
     /// `min memory per query (KB)`.
     pub required_bytes: u64,
@@ -104,12 +104,12 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// How much it is.
+    /// Its size.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// How much was asked for.
+    /// The requested size.
     pub fn requested_bytes(&self) -> u64 {
         self.requested_bytes
     }
@@ -131,7 +131,7 @@ impl State {
         self.requests.retain(|request| request.number != number);
     }
 
-    /// Is nobody who waits older?
+    /// Is no waiter older?
     fn is_next(&self, number: u64) -> bool {
         self.requests
             .iter()
@@ -157,15 +157,15 @@ impl Workspaces {
         })
     }
 
-    /// What all grants together may be: what one request may allocate. None without a limit; then nobody needs a grant.
+    /// The most that all grants together may be: the memory limit of requests. None without a limit; then no grant is needed.
     pub fn total_bytes() -> Option<u64> {
         os::memory::request_bytes_max()
     }
 
-    /// A grant: as much as is free, a quarter of the budget at most, at least what is required; waits for that. `None`: there is no limit.
+    /// A grant: the free memory, a quarter of the budget at most, at least the required memory; waits for that. `None`: there is no limit.
     ///
     /// # Errors
-    /// 8645 when it waited too long, 8657 when nobody may have what is required; cancelled.
+    /// 8645 when it waited too long, 8657 when the required memory is more than any grant; cancelled.
     pub fn grant(self: &Arc<Self>, request: GrantRequest) -> SqlResult<Option<Grant>> {
         let Some(total_bytes) = Workspaces::total_bytes() else { return Ok(None) };
         let most_bytes = total_bytes / SHARE_OF_ONE;
@@ -197,7 +197,7 @@ impl Workspaces {
                 (own.granted_bytes, own.grant_ticks) = (bytes, grant_ticks);
                 state.assert_state();
                 drop(state);
-                // The next one may be served, too.
+                // The next waiter may be served, too.
                 self.has_changed.notify_all();
                 return Ok(Some(Grant { of: self.clone(), number, bytes, requested_bytes: most_bytes }));
             }
@@ -219,8 +219,8 @@ impl Workspaces {
         }
     }
 
-    /// A grant for who can do with less and waits for none, whatever else its statement has: a quarter of the budget at most, of what is free
-    /// while nobody waits. `None`: there is no limit.
+    /// A grant without a wait, for a caller that can work with less: a quarter of the budget at most, of the free memory,
+    /// and only while there are no waiters. `None`: there is no limit.
     pub(crate) fn grant_what_is_free(self: &Arc<Self>, session_id: i16) -> Option<Grant> {
         let total_bytes = Workspaces::total_bytes()?;
         let most_bytes = total_bytes / SHARE_OF_ONE;
@@ -229,7 +229,7 @@ impl Workspaces {
         let free_bytes = if is_waited_for { 0 } else { total_bytes.saturating_sub(state.granted_bytes) };
         state.next_number += 1;
         let number = state.next_number;
-        // Who has nothing would be taken for one who waits.
+        // A grant of 0 bytes would count as a waiter.
         let bytes = most_bytes.min(free_bytes).max(1);
         state.granted_bytes += bytes;
         let now = self.os.clock().utc_100ns();
@@ -247,7 +247,7 @@ impl Workspaces {
         Some(Grant { of: self.clone(), number, bytes, requested_bytes: most_bytes })
     }
 
-    /// All grants and who waits for one, oldest first.
+    /// All grants and waiters, oldest first.
     pub fn grants(&self) -> Vec<GrantRow> {
         self.state.lock().requests.iter().cloned().collect()
     }
@@ -265,12 +265,12 @@ impl Workspaces {
         }
     }
 
-    /// How many rows an operator keeps in memory at most.
+    /// The most rows that an operator keeps in memory.
     pub fn rows_in_memory_max(&self) -> usize {
         self.rows_in_memory_max.load(Relaxed)
     }
 
-    /// For tests: operators keep so many rows in memory and put the others on disk, whatever memory there is.
+    /// For tests: operators keep so many rows in memory and write the others to disk, whatever memory there is.
     pub fn keep_no_more_than(&self, rows: usize) {
         self.rows_in_memory_max.store(rows, Relaxed);
     }

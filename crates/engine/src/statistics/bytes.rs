@@ -1,4 +1,4 @@
-//! Statistics as bytes of the catalog, and back: docs/formats/statistics.md. What makes no sense is nothing, and never an error.
+//! The encoding of statistics in the catalog: docs/formats/statistics.md. Invalid bytes decode to nothing, never to an error.
 
 use std::sync::{Arc, LazyLock};
 
@@ -20,7 +20,7 @@ static TERM: LazyLock<RowFormat> = LazyLock::new(|| {
     RowFormat::new(types.map(|sql_type| RowColumn { sql_type, collation: Collation::DEFAULT }).into())
 });
 
-/// Constants of filters may have so many bytes together.
+/// The most bytes of a filter's constants together.
 pub(crate) const CONSTANT_BYTES_MAX: usize = 4_000;
 
 pub(crate) fn of_terms(terms: &[(i32, FilterTest)]) -> Vec<u8> {
@@ -75,7 +75,7 @@ fn without_type(value: Value) -> Value {
     }
 }
 
-/// A row and, before it, its length.
+/// Appends a row, preceded by its length.
 fn append(format: &RowFormat, cells: &[Value], bytes: &mut Vec<u8>) {
     let mut row = Vec::new();
     let encoded = format.encode(cells, ROW_BYTES_MAX, &mut row, &mut |_| unreachable!("the row is short"));
@@ -84,7 +84,7 @@ fn append(format: &RowFormat, cells: &[Value], bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(&row);
 }
 
-/// The first row, taken away.
+/// Takes the first row.
 fn take(format: &RowFormat, cells: usize, bytes: &mut &[u8]) -> Option<Vec<Value>> {
     let (length, rest) = bytes.split_first_chunk::<2>()?;
     let (row, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
@@ -149,7 +149,7 @@ pub(crate) fn steps_of(mut bytes: &[u8]) -> Option<Vec<HistogramStep>> {
         };
         let (equal_rows, range_rows, distinct_range_rows) = (number(1)?, number(2)?, number(3)?);
         let high = without_type(values.swap_remove(0));
-        // Only the first step is that of NULL.
+        // Only the first step can be NULL.
         if high.is_null() && !steps.is_empty() {
             return None;
         }
@@ -194,7 +194,7 @@ mod tests {
     fn what_makes_no_sense_is_nothing() {
         let whole = of_steps(&[step(Value::Int(1)), step(Value::nvarchar("zwei")), step(Value::Int(3))]);
         assert_eq!(steps_of(&[]), Some(Vec::new()));
-        // Cut anywhere but between steps, and with any byte changed: something or nothing, never a panic.
+        // Cut anywhere between steps or not, and with any byte changed: the result is some statistics or none, never a panic.
         let cuts = (1..whole.len()).filter(|cut| steps_of(&whole[..*cut]).is_some()).count();
         assert_eq!(cuts, 2, "two steps end before the last one does");
         for whole in [whole, of_terms(&[(1, FilterTest::In(vec![Value::Int(1), Value::nvarchar("zwei")]))])] {

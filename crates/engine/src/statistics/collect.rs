@@ -1,20 +1,21 @@
-//! Statistics of values that come in order: densities and a histogram of at most [`STEPS_MAX`] steps, in memory that does not grow with the
-//! rows.
+//! Statistics from sorted values: densities and a histogram of at most [`STEPS_MAX`] steps, in memory that does not grow with the
+//! number of rows.
 //!
-//! Each new value of the first column is a step of its own at first, unless the one before it says so little (few rows in a thousand) that it is joined
-//! at once with this one behind it: the value becomes one of a range. When there are twice as many steps as may stay, those that say least are joined
-//! so. A step says little when it and its range have few rows, so values that are frequent keep their step and ranges become about equally large.
+//! Each new value of the first column is a step of its own at first, unless the step before has very few rows (few in a thousand): then that step
+//! is merged at once into the range of the new one. When there are twice as many steps as allowed, the least informative ones are merged
+//! in this way. A step is less informative the fewer rows it and its range have, so frequent values keep their step and ranges become about equally
+//! large.
 
 use types::{Collation, DateTime, SqlType, Value, sort_compare};
 
 use super::{HistogramStep, PrefixDensity, STEPS_MAX, StatisticsContent};
 
-/// Of a text or binary value so much stands in a step, in bytes.
+/// The most bytes of a text or binary value in a step.
 const HIGH_KEY_BYTES_MAX: usize = 200;
-/// Steps that each have less than this part of the rows so far are joined at once: ranges that stay have several times as many.
+/// Adjacent steps that each have less than this share of the rows so far are merged at once: the remaining ranges have several times as many.
 const LEAST_PART: f64 = 1.0 / (8 * STEPS_MAX) as f64;
 
-/// Makes statistics of rows in the order of their columns.
+/// Computes statistics from rows sorted by their columns.
 pub struct StatisticsCollector {
     columns: Vec<(SqlType, Collation)>,
     previous: Vec<Value>,
@@ -23,37 +24,37 @@ pub struct StatisticsCollector {
     rows: f64,
 }
 
-/// The values of the first columns together.
+/// The density state of a column prefix.
 #[derive(Clone, Default)]
 struct Prefix {
     distinct: f64,
-    /// Values that came once.
+    /// Values that occur once.
     single: f64,
-    /// Rows of the present value.
+    /// Rows of the current value.
     run: f64,
     bytes: f64,
 }
 
-/// A step with what is needed to make it larger than its sample.
+/// A step, with the data to scale it up from the sample.
 #[derive(Clone)]
 struct Step {
     high: Value,
     equal: f64,
     range: f64,
     distinct: f64,
-    /// Values of the range that came once.
+    /// Values of the range that occur once.
     single: f64,
 }
 
 impl StatisticsCollector {
-    /// For rows of these columns.
+    /// For rows with these columns.
     pub fn new(columns: Vec<(SqlType, Collation)>) -> StatisticsCollector {
         assert!(!columns.is_empty(), "statistics are about a column");
         let prefixes = vec![Prefix::default(); columns.len()];
         StatisticsCollector { columns, previous: Vec::new(), prefixes, steps: Vec::new(), rows: 0.0 }
     }
 
-    /// So many rows with these values. Rows come in order; equal ones may come one by one.
+    /// Adds so many rows with these values. Rows come in order; equal ones may come one by one.
     pub fn add(&mut self, values: &[Value], rows: f64) {
         assert_eq!(values.len(), self.columns.len(), "a value a column");
         let is_first = self.previous.is_empty();
@@ -94,12 +95,12 @@ impl StatisticsCollector {
         self.steps.push(step);
     }
 
-    /// The rows that have come.
+    /// The rows added so far.
     pub fn rows(&self) -> f64 {
         self.rows
     }
 
-    /// What they say of a table of `total` rows.
+    /// The statistics of a table with `total` rows.
     pub fn finish(mut self, total: u64, updated: DateTime) -> StatisticsContent {
         self.prefixes.iter_mut().for_each(Prefix::end_run);
         reduce(&mut self.steps, STEPS_MAX);
@@ -111,7 +112,7 @@ impl StatisticsCollector {
             average_bytes: if sampled > 0.0 { prefix.bytes / sampled } else { 0.0 },
         });
         let first = &self.prefixes[0];
-        // So many different values stand for one that came once.
+        // The distinct values of the table for each value that occurs once in the sample.
         let unseen = match first.single > 0.0 {
             true => {
                 ((first.distinct_of(sampled, total) - first.distinct + first.single) / first.single).max(1.0)
@@ -140,7 +141,7 @@ impl StatisticsCollector {
 }
 
 impl Step {
-    /// The step before it becomes a part of its range.
+    /// Merges the step before into this one's range.
     fn take_in(&mut self, before: &Step) {
         self.range += before.range + before.equal;
         self.distinct += before.distinct + 1.0;
@@ -148,7 +149,7 @@ impl Step {
     }
 }
 
-/// NULL and the first value keep their steps.
+/// The number of leading steps that are never merged: NULL and the first value.
 fn steps_that_stay(steps: &[Step]) -> usize {
     1 + usize::from(steps.first().is_some_and(|step| step.high.is_null()))
 }
@@ -159,8 +160,8 @@ impl Prefix {
         self.run = 0.0;
     }
 
-    /// The different values of all rows, where `sampled` of `total` were looked at: all of a whole look, and of a sample what Haas and Stokes
-    /// estimate by the values that came once ("Estimating the number of classes in a finite population", 1998, Duj1).
+    /// The estimated number of distinct values of all rows, from `sampled` of `total` rows: exact for a full scan; for a sample the estimator of Haas
+    /// and Stokes, which uses the values that occur once ("Estimating the number of classes in a finite population", 1998, Duj1).
     fn distinct_of(&self, sampled: f64, total: f64) -> f64 {
         if sampled >= total || sampled == 0.0 {
             return self.distinct;
@@ -170,12 +171,12 @@ impl Prefix {
     }
 }
 
-/// Joins steps with the ones behind them until `most` are left. The first value, the one behind NULL, and the last keep their steps.
+/// Merges steps into their successors until `most` are left. The first value, the step after NULL, and the last keep their steps.
 fn reduce(steps: &mut Vec<Step>, most: usize) {
     let kept_first = steps_that_stay(steps);
     while steps.len() > most.max(kept_first + 1) {
         let joinable = kept_first..steps.len() - 1;
-        // What the range behind would hold: the least is least missed. Half of those that are too many go in one pass, so that a pass is
+        // The rows of the merged range: the smallest loses the least information. Half of the surplus is merged in one pass, so that a pass is
         // worth its sort.
         let weight = |at: usize| steps[at].range + steps[at].equal + steps[at + 1].range;
         let mut order: Vec<(f64, usize)> = joinable.map(|at| (weight(at), at)).collect();
@@ -183,7 +184,7 @@ fn reduce(steps: &mut Vec<Step>, most: usize) {
         let mut goes = vec![false; steps.len()];
         let mut left = (steps.len() - most).div_ceil(2);
         for (_, at) in order {
-            // Not two neighbours in one pass: each has been weighed by itself.
+            // Never two neighbours in one pass: their weights assume that the other stays.
             if left > 0 && !goes[at - 1] && !goes[at + 1] {
                 goes[at] = true;
                 left -= 1;
@@ -205,7 +206,7 @@ fn reduce(steps: &mut Vec<Step>, most: usize) {
     }
 }
 
-/// A value as a step keeps it: long ones are cut, which changes no more than an estimate.
+/// The value to store in a step: long ones are truncated, which affects estimates only.
 fn shortened(value: &Value) -> Value {
     match value {
         Value::Char(bytes) if bytes.len() > HIGH_KEY_BYTES_MAX => {
@@ -269,7 +270,7 @@ mod tests {
         assert_eq!(content.steps.last().map(|step| &step.high), Some(&Value::Int(99_999)));
     }
 
-    /// However many values come, few are ever steps: what says least goes before there is a heap of it.
+    /// However many values come, few are steps at any time: the least informative are merged early.
     #[test]
     fn many_values_are_few_steps_from_the_beginning() {
         let mut collector = StatisticsCollector::new(vec![(SqlType::Int, Collation::DEFAULT)]);

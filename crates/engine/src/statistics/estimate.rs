@@ -1,4 +1,4 @@
-//! What statistics say of conditions: shares of the rows, between 0 and 1.
+//! Selectivity estimates from statistics: shares of the rows, between 0 and 1.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -8,7 +8,7 @@ use types::{Collation, Value, compare};
 
 use super::{HistogramStep, StatisticsContent};
 
-/// Of a range of a step whose values cannot be reckoned with, so much lies on one side of a value.
+/// The share of a range assumed on one side of a value when its values have no distance.
 const HALF: f64 = 0.5;
 
 impl StatisticsContent {
@@ -17,13 +17,13 @@ impl StatisticsContent {
         if all > 0.0 { (rows / all).clamp(0.0, 1.0) } else { 0.0 }
     }
 
-    /// Of the rows whose first column is NULL.
+    /// The share of rows whose first column is NULL.
     pub fn share_of_null(&self) -> f64 {
         let of_null = self.steps.first().filter(|step| step.high.is_null());
         self.share(of_null.map_or(0.0, |step| step.equal_rows))
     }
 
-    /// Of those with one value, whichever it is, on the average over the values.
+    /// The average share of rows with one value.
     pub fn share_of_any_value(&self) -> f64 {
         let nulls = self.share_of_null();
         let Some(first) = self.prefixes.first().filter(|first| first.density > 0.0) else { return 0.0 };
@@ -31,12 +31,12 @@ impl StatisticsContent {
         ((1.0 - nulls) / distinct.max(1.0)).clamp(0.0, 1.0)
     }
 
-    /// How many different values the first column had, NULL among them.
+    /// The number of distinct values of the first column, NULL included.
     pub fn distinct_values(&self) -> f64 {
         self.prefixes.first().filter(|first| first.density > 0.0).map_or(0.0, |first| 1.0 / first.density)
     }
 
-    /// Of those with this value.
+    /// The share of rows with this value.
     pub fn share_of_value(&self, value: &Value, collation: Collation) -> f64 {
         if value.is_null() {
             return 0.0;
@@ -46,12 +46,12 @@ impl StatisticsContent {
         match found {
             Some(step) if is(value, &step.high, collation, Ordering::is_eq) => self.share(step.equal_rows),
             Some(step) if step.range_rows > 0.0 => self.share(step.average_range_rows()).max(least),
-            // Nobody had it, or it has come since.
+            // No row had the value, or it was inserted since.
             _ => least,
         }
     }
 
-    /// Of those between two values.
+    /// The share of rows between two values.
     pub fn share_between(&self, lower: Bound<&Value>, upper: Bound<&Value>, collation: Collation) -> f64 {
         let below = |bound: Bound<&Value>, is_upper: bool| match bound {
             Bound::Unbounded => None,
@@ -63,7 +63,7 @@ impl StatisticsContent {
         self.share(rows.max(0.0)).max(1.0 / (self.rows.max(1) as f64))
     }
 
-    /// Of those whose text begins so.
+    /// The share of rows whose text has this prefix.
     pub fn share_beginning_with(&self, text: &str) -> f64 {
         let wanted = text.to_lowercase();
         let begins = |step: &HistogramStep| {
@@ -72,7 +72,7 @@ impl StatisticsContent {
         let (mut rows, mut inside) = (0.0, false);
         for step in self.values() {
             let is_in = begins(step);
-            // Where they begin and where they end, half of the range is theirs.
+            // At its first and last step, half of the range is counted.
             rows += match (inside, is_in) {
                 (true, true) => step.range_rows + step.equal_rows,
                 (false, true) => step.range_rows * HALF + step.equal_rows,
@@ -84,17 +84,17 @@ impl StatisticsContent {
         if rows > 0.0 {
             return self.share(rows);
         }
-        // All of them lie inside one range, if there are any.
+        // All of them are inside one range, if there are any.
         let widest = self.values().map(|step| step.range_rows).fold(0.0, f64::max);
         self.share(widest * HALF).max(1.0 / (self.rows.max(1) as f64))
     }
 
-    /// The steps of values.
+    /// The steps without NULL.
     fn values(&self) -> impl Iterator<Item = &HistogramStep> {
         self.steps.iter().filter(|step| !step.high.is_null())
     }
 
-    /// Rows with lower values, or with the value itself, too.
+    /// The number of rows with lower values, with `with_equal` also those with the value itself.
     fn rows_below(&self, value: &Value, with_equal: bool, collation: Collation) -> f64 {
         let (mut rows, mut before): (f64, Option<&Value>) = (0.0, None);
         for step in self.values() {
@@ -119,7 +119,7 @@ fn is(value: &Value, high: &Value, collation: Collation, test: fn(Ordering) -> b
     compare(value, high, collation).is_some_and(test)
 }
 
-/// How much of the way from one value to another lies below a third.
+/// The position of a value between two others, from 0 to 1.
 fn part_below(from: &Value, value: &Value, to: &Value) -> f64 {
     match (number_of(from), number_of(value), number_of(to)) {
         (Some(from), Some(value), Some(to)) if to > from => ((value - from) / (to - from)).clamp(0.0, 1.0),
@@ -127,7 +127,7 @@ fn part_below(from: &Value, value: &Value, to: &Value) -> f64 {
     }
 }
 
-/// A value as a number whose distance from others means something.
+/// A value as a number whose distances are meaningful.
 fn number_of(value: &Value) -> Option<f64> {
     match value {
         Value::Decimal(number) => Some(number.to_f64()),

@@ -1,8 +1,8 @@
-//! Statistics of columns: how many rows there were, how many different values, and which ones how often. They are hints: what is torn, old
-//! or absent makes plans worse and answers no different.
+//! Statistics of columns: the number of rows, the number of distinct values, and a histogram. They are hints: if they are damaged, old
+//! or absent, plans become worse, but no result changes.
 //!
-//! [`collect`] makes them of values in order, [`estimate`] answers the planner's questions, [`bytes`] brings them into the catalog and back,
-//! [`crate::table_statistics`] makes, renews and drops them.
+//! [`collect`] computes them from sorted values, [`estimate`] answers the planner's questions, [`bytes`] encodes them for the catalog,
+//! [`crate::table_statistics`] creates, updates and drops them.
 
 pub(crate) mod bytes;
 mod collect;
@@ -17,10 +17,10 @@ pub use collect::StatisticsCollector;
 use crate::filter::FilterTest;
 use crate::object_id::ObjectId;
 
-/// Steps of a histogram at most, that of NULL included (learn.microsoft.com, "DBCC SHOW_STATISTICS").
+/// The most steps of a histogram, that of NULL included (learn.microsoft.com, "DBCC SHOW_STATISTICS").
 pub const STEPS_MAX: usize = 200;
 
-/// The statistics of columns that no index stands for are numbered from here: an index's number is the number of its statistics.
+/// Column statistics are numbered from here: an index's number is the number of its statistics.
 pub const FIRST_COLUMN_STATISTICS_ID: i32 = 1001;
 
 /// Statistics of one or more columns, or of an index.
@@ -30,21 +30,21 @@ pub struct StatisticsDef {
     pub object_id: ObjectId,
     /// Its number in the table; an index's own number.
     pub stats_id: i32,
-    /// Its name; none where it is an index's, which has the name.
+    /// Its name; none for an index's statistics, which use the index's name.
     pub name: Option<Arc<str>>,
-    /// What it is about, in order: the histogram is of the first. Those of an index include the clustered key.
+    /// Its columns, in order: the histogram is about the first. Those of an index include the clustered key.
     pub column_ids: Vec<i32>,
-    /// Made when a query asked for it.
+    /// Created automatically for a query.
     pub is_auto: bool,
-    /// NORECOMPUTE: it is renewed by UPDATE STATISTICS alone.
+    /// NORECOMPUTE: only UPDATE STATISTICS updates it.
     pub no_recompute: bool,
-    /// PERSIST_SAMPLE_PERCENT: so much is looked at by whoever does not say how much, in percent; above 0, 100 at most.
+    /// PERSIST_SAMPLE_PERCENT: the default sample size of later updates, in percent; above 0, at most 100.
     pub kept_percent: Option<f64>,
-    /// Of which rows, where not of all: those of an index have its filter.
+    /// The filter, if any: the statistics of an index have the index's filter.
     pub filter: Option<Arc<StatisticsFilter>>,
-    /// What was found; none when nothing was looked at yet, or what was kept of it makes no sense.
+    /// The content; none when nothing was sampled yet, or the stored content is invalid.
     pub content: Option<Arc<StatisticsContent>>,
-    /// Where the table's count of changes stood then. Not kept on disk, as the count itself.
+    /// The table's count of changes at that time. Not stored on disk, like the count itself.
     pub(crate) counted: Counted,
 }
 
@@ -53,36 +53,36 @@ pub struct StatisticsDef {
 pub struct StatisticsFilter {
     /// As `sys.stats.filter_definition` shows it.
     pub text: Arc<str>,
-    /// By column number; all must hold. A number stays when columns come and go.
+    /// By column number; all must hold. A number stays when columns are added or dropped.
     pub terms: Vec<(i32, FilterTest)>,
 }
 
 /// A state of a table's count of changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counted {
-    /// Whose count.
+    /// The unit that is counted.
     pub(crate) unit: u32,
     pub(crate) changed: u64,
     pub(crate) updated: u64,
 }
 
 impl StatisticsDef {
-    /// Does an index have it?
+    /// Does it belong to an index?
     pub fn is_of_index(&self) -> bool {
         self.stats_id < FIRST_COLUMN_STATISTICS_ID
     }
 }
 
-/// What was found when the values were looked at.
+/// The content of statistics: the result of a sample or a full scan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatisticsContent {
     /// When.
     pub updated: DateTime,
-    /// Rows then that satisfied the filter: all of the table, where there is none.
+    /// The rows that satisfied the filter: all rows of the table without one.
     pub rows: u64,
-    /// Those of them that were looked at.
+    /// The rows that were sampled.
     pub rows_sampled: u64,
-    /// Rows of the table then, also those that a filter leaves out.
+    /// The rows of the table, with those that the filter excludes.
     pub unfiltered_rows: u64,
     /// For the first column, the first two, and so on.
     pub prefixes: Vec<PrefixDensity>,
@@ -90,16 +90,16 @@ pub struct StatisticsContent {
     pub steps: Vec<HistogramStep>,
 }
 
-/// How different the values of some columns are together.
+/// The density of a column prefix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrefixDensity {
-    /// One divided by the number of different values; NULL is one.
+    /// One divided by the number of distinct values; NULL counts as one.
     pub density: f64,
-    /// Bytes of the values, on the average.
+    /// The average bytes of the values.
     pub average_bytes: f64,
 }
 
-/// One step of a histogram: a value, and what lies between the step before it and this one.
+/// One step of a histogram: a value, and the range between the step before and this one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistogramStep {
     /// RANGE_HI_KEY.
@@ -113,19 +113,19 @@ pub struct HistogramStep {
 }
 
 impl HistogramStep {
-    /// AVG_RANGE_ROWS: 1 where there are none.
+    /// AVG_RANGE_ROWS: 1 for an empty range.
     pub fn average_range_rows(&self) -> f64 {
         if self.distinct_range_rows > 0.0 { self.range_rows / self.distinct_range_rows } else { 1.0 }
     }
 }
 
 impl StatisticsContent {
-    /// Bytes of all columns together, on the average.
+    /// The average bytes of all columns together.
     pub fn average_key_bytes(&self) -> f64 {
         self.prefixes.last().map_or(0.0, |prefix| prefix.average_bytes)
     }
 
-    /// Density of the header: of the values of the first column that are no step's own. (The planner does not use it, as SQL Server's does not.)
+    /// Density of the header: of the first column's values that are no step. (The planner does not use it, as in SQL Server.)
     pub fn header_density(&self) -> f64 {
         let (rows, distinct) = self.steps.iter().fold((0.0, 0.0), |(rows, distinct), step| {
             (rows + step.range_rows, distinct + step.distinct_range_rows)
@@ -133,8 +133,8 @@ impl StatisticsContent {
         if rows > 0.0 && distinct > 0.0 { 1.0 / distinct } else { 0.0 }
     }
 
-    /// So many changes make them stale: 500 for up to 500 rows, then 500 + 20 %, or the square root of 1,000 times the rows where that is less
-    /// and the compatibility level is 130 at least (learn.microsoft.com, "Statistics", AUTO_UPDATE_STATISTICS).
+    /// The number of changes that makes them stale: 500 for up to 500 rows, then 500 + 20 %, or the square root of 1,000 times the rows where that is
+    /// less and the compatibility level is at least 130 (learn.microsoft.com, "Statistics", AUTO_UPDATE_STATISTICS).
     pub fn threshold(rows: u64, compatibility_level: u8) -> u64 {
         match rows {
             0..=500 => 500,

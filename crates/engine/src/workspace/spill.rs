@@ -1,7 +1,7 @@
-//! Files for rows that do not fit into memory: blocks of one size, taken and given back; runs of records in them.
+//! Temporary files for rows that do not fit into memory: blocks of one size, allocated and freed; runs of records in them.
 //!
-//! A file has no name from the moment it is made: it goes with its last user, whatever ends him. What a crash leaves between those two
-//! steps is cleared at the start ([`clear_left`]). Nothing here is ever hardened: no answer hangs on it after a crash.
+//! A file is unlinked as soon as it is created: it disappears with its last user, however that ends. Files left by a crash between the two
+//! steps are removed at the start ([`clear_left`]). Spill files are never hardened: no result depends on them after a crash.
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
@@ -15,11 +15,11 @@ use types::SqlError;
 use crate::error::{SqlResult, interrupted, io_failed};
 use crate::workspace::Workspaces;
 
-/// Bytes of a block: what a run has in memory while it is written or read.
+/// Bytes of a block: the memory of a run while it is written or read.
 pub const BLOCK_BYTES: usize = 32 << 10;
-/// What spilling leaves free on the disk of the data directory: one query shall not take what logs and data files grow by.
+/// Free space that spilling leaves on the disk of the data directory: one query must not use the space that logs and data files need to grow.
 const LEFT_FREE_BYTES: u64 = 512 << 20;
-/// The disk is asked how much is free each time a file has grown by so many blocks (8 MB).
+/// The free disk space is checked each time a file has grown by so many blocks (8 MB).
 const BLOCKS_BETWEEN_LOOKS: u32 = 256;
 const FILE_PREFIX: &str = "hardpan.spill.";
 /// Every record begins with its length.
@@ -39,7 +39,7 @@ pub struct SpillFile {
 pub struct Run {
     file: Rc<SpillFile>,
     blocks: Vec<u32>,
-    /// Records in it.
+    /// The number of records.
     records: u64,
 }
 
@@ -49,7 +49,7 @@ pub struct RunWriter {
     buffer: Vec<u8>,
 }
 
-/// Where somebody is in a run.
+/// A position in a run.
 pub struct RunReader<R> {
     run: R,
     next_block: usize,
@@ -57,12 +57,12 @@ pub struct RunReader<R> {
     at: usize,
 }
 
-/// The name that the file of a database's row versions has while it is made.
+/// The temporary name of the file of a database's row versions.
 pub(crate) fn versions_path(data_dir: &Path, database: u16) -> PathBuf {
     data_dir.join(format!("{FILE_PREFIX}versions.{database}"))
 }
 
-/// What a crash has left in the data directory.
+/// Removes files that a crash has left in the data directory.
 pub(crate) fn clear_left(disk: &dyn Disk, data_dir: &Path) -> Result<(), IoError> {
     for entry in disk.list(data_dir)? {
         if entry.name.starts_with(FILE_PREFIX) && !entry.is_directory {
@@ -72,7 +72,7 @@ pub(crate) fn clear_left(disk: &dyn Disk, data_dir: &Path) -> Result<(), IoError
     Ok(())
 }
 
-/// 1105 when the disk is full, else 823: for this statement alone, no database is the worse for it.
+/// 1105 when the disk is full, else 823: only this statement fails, no database is affected.
 fn failed(error: &IoError) -> SqlError {
     if error.is_no_space() { no_room(&error.to_string()) } else { io_failed("tempdb", &error.to_string()) }
 }
@@ -129,7 +129,7 @@ impl SpillFile {
         }
     }
 
-    /// One more block at the end.
+    /// Appends a block.
     fn grow(&self) -> SqlResult<u32> {
         let block = self.blocks.get();
         if block > 0 && block.is_multiple_of(BLOCKS_BETWEEN_LOOKS) {
@@ -150,17 +150,17 @@ impl Drop for Run {
 }
 
 impl Run {
-    /// How many records it has.
+    /// The number of records.
     pub fn records(&self) -> u64 {
         self.records
     }
 
-    /// Reads it from its beginning; its blocks are free when the reader is gone.
+    /// Reads it from its beginning; its blocks are freed when the reader is dropped.
     pub fn into_reader(self) -> RunReader<Run> {
         RunReader { run: self, next_block: 0, buffer: Vec::new(), at: 0 }
     }
 
-    /// Reads it from its beginning, not for the last time.
+    /// Reads it from its beginning; it can be read again.
     pub fn reader(self: &Rc<Self>) -> RunReader<Rc<Run>> {
         RunReader { run: self.clone(), next_block: 0, buffer: Vec::new(), at: 0 }
     }
@@ -201,7 +201,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// The run as it is.
+    /// Ends the run.
     ///
     /// # Errors
     /// 1105, 823; cancelled.
@@ -273,7 +273,7 @@ mod tests {
     use crate::instance::{Instance, InstanceOptions};
     use os::Os;
 
-    /// Records of all sizes come back in order, blocks are used again, no file has a name, and what a crash has left is cleared.
+    /// Records of all sizes are read back in order, blocks are reused, no file has a name, and files left by a crash are removed.
     #[test]
     fn runs_come_back_and_their_blocks_are_used_again() {
         let folder = std::env::temp_dir().join(format!("hardpan-engine-spill-{}", os::process::id()));
