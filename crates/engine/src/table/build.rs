@@ -1,5 +1,5 @@
-//! Rows and entries on their way into trees that are being built: gathered, sorted (on disk where memory does not suffice), and put in by
-//! rising key, page by page ([`TreeLoader`]): a log record a page, no lock and no search a row.
+//! Index build: rows and entries for trees that are being built are collected, sorted (on disk if memory is insufficient), and loaded in
+//! key order, page by page ([`TreeLoader`]): one log record per page, no lock and no search per row.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use crate::error::SqlResult;
 use crate::workspace::{Grant, Workspaces};
 use access::{BTree, BuildFill, Inserted, TreeLoader};
 
-/// Bytes of keys, values and rows that are gathered, at most, for all trees together, however much is granted.
+/// The most bytes of collected keys, values and rows for all trees together, whatever the grant.
 const RUN_BYTES_MAX: usize = 128 << 20;
-/// So much may be gathered for each tree, whoever has the memory of queries.
+/// The bytes that may be collected for each tree without a grant.
 const RUN_BYTES_MIN: usize = 256 << 10;
 
 /// Fills the units of a table that is being built.
@@ -25,26 +25,26 @@ pub(crate) struct Builder {
     entries: Vec<EntryRuns>,
     /// Rows of the clustered index.
     rows: SortedRuns,
-    /// What may be gathered.
+    /// The memory for the collected keys.
     _gathering: Gathering,
 }
 
-/// What keys that are gathered take of the memory of queries, in bytes; nothing where they are few.
+/// The query memory of collected keys, in bytes; 0 when they are few.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GatheredMemory {
-    /// What was granted.
+    /// The granted memory.
     pub granted_bytes: u64,
-    /// What was asked for.
+    /// The requested memory.
     pub ideal_bytes: u64,
-    /// What is in use.
+    /// The memory in use.
     pub used_bytes: u64,
 }
 
-/// The memory of keys that are gathered for several trees: little at first, of what is free when that does not do.
+/// The memory of collected keys for several trees: small at first, from free query memory when that is insufficient.
 pub(super) struct Gathering {
     workspaces: Arc<Workspaces>,
     trees: usize,
-    /// What a run in memory may take.
+    /// The most memory of a run.
     bytes_max: usize,
     has_asked: bool,
     grant: Option<Grant>,
@@ -61,7 +61,7 @@ impl Gathering {
         }
     }
 
-    /// Takes of the memory of queries what is free, once.
+    /// Requests a grant of free query memory, once.
     fn ask(&mut self, session_id: i16) {
         if std::mem::replace(&mut self.has_asked, true) {
             return;
@@ -72,7 +72,7 @@ impl Gathering {
         self.bytes_max = (bytes / self.trees).max(RUN_BYTES_MIN);
     }
 
-    /// What it has taken, where `runs` are what has been gathered.
+    /// Its memory figures; `runs` are the collected keys.
     pub(super) fn memory<'r>(&self, runs: impl Iterator<Item = &'r SortedRuns>) -> GatheredMemory {
         let Some(grant) = &self.grant else { return GatheredMemory::default() };
         GatheredMemory {
@@ -87,7 +87,7 @@ impl Gathering {
         SortedRuns::new(self.workspaces.clone(), self.bytes_max)
     }
 
-    /// Runs that are full for the first time get more.
+    /// Runs that are full for the first time get more memory.
     pub(super) fn make_room(&mut self, session_id: i16, runs: &mut SortedRuns) {
         if self.has_asked && runs.bytes_max() == self.bytes_max || runs.has_room() {
             return;
@@ -99,13 +99,13 @@ impl Gathering {
 
 /// Entries of one nonclustered index.
 struct EntryRuns {
-    /// Which one, by its place among those that are kept.
+    /// Its index, by position among the enabled ones.
     at: usize,
     runs: SortedRuns,
 }
 
 impl Builder {
-    /// Fills the nonclustered indexes with these numbers, and the heap or clustered index when rows come. All of them are empty, and made by
+    /// Fills the nonclustered indexes with these numbers, and the heap or clustered index when rows are added. All of them are empty, and created by
     /// the transaction's present statement.
     pub(crate) fn new(txn: &DbTransaction, table: &Table, index_ids: &[i32]) -> Builder {
         let has_rows = index_ids.contains(&table.inner.definition.base().index_id);
@@ -121,7 +121,7 @@ impl Builder {
         }
     }
 
-    /// A row for the heap or clustered index and all that hang on it.
+    /// Adds a row to the heap or clustered index, and its entries to the nonclustered ones.
     ///
     /// # Errors
     /// Those of `Table::insert`.
@@ -146,7 +146,7 @@ impl Builder {
         self.add_entries(txn, row, &key)
     }
 
-    /// The entries of a row that is in its place; the locator as entries carry it.
+    /// Adds the entries of a row that is already stored; the locator is in the form of index entries.
     ///
     /// # Errors
     /// Those of `Table::insert`.
@@ -169,7 +169,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Builds the trees of what is gathered.
+    /// Builds the trees from the collected keys.
     ///
     /// # Errors
     /// Those of `Table::insert`.
@@ -188,7 +188,7 @@ impl Builder {
     }
 }
 
-/// Builds a tree of what was gathered for it, if anything was; `duplicate` tells of a key that comes twice, by what hangs on it.
+/// Builds a tree from its collected keys, if there are any; `duplicate` makes the error of a duplicate key from its value.
 fn load(
     runs: &mut SortedRuns,
     txn: &DbTransaction,
@@ -212,7 +212,7 @@ fn load(
 }
 
 impl Table {
-    /// The columns, ascending, whose values some nonclustered indexes keep or are filtered by.
+    /// The columns, ascending, that some nonclustered indexes store or use in their filter.
     pub(crate) fn columns_of(&self, index_ids: &[i32]) -> Vec<usize> {
         let every = 0..self.inner.definition.columns.len();
         let is_wanted = |column: &usize| {
@@ -227,19 +227,19 @@ impl Table {
         every.filter(is_wanted).collect()
     }
 
-    /// A unique index has the key of this entry already.
+    /// The error of a unique index that already has the key of this entry.
     pub(super) fn duplicate_entry(&self, at: usize, entry: &[u8]) -> types::SqlError {
         let (index, secondary) = (self.inner.index_of(at), &self.inner.secondary[at]);
         let mut values = Vec::new();
         let decoded = split_entry(entry, &self.inner.base).map(|(_, stored)| {
-            // The key's columns stand first.
+            // The key columns come first.
             let key = 0..index.key.len();
             secondary.format.decode_columns(stored, key, &mut values, &mut |_| Ok(Vec::new())).is_ok()
         });
         self.duplicate_shown(index, decoded == Some(true), &values)
     }
 
-    /// The clustered index has the key of this row already.
+    /// The error of a clustered index that already has the key of this row.
     pub(super) fn duplicate_row(&self, row: &[u8]) -> types::SqlError {
         let index = self.inner.definition.base();
         let mut values = Vec::new();

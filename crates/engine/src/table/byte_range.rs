@@ -14,7 +14,7 @@ pub(crate) fn byte_range(format: &KeyFormat, index: &IndexDef, range: &KeyRange)
         && lower.len() == index.key.len()
         && upper.len() == lower.len()
     {
-        // Every column of a unique key: one entry at most, if both bounds say the same.
+        // Every column of a unique key: at most one entry, if both bounds are equal.
         let mut key = Vec::with_capacity(32);
         format.encode(lower, &mut key);
         let middle = key.len();

@@ -1,8 +1,8 @@
 //! The check of a table (DBCC CHECKTABLE): structure of its heap or tree and of every index, large values, and whether each index agrees
-//! with the rows, both ways.
+//! with the rows, in both directions.
 //!
-//! The table is locked S while it is looked at, so that nothing moves but the ghost cleanup; what looks wrong beside that is looked at again
-//! with the cleanup kept out.
+//! The check holds a table lock S, so that only the ghost cleanup can change pages; an apparent problem that the cleanup may explain is checked again
+//! with the cleanup blocked.
 
 use access::{
     AccessError, Damage, KeyRange, LobPointer, Problem, UnitId, UnitKind, UnitToVerify, VerifyReport,
@@ -16,7 +16,7 @@ use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 use crate::schema::IndexDef;
 
-/// How thoroughly.
+/// The options of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckOptions {
     /// Structure only (PHYSICAL_ONLY).
@@ -25,7 +25,7 @@ pub struct CheckOptions {
     pub skips_indexes: bool,
 }
 
-/// What was found of one table.
+/// The result of a check of one table.
 #[derive(Clone, Debug, Default)]
 pub struct TableCheck {
     /// Rows.
@@ -34,11 +34,11 @@ pub struct TableCheck {
     pub pages: u64,
     /// Pages that are not where the maps say: errors of allocation.
     pub allocation_errors: Vec<SqlError>,
-    /// Everything else that is wrong.
+    /// All other problems.
     pub consistency_errors: Vec<SqlError>,
 }
 
-/// Errors told of one table, at most.
+/// The most errors reported for one table.
 const ERRORS_MAX: usize = 200;
 
 /// Rows are read without locks: the table's lock is enough.
@@ -64,7 +64,7 @@ impl TableCheck {
 }
 
 impl Table {
-    /// Checks the table; what is wrong is in the answer.
+    /// Checks the table; the result contains the problems.
     ///
     /// # Errors
     /// 1205, 1222, an interrupt; the marker of a stale plan. Not damage.
@@ -157,7 +157,7 @@ impl Table {
         Ok(())
     }
 
-    /// Hands out the bytes of every row of the table, or of what the entries of an index store.
+    /// Passes the bytes of every row of the table, or of the stored columns of index entries.
     fn for_each_stored_row(
         &self,
         txn: &DbTransaction,
@@ -186,7 +186,7 @@ impl Table {
         Ok(())
     }
 
-    /// Every row that belongs into the index must have its entry, with the row's values. Gives the number of rows that have.
+    /// Every row that satisfies the index's filter must have its entry, with the row's values. Returns the number of rows that have it.
     fn check_rows_have_entries(
         &self,
         txn: &DbTransaction,

@@ -1,5 +1,5 @@
-//! [`Cursor`]: the rows of a scan or seek, as values of the columns that are wanted. Rows come by the page: what one latch gives is in hand
-//! at once, and each row's columns are decoded when they are asked for.
+//! [`Cursor`]: the rows of a scan or seek, as values of the chosen columns. Rows come page by page: one latch gives a batch of rows,
+//! and each row's columns are decoded when they are requested.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,32 +22,32 @@ pub struct Cursor {
     source: Source,
     options: ScanOptions,
     wanted: Wanted,
-    /// What it reads by, if that is a snapshot; open as long as the cursor is.
+    /// Its snapshot, if it reads one; open as long as the cursor is.
     point: Option<Arc<Snapshot>>,
-    /// Rows in hand, and the present one among them.
+    /// The number of rows in the batch, and the current one among them.
     rows: usize,
     at: usize,
 }
 
-/// The columns that are wanted, by their positions in what is read: rows of the table, or entries of an index.
+/// The columns to read, by their positions in the stored rows or index entries.
 pub(crate) enum Wanted {
     All,
     Columns(Arc<[usize]>),
 }
 
-/// What a look-up has come to.
+/// The result of a look-up.
 pub(crate) enum Fetched {
     Row,
-    /// The row is there, and does not satisfy the test.
+    /// The row exists, but does not satisfy the test.
     Unwanted,
     Gone,
 }
 
-/// Where the rows come from.
+/// The source of the rows.
 pub(crate) enum Source {
     Heap(HeapCursor),
     Tree(BTreeCursor),
-    /// A nonclustered index whose entries hold all that is wanted.
+    /// A nonclustered index whose entries store all columns to read.
     Covering {
         cursor: BTreeCursor,
         at: usize,
@@ -56,13 +56,13 @@ pub(crate) enum Source {
     Secondary {
         cursor: BTreeCursor,
         at: usize,
-        /// What is asked of rows.
+        /// The conditions on rows.
         test: Option<RowTest>,
         key: Option<EntryKey>,
         locator: Option<RowLocator>,
         row: Vec<Value>,
     },
-    /// The same for a reader who keeps no locks: many at a time.
+    /// A nonclustered index, for a reader that keeps no locks: rows are fetched in batches.
     LookedUp(Box<Lookups>),
 }
 
@@ -78,7 +78,7 @@ impl Cursor {
         Cursor { table, source, options, wanted, point, rows: 0, at: 0 }
     }
 
-    /// Begins again with another range of the index that it reads; with `conditions`, if they are others now. See [`Table::read`].
+    /// Restarts it with another range of its index; `conditions` if they have changed. See [`Table::read`].
     pub fn restart(&mut self, range: &KeyRange, conditions: Option<Vec<Condition>>) {
         let table = self.table.clone();
         let inner = table.inner();
@@ -128,7 +128,7 @@ impl Cursor {
         }
     }
 
-    /// Moves to the next rows and tells how many are in hand, 0 at the end. A reader that locks rows gets them one by one.
+    /// Moves to the next batch and returns its number of rows, 0 at the end. A reader that locks rows gets them one by one.
     ///
     /// # Errors
     /// 1205, 1222, 823, 824, 3958, 3960, 3966, or the statement was stopped.
@@ -179,16 +179,16 @@ impl Cursor {
                     return Ok(1);
                 }
                 Fetched::Unwanted => cursor.release_row(txn.inner()),
-                // Between index and row the row may have gone: then it is not there for this reader.
+                // The row may have been deleted after its entry was read: then this reader does not see it.
                 Fetched::Gone => {}
             }
         }
     }
 
-    /// Appends values of one of the rows in hand: those of the wanted columns between two of their positions. Each is asked for once.
+    /// Appends values of one row of the batch: the chosen columns between two positions. Each may be read once only.
     ///
     /// # Errors
-    /// 823, 824; 601 when a large value has gone.
+    /// 823, 824; 601 when a large value was deleted.
     #[inline]
     pub fn values(&mut self, at: usize, wanted: Range<usize>, out: &mut Vec<Value>) -> SqlResult<()> {
         assert!(at < self.rows, "the row is in hand");
@@ -196,7 +196,7 @@ impl Cursor {
             return Ok(());
         }
         out.reserve(wanted.len());
-        // Large values are read here.
+        // This reads large values.
         let _charge = crate::table::io::charge(self.table.definition(), 0);
         let inner = self.table.inner();
         let (format, bytes) = match &mut self.source {
@@ -222,7 +222,7 @@ impl Cursor {
         decoded.map_err(|error| self.table.fail_reading(&self.options, error))
     }
 
-    /// Appends the values of all wanted columns of the rows in hand from one on, row by row. Each row is asked for once.
+    /// Appends the values of all chosen columns of the batch from row `first` on, row by row. Each row may be read once only.
     ///
     /// # Errors
     /// As [`Cursor::values`].
@@ -267,7 +267,7 @@ impl Cursor {
         decoded.map_err(|error| self.table.fail_reading(&self.options, error))
     }
 
-    /// How many columns a row has.
+    /// The number of columns of a row.
     pub fn width(&self) -> usize {
         match &self.wanted {
             Wanted::All => self.table.definition().columns.len(),
@@ -289,15 +289,15 @@ impl Cursor {
         Ok(true)
     }
 
-    /// Where the present row of [`Cursor::next`] is.
+    /// The locator of the current row of [`Cursor::next`].
     ///
     /// # Errors
-    /// A stale plan, when there is no present row.
+    /// A stale plan, when there is no current row.
     pub fn locator(&self) -> SqlResult<RowLocator> {
         self.locator_at(self.at)
     }
 
-    /// Where one of the rows in hand is.
+    /// The locator of a row of the batch.
     ///
     /// # Errors
     /// A stale plan, when there is none; 824.
@@ -317,7 +317,7 @@ impl Cursor {
         }
     }
 
-    /// The same as a value ([`RowLocator::to_value`]).
+    /// The locator as a value ([`RowLocator::to_value`]).
     ///
     /// # Errors
     /// As [`Cursor::locator_at`].
@@ -328,7 +328,7 @@ impl Cursor {
         }
     }
 
-    /// Hands its bytes, as index entries carry them, to `work`.
+    /// Passes its bytes, in the form of index entries, to `work`.
     ///
     /// # Errors
     /// As [`Cursor::locator_at`], and those of `work`.
@@ -346,7 +346,7 @@ impl Cursor {
         }
     }
 
-    /// A number that names one of the rows in hand, the same in every index that leads to it; another row may have it, too.
+    /// A hash of a row's locator, the same in every index that leads to the row; another row may have it, too.
     ///
     /// # Errors
     /// 824.
@@ -358,7 +358,7 @@ impl Cursor {
         Ok(super::look_up::name_of(locator))
     }
 
-    /// How many rows it has looked up many at a time since it was made, whether they were wanted or not; `None` where it does not.
+    /// The rows that it has looked up in batches since it was made, whether they qualified or not; `None` if it looks up none.
     pub fn looked_up(&self) -> Option<u64> {
         match &self.source {
             Source::LookedUp(lookups) => Some(lookups.looked_up()),
@@ -371,14 +371,14 @@ impl Cursor {
         matches!(self.source, Source::Secondary { .. } | Source::LookedUp(_))
     }
 
-    /// Of rows that are looked up many at a time, only those with one of these names are. Whoever locks rows looks at all of them.
+    /// Of rows that are looked up in batches, looks up only those with one of these hashes. A reader that locks rows looks up all.
     pub fn look_up_only(&mut self, names: Arc<FxHashSet<u64>>) {
         if let Source::LookedUp(lookups) = &mut self.source {
             lookups.only(names);
         }
     }
 
-    /// The present row does not qualify: a lock that was taken only to look at it is given back.
+    /// The current row does not qualify: releases a lock that was taken only to read it.
     pub fn release_row(&mut self, txn: &DbTransaction) {
         match &mut self.source {
             Source::Heap(cursor) => cursor.release_row(txn.inner()),
@@ -395,7 +395,7 @@ impl Cursor {
 }
 
 impl Source {
-    /// Chooses what is handed up; of rows that are looked up by their entries, which ones are.
+    /// Chooses the rows and columns to emit; for rows that are looked up, by conditions on their entries.
     pub(crate) fn select(&mut self, selection: Selection) {
         match self {
             Source::Heap(cursor) => cursor.select(selection),

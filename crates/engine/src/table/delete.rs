@@ -1,5 +1,5 @@
-//! DELETE of rows: one by one, or many together, index by index and by rising keys ([`Deletion`]): however many there are, each page of a tree is
-//! visited once.
+//! DELETE of rows: one by one, or many together, index by index and in key order ([`Deletion`]): each page of a tree is
+//! visited once, however many rows there are.
 
 use access::{AccessError, BTree, Heap, Rid};
 use pages::PageId;
@@ -14,26 +14,26 @@ use super::{Base, RowLocator, Table, io};
 use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, stale_plan};
 
-/// So many rows are changed together, at most: what is gathered of each is its keys.
+/// The most rows changed together, by their collected keys.
 pub(super) const ROWS_AT_ONCE: usize = 64 << 10;
-/// Bytes of keys that are gathered, at most.
+/// The most bytes of collected keys.
 pub(super) const RUN_BYTES_MAX: usize = 16 << 20;
-/// Keys between two looks whether the request is to stop.
+/// Keys between two checks for an interrupt.
 const KEYS_BETWEEN_LOOKS: usize = 1_000;
-/// Bytes of a heap row's address, so that their order is that of the addresses: file, page, slot.
+/// Bytes of a heap row's address, in an encoding with the order of addresses: file, page, slot.
 const ADDRESS_BYTES: usize = 8;
 
-/// A row that is to be deleted: where it is, and the values of some of its columns.
+/// A row to delete: its locator, and the values of some of its columns.
 pub type Victim<'a> = (&'a RowLocator, &'a [Value]);
 
-/// Rows that are found and will be deleted together: their keys in every tree, in memory while there is any, then on disk. Nothing happens to them
+/// Rows to delete together: their keys in every tree, in memory up to a limit, then on disk. Nothing is deleted
 /// before `finish`.
 pub struct Deletion {
     table: Table,
-    /// Columns whose values come, ascending, and a row in which the others are NULL.
+    /// Columns whose values are given, ascending, and a row in which the others are NULL.
     columns: Vec<usize>,
     row: Vec<Value>,
-    /// Entries of each nonclustered index: behind the key stands the row's locator.
+    /// Entries of each nonclustered index: the row's locator follows the key.
     entries: Vec<SortedRuns>,
     /// The rows themselves: the clustered key, or the address.
     rows: SortedRuns,
@@ -42,7 +42,7 @@ pub struct Deletion {
 }
 
 impl Deletion {
-    /// `columns`: those of whose values rows will come, ascending, those of `columns_of_entries` among them.
+    /// `columns`: those whose values are given, ascending, including those of `columns_of_entries`.
     pub fn new(table: &Table, columns: &[usize]) -> Deletion {
         let inner = &table.inner;
         let count = inner.definition.columns.len();
@@ -60,22 +60,22 @@ impl Deletion {
         }
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.count
     }
 
-    /// What the keys take of the memory of queries.
+    /// The query memory of the keys.
     pub fn memory(&self) -> GatheredMemory {
         self.gathering.memory(self.entries.iter().chain(std::iter::once(&self.rows)))
     }
 
-    /// Have some keys gone to disk?
+    /// Were keys written to disk?
     pub fn has_spilled(&self) -> bool {
         self.entries.iter().any(SortedRuns::has_spilled) || self.rows.has_spilled()
     }
 
-    /// One more: its locator as a value's bytes ([`RowLocator::to_value`]), and the values of the columns.
+    /// Adds a row: its locator as a value's bytes ([`RowLocator::to_value`]), and the values of the columns.
     ///
     /// # Errors
     /// 1105, 823; cancelled.
@@ -118,7 +118,7 @@ impl Deletion {
     }
 
     /// Deletes them: all entries of the first nonclustered index, then those of the next one, the rows themselves last, each in the order of its
-    /// tree. When it fails, some of that has happened: the caller rolls back to before.
+    /// tree. When it fails, part of the deletes has happened: the caller rolls back to before.
     ///
     /// # Errors
     /// As `Table::delete`.
@@ -159,7 +159,7 @@ impl Table {
     /// Deletes a row.
     ///
     /// # Errors
-    /// 601 when it is gone, 1205, 1222, 9002.
+    /// 601 when it no longer exists, 1205, 1222, 9002.
     pub fn delete(&self, txn: &DbTransaction, locator: &RowLocator, old: &[Value]) -> SqlResult<()> {
         let _charge = io::charge(&self.inner.definition, 0);
         self.lock_for_write(txn)?;
@@ -170,7 +170,7 @@ impl Table {
         self.delete_base(txn, locator)
     }
 
-    /// Takes a row out of the heap or the clustered index.
+    /// Deletes a row from the heap or the clustered index.
     pub(super) fn delete_base(&self, txn: &DbTransaction, locator: &RowLocator) -> SqlResult<()> {
         self.free_large_values(txn, locator)?;
         let deleted = match (&self.inner.base, locator) {
@@ -183,7 +183,7 @@ impl Table {
         Ok(())
     }
 
-    /// Deletes rows, of which the values of `columns` are known, as [`Deletion`] does.
+    /// Deletes rows, given the values of `columns`, as [`Deletion`] does.
     ///
     /// # Errors
     /// As `delete`.
@@ -208,7 +208,7 @@ impl Table {
         deletion.finish(txn)
     }
 
-    /// Locks rows that a SNAPSHOT transaction is about to delete, before anything of it happens (3960).
+    /// Locks rows that a SNAPSHOT transaction will delete, before any delete (3960).
     ///
     /// # Errors
     /// 1205, 1222, 3960.
@@ -224,7 +224,7 @@ impl Table {
         locators.try_for_each(|locator| self.claim(txn, locator))
     }
 
-    /// The columns, ascending, on whose values the places of a row's entries hang, and whether it has them.
+    /// The columns, ascending, that determine a row's entries: their keys, and whether a filter excludes them.
     pub fn columns_of_entries(&self) -> Vec<usize> {
         let is_wanted = |column: &usize| {
             (0..self.inner.secondary.len()).any(|at| {
@@ -283,7 +283,7 @@ impl Table {
         heap.delete_many(txn.inner(), &mut rids).map_err(|error| self.fail(txn, error))
     }
 
-    /// Deletes the keys of a run, and empties it. `tell` makes an error of the tree's, and of the number of the victim that it is about.
+    /// Deletes the keys of a run, and empties it. `tell` makes an error from the tree's error and the number of the victim.
     pub(super) fn delete_keys(
         &self,
         txn: &DbTransaction,
@@ -309,7 +309,7 @@ impl Table {
     }
 }
 
-/// Appends a key and behind it which victim's it is; gives the length of the key.
+/// Appends a key and the number of its victim; returns the length of the key.
 pub(super) fn add_key(out: &mut Vec<u8>, number: usize, key: impl FnOnce(&mut Vec<u8>)) -> SqlResult<usize> {
     let start = out.len();
     key(out);

@@ -1,4 +1,4 @@
-//! The errors of a unique key that exists: in a statement that changes rows, and while an index is being built.
+//! The errors of a duplicate key: in a statement that changes rows, and while an index is being built.
 
 use types::{SqlError, Value};
 
@@ -12,7 +12,7 @@ impl Table {
         self.duplicate_of(index, &format!("({})", shown.join(", ")))
     }
 
-    /// The same of a key whose values are text already.
+    /// The error, for key values that are text already.
     pub(super) fn duplicate_of(&self, index: &IndexDef, values: &str) -> SqlError {
         let name = index.name.clone().unwrap_or_else(|| "".into());
         let object = self.inner.definition.qualified_name();
@@ -23,7 +23,7 @@ impl Table {
         }
     }
 
-    /// A duplicate key while an index is being built has an error of its own, 1505, which names the index.
+    /// A duplicate key while an index is being built has its own error, 1505, which names the index.
     pub(crate) fn while_building(&self, error: SqlError) -> SqlError {
         const VALUES: char = '\u{1}';
         for index in &self.inner.definition.indexes {

@@ -1,4 +1,4 @@
-//! Entries of a row in nonclustered indexes: made, put in, taken out.
+//! A row's entries in nonclustered indexes: encoding, insert, delete.
 
 use access::{Inserted, UnitId};
 use smallvec::SmallVec;
@@ -11,7 +11,7 @@ use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 
 impl Table {
-    /// Appends a row's entry in a nonclustered index, the key and behind it the value; gives the length of the key.
+    /// Appends a row's entry in a nonclustered index, first the key, then the value; returns the length of the key.
     pub(super) fn entry_into(
         &self,
         txn: &DbTransaction,
@@ -26,7 +26,7 @@ impl Table {
         }
     }
 
-    /// The same, the locator as entries carry it.
+    /// Appends it, with the locator in the form of index entries.
     pub(super) fn entry_of(
         &self,
         txn: &DbTransaction,
@@ -110,7 +110,7 @@ impl Table {
         Ok(())
     }
 
-    /// Frees what an entry keeps out of row: entries have copies of their own.
+    /// Frees an entry's out-of-row values: entries have copies of their own.
     pub(super) fn free_entry_large_values(
         &self,
         txn: &DbTransaction,
@@ -128,7 +128,7 @@ impl Table {
         self.free_large_values_of_entry(txn, at, &entry)
     }
 
-    /// The same of an entry's value.
+    /// Frees those of an entry's value.
     fn free_large_values_of_entry(&self, txn: &DbTransaction, at: usize, value: &[u8]) -> SqlResult<()> {
         let format = &self.inner.secondary[at].format;
         let Some((_, stored)) = split_entry(value, &self.inner.base) else { return Ok(()) };
@@ -152,7 +152,7 @@ impl Table {
         }
     }
 
-    /// The same, the locator as entries carry it.
+    /// Appends the key, with the locator in the form of index entries.
     pub(super) fn entry_key_of(&self, at: usize, row: &[Value], locator: &[u8], out: &mut Vec<u8>) {
         let index = self.inner.index_of(at);
         self.inner.secondary[at].key.encode(index.key.iter().map(|k| &row[k.ordinal]), out);

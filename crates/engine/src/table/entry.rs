@@ -1,4 +1,4 @@
-//! Entries of nonclustered indexes: the locator of the row, then the columns that the index can answer for.
+//! Entries of nonclustered indexes: the locator of the row, then the stored columns.
 
 use access::Rid;
 use types::SqlError;
@@ -6,17 +6,17 @@ use types::SqlError;
 use super::{Base, RowLocator, ScanOptions, Secondary, Table};
 use crate::error::SqlResult;
 
-/// What is asked of rows beside their conditions when they are read after the entries that lead to them: has the row the entry's key, still? One that has
-/// got another key since stands elsewhere in the index. Were it handed up here, rows would come out of order, and groups twice.
+/// A check of rows that are read after their index entries: has the row still the entry's key? A row whose key has
+/// changed since has another entry in the index. If it were emitted here, rows would come out of order, and some twice.
 pub(crate) struct EntryKey {
-    /// Which of the table's nonclustered indexes.
+    /// The index, by position among the table's nonclustered ones.
     at: usize,
-    /// The columns of its key, by their places in entries and in rows.
+    /// The columns of its key, by their positions in entries and in rows.
     places: Box<[(usize, usize)]>,
 }
 
 impl EntryKey {
-    /// That of an index; `None` where rows are seen as they were when the entry was seen.
+    /// The check for an index; `None` for a snapshot reader, which sees row and entry at the same time.
     pub(super) fn new(table: &Table, at: usize, options: &ScanOptions) -> Option<EntryKey> {
         if options.snapshot.is_some() {
             return None;
@@ -27,7 +27,7 @@ impl EntryKey {
         Some(EntryKey { at, places: columns.map(|column| (place_of(column), column)).collect() })
     }
 
-    /// Have a row and an entry's columns the key in the same bytes?
+    /// Have a row and an entry the same key bytes?
     #[inline]
     pub(super) fn is_same(&self, table: &Table, stored: &[u8], row: &[u8]) -> bool {
         let (entries, rows) = (&table.inner.secondary[self.at].format, &table.inner.format);
@@ -35,7 +35,7 @@ impl EntryKey {
         self.places.iter().all(|(place, column)| stored.has_same_bytes(*place, &row, *column))
     }
 
-    /// The same of keys that may be equal in other bytes, or partly lie elsewhere.
+    /// Compares keys that may be equal with different bytes, or are partly out of row.
     pub(super) fn is_equal(
         &self,
         table: &Table,
@@ -62,7 +62,7 @@ impl EntryKey {
     }
 }
 
-/// Locator and stored columns of an index entry's value.
+/// Splits an index entry's value into locator and stored columns.
 pub(crate) fn split_entry<'a>(value: &'a [u8], base: &Base) -> Option<(RowLocator, &'a [u8])> {
     let (locator, stored) = split_entry_bytes(value)?;
     match base {
@@ -71,7 +71,7 @@ pub(crate) fn split_entry<'a>(value: &'a [u8], base: &Base) -> Option<(RowLocato
     }
 }
 
-/// The same, the locator as bytes.
+/// Splits it, with the locator as bytes.
 pub(super) fn split_entry_bytes(value: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = value.split_first_chunk::<2>()?;
     rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))

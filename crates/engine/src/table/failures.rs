@@ -1,4 +1,4 @@
-//! What is told when an operation on a table fails.
+//! The errors of failed operations on a table.
 
 use access::AccessError;
 use txn::{IsolationLevel, TxnError};
@@ -24,11 +24,11 @@ impl Table {
         }
     }
 
-    /// Reading a row's values fails; no lock is part of it. A large value that is not where its row says: who reads without locks has met a
-    /// change (601); who has the row locked, damage (824).
+    /// The error of a failed read of a row's values, which takes no lock. A large value that is not where its row says is a concurrent
+    /// change for a reader without locks (601), and damage for a reader that has locked the row (824).
     pub(crate) fn fail_reading(&self, options: &ScanOptions, error: AccessError) -> SqlError {
         if options.snapshot.is_some() && matches!(error, AccessError::RowGone) {
-            // Freed with the snapshot that it was kept for.
+            // Freed with the snapshot for which it was kept.
             return SqlError::new(3966, &[]);
         }
         let is_dirty_read =
@@ -44,7 +44,7 @@ impl Table {
         crate::error::sql_error(&error, self.inner.database.name(), 0)
     }
 
-    /// An entry that is not there belongs to a row that has gone (601), or the index is damaged (8646).
+    /// A missing entry belongs to a deleted row (601), or the index is damaged (8646).
     pub(super) fn fail_at_entry(
         &self,
         txn: &DbTransaction,

@@ -8,7 +8,7 @@ use crate::error::SqlResult;
 use crate::identity::{self, Identities};
 
 impl Table {
-    /// The next identity value, noted in the database when the cache is used up.
+    /// The next identity value, recorded in the database when the cache is used up.
     ///
     /// # Errors
     /// 8115 when the column's type cannot hold it.
@@ -47,7 +47,7 @@ impl Table {
         Ok(())
     }
 
-    /// The identity value handed out last (IDENT_CURRENT); when none was the one that comes first.
+    /// The identity value assigned last (IDENT_CURRENT); before the first, the value that will be the first.
     pub fn current_identity(&self) -> Option<i128> {
         let definition = &self.inner.definition;
         let identity = definition.identity_ordinal().and_then(|at| definition.columns[at].identity)?;
@@ -56,7 +56,7 @@ impl Table {
         Some(identities.current(definition.object_id).unwrap_or_else(start))
     }
 
-    /// The identity value handed out last; none when none was.
+    /// The identity value assigned last; none before the first.
     pub fn last_identity(&self) -> Option<i128> {
         self.identities().current(self.inner.definition.object_id)
     }

@@ -1,4 +1,4 @@
-//! A row as the bytes that its table stores.
+//! Encoding of a row as the bytes that its table stores.
 
 use std::cell::Cell;
 
@@ -10,14 +10,14 @@ use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 
 thread_local! {
-    /// The image of the row stored last, for the next one: a loop that inserts or updates single rows allocates none.
+    /// The buffer of the last stored row, reused for the next one: a loop that inserts or updates single rows allocates none.
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// An image that takes more is not kept.
+/// A larger buffer is not kept.
 const SPARE_BYTES_MAX: usize = 8192;
 
-/// An image that has been stored.
+/// Keeps the buffer of a stored row.
 #[inline]
 pub(super) fn give_back(mut image: Vec<u8>) {
     if image.capacity() <= SPARE_BYTES_MAX {
@@ -31,7 +31,7 @@ impl Table {
     #[inline]
     pub(super) fn encode(&self, txn: &DbTransaction, row: &[Value]) -> SqlResult<Vec<u8>> {
         let mut bytes = SPARE.take();
-        // Enough for most, so that it need not grow.
+        // Large enough for most rows.
         bytes.reserve(64);
         self.encode_into(txn, row, &mut bytes)?;
         Ok(bytes)
@@ -55,7 +55,7 @@ impl Table {
         encoded.map_err(|error| self.fail(txn, error))
     }
 
-    /// Puts the row into the heap or the clustered index.
+    /// Inserts the row into the heap or the clustered index.
     pub(super) fn insert_base(&self, txn: &DbTransaction, row: &[Value]) -> SqlResult<RowLocator> {
         let image = self.encode(txn, row)?;
         let inserted = self.insert_image(txn, row, &image);
@@ -69,7 +69,7 @@ impl Table {
         inserted
     }
 
-    /// Frees what the image of a row that was not stored keeps out of row: the statement goes on without it.
+    /// Frees the out-of-row values of a row that was not stored: the statement continues without it.
     fn free_large_values_of(&self, txn: &DbTransaction, image: &[u8]) -> SqlResult<()> {
         let (access, format) = (&self.inner.database.access, &self.inner.format);
         if !format.may_have_lobs() {

@@ -1,4 +1,4 @@
-//! INSERT of many rows: those of a page together, then the entries of each nonclustered index by rising key.
+//! INSERT of many rows: page by page, then the entries of each nonclustered index in key order.
 
 use types::Value;
 
@@ -14,19 +14,19 @@ use txn::IsolationLevel;
 /// Which of several duplicates an error names.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Told {
-    /// The one that came first, as long as the keys are few: rows of an INSERT go in one after the other, unless they are many and sorted.
+    /// The first in input order, while the keys are few: as if an INSERT added its rows one after the other.
     AsTheyCame,
     /// The one with the lowest key: an UPDATE changes keys in their order.
     ByKey,
 }
 
-/// Keys between two looks whether the request is to stop.
+/// Keys between two checks for an interrupt.
 const KEYS_BETWEEN_LOOKS: usize = 1_000;
 
-/// Entries of rows that are in their places, which are still to be put into the nonclustered indexes.
+/// Entries of inserted rows that must still be inserted into the nonclustered indexes.
 #[derive(Default)]
 pub struct GatheredEntries {
-    /// One for each index.
+    /// One run per index.
     runs: Vec<KeyedRun>,
     /// Rows for a clustered index, while they are put in.
     rows: KeyedRun,
@@ -40,8 +40,8 @@ impl GatheredEntries {
 }
 
 impl Table {
-    /// Inserts rows, whose entries are put in together with those of other rows: the caller calls [`Table::insert_gathered_entries`] before
-    /// anybody looks for them by an index. When it fails, some of that has happened: the caller rolls back to before.
+    /// Inserts rows; their entries are inserted together with those of other rows: the caller calls [`Table::insert_gathered_entries`] before
+    /// any look-up by an index. When it fails, part of the work has happened: the caller rolls back to before.
     ///
     /// # Errors
     /// As `insert`.
@@ -63,7 +63,7 @@ impl Table {
         }
     }
 
-    /// Puts the gathered entries into their indexes; none is left.
+    /// Inserts the collected entries into their indexes, and empties the collection.
     ///
     /// # Errors
     /// As `insert`.
@@ -154,7 +154,7 @@ impl Table {
         })
     }
 
-    /// Inserts the keys of a run with what hangs on them, and empties it. `duplicate` tells of a key that exists, `note` counts.
+    /// Inserts the keys of a run with their values, and empties it. `duplicate` makes the error of an existing key, `note` counts.
     pub(super) fn insert_keys(
         &self,
         txn: &DbTransaction,
@@ -185,8 +185,8 @@ impl Table {
         Ok(())
     }
 
-    /// Of a sorted run whose first `inserted` keys are in and whose next one is a duplicate: which of all came first and is one? Its place in the run.
-    /// Keys that another has not committed are passed over.
+    /// In a sorted run whose first `inserted` keys are inserted and whose next one is a duplicate: the position of the duplicate that came first in
+    /// the input. Keys that another transaction has not committed are skipped.
     fn first_duplicate(
         &self,
         txn: &DbTransaction,
@@ -198,7 +198,7 @@ impl Table {
         let options = ScanOptions { isolation, skip_locked: true, ..ScanOptions::default() };
         for at in run.as_they_came() {
             let key = run.get(at).0;
-            // Equal ones stand as they came.
+            // Equal keys are in input order.
             let follows = at > 0 && run.get(at - 1).0 == key;
             let was_there = || tree.get(txn.inner(), key, &options, &mut Vec::new());
             if follows

@@ -1,7 +1,7 @@
-//! INSERT into a table with IGNORE_DUP_KEY: a row whose key is there is left out.
+//! INSERT into a table with IGNORE_DUP_KEY: a row with an existing key is skipped.
 //!
-//! A row is left out when any index that ignores duplicates has its key, whatever its other keys are: those indexes are asked first. Another
-//! session may put the key in between the question and the insertion; then what has been put in of the row is taken out again.
+//! A row is skipped when any index with IGNORE_DUP_KEY has its key, whatever its other keys are: those indexes are checked first. Another
+//! session may insert the key between the check and the insert; then the inserted parts of the row are deleted again.
 
 use txn::IsolationLevel;
 use types::{SqlError, Value};
@@ -11,14 +11,14 @@ use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 use crate::schema::{IndexDef, TableDef};
 
-/// What has become of a row.
+/// The outcome for a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewRow {
-    /// It is in the table.
+    /// It was inserted.
     Inserted,
-    /// Its key was there.
+    /// Its key existed.
     LeftOut {
-        /// SUPPRESS_MESSAGES: nothing is said of it.
+        /// SUPPRESS_MESSAGES: no message.
         in_silence: bool,
     },
 }
@@ -30,7 +30,7 @@ impl NewRow {
 }
 
 impl TableDef {
-    /// Is there an index in use that ignores duplicates?
+    /// Is there an enabled index with IGNORE_DUP_KEY?
     pub fn ignores_duplicates(&self) -> bool {
         self.indexes.iter().any(|index| index.settings.ignore_dup_key && !index.is_disabled)
     }
@@ -41,7 +41,7 @@ fn is_duplicate(error: &SqlError) -> bool {
 }
 
 impl Table {
-    /// Inserts a row unless an index that ignores duplicates has its key.
+    /// Inserts a row unless an index with IGNORE_DUP_KEY has its key.
     ///
     /// # Errors
     /// As `insert`, of the other indexes.
@@ -73,10 +73,10 @@ impl Table {
         Ok(NewRow::Inserted)
     }
 
-    /// The first index that ignores duplicates and has the row's key already. What another has not committed is waited for.
+    /// The first index with IGNORE_DUP_KEY that has the row's key already. Waits for uncommitted keys of other transactions.
     fn index_with_key(&self, txn: &DbTransaction, row: &[Value]) -> SqlResult<Option<&IndexDef>> {
         let inner = &self.inner;
-        // What is there now decides, whatever the statement's own rows are read at.
+        // The present state decides, whatever the isolation level of the statement.
         let isolation = IsolationLevel::ReadCommitted;
         let options = ScanOptions { isolation, ..ScanOptions::default() };
         let mut found = Vec::new();
@@ -106,7 +106,7 @@ impl Table {
         Ok(None)
     }
 
-    /// Takes a row out again that has its entries in the first `entries` nonclustered indexes.
+    /// Deletes a row that has its entries in the first `entries` nonclustered indexes.
     fn take_back(
         &self,
         txn: &DbTransaction,

@@ -1,5 +1,5 @@
-//! What a statement asks for of each table's pages, for SET STATISTICS IO: the doors of [`Table`](super::Table) and of its cursors count what
-//! happens behind them while somebody measures.
+//! Page and scan counts per table for SET STATISTICS IO: the methods of [`Table`](super::Table) and of its cursors count their
+//! page requests while a measurement is on.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use os::task::{PageUses, page_uses};
 
 use crate::schema::{ObjectId, TableDef};
 
-/// What a statement has asked for of one table.
+/// The counts of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableIo {
     /// Its name.
@@ -25,25 +25,25 @@ thread_local! {
     static TABLES: RefCell<Vec<TableIo>> = const { RefCell::new(Vec::new()) };
 }
 
-/// From here on the calling thread's use of tables is counted, until [`take_io`].
+/// Starts to count the calling thread's use of tables, until [`take_io`].
 pub fn measure_io() {
     TABLES.take();
     IS_ON.set(true);
 }
 
-/// What has been counted, tables in the order in which they were first used.
+/// The counts, tables in the order of their first use.
 pub fn take_io() -> Vec<TableIo> {
     IS_ON.set(false);
     TABLES.take()
 }
 
-/// Counts what happens while it lives; doors within doors count once.
+/// Counts while it lives; nested charges count once.
 pub(crate) struct Charge {
     at: usize,
     before: PageUses,
 }
 
-/// Begins to count for a table, if anybody measures.
+/// Begins to count for a table, if a measurement is on.
 #[inline]
 pub(crate) fn charge(definition: &TableDef, scans: u64) -> Option<Charge> {
     if IS_ON.get() && !definition.is_system { Charge::begin(definition, scans) } else { None }
@@ -52,7 +52,7 @@ pub(crate) fn charge(definition: &TableDef, scans: u64) -> Option<Charge> {
 impl Charge {
     #[cold]
     fn begin(definition: &TableDef, scans: u64) -> Option<Charge> {
-        // What is inside belongs to this one.
+        // The outer charge counts nested calls.
         IS_ON.set(false);
         let at = TABLES.with_borrow_mut(|tables| {
             let known = tables.iter().position(|table| table.object_id == definition.object_id);

@@ -1,7 +1,7 @@
-//! How long the key columns of an index may be together, and which rows are too long for it.
+//! The maximal length of an index's key columns, and the rows that exceed it.
 //!
-//! An index whose columns of fixed length are too long already is not made (1944); one that a long value may break is made with a
-//! warning (1945), and the row that breaks it is refused (1946).
+//! An index whose fixed-length columns are too long is not created (1944); one whose variable-length columns may be too long is created with a
+//! warning (1945), and a row that is too long is refused (1946).
 
 use types::{SqlError, SqlType, Value};
 
@@ -15,12 +15,12 @@ impl IndexDef {
         if self.kind == IndexKind::Clustered { 900 } else { 1700 }
     }
 
-    /// What its key columns of fixed length have in every entry, bytes.
+    /// The bytes of its fixed-length key columns in every entry.
     pub fn fixed_key_bytes(&self, table: &TableDef) -> usize {
         self.key_column_bytes(table, |sql_type| !is_variable(sql_type))
     }
 
-    /// What its key columns have at most, bytes.
+    /// The most bytes of its key columns.
     pub fn longest_key_bytes(&self, table: &TableDef) -> usize {
         self.key_column_bytes(table, |_| true)
     }
@@ -68,7 +68,7 @@ fn length_bytes(sql_type: &SqlType) -> usize {
 }
 
 impl Table {
-    /// Error 1946 when the key columns of a row are longer than an index takes.
+    /// Error 1946 when the key columns of a row are longer than an index allows.
     #[inline]
     pub(super) fn check_key_length(
         &self,

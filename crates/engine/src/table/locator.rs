@@ -1,4 +1,4 @@
-//! Locators of rows as values: what a query carries along with a row that it is going to change.
+//! Locators of rows as values: a query keeps them with the rows that it will change.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use types::Value;
 use super::{Base, RowLocator, Table};
 
 impl RowLocator {
-    /// Its bytes, as index entries carry them.
+    /// Its bytes, in the form of index entries.
     pub fn to_value(&self) -> Value {
         match self {
             RowLocator::Heap(rid) => Value::binary(&rid.to_bytes()),
@@ -18,7 +18,7 @@ impl RowLocator {
 }
 
 impl Table {
-    /// The locator of a row of this table that was made a value; `None` for NULL, which stands where a join has found no row.
+    /// The locator from a value of `to_value`; `None` for NULL, which an outer join gives for a missing row.
     pub fn locator(&self, value: &Value) -> Option<RowLocator> {
         let Value::Binary(bytes) = value else {
             assert!(value.is_null(), "a locator is bytes");
@@ -29,7 +29,7 @@ impl Table {
         locator
     }
 
-    /// The same of its bytes; `None` of such that are none.
+    /// The locator from its bytes; `None` if they are invalid.
     pub(super) fn locator_of(&self, bytes: &[u8]) -> Option<RowLocator> {
         match &self.inner.base {
             Base::Heap(_) => Rid::from_bytes(bytes).map(RowLocator::Heap),

@@ -1,5 +1,5 @@
-//! [`Lookups`]: rows that are looked up through a nonclustered index by a reader who keeps no locks. Entries are gathered, their rows fetched in the
-//! order in which they lie, and handed out in the order of the entries: a way down the tree, and a page, serve several.
+//! [`Lookups`]: rows looked up through a nonclustered index by a reader that keeps no locks. Entries are collected, their rows fetched in
+//! physical order, and emitted in the order of the entries: one descent and one page latch serve several rows.
 
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -13,37 +13,37 @@ use super::{Base, RowLocator, ScanOptions, Table};
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 
-/// Entries that are gathered first: whoever asks for a row or two does not wait for more.
+/// Entries of the first batch: a caller that needs one or two rows does not wait for more.
 const ENTRIES_FIRST: usize = 1;
-/// Twice as many are gathered each time up to these: nobody who has asked for so many stops soon, and then so many times more are.
+/// The batch size doubles up to this number; then it grows faster, because such a caller will probably read many rows.
 const ENTRIES_FEW: usize = 64;
 const GROWTH: usize = 32;
-/// No more than these.
+/// The most entries of a batch.
 const ENTRIES_MAX: usize = 1 << 15;
-/// About so many bytes of rows are in hand.
+/// The approximate bytes of rows in a batch.
 const BYTES_MAX: usize = 1 << 22;
 
 /// Entries and their rows.
 pub(crate) struct Lookups {
     cursor: BTreeCursor,
-    /// Which of the table's nonclustered indexes.
+    /// The index, by position among the table's nonclustered ones.
     pub(super) at: usize,
-    /// What is asked of rows.
+    /// The conditions on rows.
     test: Option<RowTest>,
-    /// Only rows with these names are fetched ([`Cursor::row_name_at`](super::Cursor::row_name_at)).
+    /// Fetches only rows with these hashes ([`Cursor::row_name_at`](super::Cursor::row_name_at)).
     only: Option<Arc<FxHashSet<u64>>>,
-    /// Entries to be gathered next.
+    /// Entries to collect next.
     next: usize,
-    /// What rows that are read after their entries are asked.
+    /// The check of rows that are read after their entries.
     key: Option<EntryKey>,
-    /// The locators of the entries in hand, each with the entry's columns behind it if `key` asks for them, end to end.
+    /// The locators of the collected entries, each followed by the entry's columns if `key` needs them, end to end.
     locators: Vec<u8>,
     entries: Vec<Entry>,
-    /// Entries by locator: its first bytes, and which entry.
+    /// The order of the entries by locator: its first bytes, and the entry's number.
     order: Vec<(u64, u32)>,
-    /// Entries whose rows have been looked for.
+    /// Entries whose rows have been looked up.
     looked_up: u64,
-    /// The rows that have been found and are wanted, end to end.
+    /// The rows that were found and qualify, end to end.
     bytes: Vec<u8>,
     /// Their entries.
     rows: Vec<u32>,
@@ -51,11 +51,11 @@ pub(crate) struct Lookups {
 
 #[derive(Clone, Copy)]
 struct Entry {
-    /// Where its locator begins and ends.
+    /// The begin and end of its locator.
     locator: (u32, u32),
-    /// Where its columns end, behind it.
+    /// The end of its columns, which follow.
     end: u32,
-    /// Where its row does, if there is one that is wanted.
+    /// The begin and end of its row, if a row qualifies.
     row: Option<(u32, u32)>,
 }
 
@@ -90,30 +90,30 @@ impl Lookups {
         }
     }
 
-    /// Begins again with another range of the index.
+    /// Restarts it with another range of the index.
     pub(super) fn restart(&mut self, range: KeyRange) {
         self.cursor.restart(range);
         self.rows.clear();
         self.next = ENTRIES_FIRST;
     }
 
-    /// Entries that name other rows lead to none.
+    /// Ignores entries of rows with other hashes.
     pub(super) fn only(&mut self, names: Arc<FxHashSet<u64>>) {
         self.only = Some(names);
     }
 
-    /// Chooses which entries lead to rows.
+    /// Chooses the entries whose rows are looked up.
     pub(super) fn select(&mut self, selection: Selection) {
         self.cursor.select(selection);
     }
 
-    /// The same, and the test of rows, for one that begins again.
+    /// Chooses them, and the conditions on rows, for a restart.
     pub(super) fn select_anew(&mut self, selection: Selection, test: Option<RowTest>) {
         self.cursor.select_anew(selection);
         self.test = test;
     }
 
-    /// Gets the next rows into hand and tells how many there are, 0 at the end.
+    /// Fetches the next batch and returns its number of rows, 0 at the end.
     pub(super) fn fill(
         &mut self,
         table: &Table,
@@ -134,7 +134,7 @@ impl Lookups {
         Ok(self.rows.len())
     }
 
-    /// Takes the next entries; false when there is none.
+    /// Collects the next entries; false when there is none.
     fn gather(&mut self, table: &Table, txn: &DbTransaction) -> SqlResult<bool> {
         assert!((1..=ENTRIES_MAX).contains(&self.next), "some are gathered, and not too many");
         self.locators.clear();
@@ -158,7 +158,7 @@ impl Lookups {
         Ok(!self.entries.is_empty())
     }
 
-    /// Fetches the rows of the entries, in the order in which they lie.
+    /// Fetches the rows of the entries, in physical order.
     fn fetch(&mut self, table: &Table, txn: &DbTransaction, options: &ScanOptions) -> SqlResult<()> {
         let rids = self.sort(&table.inner.base)?;
         let Lookups { test, key, locators, entries, order, bytes, .. } = self;
@@ -198,7 +198,7 @@ impl Lookups {
         Ok(())
     }
 
-    /// Puts the entries into the order of their rows; the addresses of these, if they lie in a heap.
+    /// Sorts the entries by the order of their rows; returns the rows' addresses, if they are in a heap.
     fn sort(&mut self, base: &Base) -> SqlResult<Vec<Rid>> {
         let Lookups { locators, entries, order, .. } = self;
         let locator = |number: u32| {
@@ -221,7 +221,7 @@ impl Lookups {
         Ok(Vec::new())
     }
 
-    /// More are gathered the next time, as long as rows are short.
+    /// Enlarges the next batch, as long as rows are short.
     fn grow(&mut self) {
         let row_bytes = self.bytes.len() / self.rows.len().max(1);
         let at_most = (BYTES_MAX / row_bytes.max(1)).clamp(1, ENTRIES_MAX);
@@ -229,12 +229,12 @@ impl Lookups {
         self.next = (self.next * growth).min(at_most);
     }
 
-    /// Entries whose rows have been looked for since it was made.
+    /// Entries whose rows have been looked up since it was made.
     pub(super) fn looked_up(&self) -> u64 {
         self.looked_up
     }
 
-    /// One of the rows in hand.
+    /// One row of the batch.
     #[inline]
     pub(super) fn row(&self, at: usize) -> &[u8] {
         let (start, end) =
@@ -242,7 +242,7 @@ impl Lookups {
         &self.bytes[start as usize..end as usize]
     }
 
-    /// Where it is.
+    /// Its locator.
     pub(super) fn locator(&self, at: usize, base: &Base) -> SqlResult<RowLocator> {
         let (start, end) = self.entries[self.rows[at] as usize].locator;
         let bytes = &self.locators[start as usize..end as usize];
@@ -253,14 +253,14 @@ impl Lookups {
     }
 }
 
-/// A row's name: a number that its locator always has, and another one seldom.
+/// A hash of a row's locator; another locator rarely has the same.
 pub(super) fn name_of(locator: &[u8]) -> u64 {
     let mut hasher = FxHasher::default();
     hasher.write(locator);
     hasher.finish()
 }
 
-/// The first bytes of a key as a number: where they differ they are ordered as the keys are.
+/// The first bytes of a key as a number: if they differ, they have the order of the keys.
 fn first_bytes(key: &[u8]) -> u64 {
     let mut first = [0; 8];
     let length = key.len().min(8);

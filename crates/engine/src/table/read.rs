@@ -1,4 +1,4 @@
-//! Reading a table: a cursor over its heap or one of its indexes, with the columns that are wanted and conditions judged where the rows lie;
+//! Reading a table: a cursor over its heap or one of its indexes, with chosen columns and conditions evaluated in place;
 //! and one row by its locator.
 
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, stale_plan};
 
 impl Table {
-    /// Do the entries of a nonclustered index hold these columns?
+    /// Do the entries of a nonclustered index store these columns (is it covering)?
     pub fn is_covered_by(&self, index_id: i32, columns: &[usize]) -> bool {
         let found = self.inner.secondary.iter().find(|secondary| secondary.index_id == index_id);
         found.is_some_and(|secondary| columns.iter().all(|column| secondary.stored.contains(column)))
     }
 
-    /// Can conditions on this column be judged where its rows lie: is its value always there?
+    /// Can conditions on this column be evaluated on stored rows: is its value always stored in the row?
     pub fn judges_in_place(&self, column: usize) -> bool {
         let format = &self.inner.format;
         is_fixed_length(&format.columns()[column].sql_type) || !format.may_have_lobs()
     }
 
-    /// The rows of a range of an index that satisfy `conditions` (on the table's columns). An index whose entries hold all `columns` is read alone: the
-    /// rows are neither looked at nor locked, unless they are to be locked for a change. Where rows are looked up those conditions that an entry can tell
-    /// are asked of it first; the row, which is read after its entry and may say something else by then, is judged by all of them, and it is passed over
-    /// when it has got another key in the index.
+    /// The rows of a range of an index that satisfy `conditions` (on the table's columns). For a covering index (its entries store all `columns`) the
+    /// rows are neither read nor locked, unless they are to be locked for a change. When rows are looked up, the conditions on stored columns are
+    /// evaluated on the entry first; the row, which is read after its entry and may have changed meanwhile, is tested by all conditions, and skipped
+    /// when its key in the index has changed.
     ///
     /// # Errors
     /// 1205, 1222; the marker of a stale plan.
@@ -62,7 +62,7 @@ impl Table {
                 let wanted = columns.filter(|_| may_cover).and_then(|columns| secondary.places_of(columns));
                 let reads_lobs =
                     wanted.as_ref().is_some_and(|places| secondary.format.may_have_lobs_in(places));
-                // The entries say which rows are to be looked up.
+                // The entries decide which rows to look up.
                 let counts_only = options.counts_only && wanted.is_some();
                 let keep_row = options.keep_row || reads_lobs;
                 let options = ScanOptions { keep_row, counts_only, ..*options };
@@ -85,7 +85,7 @@ impl Table {
         Ok(Cursor::new(self.clone(), source, *options, wanted, point))
     }
 
-    /// Rows that are looked up by the entries of a cursor: many at a time, if nothing is kept of them.
+    /// Rows that are looked up by the entries of a cursor: in batches, if the reader keeps no locks.
     fn looking_up(
         &self,
         cursor: BTreeCursor,
@@ -101,7 +101,7 @@ impl Table {
         Source::Secondary { cursor, at, test, key, locator: None, row: Vec::new() }
     }
 
-    /// Of conditions on rows those that an index's entries can tell, too.
+    /// The conditions on rows that can be evaluated on an index's entries.
     pub(crate) fn conditions_on_entries(
         &self,
         index: Option<usize>,
@@ -148,7 +148,7 @@ impl Table {
         Some(RowTest::new(secondary.format.clone(), conditions, true))
     }
 
-    /// The row at a locator; false when it is gone.
+    /// The row at a locator; false when it was deleted.
     ///
     /// # Errors
     /// 1205, 1222, 823, 824.
@@ -165,8 +165,8 @@ impl Table {
         Ok(matches!(fetched, Fetched::Row))
     }
 
-    /// The same, appending the values of the columns that are wanted, if the row is accepted; a lock that was taken only to look at it is given
-    /// back otherwise.
+    /// Fetches it and appends the values of the chosen columns, if the row qualifies; a lock that was taken only to read it is released
+    /// otherwise.
     pub(crate) fn fetch_columns(
         &self,
         txn: &DbTransaction,
@@ -208,12 +208,12 @@ impl Table {
 }
 
 impl super::Secondary {
-    /// Where a column of the table stands in the entries.
+    /// The position of a table column in the entries.
     pub(super) fn place_of(&self, column: usize) -> Option<usize> {
         self.stored.iter().position(|stored| *stored == column)
     }
 
-    /// The same for several; `None` when one of them is not there.
+    /// The positions of several; `None` when one of them is not stored.
     fn places_of(&self, columns: &[usize]) -> Option<Arc<[usize]>> {
         columns.iter().map(|column| self.place_of(*column)).collect()
     }

@@ -1,4 +1,4 @@
-//! How many rows a table has: what its changes say, what the planner is told, what is counted.
+//! Row counts and cardinality estimates of a table: updates of the counts, the planner's estimates, exact counts.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::error::SqlResult;
 use crate::row_counts::{Density, RowCount};
 use crate::schema::{IndexColumn, IndexDef};
 
-/// Rows of a table of which nothing is known.
+/// The assumed rows of a table without any information.
 const ROW_COUNT_GUESS: u64 = 1_000;
 
-/// Places of an index that are looked at to tell how many rows have one value.
+/// Positions of an index that are sampled to estimate how many rows have one value.
 const SAMPLES: u32 = 16;
 
 impl Table {
@@ -39,7 +39,7 @@ impl Table {
         }
     }
 
-    /// About how many rows there are, for the planner: the count that is kept, or what a few pages tell, once. Waits for nobody.
+    /// The approximate number of rows, for the planner: the stored count, or once an estimate from a few pages. Never waits.
     pub fn row_count_estimate(&self) -> u64 {
         if let Some(rows) = self.inner.row_count.about() {
             return rows;
@@ -49,7 +49,7 @@ impl Table {
         estimate
     }
 
-    /// The same with those that the transaction itself has added or deleted.
+    /// The number including the transaction's own changes.
     pub fn row_count_in(&self, txn: &DbTransaction) -> u64 {
         let own = txn.row_counts.borrow().own(&self.inner.row_count).unwrap_or(0);
         self.row_count_estimate().saturating_add_signed(own)
@@ -75,9 +75,9 @@ impl Table {
         of_index.and_then(|secondary| secondary.entry_count.as_ref()).unwrap_or(&self.inner.row_count)
     }
 
-    /// The number of rows of a heap or index, by its number: the committed ones and those of the transaction itself. It is kept; after the
-    /// database was opened it is counted once, `go_on` being asked for each page, and while somebody else is changing the table counted
-    /// again, his rows included.
+    /// The number of rows of a heap or index, by its number: the committed ones and the transaction's own changes. It is kept; after the
+    /// database was opened it is counted once (`go_on` is called for each page), and counted again while another transaction is changing the
+    /// table, with uncommitted rows included.
     ///
     /// # Errors
     /// 1222; the marker of a stale plan; those of `go_on`.
@@ -92,7 +92,7 @@ impl Table {
         if let Some(rows) = count.known() {
             return Ok(u64::try_from(rows + own.unwrap_or(0)).unwrap_or(0));
         }
-        // Nobody changes it meanwhile, or what is found is not kept.
+        // No transaction changes the table meanwhile, or the result is not kept.
         let object_id = self.inner.definition.object_id;
         let is_still = txn.lock_object_for_statement(object_id, LockMode::S, LockWait::NoWait).is_ok();
         let rows = self.count_by_reading(txn, index_id, go_on)?;
@@ -102,7 +102,7 @@ impl Table {
         Ok(rows)
     }
 
-    /// The rows as they stand now, committed or not.
+    /// The number of rows by a scan, committed or not.
     ///
     /// # Errors
     /// As `count_rows`.
@@ -127,7 +127,7 @@ impl Table {
 }
 
 impl Table {
-    /// About how many rows a range of an index holds: where its ends lie in the tree. `None` when that cannot be said. Waits for nobody.
+    /// The estimated rows of a range of an index, from the positions of its ends in the tree. `None` without an estimate. Never waits.
     pub fn rows_in(&self, index_id: i32, range: &KeyRange) -> Option<f64> {
         let (tree, format, index) = self.tree_of(index_id)?;
         let share = tree.share_of(&byte_range(format, index, range)).ok()?;
@@ -135,8 +135,8 @@ impl Table {
         Some(share * rows as f64)
     }
 
-    /// About how many rows have one value in the first `columns` columns of an index, on the average over the values: what a few places of
-    /// the index say. It is kept until the table has changed its size by a fifth.
+    /// The average number of rows that have one value in the first `columns` columns of an index, from a few sampled positions of
+    /// the index. It is kept until the table has changed its size by a fifth.
     pub fn density(&self, index_id: i32, columns: usize) -> Option<Density> {
         let (_, _, index) = self.tree_of(index_id)?;
         let rows = self.row_count_estimate();
@@ -168,8 +168,8 @@ impl Table {
             inverse += 1.0 / of_value;
             sampled += 1.0;
         }
-        // A value is met as often as it has rows: the mean of the inverses makes up for it. NULL is one value more, which no equality finds:
-        // an index of nothing else finds no row, whatever it is asked for.
+        // A value is sampled in proportion to its rows: the mean of the inverses corrects that. NULL is one more value, which no equality finds:
+        // an index with NULLs only finds no row for any value.
         let rows_per_value = if sampled > 0.0 { sampled / inverse } else { 1.0 };
         let with_value = rows * sampled / (sampled + nulls);
         let distinct_values = (with_value / rows_per_value).max(1.0) + f64::from(u8::from(nulls > 0.0));

@@ -1,22 +1,22 @@
-//! [`KeyedRun`]: keys of a tree with what hangs on them, gathered in any order and taken by rising key, so that each leaf is touched once.
+//! [`KeyedRun`]: keys of a tree with their values, added in any order and read in key order, so that each leaf is touched once.
 
 use super::stop::stop_if_asked;
 use crate::error::SqlResult;
 
-/// What the first bytes of a key, behind those that are the same in all, say of its order, so that most comparisons touch nothing else.
+/// The prefix of a key, after the bytes common to all keys, that is stored for comparisons, so that most comparisons read nothing else.
 const PREFIX_BYTES: usize = 8;
-/// A record that is added has at most so many bytes; see [`KeyedRun::has_room`].
+/// The most bytes of an added record; see [`KeyedRun::has_room`].
 const RECORD_BYTES_MAX: usize = 16 << 10;
 
 /// See the heading.
 #[derive(Default)]
 pub(super) struct KeyedRun {
-    /// Keys and what hangs on them, one behind the other.
+    /// Keys and their values, concatenated.
     bytes: Vec<u8>,
     places: Vec<KeyAddress>,
 }
 
-/// Where a key lies.
+/// The position of a key.
 #[derive(Clone, Copy, Default)]
 struct KeyAddress {
     prefix: u64,
@@ -26,7 +26,7 @@ struct KeyAddress {
 }
 
 impl KeyedRun {
-    /// May one more be added, as far as `bytes_max` and the memory of the request say? The first one always may.
+    /// May one more be added, within `bytes_max` and the memory of the request? The first one always may.
     pub(super) fn has_room(&mut self, bytes_max: usize) -> bool {
         assert!(
             bytes_max + RECORD_BYTES_MAX < u32::MAX as usize,
@@ -37,7 +37,7 @@ impl KeyedRun {
         fits || self.places.is_empty()
     }
 
-    /// Lists double when they are full, as far as `bytes_max` lets them: that is asked for before.
+    /// Lists double when they are full, within `bytes_max`: this checks that before.
     fn can_grow(&mut self, bytes_max: usize) -> bool {
         let left = bytes_max.saturating_sub(self.taken_bytes());
         let is_full = self.bytes.capacity() - self.bytes.len() < RECORD_BYTES_MAX;
@@ -59,7 +59,7 @@ impl KeyedRun {
         true
     }
 
-    /// Adds what `write` appends: a key, whose length it gives, and what hangs on it. Nothing when it fails.
+    /// Adds the record that `write` appends: a key, whose length it returns, and a value. Adds nothing when it fails.
     pub(super) fn add<E>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<usize, E>) -> Result<(), E> {
         let start = self.bytes.len();
         let key_bytes = match write(&mut self.bytes) {
@@ -81,7 +81,7 @@ impl KeyedRun {
         Ok(())
     }
 
-    /// What it has taken of memory; it keeps what it had when it is emptied.
+    /// Its allocated memory; it keeps the memory when it is emptied.
     pub(super) fn taken_bytes(&self) -> usize {
         self.bytes.capacity() + self.places.capacity() * size_of::<KeyAddress>()
     }
@@ -90,7 +90,7 @@ impl KeyedRun {
         self.places.len()
     }
 
-    /// Afterwards `get` and `keys` give them by rising key; equal ones as they came.
+    /// Sorts the keys: afterwards `get` and `keys` return them in key order; equal ones in input order.
     pub(super) fn sort(&mut self) -> SqlResult<()> {
         let common = self.common_bytes();
         let KeyedRun { bytes, places } = self;
@@ -104,7 +104,7 @@ impl KeyedRun {
         .map_err(|os::Interrupted| crate::error::interrupted())
     }
 
-    /// So many bytes all keys begin with: they say nothing of the order.
+    /// The length of the common prefix of all keys, which does not affect the order.
     fn common_bytes(&self) -> usize {
         let Some((first, others)) = self.places.split_first() else { return 0 };
         let key = |place: &KeyAddress| &self.bytes[place.start as usize..][..usize::from(place.key_bytes)];
@@ -119,14 +119,14 @@ impl KeyedRun {
         common.len()
     }
 
-    /// A key and what hangs on it.
+    /// A key and its value.
     pub(super) fn get(&self, at: usize) -> (&[u8], &[u8]) {
         let place = self.places[at];
         let (key, rest) = self.bytes[place.start as usize..].split_at(usize::from(place.key_bytes));
         (key, &rest[..usize::from(place.rest_bytes)])
     }
 
-    /// The places of all in the present order, by the order in which they were added.
+    /// The positions of all in the present order, sorted by input order.
     pub(super) fn as_they_came(&self) -> Vec<usize> {
         let mut all: Vec<usize> = (0..self.len()).collect();
         all.sort_unstable_by_key(|at| self.places[*at].start);
@@ -137,7 +137,7 @@ impl KeyedRun {
         (0..self.len()).map(|at| self.get(at).0).collect()
     }
 
-    /// Hands all out in their present order, so many at a time at most.
+    /// Passes all on in their present order, in groups of limited size.
     pub(super) fn hand_out(
         &self,
         most: usize,
@@ -154,19 +154,19 @@ impl KeyedRun {
         Ok(())
     }
 
-    /// Nothing is left; its memory is for what comes next.
+    /// Empties it; its memory is reused.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.places.clear();
     }
 }
 
-/// Grows a list, if the request may have so much.
+/// Grows a list, if the request's memory allows it.
 fn is_granted<T>(more: usize, list: &mut Vec<T>) -> bool {
     os::memory::ask(more * size_of::<T>()).is_ok() && list.try_reserve_exact(more).is_ok()
 }
 
-/// The first bytes of a key as a number of the same order; a short key is as if zeros followed.
+/// The first bytes of a key as a number with the same order; a short key is padded with zeros.
 fn prefix_of(key: &[u8]) -> u64 {
     let mut first = [0; PREFIX_BYTES];
     let bytes = key.len().min(PREFIX_BYTES);
@@ -220,7 +220,7 @@ mod tests {
         assert!(run.has_room(4) && run.len() == 0, "one may always come");
     }
 
-    /// The bytes that all keys begin with are left out of what is compared first: longer than that, shorter, or whole keys.
+    /// The common prefix of all keys is excluded from the comparison prefix: keys longer than it, shorter, or equal to it.
     #[test]
     fn keys_that_begin_alike_come_in_their_order() {
         for (common, tails) in [
@@ -248,7 +248,7 @@ mod tests {
         }
     }
 
-    /// Lists that double would take twice what a run may.
+    /// Doubled lists would take twice the memory limit of a run.
     #[test]
     fn what_a_run_takes_stays_within_what_it_may() {
         for (bytes_max, record) in [(1 << 20, 40), (4 << 20, 9_000), (300 << 10, 200)] {

@@ -1,4 +1,4 @@
-//! What statistics are made of: rows of some pages, or all entries of an index in its order. What is found is sorted within little memory, and on
+//! Input of statistics: rows of some pages, or all entries of an index in its order. Sampled values are sorted within a small memory, and on
 //! disk beyond it.
 
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use crate::filter::IndexFilter;
 use crate::schema::IndexDef;
 use crate::statistics::{StatisticsCollector, StatisticsContent};
 
-/// Bytes of values that a sample has in memory at once.
+/// Bytes of sampled values in memory at once.
 const SAMPLE_BYTES: usize = 4 << 20;
 
-/// How much of a table is looked at.
+/// The sample size of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SampleSize {
-    /// So many pages.
+    /// This many pages.
     Pages(u64),
-    /// So much of all pages, between 0 and 1.
+    /// This share of all pages, between 0 and 1.
     Share(f64),
 }
 
@@ -35,8 +35,8 @@ impl Table {
         StatisticsCollector::new(ordinals.iter().map(shape).collect())
     }
 
-    /// What some pages of the table say of these columns, in the rows that a filter lets in; `None` when they cannot be read, or do not hold a
-    /// column. Waits for nobody.
+    /// Statistics of these columns from some pages of the table, for the rows that satisfy a filter; `None` when they cannot be read, or do not store
+    /// a column. Never waits.
     pub fn sample_statistics(
         &self,
         ordinals: &[usize],
@@ -64,7 +64,7 @@ impl Table {
         let pages = inner.database.access.sample_rows(unit, &wanted, &mut |row| {
             values.clear();
             let columns = ordinals.iter().copied().chain(terms.iter().map(|term| term.ordinal));
-            // What is out of row is not fetched for a hint, and a damaged row is passed over.
+            // Out-of-row values are not fetched for statistics, and a damaged row is skipped.
             if inner.format.decode_columns(row, columns, &mut values, &mut |_| Ok(Vec::new())).is_err() {
                 return true;
             }
@@ -84,7 +84,7 @@ impl Table {
         let mut collector = self.collector(ordinals);
         sorted.drain(&mut |values, rows| collector.add(values, rows)).ok()?;
         if is_whole {
-            // Statistics of all rows are not stale because a few pages told of another number after a start.
+            // Otherwise statistics of all rows would look stale because a few pages gave another estimate after a start.
             inner.row_count.seen(seen);
         }
         let all = if is_whole { seen } else { self.row_count_estimate().max(seen) };
@@ -93,8 +93,8 @@ impl Table {
         Some(StatisticsContent { unfiltered_rows: all.max(content.rows), ..content })
     }
 
-    /// What all entries of an index say of its columns, read in its order; `None` when that is not the order of statistics (DESC). Waits for
-    /// nobody; `go_on` is asked for each page.
+    /// Statistics of an index's columns from all its entries, read in order; `None` when that is not the order of statistics (DESC). Never
+    /// waits; `go_on` is called for each page.
     ///
     /// # Errors
     /// Those of reading, and of `go_on`.
@@ -139,13 +139,13 @@ impl Table {
         }))
     }
 
-    /// What was found in all rows that a filter lets in.
+    /// The content for all rows that satisfy a filter.
     pub fn of_filtered(&self, txn: &DbTransaction, content: StatisticsContent) -> StatisticsContent {
         StatisticsContent { unfiltered_rows: self.row_count_in(txn).max(content.rows), ..content }
     }
 }
 
-/// Values of some columns on their way into the order of statistics.
+/// Sorts the values of some columns for statistics.
 struct SortedValues {
     keys: KeyFormat,
     rows: RowFormat,
@@ -176,7 +176,7 @@ impl SortedValues {
             let start = out.len();
             keys.encode(values, out);
             let key_bytes = out.len() - start;
-            // They lie in one row together; those of a damaged one perhaps do not.
+            // All values are in one row; a damaged row may be too long.
             let mut too_long =
                 |_: &[u8]| Err(AccessError::RowTooLarge { bytes: ROW_BYTES_MAX + 1, limit: ROW_BYTES_MAX });
             rows.encode(values, ROW_BYTES_MAX, out, &mut too_long).map_err(|error| unreadable(&error))?;
@@ -184,7 +184,7 @@ impl SortedValues {
         })
     }
 
-    /// Hands out the different values, each with the number of rows that have it.
+    /// Passes the distinct values on, each with its number of rows.
     fn drain(mut self, work: &mut dyn FnMut(&[Value], f64)) -> SqlResult<()> {
         let mut values = Vec::with_capacity(self.rows.columns().len());
         let (mut last, mut count) = (Vec::new(), 0.0);
@@ -213,7 +213,7 @@ impl SortedValues {
     }
 }
 
-/// Nobody is told: a plan does without statistics, a statement reads all rows.
+/// Not reported: a plan works without statistics, a statement reads all rows.
 fn unreadable(error: &AccessError) -> SqlError {
     SqlError::custom(824, 24, 2, error.to_string())
 }

@@ -1,5 +1,5 @@
-//! [`SortedRuns`]: any number of keys with what hangs on them, added in any order, handed out once by rising key: a run in memory, and where that
-//! does not hold them sorted runs on disk, which are merged.
+//! [`SortedRuns`], external merge sort: any number of keys with their values, added in any order, read once in key order: a run in memory, and when
+//! that is full sorted runs on disk, which are merged.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,9 +13,9 @@ use crate::error::SqlResult;
 use crate::workspace::Workspaces;
 use crate::workspace::spill::{Run, RunReader, RunWriter, SpillFile};
 
-/// So many runs are merged at once; each has a block in memory meanwhile.
+/// The most runs merged at once; each has a block in memory meanwhile.
 const RUNS_MAX: usize = 32;
-/// Bytes of those that come from disk and are handed out together.
+/// Bytes of records from disk that are passed on together.
 const SOME_BYTES_MAX: usize = 256 << 10;
 /// A record begins with the length of its key.
 const LENGTH_BYTES: usize = 2;
@@ -23,7 +23,7 @@ const LENGTH_BYTES: usize = 2;
 /// See the heading.
 pub(super) struct SortedRuns {
     workspaces: Arc<Workspaces>,
-    /// What one run in memory takes, at most.
+    /// The most memory of the run in memory.
     bytes_max: usize,
     run: KeyedRun,
     behind: Vec<Run>,
@@ -49,27 +49,27 @@ impl SortedRuns {
         self.run.has_room(self.bytes_max)
     }
 
-    /// What runs in memory have taken, at most.
+    /// The peak memory of runs.
     pub(super) fn peak_bytes(&self) -> usize {
         self.run.taken_bytes()
     }
 
-    /// What a run in memory may take.
+    /// The memory limit of a run.
     pub(super) fn bytes_max(&self) -> usize {
         self.bytes_max
     }
 
-    /// A run in memory may take so much from now on.
+    /// Sets the memory limit of a run.
     pub(super) fn allow(&mut self, bytes_max: usize) {
         self.bytes_max = bytes_max;
     }
 
-    /// Has some of it gone to disk?
+    /// Was a run written to disk?
     pub(super) fn has_spilled(&self) -> bool {
         self.file.is_some()
     }
 
-    /// The run in memory, sorted, goes to disk.
+    /// Sorts the run in memory and writes it to disk.
     fn put_out(&mut self) -> SqlResult<()> {
         self.run.sort()?;
         let mut writer = self.writer()?;
@@ -98,7 +98,7 @@ impl SortedRuns {
         Ok(file.writer())
     }
 
-    /// Hands all out, by rising key, those of equal keys as they came. Nothing is left.
+    /// Passes all on in key order, equal keys in input order, and empties it.
     pub(super) fn drain(&mut self, work: &mut dyn FnMut(&[u8], &[u8]) -> SqlResult<()>) -> SqlResult<()> {
         if self.behind.is_empty() {
             self.run.sort()?;
@@ -109,7 +109,7 @@ impl SortedRuns {
             }
         } else {
             self.put_out()?;
-            // Its memory is for those who work now.
+            // Its memory is free for the receiver.
             self.run = KeyedRun::default();
             merge(std::mem::take(&mut self.behind), work)?;
         }
@@ -119,7 +119,7 @@ impl SortedRuns {
 }
 
 impl SortedRuns {
-    /// The same, so many at a time at most.
+    /// Passes them on in groups of limited size.
     pub(super) fn drain_many(
         &mut self,
         most: usize,
@@ -155,7 +155,7 @@ fn push(writer: &mut RunWriter, record: &mut Vec<u8>, key: &[u8], rest: &[u8]) -
     writer.push(record)
 }
 
-/// What is next of a run. Heads compare by key, then by the age of their runs.
+/// The current record of a run. Heads compare by key, then by the age of their runs.
 struct Head {
     record: Vec<u8>,
     number: usize,
@@ -170,7 +170,7 @@ impl Head {
         bytes.split_at(usize::from(u16::from_le_bytes(*length)))
     }
 
-    /// The next record; false behind the last.
+    /// The next record; false after the last.
     fn advance(&mut self) -> SqlResult<bool> {
         if self.left == 0 {
             return Ok(false);

@@ -1,8 +1,8 @@
-//! Whether a change of many rows is to stop before its end.
+//! Interrupt checks in a change of many rows.
 
 use crate::error::SqlResult;
 
-/// Between two looks whether the request is to stop, in rows.
+/// Rows between two checks for an interrupt.
 const ROWS_BETWEEN_LOOKS: usize = 1_000;
 
 /// KILL and attention end a long change.

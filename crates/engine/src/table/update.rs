@@ -1,11 +1,11 @@
-//! UPDATE of rows: in place where the keys stay, else out of the indexes and in again.
+//! UPDATE of rows: in place where the keys stay the same, otherwise delete and insert in the indexes.
 //!
-//! A unique key is judged when the statement ends. An UPDATE that gives several rows new unique keys therefore takes all the old keys out
-//! ([`Halves::OldKeysOut`]) before it puts the first new one in ([`Halves::NewKeysIn`]): `SET k = k + 1`, swaps and permutations meet no key
-//! that will be gone. What is a duplicate then, is one. The rows were all found before. What the second half has to do follows from what a
-//! row was and becomes: nothing of the first is kept.
+//! A unique key is checked at the end of the statement. An UPDATE that gives several rows new unique keys therefore deletes all old keys
+//! ([`Halves::OldKeysOut`]) before it inserts the first new one ([`Halves::NewKeysIn`]): `SET k = k + 1`, swaps and permutations meet no key
+//! that will be deleted. A duplicate found then is a real one. All rows were found before (Halloween protection). The second half depends only on a
+//! row's old and new values: nothing of the first is stored.
 //!
-//! Many rows are changed index by index: the old keys go by rising key, then the new ones come by rising key.
+//! Many rows are changed index by index: first the old keys are deleted in key order, then the new ones are inserted in key order.
 
 use types::Value;
 
@@ -19,27 +19,27 @@ use crate::db_transaction::DbTransaction;
 use crate::error::{SqlResult, stale_plan};
 use txn::IsolationLevel;
 
-/// A row that is to be changed.
+/// A change of a row.
 #[derive(Clone, Copy, Debug)]
 pub struct RowChange<'a> {
-    /// Where it is.
+    /// Its locator.
     pub locator: &'a RowLocator,
-    /// What it is.
+    /// Its old values.
     pub old: &'a [Value],
-    /// What it becomes.
+    /// Its new values.
     pub new: &'a [Value],
     /// Positions whose values may differ.
     pub changed: &'a [usize],
 }
 
-/// What is to be done of some changes.
+/// The part of an update to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Halves {
     /// All of it.
     Both,
-    /// Everything but the new unique keys.
+    /// Everything except the new unique keys.
     OldKeysOut,
-    /// The new unique keys, of rows whose old ones are out; whole rows where they get another place.
+    /// The new unique keys, of rows whose old ones are deleted; whole rows where their clustered key changes.
     NewKeysIn,
 }
 
@@ -52,25 +52,25 @@ impl Halves {
         self != Halves::OldKeysOut
     }
 
-    /// Do new keys come? Only unique ones have to wait for the second half.
+    /// Does it insert new keys? Only unique ones have to wait for the second half.
     fn puts_keys_in(self, is_unique: bool) -> bool {
         self == Halves::Both || self.puts_in() == is_unique
     }
 }
 
-/// What becomes of a row's entry in an index.
+/// The change of a row's entry in an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum EntryChange {
-    /// It has none and gets none, or nothing of it changes.
+    /// It has no entry before and after, or the entry does not change.
     Nothing,
     /// Its key stays: other columns change.
     Values,
-    /// The old one goes, a new one comes; one of both perhaps.
+    /// The old key is deleted, a new one is inserted; possibly only one of them.
     Keys { goes: bool, comes: bool },
 }
 
 impl Table {
-    /// Where a system table's row with this key is, if there is one.
+    /// The locator of a system table's row with this key, if there is one.
     pub(crate) fn key_locator(&self, key: &[Value]) -> RowLocator {
         let format = self.inner.clustered_key.as_ref().expect("system tables are clustered");
         let mut bytes = Vec::new();
@@ -95,7 +95,7 @@ impl Table {
         self.update_many(txn, &[change], Halves::Both)
     }
 
-    /// Replaces rows, or does a half of that. When it fails, some of it has happened: the caller rolls back to before.
+    /// Replaces rows, or does one half of that. When it fails, part of it has happened: the caller rolls back to before.
     ///
     /// # Errors
     /// As `update`; 2627 and 2601 for a key that exists.
@@ -118,7 +118,7 @@ impl Table {
         Ok(())
     }
 
-    /// The same for those that are changed together: those that get another clustered key, and those that do not.
+    /// Does it for rows that are changed together: those whose clustered key changes, and the others.
     fn update_some(
         &self,
         txn: &DbTransaction,
@@ -145,7 +145,7 @@ impl Table {
         Ok(())
     }
 
-    /// The rows that move go, those that stay get their new values.
+    /// Deletes the rows that move, and updates the others.
     fn take_out(
         &self,
         txn: &DbTransaction,
@@ -165,7 +165,7 @@ impl Table {
         Ok(())
     }
 
-    /// The rows that move come back.
+    /// Inserts the rows that move.
     fn put_in(&self, txn: &DbTransaction, moved: &[RowChange<'_>]) -> SqlResult<()> {
         let rows: Vec<&[Value]> = moved.iter().map(|change| change.new).collect();
         let mut gathered = GatheredEntries::default();
@@ -173,7 +173,7 @@ impl Table {
         self.insert_gathered_entries(txn, &mut gathered)
     }
 
-    /// Does the row get another clustered key?
+    /// Does the row's clustered key change?
     fn moves(&self, change: RowChange<'_>) -> bool {
         let base = self.inner.definition.base();
         if !base.key.iter().any(|k| change.changed.contains(&k.ordinal)) {
@@ -202,7 +202,7 @@ impl Table {
         updated.map_err(|error| self.fail(txn, error))
     }
 
-    /// Brings the entries of rows that stay up to date, also into and out of the index's filter.
+    /// Updates the entries of rows that stay, also into and out of the index's filter.
     fn update_entries(
         &self,
         txn: &DbTransaction,
@@ -236,7 +236,7 @@ impl Table {
         Ok(())
     }
 
-    /// The same for a single row, without gathering.
+    /// Does it for a single row, without collecting.
     fn update_entry(
         &self,
         txn: &DbTransaction,
@@ -312,7 +312,7 @@ impl Table {
         updated.map_err(|error| self.fail_at_entry(txn, at, locator, error))
     }
 
-    /// Adds a row's entry, if it has one, to those that are about to be put into an index.
+    /// Adds a row's entry, if it has one, to those to be inserted into an index.
     pub(super) fn gather_entry(
         &self,
         txn: &DbTransaction,
@@ -332,7 +332,7 @@ impl Table {
         run.add(|out| self.entry_into(txn, at, row, locator, out))
     }
 
-    /// Puts the gathered entries into an index, by rising key, and leaves none.
+    /// Inserts the collected entries into an index, in key order, and empties the collection.
     pub(super) fn insert_gathered(
         &self,
         txn: &DbTransaction,

@@ -1,4 +1,4 @@
-//! What the pages of a table's heap and indexes hold.
+//! Page counts and content of a table's heap and indexes.
 
 use access::{LookAt, UnitFigures, UnitId, UnitKind, UnitToVerify, UnitUsage};
 use rustc_hash::FxHashMap;
@@ -19,7 +19,8 @@ impl Database {
 }
 
 impl Table {
-    /// What the pages of its heap or of an index hold, `pages` in all as [`Database::pages_of_units`] says. Exact while nobody changes it.
+    /// The content of the pages of its heap or of an index; `pages` is their number from [`Database::pages_of_units`]. Exact while no transaction
+    /// changes it.
     ///
     /// # Errors
     /// 823, 824 when a page cannot be read.
@@ -29,10 +30,10 @@ impl Table {
         found.map_err(|error| crate::error::sql_error(&error.into(), database.name(), 0))
     }
 
-    /// How the pages of its heap or of an index lie and what is in them; `pages` as above.
+    /// The order and content of the pages of its heap or of an index; `pages` as above.
     ///
     /// # Errors
-    /// 823, 824 when a page cannot be read or its links are wrong; 596 and its kin when the statement is to end.
+    /// 823, 824 when a page cannot be read or its links are wrong; 596 and related errors when the statement is interrupted.
     pub fn unit_figures(&self, index: &IndexDef, pages: u64, look: LookAt) -> SqlResult<UnitFigures> {
         let database = &self.inner.database;
         let found =

@@ -1,4 +1,4 @@
-//! What statements do with a table's indexes is noted where it is known which: `index_uses.rs` keeps the counts.
+//! Counts the use of a table's indexes by statements; `index_uses.rs` has the counters.
 
 use access::UnitUses;
 
@@ -7,7 +7,7 @@ use crate::index_uses::IndexUse;
 use crate::schema::{IndexDef, IndexKind};
 
 impl Table {
-    /// A user's statement reads an index, and looks up the rows that it names, or not. `now` in UTC ticks of 100 ns since 0001-01-01.
+    /// A user's statement reads an index, with or without look-ups of the rows. `now` in UTC ticks of 100 ns since 0001-01-01.
     pub fn note_read(&self, index_id: i32, is_seek: bool, looks_up: bool, now: i64) {
         let definition = &self.inner.definition;
         if definition.is_system {
@@ -21,7 +21,7 @@ impl Table {
         }
     }
 
-    /// A user's statement inserts or deletes rows: in all that holds any.
+    /// A user's statement inserts or deletes rows: counts for every structure with entries.
     #[inline]
     pub fn note_use_by_rows(&self, now: i64) {
         let definition = &self.inner.definition;
@@ -70,7 +70,7 @@ impl Table {
         }
     }
 
-    /// Does a change of these columns change entries of the index? Of a clustered one: the key that entries of others name.
+    /// Does a change of these columns change entries of the index? For a clustered one: the key that other indexes' entries store.
     fn moves_entries(&self, index: &IndexDef, columns: &[usize]) -> bool {
         let is_key = |column: &usize| index.key.iter().any(|key| key.ordinal == *column);
         let is_part = |column: &usize| is_key(column) || index.included.contains(column);
@@ -84,7 +84,7 @@ impl Table {
         }
     }
 
-    /// What has happened to the rows and pages of its heap or of an index; none of one that is disabled.
+    /// The operation counters of its heap or of an index; none for a disabled one.
     pub fn unit_uses(&self, index: &IndexDef) -> Option<&UnitUses> {
         if index.kind == IndexKind::Nonclustered {
             let found = self.inner.secondary.iter().find(|secondary| secondary.index_id == index.index_id)?;
