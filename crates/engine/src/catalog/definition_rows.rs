@@ -1,4 +1,4 @@
-//! All rows that one object has in the system tables, and what must change there when a definition changes.
+//! All rows of one object in the system tables, and their changes when its definition changes.
 
 use types::{DateTime, Value};
 

@@ -1,5 +1,5 @@
-//! [`Dependency`]: what the catalog has said to somebody who keeps what he made of it. Whether it would say the same now is all that his work
-//! hangs on: other changes of the database do not matter to him.
+//! [`Dependency`]: a catalog look-up and its result, which a plan depends on. The plan is valid while the look-up would have the same result:
+//! other changes of the database do not matter to it.
 
 use std::sync::Arc;
 
@@ -9,20 +9,20 @@ use super::Catalog;
 use super::names::{NameKey, State, key_of};
 use crate::schema::{ObjectDef, ObjectId};
 
-/// In place of a schema's number: there is none of the name.
+/// Instead of a schema's number: no schema has the name.
 const NO_SCHEMA: i32 = 0;
 
-/// A question and its answer. What was found is kept by its identity: a definition that has been changed is another one, and one that a
-/// rollback has brought back is the same.
+/// A look-up and its result. A definition is compared by identity: a changed definition is another one, and one restored by a
+/// rollback is the same.
 #[derive(Clone, Debug)]
 pub enum Dependency {
-    /// Who has a name: an object, the table whose constraint has it, or nobody.
+    /// The holder of a name: an object, the table whose constraint has it, or none.
     Name {
-        /// The schema as it was asked for.
+        /// The schema name of the look-up.
         schema: Box<str>,
         /// Its number then, and the name.
         key: (i32, String),
-        /// Who had it.
+        /// The holder.
         holder: Option<ObjectDef>,
     },
     /// The object of a number.
@@ -30,7 +30,7 @@ pub enum Dependency {
 }
 
 impl ObjectDef {
-    /// The very same definition: nothing has changed it, and it is not another object's.
+    /// Is it the same definition object: unchanged, and not another object's?
     fn is(&self, other: &ObjectDef) -> bool {
         match (self, other) {
             (ObjectDef::Table(one), ObjectDef::Table(other)) => Arc::ptr_eq(one, other),
@@ -60,10 +60,10 @@ impl State {
         }
     }
 
-    /// Is that the number of the schema of that name?
+    /// Has the schema of that name this number?
     fn is_schema(&self, id: i32, name: &str) -> bool {
         match self.schemas.get(&id) {
-            // No two have one name.
+            // No two schemas have one name.
             Some(schema) => Collation::DEFAULT.same_name(&schema.name, name),
             None => id == NO_SCHEMA && self.schema_id(name).is_none(),
         }
@@ -71,14 +71,14 @@ impl State {
 }
 
 impl Catalog {
-    /// The answer that a look-up has given, as it can be asked for again. What has changed since it was given is another answer.
+    /// The result of a look-up, in a form that can be checked later. A change since the look-up makes it invalid.
     pub(crate) fn answer_to(&self, schema: &str, name: &str, holder: Option<&ObjectDef>) -> Dependency {
         let schema_id = self.schema_id(schema).unwrap_or(NO_SCHEMA);
         let key: NameKey = key_of(schema_id, name);
         Dependency::Name { schema: schema.into(), key, holder: holder.cloned() }
     }
 
-    /// Would it say all of that now, settled or not?
+    /// Would all look-ups have the same results now, settled or not?
     pub(crate) fn holds(&self, dependencies: &[Dependency]) -> bool {
         let state = self.state.read();
         dependencies.iter().all(|dependency| state.holds(dependency))

@@ -1,5 +1,5 @@
-//! What the catalog holds besides objects and schemas: extended properties, alias types, statistics, and in master the users' messages and the
-//! configured values. Each is one row of a system table and one entry of the cache; both change together and are undone together.
+//! Catalog entries besides objects and schemas: extended properties, alias types, statistics, and in master the users' messages and the
+//! configured values. Each is one row of a system table and one entry of the cache; both change together and are rolled back together.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::statistics::StatisticsDef;
 /// The first number of users' types.
 pub const FIRST_USER_TYPE_ID: i32 = 257;
 
-/// What an extended property stands at: class of the catalog view, object, part of it.
+/// The owner of an extended property: class of the catalog view, object, part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PropertyOwner {
     /// 0 database, 1 object or column, 2 parameter, 3 schema, 4 principal, 6 type, 7 index, 20 filegroup.
@@ -34,7 +34,7 @@ impl PropertyOwner {
 /// An extended property.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PropertyDef {
-    /// Where it stands.
+    /// Its owner.
     pub owner: PropertyOwner,
     /// Name.
     pub name: Arc<str>,
@@ -51,9 +51,9 @@ pub struct TypeDef {
     pub schema_id: i32,
     /// Name.
     pub name: Arc<str>,
-    /// What it stands for.
+    /// Its base type.
     pub sql_type: SqlType,
-    /// Columns of it may be NULL unless they say otherwise.
+    /// Columns of it may be NULL unless they are declared otherwise.
     pub nullable: bool,
     /// When it was created.
     pub create_date: DateTime,
@@ -68,7 +68,7 @@ pub struct MessageDef {
     pub language_id: i32,
     /// Severity.
     pub severity: u8,
-    /// Always in the server's log.
+    /// Always written to the server's log.
     pub is_logged: bool,
     /// Text with its placeholders.
     pub text: Arc<str>,
@@ -92,7 +92,7 @@ pub enum Entry {
 /// What identifies an entry.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EntryKey {
-    /// Where it stands, its name folded.
+    /// Its owner, and its name folded.
     Property(PropertyOwner, String),
     /// `user_type_id`.
     Type(i32),
@@ -105,7 +105,7 @@ pub enum EntryKey {
 }
 
 impl Entry {
-    /// What identifies it.
+    /// Its key.
     pub fn key(&self) -> EntryKey {
         match self {
             Entry::Property(property) => EntryKey::Property(property.owner, fold(&property.name)),
@@ -162,7 +162,7 @@ impl Entry {
         }
     }
 
-    /// The entry that a row of a system table holds; none for other tables and for rows that make no sense.
+    /// The entry in a row of a system table; none for other tables and for invalid rows.
     pub(super) fn from_row(table: usize, row: &[Value]) -> Option<Entry> {
         let fields = Fields(row);
         Some(match table {
@@ -206,7 +206,7 @@ impl Entry {
     }
 }
 
-/// A name as names are compared: without regard to letter case.
+/// A name in the form for comparisons: without letter case.
 pub(crate) fn fold(name: &str) -> String {
     Collation::DEFAULT.fold_name(name)
 }

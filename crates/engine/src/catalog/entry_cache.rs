@@ -1,4 +1,4 @@
-//! The entries of the cache: who asks for them, and where they change.
+//! The entries of the cache: look-ups and changes.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl Catalog {
         self.state.read().look_type(owner, held, schema, name)
     }
 
-    /// An entry by its key, in the same way.
+    /// An entry by its key, in this way.
     pub(crate) fn look_entry(
         &self,
         owner: u64,
@@ -61,7 +61,7 @@ impl Catalog {
         }
     }
 
-    /// The statistics of a table that have been made, by number.
+    /// The existing statistics of a table, by number.
     pub fn statistics(&self, object_id: ObjectId) -> Vec<Arc<StatisticsDef>> {
         let all = EntryKey::Statistics(object_id, i32::MIN)..=EntryKey::Statistics(object_id, i32::MAX);
         let state = self.state.read();
@@ -82,7 +82,7 @@ impl Catalog {
         types.collect()
     }
 
-    /// Publishes or forgets an entry.
+    /// Publishes or removes an entry.
     pub(crate) fn put_entry(
         &self,
         change: Option<Change>,
@@ -92,7 +92,7 @@ impl Catalog {
         let is_type = matches!(key, EntryKey::Type(_));
         let undo = self.state.write().replace_entry(change, key, entry);
         if is_type {
-            // What was bound with the old meaning of a type's name looks again.
+            // Plans that used a type's name with the old meaning are bound again.
             self.touch();
         }
         undo

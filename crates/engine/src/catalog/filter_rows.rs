@@ -22,7 +22,7 @@ pub(super) fn filter_rows(
     for (at, FilterTerm { ordinal, test }) in filter.terms.iter().enumerate() {
         let column = &columns[*ordinal];
         let constant = |value: &Value| {
-            // Text keeps its own length, which may be another than the column's.
+            // A text constant keeps its own length, which may differ from the column's.
             let sql_type = match value {
                 Value::Char(_) | Value::NChar(_) | Value::Binary(_) => value.natural_type(),
                 _ => column.sql_type,
@@ -40,7 +40,7 @@ pub(super) fn filter_rows(
     rows
 }
 
-/// The filter that the rows of one index mean; `None` when they make no sense, `Some(None)` when there are none.
+/// The filter from the rows of one index; `None` when they are invalid, `Some(None)` when there are none.
 pub(super) fn filter_of(rows: &[&[Value]], columns: &[ColumnDef]) -> Option<Option<IndexFilter>> {
     let Some((first, terms)) = rows.split_first() else { return Some(None) };
     let mut filter = IndexFilter { text: Fields(first).text(7)?, terms: Vec::new() };

@@ -1,4 +1,4 @@
-//! Filling the catalog's cache from the system tables at open.
+//! Loads the catalog's cache from the system tables at open.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(crate) type SystemRows = Vec<Vec<Vec<Value>>>;
 /// Fills an empty cache.
 ///
 /// # Errors
-/// When rows contradict each other; names the object.
+/// When rows are inconsistent; names the object.
 pub(crate) fn load(
     catalog: &Catalog,
     system: &[Arc<TableDef>],
@@ -48,7 +48,7 @@ pub(crate) fn load(
         }
     }
     let groups = Groups::new(rows);
-    // The number of a counter whose sequence was rolled back is never given to another.
+    // The number of a counter whose sequence was rolled back is never used again.
     groups.sequence_values.keys().for_each(|counter| catalog.note_numbers(*counter, 0));
     for row in &rows[system_tables::OBJECTS] {
         let object = groups
@@ -246,7 +246,7 @@ impl<'a> Groups<'a> {
         }
         let kind = kind_of(row.tiny(3)?)?;
         if key.is_empty() && kind != IndexKind::Heap {
-            // Its rows would have nothing to be found by.
+            // Its rows could not be found without an index.
             return None;
         }
         let of_filter = of(&self.filters, id).filter(|row| row.int(1) == Some(index_id)).map(|row| row.0);

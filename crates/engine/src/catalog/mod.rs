@@ -1,9 +1,9 @@
-//! The catalog of one database: a cache of definitions over the system tables that hold them.
+//! The catalog of one database: a cache of the definitions in its system tables.
 //!
-//! A DDL statement ([`crate::definition`]) changes the rows of the system tables (logged, undone and recovered like any row) and the cache in the same breath,
-//! under a Sch-M lock on the object. Nobody else sees that before the transaction has ended: who looks for a name that is not settled
-//! waits ([`names`]), who has found an object before looks again under its lock. When the transaction rolls back, the cache goes back
-//! with it ([`CatalogUndo`]). At open the cache is filled from the tables.
+//! A DDL statement ([`crate::definition`]) changes the rows of the system tables (logged, undone and recovered like any row) and the cache together,
+//! under a Sch-M lock on the object. No other session sees that before the transaction has ended: a look-up of an unsettled name
+//! waits ([`names`]), and a session that has found an object before checks it again under its lock. When the transaction rolls back, the cache is
+//! restored as well ([`CatalogUndo`]). At open the cache is loaded from the tables.
 
 pub(crate) mod definition_rows;
 mod dependency;
@@ -46,12 +46,12 @@ pub(crate) const FIRST_USER_UNIT: u32 = access::SYSTEM_UNITS_END;
 /// Versions from here on are those of a catalog whose database has been closed.
 const RETIRED: u64 = 1 << 63;
 
-/// The cache. Readers take the latch shared for a moment and leave with an `Arc`.
+/// The cache. Readers hold the latch shared for a moment and take an `Arc`.
 pub struct Catalog {
     state: RwLatch<State>,
-    /// Grows with each change; a plan that was made at another version looks again.
+    /// Grows with each change; a plan that was made at another version validates its dependencies.
     version: AtomicU64,
-    /// Grows when everything that was made before is to be made anew, whatever it has asked for.
+    /// Grows when all plans must be made anew, whatever they depend on.
     era: AtomicU64,
     next_object_id: AtomicI32,
     next_schema_id: AtomicI32,
@@ -85,7 +85,7 @@ impl Catalog {
         self.version.load(Ordering::Acquire)
     }
 
-    /// Who has a name in a schema: an object, or the table whose constraint it names. Settled or not.
+    /// The holder of a name in a schema: an object, or the table whose constraint it names. Settled or not.
     pub fn resolve(&self, schema: &str, name: &str) -> Option<ObjectId> {
         let state = self.state.read();
         state.names.get(&names::key_of(state.schema_id(schema)?, name)).copied()
@@ -96,14 +96,14 @@ impl Catalog {
         self.state.read().objects.get(&id).cloned()
     }
 
-    /// An object by schema and its own name, settled or not: for whoever is alone with the database. A constraint's name finds nothing,
-    /// although nobody else may take it.
+    /// An object by schema and its own name, settled or not: for single-threaded access to the database. A constraint's name finds nothing,
+    /// although no other object may take it.
     pub fn find(&self, schema: &str, name: &str) -> Option<ObjectDef> {
         let id = self.resolve(schema, name)?;
         self.object(id).filter(|object| Collation::DEFAULT.same_name(object.name(), name))
     }
 
-    /// Who has a name in a schema, as `resolve` says. `held`: what the reader has waited for and now keeps from being changed.
+    /// The holder of a name in a schema, as in `resolve`. `held`: the lock that the reader has waited for and still holds.
     pub(crate) fn look(
         &self,
         owner: u64,
@@ -114,7 +114,7 @@ impl Catalog {
         self.state.read().look(owner, held, schema, name)
     }
 
-    /// A schema's number, in the same way.
+    /// A schema's number, in this way.
     pub(crate) fn look_schema(&self, owner: u64, held: Option<Resource>, name: &str) -> Look<Option<i32>> {
         self.state.read().look_schema(owner, held, name)
     }
@@ -124,7 +124,7 @@ impl Catalog {
         self.state.read().is_changed_by_another(owner, id)
     }
 
-    /// Is another transaction making or dropping the schema?
+    /// Is another transaction creating or dropping the schema?
     pub(crate) fn is_schema_changed_by_another(&self, owner: u64, id: i32) -> bool {
         self.state.read().is_schema_changed_by_another(owner, id)
     }
@@ -134,7 +134,7 @@ impl Catalog {
         self.state.read().is_changed_by(owner, id)
     }
 
-    /// What others are changing.
+    /// The lock resources of other transactions' changes.
     pub(crate) fn unsettled_resources(&self, owner: u64) -> Vec<Resource> {
         self.state.read().unsettled_resources(owner)
     }
@@ -171,7 +171,7 @@ impl Catalog {
         self.state.read().schemas.get(&id).cloned()
     }
 
-    /// Takes a name for what will be published under it.
+    /// Reserves a name for an object that will be published under it.
     pub(crate) fn reserve(&self, change: Change, held: Option<Resource>, key: NameKey) -> Reserve {
         self.state.write().reserve(change, held, key)
     }
@@ -179,17 +179,17 @@ impl Catalog {
     /// Publishes an object, new or changed.
     ///
     /// # Errors
-    /// 2714 when another has one of its names.
+    /// 2714 when another object has one of its names.
     pub(crate) fn put(&self, change: Change, object: ObjectDef) -> SqlResult<CatalogUndo> {
         self.replace(Some(change), object.object_id(), Some(object))
     }
 
-    /// An object that was read from disk.
+    /// Adds an object that was read from disk.
     pub(crate) fn load_object(&self, object: ObjectDef) -> SqlResult<()> {
         self.replace(None, object.object_id(), Some(object)).map(|_| ())
     }
 
-    /// Forgets an object.
+    /// Removes an object.
     pub(crate) fn remove(&self, change: Change, id: ObjectId) -> SqlResult<CatalogUndo> {
         self.replace(Some(change), id, None)
     }
@@ -205,7 +205,7 @@ impl Catalog {
         Ok(undo)
     }
 
-    /// Publishes or forgets a schema.
+    /// Publishes or removes a schema.
     pub(crate) fn put_schema(
         &self,
         change: Option<Change>,
@@ -218,7 +218,7 @@ impl Catalog {
         undo
     }
 
-    /// Puts an entry back, newest first.
+    /// Undoes a change of the cache; changes are undone newest first.
     pub(crate) fn undo(&self, owner: u64, undo: CatalogUndo) {
         let is_type = matches!(undo, CatalogUndo::Entry { key: EntryKey::Type(_), .. });
         self.state.write().undo(owner, undo);
@@ -229,25 +229,25 @@ impl Catalog {
         }
     }
 
-    /// What a committed transaction has changed is settled.
+    /// The changes of a committed transaction are settled.
     pub(crate) fn settle(&self, owner: u64, changes: impl Iterator<Item = CatalogUndo>) {
         let mut state = self.state.write();
         changes.for_each(|undo| state.settle(owner, undo));
     }
 
-    /// Nothing that was made before holds (the database has another name). The change itself has been made.
+    /// Invalidates all plans (the database has another name). The change itself has been made.
     pub(crate) fn touch(&self) {
-        // Who sees the new version sees the new era.
+        // A reader that sees the new version sees the new era, too.
         self.era.fetch_add(1, Ordering::Release);
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// Changes when everything is to be made anew.
+    /// Changes when all plans must be made anew.
     pub(crate) fn era(&self) -> u64 {
         self.era.load(Ordering::Acquire)
     }
 
-    /// The database closes: no plan that was or will be made of it holds any more.
+    /// The database closes: all its plans, also later ones, become invalid.
     pub(crate) fn retire(&self) {
         self.version.fetch_or(RETIRED, Ordering::AcqRel);
     }
@@ -257,7 +257,7 @@ impl Catalog {
         self.version() & RETIRED != 0
     }
 
-    /// The version that a plan made now names; never the present one once the database has closed.
+    /// The version for a plan made now; never the present one once the database has closed.
     pub fn version_for_plan(&self) -> u64 {
         self.version() & !RETIRED
     }
@@ -277,7 +277,7 @@ impl Catalog {
         self.next_unit.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Numbers up to these are taken.
+    /// Numbers up to these are used.
     pub(crate) fn note_numbers(&self, object_id: ObjectId, unit: u32) {
         self.next_object_id.fetch_max(object_id.saturating_add(OBJECT_ID_STEP), Ordering::Relaxed);
         self.next_unit.fetch_max(unit.saturating_add(1), Ordering::Relaxed);

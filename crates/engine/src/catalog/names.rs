@@ -1,11 +1,11 @@
-//! Names in a catalog, and those that are not settled: taken, given up or changed by a transaction that has not ended.
+//! Names in a catalog, and unsettled names: taken, released or changed by an active transaction.
 //!
 //! ```text
 //!  look: settled ──► answer
 //!        unsettled by another ──► wait for Sch-S on what he holds Sch-M on ──► he has ended: look again, under that lock
 //! ```
-//! Whoever takes a name reserves it first; the look and the reservation are one step, so no name is taken twice. A name that nobody is
-//! changing costs no lock.
+//! A transaction that takes a name reserves it first; look-up and reservation are one step, so no name is taken twice. A settled name
+//! costs no lock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,13 +22,13 @@ use crate::schema::{ObjectDef, ObjectId, SchemaDef};
 /// A name, folded, in its schema.
 pub(crate) type NameKey = (i32, String);
 
-/// Names of schemas stand among the others under a schema that no object is in.
+/// The names of schemas are stored among the others, under a schema number that no schema has.
 const OF_SCHEMAS: i32 = 0;
 
-/// What is neither an object nor an alias type has a name of its own making, under a schema that does not exist either.
+/// Entries that are neither objects nor alias types have generated names, under another schema number that does not exist.
 const OF_ENTRIES: i32 = i32::MIN;
 
-/// Metadata locks by what they stand for (`sys.dm_tran_locks` shows the class).
+/// Classes of metadata locks (`sys.dm_tran_locks` shows the class).
 const SCHEMA_CLASS: u32 = 1;
 const TYPE_CLASS: u32 = 2;
 const MESSAGE_CLASS: u32 = 3;
@@ -36,14 +36,14 @@ const PROPERTY_CLASS: u32 = 4;
 const CONFIGURATION_CLASS: u32 = 5;
 const STATISTICS_CLASS: u32 = 6;
 
-/// The definitions of a database, and what of them is not settled.
+/// The definitions of a database, and its unsettled names.
 #[derive(Default)]
 pub(super) struct State {
     pub(super) schemas: BTreeMap<i32, Arc<SchemaDef>>,
     pub(super) objects: FxHashMap<ObjectId, ObjectDef>,
     /// Names of objects and constraints, by schema.
     pub(super) names: FxHashMap<NameKey, ObjectId>,
-    /// What is neither: extended properties, alias types, messages, configured values, statistics.
+    /// Entries: extended properties, alias types, messages, configured values, statistics.
     pub(super) entries: BTreeMap<EntryKey, Arc<Entry>>,
     unsettled: FxHashMap<NameKey, Unsettled>,
     changed: FxHashMap<ObjectId, Changed<ObjectDef>>,
@@ -51,48 +51,48 @@ pub(super) struct State {
     changed_entries: FxHashMap<EntryKey, Changed<Arc<Entry>>>,
 }
 
-/// Who is changing a name.
+/// The transaction that is changing a name.
 struct Unsettled {
     owner: u64,
-    /// What he holds Sch-M on, for each of his changes, oldest first.
+    /// The resources on which it holds Sch-M, one per change, oldest first.
     resources: Vec<Resource>,
 }
 
 /// A definition that is being changed.
 struct Changed<T> {
     owner: u64,
-    /// As it was before; `None` when it did not exist.
+    /// The definition before; `None` when it did not exist.
     settled: Option<T>,
     changes: usize,
 }
 
-/// Who looks and who changes: the space of his locks, and what he holds Sch-M on while he changes.
+/// The reader or writer of a name: its lock space, and the resource on which it holds Sch-M for a change.
 #[derive(Clone, Copy)]
 pub(crate) struct Change {
     pub(crate) owner: u64,
     pub(crate) resource: Resource,
 }
 
-/// What a look-up finds.
+/// The result of a look-up.
 pub(crate) enum Look<T> {
     Settled(T),
-    /// Another is changing it: wait for this.
+    /// Another transaction is changing it: wait for this lock.
     Unsettled(Resource),
 }
 
-/// What a reservation finds.
+/// The result of a reservation.
 pub(crate) enum Reserve {
     Reserved(CatalogUndo),
     Taken,
     Unsettled(Resource),
 }
 
-/// Which definitions a reader sees of those that others are changing.
+/// The state of definitions that other transactions are changing, for a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CatalogImage {
-    /// As they were before.
+    /// The state before.
     Settled,
-    /// As they are now.
+    /// The present state.
     Present,
 }
 
@@ -101,7 +101,8 @@ impl State {
         self.schemas.values().find(|s| Collation::DEFAULT.same_name(&s.name, name)).map(|s| s.schema_id)
     }
 
-    /// What another who has not ended holds because of a name. `held`: the reader holds Sch-S on that himself, so its holder has ended.
+    /// The lock that another active transaction holds because of a name. `held`: the reader holds Sch-S on that resource, so the transaction has
+    /// ended.
     fn in_the_way(&self, owner: u64, held: Option<Resource>, key: &NameKey) -> Option<Resource> {
         let mark = self.unsettled.get(key).filter(|mark| mark.owner != owner)?;
         mark.resources.first().copied().filter(|resource| Some(*resource) != held)
@@ -117,7 +118,7 @@ impl State {
         Look::Settled(self.schema_id(name))
     }
 
-    /// Who has a name in a schema: an object, or the table whose constraint it names.
+    /// The holder of a name in a schema: an object, or the table whose constraint it names.
     pub(super) fn look(
         &self,
         owner: u64,
@@ -139,22 +140,22 @@ impl State {
         Look::Settled(self.names.get(&key).and_then(|id| self.objects.get(id)).cloned())
     }
 
-    /// Does another change the object of that number?
+    /// Is another transaction changing the object of that number?
     pub(super) fn is_changed_by_another(&self, owner: u64, id: ObjectId) -> bool {
         self.changed.get(&id).is_some_and(|change| change.owner != owner)
     }
 
-    /// Does another make or drop the schema of that number?
+    /// Is another transaction creating or dropping the schema of that number?
     pub(super) fn is_schema_changed_by_another(&self, owner: u64, id: i32) -> bool {
         self.changed_schemas.get(&id).is_some_and(|change| change.owner != owner)
     }
 
-    /// Has he himself changed the object of that number?
+    /// Has the owner itself changed the object of that number?
     pub(super) fn is_changed_by(&self, owner: u64, id: ObjectId) -> bool {
         self.changed.get(&id).is_some_and(|change| change.owner == owner)
     }
 
-    /// Takes a name for what will be published under it; a second time by the same owner, too.
+    /// Reserves a name for an object that will be published under it; also a second time for the same owner.
     pub(super) fn reserve(&mut self, change: Change, held: Option<Resource>, key: NameKey) -> Reserve {
         if let Some(resource) = self.in_the_way(change.owner, held, &key) {
             return Reserve::Unsettled(resource);
@@ -215,7 +216,7 @@ impl State {
         in_the_way.next().map_or_else(|| Look::Settled(present.cloned()), Look::Unsettled)
     }
 
-    /// Publishes, changes or forgets an entry. `change`: by whom; nobody while the catalog is being read from disk.
+    /// Publishes, changes or removes an entry. `change`: by which owner; none while the catalog is loaded from disk.
     pub(super) fn replace_entry(
         &mut self,
         change: Option<Change>,
@@ -258,7 +259,7 @@ impl State {
         self.schemas.values().any(|schema| fold(&schema.name) == folded)
     }
 
-    /// Publishes, changes or forgets an object. `change`: by whom; nobody while the catalog is being read from disk.
+    /// Publishes, changes or removes an object. `change`: by which owner; none while the catalog is loaded from disk.
     pub(super) fn replace(
         &mut self,
         change: Option<Change>,
@@ -300,7 +301,7 @@ impl State {
         previous
     }
 
-    /// Publishes or forgets a schema.
+    /// Publishes or removes a schema.
     pub(super) fn replace_schema(
         &mut self,
         change: Option<Change>,
@@ -325,7 +326,7 @@ impl State {
         }
     }
 
-    /// Puts back what a change has replaced. Newest first.
+    /// Restores the state before a change. Newest first.
     pub(super) fn undo(&mut self, owner: u64, undo: CatalogUndo) {
         match undo {
             CatalogUndo::Object { id, previous, names } => {
@@ -347,7 +348,7 @@ impl State {
         }
     }
 
-    /// The transaction has committed: what it changed is settled.
+    /// The transaction has committed: its changes are settled.
     pub(super) fn settle(&mut self, owner: u64, undo: CatalogUndo) {
         match undo {
             CatalogUndo::Object { id, names, .. } => {
@@ -371,7 +372,7 @@ impl State {
             let new = || Unsettled { owner: change.owner, resources: Vec::new() };
             let mark = self.unsettled.entry(key.clone()).or_insert_with(new);
             if mark.owner != change.owner {
-                // Its owner has ended: whoever comes here has held what he held. He will find that it is not his any more.
+                // Its owner has ended: the caller waited for the owner's lock. The owner will find that the mark is no longer its own.
                 *mark = new();
             }
             mark.resources.push(change.resource);
@@ -388,7 +389,7 @@ impl State {
         }
     }
 
-    /// What others are changing: the resources to wait for.
+    /// The lock resources of other transactions' changes.
     pub(super) fn unsettled_resources(&self, owner: u64) -> Vec<Resource> {
         let others = self.unsettled.values().filter(|mark| mark.owner != owner);
         let mut all: Vec<Resource> = others.filter_map(|mark| mark.resources.first().copied()).collect();
@@ -464,12 +465,12 @@ pub(crate) fn key_of_schema(name: &str) -> NameKey {
     (OF_SCHEMAS, fold(name))
 }
 
-/// Alias types have names of their own: under the negative number of their schema.
+/// Alias types have a name space of their own: under the negative number of their schema.
 pub(crate) fn key_of_type(schema_id: i32, name: &str) -> NameKey {
     (-schema_id, fold(name))
 }
 
-/// The name under which a change of an entry is marked.
+/// The name that marks a change of an entry.
 fn key_of_entry(entry: &Entry) -> NameKey {
     match entry {
         Entry::Type(def) => key_of_type(def.schema_id, &def.name),
@@ -477,7 +478,7 @@ fn key_of_entry(entry: &Entry) -> NameKey {
     }
 }
 
-/// What stands for an entry among locks. Properties of an object, its columns and indexes: the object.
+/// The lock resource of an entry. Properties of an object, its columns and indexes: the object's.
 pub(crate) fn entry_resource(database: u16, key: &EntryKey) -> Resource {
     let (class, id) = match key {
         EntryKey::Property(owner, _) if owner.is_of_object() => {
@@ -489,13 +490,13 @@ pub(crate) fn entry_resource(database: u16, key: &EntryKey) -> Resource {
         EntryKey::Type(id) => (TYPE_CLASS, u64::from(id.unsigned_abs())),
         EntryKey::Message(number, _) => (MESSAGE_CLASS, u64::from(number.unsigned_abs())),
         EntryKey::Configuration(id) => (CONFIGURATION_CLASS, u64::from(id.unsigned_abs())),
-        // All of a table together: their names and numbers are given under this lock.
+        // One lock for all statistics of a table: their names and numbers are assigned under it.
         EntryKey::Statistics(object_id, _) => (STATISTICS_CLASS, u64::from(object_id.unsigned_abs())),
     };
     Resource::Metadata { database, class, id }
 }
 
-/// What stands for a schema among locks.
+/// The lock resource of a schema.
 pub(crate) fn schema_resource(database: u16, schema_id: i32) -> Resource {
     Resource::Metadata { database, class: SCHEMA_CLASS, id: u64::from(schema_id.unsigned_abs()) }
 }

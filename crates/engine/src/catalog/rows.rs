@@ -12,7 +12,7 @@ pub(crate) mod column_status {
     pub(crate) const NULLABLE: i32 = 1;
     pub(crate) const IDENTITY: i32 = 2;
     pub(crate) const ROWGUIDCOL: i32 = 4;
-    /// The type is the alias sysname.
+    /// The type is the alias type sysname.
     pub(crate) const SYSNAME: i32 = 8;
     /// Length means max.
     pub(crate) const MAX: i32 = 16;
@@ -20,9 +20,9 @@ pub(crate) mod column_status {
     pub(crate) const NUMERIC: i32 = 32;
     pub(crate) const COMPUTED: i32 = 64;
     pub(crate) const PERSISTED: i32 = 128;
-    /// Of an identity column.
+    /// For an identity column.
     pub(crate) const NOT_FOR_REPLICATION: i32 = 256;
-    /// Of a computed column.
+    /// For a computed column.
     pub(crate) const NONDETERMINISTIC: i32 = 512;
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn type_parts(sql_type: &SqlType) -> (i32, u8, u8, i32) {
     }
 }
 
-/// The type that a row of syscolpars means; none for a number that is not known.
+/// The type of a row of syscolpars; none for an unknown number.
 pub(crate) fn type_of(
     system_type_id: u8,
     length: i32,
@@ -235,7 +235,7 @@ pub(crate) fn kind_of(number: u8) -> Option<IndexKind> {
     [IndexKind::Heap, IndexKind::Clustered, IndexKind::Nonclustered].get(usize::from(number)).copied()
 }
 
-/// Reads the fields of a system table's row; what does not fit its column gives none.
+/// Reads the fields of a system table's row; a value of the wrong type gives none.
 pub(crate) struct Fields<'a>(pub(crate) &'a [Value]);
 
 impl Fields<'_> {

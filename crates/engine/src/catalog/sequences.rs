@@ -16,7 +16,7 @@ mod sequence_status {
     pub(super) const HAS_SIZE: i32 = 4;
     /// HARDEN_AHEAD = ON.
     pub(super) const HARDENED_AHEAD: i32 = 8;
-    /// HARDEN_AHEAD = OFF. Neither: NEXT.
+    /// HARDEN_AHEAD = OFF. Without either bit: NEXT.
     pub(super) const NOT_AHEAD: i32 = 16;
     /// The type was written numeric.
     pub(super) const NUMERIC: i32 = super::super::rows::column_status::NUMERIC;
@@ -57,7 +57,7 @@ pub(super) fn sequence_row(sequence: &SequenceDef) -> Vec<Value> {
     ]
 }
 
-/// What the row of sysschobjs says of a sequence.
+/// The fields of a sequence's row of sysschobjs.
 pub(super) struct Home {
     pub(super) object_id: ObjectId,
     pub(super) schema_id: i32,
@@ -65,7 +65,7 @@ pub(super) struct Home {
     pub(super) name: Arc<str>,
 }
 
-/// The sequence that a row of syssequences means; none when it contradicts itself. `recovered` finds the row of a counter.
+/// The sequence of a row of syssequences; none when the row is inconsistent. `recovered` finds the row of a counter.
 pub(super) fn sequence_of<'a>(
     row: &[Value],
     home: Home,

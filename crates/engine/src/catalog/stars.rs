@@ -1,10 +1,10 @@
-//! The columns for which a `*` of a module stands, as text: for each the position of its table and its name in brackets, `0[id]0[a]]b]1[id]`.
+//! The columns of a `*` in a module as text: for each the position of its table and its name in brackets, `0[id]0[a]]b]1[id]`.
 
 use std::fmt::Write;
 
 use crate::schema::KeptColumn;
 
-/// For the catalog to keep.
+/// In the catalog's form.
 pub(crate) fn text_of(columns: &[KeptColumn]) -> String {
     let mut text = String::new();
     for column in columns {
@@ -14,7 +14,7 @@ pub(crate) fn text_of(columns: &[KeptColumn]) -> String {
     text
 }
 
-/// What was kept; `None`: it is no such text.
+/// From the catalog's form; `None`: the text is invalid.
 pub(crate) fn columns_of(text: &str) -> Option<Vec<KeptColumn>> {
     let mut columns = Vec::new();
     let mut rest = text;

@@ -1,7 +1,7 @@
-//! The tables in which a database keeps its own catalog. Their definitions are code: they are what is needed to read definitions.
+//! The tables in which a database stores its own catalog. Their definitions are in code, because they are needed to read definitions.
 //!
-//! Each is a clustered index on its key with the allocation unit of its position here; the roots stand in the boot page. A new column
-//! goes at the end and must allow NULL; a new table goes at the end of [`ALL`].
+//! Each is a clustered index on its key with the allocation unit of its position here; the boot page has the roots. Add a new column
+//! at the end and let it allow NULL; add a new table at the end of [`ALL`].
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use crate::index_settings::IndexSettings;
 use crate::index_uses::IndexUses;
 use crate::schema::{ColumnDef, IndexColumn, IndexDef, IndexKind, SCHEMA_SYS, TableDef};
 
-/// A system table's shape.
+/// The definition of a system table.
 pub struct SystemTable {
     /// Name in `sys`.
     pub name: &'static str,
     /// Name, type, may be NULL.
     columns: &'static [(&'static str, SqlType, bool)],
-    /// The first so many columns are the key.
+    /// The number of leading columns that are the key.
     key_columns: usize,
 }
 
 const TEXT: SqlType = SqlType::NVarChar(Length::Max);
 const BYTES: SqlType = SqlType::VarBinary(Length::Max);
-/// A number that no bigint holds, in 16 bytes, the highest first; the column of bigint beside it is NULL then.
+/// A number too large for bigint, in 16 bytes, big endian; the bigint column beside it is NULL then.
 const BEYOND_BIGINT: SqlType = SqlType::VarBinary(Length::N(16));
 
 /// Schemas made by users.
@@ -39,13 +39,13 @@ pub const INDEXES: usize = 3;
 pub const INDEX_COLUMNS: usize = 4;
 /// Constraints and texts: DEFAULT, CHECK, computed columns, modules.
 pub const TEXTS: usize = 5;
-/// Highest identity value that may have been handed out, by table; under the table's negative number the first one, where it is not the seed.
+/// Highest identity value that may have been assigned, by table; under the table's negative number the first one, if it is not the seed.
 pub const IDENTITIES: usize = 6;
 /// Foreign keys, one row a column pair.
 pub const FOREIGN_KEYS: usize = 7;
 /// Databases of the instance (used in master only).
 pub const DATABASES: usize = 8;
-/// Commits over several databases that were decided for (used in master only); see `decision.rs`.
+/// Decisions about commits over several databases (used in master only); see `decision.rs`.
 pub const DECISIONS: usize = 9;
 /// Extended properties.
 pub const PROPERTIES: usize = 10;
@@ -55,13 +55,13 @@ pub const TYPES: usize = 11;
 pub const MESSAGES: usize = 12;
 /// Configured values of the server (used in master only).
 pub const CONFIGURATIONS: usize = 13;
-/// Filters of indexes: the text (`subid` 0) and the terms, one row a constant.
+/// Filters of indexes: the text (`subid` 0) and the terms, one row per constant.
 pub const INDEX_FILTERS: usize = 14;
 /// Sequences.
 pub const SEQUENCES: usize = 15;
 /// Recovery values of sequences, by the number of their counter; written in transactions of their own (see `sequence.rs`).
 pub const SEQUENCE_VALUES: usize = 16;
-/// Where the log ended when an incarnation was over; see `ticket.rs`.
+/// Where the log of an incarnation ended; see `ticket.rs`.
 pub const INCARNATIONS: usize = 17;
 /// Statistics.
 pub const STATISTICS: usize = 18;

@@ -1,14 +1,14 @@
-//! [`CatalogUndo`]: how the cache goes back.
+//! [`CatalogUndo`]: the undo of changes of the cache.
 
 use std::sync::Arc;
 
 use super::entries::{Entry, EntryKey};
 use crate::schema::{ObjectDef, ObjectId, SchemaDef};
 
-/// How to put one entry of the cache back.
+/// The undo of one change.
 #[derive(Debug)]
 pub enum CatalogUndo {
-    /// An object as it was; `None` when it did not exist. With the names that are not settled because of the change.
+    /// An object as it was; `None` when it did not exist. With the names that the change made unsettled.
     Object {
         /// Its number.
         id: ObjectId,

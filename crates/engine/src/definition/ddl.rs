@@ -1,4 +1,4 @@
-//! DDL: new definitions, checked, written to the system tables and published; tables rebuilt when their shape changes.
+//! DDL: new definitions are checked, written to the system tables and published; tables are rebuilt when their shape changes.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl Database {
             self.append_column(txn, &mut table, column)?;
         }
         check_row_size(&table)?;
-        // Foreign keys come last: they may refer to a key of the table itself.
+        // Foreign keys are added last: they may refer to a key of the table itself.
         let (foreign, own): (Vec<_>, Vec<_>) =
             new.constraints.iter().partition(|constraint| matches!(constraint, NewConstraint::Foreign(_)));
         for constraint in own {
@@ -70,7 +70,7 @@ impl Database {
         self.touch_referenced(txn, &[], &table.foreign_keys)?;
         self.make_units(txn, &mut table, |_| true)?;
         if table.identity_ordinal().is_some() {
-            // A note that a table rolled back has left under its number, which may be this one's after a restart.
+            // A rolled-back table may have left a record under its number, which may be this one's after a restart.
             self.forget_identity(txn, object_id)?;
         }
         let table = Arc::new(table);
@@ -91,7 +91,7 @@ impl Database {
         self.write_definition(txn, Some(ObjectDef::Table(table)), None)
     }
 
-    /// TRUNCATE TABLE: new, empty units in place of the old ones; the identity starts again.
+    /// TRUNCATE TABLE: new, empty units replace the old ones; the identity starts again.
     ///
     /// # Errors
     /// 4712 when another table refers to it; those of storage.
@@ -111,7 +111,7 @@ impl Database {
     /// CREATE INDEX.
     ///
     /// # Errors
-    /// 1505 on duplicate keys, 1902, 1909, 1911, 1913, 1987, 1999; 3723, 7999 of one that is to be replaced; those of storage.
+    /// 1505 on duplicate keys, 1902, 1909, 1911, 1913, 1987, 1999; 3723, 7999 of one to be replaced; those of storage.
     pub fn create_index(
         self: &Arc<Self>,
         txn: &DbTransaction,
@@ -149,7 +149,7 @@ impl Database {
         })
     }
 
-    /// No constraint has the index. Error 3723.
+    /// Checks that no constraint owns the index. Error 3723.
     fn check_index_is_free(&self, table: &TableDef, name: &str) -> SqlResult<()> {
         let Some(index) = table.index_named(name) else { return Ok(()) };
         let shown = format!("{}.{name}", table.name);
@@ -163,8 +163,8 @@ impl Database {
         Ok(())
     }
 
-    /// ALTER TABLE ADD column, begun: the caller gives each row that exists its value (see [`ColumnFill`]). `has_fill`: does he know one
-    /// other than NULL?
+    /// Begins ALTER TABLE ADD column: the caller then gives each existing row its value (see [`ColumnFill`]). `has_fill`: the caller has a value
+    /// other than NULL.
     ///
     /// # Errors
     /// 1701, 2705, 4901 when rows exist and the column needs a value; those of storage.
@@ -191,8 +191,8 @@ impl Database {
     /// ALTER TABLE DROP COLUMN.
     ///
     /// # Errors
-    /// 4924 when there is none, 4923 when it is the only one that holds data, 5074/4922 when something needs it: also `named`, what of CHECKs and computed columns of `table` names it;
-    /// those of storage.
+    /// 4924 when there is none, 4923 when it is the only one with data, 5074/4922 when something depends on it: also `named`, the CHECKs and computed
+    /// columns of `table` that name it; those of storage.
     pub fn drop_column(
         self: &Arc<Self>,
         txn: &DbTransaction,
@@ -236,8 +236,8 @@ impl Database {
     /// ALTER TABLE ALTER COLUMN; `convert` turns an old value into one of the new type.
     ///
     /// # Errors
-    /// 1701, 4924, 4928, 515 when a NULL meets NOT NULL, 5074/4922 (also for `named`, what of CHECKs and computed columns of `table` names it and
-    /// stands against the change); those of `convert` and of storage.
+    /// 1701, 4924, 4928, 515 when a NULL meets NOT NULL, 5074/4922 (also for `named`, the CHECKs and computed columns of `table` that name it and
+    /// do not allow the change); those of `convert` and of storage.
     pub fn alter_column(
         self: &Arc<Self>,
         txn: &DbTransaction,
@@ -337,7 +337,7 @@ impl Database {
         })
     }
 
-    /// ALTER TABLE ADD CONSTRAINT. Whether existing rows satisfy a CHECK or FOREIGN KEY is the caller's to test.
+    /// ALTER TABLE ADD CONSTRAINT. The caller tests whether existing rows satisfy a CHECK or FOREIGN KEY.
     ///
     /// # Errors
     /// As CREATE TABLE; 1505 when a key finds duplicates.
@@ -358,7 +358,7 @@ impl Database {
     /// ALTER TABLE DROP CONSTRAINT.
     ///
     /// # Errors
-    /// 3728 when there is none, 3725 when a foreign key needs it; those of storage.
+    /// 3728 when there is none, 3725 when a foreign key depends on it; those of storage.
     pub fn drop_constraint(
         self: &Arc<Self>,
         txn: &DbTransaction,
@@ -380,13 +380,13 @@ impl Database {
     }
 }
 
-/// What names a column in the texts of CHECKs and computed columns was looked for before the lock: has it changed since?
+/// The CHECKs and computed columns that name a column were searched before the lock: have they changed since?
 fn check_texts_stand(now: &TableDef, then: &TableDef) -> SqlResult<()> {
     let is_same = now.checks == then.checks && now.columns == then.columns;
     if is_same { Ok(()) } else { Err(crate::error::stale_plan()) }
 }
 
-/// A primary key that says nothing of its kind is nonclustered where another key or index of the new table is said to be clustered.
+/// A primary key without a specified kind is nonclustered if another key or index of the new table is specified as clustered.
 fn beside_clustered<'c>(constraint: &'c NewConstraint, new: &NewTable) -> Cow<'c, NewConstraint> {
     let is_clustered = |one: &NewConstraint| matches!(one, NewConstraint::Key { clustered: Some(true), .. });
     let has_clustered =

@@ -1,4 +1,4 @@
-//! Changes of what the catalog holds besides objects and schemas: an entry's row and its place in the cache, together.
+//! Changes of catalog entries (neither objects nor schemas): an entry's row and its place in the cache, together.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl Database {
         Ok(())
     }
 
-    /// Locks what stands for an entry until the transaction ends.
+    /// Locks an entry's resource until the transaction ends.
     pub(crate) fn lock_entry(
         &self,
         txn: &DbTransaction,
@@ -56,7 +56,7 @@ impl Database {
         locked.map(|_| resource).map_err(|error| txn.sql_error(&error.into()))
     }
 
-    /// Keeps an alias type as it is until the transaction ends: something is to have it.
+    /// Locks an alias type against changes until the transaction ends, because a new object uses it.
     pub(super) fn share_type(&self, txn: &DbTransaction, user_type_id: i32) -> SqlResult<()> {
         if user_type_id == 0 {
             return Ok(());
@@ -65,10 +65,10 @@ impl Database {
         self.catalog().type_by_id(user_type_id).map(drop).ok_or_else(crate::error::stale_plan)
     }
 
-    /// A new extended property; the object it stands at is locked for a change.
+    /// Adds an extended property; its owner is locked for a change.
     ///
     /// # Errors
-    /// 15233 when there is one of that name, which `shown` names; those of storage.
+    /// 15233 when one of that name, which `shown` names, exists; those of storage.
     pub fn add_property(
         self: &Arc<Self>,
         txn: &DbTransaction,
@@ -83,7 +83,7 @@ impl Database {
         self.change_entry(txn, None, Some(new))
     }
 
-    /// Another value for an extended property, or none any more when `value` is none.
+    /// Changes the value of an extended property, or drops it when `value` is none.
     ///
     /// # Errors
     /// 15217 when there is none of that name; those of storage.
@@ -105,7 +105,7 @@ impl Database {
         self.change_entry(txn, found.as_deref(), new)
     }
 
-    /// Locks what a property stands at; it is still there.
+    /// Locks the owner of a property, and checks that it still exists.
     fn lock_property_owner(&self, txn: &DbTransaction, key: &EntryKey) -> SqlResult<()> {
         self.lock_entry(txn, key, LockMode::SchM)?;
         let EntryKey::Property(owner, _) = key else { return Ok(()) };
@@ -126,10 +126,10 @@ impl Database {
         if exists { Ok(()) } else { Err(crate::error::stale_plan()) }
     }
 
-    /// A new alias type.
+    /// Creates an alias type.
     ///
     /// # Errors
-    /// 219 when there is one of that name, 2760 when there is no such schema; those of storage.
+    /// 219 when one of that name exists, 2760 when there is no such schema; those of storage.
     pub fn create_type(
         self: &Arc<Self>,
         txn: &DbTransaction,
@@ -159,12 +159,12 @@ impl Database {
         Ok(def)
     }
 
-    /// Drops an alias type and what is written about it. Whether modules use it is the caller's to see.
+    /// Drops an alias type and its properties. The caller checks whether modules use it.
     ///
     /// # Errors
     /// 3732 when a column or a sequence has it; those of storage.
     pub fn drop_type(self: &Arc<Self>, txn: &DbTransaction, def: &TypeDef) -> SqlResult<()> {
-        // Whoever is giving it to a column has locked it.
+        // A transaction that is giving it to a column has locked it.
         self.lock_entry(txn, &EntryKey::Type(def.user_type_id), LockMode::SchM)?;
         for object in self.catalog().objects() {
             if let ObjectDef::Table(table) = &object
@@ -182,13 +182,13 @@ impl Database {
         self.change_entry(txn, Some(&Entry::Type(def.clone())), None)
     }
 
-    /// Another name for an alias type.
+    /// Renames an alias type.
     ///
     /// # Errors
-    /// 15335 when another type of the schema has it; those of storage.
+    /// 15335 when another type of the schema has the name; those of storage.
     pub fn rename_type(self: &Arc<Self>, txn: &DbTransaction, def: &TypeDef, name: &str) -> SqlResult<()> {
         let resource = self.lock_entry(txn, &EntryKey::Type(def.user_type_id), LockMode::SchM)?;
-        // The same name in other letters is free for its owner.
+        // The same name in another letter case is free for its owner.
         if !super::shape::same(&def.name, name) {
             let key = crate::catalog::names::key_of_type(def.schema_id, name);
             self.reserve(txn, key, name, resource).map_err(|error| match error.number {
@@ -200,7 +200,7 @@ impl Database {
         self.change_entry(txn, Some(&Entry::Type(def.clone())), Some(Entry::Type(new)))
     }
 
-    /// Properties of what is in `old` and no longer in `new` go with it.
+    /// Drops the properties of objects and parts that are in `old` but not in `new`.
     pub(super) fn forget_properties_between(
         self: &Arc<Self>,
         txn: &DbTransaction,
@@ -239,7 +239,7 @@ impl Database {
     }
 }
 
-/// Everything of an object that properties may stand at.
+/// All parts of an object that can have properties.
 fn owners_in(object: &ObjectDef) -> Vec<PropertyOwner> {
     let owner = |class: u8, major_id: i32, minor_id: i32| PropertyOwner { class, major_id, minor_id };
     let mut all = vec![owner(1, object.object_id(), 0)];

@@ -1,5 +1,5 @@
-//! [`ColumnFill`]: the rows of a table on their way into a shape with one more column. The values come from the caller, row by row, and
-//! nothing is borrowed while he computes them: an expression may read tables, this one among them.
+//! [`ColumnFill`]: copies the rows of a table into a shape with one more column. The values come from the caller, row by row, and
+//! nothing is borrowed while the caller computes them: an expression may read tables, this one among them.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 use crate::table::{Builder, Cursor, ScanOptions, Table};
 
-/// ALTER TABLE ADD of one column, under way: `next_row` and `put` for each row, then `finish`. Given up with its statement when it is
-/// dropped before.
+/// ALTER TABLE ADD of one column, in progress: `next_row` and `put` for each row, then `finish`. If it is dropped before,
+/// its statement must be rolled back.
 pub struct ColumnFill {
     database: Arc<Database>,
     rebuild: Rebuild,
@@ -25,11 +25,11 @@ pub struct ColumnFill {
 
 /// The values of a new identity column.
 struct Counting {
-    /// None when the range of 64 bits is used up.
+    /// None when the 64-bit range is used up.
     next: Option<i128>,
     increment: i128,
     sql_type: SqlType,
-    /// The value given last.
+    /// The last assigned value.
     last: Option<Value>,
 }
 
@@ -72,7 +72,7 @@ impl ColumnFill {
         })
     }
 
-    /// The next row as it was; false behind the last.
+    /// The next row of the old shape; false after the last.
     ///
     /// # Errors
     /// 1205, 1222, those of storage.
@@ -80,7 +80,7 @@ impl ColumnFill {
         self.cursor.next(txn, row)
     }
 
-    /// Puts that row into its new place; `value` is the new column's, unless that is an identity column.
+    /// Inserts that row into the new shape; `value` is the new column's, unless that is an identity column.
     ///
     /// # Errors
     /// 1505, 8115, those of storage.
@@ -93,13 +93,13 @@ impl ColumnFill {
         self.builder.add_row(txn, row).map_err(|error| self.target.while_building(error))
     }
 
-    /// All rows have been put: the table has its new shape.
+    /// All rows have been inserted: publishes the table's new shape.
     ///
     /// # Errors
     /// Those of storage.
     pub fn finish(self, txn: &DbTransaction) -> SqlResult<()> {
         self.builder.finish(txn).map_err(|error| self.target.while_building(error))?;
-        // What an earlier identity column of the table has noted stays when it is further: a rollback may bring that column back.
+        // The record of an earlier identity column of the table stays when its value is further: a rollback may restore that column.
         if let Some(last) = self.identity.and_then(|counting| counting.last) {
             self.target.note_identity(txn, &last)?;
         }

@@ -1,4 +1,4 @@
-//! Foreign keys as definitions: what they may refer to, what they keep from being dropped, which of them are in force.
+//! Foreign keys as definitions: their allowed targets, the drops that they prevent, and whether they are enabled.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 use crate::schema::{ColumnDef, ConstraintState, ForeignKeyDef, IndexDef, ObjectDef, ObjectId, TableDef};
 
-/// ON DELETE or ON UPDATE does nothing by itself.
+/// ON DELETE or ON UPDATE without an action.
 const NO_ACTION: u8 = 0;
 const SET_NULL: u8 = 2;
 const SET_DEFAULT: u8 = 3;
@@ -64,7 +64,7 @@ impl Database {
         Ok(())
     }
 
-    /// What one DELETE or UPDATE sets off must be a tree: no table twice, not even the first one again. Error 1785.
+    /// The cascades of one DELETE or UPDATE must form a tree: no table twice, not even the first one again. Error 1785.
     fn check_cascades(&self, table: &TableDef, key: &ForeignKeyDef) -> SqlResult<()> {
         let delete = |key: &ForeignKeyDef| key.delete_action != NO_ACTION;
         let update = |key: &ForeignKeyDef| key.update_action != NO_ACTION;
@@ -87,8 +87,8 @@ impl Database {
         Ok(())
     }
 
-    /// ALTER TABLE ... CHECK or NOCHECK CONSTRAINT, by numbers of the constraints. Whether the rows satisfy what becomes trusted is the
-    /// caller's to test.
+    /// ALTER TABLE ... CHECK or NOCHECK CONSTRAINT, by numbers of the constraints. The caller tests whether the rows satisfy a constraint that
+    /// becomes trusted.
     ///
     /// # Errors
     /// 1989 when the index that a foreign key needs is disabled; those of storage.
@@ -115,8 +115,8 @@ impl Database {
         })
     }
 
-    /// Makes statements that were bound to a table before one of its foreign keys came, went or changed be bound again: they hold the
-    /// definition of each table that the differing keys refer to. Until the transaction ends nobody else uses those.
+    /// Invalidates plans of the tables that a new, dropped or changed foreign key refers to: renews the
+    /// definition of each such table. Until the transaction ends no other session uses them.
     pub(super) fn touch_referenced(
         self: &Arc<Self>,
         txn: &DbTransaction,
@@ -131,7 +131,7 @@ impl Database {
         touched.sort_unstable();
         touched.dedup();
         for id in touched {
-            // A table that refers to itself is not there yet while it is being made.
+            // A new table that refers to itself is not in the catalog yet.
             let Some(ObjectDef::Table(found)) = self.catalog().object(id) else { continue };
             let table = self.lock_for_change(txn, &found)?;
             let again = ObjectDef::Table(Arc::new(table.as_ref().clone()));
@@ -191,7 +191,7 @@ impl Database {
     }
 }
 
-/// Does one change of `start` reach a table by two ways, or `start` again?
+/// Does one change of `start` reach a table by two paths, or `start` again?
 fn reaches_twice(start: ObjectId, edges: &[(ObjectId, ObjectId)]) -> bool {
     let (mut reached, mut at) = (vec![start], 0);
     while at < reached.len() {
@@ -229,7 +229,7 @@ fn column_of(table: &TableDef, id: i32) -> &ColumnDef {
     table.columns.iter().find(|column| column.column_id == id).expect("found by its name just now")
 }
 
-/// Both columns must hold the same kind of values. Errors 1753, 1757, 1778.
+/// Both columns must have compatible types. Errors 1753, 1757, 1778.
 fn check_pair(
     (table, own): (&TableDef, &ColumnDef),
     (other, target): (&TableDef, &ColumnDef),
@@ -258,7 +258,7 @@ fn check_pair(
     Err(SqlError::new(number, &[&other.name, &target.name, &table.name, &own.name, &name]))
 }
 
-/// Can the columns take what the actions put there? Errors 1761, 1762.
+/// Can the columns take the values of the actions? Errors 1761, 1762.
 fn check_actions(table: &TableDef, key: &ForeignKeyDef) -> SqlResult<()> {
     let has = |action: u8| key.delete_action == action || key.update_action == action;
     for id in &key.column_ids {

@@ -1,8 +1,8 @@
-//! ALTER INDEX: indexes taken out of use, and made anew; ALTER TABLE ... REBUILD.
+//! ALTER INDEX: disabling and rebuilding of indexes; ALTER TABLE ... REBUILD.
 //!
-//! A disabled nonclustered index gives up its pages. A disabled clustered index keeps them, since they are the table's rows, but nobody may
-//! read or change them (8655), and every other index goes with it. Foreign keys that hang on what is disabled are disabled, too; they come
-//! back only by ALTER TABLE ... CHECK CONSTRAINT. (Documented under "Disable indexes and constraints".)
+//! A disabled nonclustered index loses its pages. A disabled clustered index keeps them, because they are the table's rows, but the rows can be
+//! neither read nor changed (8655), and every other index is disabled with it. Foreign keys that depend on a disabled index are disabled, too; only
+//! ALTER TABLE ... CHECK CONSTRAINT enables them again. (Documented under "Disable indexes and constraints".)
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::error::SqlResult;
 use crate::index_settings::IndexSettingsChange;
 use crate::schema::{ConstraintState, ForeignKeyDef, IndexDef, IndexKind, ObjectDef, ObjectId, TableDef};
 
-/// Foreign keys that are to be disabled: their table, and name and number of each.
+/// Foreign keys to disable: their table, and name and number of each.
 type Hanging = Vec<(Arc<TableDef>, Vec<(Arc<str>, ObjectId)>)>;
 
 impl Database {
-    /// ALTER INDEX ... DISABLE of the indexes with these numbers. Gives the warnings (1992, 3750).
+    /// ALTER INDEX ... DISABLE of the indexes with these numbers. Returns the warnings (1992, 3750).
     ///
     /// # Errors
     /// Those of locks and storage.
@@ -74,7 +74,7 @@ impl Database {
         Ok(warnings)
     }
 
-    /// ALTER INDEX ... REBUILD of the indexes with these numbers: they are made anew from the rows, with what is said now, and are in use again.
+    /// ALTER INDEX ... REBUILD of the indexes with these numbers: they are built from the rows, with the given settings, and enabled.
     ///
     /// # Errors
     /// 1505 when a unique index finds duplicates; those of locks and storage.
@@ -87,7 +87,7 @@ impl Database {
     ) -> SqlResult<()> {
         self.change_indexes(txn, table, index_ids, |index| {
             index.is_disabled = false;
-            // A heap has none.
+            // A heap has no settings.
             if index.kind != IndexKind::Heap {
                 index.settings = index.settings.taken(said);
             }
@@ -96,7 +96,7 @@ impl Database {
         })
     }
 
-    /// The same change of the indexes with these numbers.
+    /// Makes one change of the indexes with these numbers.
     fn change_indexes(
         self: &Arc<Self>,
         txn: &DbTransaction,
@@ -124,8 +124,8 @@ impl Database {
         self.change_indexes(txn, table, index_ids, |index| index.settings = index.settings.taken(said))
     }
 
-    /// ALTER TABLE ... REBUILD: the heap or clustered index is made anew from its rows, in full pages and without rows that have moved; with it
-    /// come all indexes in use, whose entries say where rows are. An index that is disabled stays so, but for the clustered one.
+    /// ALTER TABLE ... REBUILD: the heap or clustered index is built anew from its rows, in full pages and without moved rows, together with
+    /// all enabled indexes, whose entries store locators. A disabled index stays disabled, except the clustered one.
     ///
     /// # Errors
     /// Those of locks and storage; the marker of a stale plan when another has changed the table.
@@ -138,7 +138,7 @@ impl Database {
         self.rebuild_indexes(txn, table, &[table.base().index_id], said)
     }
 
-    /// A table with all its indexes in use gets new pages, and stays what it is.
+    /// Moves a table with all its enabled indexes to new pages, without other changes.
     ///
     /// # Errors
     /// Those of locks and storage; the marker of a stale plan when another has changed the table.
@@ -148,8 +148,8 @@ impl Database {
         self.rebuild_indexes(txn, table, &index_ids, IndexSettingsChange::default())
     }
 
-    /// The foreign keys in force that hang on indexes which are to be disabled: those that refer to their columns; all of the table and to
-    /// the table when its clustered index is among them.
+    /// The enabled foreign keys that depend on indexes to be disabled: those that refer to their columns; if the clustered index is among them, all
+    /// of the table and to the table.
     fn keys_hanging_on(&self, table: &Arc<TableDef>, named: &[&IndexDef], is_whole_table: bool) -> Hanging {
         let hangs = |owner: &TableDef, key: &ForeignKeyDef| {
             if key.state.is_disabled {
@@ -178,7 +178,7 @@ impl Database {
         found
     }
 
-    /// A foreign key in force needs an index in use where it refers to. Error 1989.
+    /// An enabled foreign key needs an enabled index on the referenced columns. Error 1989.
     pub(super) fn check_key_is_in_use(&self, table: &TableDef, key: &ForeignKeyDef) -> SqlResult<()> {
         let index = |parent: &TableDef| {
             parent.referenced_index(key).filter(|index| index.is_disabled).map(|index| index.name.clone())
@@ -194,7 +194,7 @@ impl Database {
         }
     }
 
-    /// The rows of a table whose clustered index is disabled cannot be given another form. Error 1974.
+    /// The rows of a table whose clustered index is disabled cannot change their format. Error 1974.
     pub(super) fn check_rows_in_use(&self, table: &TableDef) -> SqlResult<()> {
         let base = table.base();
         if base.is_disabled {

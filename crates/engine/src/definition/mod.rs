@@ -1,5 +1,5 @@
-//! Changes of definitions: what CREATE, ALTER, DROP and their kin do to the rows of the system tables and to the catalog's cache, together, in a
-//! transaction and under Sch-M on what changes.
+//! Changes of definitions by CREATE, ALTER, DROP and related statements: the rows of the system tables and the catalog's cache change together, in a
+//! transaction and under Sch-M on the changed object.
 
 mod ddl;
 mod entries;

@@ -20,7 +20,7 @@ impl Database {
     /// CREATE SCHEMA.
     ///
     /// # Errors
-    /// 2714 when there is one of that name.
+    /// 2714 when one of that name exists.
     pub fn create_schema(self: &Arc<Self>, txn: &DbTransaction, name: &str) -> SqlResult<()> {
         let schema_id = self.catalog().new_schema_id();
         let resource = schema_resource(self.number(), schema_id);
@@ -37,7 +37,7 @@ impl Database {
     /// DROP SCHEMA.
     ///
     /// # Errors
-    /// 15151 when there is none, 15150 for the server's own, 3729 when it is not empty.
+    /// 15151 when there is none, 15150 for a schema of the server, 3729 when it is not empty.
     pub fn drop_schema(self: &Arc<Self>, txn: &DbTransaction, name: &str) -> SqlResult<()> {
         let missing = || SqlError::new(15151, &[&"drop", &"schema", &name]);
         let owner = txn.inner().space().id();
@@ -48,7 +48,7 @@ impl Database {
             return Err(SqlError::new(15150, &[&"drop", &"schema", &name]));
         }
         let resource = schema_resource(self.number(), id);
-        // Whoever makes, drops or renames something in it holds Sch-S.
+        // A transaction that creates, drops or renames an object in the schema holds Sch-S.
         lock_schema(txn, resource)?;
         if self.catalog().schema(id).is_none_or(|schema| !same(&schema.name, name)) {
             return Err(crate::error::stale_plan());
@@ -66,8 +66,8 @@ impl Database {
         Ok(())
     }
 
-    /// CREATE VIEW, PROCEDURE, FUNCTION or TRIGGER, or ALTER when `replace` names the one that exists. What a schema-bound module refers to
-    /// stays as it was found until the transaction ends; whoever changes it then finds the module.
+    /// CREATE VIEW, PROCEDURE, FUNCTION or TRIGGER, or ALTER when `replace` names the existing one. The objects that a schema-bound module refers to
+    /// are locked until the transaction ends; a later change of them finds the module.
     ///
     /// # Errors
     /// 2714, 2760; those of storage.
@@ -125,7 +125,7 @@ impl Database {
         Ok(object_id)
     }
 
-    /// Keeps an object as it was found until the transaction ends.
+    /// Locks an object against changes until the transaction ends.
     fn share_definition(&self, txn: &DbTransaction, found: &ObjectDef) -> SqlResult<()> {
         txn.lock_object(found.object_id(), LockMode::SchS)?;
         match self.catalog().object(found.object_id()) {

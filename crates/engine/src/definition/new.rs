@@ -1,4 +1,4 @@
-//! What DDL asks for: tables, columns, constraints and indexes to be made.
+//! Parameters of DDL: new tables, columns, constraints and indexes.
 
 use types::{Collation, SqlType};
 
@@ -6,7 +6,7 @@ use crate::filter::FilterTest;
 use crate::index_settings::IndexSettings;
 use crate::schema::{ComputedDef, IdentityDef, ObjectId};
 
-/// A column to be made.
+/// A new column.
 #[derive(Clone, Debug)]
 pub struct NewColumn {
     /// Name.
@@ -15,7 +15,7 @@ pub struct NewColumn {
     pub sql_type: SqlType,
     /// NULL allowed.
     pub nullable: bool,
-    /// Collation; the default one unless said.
+    /// Collation; the default one if none is given.
     pub collation: Collation,
     /// IDENTITY.
     pub identity: Option<IdentityDef>,
@@ -29,7 +29,7 @@ pub struct NewColumn {
     pub user_type_id: i32,
 }
 
-/// A property that a column may be given, or lose, without any change of its rows.
+/// A property that a column can get or lose without any change of its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnProperty {
     /// ROWGUIDCOL.
@@ -38,7 +38,7 @@ pub enum ColumnProperty {
     NotForReplication,
 }
 
-/// A constraint to be made.
+/// A new constraint.
 #[derive(Clone, Debug)]
 pub enum NewConstraint {
     /// PRIMARY KEY or UNIQUE.
@@ -47,7 +47,7 @@ pub enum NewConstraint {
         name: Option<String>,
         /// PRIMARY KEY.
         primary: bool,
-        /// CLUSTERED or NONCLUSTERED when said.
+        /// CLUSTERED or NONCLUSTERED if given.
         clustered: Option<bool>,
         /// Columns and DESC.
         columns: Vec<(String, bool)>,
@@ -60,14 +60,14 @@ pub enum NewConstraint {
         name: Option<String>,
         /// Source of the predicate.
         text: String,
-        /// WITH NOCHECK: rows that are there already are not looked at.
+        /// WITH NOCHECK: existing rows are not checked.
         is_not_trusted: bool,
         /// NOT FOR REPLICATION.
         is_not_for_replication: bool,
     },
     /// FOREIGN KEY.
     Foreign(NewForeignKey),
-    /// DEFAULT for a column that exists.
+    /// DEFAULT for an existing column.
     Default {
         /// Name when given.
         name: Option<String>,
@@ -78,7 +78,7 @@ pub enum NewConstraint {
     },
 }
 
-/// A foreign key to be made.
+/// A new foreign key.
 #[derive(Clone, Debug)]
 pub struct NewForeignKey {
     /// Name when given.
@@ -93,13 +93,13 @@ pub struct NewForeignKey {
     pub delete_action: u8,
     /// As `delete_action`.
     pub update_action: u8,
-    /// WITH NOCHECK: rows that are there already are not looked at.
+    /// WITH NOCHECK: existing rows are not checked.
     pub is_not_trusted: bool,
     /// NOT FOR REPLICATION.
     pub is_not_for_replication: bool,
 }
 
-/// An index to be made.
+/// A new index.
 #[derive(Clone, Debug)]
 pub struct NewIndex {
     /// Name.
@@ -114,22 +114,22 @@ pub struct NewIndex {
     pub included: Vec<String>,
     /// WHERE.
     pub filter: Option<NewFilter>,
-    /// WITH (DROP_EXISTING = ON): it takes the place of the index of its name.
+    /// WITH (DROP_EXISTING = ON): it replaces the index of its name.
     pub replaces: bool,
-    /// What else WITH (...) says.
+    /// The other WITH (...) settings.
     pub settings: IndexSettings,
 }
 
-/// The filter of an index to be made.
+/// The filter of a new index.
 #[derive(Clone, Debug)]
 pub struct NewFilter {
     /// As the catalog shows it.
     pub text: String,
-    /// Columns by name, and what their values must be: constants of the column's type.
+    /// Columns by name, with the conditions on their values: constants of the column's type.
     pub terms: Vec<(String, FilterTest)>,
 }
 
-/// A table to be made.
+/// A new table.
 #[derive(Clone, Debug)]
 pub struct NewTable {
     /// Schema.
@@ -142,6 +142,6 @@ pub struct NewTable {
     pub constraints: Vec<NewConstraint>,
     /// Inline indexes.
     pub indexes: Vec<NewIndex>,
-    /// SET ANSI_NULLS of who makes it.
+    /// SET ANSI_NULLS of the creating session.
     pub ansi_nulls: bool,
 }

@@ -1,4 +1,4 @@
-//! Other names and other schemas for what exists: rows and cache change, numbers, data and everything that refers by number stay.
+//! Renames and schema transfers: rows of the system tables and cache change; numbers, data and references by number stay.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::error::SqlResult;
 use crate::schema::{ObjectDef, ObjectId, TableDef};
 use crate::sequence_def::SequenceDef;
 
-/// What of a table gets another name.
+/// The part of a table to rename.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TablePart {
     /// A column, by `column_id`.
@@ -26,15 +26,15 @@ pub enum TablePart {
 }
 
 impl Database {
-    /// Another name for a table, module or sequence.
+    /// Renames a table, module or sequence.
     ///
     /// # Errors
-    /// 15335 when somebody in the schema has the name; those of storage.
+    /// 15335 when another object in the schema has the name; those of storage.
     pub fn rename_object(self: &Arc<Self>, txn: &DbTransaction, id: ObjectId, name: &str) -> SqlResult<()> {
         let found = self.catalog().object(id).ok_or_else(crate::error::stale_plan)?;
         self.lock_definition(txn, &found)?;
         let old = self.catalog().object(id).ok_or_else(crate::error::stale_plan)?;
-        // The same name in other letters is free for its owner.
+        // The same name in another letter case is free for its owner.
         if !same(old.name(), name) {
             self.take_new_name(txn, old.schema_id(), id, name)?;
         }
@@ -60,7 +60,7 @@ impl Database {
         self.write_definition(txn, Some(old), Some(new))
     }
 
-    /// Another name for a column, an index or a constraint of a table.
+    /// Renames a column, an index or a constraint of a table.
     ///
     /// # Errors
     /// 15335 when the name is taken; those of storage.
@@ -114,7 +114,7 @@ impl Database {
     /// ALTER SCHEMA ... TRANSFER of a table, module or sequence, with the names of its constraints.
     ///
     /// # Errors
-    /// 2760 when there is no such schema, 15530 when something in it has one of the names; those of storage.
+    /// 2760 when there is no such schema, 15530 when another object in it has one of the names; those of storage.
     pub fn transfer_object(
         self: &Arc<Self>,
         txn: &DbTransaction,
@@ -148,7 +148,7 @@ impl Database {
         self.write_definition(txn, Some(old), Some(new))
     }
 
-    /// The same of an alias type.
+    /// Transfers an alias type.
     ///
     /// # Errors
     /// As `transfer_object`.
@@ -168,7 +168,7 @@ impl Database {
         self.change_entry(txn, Some(&Entry::Type(def.clone())), Some(Entry::Type(new)))
     }
 
-    /// Takes the name that something is to get: nobody in the schema has it.
+    /// Reserves the new name of an object, and checks that no other object in the schema has it.
     fn take_new_name(&self, txn: &DbTransaction, schema_id: i32, id: ObjectId, name: &str) -> SqlResult<()> {
         self.reserve_name(txn, schema_id, name, txn.object_resource(id)).map_err(|error| match error.number {
             2714 => SqlError::new(15335, &[&name, &"object"]),
@@ -177,7 +177,7 @@ impl Database {
     }
 }
 
-/// Something in the schema that is moved to has the name.
+/// The error when another object in the target schema has the name.
 fn taken_there(error: SqlError, kind: &str, name: &str) -> SqlError {
     if error.number == 2714 { SqlError::new(15530, &[&kind, &name]) } else { error }
 }

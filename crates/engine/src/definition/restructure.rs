@@ -1,4 +1,4 @@
-//! How a definition changes on disk: rows of the system tables, units made and given up, rows copied where their form changes.
+//! Definition changes on disk: rows of the system tables, units created and dropped, rows copied when their format changes.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::schema::{IndexDef, IndexKind, ObjectDef, SCHEMA_INFORMATION, SCHEMA_S
 use crate::shared_lock::{Shared, settled};
 use crate::table::{Builder, ScanOptions, Table};
 
-/// A table on its way from one shape to another.
+/// A change of a table's shape in progress.
 pub(super) struct Rebuild {
     pub(super) old: Arc<TableDef>,
     pub(super) new: Arc<TableDef>,
@@ -25,14 +25,14 @@ pub(super) struct Rebuild {
 }
 
 impl Rebuild {
-    /// Do the rows move to another home, or change their form?
+    /// Do the rows move to another unit, or change their format?
     pub(super) fn moves_rows(&self) -> bool {
         self.fresh.contains(&self.new.base().index_id)
     }
 }
 
 impl Database {
-    /// Locks an object for a change of its definition, whatever its kind.
+    /// Locks an object of any kind for a change of its definition.
     ///
     /// # Errors
     /// 259 for a table of the catalog, whose root only the boot page names: with another root it is lost at the next start. 1205, 1222; the
@@ -55,7 +55,7 @@ impl Database {
         }
     }
 
-    /// The same for a table; gives the definition that holds under the lock.
+    /// Locks a table; returns its definition under the lock.
     pub(super) fn lock_for_change(
         &self,
         txn: &DbTransaction,
@@ -68,7 +68,7 @@ impl Database {
         }
     }
 
-    /// Keeps a schema from being dropped until the transaction ends. The system's own cannot be.
+    /// Locks a schema against a drop until the transaction ends. System schemas cannot be dropped.
     pub(super) fn share_schema(&self, txn: &DbTransaction, schema_id: i32) -> SqlResult<()> {
         if schema_id <= SCHEMA_SYS {
             return Ok(());
@@ -79,7 +79,7 @@ impl Database {
         self.catalog().schema(schema_id).map(drop).ok_or_else(crate::error::stale_plan)
     }
 
-    /// The schema that a new object goes into; it stays until the transaction ends. Into those of the server nothing goes.
+    /// The schema for a new object, locked until the transaction ends. System schemas are refused.
     pub(super) fn schema_for(&self, txn: &DbTransaction, name: &str) -> SqlResult<Arc<SchemaDef>> {
         let owner = txn.inner().space().id();
         let found =
@@ -90,11 +90,11 @@ impl Database {
         self.catalog().schema(id).ok_or_else(crate::error::stale_plan)
     }
 
-    /// Takes a name in a schema for something that will be published under it. Waits for whoever is just making or dropping something of
-    /// that name. `resource`: what the transaction holds Sch-M on.
+    /// Reserves a name in a schema for an object that will be published under it. Waits for a transaction that is creating or dropping an object of
+    /// that name. `resource`: on which the transaction holds Sch-M.
     ///
     /// # Errors
-    /// 2714 when something has the name.
+    /// 2714 when another object has the name.
     pub(super) fn reserve_name(
         &self,
         txn: &DbTransaction,
@@ -129,7 +129,7 @@ impl Database {
         }
     }
 
-    /// Writes what differs between two definitions to the system tables and publishes the new one.
+    /// Writes the difference between two definitions to the system tables and publishes the new one.
     pub(super) fn write_definition(
         self: &Arc<Self>,
         txn: &DbTransaction,
@@ -172,7 +172,7 @@ impl Database {
         self.restructure(txn, &old, new, &|row| Ok(row.to_vec()))
     }
 
-    /// Brings a table from one shape to another. Units whose content stays as it is are kept; when the rows' home or their form changes,
+    /// Changes a table from one shape to another. Units with unchanged content are kept; when the rows' unit or format changes,
     /// everything is built anew from the old rows.
     pub(super) fn restructure(
         self: &Arc<Self>,
@@ -198,7 +198,7 @@ impl Database {
         self.end_rebuild(txn, rebuild)
     }
 
-    /// Makes the units that the new shape needs and the old one cannot give it; they are empty.
+    /// Creates the empty units that the new shape needs and the old one does not have.
     pub(super) fn begin_rebuild(
         self: &Arc<Self>,
         txn: &DbTransaction,
@@ -221,7 +221,7 @@ impl Database {
         Ok(Rebuild { old: old.clone(), new: Arc::new(new), fresh })
     }
 
-    /// The new units are full: gives up what only the old shape used, and publishes the new one.
+    /// The new units are filled: drops the units that only the old shape used, and publishes the new shape.
     pub(super) fn end_rebuild(self: &Arc<Self>, txn: &DbTransaction, rebuild: Rebuild) -> SqlResult<()> {
         let Rebuild { old, new, .. } = rebuild;
         let dropped: Vec<IndexDef> =
@@ -230,7 +230,7 @@ impl Database {
         self.write_definition(txn, Some(ObjectDef::Table(old)), Some(ObjectDef::Table(new)))
     }
 
-    /// Makes empty units for the indexes that `wanted` names; those that are disabled have none.
+    /// Creates empty units for the indexes that `wanted` names; disabled ones have none.
     pub(super) fn make_units(
         self: &Arc<Self>,
         txn: &DbTransaction,

@@ -23,14 +23,14 @@ pub struct NewSequence {
     pub sql_type: SqlType,
     /// Alias type, 0 when there is none.
     pub user_type_id: i32,
-    /// What it counts.
+    /// Its counting.
     pub counting: Counting,
 }
 
-/// What ALTER SEQUENCE makes of a sequence.
+/// The change of ALTER SEQUENCE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AlteredSequence {
-    /// How it counts from now on.
+    /// Its counting from now on.
     pub counting: Counting,
     /// RESTART: counting begins at `start`.
     pub restarts: bool,
@@ -49,7 +49,7 @@ impl Database {
         self.make_sequence(txn, new, None)
     }
 
-    /// The same in another database, counting on from where this one stands.
+    /// Creates a copy in another database, which continues from the present position.
     pub(crate) fn copy_sequence(
         self: &Arc<Self>,
         txn: &DbTransaction,
@@ -95,11 +95,11 @@ impl Database {
         Ok(sequence)
     }
 
-    /// ALTER SEQUENCE of a sequence found before; `change` makes of the definition that holds under the lock what it becomes.
+    /// ALTER SEQUENCE of a sequence found before; `change` computes the new definition from the one under the lock.
     ///
-    /// Counting goes on where it stands, whatever becomes of the transaction: what it hands out is not handed out again when it is rolled
-    /// back. A restart, and an increment of the other sign, begin another life with a counter of its own; the rollback brings the old one
-    /// back as it was.
+    /// Counting continues from its position, even if the transaction rolls back: a rollback does not return values.
+    /// A restart, and an increment of the other sign, use a new counter; the rollback restores the old one
+    /// unchanged.
     ///
     /// # Errors
     /// Those of `change` and of storage.
@@ -127,7 +127,7 @@ impl Database {
         Ok(new)
     }
 
-    /// DROP SEQUENCE. Whether a default needs it is the caller's to see, who holds it by [`Database::lock_sequence`].
+    /// DROP SEQUENCE. The caller has locked it by [`Database::lock_sequence`] and checks whether a default uses it.
     ///
     /// # Errors
     /// Those of storage.
@@ -137,7 +137,7 @@ impl Database {
         self.write_definition(txn, Some(ObjectDef::Sequence(sequence)), None)
     }
 
-    /// Locks a sequence for a change of its definition; gives the one that holds under the lock.
+    /// Locks a sequence for a change of its definition; returns the definition under the lock.
     ///
     /// # Errors
     /// 1205, 1222; the marker of a stale plan.
@@ -153,7 +153,7 @@ impl Database {
         }
     }
 
-    /// Nobody draws from this counter any more, unless the transaction is rolled back.
+    /// Deletes the recovery value: no session draws from this counter any more, unless the transaction is rolled back.
     fn forget_recovery_value(self: &Arc<Self>, txn: &DbTransaction, sequence: &SequenceDef) -> SqlResult<()> {
         let table = self.system_table(system_tables::SEQUENCE_VALUES);
         table.delete_key(txn, &[Value::Int(sequence.counter_id)])

@@ -1,4 +1,4 @@
-//! The shape of a table as DDL changes it: columns, keys, constraints and indexes of a definition, checked, before anything is on disk.
+//! The shape of a table under DDL: columns, keys, constraints and indexes of a definition, checked before anything is written.
 
 use access::ROW_BYTES_MAX;
 use types::{Collation, SqlError, SqlType};
@@ -17,14 +17,14 @@ use crate::schema::{
 /// The most columns an index key may have.
 const KEY_COLUMNS_MAX: usize = 32;
 
-/// State of 2714 when it is a constraint's name that is taken.
+/// State of 2714 when a constraint's name is taken.
 pub const CONSTRAINT_NAME_TAKEN: u8 = 5;
 
 /// Bytes at the head of each row and for the number of its columns, as SQL Server counts them.
 const ROW_HEAD_BYTES: usize = 6;
 
-/// The smallest row of the table, each variable column of it empty, must fit into a page: 1701. It is counted as SQL Server does, whose rows are
-/// a few bytes longer than those here, so that a definition is taken by both or by none.
+/// The smallest row of the table, with empty variable-length columns, must fit into a page: 1701. Sizes are counted as in SQL Server, whose rows are
+/// a few bytes longer than those here, so that both accept the same definitions.
 pub(super) fn check_row_size(table: &TableDef) -> SqlResult<()> {
     let stored = || table.columns.iter().filter(|column| !column.is_made_when_read());
     let is_fixed = |sql_type: &SqlType| access::fixed_bytes(sql_type).is_some();
@@ -102,7 +102,7 @@ impl Database {
         })
     }
 
-    /// Takes the name that the user gives a constraint. Error 2714. Names that the system makes have a number that nobody else has.
+    /// Reserves the user's name of a constraint. Error 2714. Generated names contain a unique number.
     fn take_constraint_name(
         &self,
         txn: &DbTransaction,
@@ -133,7 +133,7 @@ impl Database {
             | NewConstraint::Default { name, .. } => name,
             NewConstraint::Foreign(foreign) => &foreign.name,
         };
-        // A default takes its name itself.
+        // A default reserves its name itself.
         if !matches!(constraint, NewConstraint::Default { .. }) {
             self.take_constraint_name(txn, table, given.as_deref())?;
         }
@@ -184,7 +184,7 @@ pub(super) fn same(a: &str, b: &str) -> bool {
     Collation::DEFAULT.same_name(a, b)
 }
 
-/// Do the rows of the two columns look the same on disk?
+/// Have both columns the same storage format?
 pub(super) fn same_storage(a: &ColumnDef, b: &ColumnDef) -> bool {
     a.column_id == b.column_id
         && a.sql_type == b.sql_type
@@ -213,7 +213,7 @@ pub(super) fn heap_definition() -> IndexDef {
     }
 }
 
-/// IGNORE_DUP_KEY is of unique indexes without a filter. Errors 1916, 10618.
+/// IGNORE_DUP_KEY is only for unique indexes without a filter. Errors 1916, 10618.
 fn check_duplicates_option(table: &TableDef, new: &NewIndex) -> SqlResult<()> {
     match &new.filter {
         _ if !new.settings.ignore_dup_key => Ok(()),
@@ -223,7 +223,7 @@ fn check_duplicates_option(table: &TableDef, new: &NewIndex) -> SqlResult<()> {
     }
 }
 
-/// Adds an index to a definition; a clustered one takes the heap's place and makes every other one be built anew.
+/// Adds an index to a definition; a clustered one replaces the heap and causes a rebuild of every other one.
 pub(super) fn append_index(
     table: &mut TableDef,
     new: &NewIndex,
@@ -264,7 +264,7 @@ pub(super) fn append_index(
         root: pages::PageId::NULL,
         uses: IndexUses::default(),
     };
-    // Where the columns of fixed length are too long already, no row could ever be put in.
+    // If the fixed-length columns are too long, no row could ever be inserted.
     let (limit, fixed) = (index.key_bytes_max(), index.fixed_key_bytes(table));
     if fixed > limit {
         return Err(SqlError::new(1944, &[&new.name, &fixed, &limit]));
@@ -281,13 +281,13 @@ pub(super) fn append_index(
     table.indexes[0] = index;
     for other in &mut table.indexes[1..] {
         other.unit = 0;
-        // A new clustered index makes every other anew, also those that are disabled; DROP_EXISTING leaves these as they are.
+        // A new clustered index rebuilds every other one, also disabled ones; DROP_EXISTING leaves these disabled.
         other.is_disabled &= new.replaces;
     }
     Ok(())
 }
 
-/// An index holds no column whose value differs from one reading to the next. Error 2729.
+/// An index cannot contain a nondeterministic column. Error 2729.
 fn check_deterministic(table: &TableDef, ordinal: usize, index: &NewIndex) -> SqlResult<()> {
     let column = &table.columns[ordinal];
     match column.is_deterministic() {
@@ -338,7 +338,7 @@ fn included_columns(table: &TableDef, new: &NewIndex, key: &[IndexColumn]) -> Sq
     Ok(included)
 }
 
-/// A filter with its columns found. Error 207.
+/// A filter with resolved columns. Error 207.
 fn resolved(table: &TableDef, filter: &NewFilter) -> SqlResult<IndexFilter> {
     let term = |(name, test): &(String, FilterTest)| {
         let ordinal = table.column_ordinal(name).ok_or_else(|| SqlError::new(207, &[name]))?;
@@ -349,7 +349,7 @@ fn resolved(table: &TableDef, filter: &NewFilter) -> SqlResult<IndexFilter> {
     Ok(IndexFilter { text: filter.text.as_str().into(), terms })
 }
 
-/// Puts an index into the place of the one with its name (DROP_EXISTING). Errors 1925, 7999 and those of `append_index`.
+/// Replaces the index with its name (DROP_EXISTING). Errors 1925, 7999 and those of `append_index`.
 pub(super) fn replace_index(table: &mut TableDef, new: &NewIndex) -> SqlResult<()> {
     let Some(at) = table.indexes.iter().position(|index| index.is_named(&new.name)) else {
         return Err(SqlError::new(7999, &[&new.name, &table.name]));
@@ -373,12 +373,12 @@ fn may_be_key(sql_type: &SqlType) -> bool {
     sql_type.max_length() != -1 && *sql_type != SqlType::Xml && !is_old_large(sql_type)
 }
 
-/// The old large types cannot be in an index at all.
+/// The old large types (text, ntext, image) cannot be in an index at all.
 fn is_old_large(sql_type: &SqlType) -> bool {
     matches!(sql_type, SqlType::Text | SqlType::NText | SqlType::Image)
 }
 
-/// Takes an index out of a definition; without its clustered index the table is a heap again.
+/// Removes an index from a definition; without its clustered index the table is a heap again.
 pub(super) fn remove_index(table: &mut TableDef, index_id: i32) {
     if index_id == 1 {
         table.indexes[0] = heap_definition();
@@ -388,7 +388,7 @@ pub(super) fn remove_index(table: &mut TableDef, index_id: i32) {
     }
 }
 
-/// Takes a constraint out of a definition, whatever its kind.
+/// Removes a constraint of any kind from a definition.
 pub(super) fn remove_constraint(table: &mut TableDef, name: &str) -> SqlResult<()> {
     let key = table
         .indexes
@@ -444,7 +444,7 @@ fn append_key(
     append_index(table, &index, Some((object_id, primary, is_system_named)))
 }
 
-/// What keeps a column from being dropped: an error 5074 for each.
+/// The objects that prevent the drop of a column: an error 5074 for each.
 pub(super) fn users_of_column(table: &TableDef, ordinal: usize) -> Vec<SqlError> {
     let column = &table.columns[ordinal];
     let depends = |kind: &str, name: &str| SqlError::new(5074, &[&kind, &name, &"column", &column.name]);
@@ -464,8 +464,8 @@ pub(super) fn users_of_column(table: &TableDef, ordinal: usize) -> Vec<SqlError>
     users
 }
 
-/// What keeps a column from becoming another, an error 5074 for each (documented under ALTER TABLE, "ALTER COLUMN"): of an indexed column only
-/// the length of a variable type may grow, outside of a primary key and of filters; with a default only length, precision and scale may
+/// The objects that prevent a change of a column, an error 5074 for each (documented under ALTER TABLE, "ALTER COLUMN"): of an indexed column only
+/// the length of a variable-length type may grow, outside of a primary key and of filters; with a default only length, precision and scale may
 /// change; a column of a foreign key keeps its type.
 pub(super) fn users_against_change(
     table: &TableDef,
@@ -501,7 +501,7 @@ pub(super) fn users_against_change(
     against
 }
 
-/// Is it the same variable type, no shorter than before?
+/// Is it the same variable-length type, no shorter than before?
 pub(super) fn grows_in_place(old: &SqlType, new: &SqlType) -> bool {
     let is_variable = matches!(new, SqlType::VarChar(_) | SqlType::NVarChar(_) | SqlType::VarBinary(_));
     let (before, after) = (i32::from(old.max_length()), i32::from(new.max_length()));
@@ -509,7 +509,7 @@ pub(super) fn grows_in_place(old: &SqlType, new: &SqlType) -> bool {
     is_variable && new.system_type_id() == old.system_type_id() && has_room
 }
 
-/// The name that the system gives a constraint: prefix, pieces of the table's and column's names, a number nobody else has.
+/// The generated name of a constraint: prefix, parts of the table's and column's names, a unique number.
 fn system_name(prefix: &str, table: &str, column: Option<&str>, object_id: ObjectId) -> String {
     let cut = |text: &str, n: usize| text.chars().take(n).collect::<String>();
     match column {

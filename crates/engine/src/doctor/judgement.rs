@@ -1,20 +1,20 @@
-//! What a rule says of an observation, and how bad it is.
+//! The judgement of a rule on an observation, with its severity.
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// A figure, and nothing is wrong.
+    /// A figure; nothing is wrong.
     Ok,
-    /// Worth knowing; the server does what it was asked to do.
+    /// Worth knowing; the server works as requested.
     Note,
-    /// Something is not as it should be.
+    /// Something is wrong.
     Warning,
-    /// Commits have stopped or are about to.
+    /// Commits have stopped or will stop soon.
     Critical,
 }
 
 impl Severity {
-    /// As it is shown.
+    /// The name in the answer.
     pub const fn name(self) -> &'static str {
         match self {
             Severity::Ok => "ok",
@@ -25,15 +25,15 @@ impl Severity {
     }
 }
 
-/// What a rule says of an observation.
+/// The judgement of a rule on an observation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// What is the case, in one sentence.
+    /// The finding, in one sentence.
     pub verdict: String,
-    /// The numbers it follows from, with units.
+    /// The numbers behind it, with units.
     pub evidence: String,
-    /// What to do; empty when there is nothing.
+    /// The advice; empty when there is none.
     pub advice: &'static str,
 }

@@ -1,16 +1,16 @@
-//! The first line of the answer: what limits commits. Of everything that commits have waited for, what took most of the time.
+//! The first line of the answer: what limits commits, that is the wait that took most of the time.
 
 use super::judgement::{Judgement, Severity};
 use super::rules::HEALTHY_WRITE_NS;
 use super::sample::Observation;
 use super::words::{percent, rate, time};
 
-/// What is waited for a smaller part of the time than this does not limit anything.
+/// A wait with a smaller share of the time limits nothing.
 const LIMITING_SHARE: f64 = 0.1;
 
 /// Something that commits can wait for.
 struct Suspect {
-    /// Part of the time, over all sessions.
+    /// Its share of the time, over all sessions.
     share: f64,
     verdict: String,
     severity: Severity,
@@ -50,8 +50,8 @@ pub(super) fn judge(seen: &Observation) -> Judgement {
     }
 }
 
-/// What is waited for, with the part of the time. Blocks that wait for a limit and waits for growth are also part of WRITELOG: they are
-/// named before it, being its cause, when they last a tenth of the time.
+/// The waits, with their share of the time. Waits of blocks for a limit and waits for growth are also part of WRITELOG: they are
+/// named before it, as its cause, when they have a tenth of the time.
 fn suspects(seen: &Observation) -> Vec<Suspect> {
     let limits = seen.last.log.limits;
     let causes = [

@@ -1,9 +1,9 @@
 //! The log doctor: what limits the commits of a database, found as article 002 finds it on a live server.
 //!
-//! The figures of the log, the waits and the device are cumulative, so they are looked at twice, some seconds apart ([`Sample`]); between
-//! the two, short looks tell times at which pages were written from times at which they were not, and how much was in flight or at risk at
-//! most. The result is an [`Observation`]; what follows from it is decided by the pure functions of `rules.rs`, and what limits commits by
-//! `limiter.rs`. The memory it takes does not depend on how long it looks.
+//! The figures of the log, the waits and the device are cumulative, so they are read twice, some seconds apart ([`Sample`]); between
+//! the two, short samples separate times with page writes from times without, and record the peaks of writes in flight and of data at risk.
+//! The result is an [`Observation`]; the pure functions of `rules.rs` derive findings from it, and `limiter.rs` what limits
+//! commits. The memory does not depend on the duration.
 //!
 //! The whole table, with thresholds and their sources: `docs/doctor.md`.
 
@@ -27,13 +27,13 @@ use os::sim::{Bug, is_planted};
 pub struct Finding {
     /// The number of its rule; 0 is what limits commits.
     pub number: u32,
-    /// What it is about.
+    /// Its subject.
     pub area: &'static str,
-    /// What it says.
+    /// Its judgement.
     pub judgement: Judgement,
 }
 
-/// Everything that can be said of an observation: first what limits commits, then what the rules find, the worst first.
+/// All findings of an observation: first what limits commits, then those of the rules, the worst first.
 pub fn findings(observation: &Observation) -> Vec<Finding> {
     let first = Finding { number: 0, area: "what limits commits", judgement: limiter::judge(observation) };
     let mut found = Vec::new();

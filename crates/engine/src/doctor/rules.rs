@@ -1,4 +1,4 @@
-//! The doctor's rules, one row each: what it is about, when it speaks, where that threshold comes from, and the function that judges.
+//! The doctor's rules, one row each: subject, threshold, source of the threshold, and the function that judges.
 //!
 //! A rule is a pure function of an observation. Each has a test at both sides of its threshold (`tests.rs`), a scripted situation on a
 //! simulated machine (`session/tests/log_doctor.rs`), and its row in `docs/doctor.md`, which a test compares with this table.
@@ -13,43 +13,43 @@ use super::words::{percent, rate, size, time};
 pub struct Rule {
     /// Its number in the answer.
     pub number: u32,
-    /// What it is about.
+    /// Its subject.
     pub area: &'static str,
-    /// When it speaks.
+    /// The condition for a finding.
     pub threshold: &'static str,
-    /// Where the threshold comes from: a claim of the articles, SQL Server's documentation, or a reason of our own.
+    /// The source of the threshold: a claim of the articles, SQL Server's documentation, or a reason of our own.
     pub source: &'static str,
-    /// Speaks, or not.
+    /// Gives a finding or none.
     pub judge: fn(&Observation) -> Option<Judgement>,
 }
 
 /// A log write should take up to this long on average (claim 257).
 pub(super) const HEALTHY_WRITE_NS: u64 = 5_000_000;
-/// A write is a spike from 2^13 us = 8.2 ms on, the first class of writes wholly beyond the healthy range.
+/// A write is a spike from 2^13 us = 8.2 ms on, the first histogram class entirely beyond the healthy range.
 const SPIKE_CLASS: usize = 13;
-/// Spikes are told when they are this part of the writes: the average then hides them (claim 280).
+/// Spikes are reported when they are this share of the writes: the average then hides them (claim 280).
 const SPIKES_PART: f64 = 0.01;
-/// Waits are told when they are this part of the time, what the reader of an average may lose sight of.
+/// Waits are reported when they are this share of the time: an average may hide them.
 pub(super) const NOTABLE_SHARE: f64 = 0.01;
-/// Padding as a part of what is written: article 001's small transactions had half (claim 207).
+/// Padding as a share of the written bytes: article 001's small transactions had half (claim 207).
 const PADDING_PART: f64 = 0.5;
-/// Fewer flushes than this say nothing about a workload.
+/// Fewer flushes are too few for a judgement.
 const FLUSHES_MIN: u64 = 20;
-/// Commits queue when they wait so many times as long as a write takes: one for the write that is under way and one for their own is usual.
+/// Commits queue when their wait is so many times a write: one for the running write and one for their own is normal.
 const QUEUE_FACTOR: u64 = 3;
-/// A checkpoint disturbs when log writes take this many times as long beside it ...
+/// A checkpoint disturbs when log writes take so many times as long during it ...
 const DISTURBANCE_FACTOR: u64 = 2;
-/// ... and not less than this, where the healthy range ends to be excellent (claim 257).
+/// ... and at least this long, where the healthy range is no longer excellent (claim 257).
 const DISTURBED_WRITE_NS: u64 = 1_000_000;
 /// SQL Server's start warns of more VLFs (9017).
 const VLFS_MAX: u64 = 1_000;
-/// An automatic checkpoint frees log from this part on (SQL Server's documentation); what is used then is held.
+/// An automatic checkpoint frees log from this share on (SQL Server's documentation); log used beyond it is held.
 const USED_PART: f64 = 0.7;
-/// From this part on, with no room to grow, 9002 is near.
+/// From this share on, without room to grow, 9002 is near.
 const FULL_PART: f64 = 0.9;
-/// A transaction that is open for this long keeps log that others have long finished with.
+/// A transaction open for this long holds log that no other transaction needs.
 const OLD_TRANSACTION_NS: u64 = 60_000_000_000;
-/// Delayed commits at risk beyond these are more than a log cache drains in passing: 8 full blocks, and a hundred times EAGER's age.
+/// More delayed commits at risk than a log cache drains quickly: 8 full blocks, and a hundred times EAGER's age.
 const AT_RISK_BYTES: u64 = 480 << 10;
 const AT_RISK_NS: u64 = 100_000_000;
 
@@ -436,7 +436,7 @@ fn vlfs(seen: &Observation) -> Option<Judgement> {
     )
 }
 
-/// The part of the log that is in use.
+/// The used share of the log.
 fn used_part(seen: &Observation) -> f64 {
     seen.last.log.used_bytes as f64 / seen.last.log.size_bytes.max(1) as f64
 }
@@ -461,7 +461,7 @@ fn held_log(seen: &Observation) -> Option<Judgement> {
     )
 }
 
-/// Who keeps the oldest log.
+/// The holder of the oldest log.
 fn who(seen: &Observation) -> String {
     match &seen.holder {
         Some(holder) if holder.session_id > 0 => {

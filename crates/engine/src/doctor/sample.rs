@@ -1,4 +1,4 @@
-//! What the doctor looks at: the figures of one database at two moments, and short looks between them.
+//! The doctor's measurements: the figures of one database at two moments, and short samples between them.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use os::{Interrupted, WaitType};
 use crate::database::Database;
 use crate::instance::Instance;
 
-/// How long a short look lasts.
+/// The length of a short sample.
 const SLICE_NS: u64 = 100_000_000;
 
-/// Waits of one kind: how many were begun, and the time of those that are over.
+/// Waits of one kind: how many began, and the time of those that have ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wait {
     /// Begun.
@@ -25,7 +25,7 @@ impl Wait {
         Wait { count: self.count + other.count, ns: self.ns + other.ns }
     }
 
-    /// What has come since `earlier`; statistics that were cleared meanwhile count from then on.
+    /// The difference to `earlier`; statistics cleared meanwhile count from 0.
     pub fn since(self, earlier: Wait) -> Wait {
         if self.count < earlier.count || self.ns < earlier.ns {
             return self;
@@ -34,16 +34,16 @@ impl Wait {
     }
 }
 
-/// Waits of the whole server, as far as they tell something of its commits.
+/// Waits of the whole server that affect its commits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
     /// LOGBUFFER: all blocks of a log cache wait for the device.
     pub log_buffer: Wait,
-    /// PREEMPTIVE_OS_WRITEFILEGATHER and LOGMGR_RESERVE_APPEND: somebody waits until a log has grown.
+    /// PREEMPTIVE_OS_WRITEFILEGATHER and LOGMGR_RESERVE_APPEND: a thread waits until a log has grown.
     pub growth: Wait,
     /// LCK_M_*: locks.
     pub locks: Wait,
-    /// PAGEIOLATCH_*: pages that are read.
+    /// PAGEIOLATCH_*: page reads.
     pub page_io: Wait,
 }
 
@@ -73,9 +73,9 @@ impl Waits {
 pub struct Sample {
     /// When.
     pub at_ns: u64,
-    /// Of its log.
+    /// Those of its log.
     pub log: LogStats,
-    /// Transactions committed that had changed something.
+    /// Commits of transactions with changes.
     pub commits_total: u64,
     /// Delayed commits.
     pub loss: LossWindowInfo,
@@ -105,7 +105,7 @@ fn page_bytes(instance: &Instance) -> u64 {
     instance.databases().iter().map(of).sum()
 }
 
-/// Log writes of the short looks of one kind.
+/// Log writes in the short samples of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pace {
     /// Writes.
@@ -115,18 +115,18 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Of one write, ns; 0 without any.
+    /// The mean time of one write, ns; 0 without any.
     pub fn mean_ns(&self) -> u64 {
         self.write_ns.checked_div(self.flushes).unwrap_or(0)
     }
 }
 
-/// Who keeps the oldest log from being used again, when the observation ends.
+/// The holder of the oldest log, which prevents its reuse, at the end of the observation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// Why.
+    /// The reason.
     pub reason: LogReuseWait,
-    /// Who: `oldest transaction`, `checkpoint` ...
+    /// The holder: `oldest transaction`, `checkpoint` ...
     pub owner: String,
     /// The session of a transaction; 0 for none.
     pub session_id: u32,
@@ -134,37 +134,37 @@ pub struct Holder {
     pub age_ns: u64,
 }
 
-/// Everything the rules judge.
+/// The input of the rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observation {
     /// The database's name.
     pub database: String,
-    /// Nothing of it is made durable (tempdb).
+    /// It is never durable (tempdb).
     pub is_volatile: bool,
-    /// Why nothing more of it is acknowledged, if so.
+    /// The reason why it no longer acknowledges commits, if so.
     pub suspect: Option<String>,
     /// At the begin.
     pub first: Sample,
     /// At the end.
     pub last: Sample,
-    /// Looks during which no page was written.
+    /// Short samples without page writes.
     pub calm: Pace,
-    /// Looks during which pages were written.
+    /// Short samples with page writes.
     pub disturbed: Pace,
-    /// Most of each that a look found at risk.
+    /// The peak of each figure of data at risk.
     pub at_risk_most: LossFigures,
-    /// Most writes that a look found in flight.
+    /// The peak of writes in flight.
     pub in_flight_most: u64,
-    /// Who holds the oldest log.
+    /// The holder of the oldest log.
     pub holder: Option<Holder>,
     /// log_reuse_wait at the end.
     pub reuse_wait: LogReuseWait,
-    /// By how much the log file may still grow by itself.
+    /// The bytes that the log file may still grow by itself.
     pub growth_left_bytes: u64,
 }
 
 impl Observation {
-    /// Looks at a database for `window_ns`.
+    /// Observes a database for `window_ns`.
     ///
     /// # Errors
     /// When the task is interrupted meanwhile (attention, KILL).
@@ -204,7 +204,7 @@ impl Observation {
         Ok(observation)
     }
 
-    /// One more short look.
+    /// Adds a short sample.
     fn look(&mut self, now: Sample) {
         let is_disturbed = now.page_bytes_total > self.last.page_bytes_total;
         let pace = if is_disturbed { &mut self.disturbed } else { &mut self.calm };
@@ -218,17 +218,17 @@ impl Observation {
         self.last = now;
     }
 
-    /// How long it lasted.
+    /// The duration.
     pub fn window_ns(&self) -> u64 {
         self.last.at_ns - self.first.at_ns
     }
 
-    /// `ns` as a part of it: 1.0 is all the time, more is several sessions at once.
+    /// `ns` as a share of the duration: 1.0 is the whole time, more means several sessions at once.
     pub fn share(&self, ns: u64) -> f64 {
         ns as f64 / self.window_ns().max(1) as f64
     }
 
-    /// What a figure of the log that only grows has grown by.
+    /// The increase of a cumulative figure of the log.
     pub fn log_since(&self, of: impl Fn(&LogStats) -> u64) -> u64 {
         of(&self.last.log).saturating_sub(of(&self.first.log))
     }
@@ -238,7 +238,7 @@ impl Observation {
         self.log_since(|log| log.flushes_total)
     }
 
-    /// Commits that had changed something.
+    /// Commits of transactions with changes.
     pub fn commits(&self) -> u64 {
         self.last.commits_total.saturating_sub(self.first.commits_total)
     }
@@ -261,7 +261,7 @@ impl Observation {
         of(&self.last.waits).since(of(&self.first.waits))
     }
 
-    /// Time of one log write, ns; 0 without any.
+    /// The mean time of one log write, ns; 0 without any.
     pub fn write_mean_ns(&self) -> u64 {
         self.log_since(|log| log.flush_write_ns_total).checked_div(self.flushes()).unwrap_or(0)
     }
@@ -275,13 +275,13 @@ impl Observation {
             .sum()
     }
 
-    /// Bytes of one log write; 0 without any.
+    /// The mean size of one log write; 0 without any.
     pub fn flush_mean_bytes(&self) -> u64 {
         self.log_since(|log| log.flushed_bytes_total).checked_div(self.flushes()).unwrap_or(0)
     }
 }
 
-/// The pin or transaction that needs the oldest log. The transactions' own pin moves when somebody truncates: the table knows better.
+/// The pin or transaction that needs the oldest log. The transactions' own pin moves only at a truncation: the transaction table is more precise.
 fn holder_of(instance: &Instance, database: &Database) -> Option<Holder> {
     let active =
         database.transactions().active().into_iter().filter(|row| !row.begin.is_null() && !row.is_ended);
@@ -300,7 +300,7 @@ fn holder_of(instance: &Instance, database: &Database) -> Option<Holder> {
     let others = others.filter(|pin| pin.lsn != Lsn::MAX && pin.reason != LogReuseWait::ActiveTransaction);
     let others = others
         .map(|pin| (pin.lsn, Holder { reason: pin.reason, owner: pin.owner, session_id: 0, age_ns: 0 }));
-    // A checkpoint moves by itself: of two that need the same VLF, the other one is named.
+    // A checkpoint moves by itself: of two holders of the same VLF, the other one is named.
     others
         .chain(oldest)
         .min_by_key(|(lsn, holder)| (lsn.vlf(), holder.reason == LogReuseWait::Checkpoint, *lsn))

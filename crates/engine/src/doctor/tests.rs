@@ -8,7 +8,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 const MS_NS: u64 = 1_000_000;
 
 /// Ten seconds in which 1,000 log writes of 4 KB took 1 ms each, full of the records of 2,800 commits, in a log of 100 MB of which 10 are
-/// used: nothing to complain of.
+/// used: no finding.
 fn healthy() -> Observation {
     let mut seen = Observation {
         database: "db".into(),
@@ -50,7 +50,7 @@ fn of_rule(seen: &Observation, number: u32) -> Option<Judgement> {
     findings(seen).into_iter().find(|finding| finding.number == number).map(|finding| finding.judgement)
 }
 
-/// A rule is silent on this side of its threshold, and says this on that one.
+/// A rule gives no finding on this side of its threshold, and this one on that side.
 fn speaks(number: u32, change: impl Fn(&mut Observation, bool), severity: Severity) -> Judgement {
     let (mut below, mut beyond) = (healthy(), healthy());
     change(&mut below, false);
@@ -84,7 +84,7 @@ fn a_healthy_server_gets_its_figures_and_no_complaint() {
 #[test]
 fn the_database_and_its_device() {
     speaks(1, |seen, beyond| seen.suspect = beyond.then(|| "EIO".into()), Severity::Critical);
-    // Something is in flight, and something has ended; or nothing has.
+    // Writes are in flight, and some have ended; or none has.
     let stalled = |seen: &mut Observation, beyond: bool| {
         (seen.first.log.outstanding_ios, seen.last.log.outstanding_ios) = (1, 1);
         seen.last.log.flushes_total = either(beyond, 1, 0);

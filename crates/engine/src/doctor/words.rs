@@ -1,4 +1,4 @@
-//! Numbers with their units, as the doctor says them.
+//! Formatting of numbers with their units.
 
 /// A time: `12 us`, `0.19 ms`, `5.4 ms`, `2.5 s`.
 pub(super) fn time(ns: u64) -> String {
@@ -23,13 +23,13 @@ pub(super) fn size(bytes: u64) -> String {
     }
 }
 
-/// A number of things in a second.
+/// A count per second.
 pub(super) fn rate(count: u64, window_ns: u64) -> String {
     let rate = count as f64 * 1e9 / window_ns.max(1) as f64;
     if rate >= 10.0 { format!("{rate:.0}/s") } else { format!("{rate:.1}/s") }
 }
 
-/// A part as a percentage.
+/// A share as a percentage.
 pub(super) fn percent(part: f64) -> String {
     if part < 0.1 { format!("{:.1} %", part * 100.0) } else { format!("{:.0} %", part * 100.0) }
 }
