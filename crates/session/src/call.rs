@@ -1,30 +1,30 @@
-//! A call of a procedure: its arguments, and what it gives back.
+//! A procedure call: its arguments and its results.
 
 use types::{SqlType, Value};
 
 use crate::rpc::RpcParameter;
 
-/// One argument of a call, evaluated.
+/// One evaluated argument of a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Argument {
-    /// With `@`; none when positional.
+    /// Name with `@`; `None`: positional.
     pub(crate) name: Option<String>,
     pub(crate) sql_type: SqlType,
-    /// None asks for the parameter's default.
+    /// `None` asks for the parameter's default.
     pub(crate) value: Option<Value>,
     pub(crate) output: bool,
 }
 
-/// What a call gives back.
+/// The results of a call.
 #[derive(Debug, Default)]
 pub(crate) struct CallResult {
     pub(crate) status: i32,
-    /// Index of the argument, the parameter's name and type, its last value.
+    /// OUTPUT arguments: index of the argument, the parameter's name and type, its last value.
     pub(crate) outputs: Vec<(usize, String, SqlType, Value)>,
 }
 
 impl Argument {
-    /// The value, NULL for a default.
+    /// The value; NULL when the default is asked for.
     pub(crate) fn or_null(&self) -> Value {
         self.value.clone().unwrap_or(Value::Null)
     }

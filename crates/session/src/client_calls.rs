@@ -1,4 +1,4 @@
-//! Calls as clients send them: by name or number, with the results, status and OUTPUT parameters that go back.
+//! Procedure calls of clients (RPC), by name or number, with result sets, return status and OUTPUT parameters.
 
 use std::borrow::Cow;
 
@@ -34,7 +34,7 @@ impl Session {
         }
     }
 
-    /// A call as a client sends it: results, return status, OUTPUT parameters, the end of the procedure.
+    /// Runs a client's procedure call; sends result sets, return status, OUTPUT parameters and the end of the procedure.
     pub fn execute_rpc(&mut self, call: RpcCall, sink: &mut dyn ResultSink) -> RequestEnd {
         self.request(sink, |session, sink| {
             session.note_call(&called_name(&call.target));
@@ -42,7 +42,7 @@ impl Session {
                 let error = SqlError::new(8003, &[&PARAMETERS_MAX]);
                 return session.answer_rpc(Err(error.into()), &[], sink);
             }
-            // Only what comes back is told in its caller's type.
+            // Only OUTPUT parameters are converted to the caller's type.
             let last_output = call.parameters.iter().rposition(|parameter| parameter.output);
             let callers: Vec<SqlType> = call.parameters[..last_output.map_or(0, |last| last + 1)]
                 .iter()
@@ -80,7 +80,7 @@ impl Session {
                 for (index, _, sql_type, value) in &mut outputs {
                     (*sql_type, *value) = as_callers(callers.get(*index), *sql_type, std::mem::take(value));
                 }
-                // As documented: large values come behind all others.
+                // As documented: large values follow all others.
                 outputs.sort_by_key(|(_, _, sql_type, _)| sql_type.is_large_object());
                 for (index, name, sql_type, value) in outputs {
                     sink.return_value(u16::try_from(index).unwrap_or(u16::MAX), &name, &sql_type, &value);
@@ -107,7 +107,7 @@ impl Session {
     }
 }
 
-/// 8023: a number that real and float do not have; 94xx: a text of type xml that is none. No other value on the wire can be outside its type.
+/// Error 8023 for a float that is infinite or not a number; 94xx for a malformed xml value. No other wire value can lie outside its type.
 fn refused_value(parameters: &[RpcParameter]) -> Option<SqlError> {
     let faults = |parameter: &RpcParameter| match (&parameter.sql_type, &parameter.value) {
         (SqlType::Xml, Value::NChar(units)) => types::check_xml(units).err(),
@@ -125,8 +125,8 @@ fn refused_value(parameters: &[RpcParameter]) -> Option<SqlError> {
     Some(SqlError::new(8023, &[&(at + 1), name, &sql_type.name()]).with_state(2))
 }
 
-/// An OUTPUT parameter goes back in the type that its caller gave it, scale and all: that is the variable it is assigned to. Texts and
-/// binary strings keep their own, which may be longer: nothing is to be cut.
+/// An OUTPUT parameter returns in the type that the caller gave it, with that scale: it is assigned to the caller's variable. Character and
+/// binary strings keep their own type, which may be longer, so that nothing is truncated.
 fn as_callers(caller: Option<&SqlType>, sql_type: SqlType, value: Value) -> (SqlType, Value) {
     use types::sql_type::TypeFamily;
     let is_text = |sql_type: &SqlType| sql_type.is_character() || sql_type.family() == TypeFamily::Binary;
@@ -140,7 +140,7 @@ fn as_callers(caller: Option<&SqlType>, sql_type: SqlType, value: Value) -> (Sql
     }
 }
 
-/// The procedure that a client's call names, as it is shown.
+/// The name of the called procedure, as the views show it.
 fn called_name(target: &RpcTarget) -> Cow<'_, str> {
     match target {
         RpcTarget::Name(name) => Cow::Borrowed(name),

@@ -1,7 +1,7 @@
-//! Programs that are looked at, not run: SET NOEXEC, PARSEONLY, FMTONLY and SHOWPLAN_TEXT, _ALL, _XML.
+//! Compile-only runs of programs: SET NOEXEC, PARSEONLY, FMTONLY and SHOWPLAN_TEXT, _ALL, _XML.
 //!
-//! Such a run goes through the instructions once, in order, whatever IF and WHILE say, because nothing is known of their conditions. Only
-//! SET of these options and USE take effect. FMTONLY and SHOWPLAN go on into procedures.
+//! Such a run visits the instructions once, in order, and ignores the conditions of IF and WHILE, because their values are unknown. Only
+//! SET of these options and USE take effect. FMTONLY and SHOWPLAN also visit the procedures that are called.
 
 use engine::Lookup;
 use os::task;
@@ -23,7 +23,7 @@ use crate::sink::{Done, DoneKind, ResultSink};
 use crate::statistics::BUILD;
 
 impl Session {
-    /// Goes through the instructions from `at` on; gives the position where running may go on.
+    /// Visits the instructions from `at` on; returns the position where normal execution may continue.
     pub(crate) fn compile_only(
         &mut self,
         frame: &mut Frame,
@@ -57,7 +57,7 @@ impl Session {
             if task::interrupt_pending() {
                 return Err(Stop::Attention);
             }
-            // A DECLARE with several values is several instructions, and one statement.
+            // A DECLARE with several values compiles to several instructions, but is one statement.
             let is_shown =
                 before.replace(instruction).is_some_and(|before| is_one_statement(before, instruction));
             if !is_shown && let Err(interruption) = self.look_at(frame, instruction, sink) {
@@ -137,7 +137,7 @@ impl Session {
         if shows { self.show(frame, instruction, sink) } else { Ok(()) }
     }
 
-    /// What EXECUTE ... WITH RESULT SETS says of its results; whether it is so shows when it runs.
+    /// Describes the results that EXECUTE ... WITH RESULT SETS declares; only execution can check the declaration.
     fn tell_said(
         &self,
         frame: &Frame,
@@ -156,8 +156,8 @@ impl Session {
         Ok(())
     }
 
-    /// SET of an option that decides whether statements run takes effect at once; the others wait for a batch that runs. One inside IF
-    /// or WHILE cannot end NOEXEC or SHOWPLAN, since its condition was not looked at; with FMTONLY every branch is taken.
+    /// SET of an option that decides whether statements run takes effect at once; other options wait for a batch that runs. Inside IF or WHILE
+    /// it cannot end NOEXEC or SHOWPLAN, since the condition is not evaluated; FMTONLY takes every branch.
     fn set_compile_only_option(&mut self, set: &SetCells) -> SqlResult<bool> {
         let SetStatement::Switches { options, on } = &set.statement else { return Ok(false) };
         let mut taken = false;
@@ -178,7 +178,7 @@ impl Session {
         Ok(taken)
     }
 
-    /// A procedure's statements belong to those of the batch.
+    /// Visits a called procedure; its statements are listed among those of the batch.
     fn go_into(
         &mut self,
         frame: &mut Frame,
@@ -198,14 +198,14 @@ impl Session {
         self.compile_only_state.entered.push(key);
         let name = self.called(frame.program, name)?;
         let result = self.call(&name, arguments, sink).map(drop);
-        // What FMTONLY tells is wanted of each call.
+        // FMTONLY describes the results of each call.
         if self.options.format_only {
             self.compile_only_state.entered.pop();
         }
         result
     }
 
-    /// Describes one statement: at once as text, else with its batch.
+    /// Describes one statement: at once in text form, otherwise at the end of its batch.
     fn show(
         &mut self,
         frame: &mut Frame,
@@ -242,7 +242,7 @@ impl Session {
         Ok(Some(StatementPlan { text, statement_type, root: None }))
     }
 
-    /// SET STATISTICS PROFILE and XML: what each operator of a statement that has run has done, beside its estimates.
+    /// SET STATISTICS PROFILE and XML: the actual rows and executions of each operator of a finished statement, beside its estimates.
     pub(crate) fn show_run(
         &self,
         frame: &Frame,
@@ -321,7 +321,7 @@ impl Session {
         sink.done(Done { kind, row_count, error: false, command: command::SELECT });
     }
 
-    /// SET PARSEONLY is in force while a text is parsed: is the text checked and not run? The last SET in it decides.
+    /// Is the text only checked, because SET PARSEONLY is in force while it is parsed? The last SET of PARSEONLY in the text decides.
     pub(crate) fn checks_only(&mut self, text: &str) -> Result<bool, Vec<SqlError>> {
         if !self.options.parse_only {
             return Ok(false);
@@ -331,7 +331,7 @@ impl Session {
         if !self.options.parse_only {
             return Ok(false);
         }
-        // Variables are part of the text, other names are not looked up.
+        // Variables are part of the text and are checked; other names are not resolved.
         let mut errors = Vec::new();
         for (cell, visible, line) in program.cells_before_use() {
             let lookup = Lookup::without_waiting(&self.transactions);
@@ -343,7 +343,7 @@ impl Session {
         if errors.is_empty() { Ok(true) } else { Err(errors) }
     }
 
-    /// Is a procedure of the system in Rust called although nothing runs? Those that only keep texts or run them are.
+    /// May this system procedure in Rust be called in a compile-only run? Only those that prepare or run texts may.
     pub(crate) fn may_call_native(&self, name: &str) -> bool {
         self.options.runs()
             || matches!(
@@ -359,7 +359,7 @@ impl Session {
     }
 }
 
-/// Do both instructions give variables of one DECLARE their values?
+/// Do both instructions initialize variables of one DECLARE?
 fn is_one_statement(before: &Instruction, instruction: &Instruction) -> bool {
     let gives_value = |one: &Instruction| matches!(one.kind, InstructionKind::SetVariable { .. });
     gives_value(before)
@@ -367,7 +367,7 @@ fn is_one_statement(before: &Instruction, instruction: &Instruction) -> bool {
         && (before.start, before.end) == (instruction.start, instruction.end)
 }
 
-/// What showplan calls a statement; none for what is no statement of its own.
+/// Showplan's type name of a statement; `None` for an instruction that is no statement of its own.
 fn statement_type(kind: &InstructionKind) -> Option<&'static str> {
     Some(match kind {
         InstructionKind::Jump(_)

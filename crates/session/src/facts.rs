@@ -1,4 +1,4 @@
-//! What a session knows about itself: the values behind `@@ROWCOUNT`, `@@TRANCOUNT`, `ERROR_NUMBER()` and their kin.
+//! The session's own state as functions show it: `@@ROWCOUNT`, `@@TRANCOUNT`, `ERROR_NUMBER()` and the like.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::query_store::QueryStores;
 use crate::registry::SessionRegistry;
 use crate::session_context::SessionContext;
 
-/// Who has logged in and from where.
+/// Login data: the login's name and its client.
 #[derive(Clone, Debug, Default)]
 pub struct LoginInfo {
     /// Login name.
@@ -41,7 +41,7 @@ pub struct LoginInfo {
     pub packet_bytes: u32,
 }
 
-/// The facts of one session.
+/// The state of one session that system functions read.
 pub struct Facts {
     pub(crate) session_id: i16,
     pub(crate) login: LoginInfo,
@@ -59,11 +59,11 @@ pub struct Facts {
     pub(crate) last_identity: Value,
     /// `@@COMMIT_TICKET`.
     pub(crate) commit_ticket: Option<engine::CommitTicket>,
-    /// The request has been told that it asks for delay in vain.
+    /// The request has already received the message that delayed durability has no effect.
     pub(crate) is_refused_delay_told: bool,
     /// Object ids of the running procedures, innermost last.
     pub(crate) procedures: Vec<i32>,
-    /// Errors that the CATCH blocks now running handle, innermost last.
+    /// Errors that the running CATCH blocks handle, innermost last.
     pub(crate) caught: Vec<SqlError>,
     pub(crate) nest_level: i32,
     pub(crate) context_info: Value,
@@ -102,7 +102,7 @@ impl Facts {
         }
     }
 
-    /// Back to the state after login; the transaction has been dealt with.
+    /// Back to the state after login; the transaction has ended already.
     pub(crate) fn reset(&mut self) {
         assert_eq!(self.transaction_count, 0, "a session is reset only outside transactions");
         let login = std::mem::take(&mut self.login);
@@ -110,7 +110,7 @@ impl Facts {
         *self = Facts::new(self.session_id, login, registry, programs, self.query_stores.clone());
     }
 
-    /// The name of the transaction that a session has, as the log has it.
+    /// The transaction name of a session as the log records it.
     pub(crate) fn name_of_transaction(&self, session_id: u32) -> String {
         let rows = self.registry.rows();
         let named = rows
@@ -120,7 +120,7 @@ impl Facts {
         named.unwrap_or("user_transaction").to_owned()
     }
 
-    /// A statement generated an identity value.
+    /// Records the identity value that a statement generated.
     pub(crate) fn set_identity(&mut self, value: Value) {
         if let Some(scope) = self.scope_identity.last_mut() {
             *scope = value.clone();

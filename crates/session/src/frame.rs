@@ -12,30 +12,30 @@ use crate::statement_statistics::StatementStatistics;
 
 /// One running batch or procedure.
 pub(crate) struct Frame<'p> {
-    /// Borrowed from who has it: sessions that run the same text do not count each other's runs of it.
+    /// Borrowed from the owner: sessions that run the same text do not update a shared reference count on each run.
     pub(crate) program: &'p Program,
     pub(crate) variables: Vec<Value>,
-    /// Bound cells, so that a loop does not ask the shared ones.
+    /// Bound cells of this frame, so that a loop does not read the shared ones.
     pub(crate) local: Vec<Option<Arc<Compiled>>>,
-    /// What is bound from here on is bound under other settings than the program was made for.
+    /// The settings have changed: from here on cells are bound under other settings than those of the program.
     pub(crate) own_settings: bool,
     pub(crate) statistics: StatementStatistics,
-    /// Of the statement that ran last.
+    /// Memory use of the statement that ran last.
     pub(crate) memory: MemoryUse,
-    /// Errors that outer frames handle; this frame's come above.
+    /// Number of errors that outer frames handle; those of this frame follow.
     pub(crate) caught_base: usize,
     /// Name for error messages, when it is a procedure.
     pub(crate) procedure: Option<Arc<str>>,
     pub(crate) done_kind: DoneKind,
-    /// Severity of the worst error that was reported here, or what is no error.
+    /// Severity of the worst error that was reported in this frame; at most `MESSAGE_SEVERITY_MAX` without one.
     worst_severity: u8,
 }
 
-/// The highest severity of a message that is no error.
+/// The highest severity of an informational message.
 const MESSAGE_SEVERITY_MAX: u8 = 10;
 
 impl<'p> Frame<'p> {
-    /// SET ANSI_NULLS holds from the next statement on.
+    /// SET ANSI_NULLS takes effect from the next statement on: cells are bound again.
     pub(crate) fn bind_anew(&mut self) {
         self.local.fill(None);
         self.own_settings = true;
@@ -63,18 +63,18 @@ impl<'p> Frame<'p> {
         }
     }
 
-    /// An error has been reported that the frame may outlive.
+    /// Records a reported error after which the frame may go on.
     pub(crate) fn note_error(&mut self, severity: u8) {
         self.worst_severity = self.worst_severity.max(severity);
     }
 
-    /// What it returns without a RETURN that says so: ten less the severity of its worst error, 0 without one (documented in KB Q96237 and
-    /// Q100830).
+    /// The return status without an explicit RETURN value: ten minus the severity of the worst error, 0 without an error (documented in KB Q96237
+    /// and Q100830).
     pub(crate) fn own_status(&self) -> i32 {
         i32::from(MESSAGE_SEVERITY_MAX) - i32::from(self.worst_severity)
     }
 
-    /// The cell is bound again before it is used again.
+    /// Drops the frame's binding of the cell, so that its next use binds it again.
     pub(crate) fn forget(&mut self, cell: Cell) {
         self.local[cell] = None;
         self.program.forget_stale_cell(cell);

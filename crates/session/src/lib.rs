@@ -1,10 +1,10 @@
-//! `session`: T-SQL as a conversation. Batches and remote calls come in as text and values; rows, messages and counts go out to a
-//! [`ResultSink`]. Knows variables, control flow, transactions by name and count, errors and who catches them, procedures; does
-//! not know the wire, threads or pages.
+//! `session`: the T-SQL interpreter. It takes batches and remote procedure calls as text and values and sends rows, messages and row
+//! counts to a [`ResultSink`]. It implements variables, control flow, named and nested transactions, error handling (TRY...CATCH) and
+//! procedures. It does not know the wire protocol, threads or pages.
 //!
-//! The doors: [`SessionShared`] (one a server), [`Session::new`], [`Session::execute_batch`], [`Session::execute_rpc`],
-//! [`Session::transaction_request`], [`Session::reset`], [`Session::close`]. A request is stopped by interrupting the task that runs it
-//! (`os::task`), which is what attention, KILL and shutdown do.
+//! Entry points: [`SessionShared`] (one per server), [`Session::new`], [`Session::execute_batch`], [`Session::execute_rpc`],
+//! [`Session::transaction_request`], [`Session::reset`], [`Session::close`]. Attention, KILL and shutdown stop a request by interrupting
+//! the task that runs it (`os::task`).
 
 mod admin;
 mod ahead;
@@ -87,5 +87,5 @@ pub use rpc::{RequestedIsolation, RpcCall, RpcParameter, RpcTarget, TransactionR
 pub use session::{Session, SessionShared};
 pub use sink::{ColumnDescription, Done, DoneKind, EnvironmentChange, Flow, NullSink, ResultSink};
 
-/// How much the programs kept for all sessions take at most, in bytes.
+/// Size limit of the shared program cache, in bytes.
 pub const PROGRAM_CACHE_BYTES_MAX: u64 = cache::CACHE_BYTES_MAX as u64;

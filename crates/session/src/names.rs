@@ -1,4 +1,4 @@
-//! Temporary tables and procedures of one session: what in tempdb stands behind `#name` at each nesting level.
+//! Temporary tables and procedures of one session: maps `#name` at each nesting level to its real name in tempdb.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::sync::Arc;
@@ -9,34 +9,34 @@ use os::{Latch, LatchRank};
 use query::SessionNames;
 use types::SqlError;
 
-/// Characters of a real name: 116 of the given name, padded, and 12 hexadecimal digits, as SQL Server does.
+/// Characters of a real name: 116 of the given name, padded, and 12 hexadecimal digits, as in SQL Server.
 const PREFIX_CHARACTERS: usize = 116;
 
-/// How many real names the sessions of a server have made since it started: makes them unique.
+/// Number of real names that the server has made since it started: makes them unique.
 pub(crate) type NameCount = Arc<AtomicU32>;
 
 /// The temporary tables that a session can see, innermost procedure last.
 pub struct TemporaryNames {
     count: NameCount,
-    /// Tells what a rollback has brought back or taken away.
+    /// Asked which objects exist: a rollback may have restored or removed some.
     tempdb: Arc<Database>,
     scopes: RefCell<Vec<Vec<Entry>>>,
-    /// Of `scopes`: who may change them takes a new one.
+    /// Version of `scopes`: each change takes a new one.
     version: Cell<u64>,
     has_dropped: Cell<bool>,
-    /// Global tables and procedures that the session has made: everybody knows them by their own names.
+    /// Global tables and procedures that the session has created; their names are visible to all sessions.
     globals: RefCell<Vec<Ended>>,
 }
 
-/// What is to be dropped in tempdb.
+/// A temporary object to drop from tempdb.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ended {
     pub(crate) real_name: String,
-    /// Only if it is this object: somebody else may have dropped a global one and made another of the name.
+    /// Drop only the object with this id: another session may have dropped a global object and created another of that name.
     pub(crate) object_id: Option<i32>,
 }
 
-/// Global temporary objects whose makers have gone while others used them: whoever ends a request drops those that are free.
+/// Global temporary objects whose creating session has ended while others used them: the end of any request drops those that are free.
 #[derive(Clone)]
 pub(crate) struct Orphans {
     count: Arc<AtomicU32>,
@@ -62,7 +62,7 @@ impl Orphans {
         self.count.load(Ordering::Relaxed) == 0
     }
 
-    /// All of them; what cannot be dropped now is added again.
+    /// Takes all of them; the caller adds again those that it cannot drop now.
     pub(crate) fn take(&self) -> Vec<Ended> {
         let mut objects = self.objects.lock();
         self.count.store(0, Ordering::Relaxed);
@@ -73,7 +73,7 @@ impl Orphans {
 struct Entry {
     /// As written, lower case.
     name: String,
-    /// In tempdb.
+    /// Name in tempdb.
     real_name: String,
     /// Dropped in a transaction.
     is_dropped: bool,
@@ -96,13 +96,13 @@ impl TemporaryNames {
         TemporaryNames { count, tempdb, scopes, version, has_dropped, globals }
     }
 
-    /// The scopes, to be changed.
+    /// Write access to the scopes; changes their version.
     fn scopes_mut(&self) -> RefMut<'_, Vec<Vec<Entry>>> {
         self.version.update(|version| version + 1);
         self.scopes.borrow_mut()
     }
 
-    /// No transaction is open: what it dropped is gone, or is there again.
+    /// Called when no transaction is open: removes entries whose objects were dropped, keeps those that a rollback restored.
     pub fn settle(&self) {
         if !self.has_dropped.replace(false) {
             return;
@@ -115,8 +115,8 @@ impl TemporaryNames {
         }
     }
 
-    /// The real name behind a name, from the innermost entry on. Where several have the name, some have been dropped or were made by what was
-    /// rolled back: the first that is there counts.
+    /// The real name of a temporary name, searched from the innermost entry on. If several entries have the name, some were dropped or their
+    /// creation was rolled back: the first that exists counts.
     fn find<'e>(&self, entries: impl Iterator<Item = &'e Entry>, wanted: &str) -> Option<String> {
         let is_there = |entry: &Entry| entry.is_there(&self.tempdb);
         let found: Vec<&Entry> = entries
@@ -130,12 +130,12 @@ impl TemporaryNames {
         Some(first.real_name.clone())
     }
 
-    /// A procedure or dynamic batch begins; what it creates is dropped when it ends.
+    /// A procedure or dynamic batch begins; its temporary tables are dropped when it ends.
     pub fn enter_scope(&self) {
         self.scopes_mut().push(Vec::new());
     }
 
-    /// It ends: the real names of the tables to drop.
+    /// Ends the innermost scope; returns the real names of the tables to drop.
     pub(crate) fn leave_scope(&self) -> Vec<Ended> {
         let mut scopes = self.scopes_mut();
         assert!(scopes.len() > 1, "the outermost scope ends only with the session");
@@ -143,7 +143,7 @@ impl TemporaryNames {
         ended.into_iter().map(Ended::from).collect()
     }
 
-    /// A batch ends: the real names of its table variables. Those of inner scopes have gone with them.
+    /// Ends a batch; returns the real names of its table variables. Those of inner scopes have been dropped already.
     pub(crate) fn end_batch(&self) -> Vec<Ended> {
         let mut scopes = self.scopes_mut();
         let outermost = scopes.first_mut().expect("the outermost scope is never left");
@@ -151,7 +151,7 @@ impl TemporaryNames {
         ended.map(Ended::from).collect()
     }
 
-    /// The session ends or is reset: the real names of all tables to drop.
+    /// The session ends or is reset: returns the real names of all tables to drop.
     pub(crate) fn clear(&self) -> Vec<Ended> {
         let ended = std::mem::replace(&mut *self.scopes_mut(), vec![Vec::new()]);
         let own = ended.into_iter().flatten().map(Ended::from);
@@ -210,14 +210,14 @@ impl SessionNames for TemporaryNames {
 
     fn add_temp_table(&self, name: &str) -> Result<String, SqlError> {
         if is_global(name) {
-            // It lasts as long as the session; whether the name is free the catalog knows.
+            // It lasts as long as the session; the catalog checks whether the name is free.
             self.globals.borrow_mut().push(Ended { real_name: name.to_string(), object_id: None });
             return Ok(name.to_string());
         }
         let mut scopes = self.scopes_mut();
         let wanted = name.to_lowercase();
         let scope = scopes.last_mut().expect("the outermost scope is never left");
-        // One that a rollback has taken back leaves its name to others.
+        // An entry whose table a rollback removed does not block its name.
         scope.retain(|entry| entry.is_dropped || !entry.is_called(&wanted) || entry.is_there(&self.tempdb));
         if self.find(scope.iter().rev(), &wanted).is_some() {
             return Err(SqlError::new(2714, &[&name]));
@@ -227,7 +227,7 @@ impl SessionNames for TemporaryNames {
         Ok(real_name)
     }
 
-    /// Unlike a table it lasts as long as the session, wherever it is made. A global one is known to all by its own name.
+    /// Unlike a table, a temporary procedure lasts as long as the session, wherever it is created. A global one has its own name for all sessions.
     fn add_temp_procedure(&self, name: &str) -> Result<String, SqlError> {
         if is_global(name) {
             return self.add_temp_table(name);
@@ -253,7 +253,7 @@ impl SessionNames for TemporaryNames {
 
     fn remove_temp_table(&self, name: &str) {
         if is_global(name) {
-            // Only what was not made: what is dropped is not found again by its number.
+            // Only entries whose object was not created yet. A dropped object needs no removal: no other object gets its id.
             let is_it = |made: &Ended| made.object_id.is_none() && made.real_name.eq_ignore_ascii_case(name);
             self.globals.borrow_mut().retain(|made| !is_it(made));
             return;

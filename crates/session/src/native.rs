@@ -1,8 +1,8 @@
-//! Natively compiled procedures: what may stand in them, and what they may name.
+//! Natively compiled procedures: which statements may stand in them, and which objects they may name.
 //!
-//! They run the plans of any other procedure. What SQL Server does not take in them is refused when they are made, by its numbers (its list of
+//! They run the same plans as other procedures. CREATE refuses what SQL Server refuses in them, under its error numbers (its list of
 //! constructs that are "not supported by In-Memory OLTP", and its catalogue of messages): 10794 for statements and options, 12305 and above for
-//! some features. One thing is taken that SQL Server refuses with 10775: tables on disk, because there are no others.
+//! some features. One exception: tables on disk are allowed, which SQL Server refuses with 10775, because there are no others.
 
 use engine::{Lookup, ObjectDef};
 use query::BindContext;
@@ -15,7 +15,7 @@ use crate::program::Program;
 use crate::refusal::{kind_name, unsupported_in_native};
 use crate::session::Session;
 
-/// The atomic block that is the body of a natively compiled procedure; none of another. Errors 10783, 10796, 12321.
+/// The atomic block that is the body of a natively compiled procedure; `None` for other procedures. Errors 10783, 10796, 12321.
 pub(crate) fn block_of(procedure: &ast::CreateProcedure) -> SqlResult<Option<&ast::AtomicBlock>> {
     let is_native = procedure.options.contains(&ModuleOption::NativeCompilation);
     if is_native != procedure.options.contains(&ModuleOption::SchemaBinding) {
@@ -36,7 +36,7 @@ pub(crate) fn block_of(procedure: &ast::CreateProcedure) -> SqlResult<Option<&as
     }
 }
 
-/// Only these may stand in an atomic block: queries and changes of rows, variables, IF, WHILE, TRY, THROW, RETURN and EXECUTE.
+/// Checks that the atomic block holds only queries and row changes, variables, IF, WHILE, TRY, THROW, RETURN and EXECUTE.
 pub(crate) fn check_statements(body: &[ast::Statement], text: &str) -> SqlResult<()> {
     body.iter().try_for_each(|statement| {
         check_statement(statement, text).map_err(|error| error.at_line(statement.span.line))
@@ -104,8 +104,8 @@ fn check_declaration(declaration: &ast::VariableDeclaration) -> SqlResult<()> {
 }
 
 impl Session {
-    /// Everything that a natively compiled procedure names must be there when it is made, under a name of two parts, and stays. Errors 208,
-    /// 1054, 2812, 4512, 10775 (views and functions), 12322, 12342.
+    /// Every object that a natively compiled procedure names must exist when it is created, with a two-part name, and cannot be dropped later.
+    /// Errors 208, 1054, 2812, 4512, 10775 (views and functions), 12322, 12342.
     pub(crate) fn check_native(&self, procedure: &ast::CreateProcedure, program: &Program) -> SqlResult<()> {
         let name = &procedure.name.name.value;
         if query::ddl::takes_all_columns(&program.text, self.options.quoted_identifier) {
@@ -145,7 +145,7 @@ impl Session {
         Ok(())
     }
 
-    /// What a cell's text names.
+    /// The objects that the text of a cell names.
     fn named_in(
         &self,
         program: &Program,

@@ -1,8 +1,8 @@
-//! Instructions that need nothing but variables: jumps, and conditions and assignments of integers. An empty loop consists of them.
+//! The fast path of the interpreter: jumps, and conditions and assignments of integers, which need only variables. An empty loop consists of them.
 //!
-//! They allocate nothing, read no table, say nothing to the client and never fail, so they ask for no memory (`os::memory::check`), begin no
-//! measurement (SET STATISTICS tells of statements that read tables) and look at no transaction. What turns out not to be plain is run by
-//! `step` as if nothing had happened.
+//! These instructions allocate nothing, read no table, send nothing to the client and never fail. So they skip the memory check
+//! (`os::memory::check`), the measurement of SET STATISTICS (which reports statements that read tables) and the transaction state. If an
+//! instruction turns out not to be plain, `step` runs it from its beginning.
 
 use os::task;
 
@@ -13,7 +13,7 @@ use crate::interruption::{Next, Stop};
 use crate::session::Session;
 
 impl Frame<'_> {
-    /// The bound expression of a cell. Whether it is still valid is not asked: what is plain names nothing that could have become another.
+    /// The bound expression of a cell. It needs no validity check: a plain expression names no object that could have changed.
     #[inline]
     fn bound_scalar(&self, cell: usize) -> Option<&query::ScalarProgram> {
         match self.local[cell].as_deref()? {
@@ -24,7 +24,7 @@ impl Frame<'_> {
 }
 
 impl Session {
-    /// Runs the instruction if it is plain; `None`: it is not, and nothing has happened.
+    /// Runs the instruction if it is plain. `None`: it is not plain and had no effect.
     #[inline]
     pub(crate) fn plain_step(&mut self, frame: &mut Frame, instruction: &Instruction) -> Option<Next> {
         match &instruction.kind {
@@ -46,7 +46,7 @@ impl Session {
         }
     }
 
-    /// The way goes from one instruction to another: a loop looks for an attention, and who leaves a CATCH block forgets its error.
+    /// Performs a jump: a backward jump checks for an attention, and a jump out of a CATCH block forgets the block's error.
     #[inline]
     pub(crate) fn jumps(&mut self, frame: &Frame, at: usize, target: usize) -> Result<(), Stop> {
         if target <= at && task::interrupt_pending() {

@@ -1,4 +1,4 @@
-//! Queries and changes of data: one run with its transaction around it, anew when its plan has been overtaken; INSERT ... EXEC.
+//! Queries and data changes: one execution inside its transaction, retried when its plan has become stale; INSERT ... EXEC.
 
 use os::task;
 use types::SqlError;
@@ -15,7 +15,7 @@ use crate::sink::{Done, ResultSink};
 use crate::statement_statistics::{Execution, Taken};
 
 impl Session {
-    /// A query or data change. A plan that another session's DDL has overtaken is made anew and run again.
+    /// Runs a query or data change. If DDL of another session has made its plan stale, the plan is made again and the statement is retried.
     pub(crate) fn query(
         &mut self,
         frame: &mut Frame,
@@ -61,7 +61,7 @@ impl Session {
         Err(SqlError::new(2801, &[]).into())
     }
 
-    /// One run of it, with its transaction around it.
+    /// One execution inside its transaction.
     pub(crate) fn query_once(
         &mut self,
         frame: &mut Frame,
@@ -89,7 +89,7 @@ impl Session {
         let (stopped, sent) = (rows.stopped(), rows.sent());
         match result {
             Ok(mut outcome) => {
-                // Inside a transaction nothing is committed.
+                // Inside a user transaction the statement does not commit.
                 let may_pend = writes
                     && outcome.profile.is_none()
                     && self.facts.transaction_count == 0
@@ -106,7 +106,7 @@ impl Session {
                 frame.memory = outcome.memory;
                 self.facts.row_count = outcome.row_count.map_or(0, |n| i64::try_from(n).unwrap_or(i64::MAX));
                 let row_count = if nocount { None } else { outcome.row_count };
-                // TRUNCATE has no rows to count.
+                // TRUNCATE has no row count.
                 let is_told = !nocount && command == crate::done_command::OTHER;
                 if outcome.sent_rows || row_count.is_some() || is_told {
                     sink.done(Done { kind: frame.done_kind, row_count, error: false, command });
@@ -128,7 +128,7 @@ impl Session {
         }
     }
 
-    /// INSERT ... EXEC: the procedure's rows are gathered, then inserted as one statement.
+    /// INSERT ... EXEC: gathers the procedure's rows, then inserts them as one statement.
     pub(crate) fn insert_execute(
         &mut self,
         frame: &mut Frame,

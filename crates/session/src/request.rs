@@ -1,4 +1,4 @@
-//! A request from begin to end: batches, what surrounds any request, USE, reset and close.
+//! The life of a request: batches, the common begin and end of all requests, USE, reset and close.
 
 use os::task;
 use types::SqlError;
@@ -10,11 +10,11 @@ use crate::registry::Command;
 use crate::session::{Session, options_at_login};
 use crate::sink::{Done, DoneKind, EnvironmentChange, NullSink, ResultSink};
 
-/// 596, to whoever asks a killed session for something.
+/// 596: a killed session receives a further request.
 const KILLED: &str = "Cannot continue the execution because the session is in the kill state.";
 
 impl Session {
-    /// Runs one batch of T-SQL. Nothing of it runs when it has a syntax error.
+    /// Runs one batch of T-SQL. A batch with a syntax error does not run at all.
     pub fn execute_batch(&mut self, text: &str, sink: &mut dyn ResultSink) -> RequestEnd {
         self.request(sink, |session, sink| {
             let input = query::InputBuffer::of_batch(text);
@@ -38,14 +38,14 @@ impl Session {
         })
     }
 
-    /// Everything around a request: who runs it, what happens to a doomed transaction at its end. One that leaves its commit pending
-    /// goes on until `settle_commit`.
+    /// The common begin and end of a request: its task, and the rollback of a doomed transaction at the end. A request that leaves its commit
+    /// pending goes on until `settle_commit`.
     pub(crate) fn request(
         &mut self,
         sink: &mut dyn ResultSink,
         body: impl FnOnce(&mut Session, &mut dyn ResultSink) -> Result<(), Stop>,
     ) -> RequestEnd {
-        // Several calls in one message.
+        // One message may hold several calls.
         if self.is_commit_pending() && self.settle_commit(sink) == RequestEnd::Close {
             return RequestEnd::Close;
         }
@@ -73,7 +73,7 @@ impl Session {
         }
         let ended = self.names.end_batch();
         if !ended.is_empty() {
-            // Dropping them takes a transaction of its own.
+            // The drop runs in a transaction of its own.
             outcome = self.settle_before_more(sink).and(outcome);
         }
         assert_eq!(self.guards, 0, "every guarded call has ended");
@@ -89,7 +89,7 @@ impl Session {
         self.harden_answer(end, sink)
     }
 
-    /// That the client calls a procedure, for others to see. Most clients call the same one again and again: it is written once.
+    /// Publishes the text of a procedure call. Most clients call one procedure again and again, so an equal text is not written again.
     pub(crate) fn note_call(&self, name: &str) {
         self.slot.update(|published| {
             let input = &mut published.row.input;
@@ -99,7 +99,7 @@ impl Session {
         });
     }
 
-    /// No request runs any more.
+    /// Publishes that no request runs any more.
     pub(crate) fn request_ended(&mut self) {
         if self.facts.transaction_count == 0 {
             self.names.settle();
@@ -118,7 +118,7 @@ impl Session {
         });
     }
 
-    /// What becomes of the transaction at the end of a request.
+    /// Handles the transaction at the end of a request.
     pub(crate) fn conclude(&mut self, outcome: Result<(), Stop>, sink: &mut dyn ResultSink) -> RequestEnd {
         match outcome {
             Ok(()) | Err(Stop::Batch) => {
@@ -129,7 +129,7 @@ impl Session {
                 RequestEnd::Finished
             }
             Err(Stop::Raised(failure)) => {
-                // Raised to a TRY block that is no longer there: report it as uncaught.
+                // The TRY block that should catch it has ended: report it as uncaught.
                 failure.error.told().for_each(|told| sink.message(told));
                 RequestEnd::Finished
             }
@@ -169,7 +169,7 @@ impl Session {
         Err(Stop::Batch)
     }
 
-    /// `USE`.
+    /// Executes `USE`.
     pub(crate) fn use_database(
         &mut self,
         name: &str,
@@ -184,17 +184,17 @@ impl Session {
         Ok(())
     }
 
-    /// SET LANGUAGE has been done.
+    /// Reports a change by SET LANGUAGE to the client.
     pub(crate) fn tell_language(&self, old: &str, line: u32, sink: &mut dyn ResultSink) {
         let new = self.options.language.to_string();
         sink.environment(EnvironmentChange::Language(new.clone(), old.to_string()));
         sink.message(&SqlError::new(5703, &[&new]).at_line(line));
     }
 
-    /// Back to the state after login: what pooled connections ask for. Cheap when there is nothing to undo.
+    /// Resets the session to its state after login, as connection pools ask for. Cheap when there is nothing to undo.
     pub fn reset(&mut self, keep_transaction: bool, sink: &mut dyn ResultSink) {
         if self.is_commit_pending() {
-            // A failure is told; that the connection should end is told again by whatever comes next.
+            // A failure has been reported; the next call reports again that the connection should end.
             self.settle_commit(sink);
         }
         if !keep_transaction && self.facts.transaction_count > 0 {
@@ -218,7 +218,7 @@ impl Session {
         sink.environment(EnvironmentChange::ResetConnection);
     }
 
-    /// Ends the session: rolls back, drops its temporary tables, leaves its database, gives its number back.
+    /// Ends the session: rolls back, drops its temporary tables, leaves its database, frees its session number.
     pub fn close(mut self) {
         if self.is_commit_pending() {
             self.settle_commit(&mut NullSink);

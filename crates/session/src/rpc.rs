@@ -1,4 +1,4 @@
-//! Remote procedure calls as a client sends them: the names, parameters and well-known numbers of the protocol.
+//! Remote procedure calls and transaction manager requests in the protocol's terms: names, parameters, well-known procedure numbers.
 
 use types::{SqlType, Value};
 
@@ -18,7 +18,7 @@ pub struct RpcParameter {
     pub name: String,
     /// Type as sent.
     pub sql_type: SqlType,
-    /// Value as sent; the server's business to convert.
+    /// Value as sent; the session converts it.
     pub value: Value,
     /// The client wants it back.
     pub output: bool,
@@ -90,7 +90,7 @@ pub fn procedure_name(number: u16) -> Option<&'static str> {
     shown_name(number).map(|shown| &shown["sys.".len()..])
 }
 
-/// The same with their schema, as the views show them.
+/// The well-known procedures with their schema, as the views show them.
 pub(crate) fn shown_name(number: u16) -> Option<&'static str> {
     Some(match number {
         1 => "sys.sp_cursor",

@@ -1,4 +1,4 @@
-//! Runs a program: the instruction loop. What happens when an instruction fails stands in failure.rs.
+//! The instruction loop, which runs a program. See failure.rs for what follows when an instruction fails.
 //!
 //! ```text
 //!            step ok                      fail, caught here
@@ -6,7 +6,7 @@
 //!   ▼                    │      ▼                                │
 //!  next instruction ──► step ──► fail: region_of(pc)? ──yes──► CATCH (error pushed, transaction doomed if need be)
 //!                               │ no
-//!                               ├─ the frame is an atomic block: it is taken back, its caller fails (atomic.rs)
+//!                               ├─ the frame is an atomic block: it is rolled back, its caller fails (atomic.rs)
 //!                               ├─ an outer frame is inside TRY: unwind to it (Stop::Raised)
 //!                               └─ report it; errors::reach says: next statement · leave scope · end batch · close
 //! ```
@@ -22,7 +22,7 @@ use crate::sink::{Done, DoneKind, ResultSink};
 use crate::values::to_int;
 
 impl Session {
-    /// Runs a frame to its end. Gives the value of RETURN, without one [`Frame::own_status`].
+    /// Runs a frame to its end. Returns the value of RETURN, or [`Frame::own_status`] without RETURN.
     pub(crate) fn run(&mut self, frame: &mut Frame, sink: &mut dyn ResultSink) -> Result<i32, Stop> {
         let program = frame.program;
         if program.parse_only == Some(true) {
@@ -71,9 +71,9 @@ impl Session {
             if !matches!(instruction.kind, InstructionKind::Query { .. }) {
                 frame.statistics.forget_end();
             }
-            // What variables and a CATCH block's surroundings keep counts, too.
+            // Memory for variables and for the saved state of a CATCH block counts, too.
             let room = match &instruction.kind {
-                // What may leave locks with the session; the end of its transaction always may run.
+                // A query may leave locks with the session, so it needs room; the end of its transaction may always run.
                 InstructionKind::Query { .. } => os::memory::check_session(),
                 _ => os::memory::check(),
             };
@@ -145,7 +145,7 @@ impl Session {
                 self.facts.row_count = 1;
                 return Ok(Next::Return(to_int(&value)?.unwrap_or(0)));
             }
-            // Both keep what the last statement inside has left in @@ROWCOUNT and @@ERROR, or set it themselves.
+            // Both keep @@ROWCOUNT and @@ERROR of the last inner statement, or set them themselves.
             InstructionKind::Execute(_)
             | InstructionKind::InsertExecute { .. }
             | InstructionKind::RaisError(_) => {
@@ -164,7 +164,7 @@ impl Session {
         Ok(Next::Step)
     }
 
-    /// Tells `sys.dm_exec_requests` what runs now.
+    /// Publishes the running command for `sys.dm_exec_requests`.
     #[inline]
     fn note_command(&self, instruction: &Instruction) {
         if let Some(command) = instruction.kind.command() {
@@ -172,7 +172,7 @@ impl Session {
         }
     }
 
-    /// Everything that is neither flow nor a query.
+    /// Runs an instruction that is neither control flow nor a query.
     fn statement(
         &mut self,
         frame: &mut Frame,
@@ -240,8 +240,8 @@ impl Session {
         Ok(())
     }
 
-    /// The end of EXECUTE. In the batch itself it is a procedure's, which NOCOUNT does not hold back, with the procedure's status before it; in
-    /// a procedure it is a statement's like any other (MS-TDS, DONEPROC and DONEINPROC).
+    /// Sends the DONE of EXECUTE. In the batch itself it is DONEPROC: NOCOUNT does not suppress it, and the procedure's status precedes it. In
+    /// a procedure it is DONEINPROC, as for any other statement (MS-TDS, DONEPROC and DONEINPROC).
     fn tell_call_end(&self, frame: &Frame, execute: &ExecuteCells, status: i32, sink: &mut dyn ResultSink) {
         let is_outermost = frame.done_kind == DoneKind::Statement;
         if !is_outermost && self.options.nocount {
@@ -254,7 +254,7 @@ impl Session {
         sink.done(Done { kind, row_count: None, error: false, command: done_command::EXECUTE });
     }
 
-    /// The end of a definition, a message or a statement about transactions: a DONE without a count.
+    /// Sends the DONE of a definition, a message or a transaction statement: a DONE without a row count.
     pub(crate) fn tell_end(&self, frame: &Frame, instruction: &Instruction, sink: &mut dyn ResultSink) {
         if !self.options.nocount {
             let command = instruction.kind.done_command();

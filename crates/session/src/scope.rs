@@ -16,7 +16,7 @@ use crate::sink::{DoneKind, ResultSink};
 const NEST_LEVEL_MAX: i32 = 32;
 
 impl Session {
-    /// Another level may begin.
+    /// Checks that another level may begin.
     pub(crate) fn check_nest_level(&self) -> SqlResult<()> {
         if self.facts.nest_level >= NEST_LEVEL_MAX {
             return Err(SqlError::new(217, &[&NEST_LEVEL_MAX]));
@@ -24,7 +24,7 @@ impl Session {
         Ok(())
     }
 
-    /// Runs dynamic text with parameters (sp_executesql, EXEC('..')); gives the parameters' last values.
+    /// Runs dynamic text with parameters (sp_executesql, EXEC('..')); returns the parameters' last values.
     pub(crate) fn run_text(
         &mut self,
         text: &str,
@@ -37,7 +37,7 @@ impl Session {
         self.run_program(&program, variables, sink)
     }
 
-    /// The program of dynamic text; what is wrong with it has been told but for the last error.
+    /// The program of dynamic text. All compile errors but the last have been reported.
     pub(crate) fn program_to_run(
         &mut self,
         text: &str,
@@ -47,14 +47,14 @@ impl Session {
         self.program_for(text, parameters, false).map_err(|errors| self.first_of(errors, sink))
     }
 
-    /// Runs dynamic text's program; gives the parameters' last values.
+    /// Runs the program of dynamic text; returns the parameters' last values.
     pub(crate) fn run_program(
         &mut self,
         program: &Program,
         variables: Vec<Value>,
         sink: &mut dyn ResultSink,
     ) -> Result<Vec<Value>, Interruption> {
-        // Its database is its caller's, unless it goes into another one: then the caller's stays locked meanwhile.
+        // It uses the caller's database. If it switches with USE, the caller's database stays locked meanwhile.
         if !program.has_use {
             return self.run_scope(program, variables, None, 0, sink).map(|(_, variables)| variables);
         }
@@ -81,7 +81,7 @@ impl Session {
         object_id: i32,
         sink: &mut dyn ResultSink,
     ) -> Result<(i32, Vec<Value>), Interruption> {
-        // Kept only where something may change them: most programs that clients call again and again are queries.
+        // The settings are saved only if something may change them: most programs that clients call repeatedly are queries.
         let may_change = !program.leaves_settings || !self.options.runs();
         let options = may_change.then(|| self.options.clone());
         let count_before = self.facts.transaction_count;
@@ -96,7 +96,7 @@ impl Session {
         let mut outcome = self.run(&mut frame, sink);
         let ended = self.names.leave_scope();
         if !ended.is_empty() {
-            // Dropping them takes a transaction of its own.
+            // The drop runs in a transaction of its own.
             outcome = self.settle_before_more(sink).and(outcome);
         }
         self.drop_real_tables(&ended);

@@ -1,4 +1,4 @@
-//! [`Session`]: what one login's conversation with the server has: its database, options, transactions, names and what else lasts between requests.
+//! [`Session`]: the state of one login that outlives a request: its database, SET options, transactions, temporary names and prepared handles.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use crate::program_key::ProgramConditions;
 use crate::query_store::QueryStores;
 use crate::registry::{Published, SessionRegistry, SessionSlot};
 
-/// What all sessions of a server share.
+/// State that all sessions of a server share.
 #[derive(Clone)]
 pub struct SessionShared {
     /// The instance.
     pub instance: Arc<Instance>,
-    /// All sessions.
+    /// The registry of all open sessions.
     pub registry: Arc<SessionRegistry>,
     pub(crate) programs: Arc<ProgramCache>,
     pub(crate) query_stores: Arc<QueryStores>,
@@ -30,7 +30,7 @@ pub struct SessionShared {
 }
 
 impl SessionShared {
-    /// For one server. `start_ticks`: 100 ns since 0001-01-01, for the views.
+    /// Creates the shared state of one server. `start_ticks`: 100 ns since 0001-01-01, for the views.
     pub fn new(instance: Arc<Instance>, server_name: &str, start_ticks: u64) -> SessionShared {
         let registry = SessionRegistry::new(server_name, start_ticks);
         let programs = Arc::new(ProgramCache::counted(instance.os().counters()));
@@ -58,30 +58,30 @@ pub struct Session {
     pub(crate) facts: Facts,
     pub(crate) transactions: TransactionSet,
     pub(crate) names: TemporaryNames,
-    /// Global temporary objects that nobody owns any more.
+    /// Global temporary objects whose creating session has ended.
     pub(crate) orphans: Orphans,
     pub(crate) prepared: Prepared,
-    /// Name of the outermost transaction, when it has one.
+    /// Name of the outermost transaction, if it has one.
     pub(crate) transaction_name: Option<String>,
-    /// How many outer frames are inside a TRY block now.
+    /// Number of outer frames that are inside a TRY block now.
     pub(crate) guards: u32,
     pub(crate) inside_insert_execute: bool,
-    /// Error 266 of the procedure that has just ended: its EXECUTE tells it once the OUTPUT values are stored.
+    /// Error 266 of the procedure that has just ended. EXECUTE reports it after it has stored the OUTPUT values.
     pub(crate) unequal_count: Option<SqlError>,
-    /// Whom to ring when a pending commit is hardened; none: commits block.
+    /// The waker to call when a pending commit is hardened; `None`: commits block.
     pub(crate) commit_waker: Option<std::task::Waker>,
-    /// The commit that the last statement has left on its way.
+    /// The last statement, if it left its commit pending.
     pub(crate) pending_statement: Option<PendingStatement>,
-    /// When the request began, for the statement that it begins with.
+    /// When the request began: the start time of its first statement.
     pub(crate) request_began_ticks: Option<u64>,
-    /// What is being told of statements that do not run.
+    /// What the session has described of statements that it compiles without running them.
     pub(crate) compile_only_state: CompileOnlyState,
-    /// The rows that the client has got of a result set whose statement has failed, and its command: for the DONE that ends it.
+    /// Rows sent and CurCmd of a result set whose statement has failed: for the DONE that ends it.
     pub(crate) unfinished: Option<(u64, u16)>,
 }
 
 impl Session {
-    /// A session for a login that has been let in, in the database it asked for (or master).
+    /// Creates a session for an authenticated login, in the database that it asked for (or master).
     ///
     /// # Errors
     /// 4060 when the database does not exist or cannot be opened.
@@ -133,7 +133,7 @@ impl Session {
         self.facts.session_id
     }
 
-    /// The current database's name.
+    /// Name of the current database.
     pub fn database_name(&self) -> String {
         self.database.name().to_string()
     }
@@ -143,22 +143,22 @@ impl Session {
         self.facts.transaction_count > 0
     }
 
-    /// What KILL calls to end the session's connection, on the killer's thread.
+    /// Sets the function that KILL calls, on the killing session's thread, to end the connection.
     pub fn hang_up_with(&self, hang_up: crate::registry::HangUp) {
         self.slot.update(|published| published.hang_up = Some(hang_up));
     }
 
-    /// Whose packets the session's are.
+    /// Sets the packet counters of the session's connection.
     pub fn count_packets(&self, packets: Arc<crate::PacketCounts>) {
         self.slot.update(|published| published.packets = Some(packets));
     }
 
-    /// The moment as the views keep it: 100 ns since 0001-01-01.
+    /// The current time in the unit of the views: 100 ns since 0001-01-01.
     pub(crate) fn now_ticks(&self) -> u64 {
         ticks_of(self.instance.os())
     }
 
-    /// Tells the views how the session stands, and what `more` adds.
+    /// Publishes the session's state for the views, and what `more` changes.
     pub(crate) fn publish(&mut self, more: impl FnOnce(&mut Published)) {
         let database_id = self.database.id();
         let (facts, options) = (&self.facts, &self.options);
@@ -193,18 +193,18 @@ impl Session {
         });
     }
 
-    /// From where the session looks names up now.
+    /// The scope in which the session resolves names now.
     #[inline]
     pub(crate) fn standpoint(&self) -> query::Standpoint<'_> {
         query::Standpoint { database: &self.database, names: &self.names }
     }
 
-    /// What the meaning of a text hangs on now.
+    /// The settings on which the meaning of a text depends now.
     pub(crate) fn program_conditions(&self) -> ProgramConditions {
         ProgramConditions::new(self.database.incarnation(), &self.options)
     }
 
-    /// The session's database is one that it has entered, from now on; it leaves the one before, which is returned.
+    /// Makes `entered`, a database that the session has entered already, the current one; leaves the previous one and returns it.
     pub(crate) fn move_to(&mut self, entered: Arc<Database>) -> Arc<Database> {
         let left = std::mem::replace(&mut self.database, entered);
         self.transactions.leave_database(&left);
