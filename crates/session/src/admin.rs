@@ -1,5 +1,5 @@
-//! Statements about databases and the server: CREATE, ALTER and DROP DATABASE, CHECKPOINT, KILL, DBCC; and the definitions that are
-//! handed to `query`.
+//! Statements about databases and the server: CREATE, ALTER and DROP DATABASE, CHECKPOINT, KILL, DBCC; and object definitions, which
+//! `query` executes.
 
 use crate::persisted_buffer::BufferChange;
 use crate::query_store_options::QueryStoreChange;
@@ -21,7 +21,7 @@ use crate::sink::ResultSink;
 use crate::values::to_int;
 
 impl Session {
-    /// CREATE, ALTER, DROP of objects of a database.
+    /// CREATE, ALTER, DROP of objects in a database.
     pub(crate) fn definition(
         &mut self,
         frame: &mut Frame,
@@ -42,7 +42,7 @@ impl Session {
             let mut context = self.context(frame);
             result = query::ddl::execute(statement, &text, &mut context);
             self.end_statement(result.is_ok())?;
-            // What it named was changed or dropped while it waited: it looks again.
+            // An object that it names was changed or dropped while it waited: it resolves its names again.
             if !result.as_ref().is_err_and(|error| error.number == engine::STALE_PLAN) {
                 break;
             }
@@ -54,14 +54,15 @@ impl Session {
         Ok(())
     }
 
-    /// DECLARE @t TABLE: a new, empty table of tempdb, dropped with its batch, procedure or dynamic text. No rollback of the user's transaction undoes it.
+    /// DECLARE @t TABLE: creates an empty table in tempdb, dropped with its batch, procedure or dynamic text. A rollback of the user's transaction
+    /// does not undo it.
     pub(crate) fn declare_table(
         &mut self,
         frame: &mut Frame,
         _instruction: &Instruction,
         table: &ast::DeclareTable,
     ) -> Result<(), Interruption> {
-        // It lasts as long as its scope: in a loop it is declared once, and keeps its rows.
+        // It lasts as long as its scope: a loop declares it once, and it keeps its rows.
         if query::SessionNames::temp_table(&self.names, &table.name).is_some() {
             return Ok(());
         }
@@ -76,7 +77,7 @@ impl Session {
         Ok(result?)
     }
 
-    /// A declaration holds for what stands behind it in the text, whether or not it is reached. Gives the status when an error leaves the scope.
+    /// A declaration holds for the rest of the text even if it is never reached. Returns the status when an error ends the scope.
     pub(crate) fn declare_tables_anyway(
         &mut self,
         frame: &mut Frame,
@@ -123,7 +124,7 @@ impl Session {
         self.instance.create_database(&options)?;
         let switched = buffer.map_or(Ok(()), |change| self.switch_buffer(&options.name, &change));
         switched.or_else(|error| {
-            // All of what was asked for, or nothing.
+            // All requested changes, or none.
             self.instance.drop_database(&options.name)?;
             Err(error)
         })
@@ -137,7 +138,7 @@ impl Session {
         self.refuse_in_transaction("DROP DATABASE")?;
         for name in &drop.names {
             let in_use = || SqlError::new(3702, &[&name.value]);
-            // Its own database, or the one of a procedure's caller.
+            // The session's own database, or that of a calling procedure.
             let number = self.instance.database_number(&name.value).ok();
             let is_own = number.is_some_and(|number| self.transactions.is_in_database(number));
             if is_own || self.database.name().eq_ignore_ascii_case(&name.value) {
@@ -240,7 +241,7 @@ impl Session {
         }
     }
 
-    /// Administration that says nothing when it is done.
+    /// Administrative statements without output.
     pub(crate) fn administer(&mut self, kind: &InstructionKind) -> SqlResult<()> {
         match kind {
             InstructionKind::Checkpoint => self.checkpoint(),
@@ -277,14 +278,14 @@ impl Session {
             return Err(SqlError::new(6104, &[]));
         }
         if option.is_some() {
-            // A killed session rolls back before its number is free; how far it is, it does not tell.
+            // A killed session rolls back before its number is free; the progress of the rollback is not available.
             return Err(SqlError::new(6120, &[&session_id]));
         }
         if self.facts.registry.kill(session_id) { Ok(()) } else { Err(SqlError::new(6106, &[&session_id])) }
     }
 
-    /// DBCC commands of the table of clauses; others of SQL Server are refused by name, what it does not have is 2526. All end with message 2528,
-    /// unless WITH NO_INFOMSGS.
+    /// The DBCC commands in the table of clauses. Other commands of SQL Server are refused by name; unknown ones are error 2526. All end with message
+    /// 2528, unless WITH NO_INFOMSGS.
     pub(crate) fn dbcc(&mut self, dbcc: &ast::Dbcc, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
         let name = dbcc.name.value.to_uppercase();
         match name.as_str() {
@@ -314,7 +315,7 @@ impl Session {
         Ok(())
     }
 
-    /// DBCC INPUTBUFFER (session [, request]): what a session has sent last. Errors 2526, 7955.
+    /// DBCC INPUTBUFFER (session [, request]): the last batch or call that a session has received. Errors 2526, 7955.
     fn input_buffer(
         &mut self,
         arguments: &[ast::DbccArgument],
@@ -394,13 +395,13 @@ impl Session {
     }
 }
 
-/// Trace flag: identity values are noted one by one.
+/// Trace flag: identity values are logged one by one, without a cache.
 const IDENTITY_UNCACHED: i32 = 272;
-/// Instead of a trace flag: for all sessions.
+/// Not a trace flag: the argument that makes flags global.
 const ALL_SESSIONS: i32 = -1;
 
-/// The numbers in the arguments of TRACEON and TRACEOFF. All sessions have the same; a flag that changes something for all of them is taken
-/// with -1 only.
+/// The flag numbers in the arguments of TRACEON and TRACEOFF. Trace flags are shared by all sessions here; a flag that changes their behaviour
+/// needs the argument -1.
 fn trace_flags(arguments: &[ast::DbccArgument]) -> SqlResult<Vec<i32>> {
     let mut flags = Vec::new();
     for argument in arguments {
@@ -418,8 +419,8 @@ fn trace_flags(arguments: &[ast::DbccArgument]) -> SqlResult<Vec<i32>> {
     Ok(flags)
 }
 
-/// Keeps everybody else out of a database; `in_use` when somebody is in it. Nothing when there is no such database: the instance says
-/// what is wrong with the name.
+/// Locks a database exclusively, so that no other session can enter; error `in_use` when another session is in it. `None` when there is no
+/// such database: the instance then reports the error of the name.
 fn alone_in<'a>(
     transactions: &'a mut TransactionSet,
     name: &str,
@@ -432,7 +433,7 @@ fn alone_in<'a>(
     }
 }
 
-/// What ADD FILE adds.
+/// The new file of ADD FILE.
 fn added_file(spec: &ast::FileSpec) -> SqlResult<NewDatabaseFile> {
     if spec.offline || spec.new_name.is_some() {
         return Err(not_supported("ALTER DATABASE ... ADD FILE with OFFLINE or NEWNAME"));
@@ -440,7 +441,7 @@ fn added_file(spec: &ast::FileSpec) -> SqlResult<NewDatabaseFile> {
     new_file(spec)
 }
 
-/// What MODIFY FILE changes.
+/// The changes of MODIFY FILE.
 fn file_change(spec: &ast::FileSpec) -> SqlResult<engine::FileChange> {
     if spec.file_name.is_some() || spec.offline {
         return Err(not_supported("ALTER DATABASE ... MODIFY FILE with FILENAME or OFFLINE"));
@@ -485,7 +486,7 @@ fn bytes_of(size: &ast::FileSize) -> u64 {
     (size.amount.max(0.0) * unit as f64) as u64
 }
 
-/// Where the table of clauses has the options of ALTER DATABASE ... SET.
+/// The table of clauses lists the options of ALTER DATABASE ... SET under this place.
 const SET_PLACE: &str = "ALTER DATABASE SET";
 
 /// `LOG_LIMITS = SQL2008_X64`: Hardpan's own option.
@@ -499,7 +500,7 @@ fn log_limits(option: &ast::NamedOption) -> Result<OptionChange, SqlError> {
     engine::LogLimitsProfile::from_word(word).map(OptionChange::LogLimits).ok_or_else(refused)
 }
 
-/// `FLUSH = EAGER | BLOCK_FULL | TIMED | SUSPENDED` and `FLUSH_INTERVAL = 10 MS`, which TIMED needs: when the log of delayed commits drains.
+/// `FLUSH = EAGER | BLOCK_FULL | TIMED | SUSPENDED` and `FLUSH_INTERVAL = 10 MS`, which TIMED needs: when delayed commits are flushed.
 fn delayed_flush(options: &[ast::NamedOption]) -> Result<Option<OptionChange>, SqlError> {
     let mut word = None;
     let mut interval_ms = None;
@@ -550,7 +551,7 @@ fn vlf_rule(option: &ast::NamedOption) -> Result<OptionChange, SqlError> {
     engine::VlfRule::from_word(&word).map(OptionChange::VlfRule).ok_or_else(refused)
 }
 
-/// What is kept of an option that is one of two words, for the views.
+/// An option that is one of two words and is stored for the views only.
 fn kept_word(name: &ast::Ident, word: &ast::Ident) -> Vec<OptionChange> {
     let kept = [("PARAMETERIZATION", "FORCED"), ("CURSOR_DEFAULT", "LOCAL")];
     let named = kept.into_iter().filter(|(option, _)| name.is(option));
@@ -571,7 +572,7 @@ fn target_recovery(option: &ast::NamedOption) -> SqlResult<OptionChange> {
     seconds.map(OptionChange::TargetRecovery).ok_or_else(refused)
 }
 
-/// A state that is said by one word.
+/// A database state that one word names.
 fn state_changes(word: &str) -> SqlResult<Vec<OptionChange>> {
     Ok(match word {
         "READ_ONLY" => vec![OptionChange::ReadOnly(true)],
@@ -580,7 +581,7 @@ fn state_changes(word: &str) -> SqlResult<Vec<OptionChange>> {
         "SINGLE_USER" => vec![OptionChange::UserAccess(1)],
         "RESTRICTED_USER" => vec![OptionChange::UserAccess(2)],
         "ONLINE" => Vec::new(),
-        // Kept and shown. There are no queues, whose statements are refused by name.
+        // Stored and shown. There are no queues; their statements are refused by name.
         "ENABLE_BROKER" | "NEW_BROKER" | "ERROR_BROKER_CONVERSATIONS" => {
             vec![OptionChange::Switch("ENABLE_BROKER".into(), true)]
         }
@@ -589,7 +590,7 @@ fn state_changes(word: &str) -> SqlResult<Vec<OptionChange>> {
     })
 }
 
-/// What one option of ALTER DATABASE ... SET changes.
+/// The changes that one option of ALTER DATABASE ... SET makes.
 fn option_changes(option: &DatabaseOption) -> SqlResult<Vec<OptionChange>> {
     Ok(match option {
         DatabaseOption::DelayedDurability(delayed) => {
@@ -599,7 +600,7 @@ fn option_changes(option: &DatabaseOption) -> SqlResult<Vec<OptionChange>> {
                 DelayedDurabilityMode::Forced => DelayedDurability::Forced,
             };
             let mut changes = vec![OptionChange::DelayedDurability(mode)];
-            // What is not named stays; 0 takes a bound away.
+            // An option that is not named keeps its value; 0 removes a limit.
             let bound = |amount: u64, unit| amount.checked_mul(unit).filter(|amount| *amount > 0);
             changes.extend(delayed.max_delay_ms.map(|ms| OptionChange::MaxDelay(bound(ms, 1_000_000))));
             changes.extend(delayed.max_loss_bytes.map(|bytes| OptionChange::MaxLoss(bound(bytes, 1))));

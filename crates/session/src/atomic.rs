@@ -1,4 +1,4 @@
-//! Atomic blocks: a natively compiled procedure does all of what it does or nothing.
+//! Atomic blocks: the body of a natively compiled procedure takes effect as a whole or not at all.
 //!
 //! ```text
 //!                      no transaction                           a transaction is open
@@ -24,9 +24,9 @@ use crate::program::Program;
 use crate::session::Session;
 use crate::sink::{NullSink, ResultSink};
 
-/// How a block stands in its session's transaction.
+/// The relation of a block to its session's transaction.
 enum Block {
-    /// It has begun the transaction.
+    /// The block has begun the transaction.
     Own,
     Inside(BlockSavepoint),
 }
@@ -68,14 +68,14 @@ impl Session {
         if self.facts.transaction_count > 0 {
             return Ok(Block::Inside(self.transactions.block_savepoint()));
         }
-        // The client's transaction is not meant: nobody tells it of this one.
+        // It is not the client's transaction, so the client is not informed.
         self.begin_transaction(None, &mut NullSink);
         self.assert_state();
         Ok(Block::Own)
     }
 
-    /// May the block read a snapshot? In a transaction of its own if the database keeps versions; in another's if that reads one already: a
-    /// transaction that has begun otherwise has none (3951).
+    /// May the block read a snapshot? In a transaction of its own: if the database keeps versions. Inside a user transaction: if that reads a
+    /// snapshot already, since a transaction that began otherwise has none (3951).
     fn reads_versions(&self, block: &Block) -> bool {
         match block {
             Block::Own => self.database.snapshot_state() == SnapshotState::On,
@@ -115,7 +115,7 @@ impl Session {
         Ok(())
     }
 
-    /// A step of a program with variables that are never NULL.
+    /// Runs one step of a program that has NOT NULL variables.
     pub(crate) fn step_with_values(
         &mut self,
         frame: &mut Frame,
@@ -139,7 +139,7 @@ impl Session {
     }
 }
 
-/// What leaves a block does so as an error of the statement that has called it.
+/// An error that leaves a block becomes an error of the statement that called the block.
 fn thrown(interruption: Interruption) -> Interruption {
     match interruption {
         Interruption::Stopped(Stop::Raised(failure)) => {
@@ -152,13 +152,13 @@ fn thrown(interruption: Interruption) -> Interruption {
 }
 
 impl Frame<'_> {
-    /// The variables declared NOT NULL that a step must leave with a value: they have one, or are assigned now.
+    /// The NOT NULL variables that must have a value after the step: those that have one now, or that the step assigns.
     pub(crate) fn holding_values(&self, assigned: Option<usize>) -> Vec<usize> {
         let slots = self.program.never_null.iter().copied();
         slots.filter(|&slot| Some(slot) == assigned || !self.variables[slot].is_null()).collect()
     }
 
-    /// Error 515 when a step has left one without.
+    /// Error 515 when a step has left such a variable without a value.
     pub(crate) fn check_values(&self, holding: &[usize]) -> SqlResult<()> {
         match holding.iter().find(|&&slot| self.variables[slot].is_null()) {
             Some(&slot) => Err(null_refused(&self.program.variables[slot].name)),

@@ -1,4 +1,4 @@
-//! What the options of BEGIN ATOMIC ask for, and the settings of a session while the block runs.
+//! The options of BEGIN ATOMIC, and the settings of a session while the block runs.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ pub(crate) struct AtomicSettings {
     language: Arc<str>,
     date_first: u8,
     date_format: Arc<str>,
-    /// DELAYED_DURABILITY; `None`: not written.
+    /// DELAYED_DURABILITY; `None`: not specified.
     pub(crate) delayed: Option<bool>,
 }
 
 impl AtomicSettings {
-    /// Those of the session while the block runs: fixed, but for what the block asks for and what is none of its business. SNAPSHOT is
-    /// SERIALIZABLE for a block that cannot read versions: what SERIALIZABLE lets it see is what it would see of a snapshot in which nobody else
-    /// changes what it reads. It waits where a snapshot would not.
+    /// The session's settings while the block runs: fixed, except for those that the block specifies and those that do not concern it. A block
+    /// that cannot read versions runs SNAPSHOT as SERIALIZABLE: under SERIALIZABLE it sees what it would see in a snapshot while no other
+    /// transaction changes the rows that it reads. It waits where a snapshot would not.
     pub(crate) fn inside(&self, outer: &SetOptions, reads_versions: bool) -> SetOptions {
         let isolation = match self.isolation {
             IsolationLevel::Snapshot if !reads_versions => IsolationLevel::Serializable,
@@ -53,7 +53,7 @@ impl AtomicSettings {
         }
     }
 
-    /// What a block asks for. Errors 10784 (isolation level and language must be said), 155, 1039, 2740 to 2742, 10794.
+    /// Reads the options of a block. Errors 10784 (isolation level and language are required), 155, 1039, 2740 to 2742, 10794.
     pub(crate) fn of(block: &ast::AtomicBlock) -> SqlResult<AtomicSettings> {
         query::clauses::check_options("atomic block option", &block.options)?;
         let (mut isolation, mut language, mut delayed) = (None, None, None);

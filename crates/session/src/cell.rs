@@ -1,4 +1,4 @@
-//! What of a program needs names bound sits in cells, which are filled when first needed: their sources, and what they are bound to.
+//! Cells: the parts of a program that need name resolution. A cell is bound at its first use. Here: its source and its bound form.
 
 use query::{CompiledStatement, ScalarProgram};
 use tsql::ast;
@@ -6,18 +6,18 @@ use tsql::ast;
 /// Index of a cell.
 pub(crate) type Cell = usize;
 
-/// What a cell is made from.
+/// The unbound source of a cell.
 pub(crate) enum CellSource {
     Statement(Box<ast::Statement>),
     Scalar(Box<ast::Expr>),
-    /// A scalar in which NEXT VALUE FOR is refused by a number.
+    /// A scalar in which NEXT VALUE FOR is refused with this error number.
     WithoutDraws(Box<ast::Expr>, i32),
     /// A scalar converted to the type of a variable.
     Assignment(Box<ast::Expr>, usize),
     Predicate(Box<ast::Expr>),
 }
 
-/// What a cell holds once its names are bound.
+/// The bound content of a cell.
 #[allow(clippy::large_enum_variant, reason = "always behind an Arc")]
 pub(crate) enum Compiled {
     Statement(CompiledStatement),

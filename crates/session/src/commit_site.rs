@@ -1,4 +1,4 @@
-//! The statement whose commit may be left pending, and the one whose commit is.
+//! The statement whose commit may be left pending, and the statement whose commit is pending.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::frame::Frame;
 use crate::instruction::Instruction;
 use crate::sink::DoneKind;
 
-/// A statement or request that ends with a commit: what to tell should the commit fail after the statement has ended.
+/// A statement or request that ends with a commit: what to report if the commit fails after the statement has ended.
 pub(crate) struct CommitSite {
     pub(crate) line: u32,
     pub(crate) procedure: Option<Arc<str>>,
@@ -34,8 +34,8 @@ impl CommitSite {
 /// A statement whose commit is pending.
 pub(crate) struct PendingStatement {
     pub(crate) site: CommitSite,
-    /// Of the user's transaction; none under autocommit.
+    /// The user transaction's descriptor; `None` under autocommit.
     pub(crate) descriptor: Option<u64>,
-    /// It was left by a remote procedure call, whose end has been told.
+    /// A remote procedure call left the commit pending, and the end of the call has been reported.
     pub(crate) in_call: bool,
 }

@@ -19,7 +19,7 @@ use crate::refusal::{kind_name, not_supported};
 /// RAISERROR takes at most this many values for its format.
 const RAISERROR_ARGUMENTS_MAX: usize = 20;
 
-/// A procedure, a call and a request of a client have no more parameters.
+/// Limit of the parameters of a procedure, a call and a client's request.
 pub(crate) const PARAMETERS_MAX: usize = 2100;
 
 /// Compiles the statements of a batch or body. `parameters` take the first slots; alias types are those of `types_in`.
@@ -39,8 +39,8 @@ pub(crate) fn compile(
     compiler.into_program(text)
 }
 
-/// Compiles the body of a procedure that is made now: types that do not exist may come before it runs. Gives whether there are such; the
-/// program is to be looked at, not run.
+/// Compiles the body of a procedure that CREATE defines: types that do not exist may be created before it runs. Also returns whether such
+/// types occur; the program serves for checks only and must not run.
 ///
 /// # Errors
 /// As `compile`, but for 2715 of variables.
@@ -57,7 +57,7 @@ pub(crate) fn compile_ahead(
     Ok((compiler.into_program(text)?, lacks_types))
 }
 
-/// Compiles the atomic block of a natively compiled procedure; `parameters` with how they were declared.
+/// Compiles the atomic block of a natively compiled procedure; `parameters` hold their declared attributes.
 ///
 /// # Errors
 /// As `compile`; those of the block's options.
@@ -83,16 +83,16 @@ pub(crate) fn compile_native(
     compiler.into_program(text)
 }
 
-/// The slots of parameters by name; of several of one name the first.
+/// Maps the names of parameters to slots; the first of several with one name counts.
 fn slots_of(parameters: &[VariableDef]) -> FxHashMap<String, usize> {
     let slots = parameters.iter().enumerate().rev();
     slots.map(|(slot, parameter)| (parameter.name.to_ascii_lowercase(), slot)).collect()
 }
 
-/// Whose alias types, and who asks for them: an alias that another is changing is waited for.
+/// The database whose alias types count, and the lookup that finds them: it waits for an alias that another transaction is changing.
 pub(crate) type TypesIn<'a> = (&'a engine::Database, engine::Lookup<'a>);
 
-/// A type as written; alias types are those of the database, when there is one.
+/// The type as declared; alias types are those of the database, if there is one.
 fn declared_type(
     data_type: &ast::DataType,
     place: query::TypePlace,
@@ -117,27 +117,27 @@ struct Compiler<'a> {
     try_regions: Vec<TryRegion>,
     /// Enclosing loops: start, and the jumps to patch with the end.
     loops: Vec<(usize, Vec<usize>)>,
-    /// Where each label stands: instruction, TRY and CATCH blocks around it.
+    /// Position of each label: its instruction, and the TRY and CATCH blocks around it.
     labels: FxHashMap<String, (usize, Vec<usize>)>,
     /// Jump instructions of GOTO with the label, name and line.
     gotos: Vec<(usize, String, u32, Vec<usize>)>,
-    /// The TRY and CATCH blocks around the statement, by numbers of their own.
+    /// The TRY and CATCH blocks around the statement; each block has its own number.
     blocks: Vec<usize>,
     blocks_seen: usize,
     line: u32,
     span: ast::Span,
     in_procedure: bool,
     has_parameters: bool,
-    /// IF, WHILE and CATCH around the statement.
+    /// Number of IF, WHILE and CATCH blocks around the statement.
     conditions: u32,
     parse_only: Option<bool>,
     types_in: Option<TypesIn<'a>>,
-    /// A variable's type that does not exist is no error, but noted in `lacks_types`.
+    /// A variable's type that does not exist is no error; it sets `lacks_types`.
     types_may_come: bool,
     lacks_types: bool,
     uses_alias_types: bool,
     tables_anyway: Vec<usize>,
-    /// The options of the atomic block that is compiled.
+    /// The options of the atomic block that is being compiled.
     atomic: Option<crate::atomic_settings::AtomicSettings>,
     never_null: Vec<usize>,
 }
@@ -224,7 +224,7 @@ impl Compiler<'_> {
         body.iter().try_for_each(|statement| self.statement(statement))
     }
 
-    /// Statements without inner statements, other than those about variables.
+    /// Compiles statements without inner statements, other than those about variables.
     fn leaf(&mut self, statement: &ast::Statement) -> SqlResult<()> {
         let kind = match &statement.kind {
             StatementKind::Select(select) if query::is_select_into(select) => {
@@ -297,7 +297,7 @@ impl Compiler<'_> {
         self.cell(CellSource::Scalar(Box::new(expression.clone())))
     }
 
-    /// An expression in which NEXT VALUE FOR is refused by `number`.
+    /// An expression in which NEXT VALUE FOR is refused with error `number`.
     fn scalar_without_draws(&mut self, expression: &ast::Expr, number: i32) -> Cell {
         self.cell(CellSource::WithoutDraws(Box::new(expression.clone()), number))
     }
@@ -370,7 +370,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// The test of a condition; its jumps are patched when their targets are known.
+    /// Emits the conditional jump; its targets are patched when they are known.
     fn test(&mut self, predicate: Cell) -> usize {
         self.emit(InstructionKind::JumpUnless { cell: predicate, target: usize::MAX, behind: usize::MAX })
     }
@@ -598,7 +598,7 @@ impl Compiler<'_> {
         Ok(ExecuteCells { return_slot, target, arguments, result_sets })
     }
 
-    /// WITH RESULT SETS, when it says which there are; none for NONE.
+    /// The result sets that WITH RESULT SETS declares; `None` for NONE.
     fn result_sets(&mut self, options: &[ast::ExecuteOption]) -> SqlResult<Option<Vec<Vec<WantedColumn>>>> {
         let said = options.iter().find_map(|option| match option {
             ast::ExecuteOption::ResultSetsNone => Some(&[][..]),

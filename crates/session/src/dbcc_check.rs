@@ -1,6 +1,6 @@
-//! DBCC CHECKDB, CHECKALLOC and CHECKTABLE: what is checked is the engine's, what is said of it stands here.
+//! DBCC CHECKDB, CHECKALLOC and CHECKTABLE: arguments and messages; the engine performs the checks.
 //!
-//! Tables are checked one after the other, each under a shared lock of its own for as long as that takes. What is wrong comes as messages of
+//! Tables are checked one after the other, each under its own shared lock, held during its check. Each inconsistency is reported as a message of
 //! severity 16, and the command goes on.
 
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use crate::refusal::not_supported;
 use crate::session::Session;
 use crate::sink::ResultSink;
 
-/// One command, read.
+/// One command with its arguments resolved.
 struct CheckCommand<'a> {
     name: &'a str,
     says_little: bool,
     options: CheckOptions,
 }
 
-/// Counted errors.
+/// Error counts.
 #[derive(Default)]
 struct Errors {
     allocation: usize,
@@ -28,7 +28,7 @@ struct Errors {
 }
 
 impl Session {
-    /// One of the three commands; the closing 2528 is the caller's.
+    /// Runs one of the three commands; the caller sends the closing 2528.
     pub(crate) fn dbcc_check(
         &mut self,
         dbcc: &ast::Dbcc,
@@ -40,7 +40,7 @@ impl Session {
             match option.name.value.to_uppercase().as_str() {
                 "NO_INFOMSGS" => command.says_little = true,
                 "PHYSICAL_ONLY" if name != "CHECKALLOC" => command.options.is_physical_only = true,
-                // All errors are told, values and logic are looked at, the tables are locked, by one thread.
+                // No effect here: all errors are reported, values and logical consistency are checked, tables are locked, one thread runs the check.
                 "ALL_ERRORMSGS" | "TABLOCK" => {}
                 "EXTENDED_LOGICAL_CHECKS" | "DATA_PURITY" | "MAXDOP" if name != "CHECKALLOC" => {}
                 "ESTIMATEONLY" => return Err(not_supported(&format!("DBCC {name} ... WITH ESTIMATEONLY"))),
@@ -70,7 +70,7 @@ impl Session {
         }
     }
 
-    /// The database of CHECKDB and CHECKALLOC: by name or number; 0 and none mean the present one.
+    /// The database of CHECKDB and CHECKALLOC, by name or number; 0 and no argument mean the current one.
     pub(crate) fn named_for_check(&self, which: Option<&Value>) -> SqlResult<Arc<Database>> {
         match which {
             None => Ok(self.database.clone()),
@@ -158,7 +158,7 @@ impl Session {
         }
     }
 
-    /// Checks a table inside the session's transaction, so that its own locks are not in its way, and says what was found.
+    /// Checks a table inside the session's transaction, so that it does not wait for its own locks, and reports what it found.
     fn check_and_tell(
         &mut self,
         command: &CheckCommand<'_>,

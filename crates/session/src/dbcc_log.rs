@@ -1,4 +1,4 @@
-//! DBCC commands about the log: SQLPERF, LOGINFO, LOG, OPENTRAN. Their rows are those of views.
+//! DBCC commands about the log: SQLPERF, LOGINFO, LOG, OPENTRAN. Views supply their rows.
 
 use tsql::ast;
 use types::{SqlError, SqlResult, Value};
@@ -11,13 +11,13 @@ use crate::sink::ResultSink;
 
 /// DBCC OPENTRAN shows times as `mon dd yyyy hh:mi:ss:mmmAM`.
 const BEGIN_TIME_STYLE: i32 = 109;
-/// It knows of no user of the database.
+/// The user id is unknown.
 const NO_USER: i32 = -1;
-/// Everybody has the security id that sys.dm_exec_sessions shows.
+/// Security id of every login, as sys.dm_exec_sessions shows it.
 const SID: &str = "0x01";
 
 impl Session {
-    /// One of the four commands; the closing 2528 is the caller's.
+    /// Runs one of the four commands; the caller sends the closing 2528.
     pub(crate) fn dbcc_log(
         &mut self,
         dbcc: &ast::Dbcc,
@@ -86,7 +86,7 @@ impl Session {
         }
     }
 
-    /// The oldest transaction that has changed something: as messages, or as pairs of name and value.
+    /// The oldest transaction with changes: as messages, or as name and value pairs.
     fn open_transaction(
         &mut self,
         database: &engine::Database,
@@ -103,7 +103,7 @@ impl Session {
                     sink,
                 );
             }
-            // Of severity 16 in the list, told as information.
+            // The message list gives it severity 16; it is sent as information.
             let mut told = SqlError::new(7969, &[]);
             told.severity = 10;
             sink.message(&told);
@@ -157,8 +157,8 @@ impl Session {
     }
 }
 
-/// What DBCC LOG shows: 0 which records, 1 with their lengths and flags, 2 with the pages, 3 with all columns of sys.fn_dblog but the record
-/// itself, 4 with that.
+/// The columns of DBCC LOG: 0 operation and context of each record, 1 also lengths and flags, 2 also pages, 3 all columns of sys.fn_dblog but
+/// the record itself, 4 also the record.
 fn columns_of_log(detail: i64) -> Option<String> {
     const WHICH: &str = "[Current LSN], Operation, Context, [Transaction ID], LogBlockGeneration";
     const LENGTHS: &str = "[Tag Bits], [Log Record Fixed Length], [Log Record Length], [Previous LSN], [Flag Bits], [Log Reserve], Description";

@@ -1,5 +1,5 @@
-//! DBCC SHOW_STATISTICS: header, densities and histogram of an index, of statistics by name, or of those made for a column. Their rows are those
-//! of views.
+//! DBCC SHOW_STATISTICS: header, densities and histogram of an index, of statistics by name, or of a column's automatic statistics. Views
+//! supply the rows.
 
 use tsql::ast;
 use types::{SqlError, SqlResult, Value};
@@ -37,7 +37,7 @@ impl Session {
         let of_index = table.index_named(target).map(|index| index.index_id);
         let present = engine::Lookup::new(&self.transactions).statistics(&database, table.object_id)?;
         let of_name = || present.iter().find(|def| def.is_named(target));
-        // A column's name stands for what was made for it by itself.
+        // A column's name selects the automatic statistics of the column.
         let of_column = || {
             let column = &table.columns[table.column_ordinal(target)?];
             present.iter().find(|def| def.is_auto && def.column_ids.first() == Some(&column.column_id))

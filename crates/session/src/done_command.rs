@@ -1,5 +1,5 @@
-//! CurCmd: the number by which a DONE token says what kind of statement has ended. Clients read counts of rows, and tell data from
-//! definitions, by it.
+//! CurCmd: the number in a DONE token that names the kind of statement that has ended. Clients use it to read row counts and to tell data
+//! from definitions.
 
 use tsql::ast::{DropKind, StatementKind};
 
@@ -19,7 +19,7 @@ pub(crate) const DROP_DATABASE: u16 = 0xCC;
 pub(crate) const ALTER_DATABASE: u16 = 0xD7;
 pub(crate) const DBCC: u16 = 0xE6;
 
-/// Of CREATE, ALTER and DROP of what lives in a database.
+/// CurCmd of CREATE, ALTER and DROP of objects in a database.
 pub(crate) fn of_definition(statement: &StatementKind) -> u16 {
     match statement {
         StatementKind::CreateTable(_) => 0xC6,

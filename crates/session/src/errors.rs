@@ -2,15 +2,15 @@
 //!
 //! SQL Server has no single rule. The classes below follow its documentation for SET XACT_ABORT (run-time errors, not those of compilation; THROW,
 //! not RAISERROR) and for TRY...CATCH (what DDL raises leaves a transaction that cannot be committed), and the long-observed behaviour of
-//! the numbers named; `tests/error_matrix.txt` has a row with its source for each, tried in every situation. What this server refuses by name ends
-//! the batch, too: what stands behind it was written for a statement that has not been.
+//! the numbers named; `tests/error_matrix.txt` has a row with its source for each, tried in every situation. A feature that this server refuses
+//! by name ends the batch, too: the following statements rely on the one that was refused.
 
 use types::SqlError;
 
-/// A variable that nobody has declared.
+/// An undeclared variable.
 pub(crate) const UNDECLARED_VARIABLE: i32 = 137;
 
-/// Where an error came from; decides who can catch it and what XACT_ABORT does.
+/// Where an error came from; decides which TRY block can catch it and what XACT_ABORT does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     Runtime,
@@ -18,11 +18,11 @@ pub(crate) enum Origin {
     Definition,
     /// Binding of the statement itself.
     Compilation,
-    /// Parsing or binding of the text that EXECUTE or sp_executesql was given: nothing of it has run.
+    /// Parsing or binding of the text that EXECUTE or sp_executesql received: nothing of it has run.
     InnerText,
     RaisError,
     Throw,
-    /// Thrown out of an atomic block, which has been taken back: an error of the statement that called it. `ends_batch`: by THROW.
+    /// Thrown out of an atomic block, which has been rolled back: an error of the statement that called it. `ends_batch`: by THROW.
     Block {
         ends_batch: bool,
     },
@@ -45,18 +45,18 @@ pub(crate) enum Reach {
     Connection,
 }
 
-/// Texts that are no number or date, and other errors that end batch and transaction even under XACT_ABORT OFF. A value that is well written and
-/// too large (220, 232, 242, 244, 248, 296, 298, 517, 535, 8115) ends its statement only.
+/// Strings that do not convert to a number or date, and other errors that end batch and transaction even under XACT_ABORT OFF. A well-formed
+/// value that is out of range (220, 232, 242, 244, 248, 296, 298, 517, 535, 8115) ends its statement only.
 const BATCH_ENDING: [i32; 40] = [
     217, 219, 235, 241, 245, 249, 289, 293, 295, 556, 628, 911, 1204, 1205, 3609, 3616, 3623, 3930, 3951,
     3957, 3958, 3960, 3961, 3964, 3966, 3998, 4514, 6335, 6359, 8106, 8107, 8114, 8169, 8180, 8630, 9001,
     9002, 11702, 11703, 11708,
 ];
 
-/// A text is no XML: as for texts that are no number, batch and transaction end.
+/// Malformed XML: as for strings that do not convert, batch and transaction end.
 const XML_FAULTS: std::ops::RangeInclusive<i32> = 9400..=9467;
 
-/// The memory that the batch may use is spent, its variables' too: the statements behind it would meet the same, a loop for ever. The transaction stays.
+/// The batch has used all its memory, variables included: the following statements would fail alike, in a loop for ever. The transaction stays.
 const BATCH_ONLY_ENDING: [i32; 1] = [701];
 
 /// Errors of name resolution and compilation: the scope in which they happen ends.
@@ -66,26 +66,25 @@ const SCOPE_ENDING: [i32; 54] = [
     4426, 4427, 4436, 4440, 4444, 8117, 8120, 8121, 8127, 8155, 8156, 8158, 8159, 2747, 11717, 16948,
 ];
 
-/// Errors of compilation that end batch and transaction under XACT_ABORT ON, although other errors of compilation do not care for it.
+/// Compilation errors that end batch and transaction under XACT_ABORT ON, although XACT_ABORT does not affect other compilation errors.
 const ROLLING_BACK_COMPILATION: [i32; 4] = [2747, 8159, 11717, 16948];
 
 /// Errors of DDL that end their statement only: there was nothing to drop.
 const HARMLESS_DEFINITIONS: [i32; 2] = [3701, 1222];
 
-/// Errors of run time that XACT_ABORT does not touch.
+/// Run-time errors that XACT_ABORT does not affect.
 const DEAF_TO_XACT_ABORT: [i32; 3] = [266, 2787, 3701];
 
-/// Errors that take the transaction with them although an atomic block was there to be taken back alone: there is no going on after them.
-/// A snapshot that has met a newer change (3960 and kin) is one. SQL Server names others of its memory-optimized tables (10772, 41301 and kin), which
-/// cannot occur here.
+/// Errors that doom the whole transaction, although they occur in an atomic block that could be rolled back alone. A snapshot update conflict
+/// (3960 and similar) is one. SQL Server names others of its memory-optimized tables (10772, 41301 and similar), which cannot occur here.
 const DOOMING_IN_BLOCKS: [i32; 8] = [1204, 1205, 3958, 3960, 3961, 3966, 9001, 9002];
 
-/// Valid T-SQL that this server does not do, refused by name: a statement, a function, a feature, an option.
+/// Valid T-SQL that this server does not support and refuses by name: a statement, a function, a feature, an option.
 fn is_refusal(number: i32) -> bool {
     matches!(number, 40510..=40517)
 }
 
-/// How far `error` reaches outside TRY...CATCH.
+/// The reach of `error` outside TRY...CATCH.
 pub(crate) fn reach(error: &SqlError, origin: Origin, xact_abort: bool) -> Reach {
     let number = error.number;
     match error.severity {
@@ -113,7 +112,7 @@ pub(crate) fn reach(error: &SqlError, origin: Origin, xact_abort: bool) -> Reach
     }
 }
 
-/// Does it end batch and transaction whatever XACT_ABORT says?
+/// Does it end batch and transaction regardless of XACT_ABORT?
 fn ends_transaction(number: i32, origin: Origin) -> bool {
     if let Origin::Block { .. } = origin {
         return is_refusal(number) || DOOMING_IN_BLOCKS.contains(&number);
@@ -132,7 +131,7 @@ pub(crate) fn dooms_transaction(error: &SqlError, origin: Origin, xact_abort: bo
     ends_transaction(number, origin) || (xact_abort && heeds)
 }
 
-/// What a batch that was refused whole does to an open transaction under XACT_ABORT ON.
+/// Does an error that refuses the whole batch roll back an open transaction? A feature refused by name does; others only under XACT_ABORT ON.
 pub(crate) fn rolls_back_uncompiled(error: &SqlError, xact_abort: bool) -> bool {
     is_refusal(error.number) || (xact_abort && ROLLING_BACK_COMPILATION.contains(&error.number))
 }
@@ -142,7 +141,7 @@ pub(crate) fn catchable_in_same_scope(error: &SqlError, origin: Origin) -> bool 
     error.severity > 10 && error.severity < 20 && origin != Origin::Compilation
 }
 
-/// Is message 3621 ("the statement has been terminated") due after this error of a data-changing statement?
+/// Does message 3621 ("the statement has been terminated") follow this error of a data-changing statement?
 pub(crate) fn announces_termination(error: &SqlError) -> bool {
     matches!(
         error.number,

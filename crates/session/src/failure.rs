@@ -1,4 +1,4 @@
-//! What happens when an instruction fails: who catches the error, what is told, and how far it reaches.
+//! Error handling of the interpreter: which TRY block catches an error, what is reported, and how far it reaches.
 
 use types::SqlError;
 
@@ -11,7 +11,7 @@ use crate::session::Session;
 use crate::sink::{Done, ResultSink};
 
 impl Session {
-    /// Decides what a failed instruction means; the picture stands in run.rs.
+    /// Decides what follows when an instruction has failed; see the diagram in run.rs.
     pub(crate) fn fail(
         &mut self,
         frame: &mut Frame,
@@ -36,7 +36,7 @@ impl Session {
         let catchable = errors::catchable_in_same_scope(&failure.error, failure.origin);
         if let Some(region) = frame.program.region_of(at).filter(|_| catchable) {
             self.doom_if_due(&failure);
-            // In the CATCH block it is the innermost one; what an inner CATCH block was handling is over.
+            // In the CATCH block this error is the innermost one; errors that inner CATCH blocks were handling are dropped.
             let outer = frame.program.catch_depth(region.catch) - 1;
             self.facts.caught.truncate(frame.caught_base + outer);
             self.facts.caught.push(failure.error);
@@ -48,7 +48,7 @@ impl Session {
             return Err(Stop::Raised(Box::new(failure)));
         }
         if failure.origin == Origin::Compilation {
-            // Outside, it is an error of what was called.
+            // For the caller it is an error of the procedure or text that it called.
             if self.guards > 0 {
                 failure.origin = Origin::InnerText;
             }
@@ -60,14 +60,14 @@ impl Session {
         frame.note_error(failure.error.severity);
         let next = self.report_failure(&CommitSite::of(frame, instruction), &failure, sink)?;
         Ok(match (next, &instruction.kind) {
-            // A condition that fails is neither true nor false: none of its branches runs.
+            // An IF or WHILE condition that raises an error is neither true nor false: none of its branches runs.
             (Next::Step, InstructionKind::JumpUnless { behind, .. }) => Next::Jump(*behind),
             (Next::Return(_), _) => Next::Return(frame.own_status()),
             (next, _) => next,
         })
     }
 
-    /// A result set that has begun ends, with as many rows as it got, though nobody is told why: what the CATCH block sends is another one.
+    /// Ends a result set that has begun, with its number of rows, without an error message: the CATCH block sends another result set.
     fn end_caught(&self, frame: &Frame, unfinished: Option<(u64, u16)>, sink: &mut dyn ResultSink) {
         if let Some((rows, command)) = unfinished {
             let row_count = (!self.options.nocount).then_some(rows);
@@ -75,7 +75,7 @@ impl Session {
         }
     }
 
-    /// Reports an error nobody catches and does what its reach says.
+    /// Reports an uncaught error and applies its reach.
     pub(crate) fn report_failure(
         &mut self,
         site: &CommitSite,
@@ -107,7 +107,7 @@ impl Session {
         if failure.origin == Origin::RaisError {
             sink.flush();
         }
-        // The end of the transaction is told before that of the statement: behind a DONE, drivers wait for more results.
+        // The end of the transaction is reported before the DONE of the statement: after a DONE, drivers wait for more results.
         if matches!(reach, Reach::Batch | Reach::Connection) {
             self.rollback_everything(sink);
         }
@@ -122,7 +122,7 @@ impl Session {
         }
     }
 
-    /// A caught error may leave a transaction that can only be rolled back.
+    /// Dooms the transaction if a caught error requires it.
     fn doom_if_due(&mut self, failure: &Failure) {
         if self.facts.transaction_count == 0
             || !errors::dooms_transaction(&failure.error, failure.origin, self.options.xact_abort)

@@ -1,11 +1,11 @@
-//! What the requests and the connection of a session have taken: written by whoever runs them, one thread at a time, read by views.
+//! Resource counters of a session's requests and connection. The thread that runs the request writes them, one thread at a time; views read them.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use os::task::{self, PageUses};
 use query::SessionFigures;
 
-/// A number that one thread at a time adds to.
+/// A counter with one writer at a time.
 #[derive(Debug, Default)]
 struct Sum(AtomicU64);
 
@@ -28,19 +28,19 @@ pub struct PacketCounts {
 }
 
 impl PacketCounts {
-    /// So many more have come.
+    /// Adds packets that were received.
     #[inline]
     pub fn note_read(&self, packets: u64) {
         self.read.add(packets);
     }
 
-    /// So many more have gone.
+    /// Adds packets that were sent.
     #[inline]
     pub fn note_written(&self, packets: u64) {
         self.written.add(packets);
     }
 
-    /// How many have come and gone.
+    /// Packets received and sent.
     pub fn counts(&self) -> (u64, u64) {
         (self.read.get(), self.written.get())
     }
@@ -53,11 +53,11 @@ pub(crate) struct Figures {
     working_ns: Sum,
     logical_reads: Sum,
     physical_reads: Sum,
-    /// What the runner of the request at hand had waited in all before it.
+    /// Total wait time of the running task before the current request began.
     waited_before_ns: AtomicU64,
 }
 
-/// The beginning of a request, on the thread that runs it.
+/// Counter values at the begin of a request, on the thread that runs it.
 pub(crate) struct Begun {
     ticks: u64,
     waited_ns: u64,
@@ -71,7 +71,7 @@ impl Figures {
         begun
     }
 
-    /// The request has ended, on the same thread.
+    /// Ends the request, on the same thread.
     pub(crate) fn end(&self, begun: &Begun, now_ticks: u64) {
         let elapsed_ns = now_ticks.saturating_sub(begun.ticks) * 100;
         let waited_ns = task::waited_ns().saturating_sub(begun.waited_ns);
@@ -82,7 +82,7 @@ impl Figures {
         self.physical_reads.add(pages.physical);
     }
 
-    /// The sums, and what the request at hand has waited so far if `runner` runs one.
+    /// The sums, plus the wait time of the current request if `runner` runs one.
     pub(crate) fn told(&self, runner: Option<&task::TaskRef>) -> SessionFigures {
         let request_waited_ns = runner.map_or(0, |runner| {
             let before = self.waited_before_ns.load(Relaxed);

@@ -1,11 +1,11 @@
-//! What stands between a statement and the client: rows gathered for INSERT ... EXEC, rows handed on.
+//! Row sinks between a statement and the client: rows gathered for INSERT ... EXEC, rows forwarded to the client.
 
 use query::{Flow, RowSink};
 use types::{SqlError, SqlType, Value};
 
 use crate::sink::{Done, EnvironmentChange, ResultSink};
 
-/// Keeps the rows of INSERT ... EXEC; messages go to the client.
+/// Collects the rows of INSERT ... EXEC; messages go to the client.
 pub(crate) struct Gathered<'a> {
     sink: &'a mut dyn ResultSink,
     pub(crate) columns: Vec<query::ColumnDescription>,
@@ -49,16 +49,16 @@ impl ResultSink for Gathered<'_> {
     }
 }
 
-/// Hands a query's rows on to the client, large values no longer than SET TEXTSIZE says.
+/// Forwards a query's rows to the client; large values are cut to SET TEXTSIZE.
 pub(crate) struct Forwarder<'a> {
     sink: &'a mut dyn ResultSink,
     stopped: bool,
-    /// Rows of the result set that has begun.
+    /// Rows sent of the current result set; `None` before it begins.
     sent: Option<u64>,
     text_size: i32,
     /// Ordinals of the columns whose values may be cut.
     large: Vec<usize>,
-    /// What the statement has to say when it has succeeded.
+    /// Messages of the statement, sent when it has succeeded.
     messages: Vec<SqlError>,
 }
 
@@ -67,17 +67,17 @@ impl<'a> Forwarder<'a> {
         Forwarder { sink, stopped: false, sent: None, text_size, large: Vec::new(), messages: Vec::new() }
     }
 
-    /// The client takes no more.
+    /// The client accepts no more rows.
     pub(crate) fn stopped(&self) -> bool {
         self.stopped
     }
 
-    /// How many rows the client has got of a result set, if one has begun.
+    /// Number of rows sent of a result set, if one has begun.
     pub(crate) fn sent(&self) -> Option<u64> {
         self.sent
     }
 
-    /// Tells what the statement had to say: messages are of its line and procedure, as errors are.
+    /// Sends the statement's messages with its line and procedure, as for errors.
     pub(crate) fn tell(&mut self, line: u32, procedure: Option<&str>) {
         for message in self.messages.drain(..) {
             self.sink.message(&message.at_line(line).in_procedure(procedure));

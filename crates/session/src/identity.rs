@@ -1,4 +1,4 @@
-//! Identity columns as administrators see them: DBCC CHECKIDENT and ALTER DATABASE SCOPED CONFIGURATION SET IDENTITY_CACHE.
+//! Administration of identity columns: DBCC CHECKIDENT and ALTER DATABASE SCOPED CONFIGURATION SET IDENTITY_CACHE.
 
 use engine::OptionChange;
 use query::ddl::IdentityCheck;
@@ -11,7 +11,7 @@ use crate::session::Session;
 use crate::sink::ResultSink;
 
 impl Session {
-    /// ALTER DATABASE SCOPED CONFIGURATION: IDENTITY_CACHE alone; everything else is refused by name.
+    /// ALTER DATABASE SCOPED CONFIGURATION: only IDENTITY_CACHE; every other option is refused by name.
     pub(crate) fn scoped_configuration(
         &mut self,
         alter: &ast::AlterDatabaseScopedConfiguration,

@@ -1,4 +1,4 @@
-//! The instructions of a program: what one step does, and what is to be known of it without running it.
+//! The instructions of a program: their kinds, and the properties that are known without running them.
 
 use tsql::ast;
 use types::SqlType;
@@ -11,25 +11,25 @@ use crate::registry::Command;
 pub(crate) struct Instruction {
     /// Line of the statement in the batch, from 1.
     pub(crate) line: u32,
-    /// Its statement in the text: first byte, one past the last.
+    /// Source range of its statement: first byte, one past the last.
     pub(crate) start: u32,
     pub(crate) end: u32,
-    /// How many variables have been declared up to here; later ones are not in scope.
+    /// Number of variables declared up to here; later ones are not in scope.
     pub(crate) variables_visible: usize,
     pub(crate) kind: InstructionKind,
 }
 
-/// What a step does.
+/// The operation of a step.
 pub(crate) enum InstructionKind {
     Jump(usize),
-    /// Go there when the predicate is not TRUE.
+    /// Jump to `target` when the predicate is not TRUE.
     JumpUnless {
         cell: Cell,
         target: usize,
-        /// Behind the whole statement, its branches too: there it goes on when the predicate fails.
+        /// The instruction after the whole statement with its branches: execution continues there when the predicate raises an error.
         behind: usize,
     },
-    /// Leave the CATCH block of this region: its error is forgotten.
+    /// Leave the CATCH block of this region: its error is dropped.
     LeaveCatch,
     Return(Option<Cell>),
     /// SELECT, INSERT, UPDATE, DELETE, MERGE, TRUNCATE.
@@ -37,7 +37,7 @@ pub(crate) enum InstructionKind {
         cell: Cell,
         command: u16,
     },
-    /// CREATE, ALTER, DROP of what lives in a database.
+    /// CREATE, ALTER, DROP of objects in a database.
     Definition(Box<ast::Statement>),
     SetVariable {
         slot: usize,
@@ -74,7 +74,7 @@ pub(crate) enum InstructionKind {
     Checkpoint,
     Kill(Box<ast::Kill>),
     Dbcc(Box<ast::Dbcc>),
-    /// Valid T-SQL that Hardpan does not execute (yet): refused by name.
+    /// Valid T-SQL that Hardpan does not support: refused by name.
     Refuse(types::SqlError),
     Reconfigure {
         with_override: bool,
@@ -95,9 +95,9 @@ pub(crate) struct RaisErrorCells {
 /// SET of options.
 pub(crate) struct SetCells {
     pub(crate) statement: ast::SetStatement,
-    /// It stands where it may not be reached: in IF, WHILE or CATCH.
+    /// The instruction may never be reached: it is inside IF, WHILE or CATCH.
     pub(crate) nested: bool,
-    /// The value's cell when the option takes one.
+    /// The value's cell if the option takes a value.
     pub(crate) value: Option<Cell>,
 }
 
@@ -106,11 +106,11 @@ pub(crate) struct ExecuteCells {
     pub(crate) return_slot: Option<usize>,
     pub(crate) target: ExecuteTarget,
     pub(crate) arguments: Vec<ArgumentCells>,
-    /// WITH RESULT SETS: the columns of each that may come.
+    /// WITH RESULT SETS: the declared columns of each result set.
     pub(crate) result_sets: Option<Vec<Vec<WantedColumn>>>,
 }
 
-/// One column as the statement wants it.
+/// One declared column.
 #[derive(Clone, Debug)]
 pub(crate) struct WantedColumn {
     pub(crate) name: String,
@@ -118,10 +118,10 @@ pub(crate) struct WantedColumn {
     pub(crate) nullable: bool,
 }
 
-/// What is executed.
+/// What EXECUTE calls.
 pub(crate) enum ExecuteTarget {
     Procedure(ast::ObjectName),
-    /// The variable holds the name.
+    /// The variable that holds the procedure's name.
     Variable(usize),
     Text(Cell),
 }
@@ -129,14 +129,14 @@ pub(crate) enum ExecuteTarget {
 /// One argument of EXECUTE.
 pub(crate) struct ArgumentCells {
     pub(crate) name: Option<String>,
-    /// None: DEFAULT.
+    /// `None`: DEFAULT.
     pub(crate) value: Option<Cell>,
     /// The variable to which an OUTPUT argument is copied back.
     pub(crate) output_slot: Option<usize>,
 }
 
 impl InstructionKind {
-    /// Does it change no setting of its session, nor run anything that might?
+    /// Is it certain that neither it nor what it calls changes settings of its session?
     pub(crate) fn leaves_settings(&self) -> bool {
         matches!(
             self,
@@ -148,7 +148,7 @@ impl InstructionKind {
         )
     }
 
-    /// What `sys.dm_exec_requests` shows while it runs; `None`: nothing of its own.
+    /// The command that `sys.dm_exec_requests` shows while it runs; `None`: it shows none of its own.
     #[inline]
     pub(crate) fn command(&self) -> Option<Command> {
         Some(match self {
@@ -231,13 +231,13 @@ impl InstructionKind {
         }
     }
 
-    /// Does it only say where to go on? What comes there, if anything, sees to a pending commit.
+    /// Is it only a jump or return? Then the instruction at its target, if any, settles a pending commit.
     #[inline]
     pub(crate) fn is_only_a_way(&self) -> bool {
         matches!(self, InstructionKind::Jump(_) | InstructionKind::LeaveCatch | InstructionKind::Return(None))
     }
 
-    /// Does it define, change or empty what lives in a database? Its errors reach further.
+    /// Does it define, change or empty an object in a database? Its errors reach further.
     pub(crate) fn is_definition(&self) -> bool {
         match self {
             InstructionKind::Definition(_) => true,
@@ -246,7 +246,7 @@ impl InstructionKind {
         }
     }
 
-    /// Does it change rows? Then a failure is followed by message 3621.
+    /// Does it change rows? Then message 3621 follows a failure.
     pub(crate) fn changes_data(&self) -> bool {
         match self {
             InstructionKind::Query { command, .. } => *command != command::SELECT,

@@ -1,11 +1,11 @@
-//! How instructions and requests end: by the next step, with an error, or because something stops them.
+//! How instructions and requests end: with the next step, with an error, or by an interruption.
 
 use os::task;
 use types::SqlError;
 
 use crate::errors::Origin;
 
-/// How a request ended, for whoever owns the connection.
+/// How a request ended, for the connection's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestEnd {
     /// All statements were run or an error ended the batch; everything has been sent to the sink.
@@ -16,16 +16,16 @@ pub enum RequestEnd {
     Close,
 }
 
-/// Why a frame did not run to its end.
+/// Why a frame ended early.
 #[derive(Debug)]
 pub(crate) enum Stop {
     /// An error that a TRY block of an outer frame will catch; not yet reported.
     Raised(Box<Failure>),
-    /// The batch is over; everything has been reported.
+    /// The batch has ended; everything has been reported.
     Batch,
     /// The connection must be closed; everything has been reported.
     Connection,
-    /// The client asked to stop.
+    /// The client sent an attention.
     Attention,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Failure {
     pub(crate) origin: Origin,
 }
 
-/// How an instruction ends when it does not simply succeed.
+/// How an instruction ends when it does not succeed.
 #[derive(Debug)]
 pub(crate) enum Interruption {
     Failed(Failure),
@@ -44,7 +44,7 @@ pub(crate) enum Interruption {
 }
 
 impl Interruption {
-    /// What was bound has been overtaken: bind again.
+    /// The plan has become stale: bind again.
     pub(crate) fn is_stale_plan(&self) -> bool {
         matches!(self, Interruption::Failed(failure) if failure.error.number == engine::STALE_PLAN)
     }
@@ -62,11 +62,11 @@ impl From<Stop> for Interruption {
     }
 }
 
-/// What comes after an instruction.
+/// What follows an instruction.
 pub(crate) enum Next {
     Step,
     Jump(usize),
-    /// What follows is looked at, not run.
+    /// The following instructions are compiled only, not run.
     CompileOnly,
     Return(i32),
 }

@@ -1,4 +1,4 @@
-//! Objects of databases that the interpreter itself needs by name: procedures to call, and names of procedures in text.
+//! Name resolution for the interpreter itself: procedures to call, and procedure names in text.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use types::{SqlError, SqlResult};
 pub(crate) struct FoundProcedure {
     /// Its name as it was created.
     pub(crate) name: Arc<str>,
-    /// The batch that created it.
+    /// The source text of CREATE PROCEDURE.
     pub(crate) definition: Arc<str>,
-    /// Where it lives and runs.
+    /// The database that contains it and in which it runs.
     pub(crate) database: Arc<Database>,
     pub(crate) object_id: i32,
-    /// SET QUOTED_IDENTIFIER and ANSI_NULLS of its creation, under which it runs.
+    /// SET QUOTED_IDENTIFIER and ANSI_NULLS at its creation, under which it runs.
     pub(crate) quoted_identifier: bool,
     pub(crate) ansi_nulls: bool,
     /// WITH NATIVE_COMPILATION.
@@ -62,7 +62,7 @@ pub(crate) fn find_procedure(
     Ok(None)
 }
 
-/// A temporary procedure: the session's own, or a global one. It runs in the database where it is called.
+/// A temporary procedure: the session's own, or a global one. It runs in the caller's database.
 fn find_temporary_procedure(
     transactions: &TransactionSet,
     names: &dyn SessionNames,

@@ -1,4 +1,4 @@
-//! Parameters of procedures: as they are declared, and with the arguments of a call.
+//! Parameters of procedures: their declarations, and binding of a call's arguments to them.
 
 use query::VariableDef;
 use tsql::ast;
@@ -9,7 +9,7 @@ use crate::compile::TypesIn;
 use crate::program::Program;
 use crate::values;
 
-/// The types of declared parameters, as the first variables of the program; and whether an alias type is among them.
+/// The types of the declared parameters, which are the program's first variables; and whether an alias type is among them.
 pub(crate) fn parameters_of(
     parameters: &[ast::Parameter],
     types_in: TypesIn<'_>,
@@ -31,7 +31,7 @@ pub(crate) fn parameters_of(
     Ok((definitions, uses_alias_types))
 }
 
-/// Puts arguments into parameters: by position, by name, defaults for the rest. Also tells which arguments come back from which
+/// Binds arguments to parameters: by position, by name, defaults for the rest. Also returns which OUTPUT argument belongs to which
 /// parameter.
 pub(crate) fn bind_parameters(
     name: &str,
@@ -80,7 +80,7 @@ pub(crate) fn bind_parameters(
 }
 
 fn default_value(default: &ast::Expr, target: &SqlType) -> SqlResult<Value> {
-    // A bare word is a string there: `@p varchar(10) = abc`.
+    // A bare word is a string in this position: `@p varchar(10) = abc`.
     let bare = match &default.kind {
         ast::ExprKind::Column(column) => Some(column.name.value.clone()),
         _ => None,
@@ -92,8 +92,8 @@ fn default_value(default: &ast::Expr, target: &SqlType) -> SqlResult<Value> {
     values::constant(default, target)
 }
 
-/// What is wrong with a call as a whole, before any value is looked at: too many arguments, a parameter without a value, a name that is
-/// none of a parameter, in this order.
+/// Checks the call as a whole before any value: too many arguments, a parameter without a value, an unknown parameter name, in this
+/// order.
 fn check_arguments(name: &str, parameters: &[ast::Parameter], arguments: &[Argument]) -> SqlResult<()> {
     if parameters.is_empty() && !arguments.is_empty() {
         return Err(SqlError::new(8146, &[&name]));
@@ -121,7 +121,7 @@ fn check_arguments(name: &str, parameters: &[ast::Parameter], arguments: &[Argum
     }
 }
 
-/// NULL for a parameter or variable that is declared NOT NULL.
+/// The error for NULL in a parameter or variable that is declared NOT NULL.
 pub(crate) fn null_refused(name: &str) -> SqlError {
     let text = format!("Cannot insert the value NULL into '{name}': it is declared NOT NULL.");
     SqlError::custom(515, 16, 1, text)

@@ -1,11 +1,11 @@
-//! A commit that a request leaves on its way: where that may happen, and how it is settled.
+//! Commits that a request leaves pending: where that may happen, and how they are settled.
 //!
 //! ```text
-//!  request ──last act: a full commit that somebody else writes──► pending ──bell──► settle_commit ──► answer complete, session sleeps
-//!                                                                    └─ anything else is asked of the session: settled first, blocking
+//!  request ──last act: a full commit that another thread writes──► pending ──waker──► settle_commit ──► answer complete, session idle
+//!                                                                     └─ any other call of the session: settled first, blocking
 //! ```
-//! Only where no TRY block could catch the failure of the commit: in one it blocks as without `allow_pending_commits`, for the block's own end comes
-//! after it. Locks are held and nothing is acknowledged until it is settled; the session counts as running, in WRITELOG.
+//! Only where no TRY block could catch the failure of the commit. Inside one, the commit blocks as without `allow_pending_commits`, because the
+//! end of the block follows it. Until it is settled, locks are held and nothing is acknowledged; the session counts as running, in WRITELOG.
 
 use std::task::Waker;
 
@@ -21,21 +21,21 @@ use crate::session::Session;
 use crate::sink::{Done, DoneKind, EnvironmentChange, ResultSink};
 
 impl Session {
-    /// From now on a request may end with its commit still on its way, so that no thread waits for it: see [`Session::is_commit_pending`].
-    /// The waker is rung, on any thread, when the commit can be settled; it may ring at other times, too.
+    /// From now on a request may end while its commit is pending, so that no thread waits for it: see [`Session::is_commit_pending`].
+    /// The waker is called, on any thread, when the commit can be settled; spurious calls are possible.
     pub fn allow_pending_commits(&mut self, waker: Waker) {
         assert!(!self.is_commit_pending(), "the pending commit rings the old waker");
         self.commit_waker = Some(waker);
     }
 
-    /// Has the last request ended but for its commit? Then its answer must not be sent before `settle_commit`.
+    /// Has the last request ended except for its commit? Then its answer must not be sent before `settle_commit`.
     #[inline]
     pub fn is_commit_pending(&self) -> bool {
         self.pending_statement.is_some()
     }
 
     /// Ends the request that has left a commit pending; waits if the commit is not hardened yet. The sink is the request's own, or one that
-    /// has what it held back. The result counts, not that of the request.
+    /// contains its withheld output. The returned result replaces that of the request.
     pub fn settle_commit(&mut self, sink: &mut dyn ResultSink) -> RequestEnd {
         assert!(self.is_commit_pending(), "there is a commit to settle");
         let outcome = self.settle_before_more(sink);
@@ -53,7 +53,7 @@ impl Session {
             && frame.program.region_of(at).is_none()
     }
 
-    /// Commits; leaves the commit pending if there is a `site` to do so.
+    /// Commits; leaves the commit pending if there is a `site` for that.
     pub(crate) fn commit_at(
         &mut self,
         request: &CommitRequest,
@@ -72,15 +72,15 @@ impl Session {
         Ok(())
     }
 
-    /// The end of a remote procedure call is about to be told.
+    /// Called before the end of a remote procedure call is reported.
     pub(crate) fn note_call_ends(&mut self) {
         if let Some(pending_statement) = &mut self.pending_statement {
             pending_statement.in_call = true;
         }
     }
 
-    /// Settles a pending commit, if there is one, before anything else happens. A failure has been told to the sink as the failure of its
-    /// statement; an error if that ends more than the statement.
+    /// Settles a pending commit, if there is one, before anything else happens. A failure is reported to the sink as the failure of its
+    /// statement; returns an error if it ends more than the statement.
     pub(crate) fn settle_before_more(&mut self, sink: &mut dyn ResultSink) -> Result<(), Stop> {
         let Some(pending_statement) = self.pending_statement.take() else { return Ok(()) };
         let settled = self.transactions.settle_commit();
@@ -88,7 +88,7 @@ impl Session {
         settled.or_else(|error| self.commit_failed(pending_statement, error, sink))
     }
 
-    /// What the statement would have told, had it waited.
+    /// Reports what the statement would have reported had it waited for the commit.
     fn commit_failed(
         &mut self,
         pending_statement: PendingStatement,

@@ -1,4 +1,4 @@
-//! PERSISTENT_LOG_BUFFER of CREATE and ALTER DATABASE: what its value asks for.
+//! PERSISTENT_LOG_BUFFER of CREATE and ALTER DATABASE: its values and their effect.
 
 use tsql::ast::{self, DatabaseOption, NamedOption, OptionValue};
 use types::{SqlError, SqlResult};
@@ -8,7 +8,7 @@ use crate::session::Session;
 /// The option's name.
 pub(crate) const NAME: &str = "PERSISTENT_LOG_BUFFER";
 
-/// What is asked for.
+/// The requested change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BufferChange {
     /// ON (DIRECTORY_NAME = '...').
@@ -18,11 +18,11 @@ pub(crate) enum BufferChange {
 }
 
 impl BufferChange {
-    /// Of one option of ALTER DATABASE ... SET, if it is that one.
+    /// The change that one option of ALTER DATABASE ... SET asks for; `None` for other options.
     pub(crate) fn of_set(option: &DatabaseOption) -> SqlResult<Option<BufferChange>> {
         match option {
             DatabaseOption::Value(named) if named.name.is(NAME) => of_value(named).map(Some),
-            // Without the equals sign there is no directory, either.
+            // ON without the equals sign lacks the directory name.
             DatabaseOption::Switch(name, on) if name.is(NAME) => match on {
                 true => Err(misused()),
                 false => Ok(Some(BufferChange::Off)),
@@ -31,7 +31,7 @@ impl BufferChange {
         }
     }
 
-    /// Of the options of CREATE DATABASE.
+    /// The change that the options of CREATE DATABASE ask for.
     pub(crate) fn of_create(options: &[NamedOption]) -> SqlResult<Option<BufferChange>> {
         options.iter().find(|option| option.name.is(NAME)).map(of_value).transpose()
     }
@@ -64,7 +64,7 @@ fn misused() -> SqlError {
 }
 
 impl Session {
-    /// Switches the persisted log buffer of a database.
+    /// Switches the persisted log buffer of a database on or off.
     pub(crate) fn switch_buffer(&self, database: &str, change: &BufferChange) -> SqlResult<()> {
         match change {
             BufferChange::On(directory) => self.instance.begin_persisting(database, directory),

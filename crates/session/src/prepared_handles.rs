@@ -1,4 +1,4 @@
-//! The handles that a session keeps for its client: the text and parameters behind each.
+//! The prepared handles of a session: the text and parameters of each.
 
 use std::sync::{Arc, Weak};
 
@@ -12,7 +12,7 @@ use crate::program::Program;
 use crate::program_key::ProgramConditions;
 use crate::values;
 
-/// A session may keep this many handles.
+/// Limit of a session's handles.
 const HANDLES_MAX: usize = 100_000;
 
 /// The handles of one session.
@@ -20,16 +20,16 @@ const HANDLES_MAX: usize = 100_000;
 pub(crate) struct Prepared {
     last_handle: i32,
     pub(crate) statements: FxHashMap<i32, Statement>,
-    /// The last declarations and what they mean: most clients send the same with each call of `sp_executesql`.
+    /// The last parameter declarations and their parsed form: most clients send equal ones with each call of `sp_executesql`.
     pub(crate) declared: Option<(String, Arc<Parameters>)>,
 }
 
-/// What stands behind a handle.
+/// The statement of a handle.
 #[derive(Clone)]
 pub(crate) struct Statement {
     pub(crate) text: Arc<str>,
     pub(crate) parameters: Arc<Parameters>,
-    /// The program that it had the last time, if the cache still keeps it, and when it is the same.
+    /// The program of its last execution, if the cache still keeps it, and the conditions under which it is valid.
     pub(crate) program: Option<(ProgramConditions, Weak<Program>)>,
 }
 
@@ -37,20 +37,20 @@ pub(crate) struct Statement {
 #[derive(Default)]
 pub(crate) struct Parameters {
     pub(crate) definitions: Vec<VariableDef>,
-    /// As many.
+    /// Default of each parameter, if it has one.
     pub(crate) defaults: Vec<Option<ast::Expr>>,
 }
 
-/// Arguments as the parameters' values.
+/// Arguments converted to the parameters' values.
 pub(crate) struct Passed {
     pub(crate) values: Vec<Value>,
-    /// For each that comes back: which argument of the call, from which parameter.
+    /// For each OUTPUT argument: its index in the call, and its parameter.
     pub(crate) targets: Vec<(usize, usize)>,
 }
 
 impl Prepared {
     pub(crate) fn keep(&mut self, statement: Statement) -> SqlResult<i32> {
-        // They outlive the request that made them: a quarter of all memory is left to those that come.
+        // Handles outlive the request that made them: a quarter of all memory stays free for later requests.
         let left_bytes =
             os::memory::total_bytes_max().map_or(0, |max| usize::try_from(max / 4).unwrap_or(usize::MAX));
         let has_room = os::memory::has_room_for(left_bytes.saturating_add(2 * statement.text.len()));
@@ -64,7 +64,7 @@ impl Prepared {
 }
 
 impl Parameters {
-    /// Puts a call's arguments behind the first `skipped` into the parameters of `text`: by position, by name, defaults for the rest.
+    /// Binds a call's arguments after the first `skipped` to the parameters of `text`: by position, by name, defaults for the rest.
     pub(crate) fn pass(&self, text: &str, arguments: &[Argument], skipped: usize) -> SqlResult<Passed> {
         let mut given: Vec<Option<Value>> = vec![None; self.definitions.len()];
         let mut targets = Vec::new();
@@ -90,7 +90,7 @@ impl Parameters {
         Ok(Passed { values: values.collect::<SqlResult<_>>()?, targets })
     }
 
-    /// The parameter of a name; most clients name them in their order.
+    /// The parameter of a name; `expected` is tried first, as most clients name parameters in order.
     fn slot_of(&self, name: &str, expected: usize) -> Option<usize> {
         let is_it = |definition: &VariableDef| definition.name.eq_ignore_ascii_case(name);
         match self.definitions.get(expected).is_some_and(is_it) {
@@ -110,7 +110,7 @@ impl Parameters {
         Err(SqlError::new(8178, &[&shown, &definition.name]))
     }
 
-    /// What a call gives back when its parameters end as `last`.
+    /// The results of a call whose parameters end with the values `last`.
     pub(crate) fn result(&self, targets: &[(usize, usize)], last: &[Value]) -> CallResult {
         let outputs = targets.iter().map(|&(index, slot)| {
             let VariableDef { name, sql_type } = &self.definitions[slot];
@@ -120,7 +120,7 @@ impl Parameters {
     }
 }
 
-/// As much of a text as messages show.
+/// The beginning of a text, as long as messages show it.
 fn beginning_of(text: &str) -> String {
     text.chars().take(100).collect()
 }

@@ -1,16 +1,16 @@
-//! What makes two texts the same program.
+//! The cache key of a program: which texts share one program.
 
 use std::fmt::Write;
 
 use query::{SetOptions, VariableDef};
 
-/// In the parameters' place of a module's key.
+/// Stands in place of the parameters in a module's key.
 const MODULE: &str = "module";
 
-/// What a text's meaning hangs on, besides the text.
+/// The settings on which a text's meaning depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ProgramConditions {
-    /// Which database: a number would be given to another one, too.
+    /// Incarnation of the database: unlike a database number, it is never reused.
     incarnation: u64,
     quoted_identifier: bool,
     ansi_nulls: bool,
@@ -23,7 +23,7 @@ impl ProgramConditions {
     }
 }
 
-/// What makes two texts the same program.
+/// The cache key of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ProgramKey {
     text: Box<str>,
@@ -33,7 +33,7 @@ pub(crate) struct ProgramKey {
 }
 
 impl ProgramKey {
-    /// Whose names it was bound to.
+    /// Incarnation of the database to whose names the program is bound.
     pub(crate) fn incarnation(&self) -> u64 {
         self.conditions.incarnation
     }
@@ -47,7 +47,7 @@ impl ProgramKey {
         }
     }
 
-    /// For the text of a stored module, which as a batch would mean something else: it would create the module.
+    /// Key for the text of a stored module. As a batch, this text would mean something else: it would create the module.
     pub(crate) fn module(text: &str, conditions: ProgramConditions) -> ProgramKey {
         ProgramKey { text: text.into(), conditions, parameters: MODULE.into() }
     }
@@ -60,7 +60,7 @@ impl ProgramKey {
         ProgramKey { text: text.into(), conditions, parameters: declared.into() }
     }
 
-    /// Is it that of the text of a stored module?
+    /// Is it the key of the text of a stored module?
     pub(crate) fn is_module(&self, text: &str) -> bool {
         *self.parameters == *MODULE && *self.text == *text
     }

@@ -1,4 +1,4 @@
-//! SET of session options. What is taken without an effect of its own stands in the table of clauses.
+//! SET of session options. The table of clauses lists those that are accepted without an effect of their own.
 
 use engine::IsolationLevel;
 use query::ShowplanForm;
@@ -12,7 +12,7 @@ use crate::option_values::{date_first, date_format, language};
 use crate::session::Session;
 use crate::values::{to_int, to_text};
 
-/// What CONTEXT_INFO() has, once it is set.
+/// Length of CONTEXT_INFO() once it is set.
 const CONTEXT_INFO_BYTES: usize = 128;
 
 impl Session {
@@ -32,7 +32,7 @@ impl Session {
                 for option in options {
                     self.switch(*option, *on)?;
                     if frame.procedure.is_some() {
-                        // A module keeps the two with which it was created, also under ANSI_DEFAULTS.
+                        // A module keeps these two as at its creation, also under ANSI_DEFAULTS.
                         (self.options.quoted_identifier, self.options.ansi_nulls) = (quoted, before);
                     }
                 }
@@ -115,7 +115,7 @@ impl Session {
                     options.showplan = None;
                 }
             }
-            // Holds for the text as it is parsed (`Program::parse_only`), not from here on.
+            // It applies to the whole text at parse time (`Program::parse_only`), not from here on.
             SwitchOption::ParseOnly => {}
         }
         Ok(())
@@ -127,7 +127,7 @@ impl Session {
             ast::IsolationLevel::ReadCommitted => IsolationLevel::ReadCommitted,
             ast::IsolationLevel::RepeatableRead => IsolationLevel::RepeatableRead,
             ast::IsolationLevel::Serializable => IsolationLevel::Serializable,
-            // Whether a database allows it is asked at the first look at its data.
+            // Whether the database allows it is checked at the first access to its data.
             ast::IsolationLevel::Snapshot => IsolationLevel::Snapshot,
         };
         Ok(())
@@ -210,14 +210,14 @@ impl Session {
         Ok(())
     }
 
-    /// Whoever waits for a lock asks the lock manager, not the options: to be called whenever these have changed.
+    /// Copies the lock options to the transactions, whose lock requests read them: to be called after each change of the options.
     pub(crate) fn tell_lock_options(&mut self) {
         self.transactions.set_lock_timeout_ms(self.options.lock_timeout_ms);
         self.transactions.set_deadlock_priority(self.options.deadlock_priority);
     }
 }
 
-/// What CONTEXT_INFO() gives of a value of SET CONTEXT_INFO: 128 bytes, filled up behind. Texts have no implicit conversion to binary. Error 2743.
+/// The value of CONTEXT_INFO() after SET CONTEXT_INFO: 128 bytes, zero-padded. Strings do not convert implicitly to binary. Error 2743.
 fn context_info(value: &Value) -> SqlResult<Value> {
     let mut bytes = match value {
         Value::Binary(bytes) if bytes.len() <= CONTEXT_INFO_BYTES => bytes.to_vec(),
@@ -237,7 +237,7 @@ fn context_info(value: &Value) -> SqlResult<Value> {
     Ok(Value::binary(&bytes))
 }
 
-/// The table of clauses says which values are taken.
+/// Checks a value against those that the table of clauses accepts.
 fn only(option: &str, value: &str) -> SqlResult<()> {
     query::clauses::check_option("SET", option, Some(value))
 }
@@ -246,12 +246,12 @@ fn on_off(on: bool) -> &'static str {
     if on { "ON" } else { "OFF" }
 }
 
-/// Is it SET LANGUAGE, of which clients are told?
+/// Is it SET LANGUAGE, which clients are informed of?
 pub(crate) fn is_language(statement: &SetStatement) -> bool {
     matches!(statement, SetStatement::Value { option: ValueOption::Language, .. })
 }
 
-/// SET SHOWPLAN.
+/// The plan format that a SET SHOWPLAN option asks for.
 fn showplan_form(option: SwitchOption) -> Option<ShowplanForm> {
     match option {
         SwitchOption::ShowplanAll => Some(ShowplanForm::All),

@@ -1,8 +1,8 @@
-//! SET STATISTICS IO and TIME: what a statement has asked for of each table and how long it took, told behind its end (3615, 3612), and how
-//! long the batch took to parse and compile, told before it runs (3613).
+//! SET STATISTICS IO and TIME: page requests per table and elapsed time of a statement, reported after its end (3615, 3612), and the time
+//! to parse and compile a batch, reported before it runs (3613).
 //!
-//! Figures are measured: pages by the thread that runs the statement, at the doors of tables (`engine::measure_io`); nothing reads ahead, so
-//! those counts are 0.
+//! The figures are measured: the thread that runs the statement counts pages where tables are read (`engine::measure_io`). There is no
+//! read-ahead, so its counts are 0.
 
 use types::SqlError;
 
@@ -10,20 +10,20 @@ use crate::instruction::InstructionKind;
 use crate::session::Session;
 use crate::sink::ResultSink;
 
-/// The clocks at a beginning, nanoseconds: of the wall and of the processor.
+/// Start times in nanoseconds: wall clock and processor clock.
 #[derive(Clone, Copy)]
 pub(crate) struct Beginning {
     elapsed_ns: u64,
     cpu_ns: u64,
 }
 
-/// What is being measured of a statement.
+/// The running measurement of a statement.
 pub(crate) struct Measured {
     time: Option<Beginning>,
     io: bool,
 }
 
-/// Is it a statement with a plan or a definition, of which figures are told?
+/// Is it a statement with a plan or a definition, for which figures are reported?
 fn is_measured(kind: &InstructionKind) -> bool {
     matches!(
         kind,
@@ -47,14 +47,14 @@ impl Session {
         self.options.statistics_time.then(|| self.beginning())
     }
 
-    /// Tells how long compiling took: 3613.
+    /// Reports the time to compile: 3613.
     pub(crate) fn tell_compiling(&self, began: Option<Beginning>, sink: &mut dyn ResultSink) {
         if let Some(began) = began {
             sink.message(&self.times(3613, began));
         }
     }
 
-    /// Begins to measure a statement. A procedure's statements are measured, not the call's pages once more.
+    /// Begins to measure a statement. EXECUTE itself is not measured, since its procedure's statements are.
     pub(crate) fn measuring_begins(&self, kind: &InstructionKind) -> Option<Measured> {
         let options = &self.options;
         if !(options.statistics_io || options.statistics_time) || !is_measured(kind) {
@@ -71,7 +71,7 @@ impl Session {
         Some(Measured { time, io })
     }
 
-    /// Tells what has been measured.
+    /// Reports the figures of a statement.
     pub(crate) fn tell_measured(&self, measured: Option<Measured>, line: u32, sink: &mut dyn ResultSink) {
         let Some(Measured { time, io }) = measured else { return };
         let tables = if io { engine::take_io() } else { Vec::new() };

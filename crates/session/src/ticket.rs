@@ -1,7 +1,7 @@
-//! Commits as their session sees them: tickets, MAX_WAIT, COMMIT_ACK, WAITFOR DURABLE; see `docs/durability.md`.
+//! Durability of a session's commits: tickets, MAX_WAIT, COMMIT_ACK, WAITFOR DURABLE; see `docs/durability.md`.
 //!
-//! `@@COMMIT_TICKET` is of the last commit: of a transaction's COMMIT, or of a statement that may change data outside of one. A statement
-//! that only reads leaves it alone, so that it can be read.
+//! `@@COMMIT_TICKET` belongs to the last commit: a transaction's COMMIT, or a statement outside of one that may change data. A statement
+//! that only reads does not change it, so that a query can read it.
 
 use std::sync::Arc;
 
@@ -21,26 +21,26 @@ use crate::values::to_int;
 
 /// INFO under SET COMMIT_TICKETS ON.
 const TICKET_TOLD: i32 = 42951;
-/// INFO: MAX_WAIT was over before the commit was hard.
+/// INFO: MAX_WAIT expired before the commit was durable.
 const WAIT_OVER: i32 = 42952;
 /// INFO: MAX_WAIT where every commit is fully durable.
 const WAIT_REFUSED: i32 = 42953;
-/// INFO: DELAYED_DURABILITY = ON where the commit is fully durable, or is none.
+/// INFO: DELAYED_DURABILITY = ON has no effect, since the commit is fully durable or commits nothing.
 const DELAY_REFUSED: i32 = 42957;
 /// The argument is no ticket of a database that is open here.
 const NO_TICKET: i32 = 42954;
-/// WAITFOR DURABLE of a commit that a crash has taken.
+/// WAITFOR DURABLE for a commit that a crash has lost.
 const COMMIT_LOST: i32 = 42955;
 /// A time that is negative.
 const BAD_TIME: i32 = 42956;
 
 impl Session {
-    /// What must be hard before the session's client hears of it.
+    /// Which commits must be durable before the client receives their answer.
     pub fn acknowledgement(&self) -> Arc<Acknowledgement> {
         Arc::clone(self.transactions.acknowledgement())
     }
 
-    /// What a commit that says nothing asks for.
+    /// The commit request of a COMMIT without options.
     pub(crate) fn own_commit_request(&self) -> CommitRequest {
         CommitRequest { is_acknowledged_later: self.options.acknowledges_batches, ..CommitRequest::default() }
     }
@@ -61,7 +61,7 @@ impl Session {
         Ok(self.commit_statement(&request, site, sink)?)
     }
 
-    /// What COMMIT asks for.
+    /// The options of COMMIT as a commit request.
     fn commit_request(
         &mut self,
         frame: &mut Frame,
@@ -76,7 +76,7 @@ impl Session {
         Ok(CommitRequest { delayed, max_wait_ms, ..self.own_commit_request() })
     }
 
-    /// A time in milliseconds; none for NULL.
+    /// A time in milliseconds; `None` for NULL.
     fn milliseconds(
         &mut self,
         frame: &mut Frame,
@@ -92,14 +92,14 @@ impl Session {
         u32::try_from(ms).map(Some).map_err(negative)
     }
 
-    /// A statement that may change data has ended; outside of a transaction that was a commit.
+    /// Records the autocommit of a statement that may change data.
     pub(crate) fn note_own_commit(&mut self, sink: &mut dyn ResultSink) {
         if self.facts.transaction_count == 0 {
             self.note_commit(sink);
         }
     }
 
-    /// The transaction has been committed, or its commit is on its way.
+    /// Records the ticket of a transaction that has committed or whose commit is pending.
     pub(crate) fn note_commit(&mut self, sink: &mut dyn ResultSink) {
         let result = self.transactions.commit_result();
         self.facts.commit_ticket = result.map(|result| result.ticket);
@@ -108,8 +108,8 @@ impl Session {
         }
     }
 
-    /// DELAYED_DURABILITY = ON is without effect. SQL Server says nothing of that; here it is told, once a request: a loop of such commits
-    /// would tell it each time.
+    /// Reports that DELAYED_DURABILITY = ON has no effect. SQL Server is silent about it; Hardpan reports it once per request, since a loop
+    /// of such commits would repeat it each time.
     pub(crate) fn tell_refused_delay(&mut self, why: &str, sink: &mut dyn ResultSink) {
         if !std::mem::replace(&mut self.facts.is_refused_delay_told, true) {
             let text = format!("DELAYED_DURABILITY = ON has no effect: {why}.");
@@ -139,7 +139,7 @@ impl Session {
         }
     }
 
-    /// The answer is about to be told to the client: what it tells of is hard from here on, or it is not told.
+    /// Called before the client receives an answer: makes the commits that it reports durable, or replaces the answer by an error.
     pub(crate) fn harden_answer(&mut self, end: RequestEnd, sink: &mut dyn ResultSink) -> RequestEnd {
         match self.transactions.harden_answer() {
             Ok(()) => end,
@@ -167,7 +167,7 @@ impl Session {
         }
     }
 
-    /// WAITFOR DURABLE; ends early with the client's attention. NULL is the ticket of a commit that changed nothing: nothing to wait for.
+    /// WAITFOR DURABLE; an attention ends it early. NULL is the ticket of a commit that changed nothing: it does not wait.
     fn wait_for_durable(
         &mut self,
         frame: &mut Frame,

@@ -29,7 +29,7 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         let name = name.map(|n| transaction_name(frame, n)).transpose()?;
-        // It is one of the statements that begin one unseen, and then counts itself.
+        // BEGIN TRAN, too, begins an implicit transaction, and then adds its own level.
         self.begin_implicit(sink)?;
         self.begin_transaction(name, sink);
         Ok(())
@@ -47,7 +47,7 @@ impl Session {
         self.facts.row_count = 0;
     }
 
-    /// Others are to see the transaction that has just begun. Only a name costs more than two stores.
+    /// Publishes the new transaction for the views. Without a name this costs two stores.
     fn publish_transaction(&mut self, name: Option<&str>) {
         let began_ticks = self.instance.os().clock().utc_100ns().max(0).cast_unsigned();
         self.slot.begin_transaction(self.transactions.descriptor(), began_ticks);
@@ -56,7 +56,7 @@ impl Session {
         }
     }
 
-    /// It has ended, whichever way.
+    /// Publishes the end of the transaction, by commit or rollback.
     fn forget_transaction(&mut self) {
         self.slot.end_transaction();
         if self.transaction_name.take().is_some() {
@@ -73,7 +73,7 @@ impl Session {
         Ok(())
     }
 
-    /// The outermost may be left pending if there is a `site` for that.
+    /// COMMIT. The outermost commit may be left pending if there is a `site` for that.
     pub(crate) fn commit_statement(
         &mut self,
         request: &CommitRequest,
@@ -100,7 +100,7 @@ impl Session {
         Ok(())
     }
 
-    /// The transaction ends, committed or, with the error, rolled back.
+    /// Ends the transaction: committed or, with the returned error, rolled back.
     pub(crate) fn commit_outermost(
         &mut self,
         request: &CommitRequest,
@@ -116,7 +116,7 @@ impl Session {
         Ok(())
     }
 
-    /// A statement's effects are kept or undone; outside a user transaction they are committed or rolled back.
+    /// Ends a statement: its effects are kept or undone; outside a user transaction they are committed or rolled back.
     pub(crate) fn end_statement(&mut self, succeeded: bool) -> SqlResult<()> {
         match (succeeded, self.facts.transaction_count) {
             (true, _) => self.keep_statement(None, &mut NullSink),
@@ -125,7 +125,7 @@ impl Session {
         }
     }
 
-    /// The same for a statement that succeeded; its commit may be left pending if there is a `site` for that.
+    /// Keeps the effects of a statement that succeeded; its commit may be left pending if there is a `site` for that.
     pub(crate) fn keep_statement(
         &mut self,
         site: Option<CommitSite>,
@@ -153,7 +153,7 @@ impl Session {
         self.rollback_named(name.as_deref(), sink)
     }
 
-    /// To the savepoint of that name, or everything when there is no name or it is the outermost transaction's.
+    /// Rolls back to the savepoint of that name, or everything when there is no name or it is the outermost transaction's.
     fn rollback_named(&mut self, name: Option<&str>, sink: &mut dyn ResultSink) -> SqlResult<()> {
         if self.facts.transaction_count == 0 {
             return Err(SqlError::new(3903, &[]));
@@ -190,7 +190,7 @@ impl Session {
         self.transactions.savepoint(name)
     }
 
-    /// Ends the transaction without a trace, whatever its depth. A rollback that fails leaves the database suspect; there is
+    /// Rolls back the whole transaction, whatever its depth. A rollback that fails leaves the database suspect; there is
     /// nothing more to undo here.
     pub(crate) fn rollback_everything(&mut self, sink: &mut dyn ResultSink) {
         let descriptor = self.transactions.descriptor();
@@ -207,7 +207,7 @@ impl Session {
         }
     }
 
-    /// What drivers send instead of BEGIN TRAN and COMMIT text.
+    /// Runs a transaction manager request, which drivers send instead of BEGIN TRAN and COMMIT text.
     ///
     /// # Errors
     /// As the statements: 3902, 3903, 628, 6401, 3930, and those of commit itself; they go to the sink.
