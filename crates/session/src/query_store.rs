@@ -1,8 +1,8 @@
-//! The query store: what the queries of a database took, plan by plan and interval by interval, for `sys.query_store_*`.
+//! The query store: execution figures of a database's queries by plan and interval, for `sys.query_store_*`.
 //!
-//! It is kept in memory: ON lasts as long as the database, what has been gathered and the other settings as long as the server runs. A frame
-//! that ends hands its sums on, if its database has the option; a plan is described when it is first seen. What it takes is bounded by
-//! MAX_STORAGE_SIZE_MB.
+//! It is kept in memory. The setting ON lasts as long as the database; gathered figures and other settings last until the server stops. A
+//! frame that ends adds its sums, if its database has the option; a plan is described when it first appears. MAX_STORAGE_SIZE_MB limits the
+//! memory.
 
 use std::any::Any;
 use std::sync::{Arc, Weak};
@@ -13,22 +13,22 @@ use query::query_store::{
 };
 use rustc_hash::FxHashMap;
 
-/// What an entry of any kind is counted as, besides its text.
+/// Size that an entry of any kind counts for, besides its text.
 const ENTRY_BYTES: u64 = 200;
-/// What figures of a plan in an interval are counted as.
+/// Size that the figures of a plan in one interval count for.
 const RUNS_BYTES: u64 = 400;
-/// How many compiled statements it knows by their place in memory.
+/// Limit of compiled statements that the store recognises by their address.
 const KNOWN_MAX: usize = 4096;
 const TICKS_PER_MINUTE: u64 = 600_000_000;
 
-/// A compiled statement, of which the store only asks whether it is the same.
+/// A compiled statement; the store only compares its identity.
 type Compiled = Arc<dyn Any + Send + Sync>;
 
 fn place(compiled: &Compiled) -> usize {
     Arc::as_ptr(compiled).cast::<()>().addr()
 }
 
-/// The stores of all databases, by their incarnations.
+/// The stores of all databases, by incarnation.
 pub(crate) struct QueryStores {
     stores: Latch<FxHashMap<u64, Store>>,
 }
@@ -36,9 +36,9 @@ pub(crate) struct QueryStores {
 #[derive(Default)]
 struct Store {
     stored: StoredQueries,
-    /// Which plan a compiled statement is. The weak reference keeps its place from being another's.
+    /// Maps the address of a compiled statement to its plan. The weak reference prevents another statement from reusing the address.
     known: FxHashMap<usize, (Weak<dyn Any + Send + Sync>, u64)>,
-    /// The last number given to anything.
+    /// The last id given to any entry.
     numbered: u64,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Described {
     pub(crate) text: String,
     pub(crate) document: String,
     pub(crate) plan_hash: u64,
-    /// Its module; 0: a batch.
+    /// Object id of its module; 0: a batch.
     pub(crate) object_id: i32,
     pub(crate) has_parameters: bool,
     pub(crate) compatibility_level: u8,
@@ -60,7 +60,7 @@ impl Default for QueryStores {
 }
 
 impl QueryStores {
-    /// What the views show of a database.
+    /// The contents of a database's store, for the views.
     pub(crate) fn shown(&self, incarnation: u64) -> StoredQueries {
         self.stores.lock().get(&incarnation).map(|store| store.stored.clone()).unwrap_or_default()
     }
@@ -73,7 +73,7 @@ impl QueryStores {
         stored.is_full = false;
     }
 
-    /// ALTER DATABASE ... SET QUERY_STORE CLEAR. Numbers go on, so that none comes to mean something else.
+    /// ALTER DATABASE ... SET QUERY_STORE CLEAR. Ids continue, so that no id is reused.
     pub(crate) fn clear(&self, incarnation: u64) {
         if let Some(store) = self.stores.lock().get_mut(&incarnation) {
             let settings = store.stored.settings.clone();
@@ -82,12 +82,12 @@ impl QueryStores {
         }
     }
 
-    /// Databases have been dropped or closed.
+    /// Drops the stores of databases that have been dropped or closed.
     pub(crate) fn forget_all_but(&self, present: &[u64]) {
         self.stores.lock().retain(|incarnation, _| present.contains(incarnation));
     }
 
-    /// Runs of a plan; false: it has to be described first.
+    /// Adds runs of a known plan. False: the plan must be described first.
     pub(crate) fn add_known(&self, incarnation: u64, compiled: &Compiled, runs: &PlanRuns, now: u64) -> bool {
         let mut stores = self.stores.lock();
         let store = stores.entry(incarnation).or_default();
@@ -100,7 +100,7 @@ impl QueryStores {
         true
     }
 
-    /// Runs of a plan that it may not know yet.
+    /// Adds runs of a plan that may be new.
     pub(crate) fn add(
         &self,
         incarnation: u64,
@@ -130,7 +130,7 @@ impl Store {
         self.numbered
     }
 
-    /// Is there room, or can it be made?
+    /// Is there room, also after a clean-up?
     fn has_room(&mut self, bytes: u64) -> bool {
         let max = self.stored.settings.bytes_max;
         if self.stored.bytes + bytes > max {
@@ -143,7 +143,7 @@ impl Store {
         self.stored.bytes + bytes <= max
     }
 
-    /// The plan's number; none, if it is not taken in.
+    /// The plan's id; `None` if the plan is not captured.
     fn plan_of(&mut self, described: &Described, now: u64) -> Option<u64> {
         let known_text = |text: &&StoredText| *text.text == *described.text;
         let text_id = self.stored.texts.iter().find(known_text).map(|text| text.id);
@@ -176,7 +176,7 @@ impl Store {
         if !self.has_room(bytes) {
             return None;
         }
-        // Making room may have taken the text and the query away.
+        // Making room may have removed the text and the query.
         let text = self.stored.texts.iter().find(|text| *text.text == *described.text).map(|text| text.id);
         let text_id = text.unwrap_or_else(|| {
             let id = self.number();
@@ -220,7 +220,7 @@ impl Store {
         Some(id)
     }
 
-    /// The interval that is now.
+    /// Id of the current interval.
     fn interval(&mut self, now: u64) -> u64 {
         let length = u64::from(self.stored.settings.interval_minutes) * TICKS_PER_MINUTE;
         let start_ticks = now - now % length;
@@ -244,7 +244,7 @@ impl Store {
                 return;
             }
             let (id, first_ticks) = (self.number(), runs.last_ticks);
-            // Making room may have taken the interval away.
+            // Making room may have removed the interval.
             let interval_id = self.interval(now);
             self.stored.runs.push(StoredRuns { id, plan_id, interval_id, first_ticks, runs: *runs });
             self.count_bytes();
@@ -257,14 +257,14 @@ impl Store {
         }
     }
 
-    /// Queries that were not run for longest go, with all that is theirs, until the rest takes at most so much.
+    /// Removes the least recently run queries with all their entries, until the rest takes at most `bytes_max`.
     fn clean_up(&mut self, bytes_max: u64) {
         let mut order: Vec<(u64, u64)> =
             self.stored.queries.iter().map(|query| (query.last_ticks, query.id)).collect();
         order.sort_unstable();
         let mut going = 0;
         while self.stored.bytes > bytes_max && going < order.len() {
-            // A tenth of them at a time: each round goes through everything.
+            // A tenth of them at a time, because each round scans everything.
             going = (going + (order.len() / 10).max(1)).min(order.len());
             let gone: rustc_hash::FxHashSet<u64> = order[..going].iter().map(|(_, id)| *id).collect();
             let stored = &mut self.stored;

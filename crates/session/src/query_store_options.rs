@@ -1,4 +1,4 @@
-//! QUERY_STORE of ALTER DATABASE ... SET: what its value asks for.
+//! QUERY_STORE of ALTER DATABASE ... SET: its values and their effect.
 
 use engine::OptionChange;
 use query::query_store::StoreSettings;
@@ -8,10 +8,10 @@ use types::{SqlError, SqlResult};
 use crate::session::Session;
 
 const NAME: &str = "QUERY_STORE";
-/// Where the table of clauses has what stands in parentheses.
+/// The table of clauses lists the options in parentheses under this place.
 const PLACE: &str = "query store option";
 
-/// What is asked for.
+/// The requested change.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct QueryStoreChange {
     switch: Option<bool>,
@@ -20,7 +20,7 @@ pub(crate) struct QueryStoreChange {
 }
 
 impl QueryStoreChange {
-    /// Of one option of ALTER DATABASE ... SET, if it is that one.
+    /// The change that one option of ALTER DATABASE ... SET asks for; `None` for other options.
     pub(crate) fn of_set(option: &DatabaseOption) -> SqlResult<Option<QueryStoreChange>> {
         let nothing = QueryStoreChange { switch: None, clears: false, options: Vec::new() };
         let change = match option {
@@ -42,12 +42,12 @@ impl QueryStoreChange {
             _ => return Ok(None),
         };
         query::clauses::check_options(PLACE, &change.options)?;
-        // Refused before anything is changed.
+        // Refused before anything changes.
         change.apply(&mut StoreSettings::default())?;
         Ok(Some(change))
     }
 
-    /// What the database remembers of it.
+    /// The part of the change that the database stores.
     pub(crate) fn kept(&self) -> Option<OptionChange> {
         self.switch.map(|on| OptionChange::Switch(NAME.to_string(), on))
     }
@@ -86,7 +86,7 @@ fn misused() -> SqlError {
 }
 
 impl Session {
-    /// The databases that have none: error 12438.
+    /// Error 12438 for the databases that have no query store.
     pub(crate) fn check_may_have_query_store(&self, name: &str) -> SqlResult<()> {
         if ["master", "tempdb"].iter().any(|own| own.eq_ignore_ascii_case(name)) {
             let text = format!(

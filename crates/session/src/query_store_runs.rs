@@ -1,4 +1,4 @@
-//! What the statements of a frame took goes into the query store of its database.
+//! Adds the execution figures of a frame's statements to the query store of its database.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::session::Session;
 use crate::statistics::BUILD;
 
 impl Session {
-    /// A frame has run: what its statements took goes into the store of the session's database.
+    /// Called at the end of a frame: adds the figures of its statements to the store of the session's database.
     pub(crate) fn note_in_query_store(&self, frame: &Frame<'_>) {
         let (incarnation, now) = (self.database.incarnation(), self.now_ticks());
         for (cell, runs) in frame.statistics.executed() {

@@ -1,4 +1,4 @@
-//! PRINT, RAISERROR, THROW, WAITFOR: what a batch says and how it waits.
+//! PRINT, RAISERROR, THROW, WAITFOR: messages that a batch sends, and its waits.
 
 use os::{WaitType, task};
 use query::SessionFacts;
@@ -13,10 +13,10 @@ use crate::session::Session;
 use crate::sink::ResultSink;
 use crate::values::{to_int, to_text};
 
-/// PRINT sends at most this many characters of nvarchar (8,000 of varchar).
+/// PRINT sends at most so many characters of nvarchar (8,000 of varchar).
 const PRINT_CHARACTERS_MAX: usize = 4000;
 const PRINT_BYTES_MAX: usize = 8000;
-/// RAISERROR raises no system message below this one.
+/// Lowest number of a system message that RAISERROR accepts.
 const SYSTEM_ERROR_MIN: i32 = 13000;
 /// User messages begin here.
 const USER_ERROR_MIN: i32 = 50000;
@@ -59,7 +59,7 @@ impl Session {
             Value::Int(number) => self.message_of(*number, severity_given, state)?,
             other => (USER_ERROR_MIN, 16, false, to_text(other).unwrap_or_default()),
         };
-        // Less than 0: the severity that the message has.
+        // A negative severity asks for the message's own.
         let severity = if severity_given < 0 { own_severity } else { severity_given.min(25) };
         if severity > 18 && !raise.log {
             return Err(SqlError::new(2754, &[&18]).into());
@@ -84,7 +84,7 @@ impl Session {
         Err(Interruption::Failed(Failure { error, origin: Origin::RaisError }))
     }
 
-    /// A message by number: of users, or of the system's own: number, severity, whether the log has it, text. Errors 2732, 18054.
+    /// A message by number, user-defined or system: number, severity, whether it is logged, text. Errors 2732, 18054.
     fn message_of(
         &self,
         number: i32,
@@ -141,7 +141,7 @@ impl Session {
         Err(Interruption::Failed(Failure { error, origin: Origin::Throw }))
     }
 
-    /// WAITFOR DELAY and TIME; ends early with the client's attention.
+    /// WAITFOR DELAY and TIME; an attention ends it early.
     pub(crate) fn wait_for(
         &mut self,
         frame: &mut Frame,
@@ -163,7 +163,7 @@ impl Session {
     }
 }
 
-/// RAISERROR substitutes integers, texts and binaries: 2748 for anything else, counted from the message on.
+/// Checks the substitution values of RAISERROR: integers, texts and binaries; 2748 for other types, with the position counted from the message on.
 fn check_substitutes(arguments: &[Value]) -> Result<(), SqlError> {
     const BEFORE: usize = 4;
     let is_refused = |value: &Value| {
@@ -193,14 +193,14 @@ fn check_substitutes(arguments: &[Value]) -> Result<(), SqlError> {
     }
 }
 
-/// From now to the next time of day `asked_ms`, in milliseconds.
+/// Milliseconds from now until the next occurrence of the time of day `asked_ms`.
 fn until_ms(asked_ms: u64, now_100ns: i64) -> u64 {
     const DAY_MS: u64 = 86_400_000;
     let now_ms = now_100ns.unsigned_abs() / 10_000 % DAY_MS;
     (asked_ms + DAY_MS - now_ms) % DAY_MS
 }
 
-/// The time of day that is asked for: of a datetime, or of a text. Errors 148, and 9815 for the types that came after datetime.
+/// The requested time of day, from a datetime or a text. Errors 148, and 9815 for the types that came after datetime.
 fn delay_ms(value: &Value) -> Result<u64, SqlError> {
     let refused = |name: &str| Err(SqlError::new(9815, &[&name]).with_state(0));
     match value {

@@ -1,9 +1,9 @@
-//! How texts are refused: with a syntax error, or because they are valid T-SQL that Hardpan does not execute.
+//! Errors that refuse a text: syntax errors, and valid T-SQL that Hardpan does not support.
 
 use tsql::ast::{self, StatementKind};
 use types::SqlError;
 
-/// A syntax error as the message a client gets.
+/// A syntax error as the client receives it.
 pub(crate) fn syntax_error(error: tsql::SyntaxError) -> SqlError {
     let message = error.message();
     let mut sql_error = SqlError::custom(error.number, error.severity, error.state, message);
@@ -11,7 +11,7 @@ pub(crate) fn syntax_error(error: tsql::SyntaxError) -> SqlError {
     sql_error
 }
 
-/// Valid T-SQL that Hardpan does not execute.
+/// The error for valid T-SQL that Hardpan does not support.
 pub(crate) fn not_supported(what: &str) -> SqlError {
     SqlError::custom(40517, 16, 1, format!("{what} is not supported by this version of Hardpan."))
 }
@@ -47,7 +47,7 @@ pub(crate) fn kind_name(kind: &StatementKind) -> String {
     words
 }
 
-/// What natively compiled procedures do not take: 10794.
+/// 10794: a natively compiled procedure does not support the construct.
 pub(crate) fn unsupported_in_native(kind: &str, name: &str) -> SqlError {
     SqlError::new(10794, &[&kind, &name])
 }

@@ -1,4 +1,4 @@
-//! All sessions of the server: their numbers, what the views show of them, and how another session can end one.
+//! The registry of all sessions: their numbers, their published state for the views, and KILL.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,54 +12,54 @@ use crate::figures::{Figures, PacketCounts};
 
 /// User sessions are numbered from here, as in SQL Server; lower numbers belong to the server itself.
 pub const FIRST_USER_SESSION_ID: i16 = 51;
-/// As many sessions have a number at once.
+/// Limit of sessions that are open at once.
 pub const SESSIONS_MAX: usize = (i16::MAX - FIRST_USER_SESSION_ID + 1) as usize;
 
-/// The sessions now open. Guarded by one latch; nothing is called while it is held.
+/// The open sessions. One latch guards them; no other code is called while it is held.
 pub struct SessionRegistry {
     server_name: String,
     start_ticks: u64,
     slots: Latch<BTreeMap<i16, Arc<SessionSlot>>>,
-    /// Sessions that were ever opened, and packets of those that have ended.
+    /// Count of sessions ever opened, and packets of sessions that have ended.
     opened: AtomicU64,
     ended_packets: (AtomicU64, AtomicU64),
 }
 
-/// What others may know of a session while it runs.
+/// The published state of a session, which other threads read.
 pub struct SessionSlot {
     published: Latch<Published>,
-    /// What the request is at, a [`Command`]: stored by each statement, so an atomic.
+    /// The current [`Command`] of the request: each statement stores it, so it is atomic.
     command: AtomicU8,
     /// `@@TRANCOUNT` when that statement began.
     transaction_count: AtomicI32,
-    /// The descriptor of its open transaction, 0 without one, and when that began.
+    /// The descriptor of its open transaction, 0 without one, and the transaction's start time.
     transaction: AtomicU64,
     transaction_began: AtomicU64,
-    /// A statement has begun it unseen.
+    /// The transaction is implicit (SET IMPLICIT_TRANSACTIONS ON).
     is_implicit: AtomicBool,
-    /// What its requests have taken.
+    /// Resource counters of its requests.
     pub(crate) figures: Figures,
-    /// What its requests use.
+    /// Memory account of its requests.
     pub(crate) memory: Arc<os::memory::Account>,
-    /// What its requests have waited for.
+    /// Wait statistics of its requests.
     pub(crate) waits: Arc<os::SessionWaits>,
     /// It has been killed: no further request of it runs.
     killed: AtomicBool,
 }
 
-/// What the session's own thread tells the others.
+/// The state that the session's own thread publishes.
 pub(crate) struct Published {
-    /// Its status is shown by whether there is a runner.
+    /// The row of the session; its status is derived from `runner`.
     pub(crate) row: SessionRow,
-    /// Who runs the request, if one runs.
+    /// The task that runs the request, if one runs.
     pub(crate) runner: Option<task::TaskRef>,
-    /// Ends the session's connection, on any thread; none when it has no connection.
+    /// Ends the session's connection, on any thread; `None` without a connection.
     pub(crate) hang_up: Option<HangUp>,
-    /// The connection's; none when it has no connection.
+    /// The connection's packet counters; `None` without a connection.
     pub(crate) packets: Option<Arc<PacketCounts>>,
 }
 
-/// What KILL calls besides interrupting the request that runs.
+/// Called by KILL in addition to interrupting the running request.
 pub type HangUp = Arc<dyn Fn() + Send + Sync>;
 
 /// `command` of `sys.dm_exec_requests`.
@@ -68,7 +68,7 @@ pub type HangUp = Arc<dyn Fn() + Send + Sync>;
 pub enum Command {
     /// No request runs.
     None,
-    /// No statement of the request yet, or one without a name of its own.
+    /// No statement of the request has begun yet, or the statement has no name of its own.
     Other,
     /// Queries.
     Select,
@@ -106,9 +106,9 @@ pub enum Command {
     DropIndex,
     /// DROP TABLE.
     DropTable,
-    /// DROP of something else that lives in a database.
+    /// DROP of another object in a database.
     Drop,
-    /// CREATE and ALTER of something else that does.
+    /// CREATE and ALTER of another object in a database.
     Definition,
     /// CREATE, ALTER and DROP DATABASE.
     Database,
@@ -116,8 +116,8 @@ pub enum Command {
     WaitFor,
 }
 
-/// The commands as the view shows them, in the order of [`Command`], and the names of the transactions that they are where there is no
-/// other; empty when no request runs.
+/// For each [`Command`] in order: the command as the view shows it, and the name of its autocommit transaction; empty
+/// when no request runs.
 const COMMANDS: [(&str, &str); 24] = [
     ("", ""),
     ("CONDITIONAL", ""),
@@ -146,7 +146,7 @@ const COMMANDS: [(&str, &str); 24] = [
 ];
 const _: () = assert!(COMMANDS.len() == Command::WaitFor as usize + 1);
 
-/// What views call a transaction that a statement has begun under SET IMPLICIT_TRANSACTIONS ON.
+/// Name that views show for an implicit transaction.
 const IMPLICIT_NAME: &str = "implicit_transaction";
 
 impl SessionRegistry {
@@ -201,7 +201,7 @@ impl SessionRegistry {
         Ok((session_id, slot))
     }
 
-    /// The session has ended.
+    /// Removes a session that has ended.
     pub fn unregister(&self, session_id: i16) {
         let removed = self.slots.lock().remove(&session_id);
         let (read, written) = removed.expect("a session is unregistered once").packets();
@@ -209,7 +209,7 @@ impl SessionRegistry {
         self.ended_packets.1.fetch_add(written, Relaxed);
     }
 
-    /// What all sessions together have seen, those that have ended too.
+    /// Totals of all sessions, including those that have ended.
     pub fn totals(&self) -> ServerTotals {
         let slots: Vec<Arc<SessionSlot>> = self.slots.lock().values().cloned().collect();
         let ended = (self.ended_packets.0.load(Relaxed), self.ended_packets.1.load(Relaxed));
@@ -226,19 +226,19 @@ impl SessionRegistry {
         slots.iter().map(|slot| slot.snapshot()).collect()
     }
 
-    /// What each session has waited for, by number.
+    /// The wait statistics of each session, by number.
     pub fn waits(&self) -> Vec<(i16, Vec<os::WaitRow>)> {
         let slots: Vec<(i16, Arc<SessionSlot>)> =
             self.slots.lock().iter().map(|(id, slot)| (*id, slot.clone())).collect();
         slots.into_iter().map(|(id, slot)| (id, slot.waits.snapshot())).collect()
     }
 
-    /// The number of each among all sessions that there have been.
+    /// For each open session its ordinal among all sessions ever opened.
     pub fn numbers(&self) -> Vec<(i16, u64)> {
         self.slots.lock().iter().map(|(id, slot)| (*id, slot.waits.number())).collect()
     }
 
-    /// Ends a session for good, whether a request of it runs or not: its connection ends, its transaction is rolled back. False when there
+    /// Kills a session, whether it runs a request or not: its connection ends, its transaction is rolled back. False when there
     /// is no such session.
     pub fn kill(&self, session_id: i16) -> bool {
         let slot = self.slots.lock().get(&session_id).cloned();
@@ -255,19 +255,19 @@ impl SessionRegistry {
 }
 
 impl SessionSlot {
-    /// Changes what is published.
+    /// Changes the published state.
     pub(crate) fn update(&self, change: impl FnOnce(&mut Published)) {
         change(&mut self.published.lock());
     }
 
-    /// What the session's request is at, and its `@@TRANCOUNT`.
+    /// Publishes the current command and its `@@TRANCOUNT`.
     #[inline]
     pub(crate) fn note(&self, command: Command, transaction_count: i32) {
         self.command.store(command as u8, Relaxed);
         self.transaction_count.store(transaction_count, Relaxed);
     }
 
-    /// A transaction of the user's has begun.
+    /// Publishes that a user transaction has begun.
     #[inline]
     pub(crate) fn begin_transaction(&self, descriptor: u64, began_ticks: u64) {
         self.transaction_began.store(began_ticks, Relaxed);
@@ -275,19 +275,19 @@ impl SessionSlot {
         self.transaction.store(descriptor, Relaxed);
     }
 
-    /// That was done by a statement under SET IMPLICIT_TRANSACTIONS ON.
+    /// Marks the new transaction as implicit.
     #[inline]
     pub(crate) fn call_transaction_implicit(&self) {
         self.is_implicit.store(true, Relaxed);
     }
 
-    /// It has ended.
+    /// Publishes that the transaction has ended.
     #[inline]
     pub(crate) fn end_transaction(&self) {
         self.transaction.store(0, Relaxed);
     }
 
-    /// Packets of its connection.
+    /// Packets received and sent by its connection.
     fn packets(&self) -> (u64, u64) {
         let packets = self.published.lock().packets.clone();
         packets.map_or((0, 0), |packets| packets.counts())

@@ -1,6 +1,6 @@
-//! EXECUTE ... WITH RESULT SETS: what a procedure sends goes to the client under the names and types that the statement gives.
+//! EXECUTE ... WITH RESULT SETS: sends a procedure's results under the declared names and types.
 //!
-//! The procedure is stopped where something does not fit: that row or result set is not sent, and the statement ends with the error.
+//! The procedure stops at the first mismatch: that row or result set is not sent, and the statement ends with the error.
 
 use os::task;
 use query::{ColumnDescription, Flow};
@@ -10,21 +10,21 @@ use crate::instruction::WantedColumn;
 use crate::interruption::{Interruption, Stop};
 use crate::sink::{Done, EnvironmentChange, ResultSink};
 
-/// Stands between a procedure and whoever takes its results.
+/// Sink between a procedure and the receiver of its results; it changes names and types.
 pub(crate) struct Redescribed<'a> {
     sink: &'a mut dyn ResultSink,
     wanted: &'a [Vec<WantedColumn>],
-    /// How many result sets have begun.
+    /// Number of result sets that have begun.
     begun: usize,
-    /// Types of the columns of the one that has.
+    /// Column types of the current result set.
     types: Vec<SqlType>,
     context: ConvertContext,
     error: Option<SqlError>,
-    /// Rows that have been sent of the result set that is being sent.
+    /// Rows sent of the current result set.
     sent: Option<u64>,
 }
 
-/// A column as the client is told of it, whatever the procedure says of it.
+/// The column description that the client receives instead of the procedure's own.
 pub(crate) fn described(wanted: &WantedColumn) -> ColumnDescription {
     ColumnDescription {
         name: wanted.name.clone(),
@@ -46,8 +46,8 @@ impl<'a> Redescribed<'a> {
         Redescribed { sink, wanted, begun: 0, types: Vec::new(), context, error: None, sent: None }
     }
 
-    /// How the procedure has ended. It was stopped at what did not fit, as by an attention: that is the error. Errors 11535 to 11538, 11553, those of
-    /// a conversion. Also tells how many rows were sent of a result set that has not ended.
+    /// The outcome of the procedure. A mismatch stops it as an attention does; then the outcome is the mismatch's error. Errors 11535 to 11538,
+    /// 11553, those of a conversion. Also returns the number of rows sent of an unfinished result set.
     pub(crate) fn finish<T>(self, ended: Result<T, Interruption>) -> (Result<T, Interruption>, Option<u64>) {
         let (wanted, begun) = (self.wanted.len(), self.begun);
         match (ended, self.error) {
@@ -135,7 +135,7 @@ impl ResultSink for Redescribed<'_> {
         self.sink.message(message);
     }
     fn done(&mut self, done: Done) {
-        // The statement that was stopped ends with the error.
+        // A statement that was stopped by a mismatch ends with its error.
         if self.error.is_none() {
             self.sent = None;
             self.sink.done(done);

@@ -1,13 +1,13 @@
-//! What sp_set_session_context keeps for a session, and SESSION_CONTEXT gives.
+//! The key and value pairs of sp_set_session_context, which SESSION_CONTEXT returns.
 
 use std::collections::BTreeMap;
 
 use types::{SqlError, SqlResult, Value};
 
-/// What all keys and values of a session may take.
+/// Limit of all keys and values of a session together.
 const BYTES_MAX: usize = 1 << 20;
 
-/// Values by their keys in small letters.
+/// Values by key in lower case.
 #[derive(Default)]
 pub(crate) struct SessionContext(BTreeMap<String, Entry>);
 
@@ -22,10 +22,10 @@ impl SessionContext {
         self.0.get(&key.to_lowercase()).map_or(Value::Null, |kept| kept.value.clone())
     }
 
-    /// Keeps a value, for good when it `is_read_only`.
+    /// Stores a value; for the rest of the session if it `is_read_only`.
     ///
     /// # Errors
-    /// 15664 when the key was set so; 15665 when all together would be larger than 1 MB.
+    /// 15664 when the key is read-only; 15665 when all pairs together would be larger than 1 MB.
     pub(crate) fn set(&mut self, key: &str, value: Value, is_read_only: bool) -> SqlResult<()> {
         let name = key.to_lowercase();
         if self.0.get(&name).is_some_and(|kept| kept.is_read_only) {

@@ -4,7 +4,7 @@ use query::ColumnDescription;
 use query::showplan::{Operator, PlanColumn, StatementPlan};
 use types::{SqlType, Value};
 
-/// The lines of a tree; a line runs down from an operator to the next input of the same parent.
+/// The lines of an operator tree; a vertical line connects an operator with the next input of its parent.
 pub(crate) fn plan_lines(operator: &Operator, lead: &str, has_next: bool, lines: &mut Vec<String>) {
     lines.push(format!("{lead}|--{}", operator.text()));
     let inner = format!("{lead}{}", if has_next { "|    " } else { "     " });
@@ -20,7 +20,7 @@ pub(crate) fn figures_of(operator: &Operator, figures: &mut Vec<Option<(u64, u64
     operator.children.iter().for_each(|child| figures_of(child, figures));
 }
 
-/// What STATISTICS PROFILE has before those of SHOWPLAN_ALL.
+/// Columns of STATISTICS PROFILE before those of SHOWPLAN_ALL.
 pub(crate) const PROFILE_COLUMNS: [(&str, SqlType); 2] =
     [("Rows", SqlType::BigInt), ("Executes", SqlType::BigInt)];
 

@@ -1,7 +1,7 @@
-//! DBCC SHRINKFILE and SHRINKDATABASE: which files, to what size, and what is said of it.
+//! DBCC SHRINKFILE and SHRINKDATABASE: selection of files, target sizes and messages.
 //!
-//! A log file is shrunk by whole VLFs; the log moves on when it stands in the way. Of a data file, tables that stand at its end are built anew
-//! before it, unless TRUNCATEONLY is said; free pages at its end are given back, unless NOTRUNCATE is.
+//! A log file shrinks by whole VLFs; the log moves to another VLF if the active one is in the way. In a data file, tables with pages at its end
+//! are rebuilt nearer to its begin, unless TRUNCATEONLY is given; free pages at its end are released, unless NOTRUNCATE is given.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ const PAGE_BYTES: u64 = 8192;
 /// A file of a database, as both commands need it.
 struct File {
     file_id: i32,
-    /// As its pages' addresses or the log have it.
+    /// File number as in page addresses or in the log.
     number: u16,
     name: String,
     is_log: bool,
@@ -170,12 +170,12 @@ impl Session {
     }
 }
 
-/// What is done for the words NOTRUNCATE and TRUNCATEONLY. With the latter a data file's size is not looked at: all free pages at its end go.
+/// The steps that NOTRUNCATE and TRUNCATEONLY select. TRUNCATEONLY ignores the target size of a data file: it releases all free pages at the end.
 fn steps(aim: ShrinkAim, word: Option<&str>) -> DataShrink {
     DataShrink { aim, moves: word != Some("TRUNCATEONLY"), cuts: word != Some("NOTRUNCATE") }
 }
 
-/// WITH NO_INFOMSGS only.
+/// Accepts only WITH NO_INFOMSGS.
 fn says_little(dbcc: &ast::Dbcc) -> SqlResult<bool> {
     if dbcc.options.iter().any(|option| !option.name.is("NO_INFOMSGS")) {
         return Err(SqlError::new(2526, &[]));

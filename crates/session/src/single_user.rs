@@ -1,11 +1,11 @@
-//! ALTER DATABASE ... SET, as far as it is about others: for some options ([`empties`]) whoever is in the database leaves first, by himself or
-//! because he is ended; the rest change under everybody's feet, and WITH ROLLBACK has nobody to end, WITH NO_WAIT nothing to wait for. After
-//! SINGLE_USER one session at a time is in it (924, by the DATABASE locks of the engine); into a restricted one come those of db_owner,
-//! dbcreator and sysadmin, as many as like, and every login here is one of these. ALLOW_SNAPSHOT_ISOLATION waits for transactions, not for
-//! users, and takes neither clause (5083) nor company (5082).
+//! ALTER DATABASE ... SET and other users of the database. Some options ([`empties`]) need exclusive access: other sessions must leave first, by
+//! themselves or because they are killed. Other options change while the database is in use: for them WITH ROLLBACK kills no session, and WITH
+//! NO_WAIT has nothing to wait for. After SINGLE_USER one session at a time may be in the database (924, by the DATABASE locks of the engine).
+//! RESTRICTED_USER admits any number of members of db_owner, dbcreator and sysadmin; every login here is such a member.
+//! ALLOW_SNAPSHOT_ISOLATION waits for transactions, not for users; it can be combined neither with a clause (5083) nor other options (5082).
 //!
 //! ```text
-//!  many users ──an option that empties it: others in it? ──no──► changed
+//!  many users ──an option that needs exclusive access: other sessions in it? ──no──► changed
 //!                  │ WITH NO_WAIT: 5070     │ WITH ROLLBACK IMMEDIATE, AFTER n: killed     │ else: waited for
 //!  single, another in it ──any SET──► 5064
 //! ```
@@ -20,16 +20,16 @@ use crate::sink::ResultSink;
 
 /// `user_access` for one session at a time.
 const SINGLE_USER: u8 = 1;
-/// `user_access` for members of roles of administrators.
+/// `user_access` for members of administrative roles only.
 const RESTRICTED_USER: u8 = 2;
-/// Changes no plan here, but is turned on as documented: alone.
+/// Changes no plan here, but needs exclusive access to be turned on, as documented.
 const DATE_CORRELATION: &str = "DATE_CORRELATION_OPTIMIZATION";
 const A_SECOND_NS: u64 = 1_000_000_000;
 
 /// Changes options of a database.
 ///
 /// # Errors
-/// 5058 (a database that cannot be single), 5064, 5070, both with 5069 behind; those of waiting and of the change itself.
+/// 5058 (a database that cannot be single-user), 5064, 5070, both followed by 5069; those of waiting and of the change itself.
 pub(crate) fn set_options(
     session: &mut Session,
     name: &str,
@@ -57,12 +57,12 @@ pub(crate) fn set_options(
         })
     };
     for option in [engine::COMMITTED_SNAPSHOT_SWITCH, engine::SNAPSHOT_SWITCH] {
-        // Their rows are the server's own and have no versions.
+        // The rows of a system database are the server's own and have no versions.
         if switch(option) == Some(true) && number < engine::FIRST_USER_DATABASE {
             return Err(SqlError::new(5058, &[&option, &name]));
         }
     }
-    // One that is not open says so itself.
+    // A database that is not open reports that itself.
     let (current, reads_committed) = match session.instance.database(name) {
         Ok(database) => (database.options(), database.reads_committed_snapshot()),
         Err(_) => (DatabaseOptions::default(), false),
@@ -83,8 +83,8 @@ pub(crate) fn set_options(
     session.instance.alter_database(name, changes)
 }
 
-/// Is nobody else in the database while this changes it? Those that are documented to ask for it ("exclusive access", "no active connections"):
-/// who may come in, whether it may be written, how readers read. An option that is set already changes nothing.
+/// Does the change need exclusive access? The options that are documented so ("exclusive access", "no active connections"): who may
+/// enter, whether it is writable, how readers read. An option that already has the value changes nothing.
 fn empties(change: &OptionChange, current: &DatabaseOptions, reads_committed: bool) -> bool {
     match change {
         OptionChange::UserAccess(SINGLE_USER) => true,
@@ -98,7 +98,7 @@ fn empties(change: &OptionChange, current: &DatabaseOptions, reads_committed: bo
     }
 }
 
-/// May these options stand in one statement, with this clause? Errors 5082, 5083.
+/// May these options be combined in one statement with this clause? Errors 5082, 5083.
 pub(crate) fn check_together(
     name: &str,
     changes: &[OptionChange],
@@ -118,7 +118,7 @@ pub(crate) fn check_together(
     Ok(())
 }
 
-/// Sees to it that the others leave, as the statement says.
+/// Makes other sessions leave, as the statement's clause asks for.
 fn clear(
     session: &mut Session,
     name: &str,
@@ -153,7 +153,8 @@ fn failed(reason: SqlError) -> SqlError {
     SqlError::new(5069, &[]).after(reason)
 }
 
-/// The option's name where it cannot be changed: master is written, tempdb is the server's own (learn.microsoft.com, tempdb database, database options).
+/// The option's name if it cannot be changed: master must stay writable, the server manages tempdb (learn.microsoft.com, tempdb database,
+/// database options).
 fn fixed_option(number: u16, change: &OptionChange) -> Option<&str> {
     const OF_TEMPDB: [&str; 5] =
         ["AUTO_CLOSE", "AUTO_SHRINK", "DB_CHAINING", "MIXED_PAGE_ALLOCATION", "TRUSTWORTHY"];

@@ -1,10 +1,10 @@
-//! Where the results of a request go: the contract between `session` and whoever carries results to a client.
+//! The result sink of a request: the contract between `session` and the code that sends results to a client.
 
 use types::{SqlError, SqlType, Value};
 
 pub use query::{ColumnDescription, Flow};
 
-/// What kind of thing has just ended; the wire's DONE, DONEINPROC and DONEPROC.
+/// What has ended: DONE, DONEINPROC and DONEPROC of the wire protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DoneKind {
     /// A statement of the outermost batch.
@@ -28,7 +28,7 @@ pub struct Done {
     pub command: u16,
 }
 
-/// A change of the session that clients are told about.
+/// A change of the session that clients are informed of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EnvironmentChange {
     /// Current database: new name, old name.
@@ -53,7 +53,7 @@ pub trait ResultSink {
     fn row(&mut self, row: &[Value]) -> Flow;
     /// An error (severity above 10) or a message for the user.
     fn message(&mut self, message: &SqlError);
-    /// A statement or procedure ended. Whether more follows is known only to the sink's owner, who sees the next call.
+    /// A statement or procedure ended. Only the next call shows whether more follows.
     fn done(&mut self, done: Done);
     /// Return value of a procedure called by RPC.
     fn return_status(&mut self, status: i32);
@@ -61,18 +61,18 @@ pub trait ResultSink {
     fn return_value(&mut self, ordinal: u16, name: &str, sql_type: &SqlType, value: &Value);
     /// The session changed.
     fn environment(&mut self, change: EnvironmentChange);
-    /// What has been told so far should reach the client now (RAISERROR WITH NOWAIT).
+    /// Sends the output so far to the client now (RAISERROR WITH NOWAIT).
     fn flush(&mut self) {}
-    /// A commit is on its way (only after [`Session::allow_pending_commits`](crate::Session::allow_pending_commits)): what follows says that it has
-    /// happened, and may have to be taken back; do not send it before `commit_settled`.
+    /// A commit is pending (only after [`Session::allow_pending_commits`](crate::Session::allow_pending_commits)): the following output reports it
+    /// as done and may have to be discarded; do not send it before `commit_settled`.
     fn commit_pends(&mut self) {}
-    /// The commit is as durable as it should be; or it has failed: forget everything since `commit_pends`, what follows tells the failure.
+    /// The commit is as durable as requested. Or it has failed: discard all output since `commit_pends`; the following output reports the failure.
     fn commit_settled(&mut self, hardened: bool) {
         let _ = hardened;
     }
 }
 
-/// Forgets everything; for statements whose results nobody asked for.
+/// Discards everything; for statements whose results are not wanted.
 pub struct NullSink;
 
 impl ResultSink for NullSink {

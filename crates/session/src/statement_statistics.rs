@@ -1,8 +1,8 @@
-//! How often the statements of a program ran and what that took: what a frame counts, and the sums of its program.
+//! Execution statistics of a program's statements: the counters of a frame, and the sums of its program.
 //!
-//! A frame counts for itself and adds its sums to the program's when it ends: sessions that run the same text meet once a call, not once a
-//! statement. A clock costs a loop of small statements more than the counting: a statement begins when the one before it ended, if nothing but
-//! assignments and conditions lies between, and not more of them than a loop's body has ([`StatementStatistics::goes_round`]).
+//! A frame counts for itself and adds its sums to the program's at its end: sessions that run the same text synchronise once per call, not
+//! once per statement. Reading a clock costs more than counting in a loop of small statements. So a statement's start time is the end of the
+//! statement before it, if only assignments and conditions lie between, and no more than one loop round ([`StatementStatistics::goes_round`]).
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -13,9 +13,9 @@ use query::{Measure, MemoryUse};
 
 use crate::cell::Cell;
 
-/// What a program's runs have left.
+/// The execution statistics of a program.
 pub(crate) struct ProgramStatistics {
-    /// Which program of the cache it is; 0: of none.
+    /// Number of the program in the cache; 0: not in the cache.
     pub(crate) number: AtomicU64,
     pub(crate) made_ticks: AtomicU64,
     pub(crate) sums: Latch<Sums>,
@@ -24,7 +24,7 @@ pub(crate) struct ProgramStatistics {
 #[derive(Default)]
 pub(crate) struct Sums {
     pub(crate) runs: u64,
-    /// Of whole runs: what the statements of each took together.
+    /// Sums over whole runs of the program.
     pub(crate) whole: StatementSums,
     pub(crate) statements: Vec<StatementSums>,
 }
@@ -35,7 +35,7 @@ pub(crate) struct StatementSums {
     pub(crate) executions: u64,
     /// How often it was bound.
     pub(crate) bound: u64,
-    /// When it last began: in a frame's sums by the running clock, in a program's as a date.
+    /// Its last start time: in a frame's sums by the monotonic clock, in a program's as a date.
     pub(crate) last_began: u64,
     pub(crate) elapsed: Measure,
     pub(crate) working: Measure,
@@ -46,7 +46,7 @@ pub(crate) struct StatementSums {
     pub(crate) physical_reads: Measure,
 }
 
-/// Memory of operators, in bytes. Nothing is counted before the first execution that was granted any: few statements ever are.
+/// Memory grants of operators, in bytes. Counting begins with the first execution that has a grant: few statements ever have one.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Grants {
     pub(crate) granted: Measure,
@@ -54,35 +54,35 @@ pub(crate) struct Grants {
     pub(crate) used: Measure,
 }
 
-/// What one execution of a statement took.
+/// The cost of one execution of a statement.
 #[derive(Default)]
 pub(crate) struct Taken {
     pub(crate) elapsed_ns: u64,
     pub(crate) waited_ns: u64,
     pub(crate) rows: u64,
     pub(crate) memory: MemoryUse,
-    /// Pages since it began.
+    /// Pages accessed since it began.
     pub(crate) pages: PageUses,
 }
 
-/// A statement has run from this moment of the running clock on.
+/// One execution of a statement, with its start time by the monotonic clock.
 pub(crate) struct Execution {
     pub(crate) cell: Cell,
     pub(crate) began_ns: u64,
     pub(crate) taken: Taken,
 }
 
-/// What one frame has counted and not yet handed on.
+/// The counters of one frame that have not been added to the program's yet.
 #[derive(Default)]
 pub(crate) struct StatementStatistics {
-    /// The first statement's beginning by both clocks: the date is asked for once a frame.
+    /// Start of the first statement by both clocks: the date is read once per frame.
     pub(crate) first: Option<(u64, u64)>,
-    /// The only execution so far, as most frames have but one; the sums begin with the next.
+    /// The only execution so far, as most frames have only one; the second execution starts the sums.
     only: Option<Execution>,
     statements: Vec<StatementSums>,
-    /// When the statement ended that ran last, by the running clock, if the next may begin there.
+    /// End time of the last statement, by the monotonic clock, if the next statement may start there.
     ended_ns: Option<u64>,
-    /// How often a loop has begun anew since.
+    /// Loop rounds since then.
     rounds: u64,
 }
 
@@ -94,12 +94,12 @@ impl Default for ProgramStatistics {
 }
 
 impl ProgramStatistics {
-    /// It has been made now.
+    /// Records that the program has been compiled now.
     pub(crate) fn made(&self, now_ticks: u64) {
         self.made_ticks.store(now_ticks, Relaxed);
     }
 
-    /// The cache takes it in under a number.
+    /// Sets the number that the cache has assigned.
     pub(crate) fn numbered(&self, number: u64) {
         self.number.store(number, Relaxed);
     }
@@ -109,14 +109,14 @@ impl ProgramStatistics {
         self.number.load(Relaxed)
     }
 
-    /// A cell has been bound, first or again.
+    /// Counts a binding of a cell, the first or a later one.
     pub(crate) fn note_bound(&self, cell: Cell) {
         self.sums.lock().at(cell).bound += 1;
     }
 
-    /// A run of the program has ended.
+    /// Adds the statistics of a frame that has ended.
     pub(crate) fn add(&self, of_frame: StatementStatistics) {
-        // A request that has the program made begins before it is made.
+        // The request that compiles the program begins before the compilation.
         let made_ticks = self.made_ticks.load(Relaxed);
         let date_of = |moment_ns| of_frame.date_of(moment_ns).max(made_ticks);
         let mut sums = self.sums.lock();
@@ -145,7 +145,7 @@ impl Sums {
 }
 
 impl Taken {
-    /// And what the executions of a statement took; their memory is not of one moment.
+    /// Adds the executions of a statement to the whole; memory is left out, since the statements' grants are not held at the same time.
     fn add(&mut self, sums: &StatementSums) {
         self.elapsed_ns += sums.elapsed.total;
         self.waited_ns += sums.elapsed.total.saturating_sub(sums.working.total);
@@ -156,7 +156,7 @@ impl Taken {
 }
 
 impl StatementSums {
-    /// One more execution.
+    /// Adds one execution.
     fn note(&mut self, began: u64, taken: &Taken) {
         self.grants.note(self.executions, &taken.memory);
         self.executions += 1;
@@ -169,7 +169,7 @@ impl StatementSums {
         self.physical_reads.note(taken.pages.physical);
     }
 
-    /// Those of another, which came later.
+    /// Adds later sums.
     fn add(&mut self, other: &StatementSums) {
         self.grants.add(self.executions, &other.grants, other.executions);
         self.executions += other.executions;
@@ -184,7 +184,7 @@ impl StatementSums {
 }
 
 impl Grants {
-    /// One more execution, behind so many.
+    /// Adds one execution, which `before` others precede.
     #[inline]
     fn note(&mut self, before: u64, memory: &MemoryUse) {
         if memory.granted_bytes > 0 || self.granted.maximum > 0 {
@@ -195,7 +195,7 @@ impl Grants {
         }
     }
 
-    /// Those that came before were granted nothing.
+    /// Begins to count after `before` executions without a grant.
     fn begin(&mut self, before: u64) {
         if before > 0 && self.granted.minimum.is_none() {
             self.granted.note(0);
@@ -204,7 +204,7 @@ impl Grants {
         }
     }
 
-    /// Those of so many executions that came later.
+    /// Adds the grants of `executions` later executions.
     fn add(&mut self, before: u64, other: &Grants, executions: u64) {
         if other.granted.minimum.is_some() {
             self.begin(before);
@@ -218,19 +218,19 @@ impl Grants {
 }
 
 impl StatementStatistics {
-    /// The date of a moment of the running clock, which is one of a statement that began.
+    /// Converts a monotonic time, at which a statement began, to a date.
     fn date_of(&self, moment_ns: u64) -> u64 {
         let (first_ns, first_ticks) = self.first.expect("the first statement has noted the date");
         first_ticks + moment_ns.saturating_sub(first_ns) / 100
     }
 
-    /// What comes now takes time that is no statement's.
+    /// The time from here to the next statement belongs to no statement.
     #[inline]
     pub(crate) fn forget_end(&mut self) {
         self.ended_ns = None;
     }
 
-    /// What its statements took.
+    /// The figures of its statements.
     pub(crate) fn executed(&self) -> impl Iterator<Item = (Cell, PlanRuns)> + '_ {
         let only = self.only.iter().map(|execution| {
             let mut one = StatementSums::default();
@@ -252,13 +252,13 @@ impl StatementStatistics {
         })
     }
 
-    /// A loop begins anew: once between two statements that it consists of, more often where it only computes.
+    /// Counts a loop round: at most one between two statements of the loop's body, more if the loop only computes.
     #[inline]
     pub(crate) fn goes_round(&mut self) {
         self.rounds += 1;
     }
 
-    /// When the next statement begins.
+    /// Start time of the next statement.
     pub(crate) fn begin_ns(&mut self, now_ns: impl FnOnce() -> u64) -> u64 {
         match self.ended_ns.take() {
             Some(ended_ns) if self.rounds <= 1 => ended_ns,
@@ -266,12 +266,12 @@ impl StatementStatistics {
         }
     }
 
-    /// A statement has run to its end, now.
+    /// Records the end time of a statement.
     pub(crate) fn end_at(&mut self, now_ns: u64) {
         (self.ended_ns, self.rounds) = (Some(now_ns), 0);
     }
 
-    /// A statement has run to its end.
+    /// Records an execution that has ended.
     pub(crate) fn note(&mut self, execution: Execution) {
         if self.statements.is_empty() {
             let Some(before) = self.only.replace(execution) else { return };

@@ -1,4 +1,4 @@
-//! What views show of cached programs: `sys.dm_exec_query_stats` and `sys.dm_exec_cached_plans`, and their plans.
+//! Rows of cached programs for views: `sys.dm_exec_query_stats` and `sys.dm_exec_cached_plans`, and their plans.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -10,11 +10,11 @@ use crate::instruction::{Instruction, InstructionKind};
 use crate::program::Program;
 use crate::program_key::ProgramKey;
 
-/// Build number in the documents: that of the product version.
+/// Build number in plan documents: that of the product version.
 pub(crate) const BUILD: &str = "16.0.4135.4";
 
 impl Program {
-    /// What the views show of it.
+    /// The program as the views show it.
     pub(crate) fn as_cached_plan(&self, key: &ProgramKey) -> CachedPlan {
         let sums = self.statistics.sums.lock();
         let (runs, whole, statements) = (sums.runs, sums.whole, sums.statements.clone());
@@ -62,14 +62,14 @@ impl Program {
         }
     }
 
-    /// What the plan of a statement does, whatever its literals.
+    /// Hash of a statement's plan, independent of its literals.
     fn plan_hash_of(&self, instruction: &Instruction, cell: Cell) -> Option<u64> {
         let compiled = self.cells[cell].lock().clone();
         let Some(Compiled::Statement(statement)) = compiled.as_deref() else { return None };
         statement.plan_hash(&self.variables[..instruction.variables_visible])
     }
 
-    /// The plans of what has been bound, as SHOWPLAN_XML writes them.
+    /// The plans of all bound cells, in the form of SHOWPLAN_XML.
     pub(crate) fn plan_document(&self) -> String {
         let mut statements = Vec::new();
         for instruction in &self.instructions {
@@ -81,7 +81,7 @@ impl Program {
         query::showplan::batch_document(BUILD, &statements)
     }
 
-    /// What an instruction's statement is compiled to, as showplan describes it.
+    /// The showplan description of a compiled statement.
     pub(crate) fn plan_of(&self, instruction: &Instruction, statement: &CompiledStatement) -> StatementPlan {
         StatementPlan {
             text: self.text_of(instruction),

@@ -1,4 +1,4 @@
-//! Temporary objects are dropped when the scope, request or session ends that has them.
+//! Drops temporary objects when the scope, request or session that created them ends.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ impl Session {
         self.drop_free_tables(global);
     }
 
-    /// Drops global temporary objects that nobody uses; the others wait for the end of whoever uses them, and for no other request here.
+    /// Drops global temporary objects that are not in use. An object in use becomes an orphan, which the end of a later request drops.
     pub(crate) fn drop_free_tables(&mut self, objects: Vec<Ended>) {
         for object in objects {
             self.transactions.set_lock_timeout_ms(0);
@@ -34,7 +34,7 @@ impl Session {
         self.tell_lock_options();
     }
 
-    /// Drops tables of tempdb by their real names; a table that is gone already is no error.
+    /// Drops tables of tempdb by their real names; a table that no longer exists is no error.
     pub(crate) fn drop_real_tables(&mut self, tables: &[Ended]) {
         for table in tables {
             if let Err(error) = drop_temporary_table(&self.instance, &mut self.transactions, table) {
@@ -49,7 +49,7 @@ impl Session {
     }
 }
 
-/// Drops a table or procedure of tempdb by its real name; one that is gone already is no error.
+/// Drops a table or procedure of tempdb by its real name; one that no longer exists is no error.
 fn drop_temporary_table(
     instance: &Arc<Instance>,
     transactions: &mut TransactionSet,

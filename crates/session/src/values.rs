@@ -1,9 +1,9 @@
-//! Small conversions that the interpreter itself needs: texts, ints, parameters, constants.
+//! Small conversions for the interpreter: texts, ints, parameters, constants.
 
 use tsql::ast::{ExprKind, Literal, UnaryOp};
 use types::{AssignTarget, ConvertContext, DEFAULT_STYLE, SqlError, SqlResult, SqlType, Value};
 
-/// The text of a character value; other types as CONVERT shows them; none for NULL.
+/// The text of a character value; other types as CONVERT shows them; `None` for NULL.
 pub(crate) fn to_text(value: &Value) -> Option<String> {
     if value.is_null() {
         return None;
@@ -22,7 +22,7 @@ pub(crate) fn to_text(value: &Value) -> Option<String> {
     converted.ok().and_then(|v| v.as_text())
 }
 
-/// An int, none for NULL.
+/// An int; `None` for NULL.
 pub(crate) fn to_int(value: &Value) -> SqlResult<Option<i32>> {
     if value.is_null() {
         return Ok(None);
@@ -40,12 +40,12 @@ pub(crate) fn to_int(value: &Value) -> SqlResult<Option<i32>> {
     }
 }
 
-/// Stores a value into a variable.
+/// Converts a value for a variable.
 pub(crate) fn assign(value: &Value, from: &SqlType, to: &SqlType) -> SqlResult<Value> {
     types::assign(value, from, to, AssignTarget::Variable, &ConvertContext::default())
 }
 
-/// Hands a value to a parameter; a value that does not fit the type is error 8114 there.
+/// Converts a value for a parameter; error 8114 if it does not fit the type.
 pub(crate) fn pass(value: &Value, from: &SqlType, to: &SqlType) -> SqlResult<Value> {
     assign(value, from, to).map_err(|error| match error.number {
         245 | 241 | 8115 | 220 | 244 | 248 => SqlError::new(8114, &[&from.name(), &to.name()]),

@@ -1,5 +1,5 @@
-//! sp_configure and RECONFIGURE: the server's options. One with an effect can be set, and one that only permits something: that is refused by name
-//! where it is used. Any other has the value that is a fact here, and no other value is taken.
+//! sp_configure and RECONFIGURE: the server's options. Two kinds can be set: options with an effect, and options that only permit a feature, which
+//! is refused by name where it is used. Every other option has a fixed value that describes this server; other values are refused.
 
 use engine::{ConfigurationOption, Entry, EntryKey, MASTER};
 use query::{ExecContext, VariableDef};
@@ -53,7 +53,7 @@ pub(super) fn sp_configure(
     Ok(CallResult::default())
 }
 
-/// RECONFIGURE [WITH OVERRIDE]. Without it, 5808 as long as `allow updates` is configured: nothing is installed then.
+/// RECONFIGURE [WITH OVERRIDE]. Without OVERRIDE, error 5808 while `allow updates` is configured; no option takes effect then.
 pub(crate) fn reconfigure(session: &Session, with_override: bool) -> SqlResult<()> {
     if session.facts.transaction_count > 0 {
         return Err(SqlError::new(574, &[&"CONFIG statement"]));
@@ -67,7 +67,7 @@ pub(crate) fn reconfigure(session: &Session, with_override: bool) -> SqlResult<(
     Ok(())
 }
 
-/// Only what has an effect, or only permits something, is taken.
+/// Accepts only options that have an effect or only permit a feature.
 fn check_effect(option: &ConfigurationOption, value: i32) -> SqlResult<()> {
     let has_effect = match option.id {
         engine::USER_OPTIONS => value & !(user_options::SET | user_options::ALWAYS) == 0,
@@ -76,7 +76,7 @@ fn check_effect(option: &ConfigurationOption, value: i32) -> SqlResult<()> {
     if has_effect { Ok(()) } else { Err(not_supported(&format!("sp_configure '{}', {value}", option.name))) }
 }
 
-/// Options whose name begins so; the one whose name it is, if there is one. Advanced ones only while they are shown.
+/// Options whose name begins with `name`; only the exact match if there is one. Advanced options are included only while they are shown.
 fn find(session: &Session, name: &str) -> Vec<&'static ConfigurationOption> {
     let wanted = name.trim().to_lowercase();
     let shows_advanced = session.instance.configuration(engine::SHOW_ADVANCED_OPTIONS) != 0;
@@ -108,7 +108,7 @@ fn show(
     Ok(CallResult::default())
 }
 
-/// The result set: options whose names begin so.
+/// Sends the result set: options whose names begin with `beginning`.
 fn list(session: &mut Session, beginning: &str, sink: &mut dyn ResultSink) -> Result<(), Interruption> {
     let shows_advanced = session.instance.configuration(engine::SHOW_ADVANCED_OPTIONS) != 0;
     let parameters = [
@@ -128,7 +128,7 @@ fn list(session: &mut Session, beginning: &str, sink: &mut dyn ResultSink) -> Re
     Ok(())
 }
 
-/// Writes the value into master, in a transaction of its own whatever IMPLICIT_TRANSACTIONS says.
+/// Writes the value into master in a transaction of its own, regardless of IMPLICIT_TRANSACTIONS.
 fn configure(
     session: &mut Session,
     sink: &mut dyn ResultSink,

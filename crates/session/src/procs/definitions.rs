@@ -12,8 +12,8 @@ use crate::session::Session;
 use crate::sink::ResultSink;
 
 impl Session {
-    /// Runs a change of definitions as a statement of its own: undone alone when it fails, tried again when what it named changed while
-    /// it waited.
+    /// Runs a change of definitions as a statement of its own: it is undone alone when it fails, and retried when an object that it names changed
+    /// while it waited.
     pub(crate) fn change_definitions(
         &mut self,
         sink: &mut dyn ResultSink,
@@ -72,7 +72,7 @@ pub(super) fn sp_rename(
     Ok(CallResult::default())
 }
 
-/// The three levels of type and name, from the position of the first.
+/// Type and name of the three levels, from argument `first` on.
 fn levels(arguments: &[Argument], first: usize) -> [(Option<String>, Option<String>); 3] {
     std::array::from_fn(|level| {
         let kind = text_argument(arguments, first + 2 * level, &format!("@level{level}type"));

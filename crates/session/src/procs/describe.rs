@@ -1,4 +1,4 @@
-//! sp_describe_first_result_set: errors as errors, then the rows of the function of that purpose; sp_describe_undeclared_parameters.
+//! sp_describe_first_result_set, which raises errors or returns the rows of the equivalent function; sp_describe_undeclared_parameters.
 
 use query::VariableDef;
 use types::{SqlError, SqlType, Value};
@@ -61,8 +61,8 @@ fn context_of<'a>(session: &'a Session, declared: &'a [VariableDef]) -> query::B
     }
 }
 
-/// Columns of sp_describe_undeclared_parameters over the rows of its own. What hangs on CLR types and XML schema collections is NULL or 0:
-/// there are none; alias types are told as the types below them.
+/// Columns of sp_describe_undeclared_parameters over its internal rows. Columns about CLR types and XML schema collections are NULL or 0, as
+/// there are none; alias types are shown as their base types.
 const PARAMETER_COLUMNS: &str = "parameter_ordinal = CAST(p.ordinal AS int), name = CAST(p.name AS sysname), \
     suggested_system_type_id = CAST(p.type_id AS int), suggested_system_type_name = CAST(p.type_name AS nvarchar(256)), \
     suggested_max_length = CAST(p.max_length AS smallint), suggested_precision = CAST(p.type_precision AS tinyint), \
@@ -109,7 +109,7 @@ pub(super) fn sp_describe_undeclared_parameters(
     };
     let mut rows: Vec<String> = found.iter().enumerate().map(row).collect();
     let wanted = rows.len();
-    // Without parameters the result has no row, but all its columns.
+    // Without parameters the result has all its columns, but no row.
     rows.push("(0, N'', 0, N'', 0, 0, 0, 0, CAST(NULL AS sysname), 0, 0)".to_string());
     let statement = format!(
         "SELECT {PARAMETER_COLUMNS} FROM (VALUES {}) AS p(ordinal, name, type_id, type_name, max_length, type_precision, type_scale, \

@@ -1,4 +1,4 @@
-//! `sp_log_doctor`: what limits the commits of the session's database, in sentences; see `docs/doctor.md`.
+//! `sp_log_doctor`: reports in sentences what limits the commits of the session's database; see `docs/doctor.md`.
 
 use engine::doctor::{self, Observation};
 use query::{ColumnDescription, Flow};
@@ -11,7 +11,7 @@ use crate::session::Session;
 use crate::sink::{Done, DoneKind, ResultSink};
 
 const NAME: &str = "sp_log_doctor";
-/// How long it looks when nobody says.
+/// Default observation time.
 const SECONDS_DEFAULT: i32 = 5;
 const SECONDS_MAX: i32 = 3_600;
 /// CurCmd of a SELECT.

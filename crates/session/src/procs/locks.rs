@@ -1,4 +1,4 @@
-//! `sp_getapplock` and `sp_releaseapplock`: locks on names that mean something only to applications.
+//! `sp_getapplock` and `sp_releaseapplock`: locks on application-defined names.
 
 use types::SqlError;
 

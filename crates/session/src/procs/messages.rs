@@ -1,4 +1,4 @@
-//! Messages of users: sp_addmessage, sp_altermessage, sp_dropmessage. They stand in master, for everybody.
+//! User-defined messages: sp_addmessage, sp_altermessage, sp_dropmessage. They are stored in master and are visible to all sessions.
 
 use engine::{Entry, EntryKey, Lookup, MessageDef, US_ENGLISH};
 use query::ExecContext;
@@ -10,7 +10,7 @@ use crate::interruption::Interruption;
 use crate::session::Session;
 use crate::sink::ResultSink;
 
-/// Numbers of users' messages begin here.
+/// Lowest number of a user-defined message.
 const FIRST: i32 = 50_001;
 const TEXT_CHARACTERS_MAX: usize = 255;
 

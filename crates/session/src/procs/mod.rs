@@ -1,4 +1,4 @@
-//! The system's own procedures: some in Rust, because they touch the session; the rest in T-SQL over the catalog views.
+//! System procedures: some in Rust, because they access the session's state; the others in T-SQL over the catalog views.
 
 mod arguments;
 pub(crate) mod configure;
@@ -25,12 +25,12 @@ use arguments::{argument, int_argument, text_argument};
 pub(crate) type Native =
     fn(&mut Session, Vec<Argument>, &mut dyn ResultSink) -> Result<CallResult, Interruption>;
 
-/// The procedure of that lower-case name, if it is one of those in Rust.
+/// The system procedure in Rust of that lower-case name, if there is one.
 pub(crate) fn native(name: &str) -> Option<Native> {
     NATIVE.iter().find(|(known, _)| *known == name).map(|(_, procedure)| *procedure)
 }
 
-/// Those in Rust, the ones that every driver calls first; `system_procedures::NATIVE` has the parameters of each.
+/// System procedures in Rust; those that every driver calls come first. `system_procedures::NATIVE` has the parameters of each.
 const NATIVE: &[(&str, Native)] = &[
     ("sp_executesql", prepared::sp_executesql),
     ("sp_prepare", prepared::sp_prepare),
@@ -62,7 +62,7 @@ const NATIVE: &[(&str, Native)] = &[
     ("sp_sequence_get_range", sequence::sp_sequence_get_range),
 ];
 
-/// `EXEC sys.sp_flush_log`: every delayed commit so far is hard when it returns. Returns 1 for success, as documented.
+/// `EXEC sys.sp_flush_log`: all earlier delayed commits are durable when it returns. Returns 1 for success, as documented.
 fn sp_flush_log(
     session: &mut Session,
     _arguments: Vec<Argument>,

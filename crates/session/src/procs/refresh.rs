@@ -1,4 +1,4 @@
-//! Procedures that have modules compiled anew: sp_recompile, sp_refreshview, sp_refreshsqlmodule.
+//! Procedures that recompile modules: sp_recompile, sp_refreshview, sp_refreshsqlmodule.
 
 use engine::{ModuleDef, ModuleKind, ObjectDef};
 use types::{SqlError, SqlResult};
@@ -10,7 +10,7 @@ use crate::session::Session;
 use crate::sink::ResultSink;
 
 impl Session {
-    /// Plans of a module, or of all that may read a table or view, are made anew the next time.
+    /// Drops the plans of a module, or of everything that may read a table or view; the next use makes them again.
     fn forget_plans_of(&self, object: &ObjectDef) {
         let text = match object {
             ObjectDef::Module(module) if module.kind == ModuleKind::Procedure => Some(&*module.definition),
@@ -19,7 +19,7 @@ impl Session {
         self.programs.forget_of(self.database.incarnation(), text);
     }
 
-    /// Looks for the object that a text names, and at it.
+    /// Resolves an object's name in a text and passes the object to the caller's function.
     fn look_at_named(
         &mut self,
         name: &str,
@@ -41,7 +41,7 @@ fn missing_argument(procedure: &str, name: &str) -> SqlError {
     SqlError::new(201, &[&procedure, &name])
 }
 
-/// `sp_recompile @objname`: a procedure; or a table, view or function, and with it all that reads it. Error 15165.
+/// `sp_recompile @objname`: a procedure; or a table, view or function, with everything that reads it. Error 15165.
 pub(super) fn sp_recompile(
     session: &mut Session,
     arguments: Vec<Argument>,
@@ -58,7 +58,7 @@ pub(super) fn sp_recompile(
     Ok(CallResult::default())
 }
 
-/// Binds a module anew: what its text names may have changed, or be gone. `*` in it stands for the columns that there are now.
+/// Binds a module again: objects that its text names may have changed or been dropped. `*` in it stands for the current columns.
 fn refresh(
     session: &mut Session,
     name: &str,
@@ -84,7 +84,7 @@ pub(super) fn sp_refreshview(
     refresh(session, &name, |module| module.kind == ModuleKind::View, sink)
 }
 
-/// `sp_refreshsqlmodule @name [, @namespace]`. Errors 15165 and those of binding; triggers of a database or server cannot be there.
+/// `sp_refreshsqlmodule @name [, @namespace]`. Errors 15165 and those of binding; database and server triggers cannot exist here.
 pub(super) fn sp_refreshsqlmodule(
     session: &mut Session,
     arguments: Vec<Argument>,

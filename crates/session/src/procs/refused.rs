@@ -1,4 +1,4 @@
-//! Documented system procedures whose work cannot be done here: refused by name, so that nobody takes them for forgotten or mistyped.
+//! Documented system procedures that this server cannot support: refused by name, so that no user takes them for forgotten or mistyped.
 
 use types::SqlError;
 
@@ -86,8 +86,8 @@ pub(crate) fn refusal(name: &str) -> Option<SqlError> {
 const TABLE_OPTIONS: [&str; 4] =
     ["table lock on bulk load", "text in row", "vardecimal storage format", "large value types out of row"];
 
-/// `sp_tableoption @TableNamePattern, @OptionName, @OptionValue`: to switch off is done already; to switch on is refused. Errors 15388 (no
-/// such table), 15600 (no such option or value), 40517.
+/// `sp_tableoption @TableNamePattern, @OptionName, @OptionValue`: OFF is accepted without effect, since the options are off; ON is refused.
+/// Errors 15388 (no such table), 15600 (no such option or value), 40517.
 pub(super) fn sp_tableoption(
     session: &mut Session,
     arguments: Vec<Argument>,

@@ -1,4 +1,4 @@
-//! `sp_autostats`: which statistics of a table are renewed by themselves, and which from now on.
+//! `sp_autostats`: shows and sets which statistics of a table are updated automatically.
 
 use types::{SqlError, Value};
 
@@ -46,7 +46,7 @@ pub(super) fn sp_autostats(
     Ok(CallResult::default())
 }
 
-/// Settings of the database, and a row for each of the table's statistics.
+/// Sends the settings of the database, and a row for each of the table's statistics.
 fn show(
     session: &mut Session,
     table: &str,

@@ -1,4 +1,4 @@
-//! The system's own procedures as the catalog views show them: those in Rust by name and parameters (`procs` has what they do), those in T-SQL
+//! The catalog of system procedures: those in Rust by name and parameters (`procs` implements them), those in T-SQL
 //! with their texts.
 
 mod msdb;
@@ -58,7 +58,7 @@ pub(crate) const NATIVE: &[(&str, &str)] = &[
     ),
 ];
 
-/// Extended procedures in SQL Server: they have no text there either.
+/// Extended procedures in SQL Server, which have no text there either.
 const EXTENDED: &[&str] = &[
     "sp_executesql",
     "sp_prepare",
@@ -109,7 +109,7 @@ fn texts() -> impl Iterator<Item = (&'static str, &'static str)> {
     IN_SQL.iter().copied().chain(versions)
 }
 
-/// Procedures that ODBC's later versions have with more columns: one text each, see [`version_of`].
+/// Procedures whose results have more columns in later ODBC versions: one text for all versions, see [`version_of`].
 static VERSIONS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
     let columns = include_str!("sql/sp_columns.sql");
     let parameters = include_str!("sql/sp_sproc_columns.sql");

@@ -1,5 +1,5 @@
-//! The procedures of msdb that keep jobs: they are found in that database only. Their tables are ordinary ones of msdb, made with the first thing
-//! that is kept (`sp_agent_make_tables`), so that jobs are as durable and as much a part of transactions as anybody's rows. Nothing runs them.
+//! The job procedures of msdb, which are found in that database only. Their tables are ordinary tables of msdb; the first stored row creates
+//! them (`sp_agent_make_tables`). So jobs are durable and transactional like other rows. The server does not run the jobs.
 
 /// Name and text of each, in the order of the alphabet.
 pub(super) const IN_MSDB: &[(&str, &str)] = &[
