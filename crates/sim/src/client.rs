@@ -1,5 +1,5 @@
-//! A client of a simulated server: a session in the same world, batches in, rows and errors out. One that leaves its commits pending is woken when
-//! they are hardened; until then it has no answer.
+//! A client of a simulated server: a session in the same world that sends batches and receives rows and errors. A client that leaves commits
+//! pending is woken when they are hardened; it has no answer before that.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use session::{
 };
 use types::{SqlError, SqlType, Value};
 
-/// What one batch answered.
+/// The answer to one batch.
 #[derive(Default)]
 pub(crate) struct Answer {
     /// Rows of all result sets, in order.
     pub(crate) rows: Vec<Vec<Value>>,
     /// Messages of severity above 10.
     pub(crate) errors: Vec<SqlError>,
-    /// Rows and errors when a commit was left pending.
+    /// Numbers of rows and errors at the moment when a commit was left pending.
     pending_since: Option<(usize, usize)>,
-    /// Is told each row when it comes: what a client has got it keeps, whatever becomes of the batch.
+    /// Called with each row as it arrives: the client has received it even if the batch fails later.
     witness: Option<Box<dyn FnMut(&[Value])>>,
 }
 
@@ -43,7 +43,7 @@ impl Answer {
     }
 }
 
-/// A value that must be a whole number.
+/// Reads a value as a whole number.
 pub(crate) fn number(value: &Value) -> Result<i64, String> {
     match value {
         Value::BigInt(number) => Ok(*number),
@@ -99,12 +99,12 @@ impl ResultSink for Answer {
 pub(crate) struct Client {
     session: Session,
     signal: Arc<Signal>,
-    /// Commits that were left pending at the end of a batch.
+    /// Number of commits that were left pending at the end of a batch.
     pending_commits: u64,
     reported: u64,
 }
 
-/// What all sessions of an instance share.
+/// The shared state of an instance's sessions.
 pub(crate) fn shared(instance: &Arc<Instance>) -> SessionShared {
     SessionShared::new(Arc::clone(instance), "SIM", 0)
 }
@@ -131,7 +131,7 @@ impl Client {
         self.session.allow_pending_commits(Arc::clone(&self.signal).into());
     }
 
-    /// How many commits were left pending since it was asked last.
+    /// The number of commits left pending since the last call.
     pub(crate) fn newly_pending(&mut self) -> u64 {
         self.pending_commits - std::mem::replace(&mut self.reported, self.pending_commits)
     }
@@ -141,7 +141,7 @@ impl Client {
         self.run(text, Answer::default())
     }
 
-    /// The same; `witness` is told each row when it comes.
+    /// Runs one batch to its end; calls `witness` with each row as it arrives.
     pub(crate) fn execute_before(&mut self, text: &str, witness: impl FnMut(&[Value]) + 'static) -> Answer {
         self.run(text, Answer { witness: Some(Box::new(witness)), ..Answer::default() })
     }
@@ -150,7 +150,7 @@ impl Client {
         let mut end = self.session.execute_batch(text, &mut answer);
         if self.session.is_commit_pending() {
             self.pending_commits += 1;
-            // Now and then it does not wait for the signal; the next one may then come early.
+            // Sometimes it does not wait for the signal; the signal of the next commit may then come early.
             if !self.pending_commits.is_multiple_of(4) {
                 assert_eq!(self.signal.wait(WaitType::WRITELOG, None), WaitOutcome::Set);
             }

@@ -1,12 +1,12 @@
-//! Transactions that append to lists and read them, judged by a search for cycles of dependencies (in the manner of Adya, 2000, and of Elle,
-//! Kingsbury and Alvaro 2020): the lists at the end tell in which order their elements were written, a list that was read tells whom the
-//! reader has seen and whom he has not.
+//! Transactions that append to lists and read them, judged by a search for dependency cycles (in the manner of Adya, 2000, and of Elle,
+//! Kingsbury and Alvaro 2020). The final lists show the order in which their elements were written; a list that was read shows which
+//! transactions its reader has seen and which it has not.
 //!
-//! It knows nothing but numbers, so that the tests of `access` judge by it, too (they take in this file).
+//! It depends on nothing but numbers, so that the tests of `access` can include this file, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a transaction, or a statement of one, is promised. All forbid G0 and G1; each also what those before it forbid.
+/// The isolation promised to a transaction or one of its statements. All levels forbid G0 and G1; each also forbids what the levels before it forbid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
     /// G0, G1a to G1c.
@@ -17,7 +17,7 @@ pub(crate) enum Level {
     Serializable,
 }
 
-/// What a committed transaction has read (key, list) and appended (key, element), in this order.
+/// The reads (key, list) and appends (key, element) of a committed transaction, in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Done {
     pub(crate) level: Level,
@@ -31,7 +31,7 @@ impl Done {
     }
 }
 
-/// What became of all transactions.
+/// The outcome of all transactions.
 #[derive(Default)]
 pub(crate) struct History {
     pub(crate) committed: Vec<Done>,
@@ -39,14 +39,15 @@ pub(crate) struct History {
     pub(crate) aborted: BTreeSet<u64>,
 }
 
-/// Who depends on whom: from, to; by a write or read of what the other has written, or by not having seen it.
+/// The dependency graph: `seen` leads from a writer to the transactions that read or extended its writes, `unseen` from a reader to the writers
+/// that it has not seen (anti-dependencies).
 struct Graph {
     seen: Vec<BTreeSet<usize>>,
     unseen: Vec<BTreeSet<usize>>,
 }
 
 impl Graph {
-    /// Is there a way? `also_unseen`: by what these transactions have not seen, too.
+    /// Is there a path? It may leave transactions for which `also_unseen` is true by their `unseen` edges, too.
     fn reaches(&self, from: usize, to: usize, also_unseen: impl Fn(usize) -> bool) -> bool {
         let (mut found, mut open) = (BTreeSet::from([from]), vec![from]);
         while let Some(at) = open.pop() {
@@ -64,7 +65,7 @@ impl Graph {
     }
 }
 
-/// Gives the number of dependencies, or what is wrong. `lists`: as they are at the end.
+/// Returns the number of dependencies, or the first anomaly. `lists`: their final state.
 pub(crate) fn judge(history: &History, lists: &BTreeMap<u32, Vec<u64>>) -> Result<u64, String> {
     let writers = writers(history, lists)?;
     let graph = graph(history, lists, &writers)?;
@@ -86,7 +87,7 @@ pub(crate) fn judge(history: &History, lists: &BTreeMap<u32, Vec<u64>>) -> Resul
     Ok(graph.seen.iter().map(|edges| edges.len() as u64).sum())
 }
 
-/// A transaction, in a few words.
+/// A short description of a transaction.
 fn name(history: &History, at: usize) -> String {
     let done = &history.committed[at];
     let reads: Vec<String> =
@@ -94,7 +95,7 @@ fn name(history: &History, at: usize) -> String {
     format!("transaction {at} ({:?}, appends {:?}, reads {})", done.level, done.appends, reads.join(", "))
 }
 
-/// Who has written each element; what is committed is there, once, and nothing else.
+/// The writer of each element. Each committed element must exist once, and no other element may exist.
 fn writers(history: &History, lists: &BTreeMap<u32, Vec<u64>>) -> Result<BTreeMap<u64, usize>, String> {
     let mut writers = BTreeMap::new();
     for (at, done) in history.committed.iter().enumerate() {
@@ -140,7 +141,7 @@ fn graph(
                 list.get(read.len()).map(|element| writers[element]).filter(|writer| *writer != reader);
             if let Some(before) = before {
                 graph.seen[before].insert(reader);
-                // Its last element there, or the reader has looked into the middle of it.
+                // The read list must end with the transaction's last element in it; otherwise the reader has seen only part of the transaction.
                 if after == Some(before) {
                     return Err(format!("G1b: {read:?} ends in the middle of a transaction"));
                 }
@@ -157,7 +158,7 @@ mod dependencies_tests {
 
     type Part<'a> = (Level, &'a [(u32, &'a [u64])], &'a [(u32, u64)]);
 
-    /// The first word of what is wrong with these transactions and lists.
+    /// The first word of the verdict on these transactions and lists.
     fn judged(parts: &[Part<'_>], lists: &[(u32, &[u64])]) -> String {
         let done = |(level, reads, appends): &Part<'_>| Done {
             level: *level,
@@ -174,7 +175,7 @@ mod dependencies_tests {
 
     #[test]
     fn each_level_forbids_what_it_promises() {
-        // Two that each read what the other appends to: write skew.
+        // Two transactions that each read what the other appends to: write skew.
         let skew = |level| -> [Part<'static>; 2] {
             [(level, &[(1, &[]), (2, &[])], &[(1, 10)]), (level, &[(1, &[]), (2, &[])], &[(2, 20)])]
         };
@@ -182,7 +183,7 @@ mod dependencies_tests {
         assert_eq!(judged(&skew(Level::Committed), &lists), "");
         assert_eq!(judged(&skew(Level::Snapshot), &lists), "", "which SNAPSHOT lets through");
         assert_eq!(judged(&skew(Level::Serializable), &lists), "G-single or G2");
-        // One that has seen half of another.
+        // A transaction that has seen half of another.
         let half = |level| -> [Part<'static>; 2] {
             [(Level::Committed, &[], &[(1, 10), (2, 20)]), (level, &[(1, &[10]), (2, &[])], &[])]
         };

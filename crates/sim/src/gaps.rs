@@ -1,5 +1,5 @@
-//! Ranges of keys at SERIALIZABLE: somebody reads a range, puts a key of its own into it, and reads it again, while others put keys in and take some
-//! out. What it reads again is what it has read, with its own key: its insertion splits a gap that it keeps, and both halves stay its own.
+//! Key ranges at SERIALIZABLE. A reader reads a range, inserts a key into it, and reads it again, while other clients insert and delete keys. The
+//! second read must return the first result plus the reader's own key: the insertion splits a locked gap, and both halves stay locked.
 
 use std::collections::BTreeSet;
 
@@ -7,18 +7,18 @@ use os::{Os, Rng, WaitType};
 
 use crate::client::{Answer, Client};
 
-/// The statements that make the table; the two lists of keys lead by one index or the other.
+/// The statements that create the table; its two indexes order the keys ascending and descending.
 pub(crate) const SETUP: [&str; 3] = [
     "CREATE TABLE gaps (id int NOT NULL PRIMARY KEY, other int NOT NULL, filler varchar(300) NOT NULL)",
     "CREATE UNIQUE INDEX by_other ON gaps (other)",
     "INSERT gaps SELECT TOP (12) 8 * ROW_NUMBER() OVER (ORDER BY name), -8 * ROW_NUMBER() OVER (ORDER BY name), '' FROM sys.all_columns",
 ];
-/// Keys are below this.
+/// Upper bound of the keys.
 const KEYS: u64 = 110;
-/// A key that is there already: of whoever has looked for nothing.
+/// Duplicate key: possible only for a client that has not read the range.
 const DUPLICATE: [i32; 2] = [2601, 2627];
 
-/// One visit: as the reader or as one of the others.
+/// One visit: as the reader, or as one of the other clients.
 pub(crate) fn visit(os: &Os, client: &mut Client, rng: &mut Rng) -> Result<(), Answer> {
     if rng.chance(1, 2) { read_and_insert(os, client, rng) } else { disturb(client, rng) }
 }
@@ -79,7 +79,7 @@ fn read_and_insert(os: &Os, client: &mut Client, rng: &mut Rng) -> Result<(), An
     keys(client.execute(end)).map(|_| ())
 }
 
-/// The keys of an answer, unless it is an error.
+/// The keys of an answer; an answer with an error is returned as the error.
 fn keys(answer: Answer) -> Result<BTreeSet<i64>, Answer> {
     if !answer.errors.is_empty() {
         return Err(answer);

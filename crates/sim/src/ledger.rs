@@ -1,15 +1,15 @@
-//! The ledger: what the workload tried and what it was promised, kept outside the world, so that no crash takes it.
+//! The ledger of scenario `log`: attempted and acknowledged work, kept outside the simulated world, so that no crash destroys it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use log::Lsn;
 
-/// What one generation of a log workload did. A record's identity is its payload's number.
+/// Record of a log workload over its generations. The number in a record's payload identifies the record.
 #[derive(Default)]
 pub(crate) struct LogLedger {
-    /// Records that were about to be appended, and that no recovery has missed since.
+    /// Records whose append has begun and that every recovery since then has found.
     pub(crate) intended: BTreeSet<u64>,
-    /// Records whose address came back.
+    /// Records whose append has returned an address.
     pub(crate) appended: BTreeMap<Lsn, u64>,
     /// Commits whose `harden` returned: must survive.
     pub(crate) acknowledged: BTreeMap<Lsn, u64>,
@@ -17,41 +17,41 @@ pub(crate) struct LogLedger {
     pub(crate) pending_commits: u64,
     /// Delayed commits that were acknowledged without waiting: may be lost, as a suffix.
     pub(crate) delayed: BTreeMap<Lsn, u64>,
-    /// Records below may have been truncated: nobody needs them.
+    /// Records below this address may have been truncated, since no reader needs them.
     pub(crate) trimmed: Lsn,
-    /// What recovery found, once: it is durable from then on.
+    /// Records that the last recovery found: they are durable from then on.
     pub(crate) recovered: BTreeMap<Lsn, u64>,
     /// The highest acknowledged commit.
     hard: Lsn,
-    /// Before a record was appended, so much was acknowledged already: its block, once hard, proves that.
+    /// By record: the highest acknowledged commit before its append. Once the record's block is durable, it proves that commit.
     proofs: BTreeMap<Lsn, Lsn>,
 }
 
-/// What was acknowledged when somebody was about to append a record.
+/// The highest acknowledged commit at the moment when an append begins.
 #[derive(Clone, Copy)]
 pub(crate) struct Known(Lsn);
 
 impl LogLedger {
-    /// The log was closed in an orderly way: everything appended is durable.
+    /// The log was closed in an orderly way: all appended records are durable.
     pub(crate) fn acknowledge_all(&mut self) {
         self.acknowledged = self.appended.clone();
     }
 
-    /// Only the process died, and its cache outlived it: delayed commits survive as well.
+    /// Only the process died and its log cache survived: delayed commits survive as well.
     pub(crate) fn acknowledge_delayed(&mut self) {
         let delayed = std::mem::take(&mut self.delayed);
         self.acknowledged.extend(delayed);
     }
 
-    /// A record is about to be appended.
+    /// An append begins.
     pub(crate) fn intend(&mut self, number: u64) -> Known {
         self.intended.insert(number);
         Known(self.hard)
     }
 
-    /// It was appended. Its block proves what was known *before*: until whoever has appended it comes here, that block may have been written and
-    /// be hard, and others have been told of records behind it in the very same block, which no block proves then (seed 914402: a bit of the
-    /// last but one block turned over, and the last one, completed while both were on their way, was asked to prove itself).
+    /// An append has ended. Its block proves what was known *before* the append. Before its task gets here, the block may have been written and
+    /// hardened, and later records of that very block may have been acknowledged, which no block proves then (seed 914402: a bit flipped in the
+    /// last block but one, and the last block, completed while both writes were in progress, was expected to prove itself).
     pub(crate) fn note_append(&mut self, lsn: Lsn, number: u64, before: Known) {
         assert!(before.0 < lsn, "{lsn} comes behind all that was acknowledged before it");
         self.appended.insert(lsn, number);
@@ -64,8 +64,8 @@ impl LogLedger {
         self.hard = self.hard.max(lsn);
     }
 
-    /// Judges what was read of a log in which one bit has turned over, and not been named: a later block that is hard proves what was hard
-    /// when it was sealed, so that must be there. The newest blocks nothing proves, unless there is memory that does: `is_all_proved`.
+    /// Judges the records read from a log with one flipped bit that recovery did not report: a later durable block proves what was durable when
+    /// that block was sealed, so those records must exist. Nothing proves the newest blocks, unless surviving memory does: `is_all_proved`.
     pub(crate) fn judge_damaged(
         &self,
         found: &BTreeMap<Lsn, u64>,
@@ -86,7 +86,7 @@ impl LogLedger {
         }
     }
 
-    /// Judges what recovery found (`found`: address to record number) and takes it over as the new durable past.
+    /// Judges what recovery found (`found`: address to record number), and takes it as the new durable state.
     pub(crate) fn judge(&mut self, found: &BTreeMap<Lsn, u64>, violations: &mut Vec<String>) {
         let needed = |lsn: &Lsn| *lsn >= self.trimmed;
         for (lsn, number) in self.acknowledged.iter().chain(&self.recovered) {
@@ -109,7 +109,7 @@ impl LogLedger {
                 }
             }
         }
-        // What is gone once never comes back.
+        // A record that was lost once must never return.
         self.intended = found.values().copied().collect();
         self.recovered = found.clone();
         self.appended = found.clone();
@@ -166,7 +166,7 @@ mod tests {
         );
     }
 
-    /// Two records of one block are appended, the block is written, the second is acknowledged, and only then the first one's task goes on.
+    /// Two records of one block are appended, the block is written, the second is acknowledged; only then the first one's task continues.
     #[test]
     fn a_block_does_not_prove_itself() {
         let (first, second) = (Lsn::new(1, 17, 1), Lsn::new(1, 17, 2));

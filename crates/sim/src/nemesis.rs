@@ -1,15 +1,15 @@
-//! Nemeses: how a run of a world is ended or hurt. Drawn from the seed, armed before the run.
+//! Nemeses: faults that end or disturb a run of a world. They are drawn from the seed and armed before the run.
 
 use os::Rng;
 use os::sim::{Effect, Fault, Operation, World};
 
-/// Part of the paths of data files of users and of their doublewrite files.
+/// Occurs in the paths of user databases' data files and of their doublewrite files.
 const DATA_FILES: &str = ".mdf";
 
-/// How a run is to end.
+/// How a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nemesis {
-    /// By itself: an orderly stop.
+    /// With an orderly stop.
     None,
     /// The power goes off in the middle of the n-th disk operation.
     PowerOffAtIo(u64),
@@ -17,14 +17,14 @@ pub enum Nemesis {
     PowerOffAtSwitch(u64),
     /// The process is killed at the n-th switch; the page cache survives.
     KillAtSwitch(u64),
-    /// The process is killed before its n-th store into memory that outlives it.
+    /// The process is killed before its n-th store into memory that survives the process.
     KillAtStore(u64),
-    /// The power goes off there.
+    /// The power goes off before that store.
     PowerOffAtStore(u64),
 }
 
 impl Nemesis {
-    /// Draws one for a run that would do about `ios` disk operations and `switches` switches.
+    /// Draws one for a run of about `ios` disk operations and `switches` task switches.
     pub fn draw(rng: &mut Rng, ios: u64, switches: u64) -> Nemesis {
         match rng.below(10) {
             0 => Nemesis::None,
@@ -34,14 +34,14 @@ impl Nemesis {
         }
     }
 
-    /// Draws a store of a run that may do few or many: below any power of two alike, so that the first ones, which say whose the memory is,
-    /// have their share.
+    /// Draws a store of a run with few or many stores: every power of two is an equally likely upper bound, so that the first stores, which name the
+    /// owner of the memory, are hit often enough.
     pub fn draw_store(rng: &mut Rng) -> u64 {
         let within = 16 << rng.below(9);
         1 + rng.below(within)
     }
 
-    /// Prepares the world's next run; takes back what an earlier run left armed.
+    /// Arms it for the world's next run; disarms that of an earlier run.
     pub fn arm(self, world: &World) {
         world.disarm();
         match self {
@@ -55,27 +55,27 @@ impl Nemesis {
     }
 }
 
-/// What is wrong with the device during a run.
+/// A fault of the disk during a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// Nothing.
     None,
-    /// A write fails, once, and what comes after works again.
+    /// One write fails; later ones succeed.
     FailedWrite(u64),
-    /// A sync fails, once: the data may be dropped although later syncs succeed.
+    /// One sync fails: the data may be lost although later syncs succeed.
     FailedSync(u64),
-    /// So many bytes more, then the disk is full.
+    /// After so many bytes the disk is full.
     FullAfter(u64),
     /// A write or sync stalls for a second.
     Stall(u64),
-    /// A read fails, once.
+    /// One read fails.
     FailedRead(u64),
-    /// A write to a data file or its doublewrite file takes so many nanoseconds, and then the power goes off in the middle of it.
+    /// A write to a data file or its doublewrite file takes so many nanoseconds; the power goes off in the middle of it.
     SlowPages(u64, u64),
 }
 
 impl Trouble {
-    /// Mostly none.
+    /// Draws a fault, mostly none.
     pub fn draw(rng: &mut Rng, ios: u64) -> Trouble {
         match rng.below(16) {
             0 => Trouble::FailedWrite(rng.below(ios)),
@@ -86,7 +86,7 @@ impl Trouble {
         }
     }
 
-    /// Reads may fail, too; apart from `draw`, so that the seeds of the other scenarios keep their meaning.
+    /// Like `draw`, also with read failures. A function of its own, so that the seeds of other scenarios keep their meaning.
     pub fn draw_any(rng: &mut Rng, ios: u64) -> Trouble {
         match rng.below(12) {
             0 => Trouble::FailedRead(rng.below(ios / 4 + 1)),
@@ -94,17 +94,17 @@ impl Trouble {
         }
     }
 
-    /// A write of pages in which the power goes off, long after it began.
+    /// A slow page write in the middle of which the power goes off.
     pub fn draw_slow_pages(rng: &mut Rng, writes: u64) -> Trouble {
         Trouble::SlowPages(rng.below(writes), 1_000_000 + rng.below(400_000_000))
     }
 
-    /// Whether errors of the device are to be expected.
+    /// Can it cause disk errors?
     pub fn makes_errors(self) -> bool {
         !matches!(self, Trouble::None | Trouble::Stall(_) | Trouble::SlowPages(..))
     }
 
-    /// Prepares the world's next run.
+    /// Arms it for the world's next run.
     pub fn arm(self, world: &World) {
         Trouble::heal(world);
         match self {
@@ -124,7 +124,7 @@ impl Trouble {
         }
     }
 
-    /// The device is healthy again.
+    /// Removes all faults of the disk.
     pub fn heal(world: &World) {
         world.clear_faults();
         world.set_capacity_bytes(None);

@@ -1,4 +1,4 @@
-//! The disks with which scenarios begin: each made in a world of its own, in which nothing goes wrong.
+//! Initial disks of scenarios: each is made in a world of its own, without faults.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use session::SessionShared;
 
 use crate::client::{Client, shared};
 
-/// The disk of a server that `open` has started for the first time and that has done what `fill` says, and was stopped. `fill` gets a session
-/// in master, and gives it back closed.
+/// The disk of a server that `open` started for the first time, on which `fill` ran, and that was stopped. `fill` receives a session
+/// in master, and returns it closed.
 pub(crate) fn disk(
     open: impl FnOnce(&Os) -> Result<Arc<Instance>, String> + Send + 'static,
     fill: impl FnOnce(Client, &SessionShared) + Send + 'static,

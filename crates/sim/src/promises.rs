@@ -1,19 +1,19 @@
-//! The oracle of what a commit was promised: by its mode, by its ticket, and by the bounds on what may be lost.
+//! The oracle of commit durability: checks commit modes, tickets, and the bounds on loss.
 //!
-//! What a client was told is kept outside the world. After each recovery the rows and the status of every ticket ever given are compared
-//! with it: a commit is there and HARDENED, or gone and LOST, and stays what it is; what was promised to be hard is there; of the delayed
-//! commits that a crash took, no more than MAX_LOSS and nothing older than MAX_DELAY was acknowledged; losses are a suffix.
+//! Acknowledgements are kept outside the world. After each recovery the rows and the status of every ticket ever given are compared
+//! with them. A commit exists and is HARDENED, or is missing and LOST, and its status never changes again. Every commit that was promised to be
+//! durable exists. The delayed commits that a crash lost total at most MAX_LOSS and were acknowledged at most MAX_DELAY before; losses are a suffix.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How a commit was asked for.
+/// The requested durability of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Fully durable, each for itself or with its batch (COMMIT_ACK = BATCH).
+    /// Fully durable, on its own or with its batch (COMMIT_ACK = BATCH).
     Full,
     /// DELAYED_DURABILITY = ON.
     Delayed,
-    /// MAX_WAIT: hard when it says so, at risk else, and not held back by a bound.
+    /// MAX_WAIT: durable when it is reported so, otherwise at risk; the bounds do not hold it back.
     Within,
 }
 
@@ -22,62 +22,62 @@ pub(crate) enum Mode {
 pub(crate) struct Commit {
     pub(crate) database: usize,
     pub(crate) mode: Mode,
-    /// It has written more log than this.
+    /// Lower bound of the log bytes that it wrote.
     pub(crate) bytes: u64,
     pub(crate) began_ns: u64,
-    /// When its client was told of it, at the latest; none before.
+    /// Latest time at which its client received the acknowledgement; `None` before.
     pub(crate) told_ns: Option<u64>,
     pub(crate) life: i64,
     pub(crate) ticket: Option<String>,
-    /// It was promised to survive.
+    /// The server has promised that it survives.
     pub(crate) is_hard: bool,
-    /// A recovery has shown that it is gone.
+    /// A recovery has shown that it was lost.
     pub(crate) is_lost: bool,
 }
 
-/// A client asks for a commit's status. The server answers some time later, and the answer is heard later still.
+/// A client's query for a commit's status. The server answers later, and the answer arrives later still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Question {
     pub(crate) number: i64,
-    /// When it was asked, the commit had already been promised to survive.
+    /// Before the query the commit had already been promised to survive.
     pub(crate) was_hard: bool,
 }
 
-/// MAX_DELAY and MAX_LOSS of a database in one life.
+/// MAX_DELAY and MAX_LOSS of a database during one life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bounds {
     pub(crate) delay_ms: Option<u64>,
     pub(crate) loss_kb: Option<u64>,
 }
 
-/// All that clients did and were told, by number.
+/// All commits and acknowledgements, by number.
 #[derive(Default)]
 pub(crate) struct Promises {
     commits: BTreeMap<i64, Commit>,
-    /// Of the life that goes on, by database.
+    /// Bounds of the current life, by database.
     pub(crate) bounds: Vec<Bounds>,
     pub(crate) life: i64,
-    /// Delayed commits that crashes took although they were acknowledged.
+    /// Acknowledged delayed commits that crashes lost.
     pub(crate) lost_total: u64,
 }
 
-/// What a recovered server shows.
+/// The observed state of a recovered server.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shown {
     /// Numbers of each database's rows.
     pub(crate) rows: Vec<BTreeSet<i64>>,
-    /// The status of each ticket that was given.
+    /// The status of each ticket.
     pub(crate) status: BTreeMap<String, String>,
 }
 
 impl Promises {
-    /// A client is about to commit.
+    /// A client begins a commit.
     pub(crate) fn begin(&mut self, number: i64, commit: Commit) {
         let before = self.commits.insert(number, commit);
         assert!(before.is_none(), "numbers are used once");
     }
 
-    /// It was acknowledged.
+    /// The commit was acknowledged.
     pub(crate) fn told(&mut self, number: i64, told_ns: u64, ticket: Option<String>) {
         let commit = self.commits.get_mut(&number).expect("it has begun");
         commit.told_ns = Some(told_ns);
@@ -85,12 +85,12 @@ impl Promises {
         commit.ticket = ticket;
     }
 
-    /// A status or a wait has said of it that it is hard.
+    /// A status or a wait has reported the commit as durable.
     pub(crate) fn is_hard(&mut self, number: i64) {
         self.commits.get_mut(&number).expect("it has begun").is_hard = true;
     }
 
-    /// An orderly stop: what was acknowledged is hard.
+    /// An orderly stop: all acknowledged commits are durable.
     pub(crate) fn drained(&mut self) {
         for commit in self.commits.values_mut().filter(|commit| !commit.is_lost) {
             commit.is_hard |= commit.told_ns.is_some();
@@ -115,14 +115,14 @@ impl Promises {
         commit.ticket.clone().map(|ticket| (Question { number: **number, was_hard: commit.is_hard }, ticket))
     }
 
-    /// What a status says while the server lives. An error's text says what is wrong with it.
+    /// Checks a status that a running server reports. The error describes a contradiction.
     pub(crate) fn hear(&mut self, asked: Question, status: &str) -> Result<(), String> {
         let Question { number, was_hard } = asked;
         let commit = self.commits.get_mut(&number).expect("it has begun");
         let fits = match status {
             "HARDENED" => !commit.is_lost,
             "LOST" => commit.is_lost,
-            // Another client may have heard meanwhile that it is hard: only what was known before the question binds the answer.
+            // Another client may have learned meanwhile that it is durable: only what was known before the query binds the answer.
             "PENDING" => !commit.is_lost && !was_hard,
             _ => false,
         };
@@ -130,7 +130,7 @@ impl Promises {
         if fits { Ok(()) } else { Err(format!("STATUS: commit {number} is said to be {status}: {commit:?}")) }
     }
 
-    /// Judges what recovery shows; what is there is hard from now on, what is not is lost for ever.
+    /// Judges what recovery shows: an existing commit is durable from now on, a missing one is lost for ever.
     pub(crate) fn judge(&mut self, shown: &Shown) -> Vec<String> {
         let mut violations = Vec::new();
         for (number, commit) in &self.commits {
@@ -170,7 +170,7 @@ impl Promises {
         }
     }
 
-    /// Of the delayed commits that were acknowledged in the life that has ended and are gone: not too much, not too old, all behind what is there.
+    /// Checks the lost delayed commits that the last life acknowledged: total size, age, and that all follow the surviving ones.
     fn judge_bounds(&self, database: usize, rows: &BTreeSet<i64>, violations: &mut Vec<String>) {
         let of_life =
             self.commits.iter().filter(|(_, commit)| commit.life == self.life && commit.database == database);
@@ -221,7 +221,7 @@ mod tests {
         }
     }
 
-    /// 1 full, 2 and 3 delayed, 4 with MAX_WAIT, 5 not acknowledged; a kilobyte and a millisecond may be lost.
+    /// 1 full, 2 and 3 delayed, 4 with MAX_WAIT, 5 not acknowledged; the bounds are one kilobyte and one millisecond.
     fn five() -> Promises {
         let mut promises = Promises::default();
         promises.bounds.push(Bounds { delay_ms: Some(1), loss_kb: Some(1) });

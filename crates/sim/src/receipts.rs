@@ -1,40 +1,40 @@
-//! The oracle of identity values (F11 of the reliability plan): none comes twice once its use was acknowledged, gaps stay small.
+//! The oracle of identity values (F11 of the reliability plan): no value comes twice after its use was acknowledged, gaps stay small.
 //!
-//! Some transfers take a receipt: a row whose number comes from an IDENTITY column of a type with a small cache. A value may come again
-//! only when the row that had it is gone (rolled back, or a delayed commit that a crash took) and the server has been restarted.
-//! A receipt has a stamp, too, from a rowversion column: no stamp comes twice, whatever became of its row, and each life's are larger than
-//! those of the lives before.
+//! Some transfers insert a receipt: a row whose number comes from an IDENTITY column of a type with a small cache. A value may come again
+//! only when its row is gone (rolled back, or a delayed commit that a crash lost) and the server has been restarted.
+//! A receipt also has a stamp from a rowversion column. No stamp comes twice, whether its row survives or not, and the stamps of each life are
+//! larger than those of earlier lives.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::sql_ledger::Transfer;
 
-/// Values that a tinyint column notes ahead (`engine::identity`).
+/// Values that a tinyint column reserves ahead (`engine::identity`).
 const CACHE: i64 = 10;
 
-/// What the clients asked for and were given.
+/// Receipts that clients asked for and received.
 #[derive(Default)]
 pub(crate) struct Receipts {
-    /// Transactions that asked for a receipt, with its number once they know it.
+    /// Transactions that asked for a receipt, with its number once it is known.
     asked: BTreeMap<i64, Option<i64>>,
-    /// Who has which number: of this life all, of earlier ones what is still there.
+    /// Transaction of each number: all numbers of this life, and those of earlier lives that still exist.
     taken: BTreeMap<i64, i64>,
     asked_total: i64,
     lives: i64,
-    /// Stamps that were handed out, in all lives.
+    /// Stamps that were given, in all lives.
     stamps: BTreeSet<i64>,
     /// The database's last stamp when this life began.
     stamp_floor: i64,
 }
 
 impl Receipts {
-    /// A transaction is about to ask.
+    /// A transaction is about to ask for a receipt.
     pub(crate) fn ask(&mut self, transaction: i64) {
         self.asked.insert(transaction, None);
         self.asked_total += 1;
     }
 
-    /// It was told its receipt's number. An error's text says what is wrong with it.
+    /// It received its receipt's number. The error describes a contradiction.
     pub(crate) fn hand_out(&mut self, transaction: i64, number: i64) -> Result<(), String> {
         self.asked.insert(transaction, Some(number));
         if let Some(other) = self.taken.insert(number, transaction) {
@@ -49,7 +49,7 @@ impl Receipts {
         Ok(())
     }
 
-    /// A receipt was given a stamp. An error's text says what is wrong with it.
+    /// A receipt received a stamp. The error describes a contradiction.
     pub(crate) fn hand_out_stamp(&mut self, stamp: i64) -> Result<(), String> {
         if stamp <= self.stamp_floor {
             return Err(format!("REPEAT: stamp {stamp} in a life that began behind {}", self.stamp_floor));
@@ -70,7 +70,7 @@ impl Receipts {
         Vec::new()
     }
 
-    /// Judges the rows (number, transaction) that recovery shows beside the history; what is gone counts as never handed out.
+    /// Judges the rows (number, transaction) that recovery shows with the history; a missing number counts as never given.
     pub(crate) fn judge(&mut self, found: &[(i64, i64)], history: &BTreeMap<i64, Transfer>) -> Vec<String> {
         let mut violations = Vec::new();
         let (mut by_number, mut by_transaction) = (BTreeMap::new(), BTreeMap::new());

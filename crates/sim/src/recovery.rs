@@ -1,4 +1,4 @@
-//! Recoveries of worlds in which only the disk outlives a crash: restarts, until one has shown what is there.
+//! Recovery in worlds in which only the disk survives a crash: restarts until one recovery completes.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use os::{Latch, LatchRank, Os, Rng};
 use crate::nemesis::Nemesis;
 use crate::{Outcome, survival};
 
-/// How often the power goes in the middle of a recovery.
+/// How often the power fails during a recovery.
 pub(crate) struct Disturbance {
     /// One recovery in so many.
     pub(crate) one_in: u64,
-    /// After so many operations on the disk at most.
+    /// The power fails after at most so many disk operations.
     pub(crate) ios_max: u64,
 }
 
-/// Restarts, at most three times with a crash in the middle of recovery, and gives what `show` has found. `None`: it was unreadable, which is a
-/// violation, or the run failed.
+/// Restarts, at most three times with a crash in the middle of recovery, and returns the result of `show`. `None`: the disk was unreadable, which is
+/// a violation, or the run failed.
 pub(crate) fn recover<T: Send + 'static>(
     world: &World,
     rng: &mut Rng,

@@ -1,43 +1,43 @@
-//! The scraps of scenario `store`: batches of wide rows that transactions add to a tree and take out again, so that its leaves empty and are
-//! unlinked; and the numbers that transactions have in the log, which must not come again. The oracle goes by the history.
+//! The scraps of scenario `store`: batches of wide rows that transactions insert into a tree and delete again, so that its leaves empty and are
+//! unlinked; and the transaction ids of the log, which must not be reused. The oracle relies on the history.
 
 use std::collections::BTreeMap;
 
-/// What a transaction did to the scraps, and its number in the log.
+/// A transaction's changes of the scraps, and its id in the log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scrap {
-    /// Rows of the batch that has its own number; 0: none.
+    /// Rows of the batch with the transaction's own number; 0: none.
     pub(crate) added: u64,
-    /// The batch that it took out.
+    /// The batch that it deleted.
     pub(crate) removed: Option<i64>,
-    /// Its number in the log.
+    /// Its id in the log.
     pub(crate) xact: u64,
 }
 
-/// What was done, by transaction.
+/// Changes by transaction.
 #[derive(Default)]
 pub(crate) struct Scraps {
     done: BTreeMap<i64, Scrap>,
-    /// Rows by batch, as the last recovery has shown them.
+    /// Rows by batch, as of the last recovery.
     live: BTreeMap<i64, u64>,
-    /// The highest number in the log of a transaction that a recovery has shown.
+    /// The highest transaction id in the log that a recovery has shown.
     durable_xact_max: u64,
 }
 
 impl Scraps {
-    /// A transaction asks for its commit.
+    /// A transaction begins its commit.
     pub(crate) fn note(&mut self, number: i64, scrap: Scrap) {
         assert!(self.done.insert(number, scrap).is_none(), "transaction numbers are used once");
     }
 
-    /// The batches that a teller may take out, with their rows.
+    /// The batches that a teller may delete, with their rows.
     pub(crate) fn batches_of(&self, teller: i64) -> Vec<(i64, u64)> {
         let is_his = |(number, _): &(&i64, &u64)| (**number >> 32) & 0xff == teller;
         self.live.iter().filter(is_his).map(|(number, rows)| (*number, *rows)).collect()
     }
 
-    /// Judges the rows by batch that a recovered store shows beside its history, and the number that its next transaction got. What is
-    /// there counts as durable from now on.
+    /// Judges the rows by batch that a recovered store shows with its history, and the id that its next transaction got. What exists
+    /// counts as durable from now on.
     pub(crate) fn judge(
         &mut self,
         is_in_history: impl Fn(i64) -> bool,

@@ -1,16 +1,16 @@
-//! The ledger of the SQL workload and its oracle: a bank whose history must explain every balance.
+//! The ledger of the SQL workload and its oracle: a bank whose transfer history must explain every balance.
 //!
-//! Time is a stamp: a counter that grows with each event of the workload. A transaction whose acknowledgement is stamped
-//! before another one's start must be durable when the other one is: losses are a suffix of the commit order.
+//! Time is a stamp: a counter that grows with each event of the workload. If a transaction was acknowledged before another one started,
+//! it must be durable when the other one is: losses are a suffix of the commit order.
 
 use std::collections::BTreeMap;
 
-/// Accounts of the bank; each begins with [`OPENING_BALANCE`].
+/// Number of accounts of the bank; each begins with [`OPENING_BALANCE`].
 pub(crate) const ACCOUNTS: i64 = 16;
-/// What an account has at first.
+/// The initial balance of an account.
 pub(crate) const OPENING_BALANCE: i64 = 1_000;
 
-/// What a transaction was to do.
+/// The planned effect of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Transfer {
     /// From this account.
@@ -19,22 +19,22 @@ pub(crate) struct Transfer {
     pub(crate) to: i64,
     /// So much.
     pub(crate) amount: i64,
-    /// Rows that it adds to the heap.
+    /// Rows that it inserts into the heap.
     pub(crate) heap_rows: i64,
 }
 
-/// How far it got, as its client knows.
+/// Its progress as far as its client knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Its commit has not been asked for: must not be there.
+    /// Its commit has not been requested: it must not exist.
     Open,
-    /// Its commit was asked for and not answered: may be there.
+    /// Its commit was requested and not answered: it may exist.
     Committing,
-    /// Its fully durable commit was acknowledged at this stamp: must be there.
+    /// Its fully durable commit was acknowledged at this stamp: it must exist.
     Full(u64),
-    /// Its delayed commit was acknowledged at this stamp: may be lost.
+    /// Its delayed commit was acknowledged at this stamp: it may be lost.
     Delayed(u64),
-    /// It was rolled back: must not be there.
+    /// It was rolled back: it must not exist.
     RolledBack,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Entry {
     pub(crate) stage: Stage,
 }
 
-/// All that the clients did and were told.
+/// All transactions with their acknowledgements.
 #[derive(Default)]
 pub(crate) struct SqlLedger {
     pub(crate) entries: BTreeMap<i64, Entry>,
@@ -55,7 +55,7 @@ pub(crate) struct SqlLedger {
     flushed_before: u64,
 }
 
-/// What a recovered database shows.
+/// The observed state of a recovered database.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
     /// Balance by account.
@@ -64,7 +64,7 @@ pub(crate) struct Found {
     pub(crate) history: BTreeMap<i64, Transfer>,
     /// Rows of the heap by transaction number.
     pub(crate) heap_rows: BTreeMap<i64, i64>,
-    /// Rows of the history as its nonclustered index counts them.
+    /// Rows of the history counted by its nonclustered index.
     pub(crate) indexed: i64,
 }
 
@@ -83,7 +83,7 @@ impl SqlLedger {
         assert!(before.is_none(), "transaction numbers are used once");
     }
 
-    /// It got so far.
+    /// Sets the progress of a transaction.
     pub(crate) fn set_stage(&mut self, number: i64, stage: Stage) {
         self.entries.get_mut(&number).expect("it has begun").stage = stage;
     }
@@ -99,7 +99,7 @@ impl SqlLedger {
         self.flushed_before = self.flushed_before.max(called_at);
     }
 
-    /// The server was stopped in an orderly way: nothing acknowledged may be lost.
+    /// The server was stopped in an orderly way: no acknowledged commit may be lost.
     pub(crate) fn drained(&mut self) {
         self.flushed_before = self.tick();
     }
@@ -110,7 +110,7 @@ impl SqlLedger {
         self.entries.values().filter(acknowledged).count() as u64
     }
 
-    /// Judges what recovery shows; what is there counts as durable from now on, what is not as never done.
+    /// Judges what recovery shows: existing transactions count as durable from now on, missing ones as never executed.
     pub(crate) fn judge(&mut self, found: &Found) -> Vec<String> {
         let mut violations = Vec::new();
         self.judge_presence(found, &mut violations);
@@ -160,7 +160,7 @@ impl SqlLedger {
     }
 }
 
-/// The history explains the balances, the heap and its own index: transactions are whole.
+/// Checks that the history explains the balances, the heap and its own index: transactions are atomic.
 fn judge_consistency(found: &Found, violations: &mut Vec<String>) {
     let mut expected: BTreeMap<i64, i64> = (0..ACCOUNTS).map(|id| (id, OPENING_BALANCE)).collect();
     for transfer in found.history.values() {
@@ -254,7 +254,7 @@ mod tests {
         found.heap_rows.remove(&3);
         found.indexed -= 1;
         assert_eq!(kinds(&ledger.judge(&found)), ["TORN", "TORN", "INDEX"]);
-        // What one recovery has shown must stay.
+        // The state that one recovery has shown must stay.
         let mut ledger = five();
         let found = shown(&ledger, &[1, 2]);
         assert!(ledger.judge(&found).is_empty());

@@ -1,5 +1,5 @@
-//! A small database put together by hand from log, pages, locks, transactions and access methods: the bank's tables without
-//! catalog and SQL, so that recovery is tried below the engine too.
+//! A small database built directly from log, pages, locks, transactions and access methods: the bank's tables without
+//! catalog and SQL, so that recovery is also tested below the engine.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -22,11 +22,11 @@ use crate::survival;
 
 const DIRECTORY: &str = "/data";
 const DATABASE: u16 = 5;
-/// Few pages in memory, so that dirty ones must be written out in the middle of things.
+/// A small buffer pool, so that dirty pages must be written during the workload.
 const POOL_BYTES: u64 = 64 * 8192;
 const SCRAPS: UnitId = UnitId(5);
 
-/// Any failure, as text.
+/// The error is any failure of the access methods.
 pub(crate) type StoreResult<T> = Result<T, AccessError>;
 
 /// The addresses of the tables, as a catalog would keep them.
@@ -36,7 +36,7 @@ pub(crate) struct Roots {
     history: PageId,
     by_amount: PageId,
     heap: PageId,
-    /// Not in every world.
+    /// `None` in some worlds.
     scraps: Option<PageId>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Store {
     access: Arc<AccessMethods>,
     lazy_writer: Option<LazyWriter>,
     newest_commit: Latch<Lsn>,
-    /// Held by the checkpoint that runs.
+    /// Held by the running checkpoint.
     checkpointing: Latch<()>,
     roots: Roots,
     accounts: BTree,
@@ -59,7 +59,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Makes the database with its accounts, and a tree for scraps if there is to be one; returns where the tables are.
+    /// Creates the database with its accounts and, if asked for, a tree for scraps; returns the tables' addresses.
     pub(crate) fn create(os: &Os, has_scraps: bool) -> StoreResult<Roots> {
         os.disk().create_dir_all(DIRECTORY.as_ref()).expect("a healthy disk");
         os.disk().sync_dir("/".as_ref()).expect("a healthy disk");
@@ -93,7 +93,7 @@ impl Store {
         Ok(roots)
     }
 
-    /// Opens and recovers it.
+    /// Opens and recovers the database.
     pub(crate) fn open(os: &Os, roots: Roots, log_cache_folder: Option<PathBuf>) -> StoreResult<Store> {
         let options = LogOptions {
             surviving_folder: log_cache_folder.map(|root| survival::caches_of_data(&root)),
@@ -140,7 +140,7 @@ impl Store {
         }
     }
 
-    /// A transaction with intent locks on the tables.
+    /// Begins a transaction with intent locks on the tables.
     pub(crate) fn begin(&self) -> StoreResult<Transaction> {
         let txn = self.txns.begin(TxnOptions::default());
         self.lock_tables(&txn)?;
@@ -166,7 +166,7 @@ impl Store {
         self.accounts.update(txn, &key, &account_value(number_at(&value, 0) + change))
     }
 
-    /// Notes a transfer in the history and its index.
+    /// Inserts a transfer into the history and its index.
     pub(crate) fn note(
         &self,
         txn: &Transaction,
@@ -186,20 +186,20 @@ impl Store {
         Ok(())
     }
 
-    /// Takes a transfer out of the history again.
+    /// Deletes a transfer from the history and its index.
     pub(crate) fn unnote(&self, txn: &Transaction, number: i64, transfer: &Transfer) -> StoreResult<()> {
         self.history.delete(txn, &number.to_be_bytes())?;
         self.by_amount.delete(txn, &[transfer.amount.to_be_bytes(), number.to_be_bytes()].concat())
     }
 
-    /// Adds a row to the heap.
+    /// Inserts a row into the heap.
     pub(crate) fn pile(&self, txn: &Transaction, number: i64, padding: usize) -> StoreResult<()> {
         let mut row = number.to_le_bytes().to_vec();
         row.resize(8 + padding, number as u8);
         self.heap.insert(txn, &row).map(|_| ())
     }
 
-    /// Adds a batch of wide rows to the scraps.
+    /// Inserts a batch of wide rows into the scraps.
     pub(crate) fn add_scraps(&self, txn: &Transaction, batch: i64, widths: &[usize]) -> StoreResult<()> {
         let scraps = self.scraps.as_ref().expect("a world with scraps");
         for (at, width) in widths.iter().enumerate() {
@@ -209,13 +209,13 @@ impl Store {
         Ok(())
     }
 
-    /// Takes a batch of so many rows out again.
+    /// Deletes a batch of `rows` rows.
     pub(crate) fn remove_scraps(&self, txn: &Transaction, batch: i64, rows: u64) -> StoreResult<()> {
         let scraps = self.scraps.as_ref().expect("a world with scraps");
         (0..rows).try_for_each(|at| scraps.delete(txn, &scrap_key(batch, at)))
     }
 
-    /// Rows of the scraps by batch, and the number of the transaction that has counted them.
+    /// Rows of the scraps by batch, and the id of the transaction that counted them.
     pub(crate) fn show_scraps(&self) -> Result<(BTreeMap<i64, u64>, u64), String> {
         let mut shown = BTreeMap::new();
         let mut count = || -> StoreResult<u64> {
@@ -234,7 +234,7 @@ impl Store {
         Ok((shown, xact))
     }
 
-    /// Ends a transaction for good.
+    /// Commits a transaction.
     pub(crate) fn commit(&self, txn: &Transaction, is_full: bool) -> StoreResult<()> {
         let outcome = txn.commit(if is_full { CommitMode::Full } else { CommitMode::Delayed })?;
         let mut newest = self.newest_commit.lock();
@@ -249,7 +249,7 @@ impl Store {
         Ok(())
     }
 
-    /// A whole checkpoint, as the engine does it.
+    /// A complete checkpoint, as the engine does it.
     pub(crate) fn checkpoint(&self) -> StoreResult<()> {
         let _one_at_a_time = self.checkpointing.lock();
         let begin = self.txns.begin_checkpoint(recovery::CheckpointPayment::Margin)?;
@@ -281,7 +281,7 @@ impl Store {
         Ok(())
     }
 
-    /// Everything that the oracle wants to see; damage to the structure is an error's text.
+    /// Reads the state that the oracle checks; the error describes structural damage.
     pub(crate) fn show(&self) -> Result<Found, String> {
         let units = [
             (1, UnitKind::BTree, self.roots.accounts),
@@ -367,7 +367,7 @@ fn account_key(id: i64) -> [u8; 4] {
     (id as u32).to_be_bytes()
 }
 
-/// A balance with so much padding that the accounts do not fit one page.
+/// A balance with so much padding that the accounts need more than one page.
 fn account_value(balance: i64) -> Vec<u8> {
     let mut value = balance.to_le_bytes().to_vec();
     value.resize(900, 0x20);

@@ -1,12 +1,12 @@
-//! Which lives of a world have log caches that outlive the process, and which recoveries look for what they left. Where both do and the process
-//! died, not the system, its death takes no acknowledged commit, however delayed.
+//! Log caches that survive the process: which lives of a world have them, and which recoveries look for them. If both do and only the
+//! process died, not the system, the crash loses no acknowledged commit, delayed or not.
 //!
 //! ```text
 //!  begin_life ──► the life ──► end_life ──► a recovery ──end_recovery──► takes_over? ──► judged
 //!                                               ▲  killed, or the power is cut │
 //!                                               └──────── disturb ◄────────────┘
 //! ```
-//! A recovery that is killed leaves its own cache, with nothing that was promised but what it has taken over already: the next one takes over, too.
+//! A killed recovery leaves a cache of its own, which promises nothing beyond what it took over already: the next recovery takes that over, too.
 
 use std::path::{Path, PathBuf};
 
@@ -16,38 +16,38 @@ use os::{Latch, Os, Rng};
 
 use crate::nemesis::Nemesis;
 
-/// Where a cache that outlives the process lies.
+/// Where a log cache that survives the process is stored.
 const FOLDER: &str = "/dev/shm";
 
-/// The folder of the caches of the worlds' only data directory.
+/// The cache folder of the worlds' only data directory.
 pub(crate) fn caches_of_data(root: &Path) -> CacheFolder {
     CacheFolder::of(root, (0, 1))
 }
 
-/// What a world has of such memory.
+/// The use of surviving memory in one world.
 pub(crate) struct Survival {
     rng: Rng,
-    /// Worlds without draw nothing.
+    /// Worlds without surviving memory draw nothing.
     is_wanted: bool,
     /// In some worlds recoveries are killed, too.
     kills_recoveries: Option<Rng>,
-    /// In some worlds lives end between two stores.
+    /// In some worlds a life ends between two stores.
     strikes: Option<Rng>,
-    /// The worlds' logs have a persisted buffer, too.
+    /// The worlds' logs have a persisted log buffer as well.
     persists: bool,
-    /// The life that goes on has all of its caches in such memory.
+    /// All log caches of the current life survive the process.
     is_whole: bool,
-    /// The recoveries of the life that goes on surely look there.
+    /// All recoveries of the current life look for surviving caches.
     is_looked_at: bool,
-    /// The recoveries of the life that is over look there.
+    /// The folder in which the recoveries after the last life look for caches.
     folder: Option<PathBuf>,
-    /// Every end since the beginning of that life was a process's, and what it left was looked for each time.
+    /// Since that life began only the process died, each time, and each recovery looked for its cache.
     takes_over: bool,
 }
 
 impl Survival {
-    /// Draws from streams of its own, so that the seeds of the corpus keep their meaning. The names: of the stream, and of the one that says
-    /// which worlds end between stores.
+    /// Draws from random streams of its own, so that the seeds of the corpus keep their meaning. `name` is that stream; `at_stores` is the stream
+    /// that decides which worlds end between stores.
     pub(crate) fn draw(seed: u64, (name, at_stores): (&str, &str), kills_recoveries: bool) -> Survival {
         let mut rng = Rng::named(seed, name);
         let is_wanted = rng.chance(2, 3);
@@ -68,7 +68,7 @@ impl Survival {
         }
     }
 
-    /// The same in a world whose log has a persisted buffer, or has none.
+    /// Adapts the draw to a world whose log has a persisted buffer or has none.
     pub(crate) fn beside_buffer(self, persists: bool) -> Survival {
         Survival { persists, ..self }
     }
@@ -78,8 +78,8 @@ impl Survival {
         is_used.then(|| FOLDER.into())
     }
 
-    /// The folder for a life of the process; in some there is little such memory. And how it ends: what is stored into memory that outlives the
-    /// process is as durable as what is written to a disk, so that the place between two stores is one to die at as an operation is.
+    /// The cache folder for a life of the process; in some lives there is little such memory. Also returns how the life ends: a store into memory
+    /// that survives the process is as durable as a disk write, so a crash between two stores is tested as well as one between two I/Os.
     pub(crate) fn begin_life(&mut self, world: &World, nemesis: Nemesis) -> (Option<PathBuf>, Nemesis) {
         let folder = self.maybe();
         self.is_whole = folder.is_some();
@@ -91,7 +91,7 @@ impl Survival {
         (folder, nemesis)
     }
 
-    /// In most lives of some worlds: between two stores.
+    /// Lets most lives of some worlds end between two stores.
     fn strike(&mut self, nemesis: Nemesis, has_cache: bool) -> Nemesis {
         let has_stores = has_cache || self.persists;
         let Some(rng) = self.strikes.as_mut().filter(|_| has_stores) else { return nemesis };
@@ -102,13 +102,13 @@ impl Survival {
         if self.persists && rng.chance(1, 2) {
             Nemesis::PowerOffAtStore(store)
         } else {
-            // For nothing, if nobody looked at what is left.
+            // A crash between stores tests nothing unless recovery looks at what is left.
             self.is_looked_at = has_cache;
             Nemesis::KillAtStore(store)
         }
     }
 
-    /// The folder for the recoveries after a life that ended so.
+    /// The cache folder for the recoveries after a life that ended with `end`.
     pub(crate) fn end_life(&mut self, world: &World, end: End) -> Option<PathBuf> {
         world.set_surviving_places(None);
         let is_looked_at = std::mem::take(&mut self.is_looked_at);
@@ -117,7 +117,7 @@ impl Survival {
         self.folder.clone()
     }
 
-    /// What disturbs a recovery: in some worlds with such memory the process is killed where the power would have gone off.
+    /// The fault that disturbs a recovery: in some worlds with surviving memory the process is killed instead of a power failure.
     pub(crate) fn disturb(&mut self, nemesis: Nemesis) -> Nemesis {
         let (Some(rng), Nemesis::PowerOffAtIo(_)) = (&mut self.kills_recoveries, nemesis) else {
             return nemesis;
@@ -127,34 +127,34 @@ impl Survival {
         if rng.chance(1, 2) { Nemesis::KillAtStore(1 + rng.below(40)) } else { drawn }
     }
 
-    /// A recovery has ended so; true: all that was acknowledged before it must be there.
+    /// A recovery has ended with `end`. True: all commits acknowledged before it must exist.
     pub(crate) fn end_recovery(&mut self, end: End) -> bool {
         self.takes_over &= is_of_process(end);
         self.takes_over
     }
 }
 
-/// Stands between a delayed commit and the note that it was acknowledged, wherever memory that outlives the process is to keep it.
+/// A yield point between a delayed commit and the record of its acknowledgement, needed wherever surviving memory keeps the commit.
 ///
-/// A process may die at a store into that memory, or at the drop of a latch, where no task unwinds: it goes on until the next place where it
-/// does, and what it stores meanwhile is not kept. Such a task must not tell anybody. A full commit needs no such place: it is told when the
-/// log file has it, and every operation on a file of a dead process unwinds (so it is in `across`, `full`, `schema` and with the visitors).
+/// A process may die at a store into that memory, or when a latch is dropped, where tasks do not unwind: such a task runs on to the next place
+/// where it unwinds, and its stores meanwhile are not kept. It must not acknowledge anything. A full commit needs no such point: it is
+/// acknowledged when the log file has it, and every file operation of a dead process unwinds (as in `across`, `full`, `schema` and the visitors).
 pub(crate) fn told_by_the_living(os: &Os) {
     os.yield_point();
 }
 
-/// What a recovery that ended so has told; nothing when the process died meanwhile. A task of a dead process that has not yet come to a place
-/// where it unwinds sees what those that did have left: that a database is not there, for one.
+/// The result of a recovery that ended with `end`; `None` when the process died meanwhile. A task of a dead process that has not unwound yet
+/// sees the state that other tasks left while they unwound: for example, that a database does not exist.
 pub(crate) fn told_to_the_end<T>(end: End, told: &Latch<Option<T>>) -> Option<T> {
     told.lock().take().filter(|_| !is_crash(end))
 }
 
-/// The process died, with the system or without.
+/// The process died, with the system or alone.
 pub(crate) fn is_crash(end: End) -> bool {
     matches!(end, End::PowerOff | End::Killed)
 }
 
-/// The process is gone, the system is not.
+/// The process died, the system did not.
 fn is_of_process(end: End) -> bool {
     matches!(end, End::Killed | End::Returned)
 }

@@ -1,5 +1,5 @@
-//! One client of the SQL workload: transactions that move money, each with its row of the history, some with rows of a heap, a receipt
-//! with an identity value, or a row of a temporary table.
+//! One client of the SQL workload: transactions that transfer money. Each inserts a row of the history; some also insert rows of a heap, a
+//! receipt with an identity value, or a row of a temporary table.
 
 use os::sim::World;
 use os::{Latch, Os, Rng, WaitType};
@@ -14,40 +14,40 @@ use crate::survival;
 use crate::tickets::{self, Tickets};
 use crate::visitor::Visits;
 
-/// Errors after which the statement's transaction is rolled back and may be tried again: deadlock victim, lock time-out.
+/// Errors that roll back the transaction, which may be retried: deadlock victim, lock time-out.
 pub(crate) const RETRYABLE: [i32; 2] = [1205, 1222];
-/// Errors of a full disk or log: the transaction must be taken back, which needs no room, and the server goes on.
+/// Errors of a full disk or log: the transaction must roll back, which needs no room, and the server goes on.
 pub(crate) const NO_ROOM: [i32; 3] = [1101, 1105, 9002];
 
-/// How often whoever only draws from sequences does so.
+/// Number of draws of the client that only draws from sequences.
 pub(crate) const DRAWS: u64 = 60;
-/// Within so many switches the life ends when it does so after a draw.
+/// A life that ends after a draw ends within so many task switches.
 const SWITCHES_TO_END: u64 = 300;
 
-/// What one life of the server is to do.
+/// The plan of one life of the server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     pub(crate) generation: i64,
-    /// The log caches of this life outlive the process.
+    /// The log caches of this life survive the process.
     pub(crate) cache_survives: bool,
     pub(crate) clients: i64,
     pub(crate) transactions: u64,
     pub(crate) trouble: Trouble,
-    /// Visitors crowd the log; some tellers leave their commits pending.
+    /// Visitors load the log; some tellers leave their commits pending.
     pub(crate) is_crowded: bool,
-    /// There are so many sequences ([`tickets::KINDS`]), and tellers draw from them.
+    /// Number of sequences ([`tickets::KINDS`]) from which tellers draw.
     pub(crate) sequences: usize,
-    /// Somebody does nothing but draw from them.
+    /// One client only draws from sequences.
     pub(crate) has_drawer: bool,
-    /// The life ends soon after so many of his draws.
+    /// The life ends soon after so many draws of that client.
     pub(crate) ends_after_draws: Option<u64>,
-    /// Every third turn is a checkpoint, so that pages go out while their changes are fresh.
+    /// Every third turn is a checkpoint, so that pages are written soon after their changes.
     pub(crate) checkpoints_often: bool,
-    /// Writes to tempdb's files before they begin to fail; the other databases must not notice.
+    /// Number of writes to tempdb's files before they begin to fail; other databases must not be affected.
     pub(crate) tempdb_fails_after: Option<u64>,
 }
 
-/// What is kept outside the world, so that no crash takes it.
+/// Ledgers, kept outside the world so that no crash destroys them.
 #[derive(Clone)]
 pub(crate) struct Ledgers {
     pub(crate) bank: Arc<Latch<SqlLedger>>,
@@ -56,7 +56,7 @@ pub(crate) struct Ledgers {
     pub(crate) tickets: Arc<Latch<Tickets>>,
 }
 
-/// One client's work.
+/// One client of the workload.
 pub(crate) struct Teller {
     os: Os,
     sessions: SessionShared,
@@ -64,15 +64,15 @@ pub(crate) struct Teller {
     plan: Plan,
     rng: Rng,
     next_number: i64,
-    /// It has made its temporary table.
+    /// It has created its temporary table.
     has_scratch: bool,
     /// It leaves commits pending.
     leaves_pending: bool,
-    /// What decides about its tickets: a stream of its own, so that the seeds of the corpus keep their meaning.
+    /// Random stream for the draws from sequences: separate, so that the seeds of the corpus keep their meaning.
     ticket_rng: Rng,
 }
 
-/// What a transfer's batch has to do besides.
+/// Additional work of a transfer's batch.
 #[derive(Clone, Copy)]
 struct Extras {
     takes_receipt: bool,
@@ -132,12 +132,12 @@ impl Teller {
                 let _ = self.os.sleep(pause_ns, WaitType::SLEEP_TASK);
             }
         }
-        // Also the one who gives up: his connection ends, which gives his locks back. Others may be waiting for them.
+        // This also covers a client that gives up: its session ends and releases its locks, for which others may wait.
         self.ledgers.visits.lock().pending_commits += client.newly_pending();
         client.close();
     }
 
-    /// Draws from sequences, and nothing else: nobody's commit but those of others makes anything hard. Arms the end of the life if the plan
+    /// Only draws from sequences, and does not commit: only other clients' commits harden the log. Arms the end of the life if the plan
     /// says so.
     pub(crate) fn draw(mut self, world: &World) {
         let mut client = match Client::connect(&self.sessions, "bank") {
@@ -162,7 +162,7 @@ impl Teller {
         client.close();
     }
 
-    /// A table of the session's own and one that all see; neither may be there before, whatever an earlier life left (F12).
+    /// Creates a temporary table of the session and a global one; neither may exist before, whatever an earlier life left (F12).
     fn prepare_tempdb(&mut self, client: &mut Client) {
         let own =
             client.execute("CREATE TABLE #scratch (number bigint NOT NULL, filler varchar(900) NOT NULL)");
@@ -198,13 +198,13 @@ impl Teller {
         self.tolerates("sp_flush_log", &answer)
     }
 
-    /// Now and then draws from a sequence; false: the server cannot go on, as planned.
+    /// Sometimes draws from a sequence; false: the server cannot go on, as planned.
     fn draw_tickets(&mut self, client: &mut Client) -> bool {
         if self.plan.sequences == 0 || self.ticket_rng.chance(1, 3) {
             return true;
         }
         let kind = self.ticket_rng.below(self.plan.sequences as u64) as usize;
-        // Sometimes so many that several ranges go with one batch.
+        // Sometimes so many that one batch uses several ranges.
         let most = if self.ticket_rng.chance(1, 3) { 30 } else { 4 };
         let count = 1 + self.ticket_rng.below(most) as i64;
         self.ledgers.tickets.lock().ask(kind, count);
@@ -231,7 +231,7 @@ impl Teller {
         self.tolerates("a sequence", &answer)
     }
 
-    /// Moves money in one transaction; false: the server cannot go on, as planned.
+    /// Transfers money in one transaction; false: the server cannot go on, as planned.
     fn transfer(&mut self, client: &mut Client) -> bool {
         self.next_number += 1;
         let number = self.next_number;
@@ -283,7 +283,7 @@ impl Teller {
         self.ledgers.bank.lock().set_stage(number, stage);
     }
 
-    /// Runs a batch whose only row, if there is one, is the number and stamp of a receipt.
+    /// Runs a batch whose only row, if any, is the number and stamp of a receipt.
     fn ask(&self, client: &mut Client, number: i64, text: &str) -> Answer {
         let answer = client.execute(text);
         for row in answer.numbers().expect("receipts have numbers") {
@@ -297,7 +297,7 @@ impl Teller {
         answer
     }
 
-    /// A transaction that met an error: rolled back if the server can still say so.
+    /// Handles a transaction that met an error: rolls it back if the server still answers.
     fn give_up(&mut self, client: &mut Client, number: i64, extras: Extras, answer: &Answer) -> bool {
         let error = answer.error_number().unwrap_or(0);
         os::report::info("client", &format!("transaction {number}: {}", answer.error_text()));
@@ -321,7 +321,7 @@ impl Teller {
         self.tolerates("a rollback", &rolled_back)
     }
 
-    /// Panics on errors that a healthy device does not explain. False: stop, the plan had trouble in store.
+    /// Panics on errors that a healthy disk does not explain. False: stop, a planned fault has occurred.
     fn tolerates(&self, what: &str, answer: &Answer) -> bool {
         assert!(self.plan.trouble.makes_errors(), "{what} on a healthy disk: {}", answer.error_text());
         false
@@ -332,7 +332,7 @@ impl Teller {
         let to = (from + 1 + self.rng.below(ACCOUNTS as u64 - 1) as i64) % ACCOUNTS;
         let heap_rows = match self.rng.below(48) {
             0..=15 => self.rng.below(6) as i64,
-            // Several log blocks at once, so that some are in flight side by side.
+            // Several log blocks at once, so that some writes are in progress at the same time.
             16 => 40 + self.rng.below(60) as i64,
             _ => 0,
         };
@@ -341,7 +341,7 @@ impl Teller {
 
     fn body(&mut self, number: i64, transfer: &Transfer, extras: Extras) -> String {
         let Transfer { from, to, amount, heap_rows } = transfer;
-        // Mostly in the order of the accounts; the rest makes deadlocks.
+        // Mostly in the order of the accounts; the other orders cause deadlocks.
         let mut updates = [(*from, -amount), (*to, *amount)];
         if self.rng.chance(3, 4) {
             updates.sort_unstable();
@@ -366,7 +366,7 @@ impl Teller {
         }
         text.push_str(&self.pile(number, *heap_rows));
         if self.rng.chance(1, 4) {
-            // Work that a savepoint takes back.
+            // Work that is rolled back to a savepoint.
             text.push_str(
                 " SAVE TRAN before; UPDATE accounts SET balance = 0; DELETE FROM heap; ROLLBACK TRAN before;",
             );
@@ -392,8 +392,8 @@ impl Teller {
     }
 }
 
-/// One batch in which an error of a statement leaves nothing behind. Without that the statements after it would still be committed: that
-/// is what a batch means (XACT_ABORT OFF).
+/// One batch in which an error of a statement leaves no effect. Without this, the statements after the error would still commit, as a batch
+/// does under XACT_ABORT OFF.
 fn whole_or_nothing(number: i64, body: &str, commit: &str) -> String {
     if number % 2 == 0 {
         return format!("SET XACT_ABORT ON; BEGIN TRAN; {body} {commit}");

@@ -1,5 +1,5 @@
-//! The oracle of sequences (F11 of the reliability plan): no value comes twice in any life, whatever became of the transaction that drew
-//! it, and gaps are no larger than the caches that crashes took.
+//! The oracle of sequences (F11 of the reliability plan): no value comes twice in any life, whether the transaction that drew it committed
+//! or not, and gaps are no larger than the caches that crashes lost.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use os::Rng;
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
-    /// Its cache to begin with, and the largest that the workload gives it.
+    /// Its initial cache, and the largest that the workload sets.
     cache: i64,
     cache_max: i64,
     harden_ahead: &'static str,
@@ -27,7 +27,7 @@ pub(crate) const KINDS: [Kind; 5] = [
 pub(crate) const FEW: usize = 2;
 
 impl Kind {
-    /// The statement that makes it.
+    /// The CREATE SEQUENCE statement.
     pub(crate) fn definition(&self) -> String {
         let Kind { name, cache, harden_ahead, .. } = self;
         format!(
@@ -35,39 +35,39 @@ impl Kind {
         )
     }
 
-    /// How many values a crash may take.
+    /// Limit of the values that one crash may lose.
     fn lost_most(&self) -> i64 {
         let ranges = if self.harden_ahead == "ON" { 2 * AHEAD_RANGES_MAX as i64 } else { 1 };
         ranges * self.cache_max
     }
 }
 
-/// What the clients were given, of each sequence.
+/// Values that the clients asked for and received, by sequence.
 #[derive(Default)]
 pub(crate) struct Tickets {
     seen: [BTreeSet<i64>; KINDS.len()],
     /// Values that were asked for.
     asked_total: [i64; KINDS.len()],
-    /// Values of this life that were asked for and have not come yet.
+    /// Values of this life that were asked for and have not been received yet.
     unanswered: [i64; KINDS.len()],
     lives: i64,
-    /// The life in which a value of each was handed out last; values that nobody was given since then although somebody had asked.
+    /// For each sequence the last life in which a value was received; values requested since then without an answer.
     last_life: [i64; KINDS.len()],
     unknown: [i64; KINDS.len()],
-    /// Lives that have ended in the middle of a range: the first value of a later life leaves out more than was asked for.
+    /// Number of lives that ended inside a range: the first value of a later life skips more than the values asked for.
     ended_in_range: [u64; KINDS.len()],
-    /// What was found wrong.
+    /// The first contradiction found.
     pub(crate) wrong: Option<String>,
 }
 
 impl Tickets {
-    /// Some client is about to ask for so many values.
+    /// A client is about to ask for `count` values.
     pub(crate) fn ask(&mut self, kind: usize, count: i64) {
         self.asked_total[kind] += count;
         self.unanswered[kind] += count;
     }
 
-    /// It was given one. An error's text says what is wrong with it.
+    /// A client received a value. The error describes a contradiction.
     pub(crate) fn hand_out(&mut self, kind: usize, value: i64) -> Result<(), String> {
         let Kind { name, .. } = KINDS[kind];
         self.unanswered[kind] -= 1;
@@ -103,7 +103,7 @@ impl Tickets {
     }
 }
 
-/// A batch that draws `count` values of a sequence, in one of the ways that must not matter.
+/// A batch that draws `count` values of a sequence, by one of several equivalent statements.
 pub(crate) fn batch(rng: &mut Rng, kind: usize, count: i64) -> String {
     let Kind { name, cache_max, .. } = KINDS[kind];
     let draws = format!("SELECT NEXT VALUE FOR {name}; ").repeat(usize::try_from(count).unwrap_or(1));
@@ -141,14 +141,14 @@ mod tests {
     fn a_life_ends_in_a_range_when_more_is_left_out_than_was_asked_for() {
         let mut tickets = Tickets::default();
         let ended = |tickets: &Tickets| tickets.ended_in_range().map(|(_, count)| count).sum::<u64>();
-        // Three were asked for and one came; the life ended behind the third, or in its answer.
+        // Three values were asked for and one was received; the life ended after the third, or during its answer.
         tickets.ask(1, 3);
         tickets.hand_out(1, 1).expect("the first");
         tickets.end_life();
         tickets.ask(1, 1);
         tickets.hand_out(1, 4).expect("the first of the second life");
         assert_eq!(ended(&tickets), 0);
-        // A life in which nobody was given anything tells nothing; what it was asked for is not forgotten.
+        // A life without an answer shows nothing; its unanswered requests still count.
         tickets.end_life();
         tickets.ask(1, 2);
         tickets.end_life();

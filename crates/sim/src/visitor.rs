@@ -1,6 +1,6 @@
-//! A crowd for the SQL workload: sessions that note one visit after another, so many that the LOG WRITER leads and leaves commits pending.
+//! Additional sessions for the SQL workload, which insert one visit after another: so many that the LOG WRITER leads and leaves commits pending.
 //!
-//! Their oracle is plain: a visit that was acknowledged stays, none is there twice or that nobody made.
+//! Their oracle: an acknowledged visit stays, no visit exists twice, and no visit exists that was never attempted.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use session::SessionShared;
 use crate::client::Client;
 use crate::nemesis::Trouble;
 
-/// What visitors tried and were promised, kept outside the world.
+/// Attempted and acknowledged visits, kept outside the world.
 #[derive(Default)]
 pub(crate) struct Visits {
     tried: BTreeSet<i64>,
@@ -26,7 +26,7 @@ impl Visits {
         self.acknowledged.len() as u64
     }
 
-    /// Judges what a recovered server shows and takes it over as the durable past.
+    /// Judges the visits that a recovered server shows, and takes them as the durable state.
     pub(crate) fn judge(&mut self, shown: &[i64]) -> Vec<String> {
         let found: BTreeSet<i64> = shown.iter().copied().collect();
         let lost = self.acknowledged.difference(&found).map(|visit| format!("LOST: visit {visit}"));
@@ -40,7 +40,7 @@ impl Visits {
     }
 }
 
-/// One of the crowd.
+/// One of these sessions.
 pub(crate) struct Visitor {
     pub(crate) os: Os,
     pub(crate) sessions: SessionShared,
@@ -73,7 +73,7 @@ impl Visitor {
         client.close();
     }
 
-    /// One row in a transaction of its own, or two; false: the server cannot go on, as planned.
+    /// Inserts one row in a transaction of its own, or two rows; false: the server cannot go on, as planned.
     fn visit(&mut self, client: &mut Client) -> bool {
         let count = if self.rng.chance(1, 4) { 2 } else { 1 };
         let numbers: Vec<i64> = (0..count).map(|more| self.next_number + more).collect();
