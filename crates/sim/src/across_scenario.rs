@@ -1,9 +1,9 @@
-//! Scenario `across`: transactions over several databases of one instance, in drawn company: one to three of users, master among them or
-//! not, in mixed order; checkpoints run, and little memory forces pages out. Crash, restart (which may crash, too), judge; again.
+//! Scenario `across`: transactions over drawn sets of one instance's databases: one to three user databases, with or without master, in
+//! varying order. Checkpoints run, and little memory forces page writes. Crash, restart (which may crash, too), judge; repeat.
 //!
-//! Each transaction puts a row of its number into each of its databases and counts one up there. Oracles: a transaction is in all of its
-//! databases or in none, in no other; what was acknowledged stays; what was rolled back is nowhere; the counters agree with the rows; what
-//! one recovery has shown stays; nothing is locked and no decision is left.
+//! Each transaction inserts a row with its number into each of its databases and increments a counter there. Oracles: a transaction is in all of its
+//! databases or in none, and in no other; acknowledged ones stay; rolled back ones are nowhere; the counters agree with the rows; the state that
+//! one recovery has shown stays; no lock and no commit decision is left over.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -21,23 +21,23 @@ use crate::{Outcome, survival};
 
 const NAMES: [&str; 4] = ["a", "b", "c", "master"];
 const DATA: &str = "/across";
-/// Where a log begins to fail in some lives: a commit is decided, and its databases do not say so yet.
+/// Where a log begins to fail in some lives: the commit decision has been made, and the databases have not recorded it yet.
 const DECIDED: &str = "between deciding and ending";
-/// For how long a commit is held up there, at most: others find out meanwhile that the log has failed.
+/// The longest stall of a commit at that point: meanwhile other tasks find that the log has failed.
 const STALL_NS: u64 = 20_000_000;
 /// The counter's key; transactions have higher numbers.
 const COUNTER: i32 = 0;
 
-/// How far a transaction has come.
+/// Progress of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Nobody was told anything, or the commit failed underway: all or nothing.
+    /// Not answered yet, or the commit failed midway: all or nothing.
     Open,
     RolledBack,
     Acknowledged,
 }
 
-/// What was tried and promised, kept outside the world: by number, the databases (bits) and the stage.
+/// Attempted and acknowledged transactions, kept outside the world: by number, the databases (bits) and the stage.
 #[derive(Default)]
 struct AcrossLedger {
     tried: BTreeMap<i32, (u8, Stage)>,
@@ -56,7 +56,7 @@ impl AcrossLedger {
         self.tried.values().filter(|(_, stage)| *stage == Stage::Acknowledged).count() as u64
     }
 
-    /// Judges what recovery found; from then on that is what was promised.
+    /// Judges what recovery found, and takes it as the durable state.
     fn judge(&mut self, found: &Found) -> Vec<String> {
         let mut violations = Vec::new();
         let mut present: BTreeMap<i32, u8> = BTreeMap::new();
@@ -102,7 +102,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     for generation in 0..1 + rng.below(3) as i32 {
         let mut nemesis = Nemesis::draw(&mut rng, 260, 6_000);
         let victim = ambush(&world, &mut ambushes);
-        // An ambush takes a few commits.
+        // A failure at that point needs a few commits before it.
         match ambushes.below(4) {
             0 | 1 if victim.is_some() => nemesis = Nemesis::None,
             2 if victim.is_some() => nemesis = Nemesis::PowerOffAtIo(400 + ambushes.below(600)),
@@ -134,7 +134,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     outcome
 }
 
-/// In most lives the log of one database fails for good when a commit that was decided is about to end; others go on with the rest. Gives which.
+/// In most lives the log of one database fails for good when a decided commit is about to end; the other databases work on. Returns that database.
 fn ambush(world: &World, rng: &mut Rng) -> Option<usize> {
     if rng.chance(1, 5) {
         return None;
@@ -146,12 +146,12 @@ fn ambush(world: &World, rng: &mut Rng) -> Option<usize> {
     Some(victim)
 }
 
-/// What one life is to do.
+/// The plan of one life.
 #[derive(Clone, Copy)]
 struct Plan {
     generation: i32,
     tellers: i32,
-    /// The device makes errors.
+    /// The disk causes errors.
     may_fail: bool,
     /// The database whose log is to fail.
     victim: Option<usize>,
@@ -237,7 +237,7 @@ fn table_of(database: &Arc<Database>) -> Option<Table> {
     }
 }
 
-/// One life of the process: tasks commit over databases until the nemesis strikes or all is done.
+/// One life of the process: tasks commit over databases until the nemesis strikes or the work is done.
 fn live(world: &World, ledger: &Ledger, plan: Plan) -> os::sim::Report {
     let ledger = Arc::clone(ledger);
     world.run(move |os| {
@@ -273,7 +273,7 @@ fn live(world: &World, ledger: &Ledger, plan: Plan) -> os::sim::Report {
     })
 }
 
-/// Writes what others have logged, so that a log that fails has failed before those who are held up come to it.
+/// Writes what others have logged, so that a failing log has failed before the stalled commits reach it.
 fn flush(os: &Os, instance: &Arc<Instance>, name: &str) {
     for _ in 0..40 {
         let _ = os.sleep(STALL_NS / 5, WaitType::SLEEP_TASK);
@@ -308,13 +308,13 @@ impl Teller {
                 let _ = self.os.sleep(self.rng.below(3_000_000), WaitType::SLEEP_TASK);
             }
             if !self.transact(&mut set) {
-                // One database may have failed: the next company may do without it.
+                // One database may have failed: the next transaction may do without it.
                 set = TransactionSet::new(&self.instance, 51 + number as i16);
             }
         }
     }
 
-    /// One transaction; false when something has failed.
+    /// Runs one transaction; false when something has failed.
     fn transact(&mut self, set: &mut TransactionSet) -> bool {
         let number = self.next;
         self.next += 1;
@@ -322,7 +322,7 @@ impl Teller {
         if company.is_empty() {
             company.push(0);
         }
-        // Mostly in the same order; the rest makes deadlocks.
+        // Mostly in ascending order; the other order causes deadlocks.
         if self.rng.chance(1, 5) {
             company.reverse();
         }
@@ -354,7 +354,7 @@ impl Teller {
         true
     }
 
-    /// The row of the transaction and the counter of one database.
+    /// Inserts the transaction's row and increments the counter in one database.
     fn change(&mut self, set: &mut TransactionSet, name: &str, number: i32) -> SqlResult<()> {
         let database = self.instance.database(name)?;
         let table = table_of(&database).expect("the table survived");
@@ -381,7 +381,7 @@ fn recover(world: &World, ledger: &Ledger, (rng, troubles): (&mut Rng, &mut Rng)
         let disturbed = attempt < 3 && rng.chance(1, 3);
         let nemesis = if disturbed { Nemesis::PowerOffAtIo(1 + rng.below(120)) } else { Nemesis::None };
         nemesis.arm(world);
-        // One database fails, the others are recovered: what was decided for it must be found again.
+        // One database fails and the others recover: its commit decisions must still be found later.
         let fails = (attempt < 3 && troubles.chance(1, 4)).then(|| {
             let file = ["/a.mdf", "/b.mdf", "/c.mdf", "/a_log.ldf", "/b_log.ldf", "/c_log.ldf"];
             let file = file[troubles.below(file.len() as u64) as usize];
@@ -406,7 +406,7 @@ fn recover(world: &World, ledger: &Ledger, (rng, troubles): (&mut Rng, &mut Rng)
     }
 }
 
-/// Opens the instance and reads all that the oracle wants.
+/// Opens the instance and reads the state that the oracle checks.
 fn show(os: &Os) -> Result<Found, String> {
     let instance = open(os).map_err(|error| format!("open: {error}"))?;
     let locked = instance.locks().locked_resource_count();

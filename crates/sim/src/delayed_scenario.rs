@@ -1,10 +1,10 @@
-//! Scenario `delayed`: sessions commit in every mode that has a name (fully, delayed, with MAX_WAIT, with their batch) in two databases
-//! whose bounds and drain policies change from life to life, keep their tickets, ask for their status and wait for them; crash, restart,
-//! judge every ticket ever given; again.
+//! Scenario `delayed`: sessions commit in every mode (full, delayed, with MAX_WAIT, with their batch) in two databases
+//! whose bounds and flush policies change from life to life; they keep their tickets, query their status and wait for them. Crash, restart,
+//! judge every ticket ever given; repeat.
 //!
-//! Oracles (`promises.rs`): full commits and what was said to be HARDENED survive; a ticket is true after any number of crashes; what a
-//! crash takes of acknowledged delayed commits is within MAX_LOSS and MAX_DELAY and a suffix; an orderly stop loses nothing, nor does the death of
-//! the process where the log caches outlive it.
+//! Oracles (`promises.rs`): full commits and those reported as HARDENED survive; a ticket's status is right after any number of crashes; the
+//! acknowledged delayed commits that a crash loses are within MAX_LOSS and MAX_DELAY and a suffix; an orderly stop loses nothing, nor does the
+//! death of the process where the log caches survive it.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -23,13 +23,13 @@ use crate::survival::{self, Survival};
 use crate::{Outcome, prepared};
 
 const DATA: &str = "/data";
-/// The stream that says which worlds have log caches that outlive the process. Its name was drawn until no seed of the corpus had any.
+/// The random stream that decides which worlds have surviving log caches. Its name was chosen so that no seed of the corpus has any.
 const SURVIVAL: &str = "delayed cache that outlives 2";
-/// The stream that says which worlds end between stores; named in the same way.
+/// The random stream that decides which worlds end between stores; its name was chosen in the same way.
 const AT_STORES: &str = "delayed at stores 6";
 const DATABASES: [&str; 2] = ["first", "second"];
 
-/// What one life of the server is to do.
+/// The plan of one life of the server.
 #[derive(Clone, Debug)]
 struct Plan {
     life: i64,
@@ -39,9 +39,9 @@ struct Plan {
     /// Options of DELAYED_DURABILITY, by database.
     options: [String; 2],
     bounds: [Bounds; 2],
-    /// Nothing drains by itself: the bounds alone hold what is at risk.
+    /// No background flush: only the bounds limit the loss.
     is_suspended: bool,
-    /// Nobody commits fully, waits or makes a checkpoint: what is at risk stays so.
+    /// No client commits fully, waits or runs a checkpoint: commits at risk stay so.
     is_reckless: bool,
 }
 
@@ -124,7 +124,7 @@ fn open(os: &Os, log_cache_folder: Option<PathBuf>) -> Result<Arc<Instance>, Str
     Instance::open(os, &options).map_err(|error| error.to_string())
 }
 
-/// One life of the server: clients commit until the nemesis strikes or all is done.
+/// One life of the server: clients commit until the nemesis strikes or the work is done.
 fn live(
     world: &World,
     promises: &Kept,
@@ -170,7 +170,7 @@ fn set_options(instance: &Arc<Instance>, sessions: &SessionShared, plan: &Plan) 
     let mut client = Client::connect(sessions, "master").expect("master");
     for (database, options) in DATABASES.iter().zip(&plan.options) {
         client.must(&format!("ALTER DATABASE {database} SET DELAYED_DURABILITY = {options}"));
-        // The limits of another release in each life: what is on its way is within them, which the log asserts at each write.
+        // Each life uses the log limits of another release; the log asserts at each write that the I/O in progress is within them.
         let release = LogLimitsProfile::ALL[plan.life as usize % LogLimitsProfile::ALL.len()];
         client.must(&format!("ALTER DATABASE {database} SET LOG_LIMITS = {}", release.word()));
         let database = instance.database(database).expect("it is there");
@@ -213,7 +213,7 @@ impl Committer {
         client.close();
     }
 
-    /// Nothing is wrong, or it is what was planned and the session gives up.
+    /// False when a planned failure makes the session give up; other errors panic.
     fn goes_on(&self, answer: &Answer) -> bool {
         survival::told_by_the_living(&self.os);
         let is_fine = answer.errors.is_empty();
@@ -247,7 +247,7 @@ impl Committer {
         (number, text)
     }
 
-    /// One transaction; its ticket and what its status is said to be come with the acknowledgement.
+    /// One transaction; the acknowledgement brings its ticket and the ticket's status.
     fn commit(&mut self, client: &mut Client) -> bool {
         let (mode, end) = match self.rng.below(8) {
             _ if self.plan.is_reckless => (Mode::Delayed, " WITH (DELAYED_DURABILITY = ON)"),
@@ -268,7 +268,7 @@ impl Committer {
         let row = &answer.rows[0];
         let text = |at: usize| row[at].as_text().expect("a ticket and a status");
         self.promises.lock().told(number, self.os.clock().monotonic_ns(), Some(text(0)));
-        // Nobody else had the ticket when its status was asked for.
+        // No other client had the ticket when its status was queried.
         self.hear(Question { number, was_hard: mode == Mode::Full }, &text(1));
         true
     }
@@ -296,7 +296,7 @@ impl Committer {
         true
     }
 
-    /// The status of any ticket, of this life or an earlier one.
+    /// Queries the status of any ticket, of this life or an earlier one.
     fn ask(&mut self, client: &mut Client) -> bool {
         let Some((asked, ticket)) = self.promises.lock().some_ticket(self.rng.below(1 << 20)) else {
             return true;
@@ -309,7 +309,7 @@ impl Committer {
         true
     }
 
-    /// Waits for the newest ticket of its own.
+    /// Waits for the session's newest ticket.
     fn wait(&mut self, client: &mut Client) -> bool {
         let database = self.rng.below(2) as usize;
         let (number, insert) = self.begin(database, Mode::Delayed);

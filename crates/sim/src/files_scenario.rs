@@ -1,10 +1,10 @@
-//! Scenario `files`: sessions commit small transactions with savepoints in a small log that wraps and grows, and are held up in the middle of
-//! appending (`World::stall_tasks`), while somebody makes and drops large tables, gives the end of the data file back, adds, empties and removes a
-//! second one, and checkpoints; the server dies soon after files have changed; restart, judge; again.
+//! Scenario `files`: sessions commit small transactions with savepoints in a small log that wraps and grows. Tasks are stalled in the middle of
+//! an append (`World::stall_tasks`), while one client creates and drops large tables, shrinks the data file, adds, empties and removes a
+//! second one, and runs checkpoints. The server dies soon after files have changed; restart, judge; repeat.
 //!
-//! Oracles (F1, F2, F9, F10, F26 of the reliability plan): the database opens and is sound, whatever append was under way when a checkpoint began
-//! and pages were given up; of each client's transactions a prefix is there, with all that was acknowledged where commits are full; what was
-//! rolled back to a savepoint is not; a file is there or not as was acknowledged.
+//! Oracles (F1, F2, F9, F10, F26 of the reliability plan): the database opens and is consistent, whichever append was in progress when a checkpoint
+//! began and pages were deallocated; a prefix of each client's transactions exists, with all acknowledged ones where commits are full; changes
+//! rolled back to a savepoint do not exist; a file exists or not as was acknowledged.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -21,15 +21,15 @@ use crate::{Outcome, prepared};
 
 const DATA: &str = "/data";
 const SECOND_FILE: &str = "/data/second.ndf";
-/// Clients at most; each has rows of its own.
+/// Limit of the clients; each has rows of its own.
 const CLIENTS: usize = 7;
-/// For how long a task is held up, at most: longer than a checkpoint takes.
+/// The longest stall of a task: longer than a checkpoint takes.
 const STALL_NS: u64 = 400_000_000;
 
-/// What is known of the commits, outside the world.
+/// Attempted and acknowledged commits, kept outside the world.
 #[derive(Default)]
 struct Ledger {
-    /// For each client the number of the last transaction that was tried, and of the last that was acknowledged.
+    /// For each client the number of the last transaction attempted, and of the last acknowledged.
     tried: [i64; CLIENTS],
     acknowledged: [i64; CLIENTS],
     /// Whether the second file is there; `None`: it was being added or removed.
@@ -39,16 +39,16 @@ struct Ledger {
 
 type Shared = Arc<Latch<Ledger>>;
 
-/// What all lives of a world have in common.
+/// The settings that all lives of a world share.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     /// All commits are delayed; else all are full.
     is_forced: bool,
-    /// A task is held up one time in so many.
+    /// One task in so many is stalled.
     one_in: u64,
-    /// Where.
+    /// The stall point.
     on: &'static str,
-    /// Somebody makes one checkpoint after the other.
+    /// One client runs checkpoints all the time.
     has_checkpoints: bool,
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     world.plant(bug);
     let mut rng = Rng::named(seed, "files scenario");
     let one_in = if rng.chance(1, 2) { 2 + rng.below(5) } else { 6 + rng.below(60) };
-    // Anywhere: whoever is held up has a page latched, which checkpoints wait for. Where a transaction enters it often has a clean one.
+    // "" is any point: a stalled task has latched a page, for which checkpoints wait. At "entering" that page is often clean.
     let on = ["", "", "entering", "noting"][rng.below(4) as usize];
     let kind = Kind { is_forced: rng.chance(1, 2), one_in, on, has_checkpoints: rng.chance(1, 3) };
     let ledger: Shared =
@@ -143,7 +143,7 @@ fn live(world: &World, ledger: &Shared, (kind, clients): (Kind, usize), outcome:
     outcome.note(&report);
 }
 
-/// A client: transactions of two rows, one of which is taken back.
+/// A client: transactions of two rows, one of which is rolled back to a savepoint.
 fn commit(sessions: &SessionShared, ledger: &Shared, number: usize, mut rng: Rng) {
     let mut client = Client::connect(sessions, "works").expect("works");
     for _ in 0..20 + rng.below(40) {
@@ -182,7 +182,7 @@ fn checkpoint(os: &Os, sessions: &SessionShared) {
     client.close();
 }
 
-/// Who makes room at the end of files and gives it back.
+/// The client that fills the end of the data files and shrinks them.
 struct Keeper {
     os: Os,
     world: World,
@@ -202,9 +202,9 @@ impl Keeper {
             if !is_done {
                 return;
             }
-            // Soon after the files have changed, before or behind a checkpoint that somebody else makes.
+            // Soon after the files have changed, before or after a checkpoint of another client.
             let pause_ns_max = if self.rng.chance(1, 2) { 50_000_000 } else { 400_000_000 };
-            // Where nobody else makes checkpoints, mostly none: the next one would hide what the one before has done.
+            // Mostly no checkpoint if no other client runs any: the next one would hide the effects of the previous one.
             let checkpoints = if self.has_checkpoints { self.rng.below(4) } else { self.rng.below(6) / 5 };
             for _ in 0..checkpoints {
                 let pause_ns = self.rng.below(pause_ns_max);
@@ -222,7 +222,7 @@ impl Keeper {
         client.close();
     }
 
-    /// Fills the end of the first file and empties it: redo before the next checkpoint has much to do there.
+    /// Fills the end of the first file and empties it: redo from the last checkpoint then has many pages to process.
     fn shrink(&mut self, client: &mut Client) -> bool {
         let rows = 60 + self.rng.below(100);
         let text = format!(
@@ -279,7 +279,7 @@ fn recover(world: &World, ledger: &Shared, kind: Kind, rng: &mut Rng, outcome: &
     }
 }
 
-/// Of each client how many rows there are, with the least and the greatest number; and whether the second file is there.
+/// For each client the number of rows, with the least and the greatest number; and whether the second file exists.
 type Shown = (Vec<(i64, i64, i64)>, bool);
 
 fn show(os: &Os) -> Result<Shown, String> {
@@ -321,7 +321,7 @@ fn judge(ledger: &mut Ledger, (steps, is_there): &Shown, kind: Kind, violations:
                 "STEPS: client {number} has {greatest}, tried {tried}, {acknowledged} acknowledged"
             ));
         }
-        // It goes on behind what is there.
+        // The client continues after the last row found.
         ledger.tried[number] = greatest;
         ledger.acknowledged[number] = greatest;
     }

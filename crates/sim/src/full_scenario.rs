@@ -1,9 +1,9 @@
-//! Scenario `full`: sessions in a database whose small log cannot grow change everything there is until error 9002, then roll back; crash,
-//! restart, judge; again.
+//! Scenario `full`: sessions in a database whose small log cannot grow make changes of all kinds until error 9002, then roll back. Crash,
+//! restart, judge; repeat.
 //!
-//! Oracles (F1, F2, F9, F10 of the reliability plan, at the limit): no rollback fails, however full the log is, of a statement, to a savepoint, of a
-//! transaction, by recovery; what was rolled back is as before, to the byte; what was committed is there; the structure is sound, and every
-//! page has an owner; once all have ended, the log takes changes again.
+//! Oracles (F1, F2, F9, F10 of the reliability plan, at the limit): no rollback fails, however full the log is: of a statement, to a savepoint, of a
+//! transaction, during recovery. Rolled back data is as before, to the byte; committed data exists; the structure is consistent, and every
+//! page has an owner; once all transactions have ended, the log accepts changes again.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
@@ -22,23 +22,23 @@ use crate::survival::{self, Survival};
 use crate::{Outcome, prepared};
 
 const DATA: &str = "/data";
-/// The stream that says which worlds have log caches that outlive the process. Its name was drawn until no seed of the corpus had any.
+/// The random stream that decides which worlds have surviving log caches. Its name was chosen so that no seed of the corpus has any.
 const SURVIVAL: &str = "full cache that outlives 1";
-/// The stream that says which worlds end between stores; named in the same way.
+/// The random stream that decides which worlds end between stores; its name was chosen in the same way.
 const AT_STORES: &str = "full at stores 1";
-/// Clients at most; each has tables of its own, so that they meet in the log only.
+/// Limit of the clients; each has tables of its own, so that they compete for the log only.
 const CLIENTS: u64 = 3;
-/// Statements of a transaction, at most.
+/// Limit of a transaction's statements.
 const STATEMENTS: u64 = 80;
-/// Numbers of statements that a full log or the neighbours may refuse: lock timeout, deadlock victim, log full.
+/// Errors that a full log or other clients may cause: lock timeout, deadlock victim, log full.
 const EXPECTED: [i32; 3] = [1222, 1205, 9002];
 
-/// What is known of the commits, outside the world.
+/// Attempted and acknowledged commits, kept outside the world.
 #[derive(Default)]
 struct Ledger {
     /// Rows by number of transaction, and whether the commit was acknowledged.
     kept: BTreeMap<i64, (i64, bool)>,
-    /// What must not happen, as seen by clients.
+    /// Violations that clients observed.
     sightings: Vec<String>,
     refused: u64,
 }
@@ -55,7 +55,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     let mut survival = Survival::draw(seed, (SURVIVAL, AT_STORES), true);
     let mut outcome = Outcome::new(seed);
     for generation in 1..=1 + rng.below(2) as i64 {
-        // In half of the lives nothing happens but the limit.
+        // Half of the lives have no fault but the full log.
         let nemesis = if rng.chance(1, 2) { Nemesis::None } else { Nemesis::draw(&mut rng, 2_000, 16_000) };
         let (cache, nemesis) = survival.begin_life(&world, nemesis);
         nemesis.arm(&world);
@@ -163,7 +163,7 @@ fn live(
         for writer in (0..clients).map(start).collect::<Vec<_>>() {
             let _ = writer.join();
         }
-        // Nobody holds anything any more: the log can be used again.
+        // No transaction is open any more: the log must be usable again.
         let mut client = Client::connect(&sessions, "small").expect("small");
         let taken = client.execute("CHECKPOINT; UPDATE tree0 SET part = part WHERE id = 1");
         if !taken.errors.is_empty() {
@@ -182,7 +182,7 @@ struct Writer {
     ledger: Shared,
     rng: Rng,
     number: u64,
-    /// The next number of a transaction or id of a row.
+    /// The next transaction number or row id.
     next: i64,
 }
 
@@ -194,7 +194,7 @@ impl Writer {
         }
     }
 
-    /// Runs it; false when it was refused. What nothing explains is a violation.
+    /// Runs a statement; false when it was refused. An unexplained error is a violation.
     fn runs(&mut self, text: &str) -> bool {
         let answer = self.client.execute(text);
         self.ledger.lock().refused += u64::from(answer.error_number() == Some(9002));
@@ -208,7 +208,7 @@ impl Writer {
         self.ledger.lock().sightings.push(format!("{text}: {}", answer.error_text()));
     }
 
-    /// What must succeed however full the log is.
+    /// Runs a rollback, which must succeed however full the log is.
     fn rolls_back(&mut self, text: &str) {
         let answer = self.client.execute(text);
         if !answer.errors.is_empty() {
@@ -216,7 +216,7 @@ impl Writer {
         }
     }
 
-    /// A transaction that commits, if it can.
+    /// A transaction that commits if it can.
     fn keep(&mut self) {
         self.next += 1;
         let (number, rows) = (self.next, 1 + self.rng.below(4) as i64);
@@ -231,12 +231,12 @@ impl Writer {
         }
     }
 
-    /// A transaction that changes everything until the log is full.
+    /// A transaction that makes changes of all kinds until the log is full.
     fn fill_and_roll_back(&mut self) {
         self.runs("BEGIN TRANSACTION");
         let mut refused = 0;
         for _ in 0..STATEMENTS {
-            // A statement that fails may end the transaction; what follows must not stand alone.
+            // A failed statement may have ended the transaction; later statements must not commit on their own.
             if self.open_transactions() == 0 {
                 break;
             }
@@ -252,14 +252,14 @@ impl Writer {
                     refused += 1;
                     self.ledger.lock().refused += 1;
                 }
-                // Statements that follow the fate of others in the same transaction: a table that is gone, a key that is there; a checkpoint
-                // for which there is no room.
+                // Expected: errors of statements after others of the transaction, such as a missing table or a duplicate key; a checkpoint
+                // without room.
                 Some(
                     208 | 3701 | 4902 | 4701 | 1088 | 2627 | 2601 | 1913 | 2714 | 1222 | 1205 | 3930 | 5901,
                 ) => {}
                 Some(_) => self.sight(&text, &answer),
             }
-            // On and on at the limit: small changes may fit where large ones did not.
+            // Continues at the limit: small changes may fit where large ones did not.
             if refused > 3 {
                 break;
             }
@@ -369,7 +369,7 @@ fn recover(
     }
 }
 
-/// Acknowledged: all rows. Not acknowledged: all or none. Unknown: none.
+/// Acknowledged: all rows exist. Not acknowledged: all or none. Unknown: none.
 fn judge(known: &BTreeMap<i64, (i64, bool)>, found: &BTreeMap<i64, i64>, violations: &mut Vec<String>) {
     for (number, &(rows, acknowledged)) in known {
         let there = found.get(number).copied().unwrap_or(0);
@@ -400,7 +400,7 @@ fn show(os: &Os, log_cache_folder: Option<PathBuf>) -> Result<Shown, String> {
     Ok((digest, kept))
 }
 
-/// Over every table but that of the commits, and over which tables there are.
+/// Digest of every table but that of the commits, and of the list of tables.
 fn digest(sessions: &SessionShared) -> Result<u64, String> {
     let mut client = Client::connect(sessions, "small").map_err(|error| format!("{error:?}"))?;
     let mut hasher = DefaultHasher::new();

@@ -1,8 +1,9 @@
-//! Scenario `log`: eight tasks (sometimes a crowd of 48) append small transactions to a bare log in mixed durability; crash, reopen, judge.
+//! Scenario `log`: eight tasks (in some worlds 48) append small transactions to a bare log in mixed durability; crash, reopen, judge.
 //!
-//! Oracles (faults F1-F4, F9, F10): an acknowledged commit survives with everything before it; what is lost is a suffix;
-//! nothing is there that was not appended, or that an earlier recovery did not show; where the log cache outlives the process, its death takes no
-//! acknowledged delayed commit; with a persisted log buffer, in some worlds, nothing takes any; in some worlds some leave commits pending, several at once; what one recovery has shown, the next one shows too.
+//! Oracles (faults F1-F4, F9, F10): an acknowledged commit survives with everything before it; lost records are a suffix;
+//! no record exists that was not appended or that an earlier recovery did not show; where the log cache survives the process, its death loses no
+//! acknowledged delayed commit; with a persisted log buffer, in some worlds, no crash loses any; in some worlds tasks leave commits pending,
+//! several at once; the state that one recovery has shown, the next one shows too.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
@@ -22,14 +23,14 @@ use crate::nemesis::{Nemesis, Trouble};
 use crate::survival::{self, Survival};
 
 const TASKS: u64 = 8;
-/// So many that the LOG WRITER leads and lets them gather.
+/// So many tasks that the LOG WRITER leads and groups their commits.
 const TASKS_OF_A_CROWD: u64 = 48;
 const LOG_PATH: &str = "/data/sim.ldf";
 /// The persisted log buffer, on the simulated DAX volume.
 const BUFFER_PATH: &str = "/pmem/sim.pldf";
-/// The stream that says which worlds have the buffer. Its name was drawn until no seed of the corpus had any.
+/// The random stream that decides which worlds have the buffer. Its name was chosen so that no seed of the corpus has any.
 const BUFFER: &str = "log buffer 6";
-/// The stream that says which worlds end between stores; named in the same way.
+/// The random stream that decides which worlds end between stores; its name was chosen in the same way.
 const AT_STORES: &str = "log at stores 1276";
 
 type Shared = Arc<Latch<LogLedger>>;
@@ -75,7 +76,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         let end = work(&world, &with_cache(cache), &ledger, plan, &mut outcome);
         Trouble::heal(&world);
         let options = with_cache(survival.end_life(&world, end));
-        // With a buffer nothing acknowledged is ever lost; but a log that has failed tells delayed commits nothing.
+        // With a buffer no acknowledged commit is ever lost; but a failed log acknowledges no delayed commit.
         let keeps_delayed = persists && !trouble.makes_errors();
         if damages.chance(1, 6) && flip_a_bit(&world, &mut damages) {
             let takes_over = survival.end_recovery(End::Returned);
@@ -96,7 +97,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
 
 fn draw_options(seed: u64, rng: &mut Rng) -> LogOptions {
     let policies = [DelayedFlushPolicy::Eager, DelayedFlushPolicy::Timed(2), DelayedFlushPolicy::BlockFull];
-    // By the seed itself, so that those of the corpus keep their meaning.
+    // Chosen by the seed itself, so that the seeds of the corpus keep their meaning.
     let profiles = match seed % 4 {
         0 => [LogLimitsProfile::Sql2005X64, LogLimitsProfile::Sql2008X86],
         3 => [LogLimitsProfile::Sql2012, LogLimitsProfile::Sql2000],
@@ -112,7 +113,7 @@ fn draw_options(seed: u64, rng: &mut Rng) -> LogOptions {
     }
 }
 
-/// Makes the log; this run is not disturbed.
+/// Creates the log in a run without faults.
 fn create(world: &World, options: &LogOptions, outcome: &mut Outcome) {
     let options = options.clone();
     world.disarm();
@@ -135,7 +136,7 @@ fn create_durably(os: &Os, options: &LogOptions) -> Result<(), LogError> {
     Ok(())
 }
 
-/// What one life of the process is to do.
+/// The plan of one life of the process.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     generation: u64,
@@ -156,7 +157,7 @@ impl Plan {
     }
 }
 
-/// One life of the process: tasks commit until the nemesis strikes or all is done.
+/// One life of the process: tasks commit until the nemesis strikes or the work is done.
 fn work(world: &World, options: &LogOptions, ledger: &Shared, plan: Plan, outcome: &mut Outcome) -> End {
     let (options, ledger) = (options.clone(), Arc::clone(ledger));
     let report = world.run(move |os| {
@@ -175,7 +176,7 @@ fn work(world: &World, options: &LogOptions, ledger: &Shared, plan: Plan, outcom
             let _ = worker.join();
         }
         match log.close() {
-            // An orderly stop drains: nothing may be lost any more.
+            // An orderly stop flushes: no commit may be lost any more.
             Ok(()) => ledger.lock().acknowledge_all(),
             Err(error) => assert!(plan.allows(&error), "closing a healthy log: {error}"),
         }
@@ -184,7 +185,7 @@ fn work(world: &World, options: &LogOptions, ledger: &Shared, plan: Plan, outcom
     report.end
 }
 
-/// A pending commit: its signal, what is still to be finished, and the record.
+/// A pending commit: its signal, the commit to finish, and the record.
 struct Pending {
     signal: Arc<Signal>,
     commit: PendingCommit,
@@ -274,8 +275,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Whoever is told is told by a process that lives: a copy into memory does not end with it as a write does. Worlds without a buffer need no
-    /// yield point for that, and the seeds of the corpus keep their meaning.
+    /// Records an acknowledgement. Only a living process may acknowledge, and a dead one can still copy into memory, unlike write to a file. Worlds
+    /// without a buffer skip the yield point, so that the seeds of the corpus keep their meaning.
     fn acknowledge(&self, lsn: Lsn, number: u64) {
         if self.plan.persists {
             survival::told_by_the_living(&self.os);
@@ -283,7 +284,7 @@ impl Worker {
         self.ledger.lock().note_acknowledged(lsn, number);
     }
 
-    /// Finishes commits until at most so many are pending, mostly when their wakers were called.
+    /// Finishes commits until at most `count` are pending, mostly after their wakers were called.
     fn settle_down_to(&mut self, count: u64) -> Result<(), LogError> {
         while self.pending.len() as u64 > count {
             let Pending { signal, commit, lsn, number } = self.pending.pop_front().expect("more than none");
@@ -296,7 +297,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Lets the log forget what lies below some durable record.
+    /// Truncates the log up to a durable record.
     fn checkpoint(&mut self) -> Result<(), LogError> {
         let begin = self.append(LogOp::BeginCkpt, Lsn::NULL)?.0;
         let end = self.append(LogOp::EndCkpt, begin)?.0;
@@ -305,7 +306,7 @@ impl Worker {
             let mut ledger = self.ledger.lock();
             let durable: Vec<Lsn> =
                 ledger.appended.range(ledger.trimmed..=begin).map(|(&lsn, _)| lsn).collect();
-            // From the newer half, so that there is something to forget.
+            // From the newer half, so that there is log to truncate.
             let min = durable[durable.len() / 2 + self.rng.below(durable.len().div_ceil(2) as u64) as usize];
             ledger.trimmed = min;
             min
@@ -329,7 +330,7 @@ impl Worker {
         Ok((lsn, number))
     }
 
-    /// Mostly small records, sometimes some that fill blocks.
+    /// Mostly small records, sometimes one that fills a block.
     fn draw_padding(&mut self) -> usize {
         let most = [20, 20, 20, 200, 3_000, 30_000][self.rng.below(6) as usize];
         if most > 200 && self.rng.chance(3, 4) { 20 } else { self.rng.below(most) as usize }
@@ -380,7 +381,7 @@ fn recover(
     }
 }
 
-/// One bit of the log's file, in a sector that was written, turns over while nobody looks.
+/// Flips one bit of the log file, in a sector that was written.
 fn flip_a_bit(world: &World, rng: &mut Rng) -> bool {
     let Some(bytes) = world.file_bytes(LOG_PATH.as_ref()) else { return false };
     let is_written = |sector: &[u8]| sector.iter().any(|byte| *byte != 0);
@@ -395,7 +396,7 @@ fn flip_a_bit(world: &World, rng: &mut Rng) -> bool {
     true
 }
 
-/// Opens a log with a damaged bit: it is named, or nothing is missing that the rest of the log proves, or memory that the process has left.
+/// Opens a log with a flipped bit: either recovery reports it, or no record is missing that later blocks or surviving memory prove.
 fn recover_damaged(
     world: &World,
     options: &LogOptions,
@@ -420,7 +421,7 @@ fn recover_damaged(
     }
 }
 
-/// Every record of the log by its number; checks payloads and chains on the way.
+/// Reads every record of the log by number; checks payloads and chains.
 fn read_all(os: &Os, options: &LogOptions) -> Result<BTreeMap<Lsn, u64>, String> {
     let (log, tail) = Log::open(os, options).map_err(|error| format!("open: {error}"))?;
     let log = Arc::new(log);

@@ -1,10 +1,10 @@
-//! Scenario `sql`: sessions move money in mixed durability while checkpoints run and little memory forces pages out; crash,
-//! restart, judge; again. In one seed of eight a crowd of visitors makes the LOG WRITER lead. Some sessions leave their commits pending.
+//! Scenario `sql`: sessions transfer money in mixed durability while checkpoints run and little memory forces page writes; crash,
+//! restart, judge; repeat. In one seed of eight many visitors make the LOG WRITER lead. Some sessions leave their commits pending.
 //!
 //! Oracles (F1-F4, F7, F9-F12 of the reliability plan): full commits survive, delayed losses are a suffix, no phantom, no
-//! torn transaction (balances, heap, receipts and index agree with the history), what one recovery shows stays; no identity value of
-//! a committed row comes again, and in most worlds no value of a sequence at all; tempdb is empty after each start, never recovered and never synced, and when its files fail the others
-//! do not notice. Where log caches outlive the process, its death takes no commit at all.
+//! torn transaction (balances, heap, receipts and index agree with the history); the state that one recovery has shown stays; no identity value of
+//! a committed row comes again, and in most worlds no value of a sequence at all; tempdb is empty after each start, never recovered and never
+//! synced, and when its files fail other databases are not affected. Where log caches survive the process, its death loses no commit at all.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -24,14 +24,14 @@ use crate::visitor::{Visitor, Visits};
 use crate::{Outcome, Scenario, prepared};
 
 const DATA: &str = "/data";
-/// The stream that says which worlds have log caches that outlive the process. Its name was drawn until no seed of the corpus had any.
+/// The random stream that decides which worlds have surviving log caches. Its name was chosen so that no seed of the corpus has any.
 const SURVIVAL: &str = "sql cache that outlives 329390";
-/// The stream that says which worlds end between stores; named in the same way.
+/// The random stream that decides which worlds end between stores; its name was chosen in the same way.
 const AT_STORES: &str = "sql at stores 1";
 /// Part of the paths of tempdb's files, and of no others.
 const TEMPDB_FILES: &str = "/temp";
 
-/// In a crowded seed, besides the tellers: so many visitors, each with so many visits in a life.
+/// Visitors of a seed with many sessions, in addition to the tellers; and visits of each in one life.
 const VISITORS: i64 = 56;
 const VISITS: u64 = 25;
 
@@ -59,7 +59,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         } else {
             Nemesis::draw(&mut rng, 1_000, 8_000)
         };
-        // Where somebody draws all the time, many lives last until a few ranges have gone, or end while he draws.
+        // Where one client draws all the time, many lives last until a few ranges are used up, or end while it draws.
         let (planned, ends_after_draws) = match has_drawer.then(|| late.below(6)) {
             Some(1) => (Nemesis::PowerOffAtSwitch(2_000 + late.below(8_000)), None),
             Some(2..) => (Nemesis::None, Some(late.below(DRAWS))),
@@ -105,7 +105,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     outcome
 }
 
-/// How many sequences a world has, and whether somebody does nothing but draw from them. The seeds of the corpus keep their meaning.
+/// Number of sequences of a world, and whether one client only draws from them. The seeds of the corpus keep their meaning.
 fn draw_sequences(seed: u64) -> (usize, bool) {
     let has_few = Rng::named(seed, "sql tickets").chance(1, 2);
     if Scenario::Sql.corpus().contains(&seed) {
@@ -118,7 +118,7 @@ fn draw_sequences(seed: u64) -> (usize, bool) {
     }
 }
 
-/// A data directory with the bank's database and so many sequences, made once in the process, in a world of its own.
+/// A data directory with the bank's database and `sequences` sequences, made once in the process, in a world of its own.
 fn prepared_disk(is_crowded: bool, sequences: usize) -> DiskImage {
     const NUMBERS: usize = tickets::KINDS.len() + 1;
     static PREPARED: [OnceLock<DiskImage>; 2 * NUMBERS] = [const { OnceLock::new() }; 2 * NUMBERS];
@@ -140,7 +140,7 @@ fn prepare(is_crowded: bool, sequences: usize) -> DiskImage {
         );
             client.must("CREATE INDEX by_amount ON history (amount)");
             client.must("CREATE TABLE heap (number bigint NOT NULL, payload varchar(2000) NOT NULL)");
-            // No key: the oracle is to see it when a value comes twice, not error 2627 to prevent it.
+            // No key: the oracle must see duplicate values; error 2627 would hide them.
             client.must("CREATE TABLE receipts (receipt tinyint IDENTITY(1, 1) NOT NULL, number bigint NOT NULL, stamp rowversion)");
             if is_crowded {
                 client.must("CREATE TABLE visits (number bigint NOT NULL)");
@@ -156,14 +156,14 @@ fn prepare(is_crowded: bool, sequences: usize) -> DiskImage {
     )
 }
 
-/// Little memory, so that dirty pages must be written out in the middle of things.
+/// Opens the instance with little memory, so that dirty pages must be written during the workload.
 fn open(os: &Os, log_cache_folder: Option<PathBuf>) -> Result<Arc<Instance>, String> {
     let mut options = InstanceOptions { log_cache_folder, ..InstanceOptions::new(DATA) };
     options.buffer_pool_bytes = 1 << 20;
     Instance::open(os, &options).map_err(|error| error.to_string())
 }
 
-/// One life of the server: clients work until the nemesis strikes or all is done.
+/// One life of the server: clients work until the nemesis strikes or the work is done.
 fn live(
     world: &World,
     ledgers: &Ledgers,
@@ -206,7 +206,7 @@ fn live(
         }
         instance.shutdown();
         if !plan.trouble.makes_errors() {
-            // An orderly stop drains.
+            // An orderly stop flushes.
             ledgers.bank.lock().drained();
         }
     });
@@ -214,7 +214,7 @@ fn live(
     report.end
 }
 
-/// Whoever makes anything of tempdb durable gets an error that nothing explains (F12).
+/// Makes every sync of tempdb's files fail with an error that no fault explains (F12).
 fn forbid_syncs_of_tempdb(world: &World) {
     world.inject(Fault::fail_from(Operation::Harden, 0).on(TEMPDB_FILES));
 }
@@ -272,18 +272,18 @@ fn recover(
     }
 }
 
-/// What a recovered server shows.
+/// The observed state of a recovered server.
 struct Shown {
     bank: Found,
     /// Number and transaction.
     receipts: Vec<(i64, i64)>,
     last_stamp: i64,
-    /// Empty without a crowd.
+    /// Empty without visitors.
     visits: Vec<i64>,
     tempdb_tables: i64,
 }
 
-/// Opens the instance and reads all that the oracles want.
+/// Opens the instance and reads the state that the oracles check.
 fn show(
     os: &Os,
     is_crowded: bool,
@@ -300,11 +300,11 @@ fn show(
             Err(format!("{text}: {}", answer.error_text()))
         }
     };
-    // Structure, an owner for every page, every index as its table.
+    // Structure, an owner of every page, every index against its table.
     for database in ["bank", "master", "tempdb"] {
         read(&format!("DBCC CHECKDB ({database}) WITH NO_INFOMSGS"))?;
     }
-    // Behind each crash: what was handed out before does not come again.
+    // After each crash: no value comes again.
     for (kind, Kind { name, .. }) in tickets::KINDS[..sequences].iter().enumerate() {
         tickets.lock().ask(kind, 1);
         let drawn = read(&format!("SELECT NEXT VALUE FOR {name}"))?[0][0];

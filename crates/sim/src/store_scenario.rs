@@ -1,9 +1,9 @@
-//! Scenario `store`: the bank below SQL (store.rs): tasks move money in mixed durability while checkpoints run and little
-//! memory forces pages out; crash, restart, judge; again.
+//! Scenario `store`: the bank below SQL (store.rs): tasks transfer money in mixed durability while checkpoints run and little
+//! memory forces page writes; crash, restart, judge; repeat.
 //!
 //! Oracles (F1-F4, F7, F9, F10 of the reliability plan): full commits survive, delayed losses are a suffix, no phantom, no
-//! torn transaction (balances, heap and index agree with the history), what one recovery shows stays; the structure is sound. Where the log
-//! cache outlives the process, its death takes no commit at all.
+//! torn transaction (balances, heap and index agree with the history); the state that one recovery has shown stays; the structure is consistent.
+//! Where the log cache survives the process, its death loses no commit at all.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,19 +21,19 @@ use crate::sql_ledger::{ACCOUNTS, Found, SqlLedger, Stage, Transfer};
 use crate::store::{Roots, Store, StoreResult};
 use crate::survival::{self, Survival};
 
-/// The stream that says which worlds are wild. Its name was drawn until all seeds of the corpus were tame.
+/// The random stream that decides which worlds are wild. Its name was chosen so that all seeds of the corpus are tame.
 const WILD: &str = "store wild 16";
 
-/// The stream that says which worlds have log caches that outlive the process; drawn in the same way.
+/// The random stream that decides which worlds have surviving log caches; its name was chosen in the same way.
 const SURVIVAL: &str = "store cache that outlives 31";
-/// The stream that says which worlds end between stores; named in the same way.
+/// The random stream that decides which worlds end between stores; its name was chosen in the same way.
 const AT_STORES: &str = "store at stores 1";
 
-/// Where a store is.
+/// The place of a store on the disk.
 #[derive(Clone)]
 struct Place {
     roots: Roots,
-    /// Where its log cache outlives the process, if it does.
+    /// The folder of its log cache, if that survives the process.
     log_cache_folder: Option<PathBuf>,
 }
 
@@ -43,31 +43,31 @@ impl Place {
     }
 }
 
-/// What is kept outside the world, so that no crash takes it.
+/// Ledgers, kept outside the world so that no crash destroys them.
 #[derive(Clone)]
 struct Ledgers {
     bank: Arc<Latch<SqlLedger>>,
     scraps: Arc<Latch<Scraps>>,
 }
 
-/// What one life of the process is to do.
+/// The plan of one life of the process.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     generation: i64,
-    /// The log cache of this life outlives the process.
+    /// The log cache of this life survives the process.
     cache_survives: bool,
     tellers: i64,
     transactions: u64,
     trouble: Trouble,
-    /// Some transactions fill several log blocks and more pages than the pool has.
+    /// Some transactions fill several log blocks and change more pages than the pool has.
     has_large: bool,
-    /// Batches of rows come and go, leaves empty, ghosts are cleaned often, pages are written slowly.
+    /// Batches of rows are inserted and deleted, leaves empty, ghosts are cleaned often, page writes are slow.
     is_wild: bool,
 }
 
 /// Runs the scenario for one seed.
 pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
-    // Streams of their own, so that the seeds of the corpus keep their meaning; they are tame.
+    // Streams of their own, so that the seeds of the corpus, which are tame, keep their meaning.
     let is_wild = Rng::named(seed, WILD).chance(2, 3);
     let (disk, roots) = prepared(is_wild);
     let world = World::with_disk(seed, Profile::drawn(seed), disk);
@@ -133,7 +133,7 @@ fn prepare(is_wild: bool) -> (DiskImage, Roots) {
     (world.disk_image(), roots)
 }
 
-/// One life of the process: tasks work until the nemesis strikes or all is done.
+/// One life of the process: tasks work until the nemesis strikes or the work is done.
 fn live(world: &World, place: Place, ledgers: &Ledgers, plan: Plan, outcome: &mut Outcome) -> End {
     let (ledgers, handle) = (ledgers.clone(), world.clone());
     let report = world.run(move |os| {
@@ -151,7 +151,7 @@ fn live(world: &World, place: Place, ledgers: &Ledgers, plan: Plan, outcome: &mu
         }
         let Some(store) = Arc::into_inner(store) else { panic!("the tellers are gone") };
         match store.close() {
-            // An orderly stop drains.
+            // An orderly stop flushes.
             Ok(()) => ledgers.bank.lock().drained(),
             Err(error) => assert!(plan.trouble.makes_errors(), "closing a healthy store: {error}"),
         }
@@ -169,7 +169,7 @@ struct Teller {
     plan: Plan,
     rng: Rng,
     next_number: i64,
-    /// Batches of scraps that it may take out, with their rows.
+    /// Batches of scraps that it may delete, with their rows.
     batches: Vec<(i64, u64)>,
 }
 
@@ -215,7 +215,7 @@ impl Teller {
         Ok(())
     }
 
-    /// Moves money in one transaction. A deadlock's victim is rolled back and counts as done.
+    /// Transfers money in one transaction. A deadlock victim is rolled back and counts as done.
     fn transfer(&mut self) -> StoreResult<()> {
         self.next_number += 1;
         let number = self.next_number;
@@ -248,7 +248,7 @@ impl Teller {
         }
         self.ledgers.bank.lock().set_stage(number, Stage::RolledBack);
         if txn.state() != XactState::Active {
-            // Going back to a savepoint met the end of the log.
+            // The log failed during a rollback to a savepoint.
             self.world.kill_process();
         }
         if let Err(error) = txn.rollback() {
@@ -261,7 +261,7 @@ impl Teller {
         Ok(())
     }
 
-    /// In a wild world: a batch of scraps now and then, and most of those that are there go again.
+    /// In a wild world: sometimes inserts a batch of scraps, and deletes most of the existing ones.
     fn draw_scrap(&mut self, txn: &Transaction) -> Scrap {
         let mut scrap = Scrap { added: 0, removed: None, xact: txn.id().0 };
         if self.plan.is_wild && self.rng.chance(1, 3) {
@@ -285,7 +285,7 @@ impl Teller {
 
     fn change(&mut self, txn: &Transaction, number: i64, transfer: &Transfer) -> StoreResult<()> {
         let Transfer { from, to, amount, heap_rows } = *transfer;
-        // Mostly in the order of the accounts; the rest makes deadlocks.
+        // Mostly in the order of the accounts; the other orders cause deadlocks.
         let mut updates = [(from, -amount), (to, amount)];
         if self.rng.chance(3, 4) {
             updates.sort_unstable();
@@ -305,7 +305,7 @@ impl Teller {
         Ok(())
     }
 
-    /// What a savepoint takes back.
+    /// Changes that are rolled back to a savepoint.
     fn work_in_vain(&mut self, txn: &Transaction, number: i64, transfer: &Transfer) -> StoreResult<()> {
         let savepoint = txn.savepoint();
         self.store.unnote(txn, number, transfer)?;
@@ -369,7 +369,7 @@ fn recover(
     }
 }
 
-/// What a recovered store shows.
+/// The observed state of a recovered store.
 struct Shown {
     bank: Found,
     /// Rows by batch.
@@ -377,7 +377,7 @@ struct Shown {
     next_xact: u64,
 }
 
-/// Opens the store and reads all that the oracles want.
+/// Opens the store and reads the state that the oracles check.
 fn show(os: &Os, place: &Place) -> Result<Shown, String> {
     let store = place.clone().open(os).map_err(|error| format!("open: {error}"))?;
     let (scraps, next_xact) = store.show_scraps()?;

@@ -1,9 +1,9 @@
-//! Scenario `versions`: sessions append to lists and read them at every isolation level that keeps promises, in a database with row versions
-//! (READ_COMMITTED_SNAPSHOT changes from life to life); crash, restart, judge; again.
+//! Scenario `versions`: sessions append to lists and read them at every isolation level that gives guarantees, in a database with row versions
+//! (READ_COMMITTED_SNAPSHOT changes from life to life); crash, restart, judge; repeat.
 //!
-//! Oracles (F1 to F4, F9, F21 with versions): a search for cycles of dependencies over the transactions of all lives (`dependencies.rs`); no
-//! commit is lost or torn; all commits are full, so what a client was told to have read, be it by a transaction that wrote nothing, is there
-//! after any crash; when nobody reads any more, no version is left, and never more than the bound allows.
+//! Oracles (F1 to F4, F9, F21 with versions): a search for dependency cycles over the transactions of all lives (`dependencies.rs`); no
+//! commit is lost or torn; all commits are full, so the data that an acknowledged transaction has read, even a read-only one, exists
+//! after any crash; without active readers no version is left, and versions never exceed the limit.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -21,22 +21,22 @@ use crate::recovery::{self, Disturbance};
 use crate::{Outcome, prepared, survival};
 
 const DATA: &str = "/data";
-/// Lists by table: a clustered index, whose rows also come and go, and a heap with an index, whose rows move as they grow.
+/// Tables of the lists: a clustered index, whose rows are also deleted and inserted again, and a heap with an index, whose rows move as they grow.
 const TABLES: [&str; 2] = ["sorted", "heaped"];
 /// List `key` is row `key` of table `key % 2`.
 const KEYS: u32 = 5;
 const READ_ALL: &str = "SELECT id, list FROM sorted UNION ALL SELECT id, list FROM heaped";
 /// Deadlock victim, lock timeout, update conflict.
 const EXPECTED: [i32; 3] = [1205, 1222, 3960];
-/// What a snapshot meets when the store is full: it was given up; a version that it needs is not there; no room for versions of tempdb's kind.
+/// Errors of a snapshot transaction when the store is full: the snapshot was cancelled; a version it needs is missing; no room for versions.
 const GIVEN_UP: [i32; 3] = [3966, 3967, 3958];
-/// Bytes of versions in worlds where the store is small, and what may come on top: an image of each client, and marks without image.
+/// Memory limit of versions in worlds with a small store, and the possible excess: one image per client, and marks without an image.
 const SMALL_STORE_BYTES: u64 = 3_000;
 const OVERSHOOT_BYTES: u64 = 6_000;
-/// The same where a transaction that appends to all lists fills it: whoever waits for one of its rows loses its snapshot meanwhile.
+/// The limit in worlds where a transaction that appends to all lists fills the store: a snapshot that waits for one of its rows is cancelled.
 const TINY_STORE_BYTES: u64 = 450;
 
-/// What one life of the server is to do.
+/// The plan of one life of the server.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     life: u64,
@@ -44,29 +44,29 @@ struct Plan {
     transactions: u64,
     trouble: Trouble,
     reads_committed_by_snapshot: bool,
-    /// The most that versions may take in memory, where that is little.
+    /// The memory limit of versions, where it is small.
     store_bytes: Option<u64>,
 }
 
-/// How far a transaction has come.
+/// Progress of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Running,
-    /// Its commit was asked for.
+    /// Its commit was requested.
     Committing,
     Committed,
     RolledBack,
 }
 
-/// A transaction as its client knows it.
+/// A transaction as far as its client knows.
 struct Attempt {
     stage: Stage,
     done: Done,
-    /// Reads of single statements that a snapshot of their own answers.
+    /// Reads of single statements that use a statement-level snapshot.
     statements: Vec<Done>,
 }
 
-/// Transactions by number, outside the world; what is settled is settled for ever.
+/// Transactions by number, kept outside the world; a final stage never changes.
 #[derive(Default)]
 struct Ledger {
     attempts: BTreeMap<u64, Attempt>,
@@ -140,13 +140,13 @@ fn table(key: u32) -> &'static str {
     TABLES[key as usize % TABLES.len()]
 }
 
-/// Little memory, so that pages with versions go out and come back.
+/// Opens the instance with little memory, so that pages with versions are written and read again.
 fn open(os: &Os) -> Result<Arc<Instance>, String> {
     let options = InstanceOptions { buffer_pool_bytes: 1 << 20, ..InstanceOptions::new(DATA) };
     Instance::open(os, &options).map_err(|error| error.to_string())
 }
 
-/// One life of the server: clients work until the nemesis strikes or all is done.
+/// One life of the server: clients work until the nemesis strikes or the work is done.
 fn live(world: &World, ledger: &Shared, plan: Plan, nemesis: Nemesis, outcome: &mut Outcome) {
     let (device, ledger) = (world.clone(), Arc::clone(ledger));
     world.disarm();
@@ -188,7 +188,7 @@ fn live(world: &World, ledger: &Shared, plan: Plan, nemesis: Nemesis, outcome: &
     outcome.note(&report);
 }
 
-/// Nobody reads any more: the next commit leaves no version behind.
+/// No reader is active: the next commit must leave no version behind.
 fn check_nothing_is_left(sessions: &SessionShared) {
     let mut client = Client::connect(sessions, "lists").expect("a healthy server");
     client.must("UPDATE sorted SET list = list WHERE id = 0");
@@ -205,7 +205,7 @@ struct Appender {
     ledger: Shared,
     plan: Plan,
     rng: Rng,
-    /// What is done with ranges: a stream of its own, so that seeds keep their meaning.
+    /// Random stream for key ranges: separate, so that seeds keep their meaning.
     gap_rng: Rng,
     next_number: u64,
 }
@@ -292,7 +292,7 @@ impl Appender {
         true
     }
 
-    /// Now and then something with ranges of keys; false: the server cannot go on, as planned.
+    /// Sometimes tests key ranges; false: the server cannot go on, as planned.
     fn visit_gaps(&mut self, client: &mut Client) -> bool {
         if !self.gap_rng.chance(1, 2) {
             return true;
@@ -330,7 +330,7 @@ impl Appender {
         assert!(reads.len() == 1 || reads.len() == KEYS as usize, "{text}: {} rows", reads.len());
         let mut ledger = self.ledger.lock();
         let attempt = ledger.attempts.get_mut(&transaction).expect("it has begun");
-        // Before its own changes, a statement at READ_COMMITTED_SNAPSHOT is like a snapshot transaction that only reads.
+        // Before its own changes, a statement under READ_COMMITTED_SNAPSHOT is like a read-only snapshot transaction.
         let has_snapshot = self.plan.reads_committed_by_snapshot && attempt.done.level == Level::Committed;
         if has_snapshot && attempt.done.appends.is_empty() {
             attempt.statements.push(Done { reads: reads.clone(), ..Done::new(Level::Snapshot) });
@@ -340,7 +340,7 @@ impl Appender {
         answer
     }
 
-    /// Adds an element to a list; a row of the clustered table may be taken out and put in again.
+    /// Appends an element to a list, in the clustered table sometimes by DELETE and INSERT of the row.
     fn append(&mut self, client: &mut Client, transaction: u64, (key, element): (u32, u64)) -> Answer {
         let (table, is_replaced) = (table(key), self.rng.chance(1, 3) && table(key) == TABLES[0]);
         let mut ledger = self.ledger.lock();
@@ -358,7 +358,7 @@ impl Appender {
         client.execute(&format!("UPDATE {table} {hint} SET list = list + '{element};' WHERE id = {key}"))
     }
 
-    /// A transaction that met an error: rolled back if the server can still say so.
+    /// Handles a transaction that met an error: rolls it back if the server still answers.
     fn give_up(&mut self, client: &mut Client, number: u64, answer: &Answer) -> bool {
         let error = answer.error_number().unwrap_or(0);
         let is_expected =
@@ -381,13 +381,13 @@ impl Ledger {
         attempt.stage = stage;
     }
 
-    /// Judges what recovery shows. Transactions whose outcome was unknown are found out, and all others that had not ended are over.
+    /// Judges what recovery shows. It decides transactions whose outcome was unknown; all other open ones have ended.
     fn judge(&mut self, lists: &BTreeMap<u32, Vec<u64>>) -> Result<(), String> {
         let is_there =
             |(key, element): &(u32, u64)| lists.get(key).is_some_and(|list| list.contains(element));
         for attempt in self.attempts.values_mut() {
             attempt.stage = match attempt.stage {
-                // Whether a reader was acknowledged nobody knows, and it does not matter.
+                // Whether a read-only transaction was acknowledged is unknown, and it does not matter.
                 Stage::Committing if attempt.done.appends.iter().any(is_there) => Stage::Committed,
                 Stage::Committed => Stage::Committed,
                 Stage::Running | Stage::Committing | Stage::RolledBack => Stage::RolledBack,
@@ -405,7 +405,7 @@ impl Ledger {
         judge(&history, lists).map(|_| ())
     }
 
-    /// What a recovery has shown must be there for ever: it counts as one more reader.
+    /// The state that a recovery has shown must last: it counts as one more reader.
     fn note_shown(&mut self, lists: &BTreeMap<u32, Vec<u64>>) {
         let number = self.attempts.last_key_value().map_or(0, |(number, _)| *number) + 1;
         let reads = lists.iter().map(|(key, list)| (*key, list.clone())).collect();

@@ -1,5 +1,5 @@
-//! A mass DELETE, then the files shrink or one is removed, then the ghost cleanup takes out what is left; then the power goes, before the next
-//! checkpoint: redo comes to nothing that was given up.
+//! A mass DELETE, then a shrink or a file's removal, then the ghost cleanup; then the power fails before the next
+//! checkpoint: redo must not access deallocated pages.
 
 use os::Rng;
 
@@ -8,13 +8,13 @@ use crate::client::Client;
 
 /// Rounds of one life.
 const ROUNDS: u64 = 3;
-/// Longer than the ghost cleanup rests.
+/// Longer than the interval of the ghost cleanup.
 const CLEANUP_NS: u64 = 6_000_000_000;
-/// The power goes within so many operations on the disk.
+/// The power fails within so many disk operations.
 const IOS_LEFT: u64 = 6;
 const ADD: &str = "ALTER DATABASE mass ADD FILE (NAME = second, FILENAME = '/data/mass_2.ndf', SIZE = 512KB, FILEGROWTH = 128KB)";
 
-/// One life: rounds of which the last one ends with the power.
+/// One life: rounds, of which the last ends with a power failure.
 pub(super) fn live(life: &Life) {
     let mut rng = life.os.rng("files");
     let mut client = life.connect();
@@ -52,7 +52,7 @@ pub(super) fn live(life: &Life) {
     end(life, &mut rng, client);
 }
 
-/// Makes the table grow, so that its new pages lie at the end of a file.
+/// Makes the table grow, so that its new pages are at the end of a file.
 fn grow(life: &Life, client: &mut Client, table: u64, stamp: i64) {
     let mut after = life.ledger.lock().rows(table);
     let first = after.last_key_value().map_or(1, |(id, _)| id + 1);
@@ -61,7 +61,7 @@ fn grow(life: &Life, client: &mut Client, table: u64, stamp: i64) {
     commit(life, client, Change { table, texts: vec![inserting(table, stamp, range)], after });
 }
 
-/// Frees pages whose ghosts wait to be taken out.
+/// Deallocates pages with ghosts that have not been cleaned up yet.
 fn truncate(life: &Life, client: &mut Client, table: u64) {
     let texts = vec![format!("DELETE part{table}"), format!("TRUNCATE TABLE part{table}")];
     let heap = if is_heap(table) { "heap" } else { "tree" };
@@ -77,7 +77,7 @@ fn commit(life: &Life, client: &mut Client, change: Change) {
     life.ledger.lock().settle(change.table);
 }
 
-/// The power goes while small commits harden what the cleanup has logged, or at once behind one.
+/// Ends the life: the power fails while small commits harden the log of the cleanup, or at once after one of them.
 fn end(life: &Life, rng: &mut Rng, mut client: Client) {
     if rng.chance(1, 8) {
         return client.close();

@@ -1,12 +1,12 @@
-//! A DELETE of many rows stays open while others fill the log to its last byte; then it rolls back, whatever that takes, or the process dies and
-//! recovery does.
+//! A DELETE of many rows stays open while other sessions fill the log to its last byte. Then it rolls back, which must succeed, or the process dies
+//! and recovery rolls it back.
 
 use os::Rng;
 
 use super::{Change, Life, TABLES, read};
 use crate::client::Client;
 
-/// What fills the log: the last of them is refused when not even a small change fits any more.
+/// Row lengths that fill the log: the smallest is refused only when no small change fits any more.
 const LENGTHS: [u64; 6] = [3_900, 1_500, 400, 100, 20, 1];
 const TURNS: u64 = 3;
 
@@ -25,7 +25,7 @@ pub(super) fn live(life: &Life) {
         for (table, client) in opened.into_iter().enumerate() {
             roll_back(life, client, (table as u64, rng.chance(1, 3)));
         }
-        // Nothing pins the log any more.
+        // The log is not pinned any more.
         let mut client = life.connect();
         for text in ["CHECKPOINT", "TRUNCATE TABLE filler"] {
             let answer = client.execute(text);
@@ -37,7 +37,7 @@ pub(super) fn live(life: &Life) {
     }
 }
 
-/// Deletes many rows in a transaction that stays open; what it puts in may be refused.
+/// Deletes many rows in a transaction that stays open; its inserts may be refused.
 fn delete(life: &Life, rng: &mut Rng, (table, turn): (u64, u64)) -> Client {
     let mut client = life.connect();
     let before = life.ledger.lock().rows(table);
@@ -54,7 +54,7 @@ fn delete(life: &Life, rng: &mut Rng, (table, turn): (u64, u64)) -> Client {
     client
 }
 
-/// Adds rows, each in a transaction of its own, until not one byte more fits.
+/// Inserts rows, each in a transaction of its own, until not one byte more fits.
 fn fill(life: &Life, _rng: Rng) {
     let mut client = life.connect();
     for length in LENGTHS {
@@ -75,7 +75,7 @@ fn fill(life: &Life, _rng: Rng) {
     client.close();
 }
 
-/// It goes back, to a savepoint or altogether, however full the log is; the table is as before.
+/// Rolls back, to a savepoint or completely, however full the log is; then the table must be as before.
 fn roll_back(life: &Life, mut client: Client, (table, to_savepoint): (u64, bool)) {
     let back = if to_savepoint { "ROLLBACK TRAN before" } else { "ROLLBACK" };
     for text in [back, "IF @@TRANCOUNT > 0 ROLLBACK"] {

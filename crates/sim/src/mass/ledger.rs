@@ -1,73 +1,73 @@
-//! What the owners of tables have asked for and been told, and the oracle: a table is as its last acknowledged transaction has left it, or as the
-//! one whose answer nobody has got.
+//! The requests and acknowledgements of the tables' owners, and the oracle: a table is as its last acknowledged transaction has left it, or as the
+//! unanswered one has.
 
 use std::collections::BTreeMap;
 
 use crate::client::Answer;
 
-/// Rows by id, with the stamp of the transaction that made each.
+/// Rows by id, with the stamp of the transaction that wrote each.
 pub(super) type Rows = BTreeMap<i64, i64>;
 
 /// A table that one client changes.
 #[derive(Default)]
 struct Owned {
-    /// As each acknowledged transaction has left it.
+    /// Its state after each acknowledged transaction.
     settled: Vec<Rows>,
-    /// As the transaction leaves it whose commit was asked for.
+    /// Its state after the transaction whose commit was requested.
     asked: Option<Rows>,
 }
 
-/// All tables, outside the world.
+/// All tables, kept outside the world.
 #[derive(Default)]
 pub(super) struct Ledger {
     tables: Vec<Owned>,
     pub(super) acknowledged: u64,
-    /// What must not happen, as seen by clients.
+    /// Violations that clients observed.
     pub(super) sightings: Vec<String>,
 }
 
 impl Ledger {
-    /// Tables as they are at first.
+    /// The initial tables.
     pub(super) fn new(tables: u64, rows: &Rows) -> Ledger {
         let owned = || Owned { settled: vec![rows.clone()], asked: None };
         Ledger { tables: (0..tables).map(|_| owned()).collect(), ..Ledger::default() }
     }
 
-    /// A table as it was left by its last acknowledged transaction.
+    /// A table after its last acknowledged transaction.
     pub(super) fn rows(&self, table: u64) -> Rows {
         self.tables[table as usize].settled.last().expect("one at least").clone()
     }
 
-    /// A commit is asked for that leaves the table so.
+    /// A commit is requested after which the table has these rows.
     pub(super) fn ask(&mut self, table: u64, rows: Rows) {
         let before = self.tables[table as usize].asked.replace(rows);
         assert!(before.is_none(), "a table has one owner");
     }
 
-    /// It was acknowledged.
+    /// The commit was acknowledged.
     pub(super) fn settle(&mut self, table: u64) {
         let owned = &mut self.tables[table as usize];
         owned.settled.push(owned.asked.take().expect("it was asked for"));
         self.acknowledged += 1;
     }
 
-    /// It was refused, and nothing of it is there.
+    /// The commit was refused without effect.
     pub(super) fn refuse(&mut self, table: u64) {
         self.tables[table as usize].asked = None;
     }
 
-    /// How many states of a table are settled: a reader who begins now sees the last of them, or a later one.
+    /// Number of acknowledged states of a table: a reader that begins now sees the last of them, or a later one.
     pub(super) fn position(&self, table: u64) -> usize {
         self.tables[table as usize].settled.len() - 1
     }
 
-    /// Is it a state that a reader may see who began when there were so many?
+    /// May a reader that began at `position` see this state?
     pub(super) fn may_be(&self, table: u64, position: usize, found: &Rows) -> bool {
         let owned = &self.tables[table as usize];
         owned.settled[position..].contains(found) || owned.asked.as_ref() == Some(found)
     }
 
-    /// Judges what a recovered server shows; that counts from now on.
+    /// Judges the state that a recovered server shows, and takes it as the durable state.
     pub(super) fn judge(&mut self, shown: &[Rows]) -> Vec<String> {
         let mut violations = Vec::new();
         for (table, (owned, found)) in self.tables.iter_mut().zip(shown).enumerate() {
@@ -82,14 +82,14 @@ impl Ledger {
     }
 }
 
-/// Says shortly what is missing and what is too much.
+/// Describes briefly which rows are missing and which are unexpected.
 pub(super) fn difference(expected: &Rows, found: &Rows) -> String {
     let missing = expected.iter().filter(|(id, stamp)| found.get(id) != Some(stamp)).count();
     let foreign = found.iter().filter(|(id, stamp)| expected.get(id) != Some(stamp)).count();
     format!("{} rows expected, {} found, {missing} missing, {foreign} foreign", expected.len(), found.len())
 }
 
-/// Ids and stamps of an answer; an id that comes twice is an error.
+/// Ids and stamps of an answer; a duplicate id is an error.
 pub(super) fn rows_of(answer: &Answer) -> Result<Rows, String> {
     let numbers = answer.numbers()?;
     let rows: Rows = numbers.iter().map(|row| (row[0], row[1])).collect();

@@ -1,9 +1,9 @@
-//! Scenario `mass`: transactions that delete many adjacent rows, each owner in a table of its own, and what goes on beside them: the files shrink and
-//! ghosts are taken out (`files.rs`), a small log is filled to its last byte (`full_log.rs`), snapshots need the rows (`snapshots.rs`); crash, restart,
-//! judge; again.
+//! Scenario `mass`: transactions that delete many adjacent rows; each owner has a table of its own. Concurrent work: shrinks and
+//! ghost cleanup (`files.rs`), a small log that is filled to its last byte (`full_log.rs`), snapshots that need the rows (`snapshots.rs`). Crash,
+//! restart, judge; repeat.
 //!
 //! Oracles (F1 to F4, F9, F10, F21): after any crash each table, read by its rows and by its second index, is as its owner's last acknowledged
-//! transaction has left it, or the one whose answer is missing; CHECKDB passes. Each kind of world has oracles of its own.
+//! transaction has left it, or as the unanswered one has; CHECKDB passes. Each kind of world has oracles of its own.
 
 mod files;
 mod full_log;
@@ -26,12 +26,12 @@ use crate::{Outcome, prepared, survival};
 const DATA: &str = "/data";
 /// Tables: trees, and a heap with a unique index.
 const TABLES: u64 = 3;
-/// Rows of each at first: several pages.
+/// Initial rows of each: several pages.
 const ROWS: i64 = 150;
 
 type Shared = Arc<Latch<Ledger>>;
 
-/// What goes on beside the deletes.
+/// The work concurrent to the deletes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Files,
@@ -43,7 +43,7 @@ impl Kind {
     const ALL: [Kind; 3] = [Kind::Files, Kind::FullLog, Kind::Snapshots];
 }
 
-/// What every task of a life has.
+/// The shared state of a life's tasks.
 #[derive(Clone)]
 struct Life {
     os: Os,
@@ -63,7 +63,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     let ledger: Shared = Arc::new(Latch::new(LatchRank::Leaf, Ledger::new(TABLES, &first)));
     let mut outcome = Outcome::new(seed);
     for number in 1..=1 + rng.below(3) as i64 {
-        // Worlds whose files shrink choose the moment themselves.
+        // In worlds with shrinks the workload chooses the moment of the crash.
         let nemesis = match kind {
             Kind::Files => Nemesis::None,
             _ if rng.chance(1, 2) => Nemesis::None,
@@ -161,7 +161,7 @@ impl Life {
         Client::connect(&self.sessions, "mass").expect("logging in on a healthy disk")
     }
 
-    /// Somebody has seen what must not happen. What a task of a dead process sees counts for nothing: others have unwound in the middle of a change.
+    /// Records a violation that a task observed. A task of a dead process records none, since other tasks have unwound in the middle of a change.
     fn sight(&self, what: String) {
         survival::told_by_the_living(&self.os);
         self.ledger.lock().sightings.push(what);
@@ -186,7 +186,7 @@ struct Change {
 }
 
 impl Change {
-    /// Deletes adjacent rows, half of the time all there are, and may put some into their place.
+    /// Deletes adjacent rows, half of the time all rows, and may insert some in their place.
     fn draw(rng: &mut Rng, table: u64, stamp: i64, before: &Rows) -> Change {
         let mut change = Change { table, texts: Vec::new(), after: before.clone() };
         let first = 1 + rng.below(ROWS as u64) as i64;

@@ -1,5 +1,5 @@
-//! Owners delete many adjacent rows, and commit in another order than they have begun, while snapshots that need the rows stay open: each reads the
-//! same again and again, and it is what was committed when it began.
+//! Owners delete many adjacent rows, and commit in another order than they began, while snapshots that need the rows stay open. Each snapshot reads
+//! one unchanging state: the state that was committed when it began.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::client::Client;
 
 const TRANSACTIONS: u64 = 5;
 const READERS: u64 = 2;
-/// Longer than the ghost cleanup rests.
+/// Longer than the interval of the ghost cleanup.
 const CLEANUP_NS: u64 = 6_000_000_000;
 
-/// Which transactions are open, by the order in which they have begun.
+/// The open transactions, in the order of their begin.
 type Begun = Arc<Latch<(u64, Vec<u64>)>>;
 
 /// One life.
@@ -76,7 +76,7 @@ fn own(life: &Life, mut rng: Rng, table: u64, begun: &Begun) {
     client.close();
 }
 
-/// Now and then so long that ghosts are taken out meanwhile.
+/// Sometimes long enough for a ghost cleanup.
 fn pause(life: &Life, rng: &mut Rng) {
     match rng.below(4) {
         0 => {}
