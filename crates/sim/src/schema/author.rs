@@ -1,5 +1,5 @@
-//! A client of scenario `schema`: transactions of definitions and rows on tables of its own, with savepoints, pauses and rollbacks, each with
-//! its number in a common table and now and then a new version of a common mark.
+//! A client of scenario `schema`: transactions of definitions and rows on tables of its own, with savepoints, pauses and rollbacks. Each stores
+//! its number in a common table, and some write a new version of a common mark.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::client::{Answer, Client};
 use crate::nemesis::Trouble;
 use crate::teller::{NO_ROOM, RETRYABLE};
 
-/// More than the rest between two rounds of the ghost cleanup.
+/// Longer than the interval of the ghost cleanup.
 const NIGHT_NS: u64 = 5_200_000_000;
 
-/// One client's work.
+/// One such client.
 pub(crate) struct Author {
     os: Os,
     sessions: SessionShared,
@@ -30,16 +30,16 @@ pub(crate) struct Author {
     tables: Arc<Tables>,
 }
 
-/// What a transaction has done so far.
+/// The changes of a transaction so far.
 struct Work {
     tables: Tables,
     marks: Vec<MarkWrite>,
     kinds: Vec<&'static str>,
 }
 
-/// How a transaction went.
+/// The outcome of a transaction.
 enum Went {
-    /// To its end.
+    /// It has ended as intended.
     Well,
     /// It was rolled back; the next one may be tried.
     Back,
@@ -88,14 +88,14 @@ impl Author {
             }
             self.pause(1, 4, 5_000_000);
             if self.plan.is_wild && self.rng.chance(1, 10) {
-                // Long enough for the ghost cleanup to come by.
+                // Long enough for a ghost cleanup.
                 let _ = self.os.sleep(NIGHT_NS, WaitType::SLEEP_TASK);
             }
         }
         client.close();
     }
 
-    /// Fights for the name that all want.
+    /// Competes for the table name that all authors use.
     fn contest(&mut self, client: &mut Client) -> Went {
         let contender = Contender { ledger: &self.ledger, rng: &mut self.rng, os: &self.os };
         match contender.fight(client) {
@@ -117,7 +117,7 @@ impl Author {
         if answer.errors.is_empty() { Went::Well } else { self.tolerate("CHECKPOINT", &answer) }
     }
 
-    /// A new version of every wide row, and a checkpoint, which then has several batches of pages to write.
+    /// Writes a new version of every wide row, then a checkpoint, which has several batches of pages to write.
     fn wash(&mut self, client: &mut Client) -> Went {
         self.next_number += 1;
         let version = self.next_number << 4;
@@ -188,7 +188,7 @@ impl Author {
         Went::Well
     }
 
-    /// The statements of a transaction; the answer to the last one.
+    /// Runs the statements of a transaction; returns the answer to the last one.
     fn changes(&mut self, client: &mut Client, first: &str, work: &mut Work) -> Answer {
         let mut answer = client.execute(first);
         let mut saved: Option<(Tables, Vec<MarkWrite>)> = None;
@@ -203,7 +203,7 @@ impl Author {
                     client.execute("SAVE TRAN here")
                 }
                 1..=3 if saved.is_some() => {
-                    // The savepoint stays: it may be gone back to again.
+                    // The savepoint stays valid: later rollbacks may use it again.
                     if let Some((tables, marks)) = &saved {
                         (work.tables, work.marks) = (tables.clone(), marks.clone());
                     }
@@ -230,9 +230,9 @@ impl Author {
         answer
     }
 
-    /// A new version of one of the marks, which nobody may see before its commit is asked for.
+    /// Writes a new version of one of the marks, which no reader may see before its commit is requested.
     fn mark(&mut self, client: &mut Client, work: &mut Work) -> Answer {
-        // Several marks may have the same.
+        // Several marks may have one version.
         let version = self.next_number << 4 | (work.marks.len() as i64).min(15);
         let id = self.rng.below(MARKS as u64) as i64;
         let kind = if self.plan.is_wild { self.rng.below(8) } else { 0 };
@@ -240,10 +240,10 @@ impl Author {
             work.marks.push((id, Some(version)));
             return client.execute(&format!("UPDATE marks SET version = {version} WHERE id = {id}"));
         }
-        // Its own: two who put the same one there would meet 2627.
+        // Each client inserts its own mark: two inserts of one id would cause error 2627.
         let visitor = VISITING_MARKS + self.client as i64;
         match kind {
-            // So much wider or narrower that the row moves, moves on, and comes back.
+            // The new width differs so much that the row moves, moves again, and returns.
             3..=5 => {
                 let bytes =
                     [20, 1_500, 2_800, 4_200, 5_800][self.rng.below(5) as usize] + self.rng.below(200);
@@ -259,7 +259,7 @@ impl Author {
                 client.execute(&format!("DELETE FROM marks WHERE id = {visitor}"))
             }
             _ => {
-                // Of those that always are there, too: nobody may see that one is gone for a moment.
+                // Also marks that always exist: no reader may see one missing, not even for a moment.
                 let id = if self.rng.chance(1, 2) { id } else { visitor };
                 work.marks.push((id, Some(version)));
                 client.execute(&format!(
@@ -269,7 +269,7 @@ impl Author {
         }
     }
 
-    /// A transaction that met an error: rolled back if the server can still say so.
+    /// Handles a transaction that met an error: rolls it back if the server still answers.
     fn give_up(&mut self, client: &mut Client, answer: &Answer) -> Went {
         let error = answer.error_number().unwrap_or(0);
         os::report::info("author", &format!("transaction {}: {}", self.next_number, answer.error_text()));
@@ -287,7 +287,7 @@ impl Author {
         if rolled_back.errors.is_empty() { Went::Back } else { self.tolerate("a rollback", &rolled_back) }
     }
 
-    /// Panics on errors that a healthy device does not explain.
+    /// Panics on errors that a healthy disk does not explain.
     fn tolerate(&self, what: &str, answer: &Answer) -> Went {
         assert!(self.plan.trouble.makes_errors(), "{what} on a healthy disk: {}", answer.error_text());
         Went::Down

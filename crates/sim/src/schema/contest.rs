@@ -1,5 +1,5 @@
-//! The fight for a name in scenario `schema`: authors create, drop and read one table of all, some take it back. As long as nobody's commit is
-//! underway everybody must find what was committed last, whatever others are doing that nobody has decided.
+//! Competition for a table name in scenario `schema`: authors create, drop and read one common table; some roll back. While no commit is
+//! in progress every author must find the last committed state, regardless of uncommitted changes of others.
 
 use std::sync::Arc;
 
@@ -9,18 +9,18 @@ use super::ledger::SchemaLedger;
 use crate::client::{Answer, Client};
 use crate::teller::RETRYABLE;
 
-/// What is known of the table.
+/// The known state of the table.
 #[derive(Debug, Default)]
 pub(crate) struct Contest {
     is_there: bool,
     /// Commits that have ended.
     decided_total: u64,
-    /// Commits that were asked for and not answered.
+    /// Commits that were requested and not answered.
     deciding: u64,
 }
 
 impl Contest {
-    /// Whether it is there, and at which count of commits; `None` while that is being decided.
+    /// Whether it exists, and the count of commits then; `None` while a commit is in progress.
     fn look(&self) -> Option<(bool, u64)> {
         (self.deciding == 0).then_some((self.is_there, self.decided_total))
     }
@@ -32,7 +32,7 @@ impl Contest {
         self.is_there = is_there;
     }
 
-    /// Judges whether a recovered server has the table, and takes that over.
+    /// Judges whether a recovered server has the table, and takes its answer as the known state.
     pub(crate) fn judge(&mut self, is_shown: bool) -> Option<String> {
         let is_wrong = self.look().is_some_and(|(is_there, _)| is_there != is_shown);
         *self = Contest { is_there: is_shown, ..Contest::default() };
@@ -44,7 +44,7 @@ fn presence(is_there: bool) -> &'static str {
     if is_there { "there" } else { "not there" }
 }
 
-/// What is tried; the error that says that the name is taken or free.
+/// The attempted statement; each has an error that says whether the name is used or free.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Attempt {
     Create,
@@ -61,7 +61,7 @@ impl Attempt {
         }
     }
 
-    /// Whether the answer says that the table was there; `None`: it says nothing about that.
+    /// Whether the answer shows that the table existed; `None`: it does not show that.
     fn has_found(self, answer: &Answer) -> Option<bool> {
         match (self, answer.error_number()) {
             (Attempt::Create, None) | (Attempt::Drop, Some(3701)) | (Attempt::Read, Some(208)) => Some(false),
@@ -71,7 +71,7 @@ impl Attempt {
     }
 }
 
-/// An author in one fight.
+/// An author's attempt.
 pub(crate) struct Contender<'a> {
     pub(crate) ledger: &'a Arc<Latch<SchemaLedger>>,
     pub(crate) rng: &'a mut Rng,
@@ -79,10 +79,10 @@ pub(crate) struct Contender<'a> {
 }
 
 impl Contender<'_> {
-    /// One transaction. True: it has changed something for good.
+    /// Runs one transaction. True: it has committed a change.
     ///
     /// # Errors
-    /// The answer that a healthy device does not explain.
+    /// An answer that a healthy disk does not explain.
     pub(crate) fn fight(self, client: &mut Client) -> Result<bool, Answer> {
         let attempt = [Attempt::Create, Attempt::Drop, Attempt::Read][self.rng.below(3) as usize];
         ask(client, "SET XACT_ABORT OFF; SET TRANSACTION ISOLATION LEVEL READ COMMITTED; BEGIN TRAN")?;
@@ -103,7 +103,7 @@ impl Contender<'_> {
             return Err(answer);
         }
         let has_changed = answer.errors.is_empty() && attempt != Attempt::Read;
-        // Others meet what is not decided yet.
+        // Meanwhile other authors meet the uncommitted change.
         let _ = self.os.sleep(self.rng.below(20_000_000), WaitType::SLEEP_TASK);
         if !has_changed || self.rng.chance(1, 2) {
             return ask(client, "IF @@TRANCOUNT > 0 ROLLBACK TRAN").map(|()| false);

@@ -1,5 +1,5 @@
-//! Lies that no page gives away by a field: keys in a wrong order, changes that the log does not have, pages that agree to lead in a circle,
-//! a page that the map calls free while its table cannot do without. All take the file to be sound.
+//! Corruptions ("lies") that no single field reveals: keys out of order, changes missing from the log, pages whose links form a circle,
+//! a page that the allocation map shows as free although its table needs it. All assume that the file was consistent.
 
 use os::Rng;
 use pages::{BOOT_PAGE, PAGE_BYTES, PageBytes, PageId, PageType, SLOT_BYTES, header, slots};
@@ -7,26 +7,26 @@ use pages::{BOOT_PAGE, PAGE_BYTES, PageBytes, PageId, PageType, SLOT_BYTES, head
 use super::lies::Pages;
 use super::refusal::Units;
 
-/// Where a header has its LSN.
+/// Position of the LSN in a page header.
 const LSN: std::ops::Range<usize> = 8..16;
 /// The first bit of the number of the VLF in an LSN.
 const VLF_SHIFT: u32 = 40;
-/// The file's header, its first map, the boot page.
+/// The file's header, its first allocation map, the boot page.
 const SYSTEM_PAGES: [usize; 3] = [0, 1, BOOT_PAGE.page as usize];
-/// So many VLFs further on there is no log.
+/// The log has no VLF that is so many VLFs ahead.
 const VLFS_AHEAD: u64 = 1_000;
 
 fn is_tree(page: &PageBytes) -> bool {
     header::page_type(page) == PageType::BTree
 }
 
-/// A tree's page that has keys which are none, or are longer than their row, or stand in the wrong order.
+/// Corrupts a tree page: a key of length 0, a key longer than its row, or keys out of order.
 pub(super) fn keys(pages: &mut Pages, rng: &mut Rng) -> Option<usize> {
     let page = pages.draw(rng, |page| {
         is_tree(page) && header::slot_count(page) > 1 + 2 * u16::from(header::level(page) > 0)
     })?;
     let bytes = &mut pages.0[page];
-    // The first key of an interior page says nothing.
+    // The first key of an interior page has no meaning.
     let first = u16::from(header::level(bytes) > 0);
     match rng.below(3) {
         0 => {
@@ -50,7 +50,7 @@ pub(super) fn keys(pages: &mut Pages, rng: &mut Rng) -> Option<usize> {
     Some(page)
 }
 
-/// A page that was changed by a record which the log does not have yet.
+/// Gives a page an LSN that the log has not reached yet.
 pub(super) fn future(pages: &mut Pages, rng: &mut Rng) -> Option<usize> {
     let page = pages.draw(rng, |_| true)?;
     let ahead = header::lsn(&pages.0[page]).raw() + (VLFS_AHEAD << VLF_SHIFT);
@@ -58,14 +58,14 @@ pub(super) fn future(pages: &mut Pages, rng: &mut Rng) -> Option<usize> {
     Some(page)
 }
 
-/// The first pages of a chain, each of which names the one before and the one behind, and the last of them the first. Half of those of trees
-/// have lost their rows, too: no key says where one has been.
+/// Links the first pages of a chain into a circle: the last of them points to the first. Half of the circles of tree leaves also
+/// lose their rows, so that no key shows that a scan has been there before.
 pub(super) fn circle(pages: &mut Pages, rng: &mut Rng) -> Option<usize> {
     let page_of = |id: PageId| pages.0.get(id.page as usize).filter(|_| !id.is_null());
     let first = pages.draw(rng, |page| {
         let begins = match header::page_type(page) {
             PageType::BTree => header::prev(page).is_null(),
-            // The first page of a heap names the last.
+            // The first page of a heap points to the last.
             PageType::Heap => page_of(header::prev(page)).is_some_and(|last| header::next(last).is_null()),
             _ => false,
         };
@@ -93,7 +93,7 @@ pub(super) fn circle(pages: &mut Pages, rng: &mut Rng) -> Option<usize> {
     Some(first)
 }
 
-/// A root, or a page of a heap, that the map calls free: whoever needs room for the table has it latched.
+/// A root, or a heap page, that the map shows as free: a session that allocates a page for the table has it latched.
 pub(super) fn given(pages: &mut Pages, rng: &mut Rng, units: &Units) -> Option<usize> {
     let page = pages.draw(rng, |page| {
         let is_root = header::level(page) > 0 && header::prev(page).is_null() && header::next(page).is_null();
@@ -104,7 +104,7 @@ pub(super) fn given(pages: &mut Pages, rng: &mut Rng, units: &Units) -> Option<u
     Some(page)
 }
 
-/// A page that belongs to the system, and to a table if the map is asked.
+/// A system page that the map assigns to a table.
 pub(super) fn system(pages: &mut Pages, rng: &mut Rng, units: &Units) -> Option<usize> {
     let page = SYSTEM_PAGES[rng.below(SYSTEM_PAGES.len() as u64) as usize];
     pages.set_owner(page, units.draw(rng)?);

@@ -1,5 +1,5 @@
-//! Whoever keeps the files of the authors' database in some worlds: adds a second data file, empties and removes it, shrinks the first, while
-//! everybody works. The file is there or not as master says, whenever the server dies.
+//! The client that changes the files of the authors' database in some worlds: it adds a second data file, empties and removes it, and shrinks the
+//! first, while other clients work. After any crash the file exists or not as master says.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,24 +16,24 @@ use crate::teller::{NO_ROOM, RETRYABLE};
 
 /// The second data file.
 pub(super) const SECOND_FILE: &str = "/data/works_2.ndf";
-/// How many there are of it, in the terms of the database.
+/// Number of second data files in the database's own catalog.
 const COUNT: &str = "SELECT COUNT(*) FROM sys.database_files WHERE name = 'second'";
-/// What refuses to empty or to remove a file in which something is left.
+/// Errors when a file to be emptied or removed still has contents.
 const NOT_EMPTY: [i32; 2] = [2555, 5042];
-/// What refuses to add a file where the disk has no room.
+/// Errors when the disk has no room for a new file.
 const NO_ROOM_FOR_FILE: [i32; 2] = [5123, 5149];
 const TURNS: u64 = 6;
-/// I/Os of a statement about files, about.
+/// Approximate number of I/Os of a statement about files.
 const STATEMENT_IOS: u64 = 24;
 
-/// A task.
+/// The client's task.
 pub(super) struct Keeper {
     pub(super) os: Os,
     pub(super) sessions: SessionShared,
     pub(super) ledger: Arc<Latch<SchemaLedger>>,
     pub(super) plan: Plan,
     pub(super) rng: Rng,
-    /// Its power goes while files come or go: those steps are few among all I/Os.
+    /// Lets the power fail while a file is added or removed, since such steps are few among all I/Os.
     pub(super) cut: Option<World>,
 }
 
@@ -64,7 +64,7 @@ impl Keeper {
         client.close();
     }
 
-    /// Two times in three, the power goes soon.
+    /// In two of three cases the power fails soon.
     fn cut(&mut self) {
         if let Some(world) = &self.cut
             && self.rng.chance(2, 3)
@@ -88,7 +88,7 @@ impl Keeper {
         added.is_some()
     }
 
-    /// Empties it and, when that could be done, removes it. Between the two others work on.
+    /// Empties it and, if that succeeded, removes it. Between the two steps other clients work.
     fn remove(&mut self, client: &mut Client) -> bool {
         let Some(is_empty) = self.ask(client, "DBCC SHRINKFILE (second, EMPTYFILE) WITH NO_INFOMSGS") else {
             return false;
@@ -114,7 +114,7 @@ impl Keeper {
         *ledger.changes.entry(what).or_default() += 1;
     }
 
-    /// Whether it was done; `None`: the server, or this database, cannot go on, as planned.
+    /// Whether it succeeded; `None`: the server, or this database, cannot go on, as planned.
     fn ask(&self, client: &mut Client, text: &str) -> Option<bool> {
         let answer = client.execute(text);
         let Some(error) = answer.error_number() else { return Some(true) };
@@ -129,16 +129,16 @@ impl Keeper {
     }
 }
 
-/// Is the second file among those of the database? `None`: it could not be asked.
+/// Is the second file among those of the database? `None`: the query failed.
 fn is_there(client: &mut Client) -> Option<bool> {
     let answer = client.execute(COUNT);
     answer.rows.first().filter(|_| answer.errors.is_empty()).map(|row| number(&row[0]) == Ok(1))
 }
 
-/// The same for a recovered server; the disk must agree.
+/// Reads that from a recovered server; the disk must agree.
 ///
 /// # Errors
-/// It does not, or cannot be asked.
+/// The disk disagrees, or the query failed.
 pub(super) fn show(os: &Os, client: &mut Client) -> Result<bool, String> {
     let is_there = is_there(client).ok_or("the files cannot be listed")?;
     match os.disk().exists(Path::new(SECOND_FILE)) {

@@ -1,8 +1,8 @@
-//! The ledger of scenario `schema`: after each transaction of each client, how its tables must look; which versions of the common marks were
-//! ever asked to be committed; which databases were made and dropped.
+//! The ledger of scenario `schema`: the expected tables after each transaction of each client; the versions of the common marks whose
+//! commit was requested; the databases that were created and dropped.
 //!
-//! A recovered server shows, for each client, the number of its last transaction. That transaction must be one that may be there, every one
-//! that must be there comes no later, and the tables are exactly those behind it: schema, rows and indexes.
+//! A recovered server shows, for each client, the number of its last transaction. That transaction must be one that may exist, no transaction
+//! that must exist may follow it, and the tables are exactly those after it: schema, rows and indexes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::contest::Contest;
 use super::model::{Tables, difference};
 use crate::sql_ledger::Stage;
 
-/// A new version of a mark, by the mark's number; `None`: it is gone.
+/// A new version of a mark, by the mark's number; `None`: it was deleted.
 pub(crate) type MarkWrite = (i64, Option<i64>);
 
 /// One transaction of a client.
@@ -20,61 +20,61 @@ struct Entry {
     number: i64,
     started: u64,
     stage: Stage,
-    /// It asked to be fully durable.
+    /// It was committed as fully durable.
     is_full: bool,
-    /// The tables behind it.
+    /// The tables after it.
     after: Arc<Tables>,
 }
 
-/// One client's transactions in their order.
+/// One client's transactions in order.
 #[derive(Clone, Debug, Default)]
 struct Chain {
-    /// What the last recovery showed.
+    /// The state that the last recovery showed.
     base: (i64, Arc<Tables>),
     entries: Vec<Entry>,
 }
 
-/// Everything that the clients did and were told.
+/// All attempts and acknowledgements.
 #[derive(Default)]
 pub(crate) struct SchemaLedger {
     chains: Vec<Chain>,
     stamp: u64,
     flushed_before: u64,
-    /// How far the transaction that wrote each version of a mark got.
+    /// Progress of the transaction that wrote each version of a mark.
     marks: BTreeMap<i64, Stage>,
-    /// Who wrote which marks, in the order in which commits were asked for: that of the writers of each mark, since they lock it.
+    /// Writers of marks in the order of their commit requests. That is the order of the writers of each mark, since they lock it.
     mark_writes: Vec<(usize, i64, MarkWrite)>,
-    /// The marks as the last recovery has shown them.
+    /// The marks as of the last recovery.
     marks_base: BTreeMap<i64, i64>,
-    /// Versions that readers saw who see only what is committed.
+    /// Versions seen by readers at levels that read committed data only.
     seen: BTreeSet<i64>,
-    /// The table that all want.
+    /// The table whose name all authors use.
     pub(crate) contest: Contest,
     databases: BTreeMap<String, DatabaseStage>,
-    /// How far adding and removing the second data file got; `None`: never asked for.
+    /// Progress of adding and removing the second data file; `None`: never attempted.
     pub(crate) second_file: Option<DatabaseStage>,
-    /// Rows acknowledged in each database, and asked for.
+    /// Rows acknowledged in each database, and attempted.
     rows: BTreeMap<String, (i64, i64)>,
-    /// What clients saw that nobody may see.
+    /// Violations that clients observed.
     pub(crate) sightings: Vec<String>,
-    /// Changes by kind that were committed.
+    /// Committed changes by kind.
     pub(crate) changes: BTreeMap<&'static str, u64>,
 }
 
-/// How far making and dropping a database, or a file of one, got.
+/// Progress of creating and dropping a database or one of its files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DatabaseStage {
-    /// CREATE was asked for: may be there.
+    /// CREATE was requested: it may exist.
     Creating,
-    /// It was acknowledged: must be there.
+    /// CREATE was acknowledged: it must exist.
     There,
-    /// DROP was asked for: may be there.
+    /// DROP was requested: it may exist.
     Dropping,
-    /// It was acknowledged: must not be there.
+    /// DROP was acknowledged: it must not exist.
     Gone,
 }
 
-/// What one client's part of a recovered server is like.
+/// One client's data on a recovered server.
 pub(crate) struct Shown {
     pub(crate) number: i64,
     pub(crate) tables: Tables,
@@ -91,7 +91,7 @@ impl SchemaLedger {
         self.stamp
     }
 
-    /// The tables and the number that a client's next life begins with.
+    /// The tables and the number with which a client's next life begins.
     pub(crate) fn base(&self, client: usize) -> (i64, Arc<Tables>) {
         self.chains[client].base.clone()
     }
@@ -105,7 +105,7 @@ impl SchemaLedger {
         entries.push(Entry { number, started, stage, is_full: false, after: Arc::default() });
     }
 
-    /// It asks for its commit, behind which the tables are these and the marks have these versions.
+    /// It requests its commit, after which the tables are these and the marks have these versions.
     pub(crate) fn committing(
         &mut self,
         client: usize,
@@ -122,12 +122,12 @@ impl SchemaLedger {
         self.mark_writes.extend(marks.iter().map(|mark| (client, number, *mark)));
     }
 
-    /// A reader has seen this version of a mark and took it for committed.
+    /// A reader has seen this version of a mark as committed.
     pub(crate) fn has_seen(&mut self, version: i64) {
         self.seen.insert(version);
     }
 
-    /// It is rolled back, or was never asked to be committed.
+    /// It is rolled back, or its commit was never requested.
     pub(crate) fn rolled_back(&mut self, client: usize) {
         self.chains[client].entries.last_mut().expect("it has begun").stage = Stage::RolledBack;
     }
@@ -144,7 +144,7 @@ impl SchemaLedger {
         self.flushed_before = self.flushed_before.max(called_at);
     }
 
-    /// An orderly stop: nothing acknowledged may be lost.
+    /// An orderly stop: no acknowledged commit may be lost.
     pub(crate) fn drained(&mut self) {
         self.flushed_before = self.tick();
     }
@@ -155,23 +155,23 @@ impl SchemaLedger {
         self.chains.iter().map(|chain| chain.entries.iter().filter(is_acknowledged).count() as u64).sum()
     }
 
-    /// Whether somebody may see this version of a mark now.
+    /// May a reader see this version of a mark now?
     pub(crate) fn may_be_seen(&self, version: i64) -> bool {
         version == 0 || self.marks.contains_key(&version)
     }
 
-    /// A database got so far.
+    /// Sets the progress of a database.
     pub(crate) fn database(&mut self, name: &str, stage: DatabaseStage) {
         self.databases.insert(name.to_owned(), stage);
     }
 
-    /// A row of that database was asked for, or acknowledged.
+    /// A row of that database was attempted, or acknowledged.
     pub(crate) fn row(&mut self, name: &str, is_acknowledged: bool) {
         let rows = self.rows.entry(name.to_owned()).or_default();
         *(if is_acknowledged { &mut rows.0 } else { &mut rows.1 }) += 1;
     }
 
-    /// Judges whether the second data file is among those of a recovered database, and takes that over.
+    /// Judges whether a recovered database has the second data file, and takes its answer as the durable state.
     pub(crate) fn judge_second_file(&mut self, is_there: bool) -> Option<String> {
         let before =
             self.second_file.replace(if is_there { DatabaseStage::There } else { DatabaseStage::Gone });
@@ -182,7 +182,7 @@ impl SchemaLedger {
         }
     }
 
-    /// Judges the databases that a recovered server lists, with their rows (`None`: they could not be read), and takes them over.
+    /// Judges the databases that a recovered server lists, with their rows (`None`: unreadable), and takes them as the durable state.
     pub(crate) fn judge_databases(&mut self, shown: &BTreeMap<String, Option<i64>>) -> Vec<String> {
         let mut violations = Vec::new();
         for (name, stage) in &self.databases {
@@ -216,13 +216,13 @@ impl SchemaLedger {
         violations
     }
 
-    /// The databases that are there as far as the ledger knows.
+    /// The databases that exist according to the ledger.
     pub(crate) fn databases_there(&self) -> Vec<String> {
         let is_there = |(_, stage): &(&String, &DatabaseStage)| **stage == DatabaseStage::There;
         self.databases.iter().filter(is_there).map(|(name, _)| name.clone()).collect()
     }
 
-    /// Judges what a recovered server shows of each client and of the marks, and takes it over as the durable past.
+    /// Judges each client's data and the marks of a recovered server, and takes them as the durable state.
     pub(crate) fn judge(&mut self, shown: &[Shown], marks: &BTreeMap<i64, i64>) -> Vec<String> {
         let mut violations = Vec::new();
         let mut last_start = 0;
@@ -252,7 +252,7 @@ impl SchemaLedger {
         violations
     }
 
-    /// Each mark is as the last of its writers that is there has left it.
+    /// Each mark must be as the last surviving transaction that wrote it left it.
     fn judge_marks(&self, shown: &[Shown], marks: &BTreeMap<i64, i64>, violations: &mut Vec<String>) {
         let mut expected = self.marks_base.clone();
         for (client, number, (id, version)) in &self.mark_writes {
@@ -266,7 +266,7 @@ impl SchemaLedger {
         }
         let ids: BTreeSet<&i64> = expected.keys().chain(marks.keys()).collect();
         for id in ids {
-            // Marks that nobody has ever written have version 0.
+            // Marks that were never written have version 0.
             let (found, wanted) = (marks.get(id), expected.get(id));
             if found != wanted && !(wanted.is_none() && found == Some(&0)) {
                 violations
@@ -275,7 +275,7 @@ impl SchemaLedger {
         }
     }
 
-    /// Who sees only what is committed, and committed with full durability, has seen what no crash takes.
+    /// A crash may not lose a fully durable commit that a reader has seen as committed.
     fn judge_seen(&self, shown: &[Shown], violations: &mut Vec<String>) {
         for (client, (chain, shown)) in self.chains.iter().zip(shown).enumerate() {
             let lost = chain.entries.iter().filter(|entry| entry.number > shown.number && entry.is_full);
@@ -345,7 +345,7 @@ mod tests {
         (0..count).map(|at| (format!("t{at}"), table.clone())).collect()
     }
 
-    /// Transactions 1 (full, one table), 2 (delayed, two), 3 (delayed, three), 4 (rolled back), 5 (asked for, five).
+    /// Transactions 1 (full, one table), 2 (delayed, two), 3 (delayed, three), 4 (rolled back), 5 (commit requested, five).
     fn five() -> SchemaLedger {
         let mut ledger = SchemaLedger::new(1);
         for number in 1..=5 {

@@ -1,6 +1,6 @@
-//! Pages with a right checksum that lie, at the end of some worlds of scenario `schema`: an owner in the allocation map, a field of a header,
-//! a slot, a link to another page, a row, the boot page; and pages that are all right by themselves (`forged.rs`). Whoever wrote them, CHECKDB
-//! tells, no statement makes the server stumble over them, and whoever must meet one is refused (`refusal.rs`).
+//! Corrupt pages with a valid checksum ("lies") at the end of some worlds of scenario `schema`: an owner in the allocation map, a header field,
+//! a slot, a link to another page, a row, the boot page; and pages that are valid on their own (`forged.rs`). CHECKDB must
+//! report them, no statement may make the server panic, and a statement that must read one is refused (`refusal.rs`).
 
 use std::path::Path;
 
@@ -16,12 +16,12 @@ use super::refusal::{Refusal, Refused, Units};
 use super::{DATA_FILE, DATABASE, forged, open, show};
 use crate::client::{Client, shared};
 
-/// The mark in a map of a page that its owner gives up.
+/// The map's mark of a page that its owner is deallocating.
 const PENDING: u32 = 0x8000_0000;
 /// The allocation map of the file's first interval.
 const MAP_PAGE: usize = 1;
-/// Fields of the header, with their bytes: type, level, flags, LSN, slots, page before, end of the rows, page behind, free bytes, unit, bytes
-/// kept for undo, free slots, last remover, ghosts.
+/// Header fields by their bytes: type, level, flags, LSN, slot count, previous page, end of the rows, next page, free bytes, unit, bytes
+/// reserved for undo, free slots, last remover, ghost count.
 const FIELDS: [(usize, usize); 14] = [
     (1, 1),
     (2, 1),
@@ -43,19 +43,19 @@ const BOOT: usize = BOOT_PAGE.page as usize;
 const CHECKSUM: usize = 4;
 const PREV: usize = 24;
 const NEXT: usize = 32;
-/// Where a piece of a large value has its stamp, its length and its bytes.
+/// Position of a large value piece's stamp, length and bytes.
 const PIECE: usize = HEADER_BYTES;
 
-/// What has been done to the file.
+/// The corruption of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Lie {
     kind: Kind,
     page: usize,
-    /// It contradicts what the page itself, its neighbour or the map says: CHECKDB must tell it.
+    /// It contradicts the page itself, its neighbour or the map: CHECKDB must report it.
     must_be_told: bool,
-    /// The table whose page it is, which is worked with first.
+    /// The table whose page it is; the test uses it first.
     table: Option<String>,
-    /// Who must be refused.
+    /// The statement that must be refused.
     refusal: Refusal,
 }
 
@@ -70,21 +70,21 @@ pub(super) enum Kind {
     Stub,
     Piece,
     Boot,
-    /// Keys that are none, or longer than their row, or out of order.
+    /// Keys of length 0, longer than their row, or out of order.
     Keys,
-    /// An LSN that the log does not have.
+    /// An LSN that the log has not reached.
     Future,
-    /// Pages that name each other, round and round.
+    /// Pages whose links form a circle.
     Circle,
-    /// A page of the system that the map gives to a table.
+    /// A system page that the map assigns to a table.
     System,
-    /// A page that the map calls free while every change of its table needs it.
+    /// A page that the map shows as free while every change of its table needs it.
     Given,
 }
 
-/// Each changes one field of one page.
+/// Kinds that change one field of one page.
 pub(super) const SIMPLE: &[Kind] = KINDS.split_at(9).0;
-/// Those that are all right by themselves, too. They take the file to be sound.
+/// All kinds, also those whose pages are valid on their own, which assume a consistent file.
 pub(super) const KINDS: &[Kind] = &[
     Kind::Owner,
     Kind::Header,
@@ -103,7 +103,7 @@ pub(super) const KINDS: &[Kind] = &[
 ];
 
 impl Lie {
-    /// Its name among the counters.
+    /// Its name for the counters.
     pub(super) fn name(&self) -> &'static str {
         match self.kind {
             Kind::Owner => "lie about the owner of a page",
@@ -138,7 +138,7 @@ impl Pages {
         u32::from_le_bytes(self.0[MAP_PAGE][Pages::entry(page)].try_into().expect("four bytes"))
     }
 
-    /// One of the pages that belong to a table and are what is asked for.
+    /// Draws one of the pages that belong to a table and satisfy `is_it`.
     pub(super) fn draw(&self, rng: &mut Rng, is_it: impl Fn(&PageBytes) -> bool) -> Option<usize> {
         let found = |page: &usize| self.owner(*page) != 0 && is_it(&self.0[*page]);
         let all: Vec<usize> = (2..self.0.len()).filter(found).collect();
@@ -149,7 +149,7 @@ impl Pages {
         self.0[MAP_PAGE][Pages::entry(page)].copy_from_slice(&owner.to_le_bytes());
     }
 
-    /// The address of a page of the same table (or, one time in four, of any): what a fault of ours would put into a link.
+    /// The address of a page of the same table (or, one time in four, of any table): a wrong link as a bug in the server could write it.
     fn draw_neighbour(&self, rng: &mut Rng, of: usize) -> [u8; 6] {
         let unit = header::unit(&self.0[of]);
         let anywhere = rng.below(4) == 0;
@@ -157,7 +157,7 @@ impl Pages {
         if rng.below(8) == 0 { [0; 6] } else { PageId::new(1, page as u32).to_bytes() }
     }
 
-    /// Changes one page, or several; `None` when there is none of the kind, else which, and whether CHECKDB must tell it.
+    /// Changes one page, or several. `None`: there is no page of that kind; otherwise its number, and whether CHECKDB must report it.
     fn change(&mut self, rng: &mut Rng, kind: Kind, units: &Units) -> Option<(usize, bool)> {
         let forged = match kind {
             Kind::Keys => Some(forged::keys(self, rng)),
@@ -238,8 +238,8 @@ impl Pages {
     }
 }
 
-/// Changes pages of the authors' database and makes their checksums right. `None`: nothing has changed. When the database is not closed,
-/// recovery may put right what lies, and nobody knows its `units`.
+/// Changes pages of the authors' database and recomputes their checksums. `None`: no page has changed. If the database was not closed,
+/// recovery may repair the corruption, and its `units` are unknown.
 pub(super) fn tell(world: &World, rng: &mut Rng, kinds: &[Kind], units: Option<&Units>) -> Option<Lie> {
     let file = world.file_bytes(Path::new(DATA_FILE))?;
     let pages = file.chunks_exact(PAGE_BYTES).map(|page| page.try_into().expect("whole"));
@@ -255,7 +255,7 @@ pub(super) fn tell(world: &World, rng: &mut Rng, kinds: &[Kind], units: Option<&
     for (number, bytes) in
         after.0.iter_mut().enumerate().filter(|(number, bytes)| **bytes != before.0[*number])
     {
-        // What was never formatted has none. What only says so has one (`checksum::stamp` would not give it).
+        // A page that was never formatted has no checksum. One that only claims to be unformatted has one (`checksum::stamp` would write none).
         if bytes.iter().any(|byte| *byte != 0) {
             let checksum = checksum::compute(bytes).to_le_bytes();
             bytes[CHECKSUM..CHECKSUM + 4].copy_from_slice(&checksum);
@@ -270,7 +270,7 @@ pub(super) fn tell(world: &World, rng: &mut Rng, kinds: &[Kind], units: Option<&
     (changed > 0).then_some(Lie { kind, page, must_be_told, table, refusal })
 }
 
-/// Opens the instance and works with what has been changed; what is wrong with the answers is a violation, what panics fails the run.
+/// Opens the instance and uses the corrupt database; a wrong answer is a violation, a panic fails the run.
 pub(super) fn listen(os: &os::Os, lie: &Lie) -> Result<(), String> {
     let instance = match open(os, 1 << 20) {
         Ok(instance) => instance,
@@ -285,8 +285,8 @@ pub(super) fn listen(os: &os::Os, lie: &Lie) -> Result<(), String> {
     }
 }
 
-/// Every table is read and changed, all of it in vain and then for good. Errors are what is to be expected, except that the server goes on;
-/// whoever must be refused is.
+/// Reads and changes every table, first in a transaction that rolls back and then with a commit. Errors are expected, but the server must go on;
+/// a statement that must be refused is checked.
 fn work(instance: &std::sync::Arc<Instance>, lie: &Lie) -> Result<(), String> {
     let mut client =
         Client::connect(&shared(instance), "master").map_err(|error| format!("master: {error:?}"))?;

@@ -1,12 +1,12 @@
-//! Scenario `schema`: definitions and rows in transactions. Authors create, alter, truncate and drop tables and indexes, insert, change and
-//! delete rows small and large, with savepoints, rollbacks and long pauses, on a small log that wraps and grows; readers at four isolation
-//! levels watch common marks; a founder makes and drops databases; checkpoints run, memory is scarce, the device fails; crash, restart, judge.
-//! In a *wild* world rows are wider and move, common rows come and go, one name is fought for, nights pass in which ghosts are cleaned, and
-//! pages are written so slowly that checkpoints overtake them.
+//! Scenario `schema`: definitions and rows in transactions. Authors create, alter, truncate and drop tables and indexes, and insert, change and
+//! delete rows small and large, with savepoints, rollbacks and long pauses, on a small log that wraps and grows. Readers at four isolation
+//! levels watch common marks; a founder creates and drops databases; checkpoints run, memory is scarce, the disk fails. Crash, restart, judge.
+//! In a *wild* world rows are wider and move, common rows are inserted and deleted, authors compete for one table name, long pauses allow ghost
+//! cleanup, and page writes are so slow that checkpoints overtake them.
 //!
-//! Oracles (F1-F7, F9, F10, F21 of the reliability plan): each author's tables are exactly those behind one of its transactions, none that
-//! must be there is missing, losses are a suffix over all authors; each index agrees with its table; databases are whole or absent; nobody
-//! sees what was not committed, and a repeated read repeats where its level says so.
+//! Oracles (F1-F7, F9, F10, F21 of the reliability plan): each author's tables are exactly those after one of its transactions, no transaction that
+//! must exist is missing, losses are a suffix over all authors; each index agrees with its table; databases are complete or absent; no reader
+//! sees uncommitted data, and a repeated read returns equal rows where its level promises that.
 
 mod author;
 mod contest;
@@ -41,38 +41,38 @@ pub(crate) const DATABASE: &str = "works";
 const DATA_FILE: &str = "/data/works.mdf";
 /// Rows of the common table that readers watch.
 pub(crate) const MARKS: i64 = 12;
-/// Where the numbers of rows begin that come and go, one for each author.
+/// First id of the marks that are inserted and deleted, one for each author.
 pub(crate) const VISITING_MARKS: i64 = 100;
-/// Where the numbers of the marks on the shelf, a heap in wild worlds, begin in the ledger.
+/// First number in the ledger of the marks in table `shelf`, a heap in wild worlds.
 pub(crate) const SHELF: i64 = 1_000;
-/// The number in the ledger of the version that all rows of the table `wide` have.
+/// The number in the ledger of the version that all rows of the table `wide` share.
 pub(crate) const WIDE: i64 = 2_000;
 /// Rows of that table, each of which fills more than half a page: more pages than the doublewrite file takes at once.
 pub(crate) const WIDE_ROWS: i64 = 90;
 const AUTHORS_MAX: usize = 4;
-/// Lies that are told about one database, each to a world of its own.
+/// Number of corruptions tried on one database, each in a world of its own.
 const LIES: usize = 2;
-/// The same in scenario `lies`.
+/// That number in scenario `lies`.
 const LIES_OF_A_LIAR: usize = 6;
-/// The stream that says which worlds are wild. Its name was drawn until all seeds of the corpus were tame: they keep their meaning.
+/// The random stream that decides which worlds are wild. Its name was chosen so that all seeds of the corpus are tame and keep their meaning.
 const WILD: &str = "schema wild 94";
-/// The stream that says which worlds have somebody who keeps the files; its name was drawn until no seed of the corpus had.
+/// The random stream that decides which worlds change data files; its name was chosen so that no seed of the corpus does.
 const KEPT: &str = "schema files 119";
-/// The same for those whose power goes while files come or go.
+/// The stream for worlds whose power fails while files are added or removed.
 const CUT: &str = "schema cut files 2";
-/// The same for those where a founder's databases lie in folders that cannot always be synced.
+/// The stream for worlds where folders of a founder's databases cannot always be synced.
 const UNSYNCED: &str = "schema unsynced folders";
 const LEVELS: [&str; 4] = ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
 
-/// What all lives of a world have in common.
+/// The settings that all lives of a world share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WorldKind {
     is_wild: bool,
-    /// Somebody adds, empties and removes data files.
+    /// One client adds, empties and removes data files.
     has_keeper: bool,
 }
 
-/// What one life of the server is to do.
+/// The plan of one life of the server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     pub(crate) generation: i64,
@@ -116,7 +116,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
             has_founder: rng.chance(1, 3),
             has_keeper,
             cuts_files: Rng::named(seed, CUT).chance(1, 2),
-            // The fault is healed together with others, and no other error is expected.
+            // The fault is removed together with others, and no other error is expected.
             has_unsynced_folders: trouble == Trouble::None && Rng::named(seed, UNSYNCED).chance(1, 3),
             transactions: 6 + rng.below(14),
             trouble,
@@ -137,7 +137,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     outcome.reached = world.reached();
     if outcome.violations.is_empty() && is_wild && rng.chance(2, 3) {
         let image = world.disk_image();
-        // What lies in a second file is not looked at.
+        // Pages in a second file are not corrupted.
         let units = (is_closed && !has_keeper).then(|| Units::read(&image));
         (0..LIES).for_each(|_| lie(&image, (lies::SIMPLE, units.as_ref()), &mut rng, &mut outcome));
     }
@@ -147,7 +147,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     outcome
 }
 
-/// Runs scenario `lies` for one seed: a short life of some authors, closed or cut off, and many lies about what it has left.
+/// Runs scenario `lies` for one seed: a short life of some authors, closed or cut off, then many corruptions of the resulting database.
 pub(crate) fn run_lies(seed: u64, bug: Option<Bug>) -> Outcome {
     let world = World::with_disk(seed, Profile::drawn(seed), prepared_disk(true));
     world.plant(bug);
@@ -226,14 +226,14 @@ fn prepare(is_wild: bool) -> DiskImage {
     )
 }
 
-/// Little memory, so that dirty pages must be written out in the middle of things.
+/// Opens the instance with little memory, so that dirty pages must be written during the workload.
 fn open(os: &Os, memory_bytes: u64) -> Result<Arc<Instance>, String> {
     let mut options = InstanceOptions::new(DATA);
     options.buffer_pool_bytes = memory_bytes;
     Instance::open(os, &options).map_err(|error| error.to_string())
 }
 
-/// One life of the server: clients work until the nemesis strikes or all is done.
+/// One life of the server: clients work until the nemesis strikes or the work is done.
 fn live(world: &World, ledger: &Arc<Latch<SchemaLedger>>, plan: Plan, outcome: &mut Outcome) {
     let (ledger, cut) = (Arc::clone(ledger), plan.cuts_files.then(|| world.clone()));
     let failing = plan.has_unsynced_folders.then(|| world.clone());
@@ -271,21 +271,21 @@ fn live(world: &World, ledger: &Arc<Latch<SchemaLedger>>, plan: Plan, outcome: &
             let _ = client.join();
         }
         if plan.is_wild && !plan.trouble.makes_errors() {
-            // Everybody has gone: nothing is marked or owned that somebody should have freed.
+            // All clients have ended: no page is marked for deallocation or still owned by a dropped object.
             if let Err(text) = show::check(&sessions) {
                 ledger.lock().sightings.push(format!("CHECKDB: at the end of a life: {text}"));
             }
         }
         instance.shutdown();
         if !plan.trouble.makes_errors() {
-            // An orderly stop drains.
+            // An orderly stop flushes.
             ledger.lock().drained();
         }
     });
     outcome.note(&report);
 }
 
-/// A last life, with a page that lies. After a crash it is recovery that meets it first.
+/// A last life, with a corrupt page. After a crash, recovery meets it first.
 fn lie(
     image: &DiskImage,
     (kinds, units): (&[lies::Kind], Option<&Units>),
@@ -308,7 +308,7 @@ fn lie(
     *outcome.reached.entry(lie.name().to_owned()).or_default() += 1;
 }
 
-/// One bit of the authors' data file turns over while nobody looks. False: it lies where nothing was ever written.
+/// Flips one bit of the authors' data file. False: its place was never written.
 fn flip_a_bit(world: &World, rng: &mut Rng) -> bool {
     let Some(bytes) = world.file_bytes(Path::new(DATA_FILE)) else { return false };
     let at = rng.below(bytes.len() as u64);
@@ -318,7 +318,7 @@ fn flip_a_bit(world: &World, rng: &mut Rng) -> bool {
     is_used
 }
 
-/// Restarts, possibly with crashes and failures of the device in the middle of recovery, and judges what is there. True when it could be read
+/// Restarts, possibly with crashes and disk failures in the middle of recovery, and judges the result. True when it could be read
 /// and was closed in an orderly way.
 fn recover(
     world: &World,
@@ -349,13 +349,13 @@ fn recover(
         match shown {
             None if survival::is_crash(report.end) => continue,
             None => return false,
-            // Whatever the device did to a recovery, the next one is sound.
+            // Whatever a fault did to one recovery, the next one must succeed.
             Some(Err(_)) if trouble.makes_errors() => continue,
-            // A database that could not be recovered says nothing yet.
+            // A database that could not be recovered shows nothing yet.
             Some(Ok(shown)) if trouble.makes_errors() && shown.databases.values().any(Option::is_none) => {
                 continue;
             }
-            // Damage is named and never served: nothing more can be said of this seed.
+            // The damage was reported and not served as data: this seed shows nothing more.
             Some(Err(text)) if is_damaged && !text.starts_with(show::BLIND) => outcome.log.push(text),
             Some(Err(text)) => outcome.violations.push(format!("UNREADABLE: {text}")),
             Some(Ok(shown)) => {

@@ -1,4 +1,4 @@
-//! What the clients of scenario `schema` believe their tables to be: shapes, indexes and rows, and the statements that change them.
+//! The clients' model of their tables in scenario `schema`: table kinds, indexes and rows, and the statements that change them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,7 +8,7 @@ use os::Rng;
 /// All tables of one client, by name.
 pub(crate) type Tables = BTreeMap<String, Table>;
 
-/// How a table keeps its rows.
+/// The storage of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A heap without a key.
@@ -25,22 +25,22 @@ pub(crate) struct Table {
     pub(crate) kind: Kind,
     /// Added columns in their order, and whether they may be NULL.
     pub(crate) added: Vec<(String, bool)>,
-    /// Each index that is no primary key.
+    /// Each index other than the primary key.
     pub(crate) indexes: BTreeMap<String, Index>,
     pub(crate) rows: BTreeMap<i64, Row>,
 }
 
-/// An index that is no primary key.
+/// An index other than the primary key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Index {
-    /// Its key.
+    /// Its key column.
     pub(crate) column: String,
-    /// The rows that it has, as sys.indexes shows the filter; `None`: all.
+    /// The filter as sys.indexes shows it; `None`: all rows.
     pub(crate) filter: Option<String>,
 }
 
 impl Index {
-    /// Does it have this row of the table?
+    /// Does the index contain this row of the table?
     pub(crate) fn has(&self, table: &Table, key: i64, row: &Row) -> bool {
         let Some(filter) = &self.filter else { return true };
         let subject = filter.trim_start_matches("([").split(']').next().unwrap_or_default();
@@ -56,7 +56,7 @@ impl Index {
         }
     }
 
-    /// Does it need the column?
+    /// Does the key or filter use the column?
     fn uses(&self, column: &str) -> bool {
         let is_in_filter = |filter: &String| filter.contains(&format!("[{column}]"));
         self.column == column || self.filter.as_ref().is_some_and(is_in_filter)
@@ -71,7 +71,7 @@ pub(crate) struct Row {
     pub(crate) added: Vec<Option<i64>>,
 }
 
-/// One letter, so many times.
+/// One letter, repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Text {
     pub(crate) letter: u8,
@@ -90,16 +90,16 @@ fn text_sql(text: Option<Text>) -> String {
 
 /// Values of a column that is added NOT NULL.
 pub(crate) const ADDED_DEFAULT: i64 = 7;
-/// Rows of a table beyond which none are added.
+/// Limit of the rows of a table.
 const ROWS_MAX: usize = 400;
 const TABLES_MAX: usize = 3;
-/// Keys grow by multiples of this when rows are copied or moved, so that no two are equal.
+/// Keys grow by multiples of this when rows are copied or moved, so that keys stay unique.
 const KEY_STEP: i64 = 1 << 24;
 
-/// One change of a client's tables. The text is what the server is told, `apply` what the model does.
+/// One change of a client's tables: the SQL text for the server, and `apply` for the model.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
-    /// What kind of change it is, for the counters.
+    /// The kind of change, for the counters.
     pub(crate) kind: &'static str,
     pub(crate) sql: String,
     apply: Apply,
@@ -113,30 +113,30 @@ enum Apply {
     DropColumn(String, String),
     CreateIndex(String, String, Index),
     DropIndex(String, String),
-    /// The same table in other pages.
+    /// Rebuilds the table.
     Rebuild,
     Truncate(String),
     Insert(String, Vec<(i64, Row)>),
-    /// Every row once more, this much further on.
+    /// Inserts a copy of every row, with keys larger by this value.
     Copy(String, i64),
-    /// Keys in this range grow by this much.
+    /// Adds a value to the keys of a range.
     Move(String, (i64, i64), i64),
     SetShort(String, (i64, i64), Option<Text>),
     SetLong(String, (i64, i64), Option<Text>),
     Delete(String, (i64, i64)),
 }
 
-/// Draws changes and keeps names and keys unique for ever.
+/// Draws changes; names and keys are never reused.
 pub(crate) struct Drawer {
     client: usize,
     /// Short texts fill up to a fifth of a page, so that rows of heaps move often and trees are high.
     is_wild: bool,
-    /// Counts names and keys.
+    /// Counter for names and keys.
     serial: i64,
 }
 
 impl Drawer {
-    /// `generation` keeps names of earlier lives apart.
+    /// `generation` distinguishes names of different lives.
     pub(crate) fn new(client: usize, generation: i64, is_wild: bool) -> Drawer {
         Drawer { client, is_wild, serial: generation << 14 }
     }
@@ -160,7 +160,7 @@ impl Drawer {
         }
     }
 
-    /// A change that these tables allow.
+    /// Draws a change that is valid for these tables.
     pub(crate) fn draw(&mut self, rng: &mut Rng, tables: &Tables) -> Change {
         if tables.is_empty() || (tables.len() < TABLES_MAX && rng.chance(1, 12)) {
             return self.create(rng);
@@ -288,14 +288,14 @@ fn short(rng: &mut Rng, bytes_max: u64) -> Text {
     Text { letter: b'a' + rng.below(26) as u8, length: length as u32 }
 }
 
-/// From what fits a row to several pages.
+/// Draws a long text: from one that fits in a row to several pages.
 fn long(rng: &mut Rng) -> Text {
     let most = if rng.chance(1, 3) { 40_000 } else { 6_000 };
     Text { letter: b'A' + rng.below(26) as u8, length: 1 + rng.below(most) as u32 }
 }
 
-/// A filter that some rows pass, in the words of sys.indexes: rows come and go by their key, by a text that is or is not there, and by a
-/// column that was added.
+/// A filter that some rows satisfy, in the form of sys.indexes: by the key, by whether a text is NULL, or by an
+/// added column.
 fn draw_filter(rng: &mut Rng, table: &Table) -> String {
     let nullable = table.added.iter().filter(|(_, is_nullable)| *is_nullable).map(|(column, _)| column);
     let mut columns: Vec<&str> = nullable.map(String::as_str).collect();
@@ -382,7 +382,7 @@ fn delete(name: &str, (low, high): (i64, i64)) -> Change {
 }
 
 impl Change {
-    /// What it does to the tables.
+    /// Applies the change to the model's tables.
     pub(crate) fn apply(&self, tables: &mut Tables) {
         match &self.apply {
             Apply::Create(name, kind) => {
@@ -448,7 +448,7 @@ fn keys_in(rows: &BTreeMap<i64, Row>, (low, high): (i64, i64)) -> Vec<i64> {
     rows.range(low..=high).map(|(key, _)| *key).collect()
 }
 
-/// What differs first between two clients' tables, in words.
+/// Describes the first difference between two sets of tables.
 pub(crate) fn difference(expected: &Tables, found: &Tables) -> Option<String> {
     let names = |tables: &Tables| tables.keys().cloned().collect::<Vec<_>>();
     if names(expected) != names(found) {

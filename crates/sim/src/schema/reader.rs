@@ -1,5 +1,5 @@
-//! Clients of scenario `schema` that only read the common marks, at one isolation level each, and judge what they see: nothing that nobody
-//! asked to commit, and within a transaction what their level promises; and the one that makes and drops databases.
+//! Clients of scenario `schema` that only read the common marks, each at one isolation level, and check the result: no data whose commit was never
+//! requested, and within a transaction the guarantees of the level; and the client that creates and drops databases.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::client::Client;
 use crate::nemesis::Trouble;
 use crate::teller::{NO_ROOM, RETRYABLE};
 
-/// What is read twice in one transaction: by key, a part, all, through the index; in wild worlds also of the heap whose rows move, by key
-/// and all, and rows that come and go. With the marks that are always there that it must find, whatever moves meanwhile.
+/// Queries run twice in one transaction: by key, a range, all rows, through the index; in wild worlds also of the heap whose rows move (by key
+/// and all rows), and rows that are inserted and deleted. Each with the permanent marks that it must find, whatever moves meanwhile.
 const READS: [(&str, Finds); 7] = [
     ("SELECT id, version FROM marks WHERE id = {id} ORDER BY id", Finds::One),
     ("SELECT id, version FROM marks WHERE id <= {id} ORDER BY id", Finds::UpTo),
@@ -26,13 +26,13 @@ const READS: [(&str, Finds); 7] = [
 ];
 const READS_OF_TAME_WORLDS: u64 = 4;
 
-/// How many of the marks that are always there a read finds.
+/// The permanent marks that a query must find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Finds {
     One,
     UpTo,
     All,
-    /// It goes along keys that change.
+    /// The scan follows an index whose keys change.
     Some,
 }
 
@@ -112,7 +112,7 @@ impl Reader {
             ledger.sightings.push(format!("DIRTY: {} saw {row:?}: {text}", self.level));
         }
         let broken = |before: &&Vec<Vec<i64>>| match self.level {
-            // Rows may come between, also one that the first read has missed while it moved along the index; what was seen stays.
+            // New rows may appear, also one that the first read missed while it moved along the index; rows once seen must stay.
             "REPEATABLE READ" => !before.iter().all(|row| rows.contains(row)),
             "SERIALIZABLE" => before.as_slice() != rows,
             _ => false,
@@ -125,18 +125,18 @@ impl Reader {
     }
 }
 
-/// Makes databases, adds rows to them, drops them.
+/// Creates databases, inserts rows into them, drops them.
 pub(crate) struct Founder {
     pub(crate) os: Os,
     pub(crate) sessions: SessionShared,
     pub(crate) ledger: Arc<Latch<SchemaLedger>>,
     pub(crate) plan: Plan,
     pub(crate) rng: Rng,
-    /// In some worlds the folder of a database cannot be synced while that is dropped, and the power may go soon after.
+    /// In some worlds the folder of a database cannot be synced while the database is dropped, and the power may fail soon after.
     pub(crate) failing: Option<World>,
 }
 
-/// I/Os within which the power goes behind a drop that is not hard: those of the next database are among them.
+/// The power fails within so many I/Os after a drop that is not durable: they include those of the next database.
 const IOS_BEHIND_DROP: u64 = 120;
 
 impl Founder {

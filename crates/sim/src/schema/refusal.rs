@@ -1,8 +1,8 @@
-//! Which statement must be refused because of a page that lies: the oracle of scenario `lies` beside CHECKDB. It judges by what was changed, not
-//! with the product's own checks, which may be what is wrong.
+//! Which statement must be refused because of a corrupt page: the oracle of scenario `lies` in addition to CHECKDB. It decides by the change that
+//! was made, not with the server's own checks, which may be the ones that are wrong.
 //!
-//! Told of are the leaves of a table, which whoever reads all of it must meet, the pieces of its large values, which whoever deletes all of it
-//! must give up, and the system's pages, which nobody gives up: that refuses a statement and not the database.
+//! It covers the leaves of a table, which a full read must meet, the pieces of its large values, which a full deletion
+//! must deallocate, and system pages, which no statement deallocates: an error there fails a statement and not the database.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use super::lies::{Kind, Pages};
 use super::{DATABASE, open};
 use crate::client::{Client, number, shared};
 
-/// Who must be refused.
+/// What must be refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// Nobody knows.
+    /// Unknown.
     Nobody,
-    /// Whoever reads all of the table.
+    /// A full read of the table.
     Read,
-    /// Whoever deletes all of the table.
+    /// A deletion of all rows of the table.
     Deletion,
-    /// Whoever gives up what the map says, and not everybody.
+    /// The statement that deallocates what the map says, but not the whole database.
     NotTheDatabase,
 }
 
-/// What was refused.
+/// The refused statements.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Refused {
     pub(super) read: bool,
@@ -45,12 +45,12 @@ impl Refused {
     }
 }
 
-/// The heaps and indexes of a sound database by the numbers of their units: the table, and whether its rows themselves are there.
+/// The heaps and indexes of a consistent database by unit number: the table, and whether the unit contains its rows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Units(BTreeMap<u32, (String, bool)>);
 
 impl Units {
-    /// Asks a server that was started on this disk. Its database is closed.
+    /// Asks a server started on this disk, whose database was closed.
     pub(super) fn read(image: &DiskImage) -> Units {
         let world = World::with_disk(0, Profile::nvme(), image.clone());
         let found = Arc::new(Latch::new(LatchRank::Leaf, Units::default()));
@@ -73,7 +73,7 @@ impl Units {
         std::mem::take(&mut *found.lock())
     }
 
-    /// One of them.
+    /// Draws one unit.
     pub(super) fn draw(&self, rng: &mut Rng) -> Option<u32> {
         let units: Vec<u32> = self.0.keys().copied().collect();
         (!units.is_empty()).then(|| units[rng.below(units.len() as u64) as usize])
@@ -84,7 +84,7 @@ impl Units {
         self.0.get(&unit).map(|(table, _)| table)
     }
 
-    /// The table that a lie about `page` is about, and who must be refused because of it.
+    /// The table that the corruption of `page` affects, and the statement that must be refused because of it.
     pub(super) fn refusal(
         &self,
         kind: Kind,
@@ -126,8 +126,8 @@ impl Units {
     }
 }
 
-/// Does whoever goes from leaf to leaf meet a neighbour that lies? Not where a chain only ends too early, nor where what is wrong is the last page
-/// that the first one of a heap names: CHECKDB alone tells that.
+/// Does a scan along the leaves meet a neighbour with a wrong link? Not if a chain only ends too early, nor if the wrong link is that of a heap's
+/// first page to the last: only CHECKDB reports that.
 fn is_met(before: &Pages, page: usize, (was, is): (&PageBytes, &PageBytes)) -> bool {
     if header::next(was) != header::next(is) {
         return !header::next(is).is_null();

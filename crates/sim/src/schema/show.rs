@@ -1,5 +1,5 @@
-//! What a recovered server shows of scenario `schema`: every table of every author read three ways (shape, rows, each index), the marks, the
-//! databases.
+//! The observed state of a recovered server in scenario `schema`: every table of every author read three ways (definition, rows, each index), the
+//! marks, the databases.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,20 +13,20 @@ use super::model::{Index, Kind, Row, Table, Tables, Text};
 use super::{DATA, DATABASE, SHELF, WIDE, WIDE_ROWS, WorldKind, keeper, open};
 use crate::client::{Client, number, shared};
 
-/// Everything that the oracles want.
+/// All data that the oracles check.
 pub(super) struct Everything {
     pub(super) authors: Vec<Shown>,
     /// Version by mark.
     pub(super) marks: BTreeMap<i64, i64>,
-    /// Is the table there whose name is fought for?
+    /// Does the table exist for whose name authors compete?
     pub(super) has_contest: bool,
-    /// The founder's databases with their rows, if those can be read.
+    /// The founder's databases with their rows, if they can be read.
     pub(super) databases: BTreeMap<String, Option<i64>>,
-    /// Is there a second data file? Asked only where somebody keeps the files.
+    /// Is there a second data file? Checked only in worlds that change data files.
     pub(super) has_second_file: Option<bool>,
 }
 
-/// What begins the text of an error that the structure check should have told first.
+/// Prefix of an error that the structure check should have reported first.
 pub(super) const BLIND: &str = "BLIND";
 
 /// DBCC CHECKDB of the authors' database.
@@ -37,11 +37,11 @@ pub(super) fn check(sessions: &SessionShared) -> Result<(), String> {
     checked.map(|_| ())
 }
 
-/// Opens the instance and reads it all; also stops it in an orderly way. On a sound disk no file is left of what was dropped.
+/// Opens the instance, reads everything, and stops it in an orderly way. On a consistent disk no file of a dropped database may be left.
 pub(super) fn show(os: &Os, authors: usize, kind: WorldKind, is_sound: bool) -> Result<Everything, String> {
     let instance = open(os, 1 << 20)?;
     let mut client = Client::connect(&shared(&instance), DATABASE).map_err(|error| format!("{error:?}"))?;
-    // Structure, ownership of every page, indexes against rows: before anything is read through them.
+    // Structure, ownership of every page, indexes against rows: checked before any data is read.
     let everything = rows(&mut client, "DBCC CHECKDB WITH NO_INFOMSGS").and_then(|_| {
         read_all(&mut client, authors, kind.is_wild)
             .map_err(|text| format!("{BLIND}: CHECKDB finds nothing, yet {text}"))
@@ -119,7 +119,7 @@ fn read_all(client: &mut Client, authors: usize, is_wild: bool) -> Result<Everyt
         let answer = client.execute(&format!("SELECT COUNT(*) FROM {name}.dbo.t"));
         let count = match answer.error_number() {
             None => Some(number(&answer.rows[0][0])?),
-            // The CREATE TABLE behind CREATE DATABASE was not acknowledged.
+            // The CREATE TABLE after CREATE DATABASE was not acknowledged.
             Some(208) => Some(0),
             Some(_) => None,
         };
@@ -216,7 +216,7 @@ fn read_rows(client: &mut Client, name: &str, table: &mut Table) -> Result<(), S
     Ok(())
 }
 
-/// The index leads to every row that it must have and to nothing else.
+/// The index must lead to each of its rows and to no other row.
 fn check_index(client: &mut Client, name: &str, table: &Table, index: &str) -> Result<(), String> {
     let definition = &table.indexes[index];
     let column = definition.column.as_str();
