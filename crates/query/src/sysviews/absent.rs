@@ -1,4 +1,4 @@
-//! Views of features that Hardpan does not have: tools that clean or compare a schema read them all, and find nothing.
+//! Views of features that Hardpan does not have: tools that clean or compare a schema read them all; they have no rows.
 //! Columns: documentation of the views of SQL Server 2022.
 
 use plan_ir::view::SystemView;
@@ -10,7 +10,7 @@ const fn absent(name: &'static str, columns: &'static str) -> SystemView {
 }
 
 pub(super) static VIEWS: &[SystemView] = &[
-    // What ties a database to an edition: compression, partitions, columnstores, encryption. Nothing of it can be made.
+    // Features that tie a database to an edition: compression, partitions, columnstores, encryption. None of them is available.
     absent("dm_db_persisted_sku_features", "feature_name sysname, feature_id int not null"),
     // Extended events and traces: none can be made.
     absent(

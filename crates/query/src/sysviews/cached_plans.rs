@@ -1,7 +1,7 @@
-//! `sys.dm_exec_cached_plans`, `sys.dm_exec_query_stats` and the functions that give a handle's text and plan.
+//! `sys.dm_exec_cached_plans`, `sys.dm_exec_query_stats` and the functions that return the text and plan of a handle.
 //!
-//! A handle is the kind's first bytes as in SQL Server, then the program's number in the cache (plan handle) or a hash of its text (SQL
-//! handle): it means one program as long as that is cached, and nothing afterwards. Columns of what is not measured are NULL.
+//! A handle consists of its kind's first bytes as in SQL Server, then the program's number in the cache (plan handle) or a hash of its text (SQL
+//! handle). It denotes one program while that is cached, and nothing afterwards. Columns for values that are not measured are NULL.
 
 use std::sync::Arc;
 
@@ -129,7 +129,7 @@ fn query_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Procedures that are cached and have run. A run takes what its own statements take.
+/// Cached procedures that have run. The figures of a run are the sums over its own statements.
 fn procedure_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for plan in context.runtime.facts.cached_plans() {
         if plan.kind != CachedPlanKind::Procedure || plan.runs == 0 {
@@ -231,7 +231,7 @@ fn parts(measure: &Measure) -> [u64; 4] {
     [measure.total, measure.last, measure.minimum.unwrap_or(0), measure.maximum]
 }
 
-/// Where a statement begins and ends in its text, in bytes of UTF-16 as documented: the end is that of its last character's first byte.
+/// Begin and end of a statement in its text, in bytes of UTF-16 as documented: the end is the first byte of its last character.
 fn offsets(text: &str, start: usize, end: usize) -> (i32, i32) {
     let units = |part: Option<&str>| part.map_or(0, |part| part.encode_utf16().count());
     let begin = units(text.get(..start)) * 2;
@@ -239,14 +239,14 @@ fn offsets(text: &str, start: usize, end: usize) -> (i32, i32) {
     (i32::try_from(begin).unwrap_or(i32::MAX), i32::try_from(last).unwrap_or(i32::MAX))
 }
 
-/// The program that the handle in the first argument means.
+/// The program that the handle in the first argument denotes.
 fn meant(context: &ViewContext<'_, '_>) -> Option<CachedPlan> {
     let given = context.arguments.first().filter(|value| !value.is_null())?;
     let mut plans = context.runtime.facts.cached_plans().into_iter();
     plans.find(|plan| plan_handle(plan) == *given || sql_handle(plan) == *given)
 }
 
-/// Database and object of a program: those of its module, else the database alone.
+/// Database and object of a program: those of its module, otherwise the database only.
 fn origin(context: &ViewContext<'_, '_>, plan: &CachedPlan) -> [(&'static str, Cell); 4] {
     let databases = context.runtime.instance.databases();
     let database = databases.iter().find(|one| one.incarnation() == plan.incarnation);
@@ -287,7 +287,7 @@ fn query_plan(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// What the plan's meaning hangs on.
+/// The settings on which the plan depends.
 fn plan_attributes(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let Some(plan) = meant(context) else { return Ok(()) };
     let [(_, database), (_, object), ..] = origin(context, &plan);

@@ -159,7 +159,7 @@ fn columns(context: Context<'_, '_, '_>, system: bool) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Columns of the database's own views, bound anew; a view that no longer binds has none.
+/// Columns of the database's views, which are bound again; a view that no longer binds has none.
 fn view_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for (object_id, columns) in super::dependencies::bound_views(context.runtime, context.database) {
         for (index, column) in columns.iter().enumerate() {
@@ -214,7 +214,7 @@ fn identity_columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         ]);
         context.row(&cells);
     }
-    // A view's column that is one stands here, too, without seed and increment.
+    // A view's column over an identity column is listed as well, without seed and increment.
     for (object_id, columns) in super::dependencies::bound_views(context.runtime, context.database) {
         for (index, column) in columns.iter().enumerate().filter(|(_, column)| column.identity) {
             context.row(&view_column_cells(object_id, index, column));
@@ -388,7 +388,7 @@ fn action_name(action: u8) -> &'static str {
     }
 }
 
-/// Number of the index there by which the key finds its rows.
+/// Number of the index in the referenced table by which the key finds its rows.
 fn referenced_index(context: Context<'_, '_, '_>, key: &engine::ForeignKeyDef) -> i32 {
     match context.database.catalog().object(key.referenced_object_id) {
         Some(ObjectDef::Table(table)) => table.referenced_index(key).map_or(0, |index| index.index_id),

@@ -1,4 +1,4 @@
-//! The views of old versions that scripts and clients still ask (`sysindexes`, `syscolumns`, `sysusers` and their kin), and others that
+//! Compatibility views that old scripts and clients query (`sysindexes`, `syscolumns`, `sysusers` and similar), and other views that
 //! are queries over the catalog views.
 
 use plan_ir::view::SystemView;

@@ -1,4 +1,4 @@
-//! `sys.databases`, files, the log, and what else is asked of the engine's databases.
+//! `sys.databases`, files, the log, and other views of the engine's databases.
 
 use std::sync::Arc;
 
@@ -296,13 +296,13 @@ pub(crate) fn property(database: &Arc<Database>, property: &str) -> Value {
     }
 }
 
-/// One file of a database: what the views say of it.
-/// What a file that grows by itself shows: the 64 MB that it grows by once it is large.
+/// Growth of a file in automatic mode: the 64 MB by which it grows once it is large.
 const AUTOMATIC_GROWTH_PAGES: i64 = 8192;
 
+/// One file of a database, as the views show it.
 struct FileRow {
     file_id: i32,
-    /// In its pages' addresses, or as the log knows it.
+    /// File number as in page addresses or in the log.
     number: u16,
     log: bool,
     is_buffer: bool,
@@ -319,7 +319,7 @@ struct FileRow {
     pending: Vec<os::PendingIo>,
 }
 
-/// Reads and writes of the files of all databases that are open, and how long they took, in ms.
+/// Reads and writes of the files of all open databases, and their total duration in ms.
 pub(crate) fn io_totals(instance: &Instance) -> [i64; 3] {
     let mut totals = [0; 3];
     for info in instance.database_infos() {
@@ -396,7 +396,7 @@ fn files_of(instance: &Instance, database: &Arc<Database>, info: &DatabaseInfo) 
     rows
 }
 
-/// The persisted log buffer as a file: what is copied into it counts as written.
+/// The persisted log buffer as a file: bytes copied into it count as written.
 fn buffer_of(instance: &Instance, database: &Arc<Database>, info: &DatabaseInfo) -> Option<FileRow> {
     let noted = info.log_files.iter().find(|file| file.phase == engine::FilePhase::Buffer)?;
     let buffer = database.log().persisted_buffer()?;
@@ -420,7 +420,7 @@ fn buffer_of(instance: &Instance, database: &Arc<Database>, info: &DatabaseInfo)
 }
 
 /// Hardpan's own: the persisted log buffers, how far each is ahead of its log's files, and whether it is persistent memory or, in a test, a
-/// file system of memory that stands for it.
+/// memory file system in its place.
 fn persistent_log_buffers(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for info in context.runtime.instance.database_infos() {
         let Some(buffer) = info.database.as_ref().and_then(|database| database.log().persisted_buffer())
@@ -441,15 +441,15 @@ fn persistent_log_buffers(context: Context<'_, '_, '_>) -> Result<(), SqlError> 
     Ok(())
 }
 
-/// A file of a database, for those who look for one.
+/// A file of a database, for lookups from other crates.
 pub struct DatabaseFile {
     /// `file_id`.
     pub file_id: i32,
-    /// In its pages' addresses, or as the log knows it.
+    /// File number as in page addresses or in the log.
     pub number: u16,
     /// Logical name.
     pub name: String,
-    /// Is it of the log?
+    /// Is it a log file?
     pub is_log: bool,
     /// Is it the persisted log buffer?
     pub is_buffer: bool,
@@ -509,7 +509,7 @@ fn files(context: Context<'_, '_, '_>, all: bool) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// A number that joins dm_io_pending_io_requests.io_handle.
+/// A number to join with dm_io_pending_io_requests.io_handle.
 fn file_handle(database: i16, file: i32) -> Value {
     Value::binary(&((i64::from(database) << 32) | i64::from(file)).to_be_bytes())
 }
@@ -548,8 +548,8 @@ fn virtual_file_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Requests that the system has not answered: of every file of every database, one row each (article 002, claims 248 to 251). None waits
-/// here for a scheduler behind the system's answer, so that `io_pending` is 1 in all rows.
+/// I/O requests that the system has not completed: of every file of every database, one row each (article 002, claims 248 to 251). No
+/// request waits for a scheduler after its completion, so `io_pending` is 1 in all rows.
 pub(super) fn pending_io_requests(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let now_ns = context.runtime.instance.os().clock().monotonic_ns();
     for info in context.runtime.instance.database_infos() {
@@ -575,8 +575,8 @@ pub(super) fn pending_io_requests(context: Context<'_, '_, '_>) -> Result<(), Sq
     Ok(())
 }
 
-/// Hardpan's own: delayed commits that are acknowledged and not hard, the most of them since the database was opened, what bounds them
-/// (ALTER DATABASE ... SET DELAYED_DURABILITY), and what of them each kind of accident would take now. NULL: no bound.
+/// Hardpan's own: delayed commits that are acknowledged and not durable, their maximum since the database was opened, their limits
+/// (ALTER DATABASE ... SET DELAYED_DURABILITY), and how many each kind of failure would lose now. NULL: no limit.
 fn loss_window(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for info in context.runtime.instance.database_infos() {
         let Some(database) = info.database.as_ref().filter(|database| !database.is_volatile()) else {
@@ -608,7 +608,7 @@ fn loss_window(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             ("bound_wait_count", count(window.waits_total).into()),
             ("process_death_commits", count(at_death.commits).into()),
             ("process_death_bytes", count(at_death.bytes).into()),
-            // A clean stop drains.
+            // An orderly stop flushes them.
             ("planned_stop_commits", count(0).into()),
             ("planned_stop_bytes", count(0).into()),
             ("power_loss_commits", count(window.now.commits).into()),
@@ -646,7 +646,7 @@ fn sys_databases(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// `file_id` of the data file with this number in its pages' addresses.
+/// `file_id` of the data file with this number in page addresses.
 pub(super) fn shown_file_id(info: &DatabaseInfo, number: u16) -> i32 {
     let noted = info.data_files.iter().find(|file| file.number == number);
     i32::from(noted.map_or(number, |noted| noted.file_id))
@@ -675,7 +675,7 @@ fn file_space(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Those that ALTER DATABASE SCOPED CONFIGURATION takes.
+/// The options that ALTER DATABASE SCOPED CONFIGURATION accepts.
 fn scoped_configurations(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let is_on = context.database.options().has_identity_cache();
     let value = types::Variant { sql_type: SqlType::Bit, value: Value::Bit(is_on) };

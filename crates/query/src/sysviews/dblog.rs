@@ -1,8 +1,8 @@
-//! sys.fn_dblog: the log of a database, a row a record, from the decoders of the `log` crate that recovery and `hardpan log dump` use.
+//! sys.fn_dblog: the log of a database, one row per record, from the decoders of the `log` crate that recovery and `hardpan log dump` use.
 //!
-//! Rows come one at a time while the log is read, so the size of the log costs no memory. What a row is not asked for is not made. Bounds on
-//! `[Current LSN]` and an equality on `[Transaction ID]` say which part of the log is read at all; the predicate itself is still evaluated on
-//! each row. docs/fn_dblog.md describes columns and units.
+//! Rows are produced one at a time while the log is read, so a large log needs no more memory. Columns that the query does not need are not
+//! computed. Bounds on `[Current LSN]` and an equality on `[Transaction ID]` limit the part of the log that is read; the predicate itself is
+//! still evaluated on each row. docs/fn_dblog.md describes columns and units.
 
 use std::sync::Arc;
 
@@ -32,19 +32,19 @@ pub(super) static VIEWS: &[SystemView] = &[
     .with_parameters(68),
 ];
 
-/// The longest `varbinary` of a row; what is longer is cut off.
+/// The longest `varbinary` value of a row; longer values are truncated.
 const BINARY_BYTES_MAX: usize = 8_000;
 
 struct DbLog {
     database: Arc<Database>,
     scan: LogScan,
-    /// `None`: every column is.
+    /// The columns to fill; `None`: all.
     wanted: Option<Vec<bool>>,
-    /// Allocation units by their numbers; `None` until one is asked for.
+    /// Names of allocation units by number; `None` until the first is needed.
     units: Option<FxHashMap<u32, Arc<str>>>,
-    /// The unit of the page that was asked for last.
+    /// The last page looked up, with its unit.
     last_page: Option<(u64, Option<u32>)>,
-    /// Of those that were running when the query began.
+    /// Ids of the transactions that were active when the query began.
     transaction_ids: TransactionIds,
 }
 
@@ -68,7 +68,7 @@ fn open(
     Ok(Box::new(DbLog { database, scan, wanted, units: None, last_page: None, transaction_ids }))
 }
 
-/// The log to be read: from the arguments, and no more of it than the query's bounds leave; `None`: nothing. Error 9005.
+/// The range of the log to read, from the arguments and the query's bounds; `None`: empty. Error 9005.
 fn range_of(database: &Database, request: &StreamRequest<'_>) -> Result<Option<ScanRange>, SqlError> {
     let log = database.log();
     let (oldest, last) = (log.min(), log.last());
@@ -94,7 +94,7 @@ fn range_of(database: &Database, request: &StreamRequest<'_>) -> Result<Option<S
             range.to = range.to.min(lsn);
         }
         if bound.kind != BoundKind::Upper {
-            // A place where no record begins bounds nothing: the predicate looks at each.
+            // An LSN at which no record begins gives no bound: the predicate filters each row.
             if lsn > last {
                 return Ok(None);
             }
@@ -106,13 +106,13 @@ fn range_of(database: &Database, request: &StreamRequest<'_>) -> Result<Option<S
     Ok((range.from <= range.to).then_some(range))
 }
 
-/// An LSN as the arguments take it: `37:424:3` in decimal, `0x00000025:000001a8:0003` or a shown one in hexadecimal. Error 9005.
+/// An LSN in the formats of the arguments: `37:424:3` in decimal, `0x00000025:000001a8:0003` or as shown in hexadecimal. Error 9005.
 fn lsn_argument(value: &Value) -> Result<Lsn, SqlError> {
     let text = value.as_text().unwrap_or_default();
     text.trim().parse().map_err(|_| SqlError::new(9005, &[]))
 }
 
-/// The LSN that `[Current LSN]` shows so. The order of texts is that of LSNs only among those that look as they are shown.
+/// The LSN for a text of `[Current LSN]`. Texts and LSNs have one order only if the texts have the shown format.
 fn shown_lsn(text: &str, kind: BoundKind) -> Option<Lsn> {
     let lsn: Lsn = text.parse().ok()?;
     let shown = lsn.to_string();
@@ -122,7 +122,7 @@ fn shown_lsn(text: &str, kind: BoundKind) -> Option<Lsn> {
     }
 }
 
-/// The transaction that `[Transaction ID]` shows so; `None` for nobody's records.
+/// The transaction for a text of `[Transaction ID]`; `None` for records without a transaction.
 fn shown_transaction(text: &str) -> Option<TxnId> {
     let (high, low) = text.split_once(':')?;
     let number = |part: &str| u64::from_str_radix(part, 16).ok();
@@ -176,7 +176,7 @@ impl Cells<'_> {
         self.set(column, || Value::binary(&bytes[..bytes.len().min(BINARY_BYTES_MAX)]));
     }
 
-    /// The same, NULL for an image that the record does not carry.
+    /// Sets an image, NULL if the record does not contain it.
     fn image(&mut self, column: Field, bytes: &[u8]) {
         if !bytes.is_empty() {
             self.bytes(column, bytes);
@@ -188,16 +188,16 @@ impl Cells<'_> {
     }
 }
 
-/// Whose pages a record is about.
+/// The allocation unit that a record belongs to.
 #[derive(Clone, Copy)]
 enum Subject {
-    /// No pages.
+    /// No page.
     Nothing,
     /// The record names the unit.
     Unit(u32),
-    /// The unit that has this page now.
+    /// The unit that owns this page now.
     Page(u64),
-    /// Pages of the system.
+    /// System pages.
     System,
 }
 
@@ -278,7 +278,7 @@ impl DbLog {
     }
 }
 
-/// `schema.table`, and behind it the index.
+/// Names of units: `schema.table`, followed by the index.
 fn names_of_units(runtime: &Runtime<'_>, database: &Database) -> FxHashMap<u32, Arc<str>> {
     let before = runtime.catalog_image.replace(CatalogImage::Present);
     let objects = runtime.objects_of(database);
@@ -299,7 +299,7 @@ fn names_of_units(runtime: &Runtime<'_>, database: &Database) -> FxHashMap<u32, 
     names
 }
 
-/// The columns that belong to the kind of record.
+/// Fills the columns that depend on the kind of record.
 fn fill_body(cells: &mut Cells<'_>, header: &RecordHeader, body: &LogBody<'_>) -> Subject {
     match body {
         LogBody::BeginXact(begin) => {
@@ -343,7 +343,7 @@ fn fill_body(cells: &mut Cells<'_>, header: &RecordHeader, body: &LogBody<'_>) -
     }
 }
 
-/// The same for records about pages.
+/// Fills them for records about pages.
 fn fill_page(cells: &mut Cells<'_>, header: &RecordHeader, body: &LogBody<'_>) -> Subject {
     let slot = |cells: &mut Cells<'_>, page: u64, slot: u16| {
         cells.page(Field::PageId, page);
@@ -399,7 +399,7 @@ fn fill_page(cells: &mut Cells<'_>, header: &RecordHeader, body: &LogBody<'_>) -
     }
 }
 
-/// The same for records about the structure of heaps and trees.
+/// Fills them for records about the structure of heaps and trees.
 fn fill_structure(cells: &mut Cells<'_>, body: &LogBody<'_>) -> Subject {
     match body {
         LogBody::UnitCreate(create) => {

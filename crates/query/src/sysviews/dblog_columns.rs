@@ -1,18 +1,18 @@
-//! The columns of sys.fn_dblog in their order: 130, as tools expect them. docs/fn_dblog.md says which are filled, and with what.
+//! The columns of sys.fn_dblog in order: 130, as tools expect them. docs/fn_dblog.md says which are filled, and with which values.
 
-/// The columns: those that this crate fills have a name here. `COLUMN_LIST` is the column list, `Field` the positions.
+/// Defines the columns: those that this crate fills have a name here. `COLUMN_LIST` is the column list, `Field` the positions.
 macro_rules! columns {
     ($($column:ident $name:literal $sql_type:literal;)*) => {
         pub(super) const COLUMN_LIST: &str = concat!($("[", $name, "] ", $sql_type, ", ",)*);
 
-        /// A column; as a number its position.
+        /// A column; as a number it is its position.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(dead_code, reason = "columns of features that are not here stay NULL, but keep their place")]
         pub(super) enum Field {
             $(#[doc = $name] $column,)*
         }
 
-        /// How many there are.
+        /// Number of columns.
         pub(super) const COLUMNS: usize = [$($name),*].len();
     };
 }

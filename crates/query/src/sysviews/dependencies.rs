@@ -1,4 +1,4 @@
-//! What the texts of views, inline functions and CHECK constraints refer to: they are bound anew and watched.
+//! References of views, inline functions and CHECK constraints: their texts are bound again, and the binder reports the objects they use.
 
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ pub(super) fn context_of<'a>(
     }
 }
 
-/// The columns of a view or inline function, bound anew; none for other modules.
+/// The columns of a view or inline function, which is bound again; none for other modules.
 pub(crate) fn bound_columns(
     runtime: &Runtime<'_>,
     database: &Arc<Database>,
@@ -75,7 +75,7 @@ pub(crate) fn bound_columns(
     bound.map(|bound| bound.columns).unwrap_or_default()
 }
 
-/// The same in a context at hand.
+/// The same in an existing context.
 pub(super) fn columns_of_module(
     front_end: &dyn BindAnew,
     context: &BindContext<'_>,
@@ -84,7 +84,7 @@ pub(super) fn columns_of_module(
     front_end.module(context, module).map(|bound| bound.columns).unwrap_or_default()
 }
 
-/// Modules of one kind, bound anew; one that no longer binds is left out.
+/// Modules of one kind, bound again; one that no longer binds is left out.
 fn bound_modules(runtime: &Runtime<'_>, database: &Arc<Database>, kind: ModuleKind) -> Vec<BoundModule> {
     let objects = runtime.objects_of(database).into_iter();
     let bound = objects.filter_map(|object| match object {
@@ -95,7 +95,7 @@ fn bound_modules(runtime: &Runtime<'_>, database: &Arc<Database>, kind: ModuleKi
     bound.collect()
 }
 
-/// The user's views and inline functions with their columns, bound anew; one that no longer binds is left out.
+/// The user's views and inline functions with their columns, bound again; one that no longer binds is left out.
 pub(crate) fn bound_views(runtime: &Runtime<'_>, database: &Arc<Database>) -> Vec<(i32, Vec<ViewColumn>)> {
     [ModuleKind::View, ModuleKind::InlineFunction]
         .into_iter()
@@ -104,7 +104,7 @@ pub(crate) fn bound_views(runtime: &Runtime<'_>, database: &Arc<Database>) -> Ve
         .collect()
 }
 
-/// The number of an object's column by name: its place, for what is not a table.
+/// The id of an object's column by name; of an object other than a table, its position.
 fn column_id(object: &ObjectDef, views: &[(i32, Vec<ViewColumn>)], name: &str) -> Option<i32> {
     match object {
         ObjectDef::Table(table) => table.column_ordinal(name).map(|at| table.columns[at].column_id),
@@ -131,7 +131,7 @@ fn checks(context: &ViewContext<'_, '_>) -> Vec<(i32, Arc<TableDef>, Vec<i32>)> 
     found
 }
 
-/// Of a schema-bound module, the columns that it needs.
+/// The columns that a schema-bound module uses.
 fn bound_columns_of(context: Context<'_, '_, '_>, module: &BoundModule, views: &[(i32, Vec<ViewColumn>)]) {
     for (at, name) in &module.used {
         let (database, object) = &module.objects[*at];
@@ -258,12 +258,12 @@ fn references_of(context: &ViewContext<'_, '_>, module: &ModuleDef) -> Vec<Refer
     })
 }
 
-/// Which object a call without a schema means is settled when it is called.
+/// A procedure call without a schema is resolved at run time.
 fn hangs_on_caller(reference: &Reference) -> bool {
     reference.is_called && reference.schema.is_none()
 }
 
-/// Procedures are bound to no schema: what they name is told as it is written.
+/// Procedures are not schema-bound: their references are listed as written.
 fn called_and_read_by_procedures(context: Context<'_, '_, '_>) {
     let procedures = modules(context).into_iter().filter(|module| module.kind == ModuleKind::Procedure);
     for module in procedures {
@@ -288,7 +288,7 @@ fn called_and_read_by_procedures(context: Context<'_, '_, '_>) {
     }
 }
 
-/// Schema and name of the first argument, if the second says that it is an object. Classes of what there is not here have nothing to show.
+/// Schema and name in the first argument, if the second says that it is an object. Classes of objects that do not exist here return no rows.
 fn asked_object(context: &ViewContext<'_, '_>) -> Option<(String, String)> {
     let argument = |at: usize| context.arguments.get(at).and_then(types::Value::as_text);
     if !argument(1)?.trim().eq_ignore_ascii_case("OBJECT") {

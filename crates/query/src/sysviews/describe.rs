@@ -1,4 +1,4 @@
-//! `sys.dm_exec_describe_first_result_set`: the columns that a text would give, and what sp_describe_first_result_set adds for the wire.
+//! `sys.dm_exec_describe_first_result_set`: the columns of a text's first result set, with the wire types for sp_describe_first_result_set.
 
 use plan_ir::context::{BindContext, ColumnDescription};
 use plan_ir::view::{Cell, SystemView, ViewContext};
@@ -22,7 +22,7 @@ pub(super) static VIEWS: &[SystemView] = &[SystemView::new(
 )
 .with_parameters(3)];
 
-/// A text that gives no result set has no rows; one that cannot be bound has one row, which tells the error.
+/// A text without a result set has no rows; one that cannot be bound has one row with the error.
 fn describe(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let text = context.arguments.first().and_then(Value::as_text).unwrap_or_default();
     let parameters = context.arguments.get(1).and_then(Value::as_text).unwrap_or_default();
@@ -90,7 +90,7 @@ fn column_cells(at: usize, column: &ColumnDescription) -> Vec<(&'static str, Cel
     ]
 }
 
-/// Type and length on the wire: fixed forms for what cannot be NULL.
+/// Type and length on the wire: fixed-length forms for columns that are not nullable.
 pub(crate) fn tds_type(sql_type: &SqlType, nullable: bool) -> (i32, i32) {
     let bytes = i32::from(sql_type.max_length());
     let limited = if bytes < 0 { 65535 } else { bytes };

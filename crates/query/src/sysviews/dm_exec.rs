@@ -1,4 +1,4 @@
-//! `sys.dm_exec_*`, principals, configurations and messages: what session and server know of themselves.
+//! `sys.dm_exec_*`, principals, configurations and messages: the state of sessions and of the server.
 
 use plan_ir::context::SessionRow;
 use plan_ir::view::{Cell, SystemView, ViewContext};
@@ -8,7 +8,7 @@ use super::lock_resources::LockWaits;
 use super::transaction_ids::TransactionIds;
 use crate::principals::{self, Principal};
 
-/// Memory is counted in pages there.
+/// These views count memory in pages.
 const PAGE_BYTES: u64 = 8_192;
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
@@ -135,12 +135,12 @@ pub(super) fn moment(ticks: u64) -> Value {
         .unwrap_or(Value::DateTime(types::DateTime { days: 0, ticks: 0 }))
 }
 
-/// Milliseconds, as far as an int goes.
+/// Milliseconds, limited to an int.
 fn in_ms(ns: u64) -> i32 {
     i32::try_from(ns / 1_000_000).unwrap_or(i32::MAX)
 }
 
-/// The views have no NULL for a session that never set it.
+/// The views show no NULL for a session that has not set it.
 fn context_info(set: &Value) -> Value {
     match set {
         Value::Null => Value::binary(&[]),
@@ -208,7 +208,7 @@ fn sessions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// What the request waits for, or has waited for last.
+/// The current wait of the request, or its last one.
 fn last_wait(session: &SessionRow) -> &'static str {
     session.wait_type.or(session.last_wait_type).unwrap_or("MISCELLANEOUS")
 }
@@ -252,7 +252,7 @@ fn requests(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Grants, and who waits for one. A request that keeps little needs none.
+/// Memory grants, and requests that wait for one. A request with little memory needs no grant.
 fn memory_grants(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let sessions = context.runtime.facts.sessions();
     let now_ticks = context.runtime.instance.os().clock().utc_100ns();
@@ -292,7 +292,7 @@ fn memory_grants(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// The one budget of grants; without a limit nobody needs one.
+/// The single pool of memory grants; without a limit no request needs a grant.
 fn resource_semaphores(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let figures = context.runtime.instance.workspaces().figures();
     let total_kb = figures.total_bytes.unwrap_or(i64::MAX as u64) / 1_024;
@@ -457,7 +457,7 @@ fn messages(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// What the zones' clocks show when they show what the server's does.
+/// The UTC offset of each time zone at the moment when its local time equals the server's.
 fn time_zones(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let local_minutes = i64::from(context.runtime.instance.os().clock().local_offset_minutes());
     let local_ticks = context.runtime.now_utc_ticks() + local_minutes * 600_000_000;

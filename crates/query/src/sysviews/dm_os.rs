@@ -76,8 +76,8 @@ pub(super) static VIEWS: &[SystemView] = &[
     ),
 ];
 
-/// The one that there is: each request runs on a thread of its own, which the machine's own scheduler places and interrupts. So there is no
-/// quantum and no delay of ours; the processor time is the process's.
+/// The only scheduler: each request runs on a thread of its own, which the operating system schedules and preempts. So there are no
+/// quantum and no scheduler delay; the processor time is the process's.
 fn schedulers(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let sessions = context.runtime.facts.sessions();
     let running = sessions.iter().filter(|session| session.status == "running").count() as i64;
@@ -95,7 +95,7 @@ fn schedulers(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// The buffer pool, what requests use, and all else that is allocated.
+/// The buffer pool, memory of requests, and all other allocated memory.
 fn memory_clerks(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let pool_bytes = context.runtime.instance.pool().stats().frames as u64 * 8_192;
     let requests_bytes: u64 =
@@ -129,7 +129,7 @@ fn process_memory(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Counters as the registry has them; names are padded by the column type.
+/// Counters of the registry; the column type pads the names.
 fn performance_counters(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for counter in context.runtime.instance.counter_rows() {
         context.row(&[
@@ -143,7 +143,7 @@ fn performance_counters(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// The address space of a process on x86-64 and its kin: 47 bits.
+/// The address space of a process on x86-64 and similar processors: 47 bits.
 const VIRTUAL_KB: u64 = 1 << 37;
 
 fn sys_info(context: Context<'_, '_, '_>) -> Result<(), SqlError> {

@@ -1,5 +1,5 @@
-//! Views of things that do not exist here (yet): clients join with them, so they have their columns and no rows. And the old
-//! `master..spt_values`, which scripts use as a table of numbers.
+//! Views of features that do not exist here (yet): clients join with them, so they have columns but no rows. Also the
+//! old `master..spt_values`, which scripts use as a table of numbers.
 
 use plan_ir::view::{SystemView, ViewContext};
 use types::SqlError;
@@ -245,7 +245,7 @@ pub(super) static VIEWS: &[SystemView] = &[
     .in_schema("dbo"),
 ];
 
-/// The numbers 0..2047 of type P, which is what scripts take from it.
+/// The numbers 0..2047 of type P, the only part that scripts commonly use.
 fn spt_values(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for number in 0..2048i32 {
         context.row(&[

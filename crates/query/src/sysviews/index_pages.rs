@@ -1,4 +1,4 @@
-//! `sys.dm_db_index_physical_stats`: how the pages of heaps and indexes lie and what is in them.
+//! `sys.dm_db_index_physical_stats`: the layout, fragmentation and contents of the pages of heaps and indexes.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(super) static VIEWS: &[SystemView] = &[SystemView::new(
 )
 .with_parameters(5)];
 
-/// What the arguments name.
+/// The objects that the arguments name.
 pub(super) struct Asked {
     pub(super) databases: Vec<Arc<Database>>,
     object_id: Option<i32>,
@@ -30,20 +30,20 @@ pub(super) struct Asked {
     partition: Option<i32>,
 }
 
-/// A number that is given; NULL and what stands for it is none. A number that no int holds names nothing.
+/// A numeric argument; `None` for NULL and for the number that means "all". A number outside int matches nothing.
 fn given(context: &ViewContext<'_, '_>, at: usize, means_all: i64) -> Option<i32> {
     let number = context.integer_argument(at).filter(|number| *number != means_all)?;
     Some(i32::try_from(number).unwrap_or(i32::MAX))
 }
 
 impl Asked {
-    /// All that there is.
+    /// All databases and objects.
     pub(super) fn everything() -> Asked {
         Asked { databases: Vec::new(), object_id: None, index_id: None, partition: None }
     }
 
-    /// The first four arguments: database, object, index, partition. Error 2561 for one that is given where those before it are not, 2521 for a
-    /// database that is not there.
+    /// The first four arguments: database, object, index, partition. Error 2561 for one that is given without those before it, 2521 for a
+    /// database that does not exist.
     pub(super) fn new(context: &ViewContext<'_, '_>) -> Result<Asked, SqlError> {
         let database_id = given(context, 0, 0);
         let (object_id, index_id) = (given(context, 1, 0), given(context, 2, -1));
@@ -51,7 +51,7 @@ impl Asked {
         let all = [database_id, object_id, index_id.filter(|_| object_id.is_none()), partition];
         if database_id.is_none() || object_id.is_none() {
             let behind = if database_id.is_none() { 1 } else { 2 };
-            // An index 0 beside no object names no heap in particular: it is taken for "all", as programs write it.
+            // An index 0 without an object means no heap in particular: it counts as "all", as programs write it.
             let stray = (behind..all.len()).find(|at| all[*at].is_some_and(|number| *at != 2 || number != 0));
             if let Some(at) = stray {
                 return Err(SqlError::new(2561, &[&(at + 1)]));
@@ -68,7 +68,7 @@ impl Asked {
         Ok(Asked { databases, object_id, index_id, partition })
     }
 
-    /// The tables that are meant in a database: error 2573 when there is none of that number. A view without indexes and what else has no pages
+    /// The selected tables of a database: error 2573 when there is none with that id. An object without pages, such as a view without indexes,
     /// gives none.
     pub(super) fn tables(
         &self,
@@ -89,7 +89,7 @@ impl Asked {
         Ok(tables.collect())
     }
 
-    /// The heap and indexes of a table that are meant: errors 2591, 7722 when an index or partition that is asked for is not there.
+    /// The selected heap and indexes of a table: errors 2591, 7722 when an index or partition does not exist.
     pub(super) fn indexes<'t>(&self, table: &'t TableDef) -> Result<Vec<&'t IndexDef>, SqlError> {
         let wanted = self.index_id.filter(|_| self.object_id.is_some());
         if let Some(id) = wanted
@@ -128,7 +128,7 @@ fn physical_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
                 }
                 let of_unit = pages.as_ref().and_then(|pages| pages.get(&index.unit)).copied().unwrap_or(0);
                 let found = opened.unit_figures(index, of_unit, look)?;
-                // Levels above the leaves are shown in one mode only.
+                // Levels above the leaves are shown in DETAILED mode only.
                 let levels = found.levels.iter().filter(|level| level.level == 0 || look == LookAt::All);
                 for level in levels {
                     let unit =
@@ -144,7 +144,7 @@ fn physical_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// An allocation unit that a row tells of.
+/// The allocation unit of a row.
 struct Unit<'a> {
     database: &'a Database,
     table: &'a TableDef,

@@ -1,6 +1,6 @@
-//! `sys.dm_db_index_usage_stats` and `sys.dm_db_index_operational_stats`: what statements do with heaps and indexes, and what happens inside them. Only
-//! what is counted is shown as a number; what never happens here is 0 (locks of pages, values moved out of row, compression), what happens and is not
-//! counted is NULL (latches, reads of large values).
+//! `sys.dm_db_index_usage_stats` and `sys.dm_db_index_operational_stats`: uses of heaps and indexes by statements, and their internal operations.
+//! Only counted values are shown as numbers. Events that never happen here are 0 (page locks, off-row pushes, compression); events that
+//! happen but are not counted are NULL (latches, reads of large values).
 
 use engine::{Database, INDEX_USES, IndexDef, IndexUse, TableDef, UnitUse};
 use plan_ir::view::{Cell, SystemView, ViewContext};
@@ -45,7 +45,7 @@ pub(super) static VIEWS: &[SystemView] = &[
     .with_parameters(4),
 ];
 
-/// The names of what is told of each use: by users, when last, by the server, when last.
+/// The column names of each use: count by users, last time, count by the system, last time.
 fn names_of(what: IndexUse) -> [&'static str; 4] {
     match what {
         IndexUse::Seek => ["user_seeks", "last_user_seek", "system_seeks", "last_system_seek"],
@@ -92,7 +92,7 @@ fn operational_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         for table in asked.tables(context, database)? {
             let opened = database.table(&table);
             for index in asked.indexes(&table)? {
-                // As long as nothing has happened to it, nothing is kept of it.
+                // A unit without any use has no counters.
                 if let Some(uses) = opened.unit_uses(index).filter(|uses| uses.is_used()) {
                     let counted = |what: UnitUse| uses.count(what);
                     row(context, (database, &table, index), &counted);
@@ -103,7 +103,7 @@ fn operational_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// What never happens here.
+/// Columns of events that never happen here.
 const NEVER: [&str; 17] = [
     "leaf_delete_count",
     "nonleaf_update_count",

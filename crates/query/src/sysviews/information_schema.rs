@@ -1,4 +1,4 @@
-//! INFORMATION_SCHEMA: the standard's names for what the catalog views show.
+//! INFORMATION_SCHEMA: the SQL standard's views of the catalog.
 
 use engine::{IndexDef, ModuleKind, ObjectDef, TableDef};
 use plan_ir::view::{Cell, SystemView, ViewContext};
@@ -99,7 +99,7 @@ fn tables(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Columns of tables and views, by the objects' numbers.
+/// Columns of tables and views, ordered by object id.
 fn columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let database = database_name(context);
     let mut rows = columns_of_tables(context, &database);
@@ -109,7 +109,7 @@ fn columns(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// The number of an object, and a row about a column of it.
+/// An object id, and a row about one of the object's columns.
 type ColumnRow = (i32, Vec<(&'static str, Cell)>);
 
 fn columns_of_tables(context: &ViewContext<'_, '_>, database: &str) -> Vec<ColumnRow> {

@@ -1,4 +1,4 @@
-//! INFORMATION_SCHEMA, continued: the views that are queries over the catalog views.
+//! INFORMATION_SCHEMA, continued: views that are queries over the catalog views.
 
 use plan_ir::view::SystemView;
 

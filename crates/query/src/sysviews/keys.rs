@@ -1,9 +1,9 @@
-//! The order in which catalog views give their rows: that of the clustered keys of SQL Server's system tables below them, which programs that read
-//! `sys.index_columns` or `sys.columns` without ORDER BY rely on.
+//! The row order of catalog views: that of the clustered keys of SQL Server's underlying system tables. Programs that read
+//! `sys.index_columns` or `sys.columns` without ORDER BY rely on it.
 
 use plan_ir::view::SystemView;
 
-/// Views of the schema `sys`, and the columns by which their rows ascend. What is a number below 0, the system's own, comes behind the others.
+/// Views of the schema `sys`, and the columns by which their rows ascend. Negative ids, which the system uses, follow the others.
 static KEYS: &[(&str, &[&str])] = &[
     ("objects", &["object_id"]),
     ("all_objects", &["object_id"]),
@@ -38,7 +38,7 @@ static KEYS: &[(&str, &[&str])] = &[
     ("foreign_key_columns", &["constraint_object_id", "constraint_column_id"]),
 ];
 
-/// The key of a view; none, and its rows come as they are made.
+/// The sort key of a view; empty if its rows come in the order in which they are made.
 pub(super) fn of(view: &SystemView) -> &'static [&'static str] {
     let found = KEYS.iter().find(|(name, _)| view.schema == "sys" && view.name == *name);
     found.map_or(&[], |(_, columns)| columns)

@@ -1,5 +1,5 @@
-//! How views write a locked thing: `sys.dm_tran_locks`, `wait_resource` of requests, `waitresource` of processes, `resource_description` of
-//! waiting tasks. And which lock a session waits for.
+//! Formats of locked resources in views: `sys.dm_tran_locks`, `wait_resource` of requests, `waitresource` of processes, `resource_description` of
+//! waiting tasks. Also which lock a session waits for.
 
 use engine::{Instance, LockRow, ObjectDef, Resource};
 use plan_ir::context::SessionRow;
@@ -37,7 +37,7 @@ fn wait_resource(resource: &Resource) -> String {
     let (kind, place) = type_and_place(resource);
     let database = resource.database();
     match *resource {
-        // Behind it the lock's partition, of which there is one.
+        // The last number is the lock's partition; there is only one.
         Resource::Object { object, .. } => format!("{kind}: {database}:{}:0", object.cast_signed()),
         Resource::Key { hobt, .. } => format!("{kind}: {database}:{hobt} {place}"),
         Resource::Database { .. } => format!("{kind}: {database}:0"),
@@ -48,7 +48,7 @@ fn wait_resource(resource: &Resource) -> String {
     }
 }
 
-/// `resource_description` of sys.dm_os_waiting_tasks; `mode` is the mode that is in the way, `entity` what the resource belongs to.
+/// `resource_description` of sys.dm_os_waiting_tasks; `mode` is the blocking mode, `entity` the associated entity of the resource.
 pub(super) fn describe_wait(resource: &Resource, mode: &str, entity: i64) -> String {
     let database = resource.database();
     let id = format!("id=lock{:016x} mode={mode}", lock_number(resource, 0));
@@ -78,10 +78,10 @@ pub(super) fn describe_wait(resource: &Resource, mode: &str, entity: i64) -> Str
     }
 }
 
-/// `resource_associated_entity_id`: of an object its id, of a key, row or page the heap or index (`sys.partitions.hobt_id`), else 0.
+/// `resource_associated_entity_id`: for an object its id; for a key, row or page the heap or index (`sys.partitions.hobt_id`); otherwise 0.
 #[derive(Default)]
 pub(super) struct Entities {
-    /// The heaps (or clustered indexes) of databases that have been looked at, by object.
+    /// Heaps (or clustered indexes) by object, of each database that was needed so far.
     heaps: FxHashMap<u16, FxHashMap<i32, i64>>,
 }
 
@@ -109,7 +109,7 @@ fn heaps_of(runtime: &Runtime<'_>, database: u16) -> FxHashMap<i32, i64> {
     objects.into_iter().filter_map(heap).collect()
 }
 
-/// The locks of the instance, looked at once and only when somebody waits for one.
+/// A snapshot of the instance's locks, taken once and only when a session waits for a lock.
 pub(super) struct LockWaits<'i> {
     instance: &'i Instance,
     rows: Option<Vec<LockRow>>,
@@ -120,7 +120,7 @@ impl<'i> LockWaits<'i> {
         LockWaits { instance, rows: None }
     }
 
-    /// What a session waits for, if that is a lock.
+    /// The lock request that a session waits for, if any.
     pub(super) fn of(&mut self, session: &SessionRow) -> Option<LockRow> {
         session.wait_type.filter(|wait| wait.starts_with("LCK_M_"))?;
         let number = u32::from(session.session_id.unsigned_abs());
@@ -128,7 +128,7 @@ impl<'i> LockWaits<'i> {
         rows.iter().find(|row| row.session_id == number && row.is_waiting()).copied()
     }
 
-    /// The session in the way and `wait_resource`; 0 and nothing when it waits for no lock.
+    /// The blocking session and `wait_resource`; 0 and an empty text when the session waits for no lock.
     pub(super) fn shown(&mut self, session: &SessionRow) -> (i32, String) {
         let asked = self.of(session);
         asked.map_or_else(Default::default, |row| {
@@ -136,7 +136,7 @@ impl<'i> LockWaits<'i> {
         })
     }
 
-    /// The mode in which the session in the way holds what is asked for; that of the request when its holder has just gone.
+    /// The mode in which the blocking session holds the resource; the requested mode when the holder has just released it.
     pub(super) fn mode_in_the_way(&self, asked: &LockRow) -> &'static str {
         let mut rows = self.rows.iter().flatten();
         let held =

@@ -1,4 +1,4 @@
-//! Views of databases' logs: VLFs, space, limits, who keeps log from being used again.
+//! Views of databases' logs: VLFs, space, limits, and what prevents log truncation.
 
 use plan_ir::view::{Cell, ViewContext};
 use types::{SqlError, Value};
@@ -48,14 +48,14 @@ pub(super) fn log_file_vlfs(context: Context<'_, '_, '_>) -> Result<(), SqlError
     Ok(())
 }
 
-/// Hardpan's own: everybody who keeps log from being used again, from where, and which of them keeps most; a transaction with its session.
-/// What the session runs or ran last is found by its number in sys.dm_exec_requests and sys.dm_exec_connections.
+/// Hardpan's own: everything that prevents log truncation, with its LSN, and which of them holds most log; a transaction with its session.
+/// sys.dm_exec_requests and sys.dm_exec_connections have the session's current or last statement.
 pub(super) fn log_holders(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let ids = TransactionIds::new(context.runtime, &context.runtime.facts.sessions());
     for database in context.runtime.instance.databases() {
         let oldest = database.transactions().active().into_iter().filter(|row| !row.begin.is_null());
         let oldest = oldest.min_by_key(|row| row.begin);
-        // The transactions' own pin moves when somebody truncates: the table knows better.
+        // The transactions' own pin moves only at truncation; the transaction table has the current value.
         let mut pins = database.log().pins();
         pins.retain(|pin| {
             pin.lsn != engine::Lsn::MAX && pin.reason != engine::LogReuseWait::ActiveTransaction
@@ -140,7 +140,7 @@ pub(super) fn log_space(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Hardpan's own: which sessions had to wait because the log had as much in flight as it may. NULL stands for those that are over and for the
+/// Hardpan's own: which sessions had to wait because the log had reached its limit of I/O in progress. NULL stands for ended sessions and for the
 /// server's own work.
 pub(super) fn log_limit_sessions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let sessions: std::collections::BTreeMap<u64, i16> =
@@ -170,8 +170,8 @@ pub(super) fn log_limit_sessions(context: Context<'_, '_, '_>) -> Result<(), Sql
     Ok(())
 }
 
-/// Hardpan's own: how much of each log may be on its way at once (article 002; ALTER DATABASE ... SET LOG_LIMITS), how much is and has
-/// been, and how often and how long somebody waited for the limit. `outstanding_kb_max` NULL: as much as there is.
+/// Hardpan's own: the limit of each log's I/O in progress (article 002; ALTER DATABASE ... SET LOG_LIMITS), its current and highest
+/// value, and how often and how long requests waited for the limit. `outstanding_kb_max` NULL: unlimited.
 pub(super) fn log_limits(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for info in context.runtime.instance.database_infos() {
         let Some(database) = &info.database else {

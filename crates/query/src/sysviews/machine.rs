@@ -1,4 +1,4 @@
-//! The server on its machine: pages in memory, volumes under the files, the service.
+//! The server's machine: pages in the buffer pool, volumes under the files, the service.
 
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,7 @@ pub(super) static VIEWS: &[SystemView] = &[
     ),
 ];
 
-/// Every page that the buffer pool holds. Of one that is just being changed only its place is told.
+/// Every page in the buffer pool. For a page that is being changed only its address is shown.
 fn buffer_descriptors(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let databases = context.runtime.instance.databases();
     let numbers: Vec<(u16, i32)> =
@@ -70,7 +70,7 @@ fn buffer_descriptors(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// What SQL Server calls pages of the kind.
+/// SQL Server's name of a page type.
 fn shown(page_type: PageType) -> &'static str {
     match page_type {
         PageType::Empty => "UNLINKED_REORG_PAGE",
@@ -83,7 +83,7 @@ fn shown(page_type: PageType) -> &'static str {
     }
 }
 
-/// `dm_os_volume_stats(database_id, file_id)`: the file system that the file lies on.
+/// `dm_os_volume_stats(database_id, file_id)`: the file system that contains the file.
 fn volume_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let (Some(database), Some(file)) = (context.integer_argument(0), context.integer_argument(1)) else {
         return Ok(());
@@ -115,7 +115,7 @@ fn volume_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// The folder at which the file system of a file is mounted: the outermost one that lies in it.
+/// The mount point of a file's file system: the outermost folder in that file system.
 fn mount_point(disk: &dyn os::Disk, path: &Path) -> PathBuf {
     let device = disk.device_of(path).ok();
     let folders = path.ancestors().skip(1);
@@ -123,7 +123,7 @@ fn mount_point(disk: &dyn os::Disk, path: &Path) -> PathBuf {
     inside.last().unwrap_or(Path::new("/")).to_path_buf()
 }
 
-/// The one service that there is: this process.
+/// The only service: this process.
 fn services(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let started = moment(context.runtime.facts.server_start_ticks());
     let process = i64::from(os::process::id());
@@ -138,7 +138,7 @@ fn services(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         ("service_account", os::process::account().into()),
         ("filename", os::process::program().into()),
         ("is_clustered", "N".into()),
-        // Room in data files is set aside, not written.
+        // Space in data files is allocated without writing it.
         ("instant_file_initialization_enabled", "Y".into()),
     ]);
     Ok(())

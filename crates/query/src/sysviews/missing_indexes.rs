@@ -1,5 +1,5 @@
-//! `sys.dm_db_missing_index_details`, `_groups`, `_group_stats` and `_columns`: indexes that statements would have found their rows by. What they
-//! cost is told in rows that are read one after the other, as plans are compared here.
+//! `sys.dm_db_missing_index_details`, `_groups`, `_group_stats` and `_columns`: indexes that statements could have used. Their
+//! cost is measured in rows read sequentially, the unit of plan costs here.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub(super) static VIEWS: &[SystemView] = &[
     .with_parameters(1),
 ];
 
-/// One of them, with its number in the server.
+/// One missing index, with its number in the server.
 struct Wish {
     handle: i32,
     database: Arc<Database>,
@@ -48,7 +48,7 @@ struct Wish {
     figures: MissingIndexFigures,
 }
 
-/// All of all databases, no more than are shown.
+/// The missing indexes of all databases, up to the limit.
 fn wishes(context: &ViewContext<'_, '_>) -> Vec<Wish> {
     let mut all = Vec::new();
     for database in context.runtime.instance.databases() {

@@ -1,4 +1,4 @@
-//! System views: each is a name, a column list in the documentation's words, and a function that makes its rows.
+//! System views: each consists of a name, a column list in the documentation's notation, and a function that makes its rows.
 //!
 //! To add a view: one `SystemView` in the table of its family's file. Columns that a row does not set are NULL, or 0 for `bit`.
 
@@ -60,7 +60,7 @@ pub(crate) use properties::{PropertyLevel, property_targets};
 pub(crate) use statistics::statistics_date;
 pub(crate) use storage::count_rows;
 
-/// All views in the order of their tables, and each one's place by its name.
+/// All views in the order of their tables, and an index by name.
 struct Registry {
     views: Vec<View>,
     places: FxHashMap<String, usize>,
@@ -88,7 +88,7 @@ pub fn all() -> &'static [View] {
     &REGISTRY.views
 }
 
-/// All system views, a table a family.
+/// All system views, one table per family.
 static TABLES: &[&[SystemView]] = &[
     objects::VIEWS,
     columns::VIEWS,
@@ -123,8 +123,8 @@ static TABLES: &[&[SystemView]] = &[
     information_schema_sql::VIEWS,
 ];
 
-/// A system view by schema and name, in any letter case. The compatibility views (`sysobjects` and its kin) and the functions `fn_..` are
-/// found without a schema and in `dbo`, too; of the others, without a schema, only those of `dbo`.
+/// A system view by schema and name, in any letter case. The compatibility views (`sysobjects` and similar) and the functions `fn_..` are
+/// found without a schema and in `dbo`, too; without a schema, no other views are found except those of `dbo`.
 pub(crate) fn find(schema: Option<&str>, name: &str) -> Option<&'static View> {
     let name = name.to_ascii_lowercase();
     let schema = schema.unwrap_or("dbo").to_ascii_lowercase();
@@ -143,7 +143,7 @@ pub fn log_columns() -> &'static [ViewColumn] {
     find(Some("sys"), "fn_dblog").map_or(&[], View::columns)
 }
 
-/// The same, in a database: msdb has tables of its own in `dbo`.
+/// The same within a database: msdb has tables of its own in `dbo`.
 pub(crate) fn find_in(database: &Database, schema: Option<&str>, name: &str) -> Option<&'static View> {
     let is_dbo = schema.is_none_or(|schema| schema.eq_ignore_ascii_case("dbo"));
     let own = || REGISTRY.get(&format!("{MSDB_SCHEMA}.{}", name.to_ascii_lowercase()));
@@ -156,7 +156,7 @@ pub(crate) fn database_property(database: &Arc<Database>, property: &str) -> Val
     databases::property(database, property)
 }
 
-/// A system view by that number.
+/// A system view by its object id.
 pub(crate) fn by_object_id(id: i32) -> Option<&'static View> {
     if id >= 0 {
         return None;

@@ -1,6 +1,7 @@
-//! Tables of msdb that tools read while they show databases, jobs and backups. There is no agent and no BACKUP here, so that they are empty:
-//! alerts, operators and backups cannot be made, and there are no policies. Jobs and schedules are kept in ordinary tables of msdb, which are made
-//! with the first of them and stand before the views of their names here; until then these show that there are none, and the categories. suspect_pages is what the databases have met since they were opened.
+//! Tables of msdb that tools read while they show databases, jobs and backups. There are no agent and no BACKUP here, so alerts, operators,
+//! backups and policies cannot be created and their tables are empty. Jobs and schedules are stored in ordinary tables of msdb, created
+//! with the first of them; those tables take precedence over the views of the same names here. Until then the views show no jobs, and
+//! the categories. suspect_pages lists the damaged pages that the databases have met since they were opened.
 
 use plan_ir::view::{SystemView, ViewContext};
 use types::{SqlError, Value};
@@ -232,7 +233,7 @@ pub(super) static VIEWS: &[SystemView] = &[
 fn suspect_pages(context: &mut ViewContext<'_, '_>) -> Result<(), SqlError> {
     let instance = context.runtime.instance.clone();
     for info in instance.database_infos() {
-        // What is not open reads nothing.
+        // A database that is not open has read no pages.
         let Ok(database) = instance.database(&info.name) else { continue };
         for suspect in database.space().suspect_pages() {
             let at = suspect.last_utc_100ns
@@ -250,7 +251,7 @@ fn suspect_pages(context: &mut ViewContext<'_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// The management of policies is off: nothing would carry one out.
+/// Policy management is off: no component would evaluate a policy.
 fn policy_configuration(context: &mut ViewContext<'_, '_>) -> Result<(), SqlError> {
     for name in ["Enabled", "HistoryRetentionInDays", "LogOnSuccess"] {
         let value = plan_ir::values::variant(Value::Int(0));
@@ -259,10 +260,10 @@ fn policy_configuration(context: &mut ViewContext<'_, '_>) -> Result<(), SqlErro
     Ok(())
 }
 
-/// The schema under which the tables of msdb are kept here: nobody can write it, since they are in that database alone.
+/// The schema name under which msdb's tables are registered: it cannot be written in a query, since they exist in that database only.
 pub(super) const MSDB_SCHEMA: &str = "msdb.dbo";
 
-/// The categories that there always are: number, class (1: of jobs, 2: of alerts, 3: of operators), type, name.
+/// The predefined categories: number, class (1: of jobs, 2: of alerts, 3: of operators), type, name.
 const CATEGORIES: [(i32, i32, i32, &str); 11] = [
     (0, 1, 1, "[Uncategorized (Local)]"),
     (1, 1, 1, "Jobs from MSX"),

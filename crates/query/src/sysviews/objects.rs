@@ -162,7 +162,7 @@ fn objects(context: Context<'_, '_, '_>, user: bool, system: bool) -> Result<(),
     Ok(())
 }
 
-/// What comes with the server: views and procedures.
+/// The server's own objects: views and procedures.
 fn system_rows(context: Context<'_, '_, '_>) {
     view_rows(context);
     for procedure in context.runtime.facts.system_procedures() {
@@ -185,7 +185,7 @@ fn shipped_row(context: &mut ViewContext<'_, '_>, name: &str, schema: &str, code
     ]);
 }
 
-/// The texts of the procedures that are written in T-SQL.
+/// The texts of the system procedures in T-SQL.
 fn system_modules(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for procedure in context.runtime.facts.system_procedures() {
         if let Some(definition) = procedure.definition {
@@ -213,7 +213,7 @@ fn all_views(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// All tables of the database that the view is about, the system's among them.
+/// All tables of the view's database, system tables included.
 pub(super) fn all_tables(context: &ViewContext<'_, '_>) -> Vec<Arc<TableDef>> {
     let tables = context.runtime.objects_of(context.database).into_iter().filter_map(|object| match object {
         ObjectDef::Table(table) => Some(table),
@@ -222,7 +222,7 @@ pub(super) fn all_tables(context: &ViewContext<'_, '_>) -> Vec<Arc<TableDef>> {
     tables.collect()
 }
 
-/// Those of users.
+/// User tables.
 pub(super) fn user_tables(context: &ViewContext<'_, '_>) -> Vec<Arc<TableDef>> {
     all_tables(context).into_iter().filter(|table| !table.is_system).collect()
 }
@@ -264,7 +264,7 @@ fn modules_of(context: Context<'_, '_, '_>, kinds: &[ModuleKind]) -> Result<(), 
     Ok(())
 }
 
-/// Is a view WITH CHECK OPTION?
+/// Does the view have WITH CHECK OPTION?
 pub(super) fn has_check_option(module: &engine::ModuleDef) -> bool {
     match module_statement(module) {
         Some(tsql::ast::StatementKind::CreateView(view)) => view.check_option,
@@ -293,7 +293,7 @@ fn comments(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for object in context.runtime.objects_of(context.database) {
         match &object {
             ObjectDef::Module(module) => {
-                // Procedures might stand in a group; nothing else does.
+                // Only procedures can belong to a numbered group.
                 let number = i32::from(module.kind == ModuleKind::Procedure);
                 comment(context, module.object_id, number, &module.definition);
             }
@@ -418,7 +418,7 @@ fn parameter_row(context: Context<'_, '_, '_>, object_id: i32, number: i32, para
     ]);
 }
 
-/// Parameters of the procedures that come with the server: from their text, or as they are written where they have none.
+/// Parameters of system procedures: from their text, or from their declared list if they have no text.
 fn system_parameters(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for procedure in context.runtime.facts.system_procedures() {
         let object_id = system_object_id("sys", procedure.name);
@@ -467,7 +467,7 @@ fn typed(
     Some(ModuleParameter { name, sql_type, user_type_id, output })
 }
 
-/// Parameters of a module from its text.
+/// Parses the parameters of a module from its text.
 pub(crate) fn module_parameters(
     database: &engine::Database,
     module: &engine::ModuleDef,
@@ -484,7 +484,7 @@ pub(crate) fn module_parameters(
     parameters.into_iter().filter_map(known).collect()
 }
 
-/// What a scalar function gives back: parameter 0, without a name.
+/// The result of a scalar function: parameter 0, without a name.
 pub(super) fn module_result(
     database: &engine::Database,
     module: &engine::ModuleDef,
@@ -505,7 +505,7 @@ fn sys_objects(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for object in context.runtime.objects_of(context.database) {
         let code = object.type_code();
         let date = Value::DateTime(object.create_date());
-        // The low four bits of sysstat say what it is; scripts look at them.
+        // The low four bits of sysstat are the object kind; scripts test them.
         let kind = |code: &str| match code.trim() {
             "S" => 1,
             "V" => 2,

@@ -1,4 +1,4 @@
-//! Columns and parameters in ODBC's words: what `sp_columns`, `sp_sproc_columns` and `sp_special_columns` read.
+//! Columns and parameters in ODBC's terms: the source of `sp_columns`, `sp_sproc_columns` and `sp_special_columns`.
 
 use engine::{ModuleKind, ObjectDef};
 use plan_ir::view::{Cell, SystemView, ViewContext};
@@ -17,19 +17,19 @@ pub(super) static VIEWS: &[SystemView] = &[SystemView::new(
     columns,
 )];
 
-/// A type as ODBC 2 and ODBC 3 know it.
+/// A type in ODBC 2 and ODBC 3.
 struct OdbcType {
-    /// `SQL_INTEGER` and so on, for each of the two.
+    /// `SQL_INTEGER` and so on, one per version.
     codes: (i32, i32),
     precision: i32,
-    /// Bytes of a transfer, for each of the two.
+    /// Transfer length in bytes, one per version.
     lengths: (i32, i32),
     scale: Option<i32>,
     radix: Option<i32>,
-    /// Verbose type and its subcode, for each of the two.
+    /// Verbose type and its subcode, one per version.
     verbose: ((i32, Option<i32>), (i32, Option<i32>)),
     octets: Option<i32>,
-    /// Type of the old client library: not nullable, nullable.
+    /// Type code of the old client library: not nullable, nullable.
     old: (i32, i32),
 }
 
@@ -74,10 +74,10 @@ impl OdbcType {
     }
 }
 
-/// What ODBC says about a type.
+/// The ODBC description of a type.
 fn odbc_type(sql_type: &SqlType) -> OdbcType {
     let bytes = i32::from(sql_type.max_length());
-    // Of a max type nothing is limited: 0.
+    // A max type has no limit: 0.
     let limited = bytes.max(0);
     let (precision, scale) = (i32::from(sql_type.precision()), i32::from(sql_type.scale()));
     let fraction = |scale: u8| if scale == 0 { 0 } else { i32::from(scale) + 1 };
@@ -132,7 +132,7 @@ fn odbc_type(sql_type: &SqlType) -> OdbcType {
     }
 }
 
-/// ODBC's scale of a type that has a number and a scale; `None`: it has none, or there is no such type.
+/// ODBC's scale for a type number and scale; `None`: the type has no scale, or does not exist.
 pub(crate) fn scale_of(type_id: i64, scale: i32) -> Option<i32> {
     let known = super::type_list::all_types().iter();
     let sql_type = known.copied().find(|known| i64::from(known.system_type_id()) == type_id)?;
@@ -147,7 +147,7 @@ pub(crate) fn scale_of(type_id: i64, scale: i32) -> Option<i32> {
     if has_own { Some(scale) } else { odbc_type(&sql_type).scale }
 }
 
-/// A column or parameter to be described.
+/// A column or parameter to describe.
 struct Described<'a> {
     object_id: i32,
     name: &'a str,
@@ -158,7 +158,7 @@ struct Described<'a> {
     default: Option<&'a str>,
     is_computed: bool,
     is_identity: bool,
-    /// None for a column; 1 in, 2 in and out, 3 rows, 5 what comes back.
+    /// `None` for a column; 1 input, 2 input and output, 3 result set column, 5 return value.
     parameter: Option<i32>,
 }
 
@@ -199,7 +199,7 @@ fn type_name(database: &engine::Database, user_type_id: i32, sql_type: &SqlType)
     alias.map_or_else(|| sql_type.name().to_string(), |alias| alias.name.to_string())
 }
 
-/// A type's name as `sp_columns` shows it: with `identity`, and `()` between for the decimals.
+/// A type's name as `sp_columns` shows it: with `identity`, and for decimals with `()` before that.
 fn shown_type(name: &str, sql_type: &SqlType, is_identity: bool) -> String {
     match (is_identity, sql_type.base()) {
         (false, _) => name.to_string(),
@@ -268,7 +268,7 @@ fn view_columns(context: Context<'_, '_, '_>, object_id: i32, columns: &[plan_ir
     }
 }
 
-/// What comes back first, then the parameters.
+/// The return value first, then the parameters.
 fn parameters(context: Context<'_, '_, '_>, module: &engine::ModuleDef) {
     let parameters = super::objects::module_parameters(context.database, module);
     let (name, result, kind) = match module.kind {

@@ -1,4 +1,4 @@
-//! Functions that give permissions as rows: which there are, which the caller has.
+//! Functions that return permissions as rows: all that exist, and those of the caller.
 
 use plan_ir::names::name_parts;
 use plan_ir::view::{SystemView, ViewContext};
@@ -23,7 +23,7 @@ pub(super) static VIEWS: &[SystemView] = &[
         .in_schema("dbo"),
 ];
 
-/// `fn_my_permissions(securable, class)`: an administrator has all of the class; others what `public` has.
+/// `fn_my_permissions(securable, class)`: an administrator has all permissions of the class; other logins have those of `public`.
 fn my_permissions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let securable = context.arguments.first().and_then(Value::as_text);
     let class_name =

@@ -1,4 +1,4 @@
-//! Extended properties as rows, and the three levels of names that lead to what they stand at.
+//! Extended properties as rows, and the resolution of the up to three levels of names that identify their target.
 
 use std::sync::Arc;
 
@@ -25,13 +25,13 @@ pub(super) static VIEWS: &[SystemView] = &[
     SystemView::new("fn_listextendedproperty", LISTED, list).with_parameters(7).in_schema("dbo"),
 ];
 
-/// One level: a kind of thing, and which one; any when none is named.
+/// One level: a kind of object, and its name; `None` matches any name.
 pub(crate) struct PropertyLevel {
     pub(crate) kind: String,
     pub(crate) name: Option<String>,
 }
 
-/// Something that properties may stand at.
+/// Something that can have extended properties.
 pub(crate) struct PropertyTarget {
     pub(crate) owner: PropertyOwner,
     kind: Option<String>,
@@ -99,7 +99,7 @@ fn list(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// What the levels lead to: the database itself when there are none, nothing when a kind is unknown there.
+/// The targets of the levels: the database itself without levels; none when a kind is unknown at its level.
 pub(crate) fn property_targets(
     front_end: &dyn BindAnew,
     context: &BindContext<'_>,
@@ -118,7 +118,7 @@ pub(crate) fn property_targets(
     let Some(first) = levels.first() else {
         return vec![PropertyTarget { owner: owner(0, 0, 0), kind: None, name: None }];
     };
-    // Whoever changes something has waited for the names before.
+    // A statement that changes something has waited for the names before.
     let (lookup, image) = (context.lookup, context.lookup.image());
     let inside: Vec<_> =
         lookup.schemas(database, image).into_iter().filter(|schema| is_wanted(first, &schema.name)).collect();
@@ -130,7 +130,7 @@ pub(crate) fn property_targets(
             _ => Vec::new(),
         };
     };
-    // Before schemas there were owners: USER says the same.
+    // Older versions had owners instead of schemas: USER means the same.
     if !matches!(kind_of(first).as_str(), "SCHEMA" | "USER") {
         return Vec::new();
     }
@@ -168,7 +168,7 @@ pub(crate) fn property_targets(
     found
 }
 
-/// Is the object what level 1 calls so?
+/// Is the object of this level 1 kind?
 fn is_kind(object: &ObjectDef, kind: &str) -> bool {
     match object {
         ObjectDef::Table(table) => kind == "TABLE" && !table.is_system,
@@ -184,7 +184,7 @@ fn is_kind(object: &ObjectDef, kind: &str) -> bool {
     }
 }
 
-/// What level 2 calls so inside an object.
+/// The parts of an object that are of this level 2 kind.
 fn parts_of(
     front_end: &dyn BindAnew,
     context: &BindContext<'_>,

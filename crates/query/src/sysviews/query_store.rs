@@ -84,7 +84,7 @@ pub(super) static VIEWS: &[SystemView] = &[
     ),
 ];
 
-/// What `readonly_reason` says of a store that has no room (documented).
+/// The value of `readonly_reason` when the store is full (documented).
 const FULL: i32 = 65536;
 
 fn stored(context: &ViewContext<'_, '_>) -> StoredQueries {

@@ -1,5 +1,5 @@
-//! Functions that give rows, made of their arguments alone while they are read: STRING_SPLIT, GENERATE_SERIES, OPENJSON. What their columns are
-//! hangs on the arguments, so `bind/rowset.rs` has a say in them; values come here in the types that it has chosen.
+//! Table-valued functions that compute their rows from the arguments alone: STRING_SPLIT, GENERATE_SERIES, OPENJSON. Their column types depend
+//! on the arguments, so `bind/rowset.rs` determines them; the values here have the types that it has chosen.
 
 use std::sync::Arc;
 
@@ -31,17 +31,17 @@ pub(super) static VIEWS: &[SystemView] = &[
         .in_schema("dbo"),
 ];
 
-/// Parts of a text between separators.
+/// The iterator over a text's parts between separators.
 struct Split {
     whole: String,
     separator: String,
     is_narrow: bool,
-    /// Where the next part begins; `None`: the last one has been given.
+    /// Position of the next part; `None` after the last one.
     at: Option<usize>,
     given: i64,
 }
 
-/// Parts of the same kind of string as the whole.
+/// The parts have the whole text's type of string.
 fn string_split(_: &Runtime<'_>, _: &Arc<Database>, request: &StreamRequest<'_>) -> Opened {
     let text = |index: usize| request.arguments.get(index).and_then(Value::as_text);
     let (Some(whole), Some(separator)) = (text(0), text(1)) else { return Ok(Box::new(Empty)) };
@@ -80,7 +80,7 @@ impl RowSource for Split {
     }
 }
 
-/// Numbers of one type.
+/// The iterator over the numbers of a series.
 struct Series {
     at: i128,
     stop: i128,
@@ -90,7 +90,7 @@ struct Series {
     like: Value,
 }
 
-/// Numbers of one type, that of the arguments. A NULL among these gives no rows.
+/// The numbers have the type of the arguments. A NULL argument gives no rows.
 fn generate_series(_: &Runtime<'_>, _: &Arc<Database>, request: &StreamRequest<'_>) -> Opened {
     let number = |value: &Value| match value {
         Value::Decimal(decimal) => Some(decimal.mantissa()),
@@ -136,7 +136,7 @@ impl RowSource for Series {
     }
 }
 
-/// The parts of JSON that the arguments name; `None` without a text.
+/// The JSON parts that the arguments select; `None` when the text is NULL.
 fn json_parts(
     request: &StreamRequest<'_>,
     parts: fn(String, &str) -> Result<Parts, SqlError>,

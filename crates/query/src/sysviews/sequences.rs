@@ -1,4 +1,4 @@
-//! Sequences: sys.sequences, INFORMATION_SCHEMA.SEQUENCES, and their members in memory (sys.dm_db_sequence_cache, Hardpan's own).
+//! Sequences: sys.sequences, INFORMATION_SCHEMA.SEQUENCES, and their in-memory state (sys.dm_db_sequence_cache, Hardpan's own).
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(super) static VIEWS: &[SystemView] = &[
          scale tinyint, current_value sql_variant not null, is_exhausted bit, last_used_value sql_variant",
         sequences,
     ),
-    // Claim 96: the two members in memory, and what stands on disk beside them.
+    // Claim 96: the two values in memory, beside those on disk.
     SystemView::new(
         "dm_db_sequence_cache",
         "database_id int not null, object_id int not null, name sysname, current_value sql_variant not null, values_left bigint not null, \

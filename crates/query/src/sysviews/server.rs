@@ -1,4 +1,4 @@
-//! What tools ask of the server before they show a tree of objects: endpoints, members of roles, permissions, the machine's memory, the
+//! Views that tools query before they show an object tree: endpoints, role members, permissions, the machine's memory, the
 //! input of sessions.
 
 use plan_ir::view::{Cell, SystemView, ViewContext};
@@ -6,10 +6,10 @@ use types::SqlError;
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 
-/// `endpoint_id` of the one endpoint there is, in SQL Server that of Tabular Data Stream over TCP.
+/// `endpoint_id` of the only endpoint; in SQL Server it is that of Tabular Data Stream over TCP.
 pub(super) const TCP_ENDPOINT: i32 = 4;
 
-/// Columns of `sys.endpoints`, with which its kin begin.
+/// Columns of `sys.endpoints`, with which the related views begin.
 macro_rules! endpoint_columns {
     ($more:literal) => {
         concat!(
@@ -62,7 +62,7 @@ const PUBLIC: i32 = 2;
 const SYSADMIN: i32 = 3;
 const DBO: i32 = 1;
 const DB_OWNER: i32 = 16_384;
-/// `principal_id` of the login that asks, when it is not sa.
+/// `principal_id` of the current login if it is not sa.
 const OTHER_LOGIN: i32 = 257;
 
 /// The logins that `sys.server_principals` shows.
@@ -84,14 +84,14 @@ fn endpoints(context: Context<'_, '_, '_>, with_port: bool) -> Result<(), SqlErr
         ("state_desc", "STARTED".into()),
     ];
     if with_port {
-        // The port is the configuration's, not the endpoint's; sys.dm_exec_connections has it.
+        // The port belongs to the configuration, not to the endpoint; sys.dm_exec_connections shows it.
         cells.extend([("port", 0.into()), ("is_dynamic_port", true.into())]);
     }
     context.row(&cells);
     Ok(())
 }
 
-/// A permission that is granted by sa, or by dbo.
+/// A permission that sa, or dbo, has granted.
 fn granted(context: Context<'_, '_, '_>, class: (i32, &str, i32), grantee: i32, permission: (&str, &str)) {
     context.row(&[
         ("class", class.0.into()),
@@ -107,7 +107,7 @@ fn granted(context: Context<'_, '_, '_>, class: (i32, &str, i32), grantee: i32, 
     ]);
 }
 
-/// What a login has without being an administrator.
+/// The permissions of a login without administrative roles.
 fn server_permissions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for login in logins(context) {
         granted(context, (100, "SERVER", 0), login, ("COSQ", "CONNECT SQL"));
@@ -159,7 +159,7 @@ fn sys_memory(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// `dm_exec_input_buffer(session_id, request_id)`: what the session last sent. A session has one request: 0, or NULL for the last.
+/// `dm_exec_input_buffer(session_id, request_id)`: the last batch or call of the session. A session has one request: 0, or NULL for the last.
 fn input_buffer(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let (wanted, request) = (context.integer_argument(0), context.integer_argument(1));
     for session in context.runtime.facts.sessions() {

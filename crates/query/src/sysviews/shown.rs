@@ -1,4 +1,4 @@
-//! Numbers and times as several families of views show them.
+//! Formats of numbers and times that several families of views share.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Statistics: which there are, what they are about, what was found. DBCC SHOW_STATISTICS reads them here, too.
+//! Statistics: their list, their columns, their contents. DBCC SHOW_STATISTICS uses them, too.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub(super) static VIEWS: &[SystemView] = &[
         histogram,
     )
     .with_parameters(2),
-    // Hardpan's own, for DBCC SHOW_STATISTICS: what the documented views do not tell.
+    // Hardpan's own, for DBCC SHOW_STATISTICS: values that the documented views do not show.
     SystemView::new(
         "spt_statistics",
         "object_id int not null, stats_id int not null, density real not null, average_key_length real not null",
@@ -56,16 +56,16 @@ pub(super) static VIEWS: &[SystemView] = &[
     .with_parameters(2),
 ];
 
-/// Statistics as they are seen: those of each index, and those of columns.
+/// Statistics of an index or of columns.
 struct Seen {
     table: Arc<TableDef>,
     stats_id: i32,
-    /// None of an index of which nothing is kept yet.
+    /// `None` for an index without gathered statistics.
     def: Option<Arc<StatisticsDef>>,
 }
 
 impl Seen {
-    /// What they are about, by position; an index's statistics show its key alone.
+    /// Their columns, by ordinal; an index's statistics show its key only.
     fn columns(&self) -> Vec<usize> {
         match (self.table.index(self.stats_id), &self.def) {
             (Some(index), _) => index.key.iter().map(|key| key.ordinal).collect(),
@@ -106,7 +106,7 @@ fn all_seen(context: &ViewContext<'_, '_>, object_id: Option<i32>) -> Vec<Seen> 
     all
 }
 
-/// Those that a function is asked for by table and number.
+/// The statistics that a function's arguments select by table and id.
 fn asked(context: &ViewContext<'_, '_>) -> Option<Seen> {
     let number = |at: usize| context.integer_argument(at).and_then(|number| i32::try_from(number).ok());
     let (object_id, stats_id) = (number(0)?, number(1)?);
@@ -224,7 +224,7 @@ fn densities(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// STATS_DATE: when statistics were made; NULL when nothing was found yet, or there are none.
+/// STATS_DATE: when statistics were gathered; NULL when they have not been gathered, or do not exist.
 pub(crate) fn statistics_date(runtime: &Runtime<'_>, object_id: i32, stats_id: i32) -> Value {
     let entries = runtime.entries_of(runtime.database);
     let updated = entries.iter().find_map(|entry| match &**entry {

@@ -1,4 +1,4 @@
-//! What tables take on disk: partitions, allocation units, their rows and pages.
+//! Disk usage of tables: partitions, allocation units, their rows and pages.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(super) static VIEWS: &[SystemView] = &[
          row_count bigint",
         partition_stats,
     ),
-    // Hardpan's own, for sp_spaceused: pages without the rows being counted.
+    // Hardpan's own, for sp_spaceused: page counts without counting rows.
     SystemView::new(
         "spt_unit_pages",
         "object_id int not null, index_id int not null, row_pages bigint not null, interior_pages bigint not null, lob_pages bigint not null",
@@ -59,7 +59,7 @@ pub(super) static VIEWS: &[SystemView] = &[
     ),
 ];
 
-/// The number of rows of a heap or index: what is committed, and the session's own.
+/// The number of rows of a heap or index: committed ones, and the session's own.
 pub(crate) fn count_rows(
     runtime: &Runtime<'_>,
     database: &Arc<Database>,
@@ -73,7 +73,7 @@ pub(crate) fn count_rows(
     Ok(i64::try_from(rows).unwrap_or(i64::MAX))
 }
 
-/// The rows of an index: all of the table's, or those that its filter lets in.
+/// The rows of an index: all rows of the table, or those that satisfy its filter.
 fn rows_of_index(
     context: Context<'_, '_, '_>,
     table: &Arc<TableDef>,
@@ -109,8 +109,8 @@ fn partitions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Every heap and index with pages, and what these hold. Pages are counted in the allocation maps: what is reserved is used, since space
-/// is given page by page.
+/// Every heap and index that has pages, with their counts. Pages are counted in the allocation maps: all reserved pages count as used, since space
+/// is allocated page by page.
 fn each_unit(
     context: Context<'_, '_, '_>,
     mut body: impl FnMut(Context<'_, '_, '_>, &Arc<TableDef>, &IndexDef, UnitUsage) -> Result<(), SqlError>,
@@ -161,13 +161,13 @@ fn unit_number(unit: i64, kind: i64) -> i64 {
     unit * 4 + kind
 }
 
-/// `allocation_unit_id` of the unit that a page of that kind belongs to.
+/// `allocation_unit_id` of the unit to which a page of that type belongs.
 pub(super) fn allocation_unit_id(unit: u32, page_type: PageType) -> i64 {
     let is_large = page_type == PageType::Lob;
     unit_number(i64::from(unit), if is_large { 2 } else { 1 })
 }
 
-/// In-row pages of every heap and index, and those of large values where there can be such. What SQL Server calls row overflow lies among
+/// In-row pages of every heap and index, and those of large values if it can have any. SQL Server's row-overflow data is stored with
 /// the large values here.
 fn allocation_units(context: Context<'_, '_, '_>, is_internal: bool) -> Result<(), SqlError> {
     each_unit(context, |context, table, index, usage| {

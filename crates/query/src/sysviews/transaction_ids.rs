@@ -1,7 +1,7 @@
-//! Numbers of transactions as all views show them: unique in the instance, as documented, while those of the log are unique in a database.
+//! Transaction ids as all views show them: unique in the instance, as documented, while those in the log are unique in a database.
 //!
-//! A user's transaction has one number in all databases, the descriptor that its client knows it by. A statement outside of one has that of
-//! the first database that it has written or locked something of; what has no session the number of its own database, with that before it.
+//! A user transaction has one id in all databases: the descriptor that its client knows. A statement outside of one has the id of
+//! the first database in which it has written or locked something. A transaction without a session has its database's id and its own number.
 
 use engine::{ActiveRow, Database, LockOwner, TxnId};
 use plan_ir::runtime::Runtime;
@@ -10,12 +10,12 @@ use rustc_hash::FxHashMap;
 /// Bits of a number in its database; above them stands the database's. Descriptors do not grow so far.
 const OWN_BITS: u32 = 48;
 
-/// A transaction that is known by its database alone.
+/// The id of a transaction that only its database knows.
 fn in_instance(database: u16, txn: TxnId) -> u64 {
     u64::from(database) << OWN_BITS | txn.0
 }
 
-/// The number of the running statement's own transaction.
+/// The id of the running statement's own transaction.
 pub(crate) fn own(runtime: &Runtime<'_>) -> Result<u64, types::SqlError> {
     let mut transactions = runtime.transactions.borrow_mut();
     match transactions.descriptor() {
@@ -33,7 +33,7 @@ fn is_changing(session: &plan_ir::context::SessionRow) -> bool {
     !reads || session.wait_type.is_some_and(|wait| wait.starts_with("LCK_M_"))
 }
 
-/// The numbers of all sessions' transactions, and what they have written.
+/// The ids of all sessions' transactions, and the transactions that have written.
 pub(super) struct TransactionIds {
     sessions: FxHashMap<u32, u64>,
     /// Every transaction that has written, with its database.
@@ -63,7 +63,7 @@ impl TransactionIds {
         let unknown: Vec<u32> =
             sessions.iter().filter(|session| is_unknown(session)).map(number_of).collect();
         if !unknown.is_empty() {
-            // Known by the locks that it has or waits for; the locks are looked at only then.
+            // It has written nothing and is known by the locks that it holds or waits for; the locks are read only in this case.
             for lock in runtime.instance.locks().snapshot() {
                 if let LockOwner::Transaction(id) = lock.owner
                     && unknown.contains(&lock.session_id)
@@ -76,24 +76,24 @@ impl TransactionIds {
         TransactionIds { sessions: ids, active }
     }
 
-    /// Of a session; `None`: it has none, or a statement of its own that only reads and waits for no lock.
+    /// The id for a session; `None`: it has no transaction, or a read-only statement of its own that waits for no lock.
     pub(super) fn of_session(&self, session_id: u32) -> Option<u64> {
         self.sessions.get(&session_id).copied()
     }
 
-    /// Of a transaction in a database, whose session (0: none) is known.
+    /// The id of a transaction in a database, whose session (0: none) is known.
     pub(super) fn of(&self, session_id: u32, database: u16, txn: TxnId) -> u64 {
         let of_session = Some(session_id).filter(|id| *id > 0).and_then(|id| self.of_session(id));
         of_session.unwrap_or_else(|| in_instance(database, txn))
     }
 
-    /// Of a transaction that the log of a database names.
+    /// The id of a transaction that a log record names.
     pub(super) fn of_record(&self, database: u16, txn: TxnId) -> u64 {
         let running = self.active.iter().find(|(one, row)| *one == database && row.id == txn);
         self.of(running.map_or(0, |(_, row)| row.session_id), database, txn)
     }
 
-    /// The rows of a session.
+    /// The transactions of a session that have written.
     pub(super) fn written_by(&self, session_id: i16) -> impl Iterator<Item = &ActiveRow> {
         let number = u32::from(session_id.unsigned_abs());
         self.active.iter().map(|(_, row)| row).filter(move |row| row.session_id == number)

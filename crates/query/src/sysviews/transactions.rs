@@ -94,7 +94,7 @@ const ACTIVE: i32 = 2;
 const COMMITTED: i32 = 6;
 const ROLLING_BACK: i32 = 7;
 
-/// The name of a session's transaction: its own, or that of the statement that is one.
+/// The name of a session's transaction: the user's, or that of its autocommit statement.
 fn name_of(session: &SessionRow) -> &str {
     match (&session.transaction_name, session.transaction_descriptor) {
         (Some(name), _) => name,
@@ -103,14 +103,14 @@ fn name_of(session: &SessionRow) -> &str {
     }
 }
 
-/// A user's transaction may write at any time; a query that is one does not.
+/// A user transaction may write at any time; a query in autocommit mode does not.
 fn type_of(session: &SessionRow) -> i32 {
     let is_query = session.transaction_descriptor == 0 && session.transaction_of_command == "SELECT";
     if is_query { READ_ONLY } else { READ_WRITE }
 }
 
 fn state_of<'r>(mut written: impl Iterator<Item = &'r ActiveRow>) -> i32 {
-    // What is undone next is its newest record as long as nothing is undone.
+    // Unless it is rolling back, the next record to undo is its last one.
     let ends = |row: &ActiveRow| match (row.is_ended, row.next_undo != row.last) {
         (true, _) => Some(COMMITTED),
         (_, true) => Some(ROLLING_BACK),
@@ -119,8 +119,8 @@ fn state_of<'r>(mut written: impl Iterator<Item = &'r ActiveRow>) -> i32 {
     written.find_map(ends).unwrap_or(ACTIVE)
 }
 
-/// One row for each transaction of a user, from its BEGIN on, whether it has written or not; one for a statement outside of one that writes
-/// or waits for a lock; one for each of the system.
+/// One row for each user transaction, from its BEGIN on, whether it has written or not; one for an autocommit statement that writes
+/// or waits for a lock; one for each system transaction.
 fn active_transactions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let sessions = context.runtime.facts.sessions();
     let ids = TransactionIds::new(context.runtime, &sessions);
@@ -157,7 +157,7 @@ fn database_transactions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let ids = TransactionIds::new(context.runtime, &context.runtime.facts.sessions());
     for (database, row) in &ids.active {
         let state = match (row.is_ended, row.record_count) {
-            // Its end is in the log and not hard yet; it has records; it has none.
+            // Its end is in the log and not durable yet; it has records; it has none.
             (true, _) => 12,
             (false, 1..) => 4,
             (false, 0) => 3,
@@ -188,7 +188,7 @@ fn database_transactions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// MaxLSN (-1:-1:-1), which stands where there was no rollback.
+/// MaxLSN (-1:-1:-1), shown where there was no rollback.
 fn no_rollback() -> Cell {
     Value::Decimal(types::Decimal::new(4_294_967_295_429_496_729_565_535, 25, 0)).into()
 }
@@ -202,9 +202,9 @@ fn session_transactions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         context.row(&[
             ("session_id", i32::from(session.session_id).into()),
             ("transaction_id", id.into()),
-            // As it travels.
+            // As it is sent on the wire.
             ("transaction_descriptor", Value::binary(&id.to_le_bytes()).into()),
-            // Requests that work on it now; a session has one at most.
+            // Number of requests that work on it now; a session has at most one.
             ("enlist_count", i32::from(!session.command.is_empty()).into()),
             ("is_user_transaction", true.into()),
             ("is_local", true.into()),

@@ -1,4 +1,4 @@
-//! `sys.dm_tran_*` of row versions: what is stored, who reads by a snapshot, how much room it takes. Numbers of transactions are commit numbers.
+//! `sys.dm_tran_*` of row versions: stored versions, snapshot readers, memory use. Transaction numbers are commit numbers.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use super::transaction_ids::TransactionIds;
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 
-/// Bytes of an image that one column shows.
+/// Number of an image's bytes that one column shows.
 const PART_BYTES: usize = 8000;
-/// As many as SQL Server shows.
+/// Number of rows, as in SQL Server.
 const GENERATORS_MAX: usize = 256;
-/// Room is told in pages, as where versions are kept in files.
+/// Space is shown in pages, as if versions were stored in files.
 const PAGE_BYTES: u64 = 8192;
 /// `status` of a version whose image is in one piece, and in two.
 const WHOLE: i32 = 0;
@@ -59,7 +59,7 @@ pub(super) static VIEWS: &[SystemView] = &[
     ),
 ];
 
-/// The snapshots of transactions that are open in a database, each with those that had been opened before it and still are.
+/// The open snapshot transactions of a database, each with the open ones that began before it.
 fn snapshots_behind_others(database: &Database) -> Vec<(OpenSnapshot, Vec<OpenSnapshot>)> {
     let open: Vec<OpenSnapshot> = database.transactions().versions().open_snapshots();
     let of_transactions: Vec<OpenSnapshot> =
@@ -72,7 +72,7 @@ fn snapshots_behind_others(database: &Database) -> Vec<(OpenSnapshot, Vec<OpenSn
     (0..of_transactions.len()).map(behind).collect()
 }
 
-/// What was open when the session's own snapshot began; nothing where it has none.
+/// The transactions that were open when the session's own snapshot began; none without a snapshot.
 fn current_snapshot(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let database = context.database.clone();
     let transaction = {
@@ -87,7 +87,7 @@ fn current_snapshot(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// The same of each snapshot of the instance.
+/// The same for each snapshot of the instance.
 fn transactions_snapshot(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for database in context.runtime.instance.databases() {
         for (own, others) in snapshots_behind_others(&database) {
@@ -162,7 +162,7 @@ fn space(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// The rowsets with most bytes of versions, largest first.
+/// The rowsets with the most bytes of versions, largest first.
 fn generators(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let mut bytes: BTreeMap<(i16, u32), usize> = BTreeMap::new();
     for database in context.runtime.instance.databases() {
@@ -185,7 +185,7 @@ fn generators(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// The session's transaction in the current database, as versions see it.
+/// The session's transaction in the current database, as the version store sees it.
 fn current(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let database = context.database.clone();
     let versions = database.transactions().versions();

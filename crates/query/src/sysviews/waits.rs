@@ -1,4 +1,4 @@
-//! Waits: of the instance, of sessions, of latches, and what waits now.
+//! Wait statistics of the instance, of sessions and of latches, and current waits.
 
 use plan_ir::view::{Cell, SystemView, ViewContext};
 use types::{SqlError, Value};
@@ -52,7 +52,7 @@ fn wait_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Since the session's login or last reset; only what it has waited for.
+/// Since the session's login or last reset; only wait types that have occurred.
 fn session_wait_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for (session_id, waits) in context.runtime.facts.session_waits() {
         for row in waits {
@@ -64,7 +64,7 @@ fn session_wait_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Classes are the ranks of docs/latches.md; only those that somebody has waited for.
+/// Classes are the ranks of docs/latches.md; only those with waits.
 fn latch_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for row in context.runtime.instance.os().wait_stats().latches() {
         context.row(&[
