@@ -1,5 +1,5 @@
-//! Functions that are documented and not done: they are refused by name, so that nobody looks for a mistake in his spelling (195). The list
-//! of all documented functions, with what becomes of each, is `session/tests/functions.txt`.
+//! Documented functions that are not supported: they are refused by name, so that no user suspects a misspelling (195). The list
+//! of all documented functions, with the support of each, is `session/tests/functions.txt`.
 
 /// In upper case, by the documentation's categories.
 pub(crate) static NAMES: &[&str] = &[
@@ -79,7 +79,7 @@ pub(crate) static NAMES: &[&str] = &[
     "VECTOR_NORMALIZE",
 ];
 
-/// Is it a function of T-SQL that is not done here? `name` in upper case.
+/// Is it a documented but unsupported T-SQL function? `name` in upper case.
 pub(crate) fn is_documented(name: &str) -> bool {
     NAMES.contains(&name)
 }

@@ -24,7 +24,7 @@ pub(super) fn create(create: &ast::CreateType, context: &mut ExecContext<'_>) ->
     })
 }
 
-/// DROP TYPE. Error 3701 when there is none, 3732 when a column or a parameter has it.
+/// DROP TYPE. Error 3701 when it does not exist, 3732 when a column or a parameter uses it.
 pub(super) fn drop(
     name: &ObjectName,
     if_exists: bool,

@@ -24,7 +24,7 @@ use crate::exec::operations::Evaluate;
 use crate::plan::Planner;
 use crate::plan::compile::Layout;
 
-/// ALTER TABLE. Error 4902 when there is no such table.
+/// ALTER TABLE. Error 4902 when the table does not exist.
 pub(super) fn table(
     alter: &ast::AlterTable,
     text: &str,
@@ -57,7 +57,7 @@ pub(super) fn table(
     }
 }
 
-/// The table that ADD changes, and whether the rows must satisfy what is added.
+/// The table that ADD changes, and whether existing rows must satisfy new constraints.
 struct Altered<'a> {
     database: &'a Arc<Database>,
     name: &'a ast::ObjectName,
@@ -134,8 +134,8 @@ fn add(
     Ok(())
 }
 
-/// Adds a column. Rows that exist get what a computed column says, a new row version, or the default when the column takes no NULL or
-/// WITH VALUES was said; else NULL.
+/// Adds a column. Existing rows get the computed value, a new row version, or the default when the column is NOT NULL or
+/// WITH VALUES is specified; otherwise NULL.
 fn add_column(
     database: &Arc<Database>,
     table: &Arc<TableDef>,
@@ -157,7 +157,7 @@ fn add_column(
     let is_version = made.sql_type == types::SqlType::RowVersion;
     let has_fill = node.is_some() || is_version;
     let runtime = Runtime::new(context);
-    // The transaction is borrowed for each step alone: the expression may read tables.
+    // The transaction is borrowed for each step only, because the expression may read tables.
     let mut fill = in_transaction(&runtime, database, |txn| database.add_column(txn, table, made, has_fill))?;
     let mut row = Row::new();
     while in_transaction(&runtime, database, |txn| fill.next_row(txn, &mut row))? {
@@ -175,7 +175,7 @@ fn add_column(
     in_transaction(&runtime, database, |txn| fill.finish(txn))
 }
 
-/// Runs `work` with the transaction in a database; `work` evaluates nothing.
+/// Runs `work` with the transaction in a database; `work` must not evaluate expressions.
 fn in_transaction<T>(
     runtime: &Runtime<'_>,
     database: &Arc<Database>,
@@ -264,7 +264,7 @@ fn alter_column(
         )
     };
     let nullable = nullable.or(declared.nullable).unwrap_or(true);
-    // In a CHECK the length of a variable type may change; what is computed stands against any change.
+    // A CHECK allows a change of a variable type's length; a computed column prevents any change.
     let is_length = from.system_type_id() == to.system_type_id()
         && matches!(
             to,
@@ -285,7 +285,7 @@ fn alter_column(
     })
 }
 
-/// Those CHECKs (if the first is wanted) and computed columns (if the second is) whose text names a column, an error 5074 for each.
+/// An error 5074 for each CHECK (if `checks`) and each computed column (if `computed`) whose text names the column.
 fn named_by(
     context: &ExecContext<'_>,
     database: &Arc<Database>,
@@ -308,7 +308,7 @@ fn named_by(
     constraints.chain(columns.map(|other| depends("column", &other.name))).collect()
 }
 
-/// A schema-bound module that refers to a column, as error 5074.
+/// Error 5074 if a schema-bound module refers to the column.
 fn module_that_names(
     context: &ExecContext<'_>,
     database: &Arc<Database>,

@@ -1,4 +1,4 @@
-//! ALTER TABLE ... [WITH CHECK | NOCHECK] { CHECK | NOCHECK } CONSTRAINT, and the rows that a constraint comes to be in force over.
+//! ALTER TABLE ... [WITH CHECK | NOCHECK] { CHECK | NOCHECK } CONSTRAINT, and the validation of existing rows.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::exec::constraints::CheckRows;
 use crate::exec::scan_all;
 use crate::plan::change::ChangePlanner;
 
-/// Takes CHECK and FOREIGN KEY constraints into force or out of it. One that was out of force is trusted again only when all rows have
+/// Enables or disables CHECK and FOREIGN KEY constraints. A constraint that was disabled is trusted again only when all rows have
 /// been checked (WITH CHECK). Errors 4917, 11415, 547.
 pub(super) fn set(
     database: &Arc<Database>,
@@ -58,7 +58,7 @@ pub(super) fn set(
     Ok(())
 }
 
-/// Error 547 when a row breaks one of the constraints with these numbers.
+/// Error 547 when a row violates one of the constraints with these ids.
 pub(super) fn check_rows(
     database: &Arc<Database>,
     table: &Arc<TableDef>,
@@ -78,7 +78,7 @@ pub(super) fn check_rows(
     scan_all(&source, &runtime, &mut |row| {
         constraints.check_row(&runtime, &source, row, verb)?;
         constraints.check_references(&runtime, row, verb, &mut missing)?;
-        // All rows stand already: what is missing now stays missing.
+        // All rows exist already, so no later row can supply a missing reference.
         missing.first().map_or(Ok(()), |found| Err(found.0.conflict(verb, false)))
     })
 }

@@ -15,7 +15,7 @@ use super::subject::{
 use crate::bind::identity::identity_definition;
 use crate::bind::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
 
-/// Characters of a temporary table's name: the rest is the system's.
+/// Characters of a temporary table's name: the server appends the others.
 const TEMPORARY_CHARACTERS_MAX: usize = 116;
 
 /// CREATE TABLE.
@@ -80,7 +80,7 @@ pub(super) fn table_variable(
     let types_in = context.database.clone();
     let name = ast::ObjectName::simple(declare.name.clone());
     let mut new = definition(&declare.elements, "", context, &types_in, &name)?;
-    // Types of another database have no number in tempdb.
+    // Alias types of another database have no id in tempdb.
     new.columns.iter_mut().for_each(|column| column.user_type_id = 0);
     new.schema = "dbo".to_string();
     new.name = real_name.to_string();
@@ -163,7 +163,7 @@ fn check_row_versions(new: &NewTable, table: &ast::ObjectName) -> Result<(), Sql
     }
 }
 
-/// A computed column of which nothing is known but the name.
+/// A computed column of which only the name is known.
 fn named_only(column: &ast::ColumnDefinition) -> NewColumn {
     NewColumn {
         name: column.name.value.clone(),
@@ -178,7 +178,7 @@ fn named_only(column: &ast::ColumnDefinition) -> NewColumn {
     }
 }
 
-/// What a computed column may name: also columns that come later, and of other computed ones only that they are there.
+/// The columns that a computed column may name: all stored ones, later ones included; other computed columns only by name, for error 1759.
 fn nameable_columns(
     elements: &[TableElement],
     text: &str,
@@ -198,7 +198,7 @@ fn nameable_columns(
     Ok(stored)
 }
 
-/// One column of a table, the how manieth. `others`: those that a computed one may name.
+/// One column of a table, with its position. `others`: the columns that a computed one may name.
 pub(super) fn column(
     (column, position): (&ast::ColumnDefinition, usize),
     text: &str,
@@ -261,7 +261,7 @@ pub(super) fn column(
     })
 }
 
-/// A column that is computed from others. Errors 1759, 2761, 4936.
+/// A computed column. Errors 1759, 2761, 4936.
 fn computed_column(
     (column, computed): (&ast::ColumnDefinition, &ast::Computed),
     text: &str,
@@ -285,13 +285,13 @@ fn computed_column(
     })
 }
 
-/// ROWGUIDCOL is for uniqueidentifier alone. Error 2761.
+/// ROWGUIDCOL requires type uniqueidentifier. Error 2761.
 fn check_rowguidcol(column: &ast::ColumnDefinition, sql_type: &SqlType) -> Result<(), SqlError> {
     let fits = !column.is_rowguidcol || *sql_type == SqlType::UniqueIdentifier;
     if fits { Ok(()) } else { Err(SqlError::new(2761, &[])) }
 }
 
-/// SET ANSI_PADDING OFF says that new columns lose trailing blanks and zeros, which is not done here.
+/// SET ANSI_PADDING OFF asks that new columns lose trailing blanks and zeros, which is not supported here.
 pub(super) fn check_padding(sql_type: &SqlType, context: &ExecContext<'_>) -> Result<(), SqlError> {
     let is_padded = matches!(
         sql_type,
@@ -336,7 +336,7 @@ pub(super) fn default_text(value: &ast::Expr, text: &str) -> String {
 fn without_parentheses(text: &str) -> &str {
     let mut text = text.trim();
     while let Some(inner) = text.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')) {
-        // `(a) + (b)` also begins and ends so: what is left must stand alone.
+        // `(a) + (b)` also begins and ends with parentheses: the rest must be an expression by itself.
         if tsql::parse_expression(inner, &tsql::ParseOptions::default()).is_err() {
             break;
         }
@@ -391,7 +391,7 @@ pub(super) fn scope_of(binder: &mut Binder<'_>, columns: &[NewColumn]) -> ScopeT
     ScopeTable { alias: String::new(), schema: None, database: None, columns }
 }
 
-/// CHECK and DEFAULT expressions must bind now, so that mistakes show when they are made (207, 1046), with NOCHECK, too.
+/// CHECK and DEFAULT expressions must bind at creation, so that their errors are reported then (207, 1046), with NOCHECK, too.
 pub(super) fn check_expressions(
     elements: &[TableElement],
     new: &NewTable,
@@ -456,7 +456,7 @@ fn identity_of(column: &ast::ColumnDefinition, sql_type: &SqlType) -> Result<Opt
     Ok(Some(IdentityDef { is_not_for_replication: identity.not_for_replication, ..numbers }))
 }
 
-/// Constraints and the index written behind a column.
+/// Constraints and the index in a column's definition.
 pub(super) fn column_constraints(
     column: &ast::ColumnDefinition,
     table: &ast::ObjectName,
@@ -504,7 +504,7 @@ pub(super) fn column_constraints(
     Ok(())
 }
 
-/// A constraint of the table.
+/// A table constraint.
 pub(super) fn table_constraint(
     constraint: &ast::TableConstraint,
     text: &str,
@@ -582,7 +582,7 @@ fn foreign_key(
     })
 }
 
-/// Does the foreign key refer to the table that is being made?
+/// Does the foreign key refer to the table being created?
 fn is_itself(
     table: &ast::ObjectName,
     references: &ast::References,
@@ -595,7 +595,7 @@ fn is_itself(
         && std::sync::Arc::ptr_eq(&database_of(table, context)?, &database_of(other, context)?))
 }
 
-/// Foreign keys of temporary tables are passed over (`notices` says so); table variables cannot have any.
+/// Foreign keys of temporary tables are ignored (with the message of `notices`); table variables cannot have any.
 pub(super) fn is_skipped(table: &ast::ObjectName, keyword: &str) -> Result<bool, SqlError> {
     match table.name.value.as_bytes().first() {
         Some(b'@') => Err(crate::errors::syntax_near_keyword(keyword)),
@@ -603,7 +603,7 @@ pub(super) fn is_skipped(table: &ast::ObjectName, keyword: &str) -> Result<bool,
     }
 }
 
-/// What a CREATE TABLE that has succeeded has to say: 1766 for each foreign key that was passed over.
+/// Messages of a successful CREATE TABLE: 1766 for each ignored foreign key.
 pub(super) fn notices(create: &ast::CreateTable) -> Vec<SqlError> {
     if !create.name.name.value.starts_with('#') {
         return Vec::new();
@@ -626,7 +626,7 @@ pub(super) fn notices(create: &ast::CreateTable) -> Vec<SqlError> {
     names.iter().map(|name| SqlError::new(1766, &[name])).collect()
 }
 
-/// As the catalog keeps it.
+/// The action's number in the catalog.
 fn action_number(action: Option<ast::ReferentialAction>) -> u8 {
     match action {
         None | Some(ast::ReferentialAction::NoAction) => 0,

@@ -1,4 +1,4 @@
-//! DROP of tables, views, procedures, functions, triggers, schemas and indexes; types and sequences have files of their own.
+//! DROP of tables, views, procedures, functions, triggers, schemas and indexes; types and sequences have their own files.
 
 use engine::{Lookup, ModuleKind, ObjectDef};
 use plan_ir::exec_context::ExecContext;
@@ -8,7 +8,7 @@ use types::SqlError;
 
 use super::subject::{database_of, find_object, find_table, find_table_for_change, there, with_transaction};
 
-/// DROP kind [IF EXISTS] names. Error 3701 when one does not exist.
+/// DROP kind [IF EXISTS] names. Error 3701 when an object does not exist.
 pub(super) fn objects(drop: &ast::Drop, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
     for name in &drop.names {
         match drop.kind {
@@ -26,7 +26,7 @@ pub(super) fn objects(drop: &ast::Drop, context: &mut ExecContext<'_>) -> Result
             DropKind::Type => super::alias::drop(name, drop.if_exists, context)?,
             DropKind::Sequence => super::sequence::drop(name, drop.if_exists, context)?,
             DropKind::Schema => schema(name, drop.if_exists, context)?,
-            // Objects of kinds that cannot exist yet: IF EXISTS is content.
+            // Objects of unsupported kinds cannot exist: with IF EXISTS that is no error.
             _ if drop.if_exists => {}
             _ => return Err(crate::errors::cannot_drop(kind_word(drop.kind), &written(name))),
         }
@@ -58,7 +58,7 @@ fn table(name: &ObjectName, if_exists: bool, context: &mut ExecContext<'_>) -> R
     Ok(())
 }
 
-/// The name of what is dropped goes; inside a transaction it comes back with a rollback.
+/// Removes the session's name of a dropped temporary object; a rollback restores it.
 fn drop_name(name: &str, context: &ExecContext<'_>) {
     match context.facts.transaction_count() {
         0 => context.names.remove_temp_table(name),

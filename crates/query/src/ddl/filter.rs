@@ -1,7 +1,7 @@
-//! The filter of an index or of statistics, from CREATE INDEX or STATISTICS ... WHERE to the engine's terms.
+//! The filter of an index or of statistics: from CREATE INDEX or STATISTICS ... WHERE to the engine's form.
 //!
 //! The documented grammar: comparisons of a column with a constant, `column IN (constants)`, `column IS [NOT] NULL`, and AND between them.
-//! The column is never converted: a constant that cannot become one of the column's type is refused (10611, 10612).
+//! The column is never converted: a constant that cannot be converted to the column's type is refused (10611, 10612).
 
 use engine::{FilterOp, FilterTest, NewColumn, NewFilter};
 use plan_ir::exec_context::ExecContext;
@@ -14,19 +14,19 @@ use super::subject::{bind_context, schema_of};
 use crate::bind::Scope;
 use crate::plan::filter::{constant_value, same_in_type, unlimited};
 
-/// What a filter is for.
+/// The owner of a filter.
 pub(super) struct Filtered<'a> {
     /// `index` or `statistics`, in messages.
     pub(super) kind: &'static str,
     /// Its name.
     pub(super) name: &'a str,
-    /// Its table as it was written.
+    /// Its table as written.
     pub(super) table: &'a ast::ObjectName,
     /// The table's columns.
     pub(super) columns: &'a [NewColumn],
 }
 
-/// A filter with its constants worked out. Errors 207, 1934, 4104, 10609, 10611, 10612, 10620, 10735.
+/// A filter with its constants evaluated. Errors 207, 1934, 4104, 10609, 10611, 10612, 10620, 10735.
 pub(super) fn bind(
     predicate: &ast::Expr,
     of: &Filtered<'_>,
@@ -56,7 +56,7 @@ impl Filtered<'_> {
         SqlError::new(number, &[&self.kind, &self.name, &written(self.table), &column.name])
     }
 
-    /// Is it the table's name?
+    /// Does the qualifier name the table?
     fn is_own(&self, qualifier: &ast::ObjectName) -> bool {
         let is_same_database = match (&qualifier.database, &self.table.database) {
             (Some(one), Some(other)) => same_name(&one.value, &other.value),
@@ -108,7 +108,7 @@ impl Filtered<'_> {
         Ok(())
     }
 
-    /// The column that a term is about; it may be named with its table. Errors 207, 4104, 10609, 10735.
+    /// The column of a term; it may be qualified with its table. Errors 207, 4104, 10609, 10735.
     fn column(&self, expr: &ast::Expr) -> Result<&NewColumn, SqlError> {
         let ExprKind::Column(name) = &expr.kind else { return Err(self.malformed()) };
         if let Some(qualifier) = name.qualifier.as_ref().filter(|qualifier| !self.is_own(qualifier)) {
@@ -147,7 +147,7 @@ impl Filtered<'_> {
             return Err(self.refused(10620));
         }
         let (from, to) = (&bound.sql_type, &column.sql_type);
-        // Constants of exact numbers are taken as ones of the column's type if they are (a bit column compared with 0).
+        // Exact numeric constants are accepted if their value fits the column's type (a bit column compared with 0).
         let is_number = |sql_type: &SqlType| {
             matches!(sql_type.family(), TypeFamily::Integer | TypeFamily::Decimal | TypeFamily::Money)
         };

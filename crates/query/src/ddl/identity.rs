@@ -1,4 +1,4 @@
-//! DBCC CHECKIDENT: where an identity column counts against what stands in it, and another place to count from.
+//! DBCC CHECKIDENT: compares an identity column's current value with its rows, and reseeds it.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use types::SqlError;
 use super::subject::with_transaction;
 use crate::exec::scan_all;
 
-/// What DBCC CHECKIDENT is asked for.
+/// The variant of DBCC CHECKIDENT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdentityCheck {
     /// NORESEED.
     Look,
-    /// RESEED: to the value, or to the furthest one of the column when counting is behind it.
+    /// RESEED: to the value, or to the column's extreme value if the current identity value is behind it.
     Reseed(Option<i128>),
 }
 
-/// Looks and counts anew as asked; gives what is to be said (7998, with the state before).
+/// Checks and reseeds as requested; returns the message (7998, with the previous state).
 ///
 /// # Errors
 /// 7997 for a table without an identity column, 8115 for a value that its type cannot hold; those of storage.

@@ -22,12 +22,12 @@ pub(super) fn key_columns(columns: &[ast::CreateIndexColumn]) -> Vec<(String, bo
     columns.iter().map(|column| (column.name.value.clone(), column.descending == Some(true))).collect()
 }
 
-/// What the options of an index to be made say.
+/// The settings that the options of a new index specify.
 pub(super) fn new_settings(options: &[ast::NamedOption]) -> IndexSettings {
     IndexSettings::default().taken(index_settings(options))
 }
 
-/// INDEX inside a table definition; its filter comes later, when all columns are known (`add_filters`).
+/// INDEX inside a table definition; `add_filters` adds its filter later, when all columns are known.
 pub(super) fn inline_index(index: &ast::InlineIndex, column: Option<&str>) -> Result<NewIndex, SqlError> {
     if index.columnstore || index.hash {
         return Err(crate::errors::unsupported("columnstore and hash indexes"));
@@ -50,7 +50,7 @@ pub(super) fn inline_index(index: &ast::InlineIndex, column: Option<&str>) -> Re
     })
 }
 
-/// The filters of the indexes in a table definition whose columns are all known.
+/// Adds the filters of the indexes in a table definition whose columns are all known.
 pub(super) fn add_filters(
     new: &mut NewTable,
     elements: &[TableElement],
@@ -131,7 +131,7 @@ fn is_on(option: &ast::NamedOption) -> bool {
     matches!(option.value, Some(ast::OptionValue::Switch(true, _)))
 }
 
-/// ALTER INDEX. Gives the warnings of DISABLE. Errors 1088, 1915, 1934, 1973, 1979, 1987, 2552, 2727, 7729, 7735.
+/// ALTER INDEX. Returns the warnings of DISABLE. Errors 1088, 1915, 1934, 1973, 1979, 1987, 2552, 2727, 7729, 7735.
 pub(super) fn alter(
     alter: &ast::AlterIndex,
     context: &mut ExecContext<'_>,
@@ -162,13 +162,13 @@ pub(super) fn alter(
             with_transaction(context, &database, |transaction| {
                 database.rebuild_indexes(transaction, &table, &numbers, index_settings(options))
             })?;
-            // All rows have been read in the index's order: so are its statistics.
+            // A rebuild reads all rows in the index's order; so its statistics come from all rows, too.
             for name in chosen.iter().filter_map(|index| index.name.as_ref()) {
                 super::statistics::of_new_index(context, &database, &alter.table, name, no_recompute)?;
             }
             Ok(Vec::new())
         }
-        // Pages are compacted when they empty: nothing is left to do.
+        // Pages are compacted as they become empty: nothing is left to do.
         AlterIndexAction::Reorganize { .. } => {
             check_in_use(alter, &table, &chosen)?;
             let locked = chosen.iter().find(|index| !index.settings.allow_page_locks);
@@ -195,8 +195,8 @@ pub(super) fn alter(
     }
 }
 
-/// Which indexes ALTER INDEX may let ignore duplicates: unique ones without a filter, and not those of constraints, whose table is rebuilt for
-/// that. Errors 1915, 1979, 10618.
+/// Which indexes may get IGNORE_DUP_KEY by ALTER INDEX: unique ones without a filter, but not those of constraints, which are changed by a
+/// rebuild of the table. Errors 1915, 1979, 10618.
 fn check_duplicates_option(
     table: &TableDef,
     chosen: &[&IndexDef],
@@ -220,7 +220,7 @@ fn check_duplicates_option(
     Ok(())
 }
 
-/// An index that is named is not out of use. Error 1973.
+/// A named index must not be disabled. Error 1973.
 fn check_in_use(alter: &ast::AlterIndex, table: &TableDef, chosen: &[&IndexDef]) -> Result<(), SqlError> {
     match chosen.iter().find(|index| index.is_disabled) {
         Some(index) if alter.name.is_some() => {
@@ -231,7 +231,7 @@ fn check_in_use(alter: &ast::AlterIndex, table: &TableDef, chosen: &[&IndexDef])
     }
 }
 
-/// ALTER TABLE ... REBUILD of a table by its name, with the partition and the options that are said. Errors 1915, 1934, 7729.
+/// ALTER TABLE ... REBUILD of a table by name, with the specified partition and options. Errors 1915, 1934, 7729.
 pub(super) fn rebuild_table(
     (database, name): (&Arc<Database>, &ast::ObjectName),
     table: &Arc<TableDef>,
@@ -242,7 +242,7 @@ pub(super) fn rebuild_table(
         return Err(SqlError::new(7729, &[&"ALTER TABLE", &"table", &table.name]));
     }
     let is_heap = table.base().kind == IndexKind::Heap;
-    // Indexes of a heap say where its rows are: they are made anew with it. Those of a tree name its keys.
+    // Indexes of a heap contain row addresses and are rebuilt with it. Those of a clustered index contain its keys.
     let made = table.indexes.iter().filter(|index| !index.is_disabled || index.kind == IndexKind::Clustered);
     let made: Vec<&IndexDef> = made.filter(|index| is_heap || index.kind == IndexKind::Clustered).collect();
     if made.iter().any(|index| index.filter.is_some()) {
@@ -265,7 +265,7 @@ fn is_all(expr: &ast::Expr) -> bool {
     matches!(&expr.kind, ast::ExprKind::Literal(ast::Literal::String(word)) if word == "ALL")
 }
 
-/// A nonclustered index cannot be made from rows that are out of use, unless these come back with it. Error 1987.
+/// A nonclustered index cannot be rebuilt while the clustered index is disabled, unless that is rebuilt, too. Error 1987.
 fn check_clustered_in_use(table: &TableDef, chosen: &[&IndexDef]) -> Result<(), SqlError> {
     let includes_base = chosen.iter().any(|index| index.kind == IndexKind::Clustered);
     match chosen.first() {
@@ -279,7 +279,7 @@ fn check_clustered_in_use(table: &TableDef, chosen: &[&IndexDef]) -> Result<(), 
     }
 }
 
-/// Nothing is partitioned: only PARTITION = ALL may be said. Errors 7729, 7735.
+/// There are no partitions: only PARTITION = ALL is accepted. Errors 7729, 7735.
 fn check_partition(alter: &ast::AlterIndex, table: &TableDef) -> Result<(), SqlError> {
     let partition = match &alter.action {
         AlterIndexAction::Rebuild { partition, .. } | AlterIndexAction::Reorganize { partition, .. } => {

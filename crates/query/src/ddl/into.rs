@@ -1,4 +1,4 @@
-//! SELECT ... INTO and TRUNCATE TABLE: statements that are half DDL.
+//! SELECT ... INTO and TRUNCATE TABLE: statements that combine DDL and DML.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(crate) struct SelectIntoPlan {
     generated: Option<usize>,
 }
 
-/// Plans a SELECT INTO. `inherits`: what an identity column of the only table stays. Errors 1038, 2705, 8108.
+/// Plans a SELECT INTO. `inherits`: the identity property that a column of the only source table keeps. Errors 1038, 2705, 8108.
 pub(crate) fn select_into(
     binder: &mut Binder<'_>,
     name: &ObjectName,
@@ -95,7 +95,7 @@ pub(crate) fn select_into(
     })
 }
 
-/// A column cannot be of length 0 or of the sysname alias.
+/// A column cannot have length 0 or the alias sysname.
 fn storable(sql_type: SqlType) -> SqlType {
     match sql_type {
         SqlType::VarChar(Length::N(0)) => SqlType::varchar(1),
@@ -105,7 +105,7 @@ fn storable(sql_type: SqlType) -> SqlType {
     }
 }
 
-/// Makes the table and fills it. When that fails the statement is rolled back, and the table's session name goes with it.
+/// Creates the table and fills it. On failure the statement is rolled back, and the table's name in the session is removed.
 pub(crate) fn run_select_into(
     into: &SelectIntoPlan,
     runtime: &Runtime<'_>,
@@ -131,7 +131,7 @@ fn make_and_fill(
         constraints: Vec::new(),
         indexes: Vec::new(),
     };
-    // The source is read to its end before the table exists when it is small; otherwise rows flow.
+    // A small source is read completely before the table exists; otherwise rows are streamed.
     let mut source = into.plan.open(runtime)?;
     let def = {
         let mut transactions = runtime.transactions.borrow_mut();

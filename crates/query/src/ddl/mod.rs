@@ -1,4 +1,4 @@
-//! DDL: syntax trees become the engine's definitions; the engine checks, logs and publishes them.
+//! DDL: converts syntax trees to the engine's definitions; the engine checks, logs and publishes them.
 
 mod alias;
 mod alter;
@@ -37,7 +37,7 @@ pub use statistics::set_auto_statistics;
 pub use subject::identity_table;
 
 /// Runs a CREATE, ALTER or DROP of a table, index, view, procedure, function, trigger or schema, or TRUNCATE. `text` is the batch, into
-/// which spans point: modules keep it as their source. Gives what a statement that has succeeded has to say.
+/// which spans point: modules store it as their source. Returns the messages of a successful statement.
 pub fn execute(
     statement: &ast::Statement,
     text: &str,
@@ -50,7 +50,7 @@ pub fn execute(
     Ok(notices)
 }
 
-/// What of a table could not be made, dropped or changed, told after the reason, as SQL Server does: 1750, 3727, 4916.
+/// Adds the concluding error that SQL Server reports after the cause: a table could not be created, dropped or changed (1750, 3727, 4916).
 fn concluded(statement: &StatementKind, error: SqlError) -> SqlError {
     use ast::AlterTableAction::{Add, CheckConstraint, Drop};
     let conclusion = match statement {
@@ -66,7 +66,7 @@ fn concluded(statement: &StatementKind, error: SqlError) -> SqlError {
     SqlError::new(conclusion, &[]).after(error)
 }
 
-/// Does the error say why a constraint, or an index in a table's definition, could not be made? That rows break it (547) is told alone.
+/// Does the error say why a constraint, or an index in a table's definition, could not be created? A violation by rows (547) gets no second error.
 fn is_about_a_constraint(error: &SqlError) -> bool {
     const REASONS: [i32; 31] = [
         1505, 1752, 1753, 1754, 1755, 1757, 1761, 1762, 1763, 1767, 1768, 1769, 1770, 1773, 1774, 1776, 1778,
@@ -112,8 +112,8 @@ fn execute_inside(
     done.map(|()| Vec::new())
 }
 
-/// Definitions have no versions: what changes the structure of a table that others may be reading is refused in a transaction that reads a
-/// snapshot (3964). A statement alone is a transaction of its own, and may; what makes or drops whole objects may, too.
+/// Definitions are not versioned: a change of the structure of a table that others may be reading is refused in a snapshot
+/// transaction (3964). It is allowed in autocommit mode; creating or dropping whole objects is always allowed.
 fn check_snapshot(statement: &StatementKind, context: &ExecContext<'_>) -> Result<(), SqlError> {
     let restructures = matches!(
         statement,
@@ -147,7 +147,7 @@ fn create_schema(
     Ok(())
 }
 
-/// `DECLARE @t TABLE (...)`: makes the table in tempdb under the given real name.
+/// `DECLARE @t TABLE (...)`: creates the table in tempdb under the given real name.
 pub fn create_table_variable(
     declare: &ast::DeclareTable,
     real_name: &str,

@@ -1,4 +1,4 @@
-//! CREATE, ALTER and CREATE OR ALTER of views, procedures, functions and triggers: their text is kept whole.
+//! CREATE, ALTER and CREATE OR ALTER of views, procedures, functions and triggers, whose whole text is stored.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ pub(super) fn create(
     let real = match &replace {
         Some(module) => module.name.to_string(),
         None if temporary => {
-            // One that a rollback has taken back is not there any more.
+            // A procedure whose creation a rollback undid does not exist any more.
             context.names.remove_temp_table(&name.name.value);
             context.names.add_temp_procedure(&name.name.value)?
         }
@@ -71,7 +71,7 @@ pub(super) fn create(
         _ => {}
     }
     match (made, action) {
-        // Somebody else has made it meanwhile: it is altered.
+        // Another transaction has created it meanwhile: it is altered.
         (Err(error), ModuleAction::CreateOrAlter) if error.number == 2714 && replace.is_none() => {
             Err(engine::stale_plan())
         }
@@ -79,7 +79,7 @@ pub(super) fn create(
     }
 }
 
-/// A module is made in the session's own database. Error 166.
+/// A module can be created in the current database only. Error 166.
 fn check_no_database(name: &ast::ObjectName, kind: ModuleKind) -> Result<(), SqlError> {
     let statement = match kind {
         _ if name.database.is_none() => return Ok(()),
@@ -91,7 +91,7 @@ fn check_no_database(name: &ast::ObjectName, kind: ModuleKind) -> Result<(), Sql
     Err(SqlError::new(166, &[&statement]))
 }
 
-/// The module whose place the new one takes, if there is one. Errors 208, 2714, 2010.
+/// The module that the new one replaces, if there is one. Errors 208, 2714, 2010.
 fn replaced(
     name: &ast::ObjectName,
     action: ModuleAction,
@@ -107,7 +107,7 @@ fn replaced(
     }
 }
 
-/// What the text of a view or inline function names, and what each `*` in it stands for.
+/// The names in the text of a view or inline function, and the expansion of each `*` in it.
 pub(super) struct Checked {
     named: Observed,
     pub(super) stars: Vec<KeptStar>,
@@ -146,7 +146,7 @@ pub(super) fn check_inline_function(
     Ok(Checked::of(&mut binder))
 }
 
-/// Name, CREATE or ALTER, and kind of the module that a statement makes.
+/// Name, CREATE or ALTER, and kind of the module that a statement defines.
 fn wanted(statement: &StatementKind) -> Result<(&ast::ObjectName, ModuleAction, ModuleKind), SqlError> {
     Ok(match statement {
         StatementKind::CreateView(view) => (&view.name, view.action, ModuleKind::View),
@@ -198,7 +198,7 @@ fn check_temporary(name: &ast::ObjectName, kind: ModuleKind) -> Result<(), SqlEr
     }
 }
 
-/// A view's columns have names of their own, those of its list or those that its query gives: 4506.
+/// A view's column names, from its list or its query, must be unique: 4506.
 fn check_column_names(view: &ast::CreateView, columns: &[OutputColumn]) -> Result<(), SqlError> {
     let names: Vec<&str> = match view.columns.is_empty() {
         true => columns.iter().map(|column| &*column.name).collect(),
@@ -216,7 +216,7 @@ fn check_different(names: &[&str], module: &str) -> Result<(), SqlError> {
 }
 
 /// A view must bind when it is created: 208, 207, 4511 (unnamed column), 4506, 1033 (ORDER BY without TOP),
-/// 4510 (WITH CHECK OPTION where nothing can be changed).
+/// 4510 (WITH CHECK OPTION on a view that is not updatable).
 pub(super) fn check_view(view: &ast::CreateView, context: &ExecContext<'_>) -> Result<Checked, SqlError> {
     let query = &view.query.query;
     let has_top = matches!(&query.body, ast::QueryBody::Select(select) if select.top.is_some());

@@ -10,7 +10,7 @@ use crate::sysviews::{PropertyLevel, property_targets};
 /// The largest value, in bytes.
 const VALUE_BYTES_MAX: usize = 7500;
 
-/// What is to be done with a property.
+/// The change of a property.
 #[derive(Clone, Debug)]
 pub enum PropertyChange {
     /// sp_addextendedproperty: type and value.
@@ -21,10 +21,10 @@ pub enum PropertyChange {
     Drop,
 }
 
-/// Changes a property of the current database, at what up to three levels of type and name lead to.
+/// Changes a property in the current database; up to three levels of type and name identify its target.
 ///
 /// # Errors
-/// 15600 (levels that make no sense), 15135 (nothing there), 15097 (too large), 15233, 15217; those of storage.
+/// 15600 (invalid levels), 15135 (no such target), 15097 (too large), 15233, 15217; those of storage.
 pub fn change_property(
     context: &mut ExecContext<'_>,
     procedure: &str,
@@ -80,7 +80,7 @@ pub fn change_property(
     }
 }
 
-/// Waits for whoever is making, dropping or renaming what the levels name.
+/// Waits for transactions that are creating, dropping or renaming an object of the levels.
 fn settle_levels(
     context: &ExecContext<'_>,
     database: &engine::Database,

@@ -1,4 +1,4 @@
-//! What sp_recompile, sp_refreshview and sp_refreshsqlmodule look for: an object by its name in a text, and whether a module's text still binds.
+//! Name lookup for sp_recompile, sp_refreshview and sp_refreshsqlmodule, and binding of a module's text again.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use types::SqlError;
 
 use super::subject::with_transaction;
 
-/// The object of the current database that a text names. Error 15165 when there is none.
+/// The object of the current database that a text names. Error 15165 when it does not exist.
 pub fn named_object(context: &ExecContext<'_>, text: &str) -> Result<ObjectDef, SqlError> {
     let missing = || SqlError::new(15165, &[&text]);
     let mut parts = name_parts(text);
@@ -29,11 +29,11 @@ pub fn named_object(context: &ExecContext<'_>, text: &str) -> Result<ObjectDef, 
     Lookup::new(context.transactions).object(context.database, schema, name)?.ok_or_else(missing)
 }
 
-/// Binds the text of a view or inline function anew, as when it was created: what `*` stands for in it are the columns that there are now.
-/// Procedures find what they name when they run.
+/// Binds the text of a view or inline function again, as at its creation: `*` in it then stands for the current columns.
+/// Procedures resolve their names when they run.
 ///
 /// # Errors
-/// Those of binding: 208, 207 and their like; those of a definition.
+/// Those of binding: 208, 207 and similar; those of a definition.
 pub fn bind_again(context: &mut ExecContext<'_>, module: &Arc<ModuleDef>) -> Result<(), SqlError> {
     let checked = match plan_ir::stored::parse_module(module)? {
         StatementKind::CreateView(view) => super::module::check_view(&view, context)?,

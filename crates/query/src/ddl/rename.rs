@@ -1,4 +1,4 @@
-//! sp_rename: what a name in text means, and another name for it.
+//! sp_rename: resolves a name in text and renames its object.
 
 use std::sync::Arc;
 
@@ -9,20 +9,20 @@ use types::SqlError;
 
 use super::subject::with_transaction;
 
-/// Characters of a name.
+/// Limit of a name, in characters.
 const NAME_CHARACTERS_MAX: usize = 128;
 
-/// What sp_rename found.
+/// The resolved object of sp_rename.
 enum Found {
     Object(i32),
     Part(Arc<TableDef>, TablePart),
     Type(engine::TypeDef),
 }
 
-/// Gives something of the current database another name.
+/// Renames an object of the current database.
 ///
 /// # Errors
-/// 15223 (no new name), 15225 and 15248 (nothing of the old name), 15249 (unknown kind), 15335 (the new name is taken), 15336 (a
+/// 15223 (no new name), 15225 and 15248 (old name not found), 15249 (unknown kind), 15335 (the new name is used), 15336 (a
 /// CHECK or computed column names the column, a default draws from the sequence), 15387 (another database); those of storage.
 pub fn rename(
     context: &mut ExecContext<'_>,
@@ -51,7 +51,7 @@ pub fn rename(
             return Err(SqlError::new(15387, &[]));
         }
         if !is_current {
-            // `schema.table.column` without a kind.
+            // `schema.table.column` without a kind of object.
             parts.insert(0, first);
         }
     }
@@ -95,7 +95,7 @@ pub fn rename(
     }
 }
 
-/// Another name for an object. Error 15336 when a default draws from it: its text would not find it any more.
+/// Renames an object. Error 15336 when a default draws from it, since its text would no longer find it.
 fn rename_object(
     context: &mut ExecContext<'_>,
     database: &Arc<Database>,
@@ -113,7 +113,7 @@ fn no_item(database: &Database, name: &str, kind: &str) -> SqlError {
     SqlError::new(15225, &[&database.name(), &name, &kind])
 }
 
-/// The last two parts: schema, `dbo` when not said, and name.
+/// The last two parts: schema (`dbo` if omitted) and name.
 fn schema_and_name(parts: &[String]) -> Option<(String, String)> {
     let (name, before) = parts.split_last()?;
     let schema = before.last().filter(|schema| !schema.is_empty()).cloned();
@@ -161,7 +161,7 @@ fn alias_type(lookup: Lookup<'_>, database: &Arc<Database>, parts: &[String]) ->
     Ok(lookup.type_named(database, &schema, &name)?.map(Found::Type))
 }
 
-/// Error 15336 when the text of a CHECK, of a computed column or of a filter names the column: it would not be found any more.
+/// Error 15336 when the text of a CHECK, computed column or filter names the column, since it would no longer find it.
 fn check_not_named(
     context: &ExecContext<'_>,
     database: &Arc<Database>,

@@ -1,9 +1,9 @@
-//! WITH SCHEMABINDING: what a module refers to can neither be dropped nor changed under it.
+//! WITH SCHEMABINDING: objects to which a module refers can be neither dropped nor changed.
 //!
-//! Nothing is stored of that but the text. Names in it have two parts (error 4512 when it is made), so that two words with a point between them
-//! are all that need be looked at: what bears such a name is referred to. The columns that a view or an inline function refers to are found by
-//! binding it anew. Of a procedure, a column is referred to when its name stands in the text, or when the text takes all columns of a table (`*`,
-//! INSERT without a list): that may keep a column which only a namesake of another table needs; it never lets one go that is needed.
+//! The catalog stores only the module's text. Names in it have two parts (checked at creation, error 4512), so it suffices to look for
+//! pairs of words with a period between them: an object with such a name is referenced. The columns that a view or an inline function uses are found
+//! by binding it again. A procedure references a column if the column's name occurs in its text, or if the text takes all columns of a table (`*`,
+//! INSERT without a list). That may protect a column of which only a namesake is used; it never misses one that is used.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use types::SqlError;
 
 use crate::bind::Observed;
 
-/// What a text names.
+/// The names in a text.
 struct Named {
     /// Schema and name, and whether all columns are taken.
     objects: Vec<(String, String, bool)>,
@@ -42,7 +42,7 @@ impl Named {
         named
     }
 
-    /// Does it refer to the object, and if asked, to that column of it?
+    /// Does it refer to the object and, if given, to that column of it?
     fn refers_to(&self, object: &ObjectDef, schema: &str, column: Option<&str>) -> bool {
         let mut found =
             self.objects.iter().filter(|(s, name, _)| same_name(s, schema) && same_name(name, object.name()));
@@ -56,7 +56,7 @@ impl Named {
     }
 }
 
-/// The name that a token spells, if it may be one.
+/// The word of a token, if it may be a name.
 fn word_of(text: &str, token: Token) -> Option<String> {
     let written = text.get(token.start as usize..token.end as usize)?;
     match token.kind {
@@ -71,7 +71,7 @@ fn inside(written: &str) -> &str {
     written.get(1..written.len() - 1).unwrap_or("")
 }
 
-/// Does `*` stand there for columns? A factor would follow a product's sign; COUNT(*) has a parenthesis before it.
+/// Does `*` stand for columns here? As a multiplication sign it would be followed by a factor; COUNT(*) has a parenthesis before it.
 fn is_star(tokens: &[Token], at: usize) -> bool {
     let before = at.checked_sub(1).map(|before| tokens[before].kind);
     let ends = match tokens.get(at + 1).map(|token| token.kind) {
@@ -82,7 +82,7 @@ fn is_star(tokens: &[Token], at: usize) -> bool {
     tokens[at].kind == TokenKind::Symbol(b'*') && ends && before != Some(TokenKind::Symbol(b'('))
 }
 
-/// Does a text take all columns of a table, other than behind EXISTS? That is not allowed in it (error 1054).
+/// Does a text take all columns of a table, except inside EXISTS? Natively compiled and schema-bound texts may not (error 1054).
 pub fn takes_all_columns(text: &str, quoted_identifier: bool) -> bool {
     let tokens: Vec<Token> = Lexer::new(text, quoted_identifier).collect();
     let is_keyword = |at: Option<usize>, keyword| {
@@ -95,8 +95,8 @@ pub fn takes_all_columns(text: &str, quoted_identifier: bool) -> bool {
     })
 }
 
-/// What the text of a view or inline function names can be kept as it is: names have two parts, what they mean is no view or function of the
-/// system and is schema-bound itself if it is a module, and no columns are taken unnamed. Errors 1054, 2720, 4512, 4513.
+/// Checks the names in the text of a schema-bound view or inline function: each has two parts and denotes no system view or function;
+/// a module must be schema-bound itself; `*` is not allowed. Errors 1054, 2720, 4512, 4513.
 pub(super) fn check_names(
     (kind, module): (&str, &str),
     named: &Observed,
@@ -119,7 +119,7 @@ pub(super) fn check_names(
     Ok(())
 }
 
-/// What a schema-bound text refers to, as it is now.
+/// The current references of a schema-bound text.
 pub(super) fn references(
     text: &str,
     quoted_identifier: bool,
@@ -138,8 +138,8 @@ pub(super) fn references(
     Ok(found)
 }
 
-/// The name of a schema-bound module that refers to the object, or to that column of it. The object must be locked: whoever makes such a
-/// module holds what it refers to until his transaction ends.
+/// The name of a schema-bound module that refers to the object, or to that column of it. The object must be locked: a transaction that creates such
+/// a module locks the objects it refers to until it ends.
 pub(super) fn module_that_needs(
     database: &Arc<Database>,
     object: &ObjectDef,
@@ -160,7 +160,7 @@ pub(super) fn module_that_needs(
             if !needs(&found) {
                 continue;
             }
-            // Another may be dropping it: what has become of it counts.
+            // Another transaction may be dropping the module: its final state counts.
             let now = lookup.object_numbered(database, found.object_id())?;
             if let Some(now) = now.filter(needs) {
                 return Ok(Some(now.name().to_string()));
@@ -192,7 +192,7 @@ fn refers(
     }
 }
 
-/// Locks an object that is to be dropped or replaced. Error 3729 when a schema-bound module refers to it.
+/// Locks an object for DROP or replacement. Error 3729 when a schema-bound module refers to it.
 pub(super) fn check_not_bound(
     database: &Arc<Database>,
     object: &ObjectDef,
@@ -208,7 +208,7 @@ pub(super) fn check_not_bound(
     }
 }
 
-/// The object of that number gets another name. Error 15336 when a schema-bound module refers to it.
+/// Checks a rename of the object. Error 15336 when a schema-bound module refers to it.
 pub(super) fn check_may_be_renamed(
     database: &Arc<Database>,
     object_id: ObjectId,

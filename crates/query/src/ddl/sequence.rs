@@ -17,14 +17,14 @@ use super::subject::{bind_context, database_of, find_object, schema_of, with_tra
 use crate::bind::Scope;
 use crate::bind::identity::wide_number;
 
-/// What sp_sequence_get_range gives back: its values have the sequence's type.
+/// The results of sp_sequence_get_range; values have the sequence's type.
 #[derive(Clone, Debug)]
 pub struct RangeOfSequence {
     /// The first value.
     pub first: Value,
     /// The last value.
     pub last: Value,
-    /// How often the range came round.
+    /// How often the range has cycled.
     pub cycles: i32,
     /// The sequence's increment, minimum and maximum.
     pub increment: Value,
@@ -34,7 +34,7 @@ pub struct RangeOfSequence {
     pub maximum: Value,
 }
 
-/// CREATE SEQUENCE. Errors 11700, 11701, 11702, 11703, 11705, 11706, 11708, 11714; 11707 and 11729 are told when it has been made.
+/// CREATE SEQUENCE. Errors 11700, 11701, 11702, 11703, 11705, 11706, 11708, 11714; messages 11707 and 11729 follow the creation.
 pub(super) fn create(
     create: &SequenceDefinition,
     context: &mut ExecContext<'_>,
@@ -85,7 +85,7 @@ pub(super) fn create(
     Ok(notices(create, &made, &shown))
 }
 
-/// ALTER SEQUENCE. Errors as CREATE; 11704 when the present value lies beyond the new limits, 15151 when there is no such sequence.
+/// ALTER SEQUENCE. Errors as CREATE; 11704 when the current value lies outside the new limits, 15151 when the sequence does not exist.
 pub(super) fn alter(
     alter: &SequenceDefinition,
     context: &mut ExecContext<'_>,
@@ -108,7 +108,7 @@ pub(super) fn alter(
             return Err(SqlError::new(11704, &[&current, &shown]));
         }
         if !restarts && counting.minimum < counting.maximum {
-            // Where it began does not matter any more.
+            // The old start value has no effect any more.
             counting.start = counting.start.clamp(counting.minimum, counting.maximum);
         }
         check_bounds(&counting, &shown)?;
@@ -120,7 +120,7 @@ pub(super) fn alter(
     Ok(notices(alter, &made, &shown))
 }
 
-/// The options that CREATE and ALTER share, over what holds without them.
+/// Reads the options that CREATE and ALTER share; omitted ones keep the value of `before`.
 fn read_options(
     written: &SequenceDefinition,
     shown: &str,
@@ -129,7 +129,7 @@ fn read_options(
 ) -> Result<Counting, SqlError> {
     let mut counting = before;
     if let Some(increment) = &written.increment {
-        // A tinyint counts down, too.
+        // A tinyint sequence may count down, too.
         let (lowest, highest) = (limits.0.min(-limits.1), limits.1);
         counting.increment = number(increment, "INCREMENT BY", (lowest, highest))?;
     }
@@ -196,7 +196,7 @@ fn check_bounds(counting: &Counting, shown: &str) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// What is told of the cache: 11707 for a size of one, 11729 when it is longer than what is left.
+/// Messages about the cache: 11707 for size one, 11729 when it is larger than the number of remaining values.
 fn notices(written: &SequenceDefinition, made: &SequenceDef, shown: &str) -> Vec<SqlError> {
     let mut notices = Vec::new();
     if matches!(written.cache, Some(ast::SequenceCache::Size(_)))
@@ -224,7 +224,7 @@ pub(super) fn drop(
         None if if_exists => return Ok(()),
         None => return Err(crate::errors::cannot_drop("sequence object", &written(name))),
     };
-    // Whoever makes a default that draws from it holds it until his transaction ends.
+    // A transaction that creates a default over the sequence locks it until it ends.
     with_transaction(context, &database, |transaction| {
         database.lock_sequence(transaction, &sequence).map(|_| ())
     })?;
@@ -236,7 +236,7 @@ pub(super) fn drop(
     with_transaction(context, &database, |transaction| database.drop_sequence(transaction, &sequence))
 }
 
-/// The name of a default that draws from the object of that number; waits for whoever is changing a table that has one or had one.
+/// The name of a default that draws from the sequence with this id; waits for transactions that change a table with such a default.
 pub(super) fn default_that_needs(
     database: &Arc<Database>,
     object_id: engine::ObjectId,
@@ -258,7 +258,7 @@ pub(super) fn default_that_needs(
     Ok(None)
 }
 
-/// The name of a default of this object that draws from the object of that number.
+/// The name of a default of this object that draws from the sequence with this id.
 fn default_of(
     object: &ObjectDef,
     object_id: engine::ObjectId,
@@ -275,7 +275,7 @@ fn default_of(
     Ok(None)
 }
 
-/// The sequences that the text of a default draws from; none when it cannot be read any more.
+/// The sequences in the text of a default; none when the text no longer binds.
 fn sequences_in(
     text: &str,
     database: &Arc<Database>,
@@ -291,7 +291,7 @@ fn sequences_in(
     }
 }
 
-/// The sequences that a default of a table of `database` draws from.
+/// The sequences that a default of a table in `database` draws from.
 fn sequences_of(
     expr: &ast::Expr,
     database: &Arc<Database>,
@@ -307,7 +307,7 @@ fn sequences_of(
     Ok(std::mem::take(&mut binder.draws.sequences))
 }
 
-/// A default that is made keeps the sequences that it draws from until the transaction ends. Errors 208, 11717, 11726, 11730.
+/// A new default locks the sequences that it draws from until the transaction ends. Errors 208, 11717, 11726, 11730.
 pub(super) fn share_in_default(
     value: &ast::Expr,
     database: &Arc<Database>,
@@ -322,7 +322,7 @@ pub(super) fn share_in_default(
 /// sp_sequence_get_range: reserves `size` values.
 ///
 /// # Errors
-/// 208 (state 134), 11732, 11733; those of a value's note.
+/// 208 (state 134), 11732, 11733; those of recording the new value.
 pub fn sequence_range(
     context: &mut ExecContext<'_>,
     name: &str,

@@ -1,5 +1,5 @@
-//! CREATE, UPDATE and DROP STATISTICS: what is looked at, and how. An index is read in its order; columns are sorted by a query of their own, in the
-//! memory that queries get; a sample is some pages.
+//! CREATE, UPDATE and DROP STATISTICS: sampling rates and methods. An index is read in its order; columns are sorted by an internal query with
+//! the memory of queries; a sample reads some pages.
 
 use std::sync::Arc;
 
@@ -20,19 +20,19 @@ use super::subject::{existing_columns, find_table, with_transaction};
 use crate::exec::operations::Open;
 use crate::plan::{Planner, in_order};
 
-/// Pages that are looked at where a statement does not say how much.
+/// Pages to sample where a statement specifies no rate.
 const SAMPLED_PAGES: u64 = 512;
 
-/// How much is looked at.
+/// The sampling rate.
 #[derive(Clone, Copy, Debug)]
 enum Look {
-    /// Nothing is said: as much as PERSIST_SAMPLE_PERCENT has kept, or what is usual.
+    /// Not specified: the rate that PERSIST_SAMPLE_PERCENT has stored, or the default.
     Usual,
     /// FULLSCAN.
     All,
     /// SAMPLE.
     Some(SampleSize),
-    /// RESAMPLE: as much as the last time.
+    /// RESAMPLE: the rate of the last time.
     AsBefore,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn statement(kind: &StatementKind, context: &mut ExecContext<'_>) -> 
     }
 }
 
-/// The statistics of a table, by which names are found or taken: those that another is making or dropping are waited for.
+/// The statistics of a table for name checks: waits for transactions that create or drop some.
 fn settled(
     context: &ExecContext<'_>,
     database: &Database,
@@ -86,7 +86,7 @@ fn create(create: &ast::CreateStatistics, context: &mut ExecContext<'_>) -> Resu
         }
     };
     let new = NewStatistics { name, columns, no_recompute: options.no_recompute, kept_percent: None, filter };
-    // What cannot be made is refused before anything is read for it.
+    // Statistics that cannot be created are refused before any row is read for them.
     Database::check_new_statistics(&table, &new, &settled(context, &database, &table)?)?;
     let of = Gathered { database: &database, table: &table, name: &create.table, columns: &new.columns };
     let filter = new.filter.as_ref().map(|filter| filter.of_table(&table));
@@ -171,7 +171,7 @@ fn dropped(name: &ObjectName, context: &mut ExecContext<'_>) -> Result<(), SqlEr
     Err(crate::errors::cannot_drop("statistics", &written(name)))
 }
 
-/// An index that has just been made gets its statistics, if there are rows. `no_recompute`: what STATISTICS_NORECOMPUTE says.
+/// Gathers the statistics of a new index, if there are rows. `no_recompute`: the value of STATISTICS_NORECOMPUTE.
 pub(super) fn of_new_index(
     context: &mut ExecContext<'_>,
     database: &Arc<Database>,
@@ -186,7 +186,7 @@ pub(super) fn of_new_index(
             database.set_recompute(transaction, &def, index.index_id, no_recompute)
         })?;
     }
-    // A clustered index is made of rows that nobody else has counted yet.
+    // A clustered index consists of rows that this transaction alone has counted so far.
     if with_transaction(context, database, |transaction| Ok(database.table(&def).row_count_in(transaction)))?
         == 0
     {
@@ -218,8 +218,8 @@ pub(super) fn set_recompute_of(
     })
 }
 
-/// `sp_autostats @tblname, @flagc [, @indname]`: are the statistics of a table, or these, renewed by themselves? Gives how many were told. Errors
-/// 15009 when there is no such table, 15323 when there are no such statistics.
+/// `sp_autostats @tblname, @flagc [, @indname]`: sets automatic updates of a table's statistics, or of one. Returns the number of changed statistics.
+/// Errors 15009 when the table does not exist, 15323 when the statistics do not exist.
 pub fn set_auto_statistics(
     context: &mut ExecContext<'_>,
     table: &str,
@@ -245,7 +245,7 @@ pub fn set_auto_statistics(
     Ok(ids.len())
 }
 
-/// The table of a name in text.
+/// The table that a text names.
 fn table_called(
     context: &ExecContext<'_>,
     text: &str,
@@ -257,7 +257,7 @@ fn table_called(
     find_table(&ObjectName { schema, database, ..ObjectName::simple(own.value) }, context)
 }
 
-/// What is gathered: of these columns of a table, which the statement calls so.
+/// The statistics to gather: these columns of a table, which `name` is for messages.
 struct Gathered<'a> {
     database: &'a Arc<Database>,
     table: &'a Arc<TableDef>,
@@ -266,7 +266,7 @@ struct Gathered<'a> {
 }
 
 impl Gathered<'_> {
-    /// Reads an index in its order; where that is not the order of statistics, its columns as any others.
+    /// Reads an index in its order; if that differs from the statistics' order, its columns are gathered like any others.
     fn index(
         &self,
         context: &mut ExecContext<'_>,
@@ -302,7 +302,7 @@ impl Gathered<'_> {
         }
     }
 
-    /// Sorts all rows, with whatever memory and disk queries get. The query asks for no statistics itself: nothing of it is grouped or sought.
+    /// Sorts all rows by a query, with the memory and disk that queries get. It needs no statistics itself: it has no grouping and no seek.
     fn all(
         &self,
         context: &mut ExecContext<'_>,
@@ -354,7 +354,7 @@ impl Gathered<'_> {
     }
 }
 
-/// A filter with its columns by their numbers.
+/// A filter whose columns are replaced by their ids.
 fn of_columns(table: &TableDef, filter: &NewFilter) -> Result<StatisticsFilter, SqlError> {
     let term = |(name, test): &(String, FilterTest)| {
         let ordinal = table.column_ordinal(name).ok_or_else(|| crate::errors::invalid_column(name))?;
@@ -369,7 +369,7 @@ fn quoted(name: &str) -> String {
 }
 
 impl Look {
-    /// RESAMPLE looks at the share of the rows that was looked at before.
+    /// RESAMPLE uses the share of the rows that was sampled before.
     fn resolved(self, old: Option<&StatisticsDef>) -> Look {
         let usual = Look::Some(SampleSize::Pages(SAMPLED_PAGES));
         match self {
@@ -393,7 +393,7 @@ impl Look {
 }
 
 impl Options {
-    /// Those that are not done have been refused by name (`clauses`). Error 1052 for two that say how much, and for a share that is none.
+    /// Unsupported options have been refused by name (`clauses`). Error 1052 for two sampling rates, and for an invalid one.
     fn of(
         options: &[NamedOption],
         database: &Arc<Database>,
@@ -427,7 +427,7 @@ impl Options {
         })
     }
 
-    /// How much those shall look at who do not say how much; none: as before. Whoever says it once, and does not say ON, says what is usual.
+    /// The rate to store for statements without one; `None`: keep the stored one. A statement with a rate and without ON resets it to the default.
     fn kept_percent(&self, look: Look, content: &StatisticsContent) -> Option<Option<f64>> {
         match (self.keeps_percent, self.look) {
             (Some(false), _) => Some(None),

@@ -1,4 +1,4 @@
-//! What a definition is about: the database, schema and table of a name, the transaction that changes them, names in its expressions.
+//! The target of a definition: the database, schema and table of a name, the transaction that changes them, name scopes for its expressions.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(super) fn bind_context<'b>(
     }
 }
 
-/// The database of a name; error 911, or why it cannot be used (922, 926, 942, 945).
+/// The database of a name; error 911, or the reason why it cannot be used (922, 926, 942, 945).
 pub(super) fn database_of(name: &ObjectName, context: &ExecContext<'_>) -> Result<Arc<Database>, SqlError> {
     if name.name.value.starts_with('#') {
         return context.instance.database("tempdb");
@@ -37,7 +37,7 @@ pub(super) fn database_of(name: &ObjectName, context: &ExecContext<'_>) -> Resul
     }
 }
 
-/// A database, if there is one of the name: what is to be changed in none is missing like what is not in one.
+/// A database, `None` if it does not exist: an object in a missing database counts as a missing object.
 pub(super) fn there(database: Result<Arc<Database>, SqlError>) -> Result<Option<Arc<Database>>, SqlError> {
     match database {
         Err(error) if error.number == 911 => Ok(None),
@@ -45,7 +45,7 @@ pub(super) fn there(database: Result<Arc<Database>, SqlError>) -> Result<Option<
     }
 }
 
-/// The database in which something is to be made. Error 2702 when there is none of the name.
+/// The database for a new object. Error 2702 when it does not exist.
 pub(super) fn home_of(name: &ObjectName, context: &ExecContext<'_>) -> Result<Arc<Database>, SqlError> {
     there(database_of(name, context))?.ok_or_else(|| {
         SqlError::new(2702, &[&name.database.as_ref().map_or("", |database| database.value.as_str())])
@@ -60,7 +60,7 @@ pub(super) fn schema_of(name: &ObjectName) -> String {
     name.schema.as_ref().map_or_else(|| "dbo".to_string(), |schema| schema.value.clone())
 }
 
-/// The table that a name means, with its database. Error 4902 or what `missing` says.
+/// The table that a name denotes, with its database. Error 4902 or that of `missing`.
 pub(super) fn find_table(
     name: &ObjectName,
     context: &ExecContext<'_>,
@@ -80,7 +80,7 @@ pub(super) fn find_table(
     })
 }
 
-/// The table that a name means, locked for a change of its definition. What the statement decides by it holds until the transaction ends.
+/// The table that a name denotes, locked for a change of its definition. So the statement's checks stay valid until the transaction ends.
 pub(super) fn find_table_for_change(
     name: &ObjectName,
     context: &mut ExecContext<'_>,
@@ -91,7 +91,7 @@ pub(super) fn find_table_for_change(
     Ok(Some((database, table)))
 }
 
-/// What a name means that is to be made, changed or dropped.
+/// The object that a name denotes, to be created, changed or dropped.
 pub(super) fn find_object(
     database: &Database,
     name: &ObjectName,
@@ -134,7 +134,7 @@ pub(super) fn with_transaction<T>(
     f(transaction)
 }
 
-/// The table as the catalog has it now.
+/// The table's current definition in the catalog.
 pub(super) fn reload(database: &Arc<Database>, table: &TableDef) -> Result<Arc<TableDef>, SqlError> {
     match database.catalog().object(table.object_id) {
         Some(engine::ObjectDef::Table(table)) => Ok(table),
@@ -142,7 +142,7 @@ pub(super) fn reload(database: &Arc<Database>, table: &TableDef) -> Result<Arc<T
     }
 }
 
-/// The columns that a table has, for what is added to it.
+/// The existing columns of a table, for new ones to refer to.
 pub(super) fn existing_columns(table: &TableDef) -> Vec<engine::NewColumn> {
     table
         .columns

@@ -1,4 +1,4 @@
-//! ALTER SCHEMA ... TRANSFER: an object or a type goes to another schema of its database.
+//! ALTER SCHEMA ... TRANSFER: moves an object or a type to another schema of its database.
 
 use engine::{Lookup, ObjectDef};
 use plan_ir::exec_context::ExecContext;
@@ -8,14 +8,14 @@ use types::SqlError;
 
 use super::subject::{schema_of, with_transaction};
 
-/// What may stand before `::`.
+/// The class before `::`.
 enum Class {
     Object,
     Type,
     XmlSchemaCollection,
 }
 
-/// Runs it. Errors 102 (no such class), 15151 (no such schema or object), 15347 (a constraint), 15348 (schema-bound), 15530 (the name is taken).
+/// Runs it. Errors 102 (no such class), 15151 (no such schema or object), 15347 (a constraint), 15348 (schema-bound), 15530 (the name is used).
 pub(super) fn transfer(alter: &ast::AlterSchema, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
     let class = match &alter.class {
         None => Class::Object,
@@ -41,7 +41,7 @@ fn missing(kind: &str, name: &ObjectName) -> SqlError {
     SqlError::new(15151, &[&"find", &kind, &name.name.value])
 }
 
-/// Is it in the current database, as far as the name says?
+/// Does the name denote the current database?
 fn is_here(name: &ObjectName, context: &ExecContext<'_>) -> bool {
     let database = name.database.as_ref();
     name.server.is_none()

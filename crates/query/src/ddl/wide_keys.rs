@@ -1,4 +1,4 @@
-//! Warning 1945: an index that a statement has made may meet rows that are too long for it.
+//! Warning 1945: a row may be too long for an index that a statement has created.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use types::SqlError;
 
 use super::subject::find_table;
 
-/// The table in which a statement makes indexes or keys; `true`: it makes the table itself.
+/// The table on which a statement creates indexes or keys; `true`: it creates the table itself.
 fn table_of(statement: &ast::Statement) -> Option<(&ObjectName, bool)> {
     match &statement.kind {
         StatementKind::CreateTable(create) => Some((&create.name, true)),
@@ -25,7 +25,7 @@ fn names(table: &TableDef) -> Vec<Arc<str>> {
     table.indexes.iter().filter_map(|index| index.name.clone()).collect()
 }
 
-/// The indexes that are there already.
+/// The existing indexes.
 pub(super) fn before(
     statement: &ast::Statement,
     context: &ExecContext<'_>,
@@ -36,7 +36,7 @@ pub(super) fn before(
     }
 }
 
-/// A warning for each index that has come and may meet rows that are too long for it.
+/// A warning for each new index for which a row may be too long.
 pub(super) fn warnings(
     statement: &ast::Statement,
     before: Vec<Arc<str>>,

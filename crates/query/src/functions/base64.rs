@@ -1,4 +1,4 @@
-//! BASE64_ENCODE and BASE64_DECODE: RFC 4648, with its alphabet or the one for addresses, whose output has no padding.
+//! BASE64_ENCODE and BASE64_DECODE: RFC 4648, with its standard alphabet or the URL-safe one, whose output has no padding.
 
 use plan_ir::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
 use types::{Length, SqlError, SqlType, Value};
@@ -20,7 +20,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const FOR_ADDRESSES: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// varchar(8000) for what cannot become longer, else varchar(max). Error 8116 of what is no binary string.
+/// varchar(8000) if the result cannot be longer, otherwise varchar(max). Error 8116 unless the argument is a binary string.
 fn encoded_type(arguments: &[Argument<'_>]) -> Result<SqlType> {
     match arguments[0].sql_type {
         SqlType::Binary(size) | SqlType::VarBinary(Length::N(size)) if size <= 6000 => {
@@ -58,7 +58,7 @@ fn encode(call: &Call<'_, '_>) -> Result<Value> {
     Ok(Value::varchar(&text))
 }
 
-/// Either alphabet, padded or not, blanks and line ends passed over. Error 9803 of anything else.
+/// Accepts either alphabet, with or without padding; skips blanks and line ends. Error 9803 for other characters.
 fn decode(call: &Call<'_, '_>) -> Result<Value> {
     let text = call.text(0).unwrap_or_default();
     let invalid = || SqlError::new(9803, &[&"Base64Decode"]).with_state(20);

@@ -1,5 +1,5 @@
 //! Bit manipulation: LEFT_SHIFT, RIGHT_SHIFT, BIT_COUNT, GET_BIT, SET_BIT over integers and binary strings of up to 8,000 bytes. Bit 0 is the lowest
-//! of an integer and that of the last byte of a binary string; a shift loses what leaves the value, whose size stays.
+//! bit of an integer and that of the last byte of a binary string; a shift keeps the value's size and drops bits shifted out.
 
 use plan_ir::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
 use types::{Length, SqlError, SqlType, Value};
@@ -39,7 +39,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
         .arity(2, 3),
 ];
 
-/// The type of the first argument, which must have bits to look at. Error 8116.
+/// The type of the first argument, which must be an integer or binary string. Error 8116.
 fn patterned(arguments: &[Argument<'_>], function: &str) -> Result<SqlType> {
     match arguments[0].sql_type {
         kind @ (SqlType::Bit
@@ -53,7 +53,7 @@ fn patterned(arguments: &[Argument<'_>], function: &str) -> Result<SqlType> {
     }
 }
 
-/// The bits of a value, highest byte first. A bit has one of them.
+/// The bits of a value, highest byte first. A bit value has one.
 fn pattern(value: &Value) -> Vec<u8> {
     match value {
         Value::Bit(on) => vec![u8::from(*on)],
@@ -79,12 +79,12 @@ fn of_pattern(bytes: &[u8], like: &Value) -> Value {
     }
 }
 
-/// How many bits the value has.
+/// The number of bits of the value.
 fn width(bytes: &[u8], like: &Value) -> i64 {
     if let Value::Bit(_) = like { 1 } else { bytes.len() as i64 * 8 }
 }
 
-/// To the left by so many bits; a negative number goes to the right.
+/// Shifts to the left by `left` bits; a negative number shifts to the right.
 fn shifted(call: &Call<'_, '_>, left: i64) -> Result<Value> {
     let bytes = pattern(&call.args[0]);
     let size = width(&bytes, &call.args[0]);
@@ -106,7 +106,7 @@ fn bit(bytes: &[u8], number: i64) -> bool {
     bytes[bytes.len() - 1 - (number / 8) as usize] & (1 << (number % 8)) != 0
 }
 
-/// The byte and the mask of a bit. Error 1023 when there is no such bit.
+/// The byte and the mask of a bit. Error 1023 when the bit does not exist.
 fn place(bytes: &[u8], number: i64, call: &Call<'_, '_>, function: &str) -> Result<(usize, u8)> {
     if !(0..width(bytes, &call.args[0])).contains(&number) {
         return Err(SqlError::new(1023, &[&2, &function]));

@@ -1,4 +1,4 @@
-//! COMPRESS and DECOMPRESS: the GZIP format (RFC 1952), as other programs write and read it.
+//! COMPRESS and DECOMPRESS: the GZIP format (RFC 1952), compatible with other programs.
 
 use std::io::{Read, Write};
 
@@ -16,10 +16,10 @@ pub(crate) static TABLE: &[FunctionDef] = &[
 
 /// Largest value.
 const BYTES_MAX: usize = i32::MAX as usize;
-/// So many bytes are unpacked between two looks at the memory that is left: a few bytes may stand for gigabytes.
+/// Bytes decompressed between two memory checks: a few bytes may expand to gigabytes.
 const STEP_BYTES: usize = 64 << 10;
 
-/// The bytes of a string or binary value, packed; strings in their own encoding. Error 8116 of other types.
+/// Compresses the bytes of a string or binary value; strings in their own encoding. Error 8116 for other types.
 fn compress(call: &Call<'_, '_>) -> Result<Value, SqlError> {
     let bytes = match &call.args[0] {
         Value::Null => return Ok(Value::Null),
@@ -28,13 +28,13 @@ fn compress(call: &Call<'_, '_>) -> Result<Value, SqlError> {
         _ => return Err(SqlError::new(8116, &[&call.types[0].name(), &1, &"Compress"])),
     };
     os::memory::ask(bytes.len()).map_err(crate::errors::out_of_memory)?;
-    // No time and no system's name, as SQL Server's: equal values give equal bytes.
+    // Without time and system name, as in SQL Server: equal values give equal bytes.
     let mut packer = GzBuilder::new().operating_system(0).write(Vec::new(), Compression::fast());
     let packed = packer.write_all(&bytes).and_then(|()| packer.finish());
     Ok(Value::binary(&packed.expect("a vector takes everything")))
 }
 
-/// What was packed. NULL when the bytes are none of that format or damaged, as in SQL Server. Errors 8116 of other types, 701.
+/// Decompresses a value. NULL when the bytes have another format or are damaged, as in SQL Server. Errors 8116 for other types, 701.
 fn decompress(call: &Call<'_, '_>) -> Result<Value, SqlError> {
     let packed = match &call.args[0] {
         Value::Binary(bytes) => bytes,

@@ -1,4 +1,4 @@
-//! Functions about values: identifiers, numbers in text, variants.
+//! Functions about values: GUIDs, random bytes, ISNUMERIC, sql_variant properties.
 
 use plan_ir::function_def::{Call, FunctionDef, Parameter, ResultRule};
 use types::{SqlError, SqlType, Value};
@@ -21,7 +21,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
 fn new_id(call: &Call<'_, '_>) -> Result<Value> {
     let mut bytes = [0u8; 16];
     call.runtime.instance.os().fill_random(&mut bytes);
-    // The version stands in the high half of the third group, which is stored little-endian.
+    // The version is in the high half of the third group, which is stored little-endian.
     bytes[7] = bytes[7] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     Ok(Value::Guid(bytes))

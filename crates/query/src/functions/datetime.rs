@@ -129,7 +129,7 @@ fn part(call: &Call<'_, '_>, function: &str) -> Result<DatePart> {
     DatePart::by_name(&word).ok_or_else(|| crate::errors::unknown_date_part(&word, function))
 }
 
-/// The statement's moment in a type, in local time or UTC.
+/// The statement's current time in a type, in local time or UTC.
 fn now(call: &Call<'_, '_>, local: bool, to: SqlType) -> Result<Value> {
     let mut ticks = call.runtime.now_utc_ticks();
     if local {
@@ -145,7 +145,7 @@ fn sys_offset(call: &Call<'_, '_>) -> Result<Value> {
     Ok(Value::DateTimeOffset(types::DateTimeOffset { utc, offset_minutes: offset as i16 }))
 }
 
-/// The type of DATEADD: that of its date.
+/// The result type of DATEADD: the type of its date.
 fn date_add_type(arguments: &[Argument<'_>]) -> Result<SqlType> {
     Ok(arguments[2].sql_type)
 }
@@ -154,7 +154,7 @@ fn date_add(call: &Call<'_, '_>) -> Result<Value> {
     functions::date_add(part(call, "dateadd")?, call.int(1).unwrap_or(0), &call.args[2])
 }
 
-/// The scale that the last argument of a ...FROMPARTS function gives its type. Errors 1002 (above 7), 10760 (no constant, or NULL).
+/// The scale of a ...FROMPARTS result, from its last argument. Errors 1002 (above 7), 10760 (not a constant, or NULL).
 fn scale_of(arguments: &[Argument<'_>], index: usize, type_name: &str) -> Result<u8> {
     let given = arguments.get(index).and_then(|argument| argument.constant).and_then(Value::as_i64);
     let scale = given.ok_or_else(|| SqlError::new(10760, &[&type_name]))?;
@@ -192,7 +192,7 @@ fn is_date(call: &Call<'_, '_>) -> Result<Value> {
         Value::Null => false,
         Value::DateTime(_) | Value::SmallDateTime(_) => true,
         _ if from.is_character() => is_date(value, from),
-        // A number is read as the text that it makes: 20200131 is a date.
+        // A number is converted to text and parsed: 20200131 is a date.
         _ if from.is_numeric() => {
             let text = SqlType::varchar(64);
             convert(value, from, &text).is_ok_and(|value| is_date(&value, &text))

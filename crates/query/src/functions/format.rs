@@ -14,8 +14,8 @@ pub(crate) static TABLE: &[FunctionDef] = &[FunctionDef::new(
 .arity(2, 3)
 .sees_nulls()];
 
-/// The culture that an argument names; that of us_english, the language of every session, when there is no such argument. Error 9818, of
-/// NULL, too.
+/// The culture that an argument names; that of us_english, every session's language, without the argument. Error 9818, also for
+/// NULL.
 pub(super) fn culture(call: &Call<'_, '_>, index: usize) -> Result<&'static Culture, SqlError> {
     if index >= call.args.len() {
         return Ok(Culture::default_culture());
@@ -25,7 +25,7 @@ pub(super) fn culture(call: &Call<'_, '_>, index: usize) -> Result<&'static Cult
     known.ok_or_else(|| SqlError::new(9818, &[&name.as_deref().unwrap_or("NULL")]))
 }
 
-/// The value must be a number, a date or a time; a format that does not suit it gives NULL. Errors 8116, 9818.
+/// The value must be a number, a date or a time; a format that does not match its type gives NULL. Errors 8116, 9818.
 fn format_value(call: &Call<'_, '_>) -> Result<Value, SqlError> {
     if call.types[0].is_character()
         || matches!(call.args[0], Value::Binary(_) | Value::Guid(_) | Value::Bit(_))

@@ -6,9 +6,9 @@ use types::{SqlError, SqlType, Value};
 
 type Result<T> = std::result::Result<T, SqlError>;
 
-/// What `@@VERSION` and SERVERPROPERTY say. Clients choose dialects by 16.0.
+/// Product version in `@@VERSION` and SERVERPROPERTY. Clients choose dialects by 16.0.
 pub(crate) const PRODUCT_VERSION: &str = "16.0.4135.4";
-/// The long text of `@@VERSION`: the first words are what tools look for.
+/// The long text of `@@VERSION`: tools parse its first words.
 pub(crate) const VERSION_TEXT: &str = concat!(
     "Microsoft SQL Server 2022 compatible - 16.0.4135.4 (X64) \n\tHardpan ",
     env!("CARGO_PKG_VERSION"),
@@ -134,7 +134,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
 /// A tick of the busy times, in microseconds: `@@TIMETICKS`.
 const TICK_US: u64 = 31_250;
 
-/// As an int, as far as that goes.
+/// As an int, limited to its range.
 fn whole(number: u64) -> Value {
     Value::Int(i32::try_from(number).unwrap_or(i32::MAX))
 }
@@ -158,7 +158,7 @@ fn identity(value: Value) -> Result<Value> {
 
 #[cfg(test)]
 mod tests {
-    /// The lexer tells a value of the server's from a variable whose name has two at signs.
+    /// The lexer distinguishes these functions from variables whose names begin with two at signs.
     #[test]
     fn the_lexer_knows_every_name() {
         for function in super::TABLE.iter().filter(|function| function.name.starts_with("@@")) {

@@ -13,8 +13,8 @@ pub(crate) static TABLE: &[FunctionDef] = &[FunctionDef::new(
     hash_bytes,
 )];
 
-/// The digest of the bytes of a string or binary value. An algorithm that nobody knows gives NULL, as in SQL Server; MD2 and MD4,
-/// which it knows and we do not have, are refused. Errors 8116, 40514.
+/// The digest of the bytes of a string or binary value. An unknown algorithm gives NULL, as in SQL Server; MD2 and MD4, which SQL Server
+/// knows and Hardpan does not support, are refused. Errors 8116, 40514.
 fn hash_bytes(call: &Call<'_, '_>) -> Result<Value, SqlError> {
     let bytes: Vec<u8> = match &call.args[1] {
         Value::Char(bytes) | Value::Binary(bytes) => bytes.to_vec(),

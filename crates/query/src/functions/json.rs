@@ -22,7 +22,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("ISJSON", &[Wide, Wide], Fixed(SqlType::Int), is_json).arity(1, 2),
 ];
 
-/// The two kinds of columns of OPENJSON ... WITH, of any length: nobody can call them by name.
+/// The two kinds of columns of OPENJSON ... WITH, of any length: internal functions without a callable name.
 pub(crate) static JSON_SCALAR: FunctionDef =
     FunctionDef::new("OPENJSON", &[Wide, Wide], Fixed(SqlType::NVARCHAR_MAX), |call| {
         let (text, path) = (call.text(0).unwrap_or_default(), call.text(1).unwrap_or_default());
@@ -53,7 +53,7 @@ fn json_query(call: &Call<'_, '_>) -> Result<Value> {
     json::json_query(&call.text(0).unwrap_or_default(), &path).map(text_or_null)
 }
 
-/// JSON_MODIFY whose new value comes from a function that gives JSON: it goes in as JSON. It is found by the call, not by the name.
+/// JSON_MODIFY whose new value comes from a function that returns JSON: it is inserted as JSON. The binder selects it by the call, not the name.
 pub(crate) static JSON_MODIFY_BY_JSON: FunctionDef =
     FunctionDef::new("JSON_MODIFY", &[Wide, Wide, Wide], Fixed(SqlType::NVARCHAR_MAX), json_modify_by_json)
         .sees_nulls()
@@ -66,7 +66,7 @@ fn json_modify_by_json(call: &Call<'_, '_>) -> Result<Value> {
     json::json_modify(&text, &path, value).map(|text| Value::nvarchar(&text))
 }
 
-/// Numbers and bits are written bare, everything else as a string.
+/// Numbers and bits are written without quotes, everything else as a string.
 fn json_modify(call: &Call<'_, '_>) -> Result<Value> {
     let (Some(text), Some(path)) = (call.text(0), call.text(1)) else { return Ok(Value::Null) };
     let shown;

@@ -103,7 +103,7 @@ fn float(call: &Call<'_, '_>, f: impl Fn(f64) -> Option<f64>) -> Result<Value> {
     if result.is_finite() { Ok(Value::Float(result)) } else { Err(crate::errors::overflow("float")) }
 }
 
-/// A float brought back to the result type; fractions are rounded away for integers.
+/// Converts a float to the result type; integers are rounded.
 fn back(call: &Call<'_, '_>, number: f64) -> Result<Value> {
     if !number.is_finite() {
         return Err(crate::errors::overflow(call.result.name()));
@@ -171,7 +171,7 @@ fn sign(call: &Call<'_, '_>) -> Result<Value> {
     }
 }
 
-/// Rounds a scaled number towards below or above.
+/// Rounds a scaled number up or down.
 fn towards(mantissa: i128, unit: i128, up: bool) -> i128 {
     let floor = mantissa.div_euclid(unit);
     if up && mantissa.rem_euclid(unit) != 0 { floor + 1 } else { floor }
@@ -198,7 +198,7 @@ fn floor(call: &Call<'_, '_>) -> Result<Value> {
     to_whole(call, false)
 }
 
-/// Rounds half away from zero, or cuts, at `digits` after the point of a number scaled by 10^scale.
+/// Rounds half away from zero, or truncates, at `digits` after the decimal point of a number scaled by 10^scale.
 fn round_mantissa(mantissa: i128, scale: i64, digits: i64, cut: bool) -> i128 {
     if digits >= scale {
         return mantissa;
@@ -280,8 +280,8 @@ fn log(call: &Call<'_, '_>) -> Result<Value> {
     }
 }
 
-/// RAND() where it is written: its argument, which nobody writes, is the number of the place. As documented, one value a statement for each place,
-/// whatever the rows: a seek by it and what asks the rows again mean the same number.
+/// RAND() without a written argument: the binder passes the number of the call site. As documented, each call site has one value per statement,
+/// for all rows, so an index seek on it and a re-evaluated predicate use an equal number.
 pub(crate) static RAND_OF_PLACE: FunctionDef =
     FunctionDef::new("RAND", &[Parameter::BigInt], FLOAT, |call| {
         let [Value::BigInt(place)] = call.args[..] else { unreachable!("the binder gives RAND() its place") };
@@ -306,7 +306,7 @@ fn seeded(call: &Call<'_, '_>) -> Result<Value> {
     })))
 }
 
-/// The session's generator, or one for this number alone.
+/// Uses the session's generator, or a temporary one where there is none.
 fn with_generator(call: &Call<'_, '_>, draw: impl FnOnce(&RandomNumbers) -> f64) -> f64 {
     match call.runtime.facts.random_numbers() {
         Some(numbers) => draw(numbers),
@@ -324,8 +324,8 @@ fn extreme(call: &Call<'_, '_>, wanted: std::cmp::Ordering) -> Result<Value> {
     Ok(best)
 }
 
-/// A hash of all arguments; CHECKSUM is blind to letter case under the collation. Whole numbers up to 32 bits go in as they are, NULL as the
-/// largest of them; of the rest, byte by byte.
+/// A hash of all arguments; CHECKSUM ignores letter case under the collation. Integers up to 32 bits are hashed as such, NULL as the
+/// largest of them; other values byte by byte.
 fn checksum(call: &Call<'_, '_>, by_collation: bool) -> i32 {
     let mut sum: u32 = 0;
     for value in call.args {

@@ -1,4 +1,4 @@
-//! Functions that look into the catalog.
+//! Catalog functions.
 
 use std::sync::Arc;
 
@@ -89,7 +89,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("COLLATIONPROPERTY", &[Wide, Wide], Fixed(SqlType::SqlVariant), collation_property)
         .runtime(),
     FunctionDef::new("FILEGROUPPROPERTY", &[Wide, Wide], INT, filegroup_property).runtime(),
-    // Azure's storage tiers, assemblies and full-text catalogs: there are none to ask for.
+    // Azure's storage tiers, assemblies and full-text catalogs do not exist here.
     FunctionDef::new("FILEPROPERTYEX", &[Wide, Wide], Fixed(SqlType::SqlVariant), |_| Ok(Value::Null))
         .runtime(),
     FunctionDef::new("ASSEMBLYPROPERTY", &[Wide, Wide], Fixed(SqlType::SqlVariant), |_| Ok(Value::Null))
@@ -97,7 +97,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("FULLTEXTCATALOGPROPERTY", &[Wide, Wide], INT, |_| Ok(Value::Null)).runtime(),
 ];
 
-/// What a name in text means: database, schema, object name. `None` when the database does not exist.
+/// Resolves a name in text: database, schema, object name. `None` when the database does not exist.
 fn resolve(call: &Call<'_, '_>, text: &str) -> Option<(Arc<Database>, String, String)> {
     let mut parts = name_parts(text);
     let name = parts.pop()?;
@@ -113,7 +113,7 @@ fn resolve(call: &Call<'_, '_>, text: &str) -> Option<(Arc<Database>, String, St
     Some((database, schema, name))
 }
 
-/// The object of a name in text. Waits while another is changing what has the name.
+/// The object of a name in text. Waits while another transaction is changing the object of that name.
 pub(super) fn find_object(call: &Call<'_, '_>, text: &str) -> Result<Option<ObjectDef>> {
     let Some((database, schema, name)) = resolve(call, text) else { return Ok(None) };
     call.runtime.look_up(|lookup| lookup.object(&database, &schema, &name))
@@ -157,7 +157,7 @@ fn object_id(call: &Call<'_, '_>) -> Result<Value> {
     })
 }
 
-/// The number of a procedure that comes with the server: it is found in `sys`, and in `dbo` as EXEC finds it.
+/// The id of a system procedure: it is found in `sys`, and in `dbo` as EXEC finds it.
 fn system_procedure(call: &Call<'_, '_>, schema: &str, name: &str, wanted: Option<&str>) -> Option<i32> {
     if !schema.eq_ignore_ascii_case("sys") && !schema.eq_ignore_ascii_case("dbo") {
         return None;
@@ -178,7 +178,7 @@ fn database_at(call: &Call<'_, '_>, index: usize) -> Option<Arc<Database>> {
     }
 }
 
-/// What a number of an object stands for.
+/// The object of an object id.
 pub(super) enum Found {
     Object(ObjectDef),
     /// A constraint: its table, its name, its type of `sys.objects`.
@@ -415,7 +415,7 @@ fn database_property(call: &Call<'_, '_>) -> Result<Value> {
     Ok(variant(sysviews::database_property(&database, &property)))
 }
 
-/// DATABASEPROPERTY: the states of old times, and those properties of DATABASEPROPERTYEX that are numbers.
+/// DATABASEPROPERTY: the database states of old versions, and the numeric properties of DATABASEPROPERTYEX.
 fn old_database_property(call: &Call<'_, '_>) -> Result<Value> {
     let Ok(database) = call.runtime.instance.database(&call.text(0).unwrap_or_default()) else {
         return Ok(Value::Null);
@@ -427,7 +427,7 @@ fn old_database_property(call: &Call<'_, '_>) -> Result<Value> {
         "isreadonly" => return truth(options.read_only),
         "istrunclog" => return truth(options.recovery_model == engine::RecoveryModel::Simple),
         "isbulkcopy" => return truth(options.recovery_model == engine::RecoveryModel::BulkLogged),
-        // An open database is none of these.
+        // An open database is in none of these states.
         "isoffline" | "issuspect" | "isinrecovery" | "isinload" | "isemergencymode" | "isshutdown"
         | "isnotrecovered" => {
             return truth(false);
@@ -493,7 +493,7 @@ fn named_file(call: &Call<'_, '_>) -> Option<sysviews::DatabaseFile> {
 fn file_id(call: &Call<'_, '_>) -> Option<i32> {
     named_file(call).map(|file| file.file_id)
 }
-/// There is one filegroup, and it is nobody's own.
+/// There is one filegroup, which the server manages.
 fn filegroup_property(call: &Call<'_, '_>) -> Result<Value> {
     if !call.text(0).is_some_and(|name| name.eq_ignore_ascii_case("primary")) {
         return Ok(Value::Null);
@@ -524,7 +524,7 @@ fn file_property(call: &Call<'_, '_>) -> Result<Value> {
     })
 }
 
-/// Bytes in use of a log file; of one of several, its VLFs that are in use.
+/// Bytes in use of a log file; if there are several, its VLFs in use.
 fn used_log_bytes(database: &engine::Database, file_id: i32) -> u64 {
     if database.log().files().len() == 1 {
         return database.log().stats().used_bytes;

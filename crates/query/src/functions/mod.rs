@@ -1,4 +1,4 @@
-//! The registry of scalar built-in functions: one table a file, name -> arity, argument rule, result rule, evaluator.
+//! The registry of scalar built-in functions: one table per file, name -> arity, argument rule, result rule, evaluator.
 //!
 //! To add a function: write `fn name(call: &Call<'_, '_>) -> Result<Value, SqlError>` in the family's file and one line in its table.
 
@@ -57,7 +57,7 @@ static REGISTRY: LazyLock<FxHashMap<&'static str, &'static FunctionDef>> = LazyL
     registry
 });
 
-/// The function of a name in any case; `@@` names are here too.
+/// The function of a name in any letter case; `@@` names are included.
 pub(crate) fn lookup(name: &str) -> Option<&'static FunctionDef> {
     REGISTRY.get(name.to_ascii_uppercase().as_str()).copied()
 }

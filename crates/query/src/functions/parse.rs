@@ -1,4 +1,4 @@
-//! PARSE and TRY_PARSE. Which errors there are follows captures from SQL Server.
+//! PARSE and TRY_PARSE. Errors follow captures from SQL Server.
 
 use plan_ir::function_def::{Call, FunctionDef, Parameter, ResultRule};
 use types::datetime::Moment;
@@ -7,10 +7,10 @@ use types::{SqlError, SqlType, Value};
 
 use super::format::culture;
 
-/// As long as its text may be, in units of UTF-16.
+/// Limit of the text's length, in units of UTF-16.
 const MAX_UNITS: usize = 4000;
 
-/// Text and, if one was given, culture; the binder says the result's type. Not to be called by name.
+/// Arguments: text and, if given, culture; the binder sets the result type. Cannot be called by name.
 pub(crate) static PARSE: FunctionDef =
     FunctionDef::new("PARSE", &[Parameter::Any], ResultRule::Fixed(SqlType::Int), |call| {
         parsed(call)?.map_err(|text| failed(call, &text))
@@ -28,7 +28,7 @@ pub(crate) static TRY_PARSE: FunctionDef =
     .sees_nulls()
     .runtime();
 
-/// The value, or the text that is none. Errors 9818, 8152.
+/// The value, or the text that does not parse. Errors 9818, 8152.
 fn parsed(call: &Call<'_, '_>) -> Result<Result<Value, String>, SqlError> {
     let culture = culture(call, 1)?;
     let Some(text) = call.text(0) else { return Ok(Ok(Value::Null)) };
@@ -42,7 +42,7 @@ fn parsed(call: &Call<'_, '_>) -> Result<Result<Value, String>, SqlError> {
     Ok(parse(&text, &call.result, culture, &now).ok_or(text))
 }
 
-/// Error 9819. The culture is shown as it was given.
+/// Error 9819, with the culture as given.
 fn failed(call: &Call<'_, '_>, text: &str) -> SqlError {
     SqlError::new(9819, &[&text, &call.result.name(), &call.text(1).unwrap_or_default()])
 }

@@ -1,4 +1,4 @@
-//! Which permissions there are, and which a login has: everything, if it is an administrator; public what everybody has.
+//! The permissions that exist, and those of a login: all for an administrator, otherwise those of `public`.
 
 use plan_ir::function_def::{Call, FunctionDef, Parameter, ResultRule};
 use plan_ir::names::name_parts;

@@ -1,4 +1,4 @@
-//! Functions about logins, users and roles: those that everybody has (`principals.rs`), and the login that asks. A name that nobody has is NULL.
+//! Functions about logins, users and roles: the predefined ones (`principals.rs`), and the current login. An unknown name gives NULL.
 
 use plan_ir::function_def::{Call, FunctionDef, Parameter, ResultRule};
 use types::{SqlError, SqlType, Value};
@@ -66,14 +66,14 @@ fn sid_of(principal: &Principal) -> Value {
     principal.sid.as_ref().map_or(Value::Null, |sid| Value::binary(sid))
 }
 
-/// The login of the name that is given, or who asks.
+/// The login of the given name, or the current login.
 fn login_named(call: &Call<'_, '_>, tell: fn(&Principal) -> Value) -> Result<Value> {
     let own = call.runtime.facts.login_name();
     let name = call.text(0).unwrap_or_else(|| own.to_string());
     Ok(principals::named(&principals::of_server(own), &name).map_or(Value::Null, tell))
 }
 
-/// Who asks, when nothing is given, or the one that is wanted.
+/// The current login without an argument, or the login that satisfies the condition.
 fn login_where(
     call: &Call<'_, '_>,
     is_wanted: impl Fn(&Principal) -> bool,
@@ -91,7 +91,7 @@ fn user_id(call: &Call<'_, '_>) -> Result<Value> {
     Ok(principals::named(&principals::of_database(), &name).map_or(Value::Null, id_of))
 }
 
-/// Is who asks, or the principal that is named, in this role? NULL when one of them is not there, or no role.
+/// Is the current login, or the named principal, in this role? NULL when the principal or the role does not exist.
 fn member(call: &Call<'_, '_>, all: &[Principal]) -> Result<Value> {
     let Some(role) = call.text(0).and_then(|name| principals::named(all, &name)).filter(|role| role.is_role)
     else {
@@ -100,7 +100,7 @@ fn member(call: &Call<'_, '_>, all: &[Principal]) -> Result<Value> {
     let is_owner = match call.text(1) {
         None => call.runtime.facts.is_sysadmin(),
         Some(name) => match principals::named(all, &name) {
-            // Every login owns every database; guests, the server's own users and roles are in nothing.
+            // Every login owns every database; guest, the server's own users and roles are members of no role.
             Some(named) => {
                 ["sa", "dbo", call.runtime.facts.login_name()].iter().any(|own| named.name == *own)
             }

@@ -1,4 +1,4 @@
-//! Properties of types, objects, columns and indexes, and the SET options as SESSIONPROPERTY tells them.
+//! Properties of types, objects, columns and indexes, and the SET options of SESSIONPROPERTY.
 
 use engine::{ObjectDef, TableDef};
 use plan_ir::function_def::{Call, FunctionDef, Parameter, ResultRule};
@@ -36,7 +36,7 @@ fn truth(is: bool) -> Value {
     Value::Int(i32::from(is))
 }
 
-/// Digits of a number, else characters or bytes: what `precision` means here.
+/// The digits of a number, otherwise characters or bytes: the meaning of `precision` here.
 fn precision_of(sql_type: &SqlType) -> Value {
     let precision = sql_type.precision();
     if precision > 0 {
@@ -135,7 +135,7 @@ fn object_property(call: &Call<'_, '_>) -> Result<Value> {
     })
 }
 
-/// What follows from the kind of an object alone.
+/// Properties that follow from the kind of an object alone.
 fn kind_property(found: &Found, property: &str) -> Option<Value> {
     let code = found.code();
     let shipped = code == "S" || matches!(found, Found::System(_));
@@ -233,7 +233,7 @@ fn table_property(call: &Call<'_, '_>, table: &std::sync::Arc<TableDef>, propert
     }
 }
 
-/// As OBJECTPROPERTY, and the base type and cardinality, which are no integers.
+/// As OBJECTPROPERTY, and additionally the base type and cardinality, which are no integers.
 fn object_property_ex(call: &Call<'_, '_>) -> Result<Value> {
     let id = call.int(0).unwrap_or(0) as i32;
     let database = call.runtime.database;
@@ -274,7 +274,7 @@ fn column_property(call: &Call<'_, '_>) -> Result<Value> {
         "isrowguidcol" => truth(column.is_rowguidcol),
         "isidnotforrepl" => truth(column.identity.is_some_and(|identity| identity.is_not_for_replication)),
         "columnid" => Value::Int(column.column_id),
-        // Where the column stands among those that are left.
+        // Position of the column among the existing ones.
         "ordinal" => Value::Int(ordinal as i32 + 1),
         "isindexable" => {
             let is_short = !column.sql_type.is_large_object() && column.sql_type.max_length() != -1;
@@ -285,7 +285,7 @@ fn column_property(call: &Call<'_, '_>) -> Result<Value> {
     })
 }
 
-/// What follows from the type of a column, or holds for every column.
+/// Properties that follow from the type of a column, or hold for every column.
 fn shape_property(sql_type: &SqlType, property: &str) -> Value {
     match property {
         "precision" => precision_of(sql_type),

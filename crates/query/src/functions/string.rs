@@ -65,7 +65,7 @@ fn char_index_type(arguments: &[Argument<'_>]) -> Result<SqlType> {
 }
 
 fn joined_with_separator(arguments: &[Argument<'_>]) -> Result<SqlType> {
-    // The separator stands between all of them; the limit is what matters.
+    // The separator occurs between all of them; only the limit matters here.
     let joined = joined_text(arguments)?;
     Ok(match joined {
         SqlType::NVarChar(Length::N(_)) => SqlType::nvarchar(4000),
@@ -217,7 +217,7 @@ fn lower(call: &Call<'_, '_>) -> Result<Value> {
     }))
 }
 
-/// Longest text that a function makes, in units: 8,000 bytes unless the type is max.
+/// Longest text that a function returns, in units: 8,000 bytes unless the type is max.
 fn limit(call: &Call<'_, '_>) -> usize {
     match call.result {
         SqlType::VarChar(Length::Max) => i32::MAX as usize,
@@ -265,7 +265,7 @@ fn replicate(call: &Call<'_, '_>) -> Result<Value> {
     let wanted = text.units.len().saturating_mul(count as usize).min(limit(call));
     // A whole number of copies, cut at the limit of the type.
     let wanted = if text.units.is_empty() { 0 } else { wanted };
-    // Made, then copied into a value.
+    // Built first, then copied into a value.
     room_for_units(if text.wide { wanted.saturating_mul(2) } else { wanted })?;
     let units = text.units.iter().copied().cycle().take(wanted);
     Ok(match text.wide {
@@ -469,7 +469,7 @@ fn string_escape(call: &Call<'_, '_>) -> Result<Value> {
     Ok(Value::nvarchar(&out))
 }
 
-/// A message by its number, of users or the server's own, or a text; the values come in as with RAISERROR. No such message: NULL.
+/// A message by number, user-defined or system, or a text; values are substituted as in RAISERROR. NULL when the message does not exist.
 fn format_message(call: &Call<'_, '_>) -> Result<Value> {
     let message = &call.args[0];
     let template = match (message.as_text(), message.as_i64()) {

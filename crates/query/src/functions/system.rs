@@ -50,7 +50,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     .runtime(),
     FunctionDef::new("CURSOR_STATUS", &[Wide, Wide], Fixed(SqlType::SmallInt), |_| Ok(Value::SmallInt(-3)))
         .runtime(),
-    // There are no availability groups: each database is backed up where it is.
+    // There are no availability groups: each database's own server is the preferred replica.
     FunctionDef::new("FN_HADR_BACKUP_IS_PREFERRED_REPLICA", &[Wide], Fixed(SqlType::Bit), |call| {
         let name = call.text(0).unwrap_or_default();
         Ok(Value::Bit(call.runtime.instance.database(name.trim()).is_ok()))
@@ -89,7 +89,7 @@ fn user(call: &Call<'_, '_>) -> Result<Value> {
     Ok(Value::nvarchar(call.runtime.facts.user_name()))
 }
 
-/// 1: a column of the database that says neither NULL nor NOT NULL takes NULL; NULL: there is no such database.
+/// 1: a column without NULL or NOT NULL is nullable in the database; NULL: the database does not exist.
 fn default_nullability(call: &Call<'_, '_>) -> Result<Value> {
     let runtime = call.runtime;
     let database = match call.text(0) {
@@ -148,7 +148,7 @@ fn server_property(call: &Call<'_, '_>) -> Result<Value> {
     })
 }
 
-/// Is the owner of an application lock the session? Without a transaction there is none of a transaction.
+/// Is the session the owner of an application lock? A lock owned by the transaction requires a transaction.
 fn of_session(call: &Call<'_, '_>, index: usize) -> bool {
     call.text(index).is_some_and(|owner| owner.eq_ignore_ascii_case("session"))
 }

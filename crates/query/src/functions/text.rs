@@ -1,4 +1,4 @@
-//! Character values as functions see them: one unit after the other, bytes of code page 1252 or UTF-16, and result types of text.
+//! Character values for functions: sequences of units, which are bytes of code page 1252 or UTF-16 units; and result types of text.
 
 use plan_ir::function_def::{Argument, Call};
 use types::sql_type::TypeFamily;
@@ -12,7 +12,7 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// Takes a character value; other values become empty.
+    /// Reads a character value; other values become empty.
     pub(super) fn of(value: &Value) -> Text {
         match value {
             Value::Char(bytes) => {
@@ -41,7 +41,7 @@ impl Text {
         Text { wide: true, units: ByteStr::from(bytes).to_text().encode_utf16().collect() }
     }
 
-    /// Back to a value.
+    /// Converts it to a value.
     pub(super) fn into_value(self) -> Value {
         if self.wide {
             return Value::NChar(WideStr::from(self.units));
@@ -78,13 +78,13 @@ impl Text {
         self.units.iter().map(weight).collect()
     }
 
-    /// First place of `wanted` at or after `from`, by weight.
+    /// First position of `wanted` at or after `from`, by weight.
     pub(super) fn find(&self, wanted: &Text, from: usize, collation: Collation) -> Option<usize> {
         find(&self.weights(collation), &wanted.weights(collation), from)
     }
 }
 
-/// First place of one list in another.
+/// First position of one list in another.
 pub(super) fn find(text: &[u32], wanted: &[u32], from: usize) -> Option<usize> {
     if wanted.is_empty() || from > text.len() {
         return None;
@@ -92,7 +92,7 @@ pub(super) fn find(text: &[u32], wanted: &[u32], from: usize) -> Option<usize> {
     text[from..].windows(wanted.len()).position(|window| window == wanted).map(|position| position + from)
 }
 
-/// Units at most of a text type, `None` for max.
+/// Limit of a text type in units, `None` for max.
 pub(super) fn units_of(sql_type: &SqlType) -> Option<usize> {
     match sql_type {
         SqlType::Char(n) | SqlType::NChar(n) | SqlType::Binary(n) => Some(usize::from(*n)),
@@ -117,7 +117,7 @@ pub(super) fn is_wide(sql_type: &SqlType) -> bool {
     sql_type.family() == TypeFamily::NChar
 }
 
-/// Rule: varying text of the first argument's length.
+/// Result rule: variable-length text of the first argument's length.
 pub(super) fn same_text(arguments: &[Argument<'_>]) -> Result<SqlType, SqlError> {
     let first = arguments[0].sql_type;
     if first.family() == TypeFamily::Binary {
@@ -129,7 +129,7 @@ pub(super) fn same_text(arguments: &[Argument<'_>]) -> Result<SqlType, SqlError>
     Ok(var_type(is_wide(&first), units_of(&first)))
 }
 
-/// Rule: 8,000 or 4,000 units, max when the first argument is max.
+/// Result rule: 8,000 or 4,000 units, max when the first argument is max.
 pub(super) fn long_text(arguments: &[Argument<'_>]) -> Result<SqlType, SqlError> {
     let wide = arguments.iter().any(|argument| is_wide(&argument.sql_type));
     let first = arguments[0].sql_type;
@@ -140,7 +140,7 @@ pub(super) fn long_text(arguments: &[Argument<'_>]) -> Result<SqlType, SqlError>
     })
 }
 
-/// Rule: all lengths together.
+/// Result rule: the sum of all lengths.
 pub(super) fn joined_text(arguments: &[Argument<'_>]) -> Result<SqlType, SqlError> {
     let wide = arguments.iter().any(|argument| is_wide(&argument.sql_type));
     if arguments

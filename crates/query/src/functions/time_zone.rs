@@ -1,4 +1,4 @@
-//! AT TIME ZONE. Which errors there are follows captures from SQL Server.
+//! AT TIME ZONE. Errors follow captures from SQL Server.
 
 use plan_ir::built_ins::AT_TIME_ZONE;
 use plan_ir::function_def::{Argument, Call, FunctionDef, Parameter, ResultRule};
@@ -14,7 +14,7 @@ pub(crate) static TABLE: &[FunctionDef] =
     &[FunctionDef::new(AT_TIME_ZONE, &[Parameter::Any], ResultRule::Rule(result_type), at_time_zone)
         .arity(2, 2)];
 
-/// datetimeoffset with the digits of the first argument. Error 8116 for what is no date with a time, or no text.
+/// datetimeoffset with the digits of the first argument. Error 8116 unless the arguments are a date with a time and a text.
 fn result_type(arguments: &[Argument<'_>]) -> Result<SqlType, SqlError> {
     let is_null = |at: usize| arguments[at].constant.is_some_and(Value::is_null);
     let (moment, zone) = (&arguments[0].sql_type, &arguments[1].sql_type);
@@ -45,7 +45,7 @@ fn at_time_zone(call: &Call<'_, '_>) -> Result<Value, SqlError> {
     Ok(Value::DateTimeOffset(shown_in(zone, DateTimeOffset { utc, offset_minutes: 0 })))
 }
 
-/// The same instant as the zone's clocks show it; in UTC where they would leave the calendar.
+/// The instant in the zone's local time; in UTC where the local time would be outside the calendar.
 fn shown_in(zone: Zone, value: DateTimeOffset) -> DateTimeOffset {
     let (offset, _) = zone.at(unix_s(value.utc.ticks));
     let local = value.utc.ticks + i64::from(offset) * TICKS_PER_MINUTE;
