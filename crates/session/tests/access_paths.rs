@@ -1,4 +1,4 @@
-//! Which way a table is read: by what each way costs for the rows that there are. The shape of plans, not their text.
+//! Choice of access paths by estimated cost for the existing rows. The tests compare the shape of plans, not their text.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

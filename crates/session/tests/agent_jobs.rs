@@ -1,4 +1,4 @@
-//! Jobs of msdb are kept, shown and never run: the procedures that scripts and tools make them with, and the tables in which they look.
+//! Jobs of msdb are stored, shown and never run: the procedures with which scripts and tools create them, and the tables that they query.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

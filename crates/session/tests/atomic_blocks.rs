@@ -1,5 +1,5 @@
-//! Atomic blocks of natively compiled procedures (claims 61 and 154): what an error leaves, in every situation; which DELAYED_DURABILITY counts; what
-//! a loss of power takes; whom a block waits for. What is refused stands in `scripts/native_procedures.test`.
+//! Atomic blocks of natively compiled procedures (claims 61 and 154): the effect of an error in every situation; which DELAYED_DURABILITY counts;
+//! the effect of a power loss; for which transactions a block waits. `scripts/native_procedures.test` covers refusals.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;

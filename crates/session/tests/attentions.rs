@@ -1,4 +1,4 @@
-//! An attention ends a query at once, also where an operator works through many rows of which none goes on.
+//! An attention ends a query at once, also while an operator processes many rows and emits none.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test waits for a real thread")]
 
 mod common;

@@ -1,5 +1,5 @@
-//! Statements that are too deep, too long or too wide: error 191 (or its like) or success on the stack of a connection, and the session
-//! goes on. A stack overflow would end this test's process.
+//! Statements that are too deep, too long or too wide: error 191 (or similar) or success on the stack of a connection, and the session
+//! stays usable. A stack overflow would end this test's process.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,

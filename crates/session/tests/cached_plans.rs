@@ -1,5 +1,5 @@
-//! The cache of programs as the views show it: figures that follow what ran, handles that lead to text and plan; and the procedures that
-//! come with the server in the catalog.
+//! The program cache in views: figures match the executions, handles return text and plan; and the system procedures in
+//! the catalog.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! Procedures that explain: sp_help and its kin, messages of users, what a text would return.
+//! Informational procedures: sp_help and similar, user-defined messages, descriptions of a text's result set.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;

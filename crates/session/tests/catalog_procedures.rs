@@ -1,4 +1,4 @@
-//! The catalog's procedures as drivers call them: columns, keys, indexes, privileges, by the documented names and order.
+//! Catalog procedures as drivers call them: columns, keys, indexes, privileges, with the documented names and order.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! System views as clients read them: every one can be read, and what the old ones and INFORMATION_SCHEMA say.
+//! System views as clients read them: every view can be read; contents of the compatibility views and INFORMATION_SCHEMA.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;

@@ -1,8 +1,8 @@
-//! Each statement that changes rows, of one row, two, a page of them, 5,000, 5,001 (one more than locks of rows become the table's) and
-//! 100,000: with locks of rows, pages and the table, by versions, on every shape of table, in and outside the transaction that has made it,
-//! rolled back or not. What it says and what each index holds afterwards is compared with a model.
+//! Each data-changing statement over one row, two, a page of them, 5,000, 5,001 (one more than the limit of lock escalation) and
+//! 100,000: with locks of rows, pages and the table, with row versions, on every shape of table, in and outside the transaction that created it,
+//! rolled back or not. A model predicts the statement's result and the contents of each index afterwards.
 //!
-//! A run takes some of all combinations; `HARDPAN_TEST_SEEDS=n` takes n times as many, `HARDPAN_TEST_SEED` others.
+//! A run tests a part of all combinations; `HARDPAN_TEST_SEEDS=n` tests n times as many, `HARDPAN_TEST_SEED` others.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;

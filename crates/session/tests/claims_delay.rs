@@ -1,5 +1,5 @@
-//! What article 001 says of delayed durability (claims 137, 138, 151 to 153, 155 to 157, 160, 163 to 169, 171, 238, 239, 244 and 245): when
-//! delayed log becomes hard, what takes it along, how much may be lost, and that nothing else changes.
+//! Article 001's claims about delayed durability (claims 137, 138, 151 to 153, 155 to 157, 160, 163 to 169, 171, 238, 239, 244 and 245): when
+//! delayed log becomes durable and which events flush it, how much may be lost, and that nothing else changes.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;

@@ -1,5 +1,5 @@
-//! What a commit promises, and what makes the log go to disk: claims 1 to 22 and 51 to 54, through sessions on a simulated machine that
-//! notes every write and loses power when a test says so.
+//! The durability of commits and the causes of log writes: claims 1 to 22 and 51 to 54, through sessions on a simulated machine that
+//! records every write and loses power when a test says so.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;

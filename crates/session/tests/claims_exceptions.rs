@@ -1,5 +1,5 @@
-//! What is fully durable whatever the options say, and what is told to whoever asks for delay in vain (article 001, claims 139 to 153), on a
-//! simulated machine whose writes are all seen.
+//! Commits that are fully durable regardless of options, and the message when delay has no effect (article 001, claims 139 to 153), on a
+//! simulated machine that records all writes.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;

@@ -1,5 +1,5 @@
-//! How many flushes and records small and large, full and delayed transactions take (claims 42 to 46, 57 to 69): the article's loops through
-//! a session on a simulated machine, where every count is exact and the same on each run.
+//! Number of flushes and log records of small and large, full and delayed transactions (claims 42 to 46, 57 to 69): the article's loops through
+//! a session on a simulated machine, where every count is exact and equal on each run.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;

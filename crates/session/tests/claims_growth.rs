@@ -1,5 +1,5 @@
-//! What article 004 says of the log's space: the update loop fits its own MAXSIZE, a full log never stands in the way of a rollback, a
-//! checkpoint of a full log takes nothing that belongs to rollbacks; through sessions on a simulated machine.
+//! Article 004's claims about log space: the update loop fits its own MAXSIZE, a full log never prevents a rollback, a
+//! checkpoint of a full log uses no space reserved for rollbacks; through sessions on a simulated machine.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;

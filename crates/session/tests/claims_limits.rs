@@ -1,5 +1,5 @@
-//! The log manager's limits and its counters as article 002 reads them: claims 252 to 254, 260 to 263, 272, 275, 276, 278, 282 and 283, on
-//! simulated devices that take their time; which session met a limit, how often and how long.
+//! The log manager's limits and counters as article 002 describes them: claims 252 to 254, 260 to 263, 272, 275, 276, 278, 282 and 283, on
+//! slow simulated devices; which session met a limit, how often and how long.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! The mistakes in the listings of article 001, as printed: each gives the error that it would give anywhere. The listings as a whole, from a stock
+//! The mistakes in the printed listings of article 001: each causes the error that SQL Server reports. The complete listings, from a stock
 //! client: `tests/articles/run.sh scripts`, `docs/article-scripts.md`.
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -1,4 +1,4 @@
-//! The sequence cache as article 000 walks through it: claims 19, 20, 90 to 107, 116 to 119 and 123 to 130, counted exactly on a simulated
+//! The sequence cache as article 000 explains it: claims 19, 20, 90 to 107, 116 to 119 and 123 to 130, counted exactly on a simulated
 //! machine that loses power when a test says so.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 

@@ -1,4 +1,4 @@
-//! tempdb: made anew at each start, never recovered, never flushed at a commit, logged only for rollback (claims 78 to 88), through
+//! tempdb: created again at each start, never recovered, never flushed at a commit, logged only for rollback (claims 78 to 88), through
 //! sessions on a simulated machine.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 

@@ -1,5 +1,5 @@
-//! The article's template, piece by piece: what T-SQL of it must parse, run and answer (claims 23 to 39, 41 and 56). The whole of it runs in
-//! flush_experiment.rs.
+//! The article's template, piece by piece: the T-SQL that must parse and run, and its results (claims 23 to 39, 41 and 56). The whole
+//! template runs in flush_experiment.rs.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;

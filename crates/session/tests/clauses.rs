@@ -1,5 +1,5 @@
-//! The table of options and clauses (`query/src/clauses/table.txt`) is whole and true: each word of the parser and each choice of the code has its
-//! row, and the statements of each row are refused or run as the row says. Nothing is taken in silence without effect.
+//! The table of options and clauses (`query/src/clauses/table.txt`) is complete and correct: each word of the parser and each branch of the code has
+//! a row, and the statements of each row are refused or run as the row says. No clause is accepted without effect.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test reads the parser's source")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! What ORMs, migration tools and retry code take out of messages: each row of `client_messages.txt` against the message of a real statement.
+//! What ORMs, migration tools and retry code parse from messages: each row of `client_messages.txt` is compared with the message of a real statement.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! 5074 and 4922: what keeps a column from being altered or dropped, and what does not (documentation of ALTER TABLE, "ALTER COLUMN" and
+//! 5074 and 4922: which dependents prevent a column's alteration or removal, and which do not (documentation of ALTER TABLE, "ALTER COLUMN" and
 //! "DROP COLUMN").
 #![allow(clippy::unwrap_used, reason = "a test")]
 

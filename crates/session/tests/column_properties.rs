@@ -1,4 +1,4 @@
-//! ROWGUIDCOL and NOT FOR REPLICATION: where they may stand, what shows them, that they stay (restart, rollback, loss of power).
+//! ROWGUIDCOL and NOT FOR REPLICATION: where they are allowed, which views show them, and that they persist (restart, rollback, loss of power).
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

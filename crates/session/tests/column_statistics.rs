@@ -1,4 +1,4 @@
-//! Statistics of columns and indexes: made, seen, renewed, dropped; by statements and by themselves; through rollbacks and restarts.
+//! Statistics of columns and indexes: created, shown, updated, dropped; by statements and automatically; through rollbacks and restarts.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;

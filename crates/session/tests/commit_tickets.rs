@@ -1,4 +1,4 @@
-//! Commit tickets: what `sys.fn_commit_status` says of a commit is true after any number of crashes; MAX_WAIT, WAITFOR DURABLE,
+//! Commit tickets: the status in `sys.fn_commit_status` is right after any number of crashes; MAX_WAIT, WAITFOR DURABLE,
 //! COMMIT_ACK = BATCH and SET COMMIT_TICKETS, on a simulated machine that loses power.
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -1,4 +1,4 @@
-//! A computed column that hangs on more than its row (the time, the session) is what it is when somebody reads it, whoever reads and however; it is
+//! A computed column that depends on more than its row (the time, the session) is evaluated at each read, for the reading session; it is
 //! neither persisted nor in an index.
 #![allow(clippy::unwrap_used, reason = "a test")]
 

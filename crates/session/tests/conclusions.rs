@@ -1,5 +1,5 @@
-//! What is told behind an error or a success of a definition: "could not create the constraint" (1750) and its kin come second and are what a
-//! CATCH block sees; warnings of wide keys (1945).
+//! Messages after an error or the success of a definition: "could not create the constraint" (1750) and similar errors come second, and a
+//! CATCH block sees them; warnings of wide keys (1945).
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;

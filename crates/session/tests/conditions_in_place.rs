@@ -1,6 +1,6 @@
-//! Conditions that are judged on the bytes of rows say what the same conditions say of values: `WHERE p` counts the rows of which `CASE WHEN p` says so,
-//! for drawn predicates over columns of every kind, read from a heap, a clustered index and entries of a covering one; and joins whose keys are
-//! looked for among rows where they lie find what joins of expressions find.
+//! Predicates evaluated on encoded rows give the results of predicates on values: `WHERE p` counts the rows for which `CASE WHEN p` is true,
+//! for drawn predicates over columns of every kind, read from a heap, a clustered index and a covering index; and joins whose keys are
+//! compared in encoded rows give the results of joins of expressions.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;

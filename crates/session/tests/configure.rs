@@ -1,4 +1,4 @@
-//! sp_configure, RECONFIGURE and sys.configurations: what can be set has an effect, what cannot says so; msdb is there.
+//! sp_configure, RECONFIGURE and sys.configurations: an option that can be set has an effect, others are refused; msdb exists.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

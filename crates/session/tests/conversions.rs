@@ -1,5 +1,5 @@
-//! Every pair of types: CAST and assignment are done or refused as the documented chart says (`types/src/convert/matrix.txt`), with the
-//! right number; a value inside a sql_variant converts to each type as it does by itself.
+//! Every pair of types: CAST and assignment succeed or are refused as the documented chart says (`types/src/convert/matrix.txt`), with the
+//! right error number; a value inside a sql_variant converts to each type as the bare value does.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! Counters of databases have one owner each: what is counted as it happens is not set anew when somebody reads.
+//! Each counter of a database has one writer: a counter of events is not overwritten when a view is read.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;

@@ -1,5 +1,5 @@
-//! Data files of a database: numbers, proportional fill, joining, leaving and shrinking through crashes, a missing one, tempdb's; on a simulated
-//! machine.
+//! Data files of a database: numbers, proportional fill, adding, removing and shrinking through crashes, a missing file, tempdb's files; on a
+//! simulated machine.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;

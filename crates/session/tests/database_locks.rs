@@ -1,4 +1,4 @@
-//! DATABASE locks: what sessions hold of the databases they are in, who is kept out by it, and that nothing of it stays behind.
+//! DATABASE locks: the locks that sessions hold on the databases they use, which requests these block, and that no lock is left behind.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;

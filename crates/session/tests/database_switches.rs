@@ -1,4 +1,4 @@
-//! The switches of ALTER DATABASE SET that sys.databases shows: each shows what was said last, and does so after a restart.
+//! The switches of ALTER DATABASE SET that sys.databases shows: each shows its last value, also after a restart.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

@@ -1,5 +1,5 @@
-//! DBCC CHECKDB, CHECKALLOC, CHECKTABLE: what they say of a sound database, their arguments and options. (That each kind of damage is found
-//! is shown in `engine`.)
+//! DBCC CHECKDB, CHECKALLOC, CHECKTABLE: their output for a consistent database, their arguments and options. (Tests in `engine` show
+//! that each kind of damage is found.)
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;

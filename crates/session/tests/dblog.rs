@@ -1,4 +1,4 @@
-//! sys.fn_dblog: columns, arguments, what it reads and what it need not read, and that nobody takes the log from under it (claim 40).
+//! sys.fn_dblog: columns, arguments, which log it reads and which it skips, and that the log is not truncated while it is read (claim 40).
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;

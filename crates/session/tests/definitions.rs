@@ -1,5 +1,5 @@
-//! Definitions that are not committed: nobody else sees them, nobody is answered from them, no name is taken twice. One session changes
-//! a definition in a transaction, another uses the name: it waits, and then finds what the first has committed or what was there before.
+//! Uncommitted definitions: no other session sees them or gets results from them, and no name is used twice. One session changes
+//! a definition in a transaction, another uses the name: it waits, and then finds the committed change or the previous state.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

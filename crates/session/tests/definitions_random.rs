@@ -1,5 +1,5 @@
-//! Four sessions make, alter, drop and use objects of three names in transactions, in the order that the seed decides. A model of the names
-//! says what each of them may have been told: what was committed at some moment of the statement, or what the session itself has done.
+//! Four sessions create, alter, drop and use objects of three names in transactions, in an order drawn from the seed. A model of the names
+//! gives the allowed answers: a state that was committed at some moment of the statement, or the session's own changes.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;

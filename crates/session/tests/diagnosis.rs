@@ -1,5 +1,5 @@
-//! What tells where time goes: performance counters with their sums, waits of sessions and of tasks, latches, transactions of sessions, and
-//! where files lie as SQL Server would say it (claim 191).
+//! Diagnostic views: performance counters with their sums, waits of sessions and of tasks, latches, transactions of sessions, and
+//! paths of files as SQL Server shows them (claim 191).
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;

@@ -1,5 +1,5 @@
-//! Nobody but READ UNCOMMITTED sees what another session has not committed: heap and clustered table, row where its address says or moved,
-//! values in the row and beside it, every level, by scan, by key, by index and then the row, by a covering index.
+//! Only READ UNCOMMITTED sees uncommitted changes of another session: heap and clustered table, row at its address or moved,
+//! values in and off the row, every level, by scan, by key, by index and row lookup, by a covering index.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;

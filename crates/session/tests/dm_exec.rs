@@ -1,4 +1,4 @@
-//! What `sys.dm_exec_requests`, `dm_exec_sessions` and `dm_os_waiting_tasks` say of a session that works, and of one that waits for another.
+//! `sys.dm_exec_requests`, `dm_exec_sessions` and `dm_os_waiting_tasks` for a running session, and for one that waits for another.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;

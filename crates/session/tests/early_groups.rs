@@ -1,4 +1,4 @@
-//! Groups that are made below an outer join count the row without a partner as those above it do: what is no NULL for it counts.
+//! Eager aggregation below an outer join counts the row without a partner as aggregation above it does: values that are not NULL for it count.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that takes the time")]
 
 mod common;

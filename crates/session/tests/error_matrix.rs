@@ -1,4 +1,4 @@
-//! What an error ends: each row of `error_matrix.txt` is tried in a batch, in a procedure and in a TRY block, within a transaction, under XACT_ABORT
+//! The reach of errors: each row of `error_matrix.txt` is tried in a batch, in a procedure and in a TRY block, within a transaction, under XACT_ABORT
 //! OFF and ON.
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -1,6 +1,6 @@
-//! EIO and ENOSPC at every k-th write, sync, read and change of a name, once and for ever, of an opening and recovery, and at every write under what the log promises besides plain commits: commits acknowledged with
-//! their batch, sequences, bounds of delayed commits, tickets and waits for them, the doctor. Then the power goes off: what was promised
-//! holds, a ticket tells the truth, no value of a sequence comes again.
+//! EIO and ENOSPC at every k-th write, sync, read and rename, once and for ever, of an opening and recovery, and at every write under the log's
+//! promises other than plain commits: commits acknowledged with their batch, sequences, bounds of delayed commits, tickets and waits for them,
+//! the doctor. Then the power fails: promises hold, a ticket's status is right, no value of a sequence comes again.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

@@ -1,5 +1,5 @@
-//! Nobody waits for what he does not touch: a covering read locks index entries only, an equality on a unique key at SERIALIZABLE locks
-//! that key only, a rollback to a savepoint gives back what was locked since.
+//! No session waits for rows that it does not need: a covering read locks index entries only, an equality on a unique key at SERIALIZABLE locks
+//! that key only, a rollback to a savepoint releases the locks taken since.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;

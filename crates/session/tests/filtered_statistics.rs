@@ -1,5 +1,5 @@
-//! Statistics of some rows alone: made, shown, renewed, dropped with what they need, through restarts; what plans make of them; and what ALTER INDEX and
-//! sp_autostats do to statistics.
+//! Filtered statistics: created, shown, updated, dropped with the columns they need, through restarts; their use in plans; and the effect of
+//! ALTER INDEX and sp_autostats on statistics.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

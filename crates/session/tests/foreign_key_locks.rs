@@ -1,4 +1,4 @@
-//! What sessions that touch the two ends of a foreign key wait for, at every isolation level.
+//! Lock waits of sessions that change the two sides of a foreign key, at every isolation level.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! Global temporary tables: everybody's while their maker's session lasts; dropped with it, as soon as nobody uses them.
+//! Global temporary tables: visible to all sessions while their creator's session lasts; dropped with it, as soon as no session uses them.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

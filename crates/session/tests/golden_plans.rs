@@ -1,5 +1,5 @@
-//! The plans of many queries, by their shape: which operators, in which order, through which indexes. `golden_plans.txt` has them; with
-//! `HARDPAN_WRITE_PLANS=1` it is written anew, to be read before it is kept.
+//! The plans of many queries, by their shape: which operators, in which order, through which indexes. `golden_plans.txt` lists them; with
+//! `HARDPAN_WRITE_PLANS=1` the test writes the file again, for review before it is committed.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! Groups are looked up by numbers where their keys are one or two integers, by bytes elsewhere: the groups are the same, those of NULL among them.
+//! Hash aggregation uses integers as keys for one or two integer columns, bytes for others: both give equal groups, also for NULL.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

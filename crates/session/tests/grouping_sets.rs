@@ -1,4 +1,4 @@
-//! ROLLUP, CUBE and GROUPING SETS give what single groupings give under UNION ALL, over rows with NULLs and over no rows at all.
+//! ROLLUP, CUBE and GROUPING SETS equal the UNION ALL of single groupings, over rows with NULLs and over no rows at all.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! Identity counters and transactions: what TRUNCATE and DROP set back a rollback brings back; a transaction may fill what it has emptied.
+//! Identity counters and transactions: a rollback restores counters that TRUNCATE and DROP reset; a transaction may refill a table that it emptied.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;

@@ -1,5 +1,5 @@
-//! Joins and groupings of rows that come in order find what those of rows without any order find: NULLs, many rows of one key on both sides, every kind
-//! of join, descending keys, texts under their collations, conditions beside the keys. The same rows lie in tables with indexes and in heaps without.
+//! Merge joins and stream aggregates over ordered rows give the results of those over unordered rows: NULLs, many rows of one key on both sides,
+//! every kind of join, descending keys, texts under their collations, residual predicates. Tables with indexes and heaps without contain equal rows.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

@@ -1,5 +1,5 @@
-//! A database that is dropped and made again under its name is another database: nothing that was bound to the first answers for the
-//! second, and of the first nothing is left.
+//! A database that is dropped and created again under its name is another database: nothing that was bound to the first is used for the
+//! second, and nothing of the first is left.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test looks at its own descriptors")]
 
 mod common;

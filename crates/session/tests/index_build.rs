@@ -1,5 +1,5 @@
-//! Indexes that are built from rows that are there: whatever the order of the rows, whether one run holds them or several, each index
-//! agrees with its table, and a duplicate is told.
+//! Indexes built from existing rows: whatever the order of the rows, whether they fit one sort run or several, each index
+//! agrees with its table, and a duplicate key is reported.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;

@@ -1,5 +1,5 @@
-//! An AND of conditions on two indexed columns: the rows that both indexes lead to are looked up where that is cheaper, and no others; where one index
-//! finds few rows, or many have to be looked up anyway, one index or none is read. The rows are the same at every isolation level.
+//! Index intersection for an AND of conditions on two indexed columns: only rows that both indexes find are looked up, where that is cheaper; if one
+//! index finds few rows, or most must be looked up anyway, one index or none is read. Results are equal at every isolation level.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

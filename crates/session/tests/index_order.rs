@@ -1,4 +1,4 @@
-//! Order that an index gives: TOP, ORDER BY, OFFSET, MIN and MAX answer as they do without any index, forward and backward, and read few
+//! Index order: TOP, ORDER BY, OFFSET, MIN and MAX give the results that they give without an index, forward and backward, and read few
 //! pages.
 #![allow(clippy::unwrap_used, reason = "a test")]
 

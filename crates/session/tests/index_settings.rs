@@ -1,4 +1,4 @@
-//! What WITH (...) says of an index: kept over restarts and rebuilds, shown by everything that shows it, and followed when the index is built.
+//! The WITH (...) options of an index persist over restarts and rebuilds, appear in the views that show them, and apply when the index is built.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

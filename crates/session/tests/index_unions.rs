@@ -1,5 +1,5 @@
-//! An OR through several indexes while others move its rows from branch to branch: each row comes once, and none is missed that qualified all the
-//! time. SQL Server joins the branches of such a plan by the rows' locators.
+//! Index union for an OR, while other sessions move rows from branch to branch: each row comes once, and no row that qualified all the
+//! time is missed. SQL Server joins the branches of such a plan by the rows' locators.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

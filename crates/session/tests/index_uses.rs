@@ -1,4 +1,4 @@
-//! Counts of sys.dm_db_index_usage_stats and sys.dm_db_index_operational_stats that take two sessions, another database or a restart.
+//! Counts in sys.dm_db_index_usage_stats and sys.dm_db_index_operational_stats that need two sessions, another database or a restart.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! What each isolation level lets through: eleven known anomalies, each as a schedule of two or three sessions on a simulated machine.
+//! The anomalies that each isolation level allows: eleven known ones, each as a schedule of two or three sessions on a simulated machine.
 //!
 //! The anomalies and their names are Adya's (2000); which level prevents which, for SQL Server, is published by the Hermitage tests
 //! (github.com/ept/hermitage, sqlserver.md): READ UNCOMMITTED prevents G0 only; READ COMMITTED by locking also G1a to G1c and OTV; REPEATABLE

@@ -1,5 +1,5 @@
-//! Joins: the order that is chosen, what follows from equalities, outer joins that are inner ones; and that neither order nor indexes nor sizes
-//! change an answer.
+//! Joins: the chosen order, inferred equalities, outer joins that are simplified to inner ones; and that neither order nor indexes nor sizes
+//! change a result.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

@@ -1,5 +1,5 @@
-//! Groups and windows that do not hang on the outer row are computed once, however often the tree around them runs: SQL Server's spool. Whatever hangs on
-//! the outer row, gives other values each time or numbers rows as they come is asked each time.
+//! Uncorrelated groups and windows are computed once, however often the tree around them runs: SQL Server's spool. Parts that depend on
+//! the outer row, are nondeterministic or number rows in their order are computed each time.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

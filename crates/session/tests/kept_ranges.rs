@@ -1,4 +1,4 @@
-//! What a transaction has read at SERIALIZABLE nobody else changes by a new row, also where the transaction itself has put rows into the range:
+//! No other session can insert into a range that a transaction has read at SERIALIZABLE, also if the transaction itself has inserted rows into it:
 //! by every kind of index, in both directions, with every locking hint.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 

@@ -1,4 +1,4 @@
-//! `*` in a view or inline function stands for the columns that there were when it was made, until ALTER, sp_refreshview or sp_refreshsqlmodule.
+//! `*` in a view or inline function stands for the columns that existed at its creation, until ALTER, sp_refreshview or sp_refreshsqlmodule.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

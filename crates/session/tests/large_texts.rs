@@ -1,5 +1,5 @@
-//! Texts that are long or nested by machine are answered, or refused by number: what takes time that grows faster than they do would
-//! not come to an end here.
+//! Long or deeply nested texts, as programs generate them, run or are refused with an error: with superlinear time this test would
+//! not end.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! SET LOCK_TIMEOUT reaches those who wait: for the session, for a procedure's own scope, until the session is reset.
+//! SET LOCK_TIMEOUT applies to lock waits: in the session, in a procedure's own scope, until the session is reset.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;

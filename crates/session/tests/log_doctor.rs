@@ -1,5 +1,5 @@
-//! `sp_log_doctor` on scripted situations, in virtual time on a simulated device: what it finds is what was made, and nothing else. Each
-//! situation is played twice: the second doctor has forgotten its rules, and the test must notice. Claims 246, 256, 257, 261, 272 to 280, 317.
+//! `sp_log_doctor` on scripted situations, in virtual time on a simulated device: it finds what was caused, and nothing else. Each
+//! situation runs twice: the second doctor has no rules, and the test must notice. Claims 246, 256, 257, 261, 272 to 280, 317.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

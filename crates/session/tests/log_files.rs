@@ -1,4 +1,4 @@
-//! Log files of a database: their use in turn, joining and leaving through crashes, a missing one, shrinking; on a simulated machine.
+//! Log files of a database: used in turn, added and removed through crashes, missing, shrunk; on a simulated machine.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! Procedures that maintenance scripts and migrations call: plans made anew, modules bound anew, each table, each database, and what is
+//! Procedures that maintenance scripts and migrations call: recompilation of plans and modules, loops over tables and databases, and those
 //! refused by name.
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -1,5 +1,5 @@
-//! What a request may use of the memory: whatever asks for more gets 701, in time, and the session goes on. The limit is 24 MB for each request here;
-//! `crates/hardpan/tests/memory.rs` tries the real program under a limit of the system.
+//! The memory limit of a request: a request that needs more gets 701, in time, and the session stays usable. The limit is 24 MB for each request
+//! here; `crates/hardpan/tests/memory.rs` tests the real program under a limit of the operating system.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

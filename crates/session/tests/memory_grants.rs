@@ -1,5 +1,5 @@
-//! Grants: who keeps many rows asks for memory from one budget, waits for it as RESOURCE_SEMAPHORE, and is told when it does not come. The budget is
-//! 24 MB here, and 6 MB for each query.
+//! Memory grants: a query that keeps many rows requests memory from one pool, waits for it as RESOURCE_SEMAPHORE, and gets an error when it does not
+//! come. The pool has 24 MB here, and 6 MB for each query.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test starts its clients itself")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! Indexes that plans wish for: `sys.dm_db_missing_index_details`, `_groups`, `_group_stats` and `_columns`.
+//! Missing indexes that the optimizer reports: `sys.dm_db_missing_index_details`, `_groups`, `_group_stats` and `_columns`.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

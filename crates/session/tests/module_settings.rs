@@ -1,5 +1,5 @@
-//! Modules run under the QUOTED_IDENTIFIER and ANSI_NULLS with which they were made (documentation of CREATE PROCEDURE), from whichever
-//! session and by whichever statement they are reached.
+//! Modules run under the QUOTED_IDENTIFIER and ANSI_NULLS of their creation (documentation of CREATE PROCEDURE), in whichever
+//! session and by whichever statement they are called.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

@@ -1,6 +1,6 @@
-//! A row that is changed between its entry in an index and itself. Whoever reads what is committed, and looks rows up by their entries, does not see it
-//! where the entry stood: rows come in the index's order (groups once, joins whole), and what is handed up has what was asked for. A page of entries is
-//! read at once: where the row stands now is not looked at any more when that is on the same page.
+//! A row that changes between the read of its index entry and its lookup. A reader of committed data that looks up rows by index entries does not see
+//! it at the entry's position: rows come in the index's order (groups once, joins complete), and emitted rows satisfy the predicate. A page of
+//! entries is read at once: if the row's new entry is on the same page, it is not read again.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! Where names may stand and what they mean: words that are no reserved ones, names of several parts, ORDER BY of a set operation.
+//! Where names may occur and what they denote: unreserved keywords, names of several parts, ORDER BY of a set operation.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! Other names for what exists, what is written about it, and types of users.
+//! Renames, extended properties, and alias types.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;

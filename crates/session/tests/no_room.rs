@@ -1,4 +1,4 @@
-//! What a data file without room (1105) does to a batch, its transaction and the sessions beside it.
+//! The effect of a data file without space (1105) on a batch, its transaction and other sessions.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! A file that cannot grow leaves a line in the server's own log, which names file and cause: once, until growing has succeeded again.
+//! A file that cannot grow is reported in the server's own log with file and cause: once, until growing has succeeded again.
 mod common;
 
 use common::simulated::{NAME, Server};

@@ -1,5 +1,5 @@
-//! An order over the columns of one side of a join needs a sort of that side only: it leads the join, whose rows come in its order. What is
-//! found is what a sort of all rows finds.
+//! An order over the columns of one side of a join needs a sort of that side only: the join preserves its order. Results equal
+//! those of a sort of all rows.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

@@ -1,5 +1,5 @@
-//! Commits that a request leaves on their way: who sees what meanwhile, what settles them, and that a failure tells what a blocking
-//! commit would have told.
+//! Commits that a request leaves pending: what other sessions see meanwhile, what settles them, and that a failure reports what a blocking
+//! commit would have reported.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;

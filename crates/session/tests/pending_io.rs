@@ -1,5 +1,5 @@
-//! `sys.dm_io_pending_io_requests` on a device slow enough to see requests on their way, read as article 002 reads it (claims 248 to 251),
-//! and the limits of releases on how many there may be.
+//! `sys.dm_io_pending_io_requests` on a device slow enough to show requests in progress, read as in article 002 (claims 248 to 251),
+//! and the limits that releases set on their number.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! What may stand where: types that nobody knows, queries and columns where there are no rows, and the counts of TOP, OFFSET and FETCH.
+//! Constructs in unusual positions: unknown types, queries and columns where no row exists, and the counts of TOP, OFFSET and FETCH.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! Loops of integers run without a runtime (`plain.rs`): what they compute and raise is what a SELECT of the same expression does.
+//! Integer loops run without the query runtime (`plain.rs`): their results and errors equal those of a SELECT of the same expression.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;

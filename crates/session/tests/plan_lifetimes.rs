@@ -1,5 +1,5 @@
-//! How long a kept plan means what its text means: not a moment longer, and as long as nothing has changed that it was bound to. The same text
-//! with a comment that nobody has sent before is bound anew: whatever was changed meanwhile, both give the same.
+//! The lifetime of cached plans: a plan is used exactly as long as the objects it was bound to are unchanged. The same text
+//! with a unique comment is bound again: whatever was changed meanwhile, both give the same result.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

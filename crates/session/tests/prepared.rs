@@ -1,4 +1,4 @@
-//! Prepared statements: what they mean follows the session and its tables; their arguments.
+//! Prepared statements: their meaning follows changes of the session and its tables; their arguments.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;

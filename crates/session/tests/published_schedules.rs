@@ -1,5 +1,5 @@
 //! The 54 schedules of anomalies that Tencent's 3TS project publishes (github.com/Tencent/3TS, `test_result`), at each of six levels, with the
-//! outcomes that it reports of SQL Server 2019. Facts alone are taken from there; the notation is ours.
+//! outcomes that it reports of SQL Server 2019. Only facts are taken from there; the notation is ours.
 //!
 //! An outcome is found as the project finds it: `A`, an anomaly: the answers and the rows left behind are those of no serial order of the
 //! transactions; `-`: they are those of one; `R`: a transaction was rolled back (1205, 3960). What the serial orders answer is

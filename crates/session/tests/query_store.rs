@@ -1,4 +1,4 @@
-//! The query store: what queries took, plan by plan; the scripts that look for the most expensive; its options, and what they do.
+//! The query store: execution figures of queries by plan; scripts that search the most expensive queries; its options and their effects.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

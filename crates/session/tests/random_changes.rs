@@ -1,4 +1,4 @@
-//! UPDATE and DELETE over random FROM clauses: none may panic, and each changes the rows that a SELECT over the same clause names.
+//! UPDATE and DELETE over random FROM clauses: none may panic, and each changes the rows that a SELECT over the same clause returns.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;

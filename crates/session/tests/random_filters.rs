@@ -1,5 +1,5 @@
 //! A table with filtered indexes beside one without any index: random changes give both the same rows, unique filtered indexes refuse exactly
-//! what has duplicates among the rows of their filter, and each query gives the same rows from both, with and without a hint.
+//! the duplicates among the rows of their filter, and each query returns the same rows from both, with and without a hint.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! MERGE with random clauses over random rows, against a model that joins and acts row by row in memory; and many that meet.
+//! MERGE with random clauses over random rows, against a model that joins and acts row by row in memory; and concurrent MERGE statements.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;

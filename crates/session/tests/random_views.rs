@@ -1,4 +1,4 @@
-//! Random views over views, changed through: each change leaves what the same change written on the base table leaves, and WITH CHECK OPTION
+//! Random views over views as targets of changes: each change has the effect of the same change on the base table, and WITH CHECK OPTION
 //! refuses exactly the rows that the view would not show.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 

@@ -1,5 +1,5 @@
-//! What modules refer to: `sys.dm_sql_referenced_entities`, `sys.dm_sql_referencing_entities` and the rows of procedures in
-//! `sys.sql_expression_dependencies`. Each text is bound anew, so that the answer is what its names mean now.
+//! References of modules: `sys.dm_sql_referenced_entities`, `sys.dm_sql_referencing_entities` and the rows of procedures in
+//! `sys.sql_expression_dependencies`. Each text is bound again, so the result reflects the current meaning of its names.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! What is refused by name ends its batch: nothing that stands behind it runs, and a transaction around it is rolled back.
+//! A feature that is refused by name ends its batch: no later statement runs, and a transaction around it is rolled back.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

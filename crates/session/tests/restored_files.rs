@@ -1,5 +1,5 @@
-//! Files put back as they were at an earlier moment: a ticket of what came after that is nobody's, never HARDENED; files of different moments
-//! are refused, not opened with changes missing; a page that lies about incarnations is told, not asserted.
+//! Files restored to an earlier state: a ticket of a later commit is unknown, never HARDENED; files of different times
+//! are refused, not opened with changes missing; a page with a wrong incarnation is reported, not asserted.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

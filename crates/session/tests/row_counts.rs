@@ -1,4 +1,4 @@
-//! The number of rows that is kept for each heap and index: exact after every change, savepoint, rollback, rebuild, restart and loss of power.
+//! The row count stored for each heap and index: exact after every change, savepoint, rollback, rebuild, restart and loss of power.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;

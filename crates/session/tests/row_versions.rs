@@ -1,4 +1,4 @@
-//! rowversion values: one counter a database, which no restart and no crash sets back; `@@DBTS` and `MIN_ACTIVE_ROWVERSION()`.
+//! rowversion values: one counter per database, which no restart and no crash resets; `@@DBTS` and `MIN_ACTIVE_ROWVERSION()`.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;

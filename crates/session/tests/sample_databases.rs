@@ -1,4 +1,4 @@
-//! Install scripts of the kind that sample databases come with, run as they are, twice, and asked questions.
+//! Install scripts like those of sample databases: run unchanged, twice, and then queried.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;

@@ -1,6 +1,6 @@
-//! An index answers a comparison as the table itself does, whatever the type of the value: for every pair of a column's type and a value's, `c op value` over an
-//! indexed column, over one without an index, and as `CASE WHEN` say the same; with constants, variables, lists, ranges, joins that seek by an outer value, composite,
-//! descending and filtered indexes, and the least and greatest value.
+//! An index seek gives the result of a table scan for any type of the value: for every pair of a column's type and a value's type, `c op value` over
+//! an indexed column, over one without an index, and as `CASE WHEN` agree; with constants, variables, lists, ranges, joins that seek by an outer
+//! value, composite, descending and filtered indexes, and the least and greatest value.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! Sequences as T-SQL has them: their definitions, where NEXT VALUE FOR may stand and what it gives there, ranges, views.
+//! Sequences in T-SQL: their definitions, where NEXT VALUE FOR is allowed and its values there, ranges, views.
 //! Documentation of CREATE SEQUENCE, ALTER SEQUENCE, NEXT VALUE FOR, sp_sequence_get_range and sys.sequences.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 

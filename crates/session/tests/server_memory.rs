@@ -1,5 +1,5 @@
-//! `max server memory (MB)`: what requests may use together follows it as soon as RECONFIGURE has installed it, and after a restart. A process of its
-//! own: the limits are the process's.
+//! `max server memory (MB)`: the common memory limit of requests follows it as soon as RECONFIGURE has installed it, and after a restart. In a
+//! process of its own, since the limits are the process's.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

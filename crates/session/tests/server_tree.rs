@@ -1,5 +1,5 @@
-//! What tools read while they open the tree of a server: endpoints, permissions, memory, msdb, the input of sessions, parameters of the
-//! system's procedures.
+//! Queries of tools that open a server's object tree: endpoints, permissions, memory, msdb, the input of sessions, parameters of
+//! system procedures.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

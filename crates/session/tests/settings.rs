@@ -1,4 +1,4 @@
-//! What statements leave in @@ROWCOUNT and @@ERROR, and when settings hold.
+//! @@ROWCOUNT and @@ERROR after statements, and when settings take effect.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! SET SHOWPLAN, NOEXEC, PARSEONLY and FMTONLY: nothing runs; plans and columns are told instead.
+//! SET SHOWPLAN, NOEXEC, PARSEONLY and FMTONLY: no statement runs; plans and columns are described instead.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! ALTER DATABASE ... SET: which options empty a database, who leaves, who is kept out, who may change it again.
+//! ALTER DATABASE ... SET: which options need exclusive access, which sessions must leave or are kept out, and which may change the option again.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

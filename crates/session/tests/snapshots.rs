@@ -1,4 +1,4 @@
-//! Row versions through SQL: READ_COMMITTED_SNAPSHOT, ALLOW_SNAPSHOT_ISOLATION and SNAPSHOT, on a simulated machine. What is expected is the
+//! Row versions through SQL: READ_COMMITTED_SNAPSHOT, ALLOW_SNAPSHOT_ISOLATION and SNAPSHOT, on a simulated machine. Expected results follow the
 //! product's documentation: "Row versioning-based isolation levels", ALTER DATABASE SET options, SET TRANSACTION ISOLATION LEVEL, and the
 //! pages of the error messages 3951, 3952, 3960 and 3961.
 #![allow(clippy::unwrap_used, reason = "a test")]

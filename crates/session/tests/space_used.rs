@@ -1,4 +1,4 @@
-//! Pages and rows as sp_spaceused, sys.allocation_units and sys.dm_db_partition_stats count them: the same as DBCC CHECKTABLE reaches.
+//! Pages and rows in sp_spaceused, sys.allocation_units and sys.dm_db_partition_stats: equal to the counts of DBCC CHECKTABLE.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

@@ -1,5 +1,5 @@
-//! UPDATE, DELETE, MERGE and what cascades from them, when the rows that they have found do not fit into memory: the same rows, answers and
-//! errors as when they do. `random_changes.rs`, `random_merge.rs` and `random_cascades.rs` try the same against models.
+//! UPDATE, DELETE, MERGE and cascades from them, when the rows found do not fit into memory: the same rows, results and
+//! errors as when they fit. `random_changes.rs`, `random_merge.rs` and `random_cascades.rs` test the same against models.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

@@ -1,5 +1,5 @@
-//! What does not fit into memory goes to disk: the same answers, nothing left behind, no harm to others. `memory.rs` and `memory_grants.rs` try the
-//! same under limits of memory.
+//! Operators that exceed memory spill to disk: the same results, no files left behind, no effect on others. `memory.rs` and `memory_grants.rs` test
+//! the same under memory limits.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test looks into its folder")]
 
 mod common;

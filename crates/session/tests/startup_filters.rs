@@ -1,5 +1,5 @@
-//! A predicate that reads nothing of a tree's rows decides whether the tree is started at all: SQL Server's "startup expression". What it answers, and
-//! which errors it gives, is what a filter behind each row would.
+//! A predicate that uses no column of a subtree decides whether the subtree runs at all: SQL Server's "startup expression". Its results and
+//! errors are those of a filter after each row.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

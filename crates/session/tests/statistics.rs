@@ -1,4 +1,4 @@
-//! SET STATISTICS IO and TIME: the figures are those of the statement, told behind its end.
+//! SET STATISTICS IO and TIME: the figures belong to the statement and are reported after its end.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

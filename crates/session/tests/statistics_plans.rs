@@ -1,5 +1,5 @@
-//! What plans make of statistics: skewed values change their shape, statistics come by themselves and are renewed, plans are made anew with them;
-//! and no answer hangs on them.
+//! The use of statistics in plans: skewed values change plan shapes, statistics are created and updated automatically, plans are recompiled with
+//! them; and no result depends on them.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! SET STATISTICS PROFILE and XML: each operator's rows and executions beside its estimates, checked against what the tables say.
+//! SET STATISTICS PROFILE and XML: each operator's rows and executions beside its estimates, compared with the tables' contents.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! msdb.dbo.suspect_pages: pages that could not be read, with file, page, kind of error and how often; and what tools read of policies there.
+//! msdb.dbo.suspect_pages: pages that could not be read, with file, page, kind of error and count; and the policy tables that tools read.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test damages its files itself")]
 
 mod common;

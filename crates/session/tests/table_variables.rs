@@ -1,5 +1,5 @@
-//! Table variables are no part of the user's transaction (documentation of `table`): what a statement has done to one stays, whatever
-//! becomes of the transaction around it; a statement that fails is taken back alone.
+//! Table variables are outside the user's transaction (documentation of `table`): a statement's changes to one stay, whether the
+//! transaction commits or not; a statement that fails is rolled back alone.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

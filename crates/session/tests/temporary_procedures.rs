@@ -1,4 +1,4 @@
-//! Temporary procedures: a session's own are seen by nobody else and go with it, global ones are everybody's.
+//! Temporary procedures: a local one is visible to its session only and is dropped with it; a global one is visible to all sessions.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

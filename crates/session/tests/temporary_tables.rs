@@ -1,4 +1,4 @@
-//! Temporary tables by name: who sees which, and what transactions do to them.
+//! Temporary tables by name: which sessions see which, and the effect of transactions on them.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

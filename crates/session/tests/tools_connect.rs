@@ -1,5 +1,5 @@
-//! What graphical tools and sqlcmd send while they connect and browse (`tools/*.sql`): each statement is answered without an error, and the
-//! answer holds what the database has.
+//! Statements that graphical tools and sqlcmd send while they connect and browse (`tools/*.sql`): each runs without an error, and the
+//! result reflects the database.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

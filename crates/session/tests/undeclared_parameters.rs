@@ -1,4 +1,4 @@
-//! sp_describe_undeclared_parameters: the documented algorithm, its columns in their order, its errors.
+//! sp_describe_undeclared_parameters: the documented algorithm, its columns in order, its errors.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

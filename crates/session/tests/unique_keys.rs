@@ -1,5 +1,5 @@
-//! A unique key is judged when the statement ends: shifts, swaps and permutations of keys pass, real duplicates are refused whole; every
-//! index agrees with its table afterwards, and foreign keys see what is there in the end.
+//! Uniqueness is checked at the end of a statement: shifts, swaps and permutations of keys succeed, real duplicates fail the whole statement; every
+//! index agrees with its table afterwards, and foreign keys check the final rows.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 mod common;

@@ -1,5 +1,5 @@
-//! Names that mean nothing are told all at once, of every statement of the batch and in the order in which they stand, and nothing of the batch runs.
-//! The levels of a recursion are counted as SQL Server counts them.
+//! Unknown names are all reported at once, for every statement of the batch in source order, and no statement of the batch runs.
+//! Recursion levels are counted as in SQL Server.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

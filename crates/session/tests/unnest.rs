@@ -1,4 +1,4 @@
-//! Subqueries and APPLY that become joins give what an evaluation for each row gives: aggregates, EXISTS, IN, NOT IN with NULLs, in each other.
+//! Subqueries and APPLY that are unnested to joins give the results of row-by-row evaluation: aggregates, EXISTS, IN, NOT IN with NULLs, nested ones.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

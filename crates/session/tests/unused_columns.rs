@@ -1,5 +1,6 @@
-//! What nobody reads is not computed: the select list of EXISTS, and columns of derived tables, common table expressions and views that the statement
-//! does not name. So their errors do not come about; those of names and types do. What DISTINCT, set operations, groups and orders read is computed.
+//! Unused expressions are not computed: the select list of EXISTS, and columns of derived tables, common table expressions and views that the
+//! statement does not name. So they raise no run-time errors, but errors of names and types. Expressions that DISTINCT, set operations, groups or
+//! orders use are computed.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

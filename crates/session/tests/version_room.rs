@@ -1,4 +1,4 @@
-//! Row versions for which memory has no room: where they lie, what views and counters say of them, and what happens when there is no room at all.
+//! Row versions that do not fit into memory: where they are stored, their views and counters, and the behaviour without any space.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

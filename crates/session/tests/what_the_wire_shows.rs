@@ -1,5 +1,5 @@
-//! What clients read from the tokens of an answer besides rows: kinds of statements, lines of messages, types of OUTPUT parameters,
-//! which columns can be NULL.
+//! Tokens that clients read besides rows: kinds of statements, lines of messages, types of OUTPUT parameters,
+//! which columns are nullable.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

@@ -1,5 +1,5 @@
-//! Identity columns and sequences of decimal(38, 0) beyond bigint: every place that shows or takes their values, restarts, crashes, the
-//! type's end, and random lives against a model, on a simulated machine.
+//! Identity columns and sequences of decimal(38, 0) beyond bigint: every place that shows or accepts their values, restarts, crashes, the
+//! type's limits, and random lives against a model, on a simulated machine.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;

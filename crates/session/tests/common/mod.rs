@@ -1,4 +1,4 @@
-//! An instance in a folder of its own, sessions on it, and what they answer as text.
+//! An instance in a folder of its own, sessions on it, and their results as text.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,

@@ -1,4 +1,4 @@
-//! Numbers for random tests, the same for the same seed.
+//! Random numbers for tests, reproducible by seed.
 
 /// A generator (splitmix64).
 pub struct Random {

@@ -1,5 +1,5 @@
-//! Schedules: sessions on threads of a simulated machine take steps in turn. A step that has no answer after a second of virtual time is blocked;
-//! the schedule goes on with the others and takes the answer when it comes.
+//! Schedules: sessions on threads of a simulated machine run steps in turn. A step without an answer after a second of virtual time is blocked;
+//! the schedule continues with other sessions and takes the answer when it comes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A server on a simulated machine: sessions in virtual time, a disk that may lose what was not confirmed, every write noted.
+//! A server on a simulated machine: sessions in virtual time, a disk that may lose unconfirmed writes, a record of every write.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The cases of `definitions.rs`: what one session changes, what another asks, whether that waits, what it is answered.
+//! The cases of `definitions.rs`: a change by one session, a request by another, whether it waits, its answer.
 
 /// One session does `first` in a transaction, another does `second`: it waits, and then answers `committed` or `rolled_back`.
 pub struct Case {
