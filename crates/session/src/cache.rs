@@ -1,4 +1,4 @@
-//! The programs of recently run texts, shared by all sessions, so that a text sent again is neither parsed nor bound again.
+//! The shared cache of programs for recently run texts, so that a repeated text is neither parsed nor bound again.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use rustc_hash::FxHashMap;
 use crate::program::Program;
 use crate::program_key::ProgramKey;
 
-/// When the cached programs together are larger than this, the ones not used since the last sweep go. They go earlier when requests need the room.
+/// When the cached programs together exceed this size, those not used since the last sweep are evicted; earlier when requests need the memory.
 pub(crate) const CACHE_BYTES_MAX: usize = 32 << 20;
 /// Larger texts are not kept at all.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 
-/// After so many new programs all are weighed anew: they grow when what waited for its first run is bound.
+/// After so many new programs the sizes of all are measured again: programs grow when cells are bound at their first run.
 const PROGRAMS_PER_WEIGHING: u64 = 64;
 
-/// The cache. One latch; nothing is called while it is held.
+/// The cache. One latch guards it; no other code is called while it is held.
 pub(crate) struct ProgramCache {
     kept: Latch<CachedPrograms>,
     compilations: Arc<Counter>,
@@ -27,9 +27,9 @@ pub(crate) struct ProgramCache {
 struct CachedPrograms {
     programs: FxHashMap<ProgramKey, Arc<Program>>,
     bytes: usize,
-    /// How many programs have come: their numbers.
+    /// Number of programs ever added; each gets the next number.
     numbered: u64,
-    /// How often databases have been forgotten: what was being made meanwhile is not kept.
+    /// Number of evictions of closed databases: a program that was being compiled during one is not added.
     era: u64,
 }
 
@@ -44,7 +44,7 @@ impl Default for ProgramCache {
 }
 
 impl ProgramCache {
-    /// One whose figures stand in the counters of object `SQL Statistics`.
+    /// A cache whose counters belong to object `SQL Statistics`.
     pub(crate) fn counted(counters: &os::CounterRegistry) -> ProgramCache {
         let counter = |name: &str| counters.counter("SQLServer:SQL Statistics", name, "");
         ProgramCache {
@@ -54,18 +54,18 @@ impl ProgramCache {
         }
     }
 
-    /// A text was compiled.
+    /// Counts a compilation.
     pub(crate) fn note_compiled(&self) {
         self.compilations.increment();
     }
 
-    /// A statement is bound: the first time, as part of its text, or `again`, because its plan no longer holds.
+    /// Counts a binding of a statement: the first, as part of its text, or `again`, because its plan was stale.
     pub(crate) fn note_bound(&self, again: bool) {
         self.compilations.add(i64::from(again));
         self.recompilations.add(i64::from(again));
     }
 
-    /// DBCC FREEPROCCACHE. Numbers go on: a handle never comes to mean another program.
+    /// DBCC FREEPROCCACHE. Numbers continue, so that a handle never denotes another program.
     pub(crate) fn clear(&self) {
         let cleared = {
             let mut kept = self.kept.lock();
@@ -75,7 +75,7 @@ impl ProgramCache {
         drop(cleared);
     }
 
-    /// There is no room for requests: what is kept here goes first, what was not used lately before the rest.
+    /// Frees memory for requests: programs not used lately first, then the others.
     pub(crate) fn give_way(&self) {
         let swept = {
             let mut kept = self.kept.lock();
@@ -84,14 +84,14 @@ impl ProgramCache {
             }
             kept.sweep()
         };
-        // Freed behind the latch.
+        // Dropped after the latch is released.
         drop(swept);
         if !os::memory::has_room_for(0) {
             self.clear();
         }
     }
 
-    /// The programs of one database go: that of a module's text, or all.
+    /// Evicts programs of one database: that of a module's text, or all.
     pub(crate) fn forget_of(&self, incarnation: u64, module: Option<&str>) {
         let mut kept = self.kept.lock();
         kept.programs.retain(|key, _| {
@@ -101,7 +101,7 @@ impl ProgramCache {
         kept.weigh();
     }
 
-    /// What the views show of every program.
+    /// All programs for the views.
     pub(crate) fn shown(&self) -> Vec<query::CachedPlan> {
         let kept: Vec<(ProgramKey, Arc<Program>)> = {
             let kept = self.kept.lock();
@@ -110,14 +110,14 @@ impl ProgramCache {
         kept.iter().map(|(key, program)| program.as_cached_plan(key)).collect()
     }
 
-    /// The plan of the program of that number.
+    /// The plan of the program with that number.
     pub(crate) fn plan_document(&self, number: u64) -> Option<String> {
         let programs: Vec<Arc<Program>> = self.kept.lock().programs.values().cloned().collect();
         let found = programs.into_iter().find(|program| program.statistics.number() == number);
         found.map(|program| program.plan_document())
     }
 
-    /// Larger texts are not even looked for.
+    /// Larger texts are not looked up at all.
     pub(crate) fn may_keep(text: &str) -> bool {
         text.len() <= TEXT_BYTES_MAX
     }
@@ -127,7 +127,7 @@ impl ProgramCache {
         program.inspect(|program| program.note_used())
     }
 
-    /// To be asked before a program is made that is to be `put`.
+    /// Read this before compiling a program that is to be `put`.
     pub(crate) fn era(&self) -> u64 {
         self.kept.lock().era
     }
@@ -156,13 +156,13 @@ impl ProgramCache {
         kept.numbered += 1;
         program.statistics.numbered(kept.numbered);
         if let Some(old) = kept.programs.insert(key, program) {
-            // It may have grown since it was counted.
+            // It may have grown since its size was measured.
             kept.bytes = kept.bytes.saturating_sub(old.size_bytes());
         }
         drop(kept);
     }
 
-    /// A database has been closed: programs of databases that are not among `present` go, and of the others what was bound to it.
+    /// A database has been closed: evicts programs of databases that are not in `present`, and drops cells of other programs bound to it.
     pub(crate) fn forget_all_but(&self, present: &[u64]) {
         let programs: Vec<Arc<Program>> = {
             let mut kept = self.kept.lock();
@@ -176,7 +176,7 @@ impl ProgramCache {
 }
 
 impl CachedPrograms {
-    /// Takes out what was not asked for again since the last sweep.
+    /// Removes programs that were not used since the last sweep.
     fn sweep(&mut self) -> Vec<Arc<Program>> {
         let unused = self.programs.extract_if(|_, program| !program.take_used());
         let unused = unused.map(|(_, program)| program).collect();
@@ -184,7 +184,7 @@ impl CachedPrograms {
         unused
     }
 
-    /// Counts anew: programs grow while their cells are bound.
+    /// Measures sizes again: programs grow while their cells are bound.
     fn weigh(&mut self) {
         self.bytes = self.programs.values().map(|program| program.size_bytes()).sum();
     }
@@ -220,7 +220,7 @@ mod tests {
         let newest = large(count);
         assert!(idle.upgrade().is_none(), "never asked for again");
         assert!(asked.upgrade().is_some() && run.upgrade().is_some() && newest.upgrade().is_some());
-        // Neither is asked for any more.
+        // Neither is used any more.
         (0..count).for_each(|at| drop(large(at)));
         assert!(asked.upgrade().is_none() && run.upgrade().is_none() && newest.upgrade().is_none());
         assert!(cache.kept.lock().bytes <= CACHE_BYTES_MAX);
@@ -259,7 +259,7 @@ mod tests {
         assert!(cache.get(&key).is_none() && cache.kept.lock().bytes == 0);
     }
 
-    /// What was bound since a program came counts when programs are weighed again, at the latest after 64 more.
+    /// Memory of later bindings counts when programs are measured again, at the latest after 64 more programs.
     #[test]
     fn programs_that_grow_are_weighed_again() {
         let cache = ProgramCache::default();

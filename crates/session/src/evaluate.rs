@@ -1,4 +1,4 @@
-//! Cells of a program are bound when they are first needed, again when they no longer hold, and evaluated.
+//! Binding and evaluation of a program's cells: they are bound at their first use, and again when they have become stale.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use crate::interruption::{Failure, Interruption, Stop};
 use crate::program::Program;
 use crate::session::Session;
 
-/// How often a statement is compiled again because the objects that it uses keep changing.
+/// Limit of compilations of a statement whose objects keep changing.
 pub(crate) const STALE_PLANS_MAX: usize = 16;
 
 impl Session {
-    /// What a statement runs with.
+    /// The execution context of a statement.
     pub(crate) fn context<'a>(&'a mut self, frame: &'a mut Frame) -> ExecContext<'a> {
         ExecContext {
             instance: &self.instance,
@@ -45,7 +45,7 @@ impl Session {
         Ok(compiled)
     }
 
-    /// The same, moved out of the frame, where the caller puts it back: a loop counts no clones that others count, too.
+    /// Like `bind`, but moves it out of the frame, and the caller puts it back: a loop does not update shared reference counts.
     #[inline]
     pub(crate) fn take_bound(
         &mut self,
@@ -64,7 +64,7 @@ impl Session {
         self.programs.note_bound(is_again);
         let held_bytes = os::memory::thread_bytes();
         let fresh = self.bind_fresh(frame.program, instruction.variables_visible, cell)?;
-        // What this transaction has defined nobody else may see before it commits.
+        // No other session may see definitions of this transaction before it commits.
         if fresh.is_shareable() && !self.transactions.has_changed_catalog() {
             frame.program.keep(cell, &fresh);
             frame.program.note_made(held_bytes);
@@ -72,7 +72,7 @@ impl Session {
         Ok(fresh)
     }
 
-    /// Binds a cell; again when a definition has changed while it waited for a name.
+    /// Binds a cell, and again when a definition has changed while it waited for a name.
     fn bind_fresh(
         &self,
         program: &Program,
@@ -88,9 +88,9 @@ impl Session {
                 }
                 Ok(_) => {}
                 Err(_) if task::current().is_interrupted() => return Err(Stop::Attention.into()),
-                // The statement itself is sound: it had to wait for a name.
+                // The statement itself is valid: it had to wait for a name.
                 Err(error) if matches!(error.number, 1205 | 1222) => return Err(error.into()),
-                // TRUNCATE is a definition: what it names is looked for when it runs.
+                // TRUNCATE is a definition: its table is resolved when it runs.
                 Err(error) if error.number == 4701 => return Err(error.into()),
                 Err(error) => {
                     let failure = Failure { error, origin: Origin::Compilation };
@@ -153,7 +153,7 @@ impl Session {
         Err(SqlError::new(2801, &[]).into())
     }
 
-    /// One evaluation, with the transaction that a subquery needs around it.
+    /// One evaluation, inside a transaction if it has a subquery.
     #[inline]
     fn evaluate_once<T>(
         &mut self,

@@ -36,7 +36,7 @@ impl Session {
         let arguments = self.arguments(frame, instruction, execute)?;
         let guarded = frame.program.region_of(at).is_some();
         self.guards += u32::from(guarded);
-        // What the procedure leaves in @@ERROR is that of its last statement.
+        // @@ERROR after EXECUTE is that of the procedure's last statement.
         self.facts.last_error = 0;
         let result = match &execute.result_sets {
             None => self.execute_target(frame, instruction, execute, arguments, sink),
@@ -120,7 +120,7 @@ impl Session {
         Ok(arguments)
     }
 
-    /// The procedure that a name means: without a schema, inside a procedure, one of that procedure's schema comes before one of `dbo`.
+    /// Resolves a procedure's name: without a schema, inside a procedure, that procedure's schema comes before `dbo`.
     pub(crate) fn called<'n>(
         &self,
         program: &Program,
@@ -189,15 +189,15 @@ impl Session {
         self.call_module(found, arguments, sink)
     }
 
-    /// The types in which a procedure declares what a call has back from it, each with the number of its argument. Nothing when the call is wrong:
-    /// it tells that itself.
+    /// The declared types of a call's OUTPUT parameters, each with the number of its argument. Empty when the call is wrong:
+    /// the call itself reports the error.
     pub(crate) fn declared_outputs(&mut self, name: &str, arguments: &[Argument]) -> Vec<(usize, SqlType)> {
         let name = parse_name(name);
         let found = name.and_then(|name| {
             crate::objects::find_procedure(&self.transactions, &self.names, &self.database, &name)
         });
         let Ok(Some(found)) = found else { return Vec::new() };
-        // Elsewhere its types could mean something else.
+        // In another database its type names could mean something else.
         if !Arc::ptr_eq(&found.database, &self.database) {
             return Vec::new();
         }
@@ -213,14 +213,14 @@ impl Session {
         bound.unwrap_or_default()
     }
 
-    /// Runs a stored procedure's text with its parameters bound, under the settings with which it was created.
+    /// Runs a stored procedure's text with its parameters bound, under the settings of its creation.
     fn call_module(
         &mut self,
         found: FoundProcedure,
         arguments: Vec<Argument>,
         sink: &mut dyn ResultSink,
     ) -> Result<CallResult, Interruption> {
-        // What the caller is in stays locked; a USE inside changes only the procedure's own.
+        // The caller's database stays locked; a USE inside changes only the procedure's own.
         let FoundProcedure { name, definition, database, object_id, .. } = found;
         self.transactions.enter_known_database(&database).map_err(refused_entry)?;
         let outer_database = std::mem::replace(&mut self.database, database);

@@ -1,4 +1,4 @@
-//! Stored procedures' texts: the program of one, and what is asked of one when it is made.
+//! Stored procedures' texts: their programs, and the checks at creation.
 
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ impl Session {
             })
             .map_err(uncompiled)?;
         match self.bind_ahead(&program) {
-            // What does not fit a type that does not exist yet may fit it.
+            // A statement that does not fit a missing type may fit once the type exists.
             Err(mut errors) if !lacks_types || errors[0].number == UNDECLARED_VARIABLE => {
                 let last = errors.pop().expect("a refused text has at least one error");
                 Err(uncompiled(last.after_all(errors)))
@@ -96,12 +96,12 @@ impl Session {
     }
 }
 
-/// A module's text that does not compile: nothing of it has run.
+/// The error of a module's text that does not compile: nothing of it has run.
 pub(crate) fn uncompiled(error: SqlError) -> Interruption {
     Interruption::Failed(Failure { error, origin: Origin::InnerText })
 }
 
-/// The schema of a procedure's name when it is not `dbo` or the system's.
+/// The schema of a procedure's name unless it is `dbo` or `sys`.
 fn own_schema(name: &ast::ObjectName) -> Option<Arc<str>> {
     let schema = name.schema.as_ref()?;
     let is_own = !schema.value.is_empty() && !schema.is("dbo") && !schema.is("sys");

@@ -1,4 +1,4 @@
-//! Prepared statements and texts with parameters: `sp_executesql`, `sp_prepare` and their kin.
+//! Prepared statements and parameterized texts: `sp_executesql`, `sp_prepare` and similar.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::session::Session;
 use crate::sink::ResultSink;
 use crate::values;
 
-/// Longer declarations are not kept: a session at rest has little memory.
+/// Longer declarations are not kept, so that an idle session uses little memory.
 const DECLARATIONS_KEPT_BYTES_MAX: usize = 2_000;
 
 /// `sp_executesql @statement [, @params, values...]`
@@ -64,7 +64,7 @@ pub(crate) fn sp_execute(
     run(session, handle, &arguments, 1, sink)
 }
 
-/// `sp_prepexec @handle OUTPUT, @params, @statement, values...`; an old handle that comes in is given up.
+/// `sp_prepexec @handle OUTPUT, @params, @statement, values...`; an old handle passed in is released.
 pub(crate) fn sp_prepexec(
     session: &mut Session,
     arguments: Vec<Argument>,
@@ -83,7 +83,7 @@ pub(crate) fn sp_prepexec(
 }
 
 /// `sp_prepexecrpc @handle OUTPUT, @procedure, values...`: how ODBC prepares and runs `{CALL p (?)}`. The handle stands for
-/// an EXEC of that procedure with as many parameters.
+/// an EXEC of that procedure with the same number of parameters.
 pub(crate) fn sp_prepexecrpc(
     session: &mut Session,
     arguments: Vec<Argument>,
@@ -92,7 +92,7 @@ pub(crate) fn sp_prepexecrpc(
     let [handle, procedure, values @ ..] = &arguments[..] else {
         return Err(SqlError::new(201, &[&"sp_prepexecrpc", &"@rpccall"]).into());
     };
-    // What comes back is as the procedure declares it: the client's own type may be too short.
+    // OUTPUT values have the procedure's declared types: the client's own type may be too short.
     let outputs = session.declared_outputs(&statement_text(procedure)?, values);
     let mut declarations = Vec::new();
     let mut passed = Vec::new();
@@ -164,7 +164,7 @@ fn statement_text(argument: &Argument) -> SqlResult<String> {
     }
 }
 
-/// The parameters that a call declares. What an alias type means is looked up each time.
+/// The declared parameters of a call. Alias types are resolved each time.
 fn declared(session: &mut Session, declarations: String) -> SqlResult<Arc<Parameters>> {
     if let Some((last, parameters)) = &session.prepared.declared
         && *last == declarations
@@ -196,7 +196,7 @@ fn declare(declarations: &str, types_in: TypesIn<'_>) -> SqlResult<(Parameters, 
     Ok((Parameters { definitions, defaults }, uses_alias_types))
 }
 
-/// Runs a prepared statement; `skipped` arguments of the call stand before its values.
+/// Runs a prepared statement; `skipped` arguments of the call precede its values.
 fn run(
     session: &mut Session,
     handle: i32,

@@ -32,21 +32,21 @@ pub(crate) struct Program {
     pub(crate) cells: Vec<Latch<Option<Arc<Compiled>>>>,
     /// What stands in each cell, unbound.
     pub(crate) sources: Vec<CellSource>,
-    /// It has been asked for again since the cache was swept or it came.
+    /// It has been requested again since the last sweep of the cache, or since it was added.
     pub(crate) used: AtomicBool,
-    /// What its making and its binding have taken; see [`Program::note_made`].
+    /// Memory allocated by its compilation and binding; see [`Program::note_made`].
     pub(crate) made_bytes: AtomicUsize,
     /// What of it waits for its turn.
     pub(crate) ahead: Ahead,
     /// What its runs have left.
     pub(crate) statistics: ProgramStatistics,
-    /// Declarations of table variables that may not be reached: in IF, WHILE or CATCH, or behind a GOTO. They hold all the same.
+    /// Declarations of table variables that may not be reached: in IF, WHILE or CATCH, or behind a GOTO. They are executed all the same.
     pub(crate) tables_anyway: Vec<usize>,
     /// It is the atomic block of a natively compiled procedure.
     pub(crate) atomic: Option<crate::atomic_settings::AtomicSettings>,
     /// Slots of the parameters and variables that are declared NOT NULL.
     pub(crate) never_null: Vec<usize>,
-    /// Its variables have alias types, which may come to mean something else: it is not kept for others.
+    /// Its variables have alias types, whose meaning may change: it is not cached.
     pub(crate) uses_alias_types: bool,
     /// The schema of its procedure, where names without one are looked for before `dbo`; `None`: `dbo`.
     pub(crate) schema: Option<Arc<str>>,
@@ -54,7 +54,7 @@ pub(crate) struct Program {
     pub(crate) has_use: bool,
     /// It has no instruction that may change settings of its session.
     pub(crate) leaves_settings: bool,
-    /// Its caller gives it values.
+    /// It has parameters.
     pub(crate) has_parameters: bool,
 }
 
@@ -85,24 +85,24 @@ impl Program {
         self.text.get(span).unwrap_or_default().trim().to_string()
     }
 
-    /// Its size for the cache's limit: what has been allocated for it, at least a guess. It grows as its cells are bound.
+    /// Its size for the cache's limit: the memory allocated for it, at least an estimate. It grows as its cells are bound.
     pub(crate) fn size_bytes(&self) -> usize {
         let guess = self.text.len() * 4 + self.instructions.len() * 256 + 1024;
-        // Twice the text: of the key, too.
+        // Twice the text: the key contains it, too.
         guess.max(self.made_bytes.load(Relaxed) + 2 * self.text.len())
     }
 
-    /// Something of it was made on this thread since it held `before` ([`os::memory::thread_bytes`]). What others keep of that (statistics that
-    /// were read) is its weight, too; what it has lost meanwhile is not.
+    /// Part of it was made on this thread, which had allocated `before` bytes then ([`os::memory::thread_bytes`]). Shared memory allocated meanwhile
+    /// (such as statistics that were read) counts for it, too; memory freed meanwhile does not.
     pub(crate) fn note_made(&self, before: i64) {
         let more = usize::try_from(os::memory::thread_bytes() - before).unwrap_or(0);
         self.made_bytes.fetch_add(more, Relaxed);
     }
 
-    /// The cache keeps it beyond the next sweep.
+    /// Marks it as used: the next sweep of the cache keeps it.
     #[inline]
     pub(crate) fn note_used(&self) {
-        // Sessions that run the same text share it: it is written once a sweep.
+        // Sessions that run the same text share the flag: it is written once per sweep.
         if !self.used.load(Relaxed) {
             self.used.store(true, Relaxed);
         }
@@ -113,15 +113,15 @@ impl Program {
         self.used.swap(false, Relaxed)
     }
 
-    /// Keeps what has been bound for the next who needs it, unless it has become stale meanwhile.
+    /// Stores a bound cell for other sessions, unless it has become stale meanwhile.
     pub(crate) fn keep(&self, cell: Cell, compiled: &Arc<Compiled>) {
         self.statistics.note_bound(cell);
         *self.cells[cell].lock() = Some(compiled.clone());
-        // Whoever makes plans stale looks for them afterwards: either he finds it here or it is found stale here.
+        // DDL looks for stale plans after its change: either it finds this one, or this check finds it stale.
         self.forget_if_stale(cell);
     }
 
-    /// Catalogs are asked without the cell's latch.
+    /// Asks the catalogs without holding the cell's latch.
     fn forget_if_stale(&self, cell: Cell) {
         let kept = self.cells[cell].lock().clone();
         if let Some(stale) = kept.filter(|compiled| !compiled.is_current()) {
@@ -129,12 +129,12 @@ impl Program {
         }
     }
 
-    /// A cell's content has been found stale by the one who ran it.
+    /// The content of a cell was found stale when it was run.
     pub(crate) fn forget_stale_cell(&self, cell: Cell) {
         *self.cells[cell].lock() = None;
     }
 
-    /// Lets go what does not hold any more.
+    /// Drops all stale cells.
     pub(crate) fn forget_stale(&self) {
         (0..self.cells.len()).for_each(|cell| self.forget_if_stale(cell));
         self.ahead.forget_stale();

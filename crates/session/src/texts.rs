@@ -1,4 +1,4 @@
-//! Texts become programs: from the cache, or parsed, compiled and bound as far as that can be done ahead.
+//! Programs for texts: from the cache, or parsed, compiled and bound as far as possible before execution.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::refusal::syntax_error;
 use crate::session::Session;
 
 impl Session {
-    /// The program of a text, from the cache or made now. Binding of what can be bound is done at once, so that errors of the batch
-    /// as a whole come before anything has run.
+    /// The program of a text, from the cache or compiled now. All cells that can be bound are bound at once, so that compilation errors of
+    /// the batch come before any statement has run.
     pub(crate) fn program_for(
         &self,
         text: &str,
@@ -41,7 +41,7 @@ impl Session {
         Ok(program)
     }
 
-    /// Whose alias types a text names.
+    /// The database whose alias types a text names.
     pub(crate) fn types_in(&self) -> compile::TypesIn<'_> {
         (&self.database, Lookup::new(&self.transactions))
     }
