@@ -65,7 +65,7 @@ fn the_cheapest_way_is_taken() {
         ("SELECT pad FROM t WHERE k > 5000", "seek pk"),
         ("SELECT pad FROM t WHERE s LIKE 's 12%' AND v = 12", "seek iv, seek pk"),
         ("SELECT COUNT(*) FROM t WHERE s LIKE 's 12%'", "seek istr"),
-        // What nobody knows yet: an equality by the index's density, a range by a guess.
+        // Unknown values: an equality by the index's density, a range by a guess.
         ("DECLARE @v int = 3 SELECT pad FROM t WHERE v = @v", "seek iv, seek pk"),
         ("DECLARE @v int = 3 SELECT pad FROM t WHERE few = @v", "scan pk"),
         ("DECLARE @v int = 3 SELECT pad FROM t WHERE v > @v", "scan pk"),

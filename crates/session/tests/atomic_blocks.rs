@@ -172,7 +172,8 @@ fn clients_are_told_of_no_transaction() {
     assert!(rows(&mut session, "SELECT i FROM dbo.t").is_empty());
 }
 
-/// Isolation is the block's while it runs, the session's afterwards; SNAPSHOT lets nobody else add what it has read, as SERIALIZABLE.
+/// The block's isolation level holds while it runs, the session's afterwards; under SNAPSHOT, as under SERIALIZABLE, no other session can insert
+/// into what it has read.
 #[test]
 fn a_block_under_snapshot_keeps_out_phantoms() {
     let world = World::new("atomic-isolation");
@@ -197,8 +198,8 @@ fn a_block_under_snapshot_keeps_out_phantoms() {
     assert!(seen.messages.is_empty(), "READ COMMITTED keeps nobody out: {:?}", seen.messages);
 }
 
-/// Where the database keeps versions, a block with its own transaction reads what was committed when it first looked, waits for no writer, keeps
-/// nobody out, and does not overwrite what it has not seen (3960); inside a transaction that has begun otherwise it is SERIALIZABLE.
+/// Where the database keeps versions, a block with its own transaction reads the state committed at its first access, waits for no writer, blocks
+/// no session, and does not overwrite a change that it has not seen (3960); inside a transaction that began otherwise it is SERIALIZABLE.
 #[test]
 fn a_block_reads_the_snapshot_that_it_asks_for() {
     let world = World::new("atomic-snapshot");
@@ -243,7 +244,7 @@ fn a_block_reads_the_snapshot_that_it_asks_for() {
     assert_eq!(rows(&mut session, "SELECT @@TRANCOUNT, (SELECT COUNT(*) FROM dbo.t)"), ["0|2"]);
 }
 
-/// Whoever makes a schema-bound procedure holds what it names until his transaction ends; whoever drops that, too. It lasts over a restart.
+/// A transaction that creates or drops a schema-bound procedure locks the objects it names until it ends. The protection lasts over a restart.
 #[test]
 fn what_a_new_procedure_names_cannot_go_meanwhile() {
     let mut world = World::new("atomic-binding");

@@ -166,7 +166,7 @@ fn nested_catch_blocks_see_their_own_errors() {
             assert_eq!(rows, wanted, "{text}: {:?}", seen.messages);
         }
     }
-    // What nobody catches is the newest, and THROW without values hands on what its block has.
+    // The newest error is the uncaught one, and THROW without values rethrows that of its block.
     let uncaught = |inner: &str, outer: &str| {
         format!(
             "BEGIN TRY BEGIN TRY {zero} END TRY BEGIN CATCH {inner} END CATCH END TRY BEGIN CATCH {outer} END CATCH"

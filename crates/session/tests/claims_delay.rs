@@ -174,7 +174,7 @@ fn locks_are_released_without_waiting_for_the_device() {
 }
 
 /// Claims 160, 164 and 165: when the device stalls, delayed commits go on until the log's buffers are full: 128 of 60 KB, "about 7 MB", are at
-/// risk then and no more; whoever comes then waits for LOGBUFFER, not for WRITELOG.
+/// risk then and no more; later commits wait for LOGBUFFER, not for WRITELOG.
 #[test]
 fn a_stalled_device_lets_delayed_commits_fill_the_buffers_and_no_more() {
     let world = World::new(164, Profile { switches_max: 40_000_000, ..Profile::constant_latency() });
@@ -210,8 +210,8 @@ fn a_stalled_device_lets_delayed_commits_fill_the_buffers_and_no_more() {
         .assert_ok();
 }
 
-/// Claim 166 as it is here: an orderly stop loses nothing, although nobody should count on that. Claim 171: nor does what stood before a
-/// CHECKPOINT, which writes dirty pages and so their log; it is a consequence, not a promise.
+/// Claim 166 as it is here: an orderly stop loses nothing, although applications should not rely on that. Claim 171: nor do changes before a
+/// CHECKPOINT get lost, which writes dirty pages and so their log; it is a consequence, not a promise.
 #[test]
 fn an_orderly_stop_and_a_checkpoint_leave_nothing_behind() {
     let world = World::new(166, Profile::constant_latency());

@@ -35,9 +35,9 @@ fn by_itself(key: i64) -> String {
     format!("INSERT INTO dbo.T1(col1) VALUES({key})")
 }
 
-/// Claims 1, 2 and 4: whoever got control back from COMMIT, or from a single statement without BEGIN TRAN, finds the row although the
-/// power went off at that very moment. (`tests/crash/kill9.py` does it to the real process.) A server that acknowledges too early is
-/// found out by the same test.
+/// Claims 1, 2 and 4: after COMMIT, or a single statement without BEGIN TRAN, has returned, the row exists although the
+/// power fails at that very moment. (`tests/crash/kill9.py` does it to the real process.) This test also finds a server that acknowledges
+/// too early.
 #[test]
 fn what_was_acknowledged_survives_power_loss() {
     let all: Vec<i64> = (1..=10).collect();

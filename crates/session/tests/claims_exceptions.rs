@@ -36,7 +36,7 @@ fn a_wish_for_delay_in_vain_is_told_and_is_no_error() {
         assert_eq!(seen.sets[0].1, [["0"]]);
         assert_eq!(flushes(&mut session, NAME) - before, 3);
         assert_eq!(numbers(&run(&mut session, wish)), [REFUSED], "each request is told for itself");
-        // Whoever does not ask, or asks for nothing that could be delayed, is told nothing.
+        // No message without a request for delay, or for statements that cannot be delayed.
         for text in [
             "BEGIN TRAN INSERT dbo.T1(col1) VALUES(1) COMMIT",
             "BEGIN TRAN INSERT dbo.T1(col1) VALUES(1) COMMIT WITH (DELAYED_DURABILITY = OFF)",

@@ -123,7 +123,7 @@ fn at_the_limit_each_acknowledgement_lets_one_write_go() {
         let server = Server::open(os);
         let mut session = with_tables(&server, NAME);
         run(&mut session, &format!("ALTER DATABASE {NAME} SET LOG_LIMITS = SQL2005_X86"));
-        // Nobody waits for growth meanwhile.
+        // No session waits for growth meanwhile.
         run(&mut session, &format!("ALTER DATABASE {NAME} MODIFY FILE (NAME = d, SIZE = 16MB)"));
         let pending = "SELECT COUNT(*) FROM sys.dm_io_pending_io_requests r JOIN sys.dm_io_virtual_file_stats(DB_ID(), 2) f ON f.file_handle = r.io_handle";
         assert_eq!(rows(&mut session, LIMITS)[0].split('|').next(), Some("0"), "idle");
@@ -300,8 +300,8 @@ fn small_commits_of_many_sessions_reach_no_limit() {
 const MET: &str = "SELECT ios_limit_met_count, ios_limit_met_ms, kb_limit_met_count, kb_limit_met_ms FROM sys.dm_db_log_limit_sessions \
                    WHERE database_id = DB_ID() AND session_id";
 
-/// Claims 270 and 272: who commits while the log stands at a limit waits longer for WRITELOG; either limit alone does that, and the view of
-/// sessions says which one it was, whom it held up, how often and how long. Whoever met none is not in it.
+/// Claims 270 and 272: a session that commits while the log is at a limit waits longer for WRITELOG; either limit alone does that. The view of
+/// sessions shows which limit it was, which sessions waited, how often and how long. It does not list sessions that met none.
 #[test]
 fn sessions_that_met_a_limit_are_named() {
     let mut waited = Vec::new();

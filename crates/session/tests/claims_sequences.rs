@@ -262,8 +262,8 @@ fn ranges_hardened_ahead_are_not_handed_out_before_they_are_hard() {
 
 const WAITS: &str = "SELECT ISNULL(SUM(waiting_tasks_count), 0) FROM sys.dm_exec_session_wait_stats WHERE session_id = @@SPID AND wait_type = 'WRITELOG'";
 
-/// HARDEN_AHEAD = NEXT, the default: whoever comes with a pause between two requests does not wait for recovery values from the third on, and
-/// each is one flush still (claim 95). OFF keeps SQL Server's count of waits. In a loop the caller writes himself.
+/// HARDEN_AHEAD = NEXT, the default: a caller that pauses between two requests does not wait for recovery values from the third on, and
+/// each is still one flush (claim 95). OFF keeps SQL Server's count of waits. In a loop the caller itself writes the log.
 #[test]
 fn callers_who_come_one_by_one_do_not_wait() {
     for (option, paced_waits, loop_waits) in
@@ -291,7 +291,7 @@ fn callers_who_come_one_by_one_do_not_wait() {
                 (20, loop_waits),
                 "{option}"
             );
-            // Whoever comes seldom gets no note ahead: the next start finds no larger gap than it must.
+            // For rare requests no value is reserved ahead: the next start finds no larger gap than necessary.
             run(&mut session, "DROP SEQUENCE dbo.Seq1");
             create(&mut session, &format!("CACHE 5 {option}"));
             let noted = notes(&server);

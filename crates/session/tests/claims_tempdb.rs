@@ -73,8 +73,8 @@ fn one_large(session: &mut Session, count: i64) {
     run(session, "COMMIT TRAN");
 }
 
-/// So many small transactions with a rest behind each hundred, so that time passes as it does for those who wait for a device: what drains by
-/// time is seen.
+/// Runs many small transactions with a pause after each hundred, so that time passes as it does for sessions that wait for a device: timed
+/// flushes become visible.
 fn paced(session: &mut Session, count: i64, transaction: &str) {
     repeat(session, 1, count, &format!("{transaction} IF @i % 100 = 0 WAITFOR DELAY '00:00:00.002';"));
 }

@@ -49,7 +49,7 @@ fn what_was_said_is_shown_and_stays() {
     let (mut world, mut s) = World::in_database("column-properties");
     assert_eq!(numbers(&run(&mut s, SCHEMA)), Vec::<i32>::new());
     assert_eq!(rows(&mut s, SHOWN), EXPECTED);
-    // They hold for everybody: there is no replication agent.
+    // They hold for every session: there is no replication agent.
     assert_eq!(numbers(&run(&mut s, "INSERT t (a) VALUES (-1)")), [547, 3621]);
     assert_eq!(numbers(&run(&mut s, "INSERT t (b) VALUES (7)")), [547, 3621]);
     assert_eq!(rows(&mut s, "INSERT p (v) OUTPUT inserted.id VALUES (1)"), ["1"]);
@@ -59,7 +59,7 @@ fn what_was_said_is_shown_and_stays() {
         "ALTER TABLE t ADD more int CREATE INDEX ix ON t (a) ALTER TABLE t REBUILD EXEC sp_rename 'ck1', 'ck9' EXEC sp_rename 'ck9', 'ck1'",
     );
     assert_eq!(rows(&mut s, SHOWN), EXPECTED);
-    // What replication may pass by is not trusted, whoever looks at the rows; nor does it forget when it is out of force.
+    // A constraint that replication may bypass is not trusted after a check of the rows, nor does it lose the property while disabled.
     run(
         &mut s,
         "ALTER TABLE t NOCHECK CONSTRAINT ALL ALTER TABLE t WITH CHECK CHECK CONSTRAINT ALL ALTER INDEX pk ON p DISABLE ALTER INDEX ALL ON p REBUILD ALTER TABLE t WITH CHECK CHECK CONSTRAINT ALL ALTER TABLE late CHECK CONSTRAINT ALL",

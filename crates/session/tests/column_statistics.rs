@@ -130,7 +130,7 @@ fn an_index_is_made_with_its_statistics_and_changes_are_counted() {
     };
     assert_eq!(densities(&mut session, "iv"), ["v: 2001", "v, k: 4000"]);
     assert_eq!(densities(&mut session, "id"), ["s: 40", "s, v: 2020", "s, v, k: 4000"]);
-    // Of an index that came with its table nothing is known until somebody looks.
+    // Nothing is known of an index that was created with its table until statistics are gathered.
     let primary =
         one(&mut session, "SELECT name FROM sys.stats WHERE object_id = OBJECT_ID('t') AND stats_id = 1");
     assert_eq!(one(&mut session, &of(&primary)), "NULL|NULL|NULL|NULL");
@@ -191,7 +191,7 @@ fn names_rollbacks_and_what_hangs_on_columns() {
     assert_eq!(rows(&mut session, NAMES), ["b|0|1|1", "d|0|1|0"]);
     run(&mut session, "ROLLBACK");
     assert_eq!(rows(&mut session, NAMES), ["a|0|1|0", "b|0|1|0"]);
-    // Columns with statistics that somebody has made stay as they are, but for a longer text.
+    // Columns with user-created statistics cannot be changed, except to a longer text.
     assert_eq!(errors(&mut session, "ALTER TABLE t DROP COLUMN v"), [5074, 4922]);
     assert_eq!(errors(&mut session, "ALTER TABLE t ALTER COLUMN v bigint NOT NULL"), [5074, 4922]);
     assert_eq!(errors(&mut session, "ALTER TABLE t ALTER COLUMN s varchar(30) NOT NULL"), [0; 0]);
@@ -313,7 +313,7 @@ fn how_much_is_looked_at_is_kept() {
         assert!(errors(&mut session, text).is_empty(), "{text}");
         assert_eq!(one(&mut session, kept), expected, "{text}");
     };
-    // Whoever says how much once, and does not say that it stays so.
+    // A sampling rate given once, without PERSIST.
     step("BEGIN TRANSACTION UPDATE STATISTICS t a WITH SAMPLE 5 PERCENT", "0|0|a twentieth");
     step("ROLLBACK", "100|1|all");
     step("UPDATE STATISTICS t a WITH SAMPLE 500 ROWS, PERSIST_SAMPLE_PERCENT = ON", "5|1|a twentieth");

@@ -194,7 +194,7 @@ fn who_has_a_ticket() {
             "HARDENED",
             "a commit over two databases is always durable"
         );
-        // Nobody else's ticket, and no ticket at all.
+        // Another session has no ticket, and NULL and malformed values have no status.
         let other =
             rows(&mut server.session(), "SELECT ISNULL(CONVERT(varchar(80), @@COMMIT_TICKET, 1), 'NULL')");
         assert_eq!(other, ["NULL"]);
@@ -400,8 +400,8 @@ fn whoever_has_read_such_a_commit_waits_for_it() {
     });
 }
 
-/// Such commits in two databases: what rests on one in the other is not hard before it. The first database's log drains when somebody waits, the
-/// other's by itself; then the power goes.
+/// Such commits in two databases: a commit that depends on one in the other is not durable before it. The first database's log is flushed for a
+/// waiter, the other's by itself; then the power fails.
 #[test]
 fn what_rests_on_such_a_commit_elsewhere_does_not_outlive_it() {
     let insert = |first: &str, second: &str| {
@@ -514,7 +514,7 @@ fn bytes_of(ticket: &str) -> Vec<u8> {
     (2..ticket.len()).step_by(2).map(|at| u8::from_str_radix(&ticket[at..at + 2], 16).unwrap()).collect()
 }
 
-/// The ticket with another position, its checksum right: what somebody makes who knows the format.
+/// The ticket with another position and a right checksum: a forgery with knowledge of the format.
 fn forged(ticket: &str, lsn: u64) -> String {
     let mut bytes = bytes_of(ticket);
     bytes[20..28].copy_from_slice(&lsn.to_be_bytes());
@@ -529,8 +529,8 @@ fn forged(ticket: &str, lsn: u64) -> String {
     bytes.iter().fold("0x".to_owned(), |text, byte| format!("{text}{byte:02X}"))
 }
 
-/// What cannot be a ticket that was given is none, and nobody waits for it: no position at all, one before the incarnation began, one
-/// where another record stands or none.
+/// A value that cannot have been given as a ticket is refused, and no session waits for it: no position at all, one before the incarnation began, one
+/// with another record or none.
 #[test]
 fn what_was_never_given_is_no_ticket() {
     const NO_TICKET: i32 = 42954;
@@ -636,7 +636,7 @@ fn asking_reads_no_block_twice() {
         .assert_ok();
 }
 
-/// A position that no commit has is refused before its log is hard, too: nobody waits for it.
+/// A position that no commit has is refused before its log is durable, too: no session waits for it.
 #[test]
 fn a_forged_ticket_is_not_pending() {
     on_a_machine(10, |os| {

@@ -86,7 +86,7 @@ fn every_reader_sees_what_it_is_now() {
     assert_ne!(first, rows(&mut other, "SELECT g FROM t"));
 }
 
-/// What a text or a day means hangs on the settings of whoever asks.
+/// The meaning of a text or a day depends on the settings of the reading session.
 #[test]
 fn settings_count_as_those_of_the_reader() {
     let (_world, mut session) = World::in_database("computed-settings");

@@ -83,7 +83,7 @@ fn the_log_counts_its_growths_itself() {
         assert_eq!(shown(&server, &mut session, "Log Growths"), growths + 1);
         assert_eq!(shown(&server, &mut session, "Log File(s) Size (KB)"), 3 * 1024);
         assert!(size < 3 * 1024);
-        // What is used is brought up to date for whoever reads.
+        // Reading the view updates the used space.
         let used = "SELECT cntr_value FROM sys.dm_os_performance_counters WHERE instance_name = 'A' AND counter_name = \
                     'Log File(s) Used Size (KB)'";
         let before = number(&mut session, used);

@@ -402,7 +402,7 @@ fn files_are_shrunk_under_load() {
     });
 }
 
-/// A file that somebody empties is not filled meanwhile; what an open transaction has in it keeps it (5042), also after its rollback it can go.
+/// A file that is being emptied is not filled meanwhile; an open transaction's contents keep it (5042); it can be removed after the rollback, too.
 #[test]
 fn a_file_with_open_transactions_is_not_removed() {
     on_a_machine(324, |os| {

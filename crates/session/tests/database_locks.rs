@@ -181,7 +181,7 @@ fn a_database_is_renamed_only_by_whoever_is_alone_in_it() {
     });
 }
 
-/// Whoever comes while a statement has the database for itself waits as LOCK_TIMEOUT says, and can be interrupted.
+/// A session that enters while a statement has exclusive access waits as LOCK_TIMEOUT says, and can be interrupted.
 #[test]
 fn entering_waits_for_whoever_is_alone_in_a_database() {
     on_a_machine(5, |os| {
@@ -236,7 +236,7 @@ fn entering_waits_for_whoever_is_alone_in_a_database() {
     });
 }
 
-/// A database that is dropped while somebody waits for it: there is none of that name any more, or another one.
+/// A database that is dropped while a session waits for it: afterwards no database has that name, or another one does.
 #[test]
 fn whoever_waited_for_a_dropped_database_looks_for_its_name_again() {
     for comes_again in [false, true] {

@@ -357,7 +357,7 @@ fn only_the_blocks_that_are_wanted_are_read() {
 struct Interrupting {
     other: Session,
     work: String,
-    /// Who holds the log meanwhile.
+    /// The log holders meanwhile.
     holders: Vec<String>,
     /// What comes, in its order: nothing is kept, so that the memory seen is the query's.
     expected: std::vec::IntoIter<String>,

@@ -258,7 +258,7 @@ fn a_wait_for_a_name_ends_with_lock_timeout() {
     });
 }
 
-/// Two who wait for each other's names: one is the victim, the other goes on.
+/// Two sessions that wait for each other's names: one is the victim, the other goes on.
 #[test]
 fn waits_for_names_that_close_a_circle_are_deadlocks() {
     for (seed, one, two) in [

@@ -224,7 +224,7 @@ impl Actor {
         }
     }
 
-    /// Gives it another name. What it was is asked behind it: nobody else can change that now.
+    /// Renames it. Its kind is queried afterwards, when no other session can change it.
     fn rename(&mut self, name: &'static str, to: &'static str) {
         let text = format!("EXEC sp_rename '{name}', '{to}'");
         let Some((seen, possible)) = self.ask_of(&[name, to], &text) else { return };
@@ -232,7 +232,7 @@ impl Actor {
         let renamed = numbers(&seen) == [15477];
         let mut meaning = None;
         if renamed {
-            // Functions of one name wait for nobody else's.
+            // Functions of one name do not wait for other sessions' functions.
             let asked = format!(
                 "SELECT COALESCE(COL_NAME(OBJECT_ID('{to}'), 1), OBJECT_DEFINITION(OBJECT_ID('{to}')))"
             );
@@ -448,7 +448,7 @@ fn nobody_is_told_what_was_not_committed() {
     }
 }
 
-/// The model notices a reader who sees what is not committed.
+/// The model notices a reader that sees uncommitted changes.
 #[test]
 fn a_dirty_reader_is_found() {
     let found = (0..10).filter(|seed| !play(*seed, true).0.is_empty()).count();

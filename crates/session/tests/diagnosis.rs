@@ -205,7 +205,7 @@ fn plans_that_are_made_again_are_counted() {
     assert!(count(&mut s) > before);
 }
 
-/// Who waits, for what, who has it, in which words; and afterwards it stands in the session's own statistics and in nobody else's.
+/// The waiting session, the resource, its holder, in the documented format; afterwards the wait is in that session's statistics and in no other's.
 #[test]
 fn a_waiting_task_names_what_it_waits_for_and_for_whom() {
     on_a_machine(12, |os| {

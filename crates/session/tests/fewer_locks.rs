@@ -66,7 +66,7 @@ fn a_covering_read_waits_for_no_row_whose_columns_it_does_not_read() {
             }
             run(&mut writer, "ROLLBACK");
         }
-        // And what such a read keeps locked, nobody changes.
+        // And no other session changes the rows that such a read keeps locked.
         run(
             &mut reader,
             "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; BEGIN TRAN; SELECT i FROM t WHERE k = 20",

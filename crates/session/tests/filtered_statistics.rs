@@ -144,7 +144,7 @@ fn plans_ask_statistics_whose_filter_is_implied() {
     run(&mut session, "CREATE INDEX of_few ON t (v) WHERE v > 4990");
     let found = expected(&mut session, "v = 1");
     assert!(found > 500.0, "{found}: as if the few were all");
-    // Answers hang on none of it.
+    // No result depends on it.
     assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM t WHERE region = 'north' AND v = 1"), ["990"]);
     session.close();
 }

@@ -78,7 +78,7 @@ fn it_outlives_the_procedure_that_makes_it_and_a_rollback_takes_it_back() {
     });
 }
 
-/// The maker's end waits for nobody; the table goes when the last who uses it has ended.
+/// The end of the creator's session does not wait; the table is dropped when its last user has ended.
 #[test]
 fn while_somebody_uses_it_it_stays() {
     on_a_machine(4, |os| {

@@ -8,7 +8,7 @@ use common::random::{Random, seed};
 use common::{World, rows, run};
 use hardpan_session::Session;
 
-/// 24,000 rows: `a` and `b` have 100 values each that do not hang together, `few` 8,000, `half` two, `n` 120 and NULLs.
+/// 24,000 rows: `a` and `b` have 100 values each that are not correlated, `few` 8,000, `half` two, `n` 120 and NULLs.
 const TABLE: &str = "CREATE TABLE t (k int NOT NULL PRIMARY KEY, a int NOT NULL, b int NOT NULL, few int NOT NULL, half int NOT NULL, n int NULL, pad char(60) NOT NULL)
      INSERT t SELECT k, k % 100, k / 100 % 100, k / 3, k % 2, NULLIF(k * 7 % 121, 0), 'x'
          FROM (SELECT x.number * 1000 + y.number AS k FROM master..spt_values x CROSS JOIN master..spt_values y

@@ -14,7 +14,7 @@ const TABLE: &str = "CREATE TABLE t (k int NOT NULL, a int NOT NULL, v varchar(9
      INSERT t VALUES (1, 1, 'a', 'x', 'l'), (2, 3, 'b', 'x', 'l'), (3, 5, 'c', 'x', 'l'), (4, 50, 'd', 'x', 'l'), (5, 60, 'e', 'x', 'l')
      CREATE INDEX ia ON t (a) CREATE INDEX iv ON t (v DESC)";
 
-/// What is read while the row with k = 2 is held by somebody who then changes it once more; the change; what has been read.
+/// The query that runs while another session has locked the row with k = 2, which it then changes once more; the change; the query's result.
 const CASES: [(&str, &str, &str); 9] = [
     ("SELECT a, COUNT(*) FROM t WITH (INDEX(ia)) WHERE pad < 'z' GROUP BY a", "a = 50", "1:1 5:1 50:1 60:1"),
     (
@@ -62,7 +62,7 @@ fn a_row_that_has_moved_is_not_where_its_entry_stood() {
     }
 }
 
-/// 6,000 rows; `a` and `b` have 40 values each that do not hang together.
+/// 6,000 rows; `a` and `b` have 40 values each that are not correlated.
 const MANY: &str = "CREATE TABLE t (k int NOT NULL PRIMARY KEY, a int NOT NULL, b int NOT NULL, pad char(60) NOT NULL)
      INSERT t SELECT k, k % 40, k / 40 % 40, 'x'
          FROM (SELECT x.number * 1000 + y.number AS k FROM master..spt_values x CROSS JOIN master..spt_values y
@@ -117,7 +117,7 @@ fn a_row_that_leaves_one_of_two_indexes_is_not_found() {
                 let is_free = place.1 == "READ UNCOMMITTED";
                 let first = if is_free { ALL } else { expected };
                 let told = format!("{change} at {place:?}: {answers:?}");
-                // Who keeps the entry locked that the other one has to change is in a deadlock with him.
+                // A reader that keeps the entry locked which the other session must change is in a deadlock with it.
                 let is_in_turn = matches!(place.1, "REPEATABLE READ" | "SERIALIZABLE");
                 let is_victim = is_in_turn && answers[1] == Answer::Error(1205);
                 assert!(is_victim || answers[1] == Answer::Rows(first.into()), "{told}");

@@ -71,7 +71,7 @@ impl ResultSink for Told {
     }
 }
 
-/// A session with its bell.
+/// A session with its waker.
 struct Bench {
     os: Os,
     device: World,
@@ -80,7 +80,7 @@ struct Bench {
     bell: Arc<Signal>,
 }
 
-/// On a server whose log a crowd has just left.
+/// Runs on a server whose log many sessions have just used.
 fn in_a_crowd(seed: u64, body: impl FnOnce(&mut Bench) + Send + 'static) {
     alone(seed, |bench| {
         crowd(&bench.os, &bench.server, NAME, "INSERT dbo.Crowd VALUES(1)");
@@ -336,7 +336,7 @@ fn any_thread_settles() {
     });
 }
 
-/// The procedure has left its database when its commit is still on its way; nobody drops that meanwhile.
+/// The procedure has left its database while its commit is pending; no other session can drop that database meanwhile.
 #[test]
 fn a_pending_commit_keeps_its_database() {
     in_a_crowd(7, |bench| {

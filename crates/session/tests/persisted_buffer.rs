@@ -265,7 +265,7 @@ fn what_cannot_be_is_refused() {
     });
 }
 
-/// The buffer has no VLFs to give back and keeps its 20 MB, whoever shrinks it or everything.
+/// The buffer has no VLFs to release and keeps its 20 MB in every kind of shrink.
 #[test]
 fn the_buffer_keeps_its_size() {
     let world = new_world(6);

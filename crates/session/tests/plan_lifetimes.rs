@@ -22,7 +22,7 @@ fn figures(session: &mut Session, text: &str) -> (u64, u64) {
     (runs.parse().unwrap(), bound.parse().unwrap())
 }
 
-/// Another's temporary tables, and other objects of the same database, are nobody's business.
+/// Temporary tables of other sessions, and other objects of the same database, do not matter.
 #[test]
 fn temporary_tables_of_others_leave_plans_alone() {
     let (world, mut session) = World::in_database("lifetimes-temporary");
@@ -251,7 +251,7 @@ fn a_kept_plan_gives_what_its_text_gives_when_it_is_bound_anew() {
                 *waited += i32::from(kept.contains("1222"));
             }
         };
-        // Whoever has not changed anything asks while it is not settled.
+        // The sessions without the change query while it is uncommitted.
         all(&mut two, &mut number, &mut waited);
         if in_transaction {
             let end = if random.below(2) == 0 { "COMMIT" } else { "ROLLBACK" };
@@ -296,7 +296,7 @@ fn a_name_in_a_loop_means_what_it_means_in_each_round() {
     assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM far.dbo.copied"), ["1"]);
     assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM d.dbo.copied"), ["1"]);
     run(&mut session, "USE d");
-    // A plan that went one way is not taken by who goes the other.
+    // A plan bound in one database is not used when the batch goes to the other.
     let either = |far: i32| {
         format!(
             "DECLARE @far int = {far}; EXEC sp_executesql N'IF @far = 1 USE far; SELECT * FROM t', N'@far int', @far"

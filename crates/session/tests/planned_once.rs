@@ -8,7 +8,7 @@ use common::random::{Random, seed};
 use common::{World, numbers, run};
 use hardpan_session::Session;
 
-/// A condition that is always true and that nobody can plan around: it gives another value each time.
+/// A condition that is always true and blocks every rewrite: it gives another value each time.
 const BLUNT: &str = "CAST(NEWID() AS varchar(40)) <> 'x'";
 
 /// `o` with a key, `i` with some rows for each of its rows and NULLs in `k`, `v` and `s`.

@@ -7,7 +7,7 @@ mod common;
 use common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
-/// Each takes the first message that nobody else has taken.
+/// Each takes the first message that no other reader has taken.
 const TAKES: [&str; 7] = [
     "DELETE TOP (1) q OUTPUT deleted.id FROM q WITH (READPAST, UPDLOCK, ROWLOCK, FORCESEEK) WHERE queue IN ('a', 'b') AND (fetched IS NULL OR fetched < DATEADD(second, -30, GETUTCDATE()))",
     "UPDATE TOP (1) q SET fetched = GETUTCDATE() OUTPUT inserted.id FROM q WITH (FORCESEEK, READPAST, UPDLOCK, ROWLOCK) WHERE queue IN ('a') AND fetched IS NULL",
@@ -71,7 +71,7 @@ fn readers_of_a_queue_pass_each_other() {
     }
 }
 
-/// Who reads versions meets no locked row: READPAST has no sense there, and is refused; so it is where ranges are kept.
+/// A reader of versions meets no locked row: READPAST is refused there, and where key ranges are locked.
 #[test]
 fn readpast_is_refused_where_no_row_is_locked() {
     let world = World::new("readpast-refused");

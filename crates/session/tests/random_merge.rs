@@ -178,7 +178,7 @@ fn a_merge_does_what_the_model_does() {
 }
 
 /// "MERGE ... WITH (HOLDLOCK)" is how programs insert or update without meeting a key twice (2627): the range is locked before it is known that
-/// the key is not there. Sessions that meet may deadlock (1205), but nobody's change is lost.
+/// the key is not there. Sessions that meet may deadlock (1205), but no change is lost.
 #[test]
 fn upserts_with_holdlock_never_meet_a_key_twice() {
     const SESSIONS: i64 = 3;
@@ -211,7 +211,7 @@ fn upserts_with_holdlock_never_meet_a_key_twice() {
                             }
                         }
                         if random.below(8) == 0 {
-                            // Somebody else takes it away, with what it has counted.
+                            // Another session deletes the row, with its count.
                             run(&mut session, &format!("DELETE t OUTPUT deleted.n INTO taken WHERE id = {}", random.below(6)));
                         }
                     }

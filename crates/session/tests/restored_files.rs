@@ -128,7 +128,7 @@ fn a_file_of_another_moment_is_refused() {
     for (path, bytes) in &earlier {
         let world = World::with_disk(3, Profile::constant_latency(), image.clone());
         world.corrupt(path, 0, bytes);
-        // Whoever starts it again does not get it either.
+        // A restart does not open it either.
         for _ in 0..3 {
             let report = world.run(|os| {
                 let server = Server::open(os);

@@ -121,7 +121,7 @@ fn a_count_holds_what_is_committed() {
     let (mut one, mut other) = (world.session(), world.session());
     run(&mut one, "USE d");
     run(&mut other, "USE d");
-    // While another changes the table, nothing that could be kept is found: his rows are read, too.
+    // While another session changes the table, no stored count can be used: its rows are read, too.
     run(&mut other, "BEGIN TRAN; INSERT t VALUES (4)");
     assert_eq!(rows(&mut one, count), ["3"]);
     run(&mut other, "ROLLBACK");

@@ -62,7 +62,7 @@ fn a_database_counts_the_changes_of_its_rows() {
     session.close();
 }
 
-/// MIN_ACTIVE_ROWVERSION: the lowest value of a transaction that has not ended, whoever asks.
+/// MIN_ACTIVE_ROWVERSION: the lowest value of an open transaction, in every session.
 #[test]
 fn the_lowest_active_value_waits_for_its_transaction() {
     let world = World::new("rowversion-active");

@@ -21,7 +21,7 @@ fn one_session_at_a_time_is_in_it() {
         run(&mut one, "CREATE DATABASE db; CREATE TABLE db.dbo.t (i INT)");
         assert_eq!(numbers(&run(&mut one, "ALTER DATABASE db SET SINGLE_USER")), NONE);
         assert_eq!(rows(&mut one, ACCESS), ["SINGLE_USER"]);
-        // Nobody is in it yet: whoever comes first.
+        // The database has no user yet: the first session may enter.
         assert_eq!(numbers(&run(&mut two, "USE db")), [5701]);
         assert_eq!(numbers(&run(&mut one, "USE db")), [924]);
         assert_eq!(numbers(&run(&mut one, "SELECT * FROM db.dbo.t")), [924]);
@@ -92,8 +92,8 @@ fn rollback_ends_the_others() {
     }
 }
 
-/// "ALTER DATABASE SET options": RESTRICTED_USER disconnects everybody in the time that the termination clause gives; then administrators
-/// come in, as many as like.
+/// "ALTER DATABASE SET options": RESTRICTED_USER disconnects all sessions in the time that the termination clause gives; then any number of
+/// administrators may enter.
 #[test]
 fn restricted_user_ends_the_others_and_lets_administrators_in() {
     on_a_machine(5, |os| {
@@ -120,7 +120,7 @@ fn restricted_user_ends_the_others_and_lets_administrators_in() {
         assert_eq!(rows(&mut one, ACCESS), ["RESTRICTED_USER"]);
         assert_eq!(numbers(&run(&mut one, "USE db")), [5701]);
         assert_eq!(numbers(&run(&mut two, "USE db")), [5701], "not one at a time");
-        // It is so already: nobody has to leave.
+        // It is so already: no session must leave.
         assert_eq!(numbers(&run(&mut one, "ALTER DATABASE db SET RESTRICTED_USER WITH NO_WAIT")), NONE);
         assert_eq!(numbers(&run(&mut one, "ALTER DATABASE db SET SINGLE_USER WITH NO_WAIT")), [5070, 5069]);
         assert_eq!(numbers(&run(&mut one, "ALTER DATABASE db SET MULTI_USER")), NONE);
@@ -130,7 +130,7 @@ fn restricted_user_ends_the_others_and_lets_administrators_in() {
     });
 }
 
-/// Without a word about the others it waits for them.
+/// Without a termination clause it waits for the others.
 #[test]
 fn it_waits_for_the_others_to_leave() {
     on_a_machine(4, |os| {
@@ -185,8 +185,8 @@ fn every_option(session: &mut Session) -> Vec<String> {
     taken
 }
 
-/// The clause of termination for every option there is: it ends nobody, and waits for nobody, where the option changes with others in the
-/// database; where it does not, NO_WAIT is refused; where there is nothing that it could mean, it is refused itself.
+/// The termination clause for every option: it kills no session and waits for none if the option can change while the database is
+/// in use; otherwise NO_WAIT is refused; if the clause has no meaning for the option, the clause is refused.
 #[test]
 fn the_clause_of_termination_has_its_effect_for_every_option() {
     on_a_machine(10, |os| {

@@ -85,7 +85,7 @@ const CHANGES: [&str; 9] = [
     "DELETE h DELETE t",
 ];
 
-/// Readers see what was committed, whatever a writer is at, and wait for nobody; with READCOMMITTEDLOCK they would.
+/// Readers see committed data, whatever a writer does, and do not wait; with READCOMMITTEDLOCK they would.
 #[test]
 fn readers_under_read_committed_snapshot_wait_for_nobody() {
     for (seed, change) in CHANGES.into_iter().enumerate() {
@@ -177,8 +177,8 @@ fn a_snapshot_transaction_sees_its_beginning() {
     }
 }
 
-/// A rollback to a savepoint gives rows back to others, who change them before the transaction has ended: each change has its version, and
-/// what the transaction does with the same rows afterwards has another one.
+/// A rollback to a savepoint releases rows to other sessions, which change them before the transaction has ended: each change has its version, and
+/// later changes of the same rows by the transaction have another one.
 #[test]
 fn rows_given_back_by_a_savepoint_are_changed_by_others() {
     for (number, undone) in CHANGES.into_iter().enumerate() {
@@ -249,7 +249,7 @@ fn an_update_conflict_ends_the_transaction() {
                 quiet(&mut late, "BEGIN TRAN UPDATE t SET v = 11 WHERE id = 1");
                 quiet(&mut early, winner);
                 let seen = run(&mut late, &format!("{loser} SELECT 'goes on'"));
-                // A row that is gone is not met by who looks at what stands there with a lock.
+                // A locking read does not meet a deleted row.
                 if loser.contains("UPDLOCK") && winner == winners[1] {
                     assert_eq!(numbers(&seen), NONE, "{told}");
                     quiet(&mut late, "ROLLBACK");
@@ -374,7 +374,7 @@ fn a_database_that_allows_snapshots_later_is_too_late_for_a_transaction() {
     });
 }
 
-/// ALLOW_SNAPSHOT_ISOLATION waits for whoever has changed data, and says so meanwhile; OFF waits for snapshots.
+/// ALLOW_SNAPSHOT_ISOLATION waits for transactions that have changed data, and shows that state; OFF waits for snapshots.
 #[test]
 fn the_option_passes_through_its_states() {
     const STATE: &str =
@@ -444,7 +444,7 @@ fn committed_snapshot_is_changed_alone_and_kept() {
     });
 }
 
-/// Large values and dropped pages stay as long as somebody may read them, and are free afterwards.
+/// Large values and dropped pages stay as long as a snapshot may read them, and are freed afterwards.
 #[test]
 fn pages_of_large_values_wait_for_the_last_snapshot() {
     on_a_machine(44, |os| {

@@ -132,7 +132,7 @@ fn statistics_come_by_themselves_where_that_is_wanted() {
     assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM fresh WHERE own < 5"), ["5"]);
     run(&mut session, "COMMIT");
     assert_eq!(rows(&mut session, AUTO), ["day", "kind", "state"]);
-    // And so is one that holds the table's statistics, for others; nobody waits.
+    // A transaction that updates statistics has locked them: other sessions do without them and do not wait.
     run(&mut session, "BEGIN TRAN UPDATE STATISTICS jobs");
     let mut other = world.session();
     run(&mut other, "USE d SET LOCK_TIMEOUT 0");
@@ -144,7 +144,7 @@ fn statistics_come_by_themselves_where_that_is_wanted() {
     run(&mut session, "SELECT COUNT(*) FROM far.dbo.away WHERE kind = 2 AND state = 'open'");
     assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM far.sys.stats WHERE auto_created = 1"), ["2"]);
     assert!(numbers(&run(&mut other, "DROP DATABASE far")).is_empty());
-    // What is made by itself goes with its column, which nobody is kept from dropping.
+    // Automatic statistics are dropped with their column; they do not prevent that.
     run(&mut other, "SELECT COUNT(*) FROM jobs WHERE note = 4 SELECT SUM(note + 1) FROM jobs WHERE note = 5");
     assert_eq!(rows(&mut session, AUTO), ["day", "kind", "note", "state"]);
     assert!(numbers(&run(&mut session, "ALTER TABLE jobs DROP COLUMN note")).is_empty());

@@ -109,7 +109,7 @@ fn figures_are_those_of_the_tables() {
                 "Index Seek b 5000/1000",
             ],
         ),
-        // The right rows are kept, gone through for each left row; the last walk ends where nobody asks any more.
+        // The right rows are kept and scanned for each left row; the last scan ends when no more rows are requested.
         (
             "SELECT x.i FROM few x JOIN few y ON y.i <> x.i",
             vec!["Nested Loops 6/1", "Table Scan few 3/1", "Table Spool 9/3", "Table Scan few 3/1"],

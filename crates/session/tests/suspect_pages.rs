@@ -58,7 +58,7 @@ fn a_page_that_is_not_what_was_written_is_listed() {
     assert_eq!(error_of(&world, SIXTEENTH), Some(824));
     let seen = rows(&mut world.session(), &format!("{SUSPECT} ORDER BY event_type"));
     assert_eq!(seen, [format!("db|1|{sixteenth}|1|1|now"), format!("db|1|{sixth}|2|2|now")]);
-    // Who looks at the pages of the index meets them, too, unless only those above the leaves are looked at.
+    // A scan of the index's pages meets them, too, unless it reads only those above the leaves.
     let figures = |mode: &str| {
         let query =
             "SELECT SUM(page_count) FROM sys.dm_db_index_physical_stats(DB_ID(), OBJECT_ID('t'), 1, NULL, @)";

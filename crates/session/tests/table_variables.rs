@@ -187,7 +187,7 @@ fn expressions_read_what_no_rollback_took() {
     session.close();
 }
 
-/// Nobody waits for a table variable, and it holds no lock between statements.
+/// No session waits for a table variable, and it holds no lock between statements.
 #[test]
 fn a_table_variable_keeps_no_lock() {
     let world = World::new("tv-locks");

@@ -112,7 +112,7 @@ fn rows_of_one_insert_must_differ() {
             "INSERT s (v, w, name) VALUES (8, 1, 'e'), (3, 30, 'f')",
         ] {
             let seen = run(&mut session, statement);
-            // Where two keys are broken, which is told first is nobody's business.
+            // Where two keys are violated, either may be reported first.
             assert!(
                 matches!(numbers(&seen)[..], [2627 | 2601, 3621]),
                 "{table}: {statement}: {duplicate} {:?}",
@@ -289,7 +289,7 @@ fn the_error_names_the_first_row_that_finds_its_key() {
             // Its keys go in from the highest on: the one that is waited for below would be the first.
             continue;
         }
-        // Nobody waits for what another has not committed, to name it.
+        // The error message does not wait for an uncommitted row that it could name.
         let mut other = world.session();
         run(&mut other, "USE d; BEGIN TRAN; INSERT s VALUES (20, 20, 'twenty')");
         let seen =
@@ -321,7 +321,7 @@ fn keys_that_are_there_are_left_out_where_it_is_said() {
     run(&mut session, "ALTER TABLE s REBUILD WITH (IGNORE_DUP_KEY = ON (SUPPRESS_MESSAGES = ON))");
     let seen = run(&mut session, "INSERT s VALUES (1, 9), (4, 6)");
     assert_eq!((&seen.messages, &seen.counts), (&vec![], &vec![Some(1)]));
-    // Who waits for what another has not committed leaves it out or not, as that ends.
+    // A statement that waits for another transaction's uncommitted row leaves its own out or not, as that transaction ends.
     let mut other = world.session();
     run(&mut other, "USE d; BEGIN TRAN; INSERT s VALUES (20, 20)");
     let waiting = run(&mut session, "SET LOCK_TIMEOUT 0; INSERT s VALUES (20, 21)");

@@ -290,7 +290,7 @@ fn a_recursion_may_have_as_many_levels_as_are_allowed() {
     assert_eq!((seen.sets[0].1.len(), numbers(&seen)), (7, vec![]));
     let seen = run(&mut session, &both(4, 3));
     assert_eq!((seen.sets[0].1.len(), numbers(&seen)), (7, vec![530]));
-    // Who does not ask so far is not told.
+    // A query that does not reach that level gets no error.
     let seen =
         run(&mut session, "WITH n AS (SELECT 0 AS i UNION ALL SELECT i + 1 FROM n) SELECT TOP 101 i FROM n");
     assert_eq!((seen.sets[0].1.len(), numbers(&seen)), (101, vec![]));

@@ -245,7 +245,7 @@ fn shapes() {
             "Hash Match(Inner Join",
             "Nested Loops",
         ),
-        // Nothing is computed that nobody would have asked for: it may fail.
+        // Expressions that row-by-row evaluation would not compute are not computed: they may fail.
         (
             "SELECT SUM(a.v) FROM o CROSS APPLY (SELECT 10 / v AS v FROM i WHERE i.k = o.k) a",
             "Nested Loops",

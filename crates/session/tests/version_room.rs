@@ -133,7 +133,7 @@ const CHANGES: [&str; 12] = [
     "SELECT v FROM t WITH (UPDLOCK) WHERE id = 1",
 ];
 
-/// The snapshot has been given up, and with it what would tell that a row has changed since: no hint makes a change that nobody can judge.
+/// The snapshot was cancelled, and with it the knowledge whether a row has changed since: no hint allows a change that cannot be checked.
 #[test]
 fn no_change_goes_over_what_a_lost_snapshot_has_forgotten() {
     on_a_machine(3, |os| {
@@ -171,7 +171,7 @@ fn no_change_goes_over_what_a_lost_snapshot_has_forgotten() {
 /// The same when the snapshot goes in the middle of a statement: while it waits for the row.
 #[test]
 fn a_snapshot_that_goes_while_a_change_waits_conflicts() {
-    // Who waits for the table lets nobody else in.
+    // A session that waits for the table blocks later ones.
     for change in CHANGES[..10].iter().filter(|change| !change.contains("TABLOCKX")) {
         on_a_machine(4, move |os| {
             let server = Server::open(os);

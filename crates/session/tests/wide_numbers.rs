@@ -92,7 +92,7 @@ fn identity_values_beyond_bigint_are_told_everywhere() {
     });
 }
 
-/// The last values of the type come, then 8115, as often as somebody asks and after a restart; nothing shows a number that the type does not have.
+/// The type's last values come, then 8115 for each further request and after a restart; no view shows a number outside the type.
 #[test]
 fn counting_ends_with_the_type() {
     on_a_machine(331, |os| {

@@ -151,7 +151,7 @@ pub fn play(
     let mut answers = vec![Answer::Error(0); steps.len()];
     for (step, (actor, statement)) in steps.iter().enumerate() {
         actors[*actor].send(step, statement);
-        // Whoever this step has let go on does so before the next.
+        // Sessions that this step has unblocked continue before the next step.
         actors[*actor].collect(&mut answers);
         actors.iter_mut().for_each(|actor| actor.collect(&mut answers));
     }

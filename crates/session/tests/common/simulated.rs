@@ -14,7 +14,7 @@ use super::{rows, run};
 /// The user database of these tests.
 pub const NAME: &str = "PerformanceV3";
 
-/// A running server; its checkpoints and page writes happen only when somebody asks for them.
+/// A running server; it runs checkpoints and page writes only when a test asks for them.
 pub struct Server {
     pub os: Os,
     pub instance: Arc<Instance>,
@@ -26,7 +26,7 @@ impl Server {
         Server::open_with(os, InstanceOptions::new("/data"))
     }
 
-    /// With log caches that outlive the process.
+    /// With log caches that survive the process.
     pub fn open_outliving(os: &Os) -> Server {
         let folder = Some(engine::LOG_CACHE_FOLDER.into());
         Server::open_with(os, InstanceOptions { log_cache_folder: folder, ..InstanceOptions::new("/data") })

@@ -465,7 +465,7 @@ const INTO_TABLE: &str = "DECLARE @f TABLE (n sysname); INSERT @f SELECT c.name 
 const IF_THERE: &str = "IF EXISTS (SELECT * FROM sys.columns AS c JOIN sys.tables AS t ON t.object_id = c.object_id \
     WHERE t.name = 'other' AND c.name = 'late') SELECT 1 ELSE SELECT 0";
 
-/// Answers over several views hang on what others change through each of them.
+/// Results over several views depend on changes of each of them.
 pub const JOINED_METADATA: &[Case] = &[
     case("ALTER TABLE other ADD late INT", COLUMNS_OF_OTHER, "late", "no rows"),
     case("ALTER TABLE other ADD late INT", COUNTED, "other", "no rows"),
@@ -485,7 +485,7 @@ pub const JOINED_METADATA: &[Case] = &[
     ),
 ];
 
-/// They do not hang on anything else, whatever rows the views have in between.
+/// They depend on nothing else, whatever other rows the views have.
 pub const JOINED_UNCONCERNED: &[Case] = &[
     case("CREATE TABLE c (i INT PRIMARY KEY, late INT DEFAULT 1)", COLUMNS_OF_OTHER, "no rows", "no rows"),
     case("CREATE TABLE c (i INT PRIMARY KEY, late INT DEFAULT 1)", KEYS_OF_T, "i", "i"),
