@@ -27,7 +27,7 @@ fn make(session: &mut Session, indexes: &str) {
     );
 }
 
-/// Rows, without what is said about NULLs: where an index leads past them nobody meets one.
+/// The rows, without the message about NULLs: a plan that follows an index may meet none.
 fn answer(session: &mut Session, query: &str) -> Vec<String> {
     let seen = run(session, query);
     assert_eq!(seen.sets.len(), 1, "{query}: {:?}", seen.messages);

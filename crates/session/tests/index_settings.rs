@@ -49,7 +49,7 @@ fn what_was_said_is_shown_and_stays() {
     let (mut world, mut s) = World::in_database("index-settings");
     ok(&mut s, SCHEMA);
     assert_eq!(rows(&mut s, SHOWN), EXPECTED);
-    // Whoever says nothing of it leaves it.
+    // Statements that do not name the option keep it.
     run(&mut s, "EXEC sp_rename 't.inl', 'other', 'INDEX' EXEC sp_rename 't.other', 'inl', 'INDEX'");
     ok(
         &mut s,

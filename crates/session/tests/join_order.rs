@@ -58,7 +58,7 @@ fn shapes() {
     assert!(common::numbers(&run(&mut session, SHOP)).iter().all(|number| *number == 0));
     let mut wrong: Vec<String> = Vec::new();
     for (statement, expected) in [
-        // One customer: his orders by the index, their items by key; in whatever order it is written.
+        // One customer: its orders by the index, their items by key; in whatever order the joins are written.
         (
             "SELECT SUM(i.qty) FROM item i JOIN orders o ON o.ok = i.ok JOIN customer c ON c.ck = o.ck WHERE c.ck = 77",
             "loop, loop, seek orders, seek customer, seek item",
@@ -137,7 +137,7 @@ fn shapes() {
     session.close();
 }
 
-/// Rows, without what is said about NULLs in aggregates: it hangs on who meets them.
+/// The rows, without the message about NULLs in aggregates: it depends on whether the plan meets a NULL.
 fn answer(session: &mut Session, query: &str) -> Vec<String> {
     let seen = run(session, query);
     assert_eq!(seen.sets.len(), 1, "{query}: {:?}", seen.messages);

@@ -76,7 +76,7 @@ fn the_answers_are_those_of_computing_it_each_time() {
 #[test]
 fn what_differs_from_row_to_row_is_asked_each_time() {
     let (_world, mut session) = prepared("kept-not");
-    // Its groups hang on the outer row, or on chance.
+    // Its groups depend on the outer row, or are nondeterministic.
     let statement = "SELECT k, (SELECT SUM(n) FROM (SELECT g, COUNT(*) AS n FROM t WHERE v % 40 < o.k GROUP BY g HAVING COUNT(*) > 1) x) FROM o";
     assert_eq!(reads_of_t(&mut session, statement), 40);
     let chance = "SELECT k, (SELECT SUM(n) FROM (SELECT g, COUNT(*) AS n FROM t WHERE ABS(CHECKSUM(NEWID())) % 2 = 0 GROUP BY g) x WHERE g < o.k + 9) FROM o";

@@ -99,7 +99,7 @@ fn nobody_puts_a_row_into_a_range_that_was_read() {
     assert_eq!(rows(&mut reader, "SELECT k FROM t ORDER BY k"), ["10", "20", "30", "40", "70"]);
 }
 
-/// The usual "insert or update": whoever found nothing keeps the place of the key, and of the next one, also in an empty table.
+/// The usual "insert or update": a session that found no row keeps the key's gap locked up to the next key, also in an empty table.
 #[test]
 fn whoever_found_nothing_keeps_its_place() {
     let world = World::new("kept-places");

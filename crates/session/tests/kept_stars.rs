@@ -148,7 +148,7 @@ fn each_star_of_a_text_keeps_its_columns() {
         }
         assert!(rows_before > 0, "{text}");
         ok(&mut session, &format!("DROP VIEW {name}"));
-        // Nothing hangs on a `*` of EXISTS.
+        // A `*` in EXISTS creates no dependency.
         ok(&mut session, "ALTER TABLE t DROP COLUMN c ALTER TABLE u DROP COLUMN d");
     }
 }

@@ -396,7 +396,7 @@ fn a_transaction_that_holds_the_log_is_found() {
             run(&mut session, "CHECKPOINT");
         }
         let mut lines = ask(&mut session, 1);
-        // So that whoever looks need not know the number.
+        // The reader need not know the session's number.
         for line in &mut lines {
             line.verdict = line.verdict.replace(&format!("session {}", holder.id()), "session of the holder");
         }
@@ -452,7 +452,7 @@ fn a_log_that_is_nearly_full_is_found() {
     });
 }
 
-/// The log grows while it is used; whether somebody waits for it is the device's matter.
+/// The log grows while it is used; whether a session waits for it depends on the device.
 #[test]
 fn growth_is_told() {
     fn script(_: &World, os: &Os) -> Vec<Line> {
@@ -480,7 +480,7 @@ fn growth_is_told() {
     });
 }
 
-/// Delayed commits that nobody drains.
+/// Delayed commits that are not flushed.
 #[test]
 fn delayed_commits_at_risk_are_found() {
     fn script(_: &World, os: &Os) -> Vec<Line> {

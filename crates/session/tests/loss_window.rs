@@ -142,7 +142,7 @@ fn bytes_at_risk_are_the_bytes_of_the_records() {
     });
 }
 
-/// SUSPENDED: nothing drains by itself, bounds or not; whoever waits is written for; it is seen, kept and ended like any policy.
+/// SUSPENDED: no background flush, with or without bounds; a waiting session causes one; the policy is shown, stored and ended like any other.
 #[test]
 fn a_suspended_drain_writes_for_those_who_wait_only() {
     on_a_machine(6, |os| {

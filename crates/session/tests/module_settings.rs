@@ -102,7 +102,7 @@ fn nested_views_keep_their_own() {
     session.close();
 }
 
-/// The views and functions that tell the settings; ALTER takes those of who alters, a rename changes nothing.
+/// The views and functions that show the settings; ALTER stores those of the altering session, a rename changes nothing.
 #[test]
 fn altering_takes_the_new_settings() {
     let (_world, mut session) = world_of_modules("modules-alter");
