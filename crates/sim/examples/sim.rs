@@ -32,7 +32,7 @@ struct Arguments {
     /// Run each seed twice and compare the traces.
     #[arg(long)]
     twice: bool,
-    /// Print how often each place of the code was reached that says so.
+    /// Print how often each named code position was reached.
     #[arg(long)]
     reached: bool,
     /// Stop at the first seed that fails.
@@ -41,10 +41,10 @@ struct Arguments {
     /// Stop after this many minutes.
     #[arg(long)]
     minutes: Option<f64>,
-    /// Worlds at a time.
+    /// Number of worlds run in parallel.
     #[arg(long, default_value_t = 2)]
     jobs: u64,
-    /// A seed that has not ended after so many seconds has failed: it is named, and nothing more is run.
+    /// A seed that has not ended after so many seconds has failed: it is reported, and no more seeds are run.
     #[arg(long, default_value_t = 600)]
     patience: u64,
 }
@@ -56,12 +56,12 @@ struct Tally {
     crashes: u64,
     acknowledged: u64,
     pending_commits: u64,
-    /// Places of the code by name, with how often they were reached.
+    /// Code positions by name, with counts.
     reached: BTreeMap<String, u64>,
     failed: Vec<Outcome>,
 }
 
-/// What the jobs of one scenario share.
+/// Shared state of the jobs of one scenario.
 struct Race {
     scenario: Scenario,
     bug: Option<Bug>,
@@ -71,7 +71,7 @@ struct Race {
     stops: bool,
     end_ns: u64,
     next: AtomicU64,
-    /// Seeds that are being run, with the moment when each began.
+    /// Running seeds, with their start times.
     running: Latch<BTreeMap<u64, u64>>,
     tally: Latch<Tally>,
 }
@@ -87,7 +87,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs what was asked for; an error names the seeds that failed (or the planted bug that nobody saw).
+/// Runs the requested seeds; an error names the seeds that failed (or the planted bug that was not found).
 fn run(os: &Os, arguments: &Arguments) -> Result<(), String> {
     let scenarios = match &arguments.scenario {
         None => Scenario::ALL.to_vec(),
@@ -160,7 +160,7 @@ impl Race {
     }
 }
 
-/// Names a seed that goes on for ever, and ends the program: nothing could stop its world.
+/// Reports a seed that does not end, and ends the program, since its world cannot be stopped.
 fn watch(os: &Os, race: &Weak<Race>, patience_ns: u64) {
     while os.sleep(1_000_000_000, WaitType::SLEEP_TASK).is_ok() {
         let Some(race) = race.upgrade() else { return };

@@ -1,14 +1,14 @@
-//! Simulated worlds, workloads, nemeses and checkers over the real crates.
+//! Fault injection tests in simulated worlds: workloads, nemeses (faults) and checkers over the real crates.
 //!
 //! A *scenario* runs a workload in a simulated world, lets a [`nemesis`] end it at some moment, restarts on the surviving
-//! disk, lets an oracle judge, and goes on for a few generations. Everything follows from the seed:
+//! disk, lets an oracle judge the result, and repeats this for a few generations. The seed determines everything:
 //!
 //! ```text
 //!  run_seed(scenario, seed, bug) ─► World::new(seed) ─► [ arm nemesis ─► run workload ─► restart ─► oracle ]* ─► Outcome
 //! ```
-//! The checkers are worth something only because they condemn planted bugs (`os::sim::Bug`, tests/planted.rs).
-//! `cargo xtask sim --seeds N [--seed S] [--scenario log|sql] [--plant BUG]` drives it; `corpus/` keeps seeds that
-//! once failed.
+//! The checkers must find planted bugs (`os::sim::Bug`, tests/seeds.rs); otherwise their silence would prove nothing.
+//! `cargo xtask sim --seeds N [--seed S] [--scenario log|sql] [--plant BUG]` runs seeds; `corpus/` keeps seeds that
+//! have failed before.
 
 mod across_scenario;
 mod client;
@@ -50,27 +50,27 @@ pub enum Scenario {
     Log,
     /// A bank on heaps and trees, without SQL.
     Store,
-    /// The same bank through sessions.
+    /// The bank of scenario `Store`, through sessions.
     Sql,
     /// Definitions, large values, long transactions, readers and databases through sessions.
     Schema,
     /// Transactions over several databases.
     Across,
-    /// Changes of every kind in a log that is full.
+    /// Changes of every kind in a database whose log is full.
     Full,
     /// Delayed commits with bounds, and tickets.
     Delayed,
     /// Lists that grow and are read at every isolation level, with row versions.
     Versions,
-    /// Pages with a right checksum that lie.
+    /// Corrupt pages with a valid checksum.
     Lies,
-    /// Data files shrink, come and go while appends are held up.
+    /// Data files shrink, are added and removed while appends are stalled.
     Files,
-    /// Many rows that are deleted together, while files shrink, the log is full, or snapshots need them.
+    /// Deletes of many rows, while files shrink, the log is full, or snapshots need the rows.
     Mass,
-    /// Pages of zeros and noise after a crash.
+    /// Data pages overwritten with zeros or noise after a crash.
     Damage,
-    /// Statements that are planned in every way.
+    /// Statements executed with every kind of plan.
     Plans,
 }
 
@@ -116,14 +116,14 @@ impl Scenario {
         Scenario::ALL.into_iter().find(|scenario| scenario.name() == name)
     }
 
-    /// True when its workload runs the code that the bug would be in.
+    /// True when its workload runs the code in which the bug is planted.
     pub fn can_see(self, bug: Bug) -> bool {
-        // Caches of former boots have worlds of their own: log/tests/surviving.rs.
+        // Caches of former boots have a test of their own: log/tests/surviving.rs.
         if bug == Bug::CacheOfFormerBoot {
             return false;
         }
         match self {
-            // Their delayed commits survive their process where the log cache does.
+            // Their delayed commits survive the process where the log cache does.
             Scenario::Log | Scenario::Store | Scenario::Sql | Scenario::Delayed
                 if bug == Bug::CacheTakeoverSkipped =>
             {
@@ -137,16 +137,16 @@ impl Scenario {
                     | Bug::AcknowledgedBeforeFence
                     | Bug::BufferNotCopied
             ),
-            // Its clients alone make indexes of rows that are there.
+            // Only its clients create indexes over existing rows.
             Scenario::Schema if bug == Bug::BuiltPageNotChained => true,
-            // In its worlds alone data files come and go. (One that leaves before that is noted is seen, too, but seldom: at seed 312.)
+            // Only in its worlds are data files added and removed. (A removal before that is recorded is found, too, but rarely: at seed 312.)
             Scenario::Schema if matches!(bug, Bug::UsedBeforeNoted | Bug::GivenUpBeforeCheckpoint) => true,
-            // Its clients alone draw from sequences.
+            // Only its clients draw from sequences.
             Scenario::Sql if matches!(bug, Bug::HandOutBeforeHarden | Bug::AheadNotHardened) => true,
             Scenario::Store | Scenario::Sql | Scenario::Schema => {
                 matches!(bug, Bug::AcknowledgeBeforeHarden | Bug::HardenedJumpsOverHole | Bug::PageBeforeLog)
             }
-            // Its transactions are few and their pages go out at checkpoints: the others judge the log itself.
+            // It has few transactions and writes their pages at checkpoints: the other scenarios judge the log itself.
             Scenario::Across => matches!(
                 bug,
                 Bug::AcknowledgeBeforeHarden | Bug::DecideBeforePrepared | Bug::DecisionForgottenEarly
@@ -166,9 +166,9 @@ impl Scenario {
                 bug,
                 Bug::AcknowledgeBeforeHarden | Bug::TicketBeforeHardened | Bug::LossBoundIgnored
             ),
-            // What it looks for are mutants of the code that reads pages (xtask/mutants.toml).
+            // It is meant for mutants of the code that reads pages (xtask/mutants.toml).
             Scenario::Lies => false,
-            // Its appends alone are held up. (Redo that starts before where it started is seen too seldom: the tests of txn/src/table.rs are about it.)
+            // Only its appends are stalled. (A redo start that moves backwards is found too rarely: the tests of txn/src/table.rs cover it.)
             Scenario::Files => matches!(
                 bug,
                 Bug::GivenUpBeforeCheckpoint | Bug::GivenUpAfterOneCheckpoint | Bug::AnnouncementIgnored
@@ -194,7 +194,7 @@ impl Scenario {
         }
     }
 
-    /// Seeds that once failed, with the reason in the file.
+    /// Seeds that have failed before, with the reason in the file.
     pub fn corpus(self) -> Vec<u64> {
         let text = match self {
             Scenario::Log => include_str!("../corpus/log.seeds"),
@@ -216,26 +216,26 @@ impl Scenario {
     }
 }
 
-/// What became of one seed.
+/// The result of one seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The seed.
     pub seed: u64,
-    /// Broken promises; empty: the seed passed.
+    /// Violated promises; empty: the seed passed.
     pub violations: Vec<String>,
     /// Over all runs of the world: equal for equal seeds.
     pub trace_hash: u64,
-    /// Hand-overs of the baton.
+    /// Number of task switches.
     pub switches: u64,
     /// Crashes that happened (power losses and kills).
     pub crashes: u64,
     /// Commits that were acknowledged.
     pub acknowledged: u64,
-    /// Commits that were left pending.
+    /// Number of commits left pending.
     pub pending_commits: u64,
-    /// Places of the code that were reached, by name, with how often.
+    /// Code positions that were reached, by name, with counts.
     pub reached: BTreeMap<String, u64>,
-    /// The server's last report lines, when something is wrong.
+    /// The server's last report lines, if there are violations.
     pub log: Vec<String>,
 }
 
@@ -265,7 +265,7 @@ impl Outcome {
     }
 }
 
-/// Runs one seed of a scenario, with a bug planted or without.
+/// Runs one seed of a scenario, with or without a planted bug.
 pub fn run_seed(scenario: Scenario, seed: u64, bug: Option<Bug>) -> Outcome {
     match scenario {
         Scenario::Log => log_scenario::run(seed, bug),

@@ -1,4 +1,4 @@
-//! A fixed budget of seeds on each change: the corpus, some fresh ones twice, and the planted bugs, which must be found.
+//! A fixed budget of seeds for each change: the corpus, some fresh seeds twice, and the planted bugs, which must be found.
 
 use hardpan_sim::{Scenario, run_seed};
 use os::sim::Bug;
@@ -38,12 +38,12 @@ fn corpus_and_first_seeds_pass_and_repeat() {
     }
 }
 
-/// The first seed below 500 that condemns `bug`.
+/// The first seed below 500 that finds `bug`.
 fn first_condemned(scenario: Scenario, bug: Bug) -> Option<u64> {
     (0..500).find(|&seed| !run_seed(scenario, seed, Some(bug)).violations.is_empty())
 }
 
-/// Claims 3 and 16: a server that acknowledges before the log is hard, or writes a page before its log, is condemned.
+/// Claims 3 and 16: a server that acknowledges before the log is durable, or writes a page before its log, is found.
 #[test]
 fn planted_bugs_are_found_within_500_seeds() {
     for scenario in Scenario::ALL {
