@@ -8,7 +8,7 @@ use crate::ast::{
     ScopedConfiguration, SizeUnit, StatementKind, Termination,
 };
 use crate::keywords::Keyword;
-use crate::lexer::TokenKind;
+use crate::lexer::{Token, TokenKind};
 
 /// Words of SET that stand alone.
 const STATES: [&str; 14] = [
@@ -28,9 +28,41 @@ const STATES: [&str; 14] = [
     "SUSPEND",
 ];
 
+/// Options of SET that are switched on or off without `=`.
+const BARE_SWITCHES: [&str; 27] = [
+    "ALLOW_SNAPSHOT_ISOLATION",
+    "ANSI_NULLS",
+    "ANSI_NULL_DEFAULT",
+    "ANSI_PADDING",
+    "ANSI_WARNINGS",
+    "ARITHABORT",
+    "AUTO_CLOSE",
+    "AUTO_CREATE_STATISTICS",
+    "AUTO_SHRINK",
+    "AUTO_UPDATE_STATISTICS",
+    "AUTO_UPDATE_STATISTICS_ASYNC",
+    "CONCAT_NULL_YIELDS_NULL",
+    "CURSOR_CLOSE_ON_COMMIT",
+    "DATA_RETENTION",
+    "DATE_CORRELATION_OPTIMIZATION",
+    "DB_CHAINING",
+    "ENCRYPTION",
+    "HONOR_BROKER_PRIORITY",
+    "MIXED_PAGE_ALLOCATION",
+    "NUMERIC_ROUNDABORT",
+    "QUOTED_IDENTIFIER",
+    "READ_COMMITTED_SNAPSHOT",
+    "RECURSIVE_TRIGGERS",
+    "TEMPORAL_HISTORY_RETENTION",
+    "TORN_PAGE_DETECTION",
+    "TRUSTWORTHY",
+    "VARDECIMAL_STORAGE_FORMAT",
+];
+
 impl Parser<'_> {
     /// The rest of CREATE DATABASE.
     pub(super) fn create_database(&mut self) -> Parsed<StatementKind> {
+        let start = self.token();
         let mut database = CreateDatabase {
             name: self.ident()?,
             containment: None,
@@ -57,7 +89,22 @@ impl Parser<'_> {
         }
         database.collation = self.collation_opt()?;
         self.create_database_tail(&mut database)?;
+        self.check_new_files(&database, start)?;
         Ok(StatementKind::CreateDatabase(Box::new(database)))
+    }
+
+    /// Every file has its two names; the logical one of a file that is attached stands in it: 1036.
+    fn check_new_files(&self, database: &CreateDatabase, start: Token) -> Parsed<()> {
+        let data_files = database.filegroups.iter().flat_map(|group| &group.files);
+        for file in data_files.chain(&database.log_files) {
+            let missing = match file {
+                FileSpec { file_name: None, .. } => "FILENAME",
+                FileSpec { name: None, .. } if database.attach.is_none() => "NAME",
+                _ => continue,
+            };
+            return Err(self.error_at(1036, start, missing.to_string()));
+        }
+        Ok(())
     }
 
     fn create_database_tail(&mut self, database: &mut CreateDatabase) -> Parsed<()> {
@@ -341,6 +388,9 @@ impl Parser<'_> {
                 return Ok(DatabaseOption::Word(name, self.ident_or_keyword()?));
             }
             _ => {}
+        }
+        if self.at_symbol(b'=') && BARE_SWITCHES.iter().any(|switch| name.is(switch)) {
+            return Err(self.unexpected());
         }
         if self.at_symbol(b'=') || self.at_symbol(b'(') {
             let value = if self.accept_symbol(b'=') {

@@ -9,6 +9,9 @@ use crate::ast::{
 use crate::keywords::Keyword;
 use crate::lexer::TokenKind;
 
+/// Which statistics of a table UPDATE STATISTICS renews: one of these.
+const STATISTICS_KINDS: [&str; 3] = ["ALL", "COLUMNS", "INDEX"];
+
 impl Parser<'_> {
     /// Whether a kind of index stands here, behind CREATE.
     pub(super) fn at_create_index(&self) -> bool {
@@ -233,6 +236,10 @@ impl Parser<'_> {
             false => self.ident_opt().into_iter().collect(),
         };
         let options = self.statistics_options_opt()?;
+        let kinds = |option: &&NamedOption| STATISTICS_KINDS.iter().any(|kind| option.name.is(kind));
+        if options.iter().filter(kinds).count() > 1 {
+            return Err(self.unexpected_at(self.position - 1));
+        }
         let update = UpdateStatistics { table, statistics, options };
         Ok(StatementKind::UpdateStatistics(Box::new(update)))
     }

@@ -66,10 +66,25 @@ const OPAQUE_OBJECTS: [&str; 54] = [
     "PARTITION SCHEME",
 ];
 
+/// Those of them that CREATE makes in a batch of its own.
+const ALONE_IN_BATCH: [&str; 2] = ["DEFAULT", "RULE"];
+
 impl Parser<'_> {
     pub(super) fn create(&mut self) -> Parsed<StatementKind> {
         let start = self.token();
+        let phrase = self.opaque_phrase().map_or("", |found| found.0);
+        let is_alone = ALONE_IN_BATCH.contains(&phrase);
+        if is_alone && self.scope.blocks > 0 {
+            return Err(self.unexpected_at(self.position + 1));
+        }
+        if is_alone && !self.is_first(start) {
+            let error = self.error_at(111, start, format!("CREATE {phrase}"));
+            self.report(error);
+        }
         if let Some(opaque) = self.opaque_object("CREATE", &["PARTITION FUNCTION", "PARTITION SCHEME"]) {
+            if is_alone {
+                self.expect_batch_end()?;
+            }
             return opaque;
         }
         self.advance();

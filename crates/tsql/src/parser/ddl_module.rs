@@ -6,8 +6,8 @@ use super::scope::ScopeKind;
 use super::{Parsed, Parser, QUERY};
 use crate::ast::{
     AlterSchema, CreateFunction, CreateProcedure, CreateSchema, CreateTrigger, CreateView, EnableTrigger,
-    ExecuteAsClause, FunctionBody, FunctionReturns, Ident, ModuleAction, ModuleBody, ModuleOption, Parameter,
-    SelectStatement, Statement, StatementKind, TriggerScope, TriggerTiming,
+    ExecuteAsClause, ForClause, FunctionBody, FunctionReturns, Ident, ModuleAction, ModuleBody, ModuleOption,
+    Parameter, SelectStatement, Statement, StatementKind, TriggerScope, TriggerTiming,
 };
 use crate::keywords::Keyword;
 use crate::lexer::{Token, TokenKind};
@@ -48,7 +48,7 @@ impl Parser<'_> {
     }
 
     /// A module is alone in its batch: anything behind it is an error.
-    fn expect_batch_end(&mut self) -> Parsed<()> {
+    pub(super) fn expect_batch_end(&mut self) -> Parsed<()> {
         while self.accept_symbol(b';') {}
         if self.kind() == TokenKind::End { Ok(()) } else { Err(self.unexpected()) }
     }
@@ -61,6 +61,9 @@ impl Parser<'_> {
         let with = if self.at(Keyword::With) { Some(self.with_clause()?) } else { None };
         let query = self.select_statement(with)?;
         self.refuse_hints(&query)?;
+        if matches!(query.query.for_clause.as_deref(), Some(ForClause::Browse)) {
+            return Err(self.error_at(176, self.tokens[self.position - 1], String::new()));
+        }
         let check_option = self.accept_words(&["WITH", "CHECK", "OPTION"]);
         self.expect_batch_end()?;
         let view = CreateView { action, name, columns, options, query, check_option, materialized };

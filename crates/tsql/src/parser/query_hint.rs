@@ -9,6 +9,9 @@ use crate::lexer::TokenKind;
 const NUMBER_HINTS: [&str; 4] = ["MAXDOP", "MAXRECURSION", "FAST", "QUERYTRACEON"];
 const PERCENTAGE_HINTS: [&str; 2] = ["MIN_GRANT_PERCENT", "MAX_GRANT_PERCENT"];
 
+/// Ways to make groups, of which a query has one.
+const GROUP_HINTS: [&str; 2] = ["HASH GROUP", "ORDER GROUP"];
+
 impl Parser<'_> {
     /// `OPTION ( hint, .. )`, or nothing.
     #[inline(never)]
@@ -30,6 +33,15 @@ impl Parser<'_> {
             {
                 return Err(self.error_at(1042, self.token(), words.value.to_ascii_uppercase()));
             }
+        }
+        let groups = |hint: &QueryHint| match hint {
+            QueryHint::Plain(words, _) => GROUP_HINTS.iter().position(|group| words.is(group)),
+            _ => None,
+        };
+        let mut ways = hints.iter().filter_map(groups);
+        let first = ways.next();
+        if ways.any(|way| Some(way) != first) {
+            return Err(self.error_at(1042, self.token(), "GROUP".to_string()));
         }
         Ok(hints)
     }

@@ -289,17 +289,21 @@ impl Parser<'_> {
         })
     }
 
-    /// `TOP n`, `TOP (expr) [PERCENT] [WITH TIES]`, if present.
-    #[inline(never)]
-    /// TOP of INSERT, UPDATE, DELETE and MERGE: its count stands in parentheses.
+    /// TOP of INSERT, UPDATE, DELETE and MERGE: its count stands in parentheses, and without an order nothing ties.
     pub(super) fn top_of_change_opt(&mut self) -> Parsed<Option<Top>> {
         if self.at(Keyword::Top) && !self.symbol_ahead(1, b'(') {
             self.advance();
             return Err(self.unexpected());
         }
-        self.top_opt()
+        let top = self.top_opt()?;
+        if top.as_ref().is_some_and(|top| top.with_ties) {
+            return Err(self.unexpected_at(self.position - 2));
+        }
+        Ok(top)
     }
 
+    /// `TOP n`, `TOP (expr) [PERCENT] [WITH TIES]`, if present.
+    #[inline(never)]
     pub(super) fn top_opt(&mut self) -> Parsed<Option<Top>> {
         if !self.accept(Keyword::Top) {
             return Ok(None);

@@ -92,6 +92,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(173, 15, "The definition for column '%s' must include a data type."),
     entry(174, 15, "The %s function takes %d argument(s)."),
     entry(175, 15, "An aggregate may not appear in a computed column expression or check constraint."),
+    entry(176, 15, "FOR BROWSE cannot be used in a view."),
     entry(177, 15, "The IDENTITY function may be used only in a SELECT with an INTO clause."),
     entry(178, 15, "RETURN with a value cannot be used in this context."),
     entry(179, 15, "OUTPUT cannot be used when a constant is passed to a stored procedure."),
