@@ -2,9 +2,9 @@
 
 use os::Rng;
 
-use super::columns::pick;
 use super::predicates::{Batch, Reference, Scope, condition};
 use super::tables::Table;
+use super::values::pick;
 
 /// A change without OPTION.
 pub(super) struct Change {
@@ -12,10 +12,22 @@ pub(super) struct Change {
     pub(super) text: String,
     /// The table that it changes, by its number.
     pub(super) table: usize,
+    /// It succeeds and leaves no row.
+    pub(super) is_of_all: bool,
 }
 
 /// How a table is locked.
-const LOCKS: [&str; 6] = ["", "", "", " WITH (TABLOCK)", " WITH (ROWLOCK)", " WITH (PAGLOCK, HOLDLOCK)"];
+const LOCKS: [&str; 9] = [
+    "",
+    "",
+    "",
+    " WITH (TABLOCK)",
+    " WITH (TABLOCKX)",
+    " WITH (ROWLOCK)",
+    " WITH (PAGLOCK)",
+    " WITH (PAGLOCK, HOLDLOCK)",
+    " WITH (ROWLOCK, SERIALIZABLE)",
+];
 
 /// Draws a change of one of the tables.
 pub(super) fn change(rng: &mut Rng, tables: &[Table], is_large: bool) -> Change {
@@ -23,14 +35,19 @@ pub(super) fn change(rng: &mut Rng, tables: &[Table], is_large: bool) -> Change 
     let tables = if is_large { &tables[..1] } else { tables };
     let at = rng.below(tables.len() as u64) as usize;
     let mut batch = Batch { aliases: 0, depth: u32::from(!is_large), ..Batch::default() };
-    let text = match rng.below(8) {
+    let mut is_of_all = false;
+    let text = match rng.below(10) {
         0..=2 => update(rng, tables, at, &mut batch),
         3 | 4 => delete(rng, tables, at, &mut batch),
         5 => insert(rng, tables, at, &mut batch),
-        _ if is_large => update(rng, tables, at, &mut batch),
-        _ => merge(rng, tables, at, &mut batch),
+        6 => insert_top(rng, &tables[at]),
+        7 | 8 if !is_large => merge(rng, tables, at, &mut batch),
+        _ => {
+            is_of_all = true;
+            format!("DELETE {}{}", tables[at].name, pick(rng, &LOCKS))
+        }
     };
-    Change { declarations: batch.declarations.join(" "), text, table: at }
+    Change { declarations: batch.declarations.join(" "), text, table: at, is_of_all }
 }
 
 fn references(table: &Table, alias: &str) -> Vec<Reference> {
@@ -43,7 +60,7 @@ fn filter(rng: &mut Rng, tables: &[Table], table: &Table, alias: &str, batch: &m
         return String::new();
     }
     let scope = Scope { tables, columns: references(table, alias), depth: batch.depth };
-    let terms = 1 + rng.below(3);
+    let terms = *pick(rng, &[1, 1, 2, 3]);
     format!(" WHERE {}", condition(rng, &scope, batch, terms))
 }
 
@@ -73,14 +90,14 @@ fn update(rng: &mut Rng, tables: &[Table], at: usize, batch: &mut Batch) -> Stri
     format!("UPDATE a SET {set}{output} FROM {} AS a{lock}{from}{filter}", table.name)
 }
 
-/// A join in which no row has two partners.
+/// A join in which rows may have several partners: what they become does not hang on these.
 fn joined(rng: &mut Rng, tables: &[Table], depth: u32) -> String {
-    if depth == 0 || rng.chance(2, 3) {
+    if depth == 0 || rng.chance(1, 2) {
         return String::new();
     }
     let other = pick(rng, tables);
-    let column = pick(rng, &["k", "v"]);
-    format!(" {} {} AS b ON b.k = a.{column}", pick(rng, &["JOIN", "LEFT JOIN"]), other.name)
+    let (own, column) = (pick(rng, &["k", "v"]), pick(rng, &["k", "v"]));
+    format!(" {} {} AS b ON b.{own} = a.{column}", pick(rng, &["JOIN", "LEFT JOIN"]), other.name)
 }
 
 fn delete(rng: &mut Rng, tables: &[Table], at: usize, batch: &mut Batch) -> String {
@@ -106,6 +123,24 @@ fn insert(rng: &mut Rng, tables: &[Table], at: usize, batch: &mut Batch) -> Stri
         names.join(", "),
         values.join(", "),
         table.name
+    )
+}
+
+/// Some rows of those that VALUES has.
+fn insert_top(rng: &mut Rng, table: &Table) -> String {
+    let names: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
+    let row = |rng: &mut Rng, number: u64| {
+        let others: Vec<String> = table.columns[1..].iter().map(|column| column.value(rng)).collect();
+        format!("({}, {})", 200_000 + number, others.join(", "))
+    };
+    let rows: Vec<String> = (0..1 + rng.below(4)).map(|number| row(rng, number)).collect();
+    let percent = *pick(rng, &["", "", " PERCENT"]);
+    format!(
+        "INSERT TOP ({}){percent} {} ({}) VALUES {}",
+        rng.below(5),
+        table.name,
+        names.join(", "),
+        rows.join(", ")
     )
 }
 

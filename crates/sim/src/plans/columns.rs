@@ -1,20 +1,11 @@
-//! Kinds of columns, the values that their rows have, and the constants that they are compared with.
+//! Kinds of columns, and which values each column has.
 //!
-//! Values come in classes: the spellings of a class are equal under some collation ('a', 'A ', 'á'). A column has one spelling of each class, so that
-//! DISTINCT and GROUP BY have one answer; two columns may spell a class differently.
+//! Most columns have one spelling of each class of values, so that DISTINCT and GROUP BY have one answer; two columns may spell a class differently. Of
+//! columns that have several only counts are asked for.
 
 use os::Rng;
 
-/// Which types are compared with each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Family {
-    Number,
-    Text,
-    Binary,
-    Moment,
-    Time,
-    Guid,
-}
+use super::values::{Family, classes, constant, near, pick};
 
 /// A type and the collations that a column of it may have.
 pub(super) struct Kind {
@@ -85,147 +76,14 @@ const COLLATIONS: [&str; 7] = [
     "SQL_Latin1_General_CP1_CS_AS",
 ];
 
-const NUMBERS: &[&[&str]] = &[
-    &["0"],
-    &["1"],
-    &["-1"],
-    &["2"],
-    &["3"],
-    &["10"],
-    &["127"],
-    &["255"],
-    &["1.5"],
-    &["2.25"],
-    &["0.01"],
-    &["99.99"],
-    &["100"],
-    &["-40"],
-];
-const TEXTS: &[&[&str]] = &[
-    &["''", "' '"],
-    &["'a'", "'A'", "'a '", "'á'", "'Á '"],
-    &["'aa'", "'AA'", "'Aa '"],
-    &["'ab'", "'AB'", "'aB'"],
-    &["'abc'", "'ABC'", "'abc '"],
-    &["'abcd'", "'ABCD'"],
-    &["'b'", "'B'", "'b  '"],
-    &["'z'", "'Z '"],
-    &["'1'"],
-    &["'10'"],
-    &["'-'"],
-    &["'ss'", "'SS'"],
-    &["'ac'", "'AC'"],
-];
-const BINARIES: &[&[&str]] =
-    &[&["0x", "0x00"], &["0x01", "0x0100"], &["0x0102", "0x010200"], &["0xFF"], &["0x010203"], &["0x80"]];
-const MOMENTS: &[&[&str]] = &[
-    &["'2020-01-01'"],
-    &["'2020-01-01T12:00:00'"],
-    &["'2020-01-01T12:00:00.003'"],
-    &["'2020-06-15T23:59:59'"],
-    &["'1999-12-31'"],
-    &["'2020-01-01T11:59:59.997'"],
-    &["'2020-01-02'"],
-];
-const TIMES: &[&[&str]] = &[
-    &["'00:00:00'"],
-    &["'12:00:00'"],
-    &["'23:59:59'"],
-    &["'23:59:59.997'"],
-    &["'12:00:00.5'"],
-    &["'12:00:01'"],
-];
-const GUIDS: &[&[&str]] = &[
-    &["'00000000-0000-0000-0000-000000000000'"],
-    &["'6F9619FF-8B86-D011-B42D-00C04FC964FF'"],
-    &["'0E984725-C51C-4BF4-9960-E1C80E27ABA0'"],
-];
-
-/// Constants beside the values themselves: of other types, out of range, between two values, longer than any value.
-const OTHER_NUMBERS: [&str; 22] = [
-    "256",
-    "-129",
-    "32768",
-    "2147483648",
-    "9999999999999999999",
-    "1.005",
-    "0.999999",
-    "1e0",
-    "1.5e0",
-    "2e10",
-    "'1'",
-    "' 2 '",
-    "CAST(2 AS bit)",
-    "CAST(1 AS money)",
-    "CAST(1.5 AS float)",
-    "CAST(0.1 AS real)",
-    "CAST(3 AS tinyint)",
-    "1.50",
-    "99.995",
-    "-0.5",
-    "CAST(10 AS bigint)",
-    "2.250001",
-];
-const OTHER_TEXTS: [&str; 16] = [
-    "'abcde'",
-    "'abcdefgh'",
-    "'ab '",
-    "'a  '",
-    "N'a'",
-    "N'AB'",
-    "N'abcd '",
-    "'ä'",
-    "N'á'",
-    "CAST('ab' AS char(8))",
-    "CAST('abc' AS varchar(2))",
-    "'aaaaaaaa'",
-    "'zzzz'",
-    "N'a-b'",
-    "CAST('a' AS nchar(5))",
-    "N'ß'",
-];
-const OTHER_BINARIES: [&str; 6] =
-    ["0x01020304", "0x0000", "0x010000", "0xFFFFFFFF", "CAST(1 AS binary(2))", "0x02"];
-const OTHER_MOMENTS: [&str; 12] = [
-    "CAST('2020-01-01T12:00:00.0000001' AS datetime2(7))",
-    "CAST('2020-01-01T12:00:00.0034' AS datetime2(7))",
-    "CAST('2020-01-01' AS date)",
-    "CAST('2020-01-01T12:00:00.003' AS datetime)",
-    "CAST('2020-01-01T12:00:00' AS smalldatetime)",
-    "CAST('2020-01-01T14:00:00+02:00' AS datetimeoffset(0))",
-    "CAST('0001-01-01' AS datetime2(0))",
-    "CAST('9999-12-31' AS date)",
-    "'2020-01-01 12:00'",
-    "'20200102'",
-    "CAST('1753-01-01' AS datetime)",
-    "CAST('2020-06-15T23:59:59.5' AS datetime2(1))",
-];
-const OTHER_TIMES: [&str; 5] = [
-    "CAST('23:59:59.9999999' AS time(7))",
-    "CAST('12:00:00.4999' AS time(4))",
-    "'12:00'",
-    "CAST('12:00' AS time(0))",
-    "'23:59:59.999'",
-];
-const OTHER_GUIDS: [&str; 2] = [
-    "'FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF'",
-    "CAST('6F9619FF-8B86-D011-B42D-00C04FC964FF' AS uniqueidentifier)",
-];
-
-/// One of several.
-pub(super) fn pick<'a, T>(rng: &mut Rng, list: &'a [T]) -> &'a T {
-    &list[rng.below(list.len() as u64) as usize]
-}
-
-fn classes(family: Family) -> &'static [&'static [&'static str]] {
-    match family {
-        Family::Number => NUMBERS,
-        Family::Text => TEXTS,
-        Family::Binary => BINARIES,
-        Family::Moment => MOMENTS,
-        Family::Time => TIMES,
-        Family::Guid => GUIDS,
-    }
+/// The kinds that most columns of a world have: few, so that columns find others that they can be compared with.
+pub(super) fn pool(rng: &mut Rng) -> Vec<&'static Kind> {
+    use Family::{Binary, Guid, Moment, Number, Text, Time};
+    let family = *pick(rng, &[Number, Number, Text, Text, Text, Moment, Time, Binary, Guid]);
+    let alike: Vec<&'static Kind> = KINDS.iter().filter(|kind| kind.family == family).collect();
+    let mut pool: Vec<&'static Kind> = (0..2).map(|_| *pick(rng, &alike)).collect();
+    pool.extend((0..2).map(|_| pick(rng, &KINDS)));
+    pool
 }
 
 /// A column of a table.
@@ -235,14 +93,20 @@ pub(super) struct Column {
     pub(super) kind: &'static Kind,
     pub(super) collation: &'static str,
     is_nullable: bool,
-    /// A spelling of each class that its type has room for.
+    /// Its values are spelled in several ways: which one stands for a group is open.
+    pub(super) is_mixed: bool,
+    /// A spelling of each class that its type has room for, or all of them.
     spellings: Vec<&'static str>,
+    /// What it is compared with more often than with others, in filters of indexes, too.
+    favourites: Vec<String>,
+    /// An index begins with it.
+    pub(super) is_sought: bool,
 }
 
 impl Column {
-    /// One of any kind.
-    pub(super) fn draw(rng: &mut Rng, number: usize) -> Column {
-        let kind = pick(rng, &KINDS);
+    /// One of any kind; mostly of a kind that other columns of the world have, too.
+    pub(super) fn draw(rng: &mut Rng, number: usize, pool: &[&'static Kind]) -> Column {
+        let kind = if rng.chance(3, 4) { *pick(rng, pool) } else { pick(rng, &KINDS) };
         let collation = match kind.family {
             Family::Text => pick(rng, &COLLATIONS),
             _ => "",
@@ -252,24 +116,40 @@ impl Column {
             Family::Binary => (spelling.len() - 2) / 2 <= kind.length,
             _ => true,
         };
+        let is_mixed = kind.family == Family::Text && rng.chance(1, 3);
         let mut spellings = Vec::new();
         for class in classes(kind.family) {
             let fitting: Vec<&&str> = class.iter().filter(has_room).collect();
             // Some columns have few values.
             if !fitting.is_empty() && rng.chance(3, 4) {
-                spellings.push(**pick(rng, &fitting));
+                match is_mixed {
+                    true => spellings.extend(fitting.into_iter().copied()),
+                    false => spellings.push(**pick(rng, &fitting)),
+                }
             }
         }
         if spellings.is_empty() {
             spellings.push(classes(kind.family)[0][0]);
         }
-        Column { name: format!("c{number}"), kind, collation, is_nullable: rng.chance(2, 3), spellings }
+        let favourites = (0..2).map(|_| constant(rng, kind.family, Some(&spellings))).collect();
+        let (name, is_nullable) = (format!("c{number}"), rng.chance(2, 3));
+        Column { name, kind, collation, is_nullable, is_mixed, spellings, favourites, is_sought: false }
     }
 
     /// An integer that nothing is NULL in.
     pub(super) fn integer(name: &str) -> Column {
         let spellings = vec!["0", "1", "2", "3", "10"];
-        Column { name: name.to_owned(), kind: &KINDS[3], collation: "", is_nullable: false, spellings }
+        let favourites = vec!["2".to_owned(), "3".to_owned()];
+        Column {
+            name: name.to_owned(),
+            kind: &KINDS[3],
+            collation: "",
+            is_nullable: false,
+            is_mixed: false,
+            spellings,
+            favourites,
+            is_sought: false,
+        }
     }
 
     /// Its definition in CREATE TABLE.
@@ -300,41 +180,32 @@ impl Column {
         if self.kind.family == Family::Text && self.kind.declared.starts_with('n') { "N" } else { "" }
     }
 
-    /// What it is compared with: one of its values, of the same class in another spelling, or anything else of its family.
+    /// What it is compared with: one of its values, of the same class in another spelling, a little beside a value, or anything else of its family.
     pub(super) fn constant(&self, rng: &mut Rng) -> String {
-        constant(rng, self.kind.family, Some(&self.spellings))
+        let beside = match rng.chance(1, 6) {
+            true => {
+                let spelling = *pick(rng, &self.spellings);
+                near(rng, self.kind.family, spelling)
+            }
+            false => None,
+        };
+        match beside {
+            Some(beside) => beside,
+            None if rng.chance(1, 4) => self.favourite(rng),
+            None => constant(rng, self.kind.family, Some(&self.spellings)),
+        }
     }
-}
 
-/// A constant of a family; one of these values in every second case.
-pub(super) fn constant(rng: &mut Rng, family: Family, own: Option<&[&'static str]>) -> String {
-    if rng.chance(1, 30) {
-        return "NULL".to_owned();
+    /// One of the two constants that it is compared with most.
+    pub(super) fn favourite(&self, rng: &mut Rng) -> String {
+        pick(rng, &self.favourites).clone()
     }
-    if let Some(own) = own.filter(|_| rng.chance(1, 2)) {
-        let spelling: &&str = pick(rng, own);
-        return quoted(family, spelling);
-    }
-    if rng.chance(1, 2) {
-        let class: &&[&str] = pick(rng, classes(family));
-        let spelling: &&str = pick(rng, class);
-        return quoted(family, spelling);
-    }
-    let others: &[&str] = match family {
-        Family::Number => &OTHER_NUMBERS,
-        Family::Text => &OTHER_TEXTS,
-        Family::Binary => &OTHER_BINARIES,
-        Family::Moment => &OTHER_MOMENTS,
-        Family::Time => &OTHER_TIMES,
-        Family::Guid => &OTHER_GUIDS,
-    };
-    (*pick(rng, others)).to_owned()
-}
 
-/// Letters beyond ASCII need the prefix of national texts.
-fn quoted(family: Family, spelling: &str) -> String {
-    let is_national = family == Family::Text && !spelling.is_ascii();
-    if is_national { format!("N{spelling}") } else { spelling.to_owned() }
+    /// How a pattern begins that fits one of its values; of texts only.
+    pub(super) fn beginning(&self, rng: &mut Rng) -> String {
+        let plain = pick(rng, &self.spellings).trim_matches('\'');
+        plain.chars().take(1 + rng.below(2) as usize).collect()
+    }
 }
 
 /// A type of a family, for a variable.

@@ -9,7 +9,9 @@ mod changes;
 mod columns;
 mod predicates;
 mod queries;
+mod statements;
 mod tables;
+mod values;
 mod variants;
 
 use std::sync::{Arc, OnceLock};
@@ -29,8 +31,10 @@ const QUERIES: u64 = 24;
 const CHANGES: u64 = 8;
 /// Small tables have up to so many rows.
 const ROWS: u64 = 40;
-/// In some worlds a table has one of these numbers of rows.
-const LARGE_ROWS: [u64; 3] = [300, 5_000, 5_001];
+/// In some worlds a table has one of these numbers of rows: about as many as a page has room for, and those around which locks escalate.
+const LARGE_ROWS: [u64; 4] = [120, 250, 5_000, 5_001];
+/// In few worlds a table has so many.
+const HUGE_ROWS: u64 = 100_000;
 
 /// Runs the scenario for one seed.
 pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
@@ -43,7 +47,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         let instance = open(os).expect("a prepared disk");
         let sessions = shared(&instance);
         let client = Client::connect(&sessions, "plans").expect("its database");
-        let mut court = Court { client, found: seen, tables: Vec::new() };
+        let mut court = Court { client, found: seen, tables: Vec::new(), judged: 0, is_inside: false };
         court.hold(seed);
         court.client.close();
         instance.shutdown();
@@ -97,38 +101,101 @@ fn rows_as_text(answer: &Answer, is_ordered: bool) -> Vec<String> {
     rows
 }
 
+/// How many rows the first table of a world has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Size {
+    Small,
+    Large,
+    Huge,
+}
+
+impl Size {
+    fn draw(rng: &mut Rng) -> Size {
+        match rng.below(240) {
+            0 => Size::Huge,
+            1..=12 => Size::Large,
+            _ => Size::Small,
+        }
+    }
+
+    fn rows(self, rng: &mut Rng) -> u64 {
+        if self == Size::Huge { HUGE_ROWS } else { *values::pick(rng, &LARGE_ROWS) }
+    }
+
+    /// One of so many statements is judged.
+    fn share(self) -> u64 {
+        match self {
+            Size::Small => 1,
+            Size::Large => 4,
+            Size::Huge => 8,
+        }
+    }
+}
+
 /// The statements of a world and what is found.
 struct Court {
     client: Client,
     found: Arc<Latch<Vec<String>>>,
     tables: Vec<Table>,
+    /// Statements so far.
+    judged: u64,
+    /// The transaction that has made the tables goes on.
+    is_inside: bool,
 }
 
 impl Court {
     fn hold(&mut self, seed: u64) {
         let mut rng = Rng::named(seed, "plans");
-        let is_large = rng.chance(1, 20);
-        let count = 2 + rng.below(2);
+        let size = Size::draw(&mut rng);
+        self.is_inside = rng.chance(1, 6);
+        let (count, pool) = (2 + rng.below(2), columns::pool(&mut rng));
         for number in 0..count {
             let rows = match rng.below(10) {
+                _ if size != Size::Small && number == 0 => size.rows(&mut rng),
                 0 => rng.below(2),
-                _ if is_large && number == 0 => *columns::pick(&mut rng, &LARGE_ROWS),
                 _ => 1 + rng.below(ROWS),
             };
-            let table = Table::draw(&mut rng, number, rows);
-            self.make(&table);
-            self.tables.push(table);
+            self.tables.push(Table::draw(&mut rng, number, rows, &pool));
         }
-        let share = if is_large { 4 } else { 1 };
-        for _ in 0..QUERIES / share {
-            self.judge_query(&mut rng, is_large);
+        self.make_all();
+        for _ in 0..QUERIES / size.share() {
+            self.judge_query(&mut rng, size);
         }
-        for _ in 0..CHANGES / share {
-            self.judge_change(&mut rng, is_large);
+        for _ in 0..CHANGES / size.share() {
+            self.judge_change(&mut rng, size);
         }
+        self.client.must("IF @@TRANCOUNT > 0 COMMIT");
         let check = self.client.execute("DBCC CHECKDB WITH NO_INFOMSGS");
         if !check.errors.is_empty() {
             self.tell(&format!("CHECKDB: {}", check.error_text()));
+        }
+    }
+
+    /// Makes the tables: once, or in the transaction in which all is judged.
+    fn make_all(&mut self) {
+        if self.is_inside {
+            self.client.must("BEGIN TRAN");
+        }
+        for table in std::mem::take(&mut self.tables) {
+            self.make(&table);
+            self.tables.push(table);
+        }
+        if self.is_inside && !self.is_in_transaction() {
+            // An index has been refused in a way that ends the transaction.
+            self.is_inside = false;
+            self.client.must("DROP TABLE IF EXISTS t0, t1, t2");
+            self.make_all();
+        }
+    }
+
+    fn is_in_transaction(&mut self) -> bool {
+        self.client.must("SELECT @@TRANCOUNT").numbers() != Ok(vec![vec![0]])
+    }
+
+    /// Makes the tables again where an error has rolled them back.
+    fn make_again(&mut self) {
+        if self.is_inside && !self.is_in_transaction() {
+            self.make_all();
         }
     }
 
@@ -156,34 +223,74 @@ impl Court {
         self.found.lock().push(text);
     }
 
-    fn judge_query(&mut self, rng: &mut Rng, is_large: bool) {
-        let select = queries::select(rng, &self.tables, is_large);
+    fn judge_query(&mut self, rng: &mut Rng, size: Size) {
+        let select = statements::select(rng, &self.tables, size != Size::Small);
         let run = |court: &mut Court, variant: &Variant| {
             let text = format!("{} {}{}", select.declarations, select.text, option(variant));
+            court.make_again();
             Verdict::of(&court.client.execute(&text), select.is_ordered)
         };
         let text = format!("{} {}", select.declarations, select.text);
-        self.judge(rng, ("query", &text), is_large, run);
+        let Some(within) = &select.within else {
+            return self.judge(rng, ("query", &text), size, run);
+        };
+        let whole = format!("{} {within}{}", select.declarations, option(&variants::naive()));
+        let whole = Verdict::of(&self.client.execute(&whole), false);
+        // What the groups are is known; which of them HAVING leaves may differ.
+        self.judge_within(rng, &text, &whole, run);
     }
 
-    fn judge_change(&mut self, rng: &mut Rng, is_large: bool) {
-        let change = changes::change(rng, &self.tables, is_large);
+    fn judge_change(&mut self, rng: &mut Rng, size: Size) {
+        let change = changes::change(rng, &self.tables, size != Size::Small);
         let name = self.tables[change.table].name.clone();
         let run = |court: &mut Court, variant: &Variant| {
             let text =
                 format!("{} {}{}; SELECT @@ROWCOUNT", change.declarations, change.text, option(variant));
-            court.client.must("BEGIN TRAN");
+            court.make_again();
+            court.client.must(if court.is_inside { "SAVE TRAN before" } else { "BEGIN TRAN" });
             let answer = court.client.execute(&text);
             let mut verdict = Verdict::of(&answer, false);
             if let Verdict::Rows(rows) = &mut verdict {
                 let after = court.client.must(&format!("SELECT * FROM {name}{}", option(&variants::naive())));
                 rows.extend(rows_as_text(&after, false));
             }
-            court.client.must("IF @@TRANCOUNT > 0 ROLLBACK");
+            let place = if court.is_inside { " TRAN before" } else { "" };
+            court.client.must(&format!("IF @@TRANCOUNT > 0 ROLLBACK{place}"));
+            if change.is_of_all && !matches!(&verdict, Verdict::Rows(rows) if rows.len() == 1) {
+                let number = court.judged;
+                court.tell(&format!("statement {number} is {}, not all rows: {text}", told(&verdict)));
+            }
             verdict
         };
         let text = format!("{} {}", change.declarations, change.text);
-        self.judge(rng, ("change", &text), is_large, run);
+        self.judge(rng, ("change", &text), size, run);
+    }
+
+    /// Runs a statement in all ways and looks for what each gives among the rows of `whole`.
+    fn judge_within(
+        &mut self,
+        rng: &mut Rng,
+        text: &str,
+        whole: &Verdict,
+        mut run: impl FnMut(&mut Court, &Variant) -> Verdict,
+    ) {
+        self.judged += 1;
+        if matches!(whole, Verdict::Error(_)) {
+            return;
+        }
+        let naive = run(self, &variants::naive());
+        for variant in variants::others(rng, false) {
+            let verdict = run(self, &variant);
+            let may_fail = matches!(naive, Verdict::Error(_)) && matches!(verdict, Verdict::Error(_));
+            if !may_fail && !is_among(&verdict, whole) {
+                let (number, given, wanted) = (self.judged, told(&verdict), told(whole));
+                self.tell(&format!(
+                    "statement {number} is {given}, not among {wanted}: {text}{}",
+                    option(&variant)
+                ));
+                return;
+            }
+        }
     }
 
     /// Runs a statement in all ways and compares what they give.
@@ -191,9 +298,10 @@ impl Court {
         &mut self,
         rng: &mut Rng,
         (kind, text): (&str, &str),
-        is_large: bool,
+        size: Size,
         mut run: impl FnMut(&mut Court, &Variant) -> Verdict,
     ) {
+        self.judged += 1;
         let naive = run(self, &variants::naive());
         let mut agreed = match &naive {
             Verdict::Rows(rows) => {
@@ -207,7 +315,7 @@ impl Court {
                 None
             }
         };
-        for variant in variants::others(rng, is_large) {
+        for variant in variants::others(rng, size != Size::Small) {
             let verdict = run(self, &variant);
             let is_right = match (&agreed, &verdict) {
                 (Some(agreed), verdict) => agreed == verdict,
@@ -218,15 +326,36 @@ impl Court {
                 }
                 (None, Verdict::Error(_)) => true,
             };
-            let may_fail = matches!(naive, Verdict::Error(_)) && matches!(verdict, Verdict::Error(_));
+            let may_fail = matches!(verdict, Verdict::Error(_))
+                && (matches!(naive, Verdict::Error(_)) || verdict == DIVIDED_BY_ZERO && stops_early(text));
             if !is_right && !may_fail {
                 let agreed = agreed.as_ref().unwrap_or(&naive);
                 let (given, wanted) = (told(&verdict), told(agreed));
-                self.tell(&format!("is {given}, not {wanted}: {text}{}", option(&variant)));
+                let number = self.judged;
+                self.tell(&format!(
+                    "statement {number} is {given}, not {wanted}: {text}{}",
+                    option(&variant)
+                ));
                 return;
             }
         }
     }
+}
+
+/// 10 divided by a column.
+const DIVIDED_BY_ZERO: Verdict = Verdict::Error(8134);
+
+/// Does a statement stop at the first row that it finds somewhere? Which rows it has asked until then hangs on their order.
+fn stops_early(text: &str) -> bool {
+    ["EXISTS (", "IN (SELECT", "ANY (", "ALL (", "TOP ("].into_iter().any(|part| text.contains(part))
+}
+
+/// Are these rows among those?
+fn is_among(verdict: &Verdict, whole: &Verdict) -> bool {
+    let (Verdict::Rows(rows), Verdict::Rows(whole)) = (verdict, whole) else { return false };
+    let mut left = whole.iter();
+    // Both are sorted.
+    rows.iter().all(|row| left.any(|one| one == row))
 }
 
 /// The first rows of a verdict.

@@ -2,8 +2,9 @@
 
 use os::Rng;
 
-use super::columns::{Column, Family, constant, declared, pick};
+use super::columns::{Column, declared};
 use super::tables::Table;
+use super::values::{Family, constant, pick};
 
 /// A column in sight, or what a query computes.
 #[derive(Clone)]
@@ -54,11 +55,30 @@ impl Reference {
         if self.collation == other.collation { "" } else { " COLLATE Latin1_General_CI_AS" }
     }
 
+    /// The same; at times where they do not differ, too.
+    pub(super) fn collate_joined(&self, rng: &mut Rng, other: &Reference) -> &'static str {
+        let is_asked = self.family == Family::Text && rng.chance(1, 4);
+        if is_asked { " COLLATE Latin1_General_CI_AS" } else { self.collate_beside(other) }
+    }
+
     fn constant(&self, rng: &mut Rng) -> String {
         match &self.column {
             Some(column) => column.constant(rng),
             None => constant(rng, self.family, None),
         }
+    }
+
+    fn is_sought(&self) -> bool {
+        self.column.as_ref().is_some_and(|column| column.is_sought)
+    }
+}
+
+/// One of the columns; in every second case one that an index begins with.
+pub(super) fn pick_column(rng: &mut Rng, columns: &[Reference]) -> Reference {
+    let sought: Vec<&Reference> = columns.iter().filter(|column| column.is_sought()).collect();
+    match sought.is_empty() || rng.chance(1, 2) {
+        true => pick(rng, columns).clone(),
+        false => (*pick(rng, &sought)).clone(),
     }
 }
 
@@ -85,10 +105,28 @@ impl Batch {
         format!("q{}", self.aliases)
     }
 
+    /// A comparison that reads no row. The variable is NULL at times.
+    fn startup(&mut self, rng: &mut Rng, reference: &Reference) -> String {
+        let variable = match rng.chance(1, 2) {
+            true => self.variable(rng, reference),
+            false => {
+                let name = format!("@v{}", self.declarations.len());
+                let of_type = declared(rng, reference.family);
+                self.declarations.push(format!("DECLARE {name} {of_type};"));
+                name
+            }
+        };
+        format!("{variable} {} {}", pick(rng, &OPERATORS), reference.constant(rng))
+    }
+
     /// A variable with a value of the family.
     fn variable(&mut self, rng: &mut Rng, reference: &Reference) -> String {
         let name = format!("@v{}", self.declarations.len());
-        let (of_type, value) = (declared(rng, reference.family), reference.constant(rng));
+        let of_type = match &reference.column {
+            Some(column) if rng.chance(1, 3) => column.kind.declared,
+            _ => declared(rng, reference.family),
+        };
+        let value = if rng.chance(1, 8) { "NULL".to_owned() } else { reference.constant(rng) };
         self.declarations.push(format!("DECLARE {name} {of_type} = TRY_CAST({value} AS {of_type});"));
         name
     }
@@ -117,33 +155,94 @@ fn term(rng: &mut Rng, scope: &Scope<'_>, batch: &mut Batch) -> String {
     if scope.depth > 0 && rng.chance(1, 7) {
         return of_subquery(rng, scope, batch);
     }
-    let own = pick(rng, &scope.columns).clone();
+    let own = pick_column(rng, &scope.columns);
     let text = &own.text;
-    match rng.below(20) {
+    match rng.below(26) {
+        20 => batch.startup(rng, &own),
+        21 => twice(rng, &own, batch),
+        22 | 23 => either(rng, scope, batch),
+        24 => in_common(rng, scope, batch),
+        25 => telling(rng, &scope.columns),
         0..=6 => comparison(rng, &own, batch),
         7 | 8 => match partner(rng, scope, &own) {
             Some(other) => compared(rng, &own, &other),
             None => comparison(rng, &own, batch),
         },
         9 | 10 => format!("{text} BETWEEN {} AND {}", own.constant(rng), own.constant(rng)),
-        11 | 12 => {
-            let count = if rng.chance(1, 4) { 12 } else { 1 + rng.below(4) };
-            let list: Vec<String> = (0..count).map(|_| own.constant(rng)).collect();
-            format!("{text} {}IN ({})", if rng.chance(1, 4) { "NOT " } else { "" }, list.join(", "))
-        }
+        11 | 12 => listed(rng, &own),
         13 => format!("{text} IS {}NULL", if rng.chance(1, 2) { "NOT " } else { "" }),
-        14 if own.family == Family::Text => {
-            let patterns = ["'a%'", "'%b'", "'_b%'", "'a'", "'[ab]%'", "'%'", "N'á%'", "'ab %'", "''"];
-            format!("{text} LIKE {}", pick(rng, &patterns))
-        }
+        14 if own.family == Family::Text => like(rng, &own),
         15 => format!("ISNULL({text}, {text}) = {text}"),
         _ => computed(rng, &own, batch),
+    }
+}
+
+/// IN and NOT IN; a value may stand there twice, and NULL.
+fn listed(rng: &mut Rng, own: &Reference) -> String {
+    let count = if rng.chance(1, 3) { 12 } else { 1 + rng.below(4) };
+    let mut list: Vec<String> = (0..count).map(|_| own.constant(rng)).collect();
+    if rng.chance(1, 4) {
+        list.push(list[0].clone());
+    }
+    if rng.chance(1, 8) {
+        list.push("NULL".to_owned());
+    }
+    format!("{} {}IN ({})", own.text, if rng.chance(1, 3) { "NOT " } else { "" }, list.join(", "))
+}
+
+fn like(rng: &mut Rng, own: &Reference) -> String {
+    const PATTERNS: [&str; 9] = ["'a%'", "'%b'", "'_b%'", "'a'", "'[ab]%'", "'%'", "N'á%'", "'ab %'", "''"];
+    let pattern = match &own.column {
+        Some(column) if rng.chance(1, 2) => {
+            format!("'{}{}'", column.beginning(rng), pick(rng, &["%", "_", "%b"]))
+        }
+        _ => (*pick(rng, &PATTERNS)).to_owned(),
+    };
+    format!("{} {}LIKE {pattern}", own.text, if rng.chance(1, 6) { "NOT " } else { "" })
+}
+
+/// Two comparisons of one column, which may contradict each other.
+fn twice(rng: &mut Rng, own: &Reference, batch: &mut Batch) -> String {
+    format!("{} AND {}", comparison(rng, own, batch), comparison(rng, own, batch))
+}
+
+/// Comparisons of two columns of which one must be TRUE.
+fn either(rng: &mut Rng, scope: &Scope<'_>, batch: &mut Batch) -> String {
+    let (one, other) = (pick_column(rng, &scope.columns), pick_column(rng, &scope.columns));
+    format!("({} OR {})", comparison(rng, &one, batch), comparison(rng, &other, batch))
+}
+
+/// An OR whose branches have a comparison in common.
+fn in_common(rng: &mut Rng, scope: &Scope<'_>, batch: &mut Batch) -> String {
+    let shared = pick_column(rng, &scope.columns);
+    let shared = comparison(rng, &shared, batch);
+    let mut branch = || {
+        let own = pick_column(rng, &scope.columns);
+        comparison(rng, &own, batch)
+    };
+    let (one, other) = (branch(), branch());
+    format!("({shared} AND {one} OR {shared} AND {other})")
+}
+
+/// A condition that tells values apart which are equal under a collation, or in other respects.
+pub(super) fn telling(rng: &mut Rng, columns: &[Reference]) -> String {
+    let own = pick(rng, columns);
+    let (text, operator) = (&own.text, pick(rng, &OPERATORS));
+    match (own.family, rng.below(3)) {
+        (Family::Text, 0) => format!("{text} COLLATE Latin1_General_BIN {operator} {}", own.constant(rng)),
+        (Family::Text, 1) => format!("CAST({text} AS varbinary(20)) {operator} 0x61"),
+        (Family::Text | Family::Binary, _) => format!("DATALENGTH({text}) {operator} {}", 1 + rng.below(4)),
+        _ => format!("CAST({text} AS varchar(40)) {operator} '2'"),
     }
 }
 
 fn comparison(rng: &mut Rng, own: &Reference, batch: &mut Batch) -> String {
     let value = if rng.chance(1, 5) { batch.variable(rng, own) } else { own.constant(rng) };
     let operator = pick(rng, &OPERATORS);
+    if own.family == Family::Text && rng.chance(1, 8) {
+        let collate = pick(rng, &["Latin1_General_CI_AI", "Latin1_General_CS_AS", "Latin1_General_BIN2"]);
+        return format!("{} COLLATE {collate} {operator} {value}", own.text);
+    }
     match rng.chance(1, 6) {
         true => format!("{value} {operator} {}", own.text),
         false => format!("{} {operator} {value}", own.text),
@@ -154,12 +253,26 @@ fn comparison(rng: &mut Rng, own: &Reference, batch: &mut Batch) -> String {
 pub(super) fn partner(rng: &mut Rng, scope: &Scope<'_>, own: &Reference) -> Option<Reference> {
     let fits = |other: &&Reference| other.family == own.family && other.text != own.text;
     let found: Vec<&Reference> = scope.columns.iter().filter(fits).collect();
+    let alike: Vec<&Reference> = found.iter().copied().filter(|other| is_alike(own, other)).collect();
+    if !alike.is_empty() && rng.chance(1, 2) {
+        return Some((*pick(rng, &alike)).clone());
+    }
     (!found.is_empty()).then(|| (*pick(rng, &found)).clone())
+}
+
+/// Have both the type and the collation of one another, and is there an index for the second?
+fn is_alike(one: &Reference, other: &Reference) -> bool {
+    let declared = |reference: &Reference| reference.column.as_ref().map(|column| column.kind.declared);
+    other.is_sought() && declared(one) == declared(other) && one.collation == other.collation
 }
 
 /// Two columns of one family, compared under one collation.
 pub(super) fn compared(rng: &mut Rng, one: &Reference, other: &Reference) -> String {
     let collate = one.collate_beside(other);
+    if rng.chance(1, 8) {
+        let not = if rng.chance(1, 2) { "NOT " } else { "" };
+        return format!("{}{collate} IS {not}DISTINCT FROM {}", one.text, other.text);
+    }
     format!("{}{collate} {} {}", one.text, pick(rng, &OPERATORS), other.text)
 }
 
@@ -175,7 +288,12 @@ fn computed(rng: &mut Rng, own: &Reference, batch: &mut Batch) -> String {
             4 => format!("{text} + 'b' {operator} {}", own.constant(rng)),
             _ => format!("CAST({text} AS varchar(2)) {operator} {}", own.constant(rng)),
         },
-        Family::Number => match rng.below(7) {
+        Family::Number => match rng.below(8) {
+            7 => format!(
+                "CAST({text} AS int) {} 3 {operator} {}",
+                pick(rng, &["%", "&", "|", "^"]),
+                rng.below(4)
+            ),
             0 => format!("{text} + 1 {operator} {}", own.constant(rng)),
             1 => format!("-{text} {operator} {}", own.constant(rng)),
             2 => format!("CASE WHEN {} THEN 1 ELSE 0 END = 1", comparison(rng, own, batch)),
@@ -198,27 +316,35 @@ fn computed(rng: &mut Rng, own: &Reference, batch: &mut Batch) -> String {
 fn of_subquery(rng: &mut Rng, scope: &Scope<'_>, batch: &mut Batch) -> String {
     let (table, alias) = (pick(rng, scope.tables), batch.alias());
     let own: Vec<Reference> = table.columns.iter().map(|column| Reference::column(&alias, column)).collect();
-    let outer = pick(rng, &scope.columns).clone();
+    let outer = pick_column(rng, &scope.columns);
     let here = Scope { tables: scope.tables, columns: own.clone(), depth: scope.depth - 1 };
     let mut conditions = Vec::new();
     let inner = partner(rng, &here, &outer);
-    if let Some(inner) = inner.as_ref().filter(|_| rng.chance(2, 3)) {
+    let form = rng.below(8);
+    // What stands in IN ties the row already.
+    if let Some(inner) = inner.as_ref().filter(|_| if form < 4 { rng.chance(1, 6) } else { rng.chance(2, 3) })
+    {
         let collate = inner.collate_beside(&outer);
         let operator = if rng.chance(4, 5) { "=" } else { *pick(rng, &OPERATORS) };
         conditions.push(format!("{}{collate} {operator} {}", inner.text, outer.text));
     }
     if conditions.is_empty() || rng.chance(1, 2) {
         let terms = 1 + rng.below(2);
-        conditions.push(condition(rng, &here, batch, terms));
+        let filter = if form < 4 && rng.chance(1, 2) {
+            "1 = 1".to_owned()
+        } else {
+            condition(rng, &here, batch, terms)
+        };
+        conditions.push(filter);
     }
     let from = format!("FROM {} AS {alias} WHERE {}", table.name, conditions.join(" AND "));
-    let not = if rng.chance(1, 3) { "NOT " } else { "" };
-    match (rng.below(6), inner) {
-        (0 | 1, Some(inner)) => {
+    let not = if rng.chance(1, 2) { "NOT " } else { "" };
+    match (form, inner) {
+        (0..=2, Some(inner)) => {
             let collate = inner.collate_beside(&outer);
             format!("{}{collate} {not}IN (SELECT {} {from})", outer.text, inner.text)
         }
-        (2, Some(inner)) => {
+        (3, Some(inner)) => {
             let collate = inner.collate_beside(&outer);
             let quantifier = pick(rng, &["ANY", "ALL"]);
             format!(
@@ -228,8 +354,8 @@ fn of_subquery(rng: &mut Rng, scope: &Scope<'_>, batch: &mut Batch) -> String {
                 inner.text
             )
         }
-        (3, _) => format!("(SELECT COUNT(*) {from}) {} {}", pick(rng, &OPERATORS), rng.below(4)),
-        (4, _) => {
+        (4, _) => format!("(SELECT COUNT(*) {from}) {} {}", pick(rng, &OPERATORS), rng.below(4)),
+        (5, _) => {
             let aggregate = pick(rng, &["MAX", "MIN", "SUM", "AVG"]);
             format!("(SELECT {aggregate}({alias}.v) {from}) {} {}", pick(rng, &OPERATORS), rng.below(5))
         }

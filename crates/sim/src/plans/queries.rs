@@ -1,24 +1,16 @@
-//! Queries of every shape over the tables of a world.
+//! Queries over the tables of a world, and queries in FROM of them.
 
 use os::Rng;
 
-use super::columns::pick;
-use super::predicates::{Batch, Reference, Scope, compared, condition, partner};
+use super::predicates::{Batch, Reference, Scope, compared, condition, partner, pick_column, telling};
 use super::tables::Table;
+use super::values::pick;
 
 /// A query without ORDER BY, and its columns under their names.
-struct Query {
-    text: String,
-    /// Their `text` is the name alone.
-    columns: Vec<Reference>,
-}
-
-/// A SELECT statement without OPTION.
-pub(super) struct Select {
-    pub(super) declarations: String,
+pub(super) struct Query {
     pub(super) text: String,
-    /// Its rows come in one order.
-    pub(super) is_ordered: bool,
+    /// Their `text` is the name alone.
+    pub(super) columns: Vec<Reference>,
 }
 
 /// What stands in FROM.
@@ -31,41 +23,7 @@ struct From {
     is_total: bool,
 }
 
-/// Draws a statement.
-pub(super) fn select(rng: &mut Rng, tables: &[Table], is_large: bool) -> Select {
-    let mut batch = Batch::default();
-    let (text, is_ordered) = match rng.below(10) {
-        // Nested loops over a large table take too long.
-        _ if is_large => (large(rng, tables, &mut batch), false),
-        0 | 1 => (ordered(rng, tables, &mut batch), true),
-        2 => (twice(rng, tables, &mut batch), false),
-        3 => (aggregate_alone(rng, tables, &mut batch), false),
-        _ => (query(rng, tables, &mut batch, 2).text, false),
-    };
-    Select { declarations: batch.declarations.join(" "), text, is_ordered }
-}
-
-/// A query of the first table alone.
-fn large(rng: &mut Rng, tables: &[Table], batch: &mut Batch) -> String {
-    let alias = batch.alias();
-    let columns: Vec<Reference> =
-        tables[0].columns.iter().map(|column| Reference::column(&alias, column)).collect();
-    let scope = Scope { tables, columns: columns.clone(), depth: 0 };
-    let terms = 1 + rng.below(3);
-    let filter = condition(rng, &scope, batch, terms);
-    let from = format!("FROM {} AS {alias} WHERE {filter}", tables[0].name);
-    let groupable: Vec<Reference> = columns.iter().filter(|column| column.is_groupable).cloned().collect();
-    match rng.below(3) {
-        0 => format!("SELECT {} {from}", listed(&chosen(rng, &columns, 3))),
-        1 => {
-            let key = pick(rng, &groupable).text.clone();
-            format!("SELECT {key}, {} AS a {from} GROUP BY {key}", aggregate(rng, &columns))
-        }
-        _ => format!("SELECT {} AS a, {} AS b {from}", aggregate(rng, &columns), aggregate(rng, &columns)),
-    }
-}
-
-fn query(rng: &mut Rng, tables: &[Table], batch: &mut Batch, depth: u32) -> Query {
+pub(super) fn query(rng: &mut Rng, tables: &[Table], batch: &mut Batch, depth: u32) -> Query {
     match rng.below(if depth == 0 { 5 } else { 11 }) {
         0 | 1 => plain(rng, tables, batch, depth),
         2 | 3 => grouped(rng, tables, batch, depth),
@@ -86,15 +44,15 @@ fn from(rng: &mut Rng, tables: &[Table], batch: &mut Batch, depth: u32) -> From 
         let (is_cross, mut ons) = (rng.chance(1, 12), Vec::new());
         let both = Scope { tables, columns: [all.columns.clone(), next.columns.clone()].concat(), depth: 0 };
         let right = Scope { tables, columns: next.columns.clone(), depth: 0 };
-        let own = pick(rng, &all.columns).clone();
+        let own = pick_column(rng, &all.columns);
         if let Some(other) = partner(rng, &right, &own) {
-            let collate = own.collate_beside(&other);
+            let collate = own.collate_joined(rng, &other);
             match rng.chance(5, 6) {
                 true => ons.push(format!("{}{collate} = {}", own.text, other.text)),
                 false => ons.push(compared(rng, &own, &other)),
             }
         }
-        if ons.is_empty() || rng.chance(1, 4) {
+        if ons.is_empty() || rng.chance(1, 3) {
             ons.push(condition(rng, &both, batch, 1));
         }
         let kind = *pick(rng, &["JOIN", "JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]);
@@ -137,7 +95,7 @@ fn filtered(rng: &mut Rng, tables: &[Table], batch: &mut Batch, depth: u32) -> (
     let filter = match rng.chance(1, 8) {
         true => String::new(),
         false => {
-            let terms = 1 + rng.below(4);
+            let terms = *pick(rng, &[1, 1, 1, 2, 2, 3]);
             format!(" WHERE {}", condition(rng, &scope, batch, terms))
         }
     };
@@ -146,13 +104,13 @@ fn filtered(rng: &mut Rng, tables: &[Table], batch: &mut Batch, depth: u32) -> (
 }
 
 /// So many of the columns under names of their own.
-fn chosen(rng: &mut Rng, columns: &[Reference], most: u64) -> Vec<(Reference, String)> {
+pub(super) fn chosen(rng: &mut Rng, columns: &[Reference], most: u64) -> Vec<(Reference, String)> {
     let count = 1 + rng.below(most.min(columns.len() as u64));
     (0..count).map(|number| (pick(rng, columns).clone(), format!("x{number}"))).collect()
 }
 
 /// What may be grouped by; a constant where nothing may.
-fn groupable(columns: &[Reference]) -> Vec<Reference> {
+pub(super) fn groupable(columns: &[Reference]) -> Vec<Reference> {
     let found: Vec<Reference> = columns.iter().filter(|column| column.is_groupable).cloned().collect();
     match found.is_empty() {
         true => vec![Reference::integer(format!("LEN({})", columns[0].text))],
@@ -160,7 +118,7 @@ fn groupable(columns: &[Reference]) -> Vec<Reference> {
     }
 }
 
-fn listed(items: &[(Reference, String)]) -> String {
+pub(super) fn listed(items: &[(Reference, String)]) -> String {
     let items: Vec<String> =
         items.iter().map(|(column, name)| format!("{} AS {name}", column.text)).collect();
     items.join(", ")
@@ -170,19 +128,19 @@ fn renamed(items: &[(Reference, String)]) -> Vec<Reference> {
     items.iter().map(|(column, name)| Reference { text: name.clone(), ..column.clone() }).collect()
 }
 
-fn plain(rng: &mut Rng, tables: &[Table], batch: &mut Batch, depth: u32) -> Query {
+pub(super) fn plain(rng: &mut Rng, tables: &[Table], batch: &mut Batch, depth: u32) -> Query {
     let (from, rest) = filtered(rng, tables, batch, depth);
     let items = chosen(rng, &from.columns, 4);
     Query { text: format!("SELECT {} {rest}", listed(&items)), columns: renamed(&items) }
 }
 
-fn distinct(rng: &mut Rng, tables: &[Table], batch: &mut Batch, depth: u32) -> Query {
+pub(super) fn distinct(rng: &mut Rng, tables: &[Table], batch: &mut Batch, depth: u32) -> Query {
     let (from, rest) = filtered(rng, tables, batch, depth);
     let items = chosen(rng, &groupable(&from.columns), 2);
     Query { text: format!("SELECT DISTINCT {} {rest}", listed(&items)), columns: renamed(&items) }
 }
 
-fn grouped(rng: &mut Rng, tables: &[Table], batch: &mut Batch, depth: u32) -> Query {
+pub(super) fn grouped(rng: &mut Rng, tables: &[Table], batch: &mut Batch, depth: u32) -> Query {
     let (from, rest) = filtered(rng, tables, batch, depth);
     let mut items = chosen(rng, &groupable(&from.columns), 2);
     let keys: Vec<String> = items.iter().map(|item| item.0.text.clone()).collect();
@@ -196,16 +154,29 @@ fn grouped(rng: &mut Rng, tables: &[Table], batch: &mut Batch, depth: u32) -> Qu
         }
         false => String::new(),
     };
-    for number in 0..rng.below(3) {
-        let aggregate = aggregate(rng, &from.columns);
-        items.push((Reference::integer(aggregate), format!("a{number}")));
+    if rng.chance(3, 4) {
+        let all = aggregates(rng, &from.columns).into_iter().enumerate();
+        items.extend(all.map(|(at, aggregate)| (Reference::integer(aggregate), format!("a{at}"))));
     }
     let text = format!("SELECT {} {rest} GROUP BY {}{having}", listed(&items), keys.join(", "));
     Query { text, columns: renamed(&items) }
 }
 
+/// One to three aggregates; in one case of five of the different values of one column alone.
+pub(super) fn aggregates(rng: &mut Rng, columns: &[Reference]) -> Vec<String> {
+    let own = pick_column(rng, columns);
+    match rng.below(5) {
+        0 if own.is_integer => {
+            let number = format!("DISTINCT CAST({} AS bigint)", own.text);
+            vec![format!("COUNT({number})"), format!("SUM({number})")]
+        }
+        0 => vec![format!("COUNT(DISTINCT {})", own.text)],
+        _ => (0..1 + rng.below(3)).map(|_| aggregate(rng, columns)).collect(),
+    }
+}
+
 /// An aggregate that gives a whole number, whatever order the rows come in.
-fn aggregate(rng: &mut Rng, columns: &[Reference]) -> String {
+pub(super) fn aggregate(rng: &mut Rng, columns: &[Reference]) -> String {
     let integers: Vec<&Reference> = columns.iter().filter(|column| column.is_integer).collect();
     let any = pick(rng, columns).text.clone();
     if integers.is_empty() {
@@ -224,33 +195,52 @@ fn aggregate(rng: &mut Rng, columns: &[Reference]) -> String {
     }
 }
 
-/// Aggregates of all rows: of a lone MIN or MAX an index may have the first row.
-fn aggregate_alone(rng: &mut Rng, tables: &[Table], batch: &mut Batch) -> String {
-    let (from, rest) = filtered(rng, tables, batch, 1);
-    if rng.chance(1, 2) {
-        // There is no MIN of bits.
-        let is_bit =
-            |column: &Reference| column.column.as_ref().is_some_and(|own| own.kind.declared == "bit");
-        let ordered: Vec<Reference> = from.columns.iter().filter(|column| !is_bit(column)).cloned().collect();
-        let ordered = if ordered.is_empty() { from.columns.clone() } else { ordered };
-        let column = pick(rng, &groupable(&ordered)).text.clone();
-        return format!("SELECT {}({column}) AS x0 {rest}", pick(rng, &["MIN", "MAX"]));
-    }
-    let all: Vec<String> = (0..1 + rng.below(3))
-        .map(|number| format!("{} AS a{number}", aggregate(rng, &from.columns)))
-        .collect();
+/// Aggregates of all rows: of MIN and MAX alone indexes may have the first rows.
+pub(super) fn aggregate_alone(rng: &mut Rng, tables: &[Table], batch: &mut Batch) -> String {
+    let (from, rest) = match rng.chance(1, 3) {
+        true => {
+            let from = relation(rng, tables, batch, 0);
+            let rest = format!("FROM {}", from.text);
+            (from, rest)
+        }
+        false => filtered(rng, tables, batch, 1),
+    };
+    let all = match rng.chance(1, 2) {
+        true => extremes(rng, &from.columns),
+        false => aggregates(rng, &from.columns),
+    };
+    let all: Vec<String> = all.into_iter().enumerate().map(|(at, text)| format!("{text} AS a{at}")).collect();
     format!("SELECT {} {rest}", all.join(", "))
+}
+
+/// One to four MIN and MAX. There is none of bits.
+fn extremes(rng: &mut Rng, columns: &[Reference]) -> Vec<String> {
+    let is_bit = |column: &Reference| column.column.as_ref().is_some_and(|own| own.kind.declared == "bit");
+    let ordered: Vec<Reference> = columns.iter().filter(|column| !is_bit(column)).cloned().collect();
+    let ordered = groupable(if ordered.is_empty() { columns } else { &ordered });
+    let count = *pick(rng, &[1, 1, 2, 2, 3, 4]);
+    let extreme = |_| format!("{}({})", pick(rng, &["MIN", "MAX"]), pick_column(rng, &ordered).text);
+    (0..count).map(extreme).collect()
 }
 
 /// A query in FROM, with conditions on what it gives.
 fn outside(rng: &mut Rng, tables: &[Table], batch: &mut Batch, depth: u32) -> Query {
-    let inner = query(rng, tables, batch, depth - 1);
+    let inner = match rng.below(8) {
+        0 => windows(rng, tables, batch, depth),
+        1 => set_operation(rng, tables, batch),
+        2 => grouped(rng, tables, batch, depth - 1),
+        3 => distinct(rng, tables, batch, depth - 1),
+        _ => query(rng, tables, batch, depth - 1),
+    };
     let alias = batch.alias();
     let columns: Vec<Reference> =
         inner.columns.iter().map(|column| column.named(&alias, &column.text)).collect();
     let scope = Scope { tables, columns: columns.clone(), depth: 0 };
     let terms = 1 + rng.below(2);
-    let filter = condition(rng, &scope, batch, terms);
+    let filter = match rng.chance(1, 4) {
+        true => telling(rng, &columns),
+        false => condition(rng, &scope, batch, terms),
+    };
     let items: Vec<(Reference, String)> =
         columns.iter().enumerate().map(|(at, column)| (column.clone(), format!("y{at}"))).collect();
     let text = format!("SELECT {} FROM ({}) AS {alias} WHERE {filter}", listed(&items), inner.text);
@@ -304,10 +294,12 @@ fn windows(rng: &mut Rng, tables: &[Table], batch: &mut Batch, depth: u32) -> Qu
     let (from, rest) = filtered(rng, tables, batch, depth - 1);
     let mut items = chosen(rng, &from.columns, 2);
     let keys = from.keys.join(", ");
-    for number in 0..1 + rng.below(2) {
-        let partition = pick(rng, &from.columns).text.clone();
+    let shared = pick(rng, &from.columns).text.clone();
+    for number in 0..1 + rng.below(3) {
+        let partition = if rng.chance(1, 2) { shared.clone() } else { pick(rng, &from.columns).text.clone() };
         let over = format!("PARTITION BY {partition}");
-        let ordered = format!("{over} ORDER BY {keys}");
+        let direction = if rng.chance(1, 2) { " DESC" } else { "" };
+        let ordered = format!("{over} ORDER BY {keys}{direction}");
         let call = match rng.below(if from.is_total { 7 } else { 2 }) {
             0 => format!("COUNT(*) OVER ({over})"),
             1 => format!("RANK() OVER ({over} ORDER BY {})", pick(rng, &from.columns).text),
@@ -361,7 +353,7 @@ fn applied(rng: &mut Rng, tables: &[Table], batch: &mut Batch) -> Query {
 }
 
 /// ORDER BY down to a key, with TOP or OFFSET or neither.
-fn ordered(rng: &mut Rng, tables: &[Table], batch: &mut Batch) -> String {
+pub(super) fn ordered(rng: &mut Rng, tables: &[Table], batch: &mut Batch) -> String {
     let (from, rest) = filtered(rng, tables, batch, 0);
     let items = chosen(rng, &from.columns, 3);
     let mut keys: Vec<String> = Vec::new();
@@ -382,26 +374,4 @@ fn ordered(rng: &mut Rng, tables: &[Table], batch: &mut Batch) -> String {
         _ => (String::new(), String::new()),
     };
     format!("SELECT {top}{} {rest} ORDER BY {}{offset}", listed(&items), keys.join(", "))
-}
-
-/// A common table expression that stands in a query twice.
-fn twice(rng: &mut Rng, tables: &[Table], batch: &mut Batch) -> String {
-    let inner = match rng.below(3) {
-        0 => distinct(rng, tables, batch, 0),
-        1 => plain(rng, tables, batch, 0),
-        _ => grouped(rng, tables, batch, 0),
-    };
-    let column = pick(rng, &inner.columns).clone();
-    let name = &column.text;
-    let own: Vec<Reference> = inner.columns.iter().map(|column| column.named("a", &column.text)).collect();
-    let scope = Scope { tables, columns: own, depth: 0 };
-    let filter = condition(rng, &scope, batch, 1);
-    let body = match rng.below(3) {
-        0 => format!("SELECT COUNT(*) AS n FROM c AS a JOIN c AS b ON a.{name} = b.{name} WHERE {filter}"),
-        1 => format!(
-            "SELECT a.{name} AS x FROM c AS a WHERE EXISTS (SELECT 1 FROM c AS b WHERE b.{name} = a.{name}) AND {filter}"
-        ),
-        _ => format!("SELECT a.{name} AS x FROM c AS a WHERE {filter} UNION ALL SELECT b.{name} FROM c AS b"),
-    };
-    format!("WITH c AS ({}) {body}", inner.text)
 }

@@ -2,7 +2,8 @@
 
 use os::Rng;
 
-use super::columns::{Column, Family, pick};
+use super::columns::{Column, Kind};
+use super::values::{Family, pick};
 
 /// A table, and the statements that make it.
 pub(super) struct Table {
@@ -17,24 +18,28 @@ pub(super) struct Table {
 
 impl Table {
     /// One of so many rows.
-    pub(super) fn draw(rng: &mut Rng, number: u64, rows: u64) -> Table {
+    pub(super) fn draw(rng: &mut Rng, number: u64, rows: u64, pool: &[&'static Kind]) -> Table {
         let name = format!("t{number}");
         let mut columns = vec![Column::integer("k"), Column::integer("v")];
-        columns.extend((0..2 + rng.below(4) as usize).map(|number| Column::draw(rng, number)));
-        let (key, first) = keys(rng, &name, &columns);
+        columns.extend((0..2 + rng.below(4) as usize).map(|number| Column::draw(rng, number, pool)));
+        let (key, first) = keys(rng, &name, &mut columns);
         let definitions: Vec<String> = columns.iter().map(Column::definition).collect();
         let mut making = vec![format!("CREATE TABLE {name} ({}{key})", definitions.join(", "))];
         let mut indexes: Vec<String> = first.into_iter().collect();
-        indexes.extend((0..rng.below(5)).map(|number| index(rng, &name, &columns, number)));
+        indexes.extend((0..1 + rng.below(5)).map(|number| index(rng, &name, &mut columns, number)));
         making.extend(inserts(rng, &name, &columns, rows));
         Table { name, columns, making, indexes }
     }
 }
 
 /// The constraint of a table's key, and a clustered index that is none.
-fn keys(rng: &mut Rng, name: &str, columns: &[Column]) -> (&'static str, Option<String>) {
-    let column = &columns[2 + rng.below(columns.len() as u64 - 2) as usize].name;
-    match rng.below(8) {
+fn keys(rng: &mut Rng, name: &str, columns: &mut [Column]) -> (&'static str, Option<String>) {
+    let at = 2 + rng.below(columns.len() as u64 - 2) as usize;
+    let column = columns[at].name.clone();
+    let kind = rng.below(8);
+    columns[0].is_sought = kind <= 5;
+    columns[at].is_sought = (5..=6).contains(&kind);
+    match kind {
         0..=2 => (", PRIMARY KEY CLUSTERED (k)", None),
         3 => (", PRIMARY KEY NONCLUSTERED (k)", None),
         4 => (", UNIQUE CLUSTERED (k DESC)", None),
@@ -45,11 +50,14 @@ fn keys(rng: &mut Rng, name: &str, columns: &[Column]) -> (&'static str, Option<
 }
 
 /// An index of one to three columns, with what an index may have.
-fn index(rng: &mut Rng, table: &str, columns: &[Column], number: u64) -> String {
+fn index(rng: &mut Rng, table: &str, columns: &mut [Column], number: u64) -> String {
+    let first = rng.below(columns.len() as u64) as usize;
+    columns[first].is_sought = true;
     let mut others: Vec<&Column> = columns.iter().collect();
     let mut keys = Vec::new();
-    for _ in 0..1 + rng.below(3) {
-        let column = others.remove(rng.below(others.len() as u64) as usize);
+    for key in 0..1 + rng.below(3) {
+        let at = if key == 0 { first } else { rng.below(others.len() as u64) as usize };
+        let column = others.remove(at);
         keys.push(format!("{}{}", column.name, if rng.chance(1, 4) { " DESC" } else { "" }));
     }
     let unique = if keys.iter().any(|key| key.starts_with('k')) { "UNIQUE " } else { "" };
@@ -63,11 +71,11 @@ fn index(rng: &mut Rng, table: &str, columns: &[Column], number: u64) -> String 
 
 fn filter(rng: &mut Rng, columns: &[Column]) -> String {
     let column = pick(rng, columns);
-    match rng.below(5) {
+    match rng.below(6) {
         0 | 1 => format!("{} IS NOT NULL", column.name),
-        2 => format!("{} = {}", column.name, column.constant(rng)),
-        3 => format!("{} > {}", column.name, column.constant(rng)),
-        _ => format!("{} IN ({}, {})", column.name, column.constant(rng), column.constant(rng)),
+        2 => format!("{} = {}", column.name, column.favourite(rng)),
+        3 | 4 => format!("{} {} {}", column.name, pick(rng, &[">", ">=", "<", "<="]), column.favourite(rng)),
+        _ => format!("{} IN ({}, {})", column.name, column.constant(rng), column.favourite(rng)),
     }
 }
 
@@ -98,5 +106,5 @@ fn inserts(rng: &mut Rng, name: &str, columns: &[Column], rows: u64) -> Vec<Stri
 /// May columns be compared as they are, and grouped with one answer?
 pub(super) fn is_groupable(column: &Column) -> bool {
     // A float has a sign of zero; nothing here makes one.
-    column.kind.family != Family::Binary
+    column.kind.family != Family::Binary && !column.is_mixed
 }
