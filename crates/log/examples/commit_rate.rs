@@ -59,7 +59,7 @@ impl Bench {
         let (mut raw_rates, mut log_rates, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
         let (mut txn, mut offset) = (0, 0);
         for _ in 0..rounds {
-            // Short slices in turn, so that a noisy neighbour meets both alike.
+            // Short slices in turn, so that other load affects both equally.
             let (mut raw_count, mut log_count) = (0, 0);
             for _ in 0..10 {
                 raw_count += self.raw_writes(&*raw, &mut offset, self.window_ns / 10);

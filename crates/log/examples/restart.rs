@@ -94,7 +94,7 @@ fn memory(os: &Os, directory: &std::path::Path, logs: u64) {
     open.iter().for_each(|log| log.close().expect("closing"));
 }
 
-/// Resident memory of this process in KB; 0 where the system does not tell.
+/// Resident memory of this process in KB; 0 when unknown.
 fn resident_kb() -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with("VmRSS:"));

@@ -21,15 +21,15 @@ pub(crate) enum Payment {
     Reservation { paid: u64 },
 }
 
-/// Parts of a VLF's blocks that one end of it too short for the next record may take: a record of 8 KB in the least VLF (248 KB), and less.
+/// The unused end of a VLF, too short for the next record, is at most this part of it: a record of 8 KB in the smallest VLF (248 KB).
 const VLF_END_SHARE: u64 = 24;
 /// Little of the log is left: less than this part of it, without the space that only rollbacks may use.
 const PRESSED_PARTS: u64 = 5;
 
-/// See `Log::reservation_for`. A block is closed for want of room when more than half of it is used (or by one record that takes more
+/// See `Log::reservation_for`. A block is closed for lack of space when more than half of it is used (or by one record that takes more
 /// than half), and then costs its header and less than a sector of padding.
 pub(crate) fn reservation_for(record_bytes: u64, sector_bytes: usize) -> u64 {
-    // A power of two; the compiler counts bits for `is_power_of_two`, and this is asked for each record.
+    // A power of two; the compiler counts bits for `is_power_of_two`, and this is called for each record.
     let is_power_of_two = sector_bytes & sector_bytes.wrapping_sub(1) == 0;
     assert!(is_power_of_two && sector_bytes >= crate::limits::SECTOR_BYTES, "{sector_bytes} bytes");
     let block_cost = (BLOCK_HEADER_BYTES + sector_bytes) as u64;

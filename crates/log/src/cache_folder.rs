@@ -75,7 +75,7 @@ impl CacheFolder {
         made
     }
 
-    /// Where a cache of that name may lie: a log may have been opened from another data directory before, or by a former version.
+    /// The possible paths of a cache of that name: a log may have been opened from another data directory before, or by a former version.
     pub(crate) fn places<'a>(&'a self, os: &'a Os, name: &'a str) -> impl Iterator<Item = PathBuf> + 'a {
         let own = Some(self.own.join(name)).filter(|_| os.check_surviving_folder(&self.own).is_ok());
         // Other folders are searched only when the iterator gets there.
@@ -119,7 +119,7 @@ pub(crate) fn folders_in(os: &Os, root: &Path) -> Result<Vec<PathBuf>, IoError> 
     Ok(folders)
 }
 
-/// The caches that lie in such a folder.
+/// The caches in such a folder.
 pub(crate) fn caches_in(os: &Os, folder: &Path) -> Result<Vec<PathBuf>, IoError> {
     let mut caches = os.surviving_memory_in(folder)?;
     caches.retain(|path| begins_with(path, CACHE_PREFIX));
@@ -127,7 +127,7 @@ pub(crate) fn caches_in(os: &Os, folder: &Path) -> Result<Vec<PathBuf>, IoError>
     Ok(caches)
 }
 
-/// The caches that lie beside the folders, made by a former version.
+/// The caches next to these folders, made by a former version.
 pub(crate) fn former_caches_in(os: &Os, root: &Path) -> Result<Vec<PathBuf>, IoError> {
     let mut caches = os.surviving_memory_in(root)?;
     caches.retain(|path| begins_with(path, &format!("{FORMER_PREFIX}{CACHE_PREFIX}")));

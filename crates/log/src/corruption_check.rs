@@ -15,11 +15,11 @@ use crate::window::Window;
 /// Most log between the hardened prefix and a block that is sealed at that moment: the whole cache. A proof that a
 /// position was durable lies within so many bytes behind it, if the log is that long.
 const PROOF_BYTES: u64 = ((CACHE_BLOCKS_MAX + 2) * BLOCK_BYTES_MAX) as u64;
-/// The proof is looked for in other VLFs too (the next one's first block may be what is damaged), up to so many bytes.
+/// The search covers other VLFs too (the damage may be in the next one's first block), up to so many bytes.
 const PROOF_BYTES_TOTAL: u64 = 256 * 1024 * 1024;
 
-/// A valid block behind `here` that was sealed when `here` was already durable, and the VLF it stands in. The chain has come through the VLFs
-/// of the sequence numbers `walked`: they hold what it has found there, and nothing that follows.
+/// A valid block behind `here` that was sealed when `here` was already durable, and its VLF. The chain has passed through the VLFs
+/// with the sequence numbers `walked`: they hold its blocks, and nothing that follows.
 pub(crate) fn find(
     files: &LogFiles,
     vlfs: &VlfMap,
@@ -39,7 +39,7 @@ pub(crate) fn find(
     // VLFs are read: those whose first block says that they follow, and the next one in order, in case its first block is lost.
     let left_bytes = current.map_or(0, |vlf| u64::from(vlf.sectors() - here.block()) * SECTOR_BYTES as u64);
     let is_far_from_end = left_bytes > PROOF_BYTES + BLOCK_BYTES_MAX as u64;
-    // The log may have gone on in any VLF that is not part of the chain, most likely in those that follow in the file.
+    // The log may continue in any VLF that is not part of the chain, most likely in those that follow in the file.
     let all = vlfs.vlfs();
     let position = current.and_then(|vlf| all.iter().position(|other| other.sequence == vlf.sequence));
     let (first, skipped) = position.map_or((0, 0), |position| (position, 1));

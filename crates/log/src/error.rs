@@ -50,7 +50,7 @@ pub enum LogError {
     },
     /// The calling task was interrupted (attention, KILL, shutdown) while it waited.
     Interrupted,
-    /// The record asked for is not in the log (any more).
+    /// The requested record is not in the log (any more).
     NotThere(crate::Lsn),
     /// The log has been closed.
     Closed,

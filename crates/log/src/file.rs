@@ -50,7 +50,7 @@ pub struct FileHeader {
     pub checkpoint: Lsn,
     /// The oldest record that recovery from that checkpoint needs.
     pub min: Lsn,
-    /// `hardened` when this header was written: the end of the log cannot lie before it.
+    /// `hardened` when this header was written: the end of the log cannot be before it.
     pub hardened: Lsn,
     /// Whether the log was closed properly; `hardened` is then its very last record.
     pub clean: bool,

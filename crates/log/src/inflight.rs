@@ -348,7 +348,7 @@ mod tests {
         assert_eq!(flight.met_since(&early, none).ios, Reached { times_total: 1, ns_total: 250 });
         assert_eq!(flight.met_since(&late, none).ios, Reached { times_total: 1, ns_total: 200 });
         assert!(flight.met_since(&flight.mark(none), none).is_nothing(), "who comes later has met nothing");
-        // The other limit, later: each is told by its own figures.
+        // The other limit, later: each has its own figures.
         flight.set_limits(LogLimits { outstanding_ios_max: 99, outstanding_bytes_max: 8 * 512 });
         assert!(!flight.admits(61_440, || 400));
         let met = flight.met_since(&late, || 410);

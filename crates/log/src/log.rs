@@ -60,7 +60,7 @@ pub struct RecoveryExtent {
     pub from: Lsn,
     /// Bytes of log from there to the end.
     pub bytes: u64,
-    /// VLFs that they lie in.
+    /// VLFs that contain them.
     pub vlf_count: u64,
     /// Bytes of log since the last checkpoint began.
     pub since_checkpoint_bytes: u64,
@@ -224,8 +224,8 @@ impl Log {
         self.shared.append(record, Payment::Reservation { paid: paid_bytes })
     }
 
-    /// How much log is to be reserved for a record of at most `record_bytes` (its header included), so that it surely finds room later:
-    /// its share of the headers and padding of the blocks that it will lie in, and of the ends of VLFs that are too short for it, included.
+    /// Log to be reserved for a record of at most `record_bytes` (its header included), so that it surely finds space later;
+    /// includes its share of the headers and padding of its blocks, and of the ends of VLFs that are too short for it.
     pub fn reservation_for(&self, record_bytes: u64) -> u64 {
         let whole = crate::append::reservation_for(record_bytes, self.shared.sector_bytes());
         assert!(whole >= record_bytes, "more than the record itself is reserved for it");
@@ -299,7 +299,7 @@ impl Log {
     }
 
     /// A delayed commit of a transaction that has written `bytes` of log is about to be acknowledged: it counts as at risk until it is
-    /// hard, and drains by policy. Waits first while more than the bounds allow would be at risk.
+    /// durable, and drains by policy. Waits first while more than the bounds allow would be at risk.
     ///
     /// # Errors
     /// Those of `harden`, when it had to wait.
@@ -662,7 +662,7 @@ impl Shared {
         self.writer_signal.set();
         let writer = self.writer.lock().take();
         if let Some(writer) = writer {
-            // A panic of the writer has poisoned the log already; `check_alive` tells.
+            // A panic of the writer has poisoned the log already; `check_alive` returns the error.
             let _ = writer.join();
         }
         let _mask = os::task::mask_interrupts();

@@ -73,7 +73,7 @@ impl Lsn {
         self.0 == 0
     }
 
-    /// The block this record stands in, as an LSN with slot 0.
+    /// The block of this record, as an LSN with slot 0.
     pub const fn block_start(self) -> Lsn {
         Lsn(self.0 & !(SLOT_MAX as u64))
     }

@@ -63,11 +63,11 @@ pub struct LogOptions {
     pub volatile: bool,
     /// Blocks are padded to so many bytes, or to the device's sector if that is larger: 512 or 4096 (trace flag 1800).
     pub padding_bytes: usize,
-    /// Where, in a file system of memory, a cache lies that outlives the process; none: the cache dies with it. Not of a volatile log.
+    /// The folder, in an in-memory file system, of a cache that outlives the process; none: the cache dies with it. Not for a volatile log.
     pub surviving_folder: Option<CacheFolder>,
     /// A cache that a dead process left there is taken over, but this log makes no cache there.
     pub surviving_is_only_taken: bool,
-    /// Where the persisted log buffer of a log that is opened lies; none: it has none.
+    /// The location of the persisted log buffer of an opened log; none: it has none.
     pub persisted: Option<PersistedOptions>,
     /// Whether a VLF is prepared ahead in the background when the log is nearly used up.
     pub grow_ahead: bool,
@@ -102,11 +102,11 @@ impl LogOptions {
     }
 }
 
-/// Where the persisted log buffer of a log lies.
+/// The location of the persisted log buffer of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PersistedOptions {
     /// Its file.
     pub path: PathBuf,
-    /// What kind of volume that may lie on.
+    /// The kind of volume that it may be on.
     pub volume: PersistentVolume,
 }

@@ -29,7 +29,7 @@ pub struct LogReader {
 struct LoadedBlock {
     header: BlockHeader,
     bytes: Vec<u8>,
-    /// Where its records begin: known from the cache, else built when a record is asked for out of order.
+    /// Where its records begin: known from the cache, else built when a record is read out of order.
     slots: Option<SlotTable>,
     /// The record behind the one read last, and where it begins: reading forward needs no table.
     next: (u16, usize),

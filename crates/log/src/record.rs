@@ -137,7 +137,7 @@ impl RecordFlags {
         self.0 & other.0 == other.0
     }
 
-    /// The marks as they stand on disk (docs/formats/log-record.md).
+    /// The marks as stored on disk (docs/formats/log-record.md).
     pub const fn bits(self) -> u8 {
         self.0
     }
@@ -377,7 +377,7 @@ pub(crate) fn encode_header(
     writer.at
 }
 
-/// Decodes the record at the start of `bytes`, which stands at `own`; returns it and its encoded size.
+/// Decodes the record at the start of `bytes`, whose address is `own`; returns it and its encoded size.
 /// Arbitrary bytes give an error, never a panic.
 #[inline]
 pub fn decode_record(bytes: &[u8], own: Lsn, base_txn: TxnId) -> Result<(Record<'_>, usize), DecodeError> {

@@ -1,7 +1,7 @@
 //! Record payloads: typed structs with encode, decode and a description for fn_dblog and the dumper.
 //!
 //! To add a payload: write its struct, `impl Payload`, and its lines in the table of body.rs. A payload that belongs to several
-//! operations (a row in INSERT and DELETE) is one struct named by several lines. Codec helpers stand in codec.rs.
+//! operations (a row in INSERT and DELETE) is one struct named by several lines. Codec helpers are in codec.rs.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -267,7 +267,7 @@ pub struct ActiveXact {
     pub begin: Lsn,
     /// Its newest record.
     pub last: Lsn,
-    /// The next record to undo, should it be rolled back.
+    /// The next record to undo if it is rolled back.
     pub undo_next: Lsn,
 }
 
@@ -345,7 +345,7 @@ impl Payload for XactCkpt {
     }
 }
 
-/// LOP_END_CKPT: the checkpoint whose BEGIN stands at `begin` is complete.
+/// LOP_END_CKPT: the checkpoint with the BEGIN record at `begin` is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndCkpt {
     /// Its LOP_BEGIN_CKPT.

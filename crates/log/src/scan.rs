@@ -15,7 +15,7 @@ use crate::truncate::{LogPin, LogReuseWait};
 pub struct ScanRange {
     /// The first record; NULL: the oldest of the active log.
     pub from: Lsn,
-    /// The last record; what is appended after the scan has begun is not read.
+    /// The last record; records appended after the scan has begun are not read.
     pub to: Lsn,
     /// Only the records of this transaction.
     pub txn: Option<TxnId>,
@@ -43,7 +43,7 @@ impl Log {
     /// Begins to read. Views show `owner` as the holder of the scan's pin (LOG_SCAN).
     ///
     /// # Errors
-    /// [`LogError::NotThere`] when `range.from` does not lie in the active log.
+    /// [`LogError::NotThere`] when `range.from` is not in the active log.
     pub fn scan(&self, owner: &str, range: ScanRange) -> Result<LogScan, LogError> {
         let shared = Arc::clone(self.shared());
         let pin = self.pin(LogReuseWait::LogScan, owner, self.min());

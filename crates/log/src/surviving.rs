@@ -1,4 +1,4 @@
-//! The log cache that outlives the process: its blocks' buffers lie in memory that a dead process leaves behind.
+//! The log cache that outlives the process: its blocks' buffers are in memory that stays when the process dies.
 //!
 //! Records are copied into it as into any other buffer. Then the block's *progress* says how far it is filled, with a checksum of the records:
 //! one word, stored whole and after the bytes it describes. From then on the record outlives the process. When a log is opened whose process
@@ -37,7 +37,7 @@ pub(crate) const RUN_AT: usize = 3;
 const HARDENED_AT: usize = 12;
 /// A place for each buffer that the cache can have.
 const PLACES: usize = CACHE_BLOCKS_MAX + FREE_BUFFERS_MAX;
-/// Where the log's path stands, and words for it: what is left of the last page of words.
+/// Index of the log's path, and its words: the rest of the last page of words.
 pub(crate) const PATH_AT: usize = OWNER_WORDS + PLACES * PLACE_WORDS;
 pub(crate) const PATH_WORDS: usize = (PATH_AT * 8).next_multiple_of(4096) / 8 - PATH_AT;
 pub(crate) const LAYOUT: SurvivingLayout =
@@ -74,7 +74,7 @@ fn name_of(log_file: &LogFile) -> String {
     format!("{CACHE_PREFIX}{:08x}-{device:x}-{inode:x}", log_file.header().log_id)
 }
 
-/// The memory that the cache's buffers lie in. Guarded by the cache latch.
+/// The memory of the cache's buffers. Guarded by the cache latch.
 pub(crate) struct SurvivingCache {
     memory: SurvivingMemory,
     /// Places that have no buffer.
@@ -138,7 +138,7 @@ impl SurvivingCache {
         })
     }
 
-    /// A buffer for a block, and the place it lies in; an ordinary one when there is no memory for another place.
+    /// A buffer for a block, and its place; an ordinary one when there is no memory for another place.
     pub(crate) fn buffer(&mut self) -> (AlignedBuf, Option<u32>) {
         let place = self.free.pop().expect("there are as many places as buffers");
         assert!((place as usize) < PLACES, "place {place}");
@@ -162,7 +162,7 @@ impl SurvivingCache {
         }
     }
 
-    /// The buffer of the place is gone, and the place is not needed for now.
+    /// The buffer of the place was dropped: frees the memory of the place, which is not needed now.
     pub(crate) fn give_up(&mut self, place: u32) {
         let was_free = std::mem::replace(&mut self.is_free[place as usize], true);
         assert!(!was_free, "place {place} is free already");

@@ -228,7 +228,7 @@ impl Vlf {
         (self.size_bytes / SECTOR_BYTES as u64) as u32
     }
 
-    /// Where a sector of it lies in its file.
+    /// The offset of a sector in its file.
     pub(crate) fn offset_of(&self, sector: u32) -> u64 {
         assert!(sector <= self.sectors(), "sector {sector} of {self:?}");
         self.begin_offset + u64::from(sector) * SECTOR_BYTES as u64
@@ -456,8 +456,8 @@ impl VlfMap {
         self.assert_state();
     }
 
-    /// Bytes of log from one place to a later one, and the number of VLFs that they lie in; ends of VLFs that the log has left unused do
-    /// not count, as far as that is known.
+    /// Bytes of log from one position to a later one, and the number of VLFs with them; unused ends of VLFs do
+    /// not count, as far as they are known.
     pub fn extent(&self, from: Lsn, to: Lsn) -> (u64, u64) {
         let (mut bytes, mut count) = (0, 0);
         if from.is_null() || from >= to {
@@ -479,7 +479,7 @@ impl VlfMap {
         self.vlfs.iter().filter(move |vlf| vlf.file == file)
     }
 
-    /// Frees the VLFs wholly before the one `min` stands in; returns how many and their block bytes.
+    /// Frees the VLFs before the one of `min`; returns how many and their block bytes.
     pub fn truncate(&mut self, min: Lsn) -> (u64, u64) {
         let (mut freed, mut freed_bytes) = (0, 0);
         for (index, vlf) in self.vlfs.iter_mut().enumerate() {

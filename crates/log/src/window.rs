@@ -51,7 +51,7 @@ impl Window {
         self.file.is_some()
     }
 
-    /// The bytes at `offset` of the file that `vlf` lies in, at most `len`, reading no further than its end. Fewer only there, none when the
+    /// The bytes at `offset` of the file of `vlf`, at most `len`, reading no further than its end. Fewer only there, none when the
     /// file has left the log.
     pub(crate) fn bytes_of(&mut self, vlf: &Vlf, offset: u64, len: usize) -> Result<&[u8], LogError> {
         let end = vlf.begin_offset + vlf.size_bytes;

@@ -6,7 +6,7 @@
 //!
 //! Invariants:
 //! 1. Zones follow each other without a gap, the first from `Lsn::NULL`.
-//! 2. A record of a transaction lies in a zone that has its number between its least and its greatest.
+//! 2. A record of a transaction is in a zone with the transaction's id between its least and its greatest.
 
 use std::collections::VecDeque;
 

@@ -120,7 +120,7 @@ fn delayed_commits_do_not_flush_each_and_other_reasons_still_do() {
     assert_eq!(log.stats().flushes_by_reason_total[FlushReason::Background.index()], 1);
 }
 
-/// Claims 63 and 69: the eager drain takes many commits along (the article: 1,000,000 of them in 95,407 flushes).
+/// Claims 63 and 69: each eager drain writes many commits (the article: 1,000,000 of them in 95,407 flushes).
 #[test]
 fn eager_draining_flushes_far_less_often_than_it_commits() {
     let bench = Workbench::in_memory("eager");
@@ -136,7 +136,7 @@ fn eager_draining_flushes_far_less_often_than_it_commits() {
     assert!(stats.flushes_by_reason_total[FlushReason::Commit.index()] == 0);
 }
 
-/// Claim 69, the other policy: with BlockFull a delayed log goes out only as full blocks.
+/// Claim 69, the other policy: with BlockFull a delayed log is written only as full blocks.
 #[test]
 fn block_full_policy_waits_for_full_blocks() {
     let bench = Workbench::in_memory("block_full");
@@ -248,8 +248,8 @@ fn a_full_log_refuses_with_its_reason_and_rollback_still_has_room() {
     log.append(&insert(2, 300)).unwrap();
 }
 
-/// An append may open a block and only then find that what is left of the log is promised: the block stays behind empty, and smaller than
-/// the record of the rollback that comes next.
+/// An append may open a block and only then find that the rest of the log is reserved: the block stays empty, and smaller than
+/// the rollback's next record.
 #[test]
 fn a_refused_append_leaves_nothing_in_the_way_of_a_rollback() {
     let bench = Workbench::in_memory("refused");
@@ -320,7 +320,7 @@ fn a_spare_vlf_is_made_in_the_background_before_it_is_needed() {
         let lsn = log.append(&insert(3, 280)).unwrap();
         log.harden(lsn, FlushReason::Commit).unwrap();
     }
-    // Written so far: the last VLF has just begun; soon three quarters of the whole log are used.
+    // So far the log has just entered the last VLF; soon three quarters of the whole log are used.
     for _ in 0..100 {
         let lsn = log.append(&insert(3, 280)).unwrap();
         log.harden(lsn, FlushReason::Commit).unwrap();

@@ -28,7 +28,7 @@ fn options(directory: u64, path: &str) -> LogOptions {
     }
 }
 
-/// A new log with a delayed commit that is not hard; of a process that does not stop.
+/// A new log with a delayed commit that is not durable; of a process that does not stop.
 fn leave(os: &Os, options: &LogOptions) -> Lsn {
     os.disk().create_dir_all(options.path.parent().unwrap()).unwrap();
     let log = Log::create(os, options).unwrap();
@@ -43,7 +43,7 @@ fn run(world: &World, body: impl FnOnce(&Os) + Send + 'static) {
     world.run(body).assert_ok();
 }
 
-/// The same, and the process is killed then.
+/// Runs `body`, then kills the process.
 fn run_and_die(world: &World, body: impl FnOnce(&Os) + Send + 'static) {
     let killer = world.clone();
     let report = world.run(move |os| {
@@ -57,7 +57,7 @@ fn world() -> World {
     World::new(1, Profile::constant_latency())
 }
 
-/// The folders that there are, and how many caches in each.
+/// The existing folders, and the number of caches in each.
 fn shown(world: &World) -> Vec<(PathBuf, usize)> {
     let names = world.surviving_names();
     let count = |folder: &Path| names.iter().filter(|name| name.parent() == Some(folder)).count();
@@ -87,7 +87,7 @@ fn each_data_directory_has_a_folder_until_its_last_cache_is_gone() {
         close();
         assert_eq!(shown(&seen), []);
     });
-    // Dropped as a database is that was not opened.
+    // Dropped like a database that was not opened.
     run_and_die(&world, move |os| {
         leave(os, &options(3, "/c/one.ldf"));
     });
@@ -119,7 +119,7 @@ fn a_sweep_leaves_folders_of_logs_that_are_there_and_takes_those_of_logs_that_ar
     });
 }
 
-/// A log is opened from another data directory than before: its cache is found, and does not stay there.
+/// A log is opened from another data directory than before: its cache is found, and is removed from the old folder.
 #[test]
 fn a_log_that_was_attached_elsewhere_finds_its_cache() {
     let world = world();
@@ -138,7 +138,7 @@ fn a_log_that_was_attached_elsewhere_finds_its_cache() {
         log.delay(lsn, 100).unwrap();
         std::mem::forget(log);
     });
-    // And back, by a process that makes none: the last cache takes its folder with it.
+    // And back, by a process that makes none: the folder is removed with its last cache.
     let taking = LogOptions { surviving_is_only_taken: true, ..options(1, "/z/one.ldf") };
     run(&world, move |os| {
         let (log, _) = Log::open(os, &taking).unwrap();
@@ -149,7 +149,7 @@ fn a_log_that_was_attached_elsewhere_finds_its_cache() {
     assert_eq!(shown(&world), [(folder_of(1), 1), (folder_of(9), 1)]);
 }
 
-/// What a version without folders has left, beside them.
+/// Caches that a version without folders has left, next to the folders.
 #[test]
 fn a_former_version_is_taken_over_and_swept() {
     let world = world();
@@ -199,7 +199,7 @@ fn a_folder_of_others_is_not_used() {
         assert_eq!(sweep_left_caches(os, Path::new(ROOT)), 0);
     });
     assert_eq!(world.surviving_names(), before, "nothing of it is touched");
-    // Those of other folders are found as ever.
+    // Caches in other folders are still found.
     run(&world, |os| {
         let (log, tail) = Log::open(os, &options(1, "/b/one.ldf")).unwrap();
         assert!(!tail.last.is_null() && !log.loss_window().survives_process);
@@ -208,7 +208,7 @@ fn a_folder_of_others_is_not_used() {
     assert_eq!(shown(&world), [(folder_of(1), 1)]);
 }
 
-/// On this machine: a sweep may take the empty folder between its making and its first cache's; the cache is made all the same.
+/// On this machine: a sweep may remove the empty folder before its first cache is made; the cache is made nevertheless.
 #[test]
 fn sweeps_take_no_folder_from_under_a_new_cache() {
     let bench = Workbench::in_memory("folders");

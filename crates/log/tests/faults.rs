@@ -39,7 +39,7 @@ fn commit_fallibly(log: &Log, txn: u64, bytes: usize) -> Result<Lsn, LogError> {
 
 #[test]
 fn whichever_io_fails_nothing_acknowledged_is_lost() {
-    // Faults F5, F6: a failed write or sync is told, never retried, and takes nothing that was acknowledged.
+    // Faults F5, F6: a failed write or sync is reported, never retried, and loses no acknowledged commit.
     for operation in [Operation::Write, Operation::Sync, Operation::Read] {
         let worlds = for_each_io_failure(7, operation, |world: &World| {
             let acknowledged = Arc::new(Latch::new(LatchRank::Leaf, Vec::new()));
@@ -214,7 +214,7 @@ fn full_blocks_fly_together_within_the_limits() {
     }
 }
 
-/// Claim 14: nothing of tempdb's log is ever made durable, neither when it is made, nor when it grows, nor at its end.
+/// Claim 14: tempdb's log is never made durable, neither at creation, nor at growth, nor at its end.
 #[test]
 fn a_volatile_log_hardens_nothing() {
     let world = World::new(3, Profile::nvme());

@@ -64,7 +64,7 @@ fn count_records(log: &Log) -> usize {
     log.read_from(Lsn::NULL).inspect(|record| assert!(record.is_ok())).count()
 }
 
-/// Claim 286: VLFs are used file after file; behind the last file the log goes on in the first, once that is free.
+/// Claim 286: VLFs are used file after file; after the last file the log continues in the first, once that is free.
 #[test]
 fn vlfs_are_used_file_after_file() {
     let bench = Workbench::new("files-order");
@@ -148,7 +148,7 @@ fn each_file_grows_by_its_own_rule() {
     log.close().unwrap();
 }
 
-/// A file leaves when none of its VLFs is active, not before; its room is no log any more.
+/// A file leaves when none of its VLFs is active, not before; its space does not belong to the log any more.
 #[test]
 fn a_file_with_needed_log_stays() {
     let bench = Workbench::new("files-leave");
@@ -211,7 +211,7 @@ fn a_file_that_is_missing_or_of_another_log_is_told() {
     assert!(matches!(refused("in each other's place"), LogError::NotOurs { .. }));
 }
 
-/// What the caller has durably noted of the second file.
+/// The caller's durable note about the second file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Noted {
     Absent,
@@ -233,7 +233,7 @@ fn open_after_cut(os: &Os, seen: &Seen) -> Log {
         _ => options(directory),
     };
     if matches!(seen.noted, Noted::Joining | Noted::Leaving) {
-        // As the owner does: what was on its way is removed.
+        // As the engine does: a file that was joining or leaving is removed.
         let _ = os.disk().remove(&directory.join("two.ldf"));
     }
     let (log, tail) = Log::open(os, &options).expect("the log of a dead process");
@@ -243,8 +243,8 @@ fn open_after_cut(os: &Os, seen: &Seen) -> Log {
     log
 }
 
-/// A file joins, is filled, leaves; the power goes after so many I/Os of that. What the caller had noted when it went; an error when something
-/// acknowledged is lost, or the log does not open.
+/// A file joins, is filled, leaves; a power cut follows after so many I/Os. Returns the caller's last note; an error when an
+/// acknowledged commit is lost, or the log does not open.
 fn join_and_leave(seed: u64, cut_after: u64, bug: Option<Bug>) -> Result<Noted, String> {
     let world = World::new(seed, Profile::nvme());
     world.plant(bug);
@@ -282,7 +282,7 @@ fn join_and_leave(seed: u64, cut_after: u64, bug: Option<Bug>) -> Result<Noted, 
         for _ in 0..10 {
             txn += 1;
             let last = commit(txn);
-            // Before the checkpoint what stands in the file is needed, wherever the log goes on.
+            // Before the checkpoint the records in the file are needed, wherever the log continues.
             if let Ok(idle) = log.detach_file(SECOND) {
                 leaves(idle);
                 break;
@@ -313,7 +313,7 @@ fn join_and_leave(seed: u64, cut_after: u64, bug: Option<Bug>) -> Result<Noted, 
         let (noted, acknowledged) = (seen.noted, seen.acknowledged);
         let found = count_records(&log);
         assert!(found > 0 || acknowledged.is_none());
-        // It goes on, and a clean stop and another start see the same.
+        // The log continues, and a clean stop and another start find the same records.
         let last = commit(&log, 500);
         log.close().unwrap();
         let seen = Seen { noted, acknowledged: Some(last) };
@@ -322,7 +322,7 @@ fn join_and_leave(seed: u64, cut_after: u64, bug: Option<Bug>) -> Result<Noted, 
     if again.failures.is_empty() { Ok(cut) } else { Err(format!("{cut:?}: {:?}", again.failures)) }
 }
 
-/// Nothing acknowledged is lost, whatever the caller had noted last.
+/// No acknowledged commit is lost, whatever the caller had noted last.
 #[test]
 fn joining_and_leaving_survive_power_cuts() {
     let mut cuts: Vec<Noted> = Vec::new();
@@ -339,7 +339,7 @@ fn joining_and_leaving_survive_power_cuts() {
     }
 }
 
-/// The test above condemns a log whose new file is not durable, and one whose file leaves although it is needed.
+/// The test above detects a log whose new file is not durable, and one whose file leaves although it is needed.
 #[test]
 fn planted_bugs_of_joining_and_leaving_are_found() {
     for bug in [Bug::JoinBeforeHard, Bug::LeaveWhileNeeded] {
@@ -355,7 +355,7 @@ fn large(directory: &Path) -> LogOptions {
     LogOptions { bytes_max: 8 << 20, growth: Growth::Bytes(512 * KB), ..options(directory) }
 }
 
-/// Shrinking gives back what lies behind the last VLF in use, down to whole VLFs, and to two of them at least.
+/// Shrinking removes whole VLFs behind the last VLF in use, but leaves at least two.
 #[test]
 fn a_log_shrinks_to_what_it_needs() {
     let bench = Workbench::new("files-shrink");
@@ -371,7 +371,7 @@ fn a_log_shrinks_to_what_it_needs() {
     let shrunk = log.shrink_file(FIRST_LOG_FILE, 0).unwrap();
     assert_eq!((shrunk.size_bytes, shrunk.least_bytes), (512 * KB, 512 * KB), "two VLFs stay");
     assert_eq!(log.stats().size_bytes, 512 * KB);
-    // What stands at the end holds the file; the log moves on, and it can go.
+    // A VLF in use at the end keeps the file large; after the log has moved on, it can be removed.
     log.grow_to(FIRST_LOG_FILE, 2 << 20).unwrap();
     let mut newest = last;
     while !log.vlfs().last().unwrap().active {
@@ -394,7 +394,7 @@ fn a_log_shrinks_to_what_it_needs() {
     log.close().unwrap();
 }
 
-/// One copy of the header of a file that has shrunk is damaged, whichever: the other one does not count what is gone.
+/// Either copy of the header of a shrunk file is damaged: the other one does not count the removed VLFs.
 #[test]
 fn a_shrunk_file_opens_with_either_copy_of_its_header() {
     for copy in 0..2 {
@@ -412,7 +412,7 @@ fn a_shrunk_file_opens_with_either_copy_of_its_header() {
     }
 }
 
-/// A log grows, shrinks and goes on; the power goes after so many I/Os of the shrinking, which fails first if `fails` says so.
+/// A log grows, shrinks and continues; a power cut follows after so many I/Os of the shrink, which fails first if `fails` is set.
 fn shrink_and_go_on(seed: u64, cut_after: u64, fails: bool, bug: Option<Bug>) -> Result<(), String> {
     let world = World::new(seed, Profile::nvme());
     world.plant(bug);
@@ -455,7 +455,7 @@ fn shrink_and_go_on(seed: u64, cut_after: u64, fails: bool, bug: Option<Bug>) ->
 const SHRINK_CUTS: [(u64, bool); 7] =
     [(1, false), (2, false), (3, false), (4, false), (5, false), (2, true), (4, true)];
 
-/// The power goes after any I/O of a shrink and of the growth after it; a header that cannot be written leaves a log that goes on.
+/// Power cuts after each I/O of a shrink and of the growth after it; a header that cannot be written leaves a usable log.
 #[test]
 fn shrinking_survives_power_cuts_and_failing_headers() {
     for seed in 0..40 {
@@ -466,7 +466,7 @@ fn shrinking_survives_power_cuts_and_failing_headers() {
     }
 }
 
-/// The test above condemns a file that is cut before its header says so.
+/// The test above detects a file that is truncated before its header says so.
 #[test]
 fn a_planted_bug_of_shrinking_is_found() {
     let all = (0..40).flat_map(|seed| SHRINK_CUTS.map(|(cut, fails)| (seed, cut, fails)));

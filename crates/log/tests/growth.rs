@@ -30,7 +30,7 @@ fn commit(log: &Log, txn: u64, bytes: usize) -> Lsn {
     lsn
 }
 
-/// Opens what a power cut has left; all that was acknowledged is there, and the log grows and goes on.
+/// Opens the log after a power cut; all acknowledged commits are there, and the log grows and continues.
 fn reopen(world: &World, acknowledged: Option<Lsn>) {
     reopened(world, acknowledged).assert_ok();
 }
@@ -47,8 +47,8 @@ fn reopened(world: &World, acknowledged: Option<Lsn>) -> Report {
     })
 }
 
-/// A life with one commit, in which a write of the file's header (the first that a growth makes is 0) fails while the log grows. `work` sees whether it has
-/// grown, notes what is acknowledged, and ends with the power off; then the log opens with all of that.
+/// A run with one commit, in which a write of the file's header (the first that a growth makes is 0) fails while the log grows. `work` checks whether
+/// it has grown, notes acknowledged commits, and ends with the power off; then the log opens with all of them.
 fn through_failing_growth(
     seed: u64,
     header_write: u64,
@@ -93,7 +93,7 @@ fn a_growth_after_one_whose_header_failed_survives_a_power_cut() {
     assert_eq!(cuts, 120 * 6);
 }
 
-/// The same where a growth after the failed one cannot be prepared and gives its room back.
+/// As before, but a growth after the failed one cannot be prepared and gives its space back.
 #[test]
 fn a_growth_that_is_given_up_leaves_what_the_header_counts() {
     for seed in 0..120 {
@@ -106,7 +106,7 @@ fn a_growth_that_is_given_up_leaves_what_the_header_counts() {
     }
 }
 
-/// What a life of a log that has grown in some way leaves: its end, where the power went off, and how it is opened.
+/// A run of a log that has grown in some way: its world after the power cut, its end, and how it is opened.
 fn grown_life(way: usize) -> (World, Lsn, LogOptions) {
     let second = LogFileOptions {
         number: FIRST_LOG_FILE + 1,
@@ -155,7 +155,7 @@ fn end_of(world: &World, options: &LogOptions) -> Result<Lsn, LogError> {
     found.lock().take().unwrap()
 }
 
-/// One copy of a header is damaged, whichever: the other one knows all VLFs that blocks can be in, and nothing is gone.
+/// Either copy of a header is damaged: the other one counts all VLFs that blocks can be in, and no record is lost.
 #[test]
 fn a_damaged_copy_of_a_header_hides_nothing_that_has_grown() {
     for way in 0..3 {
@@ -170,7 +170,7 @@ fn a_damaged_copy_of_a_header_hides_nothing_that_has_grown() {
     }
 }
 
-/// Header writes that were said to be durable and are not, both copies: the VLFs that they counted have blocks, and that is told.
+/// Both copies of the header are lost although their writes were reported as durable: the VLFs that they counted have blocks, and that is detected.
 #[test]
 fn blocks_that_no_header_counts_are_told() {
     for way in 0..3 {
@@ -193,7 +193,7 @@ fn blocks_that_no_header_counts_are_told() {
     }
 }
 
-/// A second copy of the header that cannot be written does no harm: the log goes on, and the next growth writes it before anything else.
+/// A second copy of the header that cannot be written does no harm: the log continues, and the next growth writes it first.
 #[test]
 fn a_growth_whose_second_copy_failed_goes_on() {
     for cut_after in 1..9 {
@@ -210,8 +210,8 @@ fn a_growth_whose_second_copy_failed_goes_on() {
     }
 }
 
-/// A log that grows, under short reads and writes; the power goes somewhere. Gives the growths and whether it went; an error when something
-/// acknowledged is lost, or the log does not open.
+/// A log that grows, under short reads and writes; a power cut at a random point. Returns the growths and whether it came; an error when an
+/// acknowledged commit is lost, or the log does not open.
 fn grow_and_cut(seed: u64, bug: Option<Bug>) -> Result<(u64, bool), String> {
     let profile = Profile { short_transfers_percent: 40, ..Profile::drawn(seed) };
     let world = World::new(seed, profile);
@@ -240,7 +240,7 @@ fn grow_and_cut(seed: u64, bug: Option<Bug>) -> Result<(u64, bool), String> {
     Ok((growths, report.end == End::PowerOff))
 }
 
-/// Short reads and writes anywhere, power cuts anywhere in a log that grows: it opens, and nothing acknowledged is lost.
+/// Short reads and writes anywhere, power cuts anywhere in a log that grows: it opens, and no acknowledged commit is lost.
 #[test]
 fn growth_under_short_transfers_survives_power_cuts() {
     let (mut growths, mut cut_runs) = (0, 0);
@@ -291,8 +291,8 @@ fn longest_commit_ns(step_bytes: u64, bytes: u64, reserves: bool) -> (u64, u64) 
     *found.lock()
 }
 
-/// Claim 315: growing never holds a commit up for more than three latencies of the device, by small steps or by steps far larger than the log. Where the
-/// file system cannot set room aside the zeros come first, and the same measure sees that.
+/// Claim 315: growth never delays a commit for more than three latencies of the device, by small steps or by steps far larger than the log. Where the
+/// file system cannot preallocate space the zeros are written first, and the measure shows that.
 #[test]
 fn growth_stalls_no_commit() {
     let limit_ns = 3 * (LATENCY_NS_MAX + 9_000);
@@ -309,7 +309,7 @@ fn growth_stalls_no_commit() {
     assert!(longest_ns > 10 * limit_ns, "zeroing first took {longest_ns} ns: the measure sees nothing");
 }
 
-/// Fills what a growth has added while it is being zeroed, by a device that zeroes slower than the log comes, and reads all of it back.
+/// Fills the space of a growth while it is being zeroed, on a device that zeroes slower than the log is written, and reads all of it back.
 fn fill_while_zeroing(seed: u64, bug: Option<Bug>) -> Result<(), String> {
     let slow = Profile { cached_write_ns: (1_000, 3_000_000), ..Profile::nvme() };
     let world = World::new(seed, slow);
@@ -335,7 +335,7 @@ fn fill_while_zeroing(seed: u64, bug: Option<Bug>) -> Result<(), String> {
     if report.failures.is_empty() { Ok(()) } else { Err(format!("{:?}", report.failures)) }
 }
 
-/// The log never stands where zeros are still to come; a log that does not look is condemned.
+/// No block is written where zeros are still to be written; a log that does not check is detected.
 #[test]
 fn zeros_never_meet_a_block() {
     for seed in 0..40 {
@@ -346,7 +346,7 @@ fn zeros_never_meet_a_block() {
     assert!(found.is_some(), "not seen in 500 seeds");
 }
 
-/// What is zeroed when the device refuses it, when the file shrinks and when the log stops: the log goes on in all of it.
+/// Zeroing when the device refuses it, when the file shrinks and when the log stops: the log uses all of the space.
 #[test]
 fn zeroing_gives_way() {
     for seed in 0..30 {

@@ -71,7 +71,7 @@ fn mutated_blocks_and_files_never_panic() {
             let at = rng.below(24_000) as usize;
             bytes[at] = rng.below(256) as u8;
         }
-        // Half of the blocks get a right checksum again, so that the mutation comes through to the records.
+        // Half of the blocks get a right checksum again, so that the mutation reaches the records.
         if rng.chance(1, 2) {
             for at in (16_384..24_000).step_by(512) {
                 if let Ok(mut header) = BlockHeader::decode(&bytes[at..]) {

@@ -74,7 +74,7 @@ fn one_committer_alone_is_not_left_pending() {
         .assert_ok();
 }
 
-/// What nothing of the flushing has changed: the appended records aside, the figures of `before`.
+/// The figures of `before`, with the present counts of appended records: flushing has changed nothing else.
 fn before_of(log: &Log, before: LogStats) -> LogStats {
     let now = log.stats();
     LogStats {

@@ -11,7 +11,7 @@ use os::sim::{Effect, Fault, Operation, Profile, World};
 use os::{JoinHandle, Os, WaitType};
 
 const REASON: FlushReason = FlushReason::Commit;
-/// What the simulated device takes for the write that others must wait for, and a moment in the middle of it (simulated time).
+/// Duration of the write that other committers must wait for, and a moment in the middle of it (simulated time).
 const SLOW_NS: u64 = 50_000_000;
 const MEANWHILE_NS: u64 = 5_000_000;
 
@@ -55,7 +55,7 @@ impl Bench {
         self.os.sleep(MEANWHILE_NS, WaitType::SLEEP_TASK).unwrap();
     }
 
-    /// A committer whose write, of `lsn` and all before, is on the device for long.
+    /// A committer whose write, of `lsn` and all before, takes long on the device.
     fn slow_write(&self, lsn: Lsn) -> JoinHandle {
         self.device.inject(delay(SLOW_NS));
         let writer = self.hardener(lsn);

@@ -14,8 +14,8 @@ use os::{Os, WaitType};
 /// A durable write takes so long: nothing is confirmed while a test issues.
 const WRITE_NS: u64 = 200_000_000;
 
-/// Commits of so many bytes, each asked for as soon as it is there, while the device stands still; the most writes and bytes that the device has
-/// had at once, and how often each limit was reached.
+/// Commits of so many bytes, each requested as soon as it is appended, while the device completes no write; returns the most writes and bytes
+/// in flight at once, and how often each limit was reached.
 fn stalled(profile: LogLimitsProfile, commit_bytes: usize) -> (u64, u64, u64, u64) {
     let told = std::sync::Arc::new(os::Latch::new(os::LatchRank::Leaf, (0, 0, 0, 0)));
     let into = std::sync::Arc::clone(&told);
@@ -71,8 +71,8 @@ fn stalled(profile: LogLimitsProfile, commit_bytes: usize) -> (u64, u64, u64, u6
     *told.lock()
 }
 
-/// Commits that come while a write is on its way gather in the block behind it: small ones alone never come near any limit, which only full
-/// blocks reach, and blocks of a sector in the units of inflight.rs.
+/// Commits that come while a write is in flight gather in the block behind it: small ones alone never reach a limit; only full
+/// blocks do, and single-sector blocks in the unit tests of inflight.rs.
 #[test]
 fn tiny_commits_gather_instead_of_flying() {
     for profile in LogLimitsProfile::ALL {
@@ -105,8 +105,8 @@ fn the_second_example_is_throttled_by_bytes() {
     assert!(by_bytes > 0 && by_count == 0);
 }
 
-/// Claim 271: where one record leaves no room for the next in its block, as many blocks fly as 2012 allows, far below its bytes; exactly so
-/// many, as the device sees them. With smaller profiles the count binds, too, unless the bytes come first.
+/// Claim 271: where one record leaves no space for the next in its block, exactly as many blocks are in flight as 2012 allows, far below its
+/// bytes. With smaller profiles the count limits, too, unless the bytes do first.
 #[test]
 fn blocks_of_half_a_size_fly_up_to_the_count() {
     for profile in LogLimitsProfile::ALL {

@@ -18,7 +18,7 @@ fn options() -> LogOptions {
     LogOptions { growth: Growth::Bytes(256 << 10), ..small_options(PATH, 1 << 20) }
 }
 
-/// A delayed commit that was acknowledged: at the earliest and at the latest when, and what it wrote.
+/// An acknowledged delayed commit: earliest and latest time of its acknowledgement, and its bytes of log.
 #[derive(Clone, Copy, Debug)]
 struct Told {
     lsn: Lsn,
@@ -37,13 +37,13 @@ fn commit_delayed(log: &Log, txn: u64, bytes: usize) -> Result<(Lsn, u64), LogEr
     let before = log.stats().record_bytes_total;
     log.append(&insert(txn, bytes))?;
     let lsn = log.append(&insert(txn, 10))?;
-    // Others append as well: more than it wrote, never less than nothing.
+    // Other tasks append as well, so the difference may be more than it wrote.
     let written = (log.stats().record_bytes_total - before).min(bytes as u64 + 200);
     log.delay(lsn, written)?;
     Ok((lsn, written))
 }
 
-/// Delayed commits of several tasks until the power goes off; what of them is lost is within the bounds, or a description of what is not.
+/// Delayed commits of several tasks until a power cut; the lost ones are within the bounds, else an error describes them.
 fn run_seed(seed: u64, bug: Option<Bug>) -> Result<u64, String> {
     let world = World::new(seed, Profile::drawn(seed));
     world.plant(bug);

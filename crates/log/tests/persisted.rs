@@ -40,7 +40,7 @@ fn harden(log: &Log, txn: u64, bytes: usize) -> Lsn {
     lsn
 }
 
-/// Runs `life` in a world, then ends it as `end` says; gives what it returned before.
+/// Runs `life` in a world, then ends it as `end` says; returns its result.
 fn live<T: Send + 'static>(world: &World, end: End, life: impl FnOnce(&Os) -> T + Send + 'static) -> T {
     let noted = Arc::new(Latch::new(LatchRank::Leaf, None));
     let (answer, nemesis) = (Arc::clone(&noted), world.clone());
@@ -186,7 +186,7 @@ fn a_bit_that_turns_over_takes_nothing_in_silence() {
     let (mut named, mut whole) = (0, 0);
     for seed in 0..4 {
         let end = if seed % 2 == 0 { End::Killed } else { End::PowerOff };
-        // A slow device has not told of its writes when the end comes: the buffer still has what they hold.
+        // A slow device has not completed its writes when the end comes: the buffer still has those records.
         let profile = if seed == 0 { Profile::disk_drive() } else { Profile::nvme() };
         let life = || {
             let world = World::new(seed, profile.clone());
@@ -195,7 +195,7 @@ fn a_bit_that_turns_over_takes_nothing_in_silence() {
                 let bytes = |txn: u64| [9_000, 25_000, 17_000][((txn + seed) % 3) as usize];
                 let mut told: Vec<_> =
                     (1..=12 + seed).map(|txn| (harden(&log, txn, bytes(txn)), txn)).collect();
-                // The last block is hard before the next one begins, which takes its place in the buffer.
+                // The last block is durable before the next one begins, which reuses its place in the buffer.
                 if seed >= 2 {
                     log.harden(log.last(), FlushReason::FlushLogProc).unwrap();
                 } else {
@@ -220,7 +220,7 @@ fn a_bit_that_turns_over_takes_nothing_in_silence() {
     assert!(named > 20 && whole > 20, "{named} bits were named, {whole} took nothing");
 }
 
-/// A bit of the buffer itself turns over: that is told, or nothing that was acknowledged is gone. The file knows nothing of what only the buffer has.
+/// A bit of the buffer flips: opening reports it, or no acknowledged commit is lost. The file has no trace of records that only the buffer has.
 #[test]
 fn a_bit_of_the_buffer_takes_nothing_in_silence() {
     let (mut named, mut whole) = (0, 0);
@@ -248,8 +248,8 @@ fn a_bit_of_the_buffer_takes_nothing_in_silence() {
     assert!(named > 60 && whole > 10, "{named} bits were named, {whole} took nothing");
 }
 
-/// One task commits, switches the buffer off and on, and the power goes before each store, flush and fence: all that was acknowledged is
-/// there, in its transaction, and nothing twice.
+/// One task commits, switches the buffer off and on, with a power cut before each store, flush and fence: all acknowledged records are
+/// there, in their transactions, and none twice.
 fn torn_at(operation: u64, seed: u64, bug: Option<Bug>) -> Result<bool, String> {
     let world = World::new(seed, Profile::drawn(seed));
     world.plant(bug);
@@ -328,7 +328,7 @@ fn a_tail_that_is_not_copied_is_found() {
     assert!(found.is_some(), "not seen in 500 seeds");
 }
 
-/// Tasks commit in all ways while one switches the buffer off and on; the power goes at any switch.
+/// Tasks commit in all ways while one switches the buffer off and on; the power is cut at any task switch.
 #[test]
 fn many_sessions_lose_nothing_either() {
     let (mut acknowledged, mut taken_over) = (0, 0);
@@ -399,7 +399,7 @@ fn a_log_is_not_opened_without_the_buffer_that_has_its_end() {
         last,
         "it is back, and nothing is lost"
     );
-    // Closed properly, the log needs it no more, but will not do without it either.
+    // A log that was closed properly does not need the buffer, but is not opened without it.
     live(&world, End::Killed, |os| Log::open(os, &with()).unwrap().0.close().unwrap());
     world.set_persistent_device(false);
     assert!(refused(&with()).contains("the device is away"));
@@ -426,7 +426,7 @@ fn only_a_dax_volume_will_do_but_for_a_test() {
     });
 }
 
-/// The log file of an earlier time is put back beside a buffer that has gone on.
+/// An older copy of the log file is restored next to a newer buffer.
 fn put_back(bug: Option<Bug>) -> Result<Vec<(Lsn, u64)>, String> {
     let world = World::new(6, Profile::nvme());
     world.plant(bug);

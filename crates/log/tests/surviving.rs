@@ -17,7 +17,7 @@ use os::{Latch, LatchRank, Os};
 const PATH: &str = "/data/test.ldf";
 const ROOT: &str = "/dev/shm";
 
-/// Where the caches of a data directory lie.
+/// The folder of a data directory's caches.
 fn caches_of(directory: u64) -> CacheFolder {
     CacheFolder::of(Path::new(ROOT), (0, directory))
 }
@@ -67,7 +67,7 @@ fn reopen(world: &World, options: &LogOptions) -> (Lsn, u64) {
     found.unwrap()
 }
 
-/// Runs `life` in a world until it kills the process; gives what it returned before.
+/// Runs `life` in a world until it kills the process; returns its result.
 fn live_and_die<T: Send + 'static>(world: &World, life: impl FnOnce(&Os) -> T + Send + 'static) -> T {
     let noted = Arc::new(Latch::new(LatchRank::Leaf, None));
     let (answer, killer) = (Arc::clone(&noted), world.clone());
@@ -103,7 +103,7 @@ fn what_is_acknowledged_survives_the_death_of_the_process() {
     assert_eq!(reopen(&world, &options()), (last, 0), "durably");
 }
 
-/// A bit of the log's file turns over, and the process dies: that is named, or nothing that was acknowledged is gone.
+/// A bit of the log's file flips, and the process dies: opening names the damage, or no acknowledged commit is lost.
 #[test]
 fn a_bit_that_turns_over_takes_nothing_in_silence() {
     let (mut named, mut whole) = (0, 0);
@@ -113,7 +113,7 @@ fn a_bit_that_turns_over_takes_nothing_in_silence() {
             let last = live_and_die(&world, move |os| {
                 let log = new_log(os, &options());
                 delay_each(&log, 1..=20 + seed, 20_000);
-                // Full blocks are hard before the next ones begin, or not.
+                // Full blocks are durable before the next ones begin, or not.
                 os.sleep(1_000_000 * (seed / 2), os::WaitType::SLEEP_TASK).unwrap();
                 let last = delay_each(&log, 101..=103, 40);
                 std::mem::forget(log);
@@ -135,7 +135,7 @@ fn a_bit_that_turns_over_takes_nothing_in_silence() {
     assert!(named > 20 && whole > 20, "{named} bits were named, {whole} took nothing");
 }
 
-/// A bit of the cache itself turns over, and the process dies: that is told, with what can be done, or nothing that was acknowledged is gone.
+/// A bit of the cache flips, and the process dies: opening reports it, with advice, or no acknowledged commit is lost.
 #[test]
 fn a_bit_of_the_cache_takes_nothing_in_silence() {
     let (mut named, mut whole) = (0, 0);
@@ -167,8 +167,8 @@ fn a_bit_of_the_cache_takes_nothing_in_silence() {
     assert!(named > 60 && whole > 10, "{named} bits were named, {whole} took nothing");
 }
 
-/// The log's file is put back as it was earlier in the same run, under the cache of a process that has gone on: the file alone does not say
-/// whether that was on purpose, so it is refused, with words that say what to do if it was.
+/// An older copy of the log's file, of the same run, is restored, while the cache is newer: the file alone does not show
+/// whether that was on purpose, so opening refuses it, with advice for that case.
 #[test]
 fn a_file_put_back_under_its_cache_is_refused_in_words_to_act_on() {
     let world = World::new(10, Profile::nvme());
@@ -202,7 +202,7 @@ fn a_file_put_back_under_its_cache_is_refused_in_words_to_act_on() {
     assert_eq!(reopen(&world, &options()), (at_copy, 0), "and that opens it");
 }
 
-/// What a dead process has left goes back to the file that it was for: a log that had gone on from its first file to its second.
+/// Blocks left by a dead process are written to the file that they were for: a log that had continued from its first file to its second.
 #[test]
 fn what_was_for_a_second_file_is_taken_over_into_it() {
     let second = LogFileOptions {
@@ -259,7 +259,7 @@ fn a_clean_stop_leaves_nothing() {
     assert_eq!(reopen(&world, &options()).1, 0);
 }
 
-/// What was left is not taken: under another boot, by another run, for another file, when it was switched off.
+/// A cache is not taken over under another boot, by another run, for another file, or when the feature is switched off.
 #[test]
 fn what_is_not_the_last_runs_is_never_taken() {
     for seed in 0..60 {
@@ -303,7 +303,7 @@ fn what_is_not_the_last_runs_is_never_taken() {
     }
 }
 
-/// Without memory for all of it the log goes on as one without, says so, and is whole again when what it could not keep is hard.
+/// Without memory for all blocks the log works as without a cache, reports that, and is complete again when the blocks without a place are durable.
 #[test]
 fn without_memory_the_cache_dies_with_the_process() {
     let world = World::new(3, Profile::nvme());
@@ -319,7 +319,7 @@ fn without_memory_the_cache_dies_with_the_process() {
         limits.inject(Fault { effect: slow, ..Fault::fail_once(Operation::Harden, 0) });
         delay(&log, 1, 20);
         assert!(log.loss_window().survives_process);
-        // The first block is on its way, the second has no place.
+        // The first block is in flight, the second has no place.
         let hard = delay_each(&log, 2..=4, 40_000);
         assert!(!log.loss_window().survives_process, "the second block has no place");
         log.harden(hard, FlushReason::Commit).unwrap();
@@ -363,7 +363,7 @@ fn a_sweep_takes_only_what_nobody_can_take_over() {
         .run(move |os| {
             assert_eq!(swept(os), 0, "it says where it is now");
             os.disk().remove(Path::new("/moved/test.ldf")).unwrap();
-            // A log that another process has made of the same name is not concerned.
+            // A new log of the same name does not matter.
             let other = new_log(os, &moved);
             delay(&other, 1, 20);
             assert_eq!(swept(os), 1, "the other file is gone");
@@ -389,7 +389,7 @@ fn a_sweep_takes_only_what_nobody_can_take_over() {
     assert!(kept.count() >= 20, "what a former boot has left is removed");
 }
 
-/// A server without log caches has opened the log since: what the run before it has left can never be taken over, and goes.
+/// A server without log caches has opened the log since: the cache of the run before can never be taken over, and is removed.
 #[test]
 fn a_sweep_takes_the_cache_of_a_run_that_is_over() {
     let swept = |os: &Os| sweep_left_caches(os, Path::new(ROOT));
@@ -413,7 +413,7 @@ fn a_sweep_takes_the_cache_of_a_run_that_is_over() {
             }
         });
         assert!(world.surviving_names().is_empty());
-        // What that run's successor leaves is left.
+        // The cache of the next run stays.
         let last = live_and_die(&world, move |os| {
             let log = Arc::new(Log::open(os, &options()).unwrap().0);
             let last = delay(&log, 2, 100);
@@ -425,7 +425,7 @@ fn a_sweep_takes_the_cache_of_a_run_that_is_over() {
     }
 }
 
-/// Servers start and sweep at the same moment as others open, move on and die: what is acknowledged is there.
+/// Servers start and sweep while other processes open logs, continue and die: all acknowledged commits are there.
 #[test]
 fn sweeps_and_openings_at_once_lose_nothing() {
     for seed in 0..100 {
@@ -447,7 +447,7 @@ fn sweeps_and_openings_at_once_lose_nothing() {
                             own.yield_point();
                             swept
                         };
-                        // Between the beginning of the new run and the making of its cache the old one is needless.
+                        // Between the beginning of the new run and the creation of its cache the old one is useless.
                         assert!((0..20).map(sweep).sum::<u32>() <= 1, "its log is there");
                     })
                 })
@@ -466,7 +466,7 @@ fn sweeps_and_openings_at_once_lose_nothing() {
     }
 }
 
-/// A log that fails keeps what it could not write, for the next opening.
+/// A failed log keeps the records that it could not write, for the next opening.
 #[test]
 fn a_failed_log_loses_no_delayed_commit() {
     let world = World::new(4, Profile::nvme());
@@ -483,7 +483,7 @@ fn a_failed_log_loses_no_delayed_commit() {
     assert_eq!(reopen(&world, &options()), (last, 1));
 }
 
-/// Each write of a take-over fails, or the power goes: another opening finds no less than the file has, and no gap.
+/// Each write of a takeover fails, or the power is cut: another opening finds no less than the file has, and no gap.
 #[test]
 fn a_take_over_that_is_cut_off_goes_on() {
     let mut taken_later = 0;
@@ -511,8 +511,8 @@ fn a_take_over_that_is_cut_off_goes_on() {
     assert!(taken_later > 0, "some openings found the rest");
 }
 
-/// Tasks commit, delayed, and others log what belongs to no transaction; the process dies at any switch, also in the middle of a store.
-/// Everything acknowledged is there, in its own transaction.
+/// Tasks make delayed commits, and others log records without a transaction; the process dies at any switch, also in the middle of a store.
+/// All acknowledged records are there, in their own transactions.
 #[test]
 fn no_death_of_the_process_takes_an_acknowledged_commit() {
     let (mut acknowledged, mut taken_over) = (0, 0);
@@ -577,8 +577,8 @@ fn records_of(os: &Os, options: &LogOptions) -> Vec<(Lsn, u64)> {
     found
 }
 
-/// A life with a cache that outlives it, ended by the loss of power or a kill; one without, which goes on where the log ended then, and is
-/// killed; an opening that looks for a cache. What the second life did not find is gone for good.
+/// A run with a cache that outlives it, ended by a loss of power or a kill; a run without one, which continues at the end of the log, and is
+/// killed; an opening that looks for a cache. Records that the second run did not find are lost.
 fn former_boot(seed: u64, bug: Option<Bug>) -> Result<(), String> {
     let world = World::new(seed, Profile::drawn(seed));
     world.plant(bug);
@@ -646,7 +646,7 @@ fn a_cache_of_a_former_boot_that_is_taken_for_ours_is_found() {
     assert!(found.is_some(), "not seen in 500 seeds");
 }
 
-/// A process that works for a moment takes what was left, and leaves nothing, even if it dies, too.
+/// A short-lived process takes the cache over, and leaves none, even if it dies, too.
 #[test]
 fn what_is_only_taken_leaves_nothing_behind() {
     let world = World::new(9, Profile::constant_latency());

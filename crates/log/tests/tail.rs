@@ -72,7 +72,7 @@ fn a_log_cut_anywhere_ends_before_the_cut() {
         assert_eq!(tail.last, expected, "cut at {cut}");
         let lsns: Vec<Lsn> = log.read_from(Lsn::NULL).map(|record| record.unwrap().lsn).collect();
         assert_eq!(lsns.last().copied().unwrap_or(Lsn::NULL), expected);
-        // The log goes on where it ended.
+        // The log continues where it ended.
         let next = commit(&log, 99, 10);
         log.harden(next, FlushReason::Commit).unwrap();
         drop(log);
@@ -146,7 +146,7 @@ fn damage_in_a_vlfs_first_block_is_not_an_end_either() {
 #[test]
 fn a_log_that_moved_on_early_does_not_end_where_it_did() {
     let bench = bench("moved_on");
-    // VLFs of 10 MB, more than a proof is looked for in.
+    // VLFs of 10 MB, more than the range searched for a proof.
     let options = LogOptions { growth: Growth::None, ..small_options(bench.path(), 40 << 20) };
     let log = Log::create(&bench.os, &options).unwrap();
     let harden = |log: &Log, txn| {
@@ -176,7 +176,7 @@ fn a_log_that_moved_on_early_does_not_end_where_it_did() {
     assert_eq!(Log::open(&bench.os, &options).unwrap().1.last, last);
 }
 
-/// A copy of the header is damaged after a recovery, whichever: the other one is of the same run and incarnation, so no number is given twice.
+/// Either copy of the header is damaged after a recovery: the other one has the same run and incarnation, so no number is assigned twice.
 #[test]
 fn no_copy_of_the_header_is_of_a_former_incarnation() {
     let bench = bench("incarnation");
@@ -198,7 +198,7 @@ fn no_copy_of_the_header_is_of_a_former_incarnation() {
     }
 }
 
-/// Where the log ends, a proof of the contrary is looked for where it can be: not in VLFs that the chain has just come through.
+/// The search for a proof against the end of the log covers only VLFs that can have one: not those that the chain has just passed through.
 #[test]
 fn the_end_is_judged_without_reading_the_log_twice() {
     let bench = bench("judged_once");
@@ -218,7 +218,7 @@ fn the_end_is_judged_without_reading_the_log_twice() {
 
 #[test]
 fn blocks_of_an_earlier_run_are_never_replayed() {
-    // Fault F4: block n + 1 is there without block n; then the log goes on and comes to n + 1's place.
+    // Fault F4: block n + 1 is there without block n; then the log continues and reaches the position of block n + 1.
     let bench = bench("stale");
     let image = image(&bench, 5);
     let mut bytes = image.bytes.clone();
@@ -236,7 +236,7 @@ fn blocks_of_an_earlier_run_are_never_replayed() {
     bench.put(&bytes);
     let (log, tail) = Log::open(&bench.os, &options(bench.path())).unwrap();
     assert_eq!(tail.last, image.lsns[0], "the log ends at the hole");
-    // A block of the same size in the hole: the stale one behind it stands in the right place now.
+    // A block of the same size in the hole: the stale one behind it is at the right position now.
     let lsn = commit(&log, 2, 40);
     log.harden(lsn, FlushReason::Commit).unwrap();
     assert_eq!(log.read_from(Lsn::NULL).count(), 6);

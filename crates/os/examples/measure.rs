@@ -1,4 +1,4 @@
-//! What the seam costs: `cargo run --release -p hardpan-os --example measure`.
+//! The cost of the interface between the real and the simulated world: `cargo run --release -p hardpan-os --example measure`.
 #![allow(clippy::disallowed_types, reason = "compares with the standard library")]
 
 use std::hint::black_box;

@@ -15,7 +15,7 @@ pub enum IoErrorKind {
     Locked,
     /// The system's access rights refuse it.
     Permission,
-    /// Fewer bytes than asked for: the end of the file or of the stream.
+    /// Fewer bytes than requested: the end of the file or of the stream.
     UnexpectedEof,
     /// The deadline of the call passed.
     TimedOut,
@@ -27,7 +27,7 @@ pub enum IoErrorKind {
     Invalid,
     /// Too many open files, threads or too little memory.
     Exhausted,
-    /// The device failed (EIO and whatever has no class of its own).
+    /// The device failed (EIO and all errors without a class of their own).
     Io,
 }
 

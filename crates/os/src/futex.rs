@@ -9,7 +9,7 @@ pub(crate) enum Woke {
     TimedOut,
 }
 
-/// The kernel's wait, whatever world the thread belongs to; the scheduler itself passes the baton with it.
+/// The kernel's wait, whatever world the thread belongs to; the simulation's scheduler passes the baton with it.
 pub(crate) fn futex_wait(word: &AtomicU32, expected: u32, deadline_ns: Option<u64>) -> Woke {
     let timeout = match deadline_ns {
         None => None,

@@ -38,7 +38,7 @@ pub(crate) trait PersistentStore: Send + Sync {
     fn flush(&self, at: usize, len: usize);
     /// Makes the flushed stores durable.
     fn fence(&self);
-    /// What stands there.
+    /// Reads bytes.
     fn read(&self, at: usize, len: usize) -> Vec<u8>;
 }
 
@@ -122,7 +122,7 @@ impl PersistentMemory {
         }
     }
 
-    /// What stands there.
+    /// Reads bytes.
     pub fn read(&self, at: usize, len: usize) -> Vec<u8> {
         assert!(at + len <= self.len_bytes, "{len} bytes at {at}");
         match &self.half {

@@ -22,7 +22,7 @@ const WRITER: u32 = 1 << 31;
 const WAITING: u32 = 1 << 30;
 const READERS: u32 = WAITING - 1;
 
-/// Shared or exclusive use of `T`. Waits count as `LATCH_SH`/`LATCH_EX` unless told otherwise. Not re-entrant, not
+/// Shared or exclusive use of `T`. Waits count as `LATCH_SH`/`LATCH_EX` unless created with other wait types. Not re-entrant, not
 /// interruptible, no poisoning.
 pub struct RwLatch<T: ?Sized> {
     state: AtomicU32,

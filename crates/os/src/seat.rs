@@ -41,7 +41,7 @@ pub(crate) trait Seat: Send + Sync {
     fn reached(&self, place: String);
 }
 
-/// Set by the first world of the process and never taken back, so that latch ranks are tracked consistently.
+/// Set by the first world of the process and never cleared, so that latch ranks are tracked consistently.
 static ANY_WORLD: AtomicBool = AtomicBool::new(false);
 
 /// Installs the panic hook once.
@@ -96,7 +96,7 @@ pub(crate) fn maybe_switch() {
 
 #[cold]
 fn maybe_switch_cold() {
-    // A thread-local may be gone already when guards are dropped at the end of a thread.
+    // A thread-local may be dropped already when guards are dropped at the end of a thread.
     let seat = SEAT.try_with(|seat| seat.borrow().clone()).ok().flatten();
     if let Some(seat) = seat {
         seat.maybe_switch();

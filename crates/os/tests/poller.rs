@@ -1,4 +1,4 @@
-//! The poller of this machine's sockets, and reads that do not wait: who is told, how often, and of what.
+//! The poller of this machine's sockets, and reads that do not wait: which thread gets each event, and how often.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
 use hardpan_os::{Latch, LatchRank, Listener, Os, Poller, Stream, WaitType};
 
-/// Much longer than anything here takes: who waits so long has not been told.
+/// Much longer than anything here takes: a thread that waits so long got no event.
 const LONG_MS: u32 = 60_000;
 
 struct Bench {

@@ -1,4 +1,4 @@
-//! The real half: files, locks, sockets, threads and waits on this machine.
+//! The real implementation: files, locks, sockets, threads and waits on this machine.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 use std::io::{Read, Write};
@@ -248,7 +248,7 @@ fn counters_have_types_by_name() {
     assert_eq!(brief, [("Log Cache Hit Ratio Base", 0, 1_073_939_712), ("Log Flushes/sec", 42, 272_696_576)]);
 }
 
-/// The time that somebody keeps is told until he keeps it anew or ends; where nobody keeps it the system is asked.
+/// The cached time is returned until its thread updates it or ends; without a cached time the system is asked.
 #[test]
 fn about_what_time_it_is_is_kept_while_somebody_keeps_it() {
     let os = Os::real();
@@ -268,7 +268,7 @@ fn about_what_time_it_is_is_kept_while_somebody_keeps_it() {
     assert!(clock.about_utc_100ns() > kept, "nobody keeps it");
 }
 
-/// More threads than cells of their own, and threads that come when others have ended: nothing that is added gets lost, and the latest note is told.
+/// More threads than cells of their own, and threads that come when others have ended: no addition is lost, and the latest note is returned.
 #[test]
 fn counters_of_many_threads_lose_nothing() {
     const THREADS: i64 = 40;
@@ -304,7 +304,7 @@ fn counters_of_many_threads_lose_nothing() {
     assert_eq!(counter.get(), 7);
 }
 
-/// A port scan, a health check, a flood: whoever is gone before he is accepted costs nothing and is no failure of the listener.
+/// A port scan, a health check, a flood: a client that disconnects before it is accepted costs nothing and is no failure of the listener.
 #[test]
 #[allow(clippy::disallowed_types, reason = "a socket that is closed with a reset")]
 fn connections_reset_before_they_are_accepted_are_passed_over() {
@@ -332,6 +332,6 @@ fn connections_reset_before_they_are_accepted_are_passed_over() {
         }
     }
     assert_eq!(byte, *b"x");
-    // A few microseconds each; 10,000 are to delay a login by less than 50 ms, on a machine with nothing else to do.
+    // A few microseconds each; 10,000 of them delay a login by less than 50 ms, on an idle machine.
     assert!(os.clock().monotonic_ns() - began_ns < 1_000_000_000);
 }

@@ -389,7 +389,7 @@ fn a_full_disk_refuses_growth_and_heals() {
     report.assert_ok();
 }
 
-/// Room that is set aside is zeros whatever stood there, counts as used, and lasts from the next sync on.
+/// Preallocated space reads as zeros whatever was there, counts as used, and is durable from the next sync on.
 #[test]
 fn room_is_set_aside() {
     let (mut kept, mut lost) = (0, 0);
@@ -499,7 +499,7 @@ fn each_io_fails_in_turn() {
         10,
         "4 operations and the clean run, once and for ever"
     );
-    // What is to be durable is told apart from what goes to the cache.
+    // Faults distinguish durable writes from cached ones.
     let strict = World::new(1, Profile::nvme());
     strict.inject(Fault { times: 2, ..Fault::fail_once(Operation::Harden, 0) });
     strict
@@ -572,8 +572,8 @@ fn writes_are_noted_when_they_are_issued_and_when_they_complete() {
         .assert_ok();
 }
 
-/// Short reads and writes at random bytes, on direct and cached files: everything arrives all the same, and what was written durably
-/// survives a power loss.
+/// Short reads and writes at random bytes, on direct and cached files: all bytes arrive nevertheless, and durable writes
+/// survive a power loss.
 #[test]
 fn short_transfers_of_the_simulated_disk_are_continued() {
     for (seed, direct) in [(1, true), (2, false), (3, true), (4, false)] {

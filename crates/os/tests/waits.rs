@@ -1,4 +1,4 @@
-//! Whose a wait is: threads that run other tasks, waits without a thread, and who is told when a thread waits.
+//! The attribution of waits: threads that run other tasks, waits without a thread, and the observer of a thread's waits.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -46,7 +46,7 @@ impl Told {
         told
     }
 
-    /// Waits told of during `body`; all have ended.
+    /// Waits observed during `body`; all have ended.
     fn during(&self, body: impl FnOnce()) -> u64 {
         let before = self.waits.load(SeqCst);
         body();
@@ -220,7 +220,7 @@ fn a_wait_without_a_thread_lasts_until_it_is_dropped() {
         assert_eq!((row().waiting_tasks_count, row().wait_time_ns), (1, 0), "it has not ended");
         connection.note_signalled();
         os.sleep(4 * MOMENT_NS, WaitType::SLEEP_TASK).unwrap();
-        // Ended by a thread that has not begun it, in a wait of that thread's own.
+        // Ended by another thread than the one that has begun it, during a wait of its own.
         os.spawn("finisher", move || wait_as(WaitType::WAITFOR, || drop(waiting))).join().unwrap();
         let (waits, wait_ns) = connection.waits_total();
         assert!(connection.current_wait().is_none() && waits == 1);
@@ -235,7 +235,7 @@ fn a_wait_without_a_thread_lasts_until_it_is_dropped() {
 fn a_wait_that_nobody_signals_has_no_signal_time() {
     simulated(|os| {
         let connection = os.new_task("connection");
-        // Of before the wait: not its own.
+        // Signalled before the wait: does not count for it.
         connection.note_signalled();
         let waiting = run_as(&connection, || DetachedWait::begin(WaitType::WRITELOG));
         os.sleep(5 * MOMENT_NS, WaitType::SLEEP_TASK).unwrap();

@@ -2,7 +2,7 @@
 //! power loss is repaired at the next open (docs/formats/doublewrite.md).
 //!
 //! It holds the last batch. A batch replaces its predecessor only after the predecessor's pages are durable in place; so
-//! whatever image it holds is the newest that its place may hold, and repairing from it never goes back in time.
+//! every image in it is the newest version of its page, and a repair never restores an older version.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -214,7 +214,7 @@ pub(crate) fn set_free_offset(page: &mut PageBytes, offset: usize) {
     put_u16(page, FREE_OFFSET, offset as u16);
 }
 
-/// Bytes that neither rows nor slots use, wherever they lie, those reserved for undo included.
+/// Bytes that neither rows nor slots use, contiguous or not, including those reserved for undo.
 #[inline]
 pub fn free_bytes(page: &PageBytes) -> usize {
     usize::from(u16_at(page, FREE_BYTES))

@@ -48,7 +48,7 @@ fn append(log: &Log) -> Lsn {
     .expect("room")
 }
 
-/// Fills pages with a pattern that says page and generation.
+/// Fills pages with a pattern that identifies page and generation.
 fn fill(space: &FileSpace, log: &Log, pages: std::ops::Range<u32>, generation: u8) {
     for number in pages {
         let id = PageId::new(1, number);
@@ -96,7 +96,7 @@ fn a_torn_page_is_repaired_from_the_doublewrite_file() {
         let count2 = Arc::clone(&count);
         world
             .run(move |os| {
-                // What is torn is repaired whatever the log says of the last close.
+                // Torn pages are repaired whatever the log says about the last close.
                 let space = reopen_as(os, seed % 2 == 0).expect("sound");
                 count2.store(space.repaired().len(), std::sync::atomic::Ordering::Relaxed);
                 for number in 16..120 {
@@ -121,12 +121,12 @@ fn bit_rot_is_named_and_contained() {
         })
         .assert_ok();
     world.corrupt(Path::new(DATA), 30 * PAGE_BYTES as u64 + 500, &[0x55]);
-    // A misdirected write: page 40's bytes in the place of page 41.
+    // A misdirected write: page 40's bytes at the position of page 41.
     let bytes = world.file_bytes(Path::new(DATA)).expect("there");
     world.corrupt(Path::new(DATA), 41 * PAGE_BYTES as u64, &bytes[40 * PAGE_BYTES..41 * PAGE_BYTES]);
     world
         .run(|os| {
-            // What lies in the last doublewrite batch is repaired; 30 and 41 were written in earlier ones.
+            // Pages of the last doublewrite batch are repaired; 30 and 41 were written in earlier ones.
             let space = reopen(os).expect("sound");
             for number in 16..120u32 {
                 match generation(&space, number) {
@@ -236,7 +236,7 @@ fn a_page_that_is_asked_for_early_is_not_used() {
         .assert_ok();
 }
 
-/// A record is in the log and its page does not say so yet: a checkpoint would forget the change if it did not wait for it.
+/// A record is in the log and its page does not say so yet: a checkpoint would lose the change if it did not wait for it.
 #[test]
 fn a_checkpoint_waits_for_who_is_changing_a_page() {
     for writes_out in [false, true] {
@@ -332,8 +332,8 @@ fn a_failed_write_makes_the_space_suspect_and_reads_go_on() {
     }
 }
 
-/// The files of one database fail: its pages stay dirty in the pool that both use, the other database goes on (F12 names tempdb, but
-/// it is nobody's right to take others down).
+/// The files of one database fail: its pages stay dirty in the pool that both use, the other database still works (F12 names tempdb, but
+/// no database may stop others).
 #[test]
 fn a_database_that_cannot_write_leaves_the_pool_to_the_others() {
     let world = World::new(2, Profile::nvme());
@@ -388,7 +388,7 @@ fn a_frame_is_waited_for() {
         .assert_ok();
 }
 
-/// All frames are latched or on their way to a disk that stands still for two seconds: that is waited for, and then a frame is free.
+/// All frames are latched or being written to a disk that stalls for two seconds: the search waits for the writes, and then a frame is free.
 #[test]
 fn a_frame_is_waited_for_as_long_as_the_disk_stands_still() {
     let world = World::new(5, Profile::nvme());
@@ -414,8 +414,8 @@ fn a_frame_is_waited_for_as_long_as_the_disk_stands_still() {
         .assert_ok();
 }
 
-/// The log has failed, so no changed page can be written any more. Several look for a frame at the same time, and each meets what the others
-/// try to write: they are refused soon (701), and not after the time that a slow disk is given.
+/// The log has failed, so no changed page can be written any more. Several threads search for a frame at the same time, and each finds pages
+/// that the others try to write: they soon get error 701, not after the time allowed for a slow disk.
 #[test]
 fn pages_that_nobody_can_write_are_not_waited_for() {
     for seed in 0..40 {
@@ -432,7 +432,7 @@ fn pages_that_nobody_can_write_are_not_waited_for() {
                 let start = |number: u32| {
                     let space = Arc::clone(&space);
                     os.spawn(&format!("reader {number}"), move || {
-                        // Clean pages are let go for it until there are none but its own.
+                        // Clean pages are evicted until only its own are left.
                         let mut held = Vec::new();
                         for page in 116 + number..250 {
                             match space.fix(PageId::new(1, page), LatchMode::Shared) {
@@ -457,7 +457,7 @@ fn pages_that_nobody_can_write_are_not_waited_for() {
 }
 
 /// The sync of one batch fails while another waits for its turn. The first one's pages may be whole in the page cache only, so its images
-/// keep their room: a power loss after the next start leaves no page damaged.
+/// are kept: a power loss after the next start leaves no page damaged.
 #[test]
 fn no_batch_takes_the_room_of_one_whose_sync_failed() {
     for seed in 0..200 {
@@ -501,8 +501,8 @@ fn no_batch_takes_the_room_of_one_whose_sync_failed() {
     }
 }
 
-/// A database is dropped while the lazy writer, or an evictor, is in the middle of writing its pages, and that write fails: the frames that
-/// it had are clean when others take them.
+/// A database is dropped while the lazy writer, or an evictor, is in the middle of writing its pages, and that write fails: its frames
+/// are clean when other threads take them.
 #[test]
 fn pages_thrown_out_in_the_middle_of_a_failing_write_leave_clean_frames() {
     let world = World::new(7, Profile::nvme());
@@ -535,7 +535,7 @@ fn pages_thrown_out_in_the_middle_of_a_failing_write_leave_clean_frames() {
     report.assert_ok();
 }
 
-/// A checkpoint of as many pages as the pool has frames waits for a page whose holder is looking for a frame: it has no other pinned then.
+/// A checkpoint of as many pages as the pool has frames waits for a page whose holder is searching for a frame: it has no other frame pinned then.
 /// (Seed 103 of the simulation's scenario `store`: 701.)
 #[test]
 fn a_checkpoint_leaves_frames_to_whom_it_waits_for() {

@@ -1,4 +1,4 @@
-//! The client's half: requests as packets and the token stream of answers as [`Token`]s (`hardpan sql -S` and tests).
+//! The client side: requests as packets and the token stream of responses as [`Token`]s (`hardpan sql -S` and tests).
 
 use types::{SqlError, SqlType, Value};
 
@@ -29,7 +29,7 @@ impl RequestWriter {
         RequestWriter { version, writer, transaction_descriptor: 0 }
     }
 
-    /// Takes over what the login has negotiated.
+    /// Applies the values that the login has negotiated.
     pub fn negotiate(&mut self, version: TdsVersion, packet_bytes: usize) {
         self.version = version;
         self.writer.set_packet_bytes(packet_bytes);
@@ -145,7 +145,7 @@ pub enum Token {
     },
     /// FEATUREEXTACK.
     FeatureAcks(Vec<(u8, Vec<u8>)>),
-    /// A token this client passes over (ORDER, other ENVCHANGEs).
+    /// A token this client skips (ORDER, other ENVCHANGEs).
     Ignored(u8),
 }
 

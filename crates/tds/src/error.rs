@@ -1,11 +1,11 @@
-//! What a peer can do wrong on the wire: one error type for every decoder of this crate.
+//! Protocol errors of a peer: one error type for every decoder of this crate.
 
 use std::fmt;
 
-/// What is too long when [`ProtocolError::TooLong`] speaks of a whole message.
+/// The part named by [`ProtocolError::TooLong`] for a whole message.
 pub(crate) const MESSAGE: &str = "message";
 
-/// A malformed, oversized or unsupported piece of the protocol. Never a panic: hostile bytes end here.
+/// A malformed, oversized or unsupported piece of the protocol. Hostile bytes give this error, never a panic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProtocolError {
     /// The bytes end inside `part`.
@@ -27,9 +27,9 @@ pub enum ProtocolError {
         /// The limit in bytes.
         limit: usize,
     },
-    /// A message whose rest was passed over because its reader gave it up (sent to the client as a refusal).
+    /// A message whose rest was skipped because the server gave it up (sent to the client as a refusal).
     GivenUp,
-    /// Well-formed, but something this server does not speak (sent to the client as a refusal, not a hang-up).
+    /// Well-formed, but a feature that this server does not support (sent to the client as an error; the connection stays open).
     Unsupported {
         /// The feature, in words for a user.
         what: String,
@@ -42,8 +42,8 @@ impl ProtocolError {
         ProtocolError::Invalid { part, value: value.into() }
     }
 
-    /// True when the stream itself is still in step, so that the refusal can be answered with an error token and
-    /// the connection goes on.
+    /// True when the stream is still at a message boundary, so that the server can answer with an error token and
+    /// keep the connection.
     pub fn is_refusal(&self) -> bool {
         matches!(
             self,

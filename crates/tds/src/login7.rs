@@ -1,4 +1,4 @@
-//! LOGIN7: who connects, to which database, with which packet size; TDS 7.0 to 7.4 layouts, and its encoder.
+//! LOGIN7: login name, database, packet size; TDS 7.0 to 7.4 layouts, and its encoder.
 
 use std::fmt;
 
@@ -47,7 +47,7 @@ impl TdsVersion {
     }
 }
 
-/// A password; its text shows neither in logs nor in `Debug` output.
+/// A password; its text appears neither in logs nor in `Debug` output.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Password(pub String);
 
@@ -57,7 +57,7 @@ impl fmt::Debug for Password {
     }
 }
 
-/// Bits of the option bytes that this server looks at.
+/// Bits of the option bytes that this server uses.
 pub mod options {
     /// OptionFlags2: an ODBC-like client, ANSI defaults on.
     pub const FLAGS2_ODBC: u8 = 0x02;
@@ -69,7 +69,7 @@ pub mod options {
     pub const FLAGS3_EXTENSION: u8 = 0x10;
 }
 
-/// Identifiers of the feature extension block that the server looks at.
+/// Identifiers of the feature extension block that the server uses.
 pub mod feature {
     /// Federated authentication.
     pub const FEDERATED_AUTHENTICATION: u8 = 0x02;
@@ -80,9 +80,9 @@ pub mod feature {
 /// A login request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Login7 {
-    /// Protocol version asked for.
+    /// Requested protocol version.
     pub version: TdsVersion,
-    /// Packet size asked for, 0 leaves it to the server.
+    /// Requested packet size; 0 leaves it to the server.
     pub packet_bytes: u32,
     /// Version of the client program.
     pub client_program_version: u32,
@@ -106,7 +106,7 @@ pub struct Login7 {
     pub server_name: String,
     /// Name of the client library.
     pub library_name: String,
-    /// Language asked for, empty for the default.
+    /// Requested language, empty for the default.
     pub language: String,
     /// Initial database, empty for the login's default.
     pub database: String,
@@ -118,7 +118,7 @@ pub struct Login7 {
     pub attach_file: String,
     /// The password to change to.
     pub new_password: Password,
-    /// Feature extensions asked for, in order, with their data.
+    /// Requested feature extensions, in order, with their data.
     pub features: Vec<(u8, Vec<u8>)>,
 }
 

@@ -1,4 +1,4 @@
-//! Packets: the 8-byte header, cutting of messages into packets and their reassembly under limits.
+//! Packets: the 8-byte header, splitting of messages into packets and their reassembly under limits.
 
 use crate::error::{MESSAGE, ProtocolError};
 use crate::limits::{
@@ -6,7 +6,7 @@ use crate::limits::{
     PRE_LOGIN_TOTAL_BYTES_MAX,
 };
 
-/// The first byte of a packet: what its message is.
+/// The first byte of a packet: the kind of its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum PacketKind {
@@ -18,7 +18,7 @@ pub enum PacketKind {
     Rpc = 0x03,
     /// A response: a token stream, or the answer to PRELOGIN.
     TabularResult = 0x04,
-    /// Cancel what runs; the message has no body.
+    /// Cancel the running request; the message has no body.
     Attention = 0x06,
     /// The rows of a bulk load.
     BulkLoad = 0x07,
@@ -82,7 +82,7 @@ pub struct PacketHeader {
 }
 
 impl PacketHeader {
-    /// Decodes a header. A length smaller than the header is an error (SQL Server 7.0 died of one, KB 248749).
+    /// Decodes a header. A length smaller than the header is an error (it crashed SQL Server 7.0, KB 248749).
     pub fn decode(bytes: &[u8; PACKET_HEADER_BYTES]) -> Result<Self, ProtocolError> {
         let kind =
             PacketKind::from_byte(bytes[0]).ok_or_else(|| ProtocolError::invalid("packet type", bytes[0]))?;
@@ -102,7 +102,7 @@ impl PacketHeader {
     }
 }
 
-/// Bounds on what [`MessageReader`] takes from its peer.
+/// Limits on the input of [`MessageReader`] from its peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadLimits {
     /// Greatest packet, header included, in bytes.
@@ -166,15 +166,15 @@ pub struct MessageReader {
     head: Option<MessageHead>,
     payload: Vec<u8>,
     complete: bool,
-    /// The message is longer than allowed: the rest of it is passed over.
+    /// The message is longer than allowed: its rest is skipped.
     overlong: bool,
-    /// Its reader has given it up: the same.
+    /// The server has given it up: its rest is skipped.
     given_up: bool,
-    /// Packets since somebody asked.
+    /// Packets since the last call of [`MessageReader::take_packets`].
     packets: u64,
 }
 
-/// What a reader needs only while somebody is at work on it: see [`MessageReader::exchange`].
+/// Buffers that a reader needs only while a worker serves it: see [`MessageReader::exchange`].
 #[derive(Debug, Default)]
 pub struct ReadBuffers {
     received: Vec<u8>,
@@ -193,8 +193,8 @@ pub fn packets_in(mut bytes: &[u8]) -> u64 {
 }
 
 impl MessageReader {
-    /// Between messages, exchanges the (empty) buffers for `buffers`, so that many readers can share those of the few that work on
-    /// them. The payload of the last message is gone then.
+    /// Between messages, exchanges the (empty) buffers for `buffers`, so that many readers can share the buffers of the few
+    /// workers. The payload of the last message is dropped.
     pub fn exchange(&mut self, buffers: &mut ReadBuffers) {
         if !self.is_at_boundary() {
             return;
@@ -248,7 +248,7 @@ impl MessageReader {
     }
 
     /// The next whole message, or `None` when more bytes are needed. The payload stays readable until the next call. A message longer
-    /// than allowed is passed over to its end without being kept, and is then an error that leaves the stream in step.
+    /// than allowed is skipped to its end without being kept, and then gives an error that leaves the stream at a message boundary.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<MessageHead>, ProtocolError> {
         if self.complete {
@@ -288,12 +288,12 @@ impl MessageReader {
         std::mem::take(&mut self.packets)
     }
 
-    /// Bytes of the message that is coming in.
+    /// Bytes received so far of the present message.
     pub fn bytes_so_far(&self) -> usize {
         if self.head.is_some() { self.payload.len() } else { 0 }
     }
 
-    /// Gives up the message that is coming in: what there is of it is freed, the rest passed over, and its end is [`ProtocolError::GivenUp`].
+    /// Gives up the message being received: its bytes are freed, the rest is skipped, and its end returns [`ProtocolError::GivenUp`].
     pub fn give_up(&mut self) {
         if self.head.is_some() {
             self.given_up = true;
@@ -301,7 +301,7 @@ impl MessageReader {
         }
     }
 
-    /// Lets go of the payload of a large message: it has been decoded.
+    /// Frees the payload of a large message, which has been decoded.
     pub fn forget_large_payload(&mut self) {
         if self.complete && self.payload.capacity() > 1 << 20 {
             self.payload = Vec::new();
@@ -318,7 +318,7 @@ impl MessageReader {
         &self.received[self.consumed..]
     }
 
-    /// Hands the unread bytes over, for whoever takes the stream from here (TLS after PRELOGIN).
+    /// Returns the unread bytes, for the next user of the stream (TLS after PRELOGIN).
     pub fn take_unread(&mut self) -> Vec<u8> {
         let rest = self.received.split_off(self.consumed);
         self.received.clear();
@@ -367,7 +367,7 @@ impl MessageReader {
     }
 }
 
-/// Cuts one message into packets. The payload is collected in [`payload`](Self::payload) and moved out in packets by
+/// Splits one message into packets. The payload is collected in [`payload`](Self::payload) and moved out in packets by
 /// [`take_full`](Self::take_full) (while the message goes on) and [`finish`](Self::finish).
 #[derive(Debug)]
 pub struct MessageWriter {
@@ -389,12 +389,12 @@ impl MessageWriter {
         writer
     }
 
-    /// Changes the packet size for what is cut from now on.
+    /// Changes the size of later packets.
     pub fn set_packet_bytes(&mut self, packet_bytes: usize) {
         self.packet_bytes = packet_bytes.clamp(crate::limits::PACKET_BYTES_MIN, PACKET_BYTES_MAX);
     }
 
-    /// Sets the session number in the headers of what is cut from now on.
+    /// Sets the session number in the headers of later packets.
     pub fn set_spid(&mut self, spid: u16) {
         self.spid = spid;
     }
@@ -427,7 +427,7 @@ impl MessageWriter {
         self.payload.drain(..at);
     }
 
-    /// Moves everything into `out` although the message goes on: somebody waits for it. Something must follow before [`finish`](Self::finish).
+    /// Moves everything into `out` while the message continues, because the client waits. More bytes must follow before [`finish`](Self::finish).
     pub fn take_all(&mut self, out: &mut Vec<u8>) {
         self.take_full(0, out);
         if !self.payload.is_empty() {

@@ -1,4 +1,4 @@
-//! PRELOGIN: the first message of either side, a small table of options, in which encryption is agreed on.
+//! PRELOGIN: the first message of either side, a small table of options, which negotiates encryption.
 
 use crate::error::ProtocolError;
 
@@ -12,15 +12,15 @@ pub enum Encryption {
     On = 1,
     /// This side cannot encrypt.
     NotSupported = 2,
-    /// Encrypt everything or hang up.
+    /// Encrypt everything or disconnect.
     Required = 3,
-    /// TLS came first (TDS 8.0); the byte has nothing left to say.
+    /// TLS came first (TDS 8.0); the byte has no meaning.
     Strict = 4,
 }
 
 impl Encryption {
     fn from_byte(byte: u8) -> Result<Self, ProtocolError> {
-        // 0x80 (ENCRYPT_CLIENT_CERT) may be joined to the others; certificates of clients are not asked for.
+        // 0x80 (ENCRYPT_CLIENT_CERT) may be added to the others; client certificates are not requested.
         match byte & 0x7F {
             0 => Ok(Encryption::Off),
             1 => Ok(Encryption::On),
@@ -32,7 +32,7 @@ impl Encryption {
     }
 }
 
-/// What follows PRELOGIN on the wire.
+/// The encryption of the connection after PRELOGIN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EncryptionPlan {
     /// LOGIN7 and everything else in plain packets.
@@ -64,14 +64,14 @@ const TRACE_ID: u8 = 0x05;
 const FEDERATED_AUTHENTICATION: u8 = 0x06;
 const TERMINATOR: u8 = 0xFF;
 
-/// A PRELOGIN message; options that were absent are `None`, unknown ones are passed over.
+/// A PRELOGIN message; options that were absent are `None`, unknown ones are skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PreLogin {
     /// Version of the sender: major, minor, build, sub-build.
     pub version: Option<(u8, u8, u16, u16)>,
     /// Encryption wanted (client) or agreed (server).
     pub encryption: Option<Encryption>,
-    /// Instance name asked for, without its final zero; in an answer empty means that it matches.
+    /// Requested instance name, without its final zero; in an answer empty means that it matches.
     pub instance: Option<Vec<u8>>,
     /// Thread of the client; no value in answers.
     pub thread_id: Option<Vec<u8>>,

@@ -4,7 +4,7 @@ use crate::error::ProtocolError;
 use crate::login7::TdsVersion;
 use crate::wire::{Reader, put_utf16, put_utf16_at_most, utf16_text};
 
-/// What ALL_HEADERS said; all zero below TDS 7.2, which has none.
+/// The contents of ALL_HEADERS; all zero below TDS 7.2, which has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Headers {
     /// The transaction the client believes to be in; 0 for none.
@@ -15,7 +15,7 @@ pub struct Headers {
 
 const HEADER_TRANSACTION_DESCRIPTOR: u16 = 2;
 
-/// Reads ALL_HEADERS, if `version` has it. Unknown headers are passed over.
+/// Reads ALL_HEADERS, if `version` has it. Unknown headers are skipped.
 pub fn read_headers(reader: &mut Reader<'_>, version: TdsVersion) -> Result<Headers, ProtocolError> {
     let mut headers = Headers::default();
     if !version.is_7_2_or_later() {
@@ -142,7 +142,7 @@ const TM_ROLLBACK: u16 = 8;
 const TM_SAVE: u16 = 9;
 const FLAG_BEGIN_NEXT: u8 = 0x01;
 
-/// Decodes the payload of a transaction manager request. Distributed transactions are refused politely.
+/// Decodes the payload of a transaction manager request. Distributed transactions give an error that keeps the connection.
 pub fn decode_transaction_request(
     payload: &[u8],
     version: TdsVersion,
@@ -287,7 +287,7 @@ mod tests {
                     false => TransactionRequest::Rollback { name, then_begin },
                 };
                 assert_eq!(decode_transaction_request(&out, TdsVersion::V7_4), Ok((HEADERS, request)));
-                // A part of a name is none of it.
+                // An incomplete name is no name.
                 out.push(b'x');
                 let cut = decode_transaction_request(&out, TdsVersion::V7_4);
                 assert_eq!(cut.is_err(), length > 1, "{cut:?}");

@@ -75,7 +75,7 @@ impl ProcedureId {
     }
 }
 
-/// Which procedure a call means.
+/// The procedure of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Procedure {
     /// By number.
@@ -185,7 +185,7 @@ fn read_call(reader: &mut Reader<'_>, version: TdsVersion) -> Result<RpcCall, Pr
             break;
         }
         let parameter = read_parameter(reader, version)?;
-        // One too many is kept, for whoever runs the call to see and refuse (8003); the others are read and forgotten.
+        // One parameter beyond the limit is kept, so that the executor of the call refuses it (8003); the others are read and dropped.
         if parameters.len() <= RPC_PARAMETERS_MAX {
             parameters.push(parameter);
         }

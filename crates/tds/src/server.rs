@@ -1,4 +1,4 @@
-//! The server's half: [`Request`]s out of messages, and an [`Encoder`] that writes answers straight into packets.
+//! The server side: [`Request`]s from messages, and an [`Encoder`] that writes responses directly into packets.
 
 use types::{Length, SqlError, SqlType, Value};
 
@@ -12,7 +12,7 @@ use crate::token::{self, DoneKind, DoneToken, EnvChange, done, kind};
 use crate::type_info::TypeInfo;
 use crate::wire::{put_b_varchar, put_us_varchar};
 
-/// What a client asks for, decoded from one message.
+/// A client's request, decoded from one message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Request {
     /// PRELOGIN.
@@ -141,7 +141,7 @@ impl Encoder {
         }
     }
 
-    /// Sets what LOGIN7 has negotiated; the packet size holds from the next packet on.
+    /// Sets the values that LOGIN7 has negotiated; the packet size holds from the next packet on.
     pub fn negotiate(&mut self, version: TdsVersion, packet_bytes: usize) {
         self.version = version;
         self.kept_columns.clear();
@@ -177,7 +177,7 @@ impl Encoder {
         }
     }
 
-    /// Takes back what was written when more than `bytes` were pending.
+    /// Discards the pending bytes beyond the first `bytes`.
     pub fn take_back(&mut self, bytes: usize) {
         debug_assert!(bytes <= self.pending_bytes(), "nothing was sent since");
         self.writer.payload.truncate(bytes);
@@ -248,14 +248,14 @@ impl Encoder {
         }
     }
 
-    /// COLMETADATA as the last one was; false, and nothing, when that was not kept.
+    /// COLMETADATA equal to the last one; false, with nothing written, when that was not kept.
     pub fn columns_again(&mut self) -> bool {
         self.writer.payload.extend_from_slice(&self.kept_columns);
         !self.kept_columns.is_empty()
     }
 
     /// ROW, with as many values as the last [`columns`](Self::columns) had. False, with nothing written, when a column holds a NULL that
-    /// its description has excluded: there is no way to send that.
+    /// its description excludes: that cannot be sent.
     #[inline]
     #[must_use]
     pub fn row(&mut self, values: &[Value]) -> bool {
@@ -311,7 +311,7 @@ impl Encoder {
     }
 }
 
-/// The base table's name in its parts (one part below 7.2, which knows no more). A client may insist on at least one part, so a column
+/// The base table's name in its parts (one part below 7.2, which has no more). A client may insist on at least one part, so a column
 /// without a table has an empty one.
 fn put_table_name(out: &mut Vec<u8>, version: TdsVersion, parts: &[String]) {
     let unnamed = [String::new()];

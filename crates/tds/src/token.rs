@@ -101,7 +101,7 @@ pub enum EnvChange {
     CommitTransaction(u64),
     /// The transaction with this descriptor was rolled back.
     RollbackTransaction(u64),
-    /// The session was reset as its client had asked.
+    /// The session was reset on request of its client.
     ResetConnection,
 }
 
@@ -140,7 +140,7 @@ fn put_blobs(out: &mut Vec<u8>, number: u8, new: &[u8], old: &[u8]) {
 const MESSAGE_UNITS_MAX: usize = 16_000;
 
 /// Writes an ERROR token (severity above 10) or an INFO token. Severity 10 travels as 0, as SQL Server sends it:
-/// DB-Library clients take 10 for a failure.
+/// DB-Library clients treat 10 as a failure.
 pub fn put_message(out: &mut Vec<u8>, version: TdsVersion, error: &SqlError, server_name: &str) {
     out.push(if error.severity > 10 { kind::ERROR } else { kind::INFO });
     let length_at = put_length_gap(out);

@@ -109,7 +109,7 @@ impl TypeInfo {
             || matches!(self.id, id::MONEY | id::MONEY4 | id::DATETIME | id::DATETIM4)
     }
 
-    /// The type with lengths that a fixed one is a form of.
+    /// The nullable type that corresponds to a fixed one.
     pub(crate) fn with_length(self) -> TypeInfo {
         let id = match self.id {
             id::INT1 | id::INT2 | id::INT4 | id::INT8 => id::INTN,
@@ -131,7 +131,7 @@ impl TypeInfo {
     }
 
     /// The wire's form of `sql_type` for a client of `version`: always the nullable forms, and for old clients the
-    /// older types that SQL Server falls back to (text for varchar(max), nvarchar for date).
+    /// older types that SQL Server sends instead (text for varchar(max), nvarchar for date).
     pub fn for_type(sql_type: &SqlType, version: TdsVersion) -> TypeInfo {
         let has_plp = version.is_7_2_or_later();
         let has_dates = version.is_7_3_or_later();
@@ -292,7 +292,7 @@ impl TypeInfo {
         Ok(())
     }
 
-    /// PLP came with 7.2.
+    /// PLP exists from 7.2 on.
     fn check_version(self, version: TdsVersion) -> Result<TypeInfo, ProtocolError> {
         if self.is_plp() && !version.is_7_2_or_later() {
             return Err(ProtocolError::invalid("data type for this TDS version", self.id));

@@ -13,7 +13,7 @@ const NULL_16: u16 = 0xFFFF;
 const NULL_32: u32 = 0xFFFF_FFFF;
 /// NULL and unknown total length of PLP values.
 const PLP_NULL: u64 = 0xFFFF_FFFF_FFFF_FFFF;
-/// A text pointer and timestamp: what they hold is of no use to a client, they must only be there.
+/// A text pointer and timestamp: their contents mean nothing to a client, but they must be present.
 const TEXT_POINTER: [u8; 25] = *b"\x10hardpan text ptr\0\0\0\0\0\0\0\0";
 
 impl TypeInfo {
@@ -37,7 +37,7 @@ impl TypeInfo {
         true
     }
 
-    /// The value as the type with lengths has it, but for its length.
+    /// The value in the form of the nullable type, without its length.
     fn put_fixed(&self, out: &mut Vec<u8>, value: &Value) -> bool {
         let at = out.len();
         self.with_length().put_value(out, value);

@@ -31,7 +31,7 @@ impl<'a> Reader<'a> {
         self.remaining() == 0
     }
 
-    /// Names the structure that following errors blame.
+    /// Sets the structure that later errors name.
     pub fn set_part(&mut self, part: &'static str) {
         self.part = part;
     }

@@ -1,4 +1,4 @@
-//! What one half encodes the other half decodes: every type, every token, every version, through packets.
+//! Each side decodes what the other side encodes: every type, every token, every version, through packets.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
@@ -66,7 +66,7 @@ fn rows_of_every_type_arrive_in_every_version() {
     }
 }
 
-/// Never NULL: types with a number of their own for that are sent without lengths, the others as ever.
+/// Never NULL: types with a number of their own for that are sent without lengths, the others in the nullable form.
 #[test]
 fn columns_that_are_never_null_arrive_in_their_fixed_forms() {
     use hardpan_tds::type_info::id;
@@ -85,7 +85,7 @@ fn columns_that_are_never_null_arrive_in_their_fixed_forms() {
         let rows: Vec<Vec<Value>> = (0..20).map(|_| types.iter().map(&mut present).collect()).collect();
         encoder.columns(columns.iter().copied(), false);
         rows.iter().for_each(|row| assert!(encoder.row(row)));
-        // A NULL among them cannot be sent, and leaves nothing behind.
+        // A NULL among them cannot be sent, and nothing is written.
         for (at, sql_type) in types.iter().enumerate() {
             let mut row = rows[0].clone();
             row[at] = Value::Null;
@@ -116,7 +116,7 @@ fn columns_that_are_never_null_arrive_in_their_fixed_forms() {
     }
 }
 
-/// A client (mssql-jdbc) takes a long type's table name with no part at all for a broken stream.
+/// A client (mssql-jdbc) treats a long type's table name without parts as a broken stream.
 #[test]
 fn long_columns_name_their_table_in_at_least_one_part() {
     let name_at = |column: Column<'_>, version: TdsVersion| {

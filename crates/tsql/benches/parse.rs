@@ -1,6 +1,6 @@
 //! Speed of the lexer and the parser in MB/s: `cargo bench -p hardpan-tsql [-- FILE.. | -- --once]`.
 //! The corpus is the test scripts of `tsql` and `query` and the system procedures of `session`, or the files named.
-//! Batches are cut beforehand; dropping the trees is within the time. `--once` parses the corpus fifty times and
+//! Batches are split beforehand; the time includes dropping the trees. `--once` parses the corpus fifty times and
 //! prints nothing, to count instructions with `valgrind --tool=callgrind`.
 #![allow(clippy::disallowed_methods)] // a measurement needs a clock
 
@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use hardpan_tsql::{Lexer, ParseOptions, ScriptBatch, parse_batch, split_go};
 
-/// Scripts of many lines: batches cut at GO.
+/// Scripts of many lines: batches split at GO.
 const SCRIPTS: [(&str, &str); 13] = [
     ("shop_schema", include_str!("../tests/scripts/shop_schema.sql")),
     ("modules", include_str!("../tests/scripts/modules.sql")),
@@ -68,7 +68,7 @@ fn own_corpus() -> Vec<(String, Vec<ScriptBatch>)> {
     scripts.chain(golden).collect()
 }
 
-/// The SQL of a golden script: what stands between a record's first line and `----` or a blank line.
+/// The SQL of a golden script: the text between a record's first line and `----` or a blank line.
 fn golden_batches(text: &str) -> Vec<ScriptBatch> {
     let records = text.split("\n\n").filter_map(|record| record.trim().split_once('\n'));
     let sql = records.map(|(_, body)| body.split("\n----").next().unwrap_or(body));
@@ -93,7 +93,7 @@ fn parse_all(batches: &[ScriptBatch]) {
     }
 }
 
-/// The best pass within 300 ms, and the middle one: passes are so short that some run undisturbed on a busy machine.
+/// The best pass within 300 ms, and the median one: passes are so short that some run undisturbed on a busy machine.
 fn measure(what: &str, bytes: usize, mut work: impl FnMut()) {
     let mut passes = Vec::new();
     let begin = Instant::now();

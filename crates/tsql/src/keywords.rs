@@ -1,6 +1,6 @@
 //! The reserved keywords of T-SQL and their lookup.
 
-/// A reserved keyword. Words that only mean something in their place are ordinary identifiers.
+/// A reserved keyword. Words with a meaning only in some contexts are ordinary identifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 #[allow(missing_docs)]
@@ -388,7 +388,7 @@ static HEADS: [u64; KEYWORDS.len()] = heads();
 /// Length of the longest keyword in bytes.
 const LONGEST: usize = 30;
 
-/// Takes the difference of case out of letters, and spells no letter or `_` that was not one.
+/// Folds the case of letters, and maps no other character of a word to a letter or `_`.
 const UPPER: u64 = 0xDFDF_DFDF_DFDF_DFDF;
 
 /// The keyword that the word `text[start..end]` (letters, digits and `_@#$` only) spells in any case of letters.
@@ -539,7 +539,7 @@ mod tests {
 
     fn found(word: &str) -> Option<Keyword> {
         let alone = lookup(word.as_bytes(), 0, word.len());
-        // In the middle of a text, too: what stands behind the word must not matter.
+        // In the middle of a text, too: the characters behind the word must not matter.
         let text = format!("({word})XXXXXXXX");
         assert_eq!(lookup(text.as_bytes(), 1, 1 + word.len()), alone, "{word}");
         alone

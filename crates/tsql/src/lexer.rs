@@ -1,4 +1,4 @@
-//! The lexer: text to tokens without copying. A token is a kind and a stretch of the text.
+//! The lexer: text to tokens without copying. A token is a kind and a range of the text.
 
 use crate::keywords::{self, Keyword};
 
@@ -31,9 +31,9 @@ pub enum TokenKind {
     Binary,
     /// `$1.5` and other currency signs.
     Money,
-    /// One character of punctuation, or one that belongs to nothing.
+    /// One character of punctuation, or an ASCII character of no token.
     Symbol(u8),
-    /// A character outside ASCII that belongs to nothing.
+    /// A character outside ASCII of no token.
     Unknown,
     /// `'..` or `[..` or `"..` without an end: error 105.
     Unclosed,
@@ -43,9 +43,9 @@ pub enum TokenKind {
     End,
 }
 
-/// Tokens between two looks at whether to go on.
+/// Tokens between two checks of `is_spent`.
 const TOKENS_A_LOOK: usize = 4_096;
-/// Tokens that room is made for before any is seen.
+/// Initial capacity of the token list.
 const TOKENS_AT_FIRST: usize = 65_536;
 
 /// One token.
@@ -76,7 +76,7 @@ impl<'t> Lexer<'t> {
         Lexer { text, position: 0, line: 1, quoted_identifier }
     }
 
-    /// Goes on behind `token`, which must be of one line, with another meaning of double quotes.
+    /// Continues behind `token`, which must be on one line, with another meaning of double quotes.
     pub(crate) fn resume(text: &'t str, quoted_identifier: bool, token: Token) -> Lexer<'t> {
         Lexer { text, position: token.end as usize, line: token.line, quoted_identifier }
     }
@@ -86,7 +86,7 @@ impl<'t> Lexer<'t> {
         self.tokenize_while(|| false).0
     }
 
-    /// The same, given up with an `End` before its time when `is_spent` says so (it is asked every 4,096 tokens); false then.
+    /// All tokens, or false with an early `End` when `is_spent` returns true (called every 4,096 tokens).
     pub(crate) fn tokenize_while(mut self, is_spent: fn() -> bool) -> (Vec<Token>, bool) {
         let mut tokens = Vec::with_capacity(((self.text.len() - self.position) / 5 + 2).min(TOKENS_AT_FIRST));
         loop {
@@ -423,7 +423,7 @@ fn count_lines(bytes: &[u8]) -> u32 {
     memchr::memchr_iter(b'\n', bytes).count() as u32
 }
 
-/// Combining marks that may stand inside a name.
+/// Combining marks that are allowed inside a name.
 fn is_mark(c: char) -> bool {
     matches!(c, '\u{0300}'..='\u{036F}' | '\u{200C}' | '\u{200D}' | '\u{FF3F}')
 }

@@ -1,7 +1,7 @@
 //! T-SQL text to syntax tree and back, with SQL Server's syntax errors.
 //!
 //! [`parse_batch`] turns one batch into [`ast::Batch`] or the syntax errors SQL Server would report;
-//! [`split_go`] cuts a script into batches the way its clients do; [`format`](fn@format) prints a tree back.
+//! [`split_go`] splits a script into batches as its clients do; [`format`](fn@format) prints a tree back.
 
 pub mod ast;
 mod error;
@@ -19,13 +19,13 @@ pub use lexer::{Lexer, Token, TokenKind};
 pub use options::ParseOptions;
 pub use script::{GoLine, ScriptBatch, ScriptPlace, split_go};
 
-/// Parses a whole batch. Nothing of a batch with an error may run; errors come in text order, at least one.
+/// Parses a whole batch. No statement of a batch with an error may run; errors come in text order, at least one.
 pub fn parse_batch(text: &str, options: &ParseOptions) -> Result<ast::Batch, Vec<SyntaxError>> {
     parser::parse_batch(text, options)
 }
 
-/// The same as [`parse_batch`], given up with error 701 (severity 17, state 123) when `is_spent` says so. It is asked for every construct and
-/// every few thousand tokens, so it should be quick.
+/// The same as [`parse_batch`], stopped with error 701 (severity 17, state 123) when `is_spent` returns true. It is called for every construct and
+/// every few thousand tokens, so it should be fast.
 pub fn parse_batch_while(
     text: &str,
     options: &ParseOptions,
@@ -49,11 +49,11 @@ pub fn format_expression(expr: &ast::Expr) -> String {
     format::expression(expr)
 }
 
-/// The form in which SQL Server's catalog keeps the expression of a default, a CHECK or a computed column. `None` for what
-/// has parts whose form is not known.
+/// The form in which SQL Server's catalog keeps the expression of a default, a CHECK or a computed column. `None` for an expression
+/// with parts whose form is not known.
 pub fn normal_expression(expr: &ast::Expr) -> Option<String> {
     let text = format::normal::text(expr)?;
-    // It has to mean the same when it is read again.
+    // The form must parse to the same meaning.
     let again = parse_expression(&text, &ParseOptions::default()).ok()?;
     (format::normal::text(&again).as_ref() == Some(&text)).then_some(text)
 }

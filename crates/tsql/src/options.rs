@@ -1,6 +1,6 @@
-//! What changes the meaning of a text.
+//! Options of the parser.
 
-/// What changes the meaning of the text.
+/// Session settings that change the meaning of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseOptions {
     /// SET QUOTED_IDENTIFIER: whether `"x"` is a name (true, the default) or a string.

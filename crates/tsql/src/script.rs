@@ -1,4 +1,4 @@
-//! Cutting a script into batches at GO, as SQL Server's clients do.
+//! Splitting a script into batches at GO, as SQL Server's clients do.
 
 /// One batch of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct ScriptBatch {
     pub count: u64,
 }
 
-/// Cuts `script` at lines that hold only `GO [count]`, outside of strings, quoted names and comments. A comment may
+/// Splits `script` at lines that hold only `GO [count]`, outside of strings, quoted names and comments. A comment may
 /// follow on the line; `GO;` is not a separator. Blank batches are left out.
 pub fn split_go(script: &str) -> Vec<ScriptBatch> {
     let mut batches = Vec::new();
@@ -33,7 +33,7 @@ pub fn split_go(script: &str) -> Vec<ScriptBatch> {
     batches
 }
 
-/// What a line of a script is to its client.
+/// The kind of a script line, for a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GoLine {
     /// Text of a batch.
@@ -44,7 +44,7 @@ pub enum GoLine {
     Wrong,
 }
 
-/// Follows a script line by line: which lines are code from their first character on, and what is left open.
+/// Follows a script line by line: which lines are code from their first character on, and which string or comment is left open.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ScriptPlace {
     state: State,
@@ -56,7 +56,7 @@ impl ScriptPlace {
         self.state == State::Code
     }
 
-    /// What the next line would be inside of, as words for a message.
+    /// The construct that the next line begins inside, in words for a message.
     pub fn open(&self) -> Option<&'static str> {
         match self.state {
             State::Code => None,
@@ -67,7 +67,7 @@ impl ScriptPlace {
         }
     }
 
-    /// What the next line is, if it is code.
+    /// The kind of the next line, if it is code.
     pub fn go(line: &str) -> GoLine {
         if let Some(count) = go_count(line) {
             return GoLine::Count(count);
@@ -99,7 +99,7 @@ impl ScriptPlace {
     }
 }
 
-/// What the end of a line is inside of.
+/// The construct that the end of a line is inside of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum State {
     #[default]
@@ -141,7 +141,7 @@ fn before_comment(rest: &str) -> &str {
     }
 }
 
-/// Runs over one line (with its line feed) and tells what its end is inside of. `border` hears where comments begin and end.
+/// Scans one line (with its line feed) and returns the construct that its end is inside of. `border` is called where comments begin and end.
 fn scan_line(line: &[u8], mut state: State, border: &mut dyn FnMut(usize, bool)) -> State {
     let mut at = 0;
     while let Some(&byte) = line.get(at) {

@@ -1,4 +1,4 @@
-//! What is accepted and what is refused, with the number, line and near-text of SQL Server.
+//! Accepted and refused statements, with the number, line and near-text of SQL Server.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use hardpan_tsql::{ParseOptions, format, parse_batch, parse_expression};
@@ -30,7 +30,7 @@ fn error_102_names_the_token() {
     refused("SELECT 1\nFORM t x", 102, 2, "t");
     refused("SELECT (1", 102, 1, "1");
     refused("SELECT 1 +\n\n", 102, 1, "+");
-    // Found by fuzzing: a table's name stands behind the provider's strings only.
+    // Found by fuzzing: a table's name is allowed behind the provider's strings only.
     refused("SELECT * FROM OPENROWSET(t) AS b", 102, 1, "t");
     refused("SELECT * FROM OPENROWSET('p', t, 'x') AS b", 102, 1, ",");
     refused("SELECT )", 102, 1, ")");
@@ -186,7 +186,7 @@ fn precedence_is_that_of_t_sql() {
     }
 }
 
-/// Every error that the parser gives has words of its own.
+/// Every error of the parser has a text of its own.
 #[test]
 fn errors_have_a_text() {
     for text in [
@@ -284,7 +284,7 @@ fn no_query_stands_in_output_and_no_variable_in_its_own_declare() {
     accepted("DECLARE @a int = 1 DECLARE @b int = @a + 1, @c int = @a");
 }
 
-/// What a word asks for stands behind it, what it does not ask for does not; words that exclude each other do not stand together.
+/// A word must be followed by its required arguments, and by no others; words that exclude each other cannot be combined.
 #[test]
 fn hints_and_options_have_what_belongs_to_them() {
     refused("SELECT a FROM t\nOPTION (MAXDOP)", 102, 2, ")");
@@ -355,7 +355,7 @@ fn each_part_of_a_definition_stands_once_and_where_it_belongs() {
     }
 }
 
-/// Batches of all kinds of statements that the documented grammar does not have, one a line.
+/// Batches that the documented grammar does not allow, of all kinds of statements, one a line.
 #[test]
 fn what_the_grammar_does_not_have_is_refused() {
     let batches = include_str!("invalid_batches.txt");

@@ -1,4 +1,4 @@
-//! The statements of the seed articles, retyped: each parses, and the known defect is found where it is.
+//! The statements of the seed articles, retyped: each parses, and the known defect is found at its position.
 
 use hardpan_tsql::{ParseOptions, parse_batch, split_go};
 
@@ -10,7 +10,7 @@ fn script(text: &str) -> usize {
     split_go(text).iter().map(|b| batch(&b.text).statements.len()).sum()
 }
 
-/// Claims 23, 24, 26 to 31 and 36: the first article's batch parses as it stands.
+/// Claims 23, 24, 26 to 31 and 36: the first article's batch parses unchanged.
 #[test]
 fn large_and_small_transactions() {
     let statements = batch(

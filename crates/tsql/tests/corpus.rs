@@ -48,7 +48,7 @@ fn printing_is_a_fixpoint() {
     }
 }
 
-/// Prints and parses statement by statement, so that a failure shows little.
+/// Prints and parses statement by statement, so that a failure shows only one statement.
 fn check_fixpoint(text: &str, tree: &Batch) {
     let printed = format(tree);
     if parse(&printed).as_ref() == Ok(tree) {

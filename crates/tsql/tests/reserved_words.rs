@@ -1,4 +1,4 @@
-//! Every word that T-SQL reserves is refused as a bare name, in each place where a name may stand; every other word that the parser knows is a
+//! Every word that T-SQL reserves is refused as a bare name, in each position of a name; every other word that the parser knows is a
 //! name in each of them. The reserved words are data: `reserved_words.txt`.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test reads the parser's source")]
 
@@ -13,7 +13,7 @@ fn reserved() -> Vec<&'static str> {
     LIST.lines().filter(|line| !line.starts_with(['#', '-']) && !line.is_empty()).collect()
 }
 
-/// Words in capitals between quotation marks in the parser's source, those that are reserved apart.
+/// Words in capitals between quotation marks in the parser's source, without the reserved ones.
 fn other_words() -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/parser");
     let mut words = BTreeSet::new();
@@ -75,7 +75,7 @@ const NAMES: [&str; 34] = [
     "EXEC dbo.$",
 ];
 
-/// Places in which a reserved word means something else, so that only other words are tried there.
+/// Positions in which a reserved word means something else, so that only other words are tried there.
 const OTHER_PLACES: [&str; 14] = [
     "SELECT $ FROM t",
     "SELECT $, $ + 1, ($), -$ FROM t WHERE $ = 1 AND $ IN ($, 2) GROUP BY $ HAVING MAX($) > $ ORDER BY $ DESC",
@@ -93,7 +93,7 @@ const OTHER_PLACES: [&str; 14] = [
     "CREATE TABLE $ ($ int NOT NULL, CONSTRAINT $ UNIQUE ($), INDEX $ ($))",
 ];
 
-/// Places for the name of a variable, which may be any word.
+/// Positions of the name of a variable, which may be any word.
 const VARIABLES: [&str; 4] = [
     "DECLARE @$ int = 1; SELECT @$",
     "CREATE PROCEDURE p @$ int AS SELECT @$",
@@ -125,7 +125,7 @@ fn the_list_and_the_parser_have_the_same_words() {
 
 #[test]
 fn reserved_words_are_no_names() {
-    // Words that begin what may stand there, or mean a column by themselves.
+    // Words that begin an allowed construct there, or that are a column by themselves.
     let allowed = |place: &str, word: &str| match place {
         "SELECT a AS x, t.$ FROM t" | "UPDATE t SET $ = 1" => matches!(word, "IDENTITYCOL" | "ROWGUIDCOL"),
         // A hint without WITH.

@@ -1,4 +1,4 @@
-//! Must this commit wait for its log? The whole decision, as one pure function of the database's option, what COMMIT asked for and a few
+//! Must this commit wait for its log? The decision is one pure function of the database's option, the options of COMMIT and a few
 //! facts of the transaction (claims 56-62 and 80; "Control Transaction Durability", table of the two options).
 
 /// `ALTER DATABASE ... SET DELAYED_DURABILITY`, as `sys.databases.delayed_durability` numbers it.

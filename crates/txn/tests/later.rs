@@ -28,7 +28,7 @@ struct Bench {
     device: World,
 }
 
-/// Runs `body` when a crowd of committers has just left.
+/// Runs `body` after many committers have just ended.
 fn in_a_crowd(seed: u64, body: impl FnOnce(&Bench) + Send + 'static) {
     alone(seed, |bench| {
         bench.crowd();
@@ -72,7 +72,7 @@ impl Bench {
         tasks.into_iter().for_each(|task| task.join().unwrap());
     }
 
-    /// A committer, of another account, whose write is on the device for long (in simulated time).
+    /// A committer, of another account, whose write takes long (in simulated time).
     fn slow_committer(&self) -> JoinHandle {
         let (manager, cells) = (Arc::clone(&self.manager), Arc::clone(&self.cells));
         let (begun, started) = (Arc::new(AtomicU64::new(0)), self.device.faults_hit_total());

@@ -40,7 +40,7 @@ fn options() -> LogOptions {
     LogOptions { size_bytes: 1 << 20, ..LogOptions::new(LOG_PATH, "cells") }
 }
 
-/// Opens and recovers; a crash in here is followed by another call.
+/// Opens and recovers; after a crash in here it is called again.
 fn open(os: &Os, disk: &Arc<Disk>) -> Database {
     let (log, tail): (Log, Tail) =
         Log::open(os, &options()).expect("a log that was only cut off can be opened");
@@ -157,7 +157,7 @@ fn judge(cells: &Cells, ledger: &Ledger, what: &str) {
     }
 }
 
-/// One seed: lives and crashes in turn, recoveries that crash themselves, the oracle after each.
+/// One seed: runs and crashes in turn, recoveries that crash themselves, the oracle after each.
 fn run_seed(seed: u64, bug: Option<Bug>) -> Result<u64, String> {
     let world = World::new(seed, Profile::drawn(seed));
     world.plant(bug);
@@ -189,7 +189,7 @@ fn run_seed(seed: u64, bug: Option<Bug>) -> Result<u64, String> {
         });
         check(&report)?;
         crashes += u64::from(report.end == End::PowerOff);
-        // Recoveries that are cut off themselves, any number of times.
+        // Recoveries that are interrupted themselves, any number of times.
         for _ in 0..rng.below(4) {
             world.disarm();
             world.power_off_after_ios(1 + rng.below(30));
@@ -214,7 +214,7 @@ fn check(report: &Report) -> Result<(), String> {
     if report.end == End::Failed { Err(report.failures.join("; ")) } else { Ok(()) }
 }
 
-/// What recovery has shown is durable, and the next numbers begin above it.
+/// The state after recovery is durable, and the next numbers begin above it.
 fn settle(database: &Database, ledger: &Ledger) {
     let values = database.cells.values();
     for (worker, told) in ledger.lock().iter_mut().enumerate() {
@@ -227,7 +227,7 @@ fn seed_count() -> u64 {
     std::env::var("HARDPAN_TEST_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(30)
 }
 
-/// Claims 1, 4 to 6 and 54, without pages and rows: what was acknowledged is there, what was not committed is not, nothing is half there.
+/// Claims 1, 4 to 6 and 54, without pages and rows: acknowledged transactions are there, uncommitted ones are not, none is incomplete.
 #[test]
 fn committed_money_survives_every_crash() {
     let count = seed_count();
@@ -238,7 +238,7 @@ fn committed_money_survives_every_crash() {
     assert!(crashes > count, "the seeds must crash often to mean anything: {crashes}");
 }
 
-/// The oracle is worth something: it condemns the known bugs.
+/// The oracle detects the known bugs.
 #[test]
 fn the_oracle_finds_planted_bugs() {
     for bug in [Bug::AcknowledgeBeforeHarden, Bug::PageBeforeLog] {

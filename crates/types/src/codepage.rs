@@ -37,7 +37,7 @@ pub fn decode_byte(byte: u8) -> u16 {
     if (0x80..0xA0).contains(&byte) { HIGH_HALF[usize::from(byte - 0x80)] } else { u16::from(byte) }
 }
 
-/// 0x80..=0x9F, where page 1252 leaves Latin-1; the five unassigned bytes stand for the control of the same number.
+/// 0x80..=0x9F, where page 1252 differs from Latin-1; the five unassigned bytes are the control characters of the same number.
 const HIGH_HALF: [u16; 32] = [
     0x20AC, 0x0081, 0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160, 0x2039, 0x0152,
     0x008D, 0x017D, 0x008F, 0x0090, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014, 0x02DC, 0x2122,

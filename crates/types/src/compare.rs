@@ -58,7 +58,7 @@ fn compare_present(left: &Value, right: &Value, collation: Collation) -> Orderin
     }
 }
 
-/// Numbers of any type; `None` when either is none.
+/// Numbers of any type; `None` when either is not a number.
 fn compare_numbers(left: &Value, right: &Value) -> Option<Ordering> {
     if let (Some(a), Some(b)) = (left.as_i64(), right.as_i64()) {
         return Some(a.cmp(&b));
@@ -104,7 +104,7 @@ fn compare_binary(left: &[u8], right: &[u8]) -> Ordering {
 fn compare_variants(left: &crate::Variant, right: &crate::Variant, collation: Collation) -> Ordering {
     match kind_rank(&left.value).cmp(&kind_rank(&right.value)) {
         Ordering::Equal => match (&left.value, &right.value) {
-            // Both kinds of text meet as nvarchar, as in the key of a variant.
+            // Both kinds of text compare as nvarchar, as in the key of a variant.
             (Value::Char(a), b) => {
                 compare_present(&Value::NChar(crate::codepage::decode_units(a).into()), b, collation)
             }
@@ -164,7 +164,7 @@ pub fn hash_value<H: Hasher>(value: &Value, collation: Collation, state: &mut H)
     }
 }
 
-/// A whole number hashes as an integer, so that 1, 1.0 and 1e0 meet.
+/// A whole number hashes as an integer, so that 1, 1.0 and 1e0 hash alike.
 fn hash_exact<H: Hasher>(value: Decimal, state: &mut H) {
     let (mut mantissa, mut scale) = (value.mantissa(), value.scale());
     while scale > 0 && mantissa % 10 == 0 {

@@ -1,5 +1,5 @@
 //! [`SqlError`]: a message to the user with SQL Server's number, severity and state. Made from the catalogue in
-//! [`crate::messages`], so that number, severity and text have one home.
+//! [`crate::messages`], so that number, severity and text are defined once.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -8,18 +8,18 @@ use crate::messages;
 
 /// An error (severity 11 and above) or an informational message (0..=10).
 ///
-/// One word, since nearly everything returns one or nothing: what an error says lies elsewhere, and what goes well does not carry its room along.
+/// One word, since nearly every function returns a `Result` with it: the fields are boxed, so that results without an error stay small.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqlError(Box<ErrorFields>);
 
-/// What an error says: the fields of [`SqlError`].
+/// The fields of [`SqlError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorFields {
     /// SQL Server's message number; 50000 for RAISERROR with a text.
     pub number: i32,
     /// Severity class, 0..=25.
     pub severity: u8,
-    /// State: tells apart the places that raise one number.
+    /// State: distinguishes the places that raise one number.
     pub state: u8,
     /// Line in the batch or procedure, from 1; 0 while not known.
     pub line: u32,
@@ -27,7 +27,7 @@ pub struct ErrorFields {
     pub procedure: Option<String>,
     /// The text, arguments filled in.
     pub message: String,
-    /// What is told before it, in this order: "could not create the constraint" comes after what was wrong with it. Only the last one is
+    /// Errors reported before it, in this order: "could not create the constraint" comes after the reason. Only the last one is
     /// caught and stays in `@@ERROR`, as in SQL Server.
     pub earlier: Vec<SqlError>,
 }
@@ -69,14 +69,14 @@ impl SqlError {
         self
     }
 
-    /// The same error, told after another one and what came before that.
+    /// The same error, reported after another one and its predecessors.
     pub fn after(mut self, mut cause: SqlError) -> SqlError {
         self.earlier.append(&mut cause.earlier);
         self.earlier.push(cause);
         self
     }
 
-    /// The same error, told after all these.
+    /// The same error, reported after all these.
     pub fn after_all(mut self, causes: Vec<SqlError>) -> SqlError {
         self.earlier = causes;
         self
@@ -91,12 +91,12 @@ impl SqlError {
         self
     }
 
-    /// All that is told, in order; this one last.
+    /// All reported errors, in order; this one last.
     pub fn told(&self) -> impl Iterator<Item = &SqlError> {
         self.earlier.iter().chain(std::iter::once(self))
     }
 
-    /// What is told first: what was wrong.
+    /// The first reported error: the cause.
     pub fn first(&self) -> &SqlError {
         self.earlier.first().unwrap_or(self)
     }

@@ -1,6 +1,6 @@
 //! SQL values, types, collations, conversions and the error catalogue, as SQL Server has them. No storage, no syntax, no I/O.
 //!
-//! The doors: [`Value`] and [`SqlType`] (what a value is and what it is called), [`convert()`] and [`assign`] (from one type to
+//! The entry points: [`Value`] and [`SqlType`] (a value and its type name), [`convert()`] and [`assign`] (from one type to
 //! another), [`compare()`] with a [`Collation`], [`arith`] (operators and their result types), [`Collation::key`] (memcomparable
 //! sort keys), [`functions`] (built-in functions that need no session), [`SqlError`] with [`messages`] (every error's number,
 //! severity and text), [`substitute()`] (values put into a message of users).
@@ -41,5 +41,5 @@ pub use substitute::substitute;
 pub use temporal::DatePart;
 pub use value::{Value, Variant};
 
-/// The result of everything that a user's mistake can end.
+/// The result of operations that a user's mistake can make fail.
 pub type SqlResult<T> = Result<T, SqlError>;

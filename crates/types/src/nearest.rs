@@ -1,4 +1,4 @@
-//! A value as a column of another type can have it: what an index on the column is sought by.
+//! The nearest value in the type of a column: the key for an index seek with a value of another type.
 
 use std::cmp::Ordering;
 
@@ -8,12 +8,12 @@ use crate::decimal::pow10;
 use crate::sql_type::TypeFamily;
 use crate::{Collation, SqlType, Value, codepage};
 
-/// How much a seek in a column of one type can tell of a comparison with values of another.
+/// Which comparisons with values of another type an index seek in a column can evaluate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeekFit {
-    /// Nothing: the orders differ, or the values that compare as equal lie apart.
+    /// None: the orders differ, or values that compare as equal are not adjacent.
     None,
-    /// The values that equal one lie together.
+    /// Values that compare as equal are adjacent.
     Equality,
     /// The column's order is that of the comparison.
     Order,
@@ -24,11 +24,11 @@ pub enum SeekFit {
 pub struct Nearest {
     /// Of the kind that the column's values have.
     pub value: Value,
-    /// How it stands to the value that was given. Less: no value of the column lies between them. Greater: nor any below both.
+    /// Its order relative to the given value. Less: no value of the column is between them. Greater: nor any below both.
     pub order: Ordering,
 }
 
-/// May values of `value` be sought in a column of `column` and its collation? Said of comparisons under that same collation.
+/// Can an index on a column of type `column` with this collation be used to seek values of type `value`? For comparisons under that same collation.
 pub fn seek_fit(column: &SqlType, value: &SqlType, collation: Collation) -> SeekFit {
     use TypeFamily::{Approximate, Binary, Char, DateTime, Decimal, Integer, Money, NChar};
     if column == value {
@@ -44,7 +44,7 @@ pub fn seek_fit(column: &SqlType, value: &SqlType, collation: Collation) -> Seek
             KeyFit::OneEquality => SeekFit::Equality,
             KeyFit::Different => SeekFit::None,
         },
-        // Points in time of one kind differ by what is left of a second.
+        // Types of one kind differ in the fraction of a second.
         (DateTime, DateTime) if std::mem::discriminant(column) == std::mem::discriminant(value) => {
             SeekFit::Order
         }
@@ -64,7 +64,7 @@ pub fn keeps_values(from: &SqlType, to: &SqlType) -> bool {
         (None, Some(_)) => false,
     };
     match (from.family(), to.family()) {
-        // A bit is 1 for whatever is not 0; the others fail for what does not fit.
+        // A bit is 1 for every value other than 0; the other types fail for values that do not fit.
         (Integer, Integer) => *to != SqlType::Bit,
         (Integer, Decimal | Money) => true,
         (Decimal | Money, Decimal | Money) => from.scale() <= to.scale(),
@@ -85,8 +85,8 @@ fn length_limit(sql_type: &SqlType) -> Option<usize> {
     }
 }
 
-/// The value of the kind of `to` that lies nearest below `value`, or the least one when all are above. Text, binaries, decimals and points in time
-/// keep their length and scale, which keys of a column do not depend on. `None`: [`seek_fit`] lets no such value be sought, or it is NULL.
+/// The greatest value of the kind of `to` not above `value`, or the least one when all are above. Text, binaries, decimals and points in time
+/// keep their length and scale, which keys of a column do not depend on. `None`: [`seek_fit`] does not allow such a seek, or the value is NULL.
 pub fn nearest(value: &Value, to: &SqlType, collation: Collation) -> Option<Nearest> {
     let same = |value: Value| Some(Nearest { value, order: Ordering::Equal });
     match (to.family(), value) {
@@ -159,8 +159,8 @@ fn integer_range(sql_type: &SqlType) -> (i128, i128) {
     }
 }
 
-/// The greatest number not above an exact one, in units of so many digits behind the point, and how it stands to it. What is beyond every such number
-/// is the last.
+/// The greatest number not above an exact one, in units of so many digits behind the point, and its order relative to it. A number beyond the range
+/// gives the last one.
 fn floor(value: &Value, scale: u8) -> Option<(i128, Ordering)> {
     let number = exact(value)?;
     let mantissa = number.mantissa();
@@ -177,7 +177,7 @@ fn floor(value: &Value, scale: u8) -> Option<(i128, Ordering)> {
     Some((mantissa.div_euclid(divisor), if is_whole { Ordering::Equal } else { Ordering::Less }))
 }
 
-/// The number, or the end of the range that it lies beyond.
+/// The number, or the end of the range if it is beyond.
 fn within(number: i128, order: Ordering, (low, high): (i128, i128), make: impl Fn(i128) -> Value) -> Nearest {
     if number < low {
         return Nearest { value: make(low), order: Ordering::Greater };
@@ -206,7 +206,7 @@ mod tests {
         Value::Decimal(Decimal::new(mantissa, 38, scale))
     }
 
-    /// For every value of the column that is tried: what the nearest value says of it is what the given value says.
+    /// For every tried value of the column: it compares with the nearest value as with the given value.
     #[test]
     fn the_nearest_value_bounds_what_the_value_itself_does() {
         let tiny: Vec<Value> = (0..=255).map(Value::TinyInt).collect();

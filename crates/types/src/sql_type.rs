@@ -103,7 +103,7 @@ pub enum SqlType {
     RowVersion,
 }
 
-/// What family a type belongs to: the unit in which conversion and operator rules are told.
+/// The family of a type: the unit of conversion and operator rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TypeFamily {
     /// bit, tinyint, smallint, int, bigint

@@ -52,7 +52,7 @@ impl ByteStr {
         }
     }
 
-    /// Encodes text in code page 1252; what the page lacks becomes `?`.
+    /// Encodes text in code page 1252; characters that the page lacks become `?`.
     pub fn from_text(text: &str) -> Self {
         Self::from(crate::codepage::encode(text))
     }

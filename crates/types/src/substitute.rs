@@ -3,14 +3,14 @@
 use crate::styles::DEFAULT_STYLE;
 use crate::{ConvertContext, Length, SqlError, SqlResult, SqlType, Value, convert};
 
-/// A message has at most so many characters; of a longer one the last of these are points.
+/// A message has at most so many characters; a longer one ends in points instead.
 const CHARACTERS_MAX: usize = 2_047;
 const ELLIPSIS: &str = "...";
 
 /// The message that `template` makes with these values; one that is missing, or NULL, is `(null)`.
 ///
-/// Types of format are d and i (signed), u, o, x and X (unsigned), s (text) and the percent sign itself. Flags are `-` (to the left), `+` and blank
-/// (a sign before what is not negative), `0` (zeros before numbers) and `#` (0, 0x or 0X before octal and hexadecimal numbers). `*` takes a width or
+/// Types of format are d and i (signed), u, o, x and X (unsigned), s (text) and the percent sign itself. Flags are `-` (left-aligned), `+` and blank
+/// (a sign before non-negative numbers), `0` (zeros before numbers) and `#` (0, 0x or 0X before octal and hexadecimal numbers). `*` takes a width or
 /// precision from the values.
 ///
 /// # Errors
@@ -51,7 +51,7 @@ impl<'a> Values<'a> {
     }
 }
 
-/// What stands between the percent sign and the type.
+/// The parts between the percent sign and the type.
 #[derive(Default)]
 struct Format {
     left: bool,
@@ -119,7 +119,7 @@ impl Format {
         Ok(())
     }
 
-    /// What stands before a number's digits, and these; `None` for what is no whole number, or too wide for the format.
+    /// The prefix of a number, and its digits; `None` for a value that is no whole number, or too wide for the format.
     fn number(&self, kind: char, value: &Value) -> Option<(String, String)> {
         let number = match value {
             Value::BigInt(number) if self.wide => *number,
@@ -130,7 +130,7 @@ impl Format {
             }
             value => value.as_i64()?,
         };
-        // An int is as wide as it is kept.
+        // An int has the width of its type.
         let unsigned = if self.wide {
             number.cast_unsigned()
         } else {

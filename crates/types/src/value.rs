@@ -1,5 +1,5 @@
-//! One SQL value. What it is called (`int`, `varchar(20)`, `smallmoney`) is its [`SqlType`], kept apart: a value carries only what
-//! it needs to be compared and computed with.
+//! One SQL value. Its type name (`int`, `varchar(20)`, `smallmoney`) is its [`SqlType`], stored separately: a value carries only
+//! the data for comparisons and computations.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ pub enum Value {
     Variant(Arc<Variant>),
 }
 
-/// The inside of a sql_variant.
+/// The content of a sql_variant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variant {
     /// The base type.

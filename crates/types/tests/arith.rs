@@ -69,7 +69,7 @@ fn concatenation() {
     assert_eq!(plan(SqlType::nvarchar(3000), SqlType::nvarchar(3000)), Ok(SqlType::nvarchar(4000)));
     assert_eq!(plan(SqlType::VARCHAR_MAX, SqlType::nvarchar(5)), Ok(SqlType::NVARCHAR_MAX));
     assert_eq!(plan(SqlType::SysName, SqlType::varchar(2)), Ok(SqlType::nvarchar(130)));
-    // 8000 bytes are the end, unless a side is max: what goes beyond is lost.
+    // 8000 bytes are the limit, unless a side is max: longer results are cut.
     let long = s(&"x".repeat(5000));
     let joined = compute(Add, long.clone(), long).expect("allowed");
     assert_eq!(joined.as_text().map(|text| text.len()), Some(8000));

@@ -136,7 +136,7 @@ fn keys_order_and_hashes_agree_with_comparison() {
     }
 }
 
-/// Long strings are compared many characters at a time: what is alike, but for the case of letters, and blanks at the end.
+/// Long strings are compared many characters at a time: equal ones, equal ones except for case, and blanks at the end.
 #[test]
 fn keys_of_long_strings_order_as_they_compare() {
     let mut random = Random(29);
@@ -295,7 +295,7 @@ fn like_patterns() {
         assert!(!escaped("500", "50!%"));
         assert!(escaped("a_b", "a!_b"));
     }
-    // Trailing blanks of the text: passed over for varchar, counted for nvarchar.
+    // Trailing blanks of the text: ignored for varchar, significant for nvarchar.
     assert_eq!(Collation::DEFAULT.like(&s("abc  "), &s("abc"), None), Some(true));
     assert_eq!(Collation::DEFAULT.like(&n("abc  "), &n("abc"), None), Some(false));
     assert_eq!(Collation::DEFAULT.like(&s("abc"), &s("abc "), None), Some(false));

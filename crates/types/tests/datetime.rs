@@ -346,7 +346,7 @@ fn datediff_counts_boundaries() {
         Ok(Value::BigInt(86_400_000_000_000))
     );
     assert_eq!(number(date_diff_big(Nanosecond, &at("0001-01-01", DT2), &at("9999-12-31", DT2))), 535);
-    // Offsets are taken off first.
+    // Both sides are converted to UTC first.
     let offset = SqlType::DateTimeOffset(0);
     assert_eq!(
         date_diff(Hour, &at("2024-01-01 00:00 +02:00", offset), &at("2024-01-01 00:00 +00:00", offset)),
@@ -359,7 +359,7 @@ fn datediff_counts_boundaries() {
 fn parts_and_names() {
     let value = at("2007-10-30 12:15:32.1234567 +05:10", SqlType::DateTimeOffset(7));
     use DatePart::*;
-    // The documentation's table for DATEPART of this very value.
+    // The documentation's table for DATEPART of this value.
     for (part, expected) in [
         (Year, 2007),
         (Quarter, 4),

@@ -82,8 +82,8 @@ fn dates() {
     }
     assert_eq!(show(&date, "D", "de-de").as_deref(), Some("Dienstag, 2. Januar 2024"));
     assert_eq!(show(&date, "d", "en-gb").as_deref(), Some("02/01/2024"));
-    // Short names are not the beginnings of long ones everywhere; names of cultures are read in any case, with either line, and a language
-    // stands for its first land.
+    // Short names are not the beginnings of long ones everywhere; names of cultures are read in any case, with hyphen or underscore, and a language
+    // means its first country.
     let march = cast(&s("2024-03-02"), SqlType::Date).expect("a date");
     for (culture, expected) in
         [("de_DE", "Sa 02 Mrz"), ("fr", "sam. 02 mars"), ("EN", "Sat 02 Mar"), ("iv", "Sat 02 Mar")]

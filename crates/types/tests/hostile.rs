@@ -128,7 +128,7 @@ fn any_text_and_bytes_convert_or_fail() {
             for to in TARGETS {
                 let style = styles[random.below(styles.len() as u64) as usize];
                 let Ok(first) = convert(&value, &from, to, style, &context) else { continue };
-                // What came out goes on, and can be keyed and compared.
+                // The results can be converted again, and can be keyed and compared.
                 let next = TARGETS[random.below(TARGETS.len() as u64) as usize];
                 let _ = convert(&first, to, &next, style, &context);
                 let mut key = Vec::new();
@@ -220,7 +220,7 @@ fn any_date_arithmetic_stays_in_the_calendar_or_fails() {
         let number =
             [random.next() as i64 >> shift, i64::MAX, i64::MIN][random.below(12).saturating_sub(9) as usize];
         if let Ok(moved) = date_add(part, number, &left) {
-            // What was moved still shows as text.
+            // A shifted value still converts to text.
             let shown = convert(
                 &moved,
                 &left_type,

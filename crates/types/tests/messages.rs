@@ -1,4 +1,4 @@
-//! The catalogue of messages against the places that raise them, and against what client programs look for in a message.
+//! The catalogue of messages against the code that raises them, and against the words that client programs search for in a message.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test reads the workspace's source")]
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// How many things stand in the list that begins behind `text`'s opening bracket, at its own level.
+/// The number of elements in the list behind `text`'s opening bracket, at its own level.
 fn arguments(text: &str) -> usize {
     let (mut depth, mut count, mut something, mut quoted) = (0, 0, false, false);
     for character in text.chars() {
@@ -44,7 +44,7 @@ fn placeholders(text: &str) -> usize {
     text.matches("%s").count() + text.matches("%d").count()
 }
 
-/// Each place that raises a message by its number gives it as many arguments as its text has places, and the number is in the catalogue: no
+/// Each call that raises a message by its number passes as many arguments as its text has placeholders, and the number is in the catalogue: no
 /// message says "(null)" or that its text is missing.
 #[test]
 fn messages_are_raised_with_their_arguments() {
@@ -81,7 +81,7 @@ fn messages_are_raised_with_their_arguments() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Every message, with an argument for each of its places, has no place left.
+/// Every message, with an argument for each of its placeholders, has no placeholder left.
 #[test]
 fn every_message_of_the_catalogue_can_be_filled() {
     for message in messages::all() {
@@ -92,7 +92,7 @@ fn every_message_of_the_catalogue_can_be_filled() {
     }
 }
 
-/// Words that client programs look for; they are part of the interface.
+/// Words that client programs search for; they are part of the interface.
 #[test]
 fn messages_have_the_words_that_clients_look_for() {
     let phrases = [
@@ -100,7 +100,7 @@ fn messages_have_the_words_that_clients_look_for() {
         (1205, "has been chosen as the deadlock victim"),
         (1205, "was deadlocked on"),
         (1222, "Lock request time out period exceeded"),
-        // Active Record's adapter and Sequelize tell their exceptions apart by these.
+        // Active Record's adapter and Sequelize distinguish their exceptions by these.
         (
             2627,
             "Violation of %s constraint '%s'. Cannot insert duplicate key in object '%s'. The duplicate key value is",

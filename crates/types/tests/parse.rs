@@ -1,4 +1,4 @@
-//! PARSE: what a text means in a culture. Cases of the documentation, of captures from SQL Server, and of .NET's rules.
+//! PARSE: the meaning of texts in a culture. Cases of the documentation, of captures from SQL Server, and of .NET's rules.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
@@ -9,13 +9,13 @@ use hardpan_types::functions::Culture;
 use hardpan_types::functions::parse::{makes, parse};
 use hardpan_types::{Length, SqlType};
 
-/// 2026-11-24 23:30 in a land two hours east of Greenwich.
+/// 2026-11-24 23:30 in a country two hours east of Greenwich.
 fn now() -> Moment {
     let days = civil::to_days(2026, 11, 24).unwrap();
     Moment { offset_minutes: 120, ..Moment::new(days, 23 * 36_000_000_000 + 30 * 600_000_000) }
 }
 
-/// What PARSE makes of a text, as CAST shows it; `-` for none.
+/// The result of PARSE for a text, as CAST shows it; `-` for none.
 fn parsed(text: &str, target: SqlType, culture: &str) -> String {
     let culture = Culture::by_name(culture).expect("a known culture");
     parse(text, &target, culture, &now()).map_or("-".to_owned(), |value| show(&value, target))
@@ -359,7 +359,7 @@ fn moments() {
             ("de-DE", "02.01.2024 15:04", "2024-01-02 15:04:00.0000000"),
             ("en-US", "13 Dec 2010 10:30", "2010-12-13 10:30:00.0000000"),
             ("en-US", "Fri, 13 Dec 2024 10:30:00 GMT", "2024-12-13 10:30:00.0000000"),
-            // What .NET reads, but as nobody means it.
+            // Texts that .NET reads in a surprising way.
             ("en-US", "5 Dec 10:30", "-"),
             ("en-US", "12/13 10:30", "-"),
             ("en-US", "3:04 PM", "2026-11-24 15:04:00.0000000"),
@@ -380,7 +380,7 @@ fn moments() {
             ("en-US", "2024-01-02T03:04:05-14:00", "2024-01-02 03:04:05 -14:00"),
             ("en-US", "2024-01-02T03:04:05+01:60", "-"),
             ("en-US", "9999-12-31T23:00:00-02:00", "-"),
-            // Today is that of the offset's clock: 21:30 in Greenwich.
+            // Today is the date in the offset's time zone: 21:30 in Greenwich.
             ("en-US", "10:00", "2026-11-24 10:00:00 +00:00"),
             ("en-US", "10:00 +05:00", "2026-11-25 10:00:00 +05:00"),
         ],
@@ -410,7 +410,7 @@ fn moments() {
     }
 }
 
-/// What FORMAT writes in a culture's standard forms, PARSE reads.
+/// PARSE reads the output of FORMAT in a culture's standard forms.
 #[test]
 fn formats_are_read_back() {
     let culture_names = ["en-US", "en-GB", "de-DE", "fr-FR", "iv"];

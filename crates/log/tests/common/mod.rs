@@ -12,7 +12,7 @@ use hardpan_log::{Growth, Log, LogContext, LogOp, LogOptions, Lsn, RecordBuf, Re
 use os::sim::World;
 use os::{Os, Signal, WaitOutcome, WaitType};
 
-/// A real world with a directory that goes when the test ends.
+/// A real world with a directory that is removed when the test ends.
 pub struct Workbench {
     pub os: Os,
     directory: PathBuf,
@@ -23,7 +23,7 @@ impl Workbench {
         Workbench::below(std::env::temp_dir(), name)
     }
 
-    /// The same in memory, where there is such a place.
+    /// A workbench in memory, where there is an in-memory file system.
     pub fn in_memory(name: &str) -> Workbench {
         let memory = Path::new("/dev/shm");
         let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
@@ -103,8 +103,8 @@ pub fn commit(log: &Log, txn: u64, row_bytes: usize) -> Lsn {
     log.append(&RecordBuf::from_payload(header(LogOp::CommitXact, change), &commit)).unwrap()
 }
 
-/// Makes the same world again and again, each time with one bit of its log file turned over in another sector that was written, every
-/// `step`th; gives `judge` the world, what `life` had returned, and the place.
+/// Makes the same world again and again, each time with one bit of its log file flipped in another written sector, every
+/// `step`th; calls `judge` with the world, the result of `life`, and the position.
 pub fn turn_bits_over<T>(
     path: &str,
     step: usize,

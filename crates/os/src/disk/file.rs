@@ -16,7 +16,7 @@ pub struct OpenOptions {
     pub create_new: bool,
     /// For reading only.
     pub read_only: bool,
-    /// Bypass the page cache (O_DIRECT) where the file system allows; `File::is_direct` tells.
+    /// Bypass the page cache (O_DIRECT) where the file system allows; see `File::is_direct`.
     /// Direct files want 512-byte-aligned offsets and lengths (see `DeviceTraits`) and an `AlignedBuf`; anything else
     /// goes through a bounce buffer when only the memory is unaligned.
     pub direct: bool,
@@ -86,7 +86,7 @@ pub struct DeviceTraits {
 /// Any write or sync error leaves the affected range undefined; a caller that needs durability must not retry a failed
 /// sync and trust the result (the kernel may have dropped the data).
 pub trait File: Send + Sync {
-    /// Reads at `offset`; fewer bytes than asked for only at the end of the file (a short read of the system is continued).
+    /// Reads at `offset`; fewer bytes than requested only at the end of the file (a short read of the system is continued).
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, IoError>;
     /// Writes all of `bytes` at `offset`, extending the file as needed (a short write of the system is continued).
     fn write_at(&self, bytes: &[u8], offset: u64, mode: WriteMode) -> Result<(), IoError>;
@@ -115,7 +115,7 @@ pub trait File: Send + Sync {
     fn path(&self) -> &Path;
     /// Device and number of the file: a copy of it has others.
     fn identity(&self) -> (u64, u64);
-    /// For the queue of the same world to know its own files.
+    /// Lets the queue of the same world recognise its own files.
     #[doc(hidden)]
     fn as_any(&self) -> Option<&dyn std::any::Any> {
         None

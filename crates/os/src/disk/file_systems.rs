@@ -22,9 +22,9 @@ pub trait Disk: Send + Sync {
     fn open(&self, path: &Path, options: &OpenOptions) -> Result<Arc<dyn File>, IoError>;
     /// True when something has that path.
     fn exists(&self, path: &Path) -> bool;
-    /// Makes a directory and its parents; fine when they are there.
+    /// Makes a directory and its parents; no error if they exist.
     fn create_dir_all(&self, path: &Path) -> Result<(), IoError>;
-    /// Makes one directory that only its owner may enter (mode 0700); fine when it is there, whatever its mode.
+    /// Makes one directory that only its owner may enter (mode 0700); no error if it exists, whatever its mode.
     fn create_private_dir(&self, path: &Path) -> Result<(), IoError>;
     /// Resolves the symbolic links of a path, whose end need not exist yet: the existing part with
     /// its links followed, then the rest as written. A dangling link is refused.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What was asked for.
+/// The kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoKind {
     /// Bytes from the file.
@@ -16,9 +16,9 @@ pub enum IoKind {
 /// One request in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PendingIo {
-    /// A number that no other request of this file has had since it was opened.
+    /// A number that is unique among the requests of this file since it was opened.
     pub number: u64,
-    /// What was asked for.
+    /// The kind of request.
     pub kind: IoKind,
     /// Where it begins in the file; 0 for a sync.
     pub offset: u64,

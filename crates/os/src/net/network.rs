@@ -10,7 +10,7 @@ use crate::error::IoError;
 pub trait Net: Send + Sync {
     /// Listens on `address` (`127.0.0.1:1433`, `[::1]:0`; port 0: any).
     fn listen(&self, address: &str) -> Result<Arc<dyn Listener>, IoError>;
-    /// Connects to `address` (a name is looked up), giving up after `timeout_ns`.
+    /// Connects to `address` (a name is resolved), with a timeout of `timeout_ns`.
     fn connect(&self, address: &str, timeout_ns: u64) -> Result<Arc<dyn Stream>, IoError>;
     /// A poller of this network's streams.
     fn poller(&self) -> Result<Poller, IoError>;

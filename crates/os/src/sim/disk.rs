@@ -12,7 +12,7 @@
 //!   cached writes, and a later sync then returns success without making it durable.
 //! * At `power_off` the image freezes first; then the tasks unwind, so destructors do not change the disk.
 //!
-//! * Reads and writes may move fewer bytes than asked for (`Profile::short_transfers_percent`, `Effect::Short`); the loop of the real half
+//! * Reads and writes may move fewer bytes than requested (`Profile::short_transfers_percent`, `Effect::Short`); the loop of the real disk
 //!   continues them. A queued request is continued by the queue's worker: the disk sees it whole.
 //!
 //! Each operation takes virtual time by the profile and is a switch point; requests of a queue complete in any order.

@@ -70,7 +70,7 @@ pub(super) fn finish(world: &World, fate: Fate, what: impl FnOnce() -> String) -
     }
 }
 
-/// Lets device time pass, when the caller is a task of a world (a test may look at files from outside).
+/// Lets device time pass, when the caller is a task of a world (a test may read files from outside).
 pub(super) fn pass_time(ns: u64) {
     if let Some(seat) = baton() {
         seat.pass_time(ns);

@@ -2,10 +2,10 @@
 //!
 //! * The process can die, and the power can go, between any two stores, in the middle of one (at a word of 8 bytes), and at each flush
 //!   and fence.
-//! * When the process dies, everything stored is there for the next run of the world.
+//! * When the process dies, all stores are visible to the next run of the world.
 //! * A power loss draws each line of 64 bytes that was stored into and not fenced: it is as it was when it was fenced last, or as it was after
-//!   any store since, or a mixture of those by words. What was flushed and then fenced is there, as it was at the flush or later.
-//! * The device can be away ([`World::set_persistent_device`]).
+//!   any store since, or a mixture of those by words. A line that was flushed and then fenced is as it was at the flush or later.
+//! * The device can be missing ([`World::set_persistent_device`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -31,7 +31,7 @@ impl World {
             root(&for_root);
             world.inner.sched.end(End::Returned);
         };
-        // The handle is not joined: the scheduler knows when all tasks are done.
+        // The handle is not joined: the scheduler detects when all tasks are done.
         drop(os.try_spawn(&crate::SpawnOptions::named("root").stack_bytes(2 << 20), root_body));
         let (end, failures) = self.inner.sched.start_and_wait();
         drop(os);

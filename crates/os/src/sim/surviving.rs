@@ -2,8 +2,8 @@
 //!
 //! * The process can die between any two stores, and in the middle of one to a place.
 //! * When it dies, by itself or by a kill, everything stored is there for the next run of the world.
-//! * A power loss begins another boot. What was stored is gone, or is still there whole (a file system on a device has had the time to
-//!   write it back), or some words and pages of it are gone.
+//! * A power loss begins another boot. The stores are lost, or survive completely (a file system on a device has had the time to
+//!   write them back), or some words and pages are lost.
 //! * There may be no room for another place ([`World::set_surviving_places`]).
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! DBCC, KILL and everything that is only recognised.
+//! DBCC, KILL and statements that are only recognised.
 
 use super::{Expr, Ident, NamedOption};
 

@@ -24,13 +24,13 @@ pub struct DeclareCursor {
     pub definition: CursorDefinition,
 }
 
-/// What a cursor is.
+/// The definition of a cursor.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
 pub struct CursorDefinition {
     /// INSENSITIVE and SCROLL before CURSOR, or the words behind it, in order.
     pub options: Vec<CursorOption>,
-    /// Whether the options stand before CURSOR (ISO form).
+    /// Whether the options are before CURSOR (ISO form).
     pub is_iso: bool,
     pub with: Option<With>,
     pub query: Query,

@@ -1,13 +1,13 @@
-//! Expressions and predicates: one tree for both, as the binder decides which is allowed where.
+//! Expressions and predicates: one tree for both; the binder decides where each is allowed.
 
 use super::{DataType, Ident, ObjectName, OrderByItem, Query, Span};
 
-/// An expression with its place.
+/// An expression with its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expr {
-    /// Where it stands.
+    /// Its position.
     pub span: Span,
-    /// What it is.
+    /// Its kind.
     pub kind: ExprKind,
 }
 

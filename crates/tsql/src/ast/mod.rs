@@ -1,4 +1,4 @@
-//! The syntax tree of T-SQL: what was written, not what it means. Names are unresolved, types unchecked.
+//! The syntax tree of T-SQL, without semantics: names are unresolved, types unchecked.
 //!
 //! Every node owns its text, so a tree outlives its source. Positions are byte offsets into the batch text
 //! plus the 1-based line there; two spans always compare equal, so that trees compare by shape.
@@ -35,7 +35,7 @@ pub use set::*;
 pub use table::*;
 pub use tran::*;
 
-/// A stretch of the batch text.
+/// A range of the batch text.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Span {
     /// First byte.
@@ -47,7 +47,7 @@ pub struct Span {
 }
 
 impl PartialEq for Span {
-    /// Always true: where a thing stands does not change what it is.
+    /// Always true: the position of a node does not affect its equality.
     fn eq(&self, _: &Span) -> bool {
         true
     }
@@ -126,7 +126,7 @@ pub enum StatementKind {
     CloseCursor(CursorRef),
     DeallocateCursor(CursorRef),
 
-    // Tables and what hangs on them (table.rs, index.rs)
+    // Tables, indexes, types, sequences (table.rs, index.rs)
     CreateTable(Box<CreateTable>),
     AlterTable(Box<AlterTable>),
     CreateIndex(Box<CreateIndex>),

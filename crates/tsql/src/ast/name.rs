@@ -33,7 +33,7 @@ pub struct ObjectName {
     pub schema: Option<Ident>,
     /// The last part.
     pub name: Ident,
-    /// Where it stands.
+    /// Its position.
     pub span: Span,
 }
 

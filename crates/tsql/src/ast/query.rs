@@ -32,7 +32,7 @@ pub struct CommonTable {
     pub query: Query,
 }
 
-/// A query expression with what may follow it.
+/// A query expression with the clauses that may follow it.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
 pub struct Query {
@@ -419,7 +419,7 @@ pub enum JoinKind {
     OuterApply,
 }
 
-/// Algorithm asked for between INNER|LEFT|.. and JOIN.
+/// Join hint between INNER|LEFT|.. and JOIN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum JoinHint {

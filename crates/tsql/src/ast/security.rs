@@ -46,7 +46,7 @@ pub struct CreateLogin {
     pub options: Vec<NamedOption>,
 }
 
-/// Where a login comes from.
+/// The source of a login.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
 pub enum LoginSource {
@@ -105,7 +105,7 @@ pub struct CreateUser {
     pub password: Option<Password>,
 }
 
-/// Where a user comes from.
+/// The source of a user.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
 pub enum UserSource {
@@ -173,7 +173,7 @@ pub struct ExecuteAs {
     pub cookie: Option<String>,
 }
 
-/// Whom to become.
+/// The principal to impersonate.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
 pub enum ExecuteAsContext {

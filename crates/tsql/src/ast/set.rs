@@ -26,7 +26,7 @@ pub enum SetStatement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum SwitchOption {
-    /// Hardpan's own: each commit tells its ticket.
+    /// Hardpan's own: each commit reports its ticket.
     CommitTickets,
     AnsiDefaults,
     AnsiNullDfltOff,

@@ -52,7 +52,7 @@ pub struct ColumnDefinition {
     pub collation: Option<Ident>,
     /// NULL (true), NOT NULL (false), not said.
     pub nullable: Option<bool>,
-    /// It is said more than once: error 8150.
+    /// Written more than once: error 8150.
     pub is_nullable_said_again: bool,
     pub identity: Option<Identity>,
     pub is_rowguidcol: bool,
@@ -407,11 +407,11 @@ pub enum DropKind {
     ApplicationRole,
     ExternalTable,
     Aggregate,
-    /// A kind that is only known by name, behind which IF EXISTS stands.
+    /// A kind that is only known by name, with IF EXISTS.
     Named(&'static str),
 }
 
-/// Where a DDL or logon trigger sits.
+/// The scope of a DDL or logon trigger.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
 pub enum TriggerScope {

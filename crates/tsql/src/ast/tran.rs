@@ -31,7 +31,7 @@ pub struct Commit {
     pub name: Option<TransactionName>,
     /// ON (true), OFF (false), not said.
     pub delayed_durability: Option<bool>,
-    /// Hardpan's own: how long to wait until it is hard, milliseconds.
+    /// Hardpan's own: how long to wait until it is durable, milliseconds.
     pub max_wait_ms: Option<super::Expr>,
 }
 

@@ -225,7 +225,7 @@ impl Printer {
         }
     }
 
-    /// What a method or property belongs to; a bare column would read as a qualified name.
+    /// The target of a method or property; a bare column would be parsed as a qualified name.
     fn target(&mut self, target: &Expr) {
         match &target.kind {
             ExprKind::Variable(_)

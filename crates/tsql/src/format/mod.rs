@@ -116,7 +116,7 @@ impl Printer {
         self.ident(&name.name);
     }
 
-    /// `'..'`; a backslash at the end of a line would be a continuation, so it is written as one that vanishes.
+    /// `'..'`; a backslash at the end of a line would be a continuation, so an extra line continuation is written behind it.
     fn string(&mut self, text: &str) {
         let text = text.replace('\'', "''");
         let text = text.replace("\\\n", "\\\\\n\n").replace("\\\r\n", "\\\\\n\r\n");

@@ -3,7 +3,7 @@
 //!
 //! `DATEADD(YEAR, -18, GetDate()) >= a AND b IN ('M', 'F')` becomes
 //! `dateadd(year,(-18),getdate())>=[a] AND ([b]='F' OR [b]='M')`: names in brackets, numbers in parentheses, functions in
-//! small letters, no blanks about operators, IN and BETWEEN taken apart. What this page does not know has no such form.
+//! lower case, no blanks around operators, IN and BETWEEN expanded. Expressions that are not listed here have no such form.
 
 use std::fmt::Write;
 
@@ -43,7 +43,7 @@ const NILADIC: [(&str, &str); 5] = [
     ("system_user", "suser_sname()"),
 ];
 
-/// Names of types that are other names of one.
+/// Type names that are synonyms.
 const SYNONYMS: [(&str, &str); 9] = [
     ("integer", "int"),
     ("dec", "decimal"),
@@ -237,7 +237,7 @@ fn sign(op: ComparisonOp) -> Option<&'static str> {
 fn write_list(out: &mut String, operands: &[Expr], between: &str, least: u8) -> Option<()> {
     for (index, operand) in operands.iter().enumerate() {
         out.push_str(if index > 0 { between } else { "" });
-        // What is itself a list of the kind joins the others.
+        // A nested list of the same kind is flattened.
         let joins = least == NOT && matches!(operand.kind, ExprKind::Between(_) | ExprKind::And(_));
         at_least(out, operand, if joins { AND } else { least })?;
     }
@@ -363,7 +363,7 @@ fn bracketed(name: &str) -> String {
 mod tests {
     use crate::{ParseOptions, parse_expression};
 
-    /// Written and kept: the forms of Microsoft's sample databases, whose scripts exist in both.
+    /// Source and catalog form: from Microsoft's sample databases, whose scripts exist in both.
     const CASES: &[(&str, &str)] = &[
         ("0", "(0)"),
         ("-1", "(-1)"),
@@ -419,7 +419,7 @@ mod tests {
         for (written, kept) in CASES {
             let expr = parse_expression(written, &options).expect(written);
             assert_eq!(super::text(&expr).as_deref(), Some(*kept), "{written}");
-            // It can be read again, and is its own form.
+            // The form can be parsed again, and is a fixed point.
             let again = parse_expression(kept, &options).expect(kept);
             assert_eq!(super::text(&again).as_deref(), Some(*kept), "{kept}");
         }

@@ -1,4 +1,4 @@
-//! Statement lists: what starts which statement, rules between statements, labels, recovery after an error.
+//! Statement lists: the start of each statement, rules between statements, labels, recovery after an error.
 
 use super::scope::{Scope, ScopeKind};
 use super::{CALL, Parsed, Parser};
@@ -54,7 +54,7 @@ impl Parser<'_> {
         result
     }
 
-    /// Statements up to END or the end of the text. Errors are noted and the list goes on behind them.
+    /// Statements up to END or the end of the text. Errors are noted and parsing continues behind them.
     pub(super) fn statement_list(&mut self) -> Vec<Statement> {
         let mut statements = Vec::new();
         let mut terminated = true;
@@ -86,7 +86,7 @@ impl Parser<'_> {
         }
     }
 
-    /// One statement. `terminated`: whether a `;` or the start of a list stands before it.
+    /// One statement. `terminated`: whether a `;` or the start of a list is before it.
     pub(super) fn statement(&mut self, terminated: bool) -> Parsed<Statement> {
         let start = self.token();
         let kind = self.nested(CALL, |p| p.statement_kind(terminated));
@@ -253,7 +253,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether only `;` stand before this token.
+    /// Whether only `;` are before this token.
     pub(super) fn is_first_in_batch(&self) -> bool {
         self.tokens[..self.position].iter().all(|token| token.kind == TokenKind::Symbol(b';'))
     }
@@ -342,7 +342,7 @@ impl Parser<'_> {
 
     // ---- errors
 
-    /// Notes an error; the second at the same place says nothing new. 105 is followed by 102, as in SQL Server.
+    /// Notes an error; a second one at the same position is dropped. 105 is followed by 102, as in SQL Server.
     #[inline(never)]
     pub(super) fn report(&mut self, error: impl Into<SyntaxError>) {
         let error = error.into();

@@ -267,7 +267,7 @@ impl Parser<'_> {
         Ok(StatementKind::Declare(variables))
     }
 
-    /// The variables of one DECLARE are not there yet for each other's values: 137.
+    /// The variables of one DECLARE cannot be used in each other's values: 137.
     fn check_initial_values(&self, variables: &[VariableDeclaration], before: usize) -> Parsed<()> {
         let names: BTreeSet<String> = variables.iter().map(|variable| variable.name.to_lowercase()).collect();
         let mut initials = variables.iter().filter_map(|variable| variable.initial.as_ref()).peekable();

@@ -24,7 +24,7 @@ const OPTIONS: [(&str, CursorOption); 13] = [
     ("TYPE_WARNING", CursorOption::TypeWarning),
 ];
 
-/// Options that exclude each other, as SQL Server checks and names them: the first pair that is there is told of (1048). `FOR UPDATE` and
+/// Options that exclude each other, as SQL Server checks and names them: the first such pair is reported (1048). `FOR UPDATE` and
 /// `FOR READ ONLY` behind the query count as options.
 const CONFLICTS: [(CursorWord, CursorWord); 19] = {
     use CursorOption as O;
@@ -52,7 +52,7 @@ const CONFLICTS: [(CursorWord, CursorWord); 19] = {
     ]
 };
 
-/// What a cursor's declaration says of it.
+/// The properties in a cursor's declaration.
 #[derive(Clone, Copy)]
 enum CursorWord {
     Option(CursorOption),
@@ -124,7 +124,7 @@ impl Parser<'_> {
         Ok(definition)
     }
 
-    /// Errors 1048 and 1058: what is said of the cursor does not go together.
+    /// Errors 1048 and 1058: conflicting properties of the cursor.
     fn check_cursor_options(&self, definition: &CursorDefinition) -> Parsed<()> {
         if is_for_read_only(definition) && definition.options.contains(&CursorOption::ReadOnly) {
             return Err(self.error_at(1058, self.token(), String::new()));

@@ -281,7 +281,7 @@ impl Parser<'_> {
         Ok(identity)
     }
 
-    /// `NOT FOR REPLICATION`, which must stand here.
+    /// `NOT FOR REPLICATION`, which must be here.
     pub(super) fn not_for_replication(&mut self) -> Parsed<()> {
         self.expect(Keyword::Not)?;
         self.expect(Keyword::For)?;
@@ -446,7 +446,7 @@ impl Parser<'_> {
         ];
         if self.at(Keyword::With) && old_options.iter().any(|word| self.spells_ahead(1, word)) {
             let mut options = Vec::new();
-            // Behind the comma may stand the next column of a table's definition.
+            // The next column of a table's definition may follow the comma.
             loop {
                 self.advance();
                 let name = self.ident_or_keyword()?;

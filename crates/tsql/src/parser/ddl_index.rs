@@ -13,7 +13,7 @@ use crate::lexer::TokenKind;
 const STATISTICS_KINDS: [&str; 3] = ["ALL", "COLUMNS", "INDEX"];
 
 impl Parser<'_> {
-    /// Whether a kind of index stands here, behind CREATE.
+    /// Whether a kind of index follows CREATE.
     pub(super) fn at_create_index(&self) -> bool {
         match self.kind() {
             TokenKind::Keyword(

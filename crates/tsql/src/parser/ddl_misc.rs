@@ -205,7 +205,7 @@ impl Parser<'_> {
         Some((phrase, phrase.split(' ').count()))
     }
 
-    /// A statement on an object that is kept as text; `verb` stands here.
+    /// A statement on an object that is kept as text; `verb` is the current token.
     fn opaque_object(&mut self, verb: &str, except: &[&str]) -> Option<Parsed<StatementKind>> {
         let (phrase, words) = self.opaque_phrase()?;
         if except.contains(&phrase) {
@@ -351,7 +351,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The rest of CREATE SEQUENCE (`verb` "CREATE") or ALTER SEQUENCE: 11709, 11710, 11711, 11715 for what stands in the wrong one.
+    /// The rest of CREATE SEQUENCE (`verb` "CREATE") or ALTER SEQUENCE: 11709, 11710, 11711, 11715 for options of the other one.
     fn sequence(&mut self, verb: &str) -> Parsed<SequenceDefinition> {
         let is_altered = verb == "ALTER";
         let mut sequence = SequenceDefinition {

@@ -39,7 +39,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether only `;` stand before `token` in the batch.
+    /// Whether only `;` are before `token` in the batch.
     pub(super) fn is_first(&self, token: Token) -> bool {
         self.tokens
             .iter()
@@ -314,14 +314,14 @@ impl Parser<'_> {
         Ok(FunctionBody::Block(statements))
     }
 
-    /// `(query)` or `query`; WITH may stand inside the parentheses.
+    /// `(query)` or `query`; WITH may be inside the parentheses.
     fn inline_query(&mut self) -> Parsed<FunctionBody> {
         let mut query = self.parenthesized_inline_query()?;
         query.query = self.limited(query.query)?;
         Ok(FunctionBody::Query(Box::new(query)))
     }
 
-    /// ORDER BY may stand inside the parentheses, if these hold the whole query.
+    /// ORDER BY may be inside the parentheses, if these hold the whole query.
     fn parenthesized_inline_query(&mut self) -> Parsed<SelectStatement> {
         if self.at_symbol(b'(') && !self.set_operator_behind_parenthesis() {
             return self.nested(QUERY, |p| {

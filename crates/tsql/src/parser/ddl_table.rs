@@ -205,7 +205,7 @@ impl Parser<'_> {
         let (mut collation, mut nullable, mut is_sparse) = (None, None, false);
         let (mut encrypted, mut masked) = (Vec::new(), None);
         loop {
-            // What is said twice does not belong here.
+            // A repeated clause is an error here.
             if collation.is_none() && self.at(Keyword::Collate) {
                 collation = self.collation_opt()?;
             } else if !is_sparse && self.accept_word("SPARSE") {

@@ -66,7 +66,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The rows of VALUES of an INSERT: no column may stand in them (128), outside of queries.
+    /// The rows of VALUES of an INSERT: they may contain no column (128), outside of queries.
     fn inserted_rows(&mut self) -> Parsed<Vec<Vec<Expr>>> {
         let outer = std::mem::replace(&mut self.in_values, true);
         let rows = self.value_rows();
@@ -148,7 +148,7 @@ impl Parser<'_> {
         Ok(SetClause::Column { column, op, value: self.set_value_of(op)? })
     }
 
-    /// DEFAULT stands behind a plain `=` only.
+    /// DEFAULT is allowed behind a plain `=` only.
     fn set_value_of(&mut self, op: AssignOp) -> Parsed<Expr> {
         if op == AssignOp::Set { self.value_or_default() } else { self.value() }
     }

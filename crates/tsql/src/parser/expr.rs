@@ -1,7 +1,7 @@
 //! Expressions and conditions: precedence climbing over one table of levels.
 //!
 //! T-SQL keeps values and conditions apart. A parenthesis at the start of a condition may hold either, so there
-//! the inner expression is parsed as whichever it is, and its shape tells which operators may follow.
+//! the inner expression is parsed as either, and its kind determines which operators may follow.
 
 use super::function::empty_call;
 use super::{CALL, LIGHT, Parsed, Parser, QUERY};
@@ -192,7 +192,7 @@ impl Parser<'_> {
         Ok(Expr { span: self.span_from(start), kind })
     }
 
-    /// What follows a value inside a condition.
+    /// The rest of a condition behind its first value.
     #[inline(never)]
     fn predicate(&mut self, start: Token, operand: Expr) -> Parsed<Expr> {
         let negated = self.accept(Keyword::Not);
@@ -284,7 +284,7 @@ impl Parser<'_> {
         Ok(ExprKind::Comparison(Box::new(Comparison { op, left, right })))
     }
 
-    /// One comparison operator; its characters may stand apart.
+    /// One comparison operator; blanks may separate its characters.
     fn comparison_operator(&mut self) -> Parsed<ComparisonOp> {
         let TokenKind::Symbol(first) = self.kind() else { return Err(self.unexpected()) };
         self.advance();
@@ -404,7 +404,7 @@ impl Parser<'_> {
         Ok(Expr { span: self.span_from(start), kind })
     }
 
-    /// An expression that has no rows before it.
+    /// An expression without a row source.
     pub(super) fn value_without_rows(&mut self) -> Parsed<Expr> {
         let outer = std::mem::replace(&mut self.without_rows, true);
         let value = self.value();
@@ -517,7 +517,7 @@ impl Parser<'_> {
         self.qualified_name_or_call()
     }
 
-    /// A column where columns may be. Error 128.
+    /// A column, in a position where columns are allowed. Error 128.
     #[inline(never)]
     fn column(&mut self, column: ColumnRef, start: Token) -> Parsed<ExprKind> {
         if self.in_values && column.qualifier.is_none() && self.unit_at != Some(start.start) {
@@ -532,7 +532,7 @@ impl Parser<'_> {
         Ok(ExprKind::Column(column))
     }
 
-    /// Notes the first thing that needs rows in an expression that has none before it, to be told when the statement is read and correct.
+    /// Notes the first part that needs rows in an expression without a row source; it is reported after the statement was parsed without errors.
     pub(super) fn must_have_rows(&mut self, number: i32, at: Token, near: String) {
         if std::mem::replace(&mut self.without_rows, false) {
             self.misplaced = Some(self.error_at(number, at, near));
@@ -593,7 +593,7 @@ impl Parser<'_> {
             self.advance();
         }
         let sequence = self.object_name()?;
-        // What it orders is no value of the expression around it: OVER itself is refused where there are no rows (11717).
+        // Its ORDER BY is not checked as part of the outer expression: OVER itself is refused in expressions without rows (11717).
         let without_rows = std::mem::take(&mut self.without_rows);
         let in_values = std::mem::take(&mut self.in_values);
         let over = if self.at(Keyword::Over) { Some(self.over()?) } else { None };

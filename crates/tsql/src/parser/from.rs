@@ -36,7 +36,7 @@ const OLD_STYLE_HINTS: [&str; 22] = [
     "KEEPIDENTITY",
 ];
 
-/// Table hints that say something behind `=`.
+/// Table hints with a value behind `=`.
 const HINTS_WITH_VALUES: [&str; 2] = ["INDEX", "SPATIAL_WINDOW_MAX_CELLS"];
 
 impl Parser<'_> {
@@ -179,11 +179,11 @@ impl Parser<'_> {
         }
         let source = self.table_source()?;
         self.expect_symbol(b')')?;
-        // `(t) AS a` renames what stands alone inside.
+        // `(t) AS a` renames a single source inside.
         Ok(source)
     }
 
-    /// At `(`, inside another: whether it opens a query that goes on behind it (`((SELECT ..) UNION ..)`).
+    /// At `(`, inside another: whether it opens a query that continues behind it (`((SELECT ..) UNION ..)`).
     fn parenthesis_starts_query(&self) -> bool {
         let mut inside = 1;
         while self.symbol_ahead(inside, b'(') {
@@ -196,7 +196,7 @@ impl Parser<'_> {
         self.at_ahead(inside, Keyword::Select) && (goes_on || self.set_operator_behind_parenthesis())
     }
 
-    /// Whether UNION, EXCEPT or INTERSECT stands behind the `)` that closes the `(` here.
+    /// Whether UNION, EXCEPT or INTERSECT follows the `)` that closes the `(` here.
     pub(super) fn set_operator_behind_parenthesis(&self) -> bool {
         matches!(
             self.kind_behind_parenthesis(),
@@ -727,7 +727,7 @@ impl Parser<'_> {
     }
 }
 
-/// Takes the source out, leaving a placeholder that is overwritten at once.
+/// Moves the source out, leaving a placeholder that is overwritten at once.
 fn take(source: &mut TableSource) -> TableSource {
     let span = crate::ast::Span::default();
     std::mem::replace(source, TableSource::Variable { name: String::new(), alias: None, span })

@@ -23,7 +23,7 @@ impl Parser<'_> {
         })
     }
 
-    /// The rest of a call, whose parenthesis stands here.
+    /// The rest of a call, from its parenthesis.
     pub(super) fn call(&mut self, mut call: Box<FunctionCall>) -> Parsed<ExprKind> {
         self.nested(CALL, |p| {
             match p.special_form(&call.name) {
@@ -217,7 +217,7 @@ impl Parser<'_> {
         Ok(FrameBound::Following(amount))
     }
 
-    /// CAST or PARSE, plain or TRY_; the parenthesis stands here.
+    /// CAST or PARSE, plain or TRY_, from the parenthesis.
     #[inline(never)]
     fn cast(&mut self, form: ConvertForm, is_try: bool) -> Parsed<ExprKind> {
         self.expect_symbol(b'(')?;

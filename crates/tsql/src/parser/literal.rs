@@ -18,7 +18,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The constant that stands here, if one does. NULL is not handled here.
+    /// The constant at the current token, if it is one. NULL is not handled here.
     pub(super) fn literal_opt(&mut self) -> Parsed<Option<Literal>> {
         let token = self.token();
         let text = self.token_text(token);
@@ -61,7 +61,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The contents of the string that must stand here.
+    /// The contents of the string that must be here.
     pub(super) fn expect_string(&mut self) -> Parsed<String> {
         if !self.at_string() {
             return Err(self.unexpected());

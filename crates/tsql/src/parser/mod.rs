@@ -1,6 +1,6 @@
-//! The recursive-descent parser: its state, token helpers and errors. The grammar is in the files beside.
+//! The recursive-descent parser: its state, token helpers and errors. The grammar is in the other files.
 //!
-//! Functions named `at_..` look, `accept_..` take if present, `expect_..` take or fail, and those named after a
+//! Functions named `at_..` test the next tokens, `accept_..` take if present, `expect_..` take or fail, and those named after a
 //! piece of grammar parse it. A failure carries the first error; the statement list in `batch.rs` recovers.
 
 mod admin;
@@ -41,7 +41,7 @@ use scope::Scope;
 /// Result of a piece of grammar.
 type Parsed<T> = Result<T, Box<SyntaxError>>;
 
-/// How deep queries, expressions and blocks may nest in all, by their weights: beyond it error 191. Such a batch
+/// Deepest nesting of queries, expressions and blocks together, by their weights: beyond it error 191. Such a batch
 /// parses in a part of a worker's stack of 512 KB (tested in `tests/limits.rs`).
 const NESTING_MAX: u32 = 240;
 
@@ -68,27 +68,27 @@ pub(crate) struct Parser<'t> {
     quoted_identifier: bool,
     /// How often SET QUOTED_IDENTIFIER may still change the meaning of the text behind it.
     relex_budget: u32,
-    /// What surrounds the statement: batch, procedure, loop, labels.
+    /// The context of the statement: batch, procedure, loop, labels.
     scope: Scope,
     /// Is a subquery, derived table or common table expression being parsed? Only there may a branch of a set operation have ORDER BY.
     in_subquery: bool,
-    /// Are the items of an OUTPUT clause being parsed? No query may stand in them.
+    /// Are the items of an OUTPUT clause being parsed? They may contain no query.
     in_output: bool,
-    /// ORDER BY that has been read behind a SELECT and turned out to be that of the whole query.
+    /// An ORDER BY that was read behind a SELECT and belongs to the whole query.
     order_read: Option<Vec<OrderByItem>>,
-    /// Is an expression being parsed that has no rows before it (PRINT, DEFAULT)? No column (128) and no query (1046) may stand in it.
+    /// Is an expression without a row source being parsed (PRINT, DEFAULT)? It may contain no column (128) and no query (1046).
     without_rows: bool,
-    /// Are the rows of an INSERT being parsed? No column without a table before it (128) may stand in them.
+    /// Are the rows of an INSERT being parsed? They may contain no column without a table name (128).
     in_values: bool,
-    /// What stands in such an expression and may not.
+    /// The first part that is not allowed in such an expression.
     misplaced: Option<Box<SyntaxError>>,
-    /// Where the unit of a DATEADD or its like stands: a word, not a column.
+    /// The position of the unit of DATEADD and similar functions: a word, not a column.
     unit_at: Option<u32>,
     /// The first SET SHOWPLAN met.
     showplan: Option<Token>,
-    /// Must the parse be given up?
+    /// Must the parse be stopped?
     is_spent: fn() -> bool,
-    /// It has been: where.
+    /// The position at which it was stopped.
     given_up: Option<Token>,
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn parse_batch(text: &str, options: &ParseOptions) -> Result<Batch, V
     parse_batch_while(text, options, || false)
 }
 
-/// The same until `is_spent` says that it must be given up: then that is the only error.
+/// Parses a batch until `is_spent` returns true: then that is the only error.
 pub(crate) fn parse_batch_while(
     text: &str,
     options: &ParseOptions,
@@ -247,7 +247,7 @@ impl<'t> Parser<'t> {
         self.peek_kind(ahead) == TokenKind::Symbol(symbol)
     }
 
-    /// Whether an unquoted, non-reserved word stands here that equals `word` (upper case).
+    /// Whether the token is an unquoted, non-reserved word equal to `word` (upper case).
     #[inline]
     fn at_word(&self, word: &str) -> bool {
         self.word_ahead(0, word)
@@ -270,7 +270,7 @@ impl<'t> Parser<'t> {
         self.spells_ahead(0, word)
     }
 
-    /// Whether an identifier (word or quoted) stands here.
+    /// Whether the token is an identifier (word or quoted).
     #[inline]
     fn at_ident(&self) -> bool {
         self.ident_ahead(0)
@@ -396,7 +396,7 @@ impl<'t> Parser<'t> {
 
     // ---- errors
 
-    /// No more is parsed: what is left of the text counts as its end.
+    /// Stops parsing: the rest of the text counts as its end.
     #[cold]
     #[inline(never)]
     fn give_up(&mut self) -> Box<SyntaxError> {

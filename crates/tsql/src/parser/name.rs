@@ -23,7 +23,7 @@ impl Parser<'_> {
         Some(self.ident_of(token))
     }
 
-    /// An identifier or any keyword (where the grammar leaves no doubt).
+    /// An identifier or any keyword (where the grammar is unambiguous).
     pub(super) fn ident_or_keyword(&mut self) -> Parsed<Ident> {
         match self.kind() {
             TokenKind::Keyword(_) => {
@@ -243,7 +243,7 @@ impl Parser<'_> {
         Ok((document, self.object_name()?))
     }
 
-    /// Whether `word` stands here with a name behind it.
+    /// Whether the token is `word`, followed by a name.
     fn at_symbol_after_word(&self, word: &str) -> bool {
         self.at_word(word) && self.ident_ahead(1)
     }

@@ -1,4 +1,4 @@
-//! `name = value` lists of WITH clauses, in one grammar wide enough for all of them.
+//! `name = value` lists of WITH clauses, in one grammar for all of them.
 
 use super::{CALL, Parsed, Parser};
 use crate::ast::{Expr, ExprKind, Ident, Literal, NamedOption, OptionValue, UnaryOp};
@@ -50,7 +50,7 @@ impl Parser<'_> {
         Ok(words)
     }
 
-    /// What stands behind `=`.
+    /// The value behind `=`.
     pub(super) fn option_value(&mut self) -> Parsed<OptionValue> {
         match self.kind() {
             TokenKind::Keyword(Keyword::On | Keyword::Off) => {

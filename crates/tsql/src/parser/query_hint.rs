@@ -1,4 +1,4 @@
-//! OPTION behind a statement: its hints, each with what belongs to it.
+//! OPTION behind a statement: its hints, each with its arguments.
 
 use super::{CALL, Parsed, Parser};
 use crate::ast::{Expr, Ident, QueryHint};
@@ -26,7 +26,7 @@ impl Parser<'_> {
             }
             _ => false,
         };
-        // A hint that is said twice says the same: else 1042.
+        // A repeated hint must have the same value: else 1042.
         for (at, hint) in hints.iter().enumerate() {
             if let QueryHint::Plain(words, _) = hint
                 && hints[..at].iter().any(|other| differ(hint, other))
@@ -78,8 +78,8 @@ impl Parser<'_> {
         Ok(QueryHint::Plain(words, value))
     }
 
-    /// What stands behind a hint's words: a whole number, `= percentage`, a label, or nothing, as the hint asks. Error 1042 for a percentage
-    /// that is none.
+    /// The arguments of a hint: a whole number, `= percentage`, a label, or nothing, as the hint requires. Error 1042 for an invalid
+    /// percentage.
     fn hint_value_opt(&mut self, words: &Ident) -> Parsed<Option<Expr>> {
         let is_one_of = |names: &[&str]| names.iter().any(|name| words.is(name));
         let is_percentage = is_one_of(&PERCENTAGE_HINTS);

@@ -8,9 +8,9 @@ use crate::lexer::Token;
 #[derive(Default)]
 pub(super) struct Scope {
     pub(super) kind: ScopeKind,
-    /// WHILE loops around.
+    /// Enclosing WHILE loops.
     pub(super) loops: u32,
-    /// Statements around (blocks, IF, WHILE, TRY).
+    /// Enclosing statements (blocks, IF, WHILE, TRY).
     pub(super) blocks: u32,
     /// In lower case.
     pub(super) labels: BTreeSet<String>,
@@ -19,7 +19,7 @@ pub(super) struct Scope {
     pub(super) variables: BTreeSet<String>,
 }
 
-/// Whose statements these are.
+/// The kind of module that the statements belong to.
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ScopeKind {
     #[default]

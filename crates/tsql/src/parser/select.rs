@@ -9,7 +9,7 @@ use crate::ast::{
 use crate::keywords::Keyword;
 use crate::lexer::{Token, TokenKind};
 
-/// A query in parentheses as an operand: only what has an order keeps its own node.
+/// A query in parentheses as an operand: only one with an order keeps its own node.
 fn operand(query: Query) -> QueryBody {
     let is_plain = query.order_by.is_empty() && query.offset.is_none() && query.for_clause.is_none();
     if is_plain { query.body } else { QueryBody::Ordered(Box::new(query)) }
@@ -102,7 +102,7 @@ impl Parser<'_> {
         query
     }
 
-    /// ORDER BY of a query whose rows are used by another has a meaning only with TOP, OFFSET or FOR: else 1033.
+    /// ORDER BY of a query whose rows another query uses is allowed only with TOP, OFFSET or FOR: else 1033.
     pub(super) fn limited(&self, query: Query) -> Parsed<Query> {
         let has_top = matches!(&query.body, QueryBody::Select(select) if select.top.is_some());
         let has_meaning = has_top || query.offset.is_some() || query.for_clause.is_some();
@@ -112,7 +112,7 @@ impl Parser<'_> {
         Err(self.error_at(1033, self.token(), String::new()))
     }
 
-    /// Goes on behind a query in parentheses that turned out to be the first of several.
+    /// Continues behind a query in parentheses that is the first of several.
     pub(super) fn query_after(&mut self, start: Token, first: Query) -> Parsed<Query> {
         let outer = std::mem::replace(&mut self.in_subquery, true);
         let query = self.set_operations(operand(first)).and_then(|body| self.query_tail(start, body));
@@ -375,7 +375,7 @@ impl Parser<'_> {
         Ok(SelectItem::Assign { variable, op, expr: self.value()? })
     }
 
-    /// Number of tokens of the assignment operator that stands `ahead`.
+    /// Number of tokens of the assignment operator at `ahead`.
     pub(super) fn assign_operator_at(&self, ahead: usize) -> Option<usize> {
         let equals = |offset| self.symbol_ahead(ahead + offset, b'=');
         match self.peek_kind(ahead) {
@@ -406,7 +406,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes the assignment operator that must stand here.
+    /// Takes the assignment operator that must be here.
     pub(super) fn expect_assign(&mut self) -> Parsed<AssignOp> {
         match self.assign_operator_at(0) {
             Some(length) => Ok(self.assign_operator(length)),
@@ -414,7 +414,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether `a.b.*` stands here.
+    /// Whether `a.b.*` is here.
     fn at_qualified_star(&self) -> bool {
         let mut ahead = 1;
         while self.symbol_ahead(ahead, b'.') {
@@ -456,7 +456,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether `word:` stands here.
+    /// Whether `word:` is here.
     pub(super) fn at_label(&self) -> bool {
         self.at_ident() && self.symbol_ahead(1, b':') && !self.symbol_ahead(2, b':')
     }

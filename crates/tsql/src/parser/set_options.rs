@@ -89,7 +89,7 @@ impl Parser<'_> {
                     self.showplan.get_or_insert(start);
                 }
                 let on = self.on_off()?;
-                // A module keeps the setting with which it is created, whatever it says itself.
+                // A module keeps the setting with which it is created, whatever its own SET statements say.
                 let is_batch = self.scope.kind == ScopeKind::Batch;
                 if is_batch && options.contains(&SwitchOption::QuotedIdentifier) {
                     self.set_quoted_identifier(on);
@@ -164,7 +164,7 @@ fn is_fraction(value: &Expr) -> bool {
     }
 }
 
-/// Options that must stand alone in their batch.
+/// Options that must be alone in their batch.
 fn is_showplan(option: SwitchOption) -> bool {
     matches!(option, SwitchOption::ShowplanAll | SwitchOption::ShowplanText | SwitchOption::ShowplanXml)
 }

@@ -39,7 +39,7 @@ impl Parser<'_> {
         Ok(StatementKind::Commit(Box::new(commit)))
     }
 
-    /// Each at most once; a commit that is not waited for has no wait to bound.
+    /// Each at most once; a delayed commit has no wait to bound.
     fn commit_option(&mut self, commit: &mut Commit) -> Parsed<()> {
         let is_new = commit.max_wait_ms.is_none() && commit.delayed_durability != Some(true);
         if is_new && self.accept_word("MAX_WAIT") {

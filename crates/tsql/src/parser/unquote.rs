@@ -1,4 +1,4 @@
-//! The text inside of quotes.
+//! Removing quotes from strings and names.
 
 /// The inside of `'..'`, `N'..'`, `[..]` or `".."`, with doubled closing quotes undone and, in strings, a backslash
 /// at the end of a line taken out together with the line's end.

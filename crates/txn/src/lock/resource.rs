@@ -72,7 +72,7 @@ pub enum Resource {
     },
 }
 
-/// The hash that stands for the key after the last one of an index.
+/// The hash that represents the key after the last one of an index.
 pub const HASH_END: u64 = u64::MAX;
 
 impl Resource {

@@ -12,7 +12,7 @@ use super::unreadable::{damaged, decode};
 use crate::loser::Loser;
 use crate::{TxnError, TxnResult};
 
-/// Reads from the checkpoint whose LOP_BEGIN_CKPT stands at `checkpoint` (NULL: from the oldest record) to the end.
+/// Reads from the checkpoint with its LOP_BEGIN_CKPT at `checkpoint` (NULL: from the oldest record) to the end.
 pub fn analyze(log: &Arc<Log>, checkpoint: Lsn) -> TxnResult<Analysis> {
     let mut pass = Pass::default();
     if !checkpoint.is_null() {

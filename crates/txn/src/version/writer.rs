@@ -11,7 +11,7 @@ use crate::entry::XactEntry;
 
 /// The writer has not ended.
 pub(super) const WRITING: u64 = 0;
-/// Its changes were taken back.
+/// Its changes were undone.
 pub(super) const UNDONE: u64 = u64::MAX;
 /// The number of a snapshot before the first commit.
 pub(super) const FIRST_MOMENT: u64 = 1;

@@ -13,7 +13,7 @@ use os::{Latch, LatchRank, Rng};
 pub const WORKERS: usize = 4;
 /// Accounts, in the cells after the workers'.
 pub const ACCOUNTS: usize = 6;
-/// What each account begins with.
+/// The start balance of each account.
 pub const START_BALANCE: i64 = 1_000;
 
 /// A cell as it is in memory or on disk.
@@ -25,7 +25,7 @@ pub struct Cell {
     recovery: Lsn,
 }
 
-/// What survives a crash.
+/// The state that survives a crash.
 pub struct Disk {
     cells: Latch<Vec<Cell>>,
 }
@@ -52,7 +52,7 @@ pub fn account_resource(account: usize) -> Resource {
 }
 
 impl Cells {
-    /// What the disk has.
+    /// The cells as on disk.
     pub fn load(log: &Arc<Log>, disk: &Arc<Disk>) -> Arc<Cells> {
         let cells = disk.cells.lock().iter().map(|cell| Latch::new(LatchRank::BTreePage, *cell)).collect();
         Arc::new(Cells { log: Arc::clone(log), disk: Arc::clone(disk), cells })
@@ -97,7 +97,7 @@ impl Cells {
         }
     }
 
-    /// Of each dirty cell the oldest record that it may lack on disk.
+    /// For each dirty cell the oldest record that it may lack on disk.
     pub fn dirty(&self) -> Vec<Lsn> {
         self.cells.iter().map(|cell| cell.lock().recovery).filter(|recovery| !recovery.is_null()).collect()
     }

@@ -1,4 +1,4 @@
-//! The operators at work, on operands already converted.
+//! Evaluation of operators, on operands already converted.
 
 use super::{BinaryOp, UnaryOp};
 use crate::convert::errors::{overflow, shown};
@@ -68,7 +68,7 @@ fn int(op: BinaryOp, a: i32, b: i32) -> SqlResult<Value> {
     result.map(Value::Int).ok_or_else(|| overflow("expression", &SqlType::Int))
 }
 
-/// Every integer type, computed wide and brought back.
+/// Every integer type: computed in 128 bits and checked against the result type.
 fn whole(op: BinaryOp, a: i128, b: i128, result: &SqlType) -> SqlResult<Value> {
     let number = match op {
         BinaryOp::Add => a + b,
@@ -85,7 +85,7 @@ fn whole(op: BinaryOp, a: i128, b: i128, result: &SqlType) -> SqlResult<Value> {
     crate::convert::narrow_integer(number, result).ok_or_else(|| overflow("expression", result))
 }
 
-/// Bits move within the width of the type; a negative count moves the other way; bits that leave are lost.
+/// Bits move within the width of the type; a negative count moves the other way; bits shifted out are lost.
 fn shift(op: BinaryOp, a: i128, count: i128, result: &SqlType) -> i128 {
     let width = 8 * i128::from(result.max_length());
     let mask = (1i128 << width) - 1;

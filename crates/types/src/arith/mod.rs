@@ -30,7 +30,7 @@ impl BinaryPlan {
 
 /// Result type and operand conversions of `left op right`. Errors 206, 257, 402, 8117.
 ///
-/// A constant integer beside a decimal should be given with as many digits as it shows (`2 / 3.0` is decimal(1,0) / decimal(2,1); a column
+/// For a constant integer with a decimal operand, pass as many digits as it shows (`2 / 3.0` is decimal(1,0) / decimal(2,1); a column
 /// or variable counts all digits of its type), as [`crate::Decimal::from_i64`] has it; an untyped NULL as the other side's type.
 pub fn plan_binary(op: BinaryOp, left: &SqlType, right: &SqlType) -> SqlResult<BinaryPlan> {
     let (left, right) = (&left.base(), &right.base());
@@ -64,7 +64,7 @@ fn plan_concatenation(op: BinaryOp, left: &SqlType, right: &SqlType) -> SqlResul
     let old_large =
         |t: &SqlType| matches!(t, SqlType::Text | SqlType::NText | SqlType::Image | SqlType::RowVersion);
     if op != BinaryOp::Add {
-        // Neither side says which number it should become.
+        // Neither side determines the type of number.
         return Err(if is_text(left.family()) {
             invalid_operand(left, op)
         } else {
@@ -99,7 +99,7 @@ fn plan_concatenation(op: BinaryOp, left: &SqlType, right: &SqlType) -> SqlResul
     Ok(BinaryPlan { left: side(left), right: side(right), result })
 }
 
-/// datetime and smalldatetime take part in + and -, numbers becoming days; the newer types in nothing.
+/// datetime and smalldatetime take part in + and -, numbers becoming days; the newer types in no operator.
 fn plan_datetime(op: BinaryOp, left: &SqlType, right: &SqlType) -> SqlResult<BinaryPlan> {
     let winner = if left.precedence() >= right.precedence() { left } else { right };
     let other = if winner == left { right } else { left };
@@ -169,7 +169,7 @@ fn plan_bitwise(op: BinaryOp, left: &SqlType, right: &SqlType) -> SqlResult<Bina
         }
         (Integer, Binary) if !is_shift => Ok(BinaryPlan::same(*left)),
         (Binary, Integer) if !is_shift => Ok(BinaryPlan::same(*right)),
-        // Text beside an integer becomes the integer's type.
+        // Text with an integer as the other operand becomes the integer's type.
         (Integer, family) if is_text(family) => plan_bitwise(op, left, left),
         (family, Integer) if is_text(family) => plan_bitwise(op, right, right),
         _ => Err(incompatible(op, left, right)),

@@ -1,11 +1,11 @@
-//! One type for several: CASE, COALESCE, IIF, UNION, VALUES lists; and the type in which two sides of a comparison meet.
+//! One type for several: CASE, COALESCE, IIF, UNION, VALUES lists; and the common type of the two sides of a comparison.
 
 use crate::convert::matrix;
 use crate::decimal::rules::{self, Shape};
 use crate::sql_type::TypeFamily;
 use crate::{Length, SqlError, SqlResult, SqlType};
 
-/// The type of a CASE, COALESCE or UNION over these branches; `None` is an untyped NULL, which has no say. `Ok(None)`: all are
+/// The type of a CASE, COALESCE or UNION over these branches; `None` is an untyped NULL, which does not affect the type. `Ok(None)`: all are
 /// untyped (the caller raises 8133, or takes int). Errors 206, 257.
 pub fn unify(branches: &[Option<SqlType>]) -> SqlResult<Option<SqlType>> {
     let mut typed = branches.iter().flatten();
@@ -98,7 +98,7 @@ fn wider_time(winner: &SqlType, loser: &SqlType) -> SqlType {
     }
 }
 
-/// The type in which two operands of a comparison meet (the one of higher precedence, widened so that nothing is lost). `operator` is
+/// The common type of two operands of a comparison (the one of higher precedence, widened so that nothing is lost). `operator` is
 /// as messages name it: "equal to", "less than". Errors 206, 257, 402.
 pub fn comparison_type(left: &SqlType, right: &SqlType, operator: &str) -> SqlResult<SqlType> {
     let incomparable =

@@ -1,4 +1,4 @@
-//! What comparisons pass over first: the characters at the beginning of two strings that are alike, and blanks, many at a time.
+//! Fast paths of comparisons: skip the common prefix of two strings, and blanks, many characters at a time.
 
 use std::cmp::Ordering;
 
@@ -30,7 +30,7 @@ impl Unit for u16 {
     }
 }
 
-/// The same of units that lie side by side in a number; `ONES` has a 1 in each.
+/// As `are_same_letters`, for units packed in a 64-bit number; `ONES` has a 1 in each unit.
 #[inline]
 fn are_same<const ONES: u64>(left: u64, right: u64) -> bool {
     const CASE: u64 = 0x20;
@@ -55,7 +55,7 @@ pub(super) fn alike<T: Unit>(left: &[T], right: &[T], is_folded: bool) -> usize 
     steps.take_while(is_alike).count() * STEP
 }
 
-/// What stands behind the blanks at the beginning of a string.
+/// A string without its leading blanks.
 #[inline]
 pub(super) fn behind_blanks<T: Unit>(text: &[T]) -> &[T] {
     let blank = T::from(b' ');
@@ -65,7 +65,7 @@ pub(super) fn behind_blanks<T: Unit>(text: &[T]) -> &[T] {
     &rest[blanks..]
 }
 
-/// The order of the rests of two strings of which one has ended: blanks fill it. `weigh` gives units an order, in which none but a blank equals a blank.
+/// The order of the rests of two strings of which one has ended and is padded with blanks. `weigh` orders units; only a blank equals a blank.
 #[inline]
 pub(super) fn against_blanks<T: Unit, W: Ord>(left: &[T], right: &[T], weigh: impl Fn(T) -> W) -> Ordering {
     let order = |rest: &[T]| match behind_blanks(rest).first() {

@@ -44,8 +44,8 @@ pub(super) fn compare_units_old(left: &[u16], right: &[u16]) -> Ordering {
     })
 }
 
-/// Turns a trimmed string of symbols into a key in which the end stands for endless blanks: a blank below the end when what
-/// follows its run is below a blank, above it otherwise.
+/// Turns a trimmed string of symbols into a key in which the end represents infinitely many blanks: a blank sorts below the end when the
+/// character behind its run is below a blank, above it otherwise.
 fn key_symbols(
     symbols: impl ExactSizeIterator<Item = u16> + Clone,
     blank: u16,

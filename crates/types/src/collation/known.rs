@@ -13,7 +13,7 @@ enum Kind {
     Bin2,
 }
 
-/// What is known of a collation: `sys.fn_helpcollations`, COLLATIONPROPERTY, the wire.
+/// The facts of a collation: `sys.fn_helpcollations`, COLLATIONPROPERTY, the wire.
 #[derive(Clone, Copy, Debug)]
 pub struct CollationInfo {
     /// The name, as SQL Server spells it.
@@ -130,7 +130,7 @@ impl CollationInfo {
             | i32::from(!self.width_sensitive) << 17
     }
 
-    /// The description in the manner of `sys.fn_helpcollations`.
+    /// The description in the form of `sys.fn_helpcollations`.
     pub fn description(&self) -> String {
         if self.is_binary() {
             return "Latin1-General, binary sort".to_owned();

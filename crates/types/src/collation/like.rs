@@ -16,7 +16,7 @@ pub struct LikePattern {
     /// Tokens with weights of code page 1252; `None` when the pattern is nvarchar.
     narrow: Option<Vec<Token>>,
     pattern_is_wide: bool,
-    /// The weight of each varchar character: for a pattern that meets many texts.
+    /// The weight of each varchar character: for a pattern that is matched against many texts.
     weights: Option<Box<[u32; 256]>>,
 }
 
@@ -53,7 +53,7 @@ impl LikePattern {
         Some(LikePattern { collation, wide, narrow: narrow.flatten(), pattern_is_wide, weights: None })
     }
 
-    /// The same pattern made ready for many texts.
+    /// The same pattern, prepared for many texts.
     pub fn for_many(mut self) -> LikePattern {
         if self.narrow.is_some() {
             let mut weights = Box::new([0; 256]);
@@ -92,7 +92,7 @@ impl LikePattern {
         matches(tokens, text.len(), 0, |index| self.collation.unit_weight(text[index]))
     }
 
-    /// PATINDEX: the first place (from 1) where the pattern, its leading `%` taken off, matches to the end; 0 when nowhere. `None`
+    /// PATINDEX: the first position (from 1) where the pattern, its leading `%` taken off, matches to the end; 0 when nowhere. `None`
     /// for NULL.
     pub fn position(&self, text: &Value) -> Option<usize> {
         let (tokens, len, weights) = match text {
@@ -127,7 +127,7 @@ impl LikePattern {
             if !fits || (rest.is_empty() && end < len) {
                 continue;
             }
-            // What does not follow here follows no later place either: that has less of the text behind it.
+            // A rest that does not match here matches at no later position either: less text is left there.
             let follows = matches(rest, len - end, 0, |index| weights[end + index]);
             return Some(if follows { start + 1 } else { 0 });
         }
@@ -201,7 +201,7 @@ impl Token {
     }
 }
 
-/// Matches with one point of return: the latest `%`, which takes one character more each time what follows it fails. `blanks`
+/// Matches with one backtracking point: the latest `%`, which takes one character more each time the rest fails. `blanks`
 /// characters at the end of the text may be left over.
 fn matches(tokens: &[Token], len: usize, blanks: usize, weigh: impl Fn(usize) -> u32) -> bool {
     let (mut token, mut index) = (0, 0);
@@ -226,7 +226,7 @@ fn matches(tokens: &[Token], len: usize, blanks: usize, weigh: impl Fn(usize) ->
         match retry {
             Some((after, start)) if start < len => {
                 let mut next = start + 1;
-                // What begins with a character begins where it is.
+                // A rest that begins with a literal can match only where that character is.
                 if let Some(Token::Literal(first)) = tokens.get(after) {
                     while next < len && weigh(next) != *first {
                         next += 1;
@@ -266,7 +266,7 @@ mod tests {
         (0..ends).find(|at| matches(*at)).map_or(0, |at| at + 1)
     }
 
-    /// What does not match is found out in one pass over the text, not in one from each of its places.
+    /// A mismatch is found in one pass over the text, not in one pass from each position.
     #[test]
     fn the_place_of_a_pattern_in_a_long_text_takes_one_pass() {
         let text = Value::Char("ab".repeat(1_000_000).as_bytes().into());

@@ -43,12 +43,12 @@ pub(crate) enum Rules {
     BinaryFirstUnit,
 }
 
-/// How the keys of varchar strings stand to comparisons of the same strings as nvarchar.
+/// How the keys of varchar strings agree with comparisons of the same strings as nvarchar.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum KeyFit {
     /// Equal strings have equal keys, of either kind, and the order is the same.
     OneOrder,
-    /// What is equal as nvarchar is equal as varchar.
+    /// Strings that are equal as nvarchar are equal as varchar.
     OneEquality,
     /// Strings that are equal as nvarchar may differ as varchar (`ss` and `ß` under the SQL collations).
     Different,
@@ -85,7 +85,7 @@ impl Collation {
         self.info().name
     }
 
-    /// Does it tell upper from lower case?
+    /// Does it distinguish upper and lower case?
     pub fn is_case_sensitive(self) -> bool {
         self.info().case_sensitive || self.info().is_binary()
     }
@@ -95,7 +95,7 @@ impl Collation {
         self.info().tds_bytes()
     }
 
-    /// What keys of varchar strings tell of comparisons with nvarchar.
+    /// How keys of varchar strings agree with comparisons with nvarchar.
     pub(crate) fn key_fit(self) -> KeyFit {
         match (self.info().char_rules(), self.info().nchar_rules()) {
             (Rules::Unicode(own), Rules::Unicode(wide)) if own == wide => KeyFit::OneOrder,

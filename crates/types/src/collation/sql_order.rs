@@ -2,7 +2,7 @@
 //!
 //! Controls come first, then the blank, punctuation and symbols in code order, digits, letters. An accented letter follows its base
 //! letter as one of its own (sort order 52 compares `e` < `é` < `f` letter by letter, without levels), hyphens count like any other
-//! symbol. The order *among* symbols and among the accented forms of one letter is our choice where no document tells it; equality
+//! symbol. The order *among* symbols and among the accented forms of one letter is our choice where no document defines it; equality
 //! does not depend on it.
 
 use std::cmp::Ordering;
@@ -11,7 +11,7 @@ use std::hash::Hasher;
 use super::alike::{against_blanks, alike};
 use super::binary::trim_bytes;
 
-/// What a SQL collation tells apart.
+/// The differences that a SQL collation distinguishes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sensitivity {
     /// `CS_AS`
@@ -22,7 +22,7 @@ pub(crate) enum Sensitivity {
     Base,
 }
 
-/// Weight of the blank; the two beside it mark blanks inside keys, so that the end of a string can stand between them.
+/// Weight of the blank; the two beside it mark blanks inside keys, so that the end of a string sorts between them.
 const BLANK: u8 = 34;
 const BLANK_BELOW: u8 = 33;
 const END: u8 = 34;
@@ -144,7 +144,7 @@ const fn build() -> Table {
     }
     accent[0x20] = BLANK;
     next = BLANK_ABOVE + 1;
-    // Letters and digits are marked first, so that what is left over are symbols.
+    // Letters and digits are marked first, so that the rest are symbols.
     let mut named = [false; 256];
     let mut group = 0;
     while group < LETTERS.len() {
@@ -246,7 +246,7 @@ fn compare_all(left: &[u8], right: &[u8], sensitivity: Sensitivity) -> Ordering 
     if order.is_ne() || sensitivity != Sensitivity::CaseAndAccent {
         return order;
     }
-    // What is left of either are blanks, which have no case.
+    // The rest of either string is blanks, which have no case.
     let rank = |byte: &u8| case_rank(*byte);
     left[..common].iter().map(rank).cmp(right[..common].iter().map(rank))
 }
@@ -261,14 +261,14 @@ pub(super) fn key(text: &[u8], sensitivity: Sensitivity, out: &mut Vec<u8>) {
     }
     out.push(END);
     if sensitivity == Sensitivity::CaseAndAccent {
-        // One byte a character up to the last upper-case letter; 2 (not upper) is also what ends the list and what is left out.
+        // One byte a character up to the last upper-case letter; 2 (not upper) also ends the list, and represents the omitted characters.
         let end = text.iter().rposition(|byte| case_rank(*byte) == 1).map_or(0, |last| last + 1);
         out.extend(text[..end].iter().map(|byte| case_rank(*byte)));
         out.push(3);
     }
 }
 
-/// A blank is marked by what comes behind it and all blanks: the end of a string stands between the two marks.
+/// The mark of a blank depends on the first character behind the run of blanks: the end of a string sorts between the two marks.
 fn mark_blanks(weights: &mut [u8]) {
     let mut is_below = false;
     for weight in weights.iter_mut().rev() {

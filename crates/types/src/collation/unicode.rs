@@ -1,9 +1,9 @@
 //! The Windows rules for nvarchar (and for varchar under Windows collations), by levels: letters, then accents, then case, kana and
-//! width, then hyphens and apostrophes, which the word sort passes over at first (`coop` < `co-op` < `cork`).
+//! width, then hyphens and apostrophes, which the word sort ignores at first (`coop` < `co-op` < `cork`).
 //!
 //! Latin letters to U+017F have weights by table, with ligatures taken apart (ß = ss, æ = ae, þ = th); combining accents join the
 //! letter before them; every other character orders by its lower-case code. That is an approximation of Windows' tables for scripts
-//! other than Latin (equality by case is right, the order within a script is by code), and on purpose kinder than version 80 of
+//! other than Latin (equality by case is right, the order within a script is by code), and deliberately differs from version 80 of
 //! them, which gives no weight at all to characters unknown in 1999, so that all emoji are equal to nothing. See
 //! docs/decisions for why no library is behind it.
 
@@ -254,7 +254,7 @@ const fn build() -> [Weight; TABLE_END] {
         }
         index += 1;
     }
-    // Dotted capital I, Y with diaeresis: their pairs lie outside the rule.
+    // Dotted capital I, Y with diaeresis: their pairs do not follow the rule.
     table[0x130] = Weight { primary: table[0x69].primary, secondary: PLAIN + 16, tertiary: PLAIN + UPPER };
     table[0x178] = Weight { primary: table[0x79].primary, secondary: PLAIN + 19, tertiary: PLAIN + UPPER };
     // Letters of their own: kra, n preceded by apostrophe, eng.
@@ -291,7 +291,7 @@ fn expansion(unit: u16) -> Option<(u8, u8)> {
     })
 }
 
-/// Passed over at the main levels, told apart at the last.
+/// Ignored at the main levels, distinguished at the last.
 fn special(unit: u16) -> Option<u8> {
     Some(match unit {
         0x27 => 1,
@@ -448,7 +448,7 @@ pub(super) fn compare(left: &[u16], right: &[u16], levels: Levels) -> Ordering {
     }
 }
 
-/// The same for varchar, which has no combining accents.
+/// Compares varchar strings, which have no combining accents.
 pub(super) fn compare_bytes(left: &[u8], right: &[u8], levels: Levels) -> Ordering {
     if left == right {
         return Ordering::Equal;
@@ -463,7 +463,7 @@ pub(super) fn compare_bytes(left: &[u8], right: &[u8], levels: Levels) -> Orderi
     }
 }
 
-/// Compares what is behind the characters that are alike on the first levels; they have an order by their cases.
+/// Compares the rests behind the characters that are equal on the first levels; `tertiary` is the order of those by case.
 fn compare_elements(left: &[u16], right: &[u16], levels: Levels, mut tertiary: Ordering) -> Ordering {
     let mask = levels.tertiary_mask();
     let (mut a, mut b) = (Elements::new(left), Elements::new(right));
@@ -488,9 +488,9 @@ fn compare_elements(left: &[u16], right: &[u16], levels: Levels, mut tertiary: O
     secondary.then(tertiary).then_with(|| specials(left).cmp(specials(right)))
 }
 
-/// What the plain ASCII at the beginning of two strings says.
+/// The result of comparing the plain ASCII at the beginning of two strings.
 enum Prefix {
-    /// Nothing else does.
+    /// The prefix decides the order.
     Decided(Ordering),
     /// So many units are alike on the first levels; the order of their cases.
     Alike(usize, Ordering),

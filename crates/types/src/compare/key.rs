@@ -18,7 +18,7 @@ impl Collation {
         append(value, self, out);
     }
 
-    /// Appends what the keys of all values begin with that start with the text `prefix`; false, and nothing, when that is not known.
+    /// Appends the common prefix of the keys of all values that start with the text `prefix`; false, without effect, when that is not known.
     /// See [`Collation::key`].
     pub fn prefix_key(self, prefix: &Value, out: &mut Vec<u8>) -> bool {
         append_prefix(prefix, self, out)
@@ -36,8 +36,8 @@ pub(crate) fn append(value: &Value, collation: Collation, out: &mut Vec<u8>) {
 }
 
 /// Appends the bytes with which the key of every text begins that starts with `prefix` under `collation`: the columns of a seek for
-/// `LIKE 'prefix%'`. Only the ASCII letters and digits that `prefix` begins with are used, whose keys nothing behind them changes. False
-/// when nothing is known (other collations, no such letter).
+/// `LIKE 'prefix%'`. Only the leading ASCII letters and digits of `prefix` are used, whose keys later characters do not change. False
+/// when no such prefix is known (other collations, no such letter).
 pub(crate) fn append_prefix(prefix: &Value, collation: Collation, out: &mut Vec<u8>) -> bool {
     let start = out.len();
     out.push(PRESENT);

@@ -1,9 +1,9 @@
-//! What of the session's settings conversions look at.
+//! The session's settings that affect conversions.
 
 use crate::DateFormat;
 use crate::datetime::parse::ParseOptions;
 
-/// What of the session's settings conversions look at.
+/// The session's settings that affect conversions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConvertContext {
     /// SET DATEFORMAT.

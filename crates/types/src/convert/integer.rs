@@ -117,7 +117,7 @@ fn from_binary(bytes: &[u8], to: &SqlType) -> i64 {
     }
 }
 
-/// Days since 1900, the afternoon counting for the next day.
+/// Days since 1900, an afternoon rounds up to the next day.
 fn rounded_days(moment: DateTime) -> i32 {
     moment.days + i32::from(moment.ticks >= DATETIME_TICKS_PER_DAY / 2)
 }

@@ -1,16 +1,16 @@
-//! Which type converts to which: the documented matrix of implicit and explicit conversions ("Data type conversion").
+//! The allowed conversions between types: the documented matrix of implicit and explicit conversions ("Data type conversion").
 
 use crate::sql_type::TypeFamily;
 use crate::{SqlError, SqlType};
 
-/// How a conversion may be asked for.
+/// How a conversion may be requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conversion {
-    /// Done unasked.
+    /// Also done implicitly.
     Implicit,
     /// Needs CAST or CONVERT (error 257 otherwise).
     Explicit,
-    /// Never (error 529 for CAST, 206 unasked).
+    /// Never (error 529 for CAST, 206 for implicit conversion).
     NotAllowed,
 }
 

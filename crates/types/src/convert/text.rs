@@ -43,10 +43,10 @@ pub(super) fn to_nchar(value: &Value, from: &SqlType, to: &SqlType, style: i32) 
     Ok(Value::NChar(fit_units(units, to)))
 }
 
-/// To xml, which has to be well-formed. Bit 2 of the style lets a DTD be there; bit 1 keeps blanks, which are kept in any case.
+/// To xml, which has to be well-formed. Bit 2 of the style allows a DTD; bit 1 keeps blanks, which are kept in any case.
 pub(super) fn to_xml(value: &Value, from: &SqlType, style: i32) -> SqlResult<Value> {
     let (made, source) = match value {
-        // It has been looked at when it was made.
+        // It was checked when it was made.
         _ if *from == SqlType::Xml => return Ok(value.clone()),
         Value::Binary(bytes) => (Value::NChar(WideStr::from(xml::decode(bytes)?)), xml::Source::Bytes),
         Value::Char(_) => (to_nchar(value, from, &SqlType::Xml, style)?, xml::Source::Narrow),

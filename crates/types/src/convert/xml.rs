@@ -1,21 +1,21 @@
-//! Is a text well-formed XML? What becomes a value of type xml has to be: a document, or the content of one (several elements, text, nothing).
+//! Checks whether a text is well-formed XML. A value of type xml must be: a document, or the content of one (several elements, text, nothing).
 //!
-//! The first fault is told of with its line and character: the one at which reading stopped, or the last one where the text ended too early.
-//! A DTD is not read: CONVERT's style 2 takes it, and then names of entities are not looked at.
+//! The first error has its line and character: the one at which reading stopped, or the last one when the text ends too early.
+//! A DTD is not parsed: CONVERT's style 2 accepts it, and then names of entities are not checked.
 
 use crate::{SqlError, SqlResult};
 
 /// Levels of nested elements, at most (SQL Server's limit).
 const DEPTH_MAX: usize = 128;
 
-/// What the bytes of the text were before they became UTF-16.
+/// The form of the text before it was converted to UTF-16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// nchar and its kin: a declaration can name no other encoding.
+    /// nchar and nvarchar: a declaration can name no other encoding.
     Wide,
-    /// char and its kin.
+    /// char and varchar.
     Narrow,
-    /// Bytes that have been read by their own signs: the declaration says nothing new.
+    /// Bytes decoded by their byte order mark: the declaration is not needed.
     Bytes,
 }
 
@@ -33,7 +33,7 @@ pub(super) fn check(units: &[u16], source: Source, takes_dtd: bool) -> SqlResult
     }
 }
 
-/// The same for a value of type xml as a client sends it, byte order mark and declaration of whatever encoding included.
+/// Checks a value of type xml as a client sends it, with any byte order mark and declaration of encoding.
 pub fn check_sent(units: &[u16]) -> SqlResult<()> {
     check(units.strip_prefix(&[0xFEFF]).unwrap_or(units), Source::Bytes, false)
 }
@@ -67,7 +67,7 @@ pub(super) fn decode(bytes: &[u8]) -> SqlResult<Vec<u16>> {
     }
 }
 
-/// Line and character (not unit) of a place, from 1; of one behind the end, those of the last character.
+/// Line and character (not unit) of a position, from 1; for a position behind the end, those of the last character.
 fn place(units: &[u16], at: usize) -> (usize, usize) {
     let end = units.len().min(at + 1);
     let (mut line, mut character) = (1, 0);
@@ -85,7 +85,7 @@ fn place(units: &[u16], at: usize) -> (usize, usize) {
 }
 
 enum Fault {
-    /// Error number, place.
+    /// Error number, position.
     At(i32, usize),
     Depth,
     Dtd,
@@ -100,7 +100,7 @@ struct Reader<'a> {
     at: usize,
     source: Source,
     takes_dtd: bool,
-    /// Names of the elements that are open.
+    /// Names of the open elements.
     open: Vec<Name>,
     /// Prefixes that are declared, each with the number of elements open there.
     prefixes: Vec<(usize, Name)>,
@@ -149,7 +149,7 @@ impl Reader<'_> {
                     self.forget_prefixes(depth);
                     return Ok(());
                 }
-                // Behind the name another character would have belonged to it; behind a value a blank is due.
+                // Any name character would belong to the name; a value must be followed by a blank.
                 _ if !has_blank && attributes.is_empty() => return Err(self.fault(9455)),
                 _ if !has_blank => return Err(self.fault(9410)),
                 _ => self.attribute(&mut attributes)?,
@@ -230,7 +230,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Those declared by an element end with it.
+    /// Removes the prefixes that an ended element has declared.
     fn forget_prefixes(&mut self, depth: usize) {
         self.prefixes.retain(|(declared, _)| *declared < depth);
     }
@@ -365,7 +365,7 @@ impl Reader<'_> {
         Ok(String::from_utf16_lossy(&self.units[start..self.at - 1]))
     }
 
-    /// A DTD, up to its end: passed over where it is allowed. Error 6359.
+    /// A DTD, up to its end: skipped where it is allowed. Error 6359.
     fn doctype(&mut self) -> Read<()> {
         if !self.takes_dtd {
             return Err(Fault::Dtd);
@@ -419,7 +419,7 @@ impl Reader<'_> {
         }
     }
 
-    /// One character of text: 9420 when XML has none such.
+    /// One character of text: 9420 for a character that XML does not allow.
     fn character(&mut self) -> Read<()> {
         match self.here() {
             Some((character, units)) if is_xml_character(character) => {
@@ -485,13 +485,13 @@ impl Reader<'_> {
         Fault::At(number, self.at)
     }
 
-    /// The text has ended, or something else stands here.
+    /// The error at the end of the text, or for an unexpected character.
     fn end_or(&self, number: i32) -> Fault {
         self.fault(if self.at < self.units.len() { number } else { 9400 })
     }
 }
 
-/// What is wrong with an encoding that a declaration names: the text has another (9402), or nobody knows it (9401).
+/// What is wrong with an encoding that a declaration names: the text has another one (9402), or it is unknown (9401).
 fn wrong_encoding(name: &str, source: Source) -> Option<i32> {
     let name = name.to_ascii_lowercase();
     let is_wide = matches!(name.as_str(), "utf-16" | "ucs-2" | "iso-10646-ucs-2" | "utf-16le" | "utf-16be");

@@ -1,7 +1,7 @@
-//! Dates and times: the six types, and civil arithmetic over 0001-01-01..=9999-12-31. What is done with values of them stands in
+//! Dates and times: the six types, and civil arithmetic over 0001-01-01..=9999-12-31. Functions on values of them are in
 //! [`temporal`](crate::temporal).
 //!
-//! [`Moment`] is the form in which all of them meet: a day, 100 ns ticks in it, an offset. [`civil`] is the calendar, [`parse`] reads text.
+//! [`Moment`] is their common form: a day, 100 ns ticks in it, an offset. [`civil`] is the calendar, [`parse`] reads text.
 
 use std::cmp::Ordering;
 
@@ -55,7 +55,7 @@ pub struct DateTime2 {
     pub ticks: i64,
 }
 
-/// datetimeoffset(n): an instant with the offset it is shown in. `==` tells offsets apart; SQL compares instants.
+/// datetimeoffset(n): an instant with the offset it is shown in. `==` distinguishes offsets; SQL compares instants.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct DateTimeOffset {
     /// The instant in UTC.
@@ -103,7 +103,7 @@ impl DateFormat {
     }
 }
 
-/// Any date or time, taken apart. A type without a date has 1900-01-01, one without a time midnight, one without an offset 0.
+/// The fields of any date or time. A type without a date has 1900-01-01, one without a time midnight, one without an offset 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Moment {
     /// Days since 0001-01-01, local.
@@ -193,14 +193,14 @@ impl DateTime {
 }
 
 impl DateTime2 {
-    /// Taken apart.
+    /// Its fields.
     pub fn moment(self) -> Moment {
         Moment::from_ticks(self.ticks).expect("a datetime2 lies in years 1..=9999")
     }
 }
 
 impl DateTimeOffset {
-    /// The local time it shows, with its offset. At the edges of the calendar the local time may lie outside; it is then held at
+    /// The local time it shows, with its offset. At the edges of the calendar the local time may be out of range; it is then clamped to
     /// the edge.
     pub fn local(self) -> Moment {
         let ticks = self.utc.ticks + i64::from(self.offset_minutes) * 60 * TICKS_PER_SECOND as i64;

@@ -5,7 +5,7 @@
 
 use super::{DateFormat, Moment, TICKS_PER_SECOND, civil};
 
-/// What the text is read for: the older types know fewer forms.
+/// Settings for reading a text: the older types know fewer forms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ParseOptions {
     /// Order of separated numbers.
@@ -27,12 +27,12 @@ pub enum ParseDateError {
 
 use ParseDateError::{Malformed, OutOfRange};
 
-/// A text taken apart, and whether it had an offset.
+/// The fields of a text, and whether it had an offset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parsed {
     /// The moment as written.
     pub moment: Moment,
-    /// `Z` or `+hh:mm` stood there.
+    /// The text had `Z` or `+hh:mm`.
     pub has_offset: bool,
 }
 
@@ -234,7 +234,7 @@ fn parse_time<'a, 't>(
     Ok(rest)
 }
 
-/// `.5` is half a second, `:5` five milliseconds. Nanoseconds are rounded to what a value can hold, but not into the next second.
+/// `.5` is half a second, `:5` five milliseconds. Nanoseconds are rounded to the precision of a value, but not into the next second.
 fn parse_fraction(mark: u8, digits: &str, options: &ParseOptions) -> Result<u64, ParseDateError> {
     // As many digits as a value holds, or those of nanoseconds.
     let is_known = match digits.len() {

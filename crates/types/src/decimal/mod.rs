@@ -15,7 +15,7 @@ pub const PRECISION_MAX: u8 = 38;
 
 /// A decimal number: mantissa / 10^scale, with the precision it is declared with. 24 bytes, aligned to 8.
 ///
-/// `==` tells apart 1.0 and 1.00; [`Decimal::compare`] does not.
+/// `==` distinguishes 1.0 and 1.00; [`Decimal::compare`] does not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct Decimal {
     low: u64,
@@ -24,7 +24,7 @@ pub struct Decimal {
     scale: u8,
 }
 
-/// The number does not fit the precision asked for (error 8115 to the user, who knows the types).
+/// The number does not fit the requested precision (error 8115, which the caller raises with the types).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DecimalOverflow;
 

@@ -35,7 +35,7 @@ pub fn union_shape(left: Shape, right: Shape) -> Shape {
     fit_sum(whole + scale, scale, whole)
 }
 
-/// Over 38 digits: the whole part keeps its digits, the scale gives way.
+/// Over 38 digits: the whole part keeps its digits, the scale is reduced.
 fn fit_sum(precision: i32, scale: i32, whole: i32) -> Shape {
     if precision <= 38 {
         return clamp(precision, scale);
@@ -43,7 +43,7 @@ fn fit_sum(precision: i32, scale: i32, whole: i32) -> Shape {
     clamp(38, scale.min(38 - whole))
 }
 
-/// Over 38 digits: the scale gives way, but not below six while the whole part is longer than 32.
+/// Over 38 digits: the scale is reduced, but not below six while the whole part is longer than 32.
 fn reduce_product(precision: i32, scale: i32) -> Shape {
     if precision <= 38 {
         return clamp(precision, scale);

@@ -1,19 +1,19 @@
-//! What differs from culture to culture: separators, currency, names, date patterns.
+//! The settings of cultures: separators, currency, names, date patterns.
 
 /// A culture's settings. The best known are here; others are refused by name (error 9818), never formatted or read wrongly.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Culture {
-    /// Lower case, `en-us`; `iv` is the one of no land.
+    /// Lower case, `en-us`; `iv` is the invariant culture.
     pub name: &'static str,
     /// Between whole part and fraction.
     pub decimal: &'static str,
     /// Between groups of three digits.
     pub group: &'static str,
-    /// Currency with `n` where the number stands.
+    /// Currency with `n` in place of the number.
     pub currency: &'static str,
-    /// The same for numbers below zero.
+    /// Currency for numbers below zero.
     pub negative_currency: &'static str,
-    /// Percentages with `n` where the number stands.
+    /// Percentages with `n` in place of the number.
     pub percent: &'static str,
     /// Full names from January.
     pub months: [&'static str; 12],
@@ -162,7 +162,7 @@ static CULTURES: [Culture; 5] = [
 ];
 
 impl Culture {
-    /// The culture of a name such as `en-US`, `en_us` or `en` (a language alone stands for its first land); `None` when it is not known
+    /// The culture of a name such as `en-US`, `en_us` or `en` (a language alone means its first country); `None` when it is not known
     /// here.
     pub fn by_name(name: &str) -> Option<&'static Culture> {
         let name = name.replace('_', "-");
@@ -181,7 +181,7 @@ impl Culture {
         &CULTURES[0]
     }
 
-    /// That of no land.
+    /// The invariant culture.
     pub fn invariant() -> &'static Culture {
         &CULTURES[1]
     }

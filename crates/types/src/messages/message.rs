@@ -1,4 +1,4 @@
-//! What an entry of the catalogue is.
+//! The type of the catalogue's entries.
 
 /// One entry of the catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
-//! With which severity and state errors are raised, where that is not the severity of `sys.messages` and state 1. From transcripts of SQL Server
-//! that people have published ("Msg 1088, Level 16, State 12"): where one number has several states, the most common place's is here, and
-//! whoever raises it elsewhere says so (`SqlError::with_state`).
+//! The severity and state of raised errors, where they differ from the severity of `sys.messages` and state 1. From published transcripts of
+//! SQL Server ("Msg 1088, Level 16, State 12"): where one number has several states, the most common one is here, and code that raises it
+//! with another one sets it (`SqlError::with_state`).
 
 /// Number, state; ordered.
 const STATES: [(i32, u8); 59] = [

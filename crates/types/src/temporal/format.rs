@@ -9,7 +9,7 @@ pub fn default_style(from: &SqlType) -> i32 {
     if matches!(from, SqlType::DateTime | SqlType::SmallDateTime) { 0 } else { 121 }
 }
 
-/// `value` of type `from` as text. `None`: the style is not known, or shows nothing that the type has.
+/// `value` of type `from` as text. `None`: the style is not known, or shows no part of the type.
 pub fn to_text(value: &Value, from: &SqlType, style: i32) -> Option<String> {
     let style = if style == DEFAULT_STYLE { default_style(from) } else { style };
     let mut moment = Moment::of(value)?;

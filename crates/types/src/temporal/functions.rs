@@ -79,7 +79,7 @@ fn add_ticks(part: DatePart, moment: &Moment, number: i64, wraps: bool) -> Optio
             DatePart::Millisecond => 10_000,
             DatePart::Microsecond => 10,
             DatePart::Nanosecond => {
-                // Rounded to the 100 ns that there are.
+                // Rounded to units of 100 ns.
                 let ticks = (i128::from(number) + 50 * i128::from(number.signum())) / 100;
                 return shifted(moment, ticks, wraps);
             }
@@ -98,7 +98,7 @@ fn shifted(moment: &Moment, delta: i128, wraps: bool) -> Option<Moment> {
 }
 
 /// DATEDIFF_BIG(part, start, end): the number of boundaries of the part between the two (claim 37: 23:59:59.9 to 00:00:00.0 is a
-/// second, a minute, a day, perhaps a year). Offsets are taken off first. NULL gives NULL. Errors 535, 9806.
+/// second, a minute, a day, perhaps a year). Both sides are converted to UTC first. NULL gives NULL. Errors 535, 9806.
 pub fn date_diff_big(part: DatePart, start: &Value, end: &Value) -> SqlResult<Value> {
     let (Some(from), Some(to)) = (Moment::of(start), Moment::of(end)) else { return Ok(Value::Null) };
     if matches!(part, DatePart::TzOffset | DatePart::IsoWeek) {
@@ -121,7 +121,7 @@ pub fn date_diff(part: DatePart, start: &Value, end: &Value) -> SqlResult<Value>
     }
 }
 
-/// How many boundaries of the part lie before the moment.
+/// How many boundaries of the part are before the moment.
 fn ordinal(part: DatePart, moment: &Moment) -> i128 {
     let ticks = i128::from(moment.utc_ticks());
     let second = i128::from(TICKS_PER_SECOND);
@@ -181,8 +181,8 @@ pub fn date_trunc(part: DatePart, value: &Value, kind: &SqlType, date_first: u8)
     moved.ok_or_else(|| SqlError::new(9837, &[]).with_state(3))
 }
 
-/// DATE_BUCKET(part, width, value [, origin]): the beginning of the bucket in which the value lies, buckets of so many parts following each other
-/// from the origin on, midnight of 1 January 1900 unless it is said; the type of the value stays. Errors 206 (an origin of another type), 517,
+/// DATE_BUCKET(part, width, value [, origin]): the beginning of the bucket of the value, consecutive buckets of so many parts
+/// from the origin on, by default midnight of 1 January 1900; the type of the value stays. Errors 206 (an origin of another type), 517,
 /// 9810, 9834.
 pub fn date_bucket(part: DatePart, width: i64, value: &Value, origin: Option<&Value>) -> SqlResult<Value> {
     let Some(moment) = Moment::of(value) else { return Ok(Value::Null) };
@@ -232,7 +232,7 @@ fn ordinal_of_month(moment: &Moment) -> i64 {
     i64::from(date.year) * 12 + i64::from(date.month)
 }
 
-/// How long a part of fixed length is, of those that DATE_BUCKET takes.
+/// The length of a part of fixed length that DATE_BUCKET accepts.
 fn ticks_of(part: DatePart) -> Option<u64> {
     let day = 86_400 * TICKS_PER_SECOND;
     match part {
@@ -268,7 +268,7 @@ pub fn time_from_parts(hour: i32, minute: i32, second: i32, fractions: i32, scal
     Ok(Value::Time(Time { ticks }))
 }
 
-/// Error 289 of a type; the state tells of which.
+/// Error 289 of a type; the state depends on the type.
 fn cannot_construct(target: &SqlType) -> SqlError {
     let state = match target {
         SqlType::Date => 1,

@@ -1,4 +1,4 @@
-//! Date and time values: taken apart and put together ([`Moment`]), [`format`] their text forms, [`parts`] DATEPART and friends, [`functions`]
+//! Date and time values: conversion to and from their fields ([`Moment`]), [`format`] their text forms, [`parts`] DATEPART and friends, [`functions`]
 //! DATEADD, DATEDIFF and friends.
 
 pub mod format;
@@ -16,7 +16,7 @@ use crate::{SqlType, Value};
 const SMALLDATETIME_MAX: SmallDateTime = SmallDateTime { days: 65_535, minutes: 1439 };
 
 impl Moment {
-    /// Takes a date or time value apart; `None` for other values.
+    /// The fields of a date or time value; `None` for other values.
     pub fn of(value: &Value) -> Option<Moment> {
         Some(match *value {
             Value::Date(date) => Moment::new(date.days, 0),
@@ -40,7 +40,7 @@ impl Moment {
         Some(match *target {
             SqlType::Date => Value::Date(Date { days: self.days }),
             SqlType::Time(scale) => {
-                // The last moment of a day stays in it: a time has no next day.
+                // A time does not round up into the next day.
                 let rounded = round_ticks(self.ticks, scale);
                 let is_inside = rounded < TICKS_PER_DAY;
                 Value::Time(Time { ticks: if is_inside { rounded } else { cut_ticks(self.ticks, scale) } })
@@ -59,7 +59,7 @@ impl Moment {
                 Value::DateTime2(DateTime2 { ticks: self.rounded(scale).total_ticks() })
             }
             SqlType::DateTimeOffset(scale) => {
-                // The very last moment stays inside in UTC, too.
+                // The value must be in range in UTC, too.
                 let is_inside = |moment: &Moment| Moment::from_ticks(moment.utc_ticks()).is_some();
                 let cut = Moment { ticks: cut_ticks(self.ticks, scale), ..*self };
                 let rounded = [self.rounded(scale), cut].into_iter().find(is_inside)?;

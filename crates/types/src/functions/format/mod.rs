@@ -16,7 +16,7 @@ pub fn format(value: &Value, format: &str, culture: &Culture) -> Option<String> 
     }
     if let Some(moment) = Moment::of(value) {
         let moment = match value {
-            // As .NET has it: whole milliseconds.
+            // As in .NET: whole milliseconds.
             Value::DateTime(old) => {
                 let second = TICKS_PER_SECOND * u64::from(old.ticks / 300);
                 Moment { ticks: second + u64::from(old.milliseconds() % 1000) * 10_000, ..moment }
@@ -44,7 +44,7 @@ pub fn format(value: &Value, format: &str, culture: &Culture) -> Option<String> 
     number::format_number(&digits, kind, format, culture)
 }
 
-/// How many digits of a float are looked at: those that it is sure of, or all when as many are asked for.
+/// How many digits of a float are used: the reliable ones, or all when as many are requested.
 fn significant_digits(format: &str, sure: usize, all: usize) -> usize {
     let asked = format.get(1..).and_then(|digits| digits.parse::<usize>().ok()).unwrap_or(0);
     let is_more = match format.bytes().next().map(|letter| letter.to_ascii_uppercase()) {

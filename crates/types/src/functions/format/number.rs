@@ -4,12 +4,12 @@ use crate::Decimal;
 use crate::functions::Culture;
 use crate::money::group_thousands;
 
-/// A number as digits: `digits[..whole]` before the point, the rest behind it. No leading zeros; nought has none at all.
+/// A number as digits: `digits[..whole]` before the point, the rest behind it. No leading zeros; zero has none at all.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Digits {
     negative: bool,
     digits: Vec<u8>,
-    /// Digits before the point; below zero when zeros stand between the point and the first digit.
+    /// Digits before the point; negative when zeros are between the point and the first digit.
     whole: i32,
     /// Digits behind the point as the type shows them.
     scale: usize,
@@ -71,7 +71,7 @@ impl Digits {
         self.whole += 1;
     }
 
-    /// The whole part; empty for nought.
+    /// The whole part; empty for zero.
     fn whole_text(&self) -> String {
         let known = self.digits.iter().chain(std::iter::repeat(&0));
         known.take(self.whole.max(0) as usize).map(|digit| char::from(b'0' + digit)).collect()
@@ -100,7 +100,7 @@ impl Digits {
 pub(super) enum Kind {
     Integer,
     Exact,
-    /// A float that is sure of so many digits.
+    /// A float with so many reliable digits.
     Approximate(usize),
 }
 
@@ -178,7 +178,7 @@ fn fixed(number: &Digits, places: usize, grouped: bool, culture: &Culture) -> St
     format!("{whole}{}{}", culture.decimal, number.fraction_text(places))
 }
 
-/// All digits that an exact number has; of a float, or where so many are asked for, the shorter one of the plain form and that with an
+/// All digits of an exact number; for a float, or when a digit count is requested, the shorter one of the plain form and that with an
 /// exponent.
 fn general(number: &Digits, kind: Kind, letter: char, asked: Option<usize>, culture: &Culture) -> String {
     let signed = |number: &Digits, body: String| if number.negative { format!("-{body}") } else { body };
@@ -225,7 +225,7 @@ enum Piece {
     Point,
 }
 
-/// A section of a custom format, taken apart.
+/// A parsed section of a custom format.
 struct Section {
     pieces: Vec<Piece>,
     grouped: bool,
@@ -253,7 +253,7 @@ fn custom(number: &Digits, format: &str, culture: &Culture) -> String {
         number.shifted(section.shift).rounded(places as i32)
     };
     let mut rounded = round(index);
-    // What rounds to nought takes nought's section.
+    // A number that rounds to zero uses the section for zero.
     if rounded.digits.is_empty() && index < 2 {
         index = if sections.len() >= 3 { 2 } else { 0 };
         rounded = round(index);
@@ -377,7 +377,7 @@ fn write_section(number: &Digits, section: &Section, culture: &Culture) -> Strin
     out
 }
 
-/// Writes the digits that fall on one placeholder; the first takes all that there is no placeholder for.
+/// Writes the digits of one placeholder; the first one takes all digits without a placeholder.
 fn push_whole(out: &mut String, whole: &str, place: usize, places: usize, grouped: bool, culture: &Culture) {
     let extra = whole.len().saturating_sub(places);
     let missing = places.saturating_sub(whole.len());

@@ -1,5 +1,5 @@
-//! JSON_VALUE, JSON_QUERY, JSON_MODIFY, ISJSON, JSON_PATH_EXISTS over JSON text: nothing is built, values are places in the text, so that what is
-//! returned or left alone stays as it was written.
+//! JSON_VALUE, JSON_QUERY, JSON_MODIFY, ISJSON, JSON_PATH_EXISTS over JSON text: no tree is built, values are positions in the text, so that returned
+//! and unchanged parts stay as they were written.
 
 use std::ops::Range;
 
@@ -34,7 +34,7 @@ pub fn json_value(text: &str, path: &str) -> SqlResult<Option<String>> {
     }
 }
 
-/// JSON_QUERY: the object or array at the path as it stands in the text. `None`: not there, or a scalar (lax). Errors 13607, 13608,
+/// JSON_QUERY: the object or array at the path as written in the text. `None`: not there, or a scalar (lax). Errors 13607, 13608,
 /// 13609, 13624.
 pub fn json_query(text: &str, path: &str) -> SqlResult<Option<String>> {
     let path = Path::parse(path)?;
@@ -72,18 +72,18 @@ pub struct Entry {
     pub kind: u8,
 }
 
-/// What OPENJSON makes rows of, one after the other.
+/// The source of OPENJSON's rows, one after the other.
 #[derive(Debug)]
 pub struct Parts {
     text: String,
-    /// What is read next begins here or behind it.
+    /// The next element begins here or behind it.
     at: usize,
-    /// Elements given.
+    /// Elements returned.
     given: usize,
     whole: Whole,
 }
 
-/// What stands at OPENJSON's path.
+/// The value at OPENJSON's path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Whole {
     Object,
@@ -94,7 +94,7 @@ enum Whole {
 }
 
 impl Parts {
-    /// OPENJSON: what the object or array at the path has in it. Nothing there, or a scalar: no rows (lax). Errors 13607, 13608, 13609.
+    /// OPENJSON: the members or elements of the object or array at the path. No value, or a scalar: no rows (lax). Errors 13607, 13608, 13609.
     pub fn entries(text: String, path: &str) -> SqlResult<Parts> {
         Parts::at(text, path, |_| Whole::Object)
     }
@@ -155,7 +155,7 @@ impl Parts {
     }
 }
 
-/// JSON_PATH_EXISTS: is there anything at the path, be it `null`? There are no errors: what is no JSON or no path has nothing.
+/// JSON_PATH_EXISTS: is there anything at the path, be it `null`? There are no errors: false for invalid JSON or an invalid path.
 pub fn path_exists(text: &str, path: &str) -> bool {
     Path::parse(path).and_then(|path| find_lax(text, &path)).is_ok_and(|found| found.is_some())
 }
@@ -234,7 +234,7 @@ fn append_to(text: &str, path: &Path, found: Option<Range<usize>>, written: &str
     Ok(format!("{}{separator}{written}{}", &text[..end], &text[end..]))
 }
 
-/// Adds a member to an object; an index just behind an array appends. Elsewhere nothing changes.
+/// Adds a member to an object; an index just behind an array appends. Otherwise nothing changes.
 fn insert(text: &str, parents: &[Step], last: &Step, written: &str) -> SqlResult<String> {
     let Some(parent) = walk(text, check(text)?, parents) else { return Ok(text.to_owned()) };
     let end = parent.end - 1;
@@ -251,7 +251,7 @@ fn insert(text: &str, parents: &[Step], last: &Step, written: &str) -> SqlResult
     Ok(format!("{}{separator}{addition}{}", &text[..end], &text[end..]))
 }
 
-/// Takes a member out, with one of the commas beside it.
+/// Removes a member, with one of the adjacent commas.
 fn delete_member(text: &str, parents: &[Step], name: &str, strict: bool) -> SqlResult<String> {
     let missing = || if strict { Err(SqlError::new(13608, &[])) } else { Ok(text.to_owned()) };
     let Some(parent) = walk(text, check(text)?, parents) else { return missing() };

@@ -14,7 +14,7 @@ pub enum Step {
 /// A parsed path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// What is not there is an error.
+    /// A missing value is an error.
     pub strict: bool,
     /// The steps from the root.
     pub steps: Vec<Step>,

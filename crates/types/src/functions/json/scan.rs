@@ -1,13 +1,13 @@
-//! Scanning JSON text: checking it, and walking over members and elements of what has been checked.
+//! Scanning JSON text: checking it, and iterating over members and elements of checked text.
 
 use std::ops::Range;
 
 use crate::{SqlError, SqlResult};
 
-/// How deep arrays and objects may lie in each other.
+/// Deepest nesting of arrays and objects.
 const DEPTH_MAX: usize = 128;
 
-/// The kind of a value, told by its first character.
+/// The kind of a value, known from its first character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `null`
@@ -24,7 +24,7 @@ pub enum Kind {
     Object,
 }
 
-/// Checks a whole text and gives the place of its value. Error 13609 with the character and position where it breaks.
+/// Checks a whole text and gives the place of its value. Error 13609 with the character and position where it is invalid.
 pub fn check(text: &str) -> SqlResult<Range<usize>> {
     let start = skip_blanks(text, 0);
     let error = |at: usize| {
@@ -58,7 +58,7 @@ pub fn members(text: &str, start: usize) -> impl Iterator<Item = (Range<usize>, 
     std::iter::from_fn(move || next_member(text, &mut at))
 }
 
-/// The member at `at` or behind it; then `at` stands behind that.
+/// The member at `at` or behind it; moves `at` behind it.
 pub fn next_member(text: &str, at: &mut usize) -> Option<(Range<usize>, Range<usize>)> {
     let key = skip_blanks(text, *at);
     if text.as_bytes().get(key) != Some(&b'"') {
@@ -78,7 +78,7 @@ pub fn elements(text: &str, start: usize) -> impl Iterator<Item = Range<usize>> 
     std::iter::from_fn(move || next_element(text, &mut at))
 }
 
-/// The element at `at` or behind it; then `at` stands behind that.
+/// The element at `at` or behind it; moves `at` behind it.
 pub fn next_element(text: &str, at: &mut usize) -> Option<Range<usize>> {
     let value = skip_blanks(text, *at);
     let end = value_end(text, value, 0).ok()?;
@@ -101,7 +101,7 @@ fn skip_blanks(text: &str, at: usize) -> usize {
     at + blanks.count()
 }
 
-/// The end of the value that begins here, or where it breaks.
+/// The end of the value that begins here, or the position where it is invalid.
 fn value_end(text: &str, start: usize, depth: usize) -> Result<usize, usize> {
     if depth > DEPTH_MAX {
         return Err(start);
@@ -144,7 +144,7 @@ fn container_end(text: &str, start: usize, depth: usize, close: u8) -> Result<us
     }
 }
 
-/// The end of the string whose opening quote stands here; `None` when it never ends or holds a wrong escape.
+/// The end of the string whose opening quote is here; `None` when it is not closed or has an invalid escape.
 pub(super) fn string_end(text: &str, start: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = start + 1;
@@ -232,7 +232,7 @@ pub fn quote(text: &str) -> String {
     format!("\"{}\"", escape(text))
 }
 
-/// Text with what JSON does not take plainly escaped: STRING_ESCAPE(text, 'json').
+/// Text with the characters escaped that JSON requires: STRING_ESCAPE(text, 'json').
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for c in text.chars() {

@@ -1,8 +1,8 @@
 //! Dates and times in a culture's words and order, with the rules of .NET's `DateTime.Parse`.
 //!
 //! A text has a date of two or three elements (numbers of one or two digits, a year of more, the name of a month), a time, or both in
-//! either order, names of weekdays, and an offset. Blanks, commas and points separate as well as the date separators do. Where .NET reads
-//! a text in a way that nobody means (`5 Dec 10:30` is 05:10 of today there), it is refused.
+//! either order, names of weekdays, and an offset. Blanks, commas and points separate as well as the date separators do. A text that .NET reads
+//! in a surprising way (`5 Dec 10:30` is 05:10 of today there) is refused.
 
 use crate::datetime::{Moment, TICKS_PER_DAY, TICKS_PER_SECOND, civil};
 use crate::functions::Culture;
@@ -60,7 +60,7 @@ fn full_year(number: u32) -> i32 {
     }
 }
 
-/// Does one letter of a pattern stand before another?
+/// Does one letter of a pattern come before another?
 fn is_before(pattern: &str, first: char, second: char) -> bool {
     pattern.find(first) < pattern.find(second)
 }
@@ -74,7 +74,7 @@ fn day_of(elements: &[Element], culture: &Culture, this_year: i32) -> Option<i32
     match *elements {
         [Number(first), Number(second)] if is_before(month_day, 'M', 'd') => of(this_year, first, second),
         [Number(first), Number(second)] => of(this_year, second, first),
-        // Beside a month's name stands the year where the culture writes it on that side, and the day only on the other.
+        // A number before or after a month's name is the year if the culture writes the year on that side and the day on the other.
         [Month(month), Number(year)] if is_before(month_day, 'd', 'M') && is_before(year_month, 'M', 'y') => {
             of(full_year(year), month, 1)
         }
@@ -106,7 +106,7 @@ fn day_of(elements: &[Element], culture: &Culture, this_year: i32) -> Option<i32
     }
 }
 
-/// What a word is the name of.
+/// The meaning of a name.
 #[derive(Clone, Copy, PartialEq)]
 enum Name {
     /// From 1.
@@ -115,7 +115,7 @@ enum Name {
     Weekday(u32),
 }
 
-/// What a word in small letters names in a culture.
+/// The meaning of a lower-case word in a culture.
 fn named(culture: &Culture, word: &str) -> Option<Name> {
     let is_it = |name: &&str| name.chars().flat_map(char::to_lowercase).eq(word.chars());
     let place = |names: &[&str]| names.iter().position(is_it);
@@ -175,7 +175,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Commas and points are as good as blanks.
+    /// Commas and points count as blanks.
     fn skip_ignored(&mut self) {
         while self.peek().is_some_and(|c| c.is_whitespace() || c == ',' || c == '.') {
             self.at += 1;

@@ -34,7 +34,7 @@ pub fn makes(target: &SqlType) -> bool {
     )
 }
 
-/// Text as a value of the type. `now` is what the clock shows here, for what the text leaves out. `None`: the text is none of the type's
+/// Text as a value of the type. `now` is the present local time, for fields that the text omits. `None`: the text is not valid for the type
 /// in this culture, or outside its range.
 pub fn parse(text: &str, target: &SqlType, culture: &Culture, now: &Moment) -> Option<Value> {
     if crate::sql_type::TypeFamily::DateTime == target.family() {

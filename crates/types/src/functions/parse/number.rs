@@ -1,9 +1,9 @@
-//! Numbers in a culture's notation: which parts a text may have hangs on the type (.NET's NumberStyles).
+//! Numbers in a culture's notation: the type determines the parts that a text may have (.NET's NumberStyles).
 
 use crate::functions::Culture;
 use crate::{Decimal, SqlType, Value};
 
-/// What a text may have besides blanks around it, a sign before it, digits and one decimal separator.
+/// The parts that a text may have besides blanks around it, a sign before it, digits and one decimal separator.
 #[derive(Clone, Copy)]
 struct Style {
     /// A sign behind the digits, group separators.
@@ -64,7 +64,7 @@ fn money(text: &str, culture: &Culture) -> Option<i64> {
     i64::try_from(number.mantissa()).ok()
 }
 
-/// What .NET's Decimal holds: 96 bits, 28 digits behind the point. More digits are refused, not rounded.
+/// The range of .NET's Decimal: 96 bits, 28 digits behind the point. More digits are refused, not rounded.
 fn exact(read: &Read) -> Option<Decimal> {
     const MAX: u128 = (1 << 96) - 1;
     let fraction = read.fraction.trim_end_matches('0');
@@ -106,7 +106,7 @@ fn take(rest: &mut &str, wanted: &str) -> bool {
     }
 }
 
-/// What stands around the digits.
+/// The parts around the digits.
 #[derive(Default)]
 struct Around {
     negative: bool,
