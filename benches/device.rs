@@ -1,4 +1,4 @@
-//! The device below everything: 512-byte writes that are durable when they return, into space written before.
+//! The raw device: durable 512-byte writes into preallocated space.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ impl Device {
         Ok(Device { os, file, writes })
     }
 
-    /// The longest of `count` durable writes of `bytes` each, one behind the other, in ms: what a commit that waits for nothing else may meet.
+    /// The longest of `count` durable writes of `bytes` each, one after the other, in ms: the time that a commit without other waits may take.
     pub fn longest_ms(work: &Path, count: u64, bytes: usize) -> Result<f64, String> {
         let device = Device::open(work, count * bytes.div_ceil(WRITE_BYTES) as u64)?;
         let buffer = AlignedBuf::new(bytes.next_multiple_of(WRITE_BYTES));

@@ -1,5 +1,5 @@
-//! `cargo bench --bench peers -- --log`: how fast the log is, and what its features cost. Each row runs one work in two ways, in turns within a
-//! round, and shows the ratio of the two, formed within a round, beside the goal.
+//! `cargo bench --bench peers -- --log`: the speed of the log, and the cost of its features. Each row runs one work in two ways, alternating within a
+//! round, and shows the ratio of the two, computed within a round, beside the goal.
 //!
 //! | row | one | other |
 //! |---|---|---|
@@ -8,15 +8,15 @@
 //! | COMMIT_ACK = BATCH | a loop in the server | PostgreSQL, each commit durable |
 //! | sequence | CACHE 50, ranges hardened ahead | CACHE 1000000 |
 //! | the same, default | CACHE 50 | CACHE 1000000 |
-//! | doctor and views | polled each second beside 8 sessions | nobody looks |
-//! | delayed commits | a log cache that outlives the process | an ordinary one |
+//! | doctor and views | polled each second beside 8 sessions | no polling |
+//! | delayed commits | a log cache that survives the process | an ordinary one |
 //! | growth | the longest commit while the log grows by 16 MB at a time | the same in a log that need not grow |
 //! | large growth | the longest commit while a log of 16 MB grows by 1 GB | the same |
 //! | VLFs | article 004's loop of updates with 8,000 VLFs | with 20 |
 //! | VLFs, restart | restart after kill -9 with that loop to undo, 8,000 VLFs | 20 |
-//! | readers, writers | two who sum up a table, eight who change it, READ_COMMITTED_SNAPSHOT | the same, locking |
+//! | readers, writers | two readers that sum a table, eight writers that change it, READ_COMMITTED_SNAPSHOT | the same, locking |
 //!
-//! Rows beside PostgreSQL are left out where it is not installed.
+//! Rows that need PostgreSQL are skipped if it is not installed.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,13 +31,13 @@ use crate::readers;
 use crate::table::median;
 use crate::work::{Engine, Scale, Statement, Work};
 
-/// Log of a database in which nothing has to grow.
+/// Log size of a database in which nothing has to grow.
 const LOG_MB: u32 = 1024;
-/// Log that grows while the loop runs.
+/// Log size that grows while the loop runs.
 const SMALL_LOG_MB: u32 = 16;
 /// Bytes of the log block of one of its commits.
 const WIDE_BLOCK_BYTES: usize = 7_680;
-/// No longer than this does a measurement of the longest commit last, however slow the device.
+/// The time limit of a measurement of the longest commit, however slow the device.
 const LONGEST_SECONDS: u32 = 20;
 
 /// One row.
@@ -58,7 +58,7 @@ enum Row {
     Writers,
 }
 
-/// Beside whom a row is measured, if not beside Hardpan itself.
+/// The peer of a row, if it is not Hardpan itself.
 struct Others {
     device: Device,
     postgres: Option<Postgres>,
@@ -85,7 +85,7 @@ impl Row {
         matches!(self, Row::Delayed | Row::Batch)
     }
 
-    /// What the ratio is to be.
+    /// The goal of the ratio.
     fn goal(self) -> &'static str {
         match self {
             Row::Durable | Row::OutlivingCache => "at least 0.97",
@@ -101,7 +101,7 @@ impl Row {
         }
     }
 
-    /// What it compares, with the unit.
+    /// The quantity that it compares, with the unit.
     fn name(self, scale: &Scale) -> String {
         match self {
             Row::Durable => format!("loop: {} durable commits / raw device, 1/s", scale.durable),
@@ -175,7 +175,7 @@ pub fn run(
                 machine::settle(settle);
                 measure(*row, has_feature, directory, scale, &mut others)
             };
-            // In turns: whoever is first is last in the next round.
+            // Alternating: the first in one round is the last in the next.
             let (with, without) = match round % 2 {
                 0 => (one(true)?, one(false)?),
                 _ => {
@@ -275,7 +275,7 @@ fn measure(
             let mut hardpan = start(1, &[])?;
             let mut connection = article_log(&hardpan, is_one)?;
             connection.batch(&article_loop(scale))?;
-            // Hard, though its transaction is open.
+            // Durable, though its transaction is open.
             hardpan.connect(DATABASE)?.batch("INSERT t1 VALUES (0)")?;
             hardpan.restart_after_kill("SELECT COUNT(*) FROM t1")
         }
@@ -338,13 +338,13 @@ fn sequence(hardpan: &Hardpan, cache: &str, scale: &Scale) -> Result<f64, String
     hardpan.timed(&format!("SELECT NEXT VALUE FOR seq AS n INTO copied FROM {query}"))
 }
 
-/// Commits a second of 8 sessions; with somebody who asks the doctor and reads the views of the log each second.
+/// Commits a second of 8 sessions, while another session runs the doctor and reads the views of the log each second.
 fn watched(hardpan: &Hardpan, is_watched: bool, scale: &Scale) -> Result<f64, String> {
     let is_over = AtomicBool::new(false);
     let poll = || -> Result<(), String> {
         let mut connection = hardpan.connect(DATABASE)?;
         while is_watched && !is_over.load(Ordering::Acquire) {
-            // The doctor looks for a second.
+            // The doctor observes for a second.
             connection.batch("EXEC sp_log_doctor 1")?;
             for view in [
                 "sys.dm_os_wait_stats",
@@ -373,12 +373,12 @@ fn watched(hardpan: &Hardpan, is_watched: bool, scale: &Scale) -> Result<f64, St
     })
 }
 
-/// So many rows of 7 KB.
+/// The number of rows of 7 KB.
 fn wide_rows(scale: &Scale) -> u64 {
     if scale.rows < Scale::FULL.rows { 6_000 } else { 30_000 }
 }
 
-/// The longest of many durable commits of 7 KB, in ms, as the server's clock sees it; 200 MB of log, or as much as a slow device takes.
+/// The longest of many durable commits of 7 KB, in ms, by the server's clock; 200 MB of log, or less on a slow device.
 fn longest_commit(hardpan: &Hardpan, scale: &Scale) -> Result<f64, String> {
     let count = wide_rows(scale);
     let mut connection = hardpan.connect(DATABASE)?;

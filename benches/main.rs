@@ -1,7 +1,7 @@
-//! `cargo bench`: Hardpan beside the raw device and the databases installed here, on the same work in the same run.
+//! `cargo bench`: Hardpan, the raw device and the databases installed here, with the same work in the same run.
 //!
-//! Works and engines take turns within each round, so that what else the machine does falls on all of them; the table
-//! shows medians of the rounds, and ratios that were formed within a round before the median was taken.
+//! Works and engines alternate within each round, so that other load of the machine affects all of them; the table
+//! shows medians of the rounds, and ratios that were computed within a round before the median was taken.
 //!
 //!     cargo bench --bench peers                      # everything, three rounds, about a quarter of an hour
 //!     cargo bench --bench peers -- --quick           # a tenth of the work, one round, a minute
@@ -9,7 +9,7 @@
 //!     cargo bench --bench peers -- --only driver --delayed   # for what the processors do: the device sets no pace
 //!     cargo bench --bench peers -- --log             # what the log's features cost, Hardpan alone
 
-// A measuring program is outside of the world that it measures.
+// A benchmark program is outside of the simulated world.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod device;
@@ -32,7 +32,7 @@ use shared::work::{Engine, Scale, Work};
 use shared::{connection, hardpan, machine, postgres, sessions, work};
 use table::Table;
 
-/// Log of the database that the loops run in: no checkpoint has to come in a loop.
+/// Log size of the database of the loops: no checkpoint is necessary in a loop.
 const LOG_MB: u32 = 1024;
 
 /// Hardpan beside what else is installed.

@@ -23,7 +23,7 @@ const PROCEDURES: [&str; 5] = [
 ];
 const FLUSHED: &str = "set global innodb_flush_log_at_trx_commit = 1";
 const DELAYED: &str = "set global innodb_flush_log_at_trx_commit = 0";
-/// For the restart: nothing but the crash ends the log's work.
+/// For the restart test: only the crash ends the writes.
 const SETTINGS_RESTART: [&str; 3] = [
     "--innodb-max-dirty-pages-pct=99.9",
     "--innodb-max-dirty-pages-pct-lwm=99.9",
@@ -40,18 +40,18 @@ pub struct Mariadb {
 }
 
 impl Mariadb {
-    /// The server's program, when it and the one that makes its directory are there.
+    /// The paths of the server's program and of the one that creates its directory, if both exist.
     pub fn installed() -> Option<PathBuf> {
         machine::find_program("mariadb-install-db", &[])?;
         machine::find_program("mariadbd", &["/usr/sbin".into(), "/usr/libexec".into()])
     }
 
-    /// What it calls itself.
+    /// Its version text.
     pub fn version(program: &Path) -> String {
         machine::run(Command::new(program).arg("--version")).unwrap_or_default().trim().to_string()
     }
 
-    /// Makes a data directory below `work`, starts the server and makes the table.
+    /// Creates a data directory below `work`, starts the server and creates the table.
     pub fn start(program: &Path, work: &Path, name: &str) -> Result<Mariadb, String> {
         let directory = Directory::create(work.join(name))?;
         machine::run(Command::new("mariadb-install-db").args([
@@ -165,7 +165,7 @@ fn launch(program: &Path, directory: &Path, port: u16, more: &[&str]) -> Result<
     command.spawn().map(Process).map_err(|error| error.to_string())
 }
 
-/// Just enough of MariaDB's protocol for statements without rows.
+/// A minimal client of MariaDB's protocol, for statements without rows.
 struct Client {
     stream: TcpStream,
 }
@@ -192,7 +192,7 @@ impl Client {
         self.accept().map(|_| ())
     }
 
-    /// Prepares a statement with one parameter; gives the packet of one execution, the value in its last four bytes.
+    /// Prepares a statement with one parameter; returns the packet of one execution, with the value in its last four bytes.
     fn prepare(&mut self, text: &str) -> Result<Vec<u8>, String> {
         self.send(0, &[&[0x16], text.as_bytes()].concat())?;
         let answer = self.accept()?;

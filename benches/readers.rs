@@ -1,5 +1,5 @@
 //! Readers of a whole table beside writers that move amounts between its rows, with READ_COMMITTED_SNAPSHOT or with locks: all of them loops in the
-//! server, so that the client leaves the processors to it.
+//! server, so that the client uses no processor time.
 
 use std::time::Instant;
 
@@ -9,14 +9,14 @@ const WRITERS: usize = 8;
 const READERS: usize = 2;
 const ROWS: u32 = 1_000;
 
-/// What the sessions of each kind did together, a second.
+/// The total of each kind of session, per second.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
     pub reads: f64,
     pub transactions: f64,
 }
 
-/// Runs both for `seconds`. With versions every sum that a reader sees is that of a moment: 0, since amounts only move.
+/// Runs both for `seconds`. With versions every sum that a reader sees is that of one moment: 0, since amounts only move.
 pub fn run(hardpan: &Hardpan, has_versions: bool, seconds: f64) -> Result<Rates, String> {
     let versions = if has_versions { "ON" } else { "OFF" };
     let alter =

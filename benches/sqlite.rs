@@ -1,4 +1,4 @@
-//! SQLite, when its command-line program is installed: the same transactions as a script in its own process, WAL mode.
+//! SQLite, when its command-line program is installed: the same transactions as a script in a process of its own, WAL mode.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! The table of results: medians, ratios, how busy the machine was.
+//! The table of results: medians, ratios, the load of the machine.
 
 use crate::work::{Sample, Scale, Work};
 
@@ -82,7 +82,7 @@ impl Table {
     }
 }
 
-/// A sample for people.
+/// A sample as text.
 pub fn show(sample: &Sample) -> String {
     let mut text = match sample.is_seconds {
         true => format!("{:.3} s", sample.value),
@@ -97,7 +97,7 @@ pub fn show(sample: &Sample) -> String {
     text
 }
 
-/// How many times better ours is, round by round, the median.
+/// The median of the ratios, round by round, above 1 when Hardpan is better.
 fn ratio(ours: &[Sample], theirs: &[Sample]) -> String {
     let each = ours
         .iter()
@@ -107,7 +107,7 @@ fn ratio(ours: &[Sample], theirs: &[Sample]) -> String {
     if ratios.is_empty() { String::new() } else { format!("{:.2}", median(ratios)) }
 }
 
-/// The middle one.
+/// The median.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     match values.len() {

@@ -1,14 +1,14 @@
-//! `cargo bench --bench queries`: reading and bulk changes beside PostgreSQL, on the same generated rows and indexes.
+//! `cargo bench --bench queries`: reads and bulk changes compared with PostgreSQL, on the same generated rows and indexes.
 //!
-//! Each statement runs on both servers in turn within a round; the table shows medians in milliseconds and the ratio
-//! PostgreSQL's time / Hardpan's (above 1: Hardpan is faster), against PostgreSQL without parallel workers; what it takes
-//! with its defaults stands beside. Answers are compared; a difference is shown and makes the run fail.
+//! Each statement runs on both servers alternately within a round; the table shows medians in milliseconds and the ratio
+//! PostgreSQL's time / Hardpan's (above 1: Hardpan is faster), against PostgreSQL without parallel workers; the time
+//! with its defaults is beside. Answers are compared; a difference is shown and makes the run fail.
 //!
 //!     cargo bench --bench queries                        # a million line items, three rounds
 //!     cargo bench --bench queries -- --scale 0.01        # sixty thousand, for a look
 //!     cargo bench --bench queries -- --only Q17          # statements whose name contains the word
 
-// A measuring program is outside of the world that it measures.
+// A benchmark program is outside of the simulated world.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod measure;
@@ -57,10 +57,10 @@ struct Arguments {
     bench: bool,
 }
 
-/// A statement and what each server took for it.
+/// A statement and its times on each server.
 struct Row {
     name: String,
-    /// Hardpan, PostgreSQL without workers, PostgreSQL with its defaults; a figure a round.
+    /// Hardpan, PostgreSQL without workers, PostgreSQL with its defaults; one figure per round.
     milliseconds: [Vec<f64>; 3],
     remarks: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! One work on one server: what comes before and after it, its time and its answer.
+//! One work on one server: its preparation and cleanup, its time and its answer.
 
 use std::time::Instant;
 
@@ -6,20 +6,20 @@ use crate::answer::Rows;
 use crate::server::Server;
 use crate::shapes::Shape;
 
-/// What a work came to.
+/// The result of a work.
 pub enum Outcome {
     /// Its time (of one run of several) and the rows of the last.
     Answer { milliseconds: f64, rows: Rows },
-    /// None, and why.
+    /// No result, and the reason.
     None(String),
 }
 
-/// Runs a work; an error of the statement itself is an outcome, one of what surrounds it is an error.
+/// Runs a work; an error of the statement itself is a result, one of its preparation or cleanup is an error.
 pub fn measure(server: &mut Server, work: &Shape) -> Result<Outcome, String> {
     around(server, work, work.before, "before")?;
     let text = server.dialect().text(work.text);
     let mut outcome = None;
-    // The first run is not timed when there are many: it compiles.
+    // With many runs the first is not timed: it compiles the statement.
     if work.times > 1
         && let Err(why) = server.ask(&text)
     {

@@ -54,7 +54,7 @@ pub const TABLES: [TableDefinition; 8] = [
     },
 ];
 
-/// Made when the rows are there, the same in both.
+/// Created after the rows are loaded, the same in both.
 pub const INDEXES: [&str; 9] = [
     "create index lineitem_part on lineitem (l_partkey, l_suppkey)",
     "create index lineitem_supplier on lineitem (l_suppkey)",

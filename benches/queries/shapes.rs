@@ -1,6 +1,6 @@
-//! Works that are no query of TPC-H: scans, looks at the ends of an index, unions of indexes, bulk changes.
+//! Works that are not TPC-H queries: scans, reads of the ends of an index, unions of indexes, bulk changes.
 
-/// A work: what to run once before it, the statement that is timed, what to run behind it, how often in one measurement.
+/// A work: a statement to run once before it, the timed statement, a statement to run after it, and the runs in one measurement.
 pub struct Shape {
     pub name: &'static str,
     pub before: &'static str,
@@ -17,7 +17,7 @@ const fn look(name: &'static str, text: &'static str) -> Shape {
     Shape { name, before: "", text, after: "", times: 200 }
 }
 
-/// All of them. An empty copy of a table has neither key nor index in both dialects.
+/// All works. An empty copy of a table has neither key nor index in both dialects.
 pub const SHAPES: [Shape; 21] = [
     scan("COUNT(*) of all lines", "select count(*) from lineitem"),
     scan("SUM of a column", "select sum(l_extendedprice) from lineitem"),

@@ -1,4 +1,4 @@
-//! The tables of TPC-H, made by a generator of our own after its specification's rules for sizes, ranges and words.
+//! The tables of TPC-H, from a generator of our own that follows its specification's rules for sizes, ranges and words.
 
 use types::Date;
 
@@ -104,7 +104,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Those of a scale factor, never so small that a table is empty.
+    /// The sizes for a scale factor, never so small that a table is empty.
     pub fn of(factor: f64) -> Sizes {
         let of_one = |count: f64| ((count * factor) as u64).max(8);
         Sizes {
@@ -116,7 +116,7 @@ impl Sizes {
     }
 }
 
-/// What the rows of TPC-H are made of beside numbers.
+/// The words in the rows of TPC-H.
 trait Words {
     fn text(&mut self, words: u64) -> String;
     fn phone(&mut self, nation: u64) -> String;
@@ -168,7 +168,7 @@ impl Content for Sizes {
         &INDEXES
     }
 
-    /// Orders and their lines are made from the same random sequence, each once for its own table.
+    /// Orders and their lines are generated from the same random sequence, each once for its own table.
     fn generate(&self, table: &str, each: EachRow<'_>) -> Result<(), String> {
         generate(table, *self, each)
     }
@@ -260,7 +260,7 @@ fn parts(random: &mut Random, sizes: Sizes, each: EachRow<'_>) -> Result<(), Str
     Ok(())
 }
 
-/// An order with its lines; gives the order's row, or those of its lines.
+/// An order with its lines; returns the order's row, or those of its lines.
 fn order(
     random: &mut Random,
     number: u64,

@@ -1,4 +1,4 @@
-//! The 22 queries of TPC-H with the parameters that its specification uses for validation, dates worked out.
+//! The 22 queries of TPC-H with the parameters of its specification's validation, with computed dates.
 
 /// Names and templates ([`crate::dialect`]).
 pub const QUERIES: [(&str, &str); 22] = [

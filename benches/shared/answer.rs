@@ -1,10 +1,10 @@
-//! Answers of both servers as text, and whether they are the same.
+//! Answers of both servers as text, and their comparison.
 
 use types::Value;
 
 pub use super::postgres::Rows;
 
-/// A value of ours as PostgreSQL would write it, but for trailing zeros.
+/// A value of Hardpan in PostgreSQL's format, except for trailing zeros.
 pub fn text_of(value: &Value) -> Option<String> {
     Some(match value {
         Value::Null => return None,
@@ -23,8 +23,8 @@ pub fn text_of(value: &Value) -> Option<String> {
     })
 }
 
-/// Where two answers differ, in a line; `None` when they are the same. Numbers may differ in the sixth digit behind the
-/// point or of the whole: the two have other rules for the scale of a quotient.
+/// The difference of two answers, in a line; `None` when they are equal. Numbers may differ in the sixth digit after the
+/// point or of the whole: the two servers have different rules for the scale of a quotient.
 pub fn difference(ours: &Rows, theirs: &Rows) -> Option<String> {
     if ours.len() != theirs.len() {
         return Some(format!("{} rows, PostgreSQL gives {}", ours.len(), theirs.len()));

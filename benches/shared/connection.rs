@@ -11,9 +11,9 @@ use tds::prelogin::{Encryption, PreLogin};
 use tds::rpc::{Parameter, Procedure, ProcedureId, RpcCall};
 use types::{SqlType, Value};
 
-/// The version spoken.
+/// The protocol version.
 pub const VERSION: TdsVersion = TdsVersion::V7_4;
-/// Greatest answer, in bytes.
+/// The largest answer, in bytes.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
 
 /// A logged-in session.
@@ -24,7 +24,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects without TLS (the server takes that from its own machine) and logs in as sa.
+    /// Connects without TLS (the server accepts that from its own machine) and logs in as sa.
     pub fn open(address: &str, password: &str, database: &str) -> Result<Connection, String> {
         let stream = TcpStream::connect(address).map_err(|error| error.to_string())?;
         stream.set_nodelay(true).map_err(|error| error.to_string())?;
@@ -56,7 +56,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Runs a batch; gives the first value of its first row.
+    /// Runs a batch; returns the first value of its first row.
     pub fn batch(&mut self, text: &str) -> Result<Option<Value>, String> {
         let packets = self.writer.batch(text, 0);
         let tokens = self.ask(&packets)?;
@@ -66,7 +66,7 @@ impl Connection {
         }))
     }
 
-    /// Runs a batch; gives all of its rows.
+    /// Runs a batch; returns all of its rows.
     #[allow(dead_code, reason = "only the bench `queries` reads rows")]
     pub fn rows(&mut self, text: &str) -> Result<Vec<Vec<Value>>, String> {
         let packets = self.writer.batch(text, 0);
@@ -78,13 +78,13 @@ impl Connection {
         Ok(rows.collect())
     }
 
-    /// How long an answer may take to come.
+    /// The time limit of an answer.
     #[allow(dead_code, reason = "only the bench `queries` reads rows")]
     pub fn set_limit(&self, limit: std::time::Duration) -> Result<(), String> {
         self.stream.set_read_timeout(Some(limit)).map_err(|error| error.to_string())
     }
 
-    /// Prepares `text`, whose parameters are `@p1 int` and so on; gives the packets of one execution, the last one's value in
+    /// Prepares `text`, whose parameters are `@p1 int` and so on; returns the packets of one execution, with the last parameter's value in
     /// their last four bytes.
     pub fn prepare(&mut self, text: &str, parameters: usize) -> Result<Vec<u8>, String> {
         let parameter = |sql_type, value, output| Parameter {

@@ -1,6 +1,6 @@
-//! One text for both servers: what differs stands between « and ».
+//! One text for both servers: the parts that differ are between « and ».
 
-/// Who is asked.
+/// The server's dialect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dialect {
     TransactSql,
@@ -8,7 +8,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// The text in this dialect: `«top 10»` and `«limit 10»` name the same bound, each where its dialect has it;
+    /// The text in this dialect: `«top 10»` and `«limit 10»` give the same limit, each at its place in the dialect;
     /// `«year(x)»` is the year of a date; `«a|b»` is `a` in T-SQL and `b` in PostgreSQL.
     pub fn text(self, template: &str) -> String {
         let mut out = String::with_capacity(template.len());

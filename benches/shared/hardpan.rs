@@ -1,4 +1,4 @@
-//! Hardpan as a user runs it: the server's process, asked over TDS.
+//! Hardpan as a user runs it: the server's process, over TDS.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,9 +10,9 @@ use super::sessions::{self, Wire};
 use super::work::{Engine, KEYS, Sample, Scale, Statement, Work};
 
 const PASSWORD: &str = "Bench-0-password";
-/// The database that the loops run in.
+/// The database of the loops.
 pub const DATABASE: &str = "bench";
-/// Memory for pages, as the peers get.
+/// Memory for pages, the same as the peers'.
 const MEMORY_MB: &str = "1024";
 
 /// A running server.
@@ -24,13 +24,13 @@ pub struct Hardpan {
 }
 
 impl Hardpan {
-    /// Starts a server on an empty directory below `work` and makes the table, in a database whose log begins with
+    /// Starts a server on an empty directory below `work` and creates the table, in a database whose log begins with
     /// `log_mb`.
     pub fn start(work: &Path, name: &str, log_mb: u32) -> Result<Hardpan, String> {
         Hardpan::start_with(work, name, log_mb, &[])
     }
 
-    /// The same with more arguments for `serve`. The log grows by 64 MB, or by its first size when that is less.
+    /// Starts it with more arguments for `serve`. The log grows by 64 MB, or by its first size when that is less.
     pub fn start_with(work: &Path, name: &str, log_mb: u32, arguments: &[&str]) -> Result<Hardpan, String> {
         let directory = Directory::create(work.join(name))?;
         let (address, server) = launch(&directory.0, arguments)?;
@@ -65,7 +65,7 @@ impl Hardpan {
         }
     }
 
-    /// Seconds that a batch takes on the empty table.
+    /// The time of a batch on the empty table, in seconds.
     pub fn timed(&self, text: &str) -> Result<f64, String> {
         let mut connection = self.connect(DATABASE)?;
         connection.batch("TRUNCATE TABLE t1; CHECKPOINT")?;
@@ -99,10 +99,10 @@ impl Hardpan {
         load.map(Sample::load)
     }
 
-    /// From the start of the process on an empty directory's second life to the first answer; and its memory then.
+    /// The time from the second start on a new directory to the first answer; and the memory then.
     fn process_start(&self) -> Result<Sample, String> {
         let directory = Directory::create(self.work.join("hardpan-start"))?;
-        // The first start makes the system databases and hashes the password; it is measured by the second.
+        // The first start creates the system databases and hashes the password; the second one is measured.
         let (address, mut server) = launch(&directory.0, &[])?;
         Self::first_answer(&address, Instant::now())?;
         server.terminate();
@@ -124,7 +124,7 @@ impl Hardpan {
         }
     }
 
-    /// Kills the server and starts it again; seconds from there to the first answer of a query in the database.
+    /// Kills the server and starts it again; seconds until the first answer of a query in the database.
     pub fn restart_after_kill(&mut self, query: &str) -> Result<f64, String> {
         self.server.kill();
         machine::settle(Duration::from_secs(10));
@@ -134,7 +134,7 @@ impl Hardpan {
     }
 
     fn restart_after_crash(&self, transactions: u64) -> Result<f64, String> {
-        // A log large enough for no checkpoint to become due.
+        // A log so large that no checkpoint becomes due.
         let mut victim = Hardpan::start(&self.work, "hardpan-restart", 2048)?;
         let mut connection = victim.connect(DATABASE)?;
         connection.batch("CHECKPOINT")?;
@@ -160,7 +160,7 @@ impl Hardpan {
 
 const DELAYED: &str = "BEGIN TRAN; INSERT INTO t1 VALUES (@i); COMMIT WITH (DELAYED_DURABILITY = ON);";
 
-/// A loop in the server; `@i` counts.
+/// A loop in the server; `@i` is the counter.
 pub fn loop_of(count: u64, body: &str) -> String {
     format!("DECLARE @i int = 1; WHILE @i <= {count} BEGIN {body} SET @i += 1; END")
 }

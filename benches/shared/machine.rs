@@ -1,4 +1,4 @@
-//! The machine: what it is, how busy others keep it, processes and directories of the benchmark.
+//! The machine: its description, its load, processes and directories of the benchmark.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -36,7 +36,7 @@ pub fn file_system(directory: &Path) -> String {
     best.1
 }
 
-/// Waits, at most for `longest`, until the machine was four fifths idle for a fifth of a second; gives the share of
+/// Waits, at most for `longest`, until the machine was four fifths idle for a fifth of a second; returns the share of
 /// processor time in use in the last such interval.
 pub fn settle(longest: Duration) -> f64 {
     let began = Instant::now();
@@ -67,13 +67,13 @@ pub fn resident_mb(process: u32) -> f64 {
     line.split_whitespace().nth(1).and_then(|kb| kb.parse::<f64>().ok()).unwrap_or(0.0) / 1024.0
 }
 
-/// A port that nobody listens on at the moment.
+/// A port that is free at the moment.
 pub fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port of the loopback");
     listener.local_addr().expect("a bound address").port()
 }
 
-/// A process that ends with this value.
+/// A process that ends when this value is dropped.
 pub struct Process(pub Child);
 
 impl Process {
@@ -101,7 +101,7 @@ pub fn signal(name: &str, process: u32) {
     let _ = Command::new("kill").args([format!("-{name}"), process.to_string()]).status();
 }
 
-/// Runs a program to its end; its standard output, or what it said of its failure.
+/// Runs a program to its end; returns its standard output, or its error output.
 pub fn run(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| format!("{:?}: {error}", command.get_program()))?;
     if output.status.success() {
@@ -118,7 +118,7 @@ pub fn find_program(program: &str, folders: &[PathBuf]) -> Option<PathBuf> {
     all.map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
-/// A directory that goes with this value.
+/// A directory that is removed when this value is dropped.
 pub struct Directory(pub PathBuf);
 
 impl Directory {
@@ -130,7 +130,7 @@ impl Directory {
     }
 }
 
-/// Where the log caches of a server on `directory` lie: in memory, as by default, but in a folder that goes with the directory.
+/// The folder of a server's log caches: in memory, as by default, but in a folder that is removed with the data directory.
 pub fn memory_beside(directory: &Path) -> PathBuf {
     let name = directory.file_name().unwrap_or_default().to_string_lossy();
     PathBuf::from(format!("/dev/shm/{name}-{}", std::process::id()))

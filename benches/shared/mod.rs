@@ -1,4 +1,4 @@
-//! What the benches share: the servers that they start and stop, connections to them, both dialects, random rows, the machine. Each uses its part.
+//! Shared code of the benches: the servers that they start and stop, connections, both dialects, random rows, the machine. Each bench uses a part.
 
 pub mod answer;
 pub mod connection;

@@ -11,10 +11,10 @@ use super::machine::{self, Directory, Process};
 use super::sessions::Load;
 use super::work::{Engine, KEYS, Sample, Scale, Statement, Work};
 
-/// Memory as for a small server; checkpoints as far apart as ours are under the same load; the rest is default.
+/// Memory as for a small server; checkpoint intervals like Hardpan's under the same load; the rest is default.
 const SETTINGS: &str = "shared_buffers = 1GB\nmax_wal_size = 4GB\ncheckpoint_timeout = 15min\nmax_connections = 400\n\
     listen_addresses = '127.0.0.1'\n";
-/// For the restart: nothing but the crash ends the log's work.
+/// For the restart test: only the crash ends the writes.
 const SETTINGS_RESTART: &str = "max_wal_size = 40GB\ncheckpoint_timeout = 1d\nautovacuum = off\n";
 const PROCEDURES: &str = "create table t1(col1 int not null);
     create procedure small(n int) language plpgsql as $$ begin for i in 1..n loop insert into t1 values(i); commit; end loop; end $$;
@@ -31,7 +31,7 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Where the programs are, newest version first.
+    /// The folder of the programs, newest version first.
     pub fn installed() -> Option<PathBuf> {
         let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
         let mut folders: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
@@ -42,7 +42,7 @@ impl Postgres {
         ["initdb", "pgbench"].iter().all(|name| folder.join(name).is_file()).then_some(folder)
     }
 
-    /// What it calls itself.
+    /// Its version text.
     pub fn version(folder: &Path) -> String {
         machine::run(Command::new(folder.join("postgres")).arg("--version"))
             .unwrap_or_default()
@@ -50,7 +50,7 @@ impl Postgres {
             .to_string()
     }
 
-    /// Makes a cluster below `work`, starts it and makes the table.
+    /// Creates a cluster below `work`, starts it and creates the table.
     pub fn start(folder: &Path, work: &Path, name: &str, for_restart: bool) -> Result<Postgres, String> {
         let directory = Directory::create(work.join(name))?;
         give_to_postgres(&directory.0)?;
@@ -83,7 +83,7 @@ impl Postgres {
         Client::open(self.port)
     }
 
-    /// Waits for the first answered query; gives the seconds since `began`.
+    /// Waits for the first answered query; returns the seconds since `began`.
     fn wait_ready(&self, began: Instant) -> Result<f64, String> {
         loop {
             if self.connect().and_then(|mut client| client.query("select 1")).is_ok() {
@@ -108,7 +108,7 @@ impl Postgres {
         Ok(began.elapsed().as_secs_f64())
     }
 
-    /// pgbench with a prepared statement, the cheapest client there is.
+    /// pgbench with a prepared statement, the cheapest client available.
     fn sessions(&self, statement: Statement, count: usize, scale: &Scale) -> Result<Load, String> {
         let mut client = self.connect()?;
         client.query("truncate table t1")?;
@@ -228,7 +228,7 @@ fn launch(folder: &Path, cluster: &Path) -> Result<Process, String> {
     command.spawn().map(Process).map_err(|error| error.to_string())
 }
 
-/// PostgreSQL refuses to run as root: its own account then.
+/// PostgreSQL refuses to run as root: its own account is used then.
 fn account() -> Option<(u32, u32)> {
     let me = std::fs::metadata("/proc/self").ok().map(|data| std::os::unix::fs::MetadataExt::uid(&data))?;
     let accounts = std::fs::read_to_string("/etc/passwd").ok().filter(|_| me == 0)?;
@@ -268,7 +268,7 @@ fn data_row(body: &[u8]) -> Option<Vec<Option<String>>> {
     Some(values)
 }
 
-/// Just enough of PostgreSQL's protocol for one statement after another.
+/// A minimal client of PostgreSQL's protocol, for one statement after another.
 pub struct Client {
     stream: TcpStream,
 }
@@ -286,7 +286,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Runs statements; gives their rows as text.
+    /// Runs statements; returns their rows as text.
     pub fn query(&mut self, text: &str) -> Result<Rows, String> {
         let mut packet = vec![b'Q'];
         packet.extend_from_slice(&(text.len() as u32 + 5).to_be_bytes());

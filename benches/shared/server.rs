@@ -1,4 +1,4 @@
-//! The two servers behind one face: sessions that ask in text, and tables with their rows.
+//! The two servers behind one interface: sessions with text statements, and tables with their rows.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,11 @@ use super::dialect::Dialect;
 use super::hardpan::{DATABASE, Hardpan};
 use super::postgres::{Client, Postgres};
 
-/// Rows of one INSERT; SQL Server takes no more.
+/// Rows of one INSERT; SQL Server's limit.
 const ROWS_PER_INSERT: usize = 1_000;
-/// Log of our database: no checkpoint forced by its size.
+/// Log size of Hardpan's database: no checkpoint because of its size.
 const LOG_MB: u32 = 2048;
-/// What loading may take, a statement.
+/// The time limit of a load statement.
 const LOAD_LIMIT: Duration = Duration::from_secs(600);
 
 /// One table: its name, and its columns as text for both dialects.
@@ -23,27 +23,27 @@ pub struct TableDefinition {
     pub columns: &'static str,
 }
 
-/// Takes a row: the values of an INSERT without parentheses, which are a line of CSV, too.
+/// Takes a row: the values of an INSERT without parentheses, which are also a line of CSV.
 pub type EachRow<'a> = &'a mut dyn FnMut(String) -> Result<(), String>;
 
-/// What a database is filled with.
+/// The content of a database.
 pub trait Content {
-    /// In the order in which they are filled.
+    /// In the order of the load.
     fn tables(&self) -> &'static [TableDefinition];
-    /// Statements, the same in both dialects, for when the rows are there.
+    /// Statements after the load, the same in both dialects.
     fn indexes(&self) -> &'static [&'static str];
     /// Calls `each` with every row of a table.
     fn generate(&self, table: &str, each: EachRow<'_>) -> Result<(), String>;
 }
 
-/// A connection to one of the two.
+/// A connection to one of the two servers.
 pub enum Session {
     Hardpan(Connection),
     Postgres(Client),
 }
 
 impl Session {
-    /// Runs a statement; gives its rows. After an error a session of ours goes on, too.
+    /// Runs a statement; returns its rows. After an error a session of Hardpan continues, too.
     pub fn ask(&mut self, text: &str) -> Result<Rows, String> {
         match self {
             Session::Hardpan(connection) => {
@@ -60,7 +60,7 @@ enum Kind {
     Postgres(Postgres),
 }
 
-/// One of the two.
+/// One of the two servers.
 pub struct Server {
     kind: Kind,
     session: Option<Session>,
@@ -91,7 +91,7 @@ impl Server {
         }
     }
 
-    /// What it is asked in.
+    /// Its dialect.
     pub fn dialect(&self) -> Dialect {
         match self.kind {
             Kind::Hardpan(_) => Dialect::TransactSql,
@@ -115,7 +115,7 @@ impl Server {
         }
     }
 
-    /// Runs a statement; a session that has met an error is left, the next statement has a new one.
+    /// Runs a statement; after an error the session is dropped, and the next statement gets a new one.
     pub fn ask(&mut self, text: &str) -> Result<Rows, String> {
         let mut session = match self.session.take() {
             Some(session) => session,
@@ -131,7 +131,7 @@ impl Server {
         Ok(rows)
     }
 
-    /// May PostgreSQL spread a query over several processes? Hardpan does not.
+    /// Sets whether PostgreSQL may run a query in parallel processes. Hardpan does not.
     pub fn allow_workers(&mut self, allowed: bool) -> Result<(), String> {
         if let Kind::Postgres(_) = self.kind {
             let text = if allowed { "reset" } else { "set" };
@@ -142,7 +142,7 @@ impl Server {
         Ok(())
     }
 
-    /// Makes the tables, their rows and indexes, and lets the server gather what it wants to know of them.
+    /// Creates the tables, their rows and indexes, and lets the server collect its statistics.
     pub fn load(&mut self, content: &dyn Content) -> Result<(), String> {
         let (limit, began) = (self.limit, Instant::now());
         (self.limit, self.session) = (LOAD_LIMIT, None);

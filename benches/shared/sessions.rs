@@ -1,5 +1,5 @@
-//! Many sessions that each run a statement, wait for the answer and begin again: one thread with an event loop, so that the
-//! client leaves the processors to the server.
+//! Many sessions that each run a statement, wait for the answer and repeat: one thread with an event loop, so that the
+//! client uses little processor time.
 
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use mio::{Events, Interest, Poll, Token};
 
 use super::work::KEYS;
 
-/// What the sessions together saw.
+/// The results of all sessions together.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     /// Statements a second.
@@ -19,7 +19,7 @@ pub struct Load {
     pub p99_ms: f64,
 }
 
-/// How an answer to one execution looks.
+/// The format of an answer to one execution.
 #[derive(Clone, Copy, Debug)]
 pub enum Wire {
     /// One TDS packet.
@@ -29,7 +29,7 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// Length of the answer that begins with these bytes, once it can be told.
+    /// Length of the answer that begins with these bytes, once it is known.
     fn answer_bytes(self, bytes: &[u8]) -> Option<usize> {
         Some(match self {
             // Type, status, length (big-endian).
@@ -48,24 +48,24 @@ impl Wire {
     }
 }
 
-/// What differs between sessions, and no more: with hundreds of them, what each touches comes from far away.
+/// The state of one session, as small as possible: with hundreds of sessions, each access misses the processor's cache.
 struct Session {
     stream: TcpStream,
-    /// Which of the requests is its own.
+    /// Its request.
     request: usize,
-    /// The beginning of an answer that has not come as a whole.
+    /// The beginning of an incomplete answer.
     answer: Vec<u8>,
     asked: Instant,
 }
 
-/// What all sessions share.
+/// The state shared by all sessions.
 struct Client {
     wire: Wire,
-    /// One execution, for each that differs.
+    /// One execution for each distinct request.
     requests: Vec<Vec<u8>>,
 }
 
-/// Runs `count` sessions for `seconds`. `open` gives each a logged-in connection and the bytes of one execution, which
+/// Runs `count` sessions for `seconds`. `open` returns a logged-in connection and the bytes of one execution, which
 /// end with the four bytes of its value.
 pub fn run(
     wire: Wire,
@@ -114,7 +114,7 @@ impl Client {
                 }
                 latencies_us.push(session.asked.elapsed().as_micros() as u32);
                 if began.elapsed() < until {
-                    // All keys of a table in turn, none near the one before.
+                    // All keys of a table in turn, with successive keys far apart.
                     let key = (latencies_us.len() as u64 * 7_919 % u64::from(KEYS)) as i32 + 1;
                     self.ask(session, key)?;
                 } else {
@@ -137,7 +137,7 @@ impl Client {
         session.stream.write_all(request).map_err(|error| error.to_string())
     }
 
-    /// True when the whole answer has come; an error in it ends the measurement.
+    /// True when the answer is complete; an error in it ends the measurement.
     fn take_answer(&self, session: &mut Session) -> Result<bool, String> {
         let mut buffer = [0; 1024];
         loop {

@@ -1,11 +1,11 @@
-//! What is measured: the works, their sizes, one measurement, and what an engine has to offer for it.
+//! The measured works, their sizes, one measurement, and the interface of an engine.
 
 use super::sessions::Load;
 
 /// Rows of the table `keyed`, with keys from 1 on.
 pub const KEYS: u32 = 100_000;
 
-/// What sessions of the network run, prepared, one statement a request.
+/// The statements of network sessions, prepared, one per request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statement {
     Insert,
@@ -15,12 +15,12 @@ pub enum Statement {
 }
 
 impl Statement {
-    /// How many parameters it has.
+    /// The number of parameters.
     pub fn parameters(self) -> usize {
         if self == Statement::InsertMany { 100 } else { 1 }
     }
 
-    /// Its text for both languages; `parameter` writes one of those, counted from 1.
+    /// Its text for both languages; `parameter` writes a parameter, counted from 1.
     pub fn text(self, parameter: impl Fn(usize) -> String) -> String {
         match self {
             Statement::Insert | Statement::InsertMany => {
@@ -33,7 +33,7 @@ impl Statement {
         }
     }
 
-    /// Does it want the table `keyed`?
+    /// Does it need the table `keyed`?
     pub fn is_by_key(self) -> bool {
         matches!(self, Statement::Select | Statement::Update)
     }
@@ -57,15 +57,15 @@ pub enum Work {
     RawDevice,
     /// One session, a loop in the server of one-row transactions, each durable when it ends.
     Durable,
-    /// The same, durable a little later.
+    /// Such a loop, durable a little later.
     Delayed,
-    /// The same, durable when the batch ends (COMMIT_ACK = BATCH); whoever has no such thing makes each durable as it ends.
+    /// Such a loop, durable when the batch ends (COMMIT_ACK = BATCH); an engine without such an option makes each commit durable as it ends.
     Batch,
     /// One transaction of single-row inserts in a loop.
     OneTransaction,
     /// A loop that only counts.
     EmptyLoop,
-    /// So many sessions over the network, each one such statement after another.
+    /// This many sessions over the network, each one such statement after another.
     Sessions(Statement, usize),
     /// Process start to first answer.
     Start,
@@ -120,7 +120,7 @@ impl Work {
     }
 }
 
-/// How much of each.
+/// The size of each work.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
     pub durable: u64,
@@ -145,7 +145,7 @@ impl Scale {
         seconds: 5.0,
         is_delayed: false,
     };
-    /// A look in a minute or so.
+    /// Small sizes, for a run of about a minute.
     pub const QUICK: Scale = Scale {
         durable: 5_000,
         delayed: 100_000,
@@ -163,33 +163,33 @@ pub struct Sample {
     /// A rate a second (more is better) or seconds (less is better).
     pub value: f64,
     pub is_seconds: bool,
-    /// With sessions: median and 99th percentile of the time to an answer, in ms.
+    /// With sessions: median and 99th percentile of the response time, in ms.
     pub latency_ms: Option<(f64, f64)>,
     /// With a start: resident memory, in MB.
     pub memory_mb: Option<f64>,
 }
 
 impl Sample {
-    /// So many a second.
+    /// A rate per second.
     pub fn rate(value: f64) -> Sample {
         Sample { value, is_seconds: false, latency_ms: None, memory_mb: None }
     }
 
-    /// So many seconds.
+    /// A time in seconds.
     pub fn seconds(value: f64) -> Sample {
         Sample { is_seconds: true, ..Sample::rate(value) }
     }
 
-    /// What many sessions saw.
+    /// The results of many sessions.
     pub fn load(load: Load) -> Sample {
         Sample { latency_ms: Some((load.p50_ms, load.p99_ms)), ..Sample::rate(load.rate) }
     }
 }
 
-/// Somebody who can do some of the work.
+/// An engine that can do some of the work.
 pub trait Engine {
     /// Its name in the table.
     fn name(&self) -> &'static str;
-    /// Measures once; `None` when it has no part in this work.
+    /// Measures once; `None` when it does not support this work.
     fn measure(&mut self, work: Work, scale: &Scale) -> Option<Result<Sample, String>>;
 }

@@ -1,15 +1,15 @@
-//! `cargo bench --bench tpcc`: the transactions of TPC-C beside PostgreSQL, as stored procedures without hints, terminals without pauses.
+//! `cargo bench --bench tpcc`: the transactions of TPC-C compared with PostgreSQL, as stored procedures without hints, terminals without pauses.
 //!
-//! Both servers have the same rows and indexes; for each number of terminals they run in turn. The table shows new orders a minute, the
-//! ratio of Hardpan's to PostgreSQL's, latencies of an order and deadlocks (a victim begins again). Afterwards the specification's first
-//! four consistency conditions are asked on both; one that does not hold makes the run fail. No audited result: no pauses, no think times.
+//! Both servers have the same rows and indexes; for each number of terminals they run alternately. The table shows new orders a minute, the
+//! ratio of Hardpan's to PostgreSQL's, latencies of an order and deadlocks (a victim is repeated). Afterwards the specification's first
+//! four consistency conditions are checked on both; a violation makes the run fail. No audited result: no pauses, no think times.
 //!
 //!     cargo bench --bench tpcc                            # 2 warehouses, 1 and 8 terminals, five minutes each
 //!     cargo bench --bench tpcc -- --seconds 20            # for a look
 //!     cargo bench --bench tpcc -- --delayed               # for what the processors do: the device sets no pace
 //!     cargo bench --bench tpcc -- --versions              # Hardpan with READ_COMMITTED_SNAPSHOT
 
-// A measuring program is outside of the world that it measures.
+// A benchmark program is outside of the simulated world.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod procedures;
@@ -61,7 +61,7 @@ struct Arguments {
     bench: bool,
 }
 
-/// Statements that give a row for each place where a condition does not hold (clause 3.3.2, conditions 1 to 4).
+/// Statements that return a row for each violation of a condition (clause 3.3.2, conditions 1 to 4).
 const CONDITIONS: [(&str, &str); 4] = [
     (
         "1: a warehouse's sum is that of its districts",
@@ -163,7 +163,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     Ok(hold)
 }
 
-/// So many terminals at once; what they did, and in how many minutes.
+/// Runs this many terminals at once; returns their results, and the minutes.
 fn measure(server: &Server, terminals: u64, arguments: &Arguments) -> Result<(Tally, f64), String> {
     let mut all = Vec::new();
     for number in 0..terminals {

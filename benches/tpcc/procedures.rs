@@ -3,7 +3,7 @@
 
 use crate::dialect::Dialect;
 
-/// What creates them, one statement each.
+/// Their CREATE statements.
 pub fn texts(dialect: Dialect) -> &'static [&'static str] {
     match dialect {
         Dialect::TransactSql => &TRANSACT_SQL,
@@ -11,7 +11,7 @@ pub fn texts(dialect: Dialect) -> &'static [&'static str] {
     }
 }
 
-/// The word that a rolled back order answers with: the item does not exist (clause 2.4.1.4).
+/// The answer of a rolled back order: the item does not exist (clause 2.4.1.4).
 pub const UNUSED_ITEM: &str = "unused item";
 
 const TRANSACT_SQL: [&str; 5] = [

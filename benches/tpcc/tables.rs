@@ -7,11 +7,11 @@ use crate::server::{Content, EachRow, TableDefinition};
 pub const ITEMS: u64 = 100_000;
 /// Districts of a warehouse.
 pub const DISTRICTS: u64 = 10;
-/// Customers of a district, each of whom has one order at first.
+/// Customers of a district, each with one order at first.
 pub const CUSTOMERS: u64 = 3_000;
-/// The first order of a district that nobody has delivered yet.
+/// The first undelivered order of a district.
 const FIRST_NEW_ORDER: u64 = 2_101;
-/// What last names are put together from (clause 4.3.2.3).
+/// The syllables of last names (clause 4.3.2.3).
 const SYLLABLES: [&str; 10] =
     ["BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"];
 const STATES: [&str; 8] = ["CA", "NY", "TX", "WA", "FL", "IL", "MA", "OR"];
@@ -82,7 +82,7 @@ const TABLES: [TableDefinition; 9] = [
     },
 ];
 
-/// The two ways to rows that no primary key gives: a customer's last order, and customers by name.
+/// The two indexes besides primary keys: a customer's last order, and customers by name.
 const INDEXES: [&str; 2] = [
     "create index customer_name on customer (c_w_id, c_d_id, c_last, c_first)",
     "create index orders_customer on orders (o_w_id, o_d_id, o_c_id, o_id)",
@@ -97,7 +97,7 @@ pub fn last_name(number: u64) -> String {
     [number / 100, number / 10 % 10, number % 10].map(|digit| SYLLABLES[digit as usize]).concat()
 }
 
-/// A number that is not uniform (clause 2.1.6), with a constant of this program.
+/// A non-uniform random number (clause 2.1.6), with a constant of this program.
 pub fn skewed(random: &mut Random, bits: u64, low: u64, high: u64) -> u64 {
     let (a, b) = (random.within(0, bits), random.within(low, high));
     ((a | b) + bits / 3) % (high - low + 1) + low
@@ -123,7 +123,7 @@ fn tax(random: &mut Random, most: u64) -> String {
     format!("0.{:04}", random.within(0, most))
 }
 
-/// A tenth of all such texts names the original (clause 4.3.3.1).
+/// A tenth of all such texts contains the word "original" (clause 4.3.3.1).
 fn data(random: &mut Random) -> String {
     let text = letters(random, 26, 40);
     if random.within(1, 10) == 1 { format!("{text}ORIGINAL") } else { text }
@@ -202,7 +202,7 @@ fn in_district(
             }
         }
         "new_order" => (FIRST_NEW_ORDER..=CUSTOMERS).try_for_each(|id| each(format!("{place},{id}")))?,
-        // Made from one random sequence, each once for its own table.
+        // Generated from one random sequence, each once for its own table.
         "orders" | "order_line" => {
             let mut random = Random(warehouse * 1_000 + district);
             let customers = shuffled(&mut random);

@@ -8,21 +8,21 @@ use crate::random::Random;
 use crate::server::Session;
 use crate::tables::{CUSTOMERS, DISTRICTS, last_name, skewed};
 
-/// What one or more terminals have done.
+/// The results of one or more terminals.
 #[derive(Default)]
 pub struct Tally {
     /// Orders placed and committed.
     pub orders: u64,
-    /// Transactions of all kinds that ended as they should, orders of an unused item among them.
+    /// Transactions of all kinds that ended as specified, orders of an unused item among them.
     pub transactions: u64,
-    /// Deadlocks whose victim began again.
+    /// Deadlocks whose victim was repeated.
     pub deadlocks: u64,
     /// Milliseconds of each order.
     pub order_ms: Vec<f64>,
 }
 
 impl Tally {
-    /// Adds another's.
+    /// Adds the results of another terminal.
     pub fn add(&mut self, other: Tally) {
         self.orders += other.orders;
         self.transactions += other.transactions;
@@ -38,17 +38,17 @@ impl Tally {
     }
 }
 
-/// One of those who enter transactions.
+/// One terminal.
 pub struct Terminal {
     pub session: Session,
     pub dialect: Dialect,
     pub random: Random,
     pub warehouses: u64,
-    /// Its home.
+    /// Its home warehouse.
     pub warehouse: u64,
 }
 
-/// A call, and what is counted when it ends.
+/// A call, and the count that it increases when it ends.
 struct Call {
     procedure: &'static str,
     arguments: String,
@@ -57,7 +57,7 @@ struct Call {
 }
 
 impl Terminal {
-    /// Enters transactions until then.
+    /// Runs transactions until that time.
     pub fn run(&mut self, until: Instant) -> Result<Tally, String> {
         let mut tally = Tally::default();
         while Instant::now() < until {
@@ -73,7 +73,7 @@ impl Terminal {
         Ok(tally)
     }
 
-    /// Calls until it is no deadlock's victim; gives how often it was.
+    /// Repeats the call until it is no deadlock victim; returns the number of deadlocks.
     fn enter(&mut self, call: &Call) -> Result<u64, String> {
         let text = match self.dialect {
             Dialect::TransactSql => format!("exec {} {}", call.procedure, call.arguments),

@@ -1,4 +1,4 @@
-//! `cargo xtask`: the project's chores as one program.
+//! `cargo xtask`: the project's maintenance tasks as one program.
 #![allow(clippy::disallowed_methods, reason = "a chore of the build, not part of the product")]
 
 mod mutants;

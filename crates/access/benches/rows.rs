@@ -1,4 +1,4 @@
-//! Figures of the row paths in memory: insert into a heap and a tree, seek, scan. `cargo bench -p hardpan-access`.
+//! Benchmarks of the row paths in memory: insert into a heap and a tree, seek, scan. `cargo bench -p hardpan-access`.
 //! One session, one transaction, on a real directory (`HARDPAN_BENCH_DIR`, else the system's temporary one).
 
 #[path = "../tests/common/mod.rs"]

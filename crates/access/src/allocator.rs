@@ -80,8 +80,8 @@ impl Allocator {
         self.with_hint(file, |hint| *hint)
     }
 
-    /// Nothing below `first_free` was free when the maps were looked at after `seen`; the map page of `first_free` is still latched, or
-    /// all have been looked at.
+    /// Raises the hint: no page below `first_free` was free in the maps read after `seen`; the map page of `first_free` is still latched, or
+    /// all maps have been read.
     pub(crate) fn raise_hint(&self, file: u16, seen: Hint, first_free: u32) {
         self.with_hint(file, |hint| {
             assert!(hint.freed_total >= seen.freed_total, "pages that became free are counted");
@@ -91,7 +91,7 @@ impl Allocator {
         });
     }
 
-    /// The page has become free; its map page, which says so, is still latched.
+    /// Lowers the hint: the page has become free; its map page is still latched.
     pub(crate) fn lower_hint(&self, page: PageId) {
         assert!(!is_system_page(page), "page {page} is never free");
         self.with_hint(page.file, |hint| {

@@ -125,7 +125,7 @@ impl KeyRange {
     pub fn from_after_prefix(prefix: &[u8]) -> Bound<KeyBytes> {
         let key = match KeyRange::after_prefix(prefix) {
             Bound::Excluded(key) => key,
-            // Nothing is behind: a bound above every key.
+            // No key is behind the prefix: a bound above every key.
             _ => KeyBytes::from_elem(u8::MAX, KEY_BYTES_MAX),
         };
         debug_assert!(

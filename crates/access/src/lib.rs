@@ -1,8 +1,8 @@
 //! Heaps, B+trees and allocation over pages inside transactions, with their redo and undo.
 //!
-//! [`AccessMethods`] is one database's; it makes [`Heap`] and [`BTree`] handles. [`RowFormat`] turns values into rows and
-//! [`KeyFormat`] into keys; heaps and trees themselves know only bytes. All changes go: lock the row, latch the page, append
-//! the log record, change the page. redo.rs says what each record means.
+//! [`AccessMethods`] belongs to one database; it makes [`Heap`] and [`BTree`] handles. [`RowFormat`] turns values into rows and
+//! [`KeyFormat`] into keys; heaps and trees themselves handle only bytes. Every change follows this order: lock the row, latch the page, append
+//! the log record, change the page. redo.rs has the redo and undo of each record.
 
 mod alloc;
 mod allocator;

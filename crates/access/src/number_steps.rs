@@ -14,7 +14,7 @@ pub enum NumberStep {
     Multiply(i64),
     /// The number divided by another one, towards 0.
     Divide(i64),
-    /// What that leaves, with the number's sign.
+    /// The remainder of that division, with the number's sign.
     Modulo(i64),
     /// Bits that both have.
     And(i64),
@@ -48,7 +48,7 @@ impl NumberStep {
         }
     }
 
-    /// Is it an operation on bits with a number of that type?
+    /// Is it a bit operation with a number of that type?
     fn has_bits_of(self, least: i64, most: i64) -> bool {
         match self {
             NumberStep::And(other) | NumberStep::Or(other) | NumberStep::Xor(other) => {
@@ -96,7 +96,7 @@ impl NumberSteps {
         true
     }
 
-    /// What comes of a number; `None`: it cannot be computed.
+    /// The result for a number; `None`: it cannot be computed.
     #[inline]
     pub fn of(&self, number: i64) -> Option<i64> {
         self.0.iter().try_fold(number, |number, (step, low, high)| {

@@ -25,7 +25,7 @@ pub struct ScanOptions {
     /// The level after table hints (NOLOCK, HOLDLOCK, REPEATABLEREAD ...). Without a `snapshot`, Snapshot reads as READ COMMITTED: constraint
     /// checks look up keys this way.
     pub isolation: IsolationLevel,
-    /// What to lock rows with.
+    /// The lock mode of rows.
     pub row_lock: RowLock,
     /// How long to wait for a row.
     pub wait: LockWait,
@@ -165,7 +165,7 @@ impl Locking {
         matches!(self, Locking::None | Locking::Versioned { .. } | Locking::Probe)
     }
 
-    /// The same for rows of a heap, which have no order: nothing but the row itself can be locked.
+    /// The locking of heap rows, which have no key order: only the row itself can be locked.
     pub(crate) fn of_heap(self) -> Locking {
         let locking = match self {
             Locking::Range { mode } => Locking::Hold { mode: row_alone(mode), until_next: false },

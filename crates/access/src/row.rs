@@ -17,7 +17,7 @@ pub const ROW_BYTES_MAX: usize = 8060;
 pub const ROW_BYTES_MIN: usize = 8;
 /// Values longer than this go out of row even when they would fit.
 const INLINE_BYTES_MAX: usize = 8000;
-/// Bytes of the pointer that stands in a row for a value kept elsewhere.
+/// Bytes of the pointer in a row to a value stored elsewhere.
 pub const LOB_POINTER_BYTES: usize = 18;
 
 pub(crate) const HAS_VARIABLE: u8 = 0x01;
@@ -34,7 +34,7 @@ pub struct RowColumn {
     pub collation: Collation,
 }
 
-/// Where a column lies.
+/// The location of a column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ColumnLocation {
     /// These bytes of the fixed part.
@@ -54,7 +54,7 @@ pub struct RowFormat {
     may_have_lobs: bool,
 }
 
-/// Where an out-of-row value is.
+/// The location of an out-of-row value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LobPointer {
     /// Its first page.

@@ -33,7 +33,7 @@ pub(crate) enum Number {
 }
 
 impl Number {
-    /// That of a type; `None`: its values have other orders, or more digits.
+    /// The number kind of a type; `None`: its values have another order, or more digits.
     pub(crate) fn of(sql_type: &SqlType) -> Option<Number> {
         Some(match *sql_type {
             SqlType::TinyInt => Number::Byte,
@@ -88,8 +88,8 @@ impl Number {
         }
     }
 
-    /// Where a value stands among these numbers: the greatest one not above it, and whether that is its own. `None` when the value is of another kind or
-    /// beyond all of them.
+    /// The position of a value among these numbers: the greatest one not above it, and whether they are equal. `None` when the value is of another
+    /// kind or beyond all of them.
     pub(crate) fn place_of(self, value: &Value) -> Option<(i64, bool)> {
         let own = match (self, value) {
             (Number::Date, Value::Date(date)) => i64::from(date.days),
@@ -109,7 +109,7 @@ impl Number {
         self == other || self.scale().is_some() && self.scale() == other.scale()
     }
 
-    /// Digits behind the point that the number stands for; `None` for dates and times.
+    /// Digits after the decimal point; `None` for dates and times.
     fn scale(self) -> Option<u8> {
         match self {
             Number::Byte | Number::Two | Number::Four | Number::Eight => Some(0),
@@ -120,7 +120,7 @@ impl Number {
     }
 }
 
-/// Where an exact number stands among those of `scale` digits behind the point.
+/// The position of an exact number among those with `scale` digits after the decimal point.
 fn place_among(scale: u8, value: &Value) -> Option<(i64, bool)> {
     let number = match value {
         Value::Bit(_) => return None,

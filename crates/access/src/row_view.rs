@@ -19,7 +19,7 @@ pub struct RowView<'r> {
     bitmap_at: usize,
 }
 
-/// Where a column's value is.
+/// The location of a column's value.
 pub(crate) enum Found<'r> {
     Null,
     /// The row is older than the column.
@@ -133,7 +133,7 @@ impl<'r> RowView<'r> {
         Some(&self.row[at..at + bytes])
     }
 
-    /// Where a column's value is.
+    /// The location of a column's value.
     #[inline]
     pub(crate) fn find(&self, index: usize) -> AccessResult<Found<'r>> {
         if index >= self.count {

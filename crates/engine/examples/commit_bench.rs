@@ -1,5 +1,5 @@
 //! Measures one session below SQL: `cargo run --release -p hardpan-engine --example commit_bench -- DIRECTORY [SECONDS [PART]]`,
-//! PART being a part of the name of what is to be measured.
+//! PART being a part of the name of a measurement.
 //!
 //! One-row transactions, fully and delayed durable, in a user database and in tempdb, and one large transaction; beside them the raw
 //! device: 512 durable bytes at a time in the same directory.

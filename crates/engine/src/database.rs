@@ -1,4 +1,4 @@
-//! [`Database`]: one open database with everything that belongs to it.
+//! [`Database`]: one open database with all its parts.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};

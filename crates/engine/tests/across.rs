@@ -1,4 +1,4 @@
-//! Commits over several databases: all or nothing, whatever crashes, fails, is missing or has gone (see `decision.rs`).
+//! Commits over several databases: all or nothing, whatever crashes, fails, or is missing (see `decision.rs`).
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod support;
@@ -15,7 +15,7 @@ use os::sim::{Bug, End, Fault, Operation, Profile, World};
 use os::{Latch, LatchRank, OpenOptions, Os, WriteMode};
 use support::{DATA, all_rows, create_database, create_table, int, item, items, open, options, table};
 
-/// Three databases of users; master joins in when a test says so.
+/// Three user databases; master takes part if a test says so.
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
 fn set_up(world: &World) {
@@ -57,7 +57,7 @@ fn commit(mut set: TransactionSet) -> SqlResult<()> {
     result
 }
 
-/// In which of the databases row `id` is.
+/// The databases in which row `id` is.
 fn present(instance: &Arc<Instance>, names: &[&str], id: i64) -> Vec<bool> {
     let has = |database: &Arc<Database>| {
         let items = table(database, "T1").expect("the table");
@@ -66,7 +66,7 @@ fn present(instance: &Arc<Instance>, names: &[&str], id: i64) -> Vec<bool> {
     databases(instance, names).iter().map(has).collect()
 }
 
-/// Decisions that are not forgotten.
+/// Decisions that are not removed.
 fn decisions(instance: &Arc<Instance>) -> usize {
     let master = instance.master();
     let id = master.catalog().resolve("sys", "sysdecisions").expect("a system table");
@@ -76,7 +76,7 @@ fn decisions(instance: &Arc<Instance>) -> usize {
     all_rows(instance, &master, &master.table(&definition)).len()
 }
 
-/// Ends what a crash left: all or nothing, and all when it was acknowledged; every lock is gone and every decision forgotten.
+/// Recovery after a crash: all or nothing, and all when it was acknowledged; every lock is released and every decision removed.
 fn judge(world: &World, names: &'static [&'static str], acknowledged: bool) -> Vec<bool> {
     let found = Arc::new(Latch::new(LatchRank::Leaf, Vec::new()));
     let noted = Arc::clone(&found);
@@ -94,7 +94,7 @@ fn judge(world: &World, names: &'static [&'static str], acknowledged: bool) -> V
     found
 }
 
-/// Runs one commit that is cut off by `arm`; gives in which databases the row is afterwards.
+/// Runs one commit that `arm` interrupts; returns the databases in which the row is afterwards.
 fn cut_off(
     seed: u64,
     names: &'static [&'static str],
@@ -121,7 +121,7 @@ fn cut_off(
     (judge(&world, names, acknowledged && bug.is_none()), acknowledged)
 }
 
-/// Power cuts at each I/O of the commit and at its switches, kills at its switches: with two and three databases, with master among them.
+/// Power cuts at each I/O of the commit and at its stall points, kills at its stall points: with two and three databases, with master among them.
 #[test]
 fn a_commit_over_databases_is_atomic_whatever_the_moment_of_the_crash() {
     let (mut none, mut all, mut acknowledged) = (0, 0, 0);
@@ -148,7 +148,7 @@ fn a_commit_over_databases_is_atomic_whatever_the_moment_of_the_crash() {
     );
 }
 
-/// The oracle condemns a server that decides before everybody is prepared.
+/// The oracle finds the bug of a server that decides before all databases are prepared.
 #[test]
 fn deciding_before_all_are_prepared_is_found() {
     let condemned = (0..60).find(|seed| {
@@ -161,7 +161,7 @@ fn deciding_before_all_are_prepared_is_found() {
     assert!(condemned.is_some(), "a commit that is torn or lost goes unnoticed");
 }
 
-/// What it costs: one flush to prepare in each database but master, one in master to decide, none to end.
+/// The cost in flushes: one to prepare in each database but master, one in master to decide, none to end.
 #[test]
 fn exact_flushes_of_a_commit_over_databases() {
     for names in [&NAMES[..], &["a", "b"], &["a", "master"], &["master", "c", "b"]] {
@@ -204,7 +204,7 @@ fn exact_flushes_of_a_commit_over_databases() {
     }
 }
 
-/// What it costs in time: two waits, one for all that are prepared together and one for the decision, however many databases take part.
+/// The cost in time: two waits, one for all prepares together and one for the decision, however many databases take part.
 /// Each log is written once.
 #[test]
 fn a_commit_over_databases_waits_twice_however_many_they_are() {
@@ -239,7 +239,7 @@ fn a_commit_over_databases_waits_twice_however_many_they_are() {
     assert!(three < two + one / 2, "{times_ns:?}: a database more costs no wait more");
 }
 
-/// A decision stays as long as an end record is not hard, and goes with the next one (or the background) after it is.
+/// A decision stays as long as an end record is not durable, and is removed by the next decision (or the background) after it is.
 #[test]
 fn decisions_are_forgotten_when_every_end_is_hard() {
     let world = World::new(4, Profile::nvme());
@@ -270,7 +270,7 @@ fn decisions_are_forgotten_when_every_end_is_hard() {
         .assert_ok();
 }
 
-/// A refusal before the decision takes everything back, in those that are prepared, too.
+/// A refusal before the decision rolls everything back, also in prepared databases.
 #[test]
 fn a_database_that_cannot_prepare_takes_all_back() {
     for victim in ["a", "b", "c"] {
@@ -299,7 +299,7 @@ fn a_database_that_cannot_prepare_takes_all_back() {
     }
 }
 
-/// The home fails while it decides: nobody is told that it is committed, nobody sees it either way, and the next start decides for all.
+/// master fails while it decides: the commit is neither acknowledged nor visible anywhere, and the next start decides for all.
 #[test]
 fn a_home_that_fails_leaves_all_in_doubt_until_the_next_start() {
     let mut outcomes = [0; 2];
@@ -339,7 +339,7 @@ fn a_home_that_fails_leaves_all_in_doubt_until_the_next_start() {
     println!("undone, committed: {outcomes:?}");
 }
 
-/// Leaves `a` and `b` in doubt with the decision made: acknowledged, no end record hard, no power.
+/// Leaves `a` and `b` in doubt with the decision made: acknowledged, no end record durable, power lost.
 fn crash_in_doubt(world: &World) {
     let device = world.clone();
     let report = world.run(move |os| {
@@ -351,7 +351,7 @@ fn crash_in_doubt(world: &World) {
     assert_eq!(report.end, End::PowerOff, "{:?}", report.failures);
 }
 
-/// One of them cannot be opened at the next start: the decision is kept for it, over starts and orderly stops.
+/// One of them cannot be opened at the next start: the decision is kept for it, over starts and clean stops.
 #[test]
 fn a_decision_waits_for_a_database_that_is_missing() {
     let world = World::new(6, Profile::nvme());
@@ -381,7 +381,7 @@ fn a_decision_waits_for_a_database_that_is_missing() {
     assert_eq!(judge(&world, &["a", "b"], true), [true, true]);
 }
 
-/// One of them is dropped instead: the decision goes with it.
+/// One of them is dropped instead: the decision is removed with it.
 #[test]
 fn a_decision_goes_with_a_database_that_is_dropped() {
     let world = World::new(7, Profile::nvme());

@@ -1,5 +1,5 @@
-//! Damaged pages and logs, failing syncs, a full disk, files of a newer version: the documented error, the rest goes on, nothing that was
-//! acknowledged is lost (docs/bad-input.md).
+//! Damaged pages and logs, failing syncs, a full disk, files of a newer version: the documented error, the rest works, no acknowledged commit
+//! is lost (docs/bad-input.md).
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod support;
@@ -50,13 +50,13 @@ fn ids(instance: &Arc<Instance>, database: &Arc<Database>) -> Vec<i64> {
     all_rows(instance, database, &items).iter().map(|row| support::int(row, 0)).collect()
 }
 
-/// 824 names page and file; the rows of other pages are read, the database stays online.
+/// 824 names page and file; the rows of other pages can be read, the database stays online.
 #[test]
 fn a_flipped_bit_in_a_page_is_named_and_contained() {
     let world = world_with_rows(1, 400);
     let data = file(&world, "mdf");
     let bytes = world.file_bytes(&data).unwrap();
-    // A leaf of the table: a page that holds many fillers. The last batch of pages could be put right from the doublewrite file, so it goes.
+    // A leaf of the table: a page with many fillers. The doublewrite file could repair the last batch of pages, so it is removed.
     let is_leaf =
         |page: &[u8]| page.windows(300).filter(|window| window.iter().all(|b| *b == b'x')).count() > 500;
     let leaves: Vec<usize> =
@@ -94,8 +94,8 @@ fn a_flipped_bit_in_a_page_is_named_and_contained() {
         .assert_ok();
 }
 
-/// A flipped bit in the middle of the log: the database is suspect with a reason that names file and place, nothing of its files is
-/// changed (no silent truncation), the others work. Put right again, the database has everything.
+/// A flipped bit in the middle of the log: the database is suspect with a reason that names file and place, its files are
+/// unchanged (no silent truncation), the others work. After the bit is restored, the database has everything.
 #[test]
 fn a_flipped_bit_in_the_middle_of_the_log_is_refused() {
     let world = World::new(2, Profile::nvme());
@@ -146,7 +146,7 @@ fn a_flipped_bit_in_the_middle_of_the_log_is_refused() {
         .assert_ok();
 }
 
-/// A newer version of a data file or a log is 948 with both versions, of the directory a refusal to start; nothing is touched.
+/// A newer version of a data file or a log is 948 with both versions, a newer directory refuses the start; nothing is changed.
 #[test]
 fn files_of_a_newer_version_are_refused_by_name() {
     for extension in ["mdf", "ldf"] {
@@ -185,8 +185,8 @@ fn files_of_a_newer_version_are_refused_by_name() {
         .assert_ok();
 }
 
-/// After a write or sync of a data file has failed, an open transaction is not acknowledged either (823), and no new one begins (926).
-/// What was acknowledged before is there after the restart.
+/// After a failed write or sync of a data file, an open transaction is not acknowledged either (823), and no new one begins (926).
+/// Commits acknowledged before are there after the restart.
 #[test]
 fn a_failed_sync_of_a_data_file_ends_all_acknowledgements() {
     for operation in [Operation::Write, Operation::Sync] {
@@ -257,8 +257,8 @@ fn a_failed_read_ends_its_statement_only() {
         .assert_ok();
 }
 
-/// The disk is full to the last byte: 1105 or 9002 in turn, and the power goes off there. Recovery needs no space either, and finds all that
-/// was acknowledged; with space again, writes go on.
+/// The disk is full to the last byte: 1105 or 9002 in turn, and the power fails there. Recovery needs no space either, and finds all
+/// acknowledged commits; with space again, writes work.
 #[test]
 fn a_crash_on_a_full_disk_loses_nothing() {
     let (mut data_was_full, mut log_was_full) = (false, false);
@@ -327,7 +327,7 @@ fn a_crash_on_a_full_disk_loses_nothing() {
     );
 }
 
-/// What is no data directory is named and left alone.
+/// A directory of another program is named and left unchanged.
 #[test]
 fn a_data_directory_that_is_not_ours_is_refused_and_left_alone() {
     in_world(10, Profile::nvme(), |os| {
@@ -345,7 +345,8 @@ fn a_data_directory_that_is_not_ours_is_refused_and_left_alone() {
     });
 }
 
-/// A rollback that cannot read its log: the database is suspect before the locks go, so nobody sees half of it, and recovery finishes it.
+/// A rollback that cannot read its log: the database is suspect before the locks are released, so no session sees half of it, and recovery finishes
+/// it.
 #[test]
 fn a_rollback_that_cannot_read_its_log_leaves_the_rest_to_recovery() {
     for whole in [true, false] {

@@ -18,7 +18,7 @@ use support::{
 };
 use types::{SqlType, Value};
 
-/// DDL is part of the transaction: rolled back, neither the catalog nor its version of the past shows it.
+/// DDL is part of the transaction: after a rollback the catalog does not show it, nor does an earlier version.
 #[test]
 fn ddl_rolls_back_with_its_transaction() {
     in_world(1, Profile::nvme(), |os| {
@@ -44,7 +44,7 @@ fn ddl_rolls_back_with_its_transaction() {
     });
 }
 
-/// CREATE INDEX on rows that are there, TRUNCATE, and both of them taken back.
+/// CREATE INDEX on existing rows, TRUNCATE, and rollbacks of both.
 #[test]
 fn indexes_and_truncate_are_transactional() {
     in_world(2, Profile::nvme(), |os| {
@@ -149,7 +149,7 @@ fn duplicate_keys_are_told_with_names() {
     });
 }
 
-/// Sessions that insert the very first rows of a table meet at the note of its identity values; each gets a value of its own.
+/// Sessions that insert the first rows of a table write the first record of its identity at the same time; each gets a value of its own.
 #[test]
 fn the_first_identity_values_can_be_asked_for_at_once() {
     for seed in 0..60 {
@@ -176,8 +176,8 @@ fn the_first_identity_values_can_be_asked_for_at_once() {
     }
 }
 
-/// Claims 108-110, 114, 115: after a crash the next identity value is behind the cached ones, by the type's cache size; after a clean stop
-/// there is no gap. Claim 113: noting does not flush.
+/// Claims 108-110, 114, 115: after a crash the next identity value is beyond the cached ones, by the type's cache size; after a clean stop
+/// there is no gap. Claim 113: the record is not flushed.
 #[test]
 fn identity_values_jump_after_a_crash_and_only_then() {
     let types =
@@ -245,7 +245,7 @@ fn insert_identity(session: &mut Session, table: &hardpan_engine::Table) -> i64 
         .expect("one row")
 }
 
-/// Two sessions take two rows in opposite order: one is told 1205 and rolled back, the other ends.
+/// Two sessions lock two rows in opposite order: one gets 1205 and is rolled back, the other ends.
 #[test]
 fn a_deadlock_has_one_victim() {
     in_world(5, Profile::nvme(), |os| {
@@ -324,7 +324,7 @@ fn a_lock_time_out_ends_the_statement() {
     });
 }
 
-/// One statement that changes many rows ends with one lock on the table.
+/// One statement that changes many rows ends with one table lock.
 #[test]
 fn many_row_locks_escalate_to_the_table() {
     in_world(7, Profile::nvme(), |os| {
@@ -354,7 +354,7 @@ fn many_row_locks_escalate_to_the_table() {
     });
 }
 
-/// Claims 78 and 79: tempdb is new after each start, and takes no part in recovery.
+/// Claims 78 and 79: tempdb is new after each start, and is not recovered.
 #[test]
 fn tempdb_is_empty_after_a_restart() {
     let world = World::new(8, Profile::nvme());
@@ -386,7 +386,7 @@ fn tempdb_is_empty_after_a_restart() {
         .assert_ok();
 }
 
-/// A planned stop drains: no delayed commit is lost (SQL Server does not promise that).
+/// A clean stop drains the log: no delayed commit is lost (SQL Server does not promise that).
 #[test]
 fn a_clean_stop_loses_no_delayed_commit() {
     let world = World::new(9, Profile::nvme());
@@ -420,7 +420,7 @@ fn a_clean_stop_loses_no_delayed_commit() {
         .assert_ok();
 }
 
-/// A second server on the same data directory is refused; so is a directory that is not ours.
+/// A second server on the same data directory is refused; so is a directory of another program.
 #[test]
 fn a_data_directory_has_one_server() {
     in_world(10, Profile::nvme(), |os| {
@@ -436,7 +436,7 @@ fn a_data_directory_has_one_server() {
     });
 }
 
-/// The ghost cleanup gives the pages of deleted rows back, soon after their deleter has ended and not before, though nobody inserts.
+/// The ghost cleanup frees the pages of deleted rows, soon after their deleter has ended and not before, even without inserts.
 #[test]
 fn deleted_rows_give_their_pages_back() {
     in_world(17, Profile::nvme(), |os| {

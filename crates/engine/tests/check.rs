@@ -1,4 +1,4 @@
-//! The check finds every kind of damage: pages are changed by hand, behind the back of everybody, in a database that was sound.
+//! The check finds every kind of damage: the test changes pages directly in a sound database.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod support;
@@ -43,7 +43,7 @@ impl Bench {
                 })
                 .expect("a row");
         }
-        // Some move.
+        // Some rows move.
         session
             .autocommit(None, |txn| {
                 let mut cursor = rows.scan(txn, 0, &ScanOptions::default(), None)?;
@@ -137,7 +137,7 @@ impl Bench {
     }
 }
 
-/// What is done, and the error that must be among those found.
+/// A change, and the error that must be among those found.
 type Damage = (&'static str, fn(&Bench), i32);
 
 const DAMAGES: &[Damage] = &[
@@ -257,7 +257,7 @@ const DAMAGES: &[Damage] = &[
         "a stub is a moved row at once",
         |b| {
             let (page, slot) = b.slot_with(slots::FORWARD);
-            // No operation of a page would do this: the bit in the high byte of the slot's length (docs/formats/page.md).
+            // No page operation would do this: the bit in the high byte of the slot's length (docs/formats/page.md).
             let high = pages::PAGE_BYTES - 4 * (usize::from(slot) + 1) + 3;
             b.change(page, |page| page[high] |= (slots::FORWARDED >> 8) as u8);
         },
@@ -329,7 +329,7 @@ fn a_flipped_bit_on_the_disk_is_found() {
             let bench = Bench::new(os);
             *told.lock() = bench.leaves(0)[1];
             bench.instance.shutdown();
-            // Another life writes other pages: the doublewrite area, which would repair the page at the start, has it no more.
+            // The later run writes other pages: the doublewrite area, which would repair the page at the start, no longer has it.
             let instance = open(os);
             let database = instance.database(NAME).expect("it opens");
             create_table(&instance, &database, &items("more"));

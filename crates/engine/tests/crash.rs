@@ -3,8 +3,8 @@
 //! themselves, CREATE and DROP DATABASE cut off anywhere (faults F1-F4, F9, F10).
 //!
 //! Each worker's transaction inserts a few rows with a common tag, moves a counter row of its own, and sometimes deletes the rows of an
-//! earlier one. Afterwards: a transaction is there whole or not at all, every acknowledged fully durable one is there, what a worker lost
-//! is the end of its work, and both indexes tell the same.
+//! earlier one. Afterwards: a transaction is there completely or not at all, every acknowledged fully durable one is there, a worker loses
+//! only its last transactions, and both indexes agree.
 
 mod support;
 
@@ -24,7 +24,7 @@ const TRANSACTIONS: i32 = 12;
 /// Ids of the workers' counter rows; ordinary rows have higher ones.
 const COUNTERS: i32 = 100;
 
-/// What a worker was told, kept outside the world.
+/// The acknowledgements of a worker, kept outside the world.
 #[derive(Clone, Copy, Default, Debug)]
 struct Told {
     attempted: i64,
@@ -66,7 +66,7 @@ fn transact(
             let row = item(row_id(worker, number, at), tag(worker, number), rng.below(300) as usize);
             session.statement(|txn| table.insert(txn, &row))?;
         }
-        // A statement that fails half-way leaves nothing behind (2627 on its second row).
+        // A statement that fails half-way changes nothing (2627 on its second row).
         let twice = item(row_id(worker, number, 0), -1, 5);
         let failed = session.statement(|txn| {
             table.insert(txn, &item(900_000 + worker, -1, 5))?;
@@ -94,7 +94,7 @@ fn transact(
     match work(session, rng) {
         Ok(()) => {
             if rng.chance(1, 3) {
-                // Its changes lie in memory only: what a checkpoint writes now must take their log along.
+                // Its changes are only in memory: a checkpoint that writes them now must write their log first.
                 let _ = os.sleep(rng.below(10_000_000), os::WaitType::WAITFOR);
             }
             session.set.commit(asked)?;
@@ -152,7 +152,7 @@ fn run_workers(os: &Os, instance: &Arc<Instance>, database: &Arc<Database>, ledg
     assert_eq!(instance.locks().locked_resource_count(), 0, "the lock table is empty at rest");
 }
 
-/// The oracle; what it has seen becomes the durable past.
+/// The oracle; the state that it has seen becomes the durable past.
 fn judge(instance: &Arc<Instance>, database: &Arc<Database>, ledger: &Ledger) {
     let items = table(database, "T1").expect("LOST: the table");
     let mut session = Session::new(instance, database, 98);
@@ -183,7 +183,7 @@ fn judge(instance: &Arc<Instance>, database: &Arc<Database>, ledger: &Ledger) {
             }
         }
         told.durable = counter;
-        // A worker counts on from what is there.
+        // A worker continues counting from the rows found.
         told.attempted = counter;
     }
     assert!(!present.values().any(|&tag| tag == -1), "a failed statement left a row");
@@ -214,7 +214,7 @@ fn check(report: &Report) -> Result<(), String> {
     if report.end == End::Failed { Err(report.failures.join("; ")) } else { Ok(()) }
 }
 
-/// One seed; gives the number of crashes.
+/// One seed; returns the number of crashes.
 fn run_seed(seed: u64, bug: Option<Bug>) -> Result<u64, String> {
     let world = World::new(seed, Profile::drawn(seed));
     set_up(&world);
@@ -272,7 +272,7 @@ fn every_acknowledged_transaction_survives_and_none_is_torn() {
     assert!(crashes > count, "the seeds must crash often to mean anything: {crashes}");
 }
 
-/// The oracle condemns the known bugs.
+/// The oracle finds the known bugs.
 #[test]
 fn the_oracle_finds_planted_bugs() {
     for bug in [Bug::AcknowledgeBeforeHarden, Bug::PageBeforeLog] {
@@ -282,7 +282,7 @@ fn the_oracle_finds_planted_bugs() {
     }
 }
 
-/// Disk operations of opening the instance and then of `work`, on a copy of the world's disk that nothing disturbs.
+/// Disk operations of opening the instance and then of `work`, on a copy of the world's disk without faults.
 fn measure(world: &World, work: fn(&Arc<Instance>)) -> (u64, u64) {
     let copy = World::with_disk(world.seed(), Profile::drawn(world.seed()), world.disk_image());
     let (handle, opened) = (copy.clone(), Arc::new(Latch::new(LatchRank::Leaf, 0)));
@@ -299,10 +299,10 @@ fn measure(world: &World, work: fn(&Arc<Instance>)) -> (u64, u64) {
     (opened - before, copy.io_total() - opened)
 }
 
-/// Runs `work` on an instance with the power going off at a drawn operation of it; true when it ended all the same.
+/// Runs `work` on an instance with a power loss at a drawn operation of it; true when it completed nevertheless.
 fn cut_off(world: &World, rng: &mut Rng, work: fn(&Arc<Instance>)) -> bool {
     let (opening, working) = measure(world, work);
-    // Often in the very first, which decides what recovery finds.
+    // Often in the very first, which decides the state that recovery finds.
     let within = if rng.chance(1, 4) { 1 } else { 1 + rng.below(working) };
     world.power_off_after_ios(opening + within);
     let done = Arc::new(Latch::new(LatchRank::Leaf, false));
@@ -318,7 +318,7 @@ fn cut_off(world: &World, rng: &mut Rng, work: fn(&Arc<Instance>)) -> bool {
     *done.lock()
 }
 
-/// CREATE DATABASE cut off anywhere: afterwards the database is there and whole, or it is not there and can be made.
+/// CREATE DATABASE interrupted anywhere: afterwards the database is complete, or it does not exist and can be created.
 #[test]
 fn a_database_is_created_whole_or_not_at_all() {
     let mut seen = [0u64; 2];
@@ -356,7 +356,7 @@ fn a_database_is_created_whole_or_not_at_all() {
     assert!(seen[0] > 0 && seen[1] > 0, "both outcomes are seen: {seen:?}");
 }
 
-/// DROP DATABASE cut off anywhere: afterwards the database is there and whole, or it is gone with its files.
+/// DROP DATABASE interrupted anywhere: afterwards the database is complete, or it is removed with its files.
 #[test]
 fn a_database_is_dropped_whole_or_not_at_all() {
     let mut seen = [0u64; 2];

@@ -1,5 +1,5 @@
-//! Pages of zeros and stale pages under the records of a crash, each page of the file in turn: the database is recovered or SUSPECT, never with a panic,
-//! and the others are online; a panic all the same is the failure of its database alone.
+//! Pages of zeros and stale pages under the records of a crash, each page of the file in turn: the database is recovered or SUSPECT, never with a
+//! panic, and the others are online; a panic nevertheless is a failure of its database only.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod support;
@@ -25,7 +25,7 @@ fn fill(instance: &Arc<Instance>, database: &Arc<Database>, ids: std::ops::Range
     })
 }
 
-/// A disk on which the server has died long after a checkpoint, with the data file as it was at the checkpoint.
+/// A disk whose server died long after a checkpoint, with the data file as it was at the checkpoint.
 struct Crashed {
     image: DiskImage,
     path: PathBuf,
@@ -61,7 +61,7 @@ fn crashed() -> Crashed {
     Crashed { image: world.disk_image(), path, before, after }
 }
 
-/// The state in which the server has the database; the other one is online, and nothing panics but a planted bug.
+/// The state of the database at the server; the other one is online, and nothing panics except a planted bug.
 fn opened(crashed: &Crashed, damage: impl FnOnce(&World), bug: Option<Bug>) -> DatabaseState {
     let world = World::with_disk(3, Profile::nvme(), crashed.image.clone());
     world.plant(bug);
@@ -104,7 +104,7 @@ fn redo_names_a_page_that_is_not_as_the_log_found_it() {
         let path = &crashed.path;
         let zeroed = opened(&crashed, |world| world.corrupt(path, at, &[0; PAGE_BYTES]), None);
         suspect += u64::from(zeroed == DatabaseState::Suspect);
-        // A write that the device has lost: the page is as it was at the start.
+        // A lost write of the device: the page is as it was at the start.
         if let Some(old) = crashed.before.get(page * PAGE_BYTES..(page + 1) * PAGE_BYTES)
             && old != bytes
         {

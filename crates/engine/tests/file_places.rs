@@ -1,4 +1,4 @@
-//! Database files lie in the data directory, on a mapped drive or in an allowed folder, whatever a path or a link says; DROP stays there, too.
+//! Database files are in the data directory, on a mapped drive or in an allowed folder, whatever a path or a link says; DROP stays there, too.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
 use std::fs;
@@ -12,7 +12,7 @@ use hardpan_engine::{
 use os::Os;
 use types::SqlError;
 
-/// `data`, `drive` (mapped as E), `allowed` and `outside` beside each other.
+/// `data`, `drive` (mapped as E), `allowed` and `outside` as siblings.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -171,11 +171,11 @@ fn one_file_is_one_file_in_any_case() {
     create(&instance, "a", r"E:\MIXED\Data.mdf", "a.ldf").unwrap();
     assert_eq!(scratch.names_in("drive/Mixed"), ["Data.mdf", "Data.mdf.dwb"], "the folder that is there");
     assert_eq!(refused(create(&instance, "b", r"e:/mixed/DATA.MDF", "b.ldf")), 5170);
-    // Files of one statement, the doublewrite file among them.
+    // Files of one statement, including the doublewrite file.
     assert_eq!(refused(create(&instance, "b", "b.mdf", "b.mdf")), 5170);
     assert_eq!(refused(create(&instance, "b", "b.mdf", "b.mdf.dwb")), 5170);
     assert_eq!(refused(create(&instance, "b", "b.mdf", "logins.json.new")), 5105);
-    // 128 letters of three bytes are no file name, but a database's name.
+    // 128 letters of three bytes are too long for a file name, but valid for a database's name.
     let long = "中".repeat(128);
     instance
         .create_database(&CreateDatabaseOptions { name: long.clone(), ..CreateDatabaseOptions::default() })

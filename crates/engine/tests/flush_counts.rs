@@ -47,7 +47,7 @@ impl Setup {
         assert_eq!(self.database.delayed_durability(), option);
     }
 
-    /// So many one-row transactions, each asking for delayed durability or not; gives the flushes they took.
+    /// Runs so many one-row transactions, each with or without delayed durability; returns the number of flushes.
     fn commit(&mut self, count: i32, asked: Option<bool>) -> u64 {
         let before = self.flushes();
         let mut session = Session::new(&self.instance, &self.database, 51);
@@ -60,7 +60,7 @@ impl Setup {
     }
 }
 
-/// Claims 11, 12, 57: one flush per commit that changed something, none for readers, whatever COMMIT asks for.
+/// Claims 11, 12, 57: one flush per commit with changes, none for readers, whatever COMMIT requests.
 #[test]
 fn disabled_flushes_once_per_writing_commit() {
     in_world(1, Profile::constant_latency(), |os| {
@@ -86,7 +86,7 @@ fn disabled_flushes_once_per_writing_commit() {
     });
 }
 
-/// Claims 13, 25, 58: under FORCED no commit flushes, even one that asks for full durability; the option holds at once.
+/// Claims 13, 25, 58: under FORCED no commit flushes, even one that requests full durability; the option takes effect at once.
 #[test]
 fn forced_never_waits_for_the_log() {
     in_world(2, Profile::constant_latency(), |os| {
@@ -105,7 +105,7 @@ fn forced_never_waits_for_the_log() {
     });
 }
 
-/// Claims 59, 60, 62: under ALLOWED exactly the commits that do not ask for delay flush.
+/// Claims 59, 60, 62: under ALLOWED exactly the commits without a requested delay flush.
 #[test]
 fn allowed_flushes_for_the_commits_that_do_not_ask() {
     in_world(3, Profile::constant_latency(), |os| {
@@ -153,7 +153,7 @@ fn a_full_block_is_flushed_without_anybody_waiting() {
     });
 }
 
-/// Claims 16 and 17: a checkpoint hardens the log of the pages that it is about to write.
+/// Claims 16 and 17: a checkpoint hardens the log of the pages before it writes them.
 #[test]
 fn a_checkpoint_flushes_before_it_writes_pages() {
     in_world(5, Profile::constant_latency(), |os| {
@@ -194,7 +194,7 @@ fn flush_log_hardens_what_was_delayed() {
     });
 }
 
-/// Claims 14, 80, 81: in tempdb no commit flushes, whatever the option, which can be set all the same.
+/// Claims 14, 80, 81: in tempdb no commit flushes, whatever the option, which can be set nevertheless.
 #[test]
 fn tempdb_commits_never_flush() {
     in_world(7, Profile::constant_latency(), |os| {
@@ -209,7 +209,7 @@ fn tempdb_commits_never_flush() {
     });
 }
 
-/// Claims 14, 78: nothing of tempdb is ever made durable: not when it is made, not by work that fills blocks of its log and makes it grow,
+/// Claims 14, 78: nothing of tempdb is ever made durable: not at its creation, not by work that fills blocks of its log and makes it grow,
 /// not by a checkpoint, not at the stop.
 #[test]
 fn nothing_of_tempdb_is_made_durable() {
@@ -241,7 +241,7 @@ fn nothing_of_tempdb_is_made_durable() {
     assert_eq!(world.faults_hit_total(), 0);
 }
 
-/// A transaction over two durable databases is fully durable whatever is asked for; touching tempdb does not make it so.
+/// A transaction over two durable databases is fully durable whatever is requested; touching tempdb does not make it so.
 #[test]
 fn a_cross_database_commit_is_fully_durable() {
     in_world(8, Profile::constant_latency(), |os| {

@@ -1,6 +1,6 @@
-//! Pages with a right checksum that lie: of each kind, in the header and in each part of a slot; and about each other: owners, neighbours,
-//! children, moved rows, pieces. Whoever meets one is told 824 (8646 where an index lacks an entry),
-//! CHECKDB tells it, nothing panics or waits for ever, and the other tables and databases go on.
+//! Wrong pages with a right checksum: of each kind, in the header and in each part of a slot; and wrong links between pages: owners, neighbours,
+//! children, moved rows, pieces. A statement that reads one gets 824 (8646 if an index lacks an entry),
+//! CHECKDB reports it, nothing panics or waits forever, and the other tables and databases work.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod support;
@@ -15,7 +15,7 @@ use pages::{HEADER_BYTES, PAGE_BYTES, PageBytes, PageId, PageType, checksum, hea
 use support::{NAME, Session, column, create_database, create_table, heap, int, item, items, open};
 use types::{SqlType, Value};
 
-/// The database beside the one with the page that lies.
+/// The database beside the one with the wrong page.
 const OTHER: &str = "other";
 const ROWS: i32 = 700;
 
@@ -64,7 +64,7 @@ fn fill_heap(session: &mut Session, database: &Arc<Database>, first: i32) -> Sql
     })
 }
 
-/// Rows of the heap grow until their pages have no room for them.
+/// Makes rows of the heap grow until their pages have no room for them.
 fn move_rows(session: &mut Session, database: &Arc<Database>) -> SqlResult<()> {
     let rows = support::table(database, "rows").unwrap();
     session.autocommit(None, |txn| {
@@ -80,10 +80,10 @@ fn move_rows(session: &mut Session, database: &Arc<Database>) -> SqlResult<()> {
     })
 }
 
-/// What is done to a page; the checksum is made right afterwards.
+/// A change of a page; the checksum is corrected afterwards.
 type Lie = (&'static str, fn(&mut PageBytes));
 
-/// Lies that every kind of page can tell.
+/// Changes that fit every kind of page.
 const LIES: &[Lie] = &[
     ("a slot more", |page| page[22] = page[22].wrapping_add(1)),
     ("more slots than fit", |page| page[23] = 9),
@@ -97,7 +97,7 @@ const LIES: &[Lie] = &[
     ("an unknown type", |page| page[1] = 77),
 ];
 
-/// Lies of pages with rows: slot 0 is the last four bytes of the page, slot 1 stands before it.
+/// Changes of pages with rows: slot 0 is the last four bytes of the page, slot 1 is before it.
 const LIES_OF_SLOTS: &[Lie] = &[
     ("a row lies behind the page", |page| put(page, 4, 8190)),
     ("a row lies in the header", |page| put(page, 4, 20)),
@@ -113,7 +113,7 @@ fn put(page: &mut PageBytes, from_end: usize, value: u16) {
     page[PAGE_BYTES - from_end..PAGE_BYTES - from_end + 2].copy_from_slice(&value.to_le_bytes());
 }
 
-/// Which pages lie: the table that is hurt, and a page of it.
+/// The page to change: the damaged table, and a page of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     FileHeader,
@@ -129,7 +129,7 @@ impl Kind {
     const ALL: [Kind; 7] =
         [Kind::FileHeader, Kind::Boot, Kind::Map, Kind::Heap, Kind::Lob, Kind::Leaf, Kind::Interior];
 
-    /// The last page of that kind in the file: of a user's table where both have such.
+    /// The last page of that kind in the file; if user and system tables have one, a user table's.
     fn find(self, pages: &[PageBytes]) -> usize {
         let is_it = |page: &&PageBytes| match (header::page_type(page), header::level(page)) {
             (PageType::FileHeader, _) => self == Kind::FileHeader,
@@ -148,12 +148,12 @@ impl Kind {
         matches!(self, Kind::Heap | Kind::Leaf | Kind::Interior)
     }
 
-    /// A database is not opened without its first page, its boot page and its maps.
+    /// A database with a wrong first page, boot page or map is not opened.
     fn lets_open(self) -> bool {
         !matches!(self, Kind::FileHeader | Kind::Boot | Kind::Map)
     }
 
-    /// The table that does not notice.
+    /// The table that is not affected.
     fn unhurt(self) -> Option<&'static str> {
         match self {
             Kind::Heap | Kind::Lob => Some("items"),
@@ -163,7 +163,7 @@ impl Kind {
     }
 }
 
-/// Reads and changes everything; the numbers of the errors.
+/// Reads and changes everything; returns the numbers of the errors.
 fn work(instance: &Arc<Instance>, database: &Arc<Database>) -> BTreeSet<i32> {
     let mut session = Session::new(instance, database, 60);
     let mut numbers = BTreeSet::new();
@@ -205,7 +205,7 @@ fn work(instance: &Arc<Instance>, database: &Arc<Database>) -> BTreeSet<i32> {
     numbers
 }
 
-/// Drops both tables; the numbers of the errors.
+/// Drops both tables; returns the numbers of the errors.
 fn drop_all(instance: &Arc<Instance>, database: &Arc<Database>) -> BTreeSet<i32> {
     let mut session = Session::new(instance, database, 63);
     let dropped = ["items", "rows"].map(|name| {
@@ -288,7 +288,7 @@ fn try_with(
     assert!(report.failures.is_empty(), "{kind:?}: {what}: {:?}", report.failures);
 }
 
-/// The pages of the file, and what a lie about a page needs to know of them.
+/// The pages of the file, and the facts that a wrong link needs.
 struct Pages(Vec<PageBytes>);
 
 impl Pages {
@@ -341,7 +341,7 @@ impl Pages {
         header::unit(&self.0[page])
     }
 
-    /// Each page of `chain` is followed by the next, and both say so; returns those that were changed.
+    /// Links each page of `chain` to the next, in both directions; returns the changed pages.
     fn join(&mut self, chain: &[usize]) -> Vec<usize> {
         for pair in chain.windows(2) {
             self.set_next(pair[0], pair[1]);
@@ -368,7 +368,7 @@ impl Pages {
         page
     }
 
-    /// Lets the first stub of the heap lead elsewhere; `target` gets the stub's page and slot.
+    /// Makes the first stub of the heap lead elsewhere; `target` gets the stub's page and slot.
     fn set_stub(&mut self, target: impl Fn(&Pages, usize, u16) -> (usize, u16)) -> usize {
         let has_stub = |page: &PageBytes| stub_of(page).is_some();
         let page = self.all(has_stub)[0];
@@ -391,7 +391,7 @@ fn stub_of(page: &PageBytes) -> Option<u16> {
     slots::occupied(page).find(|(_, _, flags)| flags & slots::FORWARD != 0).map(|(slot, _, _)| slot)
 }
 
-/// What one page says of another: who is hurt, and the change, which returns the page that lies.
+/// Wrong links from one page to another: the affected table, and the change, which returns the changed page.
 type Tale = (&'static str, &'static str, fn(&mut Pages) -> usize);
 
 const TALES: &[Tale] = &[
@@ -557,7 +557,7 @@ fn no_walk_over_pages_that_lead_in_a_circle_goes_on_for_ever() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Worlds with these pages: CHECKDB tells it, work ends and meets 824 or 8646, the unhurt table and the other database are well. What failed.
+/// Worlds with these pages: CHECKDB reports them, work ends with 824 or 8646, the other table and the other database work. Returns the failures.
 fn told_by(
     (image, path): &(DiskImage, std::path::PathBuf),
     pages: &Pages,

@@ -260,7 +260,7 @@ fn a_foreign_directory_is_refused() {
     assert!(refused.err().unwrap().to_string().contains("not a Hardpan data directory"));
 }
 
-/// A moved or copied directory has its own files; it never opens those of the place it came from.
+/// A moved or copied directory uses its own files; it never opens those of its former place.
 #[test]
 fn a_copied_directory_works_on_its_own_files() {
     let (original, copy) = (Scratch::new("original"), Scratch::new("copy"));
@@ -282,7 +282,7 @@ fn a_copied_directory_works_on_its_own_files() {
         let entry = entry.unwrap();
         std::fs::copy(entry.path(), copy.0.join(entry.file_name())).unwrap();
     }
-    // Both at once: each has its own.
+    // Both at once: each uses its own.
     let (first, second) = (original.open(), copy.open());
     create(&first.database("Sales").unwrap(), &first, "only_in_the_original");
     let copied = second.database("Sales").unwrap();

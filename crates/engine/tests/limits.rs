@@ -28,7 +28,7 @@ fn small_log(instance: &Arc<Instance>) -> Arc<Database> {
     instance.create_database(&options).expect("a new database")
 }
 
-/// 9002: the writer is refused, its rollback works without any space, readers go on, and the next transaction finds room again.
+/// 9002: the writer is refused, its rollback works without any space, readers continue, and the next transaction finds room again.
 #[test]
 fn a_full_log_refuses_changes_and_nothing_else() {
     in_world(1, Profile::nvme(), |os| {
@@ -67,7 +67,7 @@ fn a_full_log_refuses_changes_and_nothing_else() {
     });
 }
 
-/// Small transactions never meet 9002 in a log that cannot grow: a checkpoint comes in time, with and without its thread.
+/// Small transactions never get 9002 in a log that cannot grow: a checkpoint comes in time, with and without its thread.
 #[test]
 fn small_transactions_reuse_a_small_log() {
     in_world(6, Profile::nvme(), |os| {
@@ -92,8 +92,8 @@ fn small_transactions_reuse_a_small_log() {
     });
 }
 
-/// Whoever comes after a transaction that has filled the log and is rolled back finds room, whatever its rows: nobody has to ask for a
-/// checkpoint, and none of its thread's is waited for.
+/// A transaction after one that has filled the log and was rolled back finds room, whatever its rows: no session has to request a
+/// checkpoint, and none of the thread's is waited for.
 #[test]
 fn nobody_finds_the_log_full_after_a_rollback() {
     for (seed, width) in [(3, 50), (4, 900), (5, 6_000)] {
@@ -143,7 +143,7 @@ fn wide_rows_reuse_a_small_log() {
     });
 }
 
-/// A transaction that has room beside nobody finds it, whatever was logged before it began.
+/// A transaction without concurrent ones finds the room that it needs, whatever was logged before it began.
 #[test]
 fn a_transaction_gets_the_log_of_those_before_it() {
     in_world(8, Profile::nvme(), |os| {
@@ -153,7 +153,7 @@ fn a_transaction_gets_the_log_of_those_before_it() {
         let mut session = Session::new(&instance, &database, 51);
         let mut next = 0;
         for turn in 0..12 {
-            // From 50 to 72 percent, which is too little for anybody to look.
+            // From 50 to 72 percent, which is too little to trigger a check.
             database.checkpoint().expect("CHECKPOINT gives the log back");
             let is_little = |database: &Database| {
                 let stats = database.log().stats();
@@ -213,7 +213,7 @@ fn recovery_of_a_full_log_works() {
         .assert_ok();
 }
 
-/// The disk is full: 1105 or 9002 to writers, readers go on; when space returns, so do the writers. Nothing acknowledged is lost.
+/// The disk is full: writers get 1105 or 9002, readers continue; when space returns, so do the writers. No acknowledged commit is lost.
 #[test]
 fn a_full_disk_refuses_growth_until_there_is_room() {
     let world = World::new(3, Profile::nvme());
@@ -247,8 +247,8 @@ fn a_full_disk_refuses_growth_until_there_is_room() {
         .assert_ok();
 }
 
-/// F6: after a log write has failed nothing more is acknowledged (9001), the database is suspect, the others work; a restart shows only
-/// what was acknowledged.
+/// F6: after a failed log write nothing more is acknowledged (9001), the database is suspect, the others work; a restart shows only
+/// acknowledged commits.
 #[test]
 fn a_failed_log_write_ends_all_acknowledgements() {
     let world = World::new(4, Profile::nvme());
@@ -301,8 +301,8 @@ fn a_failed_log_write_ends_all_acknowledgements() {
         .assert_ok();
 }
 
-/// Whoever waits inside for the locks of a commit whose log write fails gets 9001, never the row: readers and writers, by row, by table, and
-/// who comes to the lock just after. The database is suspect before the first of them goes on.
+/// A session that waits for the locks of a commit whose log write fails gets 9001, never the row: readers and writers, by row, by table, and
+/// sessions that request the lock just after. The database is suspect before the first of them continues.
 #[test]
 fn a_commit_that_never_was_is_read_by_nobody() {
     for (seed, isolation) in [

@@ -1,5 +1,5 @@
-//! Allocation maps that were lost: zeros, noise, another page or an older state in the place of one. The server names it and gives no page of it away;
-//! a map that is zeros because its interval is new is filled by redo.
+//! Allocation maps that were lost: zeros, noise, another page or an older state instead of one. The server names the map and allocates no page of it;
+//! a map of zeros whose interval is new is filled by redo.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod support;
@@ -21,7 +21,7 @@ use types::{SqlType, Value};
 const INTERVAL: u64 = 2_024;
 const PAGE: u64 = PAGE_BYTES as u64;
 
-/// Rows of a page each.
+/// Rows of one page each.
 fn fill(instance: &Arc<Instance>, database: &Arc<Database>, ids: std::ops::Range<i32>) -> SqlResult<()> {
     let table = support::table(database, "wide").unwrap();
     let mut session = Session::new(instance, database, 51);
@@ -39,7 +39,7 @@ fn ids(instance: &Arc<Instance>, database: &Arc<Database>) -> Vec<i64> {
     ids
 }
 
-/// A disk, and where the data files of its database are.
+/// A disk, and the paths of its database's data files.
 #[derive(Clone)]
 struct Disk {
     image: DiskImage,
@@ -47,7 +47,7 @@ struct Disk {
 }
 
 impl Disk {
-    /// A database of so many data files with rows 0..`rows`, stopped in order.
+    /// A database with this number of data files and rows 0..`rows`, stopped cleanly.
     fn new(files: usize, rows: i32) -> Disk {
         let world = World::new(1, Profile::nvme());
         let paths = Arc::new(Latch::new(LatchRank::Leaf, Vec::new()));
@@ -77,7 +77,7 @@ impl Disk {
         Disk { image: world.disk_image(), paths }
     }
 
-    /// The disk after more rows, and after an orderly stop or the end of the power.
+    /// The disk after more rows, and after a clean stop or a power loss.
     fn after(&self, rows: std::ops::Range<i32>, is_orderly: bool) -> Disk {
         let world = World::with_disk(2, Profile::nvme(), self.image.clone());
         let device = world.clone();
@@ -93,7 +93,7 @@ impl Disk {
         Disk { image: world.disk_image(), paths: self.paths.clone() }
     }
 
-    /// The disk after other changes and an orderly stop, unless they end the power.
+    /// The disk after other changes and a clean stop, unless they end with a power loss.
     fn changed(
         &self,
         bug: Option<Bug>,
@@ -144,7 +144,7 @@ impl Disk {
         self.with_page(file, page, &[0; PAGE_BYTES])
     }
 
-    /// Opens the server and lets `look` see it.
+    /// Opens the server and passes it to `look`.
     fn opened<T: Send + 'static>(&self, look: impl FnOnce(&Arc<Instance>) -> T + Send + 'static) -> T {
         self.opened_with(None, look)
     }
@@ -169,7 +169,7 @@ impl Disk {
         found.unwrap()
     }
 
-    /// The state of the database, and why.
+    /// The state of the database, with its reason.
     fn state(&self, bug: Option<Bug>) -> (DatabaseState, String) {
         self.opened_with(bug, |instance| {
             let info = instance.database_infos().into_iter().find(|info| info.name == NAME).unwrap();
@@ -195,7 +195,7 @@ impl Disk {
     }
 }
 
-/// Whatever stands in the place of the map, after a crash and after an orderly stop, in the first file and in another.
+/// Any content instead of the map, after a crash and after a clean stop, in the first file and in another.
 #[test]
 fn a_lost_map_is_named() {
     let stopped = Disk::new(2, 60);
@@ -213,14 +213,14 @@ fn a_lost_map_is_named() {
             ] {
                 disk.with_page(file, 1, bytes).assert_names(map, &format!("{case}, {what} at {map}"));
             }
-            // As it was when such a map was taken for new: nobody noticed before pages were overwritten.
+            // The behaviour when such a map was taken for new: unnoticed until pages were overwritten.
             let believed = disk.zeroed(file, 1).state(Some(Bug::DamagedMapIsFree));
             assert_eq!(believed.0, DatabaseState::Online, "{case}, {map}: {}", believed.1);
         }
     }
 }
 
-/// The map of an interval that the file has got just before the crash is zeros by right; what redo says of its pages is all that is known of them.
+/// The map of an interval that was added just before the crash is rightly zeros: only redo knows the owners of its pages.
 #[test]
 fn the_map_of_a_new_interval_is_filled_by_redo() {
     let rows = INTERVAL as i32 - 150;
@@ -243,7 +243,7 @@ fn the_map_of_a_new_interval_is_filled_by_redo() {
     crashed.zeroed(0, map).assert_names("1:2025", "crashed");
 }
 
-/// A map that is sound, and of an earlier time: nobody can tell until a page is wanted. Then it is refused; the rows stay as they are.
+/// A valid map of an earlier state: not detectable until a page is needed. Then it is refused; the rows stay unchanged.
 #[test]
 fn no_page_of_somebody_is_given_away_by_an_older_map() {
     for files in [1, 2] {
@@ -272,8 +272,8 @@ fn no_page_of_somebody_is_given_away_by_an_older_map() {
     }
 }
 
-/// A table is being dropped when a checkpoint is made and the power fails: redo says nothing of its pages, undo keeps them. In a map that was lost they
-/// are nobody's, and it is not made anew with that.
+/// A table is being dropped when a checkpoint runs and the power fails: redo has no record of its pages, undo keeps them. In a lost map they
+/// have no owner, and undo does not rebuild the map.
 #[test]
 fn undo_names_a_lost_map() {
     let stopped = Disk::new(1, 60);
@@ -294,8 +294,8 @@ fn undo_names_a_lost_map() {
     crashed.zeroed(0, 1).assert_names("1:1", "undo");
 }
 
-/// A map of zeros, all of whose pages were changed after the record with which redo begins to fill it: only the end of redo tells that it was lost.
-/// A recovery that is cut off before may have written it.
+/// A map of zeros, all of whose pages were changed after the first record with which redo fills it: only the end of redo shows that it was lost.
+/// An earlier interrupted recovery may have written it.
 #[test]
 fn a_map_that_a_recovery_has_begun_to_fill_is_named() {
     let first = INTERVAL as i32 - 150;
@@ -318,7 +318,7 @@ fn a_map_that_a_recovery_has_begun_to_fill_is_named() {
             };
             session.autocommit(None, delete).unwrap();
             fill(instance, database, end + 3..end + 6).unwrap();
-            // Whoever reads more than memory holds has the changed pages written.
+            // Reading more pages than memory holds causes writes of changed pages.
             assert_eq!(ids(instance, database).len() as i32, first - 100 + 3);
             device.power_off();
         });
@@ -330,7 +330,7 @@ fn a_map_that_a_recovery_has_begun_to_fill_is_named() {
     crashed.with_page(0, map, &filled).assert_names("1:2025", "begun");
 }
 
-/// A map that is sound and of an earlier time, behind the end of the power: redo adds what it knows to it, which is then newer than the pages that it does not know.
+/// A valid map of an earlier state, after a power loss: redo adds its changes to the map, which is then newer than the pages that it does not know.
 #[test]
 fn recovery_names_an_older_map() {
     for files in [1, 2] {
@@ -339,7 +339,7 @@ fn recovery_names_an_older_map() {
         let crashed = after.after(160..200, false);
         crashed.assert_sound(200);
         for file in 0..files {
-            // Of the newest state that was made durable nothing is amiss; the older one was followed by it.
+            // The newest durable state is sound; the older one was followed by it.
             crashed.with_page(file, 1, &after.page(file, 1)).assert_sound(200);
             let map = ["1:1", "3:1"][file];
             crashed.with_page(file, 1, &before.page(file, 1)).assert_names(map, &format!("{files} files"));

@@ -1,4 +1,4 @@
-//! Many databases start and stop together; a start answers before all of them are open.
+//! Many databases start and stop at the same time; a starting server answers before all of them are open.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -14,9 +14,9 @@ use hardpan_engine::{CreateDatabaseOptions, DatabaseState, Instance, InstanceOpt
 use os::Os;
 use os::sim::{Profile, World};
 
-/// Disk operations of a start or a stop for one database, at most.
+/// The most disk operations of a start or a stop for one database.
 const OPERATIONS_MAX: u64 = 80;
-/// Who counts threads and descriptors of the process, and who makes some.
+/// Serializes tests that count threads and descriptors of the process with tests that create some.
 static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 struct Scratch(PathBuf);
@@ -73,7 +73,7 @@ fn a_start_answers_before_its_databases_are_open() {
         seen_recovering += 1;
     }
     assert!(seen_recovering > 0, "forty databases are not open at once");
-    // One that is being opened is neither dropped nor made again; its name and number are taken.
+    // A database that is being opened can be neither dropped nor created again; its name and number are taken.
     let last = instance.database_infos().into_iter().rfind(|info| info.state == DatabaseState::Recovering);
     let mut left = 40;
     if let Some(info) = last {
@@ -93,14 +93,14 @@ fn a_start_answers_before_its_databases_are_open() {
     assert!(instance.database_infos().iter().all(|info| info.state == DatabaseState::Online));
     instance.shutdown();
 
-    // A stop in the middle of a start leaves everything whole.
+    // A stop in the middle of a start leaves every database complete.
     scratch.open(true).shutdown();
     let instance = scratch.open(false);
     assert_eq!(instance.databases().iter().filter(|one| one.name().starts_with("db")).count(), left);
     instance.shutdown();
 }
 
-/// Disk operations of a start and of a stop with so many databases besides the system's.
+/// Disk operations of a start and of a stop with this many databases besides the system's.
 fn operations(count: usize) -> (u64, u64) {
     let world = World::new(7, Profile::nvme());
     let options = || InstanceOptions { background: false, ..InstanceOptions::new("/data") };
@@ -123,8 +123,8 @@ fn operations(count: usize) -> (u64, u64) {
     *figures.lock()
 }
 
-/// What a start and a stop ask of the disk grows with the number of databases, not with its square, and by little for each: a scan of all
-/// for each would show.
+/// The disk operations of a start and a stop grow linearly with the number of databases, and slowly: a scan of all
+/// for each would be visible.
 #[test]
 fn each_database_costs_a_start_and_a_stop_the_same() {
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -143,8 +143,8 @@ fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Threads of the server in this process, by name, once they are those, or after thirty seconds: a LOG WRITER rests for ten before it ends. One that has ended and was waited for may still be
-/// listed for a moment (proc(5)), as may one that opens databases.
+/// Threads of the server in this process, by name, once they are the expected ones, or after thirty seconds: a LOG WRITER rests for ten before it
+/// ends. A thread that has ended and was joined may still be listed for a moment (proc(5)), as may one that opens databases.
 fn threads_once(expected: &BTreeMap<String, usize>) -> BTreeMap<String, usize> {
     for _ in 0..3_000 {
         let threads = threads_now();
@@ -156,7 +156,7 @@ fn threads_once(expected: &BTreeMap<String, usize>) -> BTreeMap<String, usize> {
     threads_now()
 }
 
-/// The same once they have been the same for a tenth of a second.
+/// The threads once they have been the same for a tenth of a second.
 fn threads_settled() -> BTreeMap<String, usize> {
     let (mut threads, mut same) = (threads_now(), 0);
     for _ in 0..1_000 {
@@ -175,7 +175,7 @@ fn threads_settled() -> BTreeMap<String, usize> {
 fn threads_now() -> BTreeMap<String, usize> {
     let mut threads = BTreeMap::new();
     for task in std::fs::read_dir("/proc/self/task").unwrap() {
-        // One that ends meanwhile is none.
+        // A thread that ends meanwhile is not counted.
         let Ok(name) = std::fs::read_to_string(task.unwrap().path().join("comm")) else { continue };
         if name.chars().all(|letter| !letter.is_lowercase()) {
             *threads.entry(name.trim().to_owned()).or_default() += 1;
@@ -184,7 +184,7 @@ fn threads_now() -> BTreeMap<String, usize> {
     threads
 }
 
-/// A database that nobody writes to has no thread and three files open, the log twice; the rest is shared, and nothing stays behind.
+/// A database without writes has no thread and three files open, the log twice; the rest is shared, and nothing remains afterwards.
 #[test]
 fn an_idle_database_has_no_thread_and_four_descriptors_and_leaves_none() {
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! A data directory that cannot be written is said plainly at start, whether it is there or would have to be made.
+//! A data directory that cannot be written gives a clear error at start, whether it exists or would have to be created.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::path::Path;
@@ -8,7 +8,7 @@ use os::Os;
 
 #[test]
 fn a_directory_that_cannot_be_written_is_refused_plainly() {
-    // Nobody makes files there, whoever he is.
+    // No user can create files there.
     for folder in ["/sys", "/sys/hardpan-data"] {
         let error = Instance::open(&Os::real(), &InstanceOptions::new(Path::new(folder))).err().unwrap();
         let text = error.to_string();

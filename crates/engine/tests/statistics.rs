@@ -1,4 +1,4 @@
-//! Statistics of columns follow what commits: each change counts, each renewal tells those who keep plans.
+//! Statistics of columns follow commits: each change counts, and each update invalidates plans.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod support;
@@ -76,7 +76,7 @@ fn statistics_of_all_rows_are_not_stale_because_few_pages_tell_another_number_af
         let database = create_database(&instance, NAME).unwrap();
         let table = create_table(&instance, &database, &items("items"));
         let mut session = Session::new(&instance, &database, 51);
-        // Short rows where the first of the looks goes, long ones everywhere else.
+        // Short rows at the sampled place, long ones everywhere else.
         let row = |id| item(id, id, if id < 500 { 10 } else { 800 });
         session
             .autocommit(None, |txn| (0..2_000).try_for_each(|id| table.insert(txn, &row(id)).map(drop)))

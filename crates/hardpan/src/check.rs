@@ -40,9 +40,9 @@ pub fn run(os: &Os, arguments: &CheckArguments) -> ExitCode {
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// What parsing said about one batch.
+/// The result of parsing one batch.
 struct Verdict {
-    /// 1-based place of the batch in its script.
+    /// 1-based number of the batch in its script.
     number: usize,
     batch: ScriptBatch,
     errors: Vec<SyntaxError>,
@@ -73,7 +73,7 @@ fn check(script: &str) -> Vec<Verdict> {
     verdicts
 }
 
-/// SET QUOTED_IDENTIFIER holds for the batches behind it.
+/// Applies SET QUOTED_IDENTIFIER to the batches after it.
 fn quoted_identifier(statement: &StatementKind, options: &mut ParseOptions) {
     if let StatementKind::Set(set) = statement
         && let SetStatement::Switches { options: switches, on } = &**set

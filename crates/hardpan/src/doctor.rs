@@ -1,6 +1,6 @@
-//! `hardpan doctor`: asks a server's `sp_log_doctor` what limits commits, and prints its answer for people.
+//! `hardpan doctor`: asks a server's `sp_log_doctor` what limits commits, and prints its answer as text.
 //!
-//! Status: 0 all is well, 1 something is a warning or worse, 2 the server cannot be asked (wrong arguments as well).
+//! Status: 0 no finding, 1 a warning or worse, 2 the server gave no answer (wrong arguments as well).
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -119,12 +119,12 @@ fn ask(os: &Os, arguments: &Arguments) -> Result<Vec<Finding>, String> {
     }
 }
 
-/// What the server said, or else what went wrong here.
+/// The server's errors, or else the problem of this program.
 fn told(errors: &[String], problem: String) -> String {
     if errors.is_empty() { problem } else { errors.join(" ") }
 }
 
-/// Prints the answer. Nobody may be reading it: that is no error.
+/// Prints the answer. A closed pipe is no error.
 fn print(findings: &[Finding], out: &mut dyn Write) {
     let mut text = String::new();
     for finding in findings {

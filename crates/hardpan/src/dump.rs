@@ -1,4 +1,4 @@
-//! `hardpan log dump` and `hardpan page dump`: closed or copied files as text, by the server's own decoders, damage named.
+//! `hardpan log dump` and `hardpan page dump`: closed or copied files as text, by the server's own decoders; damage is reported.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -82,7 +82,7 @@ pub fn page(os: &Os, command: &PageCommand) -> ExitCode {
     }
 }
 
-/// Prints; a reader that has seen enough and closed the pipe ends the process in peace.
+/// Prints; if the reader has closed the pipe, the process ends without an error.
 pub(crate) fn print(text: &str) {
     if std::io::stdout().lock().write_all(text.as_bytes()).is_err() {
         std::process::exit(0);

@@ -1,4 +1,4 @@
-//! Text files of scripts: UTF-8 or UTF-16, with or without a byte order mark; paths that users give.
+//! Script files: UTF-8 or UTF-16, with or without a byte order mark; users' paths.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ pub(crate) fn log_cache_folder(argument: &Path) -> Option<PathBuf> {
     (!argument.as_os_str().eq_ignore_ascii_case("OFF")).then(|| absolute(argument))
 }
 
-/// A path that stays right whatever the working directory is.
+/// An absolute path, independent of later changes of the working directory.
 pub(crate) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }
@@ -26,7 +26,7 @@ fn decode(bytes: &[u8]) -> Option<String> {
         let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
         String::from_utf16(&units).ok().filter(|_| rest.is_empty())
     };
-    // No script has zeros in it: next to each of the first letters they tell UTF-16 without a mark.
+    // A script contains no zeros: zeros beside the first letters indicate UTF-16 without a mark.
     let zeros =
         |at: usize| bytes.len() > 1 && bytes.iter().take(8).skip(at).step_by(2).all(|byte| *byte == 0);
     match bytes {

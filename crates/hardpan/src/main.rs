@@ -1,4 +1,4 @@
-//! `hardpan`: the command line; each subcommand lives in a module of its own. Without one it serves.
+//! `hardpan`: the command line; each subcommand is a module of its own. Without one it runs `serve`.
 
 mod check;
 mod doctor;

@@ -16,21 +16,21 @@ use tds::packet::{MessageReader, MessageWriter, PacketKind, ReadLimits};
 use tds::prelogin::{Encryption, PreLogin};
 use tds::token::{EnvChange, done};
 
-/// Packet size asked for.
+/// The requested packet size.
 const PACKET_BYTES: u32 = 16_384;
 const CONNECT_TIMEOUT_NS: u64 = 15_000_000_000;
-/// Greatest answer held at once, in bytes.
+/// The largest answer held at once, in bytes.
 const ANSWER_BYTES_MAX: usize = 2 << 30;
 
 const DEFAULT_PORT: &str = "1433";
-/// What asks for the dedicated administrator connection, and its port.
+/// The prefix that requests the dedicated administrator connection, and its port.
 const ADMINISTRATOR_PREFIX: &str = "admin:";
 const ADMINISTRATOR_PORT: &str = "1434";
 
-/// How often an interrupt is looked for while an answer is awaited.
+/// The poll interval for interrupts while an answer is awaited.
 const INTERRUPT_POLL_NS: u64 = 50_000_000;
 
-/// Where to connect and as whom.
+/// The address and login of a connection.
 #[derive(Debug, Clone)]
 pub struct ConnectionOptions {
     /// `host:port`.
@@ -43,14 +43,14 @@ pub struct ConnectionOptions {
     pub database: String,
     /// Name of this program as the server shows it.
     pub application: String,
-    /// Take any certificate also from another machine.
+    /// Trust any certificate also from another machine.
     pub trust_certificate: bool,
 }
 
 /// `host`, `host,port`, `tcp:host,port`, `[::1],port` and `admin:host` (the dedicated administrator connection) as an address to connect to.
 ///
 /// # Errors
-/// What is wrong with it, and how to write it.
+/// An error text with the correct form.
 pub fn address_of(server: &str) -> Result<String, String> {
     let (is_administrator, name) = match server.split_at_checked(ADMINISTRATOR_PREFIX.len()) {
         Some((prefix, name)) if prefix.eq_ignore_ascii_case(ADMINISTRATOR_PREFIX) => (true, name),
@@ -86,7 +86,7 @@ pub fn address_of(server: &str) -> Result<String, String> {
 /// The password, asked for at the terminal when it was given neither as an argument nor in the environment; empty without a terminal.
 ///
 /// # Errors
-/// Whoever was asked has given up.
+/// The user has cancelled the question.
 pub fn password_for(given: Option<&str>, user: &str) -> Result<String, String> {
     if let Some(password) = given {
         return Ok(password.into());
@@ -107,7 +107,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects, encrypts, logs in. Tokens of the login's answer (messages among them) go to `seen`.
+    /// Connects, encrypts, logs in. Tokens of the login's answer (messages among them) are passed to `seen`.
     pub fn open(
         os: &Os,
         options: &ConnectionOptions,
@@ -128,8 +128,8 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Runs a batch; each token of its answer goes to `seen`. While the answer is awaited, one more interrupt than there were sends an
-    /// attention, and a second one gives the connection up.
+    /// Runs a batch; each token of its answer is passed to `seen`. While the answer is awaited, the next interrupt sends an
+    /// attention, and a second one closes the connection.
     pub fn batch(
         &mut self,
         text: &str,
@@ -172,7 +172,7 @@ impl Connection {
         }
     }
 
-    /// The handshake, its records wrapped in PRELOGIN packets.
+    /// The TLS handshake, with its records wrapped in PRELOGIN packets.
     fn start_tls(&mut self) -> Result<(), String> {
         let name = ServerName::try_from("localhost").map_err(|error| error.to_string())?;
         let mut tls = ClientConnection::new(Arc::new(trusting_configuration()?), name)
@@ -223,7 +223,7 @@ impl Connection {
         if accepted { Ok(()) } else { Err("the login was refused".into()) }
     }
 
-    /// Reads one whole answer and follows the changes of environment in it. True when it acknowledges an attention.
+    /// Reads one whole answer and applies its environment changes. True when it acknowledges an attention.
     fn answer(
         &mut self,
         cancel: Option<&mut Cancel<'_>>,
@@ -307,7 +307,7 @@ impl Connection {
     }
 }
 
-/// Ctrl-C while an answer is awaited.
+/// Handles Ctrl-C while an answer is awaited.
 struct Cancel<'a> {
     interrupts: &'a dyn Fn() -> u32,
     before: u32,
@@ -315,7 +315,7 @@ struct Cancel<'a> {
 }
 
 impl Cancel<'_> {
-    /// Is an attention to be sent now? An error when the server does not answer the one that was.
+    /// Must an attention be sent now? An error when the server does not answer the one that was sent.
     fn is_due(&mut self) -> Result<bool, String> {
         match (self.interrupts)() - self.before {
             0 => Ok(false),
@@ -329,8 +329,8 @@ impl Cancel<'_> {
     }
 }
 
-/// TLS 1.2 (all that fits into PRELOGIN packets), any certificate: as sqlcmd with -C. The password is protected from
-/// listeners, not from a false server.
+/// TLS 1.2 (the only version that fits into PRELOGIN packets), any certificate: as sqlcmd with -C. This protects the password from
+/// eavesdroppers, not from a false server.
 fn trusting_configuration() -> Result<ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())

@@ -16,19 +16,19 @@ use crate::files::absolute;
 const DATA_DIR: &str = "./hardpan-data";
 const LISTEN: &str = "127.0.0.1:1433";
 const PASSWORD_VARIABLE: &str = "HARDPAN_SA_PASSWORD";
-/// How --admin-listen is told that there is to be no such port.
+/// The value of --admin-listen for no such port.
 const OFF: &str = "OFF";
-/// Least memory for pages, in MB, and most.
+/// The least and the greatest memory for pages, in MB.
 const MEMORY_MB_MIN: u64 = 16;
 const MEMORY_MB_MAX: u64 = 16 << 20;
-/// Descriptors that connections leave to files and to what else a server opens; at most half of all.
+/// Descriptors reserved for files and other uses of a server, beside connections; at most half of all.
 const DESCRIPTORS_KEPT: u64 = 1_024;
-/// Memory of all requests together, at least, in bytes.
+/// The least memory of all requests together, in bytes.
 const REQUESTS_BYTES_MIN: u64 = 64 << 20;
 /// Exit codes: stopped at once by a second signal; a broken invariant.
 const EXIT_AT_ONCE: i32 = 130;
 const EXIT_BROKEN: i32 = 70;
-/// Crates whose assertions guard what is durable.
+/// Crates whose assertions protect durable data.
 const STORAGE_CRATES: [&str; 6] = ["os", "log", "pages", "txn", "access", "engine"];
 
 /// Form of the server's log lines on standard error.
@@ -148,7 +148,7 @@ fn parse_connections(text: &str) -> Result<usize, String> {
     within.ok_or_else(|| format!("expected a number from 1 to {CONNECTIONS_MAX}"))
 }
 
-/// Serves until told to stop.
+/// Serves until it is told to stop.
 pub fn run(os: &Os, arguments: &ServeArguments) -> ExitCode {
     os::report::set_format(match arguments.log_format {
         LogFormat::Text => os::report::Format::Text,
@@ -165,8 +165,8 @@ pub fn run(os: &Os, arguments: &ServeArguments) -> ExitCode {
     }
 }
 
-/// Reports panics in the log. One in a storage crate is a broken invariant of what is on disk: going on would be
-/// lying, so the process ends and recovery puts things right. One elsewhere ends its connection.
+/// Logs panics. A panic in a storage crate means that an invariant of the data on disk is broken: the process must not
+/// continue, so it ends and recovery repairs the data. A panic elsewhere ends its connection.
 fn crash_on_broken_storage() {
     std::panic::set_hook(Box::new(|panic| {
         let place =
@@ -184,7 +184,7 @@ fn crash_on_broken_storage() {
     }));
 }
 
-/// Turns on what -T asks for.
+/// Turns on the trace flags of -T.
 fn start_trace_flags(instance: &Arc<Instance>, flags: &[i32]) -> Result<(), String> {
     for flag in flags {
         let done = match flag {
@@ -203,7 +203,7 @@ fn serve(os: &Os, arguments: &ServeArguments) -> Result<(), String> {
     let watcher = TerminationWatcher::install().map_err(|error| error.to_string())?;
     let password = given_password(os, arguments)?;
     let config = configuration(arguments);
-    // Before the data directory and a password are made: a start on an occupied port leaves nothing behind.
+    // Before the data directory and a password are created: a failed start on an occupied port leaves nothing behind.
     let may_move = arguments.admin_listen.is_none();
     let sockets = Sockets::bind(os, &config, may_move).map_err(|error| error.to_string())?;
     let mut options = InstanceOptions::new(absolute(&arguments.data));
@@ -233,7 +233,7 @@ fn serve(os: &Os, arguments: &ServeArguments) -> Result<(), String> {
         error.to_string()
     })?;
     print_greeting(arguments, &server, password.as_ref());
-    // Buffers of a megabyte for new files, what was read to recover.
+    // Frees buffers of a megabyte for new files, and the log that recovery has read.
     os::memory::give_back_all();
 
     watcher.wait(0, None);
@@ -260,7 +260,7 @@ fn configuration(arguments: &ServeArguments) -> Config {
     config.connections_max = arguments.max_connections.min(room);
     config.half_open_max = config.half_open_max.min(room / 4).max(1);
     config.half_open_of_address_max = config.half_open_of_address_max.min(config.half_open_max / 2).max(1);
-    // Nobody has asked for as many as there may be.
+    // The default is the most possible, so a lower limit is no reason for a message.
     if config.connections_max < arguments.max_connections && arguments.max_connections < CONNECTIONS_MAX {
         os::report::warn(
             "Server",
@@ -274,21 +274,21 @@ fn configuration(arguments: &ServeArguments) -> Config {
     config
 }
 
-/// The administrators' port: the next one; any when the first one is any, or the last there is.
+/// The administrators' port: the next one; any when the user's port is any or the last.
 fn port_after(listen: &str) -> u16 {
     let port = listen.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).unwrap_or(0_u16);
     if port == 0 { 0 } else { port.checked_add(1).unwrap_or(0) }
 }
 
-/// All requests together may use as much as there is for pages, one of them three quarters of it. Beside that stand the cached programs and what
-/// describes the pages. (Decision 0014.)
+/// All requests together may use as much memory as the pages, one of them three quarters of it. Cached plans and the descriptors of the
+/// pages come on top. (Decision 0014.)
 fn limit_memory(pool_bytes: u64) {
     let requests_bytes = pool_bytes.max(REQUESTS_BYTES_MIN);
     let beside_bytes = session::PROGRAM_CACHE_BYTES_MAX + pool_bytes / 32;
     os::memory::set_limits(requests_bytes + beside_bytes, requests_bytes / 4 * 3);
 }
 
-/// A password for sa, and where it stands.
+/// A password for sa, and its source.
 struct GivenPassword {
     text: String,
     place: String,
@@ -343,7 +343,7 @@ fn print_greeting(arguments: &ServeArguments, server: &Server, given: Option<&Gi
     println!("  connect with  sqlcmd -C -S {host},{port} -U sa -P {shown}");
 }
 
-/// As clients are told them.
+/// The version as clients see it.
 fn host_and_port(address: &str) -> (&str, &str) {
     let (host, port) = address.rsplit_once(':').unwrap_or((address, "1433"));
     match host {

@@ -1,4 +1,4 @@
-//! The real `hardpan doctor`: what it prints, and its status for a healthy server, for one with something wrong, and for none.
+//! The real `hardpan doctor`: its output, and its status for a healthy server, for one with a problem, and for no server.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -45,7 +45,7 @@ fn its_status_says_whether_something_is_wrong() {
         out.starts_with("What limits commits? [ok]\n    Nothing limits commits: there were none.\n"),
         "{out}"
     );
-    // A delayed commit that nothing drains.
+    // A delayed commit that no flush hardens.
     let text = "SET NOCOUNT ON; CREATE DATABASE risky; ALTER DATABASE risky SET DELAYED_DURABILITY = FORCED (FLUSH = BLOCK_FULL)
                 EXEC ('USE risky; CREATE TABLE t (i int); EXEC sys.sp_flush_log; INSERT t VALUES (1)')";
     let (status, out, err) = server.run("sql", &["-b", "-Q", text]);

@@ -1,5 +1,5 @@
-//! Lists that connections append to and read at once, over TDS from the real server: at each isolation level no dependencies but those that the level
-//! allows, as the search for cycles judges (sim's dependencies.rs).
+//! Lists that connections append to and read concurrently, over TDS from the real server: at each isolation level only the anomalies that the level
+//! allows, by a search for dependency cycles (sim's dependencies.rs).
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -29,12 +29,12 @@ const KEYS: u32 = 5;
 const CONNECTIONS: u64 = 4;
 /// Transactions of a connection at a level, if there is time.
 const TRANSACTIONS: u64 = 60;
-/// What one level takes at most; six levels stay within 10 s.
+/// The time limit of one level; six levels stay within 10 s.
 const TIME: Duration = Duration::from_millis(1_500);
-/// A transaction ends so, and is none: deadlock, update conflict.
+/// A failed transaction does not count: deadlock, update conflict.
 const EXPECTED: [i32; 2] = [1205, 3960];
 
-/// Database, level, what it promises; without a promise to readers they are not asked (READ UNCOMMITTED forbids write cycles alone).
+/// Database, level, its promise; without a promise to readers their reads are not checked (READ UNCOMMITTED forbids write cycles only).
 const LEVELS: [(&str, &str, Option<Level>); 6] = [
     ("locking", "READ UNCOMMITTED", None),
     ("locking", "READ COMMITTED", Some(Level::Committed)),
@@ -101,7 +101,7 @@ impl Client {
     }
 }
 
-/// One transaction of a few steps; `Err`: it met an error and is none.
+/// One transaction of a few steps; `Err`: it failed and does not count.
 fn transact(
     client: &mut Client,
     level: &str,
@@ -117,7 +117,7 @@ fn transact(
         let (key, kind) = ((mixed >> 33) as u32 % KEYS, (mixed >> 50) % 5);
         if kind < 3 {
             let element = first_element + step;
-            // Noted before it is sent: a transaction that fails has appended it in vain.
+            // Noted before it is sent: a transaction that fails has not appended it.
             done.appends.push((key, element));
             client.run(&format!("UPDATE lists SET list = list + '{element};' WHERE id = {key}"))?;
         } else if promise.is_some() {
@@ -128,7 +128,7 @@ fn transact(
     client.run(if first_element.is_multiple_of(7) { "ROLLBACK" } else { "COMMIT" }).map(|_| ())
 }
 
-/// Four connections at a level; gives how many dependencies were judged.
+/// Four connections at a level; returns the number of dependencies checked.
 fn play(server: &Stressed, (database, level, promise): (&str, &str, Option<Level>)) -> u64 {
     let mut setup = server.connect(database);
     setup.run("DELETE lists").unwrap();
@@ -168,7 +168,7 @@ fn play(server: &Stressed, (database, level, promise): (&str, &str, Option<Level
     judge(&history, &lists).unwrap_or_else(|wrong| panic!("{database}, {level}: {wrong}"))
 }
 
-/// Every level, and each history is worth judging.
+/// Every level, and each history is long enough to matter.
 #[test]
 fn no_level_shows_what_it_forbids_over_the_wire() {
     let server = Stressed::start();
@@ -190,8 +190,8 @@ fn no_level_shows_what_it_forbids_over_the_wire() {
     }
 }
 
-/// The judge condemns what a weaker level lets through, so that its silence at the others means something: READ COMMITTED does not keep what
-/// SERIALIZABLE promises.
+/// The check finds the anomalies of a weaker level, so its silence at the others has a meaning: READ COMMITTED does not keep the promise of
+/// SERIALIZABLE.
 #[test]
 fn what_read_committed_allows_is_condemned_where_more_is_promised() {
     let (mut reader, mut writer) = (Done::new(Level::Serializable), Done::new(Level::Serializable));

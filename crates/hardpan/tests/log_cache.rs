@@ -1,4 +1,4 @@
-//! The log cache that outlives the process, of real servers: several at once, killed, gone. Of a test's folders nothing is left.
+//! The log cache that survives the process, with real servers: several at once, killed, removed. A test's folders are empty at its end.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -18,7 +18,7 @@ fn start(data: &Path, log_cache: &Path) -> Server {
     Server::start(&mut serve(data, log_cache))
 }
 
-/// All caches, with their folders: `hardpan-data-1-2/log-3`. A folder that is empty stands alone.
+/// All caches, with their folders: `hardpan-data-1-2/log-3`. An empty folder is listed alone.
 fn caches(root: &Path) -> Vec<String> {
     let shown = |folder: &String| {
         // A server that starts may sweep it meanwhile.
@@ -37,7 +37,7 @@ fn folder_of(root: &Path, data: &Path) -> PathBuf {
     root.join(format!("hardpan-data-{:x}-{:x}", metadata.dev(), metadata.ino()))
 }
 
-/// The caches of a server that listens, once there are this many: msdb is opened while it listens already.
+/// The caches of a listening server, once there are this many: msdb is opened while it listens already.
 fn caches_when(folder: &Path, count: usize) -> Vec<String> {
     let until = Instant::now() + Duration::from_secs(60);
     while caches(folder).len() < count && Instant::now() < until {
@@ -46,8 +46,8 @@ fn caches_when(folder: &Path, count: usize) -> Vec<String> {
     caches(folder)
 }
 
-/// Two servers at once have their caches side by side; the start of one takes nothing from the other, alive or killed, but
-/// all of one whose folder is gone; a clean stop leaves nothing of its own.
+/// Two servers at once have separate caches; the start of one removes nothing of the other, alive or killed, but
+/// everything of a server whose folder was removed; a clean stop leaves nothing of its own.
 #[test]
 fn servers_that_share_a_folder_leave_each_other_alone() {
     let folder = Folder::new("log-cache");
@@ -71,7 +71,7 @@ fn servers_that_share_a_folder_leave_each_other_alone() {
     again.stop();
     two.stop();
     assert!(caches(&cache).is_empty(), "both were stopped");
-    // A client that opens the directory itself takes what was left, and makes none.
+    // A client that opens the directory itself uses existing caches, and creates none.
     let mut killed = start(&first, &cache);
     assert_eq!(caches_when(&cache, 3).len(), 3);
     killed.kill();
@@ -79,7 +79,7 @@ fn servers_that_share_a_folder_leave_each_other_alone() {
     client.args(["sql", "-Q", "SELECT 1", "--log-cache"]).arg(&cache).arg("--data").arg(&first);
     assert!(client.output().unwrap().status.success());
     assert!(caches(&cache).is_empty());
-    // What belongs to a folder that is gone goes with the next start of any server.
+    // The next start of any server removes the caches of a removed folder.
     let mut gone = start(&first, &cache);
     assert_eq!(caches_when(&cache, 3).len(), 3);
     gone.kill();
@@ -92,7 +92,8 @@ fn servers_that_share_a_folder_leave_each_other_alone() {
     assert!(caches(&cache).is_empty());
 }
 
-/// Where somebody else has made the folder, as a link or for others to enter, the caches are ordinary ones: told once, and nothing is made there.
+/// If another user has created the folder, as a link or with access for others, the caches are ordinary ones: one message, and nothing is created
+/// there.
 #[test]
 fn a_folder_that_is_not_the_servers_alone_is_not_used() {
     let folder = Folder::new("log-cache-others");

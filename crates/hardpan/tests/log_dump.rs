@@ -1,4 +1,4 @@
-//! The real program on a log that a killed process left behind: what `hardpan log dump` shows of small and large transactions.
+//! The real program on a log of a killed process: the output of `hardpan log dump` for small and large transactions.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test starts and kills processes")]
 
 mod common;
@@ -71,7 +71,7 @@ fn small_transactions_are_three_records_in_the_dump() {
     assert_eq!(large[0].len(), 202);
 }
 
-/// After a clean stop only the last checkpoint is still needed; the dump says so, and how to see what came before.
+/// After a clean stop only the last checkpoint is still needed; the dump says so, and how to see earlier records.
 #[test]
 fn a_dump_of_a_closed_log_says_where_it_begins_and_how_to_see_more() {
     let scratch = Folder::new("log-closed");

@@ -1,5 +1,5 @@
-//! The real program under a limit of its address space, with little memory: whatever is asked of it, it lives, others are served, and what was freed
-//! goes back to the system.
+//! The real program with a limit of its address space and little memory: whatever the requests, it survives, serves others, and returns freed memory
+//! to the system.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -20,12 +20,12 @@ use tds::login7::{Login7, Password, TdsVersion};
 use tds::packet::{MessageReader, ReadLimits};
 use tds::token::done;
 
-/// What `--memory` says, and the limit of the address space.
+/// The value of `--memory`, and the limit of the address space.
 const MEMORY_MB: u64 = 64;
 const ADDRESS_SPACE_KB: u64 = 2_000_000;
-/// Longer than anything takes that comes to an end.
+/// Longer than any request that ends.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// Pages, requests, and what a process and its allocator take beside that.
+/// Pages, requests, and the other memory of the process and its allocator.
 const RESIDENT_MB_MAX: u64 = 2 * MEMORY_MB + 200;
 
 struct Limited {
@@ -105,7 +105,7 @@ impl Client {
         }
     }
 
-    /// The errors of a batch and how many rows it gave.
+    /// The errors of a batch and its number of rows.
     fn batch(&mut self, text: &str) -> (Vec<i32>, usize) {
         self.send(text);
         let tokens = self.tokens();
@@ -146,7 +146,7 @@ const HUNGRY: [&str; 5] = [
     "SELECT LEN(STRING_AGG(CAST(v AS varchar(max)), '')) FROM w CROSS JOIN (VALUES (1), (2), (3), (4)) b (n)",
 ];
 
-/// More than a query is granted, and more than all may use: these go to disk.
+/// More than a query is granted, and more than all may use: these rows spill to disk.
 const LARGE: [(&str, i64); 9] = [
     (
         "SELECT COUNT(DISTINCT v + CAST(i AS varchar(9)) + CAST(n AS char(1))) FROM w CROSS JOIN (VALUES (1), (2), (3), (4)) b (n)",
@@ -222,7 +222,7 @@ fn one_after_the_other_and_twenty_at_once_are_refused_and_their_memory_goes_back
     }
     server.assert_alive();
     assert_eq!(client.number("SELECT COUNT(*) FROM w"), 24_000);
-    // Pages stay; what requests had goes back.
+    // Pages stay in memory; the memory of requests is freed.
     let began = Instant::now();
     while server.resident_mb() > MEMORY_MB + 100 {
         assert!(began.elapsed() < PATIENCE, "{} MB stay", server.resident_mb());
@@ -240,7 +240,7 @@ fn long_texts_are_refused_whole_or_while_they_come_in() {
         server.assert_alive();
     }
     assert_eq!(client.number("SELECT 8"), 8);
-    // Many that never come to an end, then end.
+    // Many that never end, then end.
     let mut halves: Vec<Client> = (0..8).map(|_| server.client()).collect();
     let text = "PRINT 1 ".repeat(2_000_000);
     let bytes = client.writer.batch(&text, 0);
@@ -271,7 +271,7 @@ fn a_client_that_does_not_read_costs_little_and_one_that_goes_away_nothing() {
     let mut gone: Vec<Client> = (0..3).map(|_| server.client()).collect();
     gone[0].send("DECLARE @s varchar(max) = REPLICATE(CAST('x' AS varchar(max)), 1000000) WHILE 1 = 1 SET @s = REVERSE(@s)");
     gone[1].send("WHILE 1 = 1 SET LANGUAGE us_english");
-    // The next request lies unread behind the one that runs.
+    // The next request is unread while the present one runs.
     gone[2].send("WHILE 1 = 1 DECLARE @i int = 1");
     gone[2].send("SELECT 2");
     let running = "SELECT COUNT(*) FROM sys.dm_exec_requests WHERE session_id <> @@SPID";
@@ -293,7 +293,7 @@ fn a_client_that_does_not_read_costs_little_and_one_that_goes_away_nothing() {
     server.assert_alive();
 }
 
-/// What still comes behind an attention is what lay in the sockets' buffers: it does not grow with the result.
+/// After an attention only the content of the sockets' buffers still arrives: it does not grow with the result.
 #[test]
 fn an_attention_in_the_middle_of_a_result_is_answered_behind_what_was_on_its_way() {
     let server = Limited::start("attention");
@@ -325,7 +325,7 @@ fn an_attention_in_the_middle_of_a_result_is_answered_behind_what_was_on_its_way
     }
 }
 
-/// Rows that a function makes of a few numbers or of a text are not all there at once.
+/// Rows that a function generates from a few numbers or a text are not all in memory at once.
 #[test]
 fn rows_of_functions_are_made_while_they_are_read() {
     let mut limited = Limited::start("functions");
@@ -340,7 +340,7 @@ fn rows_of_functions_are_made_while_they_are_read() {
     limited.assert_alive();
 }
 
-/// Programs that are kept take what they are said to take: texts that are never sent again spend no memory for good. (Before, it was a guess of a
+/// The memory count of cached plans is accurate: texts that are never sent again do not use up memory. (Before, it was a guess of a
 /// tenth: after 820 of these texts everything got 701, `DBCC FREEPROCCACHE` too.)
 #[test]
 fn texts_that_are_never_sent_again_do_not_spend_the_memory() {
@@ -368,7 +368,7 @@ fn texts_that_are_never_sent_again_do_not_spend_the_memory() {
     limited.assert_alive();
 }
 
-/// What a session keeps between its requests, the texts of its handles, leaves room for those of others.
+/// The memory that a session keeps between requests (the texts of its handles) leaves room for other sessions.
 #[test]
 fn handles_of_one_session_leave_room_for_others() {
     let mut limited = Limited::start("handles");
@@ -390,11 +390,11 @@ fn handles_of_one_session_leave_room_for_others() {
     limited.assert_alive();
 }
 
-/// Rows of each table, in pieces of so many, whose locks cannot become one lock of the table: others read there, too.
+/// Rows of each table, in chunks of so many, whose locks cannot be escalated to a table lock, because others read there, too.
 const ROWS: usize = 40_000;
 const PIECE: usize = 1_000;
 
-/// Eight sessions hold as many row locks as they get: they are refused, and may end their transactions; nobody else notices.
+/// Eight sessions hold as many row locks as they get: they are refused, and may end their transactions; other sessions are not affected.
 #[test]
 fn sessions_that_hold_many_locks_starve_nobody() {
     let mut server = Limited::start("locks");
@@ -440,7 +440,7 @@ fn sessions_that_hold_many_locks_starve_nobody() {
     server.assert_alive();
 }
 
-/// Eight sessions send long lists and build long strings, all at once: they may be refused; a small session and who logs in notice nothing.
+/// Eight sessions send long lists and build long strings, all at once: they may be refused; a small session and new logins are not affected.
 #[test]
 fn sessions_with_long_lists_and_strings_starve_nobody() {
     let mut server = Limited::start("lists");
@@ -490,7 +490,7 @@ fn sessions_with_long_lists_and_strings_starve_nobody() {
     assert!(refused > 0 && done > 0, "there is room for some of these: {done}, not for all: {refused}");
 }
 
-/// When others are not at their tables, their row locks become table locks as soon as memory is short, long before 5,000 of each.
+/// If no other session uses their tables, row locks are escalated to table locks as soon as memory is short, long before 5,000 of each.
 #[test]
 fn row_locks_escalate_early_when_memory_is_short() {
     let server = Limited::start("escalation");
@@ -514,12 +514,12 @@ fn row_locks_escalate_early_when_memory_is_short() {
         (vec![], 1)
     );
     assert_eq!(holder.batch("BEGIN TRAN").0, []);
-    // A row that is not locked: nobody gets it when the whole table is.
+    // A row that is not locked: no other session can lock it when the whole table is locked.
     let untouched = "SET LOCK_TIMEOUT 0 SELECT k FROM few WITH (UPDLOCK) WHERE k = 3999";
     assert_eq!(holder.batch("SELECT COUNT(*) FROM few WITH (UPDLOCK) WHERE k <= 10").0, []);
     assert_eq!(client.batch(untouched), (vec![], 1));
     let mut has_escalated = false;
-    // Short for this session: more than half of what one may have.
+    // Short for this session: more than half of its limit.
     for first in (0..3 * ROWS).step_by(PIECE) {
         let text =
             format!("SELECT COUNT(*) FROM h WITH (UPDLOCK) WHERE k >= {first} AND k < {first} + {PIECE}");

@@ -1,4 +1,4 @@
-//! The real program on data directories that it must not touch: it ends with a clear message and leaves everything as it was.
+//! The real program on data directories that it must not change: it ends with a clear message and leaves everything unchanged.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -12,7 +12,7 @@ use std::process::Command;
 
 use common::{Folder, PASSWORD, PROGRAM, Server, serve_plainly};
 
-/// What a server that must not start says.
+/// The output of a server that must not start.
 fn refused(data: &std::path::Path) -> String {
     let output = serve_plainly(data).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -48,7 +48,7 @@ fn a_directory_in_use_and_one_of_a_newer_layout_are_refused() {
     assert!(told.contains("layout 9"), "{told}");
 }
 
-/// A first start that cannot listen makes nothing, so that the next one makes the password and tells it.
+/// A first start that cannot listen creates nothing, so the next one creates the password and prints it.
 #[test]
 fn an_occupied_port_leaves_no_data_directory() {
     let folder = Folder::new("refusals-port");
@@ -67,7 +67,7 @@ fn an_occupied_port_leaves_no_data_directory() {
     }
 }
 
-/// What the greeting says of the password is true at each start.
+/// The greeting's line about the password is correct at each start.
 #[test]
 fn the_greeting_tells_where_the_password_comes_from() {
     use std::io::{BufRead, BufReader};

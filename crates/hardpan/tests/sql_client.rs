@@ -1,4 +1,4 @@
-//! The real `hardpan sql`: directives, separators, files and exit status, and what Ctrl-C does to a batch, a script, a prompt.
+//! The real `hardpan sql`: directives, separators, files and exit status, and the effect of Ctrl-C on a batch, a script, a prompt.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -72,7 +72,7 @@ impl Served {
     }
 }
 
-/// What a client has said, and how it ended.
+/// The output of a client, and how it ended.
 #[derive(Debug)]
 struct Ran {
     status: Option<i32>,
@@ -86,7 +86,7 @@ impl Ran {
         Ran { status: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
     }
 
-    /// Lines of its output that are not empty.
+    /// Non-empty lines of its output.
     fn lines(&self) -> Vec<&str> {
         self.out.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
     }
@@ -96,7 +96,7 @@ impl Ran {
         assert_eq!((self.status, self.lines().as_slice()), (Some(status), lines), "{self:?}");
     }
 
-    /// It has failed, said so with these words, and run nothing behind the place: the scripts below print `behind` there.
+    /// It has failed with these words, and run nothing after the error: the scripts below print `behind` there.
     #[track_caller]
     fn refuses(&self, words: &str) {
         assert_eq!(self.status, Some(1), "{self:?}");
@@ -110,7 +110,7 @@ fn interrupt(child: &Child) {
     assert!(status.success());
 }
 
-/// Waits for the end; a client that Ctrl-C does not reach would sleep for an hour.
+/// Waits for the end; a client that Ctrl-C does not stop would sleep for an hour.
 fn ended(mut child: Child) -> Ran {
     let began = Instant::now();
     while child.try_wait().unwrap().is_none() {
@@ -143,7 +143,7 @@ fn files_are_read_where_they_are_named() {
     server.run(&["-i", "nowhere.sql"]).refuses("nowhere.sql");
 }
 
-/// Each directive is done or is an error; GO with a count repeats its batch (claim 198).
+/// Each directive is executed or is an error; GO with a count repeats its batch (claim 198).
 #[test]
 fn directives_are_done_or_refused() {
     let server = Served::start("directives");
@@ -278,7 +278,7 @@ fn an_interrupt_cancels_the_batch_and_ends_the_script() {
         assert!(!ran.out.contains("behind"), "{ran:?}");
         server.wait_for_sleepers("0");
     }
-    // A transaction that was open is rolled back when the client leaves: the attention was an orderly end.
+    // A transaction that was open is rolled back when the client ends: the attention was a clean end.
     let mut child = server.client(&[]).stdin(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     input.write_all(script.as_bytes()).unwrap();
@@ -286,7 +286,7 @@ fn an_interrupt_cancels_the_batch_and_ends_the_script() {
     interrupt(&child);
     let ran = ended(child);
     assert!(ran.status == INTERRUPTED && !ran.out.contains("behind"), "{ran:?}");
-    // Nothing runs: the client is left.
+    // No batch runs: the client ends.
     let mut child = server.client(&[]).stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.as_mut().unwrap().write_all(b"PRINT 'typed'\nGO\n").unwrap();
     let mut line = String::new();
@@ -334,11 +334,11 @@ fn an_interrupt_cancels_a_batch_in_this_process() {
     interrupt(&child);
     let ran = ended(child);
     assert!(ran.status == INTERRUPTED && !ran.out.contains("behind"), "{ran:?}");
-    // It was an orderly end: the directory opens, and nothing of the open transaction is there.
+    // It was a clean end: the directory opens, and the open transaction was rolled back.
     Ran::of(local(&["-Q", "SET NOCOUNT ON; SELECT COUNT(*) FROM t"], &data).output().unwrap()).is(0, &["0"]);
 }
 
-/// Whoever reads only the beginning of what a subcommand prints closes the pipe: no panic.
+/// A reader that reads only the beginning of a subcommand's output closes the pipe: no panic.
 #[test]
 fn a_reader_that_has_seen_enough_ends_a_subcommand_in_peace() {
     let folder = Folder::new("client-pipe");
@@ -356,7 +356,7 @@ fn a_reader_that_has_seen_enough_ends_a_subcommand_in_peace() {
     assert!(ran.status == Some(0) && ran.err.is_empty(), "{ran:?}");
 }
 
-/// A client on a terminal, which `script` of util-linux gives.
+/// A client on a terminal, emulated by `script` of util-linux.
 struct AtTerminal {
     child: Child,
     input: std::process::ChildStdin,
@@ -384,7 +384,7 @@ impl AtTerminal {
         AtTerminal { child, input, shown, seen: String::new() }
     }
 
-    /// Waits for these words, and forgets what is shown before them.
+    /// Waits for these words, and drops the output before them.
     #[track_caller]
     fn until(&mut self, words: &str) -> String {
         let began = Instant::now();
@@ -400,7 +400,7 @@ impl AtTerminal {
         self.input.write_all(text.as_bytes()).unwrap();
     }
 
-    /// From the first prompt on: a batch that runs long is cancelled by Ctrl-C, and the prompt is there again.
+    /// From the first prompt on: Ctrl-C cancels a long batch, and the prompt appears again.
     fn cancel_a_long_batch(&mut self, server: &Served) {
         self.until("1> ");
         self.say(&format!("{LONG}\r"));
@@ -430,7 +430,7 @@ fn at_a_prompt_ctrl_c_cancels_and_a_second_one_leaves() {
     client.say("\u{1b}[200~SELECT 'still ' + 'here'\nGO\u{1b}[201~\r");
     client.until("still here");
     client.until("1> ");
-    // Each of these drops something, so none of them leaves.
+    // Each of these drops some text, so none of them ends the client.
     client.say("SELECT 'thrown");
     client.say("\u{3}");
     client.until("Ctrl-C again");
@@ -449,7 +449,7 @@ fn at_a_prompt_ctrl_c_cancels_and_a_second_one_leaves() {
     assert_eq!(ran.status, INTERRUPTED, "{ran:?}");
 }
 
-/// The one that cancels a batch is the first, too.
+/// The Ctrl-C that cancels a batch counts as the first.
 #[test]
 fn at_a_fresh_prompt_ctrl_c_leaves_after_one_that_has_cancelled() {
     let server = Served::start("fresh");
@@ -459,7 +459,7 @@ fn at_a_fresh_prompt_ctrl_c_leaves_after_one_that_has_cancelled() {
     assert_eq!(client.ended().status, INTERRUPTED);
 }
 
-/// What is typed while a batch runs, and what is pasted without marks, all runs.
+/// Text typed while a batch runs, and text pasted without marks, all runs.
 #[test]
 fn at_a_prompt_nothing_that_is_typed_ahead_is_lost() {
     let server = Served::start("ahead");
@@ -504,7 +504,7 @@ fn a_password_is_asked_for_and_not_shown() {
     assert_eq!(client.ended().status, Some(1));
 }
 
-/// An error that ends the session, a KILL, a server that goes: the client does not say that all went well.
+/// An error that ends the session, a KILL, a server that stops: the client reports a failure.
 #[test]
 fn a_session_that_the_server_ends_is_a_failure() {
     let server = Served::start("ended");
@@ -542,7 +542,7 @@ fn a_server_that_cannot_be_reached_is_told_in_words() {
     }
 }
 
-/// With all places taken the server's owner gets in by the administrators' port, under the name that sqlcmd gives it.
+/// With all places taken the administrator still connects through the administrators' port, with sqlcmd's name for it.
 #[test]
 fn an_administrator_gets_in_when_all_places_are_taken() {
     let folder = Folder::new("client-administrator");
@@ -550,7 +550,7 @@ fn an_administrator_gets_in_when_all_places_are_taken() {
     command.args(["--max-connections", "1", "--admin-listen", "127.0.0.1:0"]);
     let server = Served { server: Server::start(&mut command), folder };
     let sleeping = server.client(&["-Q", "BACK: WAITFOR DELAY '00:00:00.010' GOTO BACK"]).spawn().unwrap();
-    // Its own login may still be on its way.
+    // Its own login may still be in progress.
     let began = Instant::now();
     let refused = loop {
         let ran = server.run(&["-Q", "SELECT 1"]);

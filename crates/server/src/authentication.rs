@@ -1,4 +1,4 @@
-//! Checks of passwords: few threads hash, however many clients wait for it, and the addresses take turns.
+//! Password checks: few threads compute hashes, however many clients wait, and client addresses take turns.
 //!
 //! ```text
 //!  check ──the password is remembered──────────────────────────────► outcome, at once
@@ -24,14 +24,14 @@ pub struct Attempt {
     name: String,
     password: String,
     address: IpAddr,
-    /// Before all others.
+    /// It is served before all others.
     is_first: bool,
     entry: Arc<ConnectionEntry>,
     outcome: Latch<Option<Option<Login>>>,
 }
 
 impl Attempt {
-    /// Of the client of `entry`, which is woken when the outcome is known. `is_first`: others wait for it.
+    /// For the client of `entry`, which is woken when the outcome is known. `is_first`: served before others.
     pub fn new(
         name: &str,
         password: &str,
@@ -67,7 +67,7 @@ struct Queued {
 #[derive(Default)]
 struct Queue {
     attempts: VecDeque<Queued>,
-    /// When each address had its last turn, by a count of turns; only while somebody waits.
+    /// When each address had its last turn, by a count of turns; kept only while attempts wait.
     turns: FxHashMap<IpAddr, u64>,
     turn: u64,
     threads: usize,
@@ -75,10 +75,10 @@ struct Queue {
     is_stopping: bool,
 }
 
-/// What a thread finds in the queue.
+/// The next step of a LOGIN thread.
 enum Found {
     Attempt(Arc<Attempt>),
-    /// Nothing is due; how long until something is.
+    /// No attempt is due; the time until one is.
     Nothing(Option<u64>),
 }
 
@@ -91,7 +91,7 @@ pub struct Authenticator {
 }
 
 impl Authenticator {
-    /// No thread yet.
+    /// Without threads at first.
     pub fn new(os: &Os, logins: &Arc<Logins>) -> Arc<Authenticator> {
         let queue = Latch::new(LatchRank::Server, Queue::default());
         Arc::new(Authenticator { os: os.clone(), logins: logins.clone(), queue, changed: Condition::new() })
@@ -122,7 +122,7 @@ impl Authenticator {
         }
     }
 
-    /// All that wait are refused, and later ones, too.
+    /// Refuses all waiting attempts, and later ones.
     pub fn stop(&self) {
         let waiting = {
             let mut queue = self.queue.lock();
@@ -138,7 +138,7 @@ impl Authenticator {
         let started = self.os.try_spawn(&os::SpawnOptions::named("LOGIN"), move || {
             let end = EndOfThread(&authenticator);
             authenticator.work();
-            // It has counted itself out, under the latch under which it saw that nothing is left to do.
+            // The thread has counted itself out already, under the latch under which it saw that no work is left.
             std::mem::forget(end);
         });
         if let Err(error) = started {
@@ -148,7 +148,7 @@ impl Authenticator {
                 queue.threads -= 1;
                 if queue.threads > 0 { VecDeque::new() } else { std::mem::take(&mut queue.attempts) }
             };
-            // Without any thread for it the calling one does it.
+            // If no thread can be started, the calling thread does it.
             waiting.iter().for_each(|queued| self.run(&queued.attempt));
         }
     }
@@ -195,7 +195,7 @@ impl Authenticator {
 }
 
 impl Queue {
-    /// Of those that are due, one whose client has gone, then an administrator's, then that of the address that has had no turn for longest.
+    /// Of the attempts that are due: one whose client has gone, then an administrator's, then that of the address whose last turn was longest ago.
     fn next(&mut self, now_ns: u64) -> Found {
         let turns = &self.turns;
         let order = |attempt: &Attempt| {
@@ -221,7 +221,7 @@ impl Queue {
     }
 }
 
-/// Counts a thread out that panics.
+/// Counts out a thread that panics.
 struct EndOfThread<'a>(&'a Authenticator);
 
 impl Drop for EndOfThread<'_> {

@@ -1,4 +1,4 @@
-//! A connection's bytes: whole messages in, packets out, in the clear or through TLS.
+//! A connection's bytes: whole messages in, packets out, in plain text or through TLS.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use crate::tls::TlsSession;
 
 /// Bytes read from the socket at once.
 const READ_BYTES: usize = 8 * 1024;
-/// Room that buffers keep between messages; what a huge row has taken is given back.
+/// The size that buffers keep between messages; more memory, for a huge row, is freed.
 const KEPT_BYTES: usize = 64 * 1024;
-/// Messages longer than this are given up when memory is spent.
+/// Messages longer than this are discarded when memory is exhausted.
 const LARGE_MESSAGE_BYTES: usize = 256 * 1024;
 /// First byte of a TLS handshake record.
 const TLS_HANDSHAKE: u8 = 0x16;
 
-/// Why a connection cannot go on.
+/// Why a connection cannot continue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChannelError {
     /// The socket or TLS failed, or a time-out passed.
     Io(IoError),
-    /// The peer does not keep to the protocol.
+    /// The peer violates the protocol.
     Protocol(ProtocolError),
 }
 
@@ -52,7 +52,7 @@ impl std::fmt::Display for ChannelError {
     }
 }
 
-/// How bytes are protected on their way.
+/// The protection of the bytes on the wire.
 enum Protection {
     Plain,
     /// TLS for all that is sent; `login_only` lets the peer fall back to plain packets after its first encrypted one.
@@ -63,27 +63,27 @@ enum Protection {
 }
 
 thread_local! {
-    /// Where a thread reads to: warm for whatever connection comes next, and idle ones need none.
+    /// The read buffer of a thread: warm for the next connection, and idle connections need none.
     static BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ_BYTES].into_boxed_slice());
 }
 
-/// What a look for the next message finds.
+/// The result of a search for the next message.
 pub enum Next {
     /// A whole message.
     Message(MessageHead),
-    /// Not all of it has come yet.
+    /// Part of it is still missing.
     Nothing,
     /// The peer has closed the connection between messages.
     Closed,
 }
 
-/// What a client begins with.
+/// The kind of a client's first bytes.
 pub enum First {
     /// A record of TLS.
     Tls,
-    /// A message in the clear.
+    /// A plain-text message.
     Message,
-    /// Nothing has come yet.
+    /// Nothing was received yet.
     Nothing,
     /// It has closed the connection.
     Closed,
@@ -96,13 +96,13 @@ pub struct Channel {
     reader: MessageReader,
     plain: Vec<u8>,
     records: Vec<u8>,
-    /// The last read took all that there was room for: there may be more.
+    /// The last read filled the buffer: there may be more.
     is_full: bool,
     packets: Arc<PacketCounts>,
 }
 
 impl Channel {
-    /// A connection that has said nothing yet; its limits are those before login.
+    /// A connection from which nothing was received yet; its limits are those before login.
     pub fn new(stream: Arc<dyn Stream>) -> Channel {
         Channel {
             stream,
@@ -115,12 +115,12 @@ impl Channel {
         }
     }
 
-    /// How many packets have come and gone.
+    /// The counters of packets received and sent.
     pub fn packets(&self) -> Arc<PacketCounts> {
         self.packets.clone()
     }
 
-    /// The socket, for whoever ends the connection or watches it.
+    /// The socket, for a thread that ends the connection or watches it.
     pub fn stream(&self) -> &Arc<dyn Stream> {
         &self.stream
     }
@@ -135,7 +135,7 @@ impl Channel {
         self.reader.set_limits(limits);
     }
 
-    /// What the client begins with, without using it: TLS (strict), or a message.
+    /// The kind of the client's first bytes, without consuming them: TLS (strict), or a message.
     pub fn poll_first(&mut self) -> Result<First, ChannelError> {
         if self.reader.unread().is_empty() {
             let Some(taken) = self.read_now(Channel::take_in)? else {
@@ -156,7 +156,7 @@ impl Channel {
         Ok(next?)
     }
 
-    /// The next whole message, if it can be had without waiting.
+    /// The next whole message, if it is available without waiting.
     pub fn poll_message(&mut self) -> Result<Next, ChannelError> {
         loop {
             if let Some(head) = self.next_whole()? {
@@ -168,7 +168,7 @@ impl Channel {
             if !taken? {
                 return Ok(Next::Closed);
             }
-            // A list of bytes doubles when it is full.
+            // The buffer doubles when it is full.
             let so_far = self.reader.bytes_so_far();
             if so_far > LARGE_MESSAGE_BYTES && !os::memory::may_take_in(so_far) {
                 self.reader.give_up();
@@ -176,7 +176,7 @@ impl Channel {
         }
     }
 
-    /// True when something of the next message has been read, or could be without the poller telling of it.
+    /// True when part of the next message has been read, or could be read without a notice of the poller.
     pub fn may_have_more(&self) -> bool {
         self.is_full || !self.reader.unread().is_empty()
     }
@@ -191,12 +191,12 @@ impl Channel {
         self.reader.payload()
     }
 
-    /// The message that came last has been decoded: its payload, if large, is freed.
+    /// The last message has been decoded: frees its payload, if large.
     pub fn forget_large_payload(&mut self) {
         self.reader.forget_large_payload();
     }
 
-    /// True when an attention has already been read behind the message that came last.
+    /// True when an attention has already been read after the last message.
     pub fn has_attention(&self) -> bool {
         self.reader.unread().first() == Some(&(PacketKind::Attention as u8))
     }
@@ -208,7 +208,7 @@ impl Channel {
         self.take_in(&records).map(drop)
     }
 
-    /// The message that came last is a step of a TLS handshake in PRELOGIN packets; answers it. True when the handshake has ended.
+    /// The last message is a step of a TLS handshake in PRELOGIN packets; answers it. True when the handshake has ended.
     pub fn step_wrapped_tls(&mut self, session: &mut TlsSession) -> Result<bool, ChannelError> {
         let received = session.receive(self.reader.payload(), &mut self.plain);
         let mut writer = MessageWriter::new(PacketKind::PreLogin, tds::limits::PACKET_BYTES_DEFAULT, 0);
@@ -222,7 +222,7 @@ impl Channel {
         Ok(!session.is_handshaking())
     }
 
-    /// After such a handshake records stand on the wire by themselves.
+    /// After such a handshake, TLS records are sent without packets around them.
     pub fn finish_wrapped_tls(
         &mut self,
         session: Box<TlsSession>,
@@ -233,12 +233,12 @@ impl Channel {
         if early.is_empty() { Ok(()) } else { self.take_in(&early).map(drop) }
     }
 
-    /// Ends TLS after a login that alone was to be encrypted.
+    /// Ends TLS after a login-only encryption.
     pub fn stop_tls(&mut self) {
         self.protection = Protection::Plain;
     }
 
-    /// Decrypts, if need be, what has come and feeds the reader. False when the peer has closed, between messages.
+    /// Decrypts received bytes, if necessary, and passes them to the reader. False when the peer has closed, between messages.
     fn take_in(&mut self, bytes: &[u8]) -> Result<bool, ChannelError> {
         if bytes.is_empty() && !self.reader.is_at_boundary() {
             let told = "the client closed inside a message";
@@ -268,7 +268,7 @@ impl Channel {
         Ok(!bytes.is_empty())
     }
 
-    /// Reads what there is and hands it to `take`, no bytes at the stream's end; `None` when nothing is there now.
+    /// Reads the available bytes and passes them to `take`, no bytes at the stream's end; `None` when nothing is available.
     fn read_now<R>(&mut self, take: impl FnOnce(&mut Channel, &[u8]) -> R) -> Result<Option<R>, IoError> {
         BUFFER.with_borrow_mut(|buffer| {
             let count = self.stream.read_now(buffer)?;
@@ -279,7 +279,7 @@ impl Channel {
 }
 
 impl PacketSink for Channel {
-    /// With TLS the kind of packet cannot be seen: any bytes count as an attention.
+    /// With TLS the packet type cannot be seen: any bytes count as an attention.
     fn is_cancelled(&self) -> bool {
         if !self.reader.unread().is_empty() {
             return self.has_attention();

@@ -1,4 +1,4 @@
-//! What a server is started with, and why a start can fail.
+//! The settings of a server, and the errors of a start.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,17 +13,17 @@ pub const CONNECTIONS_MAX: usize = 32_767;
 pub struct Config {
     /// Address and port to listen on, `127.0.0.1:1433`; port 0 takes a free one.
     pub listen: String,
-    /// The same for the dedicated administrator connection; `None`: there is none.
+    /// Address and port of the dedicated administrator connection; `None`: there is none.
     pub listen_for_administrators: Option<String>,
-    /// Where the TLS pair and the logins are kept.
+    /// The folder of the TLS pair and the logins.
     pub data_dir: PathBuf,
     /// `@@SERVERNAME`, and the name in error messages.
     pub server_name: String,
     /// Connections that are logged in at once; further ones are refused with error 17809.
     pub connections_max: usize,
-    /// Connections at once whose login has not succeeded yet; the oldest gives way to one more.
+    /// Connections at once whose login has not succeeded yet; one more replaces the oldest.
     pub half_open_max: usize,
-    /// Those of one address.
+    /// Half-open connections of one address.
     pub half_open_of_address_max: usize,
     /// Take logins without TLS from other machines, too.
     pub allow_plaintext_login: bool,
@@ -31,9 +31,9 @@ pub struct Config {
     pub tls_pair: Option<(PathBuf, PathBuf)>,
     /// Time from connecting to the end of the login, in ns.
     pub login_timeout_ns: u64,
-    /// How long running requests may go on when the server stops, in ns: a short one ends, nobody waits for a long one.
+    /// How long running requests may continue when the server stops, in ns: short ones finish, long ones are interrupted.
     pub stop_grace_ns: u64,
-    /// Greatest request, in bytes.
+    /// The largest request, in bytes.
     pub message_bytes_max: usize,
     /// Stack of a worker's thread, in bytes.
     pub worker_stack_bytes: usize,

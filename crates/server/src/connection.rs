@@ -1,4 +1,4 @@
-//! The life of one connection: its login, requests, its end; each turn on whatever worker takes it.
+//! The life of one connection: its login, requests, its end; each turn runs on any worker.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,10 +19,10 @@ use crate::seam::{ClientSession, RequestEnd, ResultSink};
 use crate::shared::Shared;
 use crate::sink::{AnswerState, PacketSink, TdsSink};
 
-/// Exit code when only recovery can put things right.
+/// Exit code when only recovery can repair the state.
 const EXIT_BROKEN: i32 = 70;
 
-/// How many times its length a request takes while it is decoded.
+/// The memory of a request during decoding, as a multiple of its length.
 const DECODED_COPIES: usize = 2;
 
 /// From this severity on an error ends the connection.
@@ -30,7 +30,7 @@ const FATAL_SEVERITY: u8 = 20;
 
 /// A connection from its first byte to its end.
 pub enum Client {
-    /// Nobody knows yet who it is.
+    /// Its user is not known yet.
     LoggingIn(Box<LoggingIn>),
     /// It runs requests.
     InService(Box<Connection>),
@@ -44,7 +44,7 @@ pub struct LoggingIn {
 }
 
 impl Client {
-    /// Of a stream that has said nothing yet. `is_administrator`: it came by the administrators' port.
+    /// For a stream from which nothing was received yet. `is_administrator`: it came through the administrators' port.
     pub fn new(shared: &Arc<Shared>, stream: &Arc<dyn Stream>, is_administrator: bool) -> Client {
         Client::LoggingIn(Box::new(LoggingIn {
             shared: shared.clone(),
@@ -104,7 +104,7 @@ impl LoggingIn {
                 report(&self.channel, &error);
                 Progress::Ended
             }
-            // The panic's hook has said what it is.
+            // The panic hook has logged it.
             Err(_) => Progress::Ended,
         }
     }
@@ -115,7 +115,7 @@ impl LoggingIn {
     }
 }
 
-/// Only a peer that breaks the protocol is worth a line in the log.
+/// Only a protocol violation of the peer is logged.
 fn report(channel: &Channel, error: &ChannelError) {
     if let ChannelError::Protocol(error) = error {
         let peer = channel.stream().peer_address();
@@ -124,7 +124,7 @@ fn report(channel: &Channel, error: &ChannelError) {
 }
 
 thread_local! {
-    /// A worker's buffers: what is read, the answer's tokens, its packets.
+    /// A worker's buffers: received bytes, the answer's tokens, its packets.
     static BUFFERS: RefCell<(ReadBuffers, Vec<u8>, Vec<u8>)> = RefCell::default();
 }
 
@@ -135,9 +135,9 @@ pub struct Connection {
     session: Box<dyn ClientSession>,
     encoder: Encoder,
     answer: AnswerState,
-    /// A request whose commit is on its way to the device, and whether it is a call.
+    /// A request whose commit is pending, and whether it is a call.
     pending: Option<bool>,
-    /// Among those that may be logged in.
+    /// Its place among the logged-in connections.
     place: ConnectionSlot,
 }
 
@@ -183,7 +183,7 @@ impl Connection {
         let closed = catch_unwind(AssertUnwindSafe(|| session.close()));
         shared.user_connections.add(-1);
         if closed.is_err() {
-            // Its transaction cannot be rolled back: recovery is the only way left.
+            // Its transaction cannot be rolled back: only recovery can repair the state.
             os::report::error(
                 "Server",
                 "a session could not be closed after a panic; the server stops for recovery",
@@ -195,7 +195,7 @@ impl Connection {
         drop(place);
     }
 
-    /// Takes the worker's buffers, or gives them back: many connections share few, and those are warm.
+    /// Takes the worker's buffers, or returns them: many connections share a few warm ones.
     fn exchange_buffers(&mut self) {
         BUFFERS.with_borrow_mut(|(read, payload, packets)| {
             self.channel.exchange(read);
@@ -216,7 +216,7 @@ impl Connection {
             Ok(channel::Next::Nothing) => Ok(After::Wait),
             Ok(channel::Next::Closed) => Ok(After::End),
             Err(ChannelError::Protocol(tds::ProtocolError::GivenUp)) => self.answer_error(&out_of_memory()),
-            // A request that is too long has been read to its end and thrown away.
+            // A request that is too long has been read to its end and discarded.
             Err(ChannelError::Protocol(error)) if error.is_refusal() => {
                 self.answer_error(&stream_is_incorrect(16, &error))
             }
@@ -224,7 +224,7 @@ impl Connection {
         }
     }
 
-    /// What follows an answer that has been sent.
+    /// The connection's next state after an answer was sent.
     fn after_answer(&self) -> After {
         if self.shared.table.is_draining() {
             After::End
@@ -235,7 +235,7 @@ impl Connection {
         }
     }
 
-    /// A bug of ours has unwound a request: the client is told, the session will be rolled back, the connection ends.
+    /// An internal error has unwound a request: the client gets an error, the session is rolled back, the connection ends.
     fn give_up(&mut self, entry: &ConnectionEntry, panic: &(dyn std::any::Any + Send)) -> ChannelError {
         let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
         let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
@@ -309,7 +309,7 @@ impl Connection {
         self.finish_request(entry, is_call, end)
     }
 
-    /// The commit of a pending request is hardened, or cannot be any more.
+    /// The commit of a pending request is hardened, or has failed.
     fn finish_pending(&mut self, entry: &ConnectionEntry, is_call: bool) -> Result<After, ChannelError> {
         let mut sink = TdsSink::new(&mut self.encoder, &mut self.channel, &mut self.answer);
         let end = self.session.settle_commit(&mut sink);
@@ -357,7 +357,7 @@ impl Connection {
     }
 }
 
-/// 701: there is no room even for the request itself.
+/// 701: there is no memory even for the request itself.
 fn out_of_memory() -> SqlError {
     SqlError::new(701, &[&"default"])
 }
@@ -368,7 +368,7 @@ fn stream_is_incorrect(severity: u8, error: &tds::ProtocolError) -> SqlError {
     SqlError::custom(4002, severity, 1, text)
 }
 
-/// Hands a request to the session.
+/// Passes a request to the session.
 fn dispatch(session: &mut dyn ClientSession, request: Request, sink: &mut TdsSink<'_>) -> RequestEnd {
     match request {
         Request::Batch { headers, text } => {

@@ -1,4 +1,4 @@
-//! How many may be logged in at once. One who has not given a password yet takes no place; the administrators' port has one of its own.
+//! The limit of logged-in connections. A connection takes a place only after its password check; the administrators' port has one place of its own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ pub struct ConnectionSlots {
     administrators: Arc<AtomicUsize>,
 }
 
-/// One place; given back when dropped.
+/// One place; released when dropped.
 pub struct ConnectionSlot(Arc<AtomicUsize>);
 
 impl ConnectionSlots {
@@ -24,7 +24,7 @@ impl ConnectionSlots {
         ConnectionSlots { users_max, users: Arc::default(), administrators: Arc::default() }
     }
 
-    /// Why nobody gets a place now, if so: 17809, or 17810 for administrators.
+    /// Why no place is free now, if so: 17809, or 17810 for administrators.
     pub fn refusal(&self, is_administrator: bool) -> Option<SqlError> {
         let (taken, most, number) = self.of(is_administrator);
         (taken.load(Ordering::Acquire) >= most).then(|| SqlError::new(number, &[&most]).at_line(1))

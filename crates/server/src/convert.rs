@@ -1,4 +1,4 @@
-//! From the wire's requests to the session's: the same shapes in the words of either side.
+//! Conversion of wire requests to session requests, whose types have the same shape.
 
 use tds::request::{self, BeginTransaction, IsolationLevel};
 use tds::rpc::{self, Procedure, call_flags};

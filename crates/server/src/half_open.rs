@@ -1,4 +1,4 @@
-//! Connections whose login has not succeeded yet: how many there may be, from one address and in all, who gives way, and for how long.
+//! Half-open connections (before a successful login): their limits, per address and in all, the choice of a victim, and the time-out.
 
 use core::net::{IpAddr, Ipv6Addr};
 use std::collections::BTreeMap;
@@ -7,13 +7,13 @@ use std::sync::Arc;
 use os::{Latch, LatchRank};
 use rustc_hash::FxHashMap;
 
-/// A connection on its way to being logged in.
+/// A connection before the end of its login.
 pub trait Abandon: Send + Sync {
-    /// Its login is given up.
+    /// Gives up its login.
     fn abandon(&self);
 }
 
-/// Half-open connections. One more than there may be takes the place of the oldest, of those first that have said nothing.
+/// Half-open connections. One beyond the limit replaces the oldest, preferably one that has sent nothing.
 pub struct HalfOpen {
     in_all_max: usize,
     of_address_max: usize,
@@ -34,18 +34,18 @@ struct Waiting {
     until_ns: u64,
     /// A whole message has come.
     has_spoken: bool,
-    /// Its password is being checked, which takes as long as it takes.
+    /// Its password is being checked, for an unknown time.
     is_checked: bool,
 }
 
 impl HalfOpen {
-    /// None yet; each may take `timeout_ns` for its login.
+    /// Without connections; each has `timeout_ns` for its login.
     pub fn new(in_all_max: usize, of_address_max: usize, timeout_ns: u64) -> HalfOpen {
         let known = Latch::new(LatchRank::Server, Known::default());
         HalfOpen { in_all_max: in_all_max.max(1), of_address_max: of_address_max.max(1), timeout_ns, known }
     }
 
-    /// One more, from `address`. True when it is the only one: nobody keeps the time yet.
+    /// Adds one from `address`. True when it is the only one: no thread watches the time yet.
     pub fn add(&self, number: u64, entry: Arc<dyn Abandon>, address: IpAddr, now_ns: u64) -> bool {
         let origin = origin_of(address);
         let mut known = self.known.lock();
@@ -80,18 +80,18 @@ impl HalfOpen {
         }
     }
 
-    /// It is logged in, or gone.
+    /// It is logged in, or closed.
     pub fn remove(&self, number: u64) {
         drop(self.known.lock().take(number));
     }
 
-    /// The system has no more descriptors: the oldest gives its own back.
+    /// The system has no more descriptors: closes the oldest connection.
     pub fn give_way(&self) {
         let oldest = self.known.lock().take_oldest_of_most();
         oldest.into_iter().for_each(|entry| entry.abandon());
     }
 
-    /// Ends those whose time is up; when the next one's is.
+    /// Ends those whose time is over; returns when the next one's is.
     pub fn end_late(&self, now_ns: u64) -> Option<u64> {
         let mut known = self.known.lock();
         let timed = |known: &Known| {
@@ -121,7 +121,7 @@ impl Known {
         Some(entry)
     }
 
-    /// The oldest one of an address, or of all; of those first that have said nothing, last those whose password is being checked.
+    /// The oldest one of an address, or of all; connections that have sent nothing first, those with a running password check last.
     fn take_oldest(&mut self, origin: Option<IpAddr>) -> Option<Arc<dyn Abandon>> {
         let of_origin =
             self.entries.iter().filter(|(_, one)| origin.is_none_or(|origin| one.origin == origin));
@@ -129,14 +129,14 @@ impl Known {
         self.take(*number)
     }
 
-    /// The oldest one of the address that has most.
+    /// The oldest one of the address with the most connections.
     fn take_oldest_of_most(&mut self) -> Option<Arc<dyn Abandon>> {
         let (origin, _) = self.counts.iter().max_by_key(|(_, count)| **count)?;
         self.take_oldest(Some(*origin))
     }
 }
 
-/// Addresses that one client can have are one: of IPv6 the network of 64 bits.
+/// Groups the addresses that one client can have: for IPv6 the 64-bit network.
 fn origin_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) if !address.is_loopback() => {

@@ -5,8 +5,8 @@
 //!  otherwise ─────────────────────┴► PRELOGIN (may be absent) ─► plan_encryption ─► [TLS in PRELOGIN packets]
 //!     ─► LOGIN7 ─► [back to plain packets] ─► Authenticator::check ─► admit ─► open_session ─► answer
 //! ```
-//! Workers run it whenever something has come, like any request: a client that says nothing has no thread, and no place among those that
-//! are logged in.
+//! Workers run it for each received message, like any request: a silent client has no thread, and no place among the logged-in
+//! connections.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -31,11 +31,11 @@ use crate::shared::Shared;
 use crate::sink::PacketSink;
 use crate::tls::TlsSession;
 
-/// Version that LOGINACK and PRELOGIN report: drivers choose dialects by it.
+/// The version in LOGINACK and PRELOGIN: drivers choose dialects by it.
 pub const REPORTED_VERSION: (u8, u8, u16) = (16, 0, 1000);
 /// Program name of LOGINACK; drivers show it, some compare it.
 const PROGRAM_NAME: &str = "Microsoft SQL Server";
-/// Packet size when the client leaves it to us.
+/// Packet size when the client leaves it to the server.
 const PACKET_BYTES_CHOSEN: usize = 8_000;
 const LANGUAGE: &str = "us_english";
 
@@ -45,30 +45,30 @@ pub struct LoggedIn {
     pub session: Box<dyn ClientSession>,
     /// The encoder as negotiated.
     pub encoder: Encoder,
-    /// Its place among those that may be logged in.
+    /// Its place among the logged-in connections.
     pub place: ConnectionSlot,
 }
 
-/// How far a login has come.
+/// The progress of a login.
 pub enum Progress {
-    /// More has to come from the client.
+    /// Waits for the client.
     Waits,
-    /// The password is being checked; whoever does that wakes the connection.
+    /// The password is being checked; the checking thread wakes the connection.
     Checking,
-    /// The client was refused and has been told why, or went away.
+    /// The client was refused with an error, or has closed the connection.
     Ended,
     /// The login has been answered.
     LoggedIn(LoggedIn),
 }
 
-/// A login on its way. It waits for nothing on the thread that runs it, but for the opening of the session.
+/// A login in progress. It never blocks the thread that runs it, except while the session is opened.
 pub struct Handshake {
     is_administrator: bool,
     stage: Stage,
 }
 
 enum Stage {
-    /// Nothing has come yet.
+    /// Nothing was received yet.
     First,
     /// PRELOGIN, the steps of a TLS handshake, LOGIN7.
     Messages { strict: bool, seen_prelogin: bool },
@@ -81,17 +81,17 @@ enum Stage {
 }
 
 impl Handshake {
-    /// Of a client that has said nothing yet. `is_administrator`: it came by the administrators' port.
+    /// For a client from which nothing was received yet. `is_administrator`: it came through the administrators' port.
     pub fn new(is_administrator: bool) -> Handshake {
         Handshake { is_administrator, stage: Stage::First }
     }
 
-    /// Is somebody else at work for it?
+    /// Is another thread working for it?
     pub fn is_checking(&self) -> bool {
         matches!(self.stage, Stage::Checking { .. })
     }
 
-    /// Goes on as far as possible with what has come.
+    /// Continues as far as possible with the received bytes.
     pub fn go_on(
         &mut self,
         shared: &Shared,
@@ -172,7 +172,7 @@ impl Handshake {
         }
     }
 
-    /// LOGIN7 has come: refuses it, or has its password checked.
+    /// LOGIN7 was received: refuses it, or starts the password check.
     fn receive(
         &self,
         shared: &Shared,
@@ -211,7 +211,7 @@ fn encoder_for(shared: &Shared, login: &Login7) -> Encoder {
     Encoder::new(login.version, packet_bytes(login), spid, &shared.config.server_name)
 }
 
-/// The password has been checked: opens the session and answers, or tells the client why not.
+/// The password has been checked: opens the session and answers, or sends the client the error.
 fn conclude(
     shared: &Shared,
     channel: &mut Channel,
@@ -236,7 +236,7 @@ fn conclude(
     }
 }
 
-/// Answers PRELOGIN and returns what follows. Under strict TLS the encryption byte means nothing and is echoed.
+/// Answers PRELOGIN and returns the next step. Under strict TLS the encryption byte has no meaning and is echoed.
 fn answer_prelogin(
     shared: &Shared,
     channel: &mut Channel,
@@ -248,7 +248,7 @@ fn answer_prelogin(
     if strict {
         (reply, plan) = (asked, EncryptionPlan::Plaintext);
     } else if plan == EncryptionPlan::Plaintext && !plaintext_is_allowed(shared, channel) {
-        // The client cannot encrypt and must: it hangs up on this byte before it sends its password.
+        // The client cannot encrypt but must: it disconnects at this byte before it sends its password.
         reply = Encryption::Required;
     }
     let (major, minor, build) = REPORTED_VERSION;
@@ -262,7 +262,7 @@ fn plaintext_is_allowed(shared: &Shared, channel: &Channel) -> bool {
     shared.config.allow_plaintext_login || channel.stream().is_loopback()
 }
 
-/// Why a login of this kind is not even looked at.
+/// Why a login of this kind is refused without a password check.
 fn kind_refused(login: &Login7) -> Option<SqlError> {
     let integrated = login.flags[1] & options::FLAGS2_INTEGRATED_SECURITY != 0 || !login.sspi.is_empty();
     let federated = login.features.iter().any(|(id, _)| *id == feature::FEDERATED_AUTHENTICATION);
@@ -270,7 +270,7 @@ fn kind_refused(login: &Login7) -> Option<SqlError> {
     (integrated || federated).then(|| SqlError::custom(18452, 14, 1, text.into()))
 }
 
-/// Takes a place for whoever has given the right password. The error is what the client is told; the log knows more.
+/// Takes a place for a client with the right password. The error goes to the client; the log has more detail.
 fn admit(
     shared: &Shared,
     channel: &Channel,
@@ -334,7 +334,7 @@ fn login_failed(login: &Login7, why: &str) -> SqlError {
     SqlError::custom(18456, 14, 1, text).at_line(1)
 }
 
-/// The packet size to use for what the client asked (0 leaves it to us).
+/// The packet size from the client's request (0 leaves it to the server).
 fn packet_bytes(login: &Login7) -> usize {
     match login.packet_bytes as usize {
         0 => PACKET_BYTES_CHOSEN,

@@ -1,7 +1,7 @@
 //! Accepts connections, authenticates, dispatches requests to workers.
 //!
 //! A thread listens at each port, one watches for attentions, at most two check passwords, and workers ([`workers`]) run the connections
-//! ([`connection`]) that have something to do, from their first byte on. What a session does is behind [`seam::SessionSource`].
+//! ([`connection`]) that have work, from their first byte on. [`seam::SessionSource`] is the interface to sessions.
 
 mod authentication;
 mod channel;

@@ -19,26 +19,26 @@ use crate::workers::Workers;
 
 /// How long the workers may take to end, in ns.
 const WORKERS_END_NS: u64 = 1_000_000_000;
-/// Pause after a failure to accept (no descriptors or memory left), in ns: another connection's end may mend it.
+/// Pause after a failure to accept (no descriptors or memory left), in ns: the end of another connection may help.
 const ACCEPT_PAUSE_NS: u64 = 10_000_000;
-/// How often such a failure is worth a line in the log, in ns.
+/// How often such a failure is logged, in ns.
 const ACCEPT_REPORT_NS: u64 = 10_000_000_000;
-/// While so many connections wait for a worker, further ones wait in the system's queue, a little each.
+/// While so many connections wait for a worker, further ones wait in the system's accept queue, for a short time each.
 const READY_MAX: usize = 256;
 const READY_PAUSE_NS: u64 = 1_000_000;
 /// The processors that the administrators' connection may use at once.
 const ADMINISTRATOR_PROCESSORS: usize = 1;
-/// Where administrators connect when the port that they are to use by default is taken.
+/// The administrators' address when their default port is taken.
 const ANY_LOCAL_PORT: &str = "127.0.0.1:0";
 
-/// The sockets that a server listens at: bound before anything else is done, so that a start that cannot succeed changes nothing.
+/// The sockets of a server: bound before anything else is done, so that a failed start changes nothing.
 pub struct Sockets {
     users: Arc<dyn Listener>,
     administrators: Option<Arc<dyn Listener>>,
 }
 
 impl Sockets {
-    /// Binds what `config` names. The administrators' port may be another one when it `may_move` and is taken.
+    /// Binds the addresses of `config`. If `may_move`, the administrators' port may be replaced by another when it is taken.
     ///
     /// # Errors
     /// An address that cannot be used.
@@ -62,7 +62,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves at `sockets` until [`stop`](Self::stop). `password` sets the one of `sa`; without it the first start
+    /// Serves at `sockets` until [`stop`](Self::stop). `password` sets the password of `sa`; without it the first start
     /// generates one.
     pub fn start(
         os: &Os,
@@ -87,14 +87,14 @@ impl Server {
         };
         let (workers, administrator_workers) =
             (workers_on(os::process::processor_count())?, workers_on(ADMINISTRATOR_PROCESSORS)?);
-        // The last thing that can fail: a password that was generated is kept nowhere else.
+        // The last step that can fail: a generated password is stored nowhere else.
         let (logins, generated_password) = Logins::open(os, &config.data_dir, password)?;
         let logins = Arc::new(logins);
         let shared = Arc::new(Shared {
             os: os.clone(),
             authenticator: Authenticator::new(os, &logins),
             logins,
-            // One number of a session is the administrators'.
+            // One session number is reserved for administrators.
             places: ConnectionSlots::new(config.connections_max.clamp(1, session::SESSIONS_MAX - 1)),
             tls,
             sessions,
@@ -121,17 +121,17 @@ impl Server {
         self.sockets.users.local_address()
     }
 
-    /// The same for administrators, if they have one.
+    /// Address and port for administrators, if they have one.
     pub fn administrator_address(&self) -> Option<String> {
         self.sockets.administrators.as_ref().map(|listener| listener.local_address())
     }
 
-    /// The password of `sa`, when this start has generated it: print it now, it is kept nowhere else.
+    /// The password of `sa`, when this start has generated it: print it now, it is stored nowhere else.
     pub fn generated_password(&self) -> Option<&str> {
         self.generated_password.as_deref()
     }
 
-    /// Stops accepting, lets running requests finish for a moment, ends all connections.
+    /// Stops accepting, lets running requests finish within the grace period, ends all connections.
     pub fn stop(self) {
         self.sockets.users.close();
         self.sockets.administrators.iter().for_each(|listener| listener.close());
@@ -192,7 +192,7 @@ fn accept_all(shared: &Arc<Shared>, listener: &dyn Listener, numbers: &AtomicU64
     }
 }
 
-/// From its first byte on a connection is with the workers.
+/// From its first byte on, workers run the connection.
 fn start_connection(shared: &Arc<Shared>, stream: &Arc<dyn Stream>, number: u64, is_administrator: bool) {
     let workers = if is_administrator {
         &shared.administrator_workers

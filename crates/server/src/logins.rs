@@ -12,7 +12,7 @@ use crate::throttle::LoginThrottle;
 
 const FILE: &str = "logins.json";
 const FILE_VERSION: u64 = 1;
-/// The login that the first start makes.
+/// The login that the first start creates.
 const ADMINISTRATOR: &str = "sa";
 
 /// A login.
@@ -22,13 +22,13 @@ pub struct Login {
     pub name: String,
     /// Argon2id hash in PHC form.
     pub password_hash: String,
-    /// Database for clients that ask for none.
+    /// Database for clients that request none.
     pub default_database: String,
     /// May not log in.
     pub disabled: bool,
 }
 
-/// All logins and everything that guards them.
+/// All logins, with their password checks and throttle.
 pub struct Logins {
     os: Os,
     path: PathBuf,
@@ -98,7 +98,7 @@ impl Logins {
         self.logins.lock().iter().find(|login| is_same_name(&login.name, name)).cloned()
     }
 
-    /// The login, if this is the password that was accepted for it last: costs no hash.
+    /// The login, if this is its last accepted password: needs no hash.
     pub fn remembered(&self, name: &str, password: &str) -> Option<Login> {
         self.enabled(name).filter(|login| self.checker.is_remembered(name, &login.password_hash, password))
     }
@@ -201,7 +201,7 @@ mod tests {
         assert!(logins.check("sa", &password, HOME).is_none());
     }
 
-    /// Names cannot be found out by the time that a refusal takes: it is one hash of the same cost in any case, whoever it is.
+    /// The time of a refusal does not reveal whether a name exists: it is one hash of the same cost in any case.
     #[test]
     fn wrong_names_cost_as_many_hashes_as_wrong_passwords() {
         let (os, directory) = (Os::real(), directory("hashes"));
@@ -223,7 +223,7 @@ mod tests {
         ] {
             assert_eq!(hashes(name, password), (1, false), "{name}, {password}");
         }
-        // What a start has made is not remembered yet; then no hash is needed.
+        // A password set at the start is not remembered yet; after this check no hash is needed.
         assert_eq!(hashes("sa", "right"), (1, true));
         assert_eq!(hashes("Sa", "right"), (0, true));
         assert_eq!(hashes("sa", "wrong"), (1, false));

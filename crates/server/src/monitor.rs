@@ -1,4 +1,4 @@
-//! Connections as the rest of the server sees them: what each does; the thread that notices attentions and lost clients
+//! The connection table: the state of each connection; the monitor thread, which notices attentions and lost clients
 //! while requests run; draining at the end.
 //!
 //! ```text
@@ -8,11 +8,11 @@
 //!                         wake (the log, a LOGIN thread)└─ConnectionTable::remove─► Ended
 //! ```
 //! Between `begin_request` and `end_request` a request runs: in Busy, and while its commit is pending in Pending. The monitor
-//! looks only at requests that have run for a while and whose client has sent something, so that short ones cost it nothing;
-//! it sleeps when nothing has run for a second. It ends logins that take too long, too.
+//! checks only requests that have run for a while and whose client has sent something, so that short ones cost nothing;
+//! it sleeps when nothing has run for a second. It also ends logins that take too long.
 //!
-//! Draining ends idle connections at once, running ones after their request, which is interrupted when the grace has
-//! passed.
+//! Draining ends idle connections at once, running ones after their request, which is interrupted after the grace
+//! period.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::collections::BTreeMap;
@@ -26,38 +26,38 @@ use os::{Latch, LatchRank, Os, Signal, Stream, WaitOutcome, WaitType};
 use crate::half_open::{Abandon, HalfOpen};
 use crate::workers::{Work, Workers};
 
-/// How often the monitor looks while requests run, in ns; also the age from which it looks at a request.
+/// The poll interval of the monitor while requests run, in ns; also the age from which it checks a request.
 const TICK_NS: u64 = 5_000_000;
-/// Ticks without any request after which the monitor sleeps until it is called.
+/// Ticks without any request after which the monitor sleeps until it is woken.
 const IDLE_TICKS: u32 = 200;
-/// While draining, after the grace: when the sockets of those still running are closed, and when they are given up.
+/// While draining, after the grace period: when the sockets of running connections are closed, and when they are abandoned.
 const HANG_UP_AFTER_NS: u64 = 200_000_000;
 const GIVE_UP_AFTER_NS: u64 = 5_000_000_000;
-/// After a look at all connections the next one comes so many times later as it has taken: with tens of thousands it costs a twentieth of a processor.
+/// The pause after a check of all connections is so many times its duration: with tens of thousands it costs a twentieth of a processor.
 const LOOK_SHARE: u64 = 20;
 /// The address of a client that has none.
 const NOWHERE: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 /// First byte of an attention packet.
 const ATTENTION: u8 = 0x06;
 
-/// What a connection needs after a worker's turn.
+/// The next state of a connection after a worker's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
-    /// Something from its client; nothing of it is there now.
+    /// Wait for its client; nothing was received.
     Wait,
-    /// The same, but nobody has looked yet: an answer has been sent.
+    /// Wait for its client, but without a check for received bytes yet: an answer was sent.
     Answered,
-    /// Another turn: there may be more already.
+    /// Another turn: there may be more bytes already.
     Again,
-    /// To be woken: the log hardens its commit, or a LOGIN thread checks its password. Then another turn.
+    /// Wait for a wake-up: the log hardens its commit, or a LOGIN thread checks its password. Then another turn.
     Wake,
     /// Its end.
     End,
 }
 
-/// A connection as workers run it.
+/// A connection, as workers run it.
 pub trait Serve: Send {
-    /// What there is to do now: the next request, or the rest of a pending request.
+    /// Runs the next step: the next request, or the rest of a pending request.
     fn turn(&mut self, entry: &Arc<ConnectionEntry>) -> After;
     /// The next turn ends a pending request; it does not read.
     fn is_pending(&self) -> bool;
@@ -65,7 +65,7 @@ pub trait Serve: Send {
     fn end(self: Box<Self>, entry: &ConnectionEntry);
 }
 
-/// What a connection does. See the heading.
+/// The state of a connection. See the heading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// Waits for its client.
@@ -74,30 +74,30 @@ enum Step {
     Queued,
     /// With a worker.
     Busy,
-    /// Its commit is pending: waits to be woken.
+    /// Its commit is pending: waits for a wake-up.
     Pending,
-    /// Gone.
+    /// Closed.
     Ended,
 }
 
 struct State {
     step: Step,
-    /// The connection itself, when no thread has it.
+    /// The connection itself, when no thread owns it.
     connection: Option<Box<dyn Serve>>,
-    /// Bytes have come since a worker took the connection, or were left unread.
+    /// Bytes were received since a worker took the connection, or were left unread.
     unread: bool,
-    /// The poller tells nothing of it: whoever has it looks himself whether there is more.
+    /// The poller is paused for it: its owner checks for more bytes itself.
     paused: bool,
-    /// What it is to be left pending for has happened already.
+    /// The event that it will wait for has happened already.
     woken: bool,
-    /// When the request that runs began (it may be pending now).
+    /// When the running request began (it may be pending now).
     running_since_ns: Option<u64>,
-    /// Its task has been told of an attention.
+    /// Its task was interrupted by an attention.
     signalled: bool,
 }
 
 impl State {
-    /// A connection that no thread has can be found here, and only there is one.
+    /// A connection without an owner is stored here, and no other is.
     fn assert_state(&self) {
         let kept = matches!(self.step, Step::Idle | Step::Queued | Step::Pending);
         assert_eq!(self.connection.is_some(), kept, "in state {:?}", self.step);
@@ -115,15 +115,15 @@ impl State {
 pub struct ConnectionEntry {
     number: u64,
     stream: Arc<dyn Stream>,
-    /// Whoever runs it runs it as this task: what it waits for, what interrupts it.
+    /// Its owner runs it as this task, which records waits and interrupts.
     task: TaskRef,
     workers: Arc<Workers<ConnectionEntry>>,
-    /// Requests of all connections that run now.
+    /// Running requests of all connections.
     running: Arc<AtomicUsize>,
     state: Latch<State>,
-    /// With TLS the kind of packet cannot be seen: any bytes count as an attention.
+    /// With TLS the packet type cannot be seen: any bytes count as an attention.
     encrypted: AtomicBool,
-    /// Others have taken its place before its login had succeeded, or the time for that is over.
+    /// Another connection has taken its place before its login had succeeded, or its login time is over.
     abandoned: AtomicBool,
 }
 
@@ -132,7 +132,7 @@ pub struct ConnectionTable {
     os: Os,
     half_open: HalfOpen,
     entries: Latch<BTreeMap<u64, Arc<ConnectionEntry>>>,
-    /// Requests that run now, also those with a pending commit.
+    /// Running requests, also those with a pending commit.
     running: Arc<AtomicUsize>,
     asleep: AtomicBool,
     wake: Signal,
@@ -141,7 +141,7 @@ pub struct ConnectionTable {
 }
 
 impl ConnectionTable {
-    /// An empty table; [`run`](Self::run) is to be started on a thread of its own.
+    /// An empty table; start [`run`](Self::run) on a thread of its own.
     pub fn new(os: &Os, half_open: HalfOpen) -> Arc<ConnectionTable> {
         Arc::new(ConnectionTable {
             os: os.clone(),
@@ -155,10 +155,10 @@ impl ConnectionTable {
         })
     }
 
-    /// Takes a new connection in, to be run by `workers` whenever its client sends something; numbers are never used twice.
+    /// Adds a new connection, to be run by `workers` whenever its client sends something; numbers are never reused.
     ///
     /// # Errors
-    /// When the system has no room to watch it. A worker ends it then.
+    /// When the system has no resources to watch it. A worker ends it then.
     pub fn add(
         &self,
         number: u64,
@@ -196,19 +196,19 @@ impl ConnectionTable {
         entry.watch()
     }
 
-    /// Those whose login has not succeeded yet.
+    /// The connections whose login has not succeeded yet.
     pub fn half_open(&self) -> &HalfOpen {
         &self.half_open
     }
 
-    /// Forgets a connection that the calling thread has.
+    /// Removes a connection that the calling thread owns.
     pub fn remove(&self, entry: &ConnectionEntry) {
         entry.state.lock().change(&[Step::Busy], Step::Ended);
         self.half_open.remove(entry.number);
         self.entries.lock().remove(&entry.number);
     }
 
-    /// The connection that a poller's token names, when it has waited for its client until now.
+    /// The connection of a poller's token, if it was waiting for its client.
     pub fn became_readable(&self, number: u64) -> Option<Arc<ConnectionEntry>> {
         let entry = self.entries.lock().get(&number).cloned()?;
         entry.became_readable().then_some(entry)
@@ -234,7 +234,7 @@ impl ConnectionTable {
         }
     }
 
-    /// The request has ended; returns why its task was interrupted, if it was, and takes that back.
+    /// The request has ended; returns and clears the reason of its task's interruption, if any.
     pub fn end_request(&self, entry: &ConnectionEntry) -> Option<InterruptReason> {
         let mut state = entry.state.lock();
         state.signalled = false;
@@ -254,7 +254,7 @@ impl ConnectionTable {
     }
 
     /// Ends idle connections at once and lets running requests finish, at most for `grace_ns`; then interrupts them.
-    /// Returns when all have ended, or a while after the grace.
+    /// Returns when all have ended, or some time after the grace period.
     pub fn drain(&self, grace_ns: u64) {
         self.draining.store(true, Ordering::Release);
         let began_ns = self.os.clock().monotonic_ns();
@@ -278,7 +278,7 @@ impl ConnectionTable {
         self.wake.set();
     }
 
-    /// The monitor's thread; it also sees to it that long requests do not keep `workers` from the others.
+    /// The monitor's thread; it also prevents long requests from blocking all `workers`.
     pub fn run(&self, workers: &Arc<Workers<ConnectionEntry>>) {
         let mut idle_ticks = 0;
         let mut look_at_ns = 0;
@@ -319,7 +319,7 @@ impl ConnectionTable {
         self.entries.lock().values().cloned().collect()
     }
 
-    /// Interrupts the old enough requests whose clients have sent an attention or gone away.
+    /// Interrupts old enough requests whose clients have sent an attention or closed the connection.
     fn look(&self, now_ns: u64) {
         for entry in self.snapshot() {
             entry.interrupt_if_wanted(now_ns);
@@ -328,7 +328,7 @@ impl ConnectionTable {
 }
 
 impl ConnectionEntry {
-    /// The connection speaks TLS from now on.
+    /// The connection uses TLS from now on.
     pub fn set_encrypted(&self, encrypted: bool) {
         self.encrypted.store(encrypted, Ordering::Release);
     }
@@ -342,7 +342,7 @@ impl ConnectionEntry {
     fn watch(self: &Arc<Self>) -> Result<(), os::IoError> {
         let watched = self.workers.watch(self.stream.as_ref(), self.number);
         if watched.is_err() {
-            // Without a poller's help its end must be seen to.
+            // Without the poller nothing would notice its end.
             self.stream.shutdown();
             if self.became_readable() {
                 self.workers.push(self.clone());
@@ -351,12 +351,12 @@ impl ConnectionEntry {
         watched
     }
 
-    /// Has its login been given up?
+    /// Has its login been abandoned?
     pub fn is_abandoned(&self) -> bool {
         self.abandoned.load(Ordering::Acquire)
     }
 
-    /// Notes that bytes have come; true when that makes the connection ready for a worker.
+    /// Notes that bytes were received; true when that makes the connection ready for a worker.
     fn became_readable(&self) -> bool {
         let mut state = self.state.lock();
         let waited = state.step == Step::Idle;
@@ -368,14 +368,14 @@ impl ConnectionEntry {
         waited
     }
 
-    /// The calling worker has the connection now.
+    /// The calling worker owns the connection now.
     ///
-    /// A client that waits for its answer asks again at once. With nobody else there, the worker that has answered it had best
-    /// look for that itself: told by the poller, another one would be woken for nothing.
+    /// A client that waits for its answer sends its next request at once. If no other work is ready, the worker that has answered should
+    /// check for that itself: with a notice of the poller, another worker would be woken in vain.
     fn take(&self) -> Box<dyn Serve> {
         let mut state = self.state.lock();
         let connection = state.connection.take().expect("a connection in the queue is there");
-        // One that comes back from its commit answers first: what has come meanwhile stays unread.
+        // One that returns from its commit answers first: bytes received meanwhile stay unread.
         state.unread &= connection.is_pending();
         state.change(&[Step::Queued], Step::Busy);
         if !state.paused && self.running.load(Ordering::Relaxed) == 0 {
@@ -384,7 +384,7 @@ impl ConnectionEntry {
         connection
     }
 
-    /// The worker has done what there was to do; true when there is more, or may be.
+    /// The worker has finished its turn; true when there is more work, or may be.
     fn give_back(&self, connection: Box<dyn Serve>, after: After) -> bool {
         let mut state = self.state.lock();
         state.connection = Some(connection);
@@ -400,7 +400,7 @@ impl ConnectionEntry {
         false
     }
 
-    /// The connection waits to be woken; true when it has been already.
+    /// The connection waits for a wake-up; true when that has come already.
     fn leave_pending(&self, connection: Box<dyn Serve>) -> bool {
         let mut state = self.state.lock();
         state.connection = Some(connection);
@@ -409,7 +409,7 @@ impl ConnectionEntry {
         woken
     }
 
-    /// What the log rings when a commit of this connection is hardened.
+    /// The waker that the log calls when a commit of this connection is hardened.
     pub fn waker(self: &Arc<Self>) -> Waker {
         Waker::from(self.clone())
     }
@@ -436,8 +436,8 @@ impl ConnectionEntry {
         }
     }
 
-    /// KILL: an idle connection ends at once, a request is interrupted and answered with an error; where it waits for a client that does
-    /// not read, there is nobody to be told.
+    /// KILL: an idle connection ends at once, a request is interrupted and answered with an error; if it waits for a client that does
+    /// not read, no error can be sent.
     pub fn kill(&self) {
         let state = self.state.lock();
         if state.running_since_ns.is_none() {
@@ -464,7 +464,7 @@ impl ConnectionEntry {
 }
 
 impl Abandon for ConnectionEntry {
-    /// A worker sees the end of the stream.
+    /// A worker notices the end of the stream.
     fn abandon(&self) {
         self.abandoned.store(true, Ordering::Release);
         self.stream.shutdown();
@@ -481,7 +481,7 @@ impl Wake for ConnectionEntry {
         let mut state = self.state.lock();
         match state.step {
             Step::Pending => state.change(&[Step::Pending], Step::Queued),
-            // Not pending yet; or it has not waited for this any more.
+            // Not pending yet; or it no longer waits for this.
             _ => {
                 state.woken = true;
                 return;

@@ -1,4 +1,4 @@
-//! Passwords: slow salted hashes (Argon2id), a fast check of what has been accepted before, and how many hashes run at once.
+//! Passwords: slow salted hashes (Argon2id), a fast check of recently accepted passwords, and a limit of concurrent hashes.
 
 use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
 use argon2::{Algorithm, Argon2, Params, Version};
@@ -7,7 +7,7 @@ use blake2::digest::{Mac, Update};
 use os::{Condition, Latch, LatchRank, Os, WaitType};
 use rustc_hash::FxHashMap;
 
-/// Memory of one hash in KiB: 8 MB, so that a crowd of logins does not push the data out of memory.
+/// Memory of one hash in KiB: 8 MB, so that many logins at once do not displace cached data.
 const HASH_MEMORY_KIB: u32 = 8 * 1024;
 /// Passes over that memory; with 8 MB about 20 ms on the machine it was chosen on.
 const HASH_PASSES: u32 = 3;
@@ -15,11 +15,11 @@ const HASH_PASSES: u32 = 3;
 pub const HASHES_AT_ONCE: usize = 2;
 /// Accepted passwords remembered for fast reconnects.
 const REMEMBERED_MAX: usize = 1024;
-/// A well-formed hash that no password has: verified for unknown names, so that they take as long as known ones.
+/// A valid hash of no password: verified for unknown names, so that they take as long as known ones.
 const NOBODYS_HASH: &str =
     "$argon2id$v=19$m=8192,t=3,p=1$aGFyZHBhbm5vYm9keXM$MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY";
 
-/// Hashes that run, and how many have begun so far.
+/// Running hashes, and the number begun so far.
 #[derive(Default)]
 struct Hashes {
     now: usize,
@@ -29,7 +29,7 @@ struct Hashes {
 /// Hashes and checks passwords.
 pub struct PasswordChecker {
     os: Os,
-    /// Key of [`fingerprint`](Self::fingerprint), new at each start; the prints never leave the process.
+    /// Key of [`fingerprint`](Self::fingerprint), new at each start; the fingerprints never leave the process.
     key: [u8; 32],
     running: Latch<Hashes>,
     may_run: Condition,
@@ -61,13 +61,13 @@ impl PasswordChecker {
         hash.expect("the parameters are constants known to work").to_string()
     }
 
-    /// True when `password` is the one accepted last for this login and hash; costs microseconds.
+    /// True when `password` is the last accepted one for this login and hash; costs microseconds.
     pub fn is_remembered(&self, login: &str, stored_hash: &str, password: &str) -> bool {
         let print = self.fingerprint(login, stored_hash, password);
         self.remembered.lock().get(&login.to_lowercase()) == Some(&print)
     }
 
-    /// Checks `password` against the stored hash of `login` (`None`: there is no such login, which takes as long).
+    /// Checks `password` against the stored hash of `login` (`None`: there is no such login; the check takes as long).
     pub fn verify(&self, login: &str, stored_hash: Option<&str>, password: &str) -> bool {
         let text = stored_hash.unwrap_or(NOBODYS_HASH);
         let Ok(parsed) = PasswordHash::new(text) else {
@@ -92,7 +92,7 @@ impl PasswordChecker {
         remembered.insert(login.to_lowercase(), print);
     }
 
-    /// A keyed hash of all three, so that a changed password is forgotten with its old hash.
+    /// A keyed hash of all three, so that a password change invalidates it.
     fn fingerprint(&self, login: &str, stored_hash: &str, password: &str) -> [u8; 32] {
         let mut mac = <Blake2sMac256 as Mac>::new_from_slice(&self.key).expect("32 bytes are a valid key");
         for part in [&login.to_lowercase(), stored_hash, password] {
@@ -102,13 +102,13 @@ impl PasswordChecker {
         mac.finalize().into_bytes().into()
     }
 
-    /// Hashes computed so far, those that run included.
+    /// Hashes computed so far, running ones included.
     #[cfg(test)]
     pub fn hashes_begun(&self) -> u64 {
         self.running.lock().begun
     }
 
-    /// Waits for one of the places in which a hash may run.
+    /// Waits for one of the places for concurrent hashes.
     fn enter(&self) -> HashingPlace<'_> {
         let _mask = os::task::mask_interrupts();
         let mut running = self.running.lock();
@@ -121,7 +121,7 @@ impl PasswordChecker {
     }
 }
 
-/// A place among the hashes that run; given back when dropped.
+/// A place for a running hash; released when dropped.
 struct HashingPlace<'a>(&'a PasswordChecker);
 
 impl Drop for HashingPlace<'_> {
@@ -144,7 +144,7 @@ pub fn generate(os: &Os) -> String {
     while password.len() < 20 {
         let mut byte = [0];
         os.fill_random(&mut byte);
-        // Bytes beyond the last full round of the alphabet would make its first letters likelier.
+        // Bytes beyond the last full round of the alphabet would make its first letters more probable.
         if byte[0] < 248 {
             password.push(char::from(ALPHABET[usize::from(byte[0]) % ALPHABET.len()]));
         }

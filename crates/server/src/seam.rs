@@ -1,4 +1,4 @@
-//! What the server needs of sessions, as a trait, so that the wire can be tested without an engine behind it.
+//! The server's interface to sessions, as a trait, so that the wire protocol can be tested without an engine.
 
 use std::task::Waker;
 
@@ -11,16 +11,16 @@ pub use session::{
 };
 use session::{PacketCounts, Session, SessionShared};
 
-/// Opens sessions for logins that have been let in.
+/// Opens sessions for accepted logins.
 pub trait SessionSource: Send + Sync {
-    /// A session in the database asked for.
+    /// Opens a session in the requested database.
     ///
     /// # Errors
     /// 4060 when the database does not exist or cannot be opened.
     fn open(&self, login: LoginInfo) -> SqlResult<Box<dyn ClientSession>>;
 }
 
-/// One session, driven by one thread at a time.
+/// One session, used by one thread at a time.
 pub trait ClientSession: Send {
     /// `@@SPID`.
     fn id(&self) -> u16;
@@ -32,15 +32,15 @@ pub trait ClientSession: Send {
     fn execute_rpc(&mut self, call: RpcCall, sink: &mut dyn ResultSink) -> RequestEnd;
     /// Runs a transaction manager request.
     fn transaction_request(&mut self, request: &TransactionRequest, sink: &mut dyn ResultSink) -> RequestEnd;
-    /// From now on a request may end with its last commit still on its way to the device: then `is_commit_pending`, and
-    /// `waker` is called when `settle_commit` would not wait any more (now and then also when it would). A session that
-    /// waits for its commits need not know any of it.
+    /// From now on a request may end with its last commit pending: then `is_commit_pending` is true, and
+    /// `waker` is called when `settle_commit` would not wait any more (sometimes also earlier). A session that
+    /// waits for its commits can ignore this.
     fn allow_pending_commits(&mut self, _waker: Waker) {}
-    /// What KILL is to call, on any thread, to end the session's connection.
+    /// The function that KILL calls, on any thread, to end the session's connection.
     fn hang_up_with(&self, _hang_up: std::sync::Arc<dyn Fn() + Send + Sync>) {}
-    /// Who counts the packets of the session's connection.
+    /// The packet counters of the session's connection.
     fn count_packets(&self, _packets: std::sync::Arc<PacketCounts>) {}
-    /// What must be hard before a client hears of it; `None`: the session waits for everything itself.
+    /// The commits to harden before the client learns of them; `None`: the session waits for everything itself.
     fn acknowledgement(&self) -> Option<std::sync::Arc<Acknowledgement>> {
         None
     }
@@ -48,11 +48,11 @@ pub trait ClientSession: Send {
     fn is_commit_pending(&self) -> bool {
         false
     }
-    /// Waits for the commit and ends the request. When the commit has failed, the sink takes back what came after it.
+    /// Waits for the commit and ends the request. When the commit has failed, the sink removes the tokens after it.
     fn settle_commit(&mut self, _sink: &mut dyn ResultSink) -> RequestEnd {
         RequestEnd::Finished
     }
-    /// Back to the state after login.
+    /// Resets it to the state after login.
     fn reset(&mut self, keep_transaction: bool, sink: &mut dyn ResultSink);
     /// Ends it.
     fn close(self: Box<Self>);

@@ -1,4 +1,4 @@
-//! What all connections of a server share.
+//! The state shared by all connections of a server.
 
 use std::sync::Arc;
 
@@ -13,27 +13,27 @@ use crate::seam::SessionSource;
 use crate::tls::TlsContext;
 use crate::workers::Workers;
 
-/// What all connections of a server share.
+/// The state shared by all connections of a server.
 pub struct Shared {
-    /// The world.
+    /// The operating system interface.
     pub os: Os,
     /// Settings.
     pub config: Config,
-    /// Who may log in.
+    /// The SQL logins.
     pub logins: Arc<Logins>,
-    /// Who checks their passwords.
+    /// Checks their passwords.
     pub authenticator: Arc<Authenticator>,
-    /// How many may be logged in.
+    /// The places for logged-in connections.
     pub places: ConnectionSlots,
     /// Certificates.
     pub tls: TlsContext,
-    /// Where sessions come from.
+    /// Opens sessions.
     pub sessions: Box<dyn SessionSource>,
     /// All connections.
     pub table: Arc<ConnectionTable>,
-    /// Who runs them.
+    /// The workers that run connections.
     pub workers: Arc<Workers<ConnectionEntry>>,
-    /// Who runs the administrators' connection, however many of the others wait.
+    /// The workers of the administrators' connection, however many of the others wait.
     pub administrator_workers: Arc<Workers<ConnectionEntry>>,
     /// `SQL Statistics: Batch Requests/sec`.
     pub batch_requests: Arc<Counter>,

@@ -1,4 +1,4 @@
-//! A session's results as TDS: `session::ResultSink` over the encoder, sending packets as they fill.
+//! A session's results as TDS: `session::ResultSink` over the encoder, which sends packets as they fill.
 
 use std::sync::Arc;
 
@@ -13,44 +13,44 @@ use crate::seam::{
     self, Acknowledgement, ColumnDescription, Done, EnvironmentChange, Flow, RequestEnd, ResultSink,
 };
 
-/// Pending bytes beyond which packets leave before the answer is complete.
+/// Pending bytes beyond which packets are sent before the answer is complete.
 const SEND_THRESHOLD_BYTES: usize = 32 * 1024;
 
-/// More columns than so many are described anew each time: a connection at rest keeps little.
+/// More columns than this are described anew each time: an idle connection keeps little memory.
 const KEPT_COLUMNS_MAX: usize = 32;
 
-/// Where packets go: a connection, or a buffer in tests.
+/// The receiver of packets: a connection, or a buffer in tests.
 pub trait PacketSink {
     /// Sends whole packets.
     fn send(&mut self, packets: &[u8]) -> Result<(), IoError>;
-    /// Has the client sent an attention behind its request, or gone away?
+    /// Has the client sent an attention after its request, or closed the connection?
     fn is_cancelled(&self) -> bool {
         false
     }
 }
 
-/// What outlives one answer, or must be given back by it.
+/// State that outlives one answer, or is reset by it.
 #[derive(Default)]
 pub struct AnswerState {
     /// Descriptor of the session's open transaction as its client knows it, 0 for none.
     pub transaction_descriptor: u64,
-    /// The descriptor of the transaction that the request's own reset has rolled back: the request still names it.
+    /// The descriptor of the transaction that the request's own reset has rolled back: the request still contains it.
     descriptor_before_reset: u64,
     held: Option<DoneToken>,
     error_since_done: bool,
     failure: Option<IoError>,
-    /// The answer could not be given as it should be: its end is told, then the connection ends.
+    /// The answer is incomplete: the client gets its end with an error, then the connection ends.
     is_broken: bool,
     packets: Vec<u8>,
-    /// What the answer may tell of only once it is hard.
+    /// The commits that must be hardened before the answer may reveal them.
     acknowledgement: Option<Arc<Acknowledgement>>,
     last_columns: LastColumns,
-    /// How the answer stood when a commit was left pending; nothing is sent until it is settled.
+    /// The state of the answer when a commit was left pending; nothing is sent until it is settled.
     mark_before_commit: Option<AnswerMark>,
 }
 
 impl AnswerState {
-    /// Of a session with these commits to harden before anything leaves.
+    /// For a session with these commits to harden before anything is sent.
     pub fn of(acknowledgement: Option<Arc<Acknowledgement>>) -> AnswerState {
         AnswerState { acknowledgement, ..AnswerState::default() }
     }
@@ -63,18 +63,18 @@ impl AnswerState {
     }
 }
 
-/// The columns that the connection's last result set had: most clients ask the same again and again, and each time are told of the same
+/// The columns of the connection's last result set: most clients repeat the same query, and each time get the same
 /// columns.
 #[derive(Default)]
 struct LastColumns {
-    /// Where the description lay and how long it was. Says only whether it is worth keeping: the next one may lie in the same place.
+    /// The address and length of the description. Only a hint whether to keep it: the next one may have the same address.
     place: (usize, usize),
-    /// The description, seen twice; else empty.
+    /// The description, if seen twice; otherwise empty.
     kept: Vec<ColumnDescription>,
 }
 
 impl LastColumns {
-    /// Another description comes; gives whether it is kept.
+    /// Notes the next description; returns whether it is kept.
     fn see(&mut self, columns: &[ColumnDescription]) -> bool {
         let place = (columns.as_ptr() as usize, columns.len());
         let keeps = std::mem::replace(&mut self.place, place) == place && columns.len() <= KEPT_COLUMNS_MAX;
@@ -97,7 +97,7 @@ fn column_of(column: &ColumnDescription) -> Column<'_> {
     }
 }
 
-/// What is gone back to when a pending commit fails.
+/// The position to which the answer is reset when a pending commit fails.
 #[derive(Debug)]
 struct AnswerMark {
     pending_bytes: usize,
@@ -147,14 +147,14 @@ impl<'a> TdsSink<'a> {
         self.state.failure.take().map_or(Ok(()), Err)
     }
 
-    /// Nobody will settle a pending commit: its success is not told.
+    /// A pending commit that will not be settled: its success is not sent.
     pub fn give_up_commit(&mut self) {
         if self.state.mark_before_commit.is_some() {
             self.commit_settled(false);
         }
     }
 
-    /// Ends the answer to one call of a message with several, of which another one follows.
+    /// Ends the answer to one call of a message with several, when another one follows.
     pub fn next_call(&mut self) {
         self.hold_final(true);
         if let Some(held) = &mut self.state.held {
@@ -162,7 +162,7 @@ impl<'a> TdsSink<'a> {
         }
     }
 
-    /// A NULL in a column that was described as never NULL: a bug of ours, which must not become a wrong value on the other side.
+    /// A NULL in a column described as NOT NULL: an internal error, which must not become a wrong value at the client.
     #[cold]
     fn unsendable_row(&mut self) -> Flow {
         os::report::error("Server", "a query gave NULL in a column that was described as never NULL");
@@ -172,7 +172,7 @@ impl<'a> TdsSink<'a> {
         Flow::Stop
     }
 
-    /// The error for a request that names another transaction than the open one (ALL_HEADERS); 0 names none.
+    /// The error for a request that contains a descriptor other than the open transaction's (ALL_HEADERS); 0 means none.
     pub fn check_descriptor(&mut self, descriptor: u64) -> Option<SqlError> {
         let rolled_back = std::mem::take(&mut self.state.descriptor_before_reset);
         if [0, self.state.transaction_descriptor, rolled_back].contains(&descriptor) {
@@ -183,12 +183,12 @@ impl<'a> TdsSink<'a> {
         Some(SqlError::custom(3989, 16, 1, text.into()).at_line(1))
     }
 
-    /// A reset comes next: what transaction the client is in as far as it knows.
+    /// Before a reset: notes the client's present transaction.
     pub fn before_reset(&mut self) {
         self.state.descriptor_before_reset = self.state.transaction_descriptor;
     }
 
-    /// Makes sure that the DONE held is one that may end an answer.
+    /// Makes sure that the held DONE may end an answer.
     fn hold_final(&mut self, is_procedure: bool) {
         let wanted = if is_procedure { DoneKind::Procedure } else { DoneKind::Statement };
         if self.state.held.is_some_and(|held| held.kind == wanted || held.kind == DoneKind::Procedure) {
@@ -200,7 +200,7 @@ impl<'a> TdsSink<'a> {
         self.state.held = Some(DoneToken { kind: wanted, status, command: 0, row_count: 0 });
     }
 
-    /// Tells the client of a change that did not come from the session.
+    /// Sends the client a change that did not come from the session.
     pub fn env_change(&mut self, change: &EnvChange) {
         self.release(done::MORE);
         self.encoder.env_change(change);
@@ -218,12 +218,12 @@ impl<'a> TdsSink<'a> {
         }
     }
 
-    /// Sends full packets when enough has gathered.
+    /// Sends full packets when enough bytes are pending.
     fn flow(&mut self) -> Flow {
         if self.encoder.pending_bytes() > SEND_THRESHOLD_BYTES && self.state.mark_before_commit.is_none() {
             self.encoder.take_packets(SEND_THRESHOLD_BYTES, &mut self.state.packets);
             self.send_early();
-            // No more is sent after an attention: a stream is fast enough to send some MB until the monitor looks.
+            // No more is sent after an attention: a fast stream could send some MB until the monitor notices it.
             if self.out.is_cancelled() {
                 os::task::current().interrupt(InterruptReason::Attention);
             }
@@ -234,17 +234,17 @@ impl<'a> TdsSink<'a> {
         if self.state.failure.is_some() || self.state.is_broken { Flow::Stop } else { Flow::Continue }
     }
 
-    /// Sends the packets that are ready while the request goes on.
+    /// Sends the ready packets while the request runs.
     fn send_early(&mut self) {
         if let Some(acknowledgement) = &self.state.acknowledgement {
-            // A failure is told by `send`.
+            // `send` handles a failure.
             let _ = acknowledgement.harden_everything();
         }
         self.send();
     }
 
-    /// Sends the packets that are ready; after a failure they are dropped, nobody is there to read them. They are dropped as well when what
-    /// they tell of may not have happened: the connection then ends.
+    /// Sends the ready packets; after a failure they are dropped, because the client is gone. They are also dropped when the commits that
+    /// they reveal may be lost: the connection then ends.
     fn send(&mut self) {
         if self.state.acknowledgement.as_ref().is_some_and(|acknowledgement| acknowledgement.has_failed()) {
             let failed = || IoError::new(os::IoErrorKind::Invalid, "an answer that the log has not kept");
@@ -295,7 +295,7 @@ impl ResultSink for TdsSink<'_> {
             seam::DoneKind::InProcedure => DoneKind::InProcedure,
             seam::DoneKind::Procedure => DoneKind::Procedure,
         };
-        // Only with an ERROR token of its own: drivers look for one, and take the next answer's for it.
+        // Only with an ERROR token of its own: drivers wait for one, and would take the next answer's for it.
         let failed = std::mem::take(&mut self.state.error_since_done);
         let count = end.row_count.map_or(0, |_| done::COUNT);
         let status = count | if failed { done::ERROR } else { 0 } | self.transaction_bit();
@@ -391,7 +391,7 @@ mod tests {
         }
     }
 
-    /// The same place with another content, another place with the same content, back and forth: the client is told of what comes.
+    /// The same address with another content, another address with the same content, in turns: the client gets the right description.
     #[test]
     fn columns_are_told_as_they_are_however_often_they_were_told_before() {
         let mut encoder = Encoder::new(TdsVersion::V7_4, 4096, 51, "HARDPAN");

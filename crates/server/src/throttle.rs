@@ -5,13 +5,13 @@ use core::net::IpAddr;
 use os::{Latch, LatchRank};
 use rustc_hash::FxHashMap;
 
-/// Failures that cost nothing: people mistype.
+/// Failures without a wait, for typing errors.
 const FREE_FAILURES: u32 = 3;
-/// Wait after the first failure that costs, in ns; it doubles from there.
+/// Wait after the first failure beyond them, in ns; it doubles from there.
 const FIRST_WAIT_NS: u64 = 100_000_000;
 /// Longest wait, in ns.
 const LONGEST_WAIT_NS: u64 = 3_000_000_000;
-/// An address without failures for this long starts anew, in ns.
+/// After so long without failures the count of an address is reset, in ns.
 const FORGET_AFTER_NS: u64 = 60_000_000_000;
 /// Addresses kept; beyond it the oldest are forgotten first.
 const ADDRESSES_MAX: usize = 10_000;
@@ -28,7 +28,7 @@ pub struct LoginThrottle {
 }
 
 impl LoginThrottle {
-    /// No failures yet.
+    /// Without failures.
     pub fn new() -> Self {
         LoginThrottle { failures: Latch::new(LatchRank::Server, FxHashMap::default()) }
     }

@@ -1,4 +1,4 @@
-//! TLS by rustls: certificates, the two configurations (wrapped in PRELOGIN, and first of all), and the record pump.
+//! TLS by rustls: certificates, the two configurations (wrapped in PRELOGIN, and strict), and the record pump.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -18,7 +18,7 @@ const ALPN_TDS_8: &[u8] = b"tds/8.0";
 const CERTIFICATE_FILE: &str = "server-cert.pem";
 const KEY_FILE: &str = "server-key.pem";
 
-/// What a connection needs to start TLS.
+/// The data to start TLS for a connection.
 #[derive(Clone)]
 pub struct TlsContext {
     wrapped: Arc<ServerConfig>,
@@ -44,7 +44,7 @@ impl TlsContext {
         Ok(TlsContext { wrapped: Arc::new(wrapped), strict: Arc::new(strict) })
     }
 
-    /// Uses the pair in `data_dir`, after making a self-signed one when there is none.
+    /// Uses the pair in `data_dir`; creates a self-signed one when there is none.
     pub fn from_data_dir(os: &Os, data_dir: &Path, host_name: &str) -> Result<TlsContext, ServeError> {
         let (certificate_path, key_path) = (data_dir.join(CERTIFICATE_FILE), data_dir.join(KEY_FILE));
         if !os.disk().exists(&certificate_path) || !os.disk().exists(&key_path) {
@@ -60,7 +60,7 @@ impl TlsContext {
         TlsContext::from_pem(&os.disk().read_file(certificate)?, &os.disk().read_file(key)?)
     }
 
-    /// A handshake whose records travel in PRELOGIN packets: TLS 1.2 only.
+    /// A handshake whose records are wrapped in PRELOGIN packets: TLS 1.2 only.
     pub fn start_wrapped(&self) -> Result<TlsSession, IoError> {
         TlsSession::new(&self.wrapped)
     }
@@ -105,7 +105,7 @@ fn self_signed(host_name: &str) -> Result<(String, String), ServeError> {
     Ok((certificate.pem(), key.serialize_pem()))
 }
 
-/// One TLS session as a pump between records (from and to the wire) and plain bytes; it touches no socket.
+/// One TLS session as a pump between records (from and to the wire) and plain bytes; it uses no socket.
 pub struct TlsSession {
     connection: ServerConnection,
 }
@@ -153,7 +153,7 @@ impl TlsSession {
         Ok(())
     }
 
-    /// Appends the records that wait to be sent (handshake, alerts, data).
+    /// Appends the records to send (handshake, alerts, data).
     pub fn take_records(&mut self, records: &mut Vec<u8>) -> Result<(), IoError> {
         while self.connection.wants_write() {
             self.connection.write_tls(records).map_err(|error| IoError::from_std(&error, "write TLS"))?;

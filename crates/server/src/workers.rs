@@ -1,4 +1,4 @@
-//! The workers: threads that run whatever connection has something to do, as few of them as the processors can use.
+//! Worker threads: they run connections that have work, as many threads as the processors can use.
 //!
 //! ```text
 //!            take_ready                                    wait_begins
@@ -8,10 +8,10 @@
 //!  │          └──────► Parked (enough poll) ──a call──► Active
 //!  └ a call, when nobody polls or is parked: a new thread        Parked for 10 s: the thread ends
 //! ```
-//! Somebody is called when there is something to do (a connection is ready, or nobody polls) and fewer than
-//! [`active_wanted`](Workers) workers are active; a worker that takes work calls the next one by the same rule. Who waits
-//! in `os` is not active meanwhile, so that statements that wait for locks never keep others from running. Statements that
-//! compute for long would: `ATTENTION` looks every 5 ms who has been at the same piece of work since the last time, and so
+//! A worker is woken when there is something to do (a connection is ready, or no worker polls) and fewer than
+//! [`active_wanted`](Workers) workers are active; a worker that takes work wakes the next one by the same rule. A worker that waits
+//! in `os` does not count as active meanwhile, so that statements that wait for locks never block others. For statements that
+//! compute for long, `ATTENTION` checks every 5 ms which workers run the same piece of work as at the last check, and so
 //! many more may be active ([`Workers::look`]).
 
 use std::collections::VecDeque;
@@ -21,20 +21,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 
 use os::{IoError, Latch, LatchRank, Os, Poller, Signal, SpawnOptions, Stream, WaitObserver, WaitType};
 
-/// How long a parked worker waits for a call before its thread ends, in ns.
+/// How long a parked worker waits for a wake-up before its thread ends, in ns.
 const PARKED_NS: u64 = 10_000_000_000;
-/// How long a poll lasts at most, in ms: only so that a thread looks around now and then.
+/// The longest poll, in ms: only so that a thread checks its state now and then.
 const POLL_MS: u32 = 10_000;
 /// Active workers wanted at least, on a machine with one processor.
 const ACTIVE_MIN: usize = 2;
 
-/// Something that becomes ready now and then, and is run by a worker then.
+/// Work that becomes ready repeatedly, and is then run by a worker.
 pub trait Work: Send + Sync {
     /// Runs it on the calling worker; true when it has more to do, after others.
     fn run(self: &Arc<Self>) -> bool;
 }
 
-/// What finds the work that a poller's token names.
+/// Finds the work of a poller's token.
 pub type Find<W> = Box<dyn Fn(u64) -> Option<Arc<W>> + Send + Sync>;
 
 /// All workers of a server.
@@ -50,9 +50,9 @@ pub struct Workers<W: Work> {
     parked: Latch<Vec<Arc<Signal>>>,
     active: AtomicUsize,
     polling: AtomicUsize,
-    /// Of those, how many were at one piece of work for long when `look` looked.
+    /// Of those, how many were busy with one piece of work for long at the last `look`.
     long_active: AtomicUsize,
-    /// Somebody has been called and has not come yet.
+    /// A worker has been woken and is not active yet.
     called: AtomicBool,
     all: Latch<Vec<Arc<Worker>>>,
     /// The last attempt to start a thread failed (which is reported once).
@@ -63,14 +63,14 @@ pub struct Workers<W: Work> {
 /// One worker, as `look` sees it.
 #[derive(Default)]
 struct Worker {
-    /// Counts beginnings and ends of pieces of work: odd while it is at one.
+    /// Incremented at the begin and the end of a piece of work: odd during one.
     turns: AtomicU64,
     turns_seen: AtomicU64,
     waits: AtomicBool,
 }
 
 impl Worker {
-    /// At the same piece of work as the last time, and not because it waits.
+    /// Is it busy with the same piece of work as at the last check, and not waiting?
     fn is_long_at_work(&self) -> bool {
         let turns = self.turns.load(SeqCst);
         let same = self.turns_seen.swap(turns, SeqCst) == turns;
@@ -79,7 +79,7 @@ impl Worker {
 }
 
 impl<W: Work + 'static> Workers<W> {
-    /// No worker yet; the first comes with the first call.
+    /// Without workers; the first thread starts at the first wake-up.
     ///
     /// # Errors
     /// When the system has no more descriptors.
@@ -103,35 +103,35 @@ impl<W: Work + 'static> Workers<W> {
         }))
     }
 
-    /// From now on the work that `token` names is run when `stream` has something to read.
+    /// From now on the work of `token` is run when `stream` has something to read.
     ///
     /// # Errors
-    /// When the system has no room for it.
+    /// When the system has no resources for it.
     pub fn watch(self: &Arc<Self>, stream: &dyn Stream, token: u64) -> Result<(), IoError> {
         self.poller.add(stream, token)?;
         self.call_if_wanted();
         Ok(())
     }
 
-    /// Makes sure that a thread is there before any can be had no more.
+    /// Makes sure that one thread exists while threads can still be started.
     pub fn keep_one(self: &Arc<Self>) {
         self.call_if_wanted();
     }
 
-    /// How much waits for a worker.
+    /// The length of the ready queue.
     pub fn ready_count(&self) -> usize {
         self.ready_count.load(SeqCst)
     }
 
-    /// Says nothing more of `stream` until `resume`.
+    /// Stops notices about `stream` until `resume`.
     ///
     /// # Errors
-    /// None that is known of a stream that is watched.
+    /// None is known for a watched stream.
     pub fn pause(&self, stream: &dyn Stream, token: u64) -> Result<(), IoError> {
         self.poller.pause(stream, token)
     }
 
-    /// Says again when `stream` has something to read, also if it has it already.
+    /// Resumes notices when `stream` has something to read, also if it has it already.
     ///
     /// # Errors
     /// As `pause`.
@@ -139,7 +139,7 @@ impl<W: Work + 'static> Workers<W> {
         self.poller.resume(stream, token)
     }
 
-    /// `work` has something to do.
+    /// Adds ready work.
     pub fn push(self: &Arc<Self>, work: Arc<W>) {
         self.enqueue(work);
         self.call_if_wanted();
@@ -151,7 +151,7 @@ impl<W: Work + 'static> Workers<W> {
         self.ready_count.store(ready.len(), SeqCst);
     }
 
-    /// Called now and then while requests run: those who compute for long do not keep others from running.
+    /// Called periodically while requests run: requests that compute for long do not block others.
     pub fn look(self: &Arc<Self>) {
         let long = self.all.lock().iter().filter(|worker| worker.is_long_at_work()).count();
         self.long_active.store(long, SeqCst);
@@ -175,7 +175,7 @@ impl<W: Work + 'static> Workers<W> {
         }
     }
 
-    /// Work waits, or nobody would hear of any.
+    /// Work is ready, or no worker polls for more.
     fn is_wanting(&self) -> bool {
         self.ready_count.load(SeqCst) > 0 || self.polling.load(SeqCst) == 0
     }
@@ -188,7 +188,7 @@ impl<W: Work + 'static> Workers<W> {
         }
     }
 
-    /// Calls one more worker, unless one is on its way.
+    /// Wakes one more worker, unless a wake-up is in progress.
     fn call(self: &Arc<Self>) {
         if self.called.swap(true, SeqCst) {
             return;
@@ -209,7 +209,7 @@ impl<W: Work + 'static> Workers<W> {
         self.all.lock().push(worker.clone());
         let (workers, for_thread) = (self.clone(), worker.clone());
         if let Err(error) = self.os.try_spawn(&self.thread, move || workers.work(for_thread)) {
-            // Those that there are do the work; `look` tries again.
+            // The existing workers do the work; `look` tries again.
             self.forget(&worker);
             self.called.store(false, SeqCst);
             if !self.is_short_of_threads.swap(true, SeqCst) {
@@ -246,7 +246,7 @@ impl<W: Work + 'static> Workers<W> {
         self.call_if_wanted();
         worker.turns.fetch_add(1, SeqCst);
         if work.run() {
-            // This worker comes back to it: no reason to call another one.
+            // This worker returns to it: no reason to wake another one.
             self.enqueue(work);
         }
         worker.turns.fetch_add(1, SeqCst);
@@ -269,13 +269,13 @@ impl<W: Work + 'static> Workers<W> {
             return self.park(observer);
         }
         self.active.fetch_sub(1, SeqCst);
-        // Whoever pushed before this has seen an active worker and called nobody.
+        // A thread that pushed work before this has seen an active worker and woken none.
         if self.ready_count.load(SeqCst) == 0 {
             self.poller.wait(POLL_MS, tokens);
         }
         self.active.fetch_add(1, SeqCst);
         self.polling.fetch_sub(1, SeqCst);
-        // Whatever it was that ended the poll: a call that meant this thread has been heard.
+        // Whatever ended the poll: a wake-up for this thread has arrived.
         self.called.store(false, SeqCst);
         for work in tokens.drain(..).filter_map(&self.find) {
             self.enqueue(work);
@@ -288,7 +288,7 @@ impl<W: Work + 'static> Workers<W> {
         self.parked.lock().push(signal.clone());
         self.active.fetch_sub(1, SeqCst);
         os::observe_waits(None);
-        // As in `rest`; and those that polled may have stopped to.
+        // As in `rest`; and the polling workers may have stopped polling.
         self.call_if_wanted();
         signal.wait(WaitType::SLEEP_TASK, Some(PARKED_NS));
         let mut parked = self.parked.lock();
@@ -304,7 +304,7 @@ impl<W: Work + 'static> Workers<W> {
     }
 }
 
-/// Counts a worker out, also when it panics.
+/// Counts out a worker, also when it panics.
 struct EndOfWorker<'a, W: Work + 'static> {
     workers: &'a Workers<W>,
     worker: &'a Arc<Worker>,
@@ -318,7 +318,7 @@ impl<W: Work + 'static> Drop for EndOfWorker<'_, W> {
     }
 }
 
-/// Tells the workers that one of them waits.
+/// Notes in `Workers` that one of them waits.
 struct Observer<W: Work> {
     workers: Arc<Workers<W>>,
     worker: Arc<Worker>,

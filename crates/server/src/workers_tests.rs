@@ -1,8 +1,8 @@
-//! Workers run what is ready: at once, in turn, beside what waits and what computes for long.
+//! Workers run ready work: at once, in turn, beside waiting work and long computations.
 
 use super::*;
 
-/// Work that counts how often it has run, how many ran at once, and says whether it has more to do.
+/// Work that counts its runs and how many ran at once, and returns whether it has more to do.
 struct Job {
     body: Box<dyn Fn(&Job) -> bool + Send + Sync>,
     runs: AtomicUsize,
@@ -49,7 +49,7 @@ fn what_does_not_wait_runs_on_about_as_many_workers_as_wanted() {
         .collect();
     jobs.iter().for_each(|job| workers.push(job.clone()));
     wait_until(&os, || jobs.iter().all(|job| job.runs.load(SeqCst) == 1));
-    // One or two may be called too many, but not one for each job.
+    // One or two wake-ups may be superfluous, but not one for each job.
     assert!(most.load(SeqCst) <= 5, "{most:?} at once");
     workers.stop(10_000_000_000);
     assert_eq!(workers.all.lock().len(), 0);
@@ -89,7 +89,7 @@ fn what_waits_makes_room_for_others() {
 fn what_has_more_to_do_lets_others_go_first() {
     let os = Os::real();
     let workers = workers(&os, 2);
-    // Nobody is called: this thread is the only worker.
+    // No wake-up is possible: this thread is the only worker.
     workers.called.store(true, SeqCst);
     let order = Arc::new(Latch::new(LatchRank::Session, Vec::new()));
     for name in ["a", "b", "c"] {
@@ -124,7 +124,7 @@ fn what_computes_for_long_does_not_keep_others() {
     let jobs: Vec<_> = (0..2).map(|_| spinning(&done)).collect();
     jobs.iter().for_each(|job| workers.push(job.clone()));
     wait_until(&os, || jobs.iter().all(|job| job.runs.load(SeqCst) == 1));
-    // Both were there at the first look and are still at it at the second.
+    // Both ran at the first check and still run at the second.
     workers.look();
     assert_eq!(workers.long_active.load(SeqCst), 0);
     workers.look();

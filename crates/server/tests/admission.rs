@@ -1,4 +1,4 @@
-//! Who is let in when many come: half-open connections cost no thread and no place, and administrators have a port of their own.
+//! Admission under load: half-open connections use no thread and no place, and administrators have a port of their own.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test; it counts the process's threads")]
 
 mod common;
@@ -26,14 +26,14 @@ fn is_let_in(tokens: &[Token]) -> bool {
     tokens.iter().any(|token| matches!(token, Token::LoginAck { .. }))
 }
 
-/// The names of this process's threads that begin so.
+/// The names of this process's threads with this prefix.
 fn threads_named(prefix: &str) -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
     names.filter(|name| name.starts_with(prefix)).count()
 }
 
-/// Clients stop at any point of their login, as many as like: whoever comes then is let in at once, and no thread waits for the others.
+/// Any number of clients stop at any point of their login: a new client is admitted at once, and no thread waits for the others.
 #[test]
 fn a_flood_of_half_open_connections_shuts_nobody_out() {
     let (os, server) = start(|config| {
@@ -54,7 +54,7 @@ fn a_flood_of_half_open_connections_shuts_nobody_out() {
             2 => one.writer.prelogin(&prelogin),
             _ => login.clone(),
         };
-        // One that has given way already takes nothing more.
+        // A connection that was closed already takes nothing more.
         drop(one.stream.write_all(&bytes));
         flood.push(one);
     }
@@ -62,7 +62,7 @@ fn a_flood_of_half_open_connections_shuts_nobody_out() {
     assert_eq!(one.batch("select 1").len(), 3);
     let more = threads_named("").saturating_sub(threads);
     assert!(more < FLOOD / 2, "{more} threads more for {FLOOD} connections that have said nothing");
-    // The oldest have given way: those behind the last few have been closed.
+    // The oldest were closed: those after the last few are closed.
     let given_way = FLOOD - HALF_OPEN_MAX;
     let closed = flood
         .iter_mut()
@@ -77,7 +77,7 @@ fn a_flood_of_half_open_connections_shuts_nobody_out() {
     server.stop();
 }
 
-/// Wrong passwords wait in a queue without threads; whoever is known is let in beside them, and the right password of a new one, too.
+/// Wrong passwords wait in a queue without threads; a remembered login is admitted meanwhile, and the right password of a new one, too.
 #[test]
 fn wrong_passwords_keep_few_threads() {
     let (os, server) = start(|_| {});
@@ -98,10 +98,10 @@ fn wrong_passwords_keep_few_threads() {
     server.stop();
 }
 
-/// The tests of this file run beside each other, in one process.
+/// The tests of this file run concurrently, in one process.
 const RUNNING_SERVERS_MAX: usize = 5;
 
-/// All places are taken and all that have one wait: an administrator is served all the same, one at a time.
+/// All places are taken and all their owners wait: an administrator is served nevertheless, one at a time.
 #[test]
 fn an_administrator_has_a_place_and_a_worker() {
     let (os, server, gate) = start_gated(|config| {
@@ -120,7 +120,7 @@ fn an_administrator_has_a_place_and_a_worker() {
         [17810]
     );
     drop(one);
-    // Its place is free again once a worker has seen its end.
+    // Its place is free again once a worker has noticed its end.
     let mut again = administrator(&os, &server);
     while !is_let_in(&again.log_in(|_| {})) {
         again = administrator(&os, &server);
@@ -130,7 +130,7 @@ fn an_administrator_has_a_place_and_a_worker() {
     server.stop();
 }
 
-/// A port that is taken refuses the start before anything is made.
+/// A port in use refuses the start before anything is created.
 #[test]
 fn an_occupied_port_refuses_the_start() {
     use hardpan_server::{Config, Sockets};
@@ -138,7 +138,7 @@ fn an_occupied_port_refuses_the_start() {
     let mut config = Config::new(std::env::temp_dir().join("hardpan-never-made"));
     config.listen = server.local_address();
     assert!(Sockets::bind(&os, &config, false).is_err());
-    // The administrators' port may move when nobody has asked for it.
+    // The default administrators' port may be replaced by another.
     config.listen = "127.0.0.1:0".into();
     config.listen_for_administrators = Some(server.local_address());
     assert!(Sockets::bind(&os, &config, false).is_err());

@@ -1,4 +1,4 @@
-//! Which ends of statements an answer has, with which counts, as SET NOCOUNT goes on and off: in a batch, in procedures, by RPC.
+//! DONE tokens of an answer, with their counts, as SET NOCOUNT goes on and off: in a batch, in procedures, by RPC.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
@@ -116,7 +116,7 @@ fn a_batch_tells_counts_until_nocount_is_on() {
     );
 }
 
-/// What a procedure sets ends with it; what its caller set holds in it. Its own end comes whatever NOCOUNT says.
+/// A procedure's SET ends with it; its caller's SET is in force in it. Its own DONE is sent whatever NOCOUNT says.
 #[test]
 fn nocount_of_a_procedure_ends_with_it() {
     let world = World::new("counts_in_procedures");
@@ -164,7 +164,7 @@ fn calls_tell_counts_as_batches_do() {
     assert_eq!(text_call(&mut client, statements), loud);
     assert_eq!(text_call(&mut client, &format!("SET NOCOUNT ON {statements}")), "* IN:C1 status=0 PROC:E0");
     assert_eq!(text_call(&mut client, statements), loud, "what the call set ended with it");
-    // What a batch sets holds for the calls behind it.
+    // A batch's SET is in force for later calls.
     assert_eq!(shown(&client.batch("SET NOCOUNT ON")), "DONE:0");
     assert_eq!(named(&mut client, "loud"), "* IN:C1 status=3 PROC:E0");
     assert_eq!(named(&mut client, "opens"), "IN:C5=0 status=0 PROC:E0");

@@ -1,6 +1,6 @@
-//! An answer of which a part leaves while its request goes on: under COMMIT_ACK = BATCH nothing leaves that tells of a commit which is not
-//! hard, of the session's own or one that it has read, and a ticket that has left is HARDENED. A real engine over the wire, whose log
-//! drains for no other reason.
+//! An answer sent in part while its request runs: under COMMIT_ACK = BATCH nothing is sent that reveals a commit which is not
+//! durable, of the session's own or one that it has read, and a ticket that was sent is HARDENED. A real engine over the wire, whose log
+//! is flushed for no other reason.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test tidies up")]
 
 mod common;
@@ -57,7 +57,7 @@ impl World {
         client
     }
 
-    /// The newest commit that waits for its batch's acknowledgement, and whether it is hard.
+    /// The newest commit that waits for its batch's acknowledgement, and whether it is durable.
     fn is_early_release_hard(&self) -> bool {
         let database = self.database();
         let released = database.transactions().last_early_release();
@@ -72,7 +72,7 @@ impl World {
     }
 }
 
-/// Sends a batch and reads the first bytes of its answer: whatever they are, the batch goes on.
+/// Sends a batch and reads the first bytes of its answer: whatever they are, the batch continues.
 fn first_bytes(client: &mut Client, text: &str) -> usize {
     let bytes = client.writer.batch(text, 0);
     client.send(&bytes);
@@ -82,14 +82,14 @@ fn first_bytes(client: &mut Client, text: &str) -> usize {
     count
 }
 
-/// Ends the request by an attention; the answer, with the part that had left.
+/// Ends the request by an attention; returns the answer, with the part sent before.
 fn cancel(client: &mut Client) -> Vec<Token> {
     let bytes = client.writer.attention();
     client.send(&bytes);
     client.tokens()
 }
 
-/// More rows than one packet, and then a long wait: what has left rests on a commit that is hard.
+/// More rows than one packet, and then a long wait: the part sent depends on a durable commit only.
 #[test]
 fn rows_that_leave_early_wait_for_the_commits_before_them() {
     let world = World::start();
@@ -103,7 +103,7 @@ fn rows_that_leave_early_wait_for_the_commits_before_them() {
     world.stop();
 }
 
-/// RAISERROR WITH NOWAIT sends what there is; the ticket in it is HARDENED for whoever has it.
+/// RAISERROR WITH NOWAIT sends the pending answer; the ticket in it is HARDENED for the client that gets it.
 #[test]
 fn a_ticket_that_leaves_early_is_hard() {
     let world = World::start();
@@ -133,12 +133,12 @@ fn a_ticket_that_leaves_early_is_hard() {
     world.stop();
 }
 
-/// What another session has committed and not acknowledged, an early part of a reader's answer waits for as well.
+/// An early part of a reader's answer also waits for commits that another session has made and not acknowledged.
 #[test]
 fn rows_of_others_that_leave_early_are_hard() {
     let world = World::start();
     let (mut writer, mut reader) = (world.client(), world.client());
-    // The writer's own answer does not leave: it sleeps behind its commit, with nothing to send.
+    // The writer's own answer is not sent: the session sleeps after its commit, with nothing to send.
     let bytes =
         writer.writer.batch("SET COMMIT_ACK = BATCH; INSERT t VALUES (1); WAITFOR DELAY '01:00:00'", 0);
     writer.send(&bytes);

@@ -1,5 +1,5 @@
-//! Runs the golden scripts of `query` and `session` through a real engine over the wire: what a client decodes must be what the session
-//! gave (format in `query::scripts`).
+//! Runs the golden scripts of `query` and `session` through a real engine over the wire: the client must decode the results of
+//! the session (format in `query::scripts`).
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::path::PathBuf;
@@ -74,7 +74,7 @@ impl Client {
     }
 }
 
-/// Runs what a client asks of a server of its own, in a new database.
+/// Runs the requests of a client in a server of its own, in a new database.
 fn with_server(name: &str, asks: impl FnOnce(&mut Client)) {
     let os = Os::real();
     let folder: PathBuf =
@@ -105,8 +105,8 @@ fn run(name: &str, text: &str) {
     assert!(failures.is_empty(), "{name}: {} failures\n{}", failures.len(), failures.join("\n----------\n"));
 }
 
-/// How many errors an answer tells, after a look at its ends: one has the error bit exactly when an ERROR token stands between it and the
-/// end before it. A driver that meets the bit looks for that token, and takes what comes later for it.
+/// The number of errors in an answer, after a check of its DONE tokens: one has the error bit exactly when an ERROR token is between it and the
+/// DONE before it. A driver that finds the bit waits for that token, and would take a later one for it.
 fn errors_told(what: &str, tokens: &[Token]) -> usize {
     let (mut told, mut since_end) = (0, 0);
     for token in tokens {

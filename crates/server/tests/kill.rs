@@ -1,5 +1,5 @@
-//! KILL and attention against real sessions: an idle connection ends and its transaction is undone; a stream of rows stops, whether its
-//! client reads or not. What views tell of connections while they live and behind their end.
+//! KILL and attention against real sessions: an idle connection ends and its transaction is rolled back; a stream of rows stops, whether its
+//! client reads or not. Views show connections while they exist and not afterwards.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;
@@ -14,7 +14,7 @@ use tds::token::done;
 const STREAM: &str =
     "SELECT a.object_id, b.name, c.name FROM sys.all_columns a, sys.all_columns b, sys.all_columns c";
 
-/// Whole packets both ways (they were 0 for ever); those of connections that have ended stay in the server's totals.
+/// Whole packets in both directions (they were 0 before a fix); those of ended connections stay in the server's totals.
 #[test]
 fn packets_are_counted() {
     let world = World::new("packets");
@@ -56,7 +56,7 @@ fn kill_ends_an_idle_session_and_its_transaction() {
     assert!(error_numbers(&killer.batch(&format!("KILL {id}"))).is_empty());
     assert_eq!(victim.receive(), None, "the connection ends at once");
     world.wait_for_end_of(id, &mut killer);
-    // No lock is left, and no row.
+    // No lock remains, and no row.
     assert_eq!(number(&killer.batch("SET LOCK_TIMEOUT 5000; SELECT COUNT(*) FROM t")), 0);
     assert_eq!(error_numbers(&killer.batch(&format!("KILL {id}"))), [6106]);
     assert_eq!(
@@ -77,7 +77,7 @@ fn kill_stops_a_stream_of_rows() {
         world.pause(200);
         assert!(error_numbers(&killer.batch(&format!("KILL {id}"))).is_empty());
         if reads {
-            // What was under way arrives, then the end; 596 if it could still be told.
+            // Packets already sent arrive, then the end; 596 if it could still be sent.
             while victim.receive().is_some() {}
         }
         world.wait_for_end_of(id, &mut killer);
@@ -93,7 +93,7 @@ fn kill_stops_a_stream_of_rows() {
     world.wait_for_end_of(id, &mut killer);
 }
 
-/// Few rows, each with a value of millions of bytes: seconds of work between two looks that go by rows.
+/// Few rows, each with a value of millions of bytes: seconds of work between two interrupt checks per row.
 #[test]
 fn kill_stops_work_on_long_values() {
     let world = World::new("long-values");
@@ -108,7 +108,7 @@ fn kill_stops_work_on_long_values() {
     world.wait_for_end_of(id, &mut killer);
 }
 
-/// How fast, in milliseconds, is printed; that it happens while the stream could go on for hours is the test.
+/// Prints the time, in milliseconds; the test is that it happens while the stream could continue for hours.
 #[test]
 fn an_attention_stops_a_stream_of_rows() {
     let world = World::new("attention");
@@ -119,7 +119,7 @@ fn an_attention_stops_a_stream_of_rows() {
     let began_ns = world.os.clock().monotonic_ns();
     let attention = client.writer.attention();
     client.send(&attention);
-    // All that was under way, and the acknowledgement.
+    // All packets already sent, and the acknowledgement.
     let rows = client.receive().expect("the cancelled answer");
     let acknowledgement = client.receive().expect("its acknowledgement");
     let took_ns = world.os.clock().monotonic_ns() - began_ns;

@@ -1,4 +1,4 @@
-//! A connection that ends, or is reset for the next user of a pool, leaves no transaction and no lock behind, whatever its session was doing.
+//! A connection that ends, or is reset for the next user of a pool, leaves no transaction and no lock, whatever its session was doing.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;
@@ -48,7 +48,7 @@ fn ask(client: &mut Client, text: &str) {
     client.send(&bytes);
 }
 
-/// Another session gets all, and finds nothing of what the other had done.
+/// Another session gets all locks, and finds no change of the first.
 fn must_get(world: &World, other: &mut Client, what: &str) {
     let mut errors = Vec::new();
     for _ in 0..TRIES_MAX {
@@ -65,7 +65,7 @@ fn must_get(world: &World, other: &mut Client, what: &str) {
     panic!("{what}: {errors:?}, {locks:?}");
 }
 
-/// While the first still has all, the other gets nothing: the test can fail.
+/// While the first still has all locks, the other gets none: the test can fail.
 fn must_not_get(other: &mut Client) {
     assert_eq!(error_numbers(&other.batch(NEED)), [1222]);
 }
@@ -90,7 +90,7 @@ fn a_closed_connection_leaves_nothing() {
     }
 }
 
-/// Whoever waits for a lock when its connection ends waits no longer, and gives back what it had.
+/// A session that waits for a lock when its connection ends stops waiting, and releases its locks.
 #[test]
 fn a_connection_that_is_closed_while_it_waits_leaves_nothing() {
     let world = World::new("waiting");
@@ -126,7 +126,7 @@ fn a_connection_that_is_closed_while_it_waits_leaves_nothing() {
     assert!(error_numbers(&holder.batch("UPDATE t SET v = v WHERE i = 1; COMMIT")).is_empty());
 }
 
-/// The bit of a pool: the session goes on, as if it had just logged in.
+/// The reset bit: the session continues as after its login.
 #[test]
 fn a_reset_leaves_nothing() {
     let world = World::new("reset");
@@ -146,7 +146,7 @@ fn a_reset_leaves_nothing() {
         assert_eq!(number(&other.batch("SELECT SUM(v) FROM t")), 0);
         assert_eq!(number(&client.batch("USE master; SELECT @@TRANCOUNT")), 0);
     }
-    // It is in its database as before: nobody drops that meanwhile.
+    // It is in its database as before: a drop is not possible meanwhile.
     assert!(error_numbers(&client.batch("USE d")).is_empty());
     assert_eq!(error_numbers(&other.batch("DROP DATABASE d")), [3702]);
     let bytes = client.writer.batch("SELECT 1", status::RESET_CONNECTION);
@@ -155,7 +155,7 @@ fn a_reset_leaves_nothing() {
     assert_eq!(error_numbers(&other.batch("DROP DATABASE d")), [0; 0]);
 }
 
-/// The other bit: the transaction goes on with its locks; what is the session's own goes.
+/// The other bit: the transaction continues with its locks; the session's own locks are released.
 #[test]
 fn a_reset_that_keeps_the_transaction_keeps_its_locks_only() {
     let world = World::new("kept");

@@ -1,4 +1,4 @@
-//! OUTPUT parameters of calls on the wire: their types, their order, and how long values come.
+//! OUTPUT parameters of calls on the wire: their types, their order, and values of all lengths.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;
@@ -21,7 +21,7 @@ fn parameter(name: &str, sql_type: SqlType, value: Value, output: bool) -> Param
     Parameter { name: name.into(), output, default: false, sql_type, value }
 }
 
-/// What comes back: name, type and how many bytes of text; in the order of the answer.
+/// The returned parameters: name, type and bytes of text; in the order of the answer.
 fn call(
     client: &mut Client,
     procedure: Procedure,
@@ -38,7 +38,7 @@ fn call(
     values.collect()
 }
 
-/// Each in a type that is too short for what comes.
+/// Each in a type that is too short for its value.
 fn short() -> Vec<Parameter> {
     vec![
         parameter("@m", SqlType::VarBinary(Length::N(10)), Value::binary(b"x"), true),
@@ -56,7 +56,7 @@ fn client_of(world: &World, version: TdsVersion) -> Client {
     client
 }
 
-/// Texts and binary strings come in the type that the procedure declares, whole, and large ones behind all others; numbers in the caller's.
+/// Texts and binary strings are returned in the type that the procedure declares, whole, and large ones after all others; numbers in the caller's.
 #[test]
 fn values_come_whole_and_large_ones_last() {
     let world = World::new("output");
@@ -91,7 +91,7 @@ fn values_come_whole_and_large_ones_last() {
             assert!(is_text_max(values[4].2), "{what} {:?}", values[4].2);
             assert_eq!(values[4].3, Value::nvarchar(&"s".repeat(5000)), "{what}");
         }
-        // The connection goes on where the answer ended.
+        // The connection continues after the answer.
         assert!(error_numbers(&client.batch("SELECT 1")).is_empty());
     }
 }

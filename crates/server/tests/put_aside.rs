@@ -1,4 +1,4 @@
-//! A request whose commit is on its way needs no worker, and says nothing before the commit is hardened. Over real sockets;
+//! A request with a pending commit occupies no worker, and sends nothing before the commit is hardened. Over real sockets;
 //! the log is a gate.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -65,7 +65,7 @@ fn an_attention_and_the_end_of_a_client_wait_for_a_commit_on_its_way() {
     let attention = committing[0].writer.attention();
     committing[0].send(&attention);
     drop(committing.pop());
-    // Longer than the monitor needs to see both.
+    // Longer than the monitor needs to notice both.
     os.sleep(50_000_000, WaitType::SLEEP_TASK).unwrap();
     connected(&os, &server).batch("open");
     let tokens = committing[0].tokens();

@@ -155,7 +155,7 @@ fn calls_return_status_values_and_done_proc() {
     let kinds = [DoneKind::InProcedure, DoneKind::Procedure, DoneKind::InProcedure, DoneKind::Procedure];
     assert_eq!(ends.iter().map(|end| end.kind).collect::<Vec<_>>(), kinds);
     assert_eq!(ends.iter().map(|end| end.status & done::MORE).collect::<Vec<_>>(), [1, 1, 1, 0]);
-    // By this bit a client counts the calls when NOCOUNT leaves them nothing else to say.
+    // With NOCOUNT this bit is the only sign by which a client counts the calls.
     let in_batch = done::RPC_IN_BATCH;
     assert_eq!(ends.iter().map(|end| end.status & in_batch).collect::<Vec<_>>(), [0, in_batch, 0, 0]);
     let value =
@@ -165,7 +165,7 @@ fn calls_return_status_values_and_done_proc() {
     server.stop();
 }
 
-/// It is for the session to refuse it (8003), and the connection goes on.
+/// The session must refuse it (8003), and the connection continues.
 #[test]
 fn a_call_with_too_many_parameters_reaches_the_session() {
     let (os, server) = start(|_| {});
@@ -212,7 +212,7 @@ fn transactions_are_told_and_their_descriptor_is_checked() {
     server.stop();
 }
 
-/// A pool's reset comes with a request that still names the transaction which the reset rolls back.
+/// A pool's reset comes with a request that still contains the descriptor of the transaction which the reset rolls back.
 #[test]
 fn a_reset_rolls_back_and_its_request_runs() {
     let (os, server) = start(|_| {});
@@ -239,7 +239,7 @@ fn a_reset_rolls_back_and_its_request_runs() {
 #[test]
 fn a_malformed_transaction_request_gets_an_error_then_the_close() {
     let (os, server) = start(|_| {});
-    // An unknown kind, an isolation level of 77, a name that is cut off, no kind at all; the last over several packets.
+    // An unknown kind, an isolation level of 77, a truncated name, no kind at all; the last over several packets.
     let bodies: [&[u8]; 4] = [&[99, 0], &[5, 0, 77, 0], &[9, 0, 200, 1, 2, 3], &[]];
     for body in bodies {
         for packets in [1, 3] {
@@ -319,7 +319,7 @@ fn a_client_that_goes_away_ends_its_request() {
     server.stop();
 }
 
-/// Drivers tell by the bit that the connection is of no use any more.
+/// By this bit drivers know that the connection is no longer usable.
 #[test]
 fn an_error_that_ends_the_connection_says_so() {
     let (os, server) = start(|_| {});
@@ -414,7 +414,7 @@ fn limits_hold_before_login() {
     server.stop();
 }
 
-/// Logins that stop half way, at each stage, end by the server's time-out and hold no place for ever.
+/// Logins that stop half way, at each stage, end by the server's time-out and hold no place forever.
 #[test]
 fn half_open_logins_are_ended() {
     let (os, server) = start(|config| {
@@ -444,7 +444,7 @@ fn half_open_logins_are_ended() {
         for client in [&mut silent, &mut no_handshake, &mut half_handshake, &mut nearly] {
             assert_eq!(client.receive(), None, "round {round}");
         }
-        // 5 of 8 places each round: they have been given back.
+        // 5 of 8 places each round: they were released.
         assert_eq!(connected(&os, &server).batch("select 1").len(), 3);
     }
     server.stop();

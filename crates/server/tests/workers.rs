@@ -1,4 +1,4 @@
-//! Few workers, many connections: what waits or computes for long keeps nobody from being served. Over real sockets, with
+//! Few workers, many connections: waits and long computations block no other connection. Over real sockets, with
 //! sessions that wait for each other at a gate.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -14,7 +14,7 @@ fn requests_that_wait_for_each_other_all_end() {
     let (os, server, gate) = start_gated(|config| config.connections_max = 2 * MANY);
     let mut waiting = all_ask(&os, &server, MANY, "wait");
     gate.wait_for(MANY);
-    // Each of them has a worker, and waits; the one that lets them go gets one, too.
+    // Each of them occupies a worker, and waits; the one that opens the gate gets one, too.
     assert_eq!(connected(&os, &server).batch("open").len(), 1);
     for client in &mut waiting {
         assert_eq!(final_status(&client.tokens()), 0);

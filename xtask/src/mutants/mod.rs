@@ -1,4 +1,5 @@
-//! `cargo xtask mutants`: plants the bugs of mutants.toml into a copy of the source, all behind one switch, and says which ring of tests finds each.
+//! `cargo xtask mutants`, mutation testing: plants the bugs of mutants.toml into a copy of the source, all behind one switch, and reports the ring of
+//! tests that finds each.
 //!
 //! One build serves all: in the copy, `os::mutant(n)` asks the environment which bug is switched on. The first ring is the simulation, where
 //! each bug has a budget; those that it does not find within it are asked again when all have been asked, with twice as much. The second ring,
@@ -80,7 +81,7 @@ pub fn run(choice: &Choice) -> Result<(), String> {
     sum_up(&chosen, &table)
 }
 
-/// Asks the simulation about each bug that is not found yet, once with the budget, then again with twice as much, and so on.
+/// Runs the simulation for each bug that is not found yet, once with the budget, then again with twice as much, and so on.
 fn ask_simulation(
     choice: &Choice,
     copy: &Path,
@@ -97,7 +98,7 @@ fn ask_simulation(
                 Verdict::NotYet(asked) => asked,
                 Verdict::Found(..) | Verdict::Nobody => continue,
             };
-            // The first time is for those that have not been asked by an earlier run either.
+            // The first pass is for bugs that no earlier run has tried either.
             if time == 0 && choice.times > 1 && !asked.is_empty() {
                 continue;
             }
@@ -111,7 +112,7 @@ fn ask_simulation(
     Ok(())
 }
 
-/// Asks the tests about each bug that is not found yet.
+/// Runs the tests for each bug that is not found yet.
 fn ask_tests(copy: &Path, chosen: &[(usize, &Mutant)], table: &mut Table) -> Result<(), String> {
     let is_found = |name: &str| matches!(table.verdicts.get(name), Some(Verdict::Found(..)));
     let is_open = |mutant: &Mutant| mutant.scenario.is_none() && !is_found(&mutant.name);
@@ -135,7 +136,7 @@ fn ask_tests(copy: &Path, chosen: &[(usize, &Mutant)], table: &mut Table) -> Res
     Ok(())
 }
 
-/// How many each ring has found; an error names those that none has.
+/// The number of bugs found by each ring; an error names those that none has found.
 fn sum_up(chosen: &[(usize, &Mutant)], table: &Table) -> Result<(), String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut passed = Vec::new();

@@ -1,4 +1,4 @@
-//! A program of the copy that is run with a bug switched on, or with none: how it ends, and what it takes of the processor.
+//! A program of the copy that runs with a bug switched on, or with none: its result, and its processor time.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -6,27 +6,27 @@ use std::time::{Duration, Instant};
 
 use super::source::SWITCH;
 
-/// What takes so many times as much of the processor as without a bug, and more than `PATIENCE_TIME`, is held up by the bug: it counts as
-/// found. So does what stands still; the clock on the wall says little else on a machine that does other things, too.
+/// A program that needs so many times as much processor time as without a bug, and more than `PATIENCE_TIME`, is slowed down by the bug: it counts as
+/// found. So does one that stands still; wall-clock time says little on a machine with other work.
 pub(super) const PATIENCE: u32 = 8;
 pub(super) const PATIENCE_TIME: Duration = Duration::from_secs(60);
-/// What has had nothing of the processor for so long waits for ever.
+/// A program without processor time for so long waits forever.
 pub(super) const STILL_TIME: Duration = Duration::from_secs(90);
-/// What a ring without a bug may take of the processor.
+/// The most processor time of a ring without a bug.
 pub(super) const MEASURE_TIME: Duration = Duration::from_secs(1_800);
 
-/// How a program ended.
+/// The result of a program.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// All is well.
+    /// Success.
     Passed,
-    /// With an error, and this telling line.
+    /// An error, with its most informative line.
     Failed(String),
-    /// Not in time.
+    /// A time-out.
     Late,
 }
 
-/// A program, where it is run, and where its output goes.
+/// A program, its working directory, and the file of its output.
 #[derive(Clone)]
 pub(super) struct Program {
     pub(super) path: PathBuf,
@@ -40,8 +40,8 @@ impl Program {
         Program { path, folder, output: copy.with_file_name(format!("output-{}", std::process::id())) }
     }
 
-    /// Runs it with a bug switched on (0: none) until it ends, has had `limit` of the processor, or has stood still for `still`. Tells what it
-    /// had of the processor, too.
+    /// Runs it with a bug switched on (0: none) until it ends, has used `limit` of processor time, or has stood still for `still`. Also returns
+    /// its processor time.
     pub(super) fn run(
         &self,
         arguments: &[String],
@@ -76,8 +76,8 @@ impl Program {
     }
 }
 
-/// What a process and the children that it has waited for have had of the processor: fields 14 to 17 of /proc/PID/stat, in hundredths of a
-/// second (proc(5)). Zero where that cannot be read.
+/// The processor time of a process and of the children that it has waited for: fields 14 to 17 of /proc/PID/stat, in hundredths of a
+/// second (proc(5)). Zero when they cannot be read.
 fn processor_time(process: u32) -> Duration {
     let text = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let behind_name = text.rsplit_once(')').map_or("", |(_, rest)| rest);
@@ -85,7 +85,7 @@ fn processor_time(process: u32) -> Duration {
     Duration::from_millis(10 * ticks.filter_map(|field| field.parse::<u64>().ok()).sum::<u64>())
 }
 
-/// From what a failed program has printed: the seed or the test, in a few words.
+/// The seed or the test in the output of a failed program, in a few words.
 fn what_failed(output: &Path) -> String {
     let text = String::from_utf8_lossy(&std::fs::read(output).unwrap_or_default()).into_owned();
     let is_telling = |line: &&str| line.trim_start().starts_with("seed ") || line.starts_with("---- ");

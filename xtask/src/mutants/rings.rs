@@ -1,4 +1,4 @@
-//! The second ring: the test programs of the crates that keep data; each is run with a bug switched on or with none.
+//! The second ring: the test programs of the crates that store data; each runs with a bug switched on or with none.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use super::process::{Ended, MEASURE_TIME, PATIENCE, PATIENCE_TIME, Program, STILL_TIME};
 
-/// The crates whose tests are the second ring: those in whose source the bugs stand.
+/// The crates whose tests are the second ring: those whose source contains the bugs.
 const TESTED: [&str; 5] = ["log", "pages", "txn", "access", "engine"];
 
-/// A test program of a crate, and how long it takes without any bug.
+/// A test program of a crate, and its time without any bug.
 pub(super) struct Ring {
     pub(super) name: String,
-    /// The crate whose tests these are.
+    /// The crate of these tests.
     package: String,
     program: Program,
     arguments: Vec<String>,
@@ -32,7 +32,7 @@ pub(super) fn tests(copy: &Path) -> Result<Vec<Ring>, String> {
     if rings.len() < TESTED.len() { Err(format!("{} test programs", rings.len())) } else { Ok(rings) }
 }
 
-/// The ring of one of cargo's messages, if it tells of a test program.
+/// The test program in one of cargo's messages, if there is one.
 fn ring_of_message(copy: &Path, line: &str) -> Option<Ring> {
     let message: serde_json::Value = serde_json::from_str(line).ok()?;
     let program = PathBuf::from(message.get("executable")?.as_str()?);
@@ -48,7 +48,7 @@ fn ring_of_message(copy: &Path, line: &str) -> Option<Ring> {
     })
 }
 
-/// Runs cargo in the copy: what is quick to build rather than quick to run, with the checks of the tests' usual profile.
+/// Runs cargo in the copy: optimized for build time rather than run time, with the checks of the tests' usual profile.
 pub(super) fn build(copy: &Path, arguments: &[&str]) -> Result<String, String> {
     let mut cargo = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()));
     cargo.args(arguments).args(["--release", "--quiet"]).current_dir(copy);
@@ -78,7 +78,7 @@ impl Ring {
         }
     }
 
-    /// How it finds this bug, if it does.
+    /// The failure by which it finds this bug, if it does.
     ///
     /// # Errors
     /// It cannot be run.
@@ -91,7 +91,7 @@ impl Ring {
         })
     }
 
-    /// When it is asked about a bug of this crate: its own tests first, then the quickest.
+    /// Its position in the order for a bug of this crate: the crate's own tests first, then the quickest.
     pub(super) fn turn(&self, package: &str) -> (bool, Duration) {
         (self.package != package, self.takes)
     }

@@ -1,4 +1,4 @@
-//! The first ring: the scenarios of the simulation. A bug has a budget of the processor, which they share out in rounds.
+//! The first ring: the scenarios of the simulation. They share the processor time of a bug's budget, in rounds.
 //!
 //! ```text
 //!  round 1 ─► 2 ─► 3 ...   each twice as long as the one before; in a round, every scenario runs its next seeds for its share
@@ -13,20 +13,20 @@ use std::time::Duration;
 use super::process::{Ended, MEASURE_TIME, PATIENCE, PATIENCE_TIME, Program, STILL_TIME};
 use super::rings::build;
 
-/// The scenarios that find most come first and have so many shares.
+/// The scenarios that find most come first, and have so many shares.
 const FIRST: [(&str, u32); 3] = [("schema", 3), ("store", 2), ("lies", 3)];
 /// A share of the processor in the first round.
 const SHARE_TIME: Duration = Duration::from_millis(700);
-/// Seeds of each scenario that are run without any bug, besides its corpus, to see what one costs.
+/// Seeds of each scenario that are run without any bug, besides its corpus, to measure the cost of one.
 const MEASURED_SEEDS: u64 = 12;
 
-/// By scenario: how many seeds, from the first on, a bug has been asked with. With the first of them comes the corpus.
+/// The number of seeds, by scenario, from the first on, that were tried for a bug. The corpus is run with the first of them.
 pub(super) type Asked = BTreeMap<String, u64>;
 
 struct Scenario {
     name: String,
     shares: u32,
-    /// What one seed takes of the processor without any bug.
+    /// The processor time of one seed without any bug.
     seed_time: Duration,
 }
 
@@ -34,20 +34,20 @@ struct Scenario {
 pub(super) struct Simulation {
     program: Program,
     scenarios: Vec<Scenario>,
-    /// Seeds that pass without any bug, as they are asked for.
+    /// Seeds known to pass without any bug.
     sound: BTreeSet<Vec<String>>,
 }
 
-/// What a bug's budget has come to.
+/// The result of a bug's budget.
 pub(super) enum Answer {
-    /// By this scenario, like this.
+    /// Found by this scenario, with this failure.
     Found(String, String),
-    /// Not yet.
+    /// Not found yet.
     NotYet,
 }
 
 impl Simulation {
-    /// Builds it, unless it is to be taken as it is.
+    /// Builds it, unless the existing build is to be used.
     ///
     /// # Errors
     /// It does not build.
@@ -119,7 +119,7 @@ impl Simulation {
         Ok(Answer::NotYet)
     }
 
-    /// What finds a bug passes without it.
+    /// Checks that the failing seed passes without the bug.
     fn must_pass_without(&mut self, arguments: &[String], limit: Duration) -> Result<(), String> {
         if self.sound.contains(arguments) {
             return Ok(());
@@ -132,7 +132,7 @@ impl Simulation {
     }
 }
 
-/// The arguments for so many seeds from `first` on; the corpus comes before the very first.
+/// The arguments for so many seeds from `first` on; the corpus precedes the very first.
 fn arguments(scenario: &str, first: u64, seeds: u64) -> Vec<String> {
     let mut arguments = vec!["--scenario".to_owned(), scenario.to_owned()];
     if first > 0 {
@@ -143,7 +143,7 @@ fn arguments(scenario: &str, first: u64, seeds: u64) -> Vec<String> {
     arguments
 }
 
-/// The arguments for the one seed that a line names.
+/// The arguments for the one seed in a line of output.
 fn seed_of(scenario: &str, line: &str) -> Option<Vec<String>> {
     let seed: u64 = line.strip_prefix("seed ")?.split(':').next()?.parse().ok()?;
     let seed = ["--scenario", scenario, "--seed", &seed.to_string(), "--jobs", "1"].map(str::to_owned);
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_bug_is_asked_on_behind_the_seeds_it_had() {
-        // Bug 3 shows at seed 4 and later; each run works a little, so that the budget is used by a few rounds.
+        // Bug 3 shows at seed 4 and later; each run uses some processor time, so that a few rounds use up the budget.
         let work = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
         let finds = "[ $HARDPAN_MUTANT = 3 ] && [ \"$3\" = --seed ] && [ $4 -ge 2 ] && { echo ' seed 4: LOST'; exit 1; }";
         let mut simulation = scripted("on", &format!("{work}; {finds}; exit 0"));

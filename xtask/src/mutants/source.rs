@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The switch, as the copies of the code see it.
+/// The switch, as the code of the copies sees it.
 pub(super) const SWITCH: &str = "HARDPAN_MUTANT";
 
 /// A bug to plant.
@@ -17,7 +17,7 @@ pub(super) struct Mutant {
 }
 
 impl Mutant {
-    /// The crate in whose source it stands.
+    /// The crate whose source contains it.
     pub(super) fn package(&self) -> &str {
         self.file.split('/').nth(1).unwrap_or_default()
     }
@@ -51,7 +51,7 @@ pub(super) fn list(root: &Path) -> Result<Vec<Mutant>, String> {
     Ok(mutants)
 }
 
-/// The bugs of mutants.toml; each anchor stands once in its file.
+/// The bugs of mutants.toml; each anchor occurs once in its file.
 pub(super) fn read(root: &Path) -> Result<Vec<Mutant>, String> {
     let mutants = list(root)?;
     for mutant in &mutants {
@@ -68,7 +68,7 @@ pub(super) fn read(root: &Path) -> Result<Vec<Mutant>, String> {
     Ok(mutants)
 }
 
-/// Where the copy of the source is.
+/// The folder of the copy.
 pub(super) fn copy_of(root: &Path) -> PathBuf {
     root.join("target/mutants/source")
 }
@@ -91,7 +91,7 @@ pub(super) fn plant(root: &Path, copy: &Path, mutants: &[Mutant]) -> Result<(), 
         }
         std::fs::create_dir_all(to.parent().ok_or("a file has a folder")?)
             .map_err(|error| error.to_string())?;
-        // What is as it was keeps its time, so that the next run builds little.
+        // Unchanged files keep their time stamps, so that the next run builds little.
         if std::fs::read(&to).is_ok_and(|present| present == bytes) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! The table of bugs and who found them: a line each, written as soon as it is known, and read again by the next run, which asks on.
+//! The table of bugs and the rings that found them: a line each, written as soon as it is known, and read by the next run, which continues it.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -8,14 +8,14 @@ use super::simulation::Asked;
 
 const NOT_YET: &str = "not yet";
 
-/// What is known of a bug.
+/// The verdict on a bug.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// By this ring, like this.
+    /// Found by this ring, with this failure.
     Found(String, String),
-    /// Not by these seeds of the simulation.
+    /// Not found by these seeds of the simulation.
     NotYet(Asked),
-    /// Neither by the simulation nor by the tests.
+    /// Found neither by the simulation nor by the tests.
     Nobody,
 }
 
@@ -26,10 +26,10 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Reads what the file knows already; the last line of a bug counts.
+    /// Reads the existing file; the last line of a bug counts.
     ///
     /// # Errors
-    /// The file is there and cannot be read.
+    /// The file exists and cannot be read.
     pub(super) fn open(file: Option<&Path>) -> Result<Table, String> {
         let text = match file {
             Some(file) if file.exists() => {
@@ -41,7 +41,7 @@ impl Table {
         Ok(Table { file: file.map(Path::to_owned), verdicts })
     }
 
-    /// Notes and prints what is known of a bug from now on.
+    /// Records and prints the new verdict on a bug.
     ///
     /// # Errors
     /// The file cannot be written.

@@ -1,16 +1,17 @@
-//! Files of one folder do not name each other in circles: each folder's own arrows, against `[circles]` of `layers.toml`, which holds what is left.
+//! Files of one folder do not depend on each other in cycles: the dependencies inside each folder, against `[circles]` of `layers.toml`, the list of
+//! tolerated cycles.
 
 use super::modules::{exports, named};
 use super::source::SourceFile;
 use super::{Finding, production};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Who names whom in a folder; `mod` is the folder's root (`mod.rs`, `lib.rs`, `main.rs`, or `tree.rs` beside `tree/`).
+/// The dependencies between the files of a folder; `mod` is the folder's root (`mod.rs`, `lib.rs`, `main.rs`, or `tree.rs` beside `tree/`).
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 /// The root of a folder among its files.
 const ROOT: &str = "mod";
 
-/// Every folder of which more files, or fewer, stand in circles than `[circles]` says. They may only become fewer.
+/// Every folder with more, or fewer, files in cycles than `[circles]` says. Their number may only decrease.
 ///
 /// # Errors
 /// When `layers.toml` cannot be read.
@@ -35,7 +36,7 @@ pub fn check(files: &[SourceFile]) -> Result<Vec<Finding>, String> {
     Ok(findings)
 }
 
-/// The arrows of each folder, by its place (`query`, `query/ddl`).
+/// The dependencies in each folder, by its path (`query`, `query/ddl`).
 fn folders(files: &[SourceFile]) -> BTreeMap<String, Arrows> {
     let mut places: BTreeMap<String, Vec<&SourceFile>> = BTreeMap::new();
     for file in production(files).filter(|file| file.krate != "xtask") {
@@ -71,7 +72,7 @@ fn arrows<'a>(place: &str, files: &[&'a SourceFile]) -> Arrows {
     let folder = if folder.is_empty() { String::new() } else { format!("{folder}/") };
     let (source, inner) =
         (format!("crates/{krate}/src/{folder}"), format!("crate::{}", folder.replace('/', "::")));
-    // The file beside a folder stands outside it: it is the folder's root, as `mod.rs` is.
+    // The file beside a folder belongs to it: it is the folder's root, as `mod.rs` is.
     let inside = |file: &&'a SourceFile| (file.path.strip_prefix(&source).unwrap_or("mod.rs"), *file);
     let paths: Vec<(&str, &SourceFile)> = files.iter().map(inside).collect();
     let modules: BTreeSet<&str> = paths.iter().map(|(path, _)| module_of(path)).collect();
@@ -107,7 +108,7 @@ fn module_of(path: &str) -> &str {
     if is_root(path) { ROOT } else { first.strip_suffix(".rs").unwrap_or(first) }
 }
 
-/// The modules whose contents a root names itself, beyond handing them on (`pub use`).
+/// The modules that a root uses itself, besides re-exports (`pub use`).
 fn children(root: &str, modules: &BTreeSet<&str>) -> BTreeSet<String> {
     let (mut found, mut hands_on) = (BTreeSet::new(), false);
     for line in root.lines() {
@@ -125,7 +126,7 @@ fn children(root: &str, modules: &BTreeSet<&str>) -> BTreeSet<String> {
     found
 }
 
-/// All that can reach themselves.
+/// All nodes that can reach themselves.
 fn in_circles(arrows: &Arrows) -> Vec<String> {
     let reaches_itself = |start: &String| {
         let mut open: Vec<&String> = arrows[start].iter().collect();
@@ -168,7 +169,7 @@ mod tests {
     fn arrows_one_way_are_no_circle() {
         let leaf = ("tree/leaf.rs", "use super::stem::Wood;\nuse crate::top::Whole;");
         assert_eq!(circle(&[ROOT_FILE, leaf, ("tree/stem.rs", "use std::fmt;")]), Vec::<String>::new());
-        // The root hands `Green` on without naming it for itself.
+        // The root re-exports `Green` without using it.
         let leaf = ("tree/leaf.rs", "use super::own;");
         assert_eq!(circle(&[ROOT_FILE, leaf, ("tree/stem.rs", "")]), Vec::<String>::new());
     }
@@ -205,7 +206,7 @@ mod tests {
             ["mod", "stem"]
         );
         assert_eq!(circle(&[beside, leaf, ("tree/stem.rs", "use crate::top::Whole;")]), Vec::<String>::new());
-        // A folder in a folder, and the file beside it among the files of the outer one.
+        // A nested folder, with the file beside it among the files of the outer one.
         let deep =
             [("deep/tree.rs", "mod leaf;\nfn own() { leaf::f() }"), ("deep/tree/leaf.rs", "use super::own;")];
         assert_eq!(circles("a/deep/tree", &deep), ["leaf", "mod"]);

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-/// The page.
+/// The document.
 const PAGE: &str = "docs/claims.md";
 /// Claims that must have a row.
 const CLAIMS: RangeInclusive<u32> = 1..=318;
-/// What a row without a test begins with: why there is none.
+/// The beginning of a row without a test: the reason.
 const EXCUSES: [&str; 4] = ["Advice:", "History:", "Measured:", "Later:"];
 
-/// One row of the page.
+/// One row of the document.
 struct Row {
     line: usize,
     claim: u32,
@@ -21,7 +21,7 @@ struct Row {
     proof: String,
 }
 
-/// Checks the page against the tree.
+/// Checks the document against the tree.
 pub fn check(root: &Path, files: &[SourceFile]) -> Vec<Finding> {
     match std::fs::read_to_string(root.join(PAGE)) {
         Ok(page) => check_page(&page, files),
@@ -74,7 +74,7 @@ fn check_row(row: &Row, files: &[SourceFile]) -> Vec<Finding> {
     findings
 }
 
-/// Rows of the page's tables that begin with a number.
+/// Rows of the document's tables that begin with a number.
 fn rows(page: &str) -> Vec<Row> {
     let parse = |(index, line): (usize, &str)| {
         let mut cells = line.strip_prefix('|')?.strip_suffix('|')?.splitn(3, '|').map(str::trim);
@@ -91,7 +91,7 @@ fn tests_named(proof: &str) -> Vec<(&str, &str)> {
     quoted.filter(|(path, _)| path.ends_with(".rs")).collect()
 }
 
-/// The comment above the test function, or nothing when there is no such test.
+/// The comment above the test function; none when there is no such test.
 fn comment_of_test(text: &str, function: &str) -> Option<String> {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let head = format!("fn {function}(");
@@ -138,7 +138,7 @@ fn cites(text: &str, claim: u32) -> bool {
 mod tests {
     use super::*;
 
-    /// A page on which every claim has a row with this proof, except as `change` says.
+    /// A document in which every claim has a row with this proof, except as `change` says.
     fn page(change: impl Fn(u32) -> Option<String>) -> String {
         let row = |claim| change(claim).unwrap_or_else(|| format!("| {claim} | words | Advice: do it |\n"));
         format!(

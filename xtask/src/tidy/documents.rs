@@ -16,7 +16,7 @@ pub fn check(root: &Path, files: &[SourceFile]) -> Vec<Finding> {
     findings
 }
 
-/// One finding for each name that the page does not contain in backquotes or as the first cell of a row.
+/// One finding for each name that the document does not contain in backquotes or as the first cell of a row.
 fn missing(page: &str, text: &str, names: &BTreeSet<String>) -> Vec<Finding> {
     let is_there =
         |name: &&String| text.contains(&format!("`{name}`")) || text.contains(&format!("| {name} |"));
@@ -24,7 +24,7 @@ fn missing(page: &str, text: &str, names: &BTreeSet<String>) -> Vec<Finding> {
     absent.map(|name| Finding::new(page, format!("says nothing of {name}"))).collect()
 }
 
-/// Literal names under which the product starts threads (the simulation's own are none of its).
+/// Literal names of the threads that the product starts (the simulation's own are not included).
 fn threads(files: &[SourceFile]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for file in production(files).filter(|file| file.krate != "xtask" && !file.path.contains("/sim/")) {

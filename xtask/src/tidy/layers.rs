@@ -1,11 +1,11 @@
-//! The layer law: `layers.toml` against what `cargo metadata` says each crate really uses.
+//! The layer rule: `layers.toml` against the dependencies of each crate in `cargo metadata`.
 
 use super::Finding;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 type Arrows = BTreeMap<String, BTreeSet<String>>;
 
-/// Every arrow between the project's crates that does not go to a lower layer, and every crate without a layer.
+/// Every dependency between the project's crates that does not go to a lower layer, and every crate without a layer.
 ///
 /// # Errors
 /// When `layers.toml` or the metadata cannot be read.
@@ -84,7 +84,7 @@ fn read_layers() -> Result<BTreeMap<String, usize>, String> {
     Ok(layers)
 }
 
-/// Normal dependencies between our crates, by the short names of `layers.toml`; test-only arrows do not count.
+/// Normal dependencies between our crates, by the short names of `layers.toml`; test-only dependencies do not count.
 fn read_arrows() -> Result<Arrows, String> {
     let output = std::process::Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: the rules of the house that a program can check, each in a file of its own.
+//! `cargo xtask tidy`: the project rules that a program can check, each in a file of its own.
 
 mod circles;
 mod claims;
@@ -11,12 +11,12 @@ pub mod source;
 
 use source::SourceFile;
 
-/// One broken rule at one place.
+/// A violation of a rule at one place.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Finding {
     /// Path and line, or a crate's name.
     pub place: String,
-    /// Which rule, in words a contributor can act on.
+    /// The rule, in words that a contributor can act on.
     pub problem: String,
 }
 
@@ -29,7 +29,7 @@ impl Finding {
 /// Checks everything and prints what it found.
 ///
 /// # Errors
-/// A text with the number of findings when there are any, or why the tree could not be read.
+/// A text with the number of findings when there are any, or the reason why the tree could not be read.
 pub fn run(update_ratchet: bool) -> Result<(), String> {
     let files = source::read_tree(&source::workspace_root()?)?;
     let mut findings = layers::check()?;
@@ -53,7 +53,7 @@ pub fn run(update_ratchet: bool) -> Result<(), String> {
     if findings.is_empty() { Ok(()) } else { Err(format!("tidy: {} findings", findings.len())) }
 }
 
-/// Lines of code as the rules see them: comments, strings and tests taken out.
+/// Lines of code as the rules see them: comments, strings and tests removed.
 fn production(files: &[SourceFile]) -> impl Iterator<Item = &SourceFile> {
     files.iter().filter(|file| file.is_production())
 }

@@ -1,13 +1,13 @@
-//! The order of modules inside a crate: `[modules]` of `layers.toml` against the `crate::` paths that stand in its files.
+//! The order of modules inside a crate: `[modules]` of `layers.toml` against the `crate::` paths in its files.
 
 use super::Finding;
 use super::source::SourceFile;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The rows of one crate, ground first.
+/// The rows of one crate, the lowest first.
 type Rows = Vec<Vec<String>>;
 
-/// Every path to a module that does not stand in a lower row, and every module without a row, of the crates that have rows.
+/// Every path to a module that is not in a lower row, and every module without a row, of the crates that have rows.
 ///
 /// # Errors
 /// When `layers.toml` cannot be read.
@@ -61,20 +61,20 @@ fn judge(krate: &str, rows: &Rows, files: &[SourceFile]) -> Vec<Finding> {
     findings
 }
 
-/// The module directly below the crate's root in which a file lies; none for the root itself.
+/// The module directly below the crate's root that contains a file; none for the root itself.
 fn module_of(path: &str) -> Option<&str> {
     let first = path.split('/').next()?;
     let name = first.strip_suffix(".rs").unwrap_or(first);
     (!matches!(name, "lib" | "main")).then_some(name)
 }
 
-/// How many `super` lead from a file to the crate's root.
+/// The number of `super` from a file to the crate's root.
 fn depth_of(path: &str) -> usize {
     let parts: Vec<&str> = path.split('/').collect();
     parts.len() - usize::from(parts.last() == Some(&"mod.rs"))
 }
 
-/// The first names behind the root of a crate or folder (`inner`, or so many `super`) in all paths of a file, each once.
+/// The first names after the root of a crate or folder (`inner`, or so many `super`) in all paths of a file, each once.
 pub(super) fn named(code: &str, inner: &str, depth: usize) -> BTreeSet<String> {
     let supers = "super::".repeat(depth);
     let mut names = BTreeSet::new();
@@ -120,7 +120,7 @@ fn word(text: &str) -> String {
     text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
 }
 
-/// The names that a root hands on, each with the module that it comes from.
+/// The re-exported names of a root, each with its module.
 pub(super) fn exports(root: &str) -> BTreeMap<String, String> {
     let mut exported = BTreeMap::new();
     for statement in root.split(';') {

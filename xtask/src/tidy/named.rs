@@ -1,16 +1,16 @@
-//! What the documents name in backquotes exists: source files (`flush.rs`), what is found in something (`Log::harden`), other words of the code.
+//! Names in backquotes in the documents exist: source files (`flush.rs`), paths (`Log::harden`), other words of the code.
 
 use super::Finding;
 use super::source::SourceFile;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Folders whose pages are checked. `docs/decisions` tell how things were.
+/// Folders whose documents are checked. `docs/decisions` describe the past.
 const FOLDERS: [&str; 4] = [".", "docs", "docs/tour", "docs/formats"];
-/// What may stand before a name that a file defines.
+/// The keywords that precede a definition.
 const DEFINERS: [&str; 10] =
     ["fn", "struct", "enum", "trait", "type", "const", "static", "mod", "macro_rules", "union"];
-/// Roots of paths that are not ours.
+/// Roots of paths that are not of this project.
 const FOREIGN: [&str; 2] = ["std", "core"];
 
 /// Checks ARCHITECTURE.md, the READMEs and `docs` against the tree.
@@ -40,14 +40,14 @@ fn pages(root: &Path) -> Vec<String> {
     pages
 }
 
-/// The sources, as far as documents name them.
+/// The sources, as far as documents can name them.
 struct Tree<'a> {
     paths: BTreeSet<&'a str>,
     /// All words of all files, in code, comments and strings.
     words: BTreeSet<&'a str>,
     /// Each defined name, with the files that define it.
     definitions: BTreeMap<&'a str, BTreeSet<&'a str>>,
-    /// Each file, with the types it is about (by `impl` or a definition).
+    /// Each file, with its types (by `impl` or a definition).
     types: BTreeMap<&'a str, BTreeSet<&'a str>>,
 }
 
@@ -66,7 +66,7 @@ impl<'a> Tree<'a> {
             for line in file.code.lines() {
                 let is_about = ["impl", "enum ", "struct ", "trait "].iter().any(|word| line.contains(word));
                 for word in words(line) {
-                    // Fields and variants have no word before them: they begin a line.
+                    // Fields and variants have no keyword: they begin a line.
                     if DEFINERS.contains(&before)
                         || line.trim_start().trim_start_matches("pub ").starts_with(word)
                     {
@@ -110,7 +110,7 @@ impl<'a> Tree<'a> {
             || self.paths.iter().any(|known| known.starts_with(home) && known.ends_with(&end))
     }
 
-    /// Is the last name of the path defined where the one before it is at home: a type, a module, a crate?
+    /// Is the last name of the path defined in the file of the one before it (a type, a module, a crate)?
     fn has_path(&self, path: &str) -> bool {
         let names: Vec<&str> = path.split("::").map(|name| name.trim_end_matches("()")).collect();
         let ours = names.iter().all(|name| !name.is_empty() && words(name).eq([*name]));
@@ -126,7 +126,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// What stands in backquotes; of what has several words (a table of files in a fence) those that are files.
+/// The texts in backquotes; of texts with several words (a table of files in a fence) only file names.
 fn quoted(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for quoted in text.split('`').skip(1).step_by(2) {

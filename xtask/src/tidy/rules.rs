@@ -1,19 +1,19 @@
-//! The rules themselves: headings, sizes, bans, unsafe, flush call sites, assertions, long functions.
+//! The rules: headings, sizes, bans, unsafe, flush call sites, assertions, long functions.
 
 use super::source::{SourceFile, workspace_root};
 use super::{Finding, production};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A file may not be longer than this many lines.
+/// The most lines of a file.
 const FILE_LINES_MAX: usize = 800;
-/// A function may not be longer than this many lines, signature and braces included.
+/// The most lines of a function, signature and braces included.
 const FUNCTION_LINES_MAX: usize = 70;
-/// Assertions per function, on average, in the crates that guard durability, each with its floor of today, to be raised as they come; each
-/// run prints how they stand. The goal is 1.0 for the first three, 0.7 for access.
+/// Assertions per function, on average, in the crates that protect durability, each with its present minimum, to be raised over time; each
+/// run prints the figures. The goal is 1.0 for the first three, 0.7 for access.
 const ASSERTION_FLOORS: [(&str, f64); 5] =
     [("log", 0.75), ("txn", 0.7), ("pages", 0.75), ("access", 0.5), ("engine", 0.05)];
-/// Functions that were longer than the wall when the ratchet was made, and how long; they may only shrink.
+/// The list of tolerated long functions, with their lengths; they may only shrink.
 const RATCHET_FILE: &str = "xtask/long-functions.txt";
 
 /// Line 1 says what a file is for.
@@ -22,7 +22,7 @@ pub fn headings(files: &[SourceFile]) -> Vec<Finding> {
     missing.map(|f| Finding::new(&f.path, "line 1 is not a `//!` heading")).collect()
 }
 
-/// The wall for files.
+/// The limit for files.
 pub fn file_sizes(files: &[SourceFile]) -> Vec<Finding> {
     let long = files.iter().filter(|f| f.text.lines().count() > FILE_LINES_MAX);
     long.map(|f| Finding::new(&f.path, format!("{} lines (wall {FILE_LINES_MAX})", f.text.lines().count())))
@@ -37,7 +37,7 @@ pub fn readmes(root: &Path) -> Vec<Finding> {
     missing.map(|p| Finding::new(p.display().to_string(), "crate without a README.md")).collect()
 }
 
-/// What only `os` may name, and what nobody may write outside tests.
+/// Names that only `os` may use, and those that no code outside tests may use.
 pub fn bans(files: &[SourceFile]) -> Vec<Finding> {
     let world =
         ["std::fs::", "std::net::", "std::thread::", "std::time::Instant", "std::time::SystemTime", "libc::"];
@@ -75,7 +75,7 @@ pub fn bans(files: &[SourceFile]) -> Vec<Finding> {
     findings
 }
 
-/// `unsafe` stands only in `os`, and each block says why it is sound.
+/// `unsafe` is only in `os`, and each block says why it is sound.
 pub fn unsafe_places(files: &[SourceFile]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in production(files).filter(|f| f.krate != "xtask") {
@@ -118,7 +118,7 @@ pub fn flush_reasons(files: &[SourceFile]) -> Vec<Finding> {
     findings
 }
 
-/// Lines that hand the reason to the log; arms of a `match` only name it.
+/// Lines that pass the reason to the log; arms of a `match` only name it.
 fn call_sites(file: &SourceFile, name: &str) -> Vec<String> {
     let lines = file.code.lines().enumerate();
     let hits = lines.filter(|(_, l)| contains_word(l, name) && !l.contains("=>") && !l.contains("matches!"));
@@ -159,16 +159,16 @@ pub fn assertion_density(files: &[SourceFile]) -> Vec<Finding> {
     findings
 }
 
-/// How many assertions stand in a text. One that a function such as `assert_state` holds counts where it stands, and not again at each call.
+/// The number of assertions in a text. An assertion in a function such as `assert_state` counts once, and not again at each call.
 fn assertions_of(code: &str) -> usize {
     let forms = ["assert!(", "assert_eq!(", "assert_ne!(", "never!("];
     forms.iter().map(|form| code.matches(form).count()).sum()
 }
 
-/// The wall for functions, with a ratchet for those that stood when it was built.
+/// The limit for functions, except for the tolerated ones.
 ///
 /// # Errors
-/// When the ratchet file cannot be written.
+/// When the list of tolerated functions cannot be written.
 pub fn long_functions(files: &[SourceFile], update: bool) -> Result<Vec<Finding>, String> {
     let path = workspace_root()?.join(RATCHET_FILE);
     let known = parse_ratchet(&std::fs::read_to_string(&path).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! The source tree as the rules see it: files, their crates, and their code with comments, strings and tests taken out.
+//! The source tree as the rules see it: files, their crates, and their code with comments, strings and tests removed.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ pub struct SourceFile {
     pub path: String,
     /// Short name of its crate.
     pub krate: String,
-    /// The file as it is.
+    /// The unchanged text of the file.
     pub text: String,
     /// The same lines with comments, string contents and `#[cfg(test)]` modules blanked.
     pub code: String,
@@ -35,13 +35,13 @@ impl SourceFile {
 /// The folder that holds the workspace's Cargo.toml.
 ///
 /// # Errors
-/// When xtask does not lie in a workspace.
+/// When xtask is not in a workspace.
 pub fn workspace_root() -> Result<PathBuf, String> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().map(Path::to_path_buf).ok_or_else(|| "xtask has no parent folder".to_string())
 }
 
-/// Every Rust file of the workspace that is ours.
+/// Every Rust file of the workspace's own crates.
 ///
 /// # Errors
 /// When a folder or file cannot be read.

@@ -52,7 +52,7 @@ struct CursorPosition {
     slot: u16,
 }
 
-/// What stopped the filling of a batch.
+/// The reason why the filling of a batch stopped.
 enum Stop {
     /// The batch has rows.
     Full,

@@ -13,7 +13,7 @@
 //! Invariants (in brackets where each is asserted when it is made; `verify.rs`, and so DBCC CHECKDB, looks for the first six):
 //!
 //! 1. Keys ascend in a page and from a leaf to the next, ghosts included; no key stands twice. [`change.rs: write_row`, `split.rs: cut_page`]
-//! 2. An interior page has at least one child. Its first entry stands for everything below the second, whatever key it carries; every other
+//! 2. An interior page has at least one child. Its first entry covers everything below the second, whatever key it has; every other
 //!    entry's key is above all keys to its left and not above any below it. [`split.rs: cut_interior`, `cut_page`; `page.rs: separator`]
 //! 3. Levels fall by one from parent to child, leaves are level 0. [`split.rs: split`, `descend_with_fence`; `fix_child` refuses a page that
 //!    says otherwise]

@@ -1,6 +1,6 @@
 //! Keys and children on a tree page. Its rows are in the format of `pages/tree_rows.rs`, and in order: a read refuses any other page.
 //!
-//! The first entry of an interior page stands for everything below the second, whatever key it carries.
+//! The first entry of an interior page covers everything below the second, whatever key it has.
 
 use std::cmp::Ordering;
 
@@ -26,7 +26,7 @@ pub(crate) struct Fences {
 }
 
 impl Fences {
-    /// Those of the child in a slot.
+    /// The bounds of the child in a slot.
     pub(crate) fn go_below(&mut self, page: &PageBytes, slot: u16) {
         if slot > 0 {
             self.lower.clear();
@@ -98,7 +98,7 @@ pub(crate) fn search_within(page: &PageBytes, key: &[u8], lower: &[u8], upper: &
 fn search_around(page: &PageBytes, key: &[u8], guess: u16, (start, end): (u16, u16)) -> Result<u16, u16> {
     let (mut low, mut high) = (start, end);
     assert!(start <= guess && guess < high, "a guess lies among the slots");
-    // From the guess outward in doubling steps, until the key is between two slots looked at.
+    // From the guess outward in doubling steps, until the key is between two slots that were read.
     let (mut at, mut step) = (guess, 1);
     loop {
         match key_at(page, at).cmp(key) {

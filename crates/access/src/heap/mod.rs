@@ -1,7 +1,7 @@
 //! Heaps: rows wherever there was free space, each at a fixed address.
 //!
 //! Pages form a chain from the first; the first page's `prev` names the last. A row that outgrows its page moves, and leaves
-//! a stub with its new address; only the stub's address is ever seen outside. Deleted rows stay as ghosts until their
+//! a stub with its new address; only the stub's address is ever visible outside. Deleted rows stay as ghosts until their
 //! deleter has ended, so that its rollback always finds them.
 //!
 //! Latching: one page at a time, except when a page is appended (first, last, map, new).

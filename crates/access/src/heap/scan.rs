@@ -27,7 +27,7 @@ pub struct HeapCursor {
     kept: Option<Rid>,
 }
 
-/// What stopped the filling of a batch.
+/// The reason why the filling of a batch stopped.
 enum Stop {
     Full,
     Locked(Rid),

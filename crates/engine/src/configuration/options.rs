@@ -1,7 +1,7 @@
 //! The rows of `sys.configurations`: number, name, least, greatest and default value of every option of SQL Server 2022.
 //!
-//! Where the feature behind an option is absent its default is what is a fact here (0 where SQL Server has 1: the default trace, extended
-//! procedures, remote access; one thread a query). Numbers, names and ranges: "Server configuration options" and `sys.configurations` of the
+//! If a feature is absent, the default of its option is the value that describes this server (0 where SQL Server has 1: the default trace, extended
+//! procedures, remote access; one thread per query). Numbers, names and ranges: "Server configuration options" and `sys.configurations` of the
 //! documentation, and the rows of a stock instance.
 
 use super::{

@@ -243,7 +243,7 @@ impl Observation {
         self.last.commits_total.saturating_sub(self.first.commits_total)
     }
 
-    /// Of them delayed.
+    /// The delayed ones of them.
     pub fn delayed_commits(&self) -> u64 {
         self.last.loss.commits_total.saturating_sub(self.first.loss.commits_total)
     }

@@ -1,4 +1,4 @@
-//! What the tests of the engine share: an instance in a simulated world, a table, rows in and out.
+//! Shared code of the engine's tests: an instance in a simulated world, a table, rows in and out.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use std::path::Path;
@@ -13,7 +13,7 @@ use os::Os;
 use os::sim::{Profile, Report, World};
 use types::{Collation, SqlType, Value};
 
-/// Where the instance lives.
+/// The directory of the instance.
 pub const DATA: &str = "/data";
 /// The user database of most tests.
 pub const NAME: &str = "hk";
@@ -28,7 +28,7 @@ pub fn open(os: &Os) -> Arc<Instance> {
     try_open(os).expect("the instance opens")
 }
 
-/// The same, for when it may fail.
+/// Opens it, for tests in which it may fail.
 pub fn try_open(os: &Os) -> Result<Arc<Instance>, StorageError> {
     Instance::open(os, &options(false))
 }
@@ -113,7 +113,7 @@ pub fn item(id: i32, tag: i32, filler_bytes: usize) -> Vec<Value> {
     vec![Value::Int(id), Value::Int(tag), Value::varchar(&"x".repeat(filler_bytes))]
 }
 
-/// One session's work.
+/// One session's connection to a database.
 pub struct Session {
     /// Its transactions.
     pub set: TransactionSet,
@@ -152,7 +152,7 @@ impl Session {
         }
     }
 
-    /// Runs one statement inside the open transaction; its effects are taken back when it fails.
+    /// Runs one statement inside the open transaction; rolls back its changes when it fails.
     pub fn statement<T>(&mut self, work: impl FnOnce(&DbTransaction) -> SqlResult<T>) -> SqlResult<T> {
         self.set.statement_begin();
         let result = self.set.in_database(&self.database, IsolationLevel::ReadCommitted).and_then(work);

@@ -1,22 +1,22 @@
-//! Where batches are run: what a server on the wire and an instance in this process have in common.
+//! The interface to run batches: implemented over the wire and by an instance in this process.
 
 use super::printer::Printer;
 
-/// Where batches are run.
+/// Runs batches.
 pub(super) trait Backend {
-    /// Runs one batch and prints what comes. `interrupts` counts how often Ctrl-C has come: once more cancels the batch.
+    /// Runs one batch and prints its results. `interrupts`: the number of Ctrl-C so far; one more cancels the batch.
     fn batch(&mut self, text: &str, printer: &mut Printer, interrupts: &dyn Fn() -> u32) -> BatchEnd;
     /// The server's name in messages.
     fn server_name(&self) -> String;
-    /// Ends the conversation.
+    /// Ends the session.
     fn close(self: Box<Self>);
 }
 
-/// What became of a batch.
+/// The outcome of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BatchEnd {
-    /// The next one may follow.
+    /// The next batch may follow.
     Next,
-    /// The connection is gone.
+    /// The connection is lost.
     Closed,
 }

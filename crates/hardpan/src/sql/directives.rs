@@ -1,18 +1,18 @@
-//! What a line of a script asks of the client instead of the server, in the manner of sqlcmd. Only lines that are code from their first
-//! character on are looked at.
+//! Directives: lines of a script for the client instead of the server, in the manner of sqlcmd. A line is a directive only if it is code from its
+//! first character on.
 
-/// A line for the client.
+/// A directive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Directive {
-    /// EXIT, QUIT: without running what stands there.
+    /// EXIT, QUIT: without running the collected text.
     Quit,
-    /// EXIT(query): what stands there runs, then the query; its first value is the status. Without a query it only runs.
+    /// EXIT(query): runs the collected text, then the query; its first value is the status. Without a query it only runs the text.
     ExitWith(String),
-    /// Forgets what stands there.
+    /// Drops the collected text.
     Reset,
     /// `:r FILE`
     Read(String),
-    /// `:setvar NAME [VALUE]`; without a value the variable is forgotten.
+    /// `:setvar NAME [VALUE]`; without a value it removes the variable.
     SetVariable(String, Option<String>),
     /// `:on error exit` or `ignore`.
     StopOnError(bool),
@@ -22,13 +22,13 @@ pub(super) enum Directive {
     Connect(Connect),
     /// `:listvar`
     ListVariables,
-    /// `:list`: prints what stands there.
+    /// `:list`: prints the collected text.
     List,
     /// `:help`
     Help,
 }
 
-/// Where `:connect` goes; what it does not name stays as it was.
+/// The target of `:connect`; parts that it does not name stay the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Connect {
     pub(super) server: String,
@@ -36,7 +36,7 @@ pub(super) struct Connect {
     pub(super) password: Option<String>,
 }
 
-/// Directives of sqlcmd that this client does not have.
+/// Directives of sqlcmd that this client does not support.
 const NOT_HERE: [&str; 5] = ["error", "perftrace", "serverlist", "xml", "ed"];
 
 /// The directives, for `:help`.
@@ -71,7 +71,7 @@ pub(super) fn parse(line: &str) -> Option<Result<Directive, String>> {
     }))
 }
 
-/// The commands that need no colon.
+/// The directives without a colon.
 fn bare(line: &str) -> Option<Result<Directive, String>> {
     let word = line.trim_end_matches(';').trim_end().to_lowercase();
     match word.as_str() {
@@ -115,7 +115,7 @@ fn exit(rest: &str) -> Result<Directive, String> {
     }
 }
 
-/// The one word, perhaps in quotes, that a directive wants.
+/// The one word of a directive, possibly in quotes.
 fn one_argument(word: &str, rest: &str) -> Result<String, String> {
     let argument = match rest.strip_prefix('"') {
         Some(inside) => inside.strip_suffix('"').unwrap_or(""),
@@ -137,7 +137,7 @@ fn set_variable(rest: &str) -> Result<Directive, String> {
     let value = match value.strip_prefix('"') {
         None if value.is_empty() => None,
         None => Some(value.to_string()),
-        // A quote inside is written twice.
+        // A quote inside is doubled.
         Some(inside) => match inside.strip_suffix('"') {
             Some(inside) => Some(inside.replace("\"\"", "\"")),
             None => return Err(format!("Syntax error: the value of ':setvar {name}' has no closing quote.")),

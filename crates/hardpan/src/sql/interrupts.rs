@@ -1,4 +1,4 @@
-//! Ctrl-C (SIGINT): it cancels the batch that runs; a client that only waits for more text is left by it.
+//! Ctrl-C (SIGINT): cancels the running batch; ends a client that only waits for more text.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use os::task::{InterruptReason, TaskRef};
 use os::{Os, TerminationWatcher};
 
-/// Status of a client that Ctrl-C has ended, and of a script whose batch it has cancelled: 128 and the number of SIGINT.
+/// The exit status of a client ended by Ctrl-C, and of a script whose batch it has cancelled: 128 plus the number of SIGINT.
 pub(super) const STATUS_INTERRUPTED: u8 = 130;
 
-/// What the client does when the signal comes.
+/// The effect of the signal.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Activity {
-    /// Neither of the others; the client itself looks before it begins the next batch.
+    /// Neither of the others; the client itself checks before it begins the next batch.
     Working = 0,
     /// A batch runs.
     Batch = 1,
-    /// It waits for text that nobody types.
+    /// The client waits for typed text.
     Reading = 2,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Interrupts {
 }
 
 impl Interrupts {
-    /// Takes SIGINT over. The calling thread is the one that runs batches.
+    /// Installs a handler for SIGINT. The calling thread is the one that runs batches.
     pub(super) fn install(os: &Os) -> Result<Interrupts, String> {
         let watcher = TerminationWatcher::install_for_interrupts().map_err(|error| error.to_string())?;
         let watcher = Arc::new(watcher);
@@ -52,17 +52,17 @@ impl Interrupts {
         Ok(Interrupts { watcher, activity, task })
     }
 
-    /// Takes the signal over again: the prompt's line editor has a handler of its own, which would keep it from the batch.
+    /// Installs the handler again: the prompt's line editor installs its own, which would not cancel the batch.
     pub(super) fn take_again(&self) -> Result<(), String> {
         self.watcher.take_signals().map_err(|error| error.to_string())
     }
 
-    /// How often Ctrl-C has come so far.
+    /// The number of Ctrl-C so far.
     pub(super) fn count(&self) -> u32 {
         self.watcher.count()
     }
 
-    /// Does something during which the signal means `activity`.
+    /// Runs something during which the signal has the effect of `activity`.
     pub(super) fn during<T>(&self, activity: Activity, f: impl FnOnce() -> T) -> T {
         self.task.clear_interrupt();
         self.activity.store(activity as u8, Ordering::Release);

@@ -1,4 +1,4 @@
-//! Batches in this process: the data directory is opened here, no server is needed.
+//! Batches in this process: it opens the data directory itself and needs no server.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::arguments::Arguments;
 use super::backend::{Backend, BatchEnd};
 use super::printer::{PrintedColumn, Printer};
 
-/// A session on an instance of our own.
+/// A session on an instance of this process.
 pub(super) struct Local {
     instance: Arc<Instance>,
     session: Option<Session>,
@@ -28,7 +28,7 @@ impl Local {
         let mut options = InstanceOptions::new(absolute(&arguments.data));
         options.drives = parse_drives(&arguments.drive)?;
         options.allowed_paths = arguments.allow_path.iter().map(|folder| absolute(folder)).collect();
-        // What a server has left that died is taken, as the next server would.
+        // Log caches left by a dead server are used, as the next server would.
         options.log_cache_folder = crate::files::log_cache_folder(&arguments.log_cache);
         options.log_cache_is_only_taken = true;
         let instance = Instance::open(os, &options).map_err(|error| error.to_string())?;
@@ -86,7 +86,7 @@ impl Backend for Local {
     }
 }
 
-/// Prints what a session sends.
+/// Prints the output of a session.
 struct PrintingSink<'a, 'b>(&'a mut Printer<'b>);
 
 impl ResultSink for PrintingSink<'_, '_> {

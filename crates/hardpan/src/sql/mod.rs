@@ -44,7 +44,7 @@ fn run_inner(os: &Os, arguments: &Arguments) -> Result<u8, String> {
     outcome.map(|()| runner.status)
 }
 
-/// Runs what the arguments name, else what standard input brings.
+/// Runs the scripts of the arguments, else standard input.
 fn run_all(runner: &mut Runner) -> Result<(), String> {
     if let Some(query) = runner.arguments.query.clone() {
         runner.script("-Q", &query);

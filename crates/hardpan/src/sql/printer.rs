@@ -2,12 +2,12 @@
 
 use types::{ConvertContext, DEFAULT_STYLE, Length, SqlError, SqlType, Value};
 
-/// Columns are never shown wider than this (variable-length types).
+/// The greatest width of a column (variable-length types).
 const COLUMN_CHARACTERS_MAX: usize = 256;
-/// How dates are shown: yyyy-mm-dd hh:mi:ss.mmm.
+/// The format of dates: yyyy-mm-dd hh:mi:ss.mmm.
 const DATE_STYLE: i32 = 121;
 
-/// How results look.
+/// The format of results.
 #[derive(Clone, Debug)]
 pub struct Layout {
     /// `-s`: between columns.
@@ -24,7 +24,7 @@ impl Default for Layout {
     }
 }
 
-/// A column of the result set that is being printed.
+/// A column of the current result set.
 #[derive(Clone, Debug)]
 pub struct PrintedColumn {
     /// Name.
@@ -33,7 +33,7 @@ pub struct PrintedColumn {
     pub sql_type: SqlType,
 }
 
-/// Writes results as they come.
+/// Writes results as they arrive.
 pub struct Printer<'a> {
     layout: &'a Layout,
     server: &'a str,
@@ -76,7 +76,7 @@ impl<'a> Printer<'a> {
         self.first_value.clone()
     }
 
-    /// Nobody reads what is written.
+    /// Is the output closed?
     pub fn is_broken(&self) -> bool {
         self.broken
     }
@@ -137,7 +137,7 @@ impl<'a> Printer<'a> {
         if message.severity > 10 {
             self.severity_max = self.severity_max.max(message.severity);
         }
-        // Severity 10 travels as 0 (documented) and comes without a head, like PRINT.
+        // Severity 10 is sent as 0 (documented) and printed without a header, like PRINT.
         if message.severity > 0 && message.severity != 10 {
             let procedure =
                 message.procedure.as_ref().map(|p| format!("Procedure {p}, ")).unwrap_or_default();
@@ -180,7 +180,7 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// A value as it is shown.
+/// A value as text.
 pub fn show(value: &Value, sql_type: &SqlType) -> String {
     if value.is_null() {
         return "NULL".into();
@@ -236,7 +236,7 @@ fn is_right_aligned(sql_type: &SqlType) -> bool {
     )
 }
 
-/// Characters that any value of the type needs.
+/// The width that any value of the type needs.
 fn display_width(sql_type: &SqlType) -> usize {
     let limited = |length: &Length, factor: usize| match length {
         Length::N(n) => (usize::from(*n) * factor).min(COLUMN_CHARACTERS_MAX),

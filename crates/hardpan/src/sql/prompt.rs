@@ -1,4 +1,4 @@
-//! The prompt: `1>`, `2>`, a batch runs at GO; history and line editing on a terminal, plain lines from a pipe.
+//! The prompt: `1>`, `2>`; GO runs a batch; history and line editing on a terminal, plain lines from a pipe.
 
 use std::cell::RefCell;
 use std::io::{BufRead, IsTerminal};
@@ -14,7 +14,7 @@ use rustyline::{Editor, Helper};
 use super::interrupts::{Activity, STATUS_INTERRUPTED};
 use super::runner::{Next, Runner};
 
-/// What lines from standard input are called in messages.
+/// The name of standard input in messages.
 const STANDARD_INPUT: &str = "standard input";
 
 /// Reads lines from standard input until EXIT, QUIT or its end.
@@ -40,7 +40,7 @@ fn piped(runner: &mut Runner) -> Result<(), String> {
     Ok(())
 }
 
-/// Remembers what stands in the line, which an interrupted line does not tell.
+/// Keeps the content of the line, which the editor does not return for an interrupted line.
 #[derive(Default)]
 struct Typed(RefCell<String>);
 
@@ -73,7 +73,7 @@ fn interactive(runner: &mut Runner) -> Result<(), String> {
         editor.helper().into_iter().for_each(|typed| typed.0.borrow_mut().clear());
         let mut line = match editor.readline(&prompt) {
             Ok(line) => line,
-            // It drops what has been typed, if there is anything; the second one in a row leaves.
+            // It drops the typed text, if there is any; the second one in a row ends the client.
             Err(ReadlineError::Interrupted) => {
                 let is_empty = editor.helper().is_none_or(|typed| typed.0.borrow().is_empty());
                 if is_leaving && is_fresh && is_empty {
@@ -89,12 +89,12 @@ fn interactive(runner: &mut Runner) -> Result<(), String> {
             Err(error) => return Err(error.to_string()),
         };
         if !line.trim().is_empty() {
-            // A history that cannot be kept is no reason to stop.
+            // A history that cannot be saved is no reason to stop.
             drop(editor.add_history_entry(line.as_str()));
         }
         line.push('\n');
         let interrupts_before = runner.interrupts.count();
-        // What is pasted comes as one text of several lines.
+        // Pasted text arrives as one text of several lines.
         for line in line.split_inclusive('\n') {
             match runner.line("the prompt", line) {
                 Ok(Next::Line) => {}
@@ -102,7 +102,7 @@ fn interactive(runner: &mut Runner) -> Result<(), String> {
                 Err(problem) => println!("{problem}"),
             }
         }
-        // One that has cancelled a batch is the first.
+        // A Ctrl-C that has cancelled a batch counts as the first.
         is_leaving = runner.interrupts.count() > interrupts_before;
     }
 }

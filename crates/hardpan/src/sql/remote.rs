@@ -49,7 +49,7 @@ impl Backend for Remote {
         let before = interrupts();
         let mut is_ended = false;
         let outcome = self.connection.batch(text, interrupts, &mut |token| match token {
-            // What is still to be shown of a cancelled batch is not wanted any more, except what the server says of it.
+            // The remaining rows of a cancelled batch are not shown, only the server's messages.
             Token::Columns(_) | Token::Row(_) | Token::Done(_) if interrupts() > before => {}
             Token::Columns(columns) => printer.columns(
                 columns

@@ -1,4 +1,4 @@
-//! Runs scripts line by line, as sqlcmd does: text gathers in a batch, GO sends it, directives are done where they stand.
+//! Runs scripts line by line, as sqlcmd does: text is collected in a batch, GO sends it, directives are executed at once.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,13 +14,13 @@ use super::interrupts::{Activity, Interrupts, STATUS_INTERRUPTED};
 use super::printer::{Layout, Printer};
 use super::variables::Variables;
 
-/// Files that read files: deeper than this is a circle.
+/// The greatest depth of nested `:r` files: a deeper one is a cycle.
 const READ_DEPTH_MAX: usize = 32;
 /// Status of EXIT(query) whose query gives no row (-100 in sqlcmd), or no number (-102).
 const STATUS_NO_ROW: u8 = 156;
 const STATUS_NO_NUMBER: u8 = 154;
 
-/// May more of the script run?
+/// May the script continue?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Line,
@@ -38,24 +38,24 @@ pub(super) struct Runner {
     pub(super) is_interactive: bool,
     pub(super) status: u8,
     stop_on_error: bool,
-    /// What has come since the last GO, and where its end is.
+    /// The text since the last GO, and the lexical state at its end.
     batch: String,
     place: ScriptPlace,
-    /// Where what is open began.
+    /// The line where an open comment or string began.
     opened: String,
     out: Output,
-    /// Files that are being read, the innermost last.
+    /// Files being read, the innermost last.
     reading: Vec<PathBuf>,
 }
 
-/// Where results go.
+/// The target of results.
 enum Output {
     Stdout,
     Stderr,
     File(FileOutput),
 }
 
-/// A file that grows.
+/// A file that is written sequentially.
 struct FileOutput {
     file: Arc<dyn os::File>,
     length: u64,
@@ -138,7 +138,7 @@ impl Runner {
         Next::Line
     }
 
-    /// One line of a script; what is wrong with it stops the script.
+    /// Processes one line of a script; an error stops the script.
     pub(super) fn line_of(&mut self, name: &str, number: u32, line: &str) -> Next {
         match self.line(&format!("{name}, line {number}"), line) {
             Ok(next) => next,
@@ -150,7 +150,7 @@ impl Runner {
         }
     }
 
-    /// Runs what stands at the end of a script. An open comment or string has swallowed what came behind it: an error.
+    /// Runs the collected text at the end of a script. An open comment or string has consumed the rest of the script: an error.
     pub(super) fn finish(&mut self, name: &str) -> Next {
         if let Some(open) = self.place.open() {
             eprintln!(
@@ -165,18 +165,18 @@ impl Runner {
         self.work(&batch, 1)
     }
 
-    /// Text that waits for its GO.
+    /// The text that waits for its GO.
     pub(super) fn waiting(&self) -> &str {
         &self.batch
     }
 
-    /// Forgets it.
+    /// Drops it.
     pub(super) fn reset(&mut self) {
         self.batch.clear();
         self.place = ScriptPlace::default();
     }
 
-    /// One line. `at` names its place.
+    /// Processes one line. `at` names its place.
     pub(super) fn line(&mut self, at: &str, line: &str) -> Result<Next, String> {
         let line = &self.expanded(line)?;
         if self.place.is_code() {
@@ -204,7 +204,7 @@ impl Runner {
         Ok(Next::Line)
     }
 
-    /// The line with its variables' values, except inside comments.
+    /// The line with its variables replaced, except inside comments.
     fn expanded(&self, line: &str) -> Result<String, String> {
         let mut out = String::with_capacity(line.len());
         for (piece, is_comment) in self.place.pieces(line) {
@@ -241,7 +241,7 @@ impl Runner {
         drop(std::io::stdout().lock().write_all(text.as_bytes()));
     }
 
-    /// `:r`: the file is looked for in the working directory, as sqlcmd documents, then beside the file that reads it.
+    /// `:r`: the file is searched in the working directory, as sqlcmd documents, then beside the file that contains the directive.
     fn read(&mut self, path: &str) -> Result<Next, String> {
         if self.reading.len() >= READ_DEPTH_MAX {
             return Err(format!("'{path}' is not read: {READ_DEPTH_MAX} files already read each other."));
@@ -257,7 +257,7 @@ impl Runner {
         self.reading.push(found.clone());
         let next = self.lines(&found.display().to_string(), &text);
         self.reading.pop();
-        // Its last line is a line, whether a line feed ends it or not.
+        // The last line counts also without a line feed.
         if !self.batch.is_empty() && !self.batch.ends_with('\n') {
             self.batch.push('\n');
             self.place.advance("\n");
@@ -301,7 +301,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Runs one batch as often as asked.
+    /// Runs one batch as often as requested.
     fn work(&mut self, text: &str, count: u64) -> Next {
         if text.trim_matches(|c: char| c.is_whitespace() || c == '\u{FEFF}').is_empty() {
             return Next::Line;
@@ -309,12 +309,12 @@ impl Runner {
         self.run(text, count).0
     }
 
-    /// The same; gives also the first value of the last result set.
+    /// Runs it; also returns the first value of the last result set.
     fn run(&mut self, text: &str, count: u64) -> (Next, Option<types::Value>) {
         let server = self.backend.server_name();
         let mut out = std::io::BufWriter::new(self.out.writer());
         if count > 1 {
-            // A closed pipe is the reader's business, not an error of ours.
+            // A closed pipe is no error of this program.
             drop(writeln!(out, "Beginning execution loop"));
         }
         let mut value = None;

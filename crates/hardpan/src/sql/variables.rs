@@ -14,7 +14,7 @@ impl Variables {
         self.values.insert(name.to_lowercase(), value.to_string());
     }
 
-    /// Forgets one.
+    /// Removes one.
     pub fn unset(&mut self, name: &str) {
         self.values.remove(&name.to_lowercase());
     }

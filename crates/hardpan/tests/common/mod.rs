@@ -1,4 +1,4 @@
-//! Servers of the real program, and folders, that go with the test.
+//! Servers of the real program, and folders, that are removed at the end of the test.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -16,11 +16,11 @@ pub const PROGRAM: &str = env!("CARGO_BIN_EXE_hardpan");
 /// The password of sa.
 pub const PASSWORD: &str = "Process-1";
 
-/// A folder that goes with the test.
+/// A folder that is removed at the end of the test.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
-    /// An empty one; no other test has one of this name.
+    /// Creates an empty one; no other test uses this name.
     pub fn new(name: &str) -> Folder {
         let folder = std::env::temp_dir().join(format!("hardpan-{name}-{}", std::process::id()));
         drop(std::fs::remove_dir_all(&folder));
@@ -57,7 +57,7 @@ impl Drop for Folder {
     }
 }
 
-/// `hardpan serve` at a port of the system's choice, with this log cache (a folder, or OFF).
+/// `hardpan serve` at a port chosen by the system, with this log cache (a folder, or OFF).
 pub fn serve(data: &Path, log_cache: &Path) -> Command {
     let mut command = Command::new(PROGRAM);
     command.args(["serve", "--listen", "127.0.0.1:0", "--memory", "64", "--data"]).arg(data);
@@ -70,13 +70,13 @@ pub fn serve_plainly(data: &Path) -> Command {
     serve(data, Path::new("OFF"))
 }
 
-/// A server that is killed at the latest with the test.
+/// A server that is killed at the end of the test, or before.
 pub struct Server {
     /// Its process.
     pub child: Child,
-    /// Where it listens.
+    /// The address at which it listens.
     port: String,
-    /// The same for administrators, as clients are told it.
+    /// The administrators' address, as clients get it.
     administrator: String,
 }
 
@@ -86,7 +86,7 @@ impl Server {
         Server::start_telling(command, Stdio::null())
     }
 
-    /// The same; what it reports goes there.
+    /// Starts it; its standard error is written there.
     pub fn start_telling(command: &mut Command, reports: Stdio) -> Server {
         let mut child = command.stdout(Stdio::piped()).stderr(reports).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines().map_while(Result::ok);
@@ -101,7 +101,7 @@ impl Server {
         Server { child, port, administrator }
     }
 
-    /// Its address as clients are told it.
+    /// Its address as clients get it.
     pub fn address(&self) -> String {
         format!("127.0.0.1,{}", self.port)
     }
@@ -111,7 +111,7 @@ impl Server {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Where administrators connect.
+    /// The address for administrators.
     pub fn administrator(&self) -> &str {
         &self.administrator
     }

@@ -20,7 +20,7 @@ pub fn start(change: impl FnOnce(&mut Config)) -> (Os, Server) {
     (os, server)
 }
 
-/// The same, with the gate that its sessions wait at.
+/// A server, with the gate at which its sessions wait.
 pub fn start_gated(change: impl FnOnce(&mut Config)) -> (Os, Server, Arc<Gate>) {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let os = Os::real();
@@ -30,7 +30,7 @@ pub fn start_gated(change: impl FnOnce(&mut Config)) -> (Os, Server, Arc<Gate>) 
     os.disk().create_dir_all(&directory).unwrap();
     let mut config = Config::new(directory);
     config.listen = "127.0.0.1:0".into();
-    // However slow the machine is: what is to end by itself does.
+    // However slow the machine is: a connection that must end by itself does.
     config.stop_grace_ns = 600_000_000_000;
     change(&mut config);
     let gate = Gate::new();
@@ -126,7 +126,7 @@ pub fn error_numbers(tokens: &[Token]) -> Vec<i32> {
     tokens.iter().filter_map(number).collect()
 }
 
-/// Connections that all have sent `text` and have no answer yet.
+/// Connections that have all sent `text` and have no answer yet.
 pub fn all_ask(os: &Os, server: &Server, count: usize, text: &str) -> Vec<Client> {
     let mut clients: Vec<Client> = (0..count).map(|_| connected(os, server)).collect();
     for client in &mut clients {

@@ -1,4 +1,4 @@
-//! A session without an engine: fixed answers to a few commands, so that the wire is tested alone.
+//! A session without an engine: fixed answers to a few commands, to test the wire alone.
 
 #![allow(dead_code, clippy::unwrap_used, reason = "a test; no binary uses everything")]
 
@@ -13,7 +13,7 @@ use os::task;
 use os::{Condition, Latch, LatchRank, Os, WaitType};
 use types::{Length, SqlError, SqlResult, SqlType, Value};
 
-/// Something that requests of several connections wait for, counted.
+/// A gate at which requests of several connections wait, with a count.
 pub struct Gate {
     state: Latch<(bool, usize)>,
     changed: Condition,
@@ -24,13 +24,13 @@ impl Gate {
         Arc::new(Gate { state: Latch::new(LatchRank::Session, (false, 0)), changed: Condition::new() })
     }
 
-    /// Lets everybody through, from now on.
+    /// Opens it for good.
     pub fn open(&self) {
         self.state.lock().0 = true;
         self.changed.notify_all();
     }
 
-    /// One more has come.
+    /// Counts one more arrival.
     fn arrive(&self) {
         self.state.lock().1 += 1;
         self.changed.notify_all();
@@ -41,7 +41,7 @@ impl Gate {
         self.wait_until(|(is_open, _)| is_open);
     }
 
-    /// Returns when so many have come.
+    /// Returns after so many arrivals.
     pub fn wait_for(&self, count: usize) {
         self.wait_until(|(_, arrived)| arrived >= count);
     }
@@ -70,7 +70,7 @@ struct StubSession {
     database: String,
     transaction: u64,
     waker: Option<Waker>,
-    /// A commit is on its way; will it succeed?
+    /// The outcome of a pending commit.
     pending: Option<bool>,
 }
 
@@ -119,7 +119,7 @@ impl StubSession {
         let (gate, waker) = (self.gate.clone(), self.waker.clone().expect("commits may be left pending"));
         self.os.spawn("log", move || {
             gate.pass();
-            // Whoever ends a write of the log may hold any latch of the engine: a checkpoint hardens log under its own.
+            // The thread that ends a log write may hold any latch of the engine: a checkpoint hardens log under its own.
             let latch = Latch::new(LatchRank::LogFile, ());
             let _held = latch.lock();
             waker.wake();
@@ -236,7 +236,7 @@ impl ClientSession for StubSession {
         self.run(text, DoneKind::Statement, sink)
     }
 
-    /// sp_executesql and its kin: a text starting with a command runs it; else the parameters come back as a row, and
+    /// sp_executesql and similar procedures: a text starting with a command runs it; else the parameters are returned as a row, and
     /// OUTPUT parameters as they came.
     fn execute_rpc(&mut self, call: RpcCall, sink: &mut dyn ResultSink) -> RequestEnd {
         let skip = match call.target {

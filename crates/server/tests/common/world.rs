@@ -1,4 +1,4 @@
-//! A server of real sessions, for tests of what becomes of connections.
+//! A server of real sessions, for tests of connections.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ impl World {
         self.os.sleep(milliseconds * 1_000_000, WaitType::SLEEP_TASK).unwrap();
     }
 
-    /// Until the session is gone; a new one could get its number.
+    /// Waits until the session has ended; a new one could get its number.
     pub fn wait_for_end_of(&self, id: i64, watcher: &mut Client) {
         let query = format!("SELECT COUNT(*) FROM sys.dm_exec_sessions WHERE session_id = {id}");
         for _ in 0..500 {
