@@ -10,7 +10,7 @@ use hardpan_session::{RpcCall, RpcTarget, Session};
 
 const ATOMIC: &str = "BEGIN ATOMIC WITH (TRANSACTION ISOLATION LEVEL = SNAPSHOT, LANGUAGE = N'us_english'";
 
-/// Makes a natively compiled procedure; `options` goes on behind the two that must be.
+/// Creates a natively compiled procedure; `options` follow the two required ones.
 fn native(session: &mut Session, head: &str, options: &str, body: &str) {
     let text = format!(
         "CREATE PROCEDURE dbo.{head} WITH NATIVE_COMPILATION, SCHEMABINDING AS {ATOMIC}{options}) {body} END"
@@ -129,7 +129,7 @@ fn what_an_error_leaves_in_every_situation() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// A doomed transaction lets no block begin, and stays doomed.
+/// A doomed transaction allows no block to begin, and stays doomed.
 #[test]
 fn a_doomed_transaction_stays_doomed() {
     let world = World::new("atomic-doomed");
@@ -144,7 +144,7 @@ fn a_doomed_transaction_stays_doomed() {
     assert_eq!(rows(&mut session, "SELECT @@TRANCOUNT, (SELECT COUNT(*) FROM dbo.t)"), ["0|0"]);
 }
 
-/// The transaction of a block is none of the client's: it is told of no begin and no end. A call from a client ends as the statement does.
+/// The client is not informed of a block's transaction: neither of its begin nor of its end. A call from a client ends as the statement does.
 #[test]
 fn clients_are_told_of_no_transaction() {
     let world = World::new("atomic-client");
@@ -327,7 +327,7 @@ fn the_outermost_block_decides_about_delay() {
     });
 }
 
-/// Claim 61: what a delayed block has done may be lost with the power, whole; what a durable one has done is not.
+/// Claim 61: a power loss may lose the changes of a delayed block, as a whole; it never loses those of a durable one.
 #[test]
 fn a_loss_of_power_takes_delayed_blocks_whole() {
     let world = os::sim::World::new(61, os::sim::Profile::nvme());

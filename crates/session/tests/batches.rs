@@ -14,7 +14,7 @@ fn variables_loops_and_branches() {
     let world = World::new("flow");
     let mut s = world.session();
     assert_eq!(rows(&mut s, "SELECT 1 AS a, N'x' AS b"), ["1|x"]);
-    // Claim 28: the loop's variable ends behind the limit.
+    // Claim 28: after the loop its variable is greater than the limit.
     assert_eq!(
         rows(&mut s, "DECLARE @i AS INT = 1; WHILE @i <= 1000 BEGIN SET @i += 1; END; SELECT @i"),
         ["1001"]
@@ -105,7 +105,7 @@ fn try_and_catch() {
     assert_eq!(seen.messages[0].2, "hello");
 }
 
-/// Each CATCH block sees the error that brought the run there, again when an inner block is over.
+/// Each CATCH block sees its own error, also after an inner block has ended.
 #[test]
 fn nested_catch_blocks_see_their_own_errors() {
     let world = World::new("nested-try");
@@ -130,7 +130,7 @@ fn nested_catch_blocks_see_their_own_errors() {
         (nested("EXEC raises", told), &["50000 from p 15 3 raises", "    "]),
         (nested("THROW", told), &[divided, "    "]),
         (nested("EXEC again", told), &[in_again, "    "]),
-        // A block inside a CATCH block: its error is over behind it.
+        // A block inside a CATCH block: its error is dropped at its end.
         (
             nested(
                 &format!("BEGIN TRY RAISERROR('in', 16, 1) END TRY BEGIN CATCH {told} END CATCH {told}"),
@@ -138,7 +138,7 @@ fn nested_catch_blocks_see_their_own_errors() {
             ),
             &["50000 in 16 1 ", divided, "    "],
         ),
-        // Three deep: the innermost CATCH block raises, the one around it raises again.
+        // Three levels: the innermost CATCH block raises, the one around it raises again.
         (
             nested(
                 "BEGIN TRY RAISERROR('b', 16, 1) END TRY BEGIN CATCH RAISERROR('c', 16, 1) END CATCH",
@@ -176,7 +176,7 @@ fn nested_catch_blocks_see_their_own_errors() {
     assert_eq!((numbers(&seen), seen.messages[0].2.as_str()), (vec![50000], "mine"));
     let seen = run(&mut session, &uncaught("THROW", "THROW"));
     assert_eq!(numbers(&seen), [8134]);
-    // A loop of them leaves nothing behind.
+    // A loop of them leaves no error behind.
     let text = format!(
         "DECLARE @n int = 0 WHILE @n < 3 BEGIN BEGIN TRY BEGIN TRY RAISERROR('a', 16, 1) END TRY \
          BEGIN CATCH RAISERROR('b', 16, 1) END CATCH END TRY BEGIN CATCH SET @n += 1 IF @n < 3 CONTINUE END CATCH END {told}"
@@ -287,7 +287,7 @@ fn warnings_follow_the_set_options() {
     assert!(numbers(&run(&mut session, "SELECT 1 / 0")).is_empty());
 }
 
-/// A condition that fails is neither true nor false: what it guards does not run, nor what stands behind ELSE.
+/// A condition that raises an error is neither true nor false: neither its branch nor the ELSE branch runs.
 #[test]
 fn a_condition_that_fails_runs_no_branch() {
     let world = World::new("failed-conditions");
@@ -326,7 +326,7 @@ fn a_condition_that_fails_runs_no_branch() {
     assert_eq!((numbers(&seen), &seen.sets[0].1), (vec![8134], &vec![vec!["8134".to_string()]]));
 }
 
-/// Without a RETURN that says so a procedure returns ten less the severity of its worst error (KB Q96237, Q100830).
+/// Without a RETURN value a procedure returns ten minus the severity of its worst error (KB Q96237, Q100830).
 #[test]
 fn a_procedure_with_an_error_returns_ten_less_its_severity() {
     let world = World::new("return-codes");
@@ -339,21 +339,21 @@ fn a_procedure_with_an_error_returns_ten_less_its_severity() {
         ("SELECT 1 / 0 AS q".into(), -6),
         (unique.into(), -4),
         ("INSERT t VALUES (11)".into(), -6),
-        // The worst counts, whether it came first or last, and what follows it runs.
+        // The worst error counts, first or last, and later statements run.
         (format!("{unique}; SELECT 1 / 0 AS q"), -6),
         (format!("SELECT 1 / 0 AS q; {unique}; SELECT 1 AS a"), -6),
         (format!("{unique} RETURN"), -4),
-        // A RETURN with a value says it itself, NULL as 0.
+        // A RETURN with a value overrides it, NULL counts as 0.
         (format!("{unique} RETURN 7"), 7),
         (format!("{unique} RETURN 0"), 0),
         (format!("{unique} RETURN NULL"), 0),
         ("PRINT 'a' RAISERROR('b', 10, 1)".into(), 0),
-        // What ends the procedure at once, and what is caught in it.
+        // Errors that end the procedure at once, and errors caught inside it.
         ("SELECT a FROM not_there".into(), -6),
         (format!("{unique} SELECT a FROM not_there"), -6),
         (format!("BEGIN TRY {unique} END TRY BEGIN CATCH PRINT 'caught' END CATCH"), 0),
         (format!("BEGIN TRY {unique} END TRY BEGIN CATCH RAISERROR('again', 12, 1) END CATCH"), -2),
-        // The status of what it calls is that one's own.
+        // The status of a called procedure is its own.
         ("EXEC inner_fails".into(), 0),
         ("EXEC inner_fails RAISERROR('mine', 11, 1)".into(), -1),
         ("IF 1 / 0 = 1 RETURN 5".into(), -6),
@@ -389,7 +389,7 @@ fn result_sets_are_described_as_the_statement_says() {
     );
     assert_eq!(seen.types, [vec![SqlType::BigInt, SqlType::nvarchar(20)]]);
     assert_eq!(seen.nullable, [vec![false, true]]);
-    // Also where nothing runs.
+    // Also if no statement runs.
     let names = ["number".to_string(), "a word".to_string()];
     let call = "EXEC ('SELECT 1 AS a, ''x'' AS b') WITH RESULT SETS ((number bigint NOT NULL, [a word] nvarchar(20)))";
     let seen = run(&mut session, &format!("SET FMTONLY ON {call} SET FMTONLY OFF"));
@@ -399,7 +399,7 @@ fn result_sets_are_described_as_the_statement_says() {
     let told: Vec<String> =
         seen.sets[0].1.iter().map(|row| [2, 3, 5].map(|at| row[at].as_str()).join("|")).collect();
     assert_eq!(told, ["number|0|bigint", "a word|1|nvarchar(20)"]);
-    // What does not fit ends its result set, which has as many rows as were sent.
+    // A mismatch ends its result set, with as many rows as were sent.
     let misfit =
         "EXEC ('SELECT v FROM (VALUES (1), (2), (NULL), (4)) AS d (v)') WITH RESULT SETS ((v int NOT NULL))";
     let seen = run(&mut session, misfit);

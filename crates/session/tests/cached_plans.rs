@@ -105,7 +105,7 @@ fn the_servers_procedures_are_in_the_catalog() {
     );
     let text = "SELECT LEFT(m.definition, 28) FROM sys.system_sql_modules m JOIN sys.system_objects o ON o.object_id = m.object_id WHERE o.name = 'sp_who'";
     assert_eq!(rows(&mut session, text), ["CREATE PROCEDURE sys.sp_who "]);
-    // No number stands for two objects, and none of the server's for one of a user's.
+    // No id denotes two objects, and no id of the server's own objects denotes a user's.
     assert!(
         rows(&mut session, "SELECT object_id FROM sys.all_objects GROUP BY object_id HAVING COUNT(*) > 1")
             .is_empty()
@@ -168,7 +168,7 @@ fn trifles_that_frameworks_met() {
     );
 }
 
-/// READPAST on a catalog view leaves out what others are changing.
+/// READPAST on a catalog view skips rows that other transactions are changing.
 #[test]
 fn readpast_on_a_catalog_view_does_not_wait() {
     let world = World::new("readpast-catalog");
@@ -213,7 +213,7 @@ fn infinity_is_no_float() {
     }
 }
 
-/// Statements that differ in nothing but literals have one number, plans that do the same have one; in the query store, too.
+/// Statements that differ only in literals have one query hash, equivalent plans have one plan hash; in the query store, too.
 #[test]
 fn statements_and_plans_have_numbers_without_their_literals() {
     let (_world, mut session) = World::in_database("cached-plans-hashes");

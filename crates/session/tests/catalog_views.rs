@@ -12,8 +12,8 @@ CREATE TABLE dbo.child(a int NOT NULL, b int NULL CONSTRAINT df_b DEFAULT (7), c
     CONSTRAINT ck_child CHECK (a > 0 AND (b IS NULL OR b <> a)))
 CREATE INDEX ix_c ON dbo.child(c) INCLUDE (b)";
 
-/// What a reflecting program reads without asking for an order: SQLAlchemy 2.0 takes the columns of an index in the order in which this
-/// statement of its own gives them. And a view's column that is an identity column is one, without seed: its own test asks for that.
+/// A query of a reflecting program that relies on row order: SQLAlchemy 2.0 takes the columns of an index in the order in which this
+/// statement returns them. Its own test also requires that a view's column over an identity column is an identity column, without seed.
 #[test]
 fn reflection_finds_the_columns_of_an_index_in_their_order_and_identity_through_views() {
     let world = World::new("reflected-order");
@@ -264,12 +264,12 @@ fn a_constraints_name_is_no_table() {
         assert_eq!(common::numbers(&run(&mut s, text)), [number], "{text}");
     }
     assert_eq!(rows(&mut s, "SELECT COUNT(*) FROM sys.tables"), ["2"]);
-    // Taken all the same.
+    // Accepted all the same.
     assert_eq!(common::numbers(&run(&mut s, "CREATE TABLE pk_child(a int)")), [2714]);
 }
 
-/// Tools that compare definitions (migrations of several frameworks) read the form that SQL Server gives expressions; a table made again from
-/// what the catalog shows has the same.
+/// Tools that compare definitions (migrations of several frameworks) read SQL Server's normal form of expressions; a table created again from
+/// the catalog's text has an equal form.
 #[test]
 fn expressions_are_kept_in_the_catalogs_form() {
     let world = World::new("forms");

@@ -21,8 +21,8 @@ fn set(session: &mut Session, option: &str) {
     run(session, "EXEC sys.sp_flush_log");
 }
 
-/// Claims 137, 238 and 239: the commit is only decoupled from the flush: with no further activity a delayed transaction of a few bytes is hard
-/// within some ms, and is there when the process is killed then.
+/// Claims 137, 238 and 239: delay only decouples the commit from the flush: without further activity a delayed transaction of a few bytes is durable
+/// within some ms, and exists if the process is killed then.
 #[test]
 fn a_delayed_commit_becomes_hard_by_itself() {
     let world = World::new(137, Profile::constant_latency());
@@ -81,8 +81,8 @@ fn a_write_has_at_most_60_kb_and_often_less() {
         .assert_ok();
 }
 
-/// Claims 152, 163, 167 and 168: one fully durable commit, or sys.sp_flush_log, takes all delayed transactions before it along: after a power
-/// loss right behind it all are there, and what came after it, less than a block, is not.
+/// Claims 152, 163, 167 and 168: one fully durable commit, or sys.sp_flush_log, hardens all earlier delayed transactions: after a power
+/// loss right after it all of them exist, and later ones, less than a block, do not.
 #[test]
 fn a_full_commit_and_sp_flush_log_take_the_delayed_ones_along() {
     for flusher in ["INSERT dbo.T1 VALUES (101)", "EXEC sys.sp_flush_log"] {
@@ -126,8 +126,8 @@ fn a_full_commit_and_sp_flush_log_take_the_delayed_ones_along() {
     }
 }
 
-/// Claims 155 and 156: locking is the same, but locks go with the commit, which does not wait: when the device takes long, another session
-/// gets at a row behind a delayed commit before a write has ended, and behind a full one only afterwards.
+/// Claims 155 and 156: locking is unchanged, but locks are released at the commit, which does not wait: on a slow device, another session
+/// gets a row after a delayed commit before a write has ended, and after a full commit only afterwards.
 #[test]
 fn locks_are_released_without_waiting_for_the_device() {
     for (option, waits) in [("FORCED", false), ("DISABLED", true)] {
@@ -197,7 +197,7 @@ fn a_stalled_device_lets_delayed_commits_fill_the_buffers_and_no_more() {
             let stood_ns = os.clock().monotonic_ns() - began_ns;
             handle.clear_faults();
             let most = server.database().log().loss_window().highest.bytes;
-            // What a write has just made hard is counted for a moment longer.
+            // Log that a write has just hardened still counts for a moment.
             assert!(most <= 8 << 20, "{most} bytes were at risk");
             assert!(most >= 100 * 61_440, "{most} bytes were at risk");
             assert!(stood_ns >= 5_000 * MS, "16 MB do not fit: somebody has waited for the device");
@@ -245,7 +245,7 @@ fn an_orderly_stop_and_a_checkpoint_leave_nothing_behind() {
         .assert_ok();
 }
 
-/// Claim 169: a flush every so often bounds the loss in time: after a power loss nothing is gone that was acknowledged before the last one.
+/// Claim 169: a flush at intervals bounds the loss in time: after a power loss no commit is missing that was acknowledged before the last flush.
 #[test]
 fn a_flush_now_and_then_bounds_the_loss() {
     let world = World::new(169, Profile::constant_latency());
@@ -269,8 +269,8 @@ fn a_flush_now_and_then_bounds_the_loss() {
         .assert_ok();
 }
 
-/// Claims 153, 244 and 245: COMMIT takes the option behind TRAN, TRANSACTION and a name; in a procedure called within a transaction it only
-/// counts down, and the outer COMMIT decides for the whole; it does not stay on for what comes next.
+/// Claims 153, 244 and 245: COMMIT accepts the option after TRAN, TRANSACTION and a name; in a procedure called within a transaction it only
+/// decrements the count, and the outer COMMIT decides for the whole; the option does not carry over to later commits.
 #[test]
 fn the_option_belongs_to_one_commit() {
     on_a_machine(244, |os| {
@@ -284,7 +284,7 @@ fn the_option_belongs_to_one_commit() {
         let flushed = |session: &mut Session, text: &str| {
             let before = flushes(session, NAME);
             let seen = run(session, text);
-            // A commit inside that asks for delay is told that it decides nothing.
+            // An inner commit that asks for delay gets the message that it decides nothing.
             assert!(seen.messages.iter().all(|message| message.0 == 42957), "{text}: {:?}", seen.messages);
             flushes(session, NAME) - before
         };

@@ -17,7 +17,7 @@ use log::block::BlockHeader;
 use os::sim::{Bug, Profile, World, WriteEvent, WriteStep};
 use types::{SqlError, SqlType, Value};
 
-/// Insertions acknowledged one by one; then, without any pause, the power goes off. Gives what is there afterwards.
+/// Inserts that are acknowledged one by one; then the power fails at once. Returns the surviving rows.
 fn keys_after_power_loss(seed: u64, statement: fn(i64) -> String, bug: Option<Bug>) -> Vec<i64> {
     let cut = move |session: &mut Session, _: &World| {
         for key in 1..=10 {
@@ -52,7 +52,7 @@ fn what_was_acknowledged_survives_power_loss() {
     assert!(lost > 0, "a commit that does not wait must lose something in 16 worlds");
 }
 
-/// Notes, whenever a statement is reported as done, how many writes of the log have been confirmed by then.
+/// Records, whenever a statement is reported as done, how many log writes have been confirmed.
 struct AtDone {
     world: World,
     completed: usize,
@@ -80,8 +80,8 @@ impl ResultSink for AtDone {
     fn environment(&mut self, _change: EnvironmentChange) {}
 }
 
-/// Claims 2 and 3: each statement without BEGIN TRAN is reported as done only when its own write of the log has been confirmed; inside a
-/// transaction the statements before COMMIT are not held up.
+/// Claims 2 and 3: each statement without BEGIN TRAN is reported as done only when its own log write has been confirmed; inside a
+/// transaction the statements before COMMIT do not wait.
 #[test]
 fn a_statement_is_done_when_its_log_is_hard() {
     let world = World::new(2, Profile::nvme());
@@ -108,7 +108,7 @@ fn a_statement_is_done_when_its_log_is_hard() {
         .assert_ok();
 }
 
-/// Claims 3 and 136: the block with LOP_COMMIT_XACT is on disk before the batch ends; of the data file nothing has been written.
+/// Claims 3 and 136: the block with LOP_COMMIT_XACT is on disk before the batch ends; nothing of the data file has been written.
 #[test]
 fn the_commit_record_is_hard_before_the_answer_and_pages_need_not_be() {
     let world = World::new(3, Profile::nvme());
@@ -138,7 +138,7 @@ fn the_commit_record_is_hard_before_the_answer_and_pages_need_not_be() {
         .assert_ok();
 }
 
-/// Headers of the log blocks that were handed to the device.
+/// Headers of the log blocks that were passed to the device.
 fn blocks(writes: &[WriteEvent]) -> Vec<BlockHeader> {
     let issued =
         writes.iter().filter(|write| write.path == log_file()).filter_map(|write| match &write.step {
@@ -148,8 +148,8 @@ fn blocks(writes: &[WriteEvent]) -> Vec<BlockHeader> {
     issued.collect()
 }
 
-/// Claims 5, 6 and 285: after a crash the changes since the checkpoint are redone, although no page of them had reached the data file; a
-/// transaction that had not committed is undone, although its records had reached the log.
+/// Claims 5, 6 and 285: after a crash the changes since the checkpoint are redone, although no page of them had been written to the data file; a
+/// transaction that had not committed is undone, although its records had been written to the log.
 #[test]
 fn recovery_redoes_what_is_missing_and_undoes_what_is_open() {
     let world = World::new(5, Profile::nvme());
@@ -185,8 +185,8 @@ fn recovery_redoes_what_is_missing_and_undoes_what_is_open() {
     assert!(!redone.contains(" 0 records redone") && redone.contains("1 transactions"), "{redone}");
 }
 
-/// Claims 7 and 122: under each recovery model, a SELECT INTO cut off by a crash leaves its table complete or not at all, and what was committed before
-/// it as it was. (There is no minimal logging: every recovery model logs it whole.)
+/// Claims 7 and 122: under each recovery model, a SELECT INTO interrupted by a crash leaves its table complete or not at all, and earlier commits
+/// unchanged. (There is no minimal logging: every recovery model logs it completely.)
 #[test]
 fn select_into_is_whole_or_absent_after_a_crash() {
     for (model, description) in [("FULL", "FULL"), ("BULK_LOGGED", "BULK_LOGGED"), ("SIMPLE", "SIMPLE")] {
@@ -198,7 +198,7 @@ fn select_into_is_whole_or_absent_after_a_crash() {
     }
 }
 
-/// Whether the table made under `model` is there after the power went off at a switch that `seed` chooses.
+/// Does the table created under `model` exist after the power failed at a task switch that `seed` chooses?
 fn select_into_survives(seed: u64, model: &'static str, description: &'static str) -> bool {
     let made = move |session: &mut Session| {
         repeat(session, 1, 200, "INSERT INTO dbo.T1(col1) VALUES(@i);");
@@ -222,7 +222,7 @@ fn select_into_survives(seed: u64, model: &'static str, description: &'static st
     })
 }
 
-/// Claims 8 and 10: log is written from low to high offsets, jumping only to where another VLF begins, never twice to one place; each
+/// Claims 8 and 10: log is written from low to high offsets, jumping only to the beginning of another VLF, never twice to one place; each
 /// write is a whole number of sectors, from 512 bytes to 60 KB.
 #[test]
 fn log_writes_are_sequential_and_of_512_bytes_to_60_kb() {
@@ -240,7 +240,7 @@ fn log_writes_are_sequential_and_of_512_bytes_to_60_kb() {
             repeat(&mut session, 1, 600, "INSERT dbo.T2(filler) VALUES('x');");
             run(&mut session, "COMMIT");
             repeat(&mut session, 1, 50, "INSERT dbo.T2(filler) VALUES('x');");
-            // Headers of the file and of its VLFs are written elsewhere; they are not log.
+            // Headers of the file and of its VLFs are written elsewhere; they are no log blocks.
             let is_block = |write: &&WriteEvent| !blocks(std::slice::from_ref(*write)).is_empty();
             let writes = handle.take_writes();
             let issued: Vec<(u64, usize)> =
@@ -264,8 +264,8 @@ fn log_writes_are_sequential_and_of_512_bytes_to_60_kb() {
         .assert_ok();
 }
 
-/// Claims 9, 13, 14 and 18: records gather in memory while delayed transactions commit; sys.sp_flush_log writes them all at once, and what
-/// it wrote survives a kill.
+/// Claims 9, 13, 14 and 18: records collect in memory while delayed transactions commit; sys.sp_flush_log writes them all at once, and the
+/// written records survive a kill.
 #[test]
 fn records_gather_in_memory_until_something_flushes() {
     let world = World::new(9, Profile::constant_latency());
@@ -298,7 +298,7 @@ fn records_gather_in_memory_until_something_flushes() {
         .assert_ok();
 }
 
-/// Claims 11 and 12: a transaction that changed something flushes once at its commit, one that only read never does.
+/// Claims 11 and 12: a transaction with changes flushes once at its commit, a read-only one never does.
 #[test]
 fn only_transactions_that_changed_something_flush() {
     on_a_machine(11, |os| {
@@ -321,7 +321,7 @@ fn only_transactions_that_changed_something_flush() {
     });
 }
 
-/// Claims 15 and 52: an open or delayed transaction's log goes out when a block is full, at a CHECKPOINT and at sp_flush_log; those
+/// Claims 15 and 52: an open or delayed transaction's log is written when a block is full, at a CHECKPOINT and at sp_flush_log; those
 /// conditions hold for delayed transactions, too.
 #[test]
 fn delayed_log_goes_out_for_every_other_reason() {
@@ -337,7 +337,7 @@ fn delayed_log_goes_out_for_every_other_reason() {
         let after = log.stats();
         let full = after.flushes_by_reason_total[FlushReason::BlockFull.index()]
             - before.flushes_by_reason_total[FlushReason::BlockFull.index()];
-        // A row of 6,000 bytes does not always fit what is left of 60 KB: 9 of them fill a block.
+        // A row of 6,000 bytes does not always fit the rest of 60 KB: 9 of them fill a block.
         let blocks = (after.record_bytes_total - before.record_bytes_total) / 61_440;
         assert!((blocks..=blocks * 10 / 9 + 1).contains(&full), "{full} full blocks for {blocks} x 60 KB");
         assert_eq!(after.flushes_total - before.flushes_total, full, "for no other reason");
@@ -354,8 +354,8 @@ fn delayed_log_goes_out_for_every_other_reason() {
     });
 }
 
-/// Claims 16 and 17: whenever an image of a page goes to the data file (here: at CHECKPOINT, with a change that is not even committed),
-/// the log up to the page's LSN has been confirmed before. A server without that rule is found out.
+/// Claims 16 and 17: whenever a page image is written to the data file (here: at CHECKPOINT, with a change that is not even committed),
+/// the log up to the page's LSN has been confirmed before. The test detects a server without that rule.
 #[test]
 fn no_page_is_written_before_its_log() {
     for bug in [None, Some(Bug::PageBeforeLog)] {
@@ -386,7 +386,7 @@ fn no_page_is_written_before_its_log() {
     }
 }
 
-/// Page images handed to the data file whose LSN lies above the confirmed log. At least one must not.
+/// Page images written to the data file with an LSN above the confirmed log. At least one must not be.
 fn write_ahead_violations(hardened: log::Lsn, writes: &[WriteEvent]) -> usize {
     let mut hardened = hardened;
     let mut in_flight: BTreeMap<u64, log::Lsn> = BTreeMap::new();
@@ -414,7 +414,7 @@ fn write_ahead_violations(hardened: log::Lsn, writes: &[WriteEvent]) -> usize {
     violations
 }
 
-/// Claims 21, 22, 218 and 246: each fully durable commit of one session is one wait of type WRITELOG, of the time that the device took; delayed
+/// Claims 21, 22, 218 and 246: each fully durable commit of one session is one wait of type WRITELOG, as long as the device's write; delayed
 /// commits do not wait.
 #[test]
 fn full_commits_wait_for_the_log_and_delayed_ones_do_not() {
@@ -480,8 +480,8 @@ fn delayed_commits_do_not_wait_for_a_slow_device() {
         .assert_ok();
 }
 
-/// Claim 53: a delayed transaction whose log had not gone out is gone after a crash, whole, although its client was told that it had
-/// committed.
+/// Claim 53: a delayed transaction whose log had not been written is completely missing after a crash, although its client had received
+/// the acknowledgement.
 #[test]
 fn a_delayed_commit_that_was_not_flushed_is_undone() {
     let world = World::new(53, Profile::nvme());
@@ -514,14 +514,14 @@ fn a_delayed_commit_that_was_not_flushed_is_undone() {
         .assert_ok();
 }
 
-/// Claim 54: what a crash takes of several sessions' delayed transactions is the end of the one sequence of all of them: each is whole or gone,
-/// and none is there whose commit began after another's was acknowledged that is gone.
+/// Claim 54: a crash loses the end of the common sequence of several sessions' delayed transactions: each is complete or missing,
+/// and none exists whose commit began after the acknowledgement of a missing one.
 #[test]
 fn what_a_crash_takes_of_many_sessions_is_the_end_of_their_sequence() {
     let (mut lost, mut survived) = (0, 0);
     for seed in 0..24 {
         let world = World::new(seed, Profile::drawn(seed));
-        // Of each key: when its commit began and was acknowledged, in one count of such events.
+        // For each key: when its commit began and was acknowledged, in one count of such events.
         let events = kept((0_u64, BTreeMap::<i64, (u64, Option<u64>)>::new()));
         let (handle, noted) = (world.clone(), std::sync::Arc::clone(&events));
         world.run(move |os| delayed_commits_until_the_power_fails(os, &handle, seed, &noted)).assert_ok();
@@ -558,7 +558,7 @@ fn what_a_crash_takes_of_many_sessions_is_the_end_of_their_sequence() {
     assert!(lost > 0 && survived > 0, "some were lost in {lost} seeds, some survived in {survived}");
 }
 
-/// Four sessions commit pairs of rows, delayed, until the power goes off; `noted` keeps when each commit began and was acknowledged.
+/// Four sessions commit pairs of rows, delayed, until the power fails; `noted` records when each commit began and was acknowledged.
 fn delayed_commits_until_the_power_fails(
     os: &os::Os,
     world: &World,
@@ -605,8 +605,8 @@ fn note(
     change(now, &mut events.1);
 }
 
-/// Claim 54: what a crash takes of delayed transactions is the end of their sequence; the rest is there from the first to some k-th, each
-/// whole.
+/// Claim 54: a crash loses the end of the sequence of delayed transactions; the others exist from the first to some k-th, each
+/// complete.
 #[test]
 fn what_a_crash_takes_is_the_end_of_the_sequence() {
     let mut survived = Vec::new();

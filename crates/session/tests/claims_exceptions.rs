@@ -9,11 +9,11 @@ use common::{numbers, rows, run};
 use hardpan_session::Session;
 use os::sim::{Profile, World, WriteStep};
 
-/// INFO: asked for delay in vain.
+/// INFO: delay was requested without effect.
 const REFUSED: i32 = 42957;
 const NOTHING: [i32; 0] = [];
 
-/// A second database with a table like that of the first; both delay whatever can be delayed, and neither drains by itself.
+/// A second database with a table like that of the first; both delay every commit that can be delayed, and neither has a background flush.
 fn two_forced(server: &Server, session: &mut Session) {
     run(session, "CREATE DATABASE second");
     run(session, "CREATE TABLE second.dbo.T1(col1 INT NOT NULL)");
@@ -24,7 +24,7 @@ fn two_forced(server: &Server, session: &mut Session) {
     run(session, "EXEC sys.sp_flush_log");
 }
 
-/// Claim 140: under DISABLED the wish for delay is ignored without an error: the commit is a write of the device. It is told, once a request.
+/// Claim 140: under DISABLED a request for delay is ignored without an error: the commit is a write of the device. A message says so once a request.
 #[test]
 fn a_wish_for_delay_in_vain_is_told_and_is_no_error() {
     on_a_machine(140, |os| {
@@ -62,8 +62,8 @@ fn a_wish_for_delay_in_vain_is_told_and_is_no_error() {
     });
 }
 
-/// Claims 143 and 150: a transaction that has changed two databases is fully durable although both are FORCED: the answer comes behind confirmed
-/// writes of both logs, and the power may go.
+/// Claims 143 and 150: a transaction that has changed two databases is fully durable although both are FORCED: the answer follows the confirmed
+/// writes of both logs, and survives a power failure.
 #[test]
 fn a_transaction_over_two_databases_waits_for_the_device() {
     let world = World::new(143, Profile::nvme());
@@ -112,7 +112,7 @@ fn a_transaction_over_two_databases_waits_for_the_device() {
         .assert_ok();
 }
 
-/// Claims 144 to 147: of the other features whose transactions SQL Server never delays none is here; each is refused by name or not found.
+/// Claims 144 to 147: none of the other features whose transactions SQL Server never delays exists here; each is refused by name or not found.
 #[test]
 fn other_features_that_are_never_delayed_are_refused() {
     on_a_machine(144, |os| {
@@ -129,8 +129,8 @@ fn other_features_that_are_never_delayed_are_refused() {
     });
 }
 
-/// Claims 139, 141, 148, 149 and 153: the option of the database in its three words, that of any COMMIT however the transaction is called, that of an
-/// atomic block; FORCED goes before an explicit OFF.
+/// Claims 139, 141, 148, 149 and 153: the option of the database with its three values, that of COMMIT in all its forms, that of an
+/// atomic block; FORCED overrides an explicit OFF.
 #[test]
 fn delay_is_asked_for_at_three_levels() {
     on_a_machine(139, |os| {
@@ -162,7 +162,7 @@ fn delay_is_asked_for_at_three_levels() {
     });
 }
 
-/// Claim 142: what the server does for itself is not delayed. Databases made and options set are there after a loss of power at the moment of the
+/// Claim 142: the server's own transactions are not delayed. Created databases and changed options survive a loss of power at the moment of the
 /// answer, although the session's database is FORCED (values of sequences: claim 130).
 #[test]
 fn what_the_server_notes_of_databases_is_never_delayed() {
@@ -192,8 +192,8 @@ fn what_the_server_notes_of_databases_is_never_delayed() {
         .assert_ok();
 }
 
-/// Claim 142: system transactions inside a user's (page splits, allocation) have no commit of their own to wait for: their records stand before what
-/// relies on them in one log, so that no loss of power takes them from under it.
+/// Claim 142: system transactions inside a user's (page splits, allocation) do not wait for a commit of their own: their records precede those that
+/// depend on them in one log, so that no loss of power removes them alone.
 #[test]
 fn page_splits_go_out_before_what_relies_on_them() {
     for seed in 0..6 {
@@ -224,7 +224,7 @@ fn page_splits_go_out_before_what_relies_on_them() {
                 assert_eq!(numbers(&run(&mut session, "DBCC CHECKDB WITH NO_INFOMSGS")), NOTHING);
                 let kept = rows(&mut session, "SELECT COUNT(*) FROM dbo.wide")[0].parse::<i32>().unwrap();
                 assert!(kept > 60 + i32::try_from(seed).unwrap(), "seed {seed}: {kept} rows");
-                // The rows that are left are the first ones, in the order of their commits.
+                // The surviving rows are the first ones, in the order of their commits.
                 let found = rows(&mut session, "SELECT k FROM dbo.wide ORDER BY k");
                 let mut first: Vec<i32> = (0..kept).map(|key| (key * 37) % 120).collect();
                 first.sort_unstable();

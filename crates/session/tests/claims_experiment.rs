@@ -16,7 +16,7 @@ const TABLE: &str = "CREATE TABLE dbo.TheTable
   RowGuid UNIQUEIDENTIFIER NOT NULL DEFAULT NEWID()
 );";
 
-/// The article's generator, and what is done with its text behind it.
+/// The article's generator of text, and the statement that follows it.
 fn generator(then: &str) -> String {
     format!(
         "DECLARE @sql NVARCHAR(MAX) = N'';
@@ -38,7 +38,7 @@ FROM x ORDER BY d, l;
     )
 }
 
-/// A server with the eight databases, of 16 MB a file, each with the table of model; a session in dd1.
+/// A server with the eight databases, of 16 MB a file, each with model's table; a session in dd1.
 fn with_databases(os: &Os) -> (Server, Session) {
     let server = Server::open(os);
     let mut session = server.session_in("model");
@@ -99,7 +99,7 @@ AND mf.[type] = 1; -- log";
                 format!("dd{n}|{recovery}|{durability}|{disk}")
             })
             .collect();
-        // Which of two ties comes first the ORDER BY does not say (claim 182); here it is as published.
+        // The ORDER BY does not determine the order of two ties (claim 182); here it is as published.
         let mut found = rows(&mut session, check);
         found.sort();
         assert_eq!(found, published);
@@ -192,8 +192,8 @@ AND m1.test = {test} AND m2.test = {test};"
 }
 
 /// Claims 157, 204 to 210 and 214, on 4,000 instead of 500,000 transactions: fully durable ones write once each and hardly more, of one sector
-/// or two; delayed ones write seldom and much at once, fewer bytes in all; everything in whole sectors; the recovery model and the disk
-/// make no difference. By the way claims 192, 193, 194, 195, 197 and 202: the files do not grow, the log of a database in FULL without a
+/// or two; delayed ones write rarely and much at once, fewer bytes in all; everything in whole sectors; the recovery model and the disk
+/// make no difference. In addition claims 192, 193, 194, 195, 197 and 202: the files do not grow, the log of a database in FULL without a
 /// backup is truncated by checkpoints, and the readings are taken with the article's own statements.
 #[test]
 fn many_small_transactions() {
@@ -242,7 +242,7 @@ fn many_small_transactions() {
                 // Less than the article's 524 bytes a transaction: records are smaller here.
                 assert!((60..800).contains(&(bytes / count)), "{name}: {bytes} bytes");
             } else {
-                // Besides the commits a few for pages and checkpoints.
+                // In addition to the commits a few for pages and checkpoints.
                 assert!((count..=count + count / 100).contains(writes), "{name}: {writes} writes");
                 assert!((512.0..1_536.0).contains(each), "{name}: {each} bytes a write");
             }
@@ -342,9 +342,9 @@ DELETE dbo.TheTable WHERE TheID IN (SELECT TheID-1 FROM dbo.Rnd WHERE batch = 3)
     });
 }
 
-/// Claims 199, 200, 203 and 224 to 226: the generator of scripts runs, and each mistake of the article has its error: a column too few is 213, a
-/// column that is not there 207, a parenthesis that is not closed 102; bytes by writes without a write are 8134. Claim 201: as printed, no
-/// script says USE, so that all go into one database.
+/// Claims 199, 200, 203 and 224 to 226: the script generator runs, and each mistake of the article has its error: a missing column is 213, an
+/// unknown column 207, an unclosed parenthesis 102; bytes divided by writes without a write are 8134. Claim 201: as printed, no
+/// script says USE, so that all change one database.
 #[test]
 fn the_articles_mistakes_have_their_errors() {
     on_a_machine(224, |os| {

@@ -24,7 +24,7 @@ fn cost(server: &Server, session: &mut Session, work: impl FnOnce(&mut Session))
     (flushes(session, NAME) - before, log.stats().record_bytes_total - bytes)
 }
 
-/// The same for the work and whatever of it drains afterwards.
+/// Flushes and bytes of the work and of its later flushes.
 fn drained_cost(server: &Server, session: &mut Session, work: impl FnOnce(&mut Session)) -> (i64, u64) {
     cost(server, session, |session| {
         work(session);
@@ -91,7 +91,7 @@ fn small_transactions_write_three_records_each() {
     });
 }
 
-/// Claim 46: one transaction of many rows flushes when 60 KB are full, and once at its commit.
+/// Claim 46: one transaction of many rows flushes for each full block of 60 KB, and once at its commit.
 #[test]
 fn one_large_transaction_flushes_full_blocks_and_its_end() {
     on_a_machine(46, |os| {
@@ -114,8 +114,8 @@ fn one_large_transaction_flushes_full_blocks_and_its_end() {
     });
 }
 
-/// Claims 57 to 60 and 62: the option and what COMMIT asks for. DISABLED and FORCED do not listen to COMMIT; under ALLOWED exactly the
-/// commits that ask are delayed, each for itself.
+/// Claims 57 to 60 and 62: the database option and the request of COMMIT. DISABLED and FORCED ignore COMMIT's option; under ALLOWED exactly the
+/// commits that ask for it are delayed, each on its own.
 #[test]
 fn the_option_and_the_commit_decide_together() {
     on_a_machine(57, |os| {
@@ -136,22 +136,22 @@ fn the_option_and_the_commit_decide_together() {
         // ALLOWED is still set: every fifth commit asks for delay.
         let mixed = format!("IF @i % 5 = 0 BEGIN {DELAYED} END ELSE BEGIN {SMALL} END");
         assert_eq!(flushed(&mut session, &mixed), count * 4 / 5);
-        // A statement by itself cannot ask: it is full under ALLOWED.
+        // An autocommit statement cannot ask for delay: it is full under ALLOWED.
         assert_eq!(flushed(&mut session, "INSERT INTO dbo.T1(col1) VALUES(@i);"), count);
         server.stop(session);
     });
 }
 
 /// Claims 63, 64 and 69: delayed small transactions flush far less than once in ten commits and take less than a third of the time of full
-/// ones, by FORCED as by COMMIT's option. The draining is eager: blocks go out long before they are full (as in the article: 3.6 KB each), so
-/// that little is lost in a crash.
+/// ones, by FORCED as by COMMIT's option. The flush is eager: blocks are written long before they are full (as in the article: 3.6 KB each), so
+/// that a crash loses little.
 #[test]
 fn delayed_small_transactions_flush_seldom_and_early() {
     on_a_machine(63, |os| {
         let (server, mut session) = Server::with_table(os);
         server.database().log().suspend_background_flush(false);
         let count = 20_000;
-        // Virtual time passes only for devices and sleeps: fifty transactions are given the 1 ms that they take on the article's machine
+        // Virtual time passes only for devices and sleeps: fifty transactions take the 1 ms that they need on the article's machine
         // (22 s for a million).
         let paced = |body: &str| format!("{body} IF @i % 50 = 0 WAITFOR DELAY '00:00:00.001';");
         let timed = |session: &mut Session, body: &str| {
@@ -190,7 +190,7 @@ fn delayed_small_transactions_write_more_log_than_one_large() {
     });
 }
 
-/// Claim 66: with many sessions at once, too, delayed commits flush far less often than they commit, and less than full ones, although
+/// Claim 66: with many concurrent sessions, too, delayed commits flush far less often than they commit, and less than full ones, although
 /// those share flushes.
 #[test]
 fn many_sessions_gain_from_delay_as_well() {
@@ -242,7 +242,7 @@ fn a_large_transaction_gains_nothing_by_delay() {
     });
 }
 
-/// A delayed commit inside another transaction decides nothing: only the outermost COMMIT counts (claims 60 and 62 by the way).
+/// A delayed commit inside another transaction decides nothing: only the outermost COMMIT counts (also claims 60 and 62).
 #[test]
 fn an_inner_commit_cannot_ask_for_delay() {
     on_a_machine(68, |os| {

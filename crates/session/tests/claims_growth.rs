@@ -9,7 +9,7 @@ use common::{numbers, rows, run};
 use hardpan_session::Session;
 use os::Os;
 
-/// The article's table and row, in a database with so much log.
+/// The article's table and row, in a database with a log of this size.
 fn with_log(os: &Os, log: &str) -> (Server, Session) {
     let server = Server::open(os);
     let mut session = server.session_in("master");
@@ -73,8 +73,8 @@ fn the_update_loop_fits_its_own_maximum() {
     }
 }
 
-/// Claim 312: a change reserves what its compensation record needs: for an update of both images, half of what it logs, and a little for blocks; for
-/// an insertion next to nothing; for a deletion in a heap the same. A rollback pays with it, so that nothing is counted twice.
+/// Claim 312: a change reserves log space for its compensation record: for an update of both images, half of its own log space, and a little for
+/// blocks; for an insertion or a deletion in a heap almost nothing. A rollback uses the reservation, so that nothing is counted twice.
 #[test]
 fn a_change_reserves_what_its_undo_writes() {
     on_a_machine(313, |os| {
@@ -113,7 +113,7 @@ fn a_change_reserves_what_its_undo_writes() {
     });
 }
 
-/// A checkpoint that would give nothing back takes nothing: a hundred of them in a full log leave the rollback its room.
+/// A checkpoint that would free no log uses no log space: a hundred of them in a full log leave the space for the rollback.
 #[test]
 fn checkpoints_of_a_full_log_take_nothing_from_the_rollback() {
     on_a_machine(314, |os| {
@@ -161,7 +161,7 @@ fn vlfs(session: &mut Session) -> i64 {
     number(session, "SELECT COUNT(*) FROM sys.dm_db_log_info(DB_ID())")
 }
 
-/// Claims 286, 298, 299 and 303: how many VLFs the article's growth makes is a matter of the database's rule, and MODIFY FILE (SIZE) grows step
+/// Claims 286, 298, 299 and 303: the database's rule determines how many VLFs the article's growth creates, and MODIFY FILE (SIZE) grows step
 /// by step. The article's own sizes, 20 and 8,000, are counted in `vlf.rs::growth_in_small_steps_makes_the_counts_of_the_articles`.
 #[test]
 fn growth_makes_vlfs_by_the_databases_rule() {
@@ -194,8 +194,8 @@ fn growth_makes_vlfs_by_the_databases_rule() {
     }
 }
 
-/// Claims 287, 289, 292, 293 and 306: in SIMPLE a checkpoint frees the VLFs before MinLSN and leaves the file as it is; an open transaction
-/// of another session stops it, and the views name that transaction and its session.
+/// Claims 287, 289, 292, 293 and 306: in SIMPLE a checkpoint frees the VLFs before MinLSN and does not change the file's size; an open transaction
+/// of another session prevents that, and the views name that transaction and its session.
 #[test]
 fn who_holds_the_log_is_named() {
     on_a_machine(292, |os| {
@@ -241,7 +241,7 @@ fn who_holds_the_log_is_named() {
     });
 }
 
-/// DBCC SQLPERF: LOGSPACE has a row for each database, whose size and part agree with sys.dm_db_log_space_usage; CLEAR forgets waits.
+/// DBCC SQLPERF: LOGSPACE has a row for each database, whose size and share agree with sys.dm_db_log_space_usage; CLEAR resets waits.
 #[test]
 fn sqlperf_tells_the_space_of_logs_and_clears_waits() {
     on_a_machine(315, |os| {
@@ -264,7 +264,7 @@ fn sqlperf_tells_the_space_of_logs_and_clears_waits() {
     });
 }
 
-/// Claim 290: with nothing in the way the VLFs are used round and round, and the file keeps its size.
+/// Claim 290: without log holders the VLFs are reused in a cycle, and the file keeps its size.
 #[test]
 fn vlfs_are_used_round_and_round() {
     on_a_machine(290, |os| {
@@ -283,7 +283,7 @@ fn vlfs_are_used_round_and_round() {
     });
 }
 
-/// Claim 284: whatever changes storage, definitions or rows, has records in the log.
+/// Claim 284: every change of storage, definitions or rows has records in the log.
 #[test]
 fn every_change_of_storage_has_records() {
     on_a_machine(284, |os| {
@@ -306,7 +306,7 @@ fn every_change_of_storage_has_records() {
     });
 }
 
-/// Claim 288: freeing a VLF changes what is said of it, not a byte of it, and not the file's size.
+/// Claim 288: freeing a VLF changes its status, but not a byte of it, nor the file's size.
 #[test]
 fn a_freed_vlf_keeps_its_bytes() {
     on_a_machine(288, |os| {

@@ -17,7 +17,7 @@ const TYPES: [(&str, i64); 6] = [
     ("decimal(9)", 10_000),
 ];
 
-/// The first value that each type's column gets after one insertion, a power loss and a restart; `setting` stands before.
+/// The first value of each type's column after one insertion, a power loss and a restart; `setting` is executed first.
 fn after_power_loss(seed: u64, setting: &'static str) -> Vec<i64> {
     let machine = Machine::new(seed, Profile::drawn(seed));
     let handle = machine.clone();
@@ -53,7 +53,7 @@ fn after_power_loss(seed: u64, setting: &'static str) -> Vec<i64> {
     seen.lock().clone()
 }
 
-/// Claims 108, 109, 110 and 115: caches of 10, 100, 1,000 and 10,000 values; a crash takes what is left of them.
+/// Claims 108, 109, 110 and 115: caches of 10, 100, 1,000 and 10,000 values; a crash loses their remaining values.
 #[test]
 fn a_crash_takes_the_cache_of_each_type() {
     let expected: Vec<i64> = TYPES.iter().map(|(_, cache)| cache + 1).collect();
@@ -62,7 +62,7 @@ fn a_crash_takes_the_cache_of_each_type() {
     }
 }
 
-/// Claims 111 and 112: trace flag 272 and IDENTITY_CACHE = OFF; no gap then, also when values were handed out before.
+/// Claims 111 and 112: trace flag 272 and IDENTITY_CACHE = OFF leave no gap, also for values handed out before.
 #[test]
 fn without_the_cache_there_is_no_gap() {
     for (seed, setting) in [
@@ -90,7 +90,7 @@ fn insert(session: &mut Session) -> i64 {
     number(session, "INSERT t OUTPUT inserted.i VALUES (0)")
 }
 
-/// The setting is shown and survives a restart; what is not taken is refused by name.
+/// The setting is shown and survives a restart; other options are refused by name.
 #[test]
 fn the_cache_is_a_scoped_configuration() {
     let (mut world, mut session) = with_counted("identity-scoped");
@@ -110,9 +110,9 @@ fn the_cache_is_a_scoped_configuration() {
     session.close();
 }
 
-/// Documentation of DBCC CHECKIDENT: what it says, and where counting goes on.
-/// "DBCC CHECKIDENT": where no row has been inserted since the table was made, or since TRUNCATE, the first one gets the new value itself,
-/// however often it has been given; "IDENT_CURRENT": of a table that has never had a row, where counting begins.
+/// Documentation of DBCC CHECKIDENT: its messages, and the next value.
+/// "DBCC CHECKIDENT": if no row has been inserted since the table was created, or since TRUNCATE, the first row gets the new value itself,
+/// however often it has been set; "IDENT_CURRENT": for a table that has never had a row, the seed.
 #[test]
 fn a_table_that_was_never_used_begins_with_the_value_of_reseed() {
     let mut world = World::new("identity-reseed-unused");
@@ -143,7 +143,7 @@ fn a_table_that_was_never_used_begins_with_the_value_of_reseed() {
     run(&mut session, "DBCC CHECKIDENT ('u', RESEED, 7) WITH NO_INFOMSGS");
     run(&mut session, "DBCC CHECKIDENT ('u', RESEED, 9) WITH NO_INFOMSGS");
     assert_eq!(rows(&mut session, taken), ["9", "14"]);
-    // Rows that are only deleted do not.
+    // Deleted rows do not.
     run(&mut session, "DELETE u DBCC CHECKIDENT ('u', RESEED, 100) WITH NO_INFOMSGS");
     assert_eq!(rows(&mut session, taken), ["105", "110"]);
 }
@@ -197,7 +197,7 @@ fn check_identity_looks_and_reseeds() {
     session.close();
 }
 
-/// A note that a rolled back CREATE TABLE has left is not taken for that of a table which gets its number after a restart.
+/// The identity record of a rolled back CREATE TABLE is not used for a table that gets the same id after a restart.
 #[test]
 fn a_new_table_counts_from_its_seed() {
     let (mut world, mut session) = with_counted("identity-orphan");
@@ -253,8 +253,8 @@ fn ranges_of_identities_do_not_flush_and_no_value_is_there_twice() {
         .assert_ok();
 }
 
-/// What the column's type cannot hold is never handed out: neither said by IDENT_CURRENT and sys.identity_columns after 8115, nor noted ahead, so
-/// that a crash keeps the least and the greatest of the type; a seed beyond it is 2752.
+/// A value outside the column's type is never handed out: neither shown by IDENT_CURRENT and sys.identity_columns after 8115, nor reserved, so
+/// that the least and the greatest value of the type survive a crash; a seed outside the type is 2752.
 #[test]
 fn a_full_column_stays_at_the_end_of_its_type() {
     let world = World::new("identity-limits");

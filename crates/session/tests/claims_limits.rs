@@ -14,7 +14,7 @@ const MS_NS: u64 = 1_000_000;
 /// A durable write of the slow device.
 const WRITE_NS: u64 = 200 * MS_NS;
 
-/// A machine whose durable writes take so long, from..to.
+/// A machine whose durable writes take from..to.
 fn machine(seed: u64, durable_write_ns: (u64, u64), body: impl FnOnce(&Os) + Send + 'static) {
     let profile = Profile { durable_write_ns, ns_per_kib: 0, switches_max: 40_000_000, ..Profile::nvme() };
     World::new(seed, profile).run(body).assert_ok();
@@ -36,7 +36,7 @@ fn with_tables(server: &Server, name: &str) -> Session {
     session
 }
 
-/// In a session of its own: so many wide rows in one transaction, about seven to a block of the log.
+/// In a session of its own: inserts wide rows in one transaction, about seven to a block of the log.
 fn write_wide(os: &Os, server: &Server, database: &'static str, count: u32) -> JoinHandle {
     let shared = server.shared();
     os.spawn("writer", move || {
@@ -94,7 +94,7 @@ fn the_counters_of_flushes_are_those_of_the_file() {
     assert_eq!((4_858_000 / 124, 9_600_000 / 5_000), (39_177, 1_920), "the article's divisions");
 }
 
-/// Claim 254: 'Log Flush Wait Time' is there for each database and for all; it grows with what the device takes.
+/// Claim 254: 'Log Flush Wait Time' exists for each database and for all; it grows with the device's write times.
 #[test]
 fn the_time_of_flush_waits_grows_with_the_latency() {
     for latency_ms in [1, 20] {
@@ -115,8 +115,8 @@ fn the_time_of_flush_waits_grows_with_the_latency() {
 
 const LIMITS: &str = "SELECT outstanding_ios, outstanding_kb, highest_outstanding_ios FROM sys.dm_db_log_limits WHERE database_id = DB_ID()";
 
-/// Claims 260, 261 and 276: what is in flight is a gauge, of writes and of bytes, equal to the rows of sys.dm_io_pending_io_requests; at the limit no
-/// write is issued until one is acknowledged, and then one: from outside, the number stays at the limit as long as there is more to write.
+/// Claims 260, 261 and 276: I/O in progress is a gauge, of writes and of bytes, equal to the rows of sys.dm_io_pending_io_requests; at the limit no
+/// write is issued until one is acknowledged, and then one: the number stays at the limit as long as there is more to write.
 #[test]
 fn at_the_limit_each_acknowledgement_lets_one_write_go() {
     machine(261, (WRITE_NS / 2, 2 * WRITE_NS), |os| {
@@ -164,8 +164,8 @@ fn at_the_limit_each_acknowledgement_lets_one_write_go() {
     });
 }
 
-/// Claims 262 and 271: the limits are those of the version, 112 writes and 3,840 KB; no option of the server or of a database sets another
-/// number, only the profile of another version.
+/// Claims 262 and 271: the limits are those of the version, 112 writes and 3,840 KB; no option of the server or of a database changes
+/// them, only the profile of another version.
 #[test]
 fn the_limits_are_not_to_be_adjusted() {
     on_a_machine(262, |os| {
@@ -183,7 +183,7 @@ fn the_limits_are_not_to_be_adjusted() {
     });
 }
 
-/// Claim 263: each database has limits of its own: two that stand at them have twice as much in flight.
+/// Claim 263: each database has limits of its own: two databases at their limits have twice as much in progress.
 #[test]
 fn each_database_has_its_own_limits() {
     machine(263, (WRITE_NS, WRITE_NS), |os| {
@@ -209,8 +209,8 @@ fn each_database_has_its_own_limits() {
     });
 }
 
-/// Most writes and KB at once of a database under a profile while the device stands still: those of the view, which are those that the device
-/// has had; each limit as often as it was met.
+/// Highest number of writes and KB in progress of a database under a profile while the device is stalled: the view's figures equal the device's;
+/// and how often each limit was met.
 fn most_at_once(
     profile: &'static str,
     work: impl Fn(&Os, &Server) -> Vec<JoinHandle> + Send + 'static,
@@ -275,8 +275,8 @@ fn statements_reach_each_profile_and_never_more() {
     }
 }
 
-/// However many sessions commit, and for whatever reason the log is asked for, small commits gather in the block behind the one that is on its way: no count
-/// of writes is reached by them, neither the 112 of 2012 nor 8.
+/// However many sessions commit, and for whatever reason the log is flushed, small commits collect in the block after the one that is being written:
+/// they reach no limit of writes, neither the 112 of 2012 nor 8.
 #[test]
 fn small_commits_of_many_sessions_reach_no_limit() {
     for profile in ["SQL2012", "SQL2000"] {
@@ -377,7 +377,7 @@ fn many_sessions_share_flushes() {
     });
 }
 
-/// Claim 282: with the limits of 2008, eight times those of 2005 in bytes, a device whose latency has spikes holds up less.
+/// Claim 282: with the limits of 2008, eight times those of 2005 in bytes, latency spikes of a device delay commits less.
 #[test]
 fn higher_limits_bring_more_through_a_device_with_spikes() {
     let took = ["SQL2005_X64", "SQL2008_X64"].map(|profile| {

@@ -9,8 +9,8 @@ use common::{World, numbers, rows, run};
 const METRICS: &str = "SELECT test = 1, cycle = 1, start_time = GETDATE(), * INTO #Metrics \
                        FROM sys.dm_io_virtual_file_stats(DB_ID('dd1'), 2) WHERE 1 = 0";
 
-/// Claims 201 and 224 to 226: a listing without USE fills the database at hand; a column too few is 213, an unknown one 207, a parenthesis
-/// that does not close 102.
+/// Claims 201 and 224 to 226: a listing without USE fills the current database; a missing column is 213, an unknown one 207, an unclosed
+/// parenthesis 102.
 #[test]
 fn the_mistakes_of_article_001_give_their_errors() {
     let world = World::new("mistakes");

@@ -23,12 +23,12 @@ fn create(session: &mut Session, cache: &str) {
     run(session, "EXEC sys.sp_flush_log");
 }
 
-/// So many values, assigned to a variable: no table is touched.
+/// Assigns values to a variable: no table is accessed.
 fn draw(session: &mut Session, count: i64) {
     repeat(session, 1, count, "DECLARE @v bigint = NEXT VALUE FOR dbo.Seq1;");
 }
 
-/// Claims 19, 90, 93 and 96 to 99: the members after the 1st, 50th and 51st request; one flush at the first and one at the 51st, none
+/// Claims 19, 90, 93 and 96 to 99: the in-memory state after the 1st, 50th and 51st request; one flush at the first and one at the 51st, none
 /// between, none for another reason; and each is one write of the device.
 #[test]
 fn the_members_are_those_of_the_article() {
@@ -91,7 +91,7 @@ fn a_recovery_value_is_written_once_a_cache() {
     }
 }
 
-/// Claims 20, 116 and 117: in tempdb nothing is flushed, and the recovery value is written all the same.
+/// Claims 20, 116 and 117: in tempdb nothing is flushed, but the recovery value is written all the same.
 #[test]
 fn in_tempdb_nothing_is_flushed() {
     on_a_machine(116, |os| {
@@ -113,7 +113,7 @@ fn in_tempdb_nothing_is_flushed() {
 }
 
 /// Claims 118, 119 and 123 to 128 at a thousandth of their size: the article's statement in a user database and in tempdb, full and
-/// delayed: a flush for each recovery value and few more.
+/// delayed: one flush for each recovery value and few others.
 #[test]
 fn select_into_flushes_for_each_recovery_value() {
     for (database, option) in
@@ -165,7 +165,7 @@ fn select_into_flushes_for_each_recovery_value() {
     }
 }
 
-/// What a second life of the machine sees after `first` and a power loss, under a seed of the disk's habits.
+/// The state in a second life of the machine after `first` and a power loss, with a disk that behaves by the seed.
 fn after_power_loss(
     seed: u64,
     bug: Option<Bug>,
@@ -184,7 +184,7 @@ fn after_power_loss(
 const FIFTY_ONE: &str =
     "DECLARE @i int = 1, @v bigint; WHILE @i <= 51 BEGIN SET @v = NEXT VALUE FOR dbo.Seq1; SET @i += 1 END";
 
-/// Claims 97 and 100 to 103: after one value and a power loss the next is 51; after 51 values it is 101, and the members are the article's
+/// Claims 97 and 100 to 103: after one value and a power loss the next is 51; after 51 values it is 101, and the in-memory state is the article's
 /// again: 52 to 100 are lost, no more than the cache.
 #[test]
 fn after_power_loss_counting_goes_on_behind_the_recovery_value() {
@@ -200,8 +200,8 @@ fn after_power_loss_counting_goes_on_behind_the_recovery_value() {
     }
 }
 
-/// Claims 105, 106 and 107: a value whose transaction had not ended, and one whose transaction was rolled back, never come again; the
-/// note hardens what was logged before it, which recovery then takes back. Created or restarted in the same transaction, too.
+/// Claims 105, 106 and 107: a value whose transaction was open, and one whose transaction was rolled back, never come again; the recovery value's
+/// flush hardens earlier log records, which recovery then undoes. Also if the sequence was created or restarted in the same transaction.
 #[test]
 fn what_was_handed_out_never_comes_again() {
     for seed in 0..6 {
@@ -228,7 +228,7 @@ fn what_was_handed_out_never_comes_again() {
     }
 }
 
-/// Claim 106: the same oracle condemns a server that hands values out before their note is hard.
+/// Claim 106: this oracle detects a server that hands values out before their recovery value is durable.
 #[test]
 fn a_range_handed_out_before_it_is_hard_is_found() {
     let repeated = (0..8).filter(|seed| {
@@ -238,7 +238,7 @@ fn a_range_handed_out_before_it_is_hard_is_found() {
     assert!(repeated.count() > 0, "in 8 worlds");
 }
 
-/// HARDEN_AHEAD: the next range becomes hard while this one is used; still no value comes twice, and not more is lost than two windows.
+/// HARDEN_AHEAD: the next range is hardened while the current one is used; still no value comes twice, and at most two ranges are lost.
 #[test]
 fn ranges_hardened_ahead_are_not_handed_out_before_they_are_hard() {
     const AHEAD: &str = "ALTER SEQUENCE dbo.Seq1 WITH (HARDEN_AHEAD = ON); DECLARE @i int = 1, @v bigint; \
@@ -305,7 +305,7 @@ fn callers_who_come_one_by_one_do_not_wait() {
     }
 }
 
-/// Claim 103: whenever the power goes, of a sequence with the default options no more values are lost than the cache has, and none comes twice.
+/// Claim 103: whenever the power fails, a sequence with the default options loses at most its cache, and no value comes twice.
 #[test]
 fn no_crash_loses_more_than_the_cache() {
     let mut ahead = 0;

@@ -10,8 +10,8 @@ use hardpan_session::Session;
 use log::{LogOp, Lsn};
 use os::sim::{Bug, Profile, World};
 
-/// Claims 78 and 79: after a crash in the middle of work on temporary, table-variable and ordinary tables of tempdb it is a fresh copy of
-/// model, and recovery has not touched database 2.
+/// Claims 78 and 79: after a crash in the middle of work on temporary, table-variable and ordinary tables of tempdb it is a new copy of
+/// model, and recovery has not processed database 2.
 #[test]
 fn tempdb_is_a_fresh_copy_of_model_after_a_crash() {
     let world = World::new(78, Profile::nvme());
@@ -59,7 +59,7 @@ fn cost(server: &Server, option: &str, work: impl FnOnce(&mut Session)) -> (i64,
     let altered = run(&mut session, &format!("ALTER DATABASE tempdb SET DELAYED_DURABILITY = {option}"));
     assert!(numbers(&altered).is_empty(), "{option}: {:?}", altered.messages);
     let log = server.instance.tempdb().log().clone();
-    // Every work begins with an empty block, so that equal work fills equally many.
+    // All work begins with an empty block, so that equal work fills equally many.
     let (before, bytes) = (flushes(&mut session, "tempdb"), log.stats().record_bytes_total);
     work(&mut session);
     let result = (flushes(&mut session, "tempdb") - before, log.stats().record_bytes_total - bytes);
@@ -97,15 +97,15 @@ fn flushes_by_option(server: &Server) -> (Vec<i64>, Vec<i64>) {
     (small, large)
 }
 
-/// Claims 14, 80, 81, 84, 88 and 237: the option can be set and means nothing; no commit flushes, only full blocks do: less than one flush in
-/// a hundred commits, and the same number whatever the option, although time passes between the commits.
+/// Claims 14, 80, 81, 84, 88 and 237: the option can be set and has no effect; no commit flushes, only full blocks do: less than one flush in
+/// a hundred commits, and an equal number for every option, although time passes between the commits.
 #[test]
 fn no_commit_in_tempdb_flushes_whatever_the_option() {
     on_a_machine(80, |os| {
         let server = Server::open(os);
         let (small, large) = flushes_by_option(&server);
         for counts in [&small, &large] {
-            // Where in a block the work began is one block's difference; beyond that 2 %.
+            // The start position within a block makes one block's difference; the tolerance is 2 % more.
             let (low, high) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
             assert!(high - low <= 1 + high / 50, "{counts:?}");
         }
@@ -117,8 +117,8 @@ fn no_commit_in_tempdb_flushes_whatever_the_option() {
     });
 }
 
-/// Claims 80, 84 and 85: a tempdb whose log drains by time, as that of delayed commits elsewhere does, would not pass for one that never
-/// flushes a commit: both comparisons fail on it.
+/// Claims 80, 84 and 85: the comparisons detect a tempdb whose log is flushed by time, as that of delayed commits in other databases is:
+/// both fail on it.
 #[test]
 fn a_timed_drain_of_tempdb_would_be_seen() {
     type Comparison = fn(&Server);
@@ -144,7 +144,7 @@ fn a_timed_drain_of_tempdb_would_be_seen() {
     }
 }
 
-/// Claims 82 and 83: a record of an insertion in tempdb holds no image of the row and is smaller than the same one in a user database.
+/// Claims 82 and 83: a record of an insertion in tempdb contains no image of the row and is smaller than in a user database.
 #[test]
 fn an_insertion_in_tempdb_logs_no_row() {
     on_a_machine(82, |os| {

@@ -7,8 +7,8 @@ mod common;
 use common::simulated::{NAME, Server, flushes, number, on_a_machine, repeat};
 use common::{World, numbers, rows, run};
 
-/// Claims 23, 25, 27 and 28: one batch changes the database, its option and its tables and goes on; variables keep their values; a table
-/// that is dropped and made inside the batch is found by the INSERT behind it; the option holds for the commits of the same batch.
+/// Claims 23, 25, 27 and 28: one batch changes the database, its option and its tables and continues; variables keep their values; the INSERT
+/// finds a table that was dropped and created inside the batch; the option applies to the commits of the same batch.
 #[test]
 fn one_batch_prepares_works_and_counts() {
     on_a_machine(23, |os| {
@@ -53,7 +53,7 @@ USE master;"
     });
 }
 
-/// Claims 24, 41 and 56: DISABLED unless said otherwise; exactly three words, in any letter case, with a comment behind.
+/// Claims 24, 41 and 56: DISABLED by default; exactly three words, in any letter case, followed by a comment.
 #[test]
 fn the_option_takes_three_words_and_is_disabled_by_default() {
     let world = World::new("option");
@@ -80,7 +80,7 @@ fn the_option_takes_three_words_and_is_disabled_by_default() {
     assert_eq!(rows(&mut s, option), ["0|DISABLED"]);
 }
 
-/// Claim 26: DROP TABLE IF EXISTS says nothing, whether the table is there or not.
+/// Claim 26: DROP TABLE IF EXISTS sends no message, whether the table exists or not.
 #[test]
 fn drop_if_exists_is_silent_either_way() {
     let world = World::new("drop");
@@ -150,7 +150,7 @@ fn one_counter_answers_to_the_articles_filter() {
     }
 }
 
-/// Claims 34 and 35: the counter adds up and never falls; its bigint goes into an INT variable while it fits, beyond that it is 8115.
+/// Claims 34 and 35: the counter is cumulative; its bigint can be assigned to an INT variable while it fits, otherwise 8115.
 #[test]
 fn the_counter_is_cumulative_and_fits_an_int() {
     on_a_machine(34, |os| {
@@ -176,7 +176,7 @@ fn the_counter_is_cumulative_and_fits_an_int() {
     });
 }
 
-/// Claims 37 and 38: the duration counts whole seconds by the boundaries crossed; the answer is one row of two named columns.
+/// Claims 37 and 38: the duration counts crossed boundaries of seconds; the answer is one row of two named columns.
 #[test]
 fn the_answer_is_one_row_of_duration_and_flushes() {
     let world = World::new("answer");
@@ -213,7 +213,7 @@ DECLARE @db AS sysname = N'PerformanceV3';
 DECLARE @logflushes AS INT, @starttime AS DATETIME2, @duration AS INT;
 ";
 
-/// The template's own declaration, which the assembled listing leaves out.
+/// The template's own declaration, which the assembled listing omits.
 const DECLARATION: &str = "
 -- Count log flushes and measure time
 DECLARE @logflushes AS INT, @starttime AS DATETIME2, @duration AS INT;
@@ -252,8 +252,8 @@ SELECT
   @logflushes AS logflushes;
 ";
 
-/// Claim 39: the published preparation put before the published template declares its three variables twice, which is error 134 for the first
-/// of them and runs nothing; the assembled listing, which declares them once, runs.
+/// Claim 39: the published preparation followed by the published template declares its three variables twice, which is error 134 for the first
+/// of them, and no statement runs; the assembled listing, which declares them once, runs.
 #[test]
 fn declaring_the_variables_twice_is_error_134() {
     on_a_machine(39, |os| {

@@ -14,7 +14,7 @@ CREATE TABLE t (id int NOT NULL CONSTRAINT pk PRIMARY KEY, u varchar(10) NOT NUL
 CREATE INDEX ix ON t (i)
 INSERT t (id, u, r, n, b, f) VALUES (1, 'a', 'a', 5, 5, 1)";
 
-/// The change, the errors it meets.
+/// The change, and the errors that it causes.
 const ALTERED: &[(&str, &[i32])] = &[
     ("id bigint NOT NULL", &[5074, 5074, 4922]),
     ("id int NULL", &[5074, 4922]),
@@ -45,7 +45,7 @@ const ALTERED: &[(&str, &[i32])] = &[
     ("free bigint", &[]),
 ];
 
-/// The column, the errors that dropping it meets.
+/// The column, and the errors of dropping it.
 const DROPPED: &[(&str, &[i32])] = &[
     ("id", &[5074, 5074, 4922]),
     ("r", &[5074, 5074, 4922]),
@@ -88,6 +88,6 @@ fn what_stands_against_dropping_a_column() {
         let seen = run(&mut s, &format!("ALTER TABLE t DROP COLUMN {column}"));
         assert_eq!(numbers(&seen), *expected, "{column}: {:?}", seen.messages);
     }
-    // The CHECK that was left alone still works.
+    // The CHECK that was kept still works.
     assert_eq!(numbers(&run(&mut s, "UPDATE t SET k = 'x'")), [547, 3621]);
 }

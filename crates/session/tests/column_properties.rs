@@ -53,7 +53,7 @@ fn what_was_said_is_shown_and_stays() {
     assert_eq!(numbers(&run(&mut s, "INSERT t (a) VALUES (-1)")), [547, 3621]);
     assert_eq!(numbers(&run(&mut s, "INSERT t (b) VALUES (7)")), [547, 3621]);
     assert_eq!(rows(&mut s, "INSERT p (v) OUTPUT inserted.id VALUES (1)"), ["1"]);
-    // Other changes of the table leave them.
+    // Other changes of the table keep them.
     run(
         &mut s,
         "ALTER TABLE t ADD more int CREATE INDEX ix ON t (a) ALTER TABLE t REBUILD EXEC sp_rename 'ck1', 'ck9' EXEC sp_rename 'ck9', 'ck1'",
@@ -149,7 +149,7 @@ fn the_columns_have_names_of_their_own() {
     );
 }
 
-/// The properties are as the log has them.
+/// The properties as the log records them.
 #[test]
 fn properties_after_a_loss_of_power() {
     for seed in 0..4 {

@@ -136,7 +136,7 @@ fn an_index_is_made_with_its_statistics_and_changes_are_counted() {
     assert_eq!(one(&mut session, &of(&primary)), "NULL|NULL|NULL|NULL");
     run(&mut session, "UPDATE STATISTICS t WITH FULLSCAN");
     assert_eq!(one(&mut session, &of(&primary)), "4000|4000|4000|0");
-    // Inserted, deleted and updated rows count, and of updates those that set the column. What is rolled back does not.
+    // Inserted, deleted and updated rows count, but only updates that set the column. Rolled back changes do not count.
     run(
         &mut session,
         "INSERT t SELECT k + 10000, v, s, n FROM t WHERE k <= 30 DELETE t WHERE k > 10000 AND k <= 10005",
@@ -180,10 +180,10 @@ fn names_rollbacks_and_what_hangs_on_columns() {
     }
     run(&mut session, "ALTER TABLE t ADD x xml");
     assert_eq!(errors(&mut session, "CREATE STATISTICS c ON t (x)"), [1919]);
-    // UPDATE STATISTICS says anew whether they are renewed by themselves.
+    // UPDATE STATISTICS sets again whether they are updated automatically.
     run(&mut session, "UPDATE STATISTICS t (a, b) WITH FULLSCAN");
     assert_eq!(rows(&mut session, NAMES), ["a|0|1|0", "b|0|1|0"]);
-    // All in one transaction, and nothing of it.
+    // All in one transaction, which is rolled back.
     run(
         &mut session,
         "BEGIN TRAN DROP STATISTICS t.a CREATE STATISTICS d ON t (n) UPDATE STATISTICS t b WITH NORECOMPUTE",
@@ -199,7 +199,7 @@ fn names_rollbacks_and_what_hangs_on_columns() {
     run(&mut session, "DROP STATISTICS t.a, dbo.t.b");
     assert_eq!(rows(&mut session, NAMES), [""; 0]);
     assert_eq!(errors(&mut session, "ALTER TABLE t DROP COLUMN v"), [0; 0]);
-    // They go with their table, and a new one of the name has none.
+    // They are dropped with their table, and a new table of that name has none.
     run(&mut session, "CREATE STATISTICS a ON t (s) DROP TABLE t");
     // Nothing is left of them in the catalog either, where no view would show it.
     let database = world.instance.database("d").unwrap();
@@ -236,7 +236,7 @@ fn they_outlive_a_restart_and_temporary_tables_have_them() {
     session.close();
 }
 
-/// A row limit and SET ROWCOUNT of the session say nothing of what statistics look at; a sample tells how much it has seen.
+/// A row limit and SET ROWCOUNT of the session do not affect sampling; a sample shows how many rows it has read.
 #[test]
 fn how_much_is_looked_at() {
     let (_world, mut session) = World::in_database("stats-sample");
@@ -268,7 +268,7 @@ fn how_much_is_looked_at() {
     session.close();
 }
 
-/// PERSIST_SAMPLE_PERCENT: updates that do not say how much, the server's own among them, look at as much as was said last.
+/// PERSIST_SAMPLE_PERCENT: updates without a sampling rate, automatic ones included, use the stored rate.
 #[test]
 fn how_much_is_looked_at_is_kept() {
     let (_world, mut session) = World::in_database("stats-kept-sample");
@@ -287,14 +287,14 @@ fn how_much_is_looked_at_is_kept() {
     };
     step("CREATE STATISTICS a ON t (v) WITH FULLSCAN, PERSIST_SAMPLE_PERCENT = ON", "100|1|all");
     step("UPDATE STATISTICS t a", "100|1|all");
-    // As much as is usual is some pages of these.
+    // The default sample is some pages of these.
     step("UPDATE STATISTICS t a WITH PERSIST_SAMPLE_PERCENT = OFF", "0|0|all");
     step("UPDATE STATISTICS t a", "0|0|some");
     step("UPDATE STATISTICS t a WITH SAMPLE 5 PERCENT, PERSIST_SAMPLE_PERCENT = ON", "5|1|a twentieth");
     step("UPDATE STATISTICS t", "5|1|a twentieth");
     step("EXEC sp_updatestats", "5|1|a twentieth");
     step("UPDATE STATISTICS t a WITH RESAMPLE", "5|1|a twentieth");
-    // A plan renews them when a fifth of the rows has changed.
+    // A plan's compilation updates them when a fifth of the rows has changed.
     step(
         "UPDATE t SET v = v + 1000 DECLARE @n int = (SELECT COUNT(*) FROM t WHERE v = 1005)",
         "5|1|a twentieth",
@@ -385,7 +385,7 @@ fn drawn(random: &mut Random) -> String {
     }
 }
 
-/// Statistics may be lost with the power; then they are not there. What is there can be read, queries are right, and new ones can be made.
+/// A power loss may remove statistics; they are then missing. Existing ones can be read, queries are right, and new ones can be created.
 #[test]
 fn statistics_after_a_loss_of_power() {
     for seed in 0..8 {
@@ -414,7 +414,7 @@ fn statistics_after_a_loss_of_power() {
             }
             let seen = run(session, "DBCC CHECKDB WITH NO_INFOMSGS");
             assert!(seen.messages.is_empty(), "seed {seed}: {:?}", seen.messages);
-            // A column has statistics that were made by themselves once at most.
+            // A column has automatic statistics at most once.
             let twice = "SELECT x.column_id FROM sys.stats s JOIN sys.stats_columns x ON x.object_id = s.object_id AND x.stats_id = s.stats_id \
                 WHERE s.auto_created = 1 GROUP BY x.object_id, x.column_id HAVING COUNT(*) > 1";
             assert_eq!(rows(session, twice), [""; 0], "seed {seed}");

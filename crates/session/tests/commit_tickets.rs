@@ -13,13 +13,13 @@ use log::FlushReason;
 use os::sim::{Bug, Effect, End, Fault, Operation, Profile, World};
 use os::{Latch, Rng};
 
-/// A commit that a client was told of.
+/// An acknowledged commit.
 #[derive(Clone, Debug)]
 struct Told {
     database: &'static str,
     key: i64,
     ticket: String,
-    /// The status said HARDENED once.
+    /// The status has been HARDENED once.
     was_hardened: bool,
 }
 
@@ -37,7 +37,7 @@ fn last_ticket(session: &mut Session) -> String {
     rows(session, text).remove(0)
 }
 
-/// One run of the server: commits of all kinds in two databases until the power goes off.
+/// One run of the server: commits of all kinds in two databases until the power fails.
 fn one_life(world: &World, ledger: &Ledger, seed: u64, life: i64) {
     let (device, ledger) = (world.clone(), Arc::clone(ledger));
     let report = world.run(move |os| {
@@ -69,7 +69,7 @@ fn one_life(world: &World, ledger: &Ledger, seed: u64, life: i64) {
             }
         }
         server.stop(session);
-        // What is told behind a clean stop is not lost.
+        // Commits acknowledged before an orderly stop are not lost.
         ledger.lock().iter_mut().filter(|told| told.key > life * 100).for_each(|told| told.was_hardened = true);
     });
     assert!(report.failures.is_empty(), "seed {seed}: {:?}", report.failures);
@@ -81,7 +81,7 @@ fn judge_all(session: &mut Session, ledger: &Ledger) {
     *ledger.lock() = told;
 }
 
-/// After a restart no commit is pending: it is there and HARDENED, or gone and LOST. HARDENED once is HARDENED for ever.
+/// After a restart no commit is pending: it exists and is HARDENED, or is missing and LOST. HARDENED once is HARDENED for ever.
 fn judge(session: &mut Session, ledger: &mut [Told]) {
     for told in ledger {
         let is_there = format!("SELECT COUNT(*) FROM {}.dbo.T1 WHERE col1 = {}", told.database, told.key);
@@ -93,7 +93,7 @@ fn judge(session: &mut Session, ledger: &mut [Told]) {
     }
 }
 
-/// Several lives with power cuts. Gives how many commits there were and how many are lost.
+/// Several lives with power cuts. Returns how many commits there were and how many are lost.
 fn lives(seed: u64, bug: Option<Bug>) -> Result<(usize, usize), Vec<String>> {
     let world = World::new(seed, Profile::drawn(seed));
     world
@@ -113,7 +113,7 @@ fn lives(seed: u64, bug: Option<Bug>) -> Result<(usize, usize), Vec<String>> {
     for life in 1..=3 {
         one_life(&world, &ledger, seed, life);
         world.disarm();
-        // A recovery that is cut off, too: it makes no tickets.
+        // Also an interrupted recovery, which gives no tickets.
         let device = world.clone();
         let report = world.run(move |os| {
             device.power_off_after_ios(1 + seed % 30);
@@ -148,7 +148,7 @@ fn a_ticket_tells_the_truth_after_any_number_of_crashes() {
     assert!(told > 100 && lost > 5 && lost < told, "{told} commits, {lost} lost");
 }
 
-/// A server that says HARDENED too soon is found out.
+/// The test detects a server that reports HARDENED too early.
 #[test]
 fn a_ticket_said_hardened_too_soon_is_found() {
     let found = (0..500).find(|&seed| {
@@ -159,7 +159,7 @@ fn a_ticket_said_hardened_too_soon_is_found() {
     assert!(found.is_some(), "not seen in 500 seeds");
 }
 
-/// What changes nothing that lasts has no ticket; a statement that only reads leaves the last one alone.
+/// A statement without lasting changes has no ticket; a statement that only reads does not change the last ticket.
 #[test]
 fn who_has_a_ticket() {
     on_a_machine(1, |os| {
@@ -273,7 +273,7 @@ fn a_commit_with_a_time_to_wait_does_not_wait_longer() {
         .assert_ok();
 }
 
-/// WAITFOR DURABLE makes the log go to disk, in one write, although nothing drains by itself.
+/// WAITFOR DURABLE flushes the log, in one write, although there is no background flush.
 #[test]
 fn waiting_for_a_ticket_hardens_it() {
     on_a_machine(4, |os| {
@@ -316,7 +316,7 @@ fn each_commit_tells_its_ticket_when_asked_to() {
     });
 }
 
-/// A thousand fully durable commits in one batch, one wait; all of them are there when the power goes off behind the answer.
+/// A thousand fully durable commits in one batch, one wait; all of them exist when the power fails after the answer.
 #[test]
 fn commits_acknowledged_with_their_batch_are_waited_for_once() {
     let world = World::new(6, Profile::constant_latency());
@@ -332,7 +332,7 @@ fn commits_acknowledged_with_their_batch_are_waited_for_once() {
         };
         assert_eq!((of(FlushReason::Commit), of(FlushReason::Background)), (0, 0));
         assert_eq!((of(FlushReason::Acknowledge), after.flushes_total - before.flushes_total), (1, 1));
-        // An error of a statement: what was committed before it is hard when the error is told.
+        // An error of a statement: earlier commits are durable when the error is sent.
         let seen = run(
             &mut session,
             "INSERT dbo.T1 VALUES (1001); INSERT dbo.T1 VALUES (NULL); INSERT dbo.T1 VALUES (1002)",
@@ -363,7 +363,7 @@ fn commits_acknowledged_with_their_batch_are_waited_for_once() {
         .assert_ok();
 }
 
-/// What one session commits and does not acknowledge yet, another reads: its answer waits, too.
+/// Another session that reads rows of a commit which is not acknowledged yet: its answer waits, too.
 #[test]
 fn whoever_has_read_such_a_commit_waits_for_it() {
     on_a_machine(7, |os| {
@@ -410,7 +410,7 @@ fn what_rests_on_such_a_commit_elsewhere_does_not_outlive_it() {
             format!(
                 "INSERT {first}.dbo.T1 VALUES (1); INSERT {second}.dbo.T1 VALUES (1); WAITFOR DELAY '00:00:01'"
             ),
-            // By what was read, in a transaction of both.
+            // By a read, in a transaction over both.
             format!(
                 "INSERT {first}.dbo.T1 VALUES (1); BEGIN TRAN; INSERT {second}.dbo.T1 SELECT col1 FROM {first}.dbo.T1; COMMIT; WAITFOR DELAY '00:00:01'"
             ),
@@ -456,7 +456,7 @@ fn what_rests_on_such_a_commit_elsewhere_does_not_outlive_it() {
     }
 }
 
-/// A log that fails under such a batch: the answer is not given.
+/// A log that fails under such a batch: no answer is sent.
 #[test]
 fn a_batch_whose_log_fails_is_not_acknowledged() {
     let world = World::new(8, Profile::constant_latency());
@@ -478,7 +478,7 @@ fn a_batch_whose_log_fails_is_not_acknowledged() {
         .assert_ok();
 }
 
-/// Tickets of every earlier start are known, also when the server only stopped.
+/// Tickets of every earlier run are known, also after an orderly stop.
 #[test]
 fn tickets_outlive_clean_stops() {
     let world = World::new(9, Profile::constant_latency());
@@ -583,8 +583,8 @@ fn what_was_never_given_is_no_ticket() {
         .assert_ok();
 }
 
-/// What became of a commit is told without reading the log when its ticket was told by this run of the server; of others each block is read
-/// once for all of its commits, and a number that is in no ticket is refused all the same.
+/// If this run of the server gave a commit's ticket, its status needs no read of the log. For tickets of other runs each block is read
+/// once for all of its commits, and a number that is in no ticket is still refused.
 #[test]
 fn asking_reads_no_block_twice() {
     const COMMITS: usize = 200;

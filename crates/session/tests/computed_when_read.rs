@@ -7,7 +7,7 @@ mod common;
 use common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
-/// `level` differs from session to session and from moment to moment: how many transactions are open, and the row's own number.
+/// `level` differs between sessions and over time: the number of open transactions plus the row's own number.
 const TABLE: &str =
     "CREATE TABLE t (k int NOT NULL PRIMARY KEY, level AS @@TRANCOUNT * 100 + k, v int, twice AS k * 2)
      INSERT t (k, v) VALUES (1, 10), (2, 20), (3, 30)";
@@ -77,7 +77,7 @@ fn every_reader_sees_what_it_is_now() {
     run(&mut other, "USE d");
     assert_eq!(rows(&mut other, "SELECT level FROM t ORDER BY 1"), ["1", "2", "3"]);
     assert_eq!(inside(&mut other, "SELECT level FROM seen ORDER BY 1"), ["101", "102", "103"]);
-    // Added to rows that are there.
+    // Added to existing rows.
     run(&mut other, "BEGIN TRANSACTION ALTER TABLE t ADD later AS @@TRANCOUNT + v COMMIT");
     assert_eq!(rows(&mut other, "SELECT later FROM t ORDER BY k"), ["5", "20", "30"]);
     assert_eq!(rows(&mut other, "SELECT COUNT(DISTINCT g) FROM (SELECT NEWID() AS g FROM t) x"), ["3"]);

@@ -8,7 +8,7 @@ use common::{World, numbers, rows, run};
 use hardpan_session::{RpcCall, RpcParameter, RpcTarget};
 use types::{SqlType, Value};
 
-/// What fails, and all that is told.
+/// The failing statement, and all its messages.
 const CASES: [(&str, &[i32]); 27] = [
     ("CREATE TABLE n (a int NULL PRIMARY KEY)", &[8111, 1750]),
     ("CREATE TABLE n (a int, CONSTRAINT c CHECK (a > 0))", &[2714, 1750]),
@@ -66,7 +66,7 @@ fn the_conclusion_is_told_second_and_is_what_is_caught() {
         let last = expected.last().unwrap().to_string();
         assert_eq!(caught.sets[0].1, [[last.clone(), last]], "{text}");
         assert!(caught.messages.is_empty(), "{text}: {:?}", caught.messages);
-        // What is thrown on is all of it.
+        // A rethrow passes on all messages.
         let thrown = run(&mut session, &format!("BEGIN TRY {text} END TRY BEGIN CATCH THROW END CATCH"));
         assert_eq!(numbers(&thrown), expected, "{text}");
     }

@@ -103,7 +103,7 @@ fn predicate(random: &mut Random) -> String {
     }
 }
 
-/// Arithmetic on an integer column that nothing can go wrong with.
+/// Arithmetic on an integer column that cannot fail.
 fn computed(random: &mut Random, name: &str, op: &str) -> String {
     let number = *random.one_of(&["1", "2", "3", "7", "100", "255"]);
     let other = *random.one_of(&["0", "1", "-1", "2", "5", "50"]);
@@ -124,7 +124,7 @@ fn computed(random: &mut Random, name: &str, op: &str) -> String {
     }
 }
 
-/// Conditions of an OR, of an AND inside of it and of their opposites, some of which only values tell.
+/// Conditions of an OR, of an AND inside it and of their negations, some of which need decoded values.
 fn branches(random: &mut Random, depth: u32) -> String {
     if depth == 0 || random.below(4) == 0 {
         let plain = predicate(random);
@@ -250,7 +250,7 @@ fn keys_that_are_looked_for_among_rows_are_found() {
     }
 }
 
-/// Of several equalities of one column a seek uses one: the others are asked of the rows, whatever they look like and wherever they stand.
+/// Of several equalities of one column a seek uses one: the others are evaluated on the rows, in every encoding and position.
 #[test]
 fn equalities_of_one_column_hold_all_of_them() {
     let (_world, mut session) = World::in_database("equalities-of-one-column");
@@ -306,8 +306,8 @@ fn equalities_of_one_column_hold_all_of_them() {
     assert!(found * 10 > asked && found < asked, "{found} of {asked} have found rows");
 }
 
-/// What cannot be computed of a row is said as if the row had been computed with values; where another condition leaves the row out, or there is no
-/// such row, nothing is wrong.
+/// An expression that fails for a row raises its error as if the row had been decoded; if another condition excludes the row, or there is no
+/// such row, there is no error.
 #[test]
 fn what_cannot_be_computed_of_a_row_is_said() {
     let (_world, mut session) = World::in_database("computed-in-place");
@@ -369,7 +369,7 @@ fn what_cannot_be_computed_of_a_row_is_said() {
                 "= @none",
                 "IN (1, @none)",
             ] {
-                // A CASE is not judged where the row lies.
+                // A CASE is not evaluated on the encoded row.
                 let blunt = ["i", "s", "y", "b"].iter().fold(format!(" {calculation} "), |text, name| {
                     text.split(' ').map(|word| blunt(word, name)).collect::<Vec<_>>().join(" ")
                 });

@@ -21,7 +21,7 @@ fn a_value_is_configured_then_installed_and_survives_a_restart() {
         seen.messages
     );
     assert_eq!(rows(&mut session, &shown), ["1|0"]);
-    // Not in use yet: an advanced option is not known.
+    // Not in effect yet: an advanced option is unknown.
     assert_eq!(numbers(&run(&mut session, "EXEC sp_configure 'max degree of parallelism'")), [15123]);
     assert!(run(&mut session, "RECONFIGURE").messages.is_empty());
     assert_eq!(rows(&mut session, &shown), ["1|1"]);
@@ -95,7 +95,7 @@ fn every_option_has_a_row() {
         rows(&mut session, "SELECT COUNT(*), COUNT(DISTINCT configuration_id) FROM sys.configurations"),
         ["96|96"]
     );
-    // Each is either one that can be set to something else, for it has an effect or only permits something, or refused by name.
+    // Each either can be set to another value, because it has an effect or only permits something, or is refused by name.
     run(&mut session, "EXEC sp_configure 'show advanced options', 1 RECONFIGURE");
     let names = rows(&mut session, "SELECT name FROM sys.configurations");
     let mut set = Vec::new();
@@ -179,7 +179,7 @@ fn what_has_no_effect_is_refused_and_mistakes_are_told() {
         ("EXEC sp_configure 'user options', 1", 40517),
         ("EXEC sp_configure 'nested triggers', 0", 40517),
         ("EXEC sp_configure 'remote access', 1", 40517),
-        // A fact may be said again.
+        // A fixed value may be set to itself.
         ("EXEC sp_configure 'clr enabled', 0", 15457),
         ("EXEC sp_configure 'nested triggers', 1", 15457),
         ("BEGIN TRAN EXEC sp_configure 'show advanced options', 1 ROLLBACK", 15002),

@@ -63,7 +63,7 @@ fn pairs() -> Vec<(usize, usize, char)> {
     pairs
 }
 
-/// The row of a SELECT, or the number of its error: never neither.
+/// The row of a SELECT, or the number of its error: one of the two.
 fn outcome(session: &mut Session, text: &str) -> Result<String, i32> {
     let seen = run(session, text);
     match seen.messages.first() {

@@ -30,7 +30,7 @@ fn active_transactions_come_back_to_zero_and_never_fall_below() {
         let active = |reader: &mut Session| shown(&server, reader, "Active Transactions");
         assert_eq!(active(&mut reader), 0);
         for round in 0..3 {
-            // One that only reads counts like those that write: it is there until it ends.
+            // A read-only transaction counts like others, until it ends.
             run(
                 &mut sessions[0],
                 "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; BEGIN TRAN; SELECT * FROM T",
@@ -65,7 +65,7 @@ fn active_transactions_come_back_to_zero_and_never_fall_below() {
     });
 }
 
-/// The log's counters are the log's: reading them changes neither what it counts nor the size that it goes by itself.
+/// The log owns its counters: reading them changes neither the count nor the size on which the log itself relies.
 #[test]
 fn the_log_counts_its_growths_itself() {
     on_a_machine(2, |os| {

@@ -36,7 +36,7 @@ fn insert(session: &mut Session, numbers_of_rows: std::ops::Range<i64>) {
     }
 }
 
-/// Everything is where it belongs, also after a restart.
+/// All pages are in their place, also after a restart.
 fn assert_sound(session: &mut Session) {
     let seen = run(session, "DBCC CHECKDB WITH NO_INFOMSGS");
     assert_eq!(numbers(&seen), NOTHING, "{:?}", seen.messages);
@@ -48,7 +48,7 @@ fn used(session: &mut Session) -> Vec<i64> {
     rows(session, text).iter().map(|row| row.parse().unwrap()).collect()
 }
 
-/// Data and log files have their numbers in common: each new file gets the least that is free, whichever kind it is of.
+/// Data and log files share one sequence of numbers: each new file gets the least free number, whatever its type.
 #[test]
 fn files_have_numbers_of_their_own() {
     on_a_machine(320, |os| {
@@ -157,7 +157,7 @@ fn files_are_filled_in_proportion() {
     });
 }
 
-/// A second data file that is not there: the database waits for it (RECOVERY_PENDING, 945), all others work; with the file it is whole.
+/// A missing second data file: the database waits for it (RECOVERY_PENDING, 945), all others work; with the file it is complete.
 #[test]
 fn a_missing_data_file_leaves_the_database_pending() {
     on_a_machine(322, |os| {
@@ -187,22 +187,22 @@ fn a_missing_data_file_leaves_the_database_pending() {
     });
 }
 
-/// What a life of [`join_and_leave`] acknowledged.
+/// The acknowledgements of one life of [`join_and_leave`].
 #[derive(Clone, Copy)]
 struct Told {
     rows: i64,
     state: &'static str,
 }
 
-/// When the power goes: after so many I/Os from here on.
+/// When the power fails: after so many I/Os from here on.
 #[derive(Clone, Copy, Debug)]
 enum Cut {
     FromJoining(u64),
     FromLeaving(u64),
 }
 
-/// ADD FILE, growth in it, EMPTYFILE and REMOVE FILE; the power goes in the middle of that. Gives where it went; an error when a row is
-/// lost, the database does not open or is not sound, or the disk holds other files than the catalog shows.
+/// ADD FILE, growth in it, EMPTYFILE and REMOVE FILE; the power fails in the middle. Returns the position of the failure; an error when a row is
+/// lost, the database does not open or is inconsistent, or the disk has other files than the catalog.
 fn join_and_leave(cut: Cut, bug: Option<Bug>) -> Result<&'static str, String> {
     let (Cut::FromJoining(seed) | Cut::FromLeaving(seed)) = cut;
     let told = kept(Told { rows: 0, state: "absent" });
@@ -249,7 +249,7 @@ fn join_and_leave(cut: Cut, bug: Option<Bug>) -> Result<&'static str, String> {
             "absent" | "gone" => assert_eq!(shown, 0),
             _ => {}
         }
-        // Whatever was cut off can be done.
+        // The interrupted statement can be completed.
         if shown == 0 {
             assert_eq!(numbers(&run(&mut session, ADD)), NOTHING, "{state}");
         }
@@ -264,7 +264,7 @@ fn join_and_leave(cut: Cut, bug: Option<Bug>) -> Result<&'static str, String> {
     judged.map(|()| state).map_err(|error| format!("{state}: {error}"))
 }
 
-/// Places for the cut: each of the first I/Os, some of the many of rows and emptying, and each of leaving.
+/// Positions of the failure: each of the first I/Os, some of the many for rows and emptying, and each of the removal.
 fn cuts() -> impl Iterator<Item = Cut> {
     (1..40).chain((40..700).step_by(7)).map(Cut::FromJoining).chain((1..40).map(Cut::FromLeaving))
 }
@@ -279,7 +279,7 @@ fn joining_and_leaving_survive_power_cuts() {
     assert_eq!(states.into_iter().collect::<Vec<_>>(), ["emptying", "gone", "joining", "leaving", "there"]);
 }
 
-/// The test above condemns files that are used before master notes them, are removed before it does, or while redo may need them.
+/// The test above detects files that are used before master records them, or are removed before it does or while redo may need them.
 #[test]
 fn planted_bugs_of_joining_and_leaving_are_found() {
     for bug in [Bug::UsedBeforeNoted, Bug::LeaveBeforeNoted, Bug::GivenUpBeforeCheckpoint] {
@@ -289,7 +289,7 @@ fn planted_bugs_of_joining_and_leaving_are_found() {
     }
 }
 
-/// A table at the end of the only file is dropped or moved and the end given back, the power goes after so many I/Os of that. Gives whether the
+/// A table at the end of the only file is dropped or moved and the end is released; the power fails after so many I/Os of that. Returns whether the
 /// file was smaller by then.
 fn shrink(cut_after: u64, bug: Option<Bug>) -> Result<bool, String> {
     let told = kept(false);
@@ -345,8 +345,8 @@ fn planted_bugs_of_shrinking_are_found() {
     assert!(found.is_some(), "{bug:?} was not seen");
 }
 
-/// SHRINKFILE moves what is in the way while others read and change it; NOTRUNCATE keeps the size, TRUNCATEONLY moves nothing; SHRINKDATABASE
-/// goes through all files; nothing is lost.
+/// SHRINKFILE moves pages while other sessions read and change them; NOTRUNCATE keeps the size, TRUNCATEONLY moves nothing; SHRINKDATABASE
+/// processes all files; no row is lost.
 #[test]
 fn files_are_shrunk_under_load() {
     on_a_machine(323, |os| {
@@ -422,7 +422,7 @@ fn a_file_with_open_transactions_is_not_removed() {
         assert_eq!(numbers(&run(&mut session, EMPTY)), NOTHING);
         insert(&mut session, 60..70);
         assert_eq!(used(&mut session)[1], 0, "it stays empty");
-        // Given a size it is filled again.
+        // With a new size it is filled again.
         run(&mut session, "ALTER DATABASE CURRENT MODIFY FILE (NAME = second, SIZE = 5MB)");
         insert(&mut session, 70..100);
         assert!(used(&mut session)[1] > 0);
@@ -436,7 +436,7 @@ fn a_file_with_open_transactions_is_not_removed() {
     });
 }
 
-/// What set-up scripts do with tempdb: sizes and files hold at once, and tempdb is made anew with them at each start.
+/// Set-up scripts for tempdb: sizes and files take effect at once, and tempdb is created with them at each start.
 #[test]
 fn tempdb_keeps_its_files() {
     on_a_machine(325, |os| {
@@ -480,7 +480,7 @@ fn tempdb_keeps_its_files() {
             assert_sound(&mut session);
             server.stop(session);
         }
-        // The folder of some is gone: the server starts without them.
+        // The folder of some files is missing: the server starts without them.
         os.disk().remove(Path::new("/data/drives/t/temp2.ndf")).unwrap();
         let server = Server::open(os);
         let mut session = server.session_in("tempdb");

@@ -16,7 +16,7 @@ const A_SECOND_NS: u64 = 1_000_000_000;
 /// No messages.
 const NONE: [i32; 0] = [];
 
-/// Every lock on a database: which, how, granted or not, whose.
+/// Every lock on a database: database, mode, granted or not, session.
 const LOCKS: &str = "SELECT DB_NAME(resource_database_id), request_mode, request_status, request_session_id, request_owner_type \
                      FROM sys.dm_tran_locks WHERE resource_type = 'DATABASE' ORDER BY 1, 4, 2";
 
@@ -31,14 +31,14 @@ fn with_databases(os: &Os) -> (Server, Session) {
     (server, observer)
 }
 
-/// The end of each test: whatever was locked has been given back.
+/// The end of each test: all locks have been released.
 fn stop(server: Server, last: Session) {
     last.close();
     assert_eq!(server.instance.locks().snapshot(), [], "locks left behind");
     server.instance.shutdown();
 }
 
-/// Starts a thread; what is called to get its result waits for it.
+/// Starts a thread; the returned function waits for its result.
 fn started<T: Send + 'static>(
     os: &Os,
     name: &str,
@@ -95,14 +95,14 @@ fn a_session_holds_the_database_it_is_in() {
         run(&mut session, "USE A");
         session.close();
         assert!(rows(&mut observer, LOCKS).is_empty(), "a closed session holds nothing");
-        // Not closed, only let go.
+        // Not closed, only dropped.
         drop(server.session_in("A"));
         assert!(rows(&mut observer, LOCKS).is_empty());
         stop(server, observer);
     });
 }
 
-/// Procedures of other databases and dynamic text that goes elsewhere: held as long as they run, however they end.
+/// Procedures of other databases and dynamic text that switches the database: locks are held as long as they run, however they end.
 #[test]
 fn a_call_holds_its_own_database_and_its_callers() {
     on_a_machine(2, |os| {
@@ -142,7 +142,7 @@ fn a_database_in_use_is_not_dropped() {
         run(&mut other, "BEGIN TRAN; INSERT T VALUES (1); USE B");
         assert_eq!(numbers(&run(&mut observer, "DROP DATABASE A")), [3702], "an open transaction is in it");
         run(&mut other, "ROLLBACK");
-        // A transaction of a session that has never been there.
+        // A transaction of a session that has never used that database.
         run(&mut other, "BEGIN TRAN; INSERT A.dbo.T VALUES (1)");
         assert_eq!(numbers(&run(&mut observer, "DROP DATABASE A")), [3702]);
         run(&mut other, "COMMIT");
@@ -152,7 +152,7 @@ fn a_database_in_use_is_not_dropped() {
         assert_eq!(numbers(&run(&mut observer, "DROP DATABASE B")), [3702]);
         other.close();
         assert_eq!(numbers(&run(&mut observer, "DROP DATABASE B")), NONE);
-        // The next one takes the free number: nothing stands in its way.
+        // The next session takes the free number; no lock blocks it.
         run(&mut observer, "CREATE DATABASE C; USE C");
         assert_eq!(rows(&mut observer, LOCKS), [shared("C", 51)]);
         for name in ["master", "tempdb"] {
@@ -196,7 +196,7 @@ fn entering_waits_for_whoever_is_alone_in_a_database() {
         }
         assert_eq!(rows(&mut session, "SELECT DB_NAME()"), ["B"]);
         session.close();
-        // KILL ends the wait; the session stays where it was.
+        // KILL ends the wait; the session stays in its database.
         let shared_parts = server.shared();
         let waiter = started(os, "waiter", move || {
             let mut session = connect(&shared_parts, "B");
@@ -214,7 +214,7 @@ fn entering_waits_for_whoever_is_alone_in_a_database() {
         assert_eq!(found, waiting);
         run(&mut observer, "KILL 52");
         assert_eq!(waiter(), (RequestEnd::Attention, "B".to_string()));
-        // With no limit it goes on once the database is free; so does a login.
+        // Without a limit it continues once the database is free; so does a login.
         let (first, second) = (server.shared(), server.shared());
         let user = started(os, "user", move || {
             let mut session = connect(&first, "B");
@@ -265,7 +265,7 @@ fn whoever_waited_for_a_dropped_database_looks_for_its_name_again() {
     }
 }
 
-/// USE and DROP at the same time, in the order that the seed decides: exactly one of them gets the database.
+/// Concurrent USE and DROP, in the order that the seed decides: exactly one of them gets the database.
 #[test]
 fn use_and_drop_exclude_each_other() {
     let outcomes = kept((0, 0));

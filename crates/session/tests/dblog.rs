@@ -248,7 +248,7 @@ fn arguments_are_decimal_or_hexadecimal_and_both_ends_belong_to_it() {
     }
 }
 
-/// Records that are in memory alone are shown; the query's own, and what others append while it runs, are not.
+/// Records that are only in memory are shown; those of the query itself, and those that other sessions append while it runs, are not.
 #[test]
 fn it_ends_with_what_was_there_when_it_began() {
     let (world, mut session) = world("dblog-end");
@@ -257,7 +257,7 @@ fn it_ends_with_what_was_there_when_it_began() {
     run(&mut other, "USE d; BEGIN TRAN; INSERT heap VALUES (2, 'open')");
     let text = "SELECT COUNT(*) FROM fn_dblog(NULL, NULL) WHERE Operation = 'LOP_INSERT_ROWS' AND Context = 'LCX_HEAP'";
     assert_eq!(one(&mut session, text), "2");
-    // It would never end if it read what it writes.
+    // The query would never end if it read its own records.
     run(&mut session, "SELECT * INTO copied FROM fn_dblog(NULL, NULL)");
     let copied: usize = one(&mut session, "SELECT COUNT(*) FROM copied").parse().unwrap();
     assert!(copied > 5);
@@ -364,7 +364,7 @@ struct Interrupting {
     count: usize,
     unexpected: usize,
     errors: Vec<i32>,
-    /// Pages of memory that the reading session has, now and then.
+    /// Memory pages of the reading session, sampled.
     memory_pages: Vec<i64>,
 }
 
@@ -399,7 +399,7 @@ impl ResultSink for Interrupting {
     fn environment(&mut self, _change: EnvironmentChange) {}
 }
 
-/// Work and a checkpoint come in the middle: what is read stays, is named as the reason, and is given back afterwards.
+/// Work and a checkpoint happen during the query: the log being read is kept, the query is shown as its holder, and the log is released afterwards.
 #[test]
 fn nobody_takes_the_log_from_under_it() {
     let (world, mut session) = world("dblog-truncation");
@@ -431,7 +431,7 @@ fn nobody_takes_the_log_from_under_it() {
     );
     let holder = format!("fn_dblog of session {}|{}", session.id(), expected[0]);
     assert_eq!(seen.holders, [holder]);
-    // 90,000 records of some 9 MB come out of a bounded piece of memory: rows are made one by one.
+    // 90,000 records of some 9 MB use a bounded amount of memory: rows are produced one by one.
     let (first, most) = (seen.memory_pages[0], *seen.memory_pages.iter().max().unwrap());
     assert!(seen.memory_pages.len() >= 5 && most < first + 64, "{:?} pages of 8 KB", seen.memory_pages);
     run(&mut session, "CHECKPOINT");
@@ -450,7 +450,7 @@ fn nobody_takes_the_log_from_under_it() {
     );
 }
 
-/// DBCC LOG shows the same records, with more columns the higher its second argument.
+/// DBCC LOG shows these records, with more columns for higher second arguments.
 #[test]
 fn dbcc_log_shows_the_same_records() {
     let (_world, mut session) = world("dblog-dbcc");

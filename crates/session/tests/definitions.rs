@@ -13,7 +13,7 @@ use os::{Os, WaitType};
 
 const A_SECOND_NS: u64 = 1_000_000_000;
 
-/// What is there before each case: of everything something.
+/// The objects that exist before each case: some of every kind.
 const SETUP: &[&str] = &[
     "CREATE TABLE t (i INT NOT NULL CONSTRAINT pk_t PRIMARY KEY, j INT NULL); INSERT t VALUES (1, 2)",
     "CREATE TABLE other (i INT NOT NULL)",
@@ -67,7 +67,7 @@ fn make_everything(server: &Server, name: &str) {
     maker.close();
 }
 
-/// Runs a text on a thread of its own; what is called to get the answer waits for it, and before tells whether it is there.
+/// Runs a text on a thread of its own; the returned function waits for the answer, or before that says whether it has come.
 fn background(os: &Os, shared: SessionShared, database: &str, text: String) -> Background {
     let answer = kept(None);
     let (place, database) = (answer.clone(), database.to_string());
@@ -154,7 +154,7 @@ fn columns() {
     check(2, COLUMNS, true);
 }
 
-/// The same for sequences, whose values are drawn under their definition, and for defaults that draw from them.
+/// The cases for sequences, whose values are drawn under their definition, and for defaults that draw from them.
 #[test]
 fn sequences() {
     check(22, SEQUENCES, true);
@@ -287,7 +287,7 @@ fn waits_for_names_that_close_a_circle_are_deadlocks() {
     }
 }
 
-/// What a savepoint or a failed statement takes back is settled at once.
+/// A definition that a savepoint or a failed statement undoes is settled at once.
 #[test]
 fn what_is_taken_back_in_a_transaction_is_settled() {
     on_a_machine(12, |os| {

@@ -23,14 +23,14 @@ enum Kind {
     Procedure,
 }
 
-/// What there is, by name: the only column's name, or the module's text.
+/// The object of a name: the only column's name, or the module's text.
 const STATE: &str = "SELECT o.name, COALESCE(c.name, OBJECT_DEFINITION(o.object_id)) FROM sys.objects o LEFT JOIN sys.columns c \
                      ON c.object_id = o.object_id AND o.type = 'U' WHERE o.type IN ('U', 'V', 'P')";
 
-/// What a name stands for: the stamp is in the name of the object's only column.
+/// The meaning of a name: the stamp is in the name of the object's only column.
 type Meaning = Option<(Kind, u32)>;
 
-/// A meaning, from the beginning of the commit that gave it; `sure` when that commit had ended.
+/// A meaning, since the beginning of its commit; `sure` since the end of that commit.
 struct Version {
     meaning: Meaning,
     from: u64,
@@ -58,7 +58,7 @@ impl History {
         *self.counts.entry(what).or_default() += 1;
     }
 
-    /// What the name can have meant at some moment between two.
+    /// The possible meanings of the name between two moments.
     fn possible(&self, name: &str, began: u64, ended: u64) -> Vec<Meaning> {
         let mut possible = Vec::new();
         let versions = self.names.get(name).map_or(&[][..], Vec::as_slice);
@@ -80,10 +80,10 @@ struct Actor {
     session: Session,
     history: Arc<Latch<History>>,
     rng: os::Rng,
-    /// What the open transaction has done.
+    /// The changes of the open transaction.
     own: BTreeMap<&'static str, Meaning>,
     saved: Option<BTreeMap<&'static str, Meaning>>,
-    /// The planted bug: the catalog is asked as READ UNCOMMITTED does.
+    /// The planted bug: the catalog is read as under READ UNCOMMITTED.
     reads_dirty: bool,
 }
 
@@ -122,7 +122,7 @@ impl Actor {
         [Kind::Table, Kind::View, Kind::Procedure][self.pick(3)]
     }
 
-    /// Runs a statement; gives what the name may have meant meanwhile. `None`: the transaction is gone or the statement gave up waiting.
+    /// Runs a statement; returns the possible meanings of the name meanwhile. `None`: the transaction has ended or the statement gave up waiting.
     fn ask(&mut self, name: &'static str, text: &str) -> Option<(Seen, Vec<Meaning>)> {
         let (seen, mut possible) = self.ask_of(&[name], text)?;
         Some((seen, possible.remove(0)))
@@ -362,12 +362,12 @@ fn actor(os: Os, shared: &SessionShared, number: usize, history: Arc<Latch<Histo
     actor.session.close();
 }
 
-/// What the catalog says at the end.
+/// The final state of the catalog.
 fn final_state(session: &mut Session) -> Vec<String> {
     rows(session, &format!("{STATE} ORDER BY 1"))
 }
 
-/// One run; gives what was told and cannot be true, and how often what happened.
+/// One run; returns the impossible answers, and how often each kind of event occurred.
 fn play(seed: u64, reads_dirty: bool) -> (Vec<String>, BTreeMap<&'static str, u32>) {
     let outcome = kept((Vec::new(), BTreeMap::new()));
     let place = outcome.clone();

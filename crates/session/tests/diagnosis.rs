@@ -119,7 +119,7 @@ fn counters_are_there_with_their_types_sums_and_real_figures() {
             assert_eq!(before.get(&key).map(|row| row.1), Some(*kind), "{key:?}");
         }
     }
-    // Work moves what counts it, and in the sums by the same.
+    // Work changes its counters, and the sums by an equal amount.
     run(
         &mut s,
         "SET NOCOUNT ON; DECLARE @i int = 0; WHILE @i < 50 BEGIN INSERT t VALUES (@i, 1); SET @i += 1 END",
@@ -311,7 +311,7 @@ fn check_wait_resource(reader: &mut Session, kind: &str) {
     assert_eq!(number(reader, idle), 0, "who waits for nothing waits for no resource");
 }
 
-/// From BEGIN TRAN on a transaction is seen, with its name, its time and one number in all views, whether it has changed anything or not.
+/// A transaction is visible from BEGIN TRAN on, with its name, its time and one id in all views, whether it has changed anything or not.
 #[test]
 fn a_transaction_is_seen_from_its_beginning() {
     let world = World::new("diagnosis-begun");
@@ -440,7 +440,7 @@ fn transactions_are_shown_with_their_sessions() {
     assert_eq!(rows(&mut two, text).len(), 0);
 }
 
-/// DBCC OPENTRAN tells in the lines that its documentation shows, each with the number of its message.
+/// DBCC OPENTRAN sends the documented lines, each with its message number.
 #[test]
 fn the_oldest_transaction_is_told_line_by_line() {
     let world = World::new("diagnosis-opentran");

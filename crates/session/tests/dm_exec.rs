@@ -66,7 +66,7 @@ fn the_last_wait_is_that_of_the_request() {
     });
 }
 
-/// The text of a syntax error is its message alone: number, level, state and line travel beside it.
+/// The text of a syntax error is its message alone: number, level, state and line are separate fields.
 #[test]
 fn a_syntax_error_is_told_once() {
     on_a_machine(6, |os| {
@@ -78,7 +78,7 @@ fn a_syntax_error_is_told_once() {
     });
 }
 
-/// The views tell what the session has set, from its first request on, and what holds again behind a procedure that sets otherwise.
+/// The views show the session's settings, from its first request on, and the restored ones after a procedure that changed them.
 #[test]
 fn sessions_and_requests_show_what_is_set() {
     on_a_machine(8, |os| {
@@ -107,7 +107,7 @@ fn sessions_and_requests_show_what_is_set() {
     });
 }
 
-/// Sums over a session's requests: time with waits and without, pages; of the one that runs, time without its waits. They were 0 for ever.
+/// Sums over a session's requests: time with and without waits, pages; for the running request, time without its waits. They must not stay 0.
 #[test]
 fn figures_of_a_session_are_sums_over_its_requests() {
     on_a_machine(9, |os| {
@@ -131,7 +131,7 @@ fn figures_of_a_session_are_sums_over_its_requests() {
         let both = "SELECT p.cpu - s.cpu_time, p.physical_io - s.reads FROM sys.sysprocesses p JOIN sys.dm_exec_sessions s \
                     ON s.session_id = p.spid WHERE p.spid = 51";
         assert_eq!(rows(&mut other, both), ["0|0"], "two views of the same");
-        // Sessions that were ever opened, not those that are.
+        // Number of sessions ever opened, not of open ones.
         let opened = |session: &mut _| -> i32 { rows(session, "SELECT @@CONNECTIONS")[0].parse().unwrap() };
         let connections = opened(&mut other);
         server.session_in("master").close();

@@ -15,7 +15,7 @@ use hardpan_session::{RequestEnd, Session};
 use os::Latch;
 use os::sim::{Bug, DiskImage, Effect, End, Fault, Operation, Profile, World};
 
-/// What the client was told before something failed, or the script ended.
+/// The acknowledgements that the client got before a failure or the script's end.
 #[derive(Clone, Debug, Default)]
 struct Told {
     /// Rows whose commit was acknowledged as hard.
@@ -46,14 +46,14 @@ fn prepared() -> DiskImage {
     world.disk_image()
 }
 
-/// One batch; its answer, or none when it failed.
+/// One batch; its answer, or `None` when it failed.
 fn ask(session: &mut Session, text: &str) -> Option<Seen> {
     let mut seen = Seen::default();
     let end = session.execute_batch(text, &mut seen);
     (end == RequestEnd::Finished && seen.messages.is_empty()).then_some(seen)
 }
 
-/// Everything once, until something fails.
+/// Runs everything once, until something fails.
 fn script(session: &mut Session, told: &Latch<Told>) -> Option<()> {
     ask(session, "SET COMMIT_ACK = BATCH; INSERT T1 VALUES (1); INSERT T1 VALUES (2); INSERT T1 VALUES (3)")?;
     told.lock().hard.extend([1, 2, 3]);
@@ -84,7 +84,7 @@ fn script(session: &mut Session, told: &Latch<Told>) -> Option<()> {
     Some(())
 }
 
-/// Restarts on what is left and compares it with what was told.
+/// Restarts on the surviving disk and compares it with the acknowledgements.
 fn judge(world: &World, told: &Told, what: &str) {
     let (told, what) = (told.clone(), what.to_owned());
     let report = world.run(move |os| {
@@ -108,7 +108,7 @@ fn judge(world: &World, told: &Told, what: &str) {
     report.assert_ok();
 }
 
-/// The script with a fault at the k-th write, then without power. Whether the fault struck, and what was told.
+/// The script with a fault at the k-th write, then a power loss. Returns whether the fault occurred, and the acknowledgements.
 fn one(image: &DiskImage, fault: Fault, bug: Option<Bug>, what: &str) -> (bool, Told) {
     let world = World::with_disk(2, Profile::nvme(), image.clone());
     world.plant(bug);
@@ -158,8 +158,8 @@ fn promises_hold_whatever_write_fails() {
     assert!(worlds > 60, "{worlds} worlds: the script has writes");
 }
 
-/// An opening, with the recovery of what the script has left, that meets a failure at any operation, once or from then on: it fails, or opens,
-/// or has a database that is suspect; then the power goes. The next one finds everything that was promised.
+/// An opening, with the recovery of the script's disk, that meets a failure at any operation, once or from then on: it fails, or succeeds,
+/// or has a suspect database; then the power fails. The next opening finds everything that was promised.
 #[test]
 fn promises_hold_whatever_fails_in_an_opening() {
     let world = World::with_disk(2, Profile::nvme(), prepared());
@@ -226,7 +226,7 @@ fn promises_hold_whatever_fails_in_an_opening() {
     assert!(worlds > 200 && failed > 20, "{worlds} worlds, {failed} failed");
 }
 
-/// A server that says HARDENED too soon, and one that hands values out too soon, are found by the same.
+/// The test detects a server that reports HARDENED too early, and one that hands values out too early.
 #[test]
 fn broken_promises_are_found() {
     let image = prepared();

@@ -73,7 +73,7 @@ const OUTSIDE: &[&str] = &[
     "SELECT i INTO #copy FROM rp.dbo.t; SELECT COUNT(*) FROM #copy",
 ];
 
-/// What each of the texts answers, those of `rp` from within.
+/// The result of each text, those of `rp` executed inside it.
 fn answers(inside: &mut Session, outside: &mut Session) -> Vec<String> {
     let mut all = Vec::new();
     run(inside, "SET NOCOUNT ON; USE rp");
@@ -113,7 +113,7 @@ fn nothing_bound_to_a_dropped_database_answers_for_its_namesake() {
                 assert_eq!(numbers(&run(&mut outside, OUTSIDE[0])), [208], "there is none of the name");
                 assert_eq!(numbers(&run(&mut outside, "EXEC other.dbo.counts")), [208]);
                 if moves {
-                    // The number it had is another's.
+                    // Another database has its former number.
                     run(&mut maker, &format!("CREATE DATABASE between{count}"));
                 }
                 make(&mut maker, count);
@@ -158,7 +158,7 @@ fn call(session: &mut Session, name: &str, values: Vec<(SqlType, Value, bool)>) 
     seen
 }
 
-/// A handle that was prepared in one database and is executed in its namesake, or from elsewhere by a name in three parts.
+/// A handle that was prepared in one database and is executed in its namesake, or from another database by a three-part name.
 #[test]
 fn a_prepared_handle_is_bound_again_in_the_new_database() {
     on_a_machine(2, |os| {
@@ -256,7 +256,7 @@ fn a_temporary_table_is_the_one_that_the_session_has_now() {
     });
 }
 
-/// Uses a database in every way that keeps something of it: plans within and without, a procedure, a handle, a lock, a view of it.
+/// Uses a database in every way that caches something of it: plans inside and outside, a procedure, a handle, a lock, a view of it.
 fn use_it(session: &mut Session) {
     run(session, "INSERT rp.dbo.t VALUES (2); SELECT COUNT(*) FROM rp.dbo.t; EXEC rp.dbo.counts");
     run(

@@ -43,7 +43,7 @@ fn one_index_of_runs(rows_max: usize) {
     let pages = "SELECT CASE WHEN used_page_count < 20000 / 4 * 1.1 THEN 'full' ELSE CAST(used_page_count AS varchar) END
         FROM sys.dm_db_partition_stats WHERE object_id = OBJECT_ID('w') AND index_id = 2";
     assert_eq!(rows(&mut session, pages), ["full"]);
-    // All of them anew, and the rows into another home.
+    // A rebuild of all indexes, and a move of the rows to a new tree.
     let moved = run(
         &mut session,
         "CREATE UNIQUE CLUSTERED INDEX c ON w (k DESC, n); ALTER INDEX ALL ON w REBUILD; ALTER TABLE w ADD more int NOT NULL DEFAULT 5",
@@ -111,7 +111,7 @@ fn rows_of_every_form_find_their_place() {
     }
 }
 
-/// ALTER TABLE ... REBUILD is there or not after a loss of power, whenever that comes: in the middle, before the commit, behind it. Rows are the same ones.
+/// ALTER TABLE ... REBUILD is complete or without effect after a power loss at any time: before, at or after the commit. Rows are unchanged.
 #[test]
 fn a_rebuild_that_the_power_cuts_is_whole_or_not_there() {
     const MOVED: &str = "SELECT SIGN(SUM(forwarded_record_count)) FROM sys.dm_db_index_physical_stats(DB_ID(), OBJECT_ID('h'), 0, NULL, 'DETAILED')";
@@ -129,7 +129,7 @@ fn a_rebuild_that_the_power_cuts_is_whole_or_not_there() {
             run(session, "BEGIN TRAN; ALTER TABLE h REBUILD; ALTER TABLE k REBUILD");
             assert_eq!(rows(session, MOVED), ["0"]);
             match seed % 3 {
-                // The log of it is hard, and it has not ended.
+                // Its log is durable, and it has not ended.
                 0 => drop(run(session, "CHECKPOINT; EXEC sp_flush_log")),
                 1 => drop(run(session, "COMMIT")),
                 _ => {

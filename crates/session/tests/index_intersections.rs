@@ -32,9 +32,9 @@ fn two_indexes_are_read_where_that_is_cheaper() {
         ("a IN (5, 6) AND b = 7 AND pad <> 'y'", &["[ia]", "[ib]"]),
         // One index finds three rows.
         ("a = 5 AND few = 1000", &["[ifew]"]),
-        // The other one leaves half of them.
+        // The other index halves them.
         ("few BETWEEN 1000 AND 1020 AND half = 0", &["[ifew]"]),
-        // Nothing beats the key.
+        // A key lookup is always cheapest.
         ("k = 77 AND a = 77 AND b = 0", &["PK"]),
         ("a < 60 AND b < 60", &["PK"]),
     ] {
@@ -48,7 +48,7 @@ fn two_indexes_are_read_where_that_is_cheaper() {
             "{told}"
         );
     }
-    // Rows that are to be changed or locked are found in one way.
+    // Rows to be changed or locked are found by one index.
     for statement in [
         "UPDATE t SET pad = 'y' WHERE a = 5 AND b = 7",
         "DELETE t WHERE a = 5 AND b = 7",

@@ -15,8 +15,8 @@ const TABLE: &str = "CREATE TABLE u (k int NOT NULL PRIMARY KEY, a int NOT NULL,
      CREATE INDEX ia ON u (a) CREATE INDEX ib ON u (b)";
 const READ: &str = "SELECT k, DATALENGTH(pad) FROM u WHERE a = 1 OR b = 2";
 
-/// The reader has given the row of the first branch when it stops at a row of the second one. Meanwhile that of the first moves into the second, and
-/// another of the second comes to qualify for the first as well.
+/// The reader has emitted the row of the first branch when it stops at a row of the second one. Meanwhile the first row moves into the second branch,
+/// and another row of the second begins to qualify for the first as well.
 #[test]
 fn a_row_that_moves_between_branches_comes_once() {
     on_a_machine(1, |os| {

@@ -3,8 +3,8 @@
 //! The anomalies and their names are Adya's (2000); which level prevents which, for SQL Server, is published by the Hermitage tests
 //! (github.com/ept/hermitage, sqlserver.md): READ UNCOMMITTED prevents G0 only; READ COMMITTED by locking also G1a to G1c and OTV; REPEATABLE
 //! READ also P4, G-single and G2-item; SERIALIZABLE all. READ COMMITTED under READ_COMMITTED_SNAPSHOT prevents what it does by locking;
-//! SNAPSHOT all but G2-item and G2. A step that has no answer after a second of virtual time is blocked; the schedule
-//! goes on with the others and takes the answer when it comes.
+//! SNAPSHOT all but G2-item and G2. A step without an answer after a second of virtual time is blocked; the schedule
+//! continues with the other sessions and takes the answer when it comes.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;
@@ -17,12 +17,12 @@ use os::Os;
 
 const LEVELS: [&str; 4] = ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
 
-/// A schedule, and whether its answers and the rows it left behind show the anomaly.
+/// A schedule, and a test whether its answers and final rows show the anomaly.
 struct Anomaly {
     name: &'static str,
     /// Session and statement.
     steps: &'static [(usize, &'static str)],
-    /// Gets the answers by step and the table at the end.
+    /// Receives the answers by step and the final table.
     shows: fn(&[Answer], &str) -> bool,
     /// The weakest of [`LEVELS`] that prevents it.
     prevented_from: usize,
@@ -185,7 +185,7 @@ static ANOMALIES: &[Anomaly] = &[
     },
 ];
 
-/// Plays the anomaly's schedule in a place; gives the answers by step and the table at the end.
+/// Plays the anomaly's schedule in a place; returns the answers by step and the final table.
 fn play_anomaly(
     os: &Os,
     shared: &SessionShared,
@@ -205,13 +205,13 @@ fn prepare(os: &Os, index: &str) -> Server {
     schedules::prepare(os, &format!("CREATE TABLE test (id int NOT NULL {index}, value int)"))
 }
 
-/// Whether the level in the database shows the anomaly.
+/// Does the level in the database show the anomaly?
 fn is_allowed(anomaly: &Anomaly, (database, level): (&str, &str)) -> bool {
     if level == "SNAPSHOT" {
         return anomaly.name.starts_with("G2");
     }
     let at = LEVELS.iter().position(|known| *known == level).unwrap();
-    // By locking or by versions, READ COMMITTED lets the same through.
+    // READ COMMITTED allows the same anomalies with locking and with versions.
     assert!(DATABASES.contains(&database));
     at < anomaly.prevented_from
 }
@@ -224,7 +224,7 @@ fn places() -> Vec<(&'static str, &'static str)> {
     places
 }
 
-/// Every anomaly at every level: there where it is allowed, and nowhere else.
+/// Every anomaly at every level: it occurs where it is allowed, and nowhere else.
 #[test]
 fn each_level_prevents_what_it_should() {
     for seed in [1, 2, 3] {
@@ -243,7 +243,7 @@ fn each_level_prevents_what_it_should() {
     }
 }
 
-/// The same on a heap, where no key can be locked: SERIALIZABLE locks the table.
+/// The anomalies on a heap, where no key can be locked: SERIALIZABLE locks the table.
 #[test]
 fn a_heap_is_as_safe_as_an_index() {
     on_a_machine(4, |os| {

@@ -52,7 +52,7 @@ impl Line {
     }
 }
 
-/// A device that takes so long for each durable write.
+/// A device with durable writes of this duration.
 fn device(write_ns: u64) -> Profile {
     Profile {
         durable_write_ns: (write_ns, write_ns),
@@ -62,8 +62,8 @@ fn device(write_ns: u64) -> Profile {
     }
 }
 
-/// Plays a situation with the doctor as it is, which must find exactly `complaints` (rules that are warnings or worse) and `notes`, and what
-/// `look` looks at; then without its rules, when a situation with anything to find must be told apart.
+/// Plays a situation with the normal doctor, which must find exactly `complaints` (rules that are warnings or worse) and `notes`, and calls
+/// `look`; then with a doctor without rules, whose result must differ if there is anything to find.
 fn diagnose(
     profile: &Profile,
     script: fn(&World, &Os) -> Vec<Line>,
@@ -196,7 +196,7 @@ fn a_slow_device_is_found() {
     });
 }
 
-/// Claim 280: the average looks well.
+/// Claim 280: the average looks good.
 #[test]
 fn spikes_of_a_device_are_found() {
     fn script(world: &World, os: &Os) -> Vec<Line> {
@@ -504,7 +504,7 @@ fn delayed_commits_at_risk_are_found() {
     });
 }
 
-/// Drained eagerly, they are told and no more; with a bound that makes them wait, that too.
+/// With eager flushes they are reported and nothing else; with a bound that makes them wait, that is reported, too.
 #[test]
 fn delayed_commits_within_bounds_are_told() {
     fn script(_: &World, os: &Os) -> Vec<Line> {

@@ -36,7 +36,7 @@ fn insert(session: &mut Session, i: i64) {
     assert_eq!(numbers(&run(session, &format!("INSERT t VALUES ({i}, 'x')"))), [0; 0], "row {i}");
 }
 
-/// Claims 286, 287 and 290: the log goes through both files and round, at a size that does not change.
+/// Claims 286, 287 and 290: the log uses both files in a cycle, at a constant size.
 #[test]
 fn the_log_goes_round_its_files() {
     on_a_machine(286, |os| {
@@ -67,7 +67,7 @@ fn the_log_goes_round_its_files() {
     });
 }
 
-/// A file whose log is needed stays (5042); once it is not, the file goes, from the catalog and from the disk.
+/// A file with active log stays (5042); afterwards it can be removed, from the catalog and from the disk.
 #[test]
 fn a_file_in_use_is_not_removed() {
     on_a_machine(287, |os| {
@@ -84,7 +84,7 @@ fn a_file_in_use_is_not_removed() {
         assert_eq!(numbers(&run(&mut session, REMOVE)), [5042], "its VLF is current");
         run(&mut other, "COMMIT");
         other.close();
-        // EMPTYFILE makes the log go on elsewhere.
+        // EMPTYFILE makes the log continue in another file.
         let seen = run(&mut session, "DBCC SHRINKFILE (second, EMPTYFILE) WITH NO_INFOMSGS");
         assert_eq!(numbers(&seen), [0; 0]);
         assert_eq!(rows(&mut session, FILES_IN_USE), ["2"]);
@@ -99,7 +99,7 @@ fn a_file_in_use_is_not_removed() {
     });
 }
 
-/// A second log file that is not there: the database waits for it (RECOVERY_PENDING, 945), all others work; with the file it is whole.
+/// A missing second log file: the database waits for it (RECOVERY_PENDING, 945), all others work; with the file it is complete.
 #[test]
 fn a_missing_log_file_leaves_the_database_pending() {
     on_a_machine(288, |os| {
@@ -125,8 +125,8 @@ fn a_missing_log_file_leaves_the_database_pending() {
     });
 }
 
-/// ADD LOG FILE, use, EMPTYFILE and REMOVE FILE; the power goes after so many I/Os of that, under a seed of what the disk keeps then. Gives where it went; an error when an acknowledged row
-/// is lost, the database does not open, or the disk holds other files than the catalog shows.
+/// ADD LOG FILE, use, EMPTYFILE and REMOVE FILE; the power fails after so many I/Os of that, with a disk that behaves by the seed. Returns the
+/// position of the failure; an error when an acknowledged row is lost, the database does not open, or the disk has other files than the catalog.
 fn add_and_remove(cut_after: u64, seed: u64, bug: Option<Bug>) -> Result<&'static str, String> {
     let acknowledged = kept((0, "absent"));
     let (noted, seen) = (acknowledged.clone(), acknowledged.clone());
@@ -164,7 +164,7 @@ fn add_and_remove(cut_after: u64, seed: u64, bug: Option<Bug>) -> Result<&'stati
             "absent" | "gone" => assert_eq!(shown, 0),
             _ => {}
         }
-        // Whatever was cut off can be done.
+        // The interrupted statement can be completed.
         if shown == 0 {
             assert_eq!(numbers(&run(&mut session, ADD)), [0; 0], "{state}");
         }
@@ -178,7 +178,7 @@ fn add_and_remove(cut_after: u64, seed: u64, bug: Option<Bug>) -> Result<&'stati
     judged.map(|()| state).map_err(|error| format!("{state}: {error}"))
 }
 
-/// The power goes after any I/O: the database opens, no acknowledged row is lost, and catalog and disk agree.
+/// The power fails after any I/O: the database opens, no acknowledged row is lost, and catalog and disk agree.
 #[test]
 fn adding_and_removing_survive_power_cuts() {
     let mut states = BTreeSet::new();
@@ -190,7 +190,7 @@ fn adding_and_removing_survive_power_cuts() {
     assert_eq!(states.into_iter().collect::<Vec<_>>(), ["gone", "joining", "leaving", "there"]);
 }
 
-/// The test above condemns files that are removed before master notes it, and files that join before they are durable.
+/// The test above detects files that are removed before master records it, and files that are used before they are durable.
 #[test]
 fn planted_bugs_of_adding_and_removing_are_found() {
     for bug in [Bug::LeaveBeforeNoted, Bug::JoinBeforeHard] {
@@ -272,8 +272,8 @@ fn the_log_fills_while_the_loop_runs() {
     });
 }
 
-/// Claim 293: DBCC SHRINKFILE and SHRINKDATABASE of a log: to what was asked for by whole VLFs, to the size that it was made with, no further than
-/// what is needed, and with the words of SQL Server's numbers.
+/// Claim 293: DBCC SHRINKFILE and SHRINKDATABASE of a log: to the requested size in whole VLFs, to the initial size, not below the
+/// active part, and with SQL Server's message numbers.
 #[test]
 fn a_log_is_shrunk() {
     on_a_machine(293, |os| {
@@ -288,7 +288,7 @@ fn a_log_is_shrunk() {
         run(&mut session, "ALTER DATABASE CURRENT MODIFY FILE (NAME = l, SIZE = 16MB)");
         let size = "SELECT size FROM sys.database_files WHERE file_id = 2";
         assert_eq!(number(&mut session, size), 2048);
-        // Claim 293: truncation does not make the file smaller, only this does.
+        // Claim 293: truncation does not make the file smaller, only a shrink does.
         run(&mut session, "CHECKPOINT");
         assert_eq!(number(&mut session, size), 2048);
         assert_eq!(number(&mut session, "SELECT COUNT(*) FROM sys.dm_db_log_info(DB_ID())"), 5);
@@ -305,7 +305,7 @@ fn a_log_is_shrunk() {
         assert_eq!(number(&mut session, size), 169, "three VLFs");
         let seen = run(&mut session, "DBCC SHRINKFILE (2, 0) WITH NO_INFOMSGS");
         assert_eq!(numbers(&seen), [0; 0]);
-        // Nothing can be given back while a transaction needs what stands at the end.
+        // Nothing can be released while a transaction needs the log at the end.
         let mut other = server.session();
         run(&mut session, "ALTER DATABASE CURRENT MODIFY FILE (NAME = l, SIZE = 4MB)");
         for i in 0..300 {

@@ -76,7 +76,7 @@ fn the_view_tells_what_each_accident_would_take() {
         assert_eq!(window(&mut session, now), ["0|||0|0|0|0"]);
         let most = "highest_commits_at_risk, IIF(highest_ms_at_risk >= 3, 'ms', ''), delayed_commit_count, bound_wait_count";
         assert_eq!(window(&mut session, most), ["5|ms|5|0"]);
-        // With a bound, nothing drains here but the bound itself.
+        // With a bound, only the bound itself causes flushes here.
         set(&mut session, "FORCED (MAX_LOSS = 1 KB)");
         repeat(&mut session, 6, 500, "INSERT dbo.T1 VALUES (@i);");
         assert!(server.flushes_for(FlushReason::LossBound) >= 5);
@@ -175,8 +175,8 @@ fn a_suspended_drain_writes_for_those_who_wait_only() {
     });
 }
 
-/// With a log cache that outlives the process, its death takes no delayed commit: the view says so before, the rows and tickets after. A clean
-/// stop and DROP DATABASE leave nothing of such memory behind.
+/// With a log cache that survives the process, its death loses no delayed commit: the view says so before, the rows and tickets after. An orderly
+/// stop and DROP DATABASE leave no such memory behind.
 #[test]
 fn what_a_server_that_dies_had_acknowledged_is_there() {
     let world = World::new(5, Profile::constant_latency());
@@ -221,7 +221,7 @@ fn what_a_server_that_dies_had_acknowledged_is_there() {
     assert!(world.surviving_folders().is_empty(), "{:?}", world.surviving_folders());
 }
 
-/// A database that is made READ_ONLY after delayed commits, or that was so, opens with all of them when its server has died; so does one
+/// A database that is made READ_ONLY after delayed commits, or was so, opens with all of them after a crash of its server; so does one
 /// that is made writable again.
 #[test]
 fn a_read_only_database_survives_the_death_of_its_server() {
@@ -261,7 +261,7 @@ fn a_read_only_database_survives_the_death_of_its_server() {
     life("SELECT 1", "1|10");
 }
 
-/// A policy that only full blocks drain: the blocks are as full as article 000's.
+/// A policy that flushes full blocks only: the blocks are as full as in article 000.
 #[test]
 fn block_full_drains_full_blocks_only() {
     on_a_machine(3, |os| {

@@ -45,7 +45,7 @@ fn sp_recompile_makes_plans_anew() {
     }
 }
 
-/// A view or function is bound anew: what its text names may be gone or have become something else.
+/// A view or function is bound again: the objects it names may have been dropped or replaced.
 #[test]
 fn modules_are_bound_anew() {
     let (_world, mut session) = World::in_database("refresh");
@@ -129,7 +129,7 @@ fn each_table_and_each_database() {
     assert_eq!(numbers(&run(&mut session, "EXEC sp_renamedb 'missing', 'x'")), [15010]);
 }
 
-/// What a .NET client asks for to make a command's parameters by itself.
+/// A .NET client's query to derive a command's parameters.
 #[test]
 fn parameters_for_dot_net() {
     let (_world, mut session) = World::in_database("derive");
@@ -168,7 +168,7 @@ fn parameters_for_dot_net() {
     );
 }
 
-/// What cannot be done is refused by its name, not as something unknown; what is off already can be switched off.
+/// Unsupported procedures are refused by name, not as unknown ones; an option that is off already can be switched off.
 #[test]
 fn refused_by_name() {
     let (_world, mut session) = World::in_database("refused-procedures");

@@ -18,7 +18,7 @@ fn world(name: &str) -> World {
     World::new(name)
 }
 
-/// A client that keeps nothing of what it is sent.
+/// A client that discards its results.
 #[derive(Default)]
 struct Errors(Vec<i32>);
 
@@ -47,7 +47,7 @@ fn errors(session: &mut Session, text: &str) -> Vec<i32> {
     seen.0
 }
 
-/// Each is refused, and leaves the session as it was.
+/// Each is refused, and the session stays as it was.
 fn all_refused(session: &mut Session, texts: &[&str]) {
     for text in texts {
         assert_eq!(errors(session, text), [701], "{text}");
@@ -143,14 +143,14 @@ fn operators() {
             "CREATE TABLE #g (i int, k int, v varchar(2000)) INSERT #g EXEC ('SELECT * FROM w')",
         ],
     );
-    // Nothing of it has happened.
+    // It had no effect.
     assert_eq!(
         rows(&mut s, "SELECT COUNT(*), SUM(k) - SUM(i % 10 * 0) FROM w WHERE k BETWEEN 0 AND 9")[0]
             .split('|')
             .next(),
         Some("16384")
     );
-    // What goes to disk.
+    // Operators that spill to disk.
     for text in [
         "SELECT * FROM w ORDER BY v, i",
         "SELECT v, i, COUNT(*) FROM w GROUP BY v, i",
@@ -191,7 +191,7 @@ fn operators() {
     assert_eq!(rows(&mut s, "SELECT COUNT(*) FROM (SELECT DISTINCT k FROM w) x"), ["10"]);
 }
 
-/// Rows made of arguments are made while they are read; one whose text has no room is 701, never an answer of the rows that had.
+/// Rows made from arguments are produced while they are read; a text without memory is 701, never a result with the rows that had memory.
 #[test]
 fn functions_that_give_rows() {
     let world = world("memory-functions");
@@ -276,7 +276,7 @@ fn a_batch_ends_and_its_transaction_stays_unless_xact_abort_is_on() {
     assert_eq!(caught.sets.last().unwrap().1, [["701", "17", "123", "1"]]);
     assert_eq!(numbers(&run(&mut s, &format!("SET XACT_ABORT ON {large}"))), [701]);
     assert_eq!(rows(&mut s, "SELECT @@TRANCOUNT, COUNT(*) FROM t"), ["0|0"]);
-    // Variables that have taken it all leave a CATCH block nothing, either.
+    // Variables that use all memory leave none for a CATCH block, either.
     let kept = "DECLARE @t varchar(max) = '' WHILE 1 = 1 SET @t = @t + REPLICATE('x', 8000)";
     assert_eq!(
         errors(&mut s, &format!("BEGIN TRY {kept} END TRY BEGIN CATCH PRINT 'caught' END CATCH")),

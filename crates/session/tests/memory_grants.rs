@@ -10,7 +10,7 @@ use common::{World, numbers, rows, run};
 use hardpan_session::{ColumnDescription, Done, EnvironmentChange, Flow, ResultSink, Session};
 use types::{SqlError, SqlType, Value};
 
-/// A client that reads rows when it is told to: its query is under way as long as the test wants.
+/// A client that reads rows when the test asks for it: its query runs as long as the test wants.
 struct SlowClient<'a> {
     goes_on: &'a AtomicBool,
     has_row: &'a AtomicBool,
@@ -127,7 +127,7 @@ fn a_budget_is_shared_in_turn() {
         }
     });
     assert_eq!(rows(&mut s, figures), ["24576|24576|0|0|0|1"]);
-    // More than anybody may have; then it may be had again.
+    // More than the maximum; then a grant is possible again.
     run(&mut s, "EXEC sp_configure 'min memory per query (KB)', 7000 RECONFIGURE");
     assert_eq!(numbers(&run(&mut s, LARGE)), [8657]);
     assert_eq!(rows(&mut s, figures), ["24576|24576|0|0|0|1"]);

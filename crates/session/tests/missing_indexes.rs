@@ -39,7 +39,7 @@ fn a_scan_by_a_value_wishes_for_an_index() {
         ["[a]|NULL|[b]|[d].[dbo].[t]|1|4"],
         "a plan compiled once, run four times"
     );
-    // Another session, another value: the same wish, another plan.
+    // Another session, another value: the same missing index, another plan.
     run(&mut world.session(), "USE d SELECT b FROM t WHERE a = 8");
     assert_eq!(told(&mut session), ["[a]|NULL|[b]|[d].[dbo].[t]|2|5"]);
     run(&mut session, "SELECT id FROM t WHERE a = 7 AND b > 3990 AND c = 1");
@@ -106,7 +106,7 @@ fn an_index_that_is_made_ends_the_wish() {
     assert_eq!(told(&mut session), [""; 0]);
 }
 
-/// So many are kept, whatever the number of tables that are asked.
+/// The limit of stored ones, whatever the number of tables.
 #[test]
 fn there_are_never_more_than_six_hundred() {
     let (_world, mut session) = World::in_database("missing-many");

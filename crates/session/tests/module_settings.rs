@@ -10,7 +10,7 @@ use hardpan_session::Session;
 const OFF: &str = "SET QUOTED_IDENTIFIER OFF SET ANSI_NULLS OFF";
 const ON: &str = "SET QUOTED_IDENTIFIER ON SET ANSI_NULLS ON";
 
-/// A table with a NULL, and procedures, views and functions of both kinds, each of which tells its settings by what it finds.
+/// A table with a NULL, and procedures, views and functions of both kinds, whose results show their settings.
 fn world_of_modules(name: &str) -> (World, Session) {
     let world = World::new(name);
     let mut session = world.session();
@@ -42,12 +42,12 @@ fn world_of_modules(name: &str) -> (World, Session) {
     (world, session)
 }
 
-/// What is found: under OFF the NULL row, and `"x y"` is text.
+/// The results: under OFF the NULL row, and `"x y"` is text.
 fn expected(suffix: &str) -> &'static str {
     if suffix == "off" { "1|x y" } else { "0|NULL" }
 }
 
-/// Every way to a module, from a session of either setting.
+/// Every way to call a module, from a session of either setting.
 #[test]
 fn a_module_runs_under_its_own_settings() {
     let (_world, mut session) = world_of_modules("modules-entries");
@@ -80,7 +80,7 @@ fn a_module_runs_under_its_own_settings() {
     session.close();
 }
 
-/// A view of one setting in a view of the other: each keeps its own.
+/// A view of one setting over a view of the other: each keeps its own.
 #[test]
 fn nested_views_keep_their_own() {
     let (_world, mut session) = world_of_modules("modules-nested");
@@ -134,7 +134,7 @@ fn altering_takes_the_new_settings() {
     session.close();
 }
 
-/// SET of the two inside of a procedure is taken and without effect, also by SET ANSI_DEFAULTS; dynamic text inside begins with the
+/// SET of the two inside a procedure is accepted without effect, also by SET ANSI_DEFAULTS; dynamic text inside begins with the
 /// procedure's setting and may change it for itself (documentation of SET QUOTED_IDENTIFIER).
 #[test]
 fn a_procedure_cannot_change_them_for_itself() {
@@ -172,7 +172,7 @@ fn a_procedure_cannot_change_them_for_itself() {
     session.close();
 }
 
-/// Texts that a table keeps mean what they meant when it was made: double quotes, and comparisons with NULL.
+/// Texts stored for a table keep the meaning they had at its creation: double quotes, and comparisons with NULL.
 #[test]
 fn texts_of_a_table_mean_what_they_meant() {
     let world = World::new("modules-tables");
@@ -222,7 +222,7 @@ fn texts_of_a_table_mean_what_they_meant() {
     session.close();
 }
 
-/// All of it is still so after a restart: it stands in the catalog.
+/// All this survives a restart: it is stored in the catalog.
 #[test]
 fn a_restart_forgets_no_setting() {
     let (mut world, session) = world_of_modules("modules-restart");

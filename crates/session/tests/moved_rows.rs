@@ -30,7 +30,7 @@ const CASES: [(&str, &str, &str); 9] = [
         "v = 'A'",
         "5:x 4:x 3:x 1:x 2:y",
     ),
-    // It is where it was: its key is equal, or not touched.
+    // Its position is unchanged: its key is equal, or not changed.
     ("SELECT k, v, pad FROM t WITH (INDEX(iv)) WHERE v BETWEEN 'b' AND 'c'", "v = 'B '", "3:c:x 2:B :y"),
     ("SELECT k, v, large FROM t WITH (INDEX(iv)) WHERE v BETWEEN 'b' AND 'c'", "v = 'B'", "3:c:l 2:B:l"),
     ("SELECT k, pad FROM t WITH (INDEX(ia)) WHERE a < 6 AND pad = 'y'", "pad = 'z'", ""),
@@ -81,7 +81,7 @@ fn reads_both_indexes(session: &mut Session, query: &str) -> bool {
 fn a_row_that_leaves_one_of_two_indexes_is_not_found() {
     const QUERY: &str = "SELECT k, b FROM t WHERE a = 5 AND b = 7 AND pad <> 'q'";
     const ALL: &str = "285:7 1885:7 3485:7 5085:7";
-    // The change; what is read when it is committed, what while it is not, without locks.
+    // The change; the result when it is committed, and when it is not, without locks.
     const CHANGES: [(&str, &str, &str); 4] = [
         ("b = 8", "285:7 3485:7 5085:7", "285:7 3485:7 5085:7"),
         ("a = 6", "285:7 3485:7 5085:7", "285:7 3485:7 5085:7"),

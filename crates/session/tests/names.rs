@@ -5,7 +5,7 @@ mod common;
 
 use common::{World, numbers, rows, run};
 
-/// Words that T-SQL uses and does not reserve, and PRECISION, which is on the list and yet a name.
+/// Unreserved keywords of T-SQL, and PRECISION, which is in the list of reserved words and yet usable as a name.
 const WORDS: [&str; 18] = [
     "precision",
     "length",

@@ -18,7 +18,7 @@ fn renamed_objects_keep_their_rows_and_their_references() {
     run(&mut s, SCHEMA);
     run(&mut s, "CREATE VIEW dbo.v AS SELECT 1 AS one");
     run(&mut s, "CREATE PROCEDURE dbo.p AS SELECT 2 AS two");
-    // Each tells the caution.
+    // Each sends the caution.
     for (text, check, expected) in [
         ("EXEC sp_rename 't', 'tt'", "SELECT COUNT(*) FROM tt", "2"),
         ("EXEC sp_rename 'dbo.tt.c', 'cc', 'COLUMN'", "SELECT cc FROM tt WHERE a = 2", "two"),
@@ -167,7 +167,7 @@ fn extended_properties_of_every_level() {
         "BEGIN TRAN EXEC sp_addextendedproperty 'undone', 1 EXEC sp_dropextendedproperty 'MS_Description', 'schema', 'dbo' ROLLBACK",
     );
     assert_eq!(rows(&mut s, "SELECT COUNT(*) FROM sys.extended_properties"), ["8"]);
-    // What stands at a thing goes with the thing, and comes back with it.
+    // The properties of an object are dropped with it, and restored with it.
     run(&mut s, "BEGIN TRAN DROP INDEX ix_c ON t");
     assert_eq!(rows(&mut s, "SELECT COUNT(*) FROM sys.extended_properties WHERE class = 7"), ["0"]);
     run(

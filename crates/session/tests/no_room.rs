@@ -25,7 +25,7 @@ fn full_database(world: &World) -> Session {
 const MOVE: &str = "UPDATE accounts SET balance -= 10 WHERE id = 1; UPDATE accounts SET balance += 10 WHERE id = 2; \
                     INSERT pile VALUES (REPLICATE('p', 7000));";
 
-/// 1105 ends its statement: what stands before and after it in the batch is committed, unless the batch asks for more (XACT_ABORT ON, or
+/// 1105 ends its statement: the statements before and after it in the batch are committed, unless the batch specifies more (XACT_ABORT ON, or
 /// TRY...CATCH with ROLLBACK). The SQL scenario of the simulation once took the first for a torn transaction.
 #[test]
 fn without_room_only_the_statement_ends_unless_xact_abort_is_on() {
@@ -47,7 +47,7 @@ fn without_room_only_the_statement_ends_unless_xact_abort_is_on() {
     assert_eq!(rows(&mut s, balances), ["90", "110"]);
 }
 
-/// A session that met 1105 in its transaction keeps its locks until it ends; closing it gives them back, without room too.
+/// A session that met 1105 in its transaction keeps its locks until it ends; closing it releases them, without space, too.
 #[test]
 fn closing_a_session_without_room_lets_the_others_go_on() {
     let world = World::new("no-room-close");

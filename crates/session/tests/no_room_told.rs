@@ -27,13 +27,13 @@ fn a_file_that_cannot_grow_is_told_once_with_its_name_and_the_cause() {
             while !met.contains(&1105) {
                 met = numbers(&run(&mut session, FILL));
             }
-            // Others meet the same full disk.
+            // Other statements meet the same full disk.
             assert!(numbers(&run(&mut session, FILL)).contains(&1105));
             faults.clear_faults();
             // There is room again, and the file grows.
             assert!(numbers(&run(&mut session, FILL)).is_empty());
         }
-        // The disk is full: rows change in their places, only the log needs more.
+        // The disk is full: rows change in place, only the log needs more space.
         run(
             &mut session,
             "CREATE DATABASE narrow ON (NAME = n, FILENAME = 'C:\\n.mdf') LOG ON (NAME = l, FILENAME = 'C:\\narrow.ldf', SIZE = 1MB)",

@@ -31,7 +31,7 @@ fn plan(session: &mut Session, query: &str) -> Vec<String> {
     lines.collect()
 }
 
-/// Is there a sort, and does each stand below a join?
+/// Is there a sort, and is each below a join?
 fn sorts_one_side(plan: &[String]) -> bool {
     let at = |word: &str| plan.iter().position(|line| line.contains(word));
     at("--Sort(").zip(at("Nested Loops")).is_some_and(|(sort, join)| sort > join)
@@ -59,12 +59,12 @@ fn one_side_is_sorted_and_leads() {
         ("SELECT ROW_NUMBER() OVER (ORDER BY b.w) AS n, a.k FROM a CROSS JOIN b", true),
         ("SELECT ROW_NUMBER() OVER (PARTITION BY b.w ORDER BY b.s DESC) AS n, a.k FROM a CROSS JOIN b", true),
         ("SELECT SUM(a.k) OVER (PARTITION BY b.k) AS n FROM a CROSS JOIN b", true),
-        // Of both sides, or of the side that may be missing.
+        // By columns of both sides, or of the inner side of an outer join.
         ("SELECT a.k, b.k FROM a CROSS JOIN b ORDER BY a.v, b.w", false),
         ("SELECT a.k, b.k FROM a CROSS JOIN b ORDER BY a.v + b.w", false),
         ("SELECT a.k, b.k FROM a LEFT JOIN b ON b.w > a.v ORDER BY b.w", false),
         ("SELECT a.k, b.k FROM a FULL JOIN b ON b.w > a.v ORDER BY a.v", false),
-        // It might fail for a row that has no partner.
+        // The expression might fail for a row that has no partner.
         ("SELECT a.k, b.k FROM a JOIN b ON b.w > a.v ORDER BY 10 / a.k", false),
     ] {
         let plan = plan(&mut session, query);
@@ -72,12 +72,12 @@ fn one_side_is_sorted_and_leads() {
     }
 }
 
-/// Keys in the order of rows, in one letter case: which of equal rows comes first is open.
+/// Keys in the order of rows, in one letter case: the order of equal rows is undefined.
 fn keys(session: &mut Session, query: &str) -> String {
     rows(session, query).join(", ").to_lowercase()
 }
 
-/// The rows of a join and their keys, once from the join and once from a table that has them all.
+/// The rows of a join and their keys, once from the join and once from a table that contains them all.
 #[test]
 fn what_is_led_is_what_is_sorted() {
     let (_world, mut session) = made("one-side-rows");

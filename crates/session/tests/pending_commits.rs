@@ -17,11 +17,11 @@ use os::sim::{Effect, Fault, Operation, Profile, World};
 use os::{JoinHandle, Os, Signal, WaitOutcome, WaitType};
 use types::{SqlError, SqlType, Value};
 
-/// So many sessions, and commits of all of them, that the LOG WRITER leads.
+/// Number of sessions and of their commits with which the LOG WRITER leads.
 const CROWD: u64 = 60;
 const COMMITS: u64 = CROWD * 15;
 
-/// What a sink was told, in order; what was taken back is gone.
+/// The calls of a sink in order; discarded output is removed.
 #[derive(Default)]
 struct Told {
     events: Vec<String>,
@@ -88,7 +88,7 @@ fn in_a_crowd(seed: u64, body: impl FnOnce(&mut Bench) + Send + 'static) {
     });
 }
 
-/// On a server that does nothing else.
+/// Runs on an otherwise idle server.
 fn alone(seed: u64, body: impl FnOnce(&mut Bench) + Send + 'static) {
     let world = World::new(seed, Profile { switches_max: 40_000_000, ..Profile::constant_latency() });
     let device = world.clone();
@@ -151,7 +151,7 @@ impl Bench {
         end
     }
 
-    /// A session whose commit is on the device for long (in simulated time).
+    /// A session whose commit stays on the device for a long (simulated) time.
     fn slow_committer(&self) -> JoinHandle {
         let fault = Fault { effect: Effect::Delay(50_000_000), ..Fault::fail_once(Operation::Write, 0) };
         let hits = self.device.faults_hit_total();
@@ -254,7 +254,7 @@ fn the_next_statement_settles_the_commit_before_it() {
     });
 }
 
-/// In a TRY block, of whatever frame, a commit blocks: its failure could not be caught any more when the block has ended.
+/// In a TRY block of any frame a commit blocks: after the end of the block its failure could no longer be caught.
 #[test]
 fn where_a_failure_could_be_caught_commits_block() {
     in_a_crowd(3, |bench| {
@@ -268,7 +268,7 @@ fn where_a_failure_could_be_caught_commits_block() {
             assert_eq!(bench.session.execute_batch(text, &mut told), RequestEnd::Finished);
             assert_eq!((told.pended, bench.session.is_commit_pending()), (0, false), "{text}");
         }
-        // After the block, and in its CATCH, they need not.
+        // After the block, and in its CATCH, commits may stay pending.
         bench.pend("BEGIN TRY SELECT 1/0 END TRY BEGIN CATCH INSERT dbo.T1 VALUES(5) END CATCH");
         assert_eq!(keys(&mut bench.session), [1, 2, 3, 4, 5]);
     });
@@ -277,7 +277,7 @@ fn where_a_failure_could_be_caught_commits_block() {
 #[test]
 fn what_follows_the_statement_in_the_server_itself_settles_it() {
     in_a_crowd(4, |bench| {
-        // The table variable goes in a transaction of tempdb.
+        // The table variable is dropped in a transaction of tempdb.
         let mut told = Told::default();
         bench.session.execute_batch("EXEC dbo.AddAfterTable", &mut told);
         assert_eq!((told.pended, bench.session.is_commit_pending()), (1, false));
@@ -370,10 +370,10 @@ fn insert_call(key: i32) -> RpcCall {
     }
 }
 
-/// What a request does to a session, and how it ended.
+/// A request's effect on a session, and its end.
 type Request = fn(&mut Session, &mut Told) -> RequestEnd;
 
-/// What is told of a request whose commit meets a log that fails; and how often a commit pended.
+/// The output of a request whose commit meets a failing log; and how often a commit was pending.
 fn failing(request: Request, leaves_pending: bool) -> (Vec<String>, RequestEnd, u64) {
     let answer = common::simulated::kept(None);
     let kept = Arc::clone(&answer);

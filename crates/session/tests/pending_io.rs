@@ -10,7 +10,7 @@ use hardpan_session::Session;
 use os::sim::{Profile, World};
 use os::{Os, WaitType};
 
-/// A durable write takes so long.
+/// Duration of a durable write.
 const WRITE_NS: u64 = 200_000_000;
 
 /// The article's query for a file.
@@ -26,7 +26,7 @@ where df.name = '{file}'"
     )
 }
 
-/// A machine whose device takes its time.
+/// A machine with a slow device.
 fn slow_machine(seed: u64, body: impl FnOnce(&Os) + Send + 'static) {
     let profile = Profile {
         durable_write_ns: (WRITE_NS, WRITE_NS),
@@ -41,7 +41,7 @@ fn slow_machine(seed: u64, body: impl FnOnce(&Os) + Send + 'static) {
 fn server_with_wide_rows(os: &Os) -> (Server, Session) {
     let server = Server::open(os);
     let mut session = server.session_in("master");
-    // A log that need not grow: zeroing more of it would be on its way, too.
+    // A log that need not grow: zeroing would also appear as I/O in progress.
     let files = format!(
         "ON (NAME = d, FILENAME = 'C:\\d.mdf') LOG ON (NAME = {NAME}_log, FILENAME = 'C:\\l.ldf', SIZE = 128MB)"
     );
@@ -53,7 +53,7 @@ fn server_with_wide_rows(os: &Os) -> (Server, Session) {
     (server, session)
 }
 
-/// In a session of its own: so many wide rows in one transaction.
+/// In a session of its own: inserts wide rows in one transaction.
 fn write_rows(os: &Os, server: &Server, count: u32) -> os::JoinHandle {
     let shared = server.shared();
     os.spawn("writer", move || {
@@ -65,7 +65,7 @@ fn write_rows(os: &Os, server: &Server, count: u32) -> os::JoinHandle {
     })
 }
 
-/// Claims 248 to 251: one row a write while it is on its way, by the article's join, and none when nothing is.
+/// Claims 248 to 251: one row per write while it is in progress, by the article's join, and none when the device is idle.
 #[test]
 fn writes_of_the_log_are_seen_while_they_are_on_their_way_and_no_longer() {
     slow_machine(9, |os| {
@@ -101,8 +101,8 @@ fn writes_of_the_log_are_seen_while_they_are_on_their_way_and_no_longer() {
     });
 }
 
-/// LOG_LIMITS (article 002's table of releases): seen from outside, never more is on its way than the release allowed; how often and how
-/// long writers stood at the limit is counted; the database keeps the choice.
+/// LOG_LIMITS (article 002's table of releases): observed from outside, I/O in progress never exceeds the release's limit; how often and how
+/// long writers waited at the limit is counted; the database stores the choice.
 #[test]
 fn the_limits_of_a_release_hold_for_a_database() {
     slow_machine(10, |os| {

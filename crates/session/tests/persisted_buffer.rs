@@ -36,7 +36,7 @@ fn new_world(seed: u64) -> World {
     world
 }
 
-/// Runs `body` with a server; gives what it returns.
+/// Runs `body` with a server; returns its result.
 fn with_server<T: Send + 'static>(
     world: &World,
     body: impl FnOnce(&Os, Server, Session) -> T + Send + 'static,
@@ -65,7 +65,7 @@ fn kept_keys(world: &World) -> Vec<i64> {
     })
 }
 
-/// Claims 70, 73, 75 and 76: no flush, no wait for one, nothing at risk, and a loss of power takes nothing.
+/// Claims 70, 73, 75 and 76: no flush, no wait for one, nothing at risk, and a loss of power loses nothing.
 #[test]
 fn commits_flush_nothing_and_are_safe() {
     let world = new_world(1);
@@ -115,7 +115,7 @@ fn commits_flush_nothing_and_are_safe() {
     assert!(world.reached().get("log blocks are taken over").is_some_and(|times| *times > 0));
 }
 
-/// The log's own reasons still reach the file, and tickets and checkpoints go with it.
+/// The log's other reasons to write still reach the file, and tickets and checkpoints work with it.
 #[test]
 fn flush_procedure_checkpoint_and_tickets() {
     let world = new_world(2);
@@ -141,7 +141,7 @@ fn flush_procedure_checkpoint_and_tickets() {
     assert_eq!(kept_keys(&world), [1, 2]);
 }
 
-/// Sessions write, the power goes before a store, flush or fence of the buffer: what was acknowledged is there.
+/// Sessions write, the power fails before a store, flush or fence of the buffer: acknowledged rows exist.
 fn torn_at(operation: u64, seed: u64, bug: Option<Bug>) -> Result<(), String> {
     let world = new_world(seed);
     world.plant(bug);
@@ -164,7 +164,7 @@ fn torn_at(operation: u64, seed: u64, bug: Option<Bug>) -> Result<(), String> {
     assert!(report.failures.is_empty(), "operation {operation} seed {seed}: {:?}", report.failures);
     world.disarm();
     let (found, told) = (kept_keys(&world), told.lock().clone());
-    // One more may be there: the insertion during which the power went.
+    // One more may exist: the insertion during which the power failed.
     let is_prefix = found.iter().copied().eq(1..=found.len() as i64);
     if is_prefix && (told.len()..=told.len() + 1).contains(&found.len()) {
         Ok(())
@@ -191,7 +191,7 @@ fn planted_bugs_of_the_buffer_are_found() {
     }
 }
 
-/// Claims 71 and 72: the same statement makes a buffer on a DAX volume, whatever size it asks for, and a log file elsewhere.
+/// Claims 71 and 72: the same statement creates a buffer on a DAX volume, whatever size it specifies, and a log file elsewhere.
 #[test]
 fn a_log_file_on_a_dax_volume_is_the_buffer() {
     let world = new_world(3);
@@ -294,7 +294,7 @@ fn the_buffer_keeps_its_size() {
         .assert_ok();
 }
 
-/// The path is not there at a start: RECOVERY_PENDING until it is, with everything else at work.
+/// The path does not exist at a start: RECOVERY_PENDING until it does, while all other databases work.
 #[test]
 fn without_the_device_a_database_waits_for_it() {
     let world = new_world(5);
@@ -323,8 +323,8 @@ fn without_the_device_a_database_waits_for_it() {
     }
 }
 
-/// The file is gone and its folder is there: after a clean stop nothing was in it alone, so another is made; after a crash the log's end may have
-/// been, and the database waits for it.
+/// The file is missing and its folder exists: after an orderly stop it held nothing that the log lacks, so another is created; after a crash it may
+/// have held the end of the log, and the database waits for it.
 #[test]
 fn a_lost_file_is_made_anew_after_a_clean_stop_only() {
     let world = new_world(6);

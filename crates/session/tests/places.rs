@@ -5,8 +5,8 @@ mod common;
 
 use common::{World, numbers, rows, run};
 
-/// An unknown type is 243 where a value is converted, and 2715 with its place in the list where something is declared: state 3 for variables
-/// and parameters, 6 for columns and types. Nothing can be converted to an alias type (243).
+/// An unknown type is 243 in a conversion, and 2715 with its position in the list in a declaration: state 3 for variables
+/// and parameters, 6 for columns and types. No value can be converted to an alias type (243).
 #[test]
 fn an_unknown_type_is_told_by_its_place() {
     let (_world, mut session) = World::in_database("unknown-types");
@@ -50,8 +50,8 @@ fn an_inline_function_takes_an_alias_type() {
     assert_eq!(rows(&mut session, "SELECT x FROM f(41)"), ["42"]);
 }
 
-/// Where no rows stand before an expression, neither a query (1046) nor a column (128) may stand in it, wherever in it; RAISERROR, THROW,
-/// WAITFOR and defaults of parameters take constants and variables only (102). It is refused before anything of the batch runs.
+/// Expressions without a row source allow neither a query (1046) nor a column (128), at any depth; RAISERROR, THROW,
+/// WAITFOR and defaults of parameters accept constants and variables only (102). The error comes before any statement of the batch runs.
 #[test]
 fn expressions_without_rows() {
     let (_world, mut session) = World::in_database("without-rows");
@@ -158,7 +158,7 @@ fn counts_are_expressions_and_queries() {
     }
 }
 
-/// What is wrong with a count, in the statement's text and when it runs.
+/// Errors of a count, in the statement's text and at run time.
 #[test]
 fn counts_that_are_none() {
     let (_world, mut session) = World::in_database("no-counts");
@@ -211,8 +211,8 @@ fn counts_that_are_none() {
     assert_eq!(rows(&mut session, "SELECT a FROM t"), ["1"]);
 }
 
-/// A database that is not there: what is read, changed or dropped in it is not there either (208, 3701, 4902, 1088), what would be made there
-/// is told so (2702), and only to go there is 911. Modules are made where one is (166).
+/// A database that does not exist: objects read, changed or dropped in it do not exist either (208, 3701, 4902, 1088), creating one there
+/// is 2702, and only USE is 911. Modules are created in the current database (166).
 #[test]
 fn a_missing_database_is_told_by_its_statement() {
     let (_world, mut session) = World::in_database("missing-database");
@@ -244,7 +244,7 @@ fn a_missing_database_is_told_by_its_statement() {
     assert_eq!(numbers(&run(&mut session, "DROP TABLE IF EXISTS nosuch..t; PRINT 'goes on'")), [0]);
 }
 
-/// One kind of the syntax tree may stand for several statements: each is refused by its own name.
+/// One kind of syntax tree node may stand for several statements: each is refused under its own name.
 #[test]
 fn a_refusal_names_the_statement_that_was_written() {
     let (_world, mut session) = World::in_database("refused-names");

@@ -78,7 +78,7 @@ fn plain_steps_leave_what_others_leave_in_the_functions() {
         SET @seen = @seen + CAST(@@ROWCOUNT AS varchar) + CAST(@@ERROR AS varchar);
         IF @i < 9 SET @seen = @seen + CAST(@@ROWCOUNT AS varchar) END SELECT @seen";
     assert_eq!(all(&run(&mut s, text)).last().unwrap(), "100100100");
-    // An overflow in a loop is that statement's own: caught with its line, or told, and the loop goes on.
+    // An overflow in a loop belongs to its statement: it is caught with its line, or reported, and the loop continues.
     let text = "DECLARE @t tinyint = 250, @k int = 0;\nWHILE @k < 8 BEGIN SET @k += 1;\nBEGIN TRY\nSET @t = @t + 1\nEND TRY\nBEGIN CATCH
         SELECT ERROR_NUMBER(), ERROR_LINE(), @k END CATCH END SELECT @t, @k, ERROR_NUMBER()";
     assert_eq!(all(&run(&mut s, text)), ["220|4|6", "220|4|7", "220|4|8", "255|8|NULL"]);

@@ -8,7 +8,7 @@ use common::random::{Random, seed};
 use common::{Seen, World, numbers, rows, run};
 use hardpan_session::Session;
 
-/// How often a text was run, and how often its statements were bound.
+/// Number of executions of a text, and of bindings of its statements.
 fn figures(session: &mut Session, text: &str) -> (u64, u64) {
     let found = rows(
         session,
@@ -74,7 +74,7 @@ fn temporary_tables_of_others_leave_plans_alone() {
     }
 }
 
-/// What a text gives now: rows and errors.
+/// Current result of a text: rows and errors.
 fn outcome(session: &mut Session, text: &str) -> String {
     let seen = run(session, &format!("SET NOCOUNT ON; BEGIN TRAN; {text}; IF @@TRANCOUNT > 0 ROLLBACK"));
     // An error may have ended the batch.
@@ -89,7 +89,7 @@ fn shown(seen: &Seen) -> String {
     format!("{} {told:?}", sets.join("; "))
 }
 
-/// Where what is asked for is: one and two names, a view of a view, functions, keys and what cascades, sequences, another database, temporary tables.
+/// Queried objects: one- and two-part names, a view of a view, functions, keys and cascades, sequences, another database, temporary tables.
 const PROBES: &[&str] = &[
     "SELECT * FROM t ORDER BY i",
     "SELECT * FROM s.t ORDER BY 1",
@@ -115,7 +115,7 @@ const PROBES: &[&str] = &[
     "EXEC told",
 ];
 
-/// What is changed; what fails (there is nothing to drop) changes nothing.
+/// The changes; one that fails (there is nothing to drop) changes nothing.
 const CHANGES: &[&str] = &[
     "ALTER TABLE t ADD more int NULL DEFAULT 5",
     "ALTER TABLE t DROP COLUMN IF EXISTS more",
@@ -182,7 +182,7 @@ const CHANGES: &[&str] = &[
     "DROP TABLE IF EXISTS made",
 ];
 
-/// Changes of databases as wholes, which no transaction takes.
+/// Changes of whole databases, which cannot run in a transaction.
 const UPHEAVALS: &[&str] = &[
     "USE master; DROP DATABASE other; CREATE DATABASE other; CREATE TABLE other.dbo.t (i int); EXEC other..sp_executesql N'CREATE VIEW v AS SELECT i FROM t'; USE d",
     "ALTER DATABASE other MODIFY NAME = moved",
@@ -213,7 +213,7 @@ fn fresh(text: &str, number: &mut u32) -> String {
     format!("{text} /* {number} */")
 }
 
-/// Two sessions change and ask, in transactions of which some are rolled back; after each step both ask everything, by kept plans and anew.
+/// Two sessions make changes and run queries, in transactions; some roll back. After each step both run all queries, by cached and by new plans.
 #[test]
 fn a_kept_plan_gives_what_its_text_gives_when_it_is_bound_anew() {
     let mut random = Random::new(seed(11));
@@ -266,7 +266,7 @@ fn a_kept_plan_gives_what_its_text_gives_when_it_is_bound_anew() {
     );
 }
 
-/// In one batch, where a session's own plans are kept from one round of a loop to the next: names mean what they mean there and then.
+/// In one batch, where a session keeps its own plans from one loop round to the next: names have their current meaning.
 #[test]
 fn a_name_in_a_loop_means_what_it_means_in_each_round() {
     let (_world, mut session) = World::in_database("lifetimes-loop");
@@ -306,14 +306,14 @@ fn a_name_in_a_loop_means_what_it_means_in_each_round() {
         let seen = run(&mut session, &either(far));
         assert_eq!(seen.sets[0].1.len(), rows, "far: {far}");
     }
-    // The inner scope's table comes before the outer one of the name, and goes with it.
+    // The inner scope's table hides the outer one of that name, and is dropped with it.
     run(&mut session, "CREATE TABLE #t (i int); INSERT #t VALUES (1)");
     let inner = "EXEC ('SELECT * FROM #t; DECLARE @n int = 0; WHILE @n < 2 BEGIN SELECT * FROM #t; IF @n = 0 CREATE TABLE #t (i int, j int); SET @n += 1 END')";
     assert_eq!(
         counts(&mut session, &format!("{inner}; SELECT * FROM #t")),
         ["1:1", "1:1", "2:0", "1:1", "1:1", "1:1", "2:0", "1:1"]
     );
-    // What a rollback brings back is the table that it was.
+    // A rollback restores the old table.
     let brought = "IF @n = 0 BEGIN BEGIN TRAN; DROP TABLE #t; CREATE TABLE #t (i int, j int, k int); SELECT * FROM #t; ROLLBACK END; SELECT * FROM #t";
     assert_eq!(counts(&mut session, brought), ["3:0", "1:1", "1:1"]);
 }

@@ -28,7 +28,7 @@ fn made(name: &str) -> (World, Session) {
     (world, session)
 }
 
-/// The rows in some order of their own, whatever was said of NULLs on the way.
+/// The rows in a normal order, without messages about NULLs.
 fn answer(session: &mut Session, query: &str) -> Vec<String> {
     let seen = run(session, query);
     assert!(
@@ -41,7 +41,7 @@ fn answer(session: &mut Session, query: &str) -> Vec<String> {
     found
 }
 
-/// How often the plan has an operator.
+/// Number of occurrences of an operator in the plan.
 fn count_of(session: &mut Session, query: &str, operator: &str) -> usize {
     run(session, "SET SHOWPLAN_TEXT ON");
     let seen = run(session, query);
@@ -79,7 +79,7 @@ fn a_common_table_expression_is_computed_once() {
         let text = |filter: &str| format!("WITH part AS ({}) {outer}", body.replace('#', filter));
         let (plain, blunt) = (text(&filter), text(&format!("{filter} AND {BLUNT}")));
         assert_eq!(answer(&mut session, &plain), answer(&mut session, &blunt), "{plain}");
-        // Each table is read in one place less for each place that the part stands in.
+        // Sharing the expression saves one read of each table per occurrence.
         let reads = [&plain, &blunt].map(|query| count_of(&mut session, query, "(OBJECT:("));
         shared += usize::from(reads[0] < reads[1]);
     }
@@ -90,7 +90,7 @@ fn a_common_table_expression_is_computed_once() {
 #[test]
 fn what_differs_is_not_shared() {
     let (_world, mut session) = made("once-differs");
-    // Texts that look like the numbers of columns, and values that show alike.
+    // Texts that look like column numbers, and values with equal text forms.
     let query =
         "SELECT (SELECT COUNT(*) FROM o JOIN i ON i.k = o.id WHERE i.s = 'a' AND o.t <> 'ColumnId(3)'),
         (SELECT COUNT(*) FROM o JOIN i ON i.k = o.id WHERE i.s = 'b' AND o.t <> 'ColumnId(4)'),
@@ -101,7 +101,7 @@ fn what_differs_is_not_shared() {
     let (a, b) = (answer(&mut session, &each("a")), answer(&mut session, &each("b")));
     assert_ne!(a, b, "the values are told apart by their rows");
     assert_eq!(answer(&mut session, query), [format!("{}|{}|{}", a[0], b[0], a[0])]);
-    // A condition that would have kept a part from the rows on which it fails keeps it from being shared.
+    // A condition that would exclude the rows on which the expression fails prevents its sharing.
     let failing = "WITH part AS (SELECT k, SUM(1 / (k - 30)) AS x FROM i WHERE k < 50 GROUP BY k)
         SELECT a.x, b.x FROM part a, part b WHERE a.k = 40 AND b.k = 41";
     let each = |k: i32| format!("SELECT SUM(1 / (k - 30)) FROM i WHERE k = {k}");
@@ -155,7 +155,7 @@ fn groups_below_a_join_are_those_above_it() {
         assert_eq!(answer(&mut session, &plain), answer(&mut session, &blunt), "{plain}");
     }
     let early = "SELECT o.id, COUNT(i.v) FROM o LEFT JOIN i ON i.k = o.id GROUP BY o.id";
-    // An index has the groups' rows together.
+    // An index delivers the rows of a group together.
     assert_eq!(count_of(&mut session, early, "Stream Aggregate(GROUP BY:("), 1);
     assert_eq!(count_of(&mut session, early, "Aggregate("), 1);
     assert_eq!(answer(&mut session, early).len(), 150, "one for each row on the left");

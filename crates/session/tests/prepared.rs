@@ -82,7 +82,7 @@ fn a_prepared_statement_may_give_up_itself() {
     s.close();
 }
 
-/// Declarations are remembered by their text, but for what may come to mean something else.
+/// Declarations are cached by their text, except for those whose meaning may change.
 #[test]
 fn the_same_declarations_mean_what_they_mean_now() {
     let world = World::new("prepared_declarations");

@@ -1,9 +1,9 @@
 //! The 54 schedules of anomalies that Tencent's 3TS project publishes (github.com/Tencent/3TS, `test_result`), at each of six levels, with the
 //! outcomes that it reports of SQL Server 2019. Only facts are taken from there; the notation is ours.
 //!
-//! An outcome is found as the project finds it: `A`, an anomaly: the answers and the rows left behind are those of no serial order of the
-//! transactions; `-`: they are those of one; `R`: a transaction was rolled back (1205, 3960). What the serial orders answer is
-//! not written down here but asked of the server itself, one session at a time.
+//! An outcome is determined as in that project: `A`, an anomaly: the answers and the final rows are those of no serial order of the
+//! transactions; `-`: they are those of one; `R`: a transaction was rolled back (1205, 3960). The answers of the serial orders are
+//! not stored here; the test runs them on the server, one session at a time.
 //!
 //! Its results for READ COMMITTED under READ_COMMITTED_SNAPSHOT equal those of locking line by line, deadlocks of readers included: the
 //! option was not on. That column is derived from the documented rule instead: a statement reads what was committed when it began, its
@@ -19,7 +19,7 @@ use hardpan_session::{Session, SessionShared};
 use os::Os;
 use os::sim::{Bug, Profile, World};
 
-/// The columns of [`SCHEDULES`]: where each level is played. Locking levels lock in a database with versions as well.
+/// The columns of [`SCHEDULES`]: the level and database of each. Locking levels lock in a database with versions as well.
 const PLACES: [&[(&str, &str)]; 6] = [
     &[("isolation", "READ UNCOMMITTED"), ("versioned", "READ UNCOMMITTED")],
     &[("isolation", "READ COMMITTED")],
@@ -98,7 +98,7 @@ static SCHEDULES: [(&str, &str, &str, &str); 54] = [
     ),
 ];
 
-/// What the schedules are played on: a table with a key, a heap, and a table with a key of two texts.
+/// The objects of the schedules: a table with a key, a heap, and a table with a key of two texts.
 const TABLES: &str = "CREATE TABLE t1 (k int PRIMARY KEY, v int) CREATE TABLE mytab (class int NOT NULL, value int NOT NULL) \
      CREATE TABLE account (name varchar(255) NOT NULL, type varchar(255) NOT NULL, balance int NOT NULL, PRIMARY KEY (name, type))";
 const CLEAR: &str = "DELETE t1 DELETE mytab DELETE account INSERT mytab VALUES (1, 10), (1, 20), (2, 100), (2, 200) \
@@ -161,7 +161,7 @@ fn orders(count: usize) -> Vec<Vec<usize>> {
     orders
 }
 
-/// What a schedule may answer and leave: that of each serial order.
+/// The possible answers and final rows of a schedule: those of each serial order.
 fn serial_outcomes(
     session: &mut Session,
     initial: &str,
@@ -184,7 +184,7 @@ fn serial_outcomes(
     outcomes
 }
 
-/// Plays the schedules; tells each outcome that is not the expected one.
+/// Plays the schedules; returns each outcome that is not the expected one.
 fn play_all(os: &Os, shared: &SessionShared) -> Vec<String> {
     let mut wrong = Vec::new();
     for (name, initial, steps, expected) in &SCHEDULES {
@@ -257,7 +257,7 @@ fn every_schedule_ends_as_it_does_in_sql_server() {
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Each kind of bug that the schedules are there for is found by them.
+/// The schedules detect each kind of bug that they are meant for.
 #[test]
 fn planted_bugs_change_outcomes() {
     for bug in [

@@ -74,7 +74,7 @@ fn executions_and_rows_are_counted_for_each_query_and_plan() {
     assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM e.sys.query_store_query"), ["0"]);
 }
 
-/// Those that people keep: by processor time, by duration, by reads; queries with several plans; what an hour was like.
+/// Popular queries: by processor time, by duration, by reads; queries with several plans; the load of an hour.
 #[test]
 fn the_scripts_that_look_for_the_most_expensive_run() {
     let (_world, mut session) = filled("query-store-top");
@@ -133,12 +133,12 @@ fn options_do_what_they_say() {
             JOIN sys.query_store_query q ON q.query_id = p.query_id JOIN sys.query_store_query_text t ON t.query_text_id = q.query_text_id
             WHERE t.query_sql_text LIKE '{like}'")
     };
-    // One plan: what runs by another is not taken in.
+    // One plan: runs of another plan are not captured.
     run(&mut session, "SELECT COUNT(*) FROM t WHERE g = 1");
     run(&mut session, "CREATE INDEX by_g ON t (g)");
     run(&mut session, "SELECT COUNT(*) FROM t WHERE g = 1");
     assert_eq!(rows(&mut session, &of("SELECT COUNT(*) FROM t WHERE g = 1%")), ["1"]);
-    // Only those that it knows.
+    // Only known queries.
     assert!(set(&mut session, "(QUERY_CAPTURE_MODE = NONE)").is_empty());
     run(&mut session, "SELECT COUNT(*) FROM t WHERE g = 2");
     assert_eq!(rows(&mut session, &of("SELECT COUNT(*) FROM t WHERE g = 2%")), ["0"]);
@@ -146,7 +146,7 @@ fn options_do_what_they_say() {
     run(&mut session, "SELECT COUNT(*) FROM t WHERE g = 3");
     assert_eq!(rows(&mut session, &of("SELECT COUNT(*) FROM t WHERE g = 3%")), ["0"]);
     assert_eq!(rows(&mut session, options), ["READ_ONLY|READ_ONLY|0|15|1|1|ALL|OFF"]);
-    // Full: it says so and goes on when it has been cleared.
+    // Full: it reports that, and continues when it has been cleared.
     assert!(set(&mut session, "(OPERATION_MODE = READ_WRITE)").is_empty());
     for at in 0..400 {
         run(
@@ -163,7 +163,7 @@ fn options_do_what_they_say() {
         rows(&mut session, "SELECT is_query_store_on FROM sys.databases WHERE name = DB_NAME()"),
         ["0"]
     );
-    // What has no effect is refused by name, before anything else is changed.
+    // Options without effect are refused by name, before anything is changed.
     assert_eq!(set(&mut session, "= ON (INTERVAL_LENGTH_MINUTES = 7)"), [153]);
     assert!(!set(&mut session, "(DATA_FLUSH_INTERVAL_SECONDS = 900)").is_empty());
     assert_eq!(rows(&mut session, options), ["OFF|OFF|0|15|1|1|ALL|OFF"]);

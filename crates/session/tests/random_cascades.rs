@@ -25,7 +25,7 @@ struct Key {
     on_update: usize,
 }
 
-/// Rows by their number, which never changes: the key `k`, and the reference of each of the table's foreign keys.
+/// Rows by their permanent number: the key `k`, and the reference of each of the table's foreign keys.
 type Rows = BTreeMap<i64, (i64, BTreeMap<usize, Option<i64>>)>;
 
 #[derive(Clone, Default)]
@@ -67,7 +67,7 @@ impl Model {
         texts
     }
 
-    /// Takes rows away and does what follows.
+    /// Deletes rows and applies the actions.
     fn delete(&mut self, table: usize, victims: &[i64]) {
         let gone: Vec<i64> =
             victims.iter().filter_map(|n| self.tables[table].remove(n)).map(|row| row.0).collect();
@@ -118,7 +118,7 @@ impl Model {
         }
     }
 
-    /// Does every reference find its row, and is every key there once?
+    /// Does every reference find its row, and is every key unique?
     fn holds(&self) -> bool {
         let unique = self.tables.iter().all(|rows| {
             let keys: std::collections::BTreeSet<i64> = rows.values().map(|row| row.0).collect();
@@ -143,7 +143,7 @@ impl Model {
     }
 }
 
-/// One random statement: its text, and what it makes of the model.
+/// One random statement: its text, and its effect on the model.
 fn statement(random: &mut Random, model: &Model, next: &mut i64) -> (String, Model) {
     let table = random.below(TABLES as u64) as usize;
     let mut after = model.clone();
@@ -223,7 +223,7 @@ fn actions_of_foreign_keys_do_what_the_model_does() {
     let mut random = Random::new(seed);
     let (mut done, mut refused) = (0, 0);
     for at in 0..SCHEMAS {
-        // With and without what does not fit going to disk.
+        // With and without spilling to disk.
         world.instance.workspaces().keep_no_more_than(if at % 2 == 0 { usize::MAX } else { 1 });
         let counts = one_schema(&mut session, &mut random, seed);
         done += counts.0;

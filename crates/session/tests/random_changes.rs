@@ -11,12 +11,12 @@ const STATEMENTS: usize = 400;
 const TABLES: [&str; 3] = ["r1", "r2", "r3"];
 const COLUMNS: [&str; 3] = ["id", "a", "b"];
 
-/// A FROM clause in the making.
+/// A FROM clause under construction.
 struct Shape<'r> {
     random: &'r mut Random,
-    /// Aliases in sight where the next condition stands.
+    /// Aliases in scope of the next condition.
     aliases: Vec<String>,
-    /// Aliases of base tables: what may be changed, with the name of the table.
+    /// Aliases of base tables: the possible targets, with the name of the table.
     targets: Vec<(String, &'static str)>,
     next: usize,
 }
@@ -128,7 +128,7 @@ fn prepare(session: &mut Session, random: &mut Random) {
     }
 }
 
-/// The only number that a batch gives back.
+/// The only number in the result of a batch.
 fn number(session: &mut Session, text: &str) -> i64 {
     let seen = run(session, text);
     let is_error = |message: &&(i32, u32, String)| message.0 != 8153;
@@ -178,7 +178,7 @@ fn changes_over_random_joins_change_what_a_select_names() {
     prepare(&mut session, &mut random);
     let changed = (0..STATEMENTS)
         .filter(|at| {
-            // With and without what does not fit going to disk.
+            // With and without spilling to disk.
             let rows = if at % 2 == 0 { usize::MAX } else { 1 + random.below(9) as usize };
             world.instance.workspaces().keep_no_more_than(rows);
             one_statement(&mut session, &mut random)

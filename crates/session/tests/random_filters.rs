@@ -12,7 +12,7 @@ const ROUNDS: usize = 12;
 const CHANGES: usize = 40;
 const QUERIES: usize = 40;
 
-/// What a filter or a query says of one column.
+/// A comparison of one column, in a filter or a query.
 fn condition(random: &mut Random, of_filter: bool) -> String {
     let number = random.below(6);
     let column = *random.one_of(&["a", "b", "n"]);
@@ -117,7 +117,7 @@ fn change_both(session: &mut Session, random: &mut Random, indexes: &[Filtered],
     breaks
 }
 
-/// Gives how many hints were taken and how many refused.
+/// Returns how many hints were accepted and how many refused.
 fn query_both(session: &mut Session, random: &mut Random, indexes: &[Filtered]) -> (usize, usize) {
     let predicate = conjunction(random, false);
     let columns = *random.one_of(&["id", "id, a", "COUNT(*), SUM(n)", "id, s, n"]);
@@ -142,7 +142,7 @@ fn query_both(session: &mut Session, random: &mut Random, indexes: &[Filtered]) 
         match numbers(&seen).as_slice() {
             [8622] => {
                 refused += 1;
-                // Without anything else asked for, the filter itself implies the filter.
+                // Without other predicates, the filter implies itself.
                 let own = text.replace(&predicate, &index.filter);
                 assert_eq!(
                     sorted(session, &own),

@@ -74,7 +74,7 @@ fn clauses(random: &mut Random) -> Vec<When> {
     all
 }
 
-/// What the table holds afterwards and how many rows were acted on; none where a row is changed twice (8672) or a key comes twice (2627).
+/// The table's final rows and the number of rows acted on; `None` where a row is changed twice (8672) or a key comes twice (2627).
 fn model(
     table: &BTreeMap<i64, i64>,
     source: &[(i64, i64)],
@@ -123,7 +123,7 @@ fn a_merge_does_what_the_model_does() {
         let mut random = Random::new(layout.len() as u64);
         let (mut done, mut failed) = (0, BTreeMap::new());
         for at in 0..STATEMENTS {
-            // With and without what does not fit going to disk.
+            // With and without spilling to disk.
             world.instance.workspaces().keep_no_more_than(if at % 2 == 0 { usize::MAX } else { 1 + at % 3 });
             let mut table = BTreeMap::new();
             for _ in 0..random.below(12) {

@@ -10,14 +10,14 @@ use hardpan_session::Session;
 
 const VIEWS: usize = 120;
 const CHANGES_PER_VIEW: usize = 6;
-/// One is changed through the view, the other one directly.
+/// One table is changed through the view, the other one directly.
 const TABLES: [&str; 2] = ["through", "direct"];
 
 /// A column of the uppermost query.
 #[derive(Clone)]
 struct Column {
     name: String,
-    /// The base table's column that it is.
+    /// The base table's column.
     base: Option<&'static str>,
 }
 
@@ -147,7 +147,7 @@ fn content(session: &mut Session, table: &str) -> Vec<Vec<String>> {
     run(session, &format!("SELECT id, a, b, c FROM {table} ORDER BY id")).sets[0].1.clone()
 }
 
-/// What a batch says: its only number, or its error.
+/// The result of a batch: its only number, or its error.
 fn outcome(seen: &Seen) -> Result<String, i32> {
     match numbers(seen).first() {
         Some(number) => Err(*number),
@@ -155,7 +155,7 @@ fn outcome(seen: &Seen) -> Result<String, i32> {
     }
 }
 
-/// A change: what is written through the view, and on the table itself. The second leaves the keys of the rows it has changed in `#changed`.
+/// A change: the statement on the view, and the one on the table itself. The second stores the keys of the changed rows in `#changed`.
 fn change(random: &mut Random, stack: &Stack) -> (String, String) {
     let (view, id) = (stack.source(), stack.id());
     let changeable = stack.changeable();
@@ -204,7 +204,7 @@ fn change(random: &mut Random, stack: &Stack) -> (String, String) {
     }
 }
 
-/// Tries one change both ways; tells whether rows were changed, and whether the view refused them.
+/// Tries one change both ways; returns whether rows were changed, and whether the view refused them.
 fn try_change(session: &mut Session, random: &mut Random, stack: &Stack) -> (bool, bool) {
     let (through, direct) = change(random, stack);
     let through = on(&through, "through");

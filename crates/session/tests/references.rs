@@ -7,7 +7,7 @@ mod common;
 use common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
-/// Schema, entity, column, its number, and what is done: selected, updated, `*`, INSERT without a list, all columns found, incomplete.
+/// Schema, entity, column, its number, and the use: selected, updated, `*`, INSERT without a list, all columns found, incomplete.
 fn referenced(session: &mut Session, name: &str) -> Vec<String> {
     rows(
         session,
@@ -90,14 +90,14 @@ fn views_functions_and_procedures_tell_what_they_name() {
     assert_eq!(of("inner_p"), ["dbo|p|0"]);
     assert_eq!(of("w"), [""; 0]);
     assert_eq!(rows(&mut session, &referencing.replace('%', "t").replace("OBJECT", "TYPE")), [""; 0]);
-    // The text is bound anew: what it names now is told.
+    // The text is bound again: its current references are shown.
     run(&mut session, "DROP TABLE u CREATE TABLE missing (none int)");
     assert_eq!(referenced(&mut session, "dbo.broken")[0], "dbo|missing|NULL|0|1|0|0|0|1|0");
     assert_eq!(referenced(&mut session, "dbo.w")[0], "dbo|u|NULL|0|0|0|0|0|0|1");
     assert_eq!(of_procedures(&mut session), ["inner_p|1", "t|1", "u|0", "v|1"]);
 }
 
-/// What the catalog view has of a procedure.
+/// The rows of a procedure in the catalog view.
 fn of_procedures(session: &mut Session) -> Vec<String> {
     rows(
         session,

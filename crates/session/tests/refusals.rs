@@ -5,7 +5,7 @@ mod common;
 
 use common::{World, numbers, rows, run};
 
-/// Statements that are refused when they run, with the number that says so.
+/// Statements that are refused at run time, with the error number.
 const REFUSED: [(&str, i32); 7] = [
     ("DECLARE c CURSOR FOR SELECT 1", 40517),
     ("OPEN c", 40517),
@@ -52,7 +52,7 @@ fn no_statement_changes_a_table_of_the_catalog() {
     assert_eq!(rows(&mut session, "SELECT i FROM works"), ["1"]);
 }
 
-/// Statistics of a catalog's table are neither made nor dropped; to count its rows anew harms nothing, the next start included.
+/// Statistics of a system table are neither created nor dropped; updating them is harmless, also for the next start.
 #[test]
 fn statistics_of_the_catalog_are_its_own() {
     let mut world = World::new("refused-catalog-statistics");
@@ -135,7 +135,7 @@ fn textsize_cuts_large_values_on_their_way_to_the_client() {
     );
 }
 
-/// The session's ANSI_NULL_DFLT_ON and _OFF, both off the database's ANSI_NULL_DEFAULT, say whether a column that says nothing is nullable.
+/// The session's ANSI_NULL_DFLT_ON and _OFF, or if both are off the database's ANSI_NULL_DEFAULT, determine the nullability of a column without one.
 #[test]
 fn columns_are_nullable_as_the_settings_say() {
     let world = World::new("null-default");
@@ -172,8 +172,8 @@ fn kill_with_statusonly_kills_nobody() {
     assert_eq!(rows(&mut other, "SELECT 1"), ["1"]);
 }
 
-/// What a table keeps of each row is one expression: a CHECK, a default or a computed column that asks other rows would hold today and not
-/// tomorrow (1046). A name of WITH is given once, an identity column goes on by more than 0, and KILL says why a number is no user's session.
+/// Stored expressions of a table must depend on its row only: a CHECK, a default or a computed column that queries other rows might become false
+/// later (1046). A name of WITH is unique, an identity increment is not 0, and KILL says why a number is no user session.
 #[test]
 fn what_is_accepted_only_without_queries_and_once() {
     let (_world, mut session) = World::in_database("once");
@@ -276,7 +276,7 @@ fn ambiguous_orders_too_wide_rows_and_side_effects() {
     assert!(seen.messages[0].2.contains("8062 bytes, 7"), "{:?}", seen.messages);
 }
 
-/// What becomes a value of type xml is well-formed, wherever it comes from; the fault ends batch and transaction, as a text that is no number does.
+/// A value of type xml must be well-formed, wherever it comes from; the error ends batch and transaction, as for a text that is no number.
 #[test]
 fn xml_is_well_formed() {
     let (_world, mut session) = World::in_database("well-formed");

@@ -53,7 +53,7 @@ fn begun(tickets: &Tickets) -> World {
     world
 }
 
-/// All files are those of an earlier moment, and the server goes on from there: commits take the places in the log of those that are gone.
+/// All files are restored to an earlier state, and the server continues from there: new commits take the log positions of the lost ones.
 #[test]
 fn a_ticket_from_after_the_copy_is_nobodys() {
     let (kept_ones, gone, new) = (kept(Vec::new()), kept(Vec::new()), kept(Vec::new()));
@@ -92,14 +92,14 @@ fn a_ticket_from_after_the_copy_is_nobodys() {
     }
 }
 
-/// The files of the database whose names end so.
+/// The files of the database whose names end with `ending`.
 fn files(world: &World, ending: &str) -> Vec<PathBuf> {
     let is_its =
         |path: &PathBuf| path.to_string_lossy().contains(NAME) && path.to_string_lossy().ends_with(ending);
     world.files().into_iter().filter(is_its).collect()
 }
 
-/// One file is of an earlier moment than the others: the database says so and is not opened; the others are. With all put right it opens.
+/// One file is older than the others: the database reports that and is not opened; other databases are. With all files restored it opens.
 #[test]
 fn a_file_of_another_moment_is_refused() {
     let tickets = kept(Vec::new());
@@ -148,7 +148,7 @@ fn a_file_of_another_moment_is_refused() {
             assert!(told, "{}: {:?}", path.display(), report.log);
         }
     }
-    // All of one moment.
+    // All of one time.
     let world = World::with_disk(4, Profile::constant_latency(), later);
     live(&world, |_, mut session| {
         assert_eq!(number(&mut session, "SELECT COUNT(*) FROM dbo.T1"), 14);

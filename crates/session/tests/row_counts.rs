@@ -19,7 +19,7 @@ fn make(session: &mut Session) {
     }
 }
 
-/// What is kept is what is there: for each table and index, and by OBJECTPROPERTYEX.
+/// The stored count equals the actual one: for each table and index, and in OBJECTPROPERTYEX.
 fn check(session: &mut Session, after: &str) {
     for table in TABLES {
         let told = rows(
@@ -90,7 +90,7 @@ fn counts_follow_every_change() {
         world.restart();
         let mut session = world.session();
         run(&mut session, "USE d");
-        // Counted once, then kept again; the second time nothing is read.
+        // Counted once, then stored again; the second query reads nothing.
         check(&mut session, "restart");
         run(&mut session, "INSERT f VALUES (1000, 1000)");
         check(&mut session, "a change after the restart");
@@ -98,7 +98,7 @@ fn counts_follow_every_change() {
     }
 }
 
-/// What another has not committed is not counted, once the count is kept; its commit adds it, its rollback does not.
+/// Uncommitted rows of another session are not counted, once the count is stored; its commit adds them, its rollback does not.
 #[test]
 fn a_count_holds_what_is_committed() {
     let mut world = World::new("row-counts-others");

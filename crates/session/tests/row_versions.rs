@@ -17,8 +17,8 @@ fn insert(session: &mut Session) -> i64 {
     number(session, "INSERT t (a) OUTPUT CAST(inserted.v AS bigint) VALUES (1)")
 }
 
-/// Documentation of rowversion and @@DBTS: the counter belongs to the database, a change of a row takes the next value, a rollback gives
-/// none back. A new database begins behind 0x7D0.
+/// Documentation of rowversion and @@DBTS: the counter belongs to the database, a change of a row takes the next value, a rollback returns
+/// none. A new database begins after 0x7D0.
 #[test]
 fn a_database_counts_the_changes_of_its_rows() {
     let world = World::new("rowversion-count");
@@ -91,7 +91,7 @@ fn the_lowest_active_value_waits_for_its_transaction() {
     }
 }
 
-/// A clean stop leaves no gap; tempdb begins again.
+/// An orderly stop leaves no gap; tempdb begins again.
 #[test]
 fn a_restart_goes_on_where_the_counter_stood() {
     let mut world = World::new("rowversion-restart");
@@ -113,7 +113,7 @@ fn a_restart_goes_on_where_the_counter_stood() {
     session.close();
 }
 
-/// What a crash leaves of the counter: nothing that was handed out, committed or not, comes again. Each life draws `draws` values in
+/// The counter after a crash: no value that was given comes again, whether committed or not. Each life draws `draws` values in
 /// transactions that a crash may lose.
 fn values_of_lives(seed: u64, lives: usize, draws: i64, is_power_lost: bool) -> Vec<Vec<i64>> {
     let machine = Machine::new(seed, Profile::drawn(seed));
@@ -153,8 +153,8 @@ fn values_of_lives(seed: u64, lives: usize, draws: i64, is_power_lost: bool) -> 
     found.lock().clone()
 }
 
-/// A crash of the process and a loss of power set nothing back, although the rows that had the values are lost: they were committed with
-/// delayed durability and a client has seen them.
+/// A crash of the process and a loss of power do not reset the counter, although the rows with the values are lost: they were committed with
+/// delayed durability, and a client has seen them.
 #[test]
 fn no_crash_sets_the_counter_back() {
     for seed in 0..6 {
@@ -172,7 +172,7 @@ fn no_crash_sets_the_counter_back() {
     }
 }
 
-/// Sessions beside each other never get the same value, also where ranges meet.
+/// Concurrent sessions never get the same value, also at the border of two ranges.
 #[test]
 fn no_two_sessions_get_the_same_value() {
     let world = World::new("rowversion-threads");

@@ -58,7 +58,7 @@ const COLUMNS: [(&str, &str); 27] = [
     ),
 ];
 
-/// A value's type, and values of it: shorter, longer, between two of a column, beyond all of them, with blanks behind.
+/// A value's type, and values of it: shorter, longer, between two of a column, beyond all of them, with trailing blanks.
 const VALUES: [(&str, &[&str]); 30] = [
     ("bit", &["0", "1"]),
     ("tinyint", &["0", "2", "255"]),
@@ -143,10 +143,10 @@ const PREDICATES: [&str; 14] = [
     "(# = @v OR # > @w)",
 ];
 
-/// So many of them are drawn for each value.
+/// Number of predicates drawn for each value.
 const DRAWN: usize = 2;
 
-/// What is asked of the rows: how many there are and which.
+/// The queried aggregates: how many rows there are and which.
 const ANSWER: &str =
     "CAST(COUNT(*) AS varchar(9)) + ':' + ISNULL(CAST(SUM(POWER(2, id)) AS varchar(12)), '-')";
 
@@ -174,7 +174,7 @@ fn made(session: &mut Session, column: &str, values: &str) {
     }
 }
 
-/// The questions of one predicate; all have one answer.
+/// The queries of one predicate, which must agree.
 fn questions(predicate: &str) -> Vec<String> {
     let of = |column: &str| predicate.replace('#', column);
     let count = |from: &str, condition: &str| format!("(SELECT {ANSWER} FROM {from} WHERE {condition})");
@@ -189,7 +189,7 @@ fn questions(predicate: &str) -> Vec<String> {
     ]
 }
 
-/// The least and the greatest, by the index and without it.
+/// The least and the greatest value, by the index and without it.
 fn ends(predicate: &str) -> Vec<String> {
     let of = |name: &str, column: &str| {
         format!(
@@ -200,7 +200,7 @@ fn ends(predicate: &str) -> Vec<String> {
     vec![of("MIN", "u"), of("MIN", "c"), of("MAX", "u"), of("MAX", "c")]
 }
 
-/// All questions in one statement; `None` where the types do not meet.
+/// All queries in one statement; `None` where the types cannot be compared.
 fn ask(session: &mut Session, declared: &str, questions: &[String]) -> Option<Vec<String>> {
     let seen = run(session, &format!("{declared} SELECT {}", questions.join(", ")));
     seen.sets.first().and_then(|set| set.1.first()).cloned()
@@ -209,7 +209,7 @@ fn ask(session: &mut Session, declared: &str, questions: &[String]) -> Option<Ve
 fn check(session: &mut Session, column: &str, declared: &str, predicate: &str, asked: &mut u64) {
     let questions = questions(predicate);
     let Some(answers) = ask(session, declared, &questions) else {
-        // The table itself has no answer either.
+        // The table scan fails as well.
         assert!(
             ask(session, declared, &questions[..1]).is_none()
                 || ask(session, declared, &questions[1..2]).is_none(),
@@ -329,7 +329,7 @@ fn what_is_converted_before_it_is_compared_is_not_sought_by_what_it_was() {
              SELECT (SELECT COUNT(*) FROM b WHERE flag < 2), (SELECT COUNT(*) FROM b WHERE flag > -1), (SELECT COUNT(*) FROM b WHERE flag BETWEEN -1 AND 5)"),
         "3|3|3"
     );
-    // A union of two decimals of 38 digits keeps fewer behind the point.
+    // A union of two decimals of 38 digits keeps fewer digits after the point.
     assert_eq!(
         one("CREATE TABLE e (c decimal(38, 10) INDEX i); INSERT e VALUES (1.4), (1.5), (2)
              SELECT (SELECT COUNT(*) FROM (SELECT c FROM e UNION ALL SELECT CAST(7 AS decimal(38, 0))) x WHERE c = 1),
@@ -343,7 +343,7 @@ fn what_is_converted_before_it_is_compared_is_not_sought_by_what_it_was() {
              SELECT COUNT(*) FROM g CROSS APPLY is_set(g.c) x"),
         "2"
     );
-    // Two rows of a unique index may equal one value of another kind.
+    // Two rows of a unique index may equal one value of another type.
     assert_eq!(
         one("CREATE TABLE h (c varchar(3) PRIMARY KEY); INSERT h VALUES ('ss'), ('ß'), ('s')
              SELECT (SELECT COUNT(*) FROM h WHERE c = N'ss'), (SELECT COUNT(*) FROM h WHERE c = 'ss'), (SELECT COUNT(*) FROM h WHERE c IN (N'ß', N's'))"),

@@ -65,7 +65,7 @@ fn a_sequence_counts_as_its_options_say() {
     session.close();
 }
 
-/// What may not be said, with SQL Server's numbers; a refused ALTER leaves the sequence as it was.
+/// Invalid definitions, with SQL Server's error numbers; a refused ALTER leaves the sequence unchanged.
 #[test]
 fn definitions_are_refused_by_number() {
     let (_world, mut session) = begin("sequence-refused");
@@ -116,7 +116,7 @@ fn definitions_are_refused_by_number() {
         assert_eq!(numbers(&run(&mut session, text)), expected, "{text}");
     }
     assert_eq!(next(&mut session, "q"), "5");
-    // Told, and done.
+    // A message, and the statement succeeds.
     assert_eq!(numbers(&run(&mut session, "CREATE SEQUENCE one CACHE 1")), [11707]);
     assert_eq!(numbers(&run(&mut session, "CREATE SEQUENCE long AS tinyint CACHE 500")), [11729]);
     assert_eq!(
@@ -134,7 +134,7 @@ fn definitions_are_refused_by_number() {
     session.close();
 }
 
-/// One value a row, however often it is written, in every place where it may stand.
+/// One value per row, however often the expression occurs, in every place where it is allowed.
 #[test]
 fn a_row_gets_one_value_however_often_it_is_written() {
     let (_world, mut session) = begin("sequence-rows");
@@ -153,7 +153,7 @@ fn a_row_gets_one_value_however_often_it_is_written() {
         one("SELECT i, COUNT(*), NEXT VALUE FOR s FROM n GROUP BY i HAVING i < 30"),
         ["10|1|4", "20|1|5"]
     );
-    // In the order of OVER; the statement's own order is another matter.
+    // In the order of OVER; the statement's own order is independent.
     assert_eq!(
         one("SELECT i, NEXT VALUE FOR s OVER (ORDER BY i DESC) FROM n ORDER BY i"),
         ["10|8", "20|7", "30|6"]
@@ -188,7 +188,7 @@ fn a_row_gets_one_value_however_often_it_is_written() {
     assert_eq!(rows(&mut session, "SELECT v FROM made ORDER BY i"), ["31", "32", "33"]);
     let types = "SELECT TYPE_NAME(system_type_id) FROM sys.columns WHERE object_id = OBJECT_ID('made') AND name = 'v'";
     assert_eq!(rows(&mut session, types), ["int"]);
-    // A procedure draws each time it runs, and not when it is made.
+    // A procedure draws each time it runs, and not at its creation.
     run(&mut session, "CREATE PROCEDURE p AS SELECT NEXT VALUE FOR s");
     assert_eq!(rows(&mut session, "EXEC p"), ["34"]);
     assert_eq!(rows(&mut session, "EXEC p"), ["35"]);
@@ -198,7 +198,7 @@ fn a_row_gets_one_value_however_often_it_is_written() {
     session.close();
 }
 
-/// Defaults: the row's value, the same one that the statement itself draws; given rows of ALTER TABLE each their own.
+/// Defaults: the row's value, equal to the one that the statement itself draws; existing rows of ALTER TABLE each get their own.
 #[test]
 fn defaults_draw_for_each_row() {
     let (_world, mut session) = begin("sequence-defaults");
@@ -218,7 +218,7 @@ fn defaults_draw_for_each_row() {
         "INSERT t (v) SELECT NEXT VALUE FOR s FROM n; INSERT t (v) SELECT NEXT VALUE FOR other FROM n",
     );
     assert_eq!(rows(&mut session, all), ["5|5|5", "6|6|6", "7|7|100", "8|8|101"]);
-    // In the order of the query that brings the rows.
+    // In the order of the source query.
     run(&mut session, "TRUNCATE TABLE t; INSERT t (v) SELECT i FROM n ORDER BY i");
     assert_eq!(rows(&mut session, all), ["9|9|1", "10|10|2"]);
     run(&mut session, "UPDATE t SET twin = DEFAULT, v = NEXT VALUE FOR s");
@@ -231,7 +231,7 @@ fn defaults_draw_for_each_row() {
     );
     run(&mut session, "ALTER TABLE n ADD id int NOT NULL DEFAULT (NEXT VALUE FOR s)");
     assert_eq!(rows(&mut session, "SELECT id FROM n ORDER BY id"), ["14", "15"]);
-    // The table's database, wherever the session is.
+    // The table's database, independent of the session's.
     run(&mut session, "USE master; INSERT db.dbo.n (i) VALUES (3); USE db");
     assert_eq!(rows(&mut session, "SELECT id FROM n WHERE i = 3"), ["16"]);
     for text in ["DROP SEQUENCE s", "DROP SEQUENCE dbo.S"] {
@@ -257,7 +257,7 @@ fn defaults_draw_for_each_row() {
     session.close();
 }
 
-/// Elsewhere it is refused, and of several refusals the one that SQL Server tells; nothing is drawn.
+/// In other places it is refused, and of several errors SQL Server's is reported; no value is drawn.
 #[test]
 fn it_is_refused_elsewhere() {
     let (_world, mut session) = begin("sequence-places");
@@ -381,7 +381,7 @@ fn a_range_is_reserved() {
     session.close();
 }
 
-/// sys.sequences and its kin, through all states of one sequence (claims 91, 92; probes of the documentation's own table).
+/// sys.sequences and similar views, through all states of one sequence (claims 91, 92; probes of the documentation's own table).
 #[test]
 fn the_views_show_a_sequence() {
     let (mut world, mut session) = begin("sequence-views");
@@ -434,7 +434,7 @@ fn the_views_show_a_sequence() {
         "EXEC sp_addextendedproperty 'p', 1, 'SCHEMA', 'x', 'SEQUENCE', 's'; DROP SEQUENCE x.s; DROP SCHEMA x",
     );
     assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM sys.extended_properties"), ["0"]);
-    // A clean stop leaves no gap.
+    // An orderly stop leaves no gap.
     session.close();
     world.restart();
     let mut session = world.session();
@@ -455,7 +455,7 @@ fn the_views_show_a_sequence() {
     session.close();
 }
 
-/// Definitions are transactional, values are not (claim 107): nothing that was handed out comes again, but a restart takes that in hand.
+/// Definitions are transactional, values are not (claim 107): no value that was given comes again, except after a RESTART.
 #[test]
 fn a_rollback_brings_the_definition_back_and_no_value() {
     let (_world, mut session) = begin("sequence-rollback");
@@ -495,7 +495,7 @@ fn a_rollback_brings_the_definition_back_and_no_value() {
     session.close();
 }
 
-/// Four sessions at once: every value once.
+/// Four concurrent sessions: every value once.
 #[test]
 fn sessions_share_a_sequence() {
     let (world, mut session) = begin("sequence-sessions");

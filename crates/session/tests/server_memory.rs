@@ -12,7 +12,7 @@ fn request_mb() -> Option<u64> {
     os::memory::request_bytes_max().map(|bytes| bytes / MB)
 }
 
-/// A request may use three quarters of what all may: 96 MB of 128, 1,536 of 2,048.
+/// A request may use three quarters of the common limit: 96 MB of 128, 1,536 of 2,048.
 #[test]
 fn the_budget_of_requests_follows_the_configuration() {
     let mut world = World::new("server-memory");

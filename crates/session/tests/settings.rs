@@ -5,7 +5,7 @@ mod common;
 
 use common::{World, numbers, rows, run};
 
-/// The documentation of @@ROWCOUNT: the rows of the statement, 1 behind a simple assignment, 0 behind any other, kept by EXECUTE.
+/// The documentation of @@ROWCOUNT: the rows of the statement, 1 after a simple assignment, 0 after other statements without rows, kept by EXECUTE.
 #[test]
 fn each_statement_leaves_its_count() {
     let world = World::new("rowcount");
@@ -45,7 +45,7 @@ fn each_statement_leaves_its_count() {
     }
 }
 
-/// What SET ROWCOUNT does not take leaves it as it was.
+/// An invalid SET ROWCOUNT does not change the setting.
 #[test]
 fn a_row_count_is_no_negative_number_and_not_null() {
     let world = World::new("row-count");
@@ -82,7 +82,7 @@ fn only_documented_statements_begin_a_transaction() {
         ("CREATE TABLE u (i int)", "1"),
         ("ALTER TABLE t ADD j int", "1"),
         ("DROP TABLE t", "1"),
-        // It is in the list itself, and counts besides (example C of the documentation).
+        // It is in the list itself, and adds its own level (example C of the documentation).
         ("BEGIN TRANSACTION", "2"),
         ("BEGIN TRANSACTION COMMIT", "1"),
         ("BEGIN TRANSACTION COMMIT COMMIT", "0"),
@@ -96,7 +96,7 @@ fn only_documented_statements_begin_a_transaction() {
     }
 }
 
-/// SET ANSI_NULLS holds from the next statement on, within its batch and behind it; QUOTED_IDENTIFIER when the text is parsed.
+/// SET ANSI_NULLS takes effect from the next statement on, within its batch and after it; QUOTED_IDENTIFIER when the text is parsed.
 #[test]
 fn ansi_nulls_holds_from_the_next_statement_on() {
     let world = World::new("ansi-nulls");
@@ -130,7 +130,7 @@ fn identity_insert_is_of_a_table_with_an_identity() {
     assert!(seen.messages[0].2.contains("tempdb.dbo.#t"), "{:?}", seen.messages);
 }
 
-/// What is refused when it is compiled, not run.
+/// Statements refused at compilation, not at run time.
 #[test]
 fn what_is_wrong_is_found() {
     let world = World::new("found");

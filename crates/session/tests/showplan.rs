@@ -6,7 +6,7 @@ mod common;
 use common::{Seen, World, numbers, rows, run};
 use hardpan_session::Session;
 
-/// Statements that would leave traces, one by one and inside control flow.
+/// Statements that would leave effects, one by one and inside control flow.
 const TRACES: [&str; 14] = [
     "DELETE t",
     "UPDATE t SET b = 0",
@@ -86,20 +86,20 @@ fn call(s: &mut Session, name: &str, arguments: &[&str]) -> Seen {
 #[test]
 fn when_the_options_take_effect() {
     let (_world, mut s) = world("survey-when");
-    // NOEXEC: from its statement on, until SET NOEXEC OFF that certainly would be reached.
+    // NOEXEC: from its statement on, until a SET NOEXEC OFF that is unconditionally reached.
     let seen = run(
         &mut s,
         "SELECT 1 SET NOEXEC ON SELECT 2 DELETE t IF 1 = 1 SET NOEXEC OFF DELETE t SET NOEXEC OFF SELECT 3",
     );
     assert_eq!(seen.sets.iter().map(|set| set.1[0][0].as_str()).collect::<Vec<_>>(), ["1", "3"]);
     assert_untouched(&mut s, "NOEXEC in the batch");
-    // What is missing may come later; what is wrong is told.
+    // A missing object may be created later; other errors are reported.
     run(&mut s, "SET NOEXEC ON");
     assert_eq!(numbers(&run(&mut s, "SELECT * FROM missing")), [0; 0]);
     assert_eq!(numbers(&run(&mut s, "SELECT nothing FROM t")), [207]);
     assert_eq!(numbers(&run(&mut s, "SELECT 1 +")), [102]);
     run(&mut s, "SET NOEXEC OFF");
-    // PARSEONLY: the last one in the text holds for all of it.
+    // PARSEONLY: the last one in the text applies to all of it.
     assert_eq!(run(&mut s, "SELECT 1 SET PARSEONLY ON").sets.len(), 0);
     assert_eq!(numbers(&run(&mut s, "SELECT nothing FROM t; SELECT * FROM missing; EXEC gone")), [0; 0]);
     assert_eq!(numbers(&run(&mut s, "SELECT * FROM t WHERE a = ")), [102]);
@@ -116,7 +116,7 @@ fn when_the_options_take_effect() {
     assert_eq!(names, ["a", "b", "a"]);
     assert!(seen.sets.iter().all(|set| set.1.is_empty()));
     assert_untouched(&mut s, "FMTONLY");
-    // SHOWPLAN stands alone, in a procedure never.
+    // SHOWPLAN must be alone in its batch, and is not allowed in a procedure.
     for text in [
         "SET SHOWPLAN_TEXT ON SELECT 1",
         "SELECT 1; SET SHOWPLAN_ALL OFF",
@@ -159,7 +159,7 @@ fn operators_as_text() {
         plan(&mut s, "SELECT * FROM t WHERE a = 2"),
         [format!("  |--Clustered Index Seek(OBJECT:({t}.[pk]), SEEK:({t}.[a]=(2)) ORDERED FORWARD)")]
     );
-    // What the seek was not made of is left.
+    // The residual predicate of a seek.
     assert_eq!(
         plan(&mut s, "SELECT * FROM t WHERE b = 3 AND a = 2"),
         [format!(
@@ -176,7 +176,7 @@ fn operators_as_text() {
     assert_eq!(lines[1], "       |--Sort(ORDER BY:([master].[dbo].[h].[y] ASC))");
     assert!(lines[2].starts_with("       |    |--Table Scan("), "{lines:?}");
     assert!(lines[3].starts_with("       |--"), "{lines:?}");
-    // A line runs down to the second input.
+    // A vertical line leads to the second input.
     let lines = plan(
         &mut s,
         "SELECT b FROM t WHERE a = 1 UNION ALL SELECT COUNT(*) FROM h UNION ALL SELECT x + 1 FROM h",
@@ -300,7 +300,7 @@ fn one_document_for_each_batch() {
     assert_eq!(statements.len(), 4);
     assert!(statements[0].contains("&lt;&quot;&amp;") && statements[0].contains("StatementType=\"ASSIGN\""));
     assert!(statements[2].contains("StatementType=\"UPDATE\""));
-    // Every operator has what the schema asks of it, and its own element behind the list of its columns.
+    // Every operator has the attributes that the schema requires, and its own element after the column list.
     let required = "NodeId PhysicalOp LogicalOp EstimateRows EstimateIO EstimateCPU AvgRowSize EstimatedTotalSubtreeCost Parallel \
                     EstimateRebinds EstimateRewinds";
     let operators: Vec<usize> = (0..found.len()).filter(|i| found[*i].1 == "RelOp").collect();

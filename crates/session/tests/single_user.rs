@@ -50,7 +50,7 @@ fn one_session_at_a_time_is_in_it() {
     });
 }
 
-/// The others are ended, and their transactions rolled back, at once or after a time.
+/// The other sessions are killed, and their transactions rolled back, at once or after a time.
 #[test]
 fn rollback_ends_the_others() {
     for (seed, option, how, after_s) in [
@@ -152,7 +152,7 @@ fn it_waits_for_the_others_to_leave() {
     });
 }
 
-/// What can be written behind ALTER DATABASE d SET and is taken: each word of the table of clauses with ON, each of its examples, the states.
+/// The forms accepted after ALTER DATABASE d SET: each word of the table of clauses with ON, each of its examples, the states.
 fn every_option(session: &mut Session) -> Vec<String> {
     let rows = query::clauses::rows(query::clauses::TABLE).unwrap();
     let rows = || rows.iter().filter(|row| row.place.ends_with("ALTER DATABASE SET"));

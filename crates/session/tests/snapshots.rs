@@ -21,7 +21,7 @@ fn quiet(session: &mut Session, text: &str) {
     assert!(seen.messages.is_empty(), "{text}: {:?}", seen.messages);
 }
 
-/// A database `db` with these options, a clustered table, a heap with a large value, both with an index.
+/// A database `db` with these options, with a clustered table and a heap with a large value, each with an index.
 fn prepare(server: &Server, options: &[&str]) {
     let mut session = server.session_in("master");
     quiet(&mut session, "CREATE DATABASE db");
@@ -46,7 +46,7 @@ fn prepare(server: &Server, options: &[&str]) {
     session.close();
 }
 
-/// Everything in every way that there is an index for, as text.
+/// All rows by every access path, as text.
 fn picture(session: &mut Session, hint: &str) -> Vec<String> {
     let mut all = Vec::new();
     for query in [
@@ -72,7 +72,7 @@ fn picture(session: &mut Session, hint: &str) -> Vec<String> {
     all
 }
 
-/// What a writer does to the tables: each kind of change that a reader may meet.
+/// A writer's changes: each kind of change that a reader may meet.
 const CHANGES: [&str; 9] = [
     "UPDATE t SET v = v + 100 UPDATE h SET v = v + 100",
     "UPDATE t SET w = REPLICATE('z', 3000) UPDATE h SET w = REPLICATE('z', 7000)",
@@ -109,7 +109,7 @@ fn readers_under_read_committed_snapshot_wait_for_nobody() {
                 quiet(&mut writer, ending);
                 let after = if ending == "COMMIT" { &own } else { &before };
                 assert_eq!(&picture(&mut reader, ""), after, "{change}, {ending}");
-                // The words of the queries differ by the hint alone.
+                // The texts of the queries differ by the hint alone.
                 let locking: Vec<String> = picture(&mut reader, "READCOMMITTEDLOCK")
                     .iter()
                     .map(|line| line.rsplit(": ").next().unwrap().into())
@@ -130,7 +130,7 @@ fn readers_under_read_committed_snapshot_wait_for_nobody() {
     }
 }
 
-/// A SNAPSHOT transaction sees its beginning, and its own changes, until it ends.
+/// A SNAPSHOT transaction sees the state at its beginning, and its own changes, until it ends.
 #[test]
 fn a_snapshot_transaction_sees_its_beginning() {
     for (seed, change) in CHANGES.into_iter().enumerate() {
@@ -200,7 +200,7 @@ fn rows_given_back_by_a_savepoint_are_changed_by_others() {
                 let after = picture(&mut second, "");
                 assert_eq!(picture(&mut reader, ""), before, "{told}: at an older snapshot");
                 assert_eq!(picture(&mut first, ""), after, "{told}: for the transaction itself");
-                // Its own changes of the same rows come on top.
+                // Later changes of the same rows follow.
                 quiet(&mut first, "UPDATE t SET v = v + 1000 UPDATE h SET v = v + 1000");
                 assert_eq!(picture(&mut reader, ""), before, "{told}: and again");
                 assert_eq!(picture(&mut second, ""), after, "{told}: not committed yet");
@@ -218,7 +218,7 @@ fn rows_given_back_by_a_savepoint_are_changed_by_others() {
     }
 }
 
-/// The first to commit wins; the other's transaction is gone.
+/// The first to commit wins; the other transaction is rolled back.
 #[test]
 fn an_update_conflict_ends_the_transaction() {
     let losers = [
@@ -261,7 +261,7 @@ fn an_update_conflict_ends_the_transaction() {
                 assert_eq!(rows(&mut late, "SELECT v FROM t WHERE id = 1"), ["10"], "{told}: rolled back");
             }
         }
-        // Under READ_COMMITTED_SNAPSHOT and at other levels nothing conflicts.
+        // Under READ_COMMITTED_SNAPSHOT and at other levels there is no conflict.
         quiet(&mut late, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED BEGIN TRAN SELECT v FROM t");
         quiet(&mut early, "UPDATE t SET v = v + 1");
         quiet(&mut late, "UPDATE t SET v = v + 1 COMMIT");
@@ -291,7 +291,7 @@ fn what_snapshot_isolation_refuses() {
         let seen = run(&mut one, "SET TRANSACTION ISOLATION LEVEL SNAPSHOT SELECT COUNT(*) FROM t");
         assert_eq!(numbers(&seen), [3951]);
         assert_eq!(rows(&mut one, "SELECT @@TRANCOUNT"), ["0"]);
-        // What began in it may leave it and come back.
+        // A transaction that began under SNAPSHOT may leave the level and return.
         quiet(&mut one, "BEGIN TRAN SELECT COUNT(*) FROM t");
         quiet(&mut two, "UPDATE t SET v = 0");
         quiet(&mut one, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED");
@@ -312,8 +312,8 @@ fn what_snapshot_isolation_refuses() {
     });
 }
 
-/// 3964: definitions have no versions, so a transaction that reads a snapshot changes none of a table's structure ("DDL in snapshot isolation", the page
-/// of error 3961); single statements do, and whole objects come and go.
+/// 3964: definitions have no versions, so a snapshot transaction cannot change a table's structure ("DDL in snapshot isolation", the page
+/// of error 3961); autocommit statements can, and whole objects can be created and dropped.
 #[test]
 fn a_snapshot_transaction_restructures_no_table() {
     on_a_machine(45, |os| {
@@ -336,7 +336,7 @@ fn a_snapshot_transaction_restructures_no_table() {
             assert_eq!(rows(&mut one, "SELECT @@TRANCOUNT"), ["0"], "{change}");
             assert_eq!(rows(&mut one, "SELECT v FROM t WHERE id = 1"), ["10"], "{change}: rolled back");
         }
-        // As transactions of their own, and at another level, they are done.
+        // They succeed in transactions of their own, and at another level.
         for change in changes {
             quiet(&mut one, change);
         }
@@ -349,7 +349,7 @@ fn a_snapshot_transaction_restructures_no_table() {
     });
 }
 
-/// 3957: a transaction that has begun to read snapshots cannot read one of a database that did not allow it then.
+/// 3957: a snapshot transaction cannot read a database that did not allow snapshots when it began.
 #[test]
 fn a_database_that_allows_snapshots_later_is_too_late_for_a_transaction() {
     on_a_machine(46, |os| {
@@ -415,7 +415,7 @@ fn the_option_passes_through_its_states() {
     });
 }
 
-/// READ_COMMITTED_SNAPSHOT needs the database for itself; what is set holds after a restart.
+/// READ_COMMITTED_SNAPSHOT needs exclusive access; the setting survives a restart.
 #[test]
 fn committed_snapshot_is_changed_alone_and_kept() {
     const ON: &str = "SELECT is_read_committed_snapshot_on FROM sys.databases WHERE name = 'db'";

@@ -19,7 +19,7 @@ fn prepared(name: &str) -> (World, Session) {
     (world, s)
 }
 
-/// Pages that DBCC CHECKTABLE reaches in the heap or clustered index, from its message 2593.
+/// Pages that DBCC CHECKTABLE counts in the heap or clustered index, from its message 2593.
 fn reached(s: &mut Session, table: &str) -> i64 {
     let seen = run(s, &format!("DBCC CHECKTABLE ({table})"));
     let told = seen.messages.iter().find(|message| message.0 == 2593).expect("rows and pages are told");
@@ -53,7 +53,7 @@ fn pages_are_those_that_a_check_reaches() {
                  ON p.partition_id = a.container_id WHERE p.object_id = OBJECT_ID(";
     assert_eq!(rows(&mut s, &format!("{units}'large')")), ["2|IN_ROW_DATA|LOB_DATA"]);
     assert_eq!(rows(&mut s, &format!("{units}'heap')")), ["1|IN_ROW_DATA|IN_ROW_DATA"]);
-    // What a transaction frees belongs to it until it ends.
+    // Pages that a transaction frees belong to it until it ends.
     let large = "SELECT lob_pages FROM sys.spt_unit_pages WHERE object_id = OBJECT_ID('large')";
     run(&mut s, "BEGIN TRAN; DELETE large");
     assert_eq!(one(&mut s, large), 30);

@@ -29,7 +29,7 @@ const TABLES: &str = "CREATE TABLE h (id int NOT NULL, a int, s varchar(60), IND
     INSERT g SELECT id, id FROM h WHERE id < 400
     INSERT src SELECT id + 250, id % 3, s FROM h WHERE id % 2 = 0";
 
-/// What is changed, by one statement each; some fail, and leave everything as it was.
+/// The changes, one statement each; some fail, and leave all rows as they were.
 const CHANGES: &[&str] = &[
     "UPDATE h SET s = s + '!' WHERE id % 3 > 0",
     "UPDATE h SET a = a + 1, s = 'moved ' + CAST(id AS varchar(9)) + REPLICATE('y', id % 40) OUTPUT inserted.id, deleted.a, inserted.s",
@@ -62,7 +62,7 @@ const CHANGES: &[&str] = &[
 
 const TABLE_NAMES: [&str; 8] = ["h", "c", "n", "p", "ch", "g", "src", "log_of"];
 
-/// All that a run of the changes shows: answers, errors, and what stands in each table afterwards.
+/// The results of a run of the changes: answers, errors, and the contents of each table afterwards.
 fn story(name: &str, rows_max: usize) -> Vec<Vec<String>> {
     let world = World::new(name);
     let mut s = world.session();
@@ -102,7 +102,7 @@ fn changes_that_go_to_disk_are_the_same() {
     }
 }
 
-/// A transaction that is rolled back, and a statement that fails half way, leave nothing of many rows that were changed together.
+/// A transaction that is rolled back, and a statement that fails in the middle, leave no effect of many rows changed together.
 #[test]
 fn what_many_rows_became_is_undone() {
     for rows_max in [usize::MAX, 30] {
@@ -123,7 +123,7 @@ fn what_many_rows_became_is_undone() {
             assert!(all(&mut s) == before, "{change}");
             assert_eq!(numbers(&run(&mut s, "DBCC CHECKDB WITH NO_INFOMSGS")), [] as [i32; 0], "{change}");
         }
-        // The last keys meet one that stays.
+        // The last keys collide with one that stays.
         for change in [
             "UPDATE c SET u = CASE WHEN id < 499 THEN u + 5000 ELSE 502 END WHERE id <> 498",
             "UPDATE c SET a = 9, u = u % 300 + 700",

@@ -18,7 +18,7 @@ const TABLES: &str = "CREATE TABLE t (id int NOT NULL, a int, b int, s varchar(4
     INSERT u SELECT number, NULLIF(number % 120, 6), number * 3 % 61, 'text ' + CAST(number % 250 AS varchar(9))
         FROM master..spt_values WHERE type = 'P' AND number < 700";
 
-/// Ordered ones are compared in order, others as sets. Whether any of its operators keeps rows that may go to disk.
+/// Ordered results are compared in order, others as sets. Returns whether any operator keeps rows that may spill to disk.
 const QUERIES: &[&str] = &[
     "SELECT * FROM t ORDER BY s, id DESC",
     "SELECT id, a FROM t ORDER BY a DESC, id",
@@ -104,7 +104,7 @@ fn what_goes_to_disk_comes_back() {
                 expected.len()
             );
         }
-        // What it reads and changes is one table.
+        // It reads and changes one table.
         run(&mut s, "SELECT * INTO c FROM t; INSERT c SELECT * FROM c");
         assert_eq!(rows(&mut s, "SELECT COUNT(*), MIN(id), MAX(id) FROM c"), ["2000|0|999"]);
         run(&mut s, "DROP TABLE c");
@@ -127,7 +127,7 @@ fn what_goes_to_disk_comes_back() {
     );
 }
 
-/// KILL in the midst of it ends the statement, and no file has a name.
+/// KILL during it ends the statement, and no named file is left.
 #[test]
 fn kill_ends_a_spill() {
     let world = World::new("spilling-kill");
@@ -159,7 +159,7 @@ fn kill_ends_a_spill() {
     assert_eq!(names, [] as [String; 0]);
 }
 
-/// The disk is full: an error to that statement alone, whichever of its writes meets it; then it works again.
+/// The disk is full: an error for that statement alone, whichever of its writes fails; then it works again.
 #[test]
 fn a_full_disk_ends_the_statement_alone() {
     let world = os::sim::World::new(1, Profile { switches_max: 40_000_000, ..Profile::constant_latency() });
@@ -185,7 +185,7 @@ fn a_full_disk_ends_the_statement_alone() {
             assert_eq!(rows(&mut s, sorted), ["2000|2000"]);
         }
         assert!(refused > 20, "or this proves nothing: {refused}");
-        // Long before the disk is full: what logs and data files grow by stays free.
+        // Long before the disk is full: space for the growth of logs and data files stays free.
         let wide = "SELECT COUNT(*), MAX(n) FROM (SELECT ROW_NUMBER() OVER (ORDER BY w) n FROM
             (SELECT REPLICATE('x', 7000) + CAST(col1 AS varchar(9)) w FROM T1) q) x";
         assert_eq!(rows(&mut s, wide), ["2000|2000"]);

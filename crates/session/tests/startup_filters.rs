@@ -12,7 +12,7 @@ const TABLES: &str = "CREATE TABLE t (k int NOT NULL PRIMARY KEY, v int) CREATE 
      CREATE TABLE o (k int NOT NULL PRIMARY KEY, flag int, d int)
      INSERT o VALUES (1, 1, 1), (2, 0, 1), (3, 1, 1), (4, NULL, 1), (5, 0, 1), (6, 1, 1)";
 
-/// How many times the operators were started that read `t`, and how many rows they gave.
+/// How many times the operators that read `t` were started, and how many rows they returned.
 fn read_of_t(session: &mut Session, statement: &str) -> (i64, i64) {
     run(session, "BEGIN TRANSACTION SET STATISTICS PROFILE ON");
     let seen = run(session, statement);
@@ -60,7 +60,7 @@ fn a_tree_is_started_only_when_its_predicate_holds() {
     }
 }
 
-/// For each outer row anew: those with a flag start it, the others do not, in any order.
+/// For each outer row again: those with a flag start it, the others do not, in any order.
 #[test]
 fn an_inner_tree_is_started_for_the_rows_that_want_it() {
     let (_world, mut session) = World::in_database("startup-inner");
@@ -105,11 +105,11 @@ fn the_answers_are_those_of_a_filter_behind_each_row() {
     ] {
         assert_eq!(rows(&mut session, statement).join(" "), answer, "{statement}");
     }
-    // A total has a row without rows, and a predicate above it none.
+    // A scalar aggregate has a row without input rows, and a predicate above it none.
     assert_eq!(rows(&mut session, "DECLARE @p int = 2 SELECT COUNT(*) FROM t WHERE @p = 1"), ["0"]);
     let none = run(&mut session, "DECLARE @p int = 2 SELECT COUNT(*) FROM t HAVING @p = 1");
     assert_eq!((numbers(&none).len(), none.sets[0].1.len()), (0, 0));
-    // Of the same plan, with other values.
+    // By the same plan, with other values.
     run(&mut session, "CREATE PROCEDURE asked @p int AS SELECT COUNT(*) FROM t WHERE @p = 1");
     for (value, answer) in [("1", "300"), ("2", "0"), ("NULL", "0"), ("1", "300")] {
         assert_eq!(rows(&mut session, &format!("EXEC asked {value}")), [answer]);
@@ -130,12 +130,12 @@ fn a_predicate_that_fails_says_so_of_a_row_only() {
             .messages
             .is_empty()
     );
-    // Rows that can be judged, and then one that cannot.
+    // Rows that can be evaluated, and then one that raises an error.
     let judged = "SELECT o.k FROM o CROSS APPLY (SELECT COUNT(*) n FROM t WHERE 1 / (o.k - 3) < 9) x WHERE x.n >= 0 ORDER BY o.k";
     assert_eq!(numbers(&run(&mut session, judged)), [8134]);
     let without = judged.replace("FROM t", "FROM none");
     assert_eq!(rows(&mut session, &without).join(" "), "1 2 3 4 5 6");
-    // What has another value for each row is asked for each.
+    // A predicate with another value for each row is evaluated for each.
     let some =
         rows(&mut session, "SELECT COUNT(*) FROM t WHERE CAST(CAST(NEWID() AS binary(1)) AS int) < 128");
     let some: i32 = some[0].parse().unwrap();

@@ -37,7 +37,7 @@ fn pages_are_counted_by_table() {
     let many = figures(&seen);
     // Two rows a page.
     assert!(many[0].1[1] >= 20 && many[0].1[1] < 200, "{many:?}");
-    // Large values are read only where they are wanted: three pages each.
+    // Large values are read only where they are needed: three pages each.
     assert_eq!(many[0].1[4..], [0, 0, 0]);
     let seek = figures(&run(&mut session, "SELECT COUNT(*) FROM large WHERE i = 5"));
     assert!(seek[0].1[1] <= 4, "{seek:?}");

@@ -117,17 +117,17 @@ fn statistics_come_by_themselves_where_that_is_wanted() {
     run(&mut session, "ALTER DATABASE d SET AUTO_CREATE_STATISTICS ON");
     assert_eq!(shape(&mut session, &joined("j.state = 'open'")), "loop seek");
     assert_eq!(rows(&mut session, AUTO), ["state"]);
-    // A small table is planned alike whatever it holds.
+    // A small table has the same plan whatever its contents.
     run(
         &mut session,
         "CREATE TABLE small (a int, b int) INSERT small SELECT n, n FROM numbers WHERE n < 500",
     );
     run(&mut session, "SELECT COUNT(*) FROM small WHERE b = 5");
     assert_eq!(rows(&mut session, AUTO), ["state"]);
-    // Joins and groups ask, too.
+    // Joins and groups use statistics, too.
     run(&mut session, "SELECT j.kind, COUNT(*) FROM jobs j JOIN jobs i ON i.day = j.day GROUP BY j.kind");
     assert_eq!(rows(&mut session, AUTO), ["day", "kind", "state"]);
-    // A transaction that has made the table is in its own way: it does without.
+    // The transaction that has created the table blocks the creation of statistics: it does without.
     run(&mut session, "BEGIN TRAN SELECT n AS own INTO fresh FROM numbers");
     assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM fresh WHERE own < 5"), ["5"]);
     run(&mut session, "COMMIT");
@@ -139,7 +139,7 @@ fn statistics_come_by_themselves_where_that_is_wanted() {
     assert_eq!(rows(&mut other, "SELECT COUNT(*) FROM jobs WHERE note = 3"), ["1"]);
     run(&mut session, "ROLLBACK");
     assert_eq!(rows(&mut session, AUTO), ["day", "kind", "state"]);
-    // From another database, and nothing keeps this one from being dropped afterwards.
+    // From another database, and nothing prevents that this one is dropped afterwards.
     run(&mut session, "CREATE DATABASE far SELECT * INTO far.dbo.away FROM jobs");
     run(&mut session, "SELECT COUNT(*) FROM far.dbo.away WHERE kind = 2 AND state = 'open'");
     assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM far.sys.stats WHERE auto_created = 1"), ["2"]);
@@ -153,7 +153,7 @@ fn statistics_come_by_themselves_where_that_is_wanted() {
     session.close();
 }
 
-/// Old statistics are made anew when a plan asks for them, and plans are made anew when as much has changed.
+/// Stale statistics are updated when a plan needs them, and plans are recompiled when as much has changed.
 #[test]
 fn plans_follow_what_becomes_of_the_values() {
     let (_world, mut session) = filled("stats-follow");
@@ -171,7 +171,7 @@ fn plans_follow_what_becomes_of_the_values() {
         (shape(&mut session, &open).as_str(), rows(&mut session, counter)),
         ("merge scan", vec!["0".to_string()])
     );
-    // Where they are not renewed by themselves, UPDATE STATISTICS does it.
+    // Where automatic updates are off, UPDATE STATISTICS updates them.
     run(&mut session, "UPDATE STATISTICS jobs WITH NORECOMPUTE UPDATE jobs SET state = 'done' WHERE k > 9");
     assert_eq!(shape(&mut session, &open), "merge scan");
     run(&mut session, "UPDATE STATISTICS jobs ALTER DATABASE d SET AUTO_UPDATE_STATISTICS OFF");
@@ -180,7 +180,7 @@ fn plans_follow_what_becomes_of_the_values() {
     assert_eq!(shape(&mut session, &open), "loop seek");
     run(&mut session, "ALTER DATABASE d SET AUTO_UPDATE_STATISTICS ON");
     assert_eq!(shape(&mut session, &open), "merge scan");
-    // A plan that is kept is made anew with other statistics, and with as many changes as make them old; a look by key is not.
+    // A cached plan is recompiled after an update of statistics, and after enough changes to make them stale; a key lookup is not.
     let generations = |session: &mut Session, like: &str| {
         rows(session, &format!("SELECT s.plan_generation_num FROM sys.dm_exec_query_stats s CROSS APPLY sys.dm_exec_sql_text(s.sql_handle) t WHERE t.text LIKE '{like}' AND t.text NOT LIKE '%dm_exec%'"))[0]
             .parse::<u32>()
@@ -236,7 +236,7 @@ fn drawn(random: &mut Random) -> String {
     }
 }
 
-/// The same answers with statistics, with old and wrong ones, and without any.
+/// Equal results with statistics, with stale and wrong ones, and without any.
 #[test]
 fn no_answer_hangs_on_statistics() {
     let (_world, mut session) = World::in_database("stats-answers");
@@ -265,7 +265,7 @@ fn no_answer_hangs_on_statistics() {
         for ((query, expected), found) in queries.iter().zip(&without).zip(&with) {
             assert_eq!(found, expected, "seed {seed}: {query}");
         }
-        // Everything is another now, and nothing is renewed.
+        // All values have changed, and no statistics are updated.
         let change =
             format!("UPDATE x SET b = a % 7, c = c * {} % 41 UPDATE y SET d = d + 1", 3 + random.below(20));
         run(&mut session, "USE d ALTER DATABASE d SET AUTO_UPDATE_STATISTICS OFF");

@@ -6,7 +6,7 @@ mod common;
 use common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
-/// `a`: 1,000 rows, `k` 0 to 999, `g` of 10 values; `b`: 5,000 rows, five for each of `a`, an index on `a` that has not `v`; `few`: 3 rows.
+/// `a`: 1,000 rows, `k` 0 to 999, `g` of 10 values; `b`: 5,000 rows, five for each of `a`, an index on `a` that does not contain `v`; `few`: 3 rows.
 const TABLES: &str = "CREATE TABLE a (k int NOT NULL PRIMARY KEY, g int NOT NULL, s varchar(20) NOT NULL)
      CREATE TABLE b (id int NOT NULL PRIMARY KEY, a int NOT NULL, v int NOT NULL)
      CREATE TABLE few (i int NOT NULL)
@@ -55,7 +55,7 @@ fn profile(session: &mut Session, query: &str) -> (usize, Vec<Line>) {
     (before.first().map_or(0, |set| set.1.len()), lines.collect())
 }
 
-/// `operator rows/executions`, the look of a whole plan; table names where there are any, but not those in what an operator groups or joins by.
+/// `operator rows/executions`, the shape of a whole plan; with table names, except those in grouping or join columns.
 fn shape(lines: &[Line]) -> Vec<String> {
     let table = |line: &Line| {
         if !line.argument.starts_with("OBJECT") {
@@ -155,8 +155,8 @@ fn figures_are_those_of_the_tables() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Whatever the plan: the root gives what the client gets, an operator that is begun for each row of another is begun as often, none gives more than
-/// its kind can, and nothing is left without figures.
+/// For every plan: the root emits the client's rows, the inner side of a nested loop is executed once per outer row, no operator emits more rows than
+/// its kind can, and every operator has figures.
 #[test]
 fn figures_fit_each_other() {
     let (_world, mut session) = filled("profile-fit");
@@ -226,7 +226,7 @@ fn the_document_has_the_figures_of_the_run() {
         assert!(document.contains(part), "{part}: {document}");
     }
     assert!(seen.sets[2].1[0][0].contains("StatementType=\"UPDATE\""));
-    // Nothing is counted unless it is asked for, and both may be.
+    // Figures are counted only on request, and both may be requested.
     assert_eq!(run(&mut session, "SELECT i FROM few").sets.len(), 1);
     run(&mut session, "SET STATISTICS XML, PROFILE ON");
     assert_eq!(run(&mut session, "SELECT i FROM few").sets.len(), 3);

@@ -83,7 +83,7 @@ fn a_table_variable_declared_in_the_transaction_outlives_it() {
     let mut session = session_with_table(&world);
     let text = "BEGIN TRAN DECLARE @t TABLE (i int PRIMARY KEY) INSERT @t VALUES (1) ROLLBACK INSERT @t VALUES (2) SELECT i FROM @t";
     assert_eq!(rows(&mut session, text), ["1", "2"]);
-    // Its scope has ended: nothing of it is left in tempdb, and the user's own temporary tables obey the transaction still.
+    // Its scope has ended: nothing of it is left in tempdb, and the user's own temporary tables still follow the transaction.
     run(&mut session, "CREATE TABLE #u (i int)");
     let text = "BEGIN TRAN DECLARE @t TABLE (i int) INSERT @t VALUES (1) INSERT #u VALUES (1) ROLLBACK SELECT (SELECT COUNT(*) FROM @t), (SELECT COUNT(*) FROM #u)";
     assert_eq!(rows(&mut session, text), ["1|0"]);
@@ -92,7 +92,7 @@ fn a_table_variable_declared_in_the_transaction_outlives_it() {
     session.close();
 }
 
-/// A declaration is no statement that runs: in a loop the table keeps its rows (documentation of DECLARE: the scope is the batch).
+/// A declaration is not executed: in a loop the table keeps its rows (documentation of DECLARE: the scope is the batch).
 #[test]
 fn a_loop_declares_its_table_variable_once() {
     let world = World::new("tv-loop");
@@ -103,7 +103,7 @@ fn a_loop_declares_its_table_variable_once() {
     session.close();
 }
 
-/// A statement that fails leaves nothing, in a transaction and outside of one; what came before it stays.
+/// A statement that fails leaves no effect, inside and outside of a transaction; the effects of earlier ones stay.
 #[test]
 fn a_failed_statement_is_taken_back_alone() {
     let world = World::new("tv-statement");
@@ -114,7 +114,7 @@ fn a_failed_statement_is_taken_back_alone() {
         ("INSERT @t VALUES (2), (1)", 2627),
         ("INSERT @t SELECT 2 UNION ALL SELECT 1", 2627),
         ("UPDATE @t SET i = 5 / (i - 1)", 8134),
-        // Both tables of the statement go back.
+        // Both tables of the statement are rolled back.
         ("INSERT u OUTPUT inserted.i INTO @t VALUES (2, 0), (1, 0)", 2627),
     ] {
         for around in ["", "BEGIN TRAN"] {
@@ -128,7 +128,7 @@ fn a_failed_statement_is_taken_back_alone() {
     session.close();
 }
 
-/// The pattern for which it matters: what was noted in a table variable is still there when the transaction has been rolled back.
+/// The pattern that relies on it: rows logged in a table variable still exist when the transaction has been rolled back.
 #[test]
 fn a_log_kept_in_a_table_variable_survives() {
     let world = World::new("tv-log");
@@ -144,7 +144,7 @@ fn a_log_kept_in_a_table_variable_survives() {
     let expected = ["1|begun", "2|first", "3|error 2627", "4|undone"];
     assert_eq!(rows(&mut session, "EXEC work"), expected);
     assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM u"), ["0"]);
-    // Under XACT_ABORT the transaction is doomed in CATCH: nothing may be written, not even there, before it is rolled back.
+    // Under XACT_ABORT the transaction is doomed in CATCH: no writes are allowed, not even there, before it is rolled back.
     let text = "SET XACT_ABORT ON DECLARE @t TABLE (i int) BEGIN TRY BEGIN TRAN INSERT @t VALUES (1) SELECT 1/0 AS x END TRY \
                 BEGIN CATCH SELECT XACT_STATE(), COUNT(*) FROM @t \
                 BEGIN TRY INSERT @t VALUES (2) END TRY BEGIN CATCH SELECT ERROR_NUMBER() END CATCH \
@@ -156,7 +156,7 @@ fn a_log_kept_in_a_table_variable_survives() {
     session.close();
 }
 
-/// INSERT ... EXEC into one in a doomed transaction is refused like any other writing; reading is not.
+/// INSERT ... EXEC into one in a doomed transaction is refused like any other write; reads are not.
 #[test]
 fn a_doomed_transaction_writes_no_rows_of_a_procedure() {
     let world = World::new("tv-doomed");
@@ -175,7 +175,7 @@ fn a_doomed_transaction_writes_no_rows_of_a_procedure() {
     session.close();
 }
 
-/// Expressions read table variables, too: in the middle of a transaction that then goes back.
+/// Expressions read table variables, too: in the middle of a transaction that then rolls back.
 #[test]
 fn expressions_read_what_no_rollback_took() {
     let world = World::new("tv-expressions");
@@ -198,7 +198,7 @@ fn a_table_variable_keeps_no_lock() {
     session.close();
 }
 
-/// A declaration holds for what stands behind it in the text, also when it is not reached: in IF, WHILE and CATCH, behind a GOTO, in procedures.
+/// A declaration holds for the following text, also when it is not reached: in IF, WHILE and CATCH, after a GOTO, in procedures.
 #[test]
 fn a_declaration_that_is_not_reached_declares() {
     let world = World::new("tv-not-reached");
@@ -212,10 +212,10 @@ fn a_declaration_that_is_not_reached_declares() {
     ] {
         assert_eq!(last_set(&mut session, text), (vec!["1".to_string()], vec![]), "{text}");
     }
-    // What has been reached keeps its rows, in a loop too.
+    // A declaration that was reached keeps its rows, in a loop too.
     let looped = "DECLARE @i int = 0 WHILE @i < 3 BEGIN DECLARE @t TABLE (i int) INSERT @t VALUES (@i) SET @i += 1 END SELECT COUNT(*) FROM @t";
     assert_eq!(last_set(&mut session, looped), (vec!["3".to_string()], vec![]));
-    // @@ROWCOUNT of the batch before is still there.
+    // @@ROWCOUNT of the previous batch is unchanged.
     run(&mut session, "SELECT 1 UNION SELECT 2");
     let counted = "SELECT @@ROWCOUNT IF 1 = 0 DECLARE @t TABLE (i int)";
     assert_eq!(last_set(&mut session, counted), (vec!["2".to_string()], vec![]));

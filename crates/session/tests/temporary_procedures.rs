@@ -27,7 +27,7 @@ fn a_temporary_procedure_is_the_sessions_own() {
         assert_eq!(numbers(&run(&mut two, "EXEC #p 1")), [2812]);
         assert_eq!(numbers(&run(&mut two, "DROP PROCEDURE #p")), [3701]);
         assert_eq!(numbers(&run(&mut two, "ALTER PROCEDURE #p AS SELECT 1")), [208]);
-        // The other has one of that name, too.
+        // The other session has one of that name, too.
         assert_eq!(numbers(&run(&mut two, "CREATE PROCEDURE #p AS SELECT 'two' AS x")), NONE);
         assert_eq!(rows(&mut two, "EXEC #p"), ["two"]);
         assert_eq!(rows(&mut one, "EXEC #p 1"), ["2"]);
@@ -66,7 +66,7 @@ fn where_it_is_made_and_where_it_runs() {
                 ),
             );
         }
-        // Made inside dynamic text and inside a procedure: it lasts as long as the session.
+        // Created inside dynamic text and inside a procedure: it lasts as long as the session.
         run(&mut session, "USE one; EXEC ('CREATE PROCEDURE #p AS SELECT x FROM t')");
         assert_eq!(rows(&mut session, "EXEC #p"), ["one"]);
         run(&mut session, "USE two");
@@ -77,7 +77,7 @@ fn where_it_is_made_and_where_it_runs() {
         );
         assert_eq!(rows(&mut session, "EXEC makes"), ["7"]);
         assert_eq!(rows(&mut session, "EXEC #inner"), ["7"]);
-        // A rollback takes it back, and it can be made again.
+        // A rollback removes it, and it can be created again.
         run(&mut session, "BEGIN TRAN; EXEC ('CREATE PROCEDURE #r AS SELECT 8'); ROLLBACK");
         assert_eq!(numbers(&run(&mut session, "EXEC #r")), [2812]);
         assert_eq!(numbers(&run(&mut session, "CREATE PROCEDURE #r AS SELECT 9")), NONE);

@@ -44,19 +44,19 @@ fn an_inner_table_hides_the_outer_one_and_goes_with_its_scope() {
 fn a_rollback_takes_tables_back_and_brings_them_back() {
     let world = World::new("temporary-rollback");
     let mut session = world.session();
-    // What is made in the transaction leaves its name.
+    // A table created in the transaction frees its name.
     done(&mut session, "BEGIN TRAN; CREATE TABLE #a (i int); SELECT 1 AS i INTO #b; ROLLBACK");
     assert_eq!(numbers(&run(&mut session, "SELECT * FROM #a")), [208]);
     done(&mut session, "CREATE TABLE #a (i int, j int); SELECT 2 AS i INTO #b");
     assert_eq!(rows(&mut session, "SELECT i FROM #b"), ["2"]);
-    // What is dropped in it is there again, in the same batch and in later ones.
+    // A table dropped in it exists again, in the same batch and in later ones.
     let again = "BEGIN TRAN; DROP TABLE #b; ROLLBACK; SELECT i FROM #b";
     assert_eq!(rows(&mut session, again), ["2"]);
     done(&mut session, "BEGIN TRAN; DROP TABLE #b");
     assert_eq!(numbers(&run(&mut session, "SELECT * FROM #b")), [208]);
     done(&mut session, "IF @@TRANCOUNT > 0 ROLLBACK");
     assert_eq!(rows(&mut session, "SELECT i FROM #b"), ["2"]);
-    // Dropped, made anew, rolled back: the old one.
+    // Dropped, created again, rolled back: the old one.
     done(
         &mut session,
         "BEGIN TRAN; DROP TABLE #b; CREATE TABLE #b (i int, k int); INSERT #b (i) VALUES (9); ROLLBACK",
@@ -67,7 +67,7 @@ fn a_rollback_takes_tables_back_and_brings_them_back() {
         "BEGIN TRAN; SAVE TRAN s; DROP TABLE #b; ROLLBACK TRAN s; INSERT #b VALUES (3); COMMIT",
     );
     assert_eq!(rows(&mut session, "SELECT i FROM #b ORDER BY i"), ["2", "3"]);
-    // Dropped and made anew for good.
+    // Dropped and created again, committed.
     done(&mut session, "BEGIN TRAN; DROP TABLE #b; SELECT 7 AS i INTO #b; COMMIT");
     assert_eq!(rows(&mut session, "SELECT i FROM #b"), ["7"]);
     assert_eq!(rows(&mut session, KEPT), ["2"]);

@@ -29,7 +29,7 @@ fn ask(tool: &str, script: &str) {
     let mut asked = 0;
     for batch in script.split("\nGO\n").skip(1) {
         let text = batch.replace("OBJECT_ID('dbo.t')", "OBJECT_ID('dbo.Orders')");
-        // Statements that change the database are put back: the others look at `sold`.
+        // Changes of the database are undone: the other statements query `sold`.
         let seen = run(&mut session, &text);
         let errors: Vec<_> =
             seen.messages.iter().filter(|message| !matches!(message.0, 0 | 5701 | 5703)).collect();
@@ -68,7 +68,7 @@ fn azure_data_studio() {
     ask("azure_data_studio", include_str!("tools/azure_data_studio.sql"));
 }
 
-/// Properties of files and of old times, and what the procedures that tools call refuse.
+/// Properties of files and of old versions, and the errors of procedures that tools call.
 #[test]
 fn files_servers_and_people() {
     let world = World::new("tool-procedures");

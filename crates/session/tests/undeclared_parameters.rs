@@ -26,7 +26,7 @@ fn deduced(s: &mut Session, text: &str) -> String {
     pairs.collect::<Vec<_>>().join(" ")
 }
 
-/// Text, the types that its parameters get. Simple deduction beside `=`, in assignments, VALUES, CAST; general deduction elsewhere.
+/// Text, and the types of its parameters. Simple deduction with `=`, in assignments, VALUES, CAST; general deduction elsewhere.
 const DEDUCED: &[(&str, &str)] = &[
     ("SELECT * FROM t", ""),
     ("SELECT * FROM t WHERE c = @a AND c > @b", "@a=char(30) @b=varchar(8000)"),
@@ -75,7 +75,7 @@ fn types_come_from_the_places() {
     for (text, expected) in DEDUCED {
         assert_eq!(deduced(&mut s, text), *expected, "{text}");
     }
-    // Nothing of it is run.
+    // The text does not run.
     assert_eq!(rows(&mut s, "SELECT COUNT(*) FROM t"), ["0"]);
 }
 
@@ -101,7 +101,7 @@ fn what_gives_no_type_is_an_error() {
         assert_eq!(numbers(&run(&mut s, &call)), [*number], "{text}");
     }
     assert_eq!(numbers(&run(&mut s, "EXEC sp_describe_undeclared_parameters")), [201]);
-    // Elsewhere a variable must be declared as ever.
+    // Elsewhere a variable must be declared.
     assert_eq!(numbers(&run(&mut s, "SELECT * FROM t WHERE i = @a")), [137]);
 }
 

@@ -12,7 +12,7 @@ use hardpan_session::Session;
 /// No error.
 const NONE: [i32; 0] = [];
 
-/// Tables with a unique key `v`, in every way to have one, and the error of a duplicate.
+/// Tables with a unique key `v`, by every kind of index or constraint, and the error of a duplicate.
 const TABLES: [(&str, i32); 7] = [
     ("CREATE TABLE s (v int NOT NULL PRIMARY KEY CLUSTERED, w int, name varchar(10))", 2627),
     ("CREATE TABLE s (v int NOT NULL PRIMARY KEY NONCLUSTERED, w int, name varchar(10))", 2627),
@@ -37,7 +37,7 @@ const TABLES: [(&str, i32); 7] = [
     ),
 ];
 
-/// Statements, and what becomes of the keys 1, 2, 3, 4 (`None`: a duplicate).
+/// Statements, and the resulting keys of 1, 2, 3, 4 (`None`: a duplicate).
 const STATEMENTS: [(&str, Option<[i32; 4]>); 9] = [
     ("UPDATE s SET v = v + 1", Some([2, 3, 4, 5])),
     ("UPDATE s SET v = v - 1", Some([0, 1, 2, 3])),
@@ -54,7 +54,7 @@ fn contents(session: &mut Session) -> Vec<String> {
     rows(session, "SELECT name, v, w FROM s ORDER BY name")
 }
 
-/// Every index has the rows of its table, both ways.
+/// Every index has exactly the rows of its table.
 fn assert_indexes_agree(session: &mut Session, told: &str) {
     let seen = run(session, "DBCC CHECKTABLE (s) WITH NO_INFOMSGS");
     assert_eq!(seen.messages, [], "{told}");
@@ -148,7 +148,7 @@ fn foreign_keys_see_what_is_there_in_the_end() {
         "CREATE TABLE tree (id int NOT NULL PRIMARY KEY, above int NULL); INSERT tree VALUES (1, NULL), (2, 1), (3, 1);
          ALTER TABLE tree ADD CONSTRAINT up FOREIGN KEY (above) REFERENCES tree (id)",
     );
-    // Each row names a key that is there only when all are changed.
+    // Each row refers to a key that exists only when all are changed.
     assert_eq!(numbers(&run(&mut session, "UPDATE tree SET id = id + 10, above = above + 10")), NONE);
     assert_eq!(rows(&mut session, "SELECT id, above FROM tree ORDER BY id"), ["11|NULL", "12|11", "13|11"]);
     assert_eq!(numbers(&run(&mut session, "UPDATE tree SET id = id + 10")), [547, 3621]);
@@ -257,8 +257,8 @@ fn an_index_on_a_row_version_follows_it() {
     session.close();
 }
 
-/// Rows of an INSERT go in one after the other: the error names the first that finds its key, whether another row of the statement has brought it or it was
-/// there. An UPDATE changes keys in their order.
+/// Rows of an INSERT are inserted one after the other: the error names the first that finds its key, from another row of the statement or from
+/// before. An UPDATE changes keys in their order.
 #[test]
 fn the_error_names_the_first_row_that_finds_its_key() {
     for (table, number) in TABLES.into_iter().filter(|(table, _)| !table.contains("(w, v)")) {
@@ -303,7 +303,7 @@ fn the_error_names_the_first_row_that_finds_its_key() {
     }
 }
 
-/// IGNORE_DUP_KEY is told once a statement, with the rows that are in; it lasts.
+/// IGNORE_DUP_KEY sends its message once a statement, with the rows inserted; the setting persists.
 #[test]
 fn keys_that_are_there_are_left_out_where_it_is_said() {
     let (mut world, mut session) = World::in_database("unique-ignored");
@@ -315,7 +315,7 @@ fn keys_that_are_there_are_left_out_where_it_is_said() {
     assert_eq!((&seen.messages, &seen.counts), (&vec![], &vec![Some(1)]));
     let seen = run(&mut session, "SET XACT_ABORT ON; BEGIN TRAN; INSERT s VALUES (1, 1); COMMIT");
     assert_eq!(seen.messages, one_message);
-    // A key of an index that ignores nothing ends the statement, which says nothing of what it left out.
+    // A key of an index without the option ends the statement, which sends no message about ignored rows.
     let seen = run(&mut session, "SET XACT_ABORT OFF; INSERT s VALUES (1, 9), (9, 1)");
     assert_eq!(numbers(&seen), [2627, 3621]);
     run(&mut session, "ALTER TABLE s REBUILD WITH (IGNORE_DUP_KEY = ON (SUPPRESS_MESSAGES = ON))");
@@ -337,7 +337,7 @@ fn keys_that_are_there_are_left_out_where_it_is_said() {
     assert_indexes_agree(&mut session, "after all");
 }
 
-/// A key that another puts in after it was asked for: what is in of the row already is taken out again.
+/// A key that another session inserts after the check: the row's entries that are already inserted are removed again.
 #[test]
 fn a_key_that_comes_meanwhile_is_left_out_whole() {
     const TABLE: &str = "CREATE TABLE s (id int NOT NULL, a int NOT NULL, b int NOT NULL, c int, big varchar(max))
@@ -346,7 +346,7 @@ fn a_key_that_comes_meanwhile_is_left_out_whole() {
         INSERT s VALUES (50, 50, 50, 50, 'there')";
     const LEFT_OUT: &str =
         "INSERT s VALUES (2, 7, 1, 2, REPLICATE(CAST('x' AS varchar(max)), 20000)), (3, 8, 8, 3, 'y')";
-    // A key of an index that ignores nothing: all that the statement did is undone, and what it had taken back stays so.
+    // A key of an index without the option: the whole statement is undone, and rows that it had removed stay removed.
     let fails = format!("{LEFT_OUT}, (4, 10, 10, 50, 'z')");
     let statements: &'static [(&str, i32, bool)] =
         Box::leak(Box::new([(LEFT_OUT, 3604, true), (String::leak(fails), 2601, false)]));
@@ -368,7 +368,7 @@ fn a_key_that_comes_meanwhile_is_left_out_whole() {
                 session.close();
                 let steps = [
                     (1, "INSERT s VALUES (1, 1, 1, 1, 'first')"),
-                    // Its `a` is not there; for its `b` it waits.
+                    // Its `a` does not exist; for its `b` it waits.
                     (0, statement),
                     (2, "INSERT s VALUES (9, 7, 9, 9, REPLICATE(CAST('z' AS varchar(max)), 20000))"),
                     (2, "COMMIT"),
@@ -385,7 +385,7 @@ fn a_key_that_comes_meanwhile_is_left_out_whole() {
                 assert_indexes_agree(&mut session, base);
                 let count = expected.len().to_string();
                 assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM s WITH (INDEX (by_c))"), [count]);
-                // Pages of what was taken back are free for others, once.
+                // Freed pages of removed entries can be used by others, once.
                 let more =
                     "INSERT s SELECT v, v, v, v, REPLICATE(CAST(CHAR(64 + v % 26) AS varchar(max)), 30000)
                     FROM (VALUES (60), (61), (62)) AS more (v)";

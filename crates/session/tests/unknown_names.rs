@@ -45,10 +45,10 @@ fn every_unknown_name_of_a_batch_is_told() {
         ("WITH c AS (SELECT a AS z FROM t) SELECT p.z, q.z FROM c p JOIN c q ON p.z = q.z", "207 1 a"),
         ("IF EXISTS (SELECT a FROM t)\nPRINT 'x'\nELSE\nSELECT b FROM t", "207 1 a, 207 4 b"),
         ("DECLARE @v int = (SELECT a FROM t)\nSET @v = (SELECT b FROM t)\nPRINT @v", "207 1 a, 207 2 b"),
-        // What is wrong with the place of a name that means nothing is not told.
+        // No error about the position of an unknown name.
         ("SELECT CAST(a AS date), DATEADD(day, 1, b) FROM t", "207 1 a, 207 1 b"),
         ("SELECT CASE id WHEN a THEN b ELSE c END FROM t", "207 1 a, 207 1 b, 207 1 c"),
-        // A type error ends it, and variables are looked for before.
+        // A type error ends it, and variables are checked before.
         ("SELECT a FROM t\nSELECT id + CAST('20000101' AS date) FROM t\nSELECT b FROM t", "207 1 a, 206 2 "),
         ("SELECT a FROM t\nSELECT @x\nSELECT b\nPRINT @y", "137 2 @x, 137 4 @y"),
         ("SELECT @x, @y FROM t WHERE @z = a", "137 1 @z, 137 1 @x, 137 1 @y"),
@@ -68,10 +68,10 @@ fn a_table_that_is_not_there_is_found_out_when_its_statement_runs() {
     let (_world, mut session) = made("missing-tables");
     let seen = run(&mut session, "SELECT id FROM t SELECT a, b FROM missing WHERE c = 1 SELECT v FROM t");
     assert_eq!((seen.sets.len(), told(&seen)), (1, vec!["208 1 missing".to_string()]));
-    // Once it is there its columns are.
+    // Once the table exists its columns do.
     let seen = run(&mut session, "CREATE TABLE late (id int)\nSELECT a, b FROM late\nSELECT 1");
     assert_eq!(told(&seen), ["207 2 a", "207 2 b"]);
-    // The others are told at once.
+    // The others are reported at once.
     let seen = run(&mut session, "SELECT a FROM missing\nSELECT b FROM t\nSELECT 1");
     assert_eq!((seen.sets.len(), told(&seen)), (0, vec!["207 2 b".to_string()]));
 }
@@ -279,7 +279,7 @@ fn a_recursion_may_have_as_many_levels_as_are_allowed() {
     assert_eq!(counted(&mut session, 100, ""), (101, vec![]));
     assert_eq!(counted(&mut session, 101, ""), (101, vec![530]));
     assert_eq!(counted(&mut session, 40_000, "OPTION (MAXRECURSION 0)"), (40_001, vec![]));
-    // Several recursive members: two rows a level.
+    // Several recursive members: two rows per level.
     let both = |last: u32, limit: u32| {
         format!(
             "WITH n AS (SELECT 0 AS i, 0 AS side UNION ALL SELECT i + 1, 1 FROM n WHERE side = 0 AND i < {last}

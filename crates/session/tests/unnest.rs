@@ -30,7 +30,7 @@ fn answer(session: &mut Session, query: &str) -> Vec<String> {
     seen.sets[0].1.iter().map(|row| row.join("|")).collect()
 }
 
-/// How the rows of the subquery are tied to the row at hand.
+/// How the subquery's rows are correlated with the outer row.
 fn correlation(random: &mut Random) -> &'static str {
     random.one_of::<&str>(&[
         "i.k = o.k",
@@ -46,7 +46,7 @@ fn correlation(random: &mut Random) -> &'static str {
     ])
 }
 
-/// A query with a correlated aggregate in its condition or its APPLY, and the same so that it stays where it is: it has something volatile.
+/// A query with a correlated aggregate in its condition or its APPLY, and a variant that cannot be unnested: it has a volatile expression.
 fn aggregate(random: &mut Random) -> (String, String) {
     let value = *random.one_of(&[
         "AVG(i.v)",
@@ -82,7 +82,7 @@ fn aggregate(random: &mut Random) -> (String, String) {
     (text(""), text(" AND CAST(NEWID() AS varchar(40)) <> 'x'"))
 }
 
-/// A condition with IN, NOT IN, EXISTS or NOT EXISTS, its subquery perhaps with one of its own.
+/// A condition with IN, NOT IN, EXISTS or NOT EXISTS; its subquery may contain another such condition.
 fn quantified(random: &mut Random, depth: u32) -> String {
     let (left, right) = *random.one_of(&[
         ("o.v", "i.v"),
@@ -123,7 +123,7 @@ fn quantified(random: &mut Random, depth: u32) -> String {
     }
 }
 
-/// A query with such conditions, and the same with each inside of an expression, of which no join is made.
+/// A query with such conditions, and a variant with each inside an expression, which is not unnested.
 fn conditions(random: &mut Random) -> (String, String) {
     let outer = *random.one_of(&[
         "o",
@@ -144,7 +144,7 @@ fn conditions(random: &mut Random) -> (String, String) {
     (text(&drawn), text(&hidden))
 }
 
-/// APPLY over a plain query, and the same with a TOP that keeps it from being a join.
+/// APPLY over a plain query, and a variant with a TOP that prevents a join.
 fn applied(random: &mut Random) -> (String, String) {
     let apply = *random.one_of(&["CROSS APPLY", "OUTER APPLY"]);
     let (correlation, more) =
@@ -191,7 +191,7 @@ fn operators(session: &mut Session, statement: &str) -> String {
     lines.filter(|line| line.contains("|--")).collect::<Vec<_>>().join("\n")
 }
 
-/// The plan joins where many rows ask, and does not where few do.
+/// The plan joins for many outer rows, and does not for few.
 #[test]
 fn shapes() {
     let (_world, mut session) = made("unnest-shape");
@@ -214,14 +214,14 @@ fn shapes() {
             "Hash Match",
             "Nested Loops",
         ),
-        // Not with anything but equalities, nor where the rows found are to be changed.
+        // Only with equalities, and not where the rows found are to be changed.
         (
             "SELECT COUNT(*) FROM o WHERE v < (SELECT AVG(v) FROM i WHERE i.k < o.k)",
             "Aggregate",
             "Hash Match",
         ),
         ("DELETE o WHERE v < (SELECT AVG(v) FROM i WHERE i.k = o.k)", "Delete", "Hash Match"),
-        // NOT IN: of what can be no NULL, or tied by something else.
+        // NOT IN: of columns that cannot be NULL, or correlated otherwise.
         (
             "SELECT COUNT(*) FROM o WHERE n NOT IN (SELECT n FROM i)",
             "Hash Match(Right Anti Semi Join|Left Anti Semi Join",
@@ -268,7 +268,7 @@ fn shapes() {
             wrong.push(format!("{statement}: {has:?} and not {has_not:?}:\n{plan}"));
         }
     }
-    // What few rows ask for is computed for them.
+    // For few outer rows it is computed per row.
     let index = "CREATE INDEX ik ON i (k) INCLUDE (v)";
     assert!(common::numbers(&run(&mut session, index)).is_empty());
     let few = "SELECT COUNT(*) FROM o WHERE id = 5 AND v < (SELECT AVG(v) FROM i WHERE i.k = o.k)";

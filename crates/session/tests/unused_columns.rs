@@ -60,7 +60,7 @@ fn the_select_list_of_exists_is_not_computed() {
         let text = format!("DECLARE @n int = 0 WHILE @n < 3 AND EXISTS ({query}) SET @n += 3 SELECT @n / 3");
         assert_eq!(rows(&mut session, &text), [expected], "{text}");
     }
-    // Tied to the row at hand.
+    // Correlated with the outer row.
     let tied = "SELECT id FROM m WHERE EXISTS (SELECT 1 / b FROM t WHERE t.a = m.id AND t.a > 1)";
     assert_eq!(rows(&mut session, tied), ["2"]);
     let tied = "SELECT id FROM m WHERE NOT EXISTS (SELECT m.id / b FROM t WHERE t.a = m.id AND t.a > 1)";

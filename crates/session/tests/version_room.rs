@@ -43,8 +43,8 @@ fn counter(session: &mut Session, name: &str) -> i64 {
     )
 }
 
-/// 1.2 MB of images where there is room for 0.8: half of that stays in memory, the others lie on disk, and the snapshot reads all of them. What the
-/// views and the counters of the object Transactions say of it (docs/performance-counters.md).
+/// 1.2 MB of images with space for 0.8: half of that stays in memory, the others are on disk, and the snapshot reads all of them. Also
+/// the views and the counters of the object Transactions (docs/performance-counters.md).
 #[test]
 fn what_does_not_fit_into_memory_is_read_from_disk() {
     on_a_machine(1, |os| {
@@ -75,7 +75,7 @@ fn what_does_not_fit_into_memory_is_read_from_disk() {
                    SIGN(last_transaction_sequence_num - transaction_sequence_num), first_useful_sequence_num - transaction_sequence_num
                    FROM sys.dm_tran_current_transaction";
         assert_eq!(rows(&mut reader, own), ["1|1|1|0"]);
-        // An update of the snapshot's conflicts, and the counters know.
+        // An update under the snapshot conflicts, and the counters show it.
         assert_eq!(numbers(&run(&mut reader, "UPDATE t SET v = 3 WHERE id = 1")), [3960]);
         assert_eq!(counter(&mut writer, "Update conflict ratio"), 1);
         assert_eq!(counter(&mut writer, "Update conflict ratio base"), 1);
@@ -99,7 +99,7 @@ fn what_does_not_fit_into_memory_is_read_from_disk() {
     });
 }
 
-/// Names alone are too many: the snapshot is given up, and told so at its next read; the writer is not in the way of anybody.
+/// Version headers alone exceed the limit: the snapshot is cancelled, with an error at its next read; the writer blocks no session.
 #[test]
 fn without_room_the_oldest_snapshot_is_given_up() {
     on_a_machine(2, |os| {
@@ -117,7 +117,7 @@ fn without_room_the_oldest_snapshot_is_given_up() {
     });
 }
 
-/// How a row is changed at SNAPSHOT, by value of one row; with every hint that locks it.
+/// Single-row changes at SNAPSHOT, with every locking hint.
 const CHANGES: [&str; 12] = [
     "UPDATE t SET v = v + 10 WHERE id = 1",
     "UPDATE t WITH (UPDLOCK) SET v = v + 10 WHERE id = 1",
@@ -147,7 +147,7 @@ fn no_change_goes_over_what_a_lost_snapshot_has_forgotten() {
         ] {
             run(&mut writer, rebuilt);
             for change in CHANGES {
-                // What was read is the whole table, so that the snapshot stands; or nothing of it.
+                // The whole table was read, so the snapshot is valid; or nothing of it.
                 for first in ["SELECT COUNT(*) FROM t", "SELECT v FROM t WITH (UPDLOCK) WHERE id = 7"] {
                     quiet(&mut reader, &format!("BEGIN TRAN; {first}"));
                     for _ in 0..3 {
@@ -168,7 +168,7 @@ fn no_change_goes_over_what_a_lost_snapshot_has_forgotten() {
     });
 }
 
-/// The same when the snapshot goes in the middle of a statement: while it waits for the row.
+/// The same when the snapshot is cancelled in the middle of a statement: while it waits for the row.
 #[test]
 fn a_snapshot_that_goes_while_a_change_waits_conflicts() {
     // A session that waits for the table blocks later ones.

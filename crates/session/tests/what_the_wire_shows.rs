@@ -45,7 +45,7 @@ fn done_says_what_kind_of_statement_has_ended() {
         ("CREATE DATABASE cmd", &[0xCB]),
         ("ALTER DATABASE cmd SET RECOVERY SIMPLE", &[0xD7]),
         ("DROP DATABASE cmd", &[0xCC]),
-        // A statement that fails says which it was, too.
+        // A statement that fails names its kind, too.
         ("SELECT 1/0", &[0xC1]),
         ("SET NOCOUNT ON; CREATE TABLE t(i INT); INSERT t VALUES (1); DROP TABLE t; SET NOCOUNT OFF", &[]),
     ];
@@ -55,7 +55,7 @@ fn done_says_what_kind_of_statement_has_ended() {
     assert_eq!(run(&mut session, "SELECT 1 AS a INTO #n UNION ALL SELECT 2").counts, [Some(2)]);
 }
 
-/// A result set that a caught error cuts short ends, with the rows that have come, before the CATCH block's begins.
+/// A result set that a caught error interrupts ends, with the rows sent so far, before the CATCH block's begins.
 #[test]
 fn what_a_caught_error_cuts_short_ends() {
     let world = World::new("cut_short");
@@ -71,10 +71,10 @@ fn what_a_caught_error_cuts_short_ends() {
         (caught(&format!("EXEC('{cut}')")), 2),
         (caught("EXEC p"), 2),
         (format!("SET NOCOUNT ON; {}; SET NOCOUNT OFF", caught(cut)), 2),
-        // Nothing has begun.
+        // No result set has begun.
         (raised.clone(), 1),
         (caught("INSERT t VALUES (1)"), 1),
-        // Not once more for a later error.
+        // Not again for a later error.
         (format!("{}; {raised}", caught(cut)), 3),
     ] {
         let seen = run(&mut session, &text);
@@ -87,7 +87,7 @@ fn what_a_caught_error_cuts_short_ends() {
     }
 }
 
-/// A procedure that a batch executes ends as one, with its status before, whatever NOCOUNT says; its statements end inside it.
+/// A procedure that a batch executes ends as a procedure, with its status before, regardless of NOCOUNT; its statements end inside it.
 #[test]
 fn a_procedure_called_by_a_batch_ends_as_a_procedure() {
     use hardpan_session::DoneKind::{InProcedure, Procedure, Statement};
@@ -105,7 +105,7 @@ fn a_procedure_called_by_a_batch_ends_as_a_procedure() {
     assert_eq!((seen.ends, seen.counts), (vec![InProcedure, Procedure, Procedure], vec![None, None, None]));
     assert_eq!(seen.statuses, [(1, 7), (2, 5)]);
     run(&mut session, "SET NOCOUNT OFF");
-    // Text has no status of its own; rows that go into a table are told as those of the INSERT alone.
+    // Text has no status of its own; rows inserted into a table are counted for the INSERT only.
     let seen = run(&mut session, "EXEC ('SELECT 1 AS a')");
     assert_eq!((seen.ends, seen.statuses), (vec![InProcedure, Procedure], vec![]));
     let seen = run(&mut session, "INSERT t EXEC ('SELECT 1 AS a')");
@@ -162,7 +162,7 @@ fn output_parameters_come_back_in_their_callers_types() {
     assert!(seen.messages.is_empty(), "{:?}", seen.messages);
     let values: Vec<&str> = seen.outputs.iter().map(|o| o.1.as_str()).collect();
     assert_eq!(values, ["1.23", "7", "a longer text", "2020-01-02 03:04:05.1230000"]);
-    // Texts keep the procedure's length: nothing is cut.
+    // Texts keep the procedure's length: nothing is truncated.
     let varchar = SqlType::VarChar(Length::N(50));
     assert_eq!(seen.output_types, [decimal, SqlType::BigInt, varchar, SqlType::DateTime2(3)]);
 
@@ -191,7 +191,7 @@ fn columns_say_whether_they_can_be_null() {
         ("SELECT n + 1, -n, n / n FROM t", &[true, true, true]),
         ("SELECT COUNT(*), COUNT(o), SUM(n), MAX(n) FROM t", &[false, false, true, true]),
         ("SELECT ISNULL(o, 0), COALESCE(o, n) FROM t", &[false, true]),
-        // What is asked to be converted can be NULL, a constant of the same type too (sqlsunday.com, 2019-06-05).
+        // A converted value is nullable, also a constant of the same type (sqlsunday.com, 2019-06-05).
         (
             "SELECT CAST(0 AS INT), CAST(n AS INT), CONVERT(BIGINT, n), ISNULL(CAST(n AS BIGINT), 0) FROM t",
             &[true, true, true, false],
@@ -212,7 +212,7 @@ fn columns_say_whether_they_can_be_null() {
         let seen = run(&mut session, text);
         assert_eq!(seen.nullable, [nullable.to_vec()], "{text}: {:?}", numbers(&seen));
     }
-    // NULL where arithmetic overflows, which NOT NULL would not carry.
+    // NULL where arithmetic overflows, which a NOT NULL column could not hold.
     let forgiving = "SET ARITHABORT OFF; SET ANSI_WARNINGS OFF; INSERT t(n) VALUES (300);";
     let seen =
         run(&mut session, &format!("{forgiving} SELECT CAST(n AS TINYINT), 2147483647 + n, n / 0 FROM t"));
@@ -239,7 +239,7 @@ fn no_view_gives_null_in_a_column_that_excludes_it() {
     }
 }
 
-/// An error that takes the transaction with it tells that before the statement's end: a driver that reads an end with more behind it keeps
+/// An error that rolls back the transaction reports that before the statement's end: a driver that reads an end followed by more keeps
 /// the connection busy for the rest (found by mssql-django through Microsoft's ODBC driver).
 #[test]
 fn a_rollback_by_an_error_is_told_before_the_statement_ends() {

@@ -37,7 +37,7 @@ fn insert(session: &mut Session, name: &str) -> i128 {
     one(session, &format!("INSERT {name} OUTPUT inserted.i VALUES (1)")).parse().unwrap()
 }
 
-/// Each function and view tells the whole number; CHECKIDENT says and takes it; a clean stop leaves no gap.
+/// Each function and view shows the whole number; CHECKIDENT shows and accepts it; an orderly stop leaves no gap.
 #[test]
 fn identity_values_beyond_bigint_are_told_everywhere() {
     on_a_machine(330, |os| {
@@ -51,7 +51,7 @@ fn identity_values_beyond_bigint_are_told_everywhere() {
         let view = "SELECT CAST(seed_value AS decimal(38)), CAST(increment_value AS int), CAST(last_value AS decimal(38)), \
                     SQL_VARIANT_PROPERTY(last_value, 'BaseType') FROM sys.identity_columns WHERE object_id = OBJECT_ID('w')";
         assert_eq!(one(&mut session, view), format!("{WIDE}|7|{next}|decimal"));
-        // A value of one's own that is further moves the counting.
+        // An explicit value beyond the current one moves the counter.
         let further = WIDE * 1_000_000;
         run(
             &mut session,
@@ -133,17 +133,17 @@ fn counting_ends_with_the_type() {
     });
 }
 
-/// What a column and a sequence have come to, by the model.
+/// The current value of a column and a sequence, by the model.
 #[derive(Clone, Copy, Debug)]
 struct Model {
     increment: i128,
-    /// The value that an exact count gives next, and how far a crash may have put it.
+    /// The next value of an exact count, and how far a crash may have moved it.
     next: i128,
     slack: i128,
 }
 
 impl Model {
-    /// A value has been given: none that was there before, and not further than caches explain.
+    /// A value was given: it is new, and not further than the caches explain.
     fn give(&mut self, value: i128, what: &str) {
         let gap = (value - self.next) / self.increment;
         assert!(
@@ -156,7 +156,7 @@ impl Model {
     }
 }
 
-/// The server of a life; in the first one the column and the sequence are made.
+/// The server of a life; the first life creates the column and the sequence.
 fn begin(os: &Os, life: u64, [column, sequence]: &[Model; 2]) -> (Server, Session) {
     if life > 0 {
         let server = Server::open(os);
@@ -171,7 +171,7 @@ fn begin(os: &Os, life: u64, [column, sequence]: &[Model; 2]) -> (Server, Sessio
     (server, session)
 }
 
-/// One life: random draws, rollbacks, explicit values and reseeds, then a clean stop or the end of the power.
+/// One life: random draws, rollbacks, explicit values and reseeds, then an orderly stop or a power failure.
 fn live(machine: &Machine, seed: u64, life: u64, models: &[Model; 2]) -> [Model; 2] {
     let kept_models = kept(*models);
     let (into, handle, models) = (kept_models.clone(), machine.clone(), *models);
@@ -205,7 +205,7 @@ fn live(machine: &Machine, seed: u64, life: u64, models: &[Model; 2]) -> [Model;
                     let told = one(&mut session, "SELECT IDENT_CURRENT('w')");
                     assert_eq!(told, back.to_string());
                     let mut all = into.lock();
-                    // Where nothing was counted yet, the value itself comes next.
+                    // Where no value has been counted yet, the value itself comes next.
                     all[0].slack = 1;
                     all[0].next = back;
                 }
@@ -218,7 +218,7 @@ fn live(machine: &Machine, seed: u64, life: u64, models: &[Model; 2]) -> [Model;
         if random.below(2) == 0 {
             server.stop(session);
         } else {
-            // A commit that is hard takes all notes before it along.
+            // A durable commit hardens all earlier recovery values.
             run(&mut session, "INSERT T1 VALUES (1)");
             for (model, cache) in into.lock().iter_mut().zip([CACHE, 20]) {
                 model.slack += cache;
@@ -230,7 +230,7 @@ fn live(machine: &Machine, seed: u64, life: u64, models: &[Model; 2]) -> [Model;
     *kept_models.lock()
 }
 
-/// Random lives with clean stops and power cuts: no value comes twice but by RESEED, gaps are no larger than lost caches.
+/// Random lives with orderly stops and power cuts: no value comes twice except by RESEED, gaps are no larger than lost caches.
 #[test]
 fn lives_of_wide_numbers_follow_the_model() {
     for seed in 0..12 {

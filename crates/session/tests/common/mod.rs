@@ -65,7 +65,7 @@ impl Drop for World {
     }
 }
 
-/// What came back, as text.
+/// The results of a request, as text.
 #[derive(Default)]
 pub struct Seen {
     pub sets: Vec<(Vec<String>, Vec<Vec<String>>)>,
@@ -75,9 +75,9 @@ pub struct Seen {
     pub nullable: Vec<Vec<bool>>,
     /// CurCmd of each end.
     pub commands: Vec<u16>,
-    /// What has ended, each time.
+    /// Kind of each end (statement, statement in a procedure, procedure).
     pub ends: Vec<DoneKind>,
-    /// Statuses of procedures, with the number of ends before each.
+    /// Return statuses of procedures, with the number of ends before each.
     pub statuses: Vec<(usize, i32)>,
     /// Types of `outputs`.
     pub output_types: Vec<SqlType>,
@@ -86,7 +86,7 @@ pub struct Seen {
     pub status: Option<i32>,
     pub outputs: Vec<(String, String)>,
     pub environment: Vec<EnvironmentChange>,
-    /// How many ends came before each of `environment`.
+    /// Number of ends before each of `environment`.
     pub environment_after: Vec<usize>,
 }
 
@@ -161,7 +161,7 @@ pub fn numbers(seen: &Seen) -> Vec<i32> {
     seen.messages.iter().map(|m| m.0).collect()
 }
 
-/// Does it run without waiting for a lock? Of a session with LOCK_TIMEOUT 0.
+/// Does it run without waiting for a lock? For a session with LOCK_TIMEOUT 0.
 pub fn is_free(session: &mut Session, text: &str) -> bool {
     let seen = run(session, text);
     match numbers(&seen).first() {

@@ -10,11 +10,11 @@ use os::{JoinHandle, Latch, LatchRank, Os, Signal, WaitOutcome, WaitType};
 use super::run;
 use super::simulated::{Server, connect};
 
-/// A database where all readers lock, and one with both options of row versions.
+/// A database with locking readers, and one with both options of row versions.
 pub const DATABASES: [&str; 2] = ["isolation", "versioned"];
 const A_SECOND_NS: u64 = 1_000_000_000;
 
-/// What one step brought: its rows (`id:value`, separated by blanks), or the error that ended it.
+/// The result of one step: its rows (`id:value`, separated by blanks), or the error that ended it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     Rows(String),
@@ -42,7 +42,7 @@ pub fn prepare(os: &Os, definitions: &str) -> Server {
 
 /// An update conflict, which ends the transaction.
 const CONFLICT: Answer = Answer::Error(3960);
-/// What was not run after one.
+/// Marks a step that was skipped after a conflict.
 const OVER: Answer = Answer::Error(0);
 
 /// A session on a thread of its own, which answers one statement after the other.
@@ -78,7 +78,7 @@ impl Actor {
                 let next = mine.sent.lock().pop_front();
                 match next {
                     Some(Some(statement)) => {
-                        // After a conflict the transaction is gone, and its other statements would run outside of any.
+                        // After a conflict the transaction has ended, and its other statements would run outside of any transaction.
                         let answer = if is_over { OVER } else { answer(&mut session, &statement) };
                         is_over |= answer == CONFLICT;
                         mine.answers.lock().push_back(answer);
@@ -102,7 +102,7 @@ impl Actor {
         self.board.bell.set();
     }
 
-    /// Takes the answers that come within a second each.
+    /// Takes the answers that arrive within a second each.
     fn collect(&mut self, answers: &mut [Answer]) {
         loop {
             while let Some(answer) = self.board.answers.lock().pop_front() {
@@ -125,19 +125,19 @@ impl Actor {
     }
 }
 
-/// What a session answers to a statement.
+/// A session's answer to a statement.
 pub fn answer(session: &mut Session, statement: &str) -> Answer {
     let seen = run(session, statement);
     let show = |row: &Vec<String>| row.join(":");
     match (seen.messages.first(), seen.sets.first()) {
-        // After a deadlock the transaction is gone; its later COMMIT is 3902, which does not matter.
+        // After a deadlock the transaction has ended; its later COMMIT is error 3902, which does not matter.
         (Some(message), _) => Answer::Error(message.0),
         (None, Some((_, set))) => Answer::Rows(set.iter().map(show).collect::<Vec<_>>().join(" ")),
         (None, None) => Answer::Rows(String::new()),
     }
 }
 
-/// Plays a schedule of sessions and their statements in a database at a level; gives the answers by step.
+/// Plays a schedule of sessions and their statements in a database at a level; returns the answers by step.
 pub fn play(
     os: &Os,
     shared: &SessionShared,

@@ -32,7 +32,7 @@ impl Server {
         Server::open_with(os, InstanceOptions { log_cache_folder: folder, ..InstanceOptions::new("/data") })
     }
 
-    /// Where persisted log buffers may lie on the simulated DAX volume.
+    /// The folder of persisted log buffers on the simulated DAX volume.
     pub fn open_persistent(os: &Os) -> Server {
         let allowed_paths = vec![os::sim::PERSISTENT_FOLDER.into()];
         Server::open_with(os, InstanceOptions { allowed_paths, ..InstanceOptions::new("/data") })
@@ -42,7 +42,7 @@ impl Server {
         Server::try_open(os, options).unwrap()
     }
 
-    /// For a machine on which that may fail.
+    /// For a machine on which the start may fail.
     pub fn try_open(os: &Os, options: InstanceOptions) -> Result<Server, engine::StorageError> {
         let options = InstanceOptions { buffer_pool_bytes: 64 << 20, background: false, ..options };
         let instance = Instance::open(os, &options)?;
@@ -60,7 +60,7 @@ impl Server {
         self.session_in(NAME)
     }
 
-    /// What sessions on other threads are made of.
+    /// The shared state for sessions on other threads.
     pub fn shared(&self) -> SessionShared {
         self.shared.clone()
     }
@@ -70,8 +70,8 @@ impl Server {
         self.instance.database(NAME).unwrap()
     }
 
-    /// Makes the tests' database with an empty `dbo.T1(col1 INT NOT NULL)`, on which delayed commits drain only when a
-    /// test lets them.
+    /// Creates the tests' database with an empty `dbo.T1(col1 INT NOT NULL)`, in which delayed commits are flushed only when a
+    /// test asks for it.
     pub fn with_table(os: &Os) -> (Server, Session) {
         let server = Server::open(os);
         let mut session = server.session_in("master");
@@ -87,7 +87,7 @@ impl Server {
         self.database().log().stats().flushes_by_reason_total[reason.index()]
     }
 
-    /// What `hardpan log dump` says of a database's log file at this moment.
+    /// The current output of `hardpan log dump` for a database's log file.
     pub fn dump(&self, file: &str) -> DumpSummary {
         let options = DumpOptions { records: true, ..DumpOptions::default() };
         dump_file(&self.os, Path::new(file), &options, &mut |_| ()).unwrap()
@@ -111,7 +111,7 @@ pub fn connect(shared: &SessionShared, database: &str) -> Session {
     Session::new(shared, login).unwrap()
 }
 
-/// The counter of claim 32, read as the article reads it.
+/// The counter of claim 32, read with the article's query.
 pub fn flushes(session: &mut Session, database: &str) -> i64 {
     let text = format!(
         "SELECT cntr_value FROM sys.dm_os_performance_counters WHERE counter_name = 'Log Flushes/sec' AND \
@@ -127,12 +127,12 @@ pub fn number(session: &mut Session, text: &str) -> i64 {
     found[0].parse().unwrap()
 }
 
-/// Rows of T1 as numbers, in their order.
+/// Rows of T1 as numbers, in order.
 pub fn keys(session: &mut Session) -> Vec<i64> {
     rows(session, "SELECT col1 FROM dbo.T1 ORDER BY col1").iter().map(|row| row.parse().unwrap()).collect()
 }
 
-/// So many iterations of `body` in one batch; `@i` counts from `first`.
+/// Runs `body` in a loop in one batch; `@i` counts from `first`.
 pub fn repeat(session: &mut Session, first: i64, count: i64, body: &str) {
     let last = first + count - 1;
     let seen = run(
@@ -141,7 +141,7 @@ pub fn repeat(session: &mut Session, first: i64, count: i64, body: &str) {
             "SET NOCOUNT ON; DECLARE @i INT = {first}; WHILE @i <= {last} BEGIN {body} SET @i += 1; END;"
         ),
     );
-    // A commit may ask for delay in vain, and is told so.
+    // A commit may ask for delay without effect, and gets a message.
     assert!(seen.messages.iter().all(|message| message.0 == 42957), "{body}: {:?}", seen.messages);
 }
 
@@ -170,8 +170,8 @@ pub fn kept<T: Send + 'static>(value: T) -> Arc<Latch<T>> {
     Arc::new(Latch::new(LatchRank::Leaf, value))
 }
 
-/// Two lives of a machine, for places of a cut: `work` with a bug, until the power goes in the middle of it or at its end (what it returns, its
-/// server and session, still lives then), and then `judge` without one. An error says what either met that must not happen.
+/// Two lives of a machine, for tests of power cuts: `work` with a bug, until the power fails in the middle of it or at its end (its return value, the
+/// server and session, is still alive then), and then `judge` without a bug. An error describes a violation in either.
 pub fn through_power_cut<K>(
     seed: u64,
     bug: Option<Bug>,
@@ -193,8 +193,8 @@ pub fn through_power_cut<K>(
     if again.failures.is_empty() { Ok(()) } else { Err(format!("{:?}", again.failures)) }
 }
 
-/// Three lives of a machine under a seed of its disk's habits: `made` prepares the tests' database and stops it, `cut` runs until the power goes
-/// off at its end (or before, if it says so to the machine), and what `then` sees of what is left. A bug is planted while `cut` runs.
+/// Three lives of a machine, whose disk behaves by the seed: `made` prepares the tests' database and stops it, `cut` runs until the power fails
+/// at its end (or earlier, if it asks the machine for that), and `then` reads the surviving state. A bug is planted while `cut` runs.
 pub fn after_power_loss<T: Send + 'static>(
     seed: u64,
     bug: Option<Bug>,

@@ -387,7 +387,7 @@ pub const STATISTICS: &[Case] = &[
     case("DROP STATISTICS numbered.old", "SELECT COUNT(*) FROM sys.stats WHERE name = 'old'", "0", "1"),
 ];
 
-/// Tables that DBCC is given by name or number.
+/// Tables named to DBCC by name or number.
 pub const DBCC: &[Case] = &[
     case("DROP TABLE other", "DBCC CHECKTABLE (other) WITH NO_INFOMSGS", "2501", ""),
     case("CREATE TABLE c (i INT)", "DBCC CHECKTABLE ('c') WITH NO_INFOMSGS", "", "2501"),
@@ -397,7 +397,7 @@ pub const DBCC: &[Case] = &[
     case("DROP TABLE loose", "DBCC SHOW_STATISTICS (loose, c)", "2501", "2767"),
 ];
 
-/// Messages of users are in master: each case leaves nothing behind.
+/// User-defined messages are in master: each case leaves nothing behind.
 pub const MESSAGES: &[Case] = &[
     case("EXEC sp_addmessage 60000, 16, 'x'", "EXEC sp_addmessage 60000, 16, 'y'", "15043", ""),
     case("EXEC sp_addmessage 60000, 16, 'x'", "RAISERROR(60000, 16, 1)", "60000", "18054"),
@@ -522,7 +522,7 @@ pub const JOINED_UNCONCERNED: &[Case] = &[
     case("CREATE TABLE c (i INT PRIMARY KEY)", "EXEC sp_pkeys 'loose'", "no rows", "no rows"),
 ];
 
-/// What waits for nothing, because it does not ask for what is being changed, or asks to see that.
+/// Statements that do not wait, because they do not use the changed object, or ask for uncommitted data.
 pub const UNCONCERNED: &[Case] = &[
     case("CREATE TABLE c (i INT)", "SELECT COUNT(*) FROM sys.tables WHERE name = 'other'", "1", "1"),
     case("CREATE TABLE c (i INT)", "SELECT OBJECT_NAME(OBJECT_ID('other'))", "other", "other"),
