@@ -11,7 +11,6 @@ use types::SqlError;
 use crate::ahead::Waits;
 use crate::cell::Cell;
 use crate::errors::UNDECLARED_VARIABLE;
-use crate::interruption::{Failure, Interruption};
 use crate::program::Program;
 use crate::session::Session;
 
@@ -141,17 +140,14 @@ impl Session {
 
     /// The same when a procedure is called, whose text is not bound before. Its temporary tables are those that it makes, or its caller's: they
     /// come late.
-    pub(crate) fn bind_module_ahead(&self, program: &Program, name: &str) -> Result<(), Interruption> {
+    pub(crate) fn bind_module_ahead(&self, program: &Program, name: &str) -> Result<(), Vec<SqlError>> {
         if program.ahead.is_complete() {
             return Ok(());
         }
         let comes_late = |missing: &Missing| !missing.temporary_names().is_empty();
         let bind = || self.bind_with(program, &NoNames, comes_late);
-        self.bind_what_waits(program, |_| false, bind).map_err(|mut errors| {
-            let last = errors.pop().expect("a refused text has at least one error");
-            let error = last.after_all(errors).in_procedure(Some(name));
-            Interruption::Failed(Failure { error, origin: crate::errors::Origin::InnerText })
-        })
+        self.bind_what_waits(program, |_| false, bind)
+            .map_err(|errors| errors.into_iter().map(|error| error.in_procedure(Some(name))).collect())
     }
 
     #[cold]

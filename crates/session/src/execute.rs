@@ -231,7 +231,7 @@ impl Session {
             let (variables, targets) = bind_parameters(&name, &module, &arguments)?;
             // The texts of the system's own procedures are known to be sound.
             if object_id != 0 {
-                self.bind_module_ahead(&module, &name)?;
+                self.bind_module_ahead(&module, &name).map_err(|errors| self.first_of(errors, sink))?;
             }
             let result = match &module.atomic {
                 None => self.run_scope(&module, variables, Some(&name), object_id, sink)?,

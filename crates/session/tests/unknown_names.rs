@@ -131,6 +131,15 @@ fn a_second_run_tells_what_a_fresh_text_tells() {
     each(&mut session, 0, &["0 1 ", "208 2 late"]);
     run(&mut session, "CREATE TABLE late (id int)");
     unknown(&mut session, &["207 3 a", "207 4 b"]);
+    let caught = "BEGIN TRY EXEC p END TRY BEGIN CATCH
+                  SELECT ERROR_NUMBER(), ERROR_MESSAGE(), ERROR_PROCEDURE(), ERROR_LINE() END CATCH";
+    let seen = run(&mut session, caught);
+    assert_eq!(
+        (told(&seen).join(""), &seen.sets[0].1[0]),
+        ("207 3 a".to_string(), &["207", "Invalid column name 'b'.", "p", "4"].map(String::from).to_vec())
+    );
+    let seen = run(&mut session, "EXEC p SELECT @@ERROR");
+    assert_eq!((told(&seen).join(""), &*seen.sets[0].1[0][0]), ("207 3 a207 4 b".to_string(), "207"));
     run(&mut session, "ALTER TABLE late ADD a int");
     unknown(&mut session, &["207 4 b"]);
     run(&mut session, "ALTER TABLE late ADD b int");
