@@ -54,7 +54,7 @@ pub struct Runtime<'a> {
     /// How the system views show what others are changing in a catalog; and whether they have looked into one.
     pub catalog_image: Cell<CatalogImage>,
     pub saw_catalog: Cell<bool>,
-    /// Views of catalogs are read as this shows them, and wait for nothing: `exec/catalog.rs` does.
+    /// Views of catalogs are read as this shows them, and wait for nothing: `executor/src/catalog.rs` does.
     pub read_as: Cell<Option<CatalogImage>>,
     last_identity: Cell<Option<Value>>,
     /// The first places of the plan that have noted what they use, by their addresses; 0 for none. This is made for each scalar program, too: more

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use binder::observe::{bound_module, named_columns};
 use engine::{Database, Lookup, ModuleDef, ModuleKind, ObjectDef, TableDef};
 use plan_ir::context::{BindContext, ColumnDescription, VariableDef};
 use plan_ir::data_type::TypePlace;
@@ -14,8 +15,6 @@ use plan_ir::view_shape::ViewShape;
 use tsql::ast::{self, StatementKind};
 use types::SqlError;
 
-use crate::bind::observe::{bound_module, named_columns};
-
 /// The front end: what `session` hands to each statement that it runs.
 pub const FRONT_END: FrontEnd = FrontEnd(&Whole);
 
@@ -24,7 +23,7 @@ struct Whole;
 
 impl BindAnew for Whole {
     fn views(&self) -> Vec<&'static ViewShape> {
-        crate::sysviews::all().iter().map(View::shape).collect()
+        sysviews::all().iter().map(View::shape).collect()
     }
 
     fn module(&self, context: &BindContext<'_>, module: &ModuleDef) -> Option<BoundModule> {
@@ -345,7 +344,7 @@ fn bind_arguments(
         let is_system = own.starts_with("sp_") || own.starts_with("xp_");
         return if is_system { Ok(()) } else { Err(SqlError::new(2812, &[&name.name.value])) };
     };
-    let formal = crate::sysviews::module_parameters(&database, &module);
+    let formal = sysviews::module_parameters(&database, &module);
     for (at, argument) in arguments.iter().enumerate() {
         let ast::ExprKind::Variable(variable) = &argument.value.kind else { continue };
         if !is_unknown(variable) {
@@ -364,7 +363,7 @@ fn bind_arguments(
 
 /// Type and length with which an undeclared parameter goes over the wire.
 pub fn tds_type_of(sql_type: &types::SqlType) -> (i32, i32) {
-    crate::sysviews::tds_type(&sql_type.base(), true)
+    sysviews::tds_type(&sql_type.base(), true)
 }
 
 /// Parameters as sp_executesql declares them: `@a int, @b nvarchar(10)`.

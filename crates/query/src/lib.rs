@@ -4,22 +4,16 @@
 //! [`compile_scalar`] and [`compile_predicate`] give a [`ScalarProgram`] for SET, IF and WHILE; [`ddl`] turns CREATE, ALTER and DROP
 //! into catalog calls. What a statement needs of its session is in [`context`].
 
-pub mod bind;
-pub mod clauses;
 pub mod ddl;
 pub mod describe;
-pub(crate) mod exec;
-pub(crate) mod functions;
-pub(crate) mod permission_classes;
-pub(crate) mod plan;
-pub(crate) mod principals;
 pub(crate) mod references;
 pub(crate) mod registry;
 pub mod scripts;
 pub mod showplan;
 mod statement;
-pub mod sysviews;
 
+pub use ::sysviews;
+pub use binder::clauses;
 pub use describe::FRONT_END;
 pub use plan_ir::context::{
     BindContext, CachedPlan, CachedPlanKind, CachedStatement, ColumnDescription, Flow, InputBuffer, NoNames,

@@ -5,14 +5,13 @@
 
 use std::cell::RefCell;
 
+use binder::{Binder, Clause, Observed, Scope};
 use engine::{ModuleDef, ModuleKind, ObjectDef};
 use plan_ir::context::{BindContext, VariableDef};
 use plan_ir::data_type::TypePlace;
 use plan_ir::front_end::{ColumnUse, Reference};
 use plan_ir::names::same_name;
 use tsql::ast::{self, ObjectName, StatementKind};
-
-use crate::bind::{Binder, Clause, Observed, Scope};
 
 /// The references of a view, an inline function or a procedure, in the order in which they appear.
 pub(crate) fn of_module(context: &BindContext<'_>, module: &ModuleDef) -> Vec<Reference> {

@@ -1,35 +1,40 @@
 //! All built-in functions and system views together, and the binder that knows them.
 
+use std::sync::LazyLock;
+
+use binder::{Binder, not_here};
 use engine::Database;
 use plan_ir::built_ins::{BuiltIns, UnnamedFunction};
 use plan_ir::context::BindContext;
 use plan_ir::function_def::FunctionDef;
 use plan_ir::view::View;
+use rustc_hash::FxHashMap;
 
-use crate::bind::{Binder, not_here};
-use crate::functions::{self, json, math, parse};
+/// All functions by their names.
+static FUNCTIONS: LazyLock<FxHashMap<&'static str, &'static FunctionDef>> = LazyLock::new(|| {
+    let tables = executor::functions::TABLES.iter().chain(sysviews::functions::TABLES);
+    let mut registry = FxHashMap::default();
+    for function in tables.copied().flatten() {
+        let before = registry.insert(function.name, function);
+        assert!(before.is_none(), "function {} stands in two tables", function.name);
+    }
+    registry
+});
 
 /// The tables of all crates.
 struct Registry;
 
 impl BuiltIns for Registry {
     fn function(&self, name: &str) -> Option<&'static FunctionDef> {
-        functions::lookup(name)
+        FUNCTIONS.get(name.to_ascii_uppercase().as_str()).copied()
     }
 
     fn unnamed(&self, function: UnnamedFunction) -> &'static FunctionDef {
-        match function {
-            UnnamedFunction::JsonScalar => &json::JSON_SCALAR,
-            UnnamedFunction::JsonPart => &json::JSON_PART,
-            UnnamedFunction::JsonModifyByJson => &json::JSON_MODIFY_BY_JSON,
-            UnnamedFunction::Parse => &parse::PARSE,
-            UnnamedFunction::TryParse => &parse::TRY_PARSE,
-            UnnamedFunction::RandOfPlace => &math::RAND_OF_PLACE,
-        }
+        executor::functions::unnamed(function)
     }
 
     fn view(&self, database: &Database, schema: Option<&str>, name: &str) -> Option<&'static View> {
-        crate::sysviews::find_in(database, schema, name)
+        sysviews::find_in(database, schema, name)
     }
 }
 
@@ -40,5 +45,5 @@ pub(crate) fn binder<'a>(context: &'a BindContext<'a>) -> Binder<'a> {
 
 /// The names of all functions that are done or refused by name, in upper case, but for those that have a binder of their own.
 pub fn function_names() -> Vec<&'static str> {
-    functions::names().chain(not_here::NAMES.iter().copied()).collect()
+    FUNCTIONS.keys().copied().chain(not_here::NAMES.iter().copied()).collect()
 }

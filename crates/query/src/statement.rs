@@ -2,6 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
+use binder::draws::{LIMITED, LIMITED_DEFAULT};
+use binder::item::SelectParts;
+use binder::{Binder, Clause, Scope, coerce};
+use executor::operations::{Evaluate, Open, Test};
 use plan_ir::answers::Answers;
 use plan_ir::context::{BindContext, ColumnDescription, Flow, RowSink, Standpoint, StatementOutcome};
 use plan_ir::exec_context::ExecContext;
@@ -11,20 +15,15 @@ use plan_ir::physical::plan::{BoolNode, Node, Plan};
 use plan_ir::row::Row;
 use plan_ir::runtime::Runtime;
 use plan_ir::table::{SequenceSource, TableSource};
+use planner::Planner;
+use planner::catalog::as_a_whole;
+use planner::change::ChangePlanner;
+use planner::compile::Layout;
 use rustc_hash::FxHashSet;
 use tsql::ast;
 use types::{SqlError, SqlType, Value};
 
-use crate::bind::draws::{LIMITED, LIMITED_DEFAULT};
-use crate::bind::item::SelectParts;
-use crate::bind::{Binder, Clause, Scope, coerce};
 use crate::ddl::SelectIntoPlan;
-use crate::exec;
-use crate::exec::operations::{Evaluate, Open, Test};
-use crate::plan::Planner;
-use crate::plan::catalog::as_a_whole;
-use crate::plan::change::ChangePlanner;
-use crate::plan::compile::Layout;
 
 /// What a compiled thing depends on: recompile when it changes.
 pub(crate) struct Dependencies {
@@ -171,7 +170,7 @@ pub(crate) fn compile_inside(
     statement: &ast::Statement,
     binder: &mut Binder<'_>,
 ) -> Result<CompiledStatement, SqlError> {
-    binder.table_hints = crate::bind::hinted_tables::hinted_tables(options_of(&statement.kind))?;
+    binder.table_hints = binder::hinted_tables::hinted_tables(options_of(&statement.kind))?;
     binder.columns.rules = RuleSet::of_hints(options_of(&statement.kind));
     let (kind, options): (StatementKind, &[ast::QueryHint]) = match &statement.kind {
         ast::StatementKind::Select(select) => (compile_select(binder, select)?, &select.options),
@@ -208,10 +207,10 @@ pub(crate) fn compile_inside(
         }
         _ => return Err(crate::errors::unsupported("this statement")),
     };
-    crate::clauses::check_query_hints(options)?;
+    binder::clauses::check_query_hints(options)?;
     binder.check_table_hints()?;
     binder.check_variables_of_hints(options)?;
-    crate::clauses::check_join_hints_agree(&binder.join_hints, options)?;
+    binder::clauses::check_join_hints_agree(&binder.join_hints, options)?;
     let max_recursion = recursion_limit(options);
     let is_query = matches!(kind, StatementKind::Select(_) | StatementKind::Assign(_));
     let mut tables = binder.tables.clone();
@@ -222,7 +221,7 @@ pub(crate) fn compile_inside(
     let dependencies = Dependencies::of(binder);
     let names_rows = !dependencies.answers.names_nothing()
         || matches!(&statement.kind, ast::StatementKind::Select(select)
-            if !crate::bind::set_op::first_block(&select.query.body).from.is_empty());
+            if !binder::set_op::first_block(&select.query.body).from.is_empty());
     let plan_hash = OnceLock::new();
     let draws_itself = binder.draws.is_written;
     Ok(CompiledStatement {
@@ -264,14 +263,14 @@ fn inherited_identity(
 
 /// Does it make a table of its rows?
 pub fn is_select_into(select: &ast::SelectStatement) -> bool {
-    crate::bind::set_op::first_block(&select.query.body).into.is_some()
+    binder::set_op::first_block(&select.query.body).into.is_some()
 }
 
 fn compile_select(binder: &mut Binder<'_>, select: &ast::SelectStatement) -> Result<StatementKind, SqlError> {
     if let Some(with) = &select.with {
         binder.add_common_tables(with)?;
     }
-    let into = &crate::bind::set_op::first_block(&select.query.body).into;
+    let into = &binder::set_op::first_block(&select.query.body).into;
     if let ast::QueryBody::Select(block) = &select.query.body
         && block.items.iter().any(|item| matches!(item, ast::SelectItem::Assign { .. }))
     {
@@ -318,7 +317,7 @@ fn compile_select(binder: &mut Binder<'_>, select: &ast::SelectStatement) -> Res
     let order: Vec<_> = query.columns.iter().map(|column| column.id).collect();
     let mut planner = Planner::new(&binder.columns).wanting(&query.rel, order.iter().copied());
     let planned = planner.plan(&query.rel, Vec::new())?;
-    let plan = as_a_whole(crate::plan::in_order(planned, &order));
+    let plan = as_a_whole(planner::in_order(planned, &order));
     Ok(StatementKind::Select(SelectPlan { plan, columns }))
 }
 
@@ -405,10 +404,10 @@ impl CompiledStatement {
         let mut outcome = match &self.kind {
             StatementKind::Select(select) => run_select(select, &runtime, sink),
             StatementKind::Assign(assign) => run_assign(assign, &runtime),
-            StatementKind::Insert(insert) => exec::insert::run(insert, &runtime, sink),
-            StatementKind::Update(update) => exec::update::run(update, &runtime, sink),
-            StatementKind::Delete(delete) => exec::delete::run(delete, &runtime, sink),
-            StatementKind::Merge(merge) => exec::merge::run(merge, &runtime, sink),
+            StatementKind::Insert(insert) => executor::insert::run(insert, &runtime, sink),
+            StatementKind::Update(update) => executor::update::run(update, &runtime, sink),
+            StatementKind::Delete(delete) => executor::delete::run(delete, &runtime, sink),
+            StatementKind::Merge(merge) => executor::merge::run(merge, &runtime, sink),
             StatementKind::SelectInto(into) => crate::ddl::run_select_into(into, &runtime, sink),
             StatementKind::Truncate(source) => crate::ddl::truncate(source, &runtime),
         }?;
@@ -507,7 +506,7 @@ pub fn compile_scalar(
         .inspect_err(|_| leave_missing(&mut binder))?;
     let bound = match target {
         Some(target) => {
-            crate::bind::draws::check_single_use(&bound).map_err(|error| error.at_line(expr.span.line))?;
+            binder::draws::check_single_use(&bound).map_err(|error| error.at_line(expr.span.line))?;
             coerce::for_variable(bound, target)?
         }
         None => bound,
@@ -679,6 +678,6 @@ impl InsertRows {
             refuse_counted_draws(&runtime, false)?;
         }
         runtime.hold_sequences(&self.sequences)?;
-        exec::insert::run_rows(&self.plan, &self.stores, rows, &runtime, sink)
+        executor::insert::run_rows(&self.plan, &self.stores, rows, &runtime, sink)
     }
 }

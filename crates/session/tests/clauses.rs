@@ -1,4 +1,4 @@
-//! The table of options and clauses (`query/src/clauses/table.txt`) is complete and correct: each word of the parser and each branch of the code has
+//! The table of options and clauses (`binder/src/clauses/table.txt`) is complete and correct: each word of the parser and each branch of the code has
 //! a row, and the statements of each row are refused or run as the row says. No clause is accepted without effect.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test reads the parser's source")]
 

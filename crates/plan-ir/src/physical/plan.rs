@@ -27,7 +27,7 @@ pub enum Plan {
         input: Box<Plan>,
         predicate: BoolNode,
     },
-    /// A predicate that reads nothing of the input's rows: it is judged before the input is started (`exec/startup.rs`).
+    /// A predicate that reads nothing of the input's rows: it is judged before the input is started (`executor/src/startup.rs`).
     Startup {
         input: Box<Plan>,
         predicate: BoolNode,
@@ -121,7 +121,7 @@ impl Plan {
     }
 }
 
-/// See `exec/catalog.rs`.
+/// See `executor/src/catalog.rs`.
 pub struct CatalogPlan {
     pub input: Plan,
     /// Whose catalogs are read.

@@ -38,7 +38,7 @@ pub(super) fn drop(
     };
     for object in catalog.objects() {
         if let engine::ObjectDef::Module(module) = &object
-            && crate::sysviews::module_parameters(&database, module)
+            && sysviews::module_parameters(&database, module)
                 .iter()
                 .any(|parameter| parameter.user_type_id == def.user_type_id)
         {

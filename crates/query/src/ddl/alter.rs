@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use binder::{Clause, Scope};
 use engine::{Database, NewConstraint, NewTable, TableDef};
+use executor::operations::Evaluate;
 use plan_ir::data_type::{TypePlace, declared_in};
 use plan_ir::exec_context::ExecContext;
 use plan_ir::names::same_name;
@@ -10,6 +12,8 @@ use plan_ir::names::written;
 use plan_ir::physical::plan::Node;
 use plan_ir::row::{Row, row_version};
 use plan_ir::runtime::Runtime;
+use planner::Planner;
+use planner::compile::Layout;
 use tsql::ast::{
     self, AlterColumnChange, AlterTableAction, AlterTableDrop, ColumnConstraintKind, TableConstraintKind,
     TableElement,
@@ -19,10 +23,6 @@ use types::{SqlError, Value};
 use super::constraint_state::{self, check_rows};
 use super::create;
 use super::subject::{bind_context, existing_columns, find_table_for_change, reload, with_transaction};
-use crate::bind::{Clause, Scope};
-use crate::exec::operations::Evaluate;
-use crate::plan::Planner;
-use crate::plan::compile::Layout;
 
 /// ALTER TABLE. Error 4902 when the table does not exist.
 pub(super) fn table(
@@ -296,7 +296,7 @@ fn named_by(
     let bind = bind_context(context, &[]);
     let column = &table.columns[ordinal];
     let names = |text: &str| {
-        crate::bind::observe::named_columns(crate::registry::binder(&bind), database, table, text)
+        binder::observe::named_columns(crate::registry::binder(&bind), database, table, text)
             .contains(&column.column_id)
     };
     let depends = |kind: &str, name: &str| SqlError::new(5074, &[&kind, &name, &"column", &column.name]);

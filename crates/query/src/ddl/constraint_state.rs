@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use engine::{ConstraintState, Database, ObjectId, TableDef};
+use executor::constraints::CheckRows;
+use executor::scan_all;
 use plan_ir::exec_context::ExecContext;
 use plan_ir::names::same_name;
 use plan_ir::physical::change::Constraints;
 use plan_ir::runtime::Runtime;
 use plan_ir::table::TableSource;
+use planner::change::ChangePlanner;
 use tsql::ast::Names;
 use types::SqlError;
 
 use super::subject::{bind_context, reload, with_transaction};
-use crate::exec::constraints::CheckRows;
-use crate::exec::scan_all;
-use crate::plan::change::ChangePlanner;
 
 /// Enables or disables CHECK and FOREIGN KEY constraints. A constraint that was disabled is trusted again only when all rows have
 /// been checked (WITH CHECK). Errors 4917, 11415, 547.

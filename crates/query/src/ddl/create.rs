@@ -1,5 +1,7 @@
 //! CREATE TABLE, CREATE SCHEMA.
 
+use binder::identity::identity_definition;
+use binder::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
 use engine::{ComputedDef, IdentityDef, NewColumn, NewConstraint, NewForeignKey, NewTable};
 use plan_ir::data_type::{Declared, TypePlace, declared_in};
 use plan_ir::exec_context::ExecContext;
@@ -12,8 +14,6 @@ use super::index::{inline_index, key_columns, new_settings};
 use super::subject::{
     bind_context, database_of, find_object, find_table, home_of, schema_of, with_transaction,
 };
-use crate::bind::identity::identity_definition;
-use crate::bind::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
 
 /// Characters of a temporary table's name: the server appends the others.
 const TEMPORARY_CHARACTERS_MAX: usize = 116;

@@ -3,16 +3,16 @@
 //! The documented grammar: comparisons of a column with a constant, `column IN (constants)`, `column IS [NOT] NULL`, and AND between them.
 //! The column is never converted: a constant that cannot be converted to the column's type is refused (10611, 10612).
 
+use binder::Scope;
 use engine::{FilterOp, FilterTest, NewColumn, NewFilter};
 use plan_ir::exec_context::ExecContext;
 use plan_ir::names::{same_name, written};
+use planner::filter::{constant_value, same_in_type, unlimited};
 use tsql::ast::{self, ExprKind};
 use types::sql_type::TypeFamily;
 use types::{SqlError, SqlType, Value};
 
 use super::subject::{bind_context, schema_of};
-use crate::bind::Scope;
-use crate::plan::filter::{constant_value, same_in_type, unlimited};
 
 /// The owner of a filter.
 pub(super) struct Filtered<'a> {

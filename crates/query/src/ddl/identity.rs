@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use engine::{Database, TableDef};
+use executor::scan_all;
 use plan_ir::exec_context::ExecContext;
 use plan_ir::runtime::Runtime;
 use plan_ir::table::TableSource;
 use types::SqlError;
 
 use super::subject::with_transaction;
-use crate::exec::scan_all;
 
 /// The variant of DBCC CHECKIDENT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use binder::clauses::index_settings;
 use engine::{
     Database, IndexDef, IndexKind, IndexSettings, IndexSettingsChange, NewIndex, NewTable, TableDef,
 };
@@ -15,7 +16,6 @@ use super::filter::{self, Filtered};
 use super::subject::{
     database_of, existing_columns, find_object, find_table_for_change, there, with_transaction,
 };
-use crate::clauses::index_settings;
 
 /// The columns of a key, and whether each is descending.
 pub(super) fn key_columns(columns: &[ast::CreateIndexColumn]) -> Vec<(String, bool)> {

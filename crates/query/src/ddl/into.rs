@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use binder::{Binder, BoundQuery};
 use engine::{Database, IdentityDef, NewColumn, NewTable};
+use executor::new_rows::NewRows;
+use executor::operations::Open;
 use plan_ir::context::{RowSink, StatementOutcome};
 use plan_ir::names::same_name;
 use plan_ir::physical::change::Constraints;
@@ -10,14 +13,10 @@ use plan_ir::physical::plan::Plan;
 use plan_ir::row::Row;
 use plan_ir::runtime::Runtime;
 use plan_ir::table::TableSource;
+use planner::catalog::as_a_whole;
+use planner::{Planner, in_order};
 use tsql::ast::ObjectName;
 use types::{Length, SqlError, SqlType};
-
-use crate::bind::{Binder, BoundQuery};
-use crate::exec::new_rows::NewRows;
-use crate::exec::operations::Open;
-use crate::plan::catalog::as_a_whole;
-use crate::plan::{Planner, in_order};
 
 /// A compiled SELECT INTO.
 pub(crate) struct SelectIntoPlan {
@@ -150,7 +149,7 @@ fn make_and_fill(
     while count < runtime.rows_max() && source.next(runtime, &mut row)? {
         runtime.check_cancelled()?;
         if let Some(ordinal) = into.generated {
-            row[ordinal] = crate::exec::generated::next_identity(runtime, &target)?;
+            row[ordinal] = executor::generated::next_identity(runtime, &target)?;
         }
         new.add_made(&mut row, has_given_identity);
         if new.is_full() {

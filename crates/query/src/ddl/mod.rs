@@ -83,7 +83,7 @@ fn execute_inside(
     text: &str,
     context: &mut ExecContext<'_>,
 ) -> Result<Vec<SqlError>, SqlError> {
-    crate::clauses::check_definition(statement)?;
+    binder::clauses::check_definition(statement)?;
     check_snapshot(&statement.kind, context)?;
     let done = match &statement.kind {
         StatementKind::CreateTable(table) => {
@@ -153,8 +153,8 @@ pub fn create_table_variable(
     real_name: &str,
     context: &mut ExecContext<'_>,
 ) -> Result<(), SqlError> {
-    crate::clauses::check_table_options(&declare.options)?;
-    crate::clauses::check_table_elements(&declare.elements, &declare.name)?;
+    binder::clauses::check_table_options(&declare.options)?;
+    binder::clauses::check_table_elements(&declare.elements, &declare.name)?;
     create::table_variable(declare, real_name, context).map_err(|error| match is_about_a_constraint(&error) {
         true => SqlError::new(1750, &[]).after(error),
         false => error,

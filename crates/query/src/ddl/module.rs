@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use binder::kept_stars::Stars;
+use binder::{Binder, Observed, OutputColumn};
 use engine::{KeptStar, ModuleDef, ModuleKind, ModuleSettings, ObjectDef};
 use plan_ir::exec_context::ExecContext;
 use plan_ir::names::{same_name, written};
@@ -10,8 +12,6 @@ use tsql::ast::{self, FunctionReturns, ModuleAction, StatementKind};
 use types::SqlError;
 
 use super::subject::{database_of, find_object, schema_of, with_transaction};
-use crate::bind::kept_stars::Stars;
-use crate::bind::{Binder, Observed, OutputColumn};
 
 /// Creates or replaces a module. Errors 166, 2714, 208, 2010 and those of binding a view.
 pub(super) fn create(

@@ -2,10 +2,10 @@
 
 use engine::PropertyDef;
 use plan_ir::exec_context::ExecContext;
+use sysviews::{PropertyLevel, property_targets};
 use types::{SqlError, SqlType, Value, Variant};
 
 use super::subject::{bind_context, with_transaction};
-use crate::sysviews::{PropertyLevel, property_targets};
 
 /// The largest value, in bytes.
 const VALUE_BYTES_MAX: usize = 7500;

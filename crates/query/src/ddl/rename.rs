@@ -176,7 +176,7 @@ fn check_not_named(
     let statistics = database.catalog().statistics(table.object_id);
     let of_statistics = statistics.iter().filter_map(|def| def.filter.as_ref()).map(|filter| &filter.text);
     for text in checks.chain(computed).chain(filters).chain(of_statistics) {
-        if crate::bind::observe::named_columns(crate::registry::binder(&bind), database, table, text)
+        if binder::observe::named_columns(crate::registry::binder(&bind), database, table, text)
             .contains(&column_id)
         {
             let column = table.columns.iter().find(|column| column.column_id == column_id);

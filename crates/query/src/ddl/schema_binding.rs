@@ -7,15 +7,14 @@
 
 use std::sync::Arc;
 
+use binder::Observed;
 use engine::{CatalogImage, Database, Lookup, ModuleDef, ObjectDef, ObjectId};
 use plan_ir::exec_context::ExecContext;
 use plan_ir::names::{same_name, written};
 use tsql::{Keyword, Lexer, Token, TokenKind};
 use types::SqlError;
 
-use crate::bind::Observed;
-
-/// The names in a text.
+/// What a text names.
 struct Named {
     /// Schema and name, and whether all columns are taken.
     objects: Vec<(String, String, bool)>,
@@ -184,7 +183,7 @@ fn refers(
     }
     let Some(column) = column else { return true };
     let bind = super::subject::bind_context(context, &[]);
-    match crate::bind::observe::bound_module(crate::registry::binder(&bind), module) {
+    match binder::observe::bound_module(crate::registry::binder(&bind), module) {
         Some(bound) => bound.used.iter().any(|(at, name)| {
             bound.objects[*at].1.object_id() == object.object_id() && same_name(name, column)
         }),

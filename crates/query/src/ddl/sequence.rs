@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use binder::Scope;
+use binder::identity::wide_number;
 use engine::{
     AlteredSequence, Counting, Database, HardenAhead, NewSequence, ObjectDef, SequenceCache, SequenceDef,
 };
@@ -14,8 +16,6 @@ use tsql::ast::{self, NamedOption, ObjectName, OptionValue, SequenceDefinition};
 use types::{SqlError, SqlType, Value, Variant};
 
 use super::subject::{bind_context, database_of, find_object, schema_of, with_transaction};
-use crate::bind::Scope;
-use crate::bind::identity::wide_number;
 
 /// The results of sp_sequence_get_range; values have the sequence's type.
 #[derive(Clone, Debug)]
@@ -157,7 +157,7 @@ fn read_options(
             counting.cache = SequenceCache::Size(size);
         }
     }
-    crate::clauses::check_options("sequence option", &written.options)?;
+    binder::clauses::check_options("sequence option", &written.options)?;
     for option in &written.options {
         if option.name.is("HARDEN_AHEAD") {
             counting.harden_ahead = harden_ahead(option)?;

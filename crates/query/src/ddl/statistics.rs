@@ -7,18 +7,18 @@ use engine::{
     Database, FilterTest, IndexDef, IndexFilter, IndexKind, Lookup, NewFilter, NewStatistics, SampleSize,
     StatisticsCollector, StatisticsContent, StatisticsDef, StatisticsFilter, StatisticsSettings, TableDef,
 };
+use executor::operations::Open;
 use plan_ir::exec_context::ExecContext;
 use plan_ir::names::same_name;
 use plan_ir::names::written;
 use plan_ir::row::Row;
 use plan_ir::runtime::Runtime;
+use planner::{Planner, in_order};
 use tsql::ast::{self, NamedOption, ObjectName, OptionValue, StatementKind};
 use types::SqlError;
 
 use super::filter::{self, Filtered};
 use super::subject::{existing_columns, find_table, with_transaction};
-use crate::exec::operations::Open;
-use crate::plan::{Planner, in_order};
 
 /// Pages to sample where a statement specifies no rate.
 const SAMPLED_PAGES: u64 = 512;
@@ -450,7 +450,7 @@ fn sample_of(option: &NamedOption, rows: f64) -> Result<Look, SqlError> {
     let Some(OptionValue::Value(amount, Some(unit))) = &option.value else {
         return Err(crate::errors::syntax_near("SAMPLE"));
     };
-    let number = match crate::clauses::value_text(&OptionValue::Value(amount.clone(), None)).parse::<f64>() {
+    let number = match binder::clauses::value_text(&OptionValue::Value(amount.clone(), None)).parse::<f64>() {
         Ok(number) if number >= 0.0 => number,
         _ => return Err(crate::errors::syntax_near("SAMPLE")),
     };

@@ -45,7 +45,7 @@ impl<'p> Describer<'p> {
             }
             Node::Call(call) => {
                 // Where RAND() is written is nobody's business.
-                let is_placed = std::ptr::eq(call.function, &crate::functions::math::RAND_OF_PLACE);
+                let is_placed = std::ptr::eq(call.function, &executor::functions::RAND_OF_PLACE);
                 let written = if is_placed { &[] } else { &call.arguments[..] };
                 let parts = written.iter().map(|node| self.scalar(node, input)).collect();
                 Scalar::call(call.function.name.to_lowercase(), parts)

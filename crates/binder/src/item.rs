@@ -1,0 +1,25 @@
+//! The items of a select list.
+
+use plan_ir::bound::tree::{Expr, Rel};
+
+/// One item of a select list.
+pub struct Item {
+    /// Its name; empty when it has none.
+    pub name: String,
+    /// What it computes.
+    pub expr: Expr,
+    /// It is an identity column of a base table.
+    pub identity: bool,
+    /// It is a column of a base table.
+    pub base: bool,
+    /// The variable that it is assigned to.
+    pub variable: Option<usize>,
+}
+
+/// A SELECT block before its projection: rows in their final order and number, and the expressions over them.
+pub struct SelectParts {
+    /// The rows.
+    pub rel: Rel,
+    /// The expressions.
+    pub items: Vec<Item>,
+}

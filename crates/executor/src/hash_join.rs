@@ -1,0 +1,610 @@
+//! Hash join: the right side goes into a table by key, the left side probes it. What does not fit is joined a part at a time.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use engine::{NumberSet, Run};
+use plan_ir::kinds::JoinKind;
+use plan_ir::physical::plan::{BoolNode, HashJoinPlan, JoinKeyKind, Node, Plan};
+use plan_ir::row::{Batch, Row};
+use plan_ir::row_source::RowSource;
+use plan_ir::runtime::Runtime;
+use rustc_hash::FxHashMap;
+use types::{Collation, SqlError, Value};
+
+use super::among::{Among, KEYS_MAX, split};
+use super::key_table::{Key, KeyTable, key_bytes, pair, pair_part};
+use super::keys::{write_key, write_row_key};
+use super::operations::{Evaluate, OpenAmong, Test};
+use super::room::Room;
+use super::simple::pad_nulls;
+use super::spill::{Held, RunRows, row_bytes};
+use crate::spill::parts::{PARTS, Parts, part_of};
+
+/// Parts of parts of parts: what is still too large then is full of one key, or nearly.
+const LEVELS_MAX: u32 = 4;
+/// Rows that are handed up together.
+const BATCH_ROWS: usize = 256;
+
+/// ```text
+///  new ──begin_part: the right side fits──► probing ──left side ends──► (FULL: unmatched) ──► next part, or the end
+///   │                                          ▲
+///   ├──split: it does not; both sides go to disk in parts by key──► each part as if it were a join of its own, one level deeper
+///   └──a part that no split makes smaller: as many right rows at a time as fit (a chunk), all left rows for each──┘
+/// ```
+///
+/// A left row's equals lie in one part, but in several chunks: which left rows have found one is kept in `matched_left`, and what hangs on
+/// having found none waits for the last chunk.
+pub(crate) struct HashJoin<'p> {
+    shape: Shape<'p>,
+    /// What whoever reads from this asks of left and right rows.
+    among: (Vec<Among>, Vec<Among>),
+    has_begun: bool,
+    waiting: Vec<Part>,
+    chunks: Option<Chunks>,
+    /// What is in memory of the right side is the last of its part.
+    is_last_chunk: bool,
+    held: Held,
+    /// Rows of the right side that are in memory.
+    rows: Batch,
+    /// Index of the next row with the same key, `NONE` at the end of the chain.
+    chain: Vec<u32>,
+    table: KeyTable,
+    matched: Vec<bool>,
+    left: Option<Box<dyn RowSource + 'p>>,
+    /// Left rows in hand, and the present one among them.
+    left_rows: Batch,
+    left_at: usize,
+    left_number: usize,
+    at: u32,
+    in_row: bool,
+    found: bool,
+    key: Vec<u8>,
+    unmatched_at: Option<usize>,
+}
+
+/// What is joined, and how.
+struct Shape<'p> {
+    kind: JoinKind,
+    left: &'p Plan,
+    right: &'p Plan,
+    /// Keys of the left and the right side; none: whole rows are equal, and NULL is equal to NULL.
+    keys: Option<(&'p [Node], &'p [Node])>,
+    collations: &'p [Collation],
+    key_kind: JoinKeyKind,
+    has_runtime_filter: bool,
+    residual: Option<&'p BoolNode>,
+    left_width: usize,
+    right_width: usize,
+}
+
+#[derive(Clone, Copy)]
+enum Side {
+    Left,
+    Right,
+}
+
+/// Both sides of a part, on disk.
+struct Part {
+    right: Run,
+    left: Rc<Run>,
+    level: u32,
+    /// All its keys may be one: it is what a larger part had, all of it.
+    is_whole: bool,
+}
+
+/// A part whose right side is joined a chunk at a time.
+struct Chunks {
+    right: RunRows<Run>,
+    left: Rc<Run>,
+    /// A bit for each left row: it has found an equal one.
+    matched_left: Vec<u64>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Shape<'_> {
+    /// The key of a row, in `bytes` if it is no number.
+    #[inline]
+    fn key<'k>(
+        &self,
+        side: Side,
+        runtime: &Runtime<'_>,
+        row: &[Value],
+        bytes: &'k mut Vec<u8>,
+    ) -> Result<Key<'k>, SqlError> {
+        let number = |node: &Node| node.eval_i64(runtime, row);
+        let key = match (self.key_kind, self.nodes(side)) {
+            (JoinKeyKind::Number, Some([one])) => number(one)?.map(Key::Number),
+            (JoinKeyKind::Pair, Some([one, other])) => {
+                number(one)?.zip(number(other)?).map(|(one, other)| Key::Number(pair(one, other)))
+            }
+            _ => self.write_key(side, runtime, row, bytes)?.then_some(Key::Bytes(bytes)),
+        };
+        Ok(key.unwrap_or(Key::Nothing))
+    }
+
+    fn nodes(&self, side: Side) -> Option<&[Node]> {
+        self.keys.map(|(left, right)| match side {
+            Side::Left => left,
+            Side::Right => right,
+        })
+    }
+
+    /// Writes the key of a row as bytes; false when nothing can be equal to it.
+    fn write_key(
+        &self,
+        side: Side,
+        runtime: &Runtime<'_>,
+        row: &[Value],
+        key: &mut Vec<u8>,
+    ) -> Result<bool, SqlError> {
+        match self.nodes(side) {
+            Some(nodes) => write_key(nodes, self.collations, runtime, row, key),
+            None => {
+                write_row_key(row, self.collations, key);
+                Ok(true)
+            }
+        }
+    }
+
+    /// Values in a row of the result.
+    fn width(&self) -> usize {
+        match self.kind {
+            JoinKind::Semi | JoinKind::Anti => self.left_width,
+            _ => self.left_width + self.right_width,
+        }
+    }
+
+    /// Is it asked whether there is an equal row, and nothing else of it?
+    fn asks_for_existence(&self) -> bool {
+        matches!(self.kind, JoinKind::Semi | JoinKind::Anti) && self.residual.is_none()
+    }
+
+    /// Are left rows that find nothing left out?
+    fn drops_unmatched_left(&self) -> bool {
+        matches!(self.kind, JoinKind::Inner | JoinKind::Semi)
+    }
+}
+
+impl<'p> HashJoin<'p> {
+    pub(crate) fn new(plan: &'p HashJoinPlan, runtime: &Runtime<'_>) -> HashJoin<'p> {
+        let shape = Shape {
+            kind: plan.kind,
+            left: &plan.left,
+            right: &plan.right,
+            keys: Some((&plan.left_keys, &plan.right_keys)),
+            collations: &plan.collations,
+            key_kind: plan.key_kind,
+            has_runtime_filter: plan.has_runtime_filter,
+            residual: plan.residual.as_ref(),
+            left_width: plan.left_width,
+            right_width: plan.right_width,
+        };
+        HashJoin::of(shape, runtime)
+    }
+
+    /// The same for a reader who wants some rows only. Left rows that no join has may be left out of an outer join, too: what it gives for them
+    /// is not wanted; right rows, of an inner join.
+    pub(super) fn among(plan: &'p HashJoinPlan, runtime: &Runtime<'_>, among: Vec<Among>) -> HashJoin<'p> {
+        assert!(plan.kind != JoinKind::Full, "a full join gives rows that neither side has");
+        let (left, mut right) = split(among, plan.left_width);
+        right.retain(|_| plan.kind == JoinKind::Inner);
+        HashJoin { among: (left, right), ..HashJoin::new(plan, runtime) }
+    }
+
+    /// Left rows with (Semi) or without (Anti) an equal right row.
+    pub(crate) fn of_whole_rows(
+        kind: JoinKind,
+        left: &'p Plan,
+        right: &'p Plan,
+        collations: &'p [Collation],
+        runtime: &Runtime<'_>,
+    ) -> HashJoin<'p> {
+        assert!(matches!(kind, JoinKind::Semi | JoinKind::Anti), "whole rows are looked for, not joined");
+        let width = collations.len();
+        let (left_width, right_width) = (width, width);
+        let (keys, key_kind, residual) = (None, JoinKeyKind::Bytes, None);
+        let shape = Shape {
+            kind,
+            left,
+            right,
+            keys,
+            collations,
+            key_kind,
+            has_runtime_filter: false,
+            residual,
+            left_width,
+            right_width,
+        };
+        HashJoin::of(shape, runtime)
+    }
+
+    fn of(shape: Shape<'p>, runtime: &Runtime<'_>) -> HashJoin<'p> {
+        HashJoin {
+            shape,
+            among: Default::default(),
+            has_begun: false,
+            waiting: Vec::new(),
+            chunks: None,
+            is_last_chunk: true,
+            held: Held::new(runtime),
+            rows: Batch::default(),
+            chain: Vec::new(),
+            table: KeyTable::default(),
+            matched: Vec::new(),
+            left: None,
+            left_rows: Batch::default(),
+            left_at: 0,
+            left_number: 0,
+            at: NONE,
+            in_row: false,
+            found: false,
+            key: Vec::new(),
+            unmatched_at: None,
+        }
+    }
+
+    /// Goes on to what is joined next; false when all is.
+    fn begin_part(&mut self, runtime: &Runtime<'_>) -> Result<bool, SqlError> {
+        assert!(self.left.is_none() && self.unmatched_at.is_none(), "one part ends before the next begins");
+        self.clear();
+        if !self.is_last_chunk {
+            return self.begin_chunk(runtime).map(|()| true);
+        }
+        self.chunks = None;
+        let Some(part) = (if self.has_begun { self.waiting.pop() } else { None }) else {
+            if std::mem::replace(&mut self.has_begun, true) {
+                return Ok(false);
+            }
+            let (left_among, right_among) = std::mem::take(&mut self.among);
+            let mut right = self.shape.right.open_among(runtime, right_among)?;
+            if self.load(runtime, &mut *right)? {
+                let mut among = left_among;
+                among.extend(self.keys_to_look_for());
+                self.left = Some(self.shape.left.open_among(runtime, among)?);
+            } else {
+                let right = self.split_right(runtime, &mut *right, 0)?;
+                let mut left = self.shape.left.open_among(runtime, left_among)?;
+                self.split_left(runtime, right, &mut *left, 0)?;
+            }
+            return Ok(true);
+        };
+        let mut right = RunRows::new(part.right.into_reader());
+        if self.load(runtime, &mut right)? {
+            self.left = Some(Box::new(RunRows::new(part.left.reader())));
+        } else if part.level < LEVELS_MAX && !part.is_whole {
+            let right = self.split_right(runtime, &mut right, part.level)?;
+            self.split_left(runtime, right, &mut RunRows::new(part.left.reader()), part.level)?;
+        } else {
+            let matched_left = vec![0; part.left.records() as usize / 64 + 1];
+            self.left = Some(Box::new(RunRows::new(part.left.reader())));
+            self.chunks = Some(Chunks { right, left: part.left, matched_left });
+            self.is_last_chunk = false;
+        }
+        Ok(true)
+    }
+
+    fn begin_chunk(&mut self, runtime: &Runtime<'_>) -> Result<(), SqlError> {
+        let mut chunks = self.chunks.take().expect("there is another chunk");
+        self.is_last_chunk = self.load(runtime, &mut chunks.right)?;
+        self.left = Some(Box::new(RunRows::new(chunks.left.reader())));
+        self.chunks = Some(chunks);
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        // What has grown for one part is not kept for the next.
+        (self.rows, self.chain, self.matched) = (Batch::default(), Vec::new(), Vec::new());
+        self.rows.clear(self.shape.right_width);
+        self.table = KeyTable::default();
+        self.held.clear();
+        self.left_rows.clear(self.shape.left_width);
+        (self.left_at, self.left_number, self.in_row) = (0, 0, false);
+    }
+
+    /// What is asked of left rows where they lie: numbers that a right row has. Nothing, where rows that find none are given, too, or the keys are no
+    /// numbers that left rows hold.
+    fn keys_to_look_for(&self) -> Vec<Among> {
+        let Some(nodes) = self.shape.nodes(Side::Left) else { return Vec::new() };
+        if self.shape.key_kind == JoinKeyKind::Bytes
+            || !self.shape.has_runtime_filter
+            || !self.shape.drops_unmatched_left()
+        {
+            return Vec::new();
+        }
+        let keys = self.table.numbers();
+        let bytes = size_of::<i64>() * keys.len() + nodes.len() * NumberSet::bytes_for(keys.len());
+        // It saves work and answers nothing: where there is no room for it, it is left out.
+        if keys.len() > KEYS_MAX || os::memory::ask(bytes).is_err() {
+            return Vec::new();
+        }
+        let mut numbers = vec![0; keys.len()];
+        let of_column = |(part, node): (usize, &Node)| {
+            let Node::Column(position) = node else { return None };
+            let is_pair = self.shape.key_kind == JoinKeyKind::Pair;
+            for (number, key) in numbers.iter_mut().zip(self.table.numbers()) {
+                *number = if is_pair { pair_part(key, part) } else { key };
+            }
+            Some(Among { position: *position, set: Arc::new(NumberSet::of(&numbers)) })
+        };
+        nodes.iter().enumerate().filter_map(of_column).collect()
+    }
+
+    /// Puts right rows into the table, a batch at a time; false when no more fit, with some rows left to read (or none).
+    fn load(&mut self, runtime: &Runtime<'_>, right: &mut dyn RowSource) -> Result<bool, SqlError> {
+        let mut batch = Batch::default();
+        let mut tails: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut is_full = false;
+        while !is_full && right.next_batch(runtime, &mut batch)? {
+            for at in 0..batch.rows {
+                runtime.check_cancelled()?;
+                is_full |= self.load_row(runtime, &mut batch, at, &mut tails)?;
+            }
+        }
+        if self.shape.kind == JoinKind::Full {
+            self.matched = vec![false; self.rows.rows];
+        }
+        Ok(!is_full)
+    }
+
+    /// Takes a row out of the batch into the table, if it is one that can be looked for; true when no more fit.
+    fn load_row(
+        &mut self,
+        runtime: &Runtime<'_>,
+        batch: &mut Batch,
+        at: usize,
+        tails: &mut FxHashMap<u32, u32>,
+    ) -> Result<bool, SqlError> {
+        assert_eq!(batch.width, self.shape.right_width, "a right row has the width of its plan");
+        let row = batch.row(at);
+        let key = self.shape.key(Side::Right, runtime, row, &mut self.key)?;
+        let is_complete = !matches!(key, Key::Nothing);
+        if !is_complete && self.shape.kind != JoinKind::Full {
+            return Ok(false);
+        }
+        let head = self.table.get(key);
+        if head.is_some() && self.shape.asks_for_existence() {
+            return Ok(false);
+        }
+        let index = self.rows.rows as u32;
+        let bytes = row_bytes(row) + key_bytes(key);
+        if let Some(head) = head {
+            let tail = tails.entry(head).or_insert(head);
+            self.chain[*tail as usize] = index;
+            *tail = index;
+        } else if is_complete {
+            self.table.insert(key, index)?;
+        }
+        super::room::room_for(&mut self.rows.values, self.shape.right_width)?;
+        self.rows.take_row(batch, at);
+        self.chain.room_for_one()?;
+        self.chain.push(NONE);
+        self.held.add(runtime, bytes)
+    }
+
+    /// Right rows, those in the table and those that are still to be read, go to disk in parts.
+    fn split_right(
+        &mut self,
+        runtime: &Runtime<'_>,
+        rest: &mut dyn RowSource,
+        level: u32,
+    ) -> Result<Vec<Run>, SqlError> {
+        let mut parts = Parts::new(self.held.workspace(), runtime)?;
+        let kept = std::mem::take(&mut self.rows);
+        for row in (0..kept.rows).map(|at| kept.row(at)) {
+            runtime.check_cancelled()?;
+            self.put(runtime, &mut parts, Side::Right, row, level)?;
+        }
+        self.clear();
+        let mut batch = Batch::default();
+        while rest.next_batch(runtime, &mut batch)? {
+            for row in (0..batch.rows).map(|at| batch.row(at)) {
+                runtime.check_cancelled()?;
+                self.put(runtime, &mut parts, Side::Right, row, level)?;
+            }
+        }
+        parts.finish()
+    }
+
+    fn split_left(
+        &mut self,
+        runtime: &Runtime<'_>,
+        right: Vec<Run>,
+        left: &mut dyn RowSource,
+        level: u32,
+    ) -> Result<(), SqlError> {
+        let mut parts = Parts::new(self.held.workspace(), runtime)?;
+        let mut batch = Batch::default();
+        while left.next_batch(runtime, &mut batch)? {
+            for row in (0..batch.rows).map(|at| batch.row(at)) {
+                runtime.check_cancelled()?;
+                let complete = self.shape.write_key(Side::Left, runtime, row, &mut self.key)?;
+                let part = if complete { part_of(&self.key, level) } else { 0 };
+                if (complete && right[part].records() > 0) || !self.shape.drops_unmatched_left() {
+                    parts.put(part, row)?;
+                }
+            }
+        }
+        let all: u64 = right.iter().map(Run::records).sum();
+        let left = parts.finish()?;
+        assert!(right.len() == PARTS && left.len() == PARTS, "each part has two sides");
+        for (right, left) in right.into_iter().zip(left) {
+            let is_whole = right.records() == all;
+            if left.records() > 0 || self.shape.kind == JoinKind::Full && right.records() > 0 {
+                self.waiting.push(Part { right, left: Rc::new(left), level: level + 1, is_whole });
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a right row into its part; one without a key, which finds nothing, into any.
+    fn put(
+        &mut self,
+        runtime: &Runtime<'_>,
+        parts: &mut Parts,
+        side: Side,
+        row: &[Value],
+        level: u32,
+    ) -> Result<(), SqlError> {
+        let complete = self.shape.write_key(side, runtime, row, &mut self.key)?;
+        if !complete && self.shape.kind != JoinKind::Full {
+            return Ok(());
+        }
+        parts.put(if complete { part_of(&self.key, level) } else { 0 }, row)
+    }
+
+    /// Appends the next right row that has found no left one; false at the end.
+    fn unmatched_right(&mut self, out: &mut Row) -> bool {
+        let Some(at) = &mut self.unmatched_at else {
+            return false;
+        };
+        while *at < self.rows.rows {
+            let index = *at;
+            *at += 1;
+            if !self.matched[index] {
+                pad_nulls(out, self.shape.left_width);
+                out.extend_from_slice(self.rows.row(index));
+                return true;
+            }
+        }
+        self.unmatched_at = None;
+        false
+    }
+
+    /// Goes on to the next left row and finds its chain; false at the end of the left side.
+    fn advance(&mut self, runtime: &Runtime<'_>) -> Result<bool, SqlError> {
+        self.left_at += 1;
+        if self.left_at >= self.left_rows.rows {
+            let left = self.left.as_mut().expect("built before probing");
+            if !left.next_batch(runtime, &mut self.left_rows)? {
+                return Ok(false);
+            }
+            assert_eq!(self.left_rows.width, self.shape.left_width, "a left row has the width of its plan");
+            self.left_at = 0;
+        }
+        runtime.check_cancelled()?;
+        let row = self.left_rows.row(self.left_at);
+        let key = self.shape.key(Side::Left, runtime, row, &mut self.key)?;
+        self.at = self.table.get(key).unwrap_or(NONE);
+        self.in_row = true;
+        self.left_number += 1;
+        self.found = false;
+        if let Some(chunks) = &self.chunks {
+            let number = self.left_number - 1;
+            self.found = chunks.matched_left[number / 64] & 1 << (number % 64) != 0;
+            if self.found && matches!(self.shape.kind, JoinKind::Semi | JoinKind::Anti) {
+                // It has been decided.
+                self.at = NONE;
+            }
+        }
+        Ok(true)
+    }
+
+    fn note_found(&mut self) {
+        self.found = true;
+        if let Some(chunks) = &mut self.chunks {
+            let number = self.left_number - 1;
+            chunks.matched_left[number / 64] |= 1 << (number % 64);
+        }
+    }
+
+    fn accepts(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<bool, SqlError> {
+        match self.shape.residual {
+            None => Ok(true),
+            Some(residual) => residual.is_true(runtime, row),
+        }
+    }
+
+    /// Appends the next row of the part at hand; false at its end.
+    fn next_of_part(&mut self, runtime: &Runtime<'_>, out: &mut Row) -> Result<bool, SqlError> {
+        let start = out.len();
+        loop {
+            if !self.in_row && !self.advance(runtime)? {
+                return Ok(false);
+            }
+            while self.at != NONE {
+                runtime.check_cancelled()?;
+                let index = self.at as usize;
+                self.at = self.chain[index];
+                if self.shape.asks_for_existence() {
+                    self.note_found();
+                    self.at = NONE;
+                    if self.shape.kind == JoinKind::Semi {
+                        return Ok(self.give_left(out));
+                    }
+                    break;
+                }
+                out.truncate(start);
+                out.extend_from_slice(self.left_rows.row(self.left_at));
+                out.extend_from_slice(self.rows.row(index));
+                if !self.accepts(runtime, &out[start..])? {
+                    continue;
+                }
+                self.note_found();
+                match self.shape.kind {
+                    JoinKind::Inner | JoinKind::Left => return Ok(true),
+                    JoinKind::Full => {
+                        self.matched[index] = true;
+                        return Ok(true);
+                    }
+                    JoinKind::Semi => {
+                        out.truncate(start + self.shape.left_width);
+                        self.in_row = false;
+                        return Ok(true);
+                    }
+                    JoinKind::Anti => break,
+                }
+            }
+            out.truncate(start);
+            self.in_row = false;
+            if !self.found && self.is_last_chunk && !self.shape.drops_unmatched_left() {
+                self.give_left(out);
+                if self.shape.kind != JoinKind::Anti {
+                    pad_nulls(out, self.shape.right_width);
+                }
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Appends the left row, which is done with.
+    fn give_left(&mut self, out: &mut Row) -> bool {
+        out.extend_from_slice(self.left_rows.row(self.left_at));
+        self.in_row = false;
+        true
+    }
+
+    /// Appends the next row; false at the end.
+    fn next_row(&mut self, runtime: &Runtime<'_>, out: &mut Row) -> Result<bool, SqlError> {
+        loop {
+            if self.unmatched_at.is_some() && self.unmatched_right(out) {
+                return Ok(true);
+            }
+            if self.left.is_some() {
+                if self.next_of_part(runtime, out)? {
+                    return Ok(true);
+                }
+                self.left = None;
+                if self.shape.kind == JoinKind::Full {
+                    self.unmatched_at = Some(0);
+                }
+                continue;
+            }
+            if !self.begin_part(runtime)? {
+                return Ok(false);
+            }
+        }
+    }
+}
+
+impl RowSource for HashJoin<'_> {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        row.clear();
+        self.next_row(runtime, row)
+    }
+
+    fn next_batch(&mut self, runtime: &Runtime<'_>, batch: &mut Batch) -> Result<bool, SqlError> {
+        batch.fill(self.shape.width(), BATCH_ROWS, |row| self.next_row(runtime, row))
+    }
+}

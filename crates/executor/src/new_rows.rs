@@ -1,0 +1,218 @@
+//! Rows that a statement makes: converted, checked, and inserted many at a time.
+
+use engine::{GatheredEntries, NewRow};
+use plan_ir::physical::change::{Constraints, Store, StoreKind};
+use plan_ir::row::Row;
+use plan_ir::runtime::Runtime;
+use plan_ir::table::TableSource;
+use types::{SqlError, Value};
+
+use super::constraints::CheckRows;
+use super::store::StoreValue;
+use super::store::check_not_null;
+
+/// So many rows are inserted together, at most.
+const ROWS_MAX: usize = 1_000;
+/// What they take in memory, about, at most, unless one row alone takes more.
+const BYTES_MAX: usize = 1 << 20;
+
+/// New rows of one table on their way into it. Every row is made before those that are inserted with it are in the table.
+pub struct NewRows<'p> {
+    source: &'p TableSource,
+    constraints: &'p Constraints,
+    /// What messages call the statement.
+    verb: &'p str,
+    /// The first `count` of them are waiting, the others are buffers.
+    rows: Vec<Row>,
+    count: usize,
+    bytes: usize,
+    /// Which of the waiting rows have got an explicit value for the identity column.
+    with_identity: Vec<usize>,
+    entries: GatheredEntries,
+    /// IGNORE_DUP_KEY of an INSERT's target: rows whose key is there are left out.
+    leaves_duplicates_out: bool,
+}
+
+impl<'p> NewRows<'p> {
+    /// No rows yet for a table; `verb` is the statement in messages.
+    pub fn new(source: &'p TableSource, constraints: &'p Constraints, verb: &'p str) -> NewRows<'p> {
+        NewRows {
+            source,
+            constraints,
+            verb,
+            rows: Vec::new(),
+            count: 0,
+            bytes: 0,
+            with_identity: Vec::new(),
+            entries: GatheredEntries::default(),
+            leaves_duplicates_out: false,
+        }
+    }
+
+    /// The rows of an INSERT, as which a MERGE does not count: indexes with IGNORE_DUP_KEY leave out those whose key is there.
+    pub(crate) fn of_insert(source: &'p TableSource, constraints: &'p Constraints) -> NewRows<'p> {
+        let leaves_duplicates_out = source.def.ignores_duplicates();
+        NewRows { leaves_duplicates_out, ..NewRows::new(source, constraints, "INSERT") }
+    }
+
+    /// Makes and checks a row, which waits from now on.
+    pub(crate) fn add(
+        &mut self,
+        runtime: &Runtime<'_>,
+        stores: &[Store],
+        input: &[Value],
+    ) -> Result<(), SqlError> {
+        assert!(!self.is_full(), "who adds rows puts them in");
+        let mut row = self.rows.get_mut(self.count).map(std::mem::take).unwrap_or_default();
+        make_row(runtime, self.source, stores, self.constraints, input, self.verb, &mut row)?;
+        self.add_made(&mut row, explicit_identity(self.source, stores).is_some());
+        Ok(())
+    }
+
+    /// A row that is as the table wants it waits from now on; the caller gets a buffer back.
+    pub fn add_made(&mut self, row: &mut Row, has_given_identity: bool) {
+        self.bytes += super::spill::row_bytes(row);
+        if has_given_identity {
+            self.with_identity.push(self.count);
+        }
+        match self.rows.get_mut(self.count) {
+            Some(place) => std::mem::swap(place, row),
+            None => self.rows.push(std::mem::take(row)),
+        }
+        self.count += 1;
+    }
+
+    /// Are so many waiting that they should be put in?
+    pub fn is_full(&self) -> bool {
+        self.count >= ROWS_MAX || self.bytes >= BYTES_MAX
+    }
+
+    /// Puts the waiting rows into the table, and gives those that are in. What hangs on them may be put into indexes later, by `finish`, unless references
+    /// are about to be looked at: rows stand before that, so that whoever takes the key away meanwhile meets them.
+    pub fn put_in(&mut self, runtime: &Runtime<'_>) -> Result<&[Row], SqlError> {
+        if self.leaves_duplicates_out {
+            return self.put_in_new(runtime);
+        }
+        let rows = &self.rows[..std::mem::take(&mut self.count)];
+        self.bytes = 0;
+        if rows.is_empty() {
+            return Ok(rows);
+        }
+        let table = &self.source.table;
+        let mut transactions = runtime.transactions.borrow_mut();
+        let transaction = transactions.for_table(table, runtime.options.isolation)?;
+        table.insert_many(transaction, rows, &mut self.entries)?;
+        if !self.constraints.references.is_empty() {
+            table.insert_gathered_entries(transaction, &mut self.entries)?;
+        }
+        for at in self.with_identity.drain(..) {
+            let value = &rows[at][self.source.def.identity_ordinal().expect("it has got a value")];
+            table.note_identity(transaction, value)?;
+            runtime.note_identity(value.clone());
+        }
+        Ok(rows)
+    }
+
+    /// The same, one row after the other, but for those whose key is there.
+    fn put_in_new(&mut self, runtime: &Runtime<'_>) -> Result<&[Row], SqlError> {
+        let count = std::mem::take(&mut self.count);
+        let with_identity = std::mem::take(&mut self.with_identity);
+        self.bytes = 0;
+        let table = &self.source.table;
+        let mut transactions = runtime.transactions.borrow_mut();
+        let mut inserted = 0;
+        for at in 0..count {
+            let transaction = transactions.for_table(table, runtime.options.isolation)?;
+            match table.insert_new(transaction, &self.rows[at])? {
+                NewRow::LeftOut { in_silence: true } => continue,
+                NewRow::LeftOut { in_silence: false } => {
+                    runtime.note_duplicate_ignored();
+                    continue;
+                }
+                NewRow::Inserted => {}
+            }
+            if with_identity.binary_search(&at).is_ok() {
+                let ordinal = self.source.def.identity_ordinal().expect("it has got a value");
+                let value = &self.rows[at][ordinal];
+                table.note_identity(transaction, value)?;
+                runtime.note_identity(value.clone());
+            }
+            self.rows.swap(inserted, at);
+            inserted += 1;
+        }
+        Ok(&self.rows[..inserted])
+    }
+
+    /// All that hangs on rows that were put in is in its place, too.
+    pub fn finish(&mut self, runtime: &Runtime<'_>) -> Result<(), SqlError> {
+        assert_eq!(self.count, 0, "who adds rows puts them in");
+        if self.entries.is_empty() {
+            return Ok(());
+        }
+        let table = &self.source.table;
+        let mut transactions = runtime.transactions.borrow_mut();
+        let transaction = transactions.for_table(table, runtime.options.isolation)?;
+        table.insert_gathered_entries(transaction, &mut self.entries)
+    }
+}
+
+/// Makes, checks and inserts one row; messages call the statement `verb`.
+#[inline]
+pub(super) fn insert_row(
+    runtime: &Runtime<'_>,
+    source: &TableSource,
+    stores: &[Store],
+    constraints: &Constraints,
+    input: &[Value],
+    verb: &str,
+) -> Result<Row, SqlError> {
+    let mut row = runtime.take_row();
+    make_row(runtime, source, stores, constraints, input, verb, &mut row)?;
+    let mut transactions = runtime.transactions.borrow_mut();
+    let transaction = transactions.for_table(&source.table, runtime.options.isolation)?;
+    source.table.insert(transaction, &row)?;
+    if let Some(ordinal) = explicit_identity(source, stores) {
+        source.table.note_identity(transaction, &row[ordinal])?;
+        runtime.note_identity(row[ordinal].clone());
+    }
+    Ok(row)
+}
+
+#[inline]
+fn make_row(
+    runtime: &Runtime<'_>,
+    source: &TableSource,
+    stores: &[Store],
+    constraints: &Constraints,
+    input: &[Value],
+    verb: &str,
+    row: &mut Row,
+) -> Result<(), SqlError> {
+    let columns = source.def.columns.len();
+    row.clear();
+    row.reserve(columns);
+    for store in stores {
+        let value = store.value(runtime, source, input)?;
+        // Mostly one behind the other.
+        if store.ordinal > row.len() {
+            row.resize(store.ordinal, Value::Null);
+        }
+        match row.get_mut(store.ordinal) {
+            Some(place) => *place = value,
+            None => row.push(value),
+        }
+    }
+    if row.len() < columns {
+        row.resize(columns, Value::Null);
+    }
+    constraints.compute(runtime, row)?;
+    check_not_null(source, row, verb)?;
+    constraints.check_row(runtime, source, row, verb)
+}
+
+/// The identity column when its value was given explicitly.
+fn explicit_identity(source: &TableSource, stores: &[Store]) -> Option<usize> {
+    let ordinal = source.def.identity_ordinal()?;
+    let given = |store: &Store| store.ordinal == ordinal && !matches!(store.kind, StoreKind::Identity);
+    stores.iter().any(given).then_some(ordinal)
+}

@@ -1,0 +1,56 @@
+//! Sort, stable; with a limit it keeps only the first rows.
+
+use plan_ir::physical::plan::{Node, Plan, SortNode};
+use plan_ir::row::Row;
+use plan_ir::row_source::RowSource;
+use plan_ir::runtime::Runtime;
+use types::SqlError;
+
+use super::keys::sort_values;
+use super::operations::Open;
+use super::simple::row_limit;
+use crate::spill::sorter::{Sorted, Sorter, key_order};
+
+pub(crate) struct Sort<'p> {
+    input: &'p Plan,
+    keys: &'p [SortNode],
+    limit: Option<&'p Node>,
+    sorted: Option<Sorted>,
+}
+
+impl<'p> Sort<'p> {
+    pub(crate) fn new(input: &'p Plan, keys: &'p [SortNode], limit: Option<&'p Node>) -> Sort<'p> {
+        Sort { input, keys, limit, sorted: None }
+    }
+
+    fn sort(&mut self, runtime: &Runtime<'_>) -> Result<Sorted, SqlError> {
+        let limit = match self.limit {
+            Some(node) => usize::try_from(row_limit(node, runtime)?).unwrap_or(usize::MAX),
+            None => usize::MAX,
+        };
+        let mut sorter = Sorter::new(key_order(self.keys).collect(), limit, runtime);
+        let mut source = self.input.open(runtime)?;
+        let mut row = Row::new();
+        while source.next(runtime, &mut row)? {
+            runtime.check_cancelled()?;
+            let key = sort_values(self.keys, runtime, &row)?;
+            sorter.add(runtime, key, std::mem::take(&mut row))?;
+        }
+        sorter.finish(runtime)
+    }
+}
+
+impl RowSource for Sort<'_> {
+    fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
+        if self.sorted.is_none() {
+            self.sorted = Some(self.sort(runtime)?);
+        }
+        match self.sorted.as_mut().expect("sorted above").next()? {
+            Some((_, next)) => {
+                *row = next;
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+}
