@@ -85,11 +85,13 @@ pub struct Call<'a, 'r> {
 
 impl Call<'_, '_> {
     /// An integer argument; the binder has made it int or bigint. NULL and absent are `None`.
+    #[inline]
     pub fn int(&self, index: usize) -> Option<i64> {
         self.args.get(index).and_then(Value::as_i64)
     }
 
     /// A float argument.
+    #[inline]
     pub fn float(&self, index: usize) -> Option<f64> {
         match self.args.get(index) {
             Some(Value::Float(number)) => Some(*number),
@@ -99,6 +101,7 @@ impl Call<'_, '_> {
     }
 
     /// A character argument as text.
+    #[inline]
     pub fn text(&self, index: usize) -> Option<String> {
         self.args.get(index).and_then(Value::as_text)
     }

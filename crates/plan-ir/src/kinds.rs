@@ -34,6 +34,7 @@ pub enum CompareOp {
 
 impl CompareOp {
     /// Does `ordering` of left against right satisfy the operator?
+    #[inline]
     pub fn accepts(self, ordering: std::cmp::Ordering) -> bool {
         use std::cmp::Ordering::{Equal, Greater, Less};
         match self {

@@ -15,6 +15,7 @@ pub struct Batch {
 
 impl Batch {
     /// Begins anew.
+    #[inline]
     pub fn clear(&mut self, width: usize) {
         self.values.clear();
         (self.rows, self.width) = (0, width);
@@ -46,6 +47,7 @@ impl Batch {
     }
 
     /// The values at one position of all rows.
+    #[inline]
     pub fn column(&self, position: usize) -> impl Iterator<Item = &Value> {
         assert!(position < self.width || self.rows == 0, "rows have such a value");
         self.values.iter().skip(position).step_by(self.width.max(1)).take(self.rows)

@@ -209,6 +209,7 @@ impl<'a> Runtime<'a> {
     }
 
     /// Value of an outer row's column.
+    #[inline]
     pub fn param(&self, id: usize) -> Value {
         self.params.borrow().get(id).cloned().unwrap_or(Value::Null)
     }
@@ -254,11 +255,13 @@ impl<'a> Runtime<'a> {
     }
 
     /// Settings of conversions.
+    #[inline]
     pub fn convert_context(&self) -> &ConvertContext {
         self.convert.get_or_init(|| crate::values::convert_context(self.options))
     }
 
     /// How many rows the statement returns or changes at most: SET ROWCOUNT.
+    #[inline]
     pub fn rows_max(&self) -> u64 {
         if self.options.row_count == 0 { u64::MAX } else { self.options.row_count }
     }

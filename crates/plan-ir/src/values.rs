@@ -15,6 +15,7 @@ pub fn variant(value: Value) -> Value {
 }
 
 /// Any number as a float; what is not a number is 0.
+#[inline]
 pub fn to_f64(value: &Value) -> f64 {
     match value {
         Value::Float(number) => *number,

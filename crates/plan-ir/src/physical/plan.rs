@@ -426,6 +426,7 @@ pub struct CallNode {
 
 impl IntKind {
     /// The kind of an integer type.
+    #[inline]
     pub fn of(sql_type: &SqlType) -> Option<IntKind> {
         match sql_type {
             SqlType::TinyInt => Some(IntKind::Tiny),
@@ -437,6 +438,7 @@ impl IntKind {
     }
 
     /// Smallest and greatest value.
+    #[inline]
     pub fn range(self) -> (i64, i64) {
         match self {
             IntKind::Tiny => (0, u8::MAX as i64),
@@ -457,6 +459,7 @@ impl IntKind {
     }
 
     /// The value of this width.
+    #[inline]
     pub fn value(self, number: i64) -> Value {
         match self {
             IntKind::Tiny => Value::TinyInt(number as u8),
