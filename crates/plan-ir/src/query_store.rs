@@ -73,7 +73,7 @@ pub struct StoredPlan {
     pub query_id: u64,
     /// As SHOWPLAN_XML writes it.
     pub document: Arc<str>,
-    /// The number of what it does ([`crate::showplan::Operator::hash`]).
+    /// The number of what it does (`query::showplan::Operator::hash`).
     pub plan_hash: u64,
     /// COMPATIBILITY_LEVEL of the database when it was made.
     pub compatibility_level: u8,

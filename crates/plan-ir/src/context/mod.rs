@@ -1,0 +1,50 @@
+//! What a statement is bound against and what it runs with: the whole contract with `session`.
+
+mod names;
+mod options;
+mod session_facts;
+mod sink;
+
+use std::sync::Arc;
+
+use engine::{Database, Instance, Lookup};
+use types::SqlType;
+
+pub use names::{NoNames, SessionNames, Standpoint};
+pub use options::{SetOptions, ShowplanForm};
+pub use session_facts::{
+    CachedPlan, CachedPlanKind, CachedStatement, InputBuffer, ProgramRuns, ServerTotals, SessionFacts,
+    SessionFigures, SessionRow, SystemProcedure,
+};
+pub use sink::{ColumnDescription, Flow, RowSink, StatementOutcome};
+
+/// One declared variable or parameter; its slot is its position in the list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VariableDef {
+    /// Name with the leading `@`.
+    pub name: String,
+    /// Declared type; values stored in the slot are already of this type.
+    pub sql_type: SqlType,
+}
+
+/// What names mean while a statement is bound.
+pub struct BindContext<'a> {
+    /// The instance, for three-part names.
+    pub instance: &'a Arc<Instance>,
+    /// The current database.
+    pub database: &'a Arc<Database>,
+    /// Schema of one-part names, `dbo` unless the user has another.
+    pub default_schema: &'a str,
+    /// Variables in scope; the index is the slot.
+    pub variables: &'a [VariableDef],
+    /// SET options now in force.
+    pub options: &'a SetOptions,
+    /// Temporary tables of the session.
+    pub names: &'a dyn SessionNames,
+    /// Names of the catalogs, as far as they are settled.
+    pub lookup: Lookup<'a>,
+    /// Where variables that nobody has declared are gathered; `None`: they are errors (137).
+    pub undeclared: Option<&'a crate::undeclared::UndeclaredParameters>,
+    /// Where the reason is stored when a statement cannot be bound; `None`: the reason is not wanted.
+    pub missing: Option<&'a crate::missing::MissingSlot>,
+}
