@@ -116,7 +116,7 @@ impl Column {
             Family::Binary => (spelling.len() - 2) / 2 <= kind.length,
             _ => true,
         };
-        let is_mixed = kind.family == Family::Text && rng.chance(1, 3);
+        let is_mixed = kind.family == Family::Text && rng.chance(1, 2);
         let mut spellings = Vec::new();
         for class in classes(kind.family) {
             let fitting: Vec<&&str> = class.iter().filter(has_room).collect();

@@ -27,8 +27,8 @@ use crate::{Outcome, prepared};
 
 const DATA: &str = "/data";
 /// Statements of a world.
-const QUERIES: u64 = 24;
-const CHANGES: u64 = 8;
+const QUERIES: u64 = 60;
+const CHANGES: u64 = 18;
 /// Small tables have up to so many rows.
 const ROWS: u64 = 40;
 /// In some worlds a table has one of these numbers of rows: about as many as a page has room for, and those around which locks escalate.
@@ -126,8 +126,8 @@ impl Size {
     fn share(self) -> u64 {
         match self {
             Size::Small => 1,
-            Size::Large => 4,
-            Size::Huge => 8,
+            Size::Large => 9,
+            Size::Huge => 18,
         }
     }
 }

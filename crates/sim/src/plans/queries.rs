@@ -290,7 +290,7 @@ fn set_operation(rng: &mut Rng, tables: &[Table], batch: &mut Batch) -> Query {
     Query { text, columns: columns.collect() }
 }
 
-fn windows(rng: &mut Rng, tables: &[Table], batch: &mut Batch, depth: u32) -> Query {
+pub(super) fn windows(rng: &mut Rng, tables: &[Table], batch: &mut Batch, depth: u32) -> Query {
     let (from, rest) = filtered(rng, tables, batch, depth - 1);
     let mut items = chosen(rng, &from.columns, 2);
     let keys = from.keys.join(", ");

@@ -3,7 +3,9 @@
 use os::Rng;
 
 use super::predicates::{Batch, Reference, Scope, condition, partner, pick_column, telling};
-use super::queries::{aggregate, aggregate_alone, chosen, distinct, grouped, listed, ordered, plain, query};
+use super::queries::{
+    aggregate, aggregate_alone, chosen, distinct, grouped, listed, ordered, plain, query, windows,
+};
 use super::tables::Table;
 use super::values::pick;
 
@@ -21,7 +23,7 @@ pub(super) struct Select {
 pub(super) fn select(rng: &mut Rng, tables: &[Table], is_large: bool) -> Select {
     let mut batch = Batch::default();
     let mut within = None;
-    let (text, is_ordered) = match rng.below(20) {
+    let (text, is_ordered) = match rng.below(26) {
         // Nested loops over a large table take too long.
         _ if is_large => (large(rng, tables, &mut batch), false),
         0..=2 => (ordered(rng, tables, &mut batch), true),
@@ -32,6 +34,8 @@ pub(super) fn select(rng: &mut Rng, tables: &[Table], is_large: bool) -> Select 
         9 | 10 => (told_apart(rng, tables, &mut batch, &mut within), false),
         11 => (counted_partners(rng, tables, &mut batch), false),
         12 | 13 => (without_partner(rng, tables, &mut batch), false),
+        14..=17 => (sought(rng, tables, &mut batch), false),
+        18 => (ranked(rng, tables, &mut batch), false),
         _ => (query(rng, tables, &mut batch, 2).text, false),
     };
     Select { declarations: batch.declarations.join(" "), text, is_ordered, within }
@@ -112,15 +116,16 @@ fn nearly_twice(rng: &mut Rng, tables: &[Table], batch: &mut Batch) -> String {
 /// A difference of values of which many are equal without being the same, with a condition that tells these apart: any answer has some of the rows
 /// without it.
 fn told_apart(rng: &mut Rng, tables: &[Table], batch: &mut Batch, within: &mut Option<String>) -> String {
-    let (table, one, other) = (pick(rng, tables), batch.alias(), batch.alias());
+    let mixed = |table: &&Table| table.columns.iter().any(|column| column.is_mixed);
+    let several: Vec<&Table> = tables.iter().filter(mixed).collect();
+    let table = if several.is_empty() { pick(rng, tables) } else { *pick(rng, &several) };
+    let (one, other) = (batch.alias(), batch.alias());
     let references = |alias: &str| -> Vec<Reference> {
         table.columns.iter().map(|column| Reference::column(alias, column)).collect()
     };
     let (left, right) = (references(&one), references(&other));
-    let is_formed =
-        |reference: &Reference| reference.column.as_ref().is_some_and(|own| own.kind.has_one_form);
-    let several: Vec<usize> = (0..left.len()).filter(|at| !is_formed(&left[*at])).collect();
-    let at = if several.is_empty() { 0 } else { *pick(rng, &several) };
+    let several: Vec<usize> = (0..left.len()).filter(|at| table.columns[*at].is_mixed).collect();
+    let at = if several.is_empty() { rng.below(left.len() as u64) as usize } else { *pick(rng, &several) };
     let mut side = |columns: &[Reference], alias: &str| {
         let scope = Scope { tables, columns: columns.to_vec(), depth: 0 };
         let filter = condition(rng, &scope, batch, 1);
@@ -131,6 +136,33 @@ fn told_apart(rng: &mut Rng, tables: &[Table], batch: &mut Batch, within: &mut O
     let condition = telling(rng, &[left[at].named("d", "x0")]);
     *within = Some(whole.clone());
     format!("{whole} WHERE {condition}")
+}
+
+/// Rows of a table by columns that its indexes begin with.
+fn sought(rng: &mut Rng, tables: &[Table], batch: &mut Batch) -> String {
+    let (table, alias) = (pick(rng, tables), batch.alias());
+    let columns: Vec<Reference> =
+        table.columns.iter().map(|column| Reference::column(&alias, column)).collect();
+    let own = pick_column(rng, &columns);
+    let scope = Scope { tables, columns: vec![own], depth: 0 };
+    let mut filter = condition(rng, &scope, batch, 1);
+    if rng.chance(1, 3) {
+        let scope = Scope { tables, columns: columns.clone(), depth: 0 };
+        let operator = pick(rng, &["AND", "AND", "OR"]);
+        filter = format!("({filter}) {operator} {}", condition(rng, &scope, batch, 1));
+    }
+    format!("SELECT {} FROM {} AS {alias} WHERE {filter}", listed(&chosen(rng, &columns, 3)), table.name)
+}
+
+/// Window functions below conditions.
+fn ranked(rng: &mut Rng, tables: &[Table], batch: &mut Batch) -> String {
+    let inner = windows(rng, tables, batch, 1);
+    let columns: Vec<Reference> =
+        inner.columns.iter().map(|column| column.named("d", &column.text)).collect();
+    let names: Vec<&str> = columns.iter().map(|column| column.text.as_str()).collect();
+    let names = names.join(", ");
+    let scope = Scope { tables, columns, depth: 0 };
+    format!("SELECT {names} FROM ({}) AS d WHERE {}", inner.text, condition(rng, &scope, batch, 1))
 }
 
 /// What the rows of one table find in another one, counted.
