@@ -425,7 +425,7 @@ impl Binder<'_> {
         }
         match style.kind {
             ExprKind::Constant(value) => Ok(value.as_i64().map(|style| style as i32)),
-            _ => Err(crate::errors::unsupported("CONVERT with a style that is not a constant")),
+            _ => Err(plan_ir::errors::unsupported("CONVERT with a style that is not a constant")),
         }
     }
 

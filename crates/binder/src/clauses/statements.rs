@@ -65,7 +65,7 @@ fn create_table(table: &ast::CreateTable) -> Result<(), SqlError> {
 }
 
 /// What stands in WITH behind a table definition. Errors 1039, 7711 of what stands there twice, and the refusal.
-pub(crate) fn check_table_options(options: &[NamedOption]) -> Result<(), SqlError> {
+pub fn check_table_options(options: &[NamedOption]) -> Result<(), SqlError> {
     super::index_options::check_repeated(options)?;
     check_options("table option", options)
 }
