@@ -90,7 +90,7 @@ pub enum ConditionKind {
         is_negated: bool,
     },
     /// The column, of an integer type, has a number that may be in the set.
-    Among(Arc<NumberSet>),
+    InSet(Arc<NumberSet>),
     /// The result of arithmetic on the integer column satisfies a test; a row for which the arithmetic fails passes.
     Computed {
         /// The arithmetic.
@@ -178,7 +178,7 @@ enum Check {
     Null { column: usize, is_null: bool },
     Number { numbered: Numbered, low: i64, high: i64, is_outside: bool },
     Numbers { numbered: Numbered, other: Numbered, accepted: Accepted },
-    Among { numbered: Numbered, set: Arc<NumberSet> },
+    InSet { numbered: Numbered, set: Arc<NumberSet> },
     Computed { numbered: Numbered, steps: NumberSteps, test: NumberTest },
     OneOfNumbers { numbered: Numbered, sorted: Vec<i64>, is_negated: bool },
     Text { column: usize, accepted: Accepted, value: ByteStr, collation: Collation },
@@ -261,9 +261,9 @@ impl Check {
                 Check::of_list(format, column, values, collation, is_negated)
             }
             ConditionKind::Like { pattern, is_negated } => Check::Like { column, pattern, is_negated },
-            ConditionKind::Among(set) => {
+            ConditionKind::InSet(set) => {
                 let numbered = numbered.expect("members of a set of numbers are numbers");
-                Check::Among { numbered, set }
+                Check::InSet { numbered, set }
             }
             ConditionKind::Computed { steps, test } => {
                 let numbered = numbered.expect("what is computed with is a number");
@@ -352,7 +352,7 @@ impl Check {
         match self {
             Check::Never => 0,
             Check::Null { .. } | Check::Number { .. } | Check::Numbers { .. } => 1,
-            Check::OneOfNumbers { .. } | Check::Among { .. } | Check::Computed { .. } => 2,
+            Check::OneOfNumbers { .. } | Check::InSet { .. } | Check::Computed { .. } => 2,
             Check::Text { .. } => 3,
             Check::OneOfTexts { .. } => 4,
             Check::Value { .. } => 5,
@@ -371,7 +371,7 @@ impl Check {
             Check::Number { numbered, low, high, is_outside } => {
                 numbered.read(view).is_some_and(|number| (number >= *low && number <= *high) != *is_outside)
             }
-            Check::Among { numbered, set } => numbered.read(view).is_some_and(|number| set.may_have(number)),
+            Check::InSet { numbered, set } => numbered.read(view).is_some_and(|number| set.may_have(number)),
             Check::Computed { numbered, steps, test } => {
                 let accepts = |number| steps.of(number).is_none_or(|number| test.accepts(number));
                 numbered.read(view).is_some_and(accepts)

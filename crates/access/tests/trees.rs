@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use common::{Db, Place, create, open};
+use common::{Db, IndexStatement, create, open};
 use hardpan_access::{AccessError, BTreeDef, BTreeKind, BuildFill, Inserted, KeyRange, ScanOptions, UnitId};
 use os::sim::{Bug, End, Profile, World};
 use os::{Latch, LatchRank, Rng};
@@ -18,7 +18,9 @@ type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// Runs `body` in a world with a new database.
 fn with_db(seed: u64, body: impl FnOnce(Db) + Send + 'static) {
-    World::new(seed, Profile::nvme()).run(move |os| body(create(os, &Place::new("/data/t")))).assert_ok();
+    World::new(seed, Profile::nvme())
+        .run(move |os| body(create(os, &IndexStatement::new("/data/t"))))
+        .assert_ok();
 }
 
 /// Keys of very different lengths, long ones among neighbours that share much.
@@ -273,7 +275,7 @@ fn redo_twice_is_redo_once() {
 fn the_log_alone_rebuilds_deep_trees() {
     for seed in 0..8 {
         let world = World::new(seed, Profile::drawn(seed));
-        let place = Place { pool_bytes: 8 << 20, ..Place::new("/data/t") };
+        let place = IndexStatement { pool_bytes: 8 << 20, ..IndexStatement::new("/data/t") };
         let model = Arc::new(Latch::new(LatchRank::Leaf, Rows::new()));
         let (place2, model2) = (place.clone(), Arc::clone(&model));
         let report = world.run(move |os| {
@@ -390,7 +392,7 @@ fn a_tree_that_is_built_is_a_sorted_map_and_goes_on_as_one() {
 fn a_tree_that_was_being_built_leaves_no_page_behind() {
     for seed in 0..24 {
         let world = World::new(seed, Profile::drawn(seed));
-        let place = Place { pool_bytes: 64 * 8192, ..Place::new("/data/t") };
+        let place = IndexStatement { pool_bytes: 64 * 8192, ..IndexStatement::new("/data/t") };
         let place2 = place.clone();
         world.run(move |os| drop(create(os, &place2))).assert_ok();
         if seed % 4 != 0 {
@@ -427,7 +429,7 @@ fn a_tree_that_was_being_built_leaves_no_page_behind() {
 fn built_again_by_the_log(seed: u64, bug: Option<Bug>) -> Result<(), String> {
     let world = World::new(seed, Profile::drawn(seed));
     world.plant(bug);
-    let place = Place { pool_bytes: 8 << 20, ..Place::new("/data/t") };
+    let place = IndexStatement { pool_bytes: 8 << 20, ..IndexStatement::new("/data/t") };
     let place2 = place.clone();
     let made = world.run(move |os| {
         let db = create(os, &place2);
@@ -573,7 +575,7 @@ fn undo_goes_on_among_keys_that_were_inserted_together() {
     let mut resumed = 0;
     for seed in 0..20 {
         let world = World::new(seed, Profile::drawn(seed));
-        let place = Place::new("/data/t");
+        let place = IndexStatement::new("/data/t");
         let place2 = place.clone();
         let made = world.run(move |os| {
             let db = create(os, &place2);
@@ -599,7 +601,7 @@ fn undo_goes_on_among_keys_that_were_inserted_together() {
             world.power_loss();
             // Redo runs before, and reads and writes every page.
             world.power_off_after_ios(1 + (seed * 4 + round) * 7 % 300);
-            let place = Place { pool_bytes: 64 * 8192, ..place.clone() };
+            let place = IndexStatement { pool_bytes: 64 * 8192, ..place.clone() };
             let report = world.run(move |os| drop(open(os, &place)));
             assert_ne!(report.end, End::Failed, "seed {seed}: {:?}", report.failures);
         }
@@ -626,7 +628,7 @@ fn undo_goes_on_among_keys_that_were_deleted_together() {
     let mut resumed = 0;
     for seed in 0..20 {
         let world = World::new(seed, Profile::drawn(seed));
-        let place = Place::new("/data/t");
+        let place = IndexStatement::new("/data/t");
         let rows = |from: u32, to: u32| (from..to).map(|key| (key.to_be_bytes(), [key as u8; 120]));
         let place2 = place.clone();
         let made = world.run(move |os| {
@@ -652,7 +654,7 @@ fn undo_goes_on_among_keys_that_were_deleted_together() {
             world.power_loss();
             // Recovery writes several log blocks of compensation records.
             world.power_off_after_ios(1 + (seed * 4 + round) % 60);
-            let place = Place { pool_bytes: 64 * 8192, ..place.clone() };
+            let place = IndexStatement { pool_bytes: 64 * 8192, ..place.clone() };
             let report = world.run(move |os| drop(open(os, &place)));
             assert_ne!(report.end, End::Failed, "seed {seed}: {:?}", report.failures);
         }

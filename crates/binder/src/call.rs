@@ -16,7 +16,7 @@ use super::arguments::{
     check_moment_of_bucket, check_old_large, check_old_large_argument, collation_of_call, offset_of_text,
     operation_of_aggregate,
 };
-use super::draws::{AGGREGATE, CONDITIONAL};
+use super::next_values::{AGGREGATE, CONDITIONAL};
 use super::not_here::is_documented;
 use super::{Binder, Clause, coerce};
 
@@ -53,10 +53,10 @@ impl Binder<'_> {
             return self.aggregate(&name, kind, call);
         }
         match name.as_str() {
-            "ISNULL" => self.refusing_draws(CONDITIONAL, true, |binder| binder.is_null_function(call)),
-            "COALESCE" => self.refusing_draws(CONDITIONAL, true, |binder| binder.coalesce(call)),
-            "NULLIF" => self.refusing_draws(CONDITIONAL, true, |binder| binder.null_if(call)),
-            "IIF" => self.refusing_draws(CONDITIONAL, true, |binder| binder.iif(call)),
+            "ISNULL" => self.refusing_next_values(CONDITIONAL, true, |binder| binder.is_null_function(call)),
+            "COALESCE" => self.refusing_next_values(CONDITIONAL, true, |binder| binder.coalesce(call)),
+            "NULLIF" => self.refusing_next_values(CONDITIONAL, true, |binder| binder.null_if(call)),
+            "IIF" => self.refusing_next_values(CONDITIONAL, true, |binder| binder.iif(call)),
             "CHOOSE" => self.choose(call),
             "ROW_NUMBER" | "RANK" | "DENSE_RANK" | "NTILE" | "LAG" | "LEAD" | "FIRST_VALUE"
             | "LAST_VALUE" | "PERCENT_RANK" | "CUME_DIST" => Err(plan_ir::errors::needs_over(&name)),
@@ -115,7 +115,7 @@ impl Binder<'_> {
         if self.makes_function && self.view_depth == 0 && SIDE_EFFECTS.contains(&function.name) {
             return Err(SqlError::new(443, &[&function.name.to_ascii_lowercase()]));
         }
-        if function.name == "NEWSEQUENTIALID" && !self.draws.is_whole_default(call) {
+        if function.name == "NEWSEQUENTIALID" && !self.next_values.is_whole_default(call) {
             return Err(SqlError::new(302, &[]));
         }
         if call.args.len() < usize::from(function.min_arguments)
@@ -227,7 +227,7 @@ impl Binder<'_> {
 
     /// An argument of an aggregate.
     fn aggregated(&mut self, argument: &ast::Expr) -> Result<Expr, SqlError> {
-        self.refusing_draws(AGGREGATE, true, |binder| {
+        self.refusing_next_values(AGGREGATE, true, |binder| {
             binder.in_clause(Clause::Aggregate, |binder| binder.value(argument))
         })
     }
@@ -428,11 +428,8 @@ impl Binder<'_> {
         }
         let wanted = if kind == AggregateKind::StringAgg { 2 } else { 1 };
         if call.args.len() != wanted {
-            return Err(plan_ir::errors::argument_count(
-                &name.to_ascii_lowercase(),
-                wanted as u8,
-                wanted as u8,
-            ));
+            let shown = name.to_ascii_lowercase();
+            return Err(plan_ir::errors::argument_count(&shown, wanted as u8, wanted as u8));
         }
         let mut argument = self.aggregated(&call.args[0])?;
         if argument.is_null_literal() {
@@ -446,7 +443,8 @@ impl Binder<'_> {
             if !argument.sql_type.is_character() {
                 argument = coerce::implicit(argument, &SqlType::nvarchar(4000))?;
             }
-            separator = Some(self.refusing_draws(AGGREGATE, true, |binder| binder.value(&call.args[1]))?);
+            separator =
+                Some(self.refusing_next_values(AGGREGATE, true, |binder| binder.value(&call.args[1]))?);
             for item in call.extra.iter().flat_map(|extra| extra.within_group.iter().flatten()) {
                 let expr = self.aggregated(&item.expr)?;
                 check_key(&expr, "ORDER BY", order.len() + 1)?;

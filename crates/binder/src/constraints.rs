@@ -138,7 +138,7 @@ impl Binder<'_> {
         source: &Arc<TableSource>,
         key: &ForeignKeyDef,
     ) -> Result<Option<Reference>, SqlError> {
-        let found = self.answers.of(&source.database).object(key.referenced_object_id);
+        let found = self.dependencies.of(&source.database).object(key.referenced_object_id);
         let Some(ObjectDef::Table(table)) = found else { return Ok(None) };
         let other = Arc::new(TableSource::new(source.database.clone(), table));
         Ok(Reference::new(key, source, &other))
@@ -161,7 +161,7 @@ impl Binder<'_> {
                 table.foreign_keys.iter().filter(|key| key.referenced_object_id == source.def.object_id)
             {
                 // Which tables refer to one stands in its own definition; what each of them is, in theirs.
-                self.answers.of(&source.database).note_object(&object);
+                self.dependencies.of(&source.database).note_object(&object);
                 let child = Arc::new(TableSource::new(source.database.clone(), table.clone()));
                 if let Some(reference) = Reference::new(key, &child, source) {
                     found.push((reference, child, key.clone()));

@@ -12,8 +12,8 @@ use plan_ir::view::View;
 use tsql::ast::{self, Ident, ObjectName, TableSource};
 use types::{Collation, SqlError, SqlType};
 
-use super::draws::{CLAUSE, NESTED, TABLE_FUNCTION};
 use super::names::Resolved;
+use super::next_values::{CLAUSE, NESTED, TABLE_FUNCTION};
 use super::stars::not_usable;
 use super::{Binder, BoundQuery, Clause, CommonTableDefinition, CommonTableEntry, ScopeColumn, ScopeTable};
 
@@ -36,7 +36,7 @@ impl Binder<'_> {
             return Err(plan_ir::errors::too_many_tables(TABLES_MAX));
         }
         for source in sources {
-            let rel = self.refusing_draws(CLAUSE, true, |binder| binder.source(source))?;
+            let rel = self.refusing_next_values(CLAUSE, true, |binder| binder.source(source))?;
             all = Some(match all {
                 None => rel,
                 Some(left) => join(JoinKind::Inner, left, rel, None),
@@ -82,7 +82,7 @@ impl Binder<'_> {
             }
             TableSource::Variable { name, alias, .. } => {
                 let real = self
-                    .answers
+                    .dependencies
                     .temporary(self.context.names, name)
                     .ok_or_else(|| plan_ir::errors::undeclared_table_variable(name))?;
                 let object = ObjectName {
@@ -101,7 +101,7 @@ impl Binder<'_> {
                 self.wanted_query(rel, wanted)
             }
             TableSource::Values(values) => {
-                let query = self.refusing_draws(NESTED, true, |binder| {
+                let query = self.refusing_next_values(NESTED, true, |binder| {
                     binder.hidden(|binder| binder.values_query(&values.rows))
                 })?;
                 let alias = values.alias.as_ref().map_or("", |alias| alias.value.as_str());
@@ -111,12 +111,12 @@ impl Binder<'_> {
             TableSource::Join(join) => self.join(join),
             TableSource::OdbcOuterJoin(inner) => self.source(inner),
             TableSource::Function(function) => {
-                let rel =
-                    self.refusing_draws(TABLE_FUNCTION, true, |binder| binder.function_source(function))?;
+                let rel = self
+                    .refusing_next_values(TABLE_FUNCTION, true, |binder| binder.function_source(function))?;
                 self.wanted_query(rel, wanted)
             }
             TableSource::OpenJson(open) => {
-                let rel = self.refusing_draws(TABLE_FUNCTION, true, |binder| binder.open_json(open))?;
+                let rel = self.refusing_next_values(TABLE_FUNCTION, true, |binder| binder.open_json(open))?;
                 self.wanted_query(rel, wanted)
             }
             TableSource::OpenXml(_) => Err(plan_ir::errors::unsupported("OPENXML")),

@@ -221,7 +221,7 @@ pub fn hint_tables(rel: &mut Rel, hints: &ScanHints) -> Result<(), SqlError> {
         | Rel::Project { input, .. }
         | Rel::Aggregate { input, .. }
         | Rel::Window { input, .. }
-        | Rel::Draw { input, .. }
+        | Rel::NextValue { input, .. }
         | Rel::Distinct { input }
         | Rel::Sort { input, .. }
         | Rel::Top { input, .. }

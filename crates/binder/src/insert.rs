@@ -13,8 +13,8 @@ use tsql::ast;
 use types::SqlError;
 
 use super::constraints::Change;
-use super::draws::{CLAUSE, LIMITED};
 use super::found_target::{Access, ChangedTable, InsertTarget};
+use super::next_values::{CLAUSE, LIMITED};
 use super::{Binder, BoundQuery, Clause, Scope};
 
 /// The defaults of the columns that rows of one statement have got no value for.
@@ -54,13 +54,13 @@ impl Binder<'_> {
         let (target, ordinals) = self.insert_into(insert)?;
         let source = target.source.clone();
         let explicit = !insert.columns.is_empty();
-        self.draws.is_limited = insert.top.is_some() || has_limited_query(&insert.source);
+        self.next_values.is_limited = insert.top.is_some() || has_limited_query(&insert.source);
         let input = match &insert.source {
             ast::InsertSource::DefaultValues => {
                 BoundInput::Values(vec![self.all_stores(&source, Vec::new())?])
             }
             ast::InsertSource::Values(rows) => {
-                self.refusing_draws(LIMITED, insert.top.is_some(), |binder| {
+                self.refusing_next_values(LIMITED, insert.top.is_some(), |binder| {
                     binder.insert_values(&source, &ordinals, explicit, rows)
                 })?
             }
@@ -69,14 +69,14 @@ impl Binder<'_> {
                 self.insert_from(&source, &ordinals, explicit, query)?
             }
             ast::InsertSource::Execute(_) => {
-                return Err(plan_ir::errors::unsupported("INSERT ... EXEC through this door"));
+                return Err(plan_ir::errors::unsupported("INSERT ... EXEC through this call"));
             }
         };
         let identity = identity_rule(&source, &ordinals, explicit, &insert.source);
         let constraints = self.insert_constraints(&target)?;
         let through = target.through.as_deref();
         let changed = ChangedTable { source: &source, through, hidden: Vec::new(), may_be_missing: false };
-        let outputs = self.refusing_draws(CLAUSE, true, |binder| {
+        let outputs = self.refusing_next_values(CLAUSE, true, |binder| {
             binder.outputs(&insert.output, changed, None, (true, false))
         })?;
         let hints = super::hints::target_hints(&insert.target.hints)?;
@@ -226,8 +226,8 @@ impl Binder<'_> {
     }
 
     fn insert_query(&mut self, query: &ast::Query, top: Option<&ast::Top>) -> Result<BoundQuery, SqlError> {
-        self.draws.is_statement_next = true;
-        let mut bound = self.refusing_draws(LIMITED, top.is_some(), |binder| binder.query(query))?;
+        self.next_values.is_statement_next = true;
+        let mut bound = self.refusing_next_values(LIMITED, top.is_some(), |binder| binder.query(query))?;
         if let Some(top) = top {
             let top = self.top(top, Vec::new())?;
             bound.rel = Rel::Top { input: Box::new(bound.rel), top };
@@ -268,7 +268,7 @@ impl Binder<'_> {
 
     /// What the query draws from sequences goes along with its rows: a default that draws from the same one gets the same value.
     fn keep_drawn(&mut self, rel: &mut Rel, order: &mut Vec<ColumnId>) -> Vec<(Arc<SequenceSource>, usize)> {
-        let drawn = self.draws.take_drawn();
+        let drawn = self.next_values.take_drawn();
         let Rel::Project { items, .. } = rel else { return Vec::new() };
         let mut kept = Vec::with_capacity(drawn.len());
         for (source, id) in drawn {

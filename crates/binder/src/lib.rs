@@ -5,7 +5,6 @@ mod call;
 pub mod clauses;
 pub mod coerce;
 mod constraints;
-pub mod draws;
 mod found_target;
 mod from;
 mod group;
@@ -21,6 +20,7 @@ mod limits;
 mod merge;
 mod named_window;
 mod names;
+pub mod next_values;
 pub mod not_here;
 pub mod observe;
 mod output;
@@ -42,13 +42,13 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use engine::Database;
-use plan_ir::answers::Answers;
 use plan_ir::bound::coercibility::check_resolved;
 use plan_ir::bound::columns::{ColumnInfo, Columns};
 use plan_ir::bound::tree::{AggregateCall, Expr, Rel, WindowCall};
 use plan_ir::built_ins::BuiltIns;
 use plan_ir::context::BindContext;
 use plan_ir::kinds::{Coercibility, ColumnId};
+use plan_ir::plan_dependencies::PlanDependencies;
 use types::{Collation, SqlError, SqlType};
 
 /// Nesting beyond this is refused with error 191, long before the stack ends.
@@ -76,7 +76,7 @@ pub struct Binder<'a> {
     /// The common table expressions in sight.
     pub common_tables: Vec<CommonTableEntry>,
     /// What catalogs and the session have said of names: the statement holds as long as they say it.
-    pub answers: Answers,
+    pub dependencies: PlanDependencies,
     /// Tables that are read, as often as they are named.
     pub tables: Vec<Arc<plan_ir::table::TableSource>>,
     /// Column aliases of inlined function parameters: name -> expression.
@@ -112,7 +112,7 @@ pub struct Binder<'a> {
     /// TABLE HINT of OPTION.
     pub table_hints: Vec<hinted_tables::HintedTable>,
     /// NEXT VALUE FOR: where it may stand and what it becomes there.
-    pub draws: draws::Draws,
+    pub next_values: next_values::NextValues,
     /// Where names without a schema are looked for before `dbo`, when it is not the schema of the context: that of the view or function at hand.
     pub schema: Option<Arc<str>>,
     /// What `*` stands for in the text of a module.
@@ -292,7 +292,7 @@ impl<'a> Binder<'a> {
             columns: Columns::default(),
             scopes: Vec::new(),
             common_tables: Vec::new(),
-            answers: Answers::default(),
+            dependencies: PlanDependencies::default(),
             tables: Vec::new(),
             arguments: Vec::new(),
             target: None,
@@ -310,7 +310,7 @@ impl<'a> Binder<'a> {
             refuses_subqueries: false,
             join_hints: Vec::new(),
             table_hints: Vec::new(),
-            draws: draws::Draws::default(),
+            next_values: next_values::NextValues::default(),
             schema: None,
             stars: kept_stars::Stars::default(),
             tells_all_names: false,
@@ -420,13 +420,13 @@ impl<'a> Binder<'a> {
         let outer = std::mem::replace(&mut self.database, database);
         let outer_schema = self.schema.replace(schema);
         let outer_nulls = std::mem::replace(&mut self.ansi_nulls, ansi_nulls);
-        let draws = self.draws.enter_stored();
+        let draws = self.next_values.enter_stored();
         let stars = std::mem::take(&mut self.stars);
         self.view_depth += 1;
         let result = self.telling_first_name(f);
         self.view_depth -= 1;
         self.stars = stars;
-        self.draws.leave_stored(draws);
+        self.next_values.leave_stored(draws);
         self.ansi_nulls = outer_nulls;
         self.schema = outer_schema;
         self.database = outer;
@@ -498,9 +498,9 @@ impl<'a> Binder<'a> {
         let database = self.database.clone();
         // Inside of a view or a default it is the view's or the table's.
         if Arc::ptr_eq(&database, self.context.database) {
-            self.answers.note_home(&database);
+            self.dependencies.note_home(&database);
         }
-        self.answers.of(&database);
+        self.dependencies.of(&database);
         database
     }
 }

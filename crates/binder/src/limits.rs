@@ -4,7 +4,7 @@ use plan_ir::bound::tree::{Expr, ExprKind, Rel, SortKey, TopSpec};
 use tsql::ast;
 use types::{SqlError, SqlType, Value};
 
-use super::{Binder, Clause, Scope, coerce, draws};
+use super::{Binder, Clause, Scope, coerce, next_values};
 
 /// Which count it is: decides what is wrong with it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Binder<'_> {
             self.scopes[own].refuses_columns = true;
         }
         self.scopes.push(Scope { clause: Clause::RowCount, ..Scope::default() });
-        let count = self.refusing_draws(draws::CLAUSE, true, |binder| binder.value(count));
+        let count = self.refusing_next_values(next_values::CLAUSE, true, |binder| binder.value(count));
         self.scopes.pop();
         if let Some(own) = own {
             self.scopes[own].refuses_columns = false;

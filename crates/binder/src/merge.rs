@@ -10,8 +10,8 @@ use tsql::ast::{self, MergeAction as Written, MergeWhen};
 use types::{SqlError, SqlType, Value};
 
 use super::constraints::{Change, follows_others};
-use super::draws::{CLAUSE, MERGED};
 use super::found_target::{FoundTarget, Named};
+use super::next_values::{CLAUSE, MERGED};
 use super::update::SetValue;
 use super::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
 
@@ -44,10 +44,10 @@ impl Binder<'_> {
             self.add_common_tables(with)?;
         }
         self.scopes.push(Scope { clause: Clause::Rows, ..Scope::default() });
-        self.draws.refuse_over();
-        let joined = self.refusing_draws(CLAUSE, true, |binder| binder.merged_rows(merge))?;
+        self.next_values.refuse_over();
+        let joined = self.refusing_next_values(CLAUSE, true, |binder| binder.merged_rows(merge))?;
         let target = &joined.target;
-        self.draws.is_limited = merge.top.is_some();
+        self.next_values.is_limited = merge.top.is_some();
         let mut cases = Vec::new();
         let mut written = Vec::new();
         let mut identity = None;
@@ -66,7 +66,7 @@ impl Binder<'_> {
         for one in written {
             actions.push(self.bound_action(one, target, &mut changed)?);
         }
-        self.draws.is_limited = false;
+        self.next_values.is_limited = false;
         changed.sort_unstable();
         changed.dedup();
         let inserts = self.constraints_for(&source, Change::Insert, &actions)?;
@@ -74,7 +74,7 @@ impl Binder<'_> {
         let deletes = self.constraints_for(&source, Change::Delete, &actions)?;
         changed.extend(follows_others(&source));
         self.show_action_name(action_name);
-        let outputs = self.refusing_draws(CLAUSE, true, |binder| {
+        let outputs = self.refusing_next_values(CLAUSE, true, |binder| {
             let shown = target.changed().with_missing_rows();
             binder.outputs(&merge.output, shown, Some(&rel.output()), (true, true))
         })?;
@@ -177,7 +177,7 @@ impl Binder<'_> {
             MergeWhen::NotMatchedBySource => parts.push(no_source),
         }
         if let Some(condition) = &clause.condition {
-            let bound = self.refusing_draws(CLAUSE, true, |binder| {
+            let bound = self.refusing_next_values(CLAUSE, true, |binder| {
                 let bind =
                     |binder: &mut Self| binder.telling_first_name(|binder| binder.condition(condition));
                 binder.seeing(clause.when, bind)
@@ -218,7 +218,7 @@ impl Binder<'_> {
         target: &FoundTarget,
         identity: &mut Option<IdentityRule>,
     ) -> Result<Action, SqlError> {
-        self.refusing_draws(MERGED, true, |binder| {
+        self.refusing_next_values(MERGED, true, |binder| {
             binder.seeing(clause.when, |binder| match &clause.action {
                 Written::Delete => Ok(Action::Delete),
                 Written::Update(set) => {

@@ -199,7 +199,7 @@ impl Binder<'_> {
                 return Err(SqlError::new(4508, &[]));
             }
             let real = self
-                .answers
+                .dependencies
                 .temporary(self.context.names, table)
                 .ok_or_else(|| plan_ir::errors::invalid_object(&written(name)))?;
             let tempdb = self.named_database("tempdb")?;
@@ -236,8 +236,8 @@ impl Binder<'_> {
     /// A database by name; error 911, or why it cannot be used (922, 926, 942, 945).
     pub fn named_database(&mut self, name: &str) -> Result<Arc<Database>, SqlError> {
         let found = self.context.instance.database(name);
-        let database = found.inspect_err(|_| self.answers.note_missing_database(name))?;
-        self.answers.of(&database);
+        let database = found.inspect_err(|_| self.dependencies.note_missing_database(name))?;
+        self.dependencies.of(&database);
         Ok(database)
     }
 
@@ -249,9 +249,9 @@ impl Binder<'_> {
         name: &str,
     ) -> Result<Option<Resolved>, SqlError> {
         // Begun before the question: what changes meanwhile makes the statement be bound again.
-        self.answers.of(database);
+        self.dependencies.of(database);
         let holder = self.context.lookup.holder(database, schema, name)?;
-        self.answers.of(database).note_name(schema, name, holder.as_ref());
+        self.dependencies.of(database).note_name(schema, name, holder.as_ref());
         // A constraint's name is no table's.
         let object = holder.filter(|object| same_name(object.name(), name));
         Ok(object.map(|object| Resolved::Object(database.clone(), object)))

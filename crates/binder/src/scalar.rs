@@ -356,7 +356,7 @@ impl Binder<'_> {
     }
 
     fn case(&mut self, case: &ast::Case) -> Result<Expr, SqlError> {
-        self.refusing_draws(super::draws::CONDITIONAL, true, |binder| binder.case_inside(case))
+        self.refusing_next_values(super::next_values::CONDITIONAL, true, |binder| binder.case_inside(case))
     }
 
     fn case_inside(&mut self, case: &ast::Case) -> Result<Expr, SqlError> {

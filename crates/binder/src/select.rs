@@ -6,8 +6,8 @@ use plan_ir::names::same_name;
 use tsql::ast::{self, SelectItem};
 use types::{SqlError, SqlType};
 
-use super::draws;
 use super::item::{Item, SelectParts};
+use super::next_values;
 use super::scalar::assignment_operator;
 use super::{Binder, BoundQuery, Clause, OutputColumn, Scope, coerce, named_window, sequence};
 
@@ -17,9 +17,10 @@ const SELECT_ITEMS_MAX: usize = 4_096;
 impl Binder<'_> {
     /// Binds a query whose rows are used (not assigned).
     pub fn query(&mut self, query: &ast::Query) -> Result<BoundQuery, SqlError> {
-        self.deeper(|binder| match std::mem::take(&mut binder.draws.is_statement_next) {
+        self.deeper(|binder| match std::mem::take(&mut binder.next_values.is_statement_next) {
             true => binder.query_inside(query, true),
-            false => binder.refusing_draws(draws::NESTED, true, |binder| binder.query_inside(query, false)),
+            false => binder
+                .refusing_next_values(next_values::NESTED, true, |binder| binder.query_inside(query, false)),
         })
     }
 
@@ -35,7 +36,7 @@ impl Binder<'_> {
         }
         match &query.body {
             ast::QueryBody::Select(select) => {
-                self.draws.is_statement_next = is_statement;
+                self.next_values.is_statement_next = is_statement;
                 let parts = self.select(select, query)?;
                 if parts.items.iter().any(|item| item.variable.is_some()) {
                     return Err(plan_ir::errors::assignment_mixed());
@@ -43,7 +44,7 @@ impl Binder<'_> {
                 Ok(self.project(parts))
             }
             ast::QueryBody::SetOperation(_) | ast::QueryBody::Ordered(_) => {
-                self.refusing_draws(draws::SET_OPERATION, true, |binder| {
+                self.refusing_next_values(next_values::SET_OPERATION, true, |binder| {
                     let bound = binder.query_body(&query.body)?;
                     binder.order_output(bound, query)
                 })
@@ -80,9 +81,9 @@ impl Binder<'_> {
         let takes_identity = select.into.is_some() && matches!(query.body, ast::QueryBody::Select(_));
         named_window::check(&select.windows)?;
         self.scopes.push(Scope { named_windows: select.windows.clone(), takes_identity, ..Scope::default() });
-        let draws = std::mem::take(&mut self.draws.is_statement_next);
+        let draws = std::mem::take(&mut self.next_values.is_statement_next);
         let result =
-            self.refusing_draws_of(select, query, |binder| binder.select_inside(select, query, draws));
+            self.refusing_next_values_of(select, query, |binder| binder.select_inside(select, query, draws));
         self.scopes.pop();
         self.target = target;
         result
@@ -101,7 +102,8 @@ impl Binder<'_> {
             rel = Rel::Filter { input: Box::new(rel), predicate: self.or_instead(predicate, never)? };
         }
         if let Some(group) = &select.group_by {
-            let grouping = self.refusing_draws(draws::CLAUSE, true, |binder| binder.grouping(group));
+            let grouping =
+                self.refusing_next_values(next_values::CLAUSE, true, |binder| binder.grouping(group));
             self.scope().grouping = self.or_instead(grouping.map(Some), None)?;
         }
         let bound = self.drawing_for_rows(draws, |binder| {
@@ -121,11 +123,11 @@ impl Binder<'_> {
         let mut order = self.or_instead(order, Vec::new())?;
         let grouped = select.group_by.is_some() || having.is_some() || !self.scope().aggregates.is_empty();
         if grouped {
-            let (own, counts) = (order.len(), draws::order_counts(&draws));
-            order.extend(draws::take_orders(&mut draws));
+            let (own, counts) = (order.len(), next_values::order_counts(&draws));
+            order.extend(next_values::take_orders(&mut draws));
             let grouping = self.scope().grouping.take().unwrap_or_default();
             rel = self.group(rel, grouping, &mut items, &mut having, &mut order)?;
-            draws::give_orders(&mut draws, &counts, order.split_off(own));
+            next_values::give_orders(&mut draws, &counts, order.split_off(own));
             if let Some(predicate) = having {
                 rel = Rel::Filter { input: Box::new(rel), predicate };
             }

@@ -1,6 +1,6 @@
 //! NEXT VALUE FOR: where it may stand, and what it becomes there.
 //!
-//! In the select list of a statement's own query it becomes a column of [`Rel::Draw`], which adds one value of each sequence to each row
+//! In the select list of a statement's own query it becomes a column of [`Rel::NextValue`], which adds one value of each sequence to each row
 //! (documentation of NEXT VALUE FOR: once a row, however often it is written). In VALUES, SET and defaults it is an expression that the
 //! runtime answers once a row. Elsewhere it is refused; where two refusals meet, SQL Server's order decides which is told.
 
@@ -13,14 +13,14 @@ use plan_ir::table::SequenceSource;
 use tsql::ast;
 use types::SqlError;
 
-use super::draws::{CLAUSE, Draw, LIMITED, LIMITED_DEFAULT, ORDERED, SET_OPERATION};
 use super::item::Item;
 use super::names::Resolved;
+use super::next_values::{CLAUSE, LIMITED, LIMITED_DEFAULT, NextValue, ORDERED, SET_OPERATION};
 use super::{Binder, Clause};
 
 impl Binder<'_> {
     /// Runs `f` with NEXT VALUE FOR refused by `number`, if `applies`.
-    pub fn refusing_draws<T>(
+    pub fn refusing_next_values<T>(
         &mut self,
         number: i32,
         applies: bool,
@@ -29,14 +29,14 @@ impl Binder<'_> {
         if !applies {
             return f(self);
         }
-        self.draws.refusals.push(number);
+        self.next_values.refusals.push(number);
         let result = f(self);
-        self.draws.refusals.pop();
+        self.next_values.refusals.pop();
         result
     }
 
     /// The same for what a SELECT block as a whole rules out.
-    pub fn refusing_draws_of<T>(
+    pub fn refusing_next_values_of<T>(
         &mut self,
         select: &ast::Select,
         query: &ast::Query,
@@ -44,9 +44,9 @@ impl Binder<'_> {
     ) -> Result<T, SqlError> {
         let is_distinct = select.quantifier == Some(ast::SetQuantifier::Distinct);
         let is_limited = select.top.is_some() || query.offset.is_some();
-        self.refusing_draws(SET_OPERATION, is_distinct, |binder| {
-            binder.refusing_draws(ORDERED, !query.order_by.is_empty(), |binder| {
-                binder.refusing_draws(LIMITED, is_limited, f)
+        self.refusing_next_values(SET_OPERATION, is_distinct, |binder| {
+            binder.refusing_next_values(ORDERED, !query.order_by.is_empty(), |binder| {
+                binder.refusing_next_values(LIMITED, is_limited, f)
             })
         })
     }
@@ -57,7 +57,7 @@ impl Binder<'_> {
         clause: Clause,
         f: impl FnOnce(&mut Self) -> Result<T, SqlError>,
     ) -> Result<T, SqlError> {
-        self.refusing_draws(CLAUSE, true, |binder| binder.in_clause(clause, f))
+        self.refusing_next_values(CLAUSE, true, |binder| binder.in_clause(clause, f))
     }
 
     /// Binds a select list; gives what it draws. `is_statement`: of the statement's own query.
@@ -65,31 +65,31 @@ impl Binder<'_> {
         &mut self,
         is_statement: bool,
         f: impl FnOnce(&mut Self) -> Result<T, SqlError>,
-    ) -> Result<(T, Vec<Draw>), SqlError> {
-        let outer = std::mem::replace(&mut self.draws.of_rows, is_statement.then(Vec::new));
+    ) -> Result<(T, Vec<NextValue>), SqlError> {
+        let outer = std::mem::replace(&mut self.next_values.of_rows, is_statement.then(Vec::new));
         let result = f(self);
-        let draws = std::mem::replace(&mut self.draws.of_rows, outer);
+        let draws = std::mem::replace(&mut self.next_values.of_rows, outer);
         Ok((result?, draws.unwrap_or_default()))
     }
 
     /// NEXT VALUE FOR.
     pub fn next_value(&mut self, next: &ast::NextValueFor) -> Result<Expr, SqlError> {
-        if let Some(number) = self.draws.refusal(next.over.is_some()) {
+        if let Some(number) = self.next_values.refusal(next.over.is_some()) {
             return Err(SqlError::new(number, &[]));
         }
-        if self.draws.is_default && self.draws.is_limited {
+        if self.next_values.is_default && self.next_values.is_limited {
             return Err(SqlError::new(LIMITED_DEFAULT, &[]));
         }
-        self.draws.is_written |= !self.draws.is_default;
+        self.next_values.is_written |= !self.next_values.is_default;
         let over = next.over.as_ref().map(|over| self.over_of_draw(over)).transpose()?;
-        if self.draws.is_default && next.sequence.database.is_some() {
+        if self.next_values.is_default && next.sequence.database.is_some() {
             return Err(SqlError::new(11730, &[]));
         }
         let source = self.sequence_source(&next.sequence)?;
         let (sql_type, collation) = (source.def.sql_type, types::Collation::default());
-        if let Some(mut draws) = self.draws.of_rows.take() {
+        if let Some(mut draws) = self.next_values.of_rows.take() {
             let noted = self.note_draw(&mut draws, &source, over);
-            self.draws.of_rows = Some(draws);
+            self.next_values.of_rows = Some(draws);
             noted?;
         }
         Ok(Expr { collation, ..Expr::new(ExprKind::NextValue(source), sql_type, false) })
@@ -97,7 +97,7 @@ impl Binder<'_> {
 
     /// OVER of a draw, its name resolved. Errors 11716, 11717, 11718.
     fn over_of_draw(&mut self, over: &ast::Window) -> Result<ast::Window, SqlError> {
-        if self.draws.is_default || self.draws.refuses_over {
+        if self.next_values.is_default || self.next_values.refuses_over {
             return Err(SqlError::new(11717, &[]));
         }
         let over = self.named_window(over)?;
@@ -113,7 +113,7 @@ impl Binder<'_> {
     /// One more use of a sequence in the select list. Error 11727 when its OVER is another than before.
     fn note_draw(
         &mut self,
-        draws: &mut Vec<Draw>,
+        draws: &mut Vec<NextValue>,
         source: &Arc<SequenceSource>,
         over: Option<ast::Window>,
     ) -> Result<(), SqlError> {
@@ -146,7 +146,7 @@ impl Binder<'_> {
                 order.push(SortKey { expr, descending: item.descending == Some(true) });
             }
         }
-        draws.push(Draw { source: source.clone(), over, order, uses: 1 });
+        draws.push(NextValue { source: source.clone(), over, order, uses: 1 });
         Ok(())
     }
 
@@ -162,16 +162,22 @@ impl Binder<'_> {
             observed.borrow_mut().objects.push((database.clone(), object));
         }
         let source = SequenceSource { database, def };
-        if let Some(known) = self.draws.sequences.iter().find(|known| known.is(&source)) {
+        if let Some(known) = self.next_values.sequences.iter().find(|known| known.is(&source)) {
             return Ok(known.clone());
         }
         let source = Arc::new(source);
-        self.draws.sequences.push(source.clone());
+        self.next_values.sequences.push(source.clone());
         Ok(source)
     }
 
     /// Puts the draws of a select list over its rows, each in the order of its OVER, and their columns into the expressions.
-    pub fn draw(&mut self, mut rel: Rel, draws: Vec<Draw>, items: &mut [Item], order: &mut [SortKey]) -> Rel {
+    pub fn draw(
+        &mut self,
+        mut rel: Rel,
+        draws: Vec<NextValue>,
+        items: &mut [Item],
+        order: &mut [SortKey],
+    ) -> Rel {
         for draw in draws {
             if !draw.order.is_empty() {
                 rel = Rel::Sort { input: Box::new(rel), keys: draw.order };
@@ -184,15 +190,15 @@ impl Binder<'_> {
             };
             items.iter_mut().for_each(|item| item.expr.rewrite(&mut replace));
             order.iter_mut().for_each(|key| key.expr.rewrite(&mut replace));
-            self.draws.drawn.push((draw.source.clone(), id));
-            rel = Rel::Draw { input: Box::new(rel), sequence: (id, draw.source) };
+            self.next_values.drawn.push((draw.source.clone(), id));
+            rel = Rel::NextValue { input: Box::new(rel), sequence: (id, draw.source) };
         }
         rel
     }
 }
 
 /// A SELECT that assigns to variables may name a sequence once: 11736.
-pub fn check_single_uses(draws: &[Draw], items: &[Item]) -> Result<(), SqlError> {
+pub fn check_single_uses(draws: &[NextValue], items: &[Item]) -> Result<(), SqlError> {
     let assigns = items.iter().any(|item| item.variable.is_some());
     match assigns && draws.iter().any(|draw| draw.uses > 1) {
         true => Err(SqlError::new(11736, &[])),

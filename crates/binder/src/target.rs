@@ -32,7 +32,7 @@ impl Binder<'_> {
             ast::DmlTargetKind::Table(name) => self.named(name),
             ast::DmlTargetKind::Variable(name, _) => {
                 let real = self
-                    .answers
+                    .dependencies
                     .temporary(self.context.names, name)
                     .ok_or_else(|| plan_ir::errors::undeclared_table_variable(name))?;
                 self.named(&temp_name(&real))
@@ -208,7 +208,7 @@ impl Binder<'_> {
         let home = home.clone();
         let outer = std::mem::replace(&mut self.database, home);
         let bound = self.stored_expression(&source.def, text, None, |binder, expr| {
-            binder.draws.allow_in_default(expr);
+            binder.next_values.allow_in_default(expr);
             binder.value(expr)
         });
         self.database = outer;

@@ -19,7 +19,7 @@ use super::seen_through::{Definitions, NamedQuery, Through, ThroughColumn, expan
 use super::{Binder, ScopeTable};
 
 /// What a tree is made of, as far as it can be looked through.
-struct Survey<'r> {
+struct BaseTableSearch<'r> {
     queries: &'r FxHashMap<ColumnId, NamedQuery>,
     definitions: Definitions,
     /// Tables whose rows are rows of the query, perhaps several times.
@@ -29,10 +29,10 @@ struct Survey<'r> {
     has_system_view: bool,
 }
 
-impl<'r> Survey<'r> {
+impl<'r> BaseTableSearch<'r> {
     /// Before anything of a tree has been looked at.
-    fn new(queries: &'r FxHashMap<ColumnId, NamedQuery>) -> Survey<'r> {
-        Survey {
+    fn new(queries: &'r FxHashMap<ColumnId, NamedQuery>) -> BaseTableSearch<'r> {
+        BaseTableSearch {
             queries,
             definitions: Definitions::default(),
             tables: Vec::new(),
@@ -52,7 +52,7 @@ impl<'r> Survey<'r> {
             }
             Rel::Filter { input, .. }
             | Rel::Window { input, .. }
-            | Rel::Draw { input, .. }
+            | Rel::NextValue { input, .. }
             | Rel::Sort { input, .. }
             | Rel::Top { input, .. }
             | Rel::Offset { input, .. } => self.visit(input, alone, query),
@@ -161,17 +161,17 @@ impl Binder<'_> {
         let query = rel.output().first().and_then(|first| self.named_queries.get(first)).cloned();
         let query = query.unwrap_or_else(unnamed);
         let queries = std::mem::take(&mut self.named_queries);
-        let mut survey = Survey::new(&queries);
-        survey.visit(rel, true, &query)?;
-        let chosen = survey.choose(&visible, access, &query)?;
-        let scan = survey.tables[chosen];
+        let mut search = BaseTableSearch::new(&queries);
+        search.visit(rel, true, &query)?;
+        let chosen = search.choose(&visible, access, &query)?;
+        let scan = search.tables[chosen];
         let (source, table_columns) = (scan.source.clone(), scan.columns.clone());
         let scan_hints = super::hints::for_target(scan.hints.clone(), hints)?;
         let columns = visible.columns.iter().map(|column| ThroughColumn {
             name: column.name.clone(),
             id: column.id,
             is_identity: column.identity,
-            ordinal: survey.origin(column.id).filter(|origin| origin.0 == chosen).map(|origin| origin.1),
+            ordinal: search.origin(column.id).filter(|origin| origin.0 == chosen).map(|origin| origin.1),
         });
         let columns = columns.collect();
         let mut definitions = Definitions::default();
@@ -191,9 +191,9 @@ impl Binder<'_> {
     pub fn check_can_check(&mut self, rel: &Rel, name: &str) -> Result<(), SqlError> {
         let query = NamedQuery { name: name.to_string(), is_derived: false, has_check_option: true };
         let queries = std::mem::take(&mut self.named_queries);
-        let mut survey = Survey::new(&queries);
-        let seen = survey.visit(rel, true, &query);
-        let is_changeable = rel.output().iter().any(|id| survey.origin(*id).is_some());
+        let mut search = BaseTableSearch::new(&queries);
+        let seen = search.visit(rel, true, &query);
+        let is_changeable = rel.output().iter().any(|id| search.origin(*id).is_some());
         if seen.is_err() || !is_changeable {
             return Err(SqlError::new(4510, &[&"CHECK OPTION"]));
         }
@@ -238,21 +238,21 @@ fn union_all(branches: &[&Rel], width: usize, query: &NamedQuery) -> SqlError {
     let no_queries = FxHashMap::default();
     let mut has_checks = true;
     for branch in branches {
-        let mut survey = Survey {
+        let mut search = BaseTableSearch {
             queries: &no_queries,
             definitions: Definitions::default(),
             tables: Vec::new(),
             others: 0,
             has_system_view: false,
         };
-        if survey.visit(branch, true, query).is_err() {
+        if search.visit(branch, true, query).is_err() {
             return SqlError::new(4416, &[&query.name]);
         }
-        let origins: Vec<_> = branch.output().iter().filter_map(|id| survey.origin(*id)).collect();
+        let origins: Vec<_> = branch.output().iter().filter_map(|id| search.origin(*id)).collect();
         if origins.len() < width {
             return query.derived_column();
         }
-        let [scan] = survey.tables.as_slice() else { return SqlError::new(4416, &[&query.name]) };
+        let [scan] = search.tables.as_slice() else { return SqlError::new(4416, &[&query.name]) };
         let def = &scan.source.def;
         let Some(key) = def.indexes.iter().find(|index| index.primary_key && index.kind != IndexKind::Heap)
         else {

@@ -8,8 +8,8 @@ use tsql::ast::{self, SetClause};
 use types::SqlError;
 
 use super::constraints::{Change, follows_others};
-use super::draws::{CLAUSE, LIMITED};
 use super::found_target::{Access, FoundTarget, Named, TargetRequest};
+use super::next_values::{CLAUSE, LIMITED};
 use super::scalar::assignment_operator;
 use super::{Binder, Clause, Scope, coerce};
 
@@ -22,17 +22,17 @@ impl Binder<'_> {
         self.scopes.push(Scope { clause: Clause::Rows, ..Scope::default() });
         let access = Access::Columns(columns_set(&update.set));
         let filter = update.filter.as_ref();
-        let (rel, target, may_repeat) = self.refusing_draws(CLAUSE, true, |binder| {
+        let (rel, target, may_repeat) = self.refusing_next_values(CLAUSE, true, |binder| {
             binder.changed_rows(&update.target, &update.from, filter, update.top.as_ref(), access)
         })?;
         let mut steps = Vec::new();
-        self.draws.refuse_over();
-        self.draws.is_limited = update.top.is_some();
-        self.refusing_draws(LIMITED, update.top.is_some(), |binder| {
+        self.next_values.refuse_over();
+        self.next_values.is_limited = update.top.is_some();
+        self.refusing_next_values(LIMITED, update.top.is_some(), |binder| {
             binder.set_clauses(&update.set, &target, &mut steps)
         })?;
         // What else draws belongs to rows of other tables, which no TOP counts.
-        self.draws.is_limited = false;
+        self.next_values.is_limited = false;
         let mut changed = Vec::new();
         let steps = self.bound_steps(steps, &target, &mut changed)?;
         changed.sort_unstable();
@@ -41,7 +41,7 @@ impl Binder<'_> {
             constraints.view_checks = through.row_conditions(&target.source, Some(&rel))?;
         }
         changed.extend(follows_others(&target.source));
-        let outputs = self.refusing_draws(CLAUSE, true, |binder| {
+        let outputs = self.refusing_next_values(CLAUSE, true, |binder| {
             binder.outputs(&update.output, target.changed(), Some(&rel.output()), (true, true))
         })?;
         self.scopes.pop();
@@ -56,11 +56,11 @@ impl Binder<'_> {
         }
         self.scopes.push(Scope { clause: Clause::Rows, ..Scope::default() });
         let (filter, top) = (delete.filter.as_ref(), delete.top.as_ref());
-        let (rel, target, may_repeat) = self.refusing_draws(CLAUSE, true, |binder| {
+        let (rel, target, may_repeat) = self.refusing_next_values(CLAUSE, true, |binder| {
             binder.changed_rows(&delete.target, &delete.from, filter, top, Access::Delete)
         })?;
         let constraints = self.constraints(&target.source, Change::Delete)?;
-        let outputs = self.refusing_draws(CLAUSE, true, |binder| {
+        let outputs = self.refusing_next_values(CLAUSE, true, |binder| {
             binder.outputs(&delete.output, target.changed(), Some(&rel.output()), (false, true))
         })?;
         self.scopes.pop();

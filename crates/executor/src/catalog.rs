@@ -12,7 +12,7 @@ use super::operations::Open;
 use super::room::Room;
 use super::simple::Buffered;
 
-/// Answers of more rows are not compared: then each view waits for itself.
+/// PlanDependencies of more rows are not compared: then each view waits for itself.
 const ROWS_COMPARED_MAX: usize = 50_000;
 
 /// Starts it; waits where it must.

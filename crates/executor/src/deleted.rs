@@ -50,7 +50,7 @@ pub(super) fn add_to(
     let Some(Value::Binary(locator)) = victim.next() else {
         unreachable!("a row that was found has its place");
     };
-    deletion.add(runtime.facts.session_id(), locator.as_bytes(), victim)
+    deletion.add(runtime.state.session_id(), locator.as_bytes(), victim)
 }
 
 pub(super) fn finish(

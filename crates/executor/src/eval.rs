@@ -37,7 +37,7 @@ impl Evaluate for Node {
             Node::Variable(slot) => Ok(runtime.variable(*slot)),
             Node::Column(position) => Ok(row[*position].clone()),
             Node::Param(id) => Ok(runtime.param(*id)),
-            Node::NextValue(sequence) => runtime.draw(sequence),
+            Node::NextValue(sequence) => runtime.next_value(sequence),
             Node::Integer(node, kind) => Ok(match node.eval(runtime, row)? {
                 Some(number) => kind.value(number),
                 None => Value::Null,

@@ -12,11 +12,11 @@ use plan_ir::runtime::Runtime;
 use rustc_hash::FxHashMap;
 use types::{Collation, SqlError, Value};
 
-use super::among::{Among, KEYS_MAX, split};
 use super::key_table::{Key, KeyTable, key_bytes, pair, pair_part};
 use super::keys::{write_key, write_row_key};
-use super::operations::{Evaluate, OpenAmong, Test};
+use super::operations::{Evaluate, OpenFiltered, Test};
 use super::room::Room;
+use super::runtime_filter::{KEYS_MAX, RuntimeFilter, split};
 use super::simple::pad_nulls;
 use super::spill::{Held, RunRows, row_bytes};
 use crate::spill::parts::{PARTS, Parts, part_of};
@@ -38,7 +38,7 @@ const BATCH_ROWS: usize = 256;
 pub(crate) struct HashJoin<'p> {
     shape: Shape<'p>,
     /// What whoever reads from this asks of left and right rows.
-    among: (Vec<Among>, Vec<Among>),
+    filters: (Vec<RuntimeFilter>, Vec<RuntimeFilter>),
     has_begun: bool,
     waiting: Vec<Part>,
     chunks: Option<Chunks>,
@@ -186,11 +186,15 @@ impl<'p> HashJoin<'p> {
 
     /// The same for a reader who wants some rows only. Left rows that no join has may be left out of an outer join, too: what it gives for them
     /// is not wanted; right rows, of an inner join.
-    pub(super) fn among(plan: &'p HashJoinPlan, runtime: &Runtime<'_>, among: Vec<Among>) -> HashJoin<'p> {
+    pub(super) fn filtered(
+        plan: &'p HashJoinPlan,
+        runtime: &Runtime<'_>,
+        filters: Vec<RuntimeFilter>,
+    ) -> HashJoin<'p> {
         assert!(plan.kind != JoinKind::Full, "a full join gives rows that neither side has");
-        let (left, mut right) = split(among, plan.left_width);
+        let (left, mut right) = split(filters, plan.left_width);
         right.retain(|_| plan.kind == JoinKind::Inner);
-        HashJoin { among: (left, right), ..HashJoin::new(plan, runtime) }
+        HashJoin { filters: (left, right), ..HashJoin::new(plan, runtime) }
     }
 
     /// Left rows with (Semi) or without (Anti) an equal right row.
@@ -223,7 +227,7 @@ impl<'p> HashJoin<'p> {
     fn of(shape: Shape<'p>, runtime: &Runtime<'_>) -> HashJoin<'p> {
         HashJoin {
             shape,
-            among: Default::default(),
+            filters: Default::default(),
             has_begun: false,
             waiting: Vec::new(),
             chunks: None,
@@ -257,15 +261,15 @@ impl<'p> HashJoin<'p> {
             if std::mem::replace(&mut self.has_begun, true) {
                 return Ok(false);
             }
-            let (left_among, right_among) = std::mem::take(&mut self.among);
-            let mut right = self.shape.right.open_among(runtime, right_among)?;
+            let (left_filters, right_filters) = std::mem::take(&mut self.filters);
+            let mut right = self.shape.right.open_filtered(runtime, right_filters)?;
             if self.load(runtime, &mut *right)? {
-                let mut among = left_among;
-                among.extend(self.keys_to_look_for());
-                self.left = Some(self.shape.left.open_among(runtime, among)?);
+                let mut filters = left_filters;
+                filters.extend(self.keys_to_look_for());
+                self.left = Some(self.shape.left.open_filtered(runtime, filters)?);
             } else {
                 let right = self.split_right(runtime, &mut *right, 0)?;
-                let mut left = self.shape.left.open_among(runtime, left_among)?;
+                let mut left = self.shape.left.open_filtered(runtime, left_filters)?;
                 self.split_left(runtime, right, &mut *left, 0)?;
             }
             return Ok(true);
@@ -305,7 +309,7 @@ impl<'p> HashJoin<'p> {
 
     /// What is asked of left rows where they lie: numbers that a right row has. Nothing, where rows that find none are given, too, or the keys are no
     /// numbers that left rows hold.
-    fn keys_to_look_for(&self) -> Vec<Among> {
+    fn keys_to_look_for(&self) -> Vec<RuntimeFilter> {
         let Some(nodes) = self.shape.nodes(Side::Left) else { return Vec::new() };
         if self.shape.key_kind == JoinKeyKind::Bytes
             || !self.shape.has_runtime_filter
@@ -326,7 +330,7 @@ impl<'p> HashJoin<'p> {
             for (number, key) in numbers.iter_mut().zip(self.table.numbers()) {
                 *number = if is_pair { pair_part(key, part) } else { key };
             }
-            Some(Among { position: *position, set: Arc::new(NumberSet::of(&numbers)) })
+            Some(RuntimeFilter { position: *position, set: Arc::new(NumberSet::of(&numbers)) })
         };
         nodes.iter().enumerate().filter_map(of_column).collect()
     }

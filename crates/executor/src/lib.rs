@@ -1,14 +1,12 @@
 //! The executor: Volcano iterators over a physical plan, one row buffer handed down and filled. It knows the ground and the plan, not who made it.
 
 mod aggregate;
-mod among;
 mod cascade;
 mod catalog;
 mod changed;
 pub mod constraints;
 pub mod delete;
 mod deleted;
-mod door;
 mod eval;
 pub mod functions;
 pub mod generated;
@@ -22,12 +20,14 @@ pub mod merge;
 mod merge_join;
 mod nested_loop;
 pub mod new_rows;
-mod open_among;
+mod open_filtered;
 pub mod operations;
 mod output;
 mod partition;
+mod pushed_predicate;
 mod references;
 mod room;
+mod runtime_filter;
 mod scan;
 mod set_op;
 mod simple;
@@ -95,7 +95,9 @@ fn open_alone<'p>(plan: &'p Plan, runtime: &Runtime<'_>) -> Result<Box<dyn RowSo
             Box::new(set_op::Distinct::new(input.open(runtime)?, compared, runtime))
         }
         Plan::Sort { input, keys, limit } => Box::new(sort::Sort::new(input, keys, limit.as_ref())),
-        Plan::Draw { input, sequence } => Box::new(simple::Draw { input: input.open(runtime)?, sequence }),
+        Plan::NextValue { input, sequence } => {
+            Box::new(simple::NextValue { input: input.open(runtime)?, sequence })
+        }
         Plan::Top { input, count, percent, ties } => {
             Box::new(simple::Top::open(input, count, *percent, ties, runtime)?)
         }

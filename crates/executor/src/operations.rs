@@ -4,7 +4,7 @@ use plan_ir::row_source::RowSource;
 use plan_ir::runtime::Runtime;
 use types::{SqlError, Value};
 
-use super::among::Among;
+use super::runtime_filter::RuntimeFilter;
 
 /// A program of a value, evaluated over a row.
 pub trait Evaluate {
@@ -42,11 +42,11 @@ pub trait Open {
 }
 
 /// A plan that is started for the rows that a join above has asked for.
-pub(crate) trait OpenAmong {
+pub(crate) trait OpenFiltered {
     /// As [`Open::open`]; rows that are not wanted may be left out.
-    fn open_among<'p>(
+    fn open_filtered<'p>(
         &'p self,
         runtime: &Runtime<'_>,
-        among: Vec<Among>,
+        filters: Vec<RuntimeFilter>,
     ) -> Result<Box<dyn RowSource + 'p>, SqlError>;
 }

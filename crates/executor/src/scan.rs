@@ -19,9 +19,9 @@ use plan_ir::view::stream::{self, StreamRequest};
 use types::sql_type::TypeFamily;
 use types::{Collation, SqlError, Value};
 
-use super::among::Among;
 use super::intersection::{RowNames, names_by};
 use super::operations::{Evaluate, Test};
+use super::runtime_filter::RuntimeFilter;
 use super::simple::Buffered;
 
 /// Starts a scan or seek.
@@ -29,21 +29,21 @@ pub(crate) fn open<'p>(
     plan: &'p ScanPlan,
     runtime: &Runtime<'_>,
 ) -> Result<Box<dyn RowSource + 'p>, SqlError> {
-    open_among(plan, runtime, &[])
+    open_filtered(plan, runtime, &[])
 }
 
 /// The same for a reader who wants some rows only; others may be left out.
-pub(super) fn open_among<'p>(
+pub(super) fn open_filtered<'p>(
     plan: &'p ScanPlan,
     runtime: &Runtime<'_>,
-    among: &[Among],
+    filters: &[RuntimeFilter],
 ) -> Result<Box<dyn RowSource + 'p>, SqlError> {
     let Some(ranges) = ranges(plan, runtime)? else {
         return Ok(Box::new(plan_ir::row_source::Empty));
     };
     let options = scan_options(plan, runtime)?;
     let (mut conditions, filter) = conditions(plan, runtime);
-    conditions.extend(among.iter().filter_map(|among| condition_of(&plan.columns, &plan.source, among)));
+    conditions.extend(filters.iter().filter_map(|filter| condition_of(&plan.columns, &plan.source, filter)));
     let names = match &plan.other_index {
         Some(other) => {
             let ranges = key_ranges(&other.ranges, runtime)?.unwrap_or_default();
@@ -61,7 +61,7 @@ pub(super) fn open_among<'p>(
         conditions,
         filter,
         has_new_conditions: false,
-        is_among: !among.is_empty(),
+        is_filtered: !filters.is_empty(),
         done: false,
         rows: 0,
         at: 0,
@@ -91,20 +91,20 @@ fn key_ranges(ranges: &[SeekRange], runtime: &Runtime<'_>) -> Result<Option<Vec<
     Ok(Some(keys))
 }
 
-/// What the door judges, and what is left to be tested on values.
+/// What the pushed predicate judges, and what is left to be tested on values.
 fn conditions<'p>(plan: &'p ScanPlan, runtime: &Runtime<'_>) -> (Vec<Condition>, Option<&'p BoolNode>) {
-    let Some(door) = &plan.door else { return (Vec::new(), plan.filter.as_ref()) };
-    match super::door::conditions(door, runtime) {
-        Some(conditions) => (conditions, door.rest.as_ref()),
+    let Some(pushed) = &plan.pushed else { return (Vec::new(), plan.filter.as_ref()) };
+    match super::pushed_predicate::conditions(pushed, runtime) {
+        Some(conditions) => (conditions, pushed.rest.as_ref()),
         None => (Vec::new(), plan.filter.as_ref()),
     }
 }
 
 /// What is asked of a value in the rows, as a condition on the table's column; none where that is no integer.
-fn condition_of(columns: &ScanColumns, source: &TableSource, among: &Among) -> Option<Condition> {
-    let column = columns.ordinals().nth(among.position)?;
+fn condition_of(columns: &ScanColumns, source: &TableSource, filter: &RuntimeFilter) -> Option<Condition> {
+    let column = columns.ordinals().nth(filter.position)?;
     IntKind::of(&source.def.columns[column].sql_type)?;
-    Some(Condition { column, kind: ConditionKind::Among(among.set.clone()) })
+    Some(Condition { column, kind: ConditionKind::InSet(filter.set.clone()) })
 }
 
 /// Starts a system view.
@@ -226,13 +226,13 @@ struct Scan<'p> {
     options: ScanOptions,
     /// The names of the rows that a second index has.
     names: Option<RowNames>,
-    /// What the door judges, and what is left to be tested on values.
+    /// What the pushed predicate judges, and what is left to be tested on values.
     conditions: Vec<Condition>,
     filter: Option<&'p BoolNode>,
     /// The conditions are others than when the cursor that has ended began.
     has_new_conditions: bool,
     /// The reader has said which rows it wants.
-    is_among: bool,
+    is_filtered: bool,
     done: bool,
     /// Rows in the cursor's hand, and the next of them.
     rows: usize,
@@ -327,11 +327,11 @@ impl Scan<'_> {
 impl RowSource for Scan<'_> {
     /// A seek goes on with the same cursor: the table is locked, the statement's view of it is open.
     fn again(&mut self, runtime: &Runtime<'_>) -> Result<bool, SqlError> {
-        if !self.plan.path.is_seek() || self.is_among {
+        if !self.plan.path.is_seek() || self.is_filtered {
             return Ok(false);
         }
         self.ranges = ranges(self.plan, runtime)?.unwrap_or_default().into_iter();
-        if self.plan.door.as_ref().is_some_and(|door| !door.is_constant()) {
+        if self.plan.pushed.as_ref().is_some_and(|pushed| !pushed.is_constant()) {
             (self.conditions, self.filter) = conditions(self.plan, runtime);
             self.has_new_conditions = true;
         }

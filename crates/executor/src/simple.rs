@@ -141,12 +141,12 @@ impl RowSource for Project<'_> {
 }
 
 /// Adds the next value of a sequence to each row.
-pub(crate) struct Draw<'p> {
+pub(crate) struct NextValue<'p> {
     pub(crate) input: Box<dyn RowSource + 'p>,
     pub(crate) sequence: &'p SequenceSource,
 }
 
-impl RowSource for Draw<'_> {
+impl RowSource for NextValue<'_> {
     fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError> {
         if !self.input.next(runtime, row)? {
             return Ok(false);

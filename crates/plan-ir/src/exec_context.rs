@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::{Database, Instance, TransactionSet};
 use types::Value;
 
-use crate::context::{SessionFacts, SessionNames, SetOptions};
+use crate::context::{SessionNames, SessionState, SetOptions};
 use crate::front_end::FrontEnd;
 
 /// Everything a running statement touches.
@@ -19,7 +19,7 @@ pub struct ExecContext<'a> {
     /// The session's transaction over one or more databases.
     pub transactions: &'a mut TransactionSet,
     /// Who runs it.
-    pub facts: &'a dyn SessionFacts,
+    pub state: &'a dyn SessionState,
     /// SET options now in force.
     pub options: &'a SetOptions,
     /// Temporary tables of the session.

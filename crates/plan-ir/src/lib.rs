@@ -2,7 +2,6 @@
 //! statement needs of its session ([`context`]).
 #![allow(missing_docs, reason = "the parts of the trees say by their names what they are")]
 
-pub mod answers;
 pub mod bound;
 pub mod built_ins;
 pub mod context;
@@ -19,6 +18,7 @@ pub mod missing;
 pub mod names;
 pub mod optimizer_rules;
 pub mod physical;
+pub mod plan_dependencies;
 pub mod profile;
 pub mod query_store;
 pub mod random_numbers;

@@ -10,7 +10,7 @@ use engine::{CatalogImage, Database, Instance, Lookup, ObjectDef, SchemaDef, Tra
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::{ConvertContext, SqlError, Value};
 
-use crate::context::{RowSink, SessionFacts, SessionNames, SetOptions};
+use crate::context::{RowSink, SessionNames, SessionState, SetOptions};
 use crate::exec_context::ExecContext;
 use crate::front_end::BindAnew;
 use crate::kinds::ColumnId;
@@ -32,7 +32,7 @@ const ROWS_PER_CANCEL_CHECK: u32 = 256;
 pub struct Runtime<'a> {
     pub instance: &'a Arc<Instance>,
     pub database: &'a Arc<Database>,
-    pub facts: &'a dyn SessionFacts,
+    pub state: &'a dyn SessionState,
     pub options: &'a SetOptions,
     pub names: &'a dyn SessionNames,
     pub front_end: &'static dyn BindAnew,
@@ -97,7 +97,7 @@ impl<'a> Runtime<'a> {
         Runtime {
             instance: context.instance,
             database: context.database,
-            facts: context.facts,
+            state: context.state,
             options: context.options,
             names: context.names,
             front_end: context.front_end.0,
@@ -459,7 +459,7 @@ impl<'a> Runtime<'a> {
     }
 
     /// The row's value of a sequence.
-    pub fn draw(&self, sequence: &Arc<SequenceSource>) -> Result<Value, SqlError> {
+    pub fn next_value(&self, sequence: &Arc<SequenceSource>) -> Result<Value, SqlError> {
         let mut drawn = self.extra().drawn.borrow_mut();
         if let Some((_, value)) = drawn.iter().find(|known| known.0.is(sequence)) {
             return Ok(value.clone());

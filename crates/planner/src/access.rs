@@ -130,14 +130,14 @@ impl Planner<'_> {
         let (filter, asked) = self.filter_of(predicates.iter().filter(is_left), &positions)?;
         let cost = cost + asked.once + rows * asked.each;
         let other_index = second.map(|second| self.other_index(&second, &sargables, &source)).transpose()?;
-        let door = match is_one_row || !self.has(OptimizerRule::ScanPredicate) {
+        let pushed = match is_one_row || !self.has(OptimizerRule::ScanPredicate) {
             true => None,
             false => self.door_filter(scan, &predicates, &own, &positions, (&exact.0, exact.1))?,
         };
         let plan = ScanPlan {
             source,
             columns,
-            door,
+            pushed,
             hints: scan.hints.clone(),
             path,
             filter,

@@ -27,7 +27,7 @@ fn is_settled_catalog(plan: &Plan, databases: &mut Vec<Arc<Database>>) -> bool {
             shows_catalog(system.view)
         }
         Plan::Scan(_)
-        | Plan::Draw { .. }
+        | Plan::NextValue { .. }
         | Plan::Recursive { .. }
         | Plan::WorkTable(_)
         | Plan::Catalog(_) => false,

@@ -11,7 +11,6 @@ pub mod change;
 mod choice;
 pub mod compile;
 mod costs;
-mod door;
 mod early_groups;
 mod equi_keys;
 mod estimate;
@@ -25,6 +24,7 @@ mod merge_join;
 mod missing;
 mod one_side;
 mod order;
+mod pushed_predicate;
 mod sargable;
 mod scan_columns;
 mod semi_join;
@@ -325,9 +325,9 @@ impl<'a> Planner<'a> {
                 Ok(Planned::leaf(Plan::Values(compiled), columns, rows.len() as f64))
             }
             Rel::Top { input, top } => self.plan_top(input, top),
-            Rel::Draw { input, sequence } => {
+            Rel::NextValue { input, sequence } => {
                 let planned = self.plan(input, Vec::new())?;
-                let mut drawn = planned.map(|input| Plan::Draw { input, sequence: sequence.1.clone() });
+                let mut drawn = planned.map(|input| Plan::NextValue { input, sequence: sequence.1.clone() });
                 drawn.layout.push(sequence.0);
                 Ok(drawn)
             }

@@ -29,19 +29,19 @@ const RUNS: u32 = 10;
 /// The parts of a statement that stand in it more than once.
 #[derive(Default)]
 pub(super) struct SharedParts {
-    places: FxHashMap<Place, Standing>,
+    places: FxHashMap<PartAddress, Occurrence>,
     parts: Vec<Part>,
 }
 
 /// Where a part stands: its outermost operator, and the columns that it has there. Each binding of a query makes columns of its own.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Place {
+struct PartAddress {
     operator: std::mem::Discriminant<Rel>,
     output: Vec<ColumnId>,
 }
 
 /// What stands at a place: which part, and how exactly it reads there, for there are other trees with the same columns.
-struct Standing {
+struct Occurrence {
     part: usize,
     exact: Form,
 }
@@ -51,7 +51,7 @@ struct Part {
     places: u32,
     cannot_fail: bool,
     /// Its plan, once one is made.
-    kept: Option<Kept>,
+    kept: Option<SharedPlan>,
 }
 
 /// What a part says, the numbers of its columns apart. Not all values can be told apart by their text.
@@ -63,7 +63,7 @@ struct Form {
 
 /// A part's plan for all of its places.
 #[derive(Clone)]
-struct Kept {
+struct SharedPlan {
     plan: Arc<Plan>,
     number: u32,
     /// The columns of its rows, by their positions among the part's.
@@ -72,9 +72,9 @@ struct Kept {
     cost: f64,
 }
 
-impl Place {
-    fn of(rel: &Rel) -> Place {
-        Place { operator: std::mem::discriminant(rel), output: rel.output() }
+impl PartAddress {
+    fn of(rel: &Rel) -> PartAddress {
+        PartAddress { operator: std::mem::discriminant(rel), output: rel.output() }
     }
 }
 
@@ -94,7 +94,7 @@ impl SharedParts {
         candidates.retain(|candidate| is_shareable(candidate));
         let forms: Vec<Form> = candidates.iter().map(|candidate| Form::of(candidate)).collect();
         let stands_twice = |form: &Form| forms.iter().filter(|other| *other == form).count() > 1;
-        let mut found: Vec<(Form, bool, Vec<(Place, Form)>)> = Vec::new();
+        let mut found: Vec<(Form, bool, Vec<(PartAddress, Form)>)> = Vec::new();
         outermost(rel, &mut |rel| {
             if !is_candidate(rel) || !is_shareable(rel) {
                 return false;
@@ -104,9 +104,9 @@ impl SharedParts {
                 return false;
             }
             match found.iter_mut().find(|known| known.0 == form) {
-                Some(known) => known.2.push((Place::of(rel), Form::exact(rel))),
+                Some(known) => known.2.push((PartAddress::of(rel), Form::exact(rel))),
                 None => {
-                    let places = vec![(Place::of(rel), Form::exact(rel))];
+                    let places = vec![(PartAddress::of(rel), Form::exact(rel))];
                     found.push((form, all_of(rel, &cannot_fail), places));
                 }
             }
@@ -122,7 +122,7 @@ impl SharedParts {
             }
             let (part, count) = (shared.parts.len(), places.len() as u32);
             shared.parts.push(Part { places: count, cannot_fail, kept: None });
-            let standing = |(place, exact)| (place, Standing { part, exact });
+            let standing = |(place, exact)| (place, Occurrence { part, exact });
             shared.places.extend(places.into_iter().map(standing));
         }
         shared.add_repeated(rel);
@@ -138,12 +138,12 @@ impl SharedParts {
             is_kept
         });
         for rel in found {
-            let (place, part) = (Place::of(rel), self.parts.len());
+            let (place, part) = (PartAddress::of(rel), self.parts.len());
             if self.places.contains_key(&place) {
                 continue;
             }
             self.parts.push(Part { places: RUNS, cannot_fail: all_of(rel, &cannot_fail), kept: None });
-            self.places.insert(place, Standing { part, exact: Form::exact(rel) });
+            self.places.insert(place, Occurrence { part, exact: Form::exact(rel) });
         }
     }
 
@@ -152,7 +152,7 @@ impl SharedParts {
         if self.places.is_empty() || !(is_candidate(rel) || is_computed_whole(rel)) {
             return None;
         }
-        let standing = self.places.get(&Place::of(rel))?;
+        let standing = self.places.get(&PartAddress::of(rel))?;
         (standing.exact == Form::exact(rel)).then_some(standing.part)
     }
 }
@@ -189,7 +189,12 @@ impl Planner<'_> {
         may_be_whole.then_some(part)
     }
 
-    fn kept_part(&mut self, part: usize, rel: &Rel, output: &[ColumnId]) -> Result<Option<Kept>, SqlError> {
+    fn kept_part(
+        &mut self,
+        part: usize,
+        rel: &Rel,
+        output: &[ColumnId],
+    ) -> Result<Option<SharedPlan>, SqlError> {
         if let Some(kept) = &self.shared.parts[part].kept {
             return Ok(Some(kept.clone()));
         }
@@ -199,7 +204,7 @@ impl Planner<'_> {
         assert!(!planned.seeks_by_outer, "a part hangs on nothing outside");
         let number = self.next_subquery();
         let (rows, cost) = (planned.rows, planned.cost);
-        let kept = Kept { plan: Arc::new(planned.plan), number, layout, rows, cost };
+        let kept = SharedPlan { plan: Arc::new(planned.plan), number, layout, rows, cost };
         self.shared.parts[part].kept = Some(kept.clone());
         Ok(Some(kept))
     }
@@ -230,7 +235,7 @@ fn is_shareable(rel: &Rel) -> bool {
     fn has_same_rows(rel: &Rel) -> bool {
         let is_plain = match rel {
             // What a view of the system is asked with does not show in its form, and work tables change.
-            Rel::System(_) | Rel::WorkTable { .. } | Rel::Recursive { .. } | Rel::Draw { .. } => false,
+            Rel::System(_) | Rel::WorkTable { .. } | Rel::Recursive { .. } | Rel::NextValue { .. } => false,
             Rel::Table(scan) => scan.locator.is_none() && !scan.hints.read_past,
             _ => true,
         };

@@ -3,7 +3,7 @@
 
 use engine::{CreateDatabaseOptions, Instance, InstanceOptions, TransactionSet};
 use hardpan_query::{
-    BindContext, ColumnDescription, ExecContext, Flow, NoNames, RowSink, SessionFacts, SetOptions,
+    BindContext, ColumnDescription, ExecContext, Flow, NoNames, RowSink, SessionState, SetOptions,
     VariableDef, compile, compile_predicate, compile_scalar, ddl,
 };
 use tsql::ast::{ExprKind, StatementKind};
@@ -11,7 +11,7 @@ use types::{SqlError, SqlType, Value};
 
 struct Nobody;
 
-impl SessionFacts for Nobody {
+impl SessionState for Nobody {
     fn session_id(&self) -> i16 {
         1
     }
@@ -65,7 +65,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         database: &database,
         variables: &mut values,
         transactions: &mut transactions,
-        facts: &Nobody,
+        state: &Nobody,
         options: &options,
         names: &NoNames,
         front_end: hardpan_query::FRONT_END,

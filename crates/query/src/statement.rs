@@ -2,16 +2,16 @@
 
 use std::sync::{Arc, OnceLock};
 
-use binder::draws::{LIMITED, LIMITED_DEFAULT};
 use binder::item::SelectParts;
+use binder::next_values::{LIMITED, LIMITED_DEFAULT};
 use binder::{Binder, Clause, Scope, coerce};
 use executor::operations::{Evaluate, Open, Test};
-use plan_ir::answers::Answers;
-use plan_ir::context::{BindContext, ColumnDescription, Flow, RowSink, Standpoint, StatementOutcome};
+use plan_ir::context::{BindContext, ColumnDescription, Flow, NameScope, RowSink, StatementOutcome};
 use plan_ir::exec_context::ExecContext;
 use plan_ir::optimizer_rules::RuleSet;
 use plan_ir::physical::change::{DeletePlan, InsertPlan, MergePlan, OutputPlan, Store, UpdatePlan};
 use plan_ir::physical::plan::{BoolNode, Node, Plan};
+use plan_ir::plan_dependencies::PlanDependencies;
 use plan_ir::row::Row;
 use plan_ir::runtime::Runtime;
 use plan_ir::table::{SequenceSource, TableSource};
@@ -27,7 +27,7 @@ use crate::ddl::SelectIntoPlan;
 
 /// What a compiled thing depends on: recompile when it changes.
 pub(crate) struct Dependencies {
-    answers: Answers,
+    names: PlanDependencies,
     /// The tables on whose rows its plans hang.
     sizes: Vec<Arc<TableSource>>,
 }
@@ -35,13 +35,13 @@ pub(crate) struct Dependencies {
 impl Dependencies {
     pub(crate) fn of(binder: &mut Binder<'_>) -> Dependencies {
         let sizes = std::mem::take(&mut binder.tables).into_iter().filter(|table| table.is_planned_by_rows());
-        Dependencies { sizes: sizes.collect(), answers: std::mem::take(&mut binder.answers) }
+        Dependencies { sizes: sizes.collect(), names: std::mem::take(&mut binder.dependencies) }
     }
 
     /// One atomic read for each database in which nothing has changed, six for each table on whose rows the plan hangs.
     #[inline]
-    fn hold(&self, from: Standpoint<'_>) -> bool {
-        self.answers.hold(from) && !self.sizes.iter().any(|table| table.has_other_rows())
+    fn hold(&self, from: NameScope<'_>) -> bool {
+        self.names.hold(from) && !self.sizes.iter().any(|table| table.has_other_rows())
     }
 }
 
@@ -58,7 +58,7 @@ pub struct CompiledStatement {
     /// The sequences that it draws from, held as long as it runs.
     sequences: Vec<Arc<SequenceSource>>,
     /// It draws from them itself, not by defaults alone.
-    draws_itself: bool,
+    has_next_value_itself: bool,
     max_recursion: Option<u32>,
     /// It reads a table, view or function.
     names_rows: bool,
@@ -117,7 +117,7 @@ pub fn compile(statement: &ast::Statement, context: &BindContext<'_>) -> Result<
 /// For the one that asks why it could not be bound.
 fn leave_missing(binder: &mut Binder<'_>) {
     if let Some(slot) = binder.context.missing {
-        slot.set(Some(std::mem::take(&mut binder.answers).into_missing()));
+        slot.set(Some(std::mem::take(&mut binder.dependencies).into_missing()));
     }
 }
 
@@ -217,19 +217,19 @@ pub(crate) fn compile_inside(
     if !is_query || tables.len() == 1 {
         tables.clear();
     }
-    let sequences = std::mem::take(&mut binder.draws.sequences);
+    let sequences = std::mem::take(&mut binder.next_values.sequences);
     let dependencies = Dependencies::of(binder);
-    let names_rows = !dependencies.answers.names_nothing()
+    let names_rows = !dependencies.names.names_nothing()
         || matches!(&statement.kind, ast::StatementKind::Select(select)
             if !binder::set_op::first_block(&select.query.body).from.is_empty());
     let plan_hash = OnceLock::new();
-    let draws_itself = binder.draws.is_written;
+    let has_next_value_itself = binder.next_values.is_written;
     Ok(CompiledStatement {
         kind,
         dependencies,
         tables,
         sequences,
-        draws_itself,
+        has_next_value_itself,
         max_recursion,
         names_rows,
         plan_hash,
@@ -277,21 +277,21 @@ fn compile_select(binder: &mut Binder<'_>, select: &ast::SelectStatement) -> Res
         if into.is_some() {
             return Err(SqlError::new(194, &[]));
         }
-        binder.draws.is_statement_next = true;
+        binder.next_values.is_statement_next = true;
         let parts = binder.select(block, &select.query)?;
         return assignment(binder, parts);
     }
     if let Some(into) = into {
         binder.expects_into = true;
         binder.into_name.clone_from(&into.table.name.value);
-        binder.draws.is_statement_next = true;
+        binder.next_values.is_statement_next = true;
         let query = binder.query(&select.query)?;
         binder.check_output(&query)?;
         let inherits = inherited_identity(&select.query.body, &binder.tables);
         return crate::ddl::select_into(binder, &into.table, query, inherits)
             .map(|plan| StatementKind::SelectInto(Box::new(plan)));
     }
-    binder.draws.is_statement_next = true;
+    binder.next_values.is_statement_next = true;
     let query = binder.query(&select.query)?;
     binder.check_output(&query)?;
     let columns = query
@@ -350,18 +350,18 @@ fn recursion_limit(options: &[ast::QueryHint]) -> Option<u32> {
 impl CompiledStatement {
     /// Does it mean there what it meant where it was compiled, and is each table about as large? Costs one atomic read a database in which
     /// nothing has changed, and six a table.
-    pub fn is_valid(&self, from: Standpoint<'_>) -> bool {
+    pub fn is_valid(&self, from: NameScope<'_>) -> bool {
         self.dependencies.hold(from)
     }
 
     /// Are the definitions that it was compiled against still there?
     pub fn is_current(&self) -> bool {
-        self.dependencies.answers.hold_in_catalogs()
+        self.dependencies.names.hold_in_catalogs()
     }
 
     /// May other sessions use it?
     pub fn is_shareable(&self) -> bool {
-        self.dependencies.answers.are_everybodys()
+        self.dependencies.names.are_of_all_sessions()
     }
 
     /// Does it begin a transaction under SET IMPLICIT_TRANSACTIONS ON? A SELECT without tables does not.
@@ -393,7 +393,7 @@ impl CompiledStatement {
             runtime.set_max_recursion(limit);
         }
         if !self.sequences.is_empty() {
-            refuse_counted_draws(&runtime, self.draws_itself)?;
+            refuse_counted_draws(&runtime, self.has_next_value_itself)?;
         }
         runtime.hold_sequences(&self.sequences)?;
         for source in &self.tables {
@@ -506,7 +506,7 @@ pub fn compile_scalar(
         .inspect_err(|_| leave_missing(&mut binder))?;
     let bound = match target {
         Some(target) => {
-            binder::draws::check_single_use(&bound).map_err(|error| error.at_line(expr.span.line))?;
+            binder::next_values::check_single_use(&bound).map_err(|error| error.at_line(expr.span.line))?;
             coerce::for_variable(bound, target)?
         }
         None => bound,
@@ -516,7 +516,7 @@ pub fn compile_scalar(
         form: ScalarForm::Value(node),
         sql_type: bound.sql_type,
         reads_tables: bound.has_subquery(),
-        sequences: std::mem::take(&mut binder.draws.sequences),
+        sequences: std::mem::take(&mut binder.next_values.sequences),
         dependencies: Dependencies::of(&mut binder),
     })
 }
@@ -532,7 +532,7 @@ pub fn compile_predicate(expr: &ast::Expr, context: &BindContext<'_>) -> Result<
         form: ScalarForm::Predicate(node),
         sql_type: SqlType::Bit,
         reads_tables: bound.has_subquery(),
-        sequences: std::mem::take(&mut binder.draws.sequences),
+        sequences: std::mem::take(&mut binder.next_values.sequences),
         dependencies: Dependencies::of(&mut binder),
     })
 }
@@ -610,7 +610,7 @@ impl ScalarProgram {
     }
 
     /// Does it draw from sequences?
-    pub fn draws(&self) -> bool {
+    pub fn has_next_value(&self) -> bool {
         !self.sequences.is_empty()
     }
 
@@ -626,18 +626,18 @@ impl ScalarProgram {
 
     /// Does it mean there what it meant where it was compiled?
     #[inline]
-    pub fn is_valid(&self, from: Standpoint<'_>) -> bool {
+    pub fn is_valid(&self, from: NameScope<'_>) -> bool {
         self.dependencies.hold(from)
     }
 
     /// Are the definitions that it was compiled against still there?
     pub fn is_current(&self) -> bool {
-        self.dependencies.answers.hold_in_catalogs()
+        self.dependencies.names.hold_in_catalogs()
     }
 
     /// May other sessions use it?
     pub fn is_shareable(&self) -> bool {
-        self.dependencies.answers.are_everybodys()
+        self.dependencies.names.are_of_all_sessions()
     }
 }
 
@@ -661,7 +661,7 @@ pub fn compile_insert_rows(
     let bound = binder.insert_rows(insert, columns);
     let planned = bound.and_then(|bound| changes(&binder).insert_rows(bound));
     let (plan, stores) = planned.map_err(|error| error.at_line(statement.span.line))?;
-    let sequences = std::mem::take(&mut binder.draws.sequences);
+    let sequences = std::mem::take(&mut binder.next_values.sequences);
     Ok(InsertRows { plan, stores, sequences })
 }
 

@@ -4,7 +4,7 @@
 mod common;
 
 use common::World;
-use hardpan_query::{self as query, BindContext, CompiledStatement, Standpoint};
+use hardpan_query::{self as query, BindContext, CompiledStatement, NameScope};
 
 fn compiled(world: &World, text: &str, default_schema: &str) -> CompiledStatement {
     let batch = tsql::parse_batch(text, &tsql::ParseOptions::default()).unwrap();
@@ -13,10 +13,10 @@ fn compiled(world: &World, text: &str, default_schema: &str) -> CompiledStatemen
 }
 
 fn is_valid(world: &World, statement: &CompiledStatement) -> bool {
-    statement.is_valid(Standpoint { database: &world.database, names: &world.names })
+    statement.is_valid(NameScope { database: &world.database, names: &world.names })
 }
 
-/// Whoever binds asks catalogs through `Answers`, in one file: what he is told another way would not be missed when it changes.
+/// The binder looks names up in catalogs through `PlanDependencies`, in one file: a look-up elsewhere would not make a plan stale when it changes.
 #[test]
 fn the_binder_asks_no_catalog_in_any_other_way() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bind");
@@ -66,9 +66,8 @@ fn names_without_a_database_hang_on_the_current_one() {
     world.batch("CREATE TABLE t (i int)").unwrap();
     let new = engine::CreateDatabaseOptions { name: "far".to_string(), ..Default::default() };
     let far = world.instance.create_database(&new).unwrap();
-    let from_far = |statement: &CompiledStatement| {
-        statement.is_valid(Standpoint { database: &far, names: &world.names })
-    };
+    let from_far =
+        |statement: &CompiledStatement| statement.is_valid(NameScope { database: &far, names: &world.names });
     for (text, is_fixed) in [
         ("SELECT i FROM t", false),
         ("SELECT i FROM db.dbo.t", true),

@@ -28,7 +28,7 @@ impl Session {
         statement: &ast::Statement,
         sink: &mut dyn ResultSink,
     ) -> Result<(), Interruption> {
-        if self.facts.doomed {
+        if self.state.doomed {
             return Err(SqlError::new(3930, &[]).into());
         }
         let text = frame.program.text.clone();
@@ -49,7 +49,7 @@ impl Session {
             result = Err(SqlError::new(2801, &[]));
         }
         result?.iter().for_each(|notice| sink.message(notice));
-        self.facts.row_count = 0;
+        self.state.row_count = 0;
         self.note_own_commit(sink);
         Ok(())
     }
@@ -99,7 +99,7 @@ impl Session {
     }
 
     pub(crate) fn refuse_in_transaction(&self, statement: &str) -> SqlResult<()> {
-        if self.facts.transaction_count > 0 {
+        if self.state.transaction_count > 0 {
             return Err(SqlError::new(226, &[&statement]));
         }
         Ok(())
@@ -274,14 +274,14 @@ impl Session {
         if session_id < crate::registry::FIRST_USER_SESSION_ID {
             return Err(SqlError::new(6107, &[]));
         }
-        if session_id == self.facts.session_id {
+        if session_id == self.state.session_id {
             return Err(SqlError::new(6104, &[]));
         }
         if option.is_some() {
             // A killed session rolls back before its number is free; the progress of the rollback is not available.
             return Err(SqlError::new(6120, &[&session_id]));
         }
-        if self.facts.registry.kill(session_id) { Ok(()) } else { Err(SqlError::new(6106, &[&session_id])) }
+        if self.state.registry.kill(session_id) { Ok(()) } else { Err(SqlError::new(6106, &[&session_id])) }
     }
 
     /// The DBCC commands in the table of clauses. Other commands of SQL Server are refused by name; unknown ones are error 2526. All end with message
@@ -328,7 +328,7 @@ impl Session {
             };
             numbers.push(match &number.kind {
                 ast::ExprKind::GlobalVariable(name) if name.eq_ignore_ascii_case("@@SPID") => {
-                    i32::from(self.facts.session_id)
+                    i32::from(self.state.session_id)
                 }
                 _ => to_int(&crate::values::constant(number, &types::SqlType::Int)?)?.unwrap_or(0),
             });
@@ -339,7 +339,7 @@ impl Session {
             _ => return Err(SqlError::new(2526, &[]).into()),
         };
         let is_open = |row: &query::SessionRow| i32::from(row.session_id) == session_id;
-        if !is_known_request || !self.facts.registry.rows().iter().any(is_open) {
+        if !is_known_request || !self.state.registry.rows().iter().any(is_open) {
             return Err(SqlError::new(7955, &[&session_id]).into());
         }
         let text = format!(

@@ -61,11 +61,11 @@ impl Session {
 
     /// Error 3931 in a doomed transaction.
     fn enter_block(&mut self, sink: &mut dyn ResultSink) -> SqlResult<Block> {
-        if self.facts.doomed {
+        if self.state.doomed {
             return Err(SqlError::new(3931, &[]));
         }
         self.begin_implicit(sink)?;
-        if self.facts.transaction_count > 0 {
+        if self.state.transaction_count > 0 {
             return Ok(Block::Inside(self.transactions.block_savepoint()));
         }
         // It is not the client's transaction, so the client is not informed.
@@ -93,9 +93,9 @@ impl Session {
         if let Block::Inside(_) = block {
             return Ok(());
         }
-        assert_eq!(self.facts.transaction_count, 1, "nothing in a block begins or ends a transaction");
+        assert_eq!(self.state.transaction_count, 1, "nothing in a block begins or ends a transaction");
         let request = CommitRequest { delayed, ..self.own_commit_request() };
-        if self.facts.doomed {
+        if self.state.doomed {
             self.rollback_everything(&mut NullSink);
             return Err(SqlError::new(3930, &[]));
         }
@@ -107,7 +107,7 @@ impl Session {
 
     fn take_back_block(&mut self, block: &Block) -> SqlResult<()> {
         match block {
-            _ if self.facts.transaction_count == 0 => {}
+            _ if self.state.transaction_count == 0 => {}
             Block::Own => self.rollback_everything(&mut NullSink),
             Block::Inside(savepoint) => self.transactions.rollback_block(savepoint)?,
         }
@@ -134,8 +134,8 @@ impl Session {
     }
 
     fn assert_state(&self) {
-        assert_eq!(self.facts.transaction_count > 0, self.transactions.has_open(), "counted as it stands");
-        assert!(!self.facts.doomed || self.facts.transaction_count > 0, "only a transaction is doomed");
+        assert_eq!(self.state.transaction_count > 0, self.transactions.has_open(), "counted as it stands");
+        assert!(!self.state.doomed || self.state.transaction_count > 0, "only a transaction is doomed");
     }
 }
 

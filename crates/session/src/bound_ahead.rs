@@ -124,7 +124,7 @@ impl Session {
     /// Is the cell bound, and does that hold?
     fn is_kept(&self, program: &Program, cell: Cell) -> bool {
         let kept = program.cells[cell].lock().clone();
-        kept.is_some_and(|compiled| compiled.is_valid(self.standpoint()))
+        kept.is_some_and(|compiled| compiled.is_valid(self.name_scope()))
     }
 
     /// A program that has been bound ahead is to run again. If something that it waits for may be there now, all of it is bound ahead

@@ -25,7 +25,7 @@ pub(crate) enum Compiled {
 }
 
 impl Compiled {
-    pub(crate) fn is_valid(&self, from: query::Standpoint<'_>) -> bool {
+    pub(crate) fn is_valid(&self, from: query::NameScope<'_>) -> bool {
         match self {
             Compiled::Statement(statement) => statement.is_valid(from),
             Compiled::Scalar(program) => program.is_valid(from),

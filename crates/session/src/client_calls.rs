@@ -69,7 +69,7 @@ impl Session {
     ) -> Result<(), Stop> {
         let command = done_command::EXECUTE;
         if let Some(error) = self.unequal_count.take() {
-            self.facts.last_error = error.number;
+            self.state.last_error = error.number;
             sink.message(&error);
         }
         let (error, stop) = match outcome {
@@ -90,7 +90,7 @@ impl Session {
             Err(Interruption::Failed(failure)) => {
                 self.settle_before_more(sink)?;
                 let frame_line = failure.error.clone().at_line(1);
-                self.facts.last_error = frame_line.number;
+                self.state.last_error = frame_line.number;
                 frame_line.told().for_each(|told| sink.message(told));
                 let reach = errors::reach(&frame_line, failure.origin, self.options.xact_abort);
                 if reach >= Reach::Batch {

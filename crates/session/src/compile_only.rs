@@ -86,7 +86,7 @@ impl Session {
         if error.procedure.is_none() {
             error.procedure = frame.procedure.as_deref().map(str::to_string);
         }
-        self.facts.last_error = error.number;
+        self.state.last_error = error.number;
         sink.message(&error);
         sink.done(Done { kind: frame.done_kind, row_count: None, error: true, command: command::OTHER });
         Stop::Batch

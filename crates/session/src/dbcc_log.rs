@@ -117,7 +117,7 @@ impl Session {
         )
         .unwrap_or_default();
         let lsn = format!("({}:{}:{})", oldest.begin.vlf(), oldest.begin.block(), oldest.begin.slot());
-        let name = self.facts.name_of_transaction(oldest.session_id);
+        let name = self.state.name_of_transaction(oldest.session_id);
         let pairs = [
             ("OLDACT_SPID", oldest.session_id.to_string()),
             ("OLDACT_UID", NO_USER.to_string()),

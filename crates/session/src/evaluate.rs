@@ -26,7 +26,7 @@ impl Session {
             database: &self.database,
             variables: &mut frame.variables,
             transactions: &mut self.transactions,
-            facts: &self.facts,
+            state: &self.state,
             options: &self.options,
             names: &self.names,
             front_end: query::FRONT_END,
@@ -53,12 +53,12 @@ impl Session {
         instruction: &Instruction,
         cell: Cell,
     ) -> Result<Arc<Compiled>, Interruption> {
-        if let Some(compiled) = frame.local[cell].take_if(|compiled| compiled.is_valid(self.standpoint())) {
+        if let Some(compiled) = frame.local[cell].take_if(|compiled| compiled.is_valid(self.name_scope())) {
             return Ok(compiled);
         }
         let kept = (!frame.own_settings).then(|| frame.program.cells[cell].lock().clone()).flatten();
         let is_again = kept.is_some() || frame.local[cell].is_some();
-        if let Some(compiled) = kept.filter(|compiled| compiled.is_valid(self.standpoint())) {
+        if let Some(compiled) = kept.filter(|compiled| compiled.is_valid(self.name_scope())) {
             return Ok(compiled);
         }
         self.programs.note_bound(is_again);
@@ -83,7 +83,7 @@ impl Session {
         loop {
             tries += 1;
             match program.bind_cell(cell, &self.bind_context(program, variables_visible)) {
-                Ok(compiled) if compiled.is_valid(self.standpoint()) || tries == STALE_PLANS_MAX => {
+                Ok(compiled) if compiled.is_valid(self.name_scope()) || tries == STALE_PLANS_MAX => {
                     return Ok(Arc::new(compiled));
                 }
                 Ok(_) => {}
@@ -169,7 +169,7 @@ impl Session {
         let result = evaluate(program, &mut self.context(frame));
         frame.local[cell] = Some(compiled);
         // An expression with a subquery has read tables: its autocommit transaction ends with it.
-        if self.facts.transaction_count == 0 && !self.transactions.is_idle() {
+        if self.state.transaction_count == 0 && !self.transactions.is_idle() {
             self.end_statement(result.is_ok())?;
         } else {
             self.transactions.keep_table_variables()?;

@@ -37,7 +37,7 @@ impl Session {
         let guarded = frame.program.region_of(at).is_some();
         self.guards += u32::from(guarded);
         // @@ERROR after EXECUTE is that of the procedure's last statement.
-        self.facts.last_error = 0;
+        self.state.last_error = 0;
         let result = match &execute.result_sets {
             None => self.execute_target(frame, instruction, execute, arguments, sink),
             Some(wanted) => {

@@ -28,8 +28,8 @@ impl Session {
             Interruption::Failed(failure) => failure,
         };
         failure.error = failure.error.at_line(instruction.line).in_procedure(frame.procedure.as_deref());
-        self.facts.last_error = failure.error.number;
-        self.facts.row_count = 0;
+        self.state.last_error = failure.error.number;
+        self.state.row_count = 0;
         if failure.origin == Origin::Runtime && instruction.kind.is_definition() {
             failure.origin = Origin::Definition;
         }
@@ -38,8 +38,8 @@ impl Session {
             self.doom_if_due(&failure);
             // In the CATCH block this error is the innermost one; errors that inner CATCH blocks were handling are dropped.
             let outer = frame.program.catch_depth(region.catch) - 1;
-            self.facts.caught.truncate(frame.caught_base + outer);
-            self.facts.caught.push(failure.error);
+            self.state.caught.truncate(frame.caught_base + outer);
+            self.state.caught.push(failure.error);
             self.end_caught(frame, unfinished, sink);
             return Ok(Next::Jump(region.catch));
         }
@@ -124,12 +124,12 @@ impl Session {
 
     /// Dooms the transaction if a caught error requires it.
     fn doom_if_due(&mut self, failure: &Failure) {
-        if self.facts.transaction_count == 0
+        if self.state.transaction_count == 0
             || !errors::dooms_transaction(&failure.error, failure.origin, self.options.xact_abort)
         {
             return;
         }
-        self.facts.doomed = true;
+        self.state.doomed = true;
         if failure.error.number == 1205 {
             // The victim's locks must go at once, or the other party of the deadlock would wait for the CATCH block.
             self.transactions.doom();

@@ -26,7 +26,6 @@ mod done_command;
 pub mod errors;
 mod evaluate;
 mod execute;
-mod facts;
 mod failure;
 mod figures;
 mod forward;
@@ -68,6 +67,7 @@ mod showplan_rows;
 mod shrink;
 mod single_user;
 mod sink;
+mod state;
 mod statement_statistics;
 mod statistics;
 mod system_procedures;
@@ -79,13 +79,13 @@ mod user_options;
 mod values;
 
 pub use engine::Acknowledgement;
-pub use facts::LoginInfo;
 pub use figures::PacketCounts;
 pub use interruption::RequestEnd;
 pub use registry::{FIRST_USER_SESSION_ID, SESSIONS_MAX, SessionRegistry};
 pub use rpc::{RequestedIsolation, RpcCall, RpcParameter, RpcTarget, TransactionRequest, procedure_name};
 pub use session::{Session, SessionShared};
 pub use sink::{ColumnDescription, Done, DoneKind, EnvironmentChange, Flow, NullSink, ResultSink};
+pub use state::LoginInfo;
 
 /// Size limit of the shared program cache, in bytes.
 pub const PROGRAM_CACHE_BYTES_MAX: u64 = cache::CACHE_BYTES_MAX as u64;

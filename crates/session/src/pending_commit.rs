@@ -99,13 +99,13 @@ impl Session {
         if let Err(error) = self.transactions.rollback() {
             sink.message(&error);
         }
-        self.facts.row_count = 0;
+        self.state.row_count = 0;
         if let Some(descriptor) = descriptor {
             sink.environment(EnvironmentChange::RollbackTransaction(descriptor));
         }
         let mut error = error.at_line(site.line);
         error.procedure = site.procedure.as_deref().map(str::to_string);
-        self.facts.last_error = error.number;
+        self.state.last_error = error.number;
         let done = |kind, command| Done { kind, row_count: None, error: true, command };
         if !site.in_program {
             sink.message(&error);

@@ -31,15 +31,15 @@ impl Session {
             InstructionKind::Jump(target) => Some(Next::Jump(*target)),
             InstructionKind::JumpUnless { cell, target, .. } => {
                 let holds = frame.bound_scalar(*cell)?.plain_truth(&frame.variables)?;
-                self.facts.last_error = 0;
-                self.facts.row_count = 0;
+                self.state.last_error = 0;
+                self.state.row_count = 0;
                 Some(if holds { Next::Step } else { Next::Jump(*target) })
             }
             InstructionKind::SetVariable { slot, cell } => {
                 let value = frame.bound_scalar(*cell)?.plain_value(&frame.variables)?;
                 frame.variables[*slot] = value;
-                self.facts.last_error = 0;
-                self.facts.row_count = 1;
+                self.state.last_error = 0;
+                self.state.row_count = 1;
                 Some(Next::Step)
             }
             _ => None,
@@ -52,8 +52,8 @@ impl Session {
         if target <= at && task::interrupt_pending() {
             return Err(Stop::Attention);
         }
-        if self.facts.caught.len() > frame.caught_base {
-            self.facts.caught.truncate(frame.caught_base + frame.program.catch_depth(target));
+        if self.state.caught.len() > frame.caught_base {
+            self.state.caught.truncate(frame.caught_base + frame.program.catch_depth(target));
         }
         Ok(())
     }

@@ -155,7 +155,7 @@ impl Program {
             }
             CellSource::WithoutDraws(expression, number) => {
                 let program = query::compile_scalar(expression, None, context)?;
-                if program.draws() {
+                if program.has_next_value() {
                     return Err(SqlError::new(*number, &[]).at_line(expression.span.line));
                 }
                 Compiled::Scalar(program)

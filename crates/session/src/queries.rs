@@ -48,7 +48,7 @@ impl Session {
                     let taken = Taken {
                         elapsed_ns: ended_ns.saturating_sub(began_ns),
                         waited_ns: waited_ns().saturating_sub(waited_before_ns),
-                        rows: u64::try_from(self.facts.row_count).unwrap_or(0),
+                        rows: u64::try_from(self.state.row_count).unwrap_or(0),
                         memory: frame.memory,
                         pages: task::page_uses().since(&pages_before),
                     };
@@ -75,7 +75,7 @@ impl Session {
             unreachable!("the cell of a query holds a statement")
         };
         let writes = command != crate::done_command::SELECT;
-        if writes && self.facts.doomed {
+        if writes && self.state.doomed {
             return Err(SqlError::new(3930, &[]).into());
         }
         if statement.begins_transaction() {
@@ -92,7 +92,7 @@ impl Session {
                 // Inside a user transaction the statement does not commit.
                 let may_pend = writes
                     && outcome.profile.is_none()
-                    && self.facts.transaction_count == 0
+                    && self.state.transaction_count == 0
                     && command != crate::done_command::SELECT_INTO
                     && self.may_leave_pending(frame, at);
                 let site = may_pend.then(|| CommitSite::of(frame, instruction));
@@ -101,10 +101,10 @@ impl Session {
                     self.note_own_commit(sink);
                 }
                 if let Some(identity) = outcome.identity.take() {
-                    self.facts.set_identity(identity);
+                    self.state.set_identity(identity);
                 }
                 frame.memory = outcome.memory;
-                self.facts.row_count = outcome.row_count.map_or(0, |n| i64::try_from(n).unwrap_or(i64::MAX));
+                self.state.row_count = outcome.row_count.map_or(0, |n| i64::try_from(n).unwrap_or(i64::MAX));
                 let row_count = if nocount { None } else { outcome.row_count };
                 // TRUNCATE has no row count.
                 let is_told = !nocount && command == crate::done_command::OTHER;
@@ -117,7 +117,7 @@ impl Session {
                 if stopped { Err(Stop::Attention.into()) } else { Ok(()) }
             }
             Err(error) => {
-                self.facts.row_count = 0;
+                self.state.row_count = 0;
                 self.unfinished = sent.map(|rows| (rows, command));
                 self.end_statement(false)?;
                 if task::current().is_interrupted() {
@@ -141,7 +141,7 @@ impl Session {
         if self.inside_insert_execute {
             return Err(SqlError::new(8164, &[]).into());
         }
-        if self.facts.doomed {
+        if self.state.doomed {
             return Err(SqlError::new(3930, &[]).into());
         }
         let mut gathered = Gathered::new(sink);
@@ -172,8 +172,8 @@ impl Session {
             }
         }
         let outcome = outcome?;
-        self.facts.last_error = 0;
-        self.facts.row_count = outcome.row_count.map_or(0, |n| i64::try_from(n).unwrap_or(i64::MAX));
+        self.state.last_error = 0;
+        self.state.row_count = outcome.row_count.map_or(0, |n| i64::try_from(n).unwrap_or(i64::MAX));
         if !self.options.nocount {
             sink.done(Done {
                 kind: frame.done_kind,

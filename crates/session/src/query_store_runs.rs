@@ -35,7 +35,7 @@ impl Session {
             |kind: &InstructionKind| matches!(kind, InstructionKind::Query { cell: own, .. } if *own == cell);
         let instruction = program.instructions.iter().find(|instruction| is_own(&instruction.kind))?;
         let plan = program.plan_of(instruction, statement);
-        let module = frame.procedure.as_ref().and(self.facts.procedures.last());
+        let module = frame.procedure.as_ref().and(self.state.procedures.last());
         Some(Described {
             document: query::showplan::batch_document(BUILD, std::slice::from_ref(&plan)),
             plan_hash: plan.root.as_ref().map_or(0, query::showplan::Operator::hash),

@@ -1,7 +1,7 @@
 //! PRINT, RAISERROR, THROW, WAITFOR: messages that a batch sends, and its waits.
 
 use os::{WaitType, task};
-use query::SessionFacts;
+use query::SessionState;
 use types::{SqlError, Value};
 
 use crate::cell::Cell;
@@ -35,7 +35,7 @@ impl Session {
         let mut message = SqlError::custom(0, 0, 1, text).at_line(instruction.line);
         message.procedure = frame.procedure.as_deref().map(str::to_string);
         sink.message(&message);
-        self.facts.row_count = 0;
+        self.state.row_count = 0;
         self.tell_end(frame, instruction, sink);
         Ok(())
     }
@@ -76,8 +76,8 @@ impl Session {
             if raise.no_wait {
                 sink.flush();
             }
-            self.facts.last_error = if raise.set_error { number } else { 0 };
-            self.facts.row_count = 0;
+            self.state.last_error = if raise.set_error { number } else { 0 };
+            self.state.row_count = 0;
             self.tell_end(frame, instruction, sink);
             return Ok(());
         }
@@ -123,7 +123,7 @@ impl Session {
         parts: Option<&[Cell; 3]>,
     ) -> Result<(), Interruption> {
         let error = match parts {
-            None => match self.facts.caught_error().cloned() {
+            None => match self.state.caught_error().cloned() {
                 Some(error) => error,
                 None => return Err(SqlError::new(10704, &[]).into()),
             },

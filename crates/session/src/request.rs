@@ -65,8 +65,8 @@ impl Session {
         });
         self.request_began_ticks = Some(began_ticks);
         let begun = self.slot.figures.begin(began_ticks);
-        self.slot.note(Command::Other, self.facts.transaction_count);
-        self.facts.is_refused_delay_told = false;
+        self.slot.note(Command::Other, self.state.transaction_count);
+        self.state.is_refused_delay_told = false;
         let mut outcome = body(self, sink);
         if outcome.is_err() {
             outcome = self.settle_before_more(sink).and(outcome);
@@ -77,10 +77,10 @@ impl Session {
             outcome = self.settle_before_more(sink).and(outcome);
         }
         assert_eq!(self.guards, 0, "every guarded call has ended");
-        self.facts.caught.clear();
+        self.state.caught.clear();
         self.slot.figures.end(&begun, self.now_ticks());
         if self.is_commit_pending() {
-            assert_eq!(self.facts.transaction_count, 0, "nothing has begun after the commit");
+            assert_eq!(self.state.transaction_count, 0, "nothing has begun after the commit");
             return RequestEnd::Finished;
         }
         let end = self.conclude(outcome, sink);
@@ -101,14 +101,14 @@ impl Session {
 
     /// Publishes that no request runs any more.
     pub(crate) fn request_ended(&mut self) {
-        if self.facts.transaction_count == 0 {
+        if self.state.transaction_count == 0 {
             self.names.settle();
             if !self.orphans.is_empty() {
                 let free = self.orphans.take();
                 self.drop_free_tables(free);
             }
         }
-        self.slot.note(Command::None, self.facts.transaction_count);
+        self.slot.note(Command::None, self.state.transaction_count);
         let ended_ticks = self.now_ticks();
         self.publish(|published| {
             if let Some(runner) = published.runner.take() {
@@ -122,7 +122,7 @@ impl Session {
     pub(crate) fn conclude(&mut self, outcome: Result<(), Stop>, sink: &mut dyn ResultSink) -> RequestEnd {
         match outcome {
             Ok(()) | Err(Stop::Batch) => {
-                if self.facts.transaction_count > 0 && self.facts.doomed {
+                if self.state.transaction_count > 0 && self.state.doomed {
                     sink.message(&SqlError::new(3998, &[]));
                     self.rollback_everything(sink);
                 }
@@ -134,7 +134,7 @@ impl Session {
                 RequestEnd::Finished
             }
             Err(Stop::Attention) => {
-                if self.facts.transaction_count == 0 || self.options.xact_abort || self.facts.doomed {
+                if self.state.transaction_count == 0 || self.options.xact_abort || self.state.doomed {
                     self.rollback_everything(sink);
                 } else if let Err(error) = self.transactions.statement_rollback() {
                     sink.message(&error);
@@ -154,7 +154,7 @@ impl Session {
             return Err(Stop::Attention);
         }
         for error in errors {
-            self.facts.last_error = error.number;
+            self.state.last_error = error.number;
             sink.message(error);
         }
         if errors.iter().any(|error| crate::errors::rolls_back_uncompiled(error, self.options.xact_abort)) {
@@ -197,19 +197,19 @@ impl Session {
             // A failure has been reported; the next call reports again that the connection should end.
             self.settle_commit(sink);
         }
-        if !keep_transaction && self.facts.transaction_count > 0 {
+        if !keep_transaction && self.state.transaction_count > 0 {
             self.rollback_everything(sink);
         }
         self.slot.waits.clear();
         self.drop_temporary_tables();
         self.transactions.unlock_session_applications();
         self.prepared = Prepared::default();
-        self.options = options_at_login(&self.instance, &self.facts.login);
+        self.options = options_at_login(&self.instance, &self.state.login);
         self.tell_lock_options();
-        if self.facts.transaction_count == 0 {
-            self.facts.reset();
+        if self.state.transaction_count == 0 {
+            self.state.reset();
         }
-        let wanted = if self.facts.login.database.is_empty() { "master" } else { &self.facts.login.database };
+        let wanted = if self.state.login.database.is_empty() { "master" } else { &self.state.login.database };
         if !self.database.name().eq_ignore_ascii_case(wanted) {
             if let Ok(database) = self.transactions.enter_database(wanted) {
                 self.move_to(database);
@@ -226,6 +226,6 @@ impl Session {
         self.rollback_everything(&mut NullSink);
         self.drop_temporary_tables();
         self.transactions.release_session_locks();
-        self.facts.registry.unregister(self.facts.session_id);
+        self.state.registry.unregister(self.state.session_id);
     }
 }

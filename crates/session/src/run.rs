@@ -111,21 +111,21 @@ impl Session {
         match &instruction.kind {
             InstructionKind::JumpUnless { cell, target, .. } => {
                 let holds = self.predicate(frame, instruction, *cell)?;
-                self.facts.last_error = 0;
-                self.facts.row_count = 0;
+                self.state.last_error = 0;
+                self.state.row_count = 0;
                 return Ok(if holds { Next::Step } else { Next::Jump(*target) });
             }
             InstructionKind::SetVariable { slot, cell } => {
                 let value = self.value(frame, instruction, *cell)?;
                 frame.variables[*slot] = value;
-                self.facts.row_count = 1;
+                self.state.row_count = 1;
             }
             InstructionKind::Query { cell, command } => {
                 self.note_command(instruction);
                 self.query(frame, instruction, at, *cell, *command, sink)?
             }
             InstructionKind::LeaveCatch => {
-                self.facts.caught.pop();
+                self.state.caught.pop();
                 return Ok(Next::Step);
             }
             InstructionKind::Set(set) => {
@@ -135,14 +135,14 @@ impl Session {
                 if is_language(&set.statement) {
                     self.tell_language(&language, instruction.line, sink);
                 }
-                self.facts.last_error = 0;
-                self.facts.row_count = 0;
+                self.state.last_error = 0;
+                self.state.row_count = 0;
                 return Ok(if self.options.runs() { Next::Step } else { Next::CompileOnly });
             }
             InstructionKind::Return(None) => return Ok(Next::Return(frame.own_status())),
             InstructionKind::Return(Some(cell)) => {
                 let value = self.value(frame, instruction, *cell)?;
-                self.facts.row_count = 1;
+                self.state.row_count = 1;
                 return Ok(Next::Return(to_int(&value)?.unwrap_or(0)));
             }
             // Both keep @@ROWCOUNT and @@ERROR of the last inner statement, or set them themselves.
@@ -157,10 +157,10 @@ impl Session {
             _ => {
                 self.note_command(instruction);
                 self.statement(frame, instruction, at, sink)?;
-                self.facts.row_count = 0;
+                self.state.row_count = 0;
             }
         }
-        self.facts.last_error = 0;
+        self.state.last_error = 0;
         Ok(Next::Step)
     }
 
@@ -168,7 +168,7 @@ impl Session {
     #[inline]
     fn note_command(&self, instruction: &Instruction) {
         if let Some(command) = instruction.kind.command() {
-            self.slot.note(command, self.facts.transaction_count);
+            self.slot.note(command, self.state.transaction_count);
         }
     }
 

@@ -18,7 +18,7 @@ const NEST_LEVEL_MAX: i32 = 32;
 impl Session {
     /// Checks that another level may begin.
     pub(crate) fn check_nest_level(&self) -> SqlResult<()> {
-        if self.facts.nest_level >= NEST_LEVEL_MAX {
+        if self.state.nest_level >= NEST_LEVEL_MAX {
             return Err(SqlError::new(217, &[&NEST_LEVEL_MAX]));
         }
         Ok(())
@@ -84,13 +84,13 @@ impl Session {
         // The settings are saved only if something may change them: most programs that clients call repeatedly are queries.
         let may_change = !program.leaves_settings || !self.options.runs();
         let options = may_change.then(|| self.options.clone());
-        let count_before = self.facts.transaction_count;
-        let mut frame = Frame::new(program, variables, self.facts.caught.len(), DoneKind::InProcedure);
+        let count_before = self.state.transaction_count;
+        let mut frame = Frame::new(program, variables, self.state.caught.len(), DoneKind::InProcedure);
         frame.procedure = procedure.map(Arc::from);
-        self.facts.nest_level += 1;
-        self.facts.scope_identity.push(Value::Null);
+        self.state.nest_level += 1;
+        self.state.scope_identity.push(Value::Null);
         if procedure.is_some() {
-            self.facts.procedures.push(object_id);
+            self.state.procedures.push(object_id);
         }
         self.names.enter_scope();
         let mut outcome = self.run(&mut frame, sink);
@@ -101,11 +101,11 @@ impl Session {
         }
         self.drop_real_tables(&ended);
         if procedure.is_some() {
-            self.facts.procedures.pop();
+            self.state.procedures.pop();
         }
-        self.facts.scope_identity.pop();
-        self.facts.nest_level -= 1;
-        self.facts.caught.truncate(frame.caught_base);
+        self.state.scope_identity.pop();
+        self.state.nest_level -= 1;
+        self.state.caught.truncate(frame.caught_base);
         if let Some(options) = options {
             if self.options != options {
                 self.options = options;
@@ -114,8 +114,8 @@ impl Session {
             }
         }
         let status = outcome.map_err(Interruption::Stopped)?;
-        if procedure.is_some() && self.facts.transaction_count != count_before {
-            let error = SqlError::new(266, &[&count_before, &self.facts.transaction_count]);
+        if procedure.is_some() && self.state.transaction_count != count_before {
+            let error = SqlError::new(266, &[&count_before, &self.state.transaction_count]);
             self.unequal_count = Some(error);
         }
         Ok((status, frame.variables))

@@ -9,12 +9,12 @@ use types::{SqlError, SqlResult};
 use crate::cache::ProgramCache;
 use crate::commit_site::PendingStatement;
 use crate::compile_only_state::CompileOnlyState;
-use crate::facts::{Facts, LoginInfo};
 use crate::names::{NameCount, Orphans, TemporaryNames};
 use crate::prepared_handles::Prepared;
 use crate::program_key::ProgramConditions;
 use crate::query_store::QueryStores;
 use crate::registry::{Published, SessionRegistry, SessionSlot};
+use crate::state::{LoginInfo, State};
 
 /// State that all sessions of a server share.
 #[derive(Clone)]
@@ -55,7 +55,7 @@ pub struct Session {
     pub(crate) slot: Arc<SessionSlot>,
     pub(crate) database: Arc<Database>,
     pub(crate) options: SetOptions,
-    pub(crate) facts: Facts,
+    pub(crate) state: State,
     pub(crate) transactions: TransactionSet,
     pub(crate) names: TemporaryNames,
     /// Global temporary objects whose creating session has ended.
@@ -104,7 +104,7 @@ impl Session {
             options,
             transactions,
             database,
-            facts: Facts::new(
+            state: State::new(
                 session_id,
                 login,
                 shared.registry.clone(),
@@ -130,7 +130,7 @@ impl Session {
 
     /// `@@SPID`.
     pub fn id(&self) -> i16 {
-        self.facts.session_id
+        self.state.session_id
     }
 
     /// Name of the current database.
@@ -140,7 +140,7 @@ impl Session {
 
     /// Is a user transaction open (the INXACT bit of DONE)?
     pub fn in_transaction(&self) -> bool {
-        self.facts.transaction_count > 0
+        self.state.transaction_count > 0
     }
 
     /// Sets the function that KILL calls, on the killing session's thread, to end the connection.
@@ -161,19 +161,19 @@ impl Session {
     /// Publishes the session's state for the views, and what `more` changes.
     pub(crate) fn publish(&mut self, more: impl FnOnce(&mut Published)) {
         let database_id = self.database.id();
-        let (facts, options) = (&self.facts, &self.options);
+        let (state, options) = (&self.state, &self.options);
         self.slot.update(|published| {
             let row = &mut published.row;
-            row.row_count = facts.row_count;
-            row.prev_error = facts.last_error;
+            row.row_count = state.row_count;
+            row.prev_error = state.last_error;
             row.database_id = database_id;
             row.option_bits = options.bits();
             row.lock_timeout_ms = options.lock_timeout_ms;
             row.deadlock_priority = options.deadlock_priority;
             row.text_size = options.text_size;
             row.date_first = i16::from(options.date_first);
-            if row.context_info != facts.context_info {
-                row.context_info = facts.context_info.clone();
+            if row.context_info != state.context_info {
+                row.context_info = state.context_info.clone();
             }
             for (told, set) in
                 [(&mut row.language, &options.language), (&mut row.date_format, &options.date_format)]
@@ -195,8 +195,8 @@ impl Session {
 
     /// The scope in which the session resolves names now.
     #[inline]
-    pub(crate) fn standpoint(&self) -> query::Standpoint<'_> {
-        query::Standpoint { database: &self.database, names: &self.names }
+    pub(crate) fn name_scope(&self) -> query::NameScope<'_> {
+        query::NameScope { database: &self.database, names: &self.names }
     }
 
     /// The settings on which the meaning of a text depends now.

@@ -199,7 +199,7 @@ impl Session {
                 };
                 self.tell_lock_options();
             }
-            ValueOption::ContextInfo => self.facts.context_info = context_info(value)?,
+            ValueOption::ContextInfo => self.state.context_info = context_info(value)?,
             ValueOption::QueryGovernorCostLimit => {
                 only("QUERY_GOVERNOR_COST_LIMIT", &to_text(value).unwrap_or_default())?
             }

@@ -144,7 +144,7 @@ fn clear(
         sink.message(&SqlError::new(5060, &[&0]));
     }
     others.into_iter().for_each(|other| {
-        session.facts.registry.kill(other);
+        session.state.registry.kill(other);
     });
     Ok(())
 }

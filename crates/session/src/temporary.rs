@@ -40,7 +40,7 @@ impl Session {
             if let Err(error) = drop_temporary_table(&self.instance, &mut self.transactions, table) {
                 warn_not_dropped(table, &error);
             }
-            if self.facts.transaction_count == 0 {
+            if self.state.transaction_count == 0 {
                 if let Err(error) = self.end_statement(true) {
                     warn_not_dropped(table, &error);
                 }

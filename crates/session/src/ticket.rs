@@ -94,7 +94,7 @@ impl Session {
 
     /// Records the autocommit of a statement that may change data.
     pub(crate) fn note_own_commit(&mut self, sink: &mut dyn ResultSink) {
-        if self.facts.transaction_count == 0 {
+        if self.state.transaction_count == 0 {
             self.note_commit(sink);
         }
     }
@@ -102,7 +102,7 @@ impl Session {
     /// Records the ticket of a transaction that has committed or whose commit is pending.
     pub(crate) fn note_commit(&mut self, sink: &mut dyn ResultSink) {
         let result = self.transactions.commit_result();
-        self.facts.commit_ticket = result.map(|result| result.ticket);
+        self.state.commit_ticket = result.map(|result| result.ticket);
         if let Some(result) = result {
             self.tell_commit(result, sink);
         }
@@ -111,7 +111,7 @@ impl Session {
     /// Reports that DELAYED_DURABILITY = ON has no effect. SQL Server is silent about it; Hardpan reports it once per request, since a loop
     /// of such commits would repeat it each time.
     pub(crate) fn tell_refused_delay(&mut self, why: &str, sink: &mut dyn ResultSink) {
-        if !std::mem::replace(&mut self.facts.is_refused_delay_told, true) {
+        if !std::mem::replace(&mut self.state.is_refused_delay_told, true) {
             let text = format!("DELAYED_DURABILITY = ON has no effect: {why}.");
             sink.message(&SqlError::custom(DELAY_REFUSED, 10, 1, text));
         }

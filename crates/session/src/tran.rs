@@ -37,14 +37,14 @@ impl Session {
 
     /// One level deeper; the first level opens the transaction.
     pub(crate) fn begin_transaction(&mut self, name: Option<String>, sink: &mut dyn ResultSink) {
-        if self.facts.transaction_count == 0 {
+        if self.state.transaction_count == 0 {
             self.transactions.begin_named(name.clone());
             self.publish_transaction(name.as_deref());
             self.transaction_name = name;
             sink.environment(EnvironmentChange::BeginTransaction(self.transactions.descriptor()));
         }
-        self.facts.transaction_count += 1;
-        self.facts.row_count = 0;
+        self.state.transaction_count += 1;
+        self.state.row_count = 0;
     }
 
     /// Publishes the new transaction for the views. Without a name this costs two stores.
@@ -66,7 +66,7 @@ impl Session {
 
     /// Under SET IMPLICIT_TRANSACTIONS ON a statement opens the transaction it needs.
     pub(crate) fn begin_implicit(&mut self, sink: &mut dyn ResultSink) -> SqlResult<()> {
-        if self.options.implicit_transactions && self.facts.transaction_count == 0 {
+        if self.options.implicit_transactions && self.state.transaction_count == 0 {
             self.begin_transaction(None, sink);
             self.slot.call_transaction_implicit();
         }
@@ -80,9 +80,9 @@ impl Session {
         site: Option<CommitSite>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
-        match self.facts.transaction_count {
+        match self.state.transaction_count {
             0 => return Err(SqlError::new(3902, &[])),
-            1 if self.facts.doomed => return Err(SqlError::new(3930, &[])),
+            1 if self.state.doomed => return Err(SqlError::new(3930, &[])),
             1 => {
                 let descriptor = self.transactions.descriptor();
                 self.commit_outermost(request, site, sink)?;
@@ -90,13 +90,13 @@ impl Session {
                 self.note_commit(sink);
             }
             _ => {
-                self.facts.transaction_count -= 1;
+                self.state.transaction_count -= 1;
                 if request.delayed == Some(true) {
                     self.tell_refused_delay("only the outermost COMMIT decides", sink);
                 }
             }
         }
-        self.facts.row_count = 0;
+        self.state.row_count = 0;
         Ok(())
     }
 
@@ -111,14 +111,14 @@ impl Session {
             self.rollback_everything(sink);
             return Err(error);
         }
-        self.facts.transaction_count = 0;
+        self.state.transaction_count = 0;
         self.forget_transaction();
         Ok(())
     }
 
     /// Ends a statement: its effects are kept or undone; outside a user transaction they are committed or rolled back.
     pub(crate) fn end_statement(&mut self, succeeded: bool) -> SqlResult<()> {
-        match (succeeded, self.facts.transaction_count) {
+        match (succeeded, self.state.transaction_count) {
             (true, _) => self.keep_statement(None, &mut NullSink),
             (false, 0) => self.transactions.rollback(),
             (false, _) => self.transactions.statement_rollback(),
@@ -132,7 +132,7 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         let ended = self.transactions.statement_end();
-        if self.facts.transaction_count > 0 {
+        if self.state.transaction_count > 0 {
             return ended;
         }
         let request = self.own_commit_request();
@@ -155,7 +155,7 @@ impl Session {
 
     /// Rolls back to the savepoint of that name, or everything when there is no name or it is the outermost transaction's.
     fn rollback_named(&mut self, name: Option<&str>, sink: &mut dyn ResultSink) -> SqlResult<()> {
-        if self.facts.transaction_count == 0 {
+        if self.state.transaction_count == 0 {
             return Err(SqlError::new(3903, &[]));
         }
         if self.inside_insert_execute {
@@ -165,13 +165,13 @@ impl Session {
             self.rollback_everything(sink);
             return Ok(());
         };
-        if self.facts.doomed {
+        if self.state.doomed {
             return Err(SqlError::new(3931, &[]));
         }
         if !self.transactions.rollback_to(name)? {
             return Err(SqlError::new(6401, &[&name]));
         }
-        self.facts.row_count = 0;
+        self.state.row_count = 0;
         Ok(())
     }
 
@@ -181,10 +181,10 @@ impl Session {
     }
 
     fn save_named(&mut self, name: &str) -> SqlResult<()> {
-        if self.facts.transaction_count == 0 {
+        if self.state.transaction_count == 0 {
             return Err(SqlError::new(628, &[]));
         }
-        if self.facts.doomed {
+        if self.state.doomed {
             return Err(SqlError::new(3931, &[]));
         }
         self.transactions.savepoint(name)
@@ -194,13 +194,13 @@ impl Session {
     /// nothing more to undo here.
     pub(crate) fn rollback_everything(&mut self, sink: &mut dyn ResultSink) {
         let descriptor = self.transactions.descriptor();
-        let had_transaction = self.facts.transaction_count > 0;
+        let had_transaction = self.state.transaction_count > 0;
         if let Err(error) = self.transactions.rollback() {
             sink.message(&error);
         }
-        self.facts.transaction_count = 0;
-        self.facts.doomed = false;
-        self.facts.row_count = 0;
+        self.state.transaction_count = 0;
+        self.state.doomed = false;
+        self.state.row_count = 0;
         self.forget_transaction();
         if had_transaction {
             sink.environment(EnvironmentChange::RollbackTransaction(descriptor));
@@ -219,7 +219,7 @@ impl Session {
         self.request(sink, |session, sink| {
             let outcome = session.run_transaction_request(request, sink);
             if let Err(error) = &outcome {
-                session.facts.last_error = error.number;
+                session.state.last_error = error.number;
                 sink.message(&error.clone().at_line(1));
             }
             sink.done(Done {
@@ -271,7 +271,7 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> SqlResult<()> {
         match next {
-            Some((isolation, name)) if self.facts.transaction_count == 0 => {
+            Some((isolation, name)) if self.state.transaction_count == 0 => {
                 self.begin_requested(*isolation, name, sink)
             }
             _ => Ok(()),

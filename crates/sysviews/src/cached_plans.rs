@@ -99,7 +99,7 @@ fn sql_handle(plan: &CachedPlan) -> Value {
 }
 
 fn cached_plans(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for plan in context.runtime.facts.cached_plans() {
+    for plan in context.runtime.state.cached_plans() {
         let kind = match plan.kind {
             CachedPlanKind::Adhoc => "Adhoc",
             CachedPlanKind::Prepared => "Prepared",
@@ -120,7 +120,7 @@ fn cached_plans(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 }
 
 fn query_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for plan in context.runtime.facts.cached_plans() {
+    for plan in context.runtime.state.cached_plans() {
         for statement in &plan.statements {
             let cells = statement_cells(&plan, statement);
             context.row(&cells);
@@ -131,7 +131,7 @@ fn query_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 
 /// Cached procedures that have run. The figures of a run are the sums over its own statements.
 fn procedure_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for plan in context.runtime.facts.cached_plans() {
+    for plan in context.runtime.state.cached_plans() {
         if plan.kind != CachedPlanKind::Procedure || plan.runs == 0 {
             continue;
         }
@@ -242,7 +242,7 @@ fn offsets(text: &str, start: usize, end: usize) -> (i32, i32) {
 /// The program that the handle in the first argument denotes.
 fn meant(context: &ViewContext<'_, '_>) -> Option<CachedPlan> {
     let given = context.arguments.first().filter(|value| !value.is_null())?;
-    let mut plans = context.runtime.facts.cached_plans().into_iter();
+    let mut plans = context.runtime.state.cached_plans().into_iter();
     plans.find(|plan| plan_handle(plan) == *given || sql_handle(plan) == *given)
 }
 
@@ -278,7 +278,7 @@ fn sql_text(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 
 fn query_plan(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     if let Some(plan) = meant(context)
-        && let Some(document) = context.runtime.facts.plan_document(plan.number)
+        && let Some(document) = context.runtime.state.plan_document(plan.number)
     {
         let mut cells = origin(context, &plan).to_vec();
         cells.push(("query_plan", document.into()));

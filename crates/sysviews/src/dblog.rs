@@ -56,14 +56,14 @@ fn open(
     let Some(range) = range_of(database, request)? else {
         return Ok(Box::new(plan_ir::row_source::Empty));
     };
-    let owner = format!("fn_dblog of session {}", runtime.facts.session_id());
+    let owner = format!("fn_dblog of session {}", runtime.state.session_id());
     let scan = database.scan_log(&owner, range)?;
     let wanted = request.wanted.map(|ordinals| {
         let mut wanted = vec![false; COLUMNS];
         ordinals.iter().for_each(|at| wanted[*at] = true);
         wanted
     });
-    let transaction_ids = TransactionIds::new(runtime, &runtime.facts.sessions());
+    let transaction_ids = TransactionIds::new(runtime, &runtime.state.sessions());
     let database = database.clone();
     Ok(Box::new(DbLog { database, scan, wanted, units: None, last_page: None, transaction_ids }))
 }

@@ -176,7 +176,7 @@ fn option_cells(session: &SessionRow) -> Vec<(&'static str, Cell)> {
 }
 
 fn sessions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for session in context.runtime.facts.sessions() {
+    for session in context.runtime.state.sessions() {
         let mut cells = option_cells(&session);
         cells.extend([
             ("session_id", Cell::from(i32::from(session.session_id))),
@@ -217,7 +217,7 @@ fn requests(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let instance = context.runtime.instance;
     let now_ticks = instance.os().clock().utc_100ns().max(0).cast_unsigned();
     let mut locks = LockWaits::new(instance);
-    let sessions = context.runtime.facts.sessions();
+    let sessions = context.runtime.state.sessions();
     let ids = TransactionIds::new(context.runtime, &sessions);
     for session in sessions {
         if session.command.is_empty() {
@@ -254,7 +254,7 @@ fn requests(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 
 /// Memory grants, and requests that wait for one. A request with little memory needs no grant.
 fn memory_grants(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    let sessions = context.runtime.facts.sessions();
+    let sessions = context.runtime.state.sessions();
     let now_ticks = context.runtime.instance.os().clock().utc_100ns();
     let mut waiting = 0;
     for grant in context.runtime.instance.workspaces().grants() {
@@ -315,7 +315,7 @@ fn resource_semaphores(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 }
 
 fn connections(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for session in context.runtime.facts.sessions().iter().filter(|session| session.is_user_process) {
+    for session in context.runtime.state.sessions().iter().filter(|session| session.is_user_process) {
         let mut guid = [0u8; 16];
         guid[..2].copy_from_slice(&session.session_id.to_le_bytes());
         guid[8..].copy_from_slice(&session.login_time_ticks.to_be_bytes());
@@ -348,7 +348,7 @@ fn connections(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 
 fn processes(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let mut locks = LockWaits::new(context.runtime.instance);
-    for session in context.runtime.facts.sessions() {
+    for session in context.runtime.state.sessions() {
         let (blocker, resource) = locks.shown(&session);
         context.row(&[
             ("spid", i32::from(session.session_id).into()),
@@ -378,7 +378,7 @@ fn epoch() -> Value {
 }
 
 fn server_principals(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for Principal { name, id, sid, is_role } in principals::of_server(context.runtime.facts.login_name()) {
+    for Principal { name, id, sid, is_role } in principals::of_server(context.runtime.state.login_name()) {
         context.row(&[
             ("name", name.into()),
             ("principal_id", id.into()),
@@ -474,7 +474,7 @@ fn time_zones(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 }
 
 fn servers(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    let name = context.runtime.facts.server_name().to_string();
+    let name = context.runtime.state.server_name().to_string();
     context.row(&[
         ("server_id", 0.into()),
         ("name", name.into()),

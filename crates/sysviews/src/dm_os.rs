@@ -79,7 +79,7 @@ pub(super) static VIEWS: &[SystemView] = &[
 /// The only scheduler: each request runs on a thread of its own, which the operating system schedules and preempts. So there are no
 /// quantum and no scheduler delay; the processor time is the process's.
 fn schedulers(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    let sessions = context.runtime.facts.sessions();
+    let sessions = context.runtime.state.sessions();
     let running = sessions.iter().filter(|session| session.status == "running").count() as i64;
     let (user_ms, kernel_ms) = os::process::processor_times_ms();
     context.row(&[
@@ -99,7 +99,7 @@ fn schedulers(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 fn memory_clerks(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let pool_bytes = context.runtime.instance.pool().stats().frames as u64 * 8_192;
     let requests_bytes: u64 =
-        context.runtime.facts.sessions().iter().map(|session| session.memory_bytes).sum();
+        context.runtime.state.sessions().iter().map(|session| session.memory_bytes).sum();
     let other_bytes = os::memory::total_bytes().saturating_sub(requests_bytes);
     for (kind, name, bytes) in [
         ("MEMORYCLERK_SQLBUFFERPOOL", "Default", pool_bytes),
@@ -149,9 +149,9 @@ const VIRTUAL_KB: u64 = 1 << 37;
 fn sys_info(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let now_ms = context.runtime.instance.os().clock().monotonic_ns() / 1_000_000;
     let (user_ms, kernel_ms) = os::process::processor_times_ms();
-    let start = super::dm_exec::moment(context.runtime.facts.server_start_ticks());
+    let start = super::dm_exec::moment(context.runtime.state.server_start_ticks());
     let running_ms =
-        (context.runtime.now_utc_ticks().saturating_sub(context.runtime.facts.server_start_ticks() as i64)
+        (context.runtime.now_utc_ticks().saturating_sub(context.runtime.state.server_start_ticks() as i64)
             / 10_000)
             .max(0) as u64;
     let processors = i32::try_from(os::process::processor_count()).unwrap_or(i32::MAX);

@@ -51,7 +51,7 @@ pub(super) fn log_file_vlfs(context: Context<'_, '_, '_>) -> Result<(), SqlError
 /// Hardpan's own: everything that prevents log truncation, with its LSN, and which of them holds most log; a transaction with its session.
 /// sys.dm_exec_requests and sys.dm_exec_connections have the session's current or last statement.
 pub(super) fn log_holders(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    let ids = TransactionIds::new(context.runtime, &context.runtime.facts.sessions());
+    let ids = TransactionIds::new(context.runtime, &context.runtime.state.sessions());
     for database in context.runtime.instance.databases() {
         let oldest = database.transactions().active().into_iter().filter(|row| !row.begin.is_null());
         let oldest = oldest.min_by_key(|row| row.begin);
@@ -144,7 +144,7 @@ pub(super) fn log_space(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 /// server's own work.
 pub(super) fn log_limit_sessions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let sessions: std::collections::BTreeMap<u64, i16> =
-        context.runtime.facts.session_numbers().into_iter().map(|(id, number)| (number, id)).collect();
+        context.runtime.state.session_numbers().into_iter().map(|(id, number)| (number, id)).collect();
     for info in context.runtime.instance.database_infos() {
         let Some(database) = &info.database else {
             continue;

@@ -125,7 +125,7 @@ fn mount_point(disk: &dyn os::Disk, path: &Path) -> PathBuf {
 
 /// The only service: this process.
 fn services(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    let started = moment(context.runtime.facts.server_start_ticks());
+    let started = moment(context.runtime.state.server_start_ticks());
     let process = i64::from(os::process::id());
     context.row(&[
         ("servicename", "SQL Server (MSSQLSERVER)".into()),

@@ -165,7 +165,7 @@ fn objects(context: Context<'_, '_, '_>, user: bool, system: bool) -> Result<(),
 /// The server's own objects: views and procedures.
 fn system_rows(context: Context<'_, '_, '_>) {
     view_rows(context);
-    for procedure in context.runtime.facts.system_procedures() {
+    for procedure in context.runtime.state.system_procedures() {
         shipped_row(context, procedure.name, "sys", procedure.type_code);
     }
 }
@@ -187,7 +187,7 @@ fn shipped_row(context: &mut ViewContext<'_, '_>, name: &str, schema: &str, code
 
 /// The texts of the system procedures in T-SQL.
 fn system_modules(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for procedure in context.runtime.facts.system_procedures() {
+    for procedure in context.runtime.state.system_procedures() {
         if let Some(definition) = procedure.definition {
             context.row(&[
                 ("object_id", system_object_id("sys", procedure.name).into()),
@@ -420,7 +420,7 @@ fn parameter_row(context: Context<'_, '_, '_>, object_id: i32, number: i32, para
 
 /// Parameters of system procedures: from their text, or from their declared list if they have no text.
 fn system_parameters(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for procedure in context.runtime.facts.system_procedures() {
+    for procedure in context.runtime.state.system_procedures() {
         let object_id = system_object_id("sys", procedure.name);
         let text = match procedure.definition {
             Some(definition) => definition.to_string(),

@@ -31,7 +31,7 @@ fn my_permissions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let Some(class) = class(&class_name) else {
         return Ok(());
     };
-    let all = context.runtime.facts.is_sysadmin();
+    let all = context.runtime.state.is_sysadmin();
     let granted = |class: &PermissionClass, permission: &str| {
         all || matches!(
             (class.class, permission),

@@ -88,7 +88,7 @@ pub(super) static VIEWS: &[SystemView] = &[
 const FULL: i32 = 65536;
 
 fn stored(context: &ViewContext<'_, '_>) -> StoredQueries {
-    context.runtime.facts.stored_queries(context.database.incarnation())
+    context.runtime.state.stored_queries(context.database.incarnation())
 }
 
 /// A datetimeoffset of 100 ns ticks since 0001-01-01, in UTC.

@@ -67,7 +67,7 @@ const OTHER_LOGIN: i32 = 257;
 
 /// The logins that `sys.server_principals` shows.
 fn logins(context: &ViewContext<'_, '_>) -> Vec<i32> {
-    let is_sa = context.runtime.facts.login_name().eq_ignore_ascii_case("sa");
+    let is_sa = context.runtime.state.login_name().eq_ignore_ascii_case("sa");
     if is_sa { vec![SA] } else { vec![SA, OTHER_LOGIN] }
 }
 
@@ -124,7 +124,7 @@ fn database_permissions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 
 /// Every login is an administrator.
 fn server_role_members(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    if context.runtime.facts.is_sysadmin() {
+    if context.runtime.state.is_sysadmin() {
         for login in logins(context) {
             context.row(&[("role_principal_id", SYSADMIN.into()), ("member_principal_id", login.into())]);
         }
@@ -162,7 +162,7 @@ fn sys_memory(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 /// `dm_exec_input_buffer(session_id, request_id)`: the last batch or call of the session. A session has one request: 0, or NULL for the last.
 fn input_buffer(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let (wanted, request) = (context.integer_argument(0), context.integer_argument(1));
-    for session in context.runtime.facts.sessions() {
+    for session in context.runtime.state.sessions() {
         let is_it = wanted == Some(i64::from(session.session_id)) && request.is_none_or(|number| number == 0);
         if is_it && let Some(input) = &session.input {
             context.row(&[

@@ -53,7 +53,7 @@ pub(super) static VIEWS: &[SystemView] = &[
 
 fn locks(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let mut entities = Entities::default();
-    let ids = TransactionIds::new(context.runtime, &context.runtime.facts.sessions());
+    let ids = TransactionIds::new(context.runtime, &context.runtime.state.sessions());
     for row in context.runtime.instance.locks().snapshot() {
         let (kind, description) = type_and_place(&row.resource);
         let (database, entity) = (row.resource.database(), entities.of(context.runtime, &row.resource));
@@ -122,7 +122,7 @@ fn state_of<'r>(mut written: impl Iterator<Item = &'r ActiveRow>) -> i32 {
 /// One row for each user transaction, from its BEGIN on, whether it has written or not; one for an autocommit statement that writes
 /// or waits for a lock; one for each system transaction.
 fn active_transactions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    let sessions = context.runtime.facts.sessions();
+    let sessions = context.runtime.state.sessions();
     let ids = TransactionIds::new(context.runtime, &sessions);
     for session in &sessions {
         let Some(id) = ids.of_session(u32::from(session.session_id.unsigned_abs())) else { continue };
@@ -154,7 +154,7 @@ fn active_transactions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 }
 
 fn database_transactions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    let ids = TransactionIds::new(context.runtime, &context.runtime.facts.sessions());
+    let ids = TransactionIds::new(context.runtime, &context.runtime.state.sessions());
     for (database, row) in &ids.active {
         let state = match (row.is_ended, row.record_count) {
             // Its end is in the log and not durable yet; it has records; it has none.
@@ -195,7 +195,7 @@ fn no_rollback() -> Cell {
 
 /// The same transactions with the sessions that have them.
 fn session_transactions(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    let sessions = context.runtime.facts.sessions();
+    let sessions = context.runtime.state.sessions();
     let ids = TransactionIds::new(context.runtime, &sessions);
     for session in &sessions {
         let Some(id) = ids.of_session(u32::from(session.session_id.unsigned_abs())) else { continue };

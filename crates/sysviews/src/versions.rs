@@ -129,7 +129,7 @@ fn stored(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 }
 
 fn snapshots(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    let ids = TransactionIds::new(context.runtime, &context.runtime.facts.sessions());
+    let ids = TransactionIds::new(context.runtime, &context.runtime.state.sessions());
     for database in context.runtime.instance.databases() {
         for snapshot in database.transactions().versions().open_snapshots() {
             let id = ids.of(snapshot.session_id, database.number(), snapshot.txn);

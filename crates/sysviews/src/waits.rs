@@ -54,7 +54,7 @@ fn wait_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 
 /// Since the session's login or last reset; only wait types that have occurred.
 fn session_wait_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
-    for (session_id, waits) in context.runtime.facts.session_waits() {
+    for (session_id, waits) in context.runtime.state.session_waits() {
         for row in waits {
             let mut cells = cells(&row).to_vec();
             cells.push(("session_id", i32::from(session_id).into()));
@@ -80,7 +80,7 @@ fn latch_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 fn waiting_tasks(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     let (mut locks, mut entities) = (LockWaits::new(context.runtime.instance), Entities::default());
     let address = |session_id: i32| Value::binary(&i64::from(session_id).to_be_bytes());
-    for session in context.runtime.facts.sessions() {
+    for session in context.runtime.state.sessions() {
         let Some(wait_type) = session.wait_type else { continue };
         let number = u32::from(session.session_id.unsigned_abs());
         let mut cells: Vec<(&str, Cell)> = vec![

@@ -9,7 +9,7 @@ use super::{check_options, is_known, value_text};
 
 /// The statements that have options of indexes.
 #[derive(Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum IndexStatement {
     /// CREATE INDEX, keys and indexes of a table's definition, ALTER TABLE.
     Definition,
     /// ALTER INDEX ... REBUILD.
@@ -32,15 +32,15 @@ const SWITCHES: [&str; 6] = [
 /// The switches that change nothing of the index.
 const ADVICE_SWITCHES: [&str; 3] = ["SORT_IN_TEMPDB", "ONLINE", "LOB_COMPACTION"];
 
-impl Place {
+impl IndexStatement {
     fn takes(self, word: &str) -> bool {
         match self {
-            Place::Definition => true,
-            Place::Rebuild => {
+            IndexStatement::Definition => true,
+            IndexStatement::Rebuild => {
                 !["DROP_EXISTING", "OPTIMIZE_FOR_SEQUENTIAL_KEY", "LOB_COMPACTION"].contains(&word)
             }
-            Place::Reorganize => ["LOB_COMPACTION", "COMPRESS_ALL_ROW_GROUPS"].contains(&word),
-            Place::Set => [
+            IndexStatement::Reorganize => ["LOB_COMPACTION", "COMPRESS_ALL_ROW_GROUPS"].contains(&word),
+            IndexStatement::Set => [
                 "ALLOW_ROW_LOCKS",
                 "ALLOW_PAGE_LOCKS",
                 "OPTIMIZE_FOR_SEQUENTIAL_KEY",
@@ -54,16 +54,16 @@ impl Place {
 
     fn shown(self) -> &'static str {
         match self {
-            Place::Definition => "index",
-            Place::Rebuild => "ALTER INDEX REBUILD",
-            Place::Reorganize => "ALTER INDEX REORGANIZE",
-            Place::Set => "ALTER INDEX SET",
+            IndexStatement::Definition => "index",
+            IndexStatement::Rebuild => "ALTER INDEX REBUILD",
+            IndexStatement::Reorganize => "ALTER INDEX REORGANIZE",
+            IndexStatement::Set => "ALTER INDEX SET",
         }
     }
 }
 
 /// Does the statement take these options with these values? Errors 102, 129, 155, 1039, 7711 and the refusal.
-pub(super) fn check(place: Place, options: &[NamedOption]) -> Result<(), SqlError> {
+pub(super) fn check(place: IndexStatement, options: &[NamedOption]) -> Result<(), SqlError> {
     check_repeated(options)?;
     for option in options {
         let word = option.name.value.to_uppercase();

@@ -7,7 +7,7 @@ use tsql::ast::{
 use types::SqlError;
 
 use super::check_options;
-use super::index_options::{Place, check as check_index_options};
+use super::index_options::{IndexStatement, check as check_index_options};
 
 fn refuse_if(refused: bool, what: &str) -> Result<(), SqlError> {
     if refused { Err(unsupported(what)) } else { Ok(()) }
@@ -20,9 +20,10 @@ pub fn check_definition(statement: &ast::Statement) -> Result<(), SqlError> {
         StatementKind::AlterTable(alter) => alter_table(&alter.name.name.value, &alter.action),
         StatementKind::CreateIndex(index) => create_index(index),
         StatementKind::AlterIndex(alter) => alter_index(&alter.action),
-        StatementKind::DropIndex(drop) => {
-            drop.indexes.iter().try_for_each(|item| check_index_options(Place::Definition, &item.options))
-        }
+        StatementKind::DropIndex(drop) => drop
+            .indexes
+            .iter()
+            .try_for_each(|item| check_index_options(IndexStatement::Definition, &item.options)),
         StatementKind::CreateStatistics(statistics) => {
             check_options("statistics option", &statistics.options)
         }
@@ -192,7 +193,7 @@ fn key_constraint(key: &ast::KeyConstraint) -> Result<(), SqlError> {
     let ast::KeyConstraint { primary: _, clustered: _, hash, columns: _, options, on, not_enforced } = key;
     refuse_if(*hash, "HASH keys")?;
     refuse_if(*not_enforced, "NOT ENFORCED")?;
-    check_index_options(Place::Definition, options)?;
+    check_index_options(IndexStatement::Definition, options)?;
     storage(on.as_ref())
 }
 
@@ -212,7 +213,7 @@ fn inline_index(index: &ast::InlineIndex) -> Result<(), SqlError> {
     } = index;
     refuse_if(*hash || *columnstore, "columnstore and hash indexes")?;
     refuse_if(filestream_on.is_some(), "FILESTREAM_ON")?;
-    check_index_options(Place::Definition, options)?;
+    check_index_options(IndexStatement::Definition, options)?;
     storage(on.as_ref())
 }
 
@@ -234,17 +235,19 @@ fn create_index(index: &ast::CreateIndex) -> Result<(), SqlError> {
     refuse_if(*kind != ast::IndexKind::Rows, "columnstore, XML and special indexes")?;
     refuse_if(!order.is_empty(), "ORDER of an index")?;
     refuse_if(filestream_on.is_some(), "FILESTREAM_ON")?;
-    check_index_options(Place::Definition, options)?;
+    check_index_options(IndexStatement::Definition, options)?;
     storage(on.as_ref())
 }
 
 fn alter_index(action: &AlterIndexAction) -> Result<(), SqlError> {
     match action {
-        AlterIndexAction::Rebuild { partition: _, options } => check_index_options(Place::Rebuild, options),
-        AlterIndexAction::Reorganize { partition: _, options } => {
-            check_index_options(Place::Reorganize, options)
+        AlterIndexAction::Rebuild { partition: _, options } => {
+            check_index_options(IndexStatement::Rebuild, options)
         }
-        AlterIndexAction::Set(options) => check_index_options(Place::Set, options),
+        AlterIndexAction::Reorganize { partition: _, options } => {
+            check_index_options(IndexStatement::Reorganize, options)
+        }
+        AlterIndexAction::Set(options) => check_index_options(IndexStatement::Set, options),
         AlterIndexAction::Disable => Ok(()),
         AlterIndexAction::Resume(_) | AlterIndexAction::Pause | AlterIndexAction::Abort => {
             Err(unsupported("a resumable index operation"))
@@ -259,7 +262,7 @@ fn alter_table(table: &str, action: &AlterTableAction) -> Result<(), SqlError> {
         AlterTableAction::AlterColumn(change) => alter_column(change),
         AlterTableAction::Drop(items) => items.iter().try_for_each(|item| match item {
             AlterTableDrop::Constraint { if_exists: _, name: _, options } => {
-                check_index_options(Place::Definition, options)
+                check_index_options(IndexStatement::Definition, options)
             }
             AlterTableDrop::Column { .. } | AlterTableDrop::Index { .. } => Ok(()),
             AlterTableDrop::Period => Err(unsupported("PERIOD FOR SYSTEM_TIME")),
@@ -269,7 +272,7 @@ fn alter_table(table: &str, action: &AlterTableAction) -> Result<(), SqlError> {
             check_options("ALTER TABLE SET", options)
         }
         AlterTableAction::Rebuild { partition: _, options } => {
-            check_index_options(Place::Definition, options)
+            check_index_options(IndexStatement::Definition, options)
         }
         AlterTableAction::CheckConstraint { .. } => Ok(()),
         AlterTableAction::Trigger { .. } => Ok(()),
@@ -291,7 +294,7 @@ fn lock_escalation(option: &ast::NamedOption) -> Result<(), SqlError> {
 }
 
 fn alter_column(change: &ast::AlterColumn) -> Result<(), SqlError> {
-    check_index_options(Place::Definition, &change.options)?;
+    check_index_options(IndexStatement::Definition, &change.options)?;
     match &change.change {
         ast::AlterColumnChange::Type {
             data_type: _,

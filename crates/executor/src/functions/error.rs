@@ -32,5 +32,5 @@ pub(crate) static TABLE: &[FunctionDef] = &[
 ];
 
 fn caught(call: &Call<'_, '_>, part: impl Fn(&SqlError) -> Value) -> Result<Value, SqlError> {
-    Ok(call.runtime.facts.caught_error().map_or(Value::Null, part))
+    Ok(call.runtime.state.caught_error().map_or(Value::Null, part))
 }

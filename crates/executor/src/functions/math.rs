@@ -309,7 +309,7 @@ fn seeded(call: &Call<'_, '_>) -> Result<Value> {
 
 /// Uses the session's generator, or a temporary one where there is none.
 fn with_generator(call: &Call<'_, '_>, draw: impl FnOnce(&RandomNumbers) -> f64) -> f64 {
-    match call.runtime.facts.random_numbers() {
+    match call.runtime.state.random_numbers() {
         Some(numbers) => draw(numbers),
         None => draw(&RandomNumbers::default()),
     }

@@ -75,7 +75,7 @@ impl Held {
         }
         let step = self.bytes.saturating_sub(self.charged_bytes).max(STEP_BYTES).max(self.charged_bytes / 4);
         let is_charged = self.workspace.charge(step)
-            || (self.workspace.ask_for_grant(runtime.instance, runtime.facts.session_id())?
+            || (self.workspace.ask_for_grant(runtime.instance, runtime.state.session_id())?
                 && self.workspace.charge(step));
         if is_charged {
             self.charged_bytes += step;

@@ -34,7 +34,7 @@ impl Rel {
             Rel::Window { input, calls } => {
                 input.output().into_iter().chain(calls.iter().map(|call| call.0)).collect()
             }
-            Rel::Draw { input, sequence } => input.output().into_iter().chain([sequence.0]).collect(),
+            Rel::NextValue { input, sequence } => input.output().into_iter().chain([sequence.0]).collect(),
         }
     }
 
@@ -48,7 +48,7 @@ impl Rel {
             | Rel::Project { input, .. }
             | Rel::Aggregate { input, .. }
             | Rel::Window { input, .. }
-            | Rel::Draw { input, .. }
+            | Rel::NextValue { input, .. }
             | Rel::Distinct { input }
             | Rel::Sort { input, .. }
             | Rel::Top { input, .. }
@@ -69,7 +69,7 @@ impl Rel {
             | Rel::SetOp { .. }
             | Rel::Recursive { .. }
             | Rel::WorkTable { .. }
-            | Rel::Draw { .. }
+            | Rel::NextValue { .. }
             | Rel::Apply { .. } => Vec::new(),
             Rel::Values { rows, .. } => rows.iter().flatten().collect(),
             Rel::System(scan) => scan.arguments.iter().collect(),
@@ -238,7 +238,7 @@ impl Rel {
                 calls.iter_mut().flat_map(|call| call.1.expressions_mut()).for_each(&mut *f);
                 input.visit_expressions_mut(f);
             }
-            Rel::Distinct { input } | Rel::Draw { input, .. } => input.visit_expressions_mut(f),
+            Rel::Distinct { input } | Rel::NextValue { input, .. } => input.visit_expressions_mut(f),
             Rel::Sort { input, keys } => {
                 keys.iter_mut().for_each(|key| f(&mut key.expr));
                 input.visit_expressions_mut(f);

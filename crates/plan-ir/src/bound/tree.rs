@@ -55,7 +55,7 @@ pub enum Rel {
         calls: Vec<(ColumnId, WindowCall)>,
     },
     /// Adds a column with the next value of a sequence to each row.
-    Draw {
+    NextValue {
         input: Box<Rel>,
         sequence: (ColumnId, Arc<SequenceSource>),
     },

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use engine::{Database, Instance, Lookup};
 use types::SqlType;
 
-pub use names::{NoNames, SessionNames, Standpoint};
+pub use names::{NameScope, NoNames, SessionNames};
 pub use options::{SetOptions, ShowplanForm};
 pub use session_facts::{
-    CachedPlan, CachedPlanKind, CachedStatement, InputBuffer, ProgramRuns, ServerTotals, SessionFacts,
-    SessionFigures, SessionRow, SystemProcedure,
+    CachedPlan, CachedPlanKind, CachedStatement, InputBuffer, ProgramRuns, ServerTotals, SessionFigures,
+    SessionRow, SessionState, SystemProcedure,
 };
 pub use sink::{ColumnDescription, Flow, RowSink, StatementOutcome};
 

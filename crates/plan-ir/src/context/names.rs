@@ -45,7 +45,7 @@ impl SessionNames for NoNames {
 
 /// From where a statement's names are looked up: what a plan has been bound to hangs on it, besides the catalogs.
 #[derive(Clone, Copy)]
-pub struct Standpoint<'a> {
+pub struct NameScope<'a> {
     /// The current database.
     pub database: &'a Arc<Database>,
     /// Temporary tables of the session.

@@ -262,7 +262,7 @@ pub struct CachedStatement {
 }
 
 /// What a statement may ask about its session. `session` implements it.
-pub trait SessionFacts {
+pub trait SessionState {
     /// `@@SPID`.
     fn session_id(&self) -> i16;
     /// Login name, "sa".

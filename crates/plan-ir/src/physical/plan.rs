@@ -42,7 +42,7 @@ pub enum Plan {
     Aggregate(Box<AggregatePlan>),
     Window(Box<WindowPlan>),
     /// Adds the next value of a sequence to each row.
-    Draw {
+    NextValue {
         input: Box<Plan>,
         sequence: Arc<SequenceSource>,
     },
@@ -103,7 +103,7 @@ impl Plan {
             Plan::Filter { input, .. }
             | Plan::Startup { input, .. }
             | Plan::Project { input, .. }
-            | Plan::Draw { input, .. }
+            | Plan::NextValue { input, .. }
             | Plan::Distinct { input, .. }
             | Plan::Sort { input, .. }
             | Plan::Top { input, .. }
@@ -481,7 +481,7 @@ pub struct ScanPlan {
     /// Evaluated on each row.
     pub filter: Option<BoolNode>,
     /// The same in two parts, where rows are read where they lie and there may be many of them.
-    pub door: Option<DoorFilter>,
+    pub pushed: Option<PushedPredicate>,
     /// The row's locator follows the columns: it is to be changed.
     pub locator: bool,
     /// The row's locator itself follows the columns: the union that this is a branch of gives each row once.
@@ -604,49 +604,51 @@ impl ScanColumns {
     }
 }
 
-/// A filter taken apart for the door. What the whole one says, both parts together say.
+/// A filter taken apart for the pushed predicate. What the whole one says, both parts together say.
 #[derive(Debug)]
-pub struct DoorFilter {
-    pub conditions: Vec<DoorCondition>,
+pub struct PushedPredicate {
+    pub conditions: Vec<PushedCondition>,
     pub rest: Option<BoolNode>,
 }
 
-/// A condition on a column that the door can judge.
+/// A condition on a column that the pushed predicate can judge.
 #[derive(Debug)]
-pub struct DoorCondition {
+pub struct PushedCondition {
     pub ordinal: usize,
-    pub kind: DoorKind,
+    pub kind: PushedConditionKind,
 }
 
-impl DoorFilter {
+impl PushedPredicate {
     /// Do all conditions compare with constants?
     pub fn is_constant(&self) -> bool {
-        self.conditions.iter().all(DoorCondition::is_constant)
+        self.conditions.iter().all(PushedCondition::is_constant)
     }
 }
 
-impl DoorCondition {
+impl PushedCondition {
     fn is_constant(&self) -> bool {
         let is_constant = |node: &Node| matches!(node, Node::Constant(_));
         match &self.kind {
-            DoorKind::Null { .. } | DoorKind::CompareColumn { .. } | DoorKind::Like { .. } => true,
-            DoorKind::Compare { value, .. } => is_constant(value),
-            DoorKind::OneOf { values, .. } => values.iter().all(is_constant),
-            DoorKind::Computed { steps, test, .. } => {
+            PushedConditionKind::Null { .. }
+            | PushedConditionKind::CompareColumn { .. }
+            | PushedConditionKind::Like { .. } => true,
+            PushedConditionKind::Compare { value, .. } => is_constant(value),
+            PushedConditionKind::OneOf { values, .. } => values.iter().all(is_constant),
+            PushedConditionKind::Computed { steps, test, .. } => {
                 let is_test_constant = match test {
-                    DoorTest::Compare { value, .. } => is_constant(value),
-                    DoorTest::OneOf { values, .. } => values.iter().all(is_constant),
+                    PushedTest::Compare { value, .. } => is_constant(value),
+                    PushedTest::OneOf { values, .. } => values.iter().all(is_constant),
                 };
                 is_test_constant && steps.iter().all(|step| is_constant(&step.operand))
             }
-            DoorKind::Any(branches) => branches.iter().flatten().all(DoorCondition::is_constant),
+            PushedConditionKind::Any(branches) => branches.iter().flatten().all(PushedCondition::is_constant),
         }
     }
 }
 
 /// Which condition.
 #[derive(Debug)]
-pub enum DoorKind {
+pub enum PushedConditionKind {
     Null {
         is_null: bool,
     },
@@ -674,16 +676,16 @@ pub enum DoorKind {
     /// Of what is computed of the column, of that type.
     Computed {
         kind: IntKind,
-        steps: Vec<DoorStep>,
-        test: DoorTest,
+        steps: Vec<PushedStep>,
+        test: PushedTest,
     },
     /// All conditions of one of these lists hold.
-    Any(Vec<Vec<DoorCondition>>),
+    Any(Vec<Vec<PushedCondition>>),
 }
 
 /// One step of what is computed of an integer column.
 #[derive(Debug)]
-pub struct DoorStep {
+pub struct PushedStep {
     pub op: BinaryOp,
     /// The type of what comes of it.
     pub kind: IntKind,
@@ -692,8 +694,8 @@ pub struct DoorStep {
     pub is_flipped: bool,
 }
 
-impl DoorStep {
-    /// The step with the number that its operand is; `None`: the door knows none like it.
+impl PushedStep {
+    /// The step with the number that its operand is; `None`: the pushed predicate knows none like it.
     pub fn with(&self, operand: i64) -> Option<NumberStep> {
         Some(match (self.op, self.is_flipped) {
             (BinaryOp::Add, _) => NumberStep::Add(operand),
@@ -710,7 +712,7 @@ impl DoorStep {
     }
 
     /// Can all steps be computed of every number of a column of that type?
-    pub fn are_safe(kind: IntKind, steps: &[DoorStep]) -> bool {
+    pub fn are_safe(kind: IntKind, steps: &[PushedStep]) -> bool {
         let mut known = NumberSteps::default();
         for step in steps {
             let Node::Constant(operand) = &step.operand else { return false };
@@ -727,7 +729,7 @@ impl DoorStep {
 
 /// What is asked of what has been computed.
 #[derive(Debug)]
-pub enum DoorTest {
+pub enum PushedTest {
     Compare { op: CompareOp, value: Node },
     OneOf { values: Vec<Node>, is_negated: bool },
 }

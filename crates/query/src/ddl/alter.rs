@@ -213,9 +213,9 @@ fn fill_node(
     let tables = columns.into_iter().collect();
     binder.scopes.push(Scope { tables, clause: Clause::Rows, ..Scope::default() });
     match table {
-        Some(_) => binder.draws.refuse_in_definition(),
+        Some(_) => binder.next_values.refuse_in_definition(),
         None => {
-            binder.draws.allow_in_default(expr);
+            binder.next_values.allow_in_default(expr);
             binder.database = database.clone();
         }
     }

@@ -357,7 +357,7 @@ fn computed_type(
         let mut binder = crate::registry::binder(&bind);
         let table = scope_of(&mut binder, columns);
         binder.scopes.push(Scope { tables: vec![table], clause: Clause::Rows, ..Scope::default() });
-        binder.draws.refuse_in_definition();
+        binder.next_values.refuse_in_definition();
         binder.refuses_subqueries = true;
         binder.value(&computed.expr).map(|expr| (expr.sql_type, expr.is_deterministic()))
     };
@@ -430,11 +430,11 @@ pub(super) fn check_expressions(
     // A sequence is one of the table's own database.
     binder.database = database.clone();
     for value in values {
-        binder.draws.allow_in_default(value);
+        binder.next_values.allow_in_default(value);
         binder.value(value)?;
     }
     binder.database = context.database.clone();
-    binder.draws.refuse_in_definition();
+    binder.next_values.refuse_in_definition();
     let table = scope_of(&mut binder, &new.columns);
     binder.scopes.push(Scope { tables: vec![table], clause: Clause::Rows, ..Scope::default() });
     for condition in conditions {

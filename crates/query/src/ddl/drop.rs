@@ -60,7 +60,7 @@ fn table(name: &ObjectName, if_exists: bool, context: &mut ExecContext<'_>) -> R
 
 /// Removes the session's name of a dropped temporary object; a rollback restores it.
 fn drop_name(name: &str, context: &ExecContext<'_>) {
-    match context.facts.transaction_count() {
+    match context.state.transaction_count() {
         0 => context.names.remove_temp_table(name),
         _ => context.names.drop_temp_table(name),
     }

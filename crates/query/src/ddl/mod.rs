@@ -123,7 +123,7 @@ fn check_snapshot(statement: &StatementKind, context: &ExecContext<'_>) -> Resul
             | StatementKind::DropIndex(_)
     );
     let is_in_snapshot = context.options.isolation == engine::IsolationLevel::Snapshot
-        && context.facts.transaction_count() > 0;
+        && context.state.transaction_count() > 0;
     if restructures && is_in_snapshot { Err(SqlError::new(3964, &[])) } else { Ok(()) }
 }
 

@@ -302,9 +302,9 @@ fn sequences_of(
     binder.database = database.clone();
     binder.scopes.push(Scope::default());
     binder.refuses_subqueries = true;
-    binder.draws.allow_in_default(expr);
+    binder.next_values.allow_in_default(expr);
     binder.value(expr)?;
-    Ok(std::mem::take(&mut binder.draws.sequences))
+    Ok(std::mem::take(&mut binder.next_values.sequences))
 }
 
 /// A new default locks the sequences that it draws from until the transaction ends. Errors 208, 11717, 11726, 11730.

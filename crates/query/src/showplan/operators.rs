@@ -166,7 +166,7 @@ impl<'p> Describer<'p> {
             Plan::MergeJoin(join) => self.merge_join(join),
             Plan::Aggregate(aggregate) => self.aggregate(aggregate),
             Plan::Window(window) => self.window(window),
-            Plan::Draw { input, sequence } => {
+            Plan::NextValue { input, sequence } => {
                 let (input, mut columns) = self.plan(input);
                 let values = vec![(self.new_expression(), Scalar::next_value(sequence))];
                 columns.push(values[0].0.clone());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use engine::{Database, Instance, TransactionSet};
 use hardpan_query as query;
 use query::{
-    BindContext, ColumnDescription, ExecContext, Flow, RowSink, SessionFacts, SessionNames, SetOptions,
+    BindContext, ColumnDescription, ExecContext, Flow, RowSink, SessionNames, SessionState, SetOptions,
     StatementOutcome, VariableDef,
 };
 use tsql::ast::{self, StatementKind};
@@ -21,16 +21,16 @@ pub struct World {
     pub options: SetOptions,
     pub variables: Vec<VariableDef>,
     pub values: Vec<Value>,
-    pub facts: Facts,
+    pub state: State,
     pub names: Names,
 }
 
-pub struct Facts {
+pub struct State {
     pub row_count: i64,
     pub identity: Value,
 }
 
-impl SessionFacts for Facts {
+impl SessionState for State {
     fn session_id(&self) -> i16 {
         51
     }
@@ -119,7 +119,7 @@ impl World {
             options: SetOptions::default(),
             variables: Vec::new(),
             values: Vec::new(),
-            facts: Facts { row_count: 0, identity: Value::Null },
+            state: State { row_count: 0, identity: Value::Null },
             names: Names::default(),
         }
     }
@@ -190,9 +190,9 @@ impl World {
             | StatementKind::Delete(_)
             | StatementKind::Truncate(_) => {
                 let outcome = self.run(statement, &mut sink)?;
-                self.facts.row_count = outcome.row_count.unwrap_or(0) as i64;
+                self.state.row_count = outcome.row_count.unwrap_or(0) as i64;
                 if let Some(identity) = outcome.identity {
-                    self.facts.identity = identity;
+                    self.state.identity = identity;
                 }
             }
             _ => self.with(|context| query::ddl::execute(statement, text, context).map(drop))?,
@@ -230,7 +230,7 @@ impl World {
             database: &self.database,
             variables: &mut self.values,
             transactions: &mut self.transactions,
-            facts: &self.facts,
+            state: &self.state,
             options: &self.options,
             names: &self.names,
             front_end: query::FRONT_END,

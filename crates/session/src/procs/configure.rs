@@ -18,7 +18,7 @@ pub(super) fn sp_configure(
     arguments: Vec<Argument>,
     sink: &mut dyn ResultSink,
 ) -> Result<CallResult, Interruption> {
-    if session.facts.transaction_count > 0 {
+    if session.state.transaction_count > 0 {
         return Err(SqlError::new(15002, &[&"sys.sp_configure"]).into());
     }
     let name = text_argument(&arguments, 0, "@configname").filter(|name| !name.trim().is_empty());
@@ -55,7 +55,7 @@ pub(super) fn sp_configure(
 
 /// RECONFIGURE [WITH OVERRIDE]. Without OVERRIDE, error 5808 while `allow updates` is configured; no option takes effect then.
 pub(crate) fn reconfigure(session: &Session, with_override: bool) -> SqlResult<()> {
-    if session.facts.transaction_count > 0 {
+    if session.state.transaction_count > 0 {
         return Err(SqlError::new(574, &[&"CONFIG statement"]));
     }
     let options = engine::CONFIGURATION_OPTIONS;

@@ -19,7 +19,7 @@ impl Session {
         sink: &mut dyn ResultSink,
         change: impl Fn(&mut ExecContext<'_>) -> SqlResult<()>,
     ) -> Result<(), Interruption> {
-        if self.facts.doomed {
+        if self.state.doomed {
             return Err(SqlError::new(3930, &[]).into());
         }
         self.settle_before_more(sink)?;
@@ -32,7 +32,7 @@ impl Session {
                 database: &self.database,
                 variables: &mut [],
                 transactions: &mut self.transactions,
-                facts: &self.facts,
+                state: &self.state,
                 options: &self.options,
                 names: &self.names,
                 front_end: query::FRONT_END,

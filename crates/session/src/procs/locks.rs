@@ -27,7 +27,7 @@ pub(super) fn sp_getapplock(
     let owner = text_argument(&arguments, 2, "@LockOwner").unwrap_or_else(|| "Transaction".into());
     let timeout_ms = int_argument(&arguments, 3, "@LockTimeout")?.unwrap_or(session.options.lock_timeout_ms);
     let of_session = owner.eq_ignore_ascii_case("session");
-    if !of_session && session.facts.transaction_count == 0 {
+    if !of_session && session.state.transaction_count == 0 {
         return Err(SqlError::custom(
             15000,
             16,

@@ -92,7 +92,7 @@ fn sp_set_session_context(
     };
     let value = argument(&arguments, 1, "@value").map_or(Value::Null, Argument::or_null);
     let is_read_only = int_argument(&arguments, 2, "@read_only")?.is_some_and(|flag| flag != 0);
-    session.facts.session_context.set(&key, value, is_read_only)?;
+    session.state.session_context.set(&key, value, is_read_only)?;
     Ok(CallResult::default())
 }
 

@@ -19,24 +19,24 @@ const INT: plan_ir::function_def::ResultRule = Fixed(SqlType::Int);
 
 pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("@@ROWCOUNT", &[], INT, |call| {
-        Ok(Value::Int(call.runtime.facts.row_count().min(i64::from(i32::MAX)) as i32))
+        Ok(Value::Int(call.runtime.state.row_count().min(i64::from(i32::MAX)) as i32))
     })
     .runtime(),
     FunctionDef::new("ROWCOUNT_BIG", &[], Fixed(SqlType::BigInt), |call| {
-        Ok(Value::BigInt(call.runtime.facts.row_count()))
+        Ok(Value::BigInt(call.runtime.state.row_count()))
     })
     .runtime(),
-    FunctionDef::new("@@ERROR", &[], INT, |call| Ok(Value::Int(call.runtime.facts.last_error()))).runtime(),
-    FunctionDef::new("@@TRANCOUNT", &[], INT, |call| Ok(Value::Int(call.runtime.facts.transaction_count())))
+    FunctionDef::new("@@ERROR", &[], INT, |call| Ok(Value::Int(call.runtime.state.last_error()))).runtime(),
+    FunctionDef::new("@@TRANCOUNT", &[], INT, |call| Ok(Value::Int(call.runtime.state.transaction_count())))
         .runtime(),
     FunctionDef::new("@@SPID", &[], Fixed(SqlType::SmallInt), |call| {
-        Ok(Value::SmallInt(call.runtime.facts.session_id()))
+        Ok(Value::SmallInt(call.runtime.state.session_id()))
     })
     .runtime(),
     FunctionDef::new("@@VERSION", &[], Fixed(SqlType::nvarchar(300)), |_| Ok(Value::nvarchar(VERSION_TEXT)))
         .runtime(),
     FunctionDef::new("@@SERVERNAME", &[], Fixed(SqlType::nvarchar(128)), |call| {
-        Ok(Value::nvarchar(call.runtime.facts.server_name()))
+        Ok(Value::nvarchar(call.runtime.state.server_name()))
     })
     .runtime(),
     FunctionDef::new("@@SERVICENAME", &[], Fixed(SqlType::nvarchar(128)), |_| {
@@ -44,15 +44,15 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     })
     .runtime(),
     FunctionDef::new("@@IDENTITY", &[], Fixed(SqlType::Numeric { precision: 38, scale: 0 }), |call| {
-        identity(call.runtime.facts.last_identity())
+        identity(call.runtime.state.last_identity())
     })
     .runtime(),
     FunctionDef::new("SCOPE_IDENTITY", &[], Fixed(SqlType::Numeric { precision: 38, scale: 0 }), |call| {
-        identity(call.runtime.facts.scope_identity())
+        identity(call.runtime.state.scope_identity())
     })
     .runtime(),
     FunctionDef::new("@@COMMIT_TICKET", &[], Fixed(SqlType::varbinary(32)), |call| {
-        let ticket = call.runtime.facts.commit_ticket();
+        let ticket = call.runtime.state.commit_ticket();
         ticket.iter().for_each(|ticket| call.runtime.instance.note_told(ticket));
         Ok(ticket.map_or(Value::Null, |ticket| Value::binary(&ticket.to_bytes())))
     })
@@ -71,13 +71,13 @@ pub(crate) static TABLE: &[FunctionDef] = &[
         },
     )
     .runtime(),
-    FunctionDef::new("@@PROCID", &[], INT, |call| Ok(Value::Int(call.runtime.facts.procedure_id())))
+    FunctionDef::new("@@PROCID", &[], INT, |call| Ok(Value::Int(call.runtime.state.procedure_id())))
         .runtime(),
-    FunctionDef::new("@@NESTLEVEL", &[], INT, |call| Ok(Value::Int(call.runtime.facts.nest_level())))
+    FunctionDef::new("@@NESTLEVEL", &[], INT, |call| Ok(Value::Int(call.runtime.state.nest_level())))
         .runtime(),
-    FunctionDef::new("@@FETCH_STATUS", &[], INT, |call| Ok(Value::Int(call.runtime.facts.fetch_status())))
+    FunctionDef::new("@@FETCH_STATUS", &[], INT, |call| Ok(Value::Int(call.runtime.state.fetch_status())))
         .runtime(),
-    FunctionDef::new("@@CURSOR_ROWS", &[], INT, |call| Ok(Value::Int(call.runtime.facts.cursor_rows())))
+    FunctionDef::new("@@CURSOR_ROWS", &[], INT, |call| Ok(Value::Int(call.runtime.state.cursor_rows())))
         .runtime(),
     FunctionDef::new("@@OPTIONS", &[], INT, |call| Ok(Value::Int(call.runtime.options.bits()))).runtime(),
     FunctionDef::new("@@LOCK_TIMEOUT", &[], INT, |call| Ok(Value::Int(call.runtime.options.lock_timeout_ms)))
@@ -102,14 +102,14 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("@@REMSERVER", &[], Fixed(SqlType::nvarchar(128)), |_| Ok(Value::Null)).runtime(),
     FunctionDef::new("@@PACKET_ERRORS", &[], INT, |_| Ok(Value::Int(0))).runtime(),
     FunctionDef::new("@@CONNECTIONS", &[], INT, |call| {
-        Ok(whole(call.runtime.facts.server_totals().sessions))
+        Ok(whole(call.runtime.state.server_totals().sessions))
     })
     .runtime(),
     FunctionDef::new("@@PACK_RECEIVED", &[], INT, |call| {
-        Ok(whole(call.runtime.facts.server_totals().packets.0))
+        Ok(whole(call.runtime.state.server_totals().packets.0))
     })
     .runtime(),
-    FunctionDef::new("@@PACK_SENT", &[], INT, |call| Ok(whole(call.runtime.facts.server_totals().packets.1)))
+    FunctionDef::new("@@PACK_SENT", &[], INT, |call| Ok(whole(call.runtime.state.server_totals().packets.1)))
         .runtime(),
     FunctionDef::new("@@TOTAL_READ", &[], INT, |call| Ok(whole(io_totals(call)[0].unsigned_abs()))).runtime(),
     FunctionDef::new("@@TOTAL_WRITE", &[], INT, |call| Ok(whole(io_totals(call)[1].unsigned_abs())))
@@ -120,7 +120,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     .runtime(),
     FunctionDef::new("@@CPU_BUSY", &[], INT, |_| Ok(whole(cpu_us() / TICK_US))).runtime(),
     FunctionDef::new("@@IDLE", &[], INT, |call| {
-        let facts = call.runtime.facts;
+        let facts = call.runtime.state;
         let now_ticks = call.runtime.instance.os().clock().utc_100ns().max(0).cast_unsigned();
         let all_us =
             now_ticks.saturating_sub(facts.server_start_ticks()) / 10 * os::process::processor_count() as u64;

@@ -160,7 +160,7 @@ fn system_procedure(call: &Call<'_, '_>, schema: &str, name: &str, wanted: Optio
     if !schema.eq_ignore_ascii_case("sys") && !schema.eq_ignore_ascii_case("dbo") {
         return None;
     }
-    let procedures = call.runtime.facts.system_procedures();
+    let procedures = call.runtime.state.system_procedures();
     let found = procedures.iter().find(|procedure| procedure.name.eq_ignore_ascii_case(name))?;
     let is_wanted = wanted.is_none_or(|wanted| wanted == found.type_code.trim());
     is_wanted.then(|| system_object_id("sys", found.name))

@@ -48,7 +48,7 @@ fn has_permission(call: &Call<'_, '_>) -> Result<Value> {
                 || super::metadata::alias_type(call, name)?.is_some()
         }
         ("LOGIN", Some(name)) => {
-            principals::named(&principals::of_server(call.runtime.facts.login_name()), name).is_some()
+            principals::named(&principals::of_server(call.runtime.state.login_name()), name).is_some()
         }
         ("USER" | "ROLE", Some(name)) => principals::named(&principals::of_database(), name).is_some(),
         _ => false,
@@ -75,7 +75,7 @@ fn has_permission(call: &Call<'_, '_>) -> Result<Value> {
     if !column_exists {
         return Ok(Value::Null);
     }
-    Ok(Value::Int(i32::from(call.runtime.facts.is_sysadmin())))
+    Ok(Value::Int(i32::from(call.runtime.state.is_sysadmin())))
 }
 
 fn object_exists(call: &Call<'_, '_>, name: &str) -> Result<bool> {

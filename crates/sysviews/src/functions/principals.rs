@@ -35,7 +35,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
         let all = principals::of_database();
         let found = all.iter().find(|user| call.int(0).is_some_and(|id| i64::from(user.id) == id));
         Ok(match call.args.is_empty() {
-            true => Value::nvarchar(call.runtime.facts.user_name()),
+            true => Value::nvarchar(call.runtime.state.user_name()),
             false => found.map_or(Value::Null, name_of),
         })
     })
@@ -44,7 +44,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("USER_ID", &[Wide], INT, user_id).arity(0, 1).runtime(),
     FunctionDef::new("DATABASE_PRINCIPAL_ID", &[Wide], INT, user_id).arity(0, 1).runtime(),
     FunctionDef::new("IS_SRVROLEMEMBER", &[Wide, Wide], INT, |call| {
-        member(call, &principals::of_server(call.runtime.facts.login_name()))
+        member(call, &principals::of_server(call.runtime.state.login_name()))
     })
     .arity(1, 2)
     .runtime(),
@@ -68,7 +68,7 @@ fn sid_of(principal: &Principal) -> Value {
 
 /// The login of the given name, or the current login.
 fn login_named(call: &Call<'_, '_>, tell: fn(&Principal) -> Value) -> Result<Value> {
-    let own = call.runtime.facts.login_name();
+    let own = call.runtime.state.login_name();
     let name = call.text(0).unwrap_or_else(|| own.to_string());
     Ok(principals::named(&principals::of_server(own), &name).map_or(Value::Null, tell))
 }
@@ -82,12 +82,12 @@ fn login_where(
     if call.args.is_empty() {
         return login_named(call, tell);
     }
-    let all = principals::of_server(call.runtime.facts.login_name());
+    let all = principals::of_server(call.runtime.state.login_name());
     Ok(all.iter().find(|login| is_wanted(login)).map_or(Value::Null, tell))
 }
 
 fn user_id(call: &Call<'_, '_>) -> Result<Value> {
-    let name = call.text(0).unwrap_or_else(|| call.runtime.facts.user_name().to_string());
+    let name = call.text(0).unwrap_or_else(|| call.runtime.state.user_name().to_string());
     Ok(principals::named(&principals::of_database(), &name).map_or(Value::Null, id_of))
 }
 
@@ -98,11 +98,11 @@ fn member(call: &Call<'_, '_>, all: &[Principal]) -> Result<Value> {
         return Ok(Value::Null);
     };
     let is_owner = match call.text(1) {
-        None => call.runtime.facts.is_sysadmin(),
+        None => call.runtime.state.is_sysadmin(),
         Some(name) => match principals::named(all, &name) {
             // Every login owns every database; guest, the server's own users and roles are members of no role.
             Some(named) => {
-                ["sa", "dbo", call.runtime.facts.login_name()].iter().any(|own| named.name == *own)
+                ["sa", "dbo", call.runtime.state.login_name()].iter().any(|own| named.name == *own)
             }
             None => return Ok(Value::Null),
         },

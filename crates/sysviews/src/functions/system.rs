@@ -15,7 +15,7 @@ const INT: ResultRule = Fixed(SqlType::Int);
 
 pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("XACT_STATE", &[], Fixed(SqlType::SmallInt), |call| {
-        Ok(Value::SmallInt(call.runtime.facts.xact_state()))
+        Ok(Value::SmallInt(call.runtime.state.xact_state()))
     })
     .runtime(),
     FunctionDef::new("SYSTEM_USER", &[], NAME, login).runtime(),
@@ -23,29 +23,29 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     FunctionDef::new("CURRENT_USER", &[], NAME, user).runtime(),
     FunctionDef::new("SESSION_USER", &[], NAME, user).runtime(),
     FunctionDef::new("USER", &[], NAME, user).runtime(),
-    FunctionDef::new("HOST_NAME", &[], NAME, |call| Ok(Value::nvarchar(call.runtime.facts.host_name())))
+    FunctionDef::new("HOST_NAME", &[], NAME, |call| Ok(Value::nvarchar(call.runtime.state.host_name())))
         .runtime(),
     FunctionDef::new("HOST_ID", &[], Fixed(SqlType::Char(10)), |call| {
-        Ok(Value::varchar(&format!("{:<10}", call.runtime.facts.host_process_id())))
+        Ok(Value::varchar(&format!("{:<10}", call.runtime.state.host_process_id())))
     })
     .runtime(),
-    FunctionDef::new("APP_NAME", &[], NAME, |call| Ok(Value::nvarchar(call.runtime.facts.program_name())))
+    FunctionDef::new("APP_NAME", &[], NAME, |call| Ok(Value::nvarchar(call.runtime.state.program_name())))
         .runtime(),
     FunctionDef::new("PROGRAM_NAME", &[], NAME, |call| {
-        Ok(Value::nvarchar(call.runtime.facts.program_name()))
+        Ok(Value::nvarchar(call.runtime.state.program_name()))
     })
     .runtime(),
     FunctionDef::new("PERMISSIONS", &[Int], INT, |_| Ok(Value::Int(-1))).arity(0, 2).runtime(),
     FunctionDef::new("CONTEXT_INFO", &[], Fixed(SqlType::varbinary(128)), |call| {
-        Ok(call.runtime.facts.context_info())
+        Ok(call.runtime.state.context_info())
     })
     .runtime(),
     FunctionDef::new("SESSION_CONTEXT", &[Wide], Fixed(SqlType::SqlVariant), |call| {
-        Ok(variant(call.runtime.facts.session_context(&call.text(0).unwrap_or_default())))
+        Ok(variant(call.runtime.state.session_context(&call.text(0).unwrap_or_default())))
     })
     .runtime(),
     FunctionDef::new("CONNECTIONPROPERTY", &[Wide], Fixed(SqlType::SqlVariant), |call| {
-        Ok(variant(call.runtime.facts.connection_property(&call.text(0).unwrap_or_default())))
+        Ok(variant(call.runtime.state.connection_property(&call.text(0).unwrap_or_default())))
     })
     .runtime(),
     FunctionDef::new("CURSOR_STATUS", &[Wide, Wide], Fixed(SqlType::SmallInt), |_| Ok(Value::SmallInt(-3)))
@@ -82,11 +82,11 @@ pub(crate) static TABLE: &[FunctionDef] = &[
 ];
 
 fn login(call: &Call<'_, '_>) -> Result<Value> {
-    Ok(Value::nvarchar(call.runtime.facts.login_name()))
+    Ok(Value::nvarchar(call.runtime.state.login_name()))
 }
 
 fn user(call: &Call<'_, '_>) -> Result<Value> {
-    Ok(Value::nvarchar(call.runtime.facts.user_name()))
+    Ok(Value::nvarchar(call.runtime.state.user_name()))
 }
 
 /// 1: a column without NULL or NOT NULL is nullable in the database; NULL: the database does not exist.
@@ -103,7 +103,7 @@ fn default_nullability(call: &Call<'_, '_>) -> Result<Value> {
 fn server_property(call: &Call<'_, '_>) -> Result<Value> {
     let text = |text: &str| variant(Value::nvarchar(text));
     let number = |number: i32| variant(Value::Int(number));
-    let name = call.runtime.facts.server_name();
+    let name = call.runtime.state.server_name();
     Ok(match call.text(0).unwrap_or_default().to_ascii_lowercase().as_str() {
         "productversion" => text(super::globals::PRODUCT_VERSION),
         "productmajorversion" => text("16"),

@@ -1,4 +1,4 @@
-//! [`Answers`]: everything that a statement was told while its names were looked up. It means the same as long as it would be told the same.
+//! [`PlanDependencies`]: everything that a statement was told while its names were looked up. It means the same as long as it would be told the same.
 //!
 //! Names that nobody had are among it: a table made later in the user's own schema comes before that of `dbo`. So are the database that was the
 //! current one and what stood behind the session's temporary names.
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use engine::{CatalogDependencies, Database, Validity};
 
-use crate::context::{SessionNames, Standpoint};
+use crate::context::{NameScope, SessionNames};
 use crate::missing::Missing;
 
 /// Names that were never compared.
@@ -16,7 +16,7 @@ const NEVER: u64 = u64::MAX;
 
 /// What was asked, and the answers.
 #[derive(Default)]
-pub struct Answers {
+pub struct PlanDependencies {
     /// The incarnation of the current database, where a name without a database was looked up in it.
     home: Option<u64>,
     catalogs: Vec<CatalogDependencies>,
@@ -28,7 +28,7 @@ pub struct Answers {
     names_compared: AtomicU64,
 }
 
-impl Answers {
+impl PlanDependencies {
     /// The answers of a database's catalog; to be asked for before its first question.
     pub fn of(&mut self, database: &Arc<Database>) -> &mut CatalogDependencies {
         let known = self.catalogs.iter().position(|catalog| Arc::ptr_eq(catalog.database(), database));
@@ -75,13 +75,13 @@ impl Answers {
     }
 
     /// Would other sessions be told the same? Temporary names are a session's own.
-    pub fn are_everybodys(&self) -> bool {
+    pub fn are_of_all_sessions(&self) -> bool {
         self.temporary.is_empty()
     }
 
     /// Would all of it be answered in the same way from there? One atomic read for each database in which nothing has changed.
     #[inline]
-    pub fn hold(&self, from: Standpoint<'_>) -> bool {
+    pub fn hold(&self, from: NameScope<'_>) -> bool {
         let mut has_moved = false;
         for catalog in &self.catalogs {
             match catalog.validity() {

@@ -35,13 +35,13 @@ const PRECEDENCE: [i32; 9] =
 
 /// What the binder knows of NEXT VALUE FOR at the place where it is.
 #[derive(Default)]
-pub struct Draws {
+pub struct NextValues {
     /// The next query or SELECT block is the statement's own.
     pub is_statement_next: bool,
     /// Why it may not stand here.
     pub(super) refusals: Vec<i32>,
     /// What the select list at hand draws.
-    pub(super) of_rows: Option<Vec<Draw>>,
+    pub(super) of_rows: Option<Vec<NextValue>>,
     /// The text of a default: 11717, 11730.
     pub(super) is_default: bool,
     /// Where the call stands that is the whole of that text: NEWSEQUENTIALID is nothing else.
@@ -59,7 +59,7 @@ pub struct Draws {
 }
 
 /// One sequence of a select list.
-pub struct Draw {
+pub struct NextValue {
     pub(super) source: Arc<SequenceSource>,
     pub(super) over: Option<ast::Window>,
     pub(super) order: Vec<SortKey>,
@@ -70,14 +70,14 @@ pub struct Draw {
 /// What is put aside while a stored text is bound.
 pub struct Outside {
     refusals: Vec<i32>,
-    of_rows: Option<Vec<Draw>>,
+    of_rows: Option<Vec<NextValue>>,
     is_default: bool,
     default_call: Option<usize>,
     refuses_over: bool,
     is_statement_next: bool,
 }
 
-impl Draws {
+impl NextValues {
     /// A view, a function or an expression of a table begins.
     pub fn enter_stored(&mut self) -> Outside {
         Outside {
@@ -141,19 +141,19 @@ fn place_of(call: &ast::FunctionCall) -> usize {
 }
 
 /// The keys of all OVER clauses, to be grouped with the rest of the block.
-pub fn take_orders(draws: &mut [Draw]) -> Vec<SortKey> {
+pub fn take_orders(draws: &mut [NextValue]) -> Vec<SortKey> {
     draws.iter_mut().flat_map(|draw| draw.order.drain(..).collect::<Vec<_>>()).collect()
 }
 
 /// The inverse, by the numbers of keys that each had.
-pub fn give_orders(draws: &mut [Draw], counts: &[usize], mut keys: Vec<SortKey>) {
+pub fn give_orders(draws: &mut [NextValue], counts: &[usize], mut keys: Vec<SortKey>) {
     for (draw, count) in draws.iter_mut().zip(counts) {
         draw.order = keys.drain(..*count).collect();
     }
 }
 
 /// How many keys each OVER has.
-pub fn order_counts(draws: &[Draw]) -> Vec<usize> {
+pub fn order_counts(draws: &[NextValue]) -> Vec<usize> {
     draws.iter().map(|draw| draw.order.len()).collect()
 }
 

@@ -10,15 +10,18 @@ pub(super) const KEYS_MAX: usize = 1 << 20;
 
 /// The column at a position has a number of the set, or the row is not wanted.
 #[derive(Clone, Debug)]
-pub(super) struct Among {
+pub(super) struct RuntimeFilter {
     pub(super) position: usize,
     pub(super) set: Arc<NumberSet>,
 }
 
 /// What is asked of the columns of the left side of a join, and of the right side's.
-pub(super) fn split(among: Vec<Among>, left_width: usize) -> (Vec<Among>, Vec<Among>) {
-    let (left, mut right): (Vec<Among>, Vec<Among>) =
-        among.into_iter().partition(|among| among.position < left_width);
-    right.iter_mut().for_each(|among| among.position -= left_width);
+pub(super) fn split(
+    filters: Vec<RuntimeFilter>,
+    left_width: usize,
+) -> (Vec<RuntimeFilter>, Vec<RuntimeFilter>) {
+    let (left, mut right): (Vec<RuntimeFilter>, Vec<RuntimeFilter>) =
+        filters.into_iter().partition(|filter| filter.position < left_width);
+    right.iter_mut().for_each(|filter| filter.position -= left_width);
     (left, right)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use query::{RandomNumbers, ServerTotals, SessionFacts, SessionRow};
+use query::{RandomNumbers, ServerTotals, SessionRow, SessionState};
 use types::{SqlError, Value};
 
 use crate::cache::ProgramCache;
@@ -42,7 +42,7 @@ pub struct LoginInfo {
 }
 
 /// The state of one session that system functions read.
-pub struct Facts {
+pub struct State {
     pub(crate) session_id: i16,
     pub(crate) login: LoginInfo,
     pub(crate) registry: Arc<SessionRegistry>,
@@ -71,15 +71,15 @@ pub struct Facts {
     pub(crate) session_context: SessionContext,
 }
 
-impl Facts {
+impl State {
     pub(crate) fn new(
         session_id: i16,
         login: LoginInfo,
         registry: Arc<SessionRegistry>,
         programs: Arc<ProgramCache>,
         query_stores: Arc<QueryStores>,
-    ) -> Facts {
-        Facts {
+    ) -> State {
+        State {
             session_id,
             login,
             registry,
@@ -107,7 +107,7 @@ impl Facts {
         assert_eq!(self.transaction_count, 0, "a session is reset only outside transactions");
         let login = std::mem::take(&mut self.login);
         let (registry, programs) = (self.registry.clone(), self.programs.clone());
-        *self = Facts::new(self.session_id, login, registry, programs, self.query_stores.clone());
+        *self = State::new(self.session_id, login, registry, programs, self.query_stores.clone());
     }
 
     /// The transaction name of a session as the log records it.
@@ -129,7 +129,7 @@ impl Facts {
     }
 }
 
-impl SessionFacts for Facts {
+impl SessionState for State {
     fn random_numbers(&self) -> Option<&RandomNumbers> {
         Some(&self.random_numbers)
     }

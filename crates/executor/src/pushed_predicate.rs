@@ -1,40 +1,42 @@
-//! What a scan asks of the door to its rows, with the values that the conditions have in this run.
+//! What a scan asks of the pushed predicate, with the values that the conditions have in this run.
 
 use engine::{Accepted, Condition, ConditionKind, NumberSteps, NumberTest};
 use plan_ir::kinds::CompareOp;
-use plan_ir::physical::plan::{DoorCondition, DoorFilter, DoorKind, DoorStep, DoorTest, Node};
+use plan_ir::physical::plan::{
+    Node, PushedCondition, PushedConditionKind, PushedPredicate, PushedStep, PushedTest,
+};
 use plan_ir::runtime::Runtime;
 use types::Value;
 
 use super::operations::Evaluate;
 
 /// The conditions with their values; `None` when a value cannot be had: the whole filter then says so, if there is a row to say it of.
-pub(super) fn conditions(filter: &DoorFilter, runtime: &Runtime<'_>) -> Option<Vec<Condition>> {
+pub(super) fn conditions(filter: &PushedPredicate, runtime: &Runtime<'_>) -> Option<Vec<Condition>> {
     filter.conditions.iter().map(|condition| with_values(condition, runtime)).collect()
 }
 
-fn with_values(condition: &DoorCondition, runtime: &Runtime<'_>) -> Option<Condition> {
+fn with_values(condition: &PushedCondition, runtime: &Runtime<'_>) -> Option<Condition> {
     let value = |node: &Node| node.eval(runtime, &[]).ok();
     let accepted = |op: &CompareOp| Accepted::by(|ordering| op.accepts(ordering));
     let kind = match &condition.kind {
-        DoorKind::Null { is_null } => ConditionKind::Null { is_null: *is_null },
-        DoorKind::Compare { op, value: other, collation } => {
+        PushedConditionKind::Null { is_null } => ConditionKind::Null { is_null: *is_null },
+        PushedConditionKind::Compare { op, value: other, collation } => {
             let (accepted, value) = (accepted(op), value(other)?);
             ConditionKind::Compare { accepted, value, collation: *collation }
         }
-        DoorKind::CompareColumn { op, other } => {
+        PushedConditionKind::CompareColumn { op, other } => {
             ConditionKind::CompareColumn { accepted: accepted(op), other: *other }
         }
-        DoorKind::OneOf { values, collation, is_negated } => {
+        PushedConditionKind::OneOf { values, collation, is_negated } => {
             let values = values.iter().map(value).collect::<Option<Vec<Value>>>()?;
             ConditionKind::OneOf { values, collation: *collation, is_negated: *is_negated }
         }
-        DoorKind::Like { pattern, is_negated } => {
+        PushedConditionKind::Like { pattern, is_negated } => {
             ConditionKind::Like { pattern: pattern.clone(), is_negated: *is_negated }
         }
-        DoorKind::Computed { steps, test, .. } => computed(steps, test, runtime)?,
-        DoorKind::Any(branches) => {
-            let branch = |branch: &Vec<DoorCondition>| {
+        PushedConditionKind::Computed { steps, test, .. } => computed(steps, test, runtime)?,
+        PushedConditionKind::Any(branches) => {
+            let branch = |branch: &Vec<PushedCondition>| {
                 branch.iter().map(|condition| with_values(condition, runtime)).collect()
             };
             ConditionKind::Any(branches.iter().map(branch).collect::<Option<_>>()?)
@@ -44,7 +46,7 @@ fn with_values(condition: &DoorCondition, runtime: &Runtime<'_>) -> Option<Condi
 }
 
 /// The condition on what is computed, with the values of this run; `None` with a NULL among them.
-fn computed(steps: &[DoorStep], test: &DoorTest, runtime: &Runtime<'_>) -> Option<ConditionKind> {
+fn computed(steps: &[PushedStep], test: &PushedTest, runtime: &Runtime<'_>) -> Option<ConditionKind> {
     let number = |node: &Node| node.eval(runtime, &[]).ok()?.as_i64();
     let mut computed = NumberSteps::default();
     for step in steps {
@@ -52,11 +54,11 @@ fn computed(steps: &[DoorStep], test: &DoorTest, runtime: &Runtime<'_>) -> Optio
         computed.push(step.with(number(&step.operand)?)?, low, high);
     }
     let test = match test {
-        DoorTest::Compare { op, value } => {
+        PushedTest::Compare { op, value } => {
             let accepted = Accepted::by(|ordering| op.accepts(ordering));
             NumberTest::Compare { accepted, value: number(value)? }
         }
-        DoorTest::OneOf { values, is_negated } => {
+        PushedTest::OneOf { values, is_negated } => {
             let mut sorted = values.iter().map(number).collect::<Option<Vec<i64>>>()?;
             sorted.sort_unstable();
             NumberTest::OneOf { sorted, is_negated: *is_negated }

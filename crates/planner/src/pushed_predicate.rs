@@ -1,9 +1,11 @@
-//! What a scan asks of the door to its rows: the conditions that are judged on a row's bytes before it is
+//! What a scan asks of the pushed predicate: the conditions that are judged on a row's bytes before it is
 //! copied. What only values can tell (`rest`) is tested above, on the columns that it reads, before the others are decoded.
 
 use plan_ir::bound::tree::{Expr, ExprKind, TableScan, comparison_collation};
 use plan_ir::kinds::{ColumnId, CompareOp};
-use plan_ir::physical::plan::{DoorCondition, DoorFilter, DoorKind, DoorStep, DoorTest, IntKind, Node};
+use plan_ir::physical::plan::{
+    IntKind, Node, PushedCondition, PushedConditionKind, PushedPredicate, PushedStep, PushedTest,
+};
 use rustc_hash::FxHashSet;
 use types::arith::{BinaryOp, UnaryOp};
 use types::{SqlError, Value};
@@ -12,23 +14,23 @@ use super::Planner;
 use super::access::is_among;
 use super::compile::{Layout, known_pattern};
 
-/// Longer lists are looked up behind the door.
+/// Longer lists are looked up behind the pushed predicate.
 const LIST_MAX: usize = 64;
 
-/// An OR of more branches is judged behind the door.
+/// An OR of more branches is judged behind the pushed predicate.
 const BRANCHES_MAX: usize = 16;
 
-/// What the door judges of a conjunct.
+/// What the pushed predicate judges of a conjunct.
 struct Judged {
-    condition: DoorCondition,
+    condition: PushedCondition,
     /// Nothing of the conjunct is left.
     is_all: bool,
 }
 
 impl Planner<'_> {
-    /// Takes predicates apart; `None` when the door can judge none of them. `sought`: those of which a seek finds the rows that satisfy them and no
+    /// Takes predicates apart; `None` when the pushed predicate can judge none of them. `sought`: those of which a seek finds the rows that satisfy them and no
     /// others: they are not asked again. Where the rows are
-    /// not `in_place` they are, behind the door: what hangs on the values of a run alone is made anew for each.
+    /// not `in_place` they are, behind the pushed predicate: what hangs on the values of a run alone is made anew for each.
     pub(super) fn door_filter(
         &mut self,
         scan: &TableScan,
@@ -36,7 +38,7 @@ impl Planner<'_> {
         own: &FxHashSet<ColumnId>,
         layout: &Layout,
         (sought, in_place): (&[&Expr], bool),
-    ) -> Result<Option<DoorFilter>, SqlError> {
+    ) -> Result<Option<PushedPredicate>, SqlError> {
         let (sought, others): (Vec<&Expr>, Vec<&Expr>) =
             predicates.iter().partition(|predicate| is_among(sought, predicate));
         let mut conjuncts = Vec::new();
@@ -57,10 +59,10 @@ impl Planner<'_> {
             return Ok(None);
         }
         let rest = Expr::all(rest).map(|rest| self.predicate(&rest, layout)).transpose()?;
-        Ok(Some(DoorFilter { conditions, rest }))
+        Ok(Some(PushedPredicate { conditions, rest }))
     }
 
-    /// What the door can judge of a conjunct, or (`is_negated`) of its opposite.
+    /// What the pushed predicate can judge of a conjunct, or (`is_negated`) of its opposite.
     fn door_condition(
         &mut self,
         scan: &TableScan,
@@ -73,9 +75,8 @@ impl Planner<'_> {
             ExprKind::Or(..) | ExprKind::And(..) => {
                 return self.door_branches(scan, conjunct, is_negated, own);
             }
-            ExprKind::IsNull(inner) => {
-                judged_column(scan, inner).map(|ordinal| (ordinal, DoorKind::Null { is_null: !is_negated }))
-            }
+            ExprKind::IsNull(inner) => judged_column(scan, inner)
+                .map(|ordinal| (ordinal, PushedConditionKind::Null { is_null: !is_negated })),
             ExprKind::Compare(op, left, right) => {
                 let op = if is_negated { op.negated() } else { *op };
                 self.door_comparison(scan, op, left, right, own)?
@@ -85,28 +86,28 @@ impl Planner<'_> {
                     Some(ordinal) if list.len() <= LIST_MAX => {
                         let values = self.nodes(list.iter(), &Layout::default())?;
                         let collation = conjunct.collation;
-                        Some((ordinal, DoorKind::OneOf { values, collation, is_negated }))
+                        Some((ordinal, PushedConditionKind::OneOf { values, collation, is_negated }))
                     }
                     None if list.len() <= LIST_MAX && list.iter().all(is_integer) => {
                         let values = self.nodes(list.iter(), &Layout::default())?;
-                        self.door_computed(scan, left, own, DoorTest::OneOf { values, is_negated })?
+                        self.door_computed(scan, left, own, PushedTest::OneOf { values, is_negated })?
                     }
                     _ => None,
                 }
             }
             ExprKind::Like(like) => judged_column(scan, &like.input).and_then(|ordinal| {
                 let pattern = known_pattern(like, conjunct.collation)?;
-                Some((ordinal, DoorKind::Like { pattern: pattern.into(), is_negated }))
+                Some((ordinal, PushedConditionKind::Like { pattern: pattern.into(), is_negated }))
             }),
             _ => None,
         };
         Ok(found.map(|(ordinal, kind)| {
             // What cannot be computed of a row is said when it is computed with values.
             let is_all = match &kind {
-                DoorKind::Computed { kind, steps, .. } => DoorStep::are_safe(*kind, steps),
+                PushedConditionKind::Computed { kind, steps, .. } => PushedStep::are_safe(*kind, steps),
                 _ => true,
             };
-            Judged { condition: DoorCondition { ordinal, kind }, is_all }
+            Judged { condition: PushedCondition { ordinal, kind }, is_all }
         }))
     }
 
@@ -116,8 +117,8 @@ impl Planner<'_> {
         scan: &TableScan,
         expr: &Expr,
         own: &FxHashSet<ColumnId>,
-        test: DoorTest,
-    ) -> Result<Option<(usize, DoorKind)>, SqlError> {
+        test: PushedTest,
+    ) -> Result<Option<(usize, PushedConditionKind)>, SqlError> {
         let mut parts = Vec::new();
         let Some(ordinal) = arithmetic(scan, expr, own, &mut parts) else { return Ok(None) };
         let Some(kind) = IntKind::of(&scan.source.def.columns[ordinal].sql_type) else { return Ok(None) };
@@ -127,12 +128,12 @@ impl Planner<'_> {
                 Operand::Plain(expr) => self.node(expr, &Layout::default())?,
                 Operand::Number(number) => Node::Constant(Value::BigInt(number)),
             };
-            steps.push(DoorStep { op, kind, operand, is_flipped });
+            steps.push(PushedStep { op, kind, operand, is_flipped });
         }
-        Ok(Some((ordinal, DoorKind::Computed { kind, steps, test })))
+        Ok(Some((ordinal, PushedConditionKind::Computed { kind, steps, test })))
     }
 
-    /// The same for an OR, or the opposite of an AND; and for an AND inside of one. A branch of which the door can judge a part lets more rows pass than
+    /// The same for an OR, or the opposite of an AND; and for an AND inside of one. A branch of which the pushed predicate can judge a part lets more rows pass than
     /// the whole one does; one of which it can judge nothing lets all of them.
     fn door_branches(
         &mut self,
@@ -159,7 +160,10 @@ impl Planner<'_> {
             branches.push(conditions);
         }
         let ordinal = branches[0][0].ordinal;
-        Ok(Some(Judged { condition: DoorCondition { ordinal, kind: DoorKind::Any(branches) }, is_all }))
+        Ok(Some(Judged {
+            condition: PushedCondition { ordinal, kind: PushedConditionKind::Any(branches) },
+            is_all,
+        }))
     }
 
     fn door_comparison(
@@ -169,10 +173,10 @@ impl Planner<'_> {
         left: &Expr,
         right: &Expr,
         own: &FxHashSet<ColumnId>,
-    ) -> Result<Option<(usize, DoorKind)>, SqlError> {
+    ) -> Result<Option<(usize, PushedConditionKind)>, SqlError> {
         let (ordinal, op, value) = match (judged_column(scan, left), judged_column(scan, right)) {
             (Some(ordinal), Some(other)) if engine::compare_as_numbers(&left.sql_type, &right.sql_type) => {
-                return Ok(Some((ordinal, DoorKind::CompareColumn { op, other })));
+                return Ok(Some((ordinal, PushedConditionKind::CompareColumn { op, other })));
             }
             (Some(ordinal), _) if is_plain(right, own) => (ordinal, op, right),
             (_, Some(ordinal)) if is_plain(left, own) => (ordinal, op.flipped(), left),
@@ -185,12 +189,12 @@ impl Planner<'_> {
                     return Ok(None);
                 }
                 let value = self.node(value, &Layout::default())?;
-                return self.door_computed(scan, computed, own, DoorTest::Compare { op, value });
+                return self.door_computed(scan, computed, own, PushedTest::Compare { op, value });
             }
         };
         let collation = comparison_collation(left, right);
         let value = self.node(value, &Layout::default())?;
-        Ok(Some((ordinal, DoorKind::Compare { op, value, collation })))
+        Ok(Some((ordinal, PushedConditionKind::Compare { op, value, collation })))
     }
 }
 
