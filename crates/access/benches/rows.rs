@@ -4,7 +4,7 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use common::{IndexStatement, create};
+use common::{Place, create};
 use hardpan_access::{BTreeDef, BTreeKind, Inserted, KeyRange, ScanOptions, UnitId};
 use os::Os;
 use pages::LatchMode;
@@ -21,7 +21,7 @@ fn main() {
             let directory = base.join(format!("hardpan-bench-{}", std::process::id()));
             run(
                 &os,
-                &IndexStatement { directory: directory.clone(), pool_bytes: 512 << 20, volatile },
+                &Place { directory: directory.clone(), pool_bytes: 512 << 20, volatile },
                 round,
             );
             for entry in os.disk().list(&directory).expect("the directory") {
@@ -39,7 +39,7 @@ fn timed(os: &Os, what: &str, count: u64, body: impl FnOnce()) {
     println!("  {what:<44} {per_ns:>8.1} ns");
 }
 
-fn run(os: &Os, place: &IndexStatement, round: u32) {
+fn run(os: &Os, place: &Place, round: u32) {
     println!("{} round {round}", if place.volatile { "tempdb-like" } else { "user database" });
     let db = create(os, place);
     let object = Resource::Object { database: 5, object: 100 };

@@ -9,7 +9,7 @@ mod dependencies;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::{Db, IndexStatement, begin, create};
+use common::{Db, Place, begin, create};
 use dependencies::{Done, History};
 use hardpan_access::{AccessError, Inserted, RowLock, ScanOptions};
 use os::sim::{Bug, Profile, World};
@@ -145,7 +145,7 @@ fn outcome(seed: u64, level: Level, bug: Option<Bug>) -> Result<u64, String> {
     let world = World::new(seed, Profile::nvme());
     world.plant(bug);
     let report = world.run(move |os| {
-        let judged = play(&Arc::new(create(os, &IndexStatement::new("/data/t"))), level);
+        let judged = play(&Arc::new(create(os, &Place::new("/data/t"))), level);
         *mine.lock() = judged;
     });
     let judged = told.lock().clone();

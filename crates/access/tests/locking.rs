@@ -6,7 +6,7 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use common::{Db, IndexStatement, begin, create, keys};
+use common::{Db, Place, begin, create, keys};
 use hardpan_access::{AccessError, Inserted, KeyRange, RowLock, ScanOptions};
 use os::sim::{Profile, World};
 use os::{JoinHandle, WaitType};
@@ -15,7 +15,7 @@ use txn::{CommitMode, IsolationLevel, LockError, LockMode, LockWait, Resource, T
 fn with_rows(seed: u64, body: impl FnOnce(Arc<Db>) + Send + 'static) {
     World::new(seed, Profile::nvme())
         .run(move |os| {
-            let db = Arc::new(create(os, &IndexStatement::new("/data/t")));
+            let db = Arc::new(create(os, &Place::new("/data/t")));
             let txn = begin(&db);
             for key in [10u32, 20, 30, 40] {
                 db.tree.insert(&txn, &key.to_be_bytes(), b"old").expect("room");

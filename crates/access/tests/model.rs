@@ -10,7 +10,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::{Db, IndexStatement, create, open, try_open};
+use common::{Db, Place, create, open, try_open};
 use hardpan_access::{AccessError, AccessResult, Inserted, KeyRange, Rid, ScanOptions};
 use os::sim::{Bug, End, Profile, World};
 use os::{Latch, LatchRank, Os, Rng, WaitType};
@@ -279,7 +279,7 @@ fn run_seed(seed: u64, bug: Option<Bug>) -> Result<Reached, String> {
     let world = World::new(seed, Profile::drawn(seed));
     world.plant(bug);
     let mut rng = Rng::named(seed, "access test");
-    let place = IndexStatement { pool_bytes: (64 + rng.below(200)) * 8192, ..IndexStatement::new("/data/t") };
+    let place = Place { pool_bytes: (64 + rng.below(200)) * 8192, ..Place::new("/data/t") };
     let ledger: Ledger = Arc::new(Latch::new(LatchRank::Leaf, vec![History::default(); WORKERS as usize]));
     let place2 = place.clone();
     world.run(move |os| drop(create(os, &place2))).assert_ok();
@@ -353,7 +353,7 @@ fn the_same_seed_gives_the_same_trace() {
         let world = World::new(3, Profile::drawn(3));
         world
             .run(|os| {
-                let db = Arc::new(create(os, &IndexStatement::new("/data/t")));
+                let db = Arc::new(create(os, &Place::new("/data/t")));
                 let ledger: Ledger =
                     Arc::new(Latch::new(LatchRank::Leaf, vec![History::default(); WORKERS as usize]));
                 work(os, &db, &ledger, 10);
@@ -368,7 +368,7 @@ fn the_same_seed_gives_the_same_trace() {
 fn any_single_failing_write_leaves_a_recoverable_database() {
     for k in [1, 2, 3, 5, 8, 13, 21, 34, 55] {
         let world = World::new(k, Profile::nvme());
-        let place = IndexStatement::new("/data/t");
+        let place = Place::new("/data/t");
         let place2 = place.clone();
         world.run(move |os| drop(create(os, &place2))).assert_ok();
         world.inject(os::sim::Fault::fail_once(os::sim::Operation::Write, k).on("t.mdf"));

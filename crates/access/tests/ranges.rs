@@ -7,7 +7,7 @@ mod common;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use common::{Db, IndexStatement, begin, create};
+use common::{Db, Place, begin, create};
 use hardpan_access::{AccessError, AccessResult, Inserted, KeyRange, RowLock, ScanOptions};
 use os::WaitType;
 use os::sim::{Profile, World};
@@ -28,7 +28,7 @@ fn with_rows(
 ) {
     World::new(seed, Profile::nvme())
         .run(move |os| {
-            let db = Arc::new(create(os, &IndexStatement::new("/data/t")));
+            let db = Arc::new(create(os, &Place::new("/data/t")));
             let txn = begin(&db);
             for key in keys {
                 db.tree.insert(&txn, &key.to_be_bytes(), &vec![1; value_bytes]).expect("room");

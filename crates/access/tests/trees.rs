@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use common::{Db, IndexStatement, create, open};
+use common::{Db, Place, begin, create, open};
 use hardpan_access::{AccessError, BTreeDef, BTreeKind, BuildFill, Inserted, KeyRange, ScanOptions, UnitId};
 use os::sim::{Bug, End, Profile, World};
-use os::{Latch, LatchRank, Rng};
+use os::{Latch, LatchRank, Rng, WaitType};
+use pages::{LatchMode, header};
 use txn::{CommitMode, IsolationLevel, ResourceManager};
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -19,7 +20,7 @@ type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 /// Runs `body` in a world with a new database.
 fn with_db(seed: u64, body: impl FnOnce(Db) + Send + 'static) {
     World::new(seed, Profile::nvme())
-        .run(move |os| body(create(os, &IndexStatement::new("/data/t"))))
+        .run(move |os| body(create(os, &Place::new("/data/t"))))
         .assert_ok();
 }
 
@@ -143,6 +144,45 @@ fn a_deep_tree_is_a_sorted_map() {
             check_against(&db, &model, &mut rng);
         });
     }
+}
+
+/// A leaf whose parent has room for one child more is split while somebody has the root latched.
+#[test]
+fn most_splits_do_not_wait_for_the_root() {
+    with_db(17, |db| {
+        // Separators as long as the keys: a few leaves under each parent, and many parents.
+        let key = |rng: &mut Rng| {
+            let mut key = vec![7; 400];
+            key.extend_from_slice(&rng.below(u64::MAX).to_be_bytes());
+            key
+        };
+        let mut rng = db.os.rng("keys");
+        let txn = begin(&db);
+        for _ in 0..1_500 {
+            db.tree.insert(&txn, &key(&mut rng), &[1; 60]).expect("a healthy disk");
+        }
+        txn.commit(CommitMode::Full).expect("a healthy disk");
+        let db = Arc::new(db);
+        let root = db.space.fix(db.roots.1, LatchMode::Shared).expect("a healthy disk");
+        assert!(header::level(root.page()) >= 2, "parents of leaves are below the root");
+        let before = db.access.used_pages(1).expect("a healthy disk");
+        let writer = {
+            let db = Arc::clone(&db);
+            db.os.clone().spawn("writer", move || {
+                let txn = begin(&db);
+                for _ in 0..100 {
+                    db.tree.insert(&txn, &key(&mut rng), &[1; 60]).expect("a healthy disk");
+                }
+                txn.commit(CommitMode::Full).expect("a healthy disk");
+            })
+        };
+        db.os.sleep(1_000_000_000, WaitType::WAITFOR).expect("nobody interrupts");
+        let meanwhile = db.access.used_pages(1).expect("a healthy disk");
+        drop(root);
+        let _ = writer.join();
+        assert!(meanwhile > before, "{before} pages before, {meanwhile} while the root was latched");
+        assert_eq!(read_range(&db, KeyRange::all(), false).len(), 1_600);
+    });
 }
 
 #[test]
@@ -275,7 +315,7 @@ fn redo_twice_is_redo_once() {
 fn the_log_alone_rebuilds_deep_trees() {
     for seed in 0..8 {
         let world = World::new(seed, Profile::drawn(seed));
-        let place = IndexStatement { pool_bytes: 8 << 20, ..IndexStatement::new("/data/t") };
+        let place = Place { pool_bytes: 8 << 20, ..Place::new("/data/t") };
         let model = Arc::new(Latch::new(LatchRank::Leaf, Rows::new()));
         let (place2, model2) = (place.clone(), Arc::clone(&model));
         let report = world.run(move |os| {
@@ -392,7 +432,7 @@ fn a_tree_that_is_built_is_a_sorted_map_and_goes_on_as_one() {
 fn a_tree_that_was_being_built_leaves_no_page_behind() {
     for seed in 0..24 {
         let world = World::new(seed, Profile::drawn(seed));
-        let place = IndexStatement { pool_bytes: 64 * 8192, ..IndexStatement::new("/data/t") };
+        let place = Place { pool_bytes: 64 * 8192, ..Place::new("/data/t") };
         let place2 = place.clone();
         world.run(move |os| drop(create(os, &place2))).assert_ok();
         if seed % 4 != 0 {
@@ -429,7 +469,7 @@ fn a_tree_that_was_being_built_leaves_no_page_behind() {
 fn built_again_by_the_log(seed: u64, bug: Option<Bug>) -> Result<(), String> {
     let world = World::new(seed, Profile::drawn(seed));
     world.plant(bug);
-    let place = IndexStatement { pool_bytes: 8 << 20, ..IndexStatement::new("/data/t") };
+    let place = Place { pool_bytes: 8 << 20, ..Place::new("/data/t") };
     let place2 = place.clone();
     let made = world.run(move |os| {
         let db = create(os, &place2);
@@ -575,7 +615,7 @@ fn undo_goes_on_among_keys_that_were_inserted_together() {
     let mut resumed = 0;
     for seed in 0..20 {
         let world = World::new(seed, Profile::drawn(seed));
-        let place = IndexStatement::new("/data/t");
+        let place = Place::new("/data/t");
         let place2 = place.clone();
         let made = world.run(move |os| {
             let db = create(os, &place2);
@@ -601,7 +641,7 @@ fn undo_goes_on_among_keys_that_were_inserted_together() {
             world.power_loss();
             // Redo runs before, and reads and writes every page.
             world.power_off_after_ios(1 + (seed * 4 + round) * 7 % 300);
-            let place = IndexStatement { pool_bytes: 64 * 8192, ..place.clone() };
+            let place = Place { pool_bytes: 64 * 8192, ..place.clone() };
             let report = world.run(move |os| drop(open(os, &place)));
             assert_ne!(report.end, End::Failed, "seed {seed}: {:?}", report.failures);
         }
@@ -628,7 +668,7 @@ fn undo_goes_on_among_keys_that_were_deleted_together() {
     let mut resumed = 0;
     for seed in 0..20 {
         let world = World::new(seed, Profile::drawn(seed));
-        let place = IndexStatement::new("/data/t");
+        let place = Place::new("/data/t");
         let rows = |from: u32, to: u32| (from..to).map(|key| (key.to_be_bytes(), [key as u8; 120]));
         let place2 = place.clone();
         let made = world.run(move |os| {
@@ -654,7 +694,7 @@ fn undo_goes_on_among_keys_that_were_deleted_together() {
             world.power_loss();
             // Recovery writes several log blocks of compensation records.
             world.power_off_after_ios(1 + (seed * 4 + round) % 60);
-            let place = IndexStatement { pool_bytes: 64 * 8192, ..place.clone() };
+            let place = Place { pool_bytes: 64 * 8192, ..place.clone() };
             let report = world.run(move |os| drop(open(os, &place)));
             assert_ne!(report.end, End::Failed, "seed {seed}: {:?}", report.failures);
         }

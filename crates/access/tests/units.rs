@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Db, HEAP, IndexStatement, TREE, create, open};
+use common::{Db, HEAP, Place, TREE, create, open};
 use hardpan_access::{
     AccessError, BTree, BTreeDef, BTreeKind, HeapDef, KeyRange, LobPointer, ROW_BYTES_MAX, Rid, RowColumn,
     RowFormat, ScanOptions, UnitId, UnitKind, UnitToVerify, VerifyReport,
@@ -18,7 +18,7 @@ const MAP_PAGE: PageId = PageId { file: 1, page: 1 };
 
 fn with_db(body: impl FnOnce(Db) + Send + 'static) {
     World::new(1, Profile::nvme())
-        .run(move |os| body(create(os, &IndexStatement::new("/data/t"))))
+        .run(move |os| body(create(os, &Place::new("/data/t"))))
         .assert_ok();
 }
 
@@ -170,7 +170,7 @@ fn a_stub_that_leads_elsewhere_is_not_believed_by_a_change() {
 fn a_row_whose_page_is_given_to_it_once_more_is_damaged() {
     for has_moved_before in [false, true] {
         let world = World::new(1, Profile::nvme()).run(move |os| {
-            let place = IndexStatement::new("/data/t");
+            let place = Place::new("/data/t");
             let db = create(os, &place);
             let txn = db.begin();
             // A heap that grows latches its first and its last page: the wrong entry is for one between them.
@@ -356,7 +356,7 @@ fn a_unit_made_by_a_rolled_back_transaction_leaves_no_page() {
 fn pending_frees_survive_a_crash() {
     for cut in 1..12 {
         let world = World::new(cut, Profile::nvme());
-        let place = IndexStatement::new("/data/t");
+        let place = Place::new("/data/t");
         let place2 = place.clone();
         world
             .run(move |os| {
@@ -486,7 +486,7 @@ fn undo_only_logging_is_smaller_and_rolls_back_exactly() {
         let result2 = std::sync::Arc::clone(&result);
         world
             .run(move |os| {
-                let db = create(os, &IndexStatement { volatile, ..IndexStatement::new("/data/t") });
+                let db = create(os, &Place { volatile, ..Place::new("/data/t") });
                 let txn = db.begin();
                 for key in 0..300u32 {
                     db.tree.insert(&txn, &key.to_be_bytes(), &[1; 50]).expect("room");
@@ -527,7 +527,7 @@ fn undo_only_logging_is_smaller_and_rolls_back_exactly() {
 #[test]
 fn a_full_disk_refuses_growth_and_heals() {
     let world = World::new(6, Profile::nvme());
-    let (place, outer) = (IndexStatement::new("/data/t"), world.clone());
+    let (place, outer) = (Place::new("/data/t"), world.clone());
     world
         .run(move |os| {
             let db = create(os, &place);
@@ -567,7 +567,7 @@ fn pages_freed_during_searches_are_found_again() {
         let world = World::new(seed, Profile::nvme());
         world
             .run(move |os| {
-                let db = std::sync::Arc::new(create(os, &IndexStatement::new("/data/t")));
+                let db = std::sync::Arc::new(create(os, &Place::new("/data/t")));
                 let tasks: Vec<_> = (0..3u32)
                     .map(|task| {
                         let db = std::sync::Arc::clone(&db);

@@ -7,7 +7,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::{Db, IndexStatement, begin, create};
+use common::{Db, Place, begin, create};
 use hardpan_access::{AccessError, Inserted, KeyRange, Rid, RowLock, ScanOptions};
 use os::sim::{Bug, Profile, World};
 use txn::{CommitMode, IsolationLevel, LockWait, Snapshot, SnapshotKind, Transaction};
@@ -252,7 +252,7 @@ fn a_snapshot_shows_its_moment_whatever_happens() {
             for commits in [false, true] {
                 seed += 1;
                 World::new(seed, Profile::nvme())
-                    .run(move |os| check(&create(os, &IndexStatement::new("/data/t")), home, change, commits))
+                    .run(move |os| check(&create(os, &Place::new("/data/t")), home, change, commits))
                     .assert_ok();
             }
         }
@@ -267,7 +267,7 @@ fn a_change_over_a_later_commit_is_a_conflict() {
         for commits in [false, true] {
             World::new(seed as u64 + 50, Profile::nvme())
                 .run(move |os| {
-                    let db = create(os, &IndexStatement::new("/data/t"));
+                    let db = create(os, &Place::new("/data/t"));
                     db.manager.versions().keep(true);
                     let rid = prepare(&db, home, Change::InPlace);
                     let late = begin(&db);
@@ -315,7 +315,7 @@ fn planted_bugs_are_found() {
             let world = World::new(seed, Profile::nvme());
             world.plant(Some(bug));
             !world
-                .run(|os| add_up(&Arc::new(create(os, &IndexStatement::new("/data/t")))))
+                .run(|os| add_up(&Arc::new(create(os, &Place::new("/data/t")))))
                 .failures
                 .is_empty()
         };
@@ -329,7 +329,7 @@ fn planted_bugs_are_found() {
 fn snapshots_add_up_under_writers() {
     for seed in 0..30 {
         World::new(seed, Profile::nvme())
-            .run(|os| add_up(&Arc::new(create(os, &IndexStatement::new("/data/t")))))
+            .run(|os| add_up(&Arc::new(create(os, &Place::new("/data/t")))))
             .assert_ok();
     }
 }

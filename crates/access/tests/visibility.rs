@@ -5,7 +5,7 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{Db, IndexStatement, begin, create};
+use common::{Db, Place, begin, create};
 use hardpan_access::{
     Accepted, AccessError, AccessResult, Condition, ConditionKind, KeyRange, Rid, RowColumn, RowFormat,
     RowLock, RowTest, ScanOptions, Selection,
@@ -382,7 +382,7 @@ fn nobody_sees_what_is_undecided_and_everybody_what_is_decided() {
             for commits in [false, true] {
                 seed += 1;
                 World::new(seed, Profile::nvme())
-                    .run(move |os| check(&create(os, &IndexStatement::new("/data/t")), home, change, commits))
+                    .run(move |os| check(&create(os, &Place::new("/data/t")), home, change, commits))
                     .assert_ok();
             }
         }
@@ -395,7 +395,7 @@ fn a_moved_row_is_never_mistaken_for_another() {
     for seed in 0..40 {
         World::new(seed, Profile::nvme())
             .run(move |os| {
-                let db = std::sync::Arc::new(create(os, &IndexStatement::new("/data/t")));
+                let db = std::sync::Arc::new(create(os, &Place::new("/data/t")));
                 let txn = begin(&db);
                 let fill = |n: u8, bytes: usize| vec![n; bytes];
                 let rids: Vec<Rid> =

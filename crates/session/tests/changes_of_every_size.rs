@@ -65,7 +65,7 @@ const SHAPES: [Shape; 9] = [
 
 /// Where the table is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum IndexStatement {
+enum Place {
     Database,
     Temporary,
     Variable,
@@ -207,10 +207,10 @@ impl Statement {
     fn can_run(self, case: &Case) -> bool {
         let large_only_where_few = !case.shape.is_large || case.size <= 200;
         let values_fit = self != Statement::InsertValues || case.size <= 6_000;
-        let may_truncate = !case.shape.is_referenced && case.place != IndexStatement::Variable;
-        let is_foreign = case.shape.is_referenced && case.place != IndexStatement::Database;
-        let is_framed = case.place == IndexStatement::Variable && case.frame.is_own();
-        let is_hidden = case.place != IndexStatement::Database || case.frame.is_own();
+        let may_truncate = !case.shape.is_referenced && case.place != Place::Variable;
+        let is_foreign = case.shape.is_referenced && case.place != Place::Database;
+        let is_framed = case.place == Place::Variable && case.frame.is_own();
+        let is_hidden = case.place != Place::Database || case.frame.is_own();
         let may_be_watched = !is_hidden && self != Statement::Truncate;
         large_only_where_few
             && values_fit
@@ -391,7 +391,7 @@ enum Step {
 struct Case {
     table: String,
     shape: &'static Shape,
-    place: IndexStatement,
+    place: Place,
     mode: &'static Mode,
     frame: Frame,
     statement: Statement,
@@ -400,14 +400,14 @@ struct Case {
 
 impl Case {
     fn hint(&self) -> &'static str {
-        if self.place == IndexStatement::Variable { "" } else { self.mode.hint }
+        if self.place == Place::Variable { "" } else { self.mode.hint }
     }
 
     fn make(&self) -> Vec<Step> {
         let (table, columns) = (&self.table, self.shape.columns);
         let mut steps = vec![Step::Run(match self.place {
-            IndexStatement::Variable => format!("DECLARE {table} TABLE ({columns})"),
-            IndexStatement::Database | IndexStatement::Temporary => {
+            Place::Variable => format!("DECLARE {table} TABLE ({columns})"),
+            Place::Database | Place::Temporary => {
                 format!("CREATE TABLE {table} ({columns})")
             }
         })];
@@ -424,7 +424,7 @@ impl Case {
         let unchanged = || Step::Check(Expected::Exactly(before.clone()));
         // What is in a variable stays as it is.
         let rolled_back =
-            || if self.place == IndexStatement::Variable { Step::Check(after.clone()) } else { unchanged() };
+            || if self.place == Place::Variable { Step::Check(after.clone()) } else { unchanged() };
         let text = |text: &str| Step::Run(text.into());
         let mut statements: Vec<Step> = self.statement.texts(self).into_iter().map(Step::Run).collect();
         if let Some(Step::Run(last)) = statements.pop() {
@@ -481,7 +481,7 @@ impl Case {
         for index in self.shape.indexes {
             texts.push(sums(&format!(" WITH (INDEX({index}))")));
         }
-        if self.place == IndexStatement::Database {
+        if self.place == Place::Database {
             texts.push(format!(
                 "SELECT MIN(rows), MAX(rows) FROM sys.partitions WHERE object_id = OBJECT_ID('{table}')"
             ));
@@ -515,7 +515,7 @@ impl Case {
         for order in std::iter::once(&"the table").chain(self.shape.indexes) {
             assert_eq!(sets.next().unwrap(), [sums.as_str()], "{order}: {self:?}");
         }
-        if self.place == IndexStatement::Database {
+        if self.place == Place::Database {
             assert_eq!(sets.next().unwrap(), [format!("{0}|{0}", rows.len())], "kept counts: {self:?}");
         }
     }
@@ -524,11 +524,11 @@ impl Case {
         let steps = self.steps();
         let mut sets = match self.place {
             // It lives as long as its batch.
-            IndexStatement::Variable => {
+            Place::Variable => {
                 let texts: Vec<String> = steps.iter().map(|step| self.text_of(step)).collect();
                 self.sets(session, &texts.join(";\n"))
             }
-            IndexStatement::Database | IndexStatement::Temporary => {
+            Place::Database | Place::Temporary => {
                 let sets_of = |step: &Step| match step {
                     Step::Other(text) => {
                         run(other, text);
@@ -554,7 +554,7 @@ impl Case {
         if self.mode.is_watched {
             run(other, "COMMIT");
         }
-        if self.place == IndexStatement::Variable || self.frame == Frame::OwnRolledBack {
+        if self.place == Place::Variable || self.frame == Frame::OwnRolledBack {
             return;
         }
         if self.shape.is_referenced {
@@ -569,8 +569,8 @@ impl Case {
             Step::Counted(text, _) => format!("{text}\n;SELECT ROWCOUNT_BIG()"),
             Step::Check(expected) => self.reading(expected).join(";\n"),
             Step::Gone => match self.place {
-                IndexStatement::Temporary => format!("SELECT OBJECT_ID('tempdb..{}')", self.table),
-                IndexStatement::Database | IndexStatement::Variable => {
+                Place::Temporary => format!("SELECT OBJECT_ID('tempdb..{}')", self.table),
+                Place::Database | Place::Variable => {
                     format!("SELECT OBJECT_ID('{}')", self.table)
                 }
             },
@@ -622,15 +622,15 @@ fn run_cases(name: &str, sizes: &[i64], number: usize) {
             let modes = (0..MODES.len()).cycle().skip(random.below(MODES.len() as u64) as usize);
             for mode in modes.take(number) {
                 let place = *random.one_of(&[
-                    IndexStatement::Database,
-                    IndexStatement::Database,
-                    IndexStatement::Temporary,
-                    IndexStatement::Variable,
+                    Place::Database,
+                    Place::Database,
+                    Place::Temporary,
+                    Place::Variable,
                 ]);
                 let table = match place {
-                    IndexStatement::Database => format!("t{ran}"),
-                    IndexStatement::Temporary => format!("#t{ran}"),
-                    IndexStatement::Variable => "@t".into(),
+                    Place::Database => format!("t{ran}"),
+                    Place::Temporary => format!("#t{ran}"),
+                    Place::Variable => "@t".into(),
                 };
                 let case = Case {
                     table,

@@ -31,13 +31,13 @@ const AT_STORES: &str = "store at stores 1";
 
 /// The place of a store on the disk.
 #[derive(Clone)]
-struct IndexStatement {
+struct Place {
     roots: Roots,
     /// The folder of its log cache, if that survives the process.
     log_cache_folder: Option<PathBuf>,
 }
 
-impl IndexStatement {
+impl Place {
     fn open(self, os: &Os) -> StoreResult<Store> {
         Store::open(os, self.roots, self.log_cache_folder)
     }
@@ -90,7 +90,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
             trouble = Trouble::draw_slow_pages(&mut rng, 40);
         }
         trouble.arm(&world);
-        let place = IndexStatement { roots, log_cache_folder: cache };
+        let place = Place { roots, log_cache_folder: cache };
         let plan = Plan {
             generation,
             cache_survives: place.log_cache_folder.is_some(),
@@ -104,7 +104,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         let end = live(&world, place, &ledgers, plan, &mut outcome);
         Trouble::heal(&world);
         outcome.acknowledged += ledgers.bank.lock().acknowledged();
-        let place = IndexStatement { roots, log_cache_folder: survival.end_life(&world, end) };
+        let place = Place { roots, log_cache_folder: survival.end_life(&world, end) };
         recover(&world, (&place, &mut survival), &ledgers, &mut rng, &mut outcome);
         if !outcome.violations.is_empty() {
             break;
@@ -134,7 +134,7 @@ fn prepare(is_wild: bool) -> (DiskImage, Roots) {
 }
 
 /// One life of the process: tasks work until the nemesis strikes or the work is done.
-fn live(world: &World, place: IndexStatement, ledgers: &Ledgers, plan: Plan, outcome: &mut Outcome) -> End {
+fn live(world: &World, place: Place, ledgers: &Ledgers, plan: Plan, outcome: &mut Outcome) -> End {
     let (ledgers, handle) = (ledgers.clone(), world.clone());
     let report = world.run(move |os| {
         let store = match place.open(os) {
@@ -331,7 +331,7 @@ impl Teller {
 /// Restarts, possibly crashing in the middle of recovery a few times, and judges what is there.
 fn recover(
     world: &World,
-    (place, survival): (&IndexStatement, &mut Survival),
+    (place, survival): (&Place, &mut Survival),
     ledgers: &Ledgers,
     rng: &mut Rng,
     outcome: &mut Outcome,
@@ -378,7 +378,7 @@ struct Shown {
 }
 
 /// Opens the store and reads the state that the oracles check.
-fn show(os: &Os, place: &IndexStatement) -> Result<Shown, String> {
+fn show(os: &Os, place: &Place) -> Result<Shown, String> {
     let store = place.clone().open(os).map_err(|error| format!("open: {error}"))?;
     let (scraps, next_xact) = store.show_scraps()?;
     let bank = store.show()?;

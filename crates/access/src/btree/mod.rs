@@ -275,7 +275,7 @@ impl BTree {
     }
 
     /// The root: shared while it is above the leaves, in `mode` when it is a leaf itself.
-    fn fix_root(&self, mode: LatchMode) -> AccessResult<PageGuard> {
+    pub(super) fn fix_root(&self, mode: LatchMode) -> AccessResult<PageGuard> {
         loop {
             let guard = self.fix_page(self.def.root, LatchMode::Shared)?;
             let level = header::level(guard.page());

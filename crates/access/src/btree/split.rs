@@ -32,6 +32,9 @@ impl BTree {
         key: &[u8],
         bytes: usize,
     ) -> AccessResult<()> {
+        if self.split_below_parent(txn, full, key, bytes)? {
+            return Ok(());
+        }
         let mut path = vec![self.fix_page(self.def.root, LatchMode::Exclusive)?];
         loop {
             let last = &path[path.len() - 1];
@@ -43,17 +46,60 @@ impl BTree {
             path.push(self.fix_child(last, slot, LatchMode::Exclusive, &held)?);
         }
         let leaf = path.len() - 1;
-        if path[leaf].id() != full {
+        if self.is_to_be_split(&path[leaf], full, key, bytes) {
+            self.split(txn, &mut path, leaf, key, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// The same where the leaf's parent is below the root and has room for one child more, as most have: only those two pages and the leaf's right
+    /// neighbour are latched exclusively, and no thread waits for the root. False: that was not so, and nothing has been done.
+    fn split_below_parent(
+        &self,
+        txn: &Transaction,
+        full: PageId,
+        key: &[u8],
+        bytes: usize,
+    ) -> AccessResult<bool> {
+        let mut parent = self.fix_root(LatchMode::Shared)?;
+        let mut level = header::level(parent.page());
+        if level < 2 {
+            return Ok(false);
+        }
+        while level > 1 {
+            let slot = child_slot(parent.page(), key, false);
+            let mode = if level == 2 { LatchMode::Exclusive } else { LatchMode::Shared };
+            parent = self.fix_child(&parent, slot, mode, &[])?;
+            level -= 1;
+        }
+        let slot = child_slot(parent.page(), key, false);
+        let mut leaf = self.fix_child(&parent, slot, LatchMode::Exclusive, &[])?;
+        if !self.is_to_be_split(&leaf, full, key, bytes) {
+            return Ok(true);
+        }
+        let cut = cut_leaf(leaf.page(), key, bytes);
+        assert!(parent.is_exclusive(), "the right half gets its place in the parent at once");
+        if slots::room(parent.page()) < entry_bytes(&cut.separator, CHILD_BYTES) {
+            return Ok(false);
+        }
+        assert!(parent.id() != self.def.root, "who splits below the root lets others pass it");
+        os::sim::reach(|| "tree leaf split below its parent alone".to_owned());
+        let held = [parent.id(), leaf.id()];
+        self.cut_page(txn, &mut leaf, &mut parent, &cut, &held)?;
+        Ok(true)
+    }
+
+    /// Is the leaf, which is latched exclusively now, still too full for `bytes` more?
+    fn is_to_be_split(&self, leaf: &PageGuard, full: PageId, key: &[u8], bytes: usize) -> bool {
+        assert!(leaf.is_exclusive(), "what is said of the leaf holds until it is split");
+        if leaf.id() != full {
             // Another thread has split it meanwhile, or it wrongly claims to be the rightmost leaf: the caller must descend from the root, or it
             // would find the same full page forever.
             self.state.rightmost.store(0, Relaxed);
         }
-        let page = path[leaf].page();
+        let page = leaf.page();
         let is_alone = header::slot_count(page) == 1 && search(page, key).is_ok();
-        if slots::room(page) >= bytes || is_alone || header::slot_count(page) == 0 {
-            return Ok(());
-        }
-        self.split(txn, &mut path, leaf, key, bytes)
+        slots::room(page) < bytes && !is_alone && header::slot_count(page) > 0
     }
 
     /// Splits `path[at]` so that an entry of `bytes` with `key` may find room; `path` then leads to the half for `key`.

@@ -35,15 +35,15 @@ pub struct Db {
 }
 
 #[derive(Clone)]
-pub struct IndexStatement {
+pub struct Place {
     pub directory: PathBuf,
     pub pool_bytes: u64,
     pub volatile: bool,
 }
 
-impl IndexStatement {
-    pub fn new(directory: &str) -> IndexStatement {
-        IndexStatement { directory: directory.into(), pool_bytes: 1 << 20, volatile: false }
+impl Place {
+    pub fn new(directory: &str) -> Place {
+        Place { directory: directory.into(), pool_bytes: 1 << 20, volatile: false }
     }
 
     pub fn data(&self) -> PathBuf {
@@ -75,7 +75,7 @@ pub fn keys(db: &Db, txn: &Transaction, range: KeyRange, options: ScanOptions) -
 }
 
 /// Makes the database; everything is durable when it returns.
-pub fn create(os: &Os, place: &IndexStatement) -> Db {
+pub fn create(os: &Os, place: &Place) -> Db {
     os.disk().create_dir_all(&place.directory).expect("a healthy disk");
     for above in place.directory.ancestors().skip(1) {
         os.disk().sync_dir(above).expect("a healthy disk");
@@ -103,11 +103,11 @@ pub fn create(os: &Os, place: &IndexStatement) -> Db {
 }
 
 /// Opens and recovers.
-pub fn open(os: &Os, place: &IndexStatement) -> Db {
+pub fn open(os: &Os, place: &Place) -> Db {
     try_open(os, place).expect("recovery")
 }
 
-pub fn try_open(os: &Os, place: &IndexStatement) -> Result<Db, String> {
+pub fn try_open(os: &Os, place: &Place) -> Result<Db, String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let pool = BufferPool::new(os, PoolOptions { memory_bytes: place.pool_bytes });
     let space = FileSpace::open(&pool, &OpenSpace { files: vec![(1, place.data())], was_closed: false })
@@ -128,7 +128,7 @@ pub fn try_open(os: &Os, place: &IndexStatement) -> Result<Db, String> {
 
 fn assemble(
     os: &Os,
-    place: &IndexStatement,
+    place: &Place,
     space: &Arc<FileSpace>,
     log: &Arc<Log>,
     first_txn: u64,
