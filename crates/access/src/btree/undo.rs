@@ -38,55 +38,57 @@ impl AccessMethods {
         Ok(())
     }
 
-    /// Restores rows that were deleted together, the last one first: each compensation record except that of the first row names this
-    /// record as the next to undo. After a crash in between, the last ones are live again, and undo skips the rows that are live.
+    /// Restores rows that were deleted together.
     pub(crate) fn undo_tree_deletes(
         &self,
         txn: &Transaction,
         record: &PageRows<'_>,
-        (lsn, undo_next): (Lsn, Lsn),
+        ends: (Lsn, Lsn),
     ) -> AccessResult<()> {
-        let tree = self.tree_of_root(PageId::unpack(record.root))?;
-        let mut was_brought_back = true;
-        for (number, (slot, row)) in record.rows.iter().enumerate().rev() {
-            let (key, value) = split_row(row);
-            let row =
-                TreeRow { page: record.page, slot: *slot, over_ghost: false, root: record.root, key, value };
-            if was_brought_back && number > 0 {
-                let (leaf, slot) = tree.find_for_undo(key)?;
-                was_brought_back = slots::flags(leaf.page(), slot) & slots::GHOST == 0;
-                if was_brought_back {
-                    os::sim::reach(|| "undo resumes among rows deleted together".to_owned());
-                    continue;
-                }
-            }
-            self.undo_tree_delete(txn, &row, if number == 0 { undo_next } else { lsn })?;
-        }
-        Ok(())
+        let is_back = |tree: &BTree, key: &[u8]| {
+            let (leaf, slot) = tree.find_for_undo(key)?;
+            Ok(slots::flags(leaf.page(), slot) & slots::GHOST == 0)
+        };
+        let undo = |row: &TreeRow<'_>, next| self.undo_tree_delete(txn, row, next);
+        self.undo_rows_of_tree(record, ends, (is_back, "undo resumes among rows deleted together"), undo)
     }
 
-    /// Removes rows that were inserted together, the last one first, as [`Self::undo_tree_deletes`] restores rows: undo skips the rows
-    /// that are no longer there.
+    /// Removes rows that were inserted together.
     pub(crate) fn undo_tree_inserts(
         &self,
         txn: &Transaction,
         record: &PageRows<'_>,
-        (lsn, undo_next): (Lsn, Lsn),
+        ends: (Lsn, Lsn),
     ) -> AccessResult<()> {
+        let is_gone = |tree: &BTree, key: &[u8]| Ok(!tree.has_slot_of(key)?);
+        let undo = |row: &TreeRow<'_>, next| self.undo_tree_insert(txn, row, next);
+        self.undo_rows_of_tree(record, ends, (is_gone, "undo resumes among rows inserted together"), undo)
+    }
+
+    /// Undoes what befell rows together, the last one first: each compensation record but that of the first row says that this record is to be
+    /// undone still. A crash in between leaves the last ones as they were, and undo passes over what it finds so.
+    fn undo_rows_of_tree(
+        &self,
+        record: &PageRows<'_>,
+        (lsn, undo_next): (Lsn, Lsn),
+        (is_undone, what): (impl Fn(&BTree, &[u8]) -> AccessResult<bool>, &'static str),
+        undo: impl Fn(&TreeRow<'_>, Lsn) -> AccessResult<()>,
+    ) -> AccessResult<()> {
+        assert_ne!(record.root, 0, "rows of a tree");
         let tree = self.tree_of_root(PageId::unpack(record.root))?;
-        let mut was_taken_out = true;
+        let mut were_undone = true;
         for (number, (slot, row)) in record.rows.iter().enumerate().rev() {
             let (key, value) = split_row(row);
-            if was_taken_out && number > 0 {
-                was_taken_out = !tree.has_slot_of(key)?;
-                if was_taken_out {
-                    os::sim::reach(|| "undo resumes among rows inserted together".to_owned());
+            if were_undone && number > 0 {
+                were_undone = is_undone(&tree, key)?;
+                if were_undone {
+                    os::sim::reach(|| what.to_owned());
                     continue;
                 }
             }
             let row =
                 TreeRow { page: record.page, slot: *slot, over_ghost: false, root: record.root, key, value };
-            self.undo_tree_insert(txn, &row, if number == 0 { undo_next } else { lsn })?;
+            undo(&row, if number == 0 { undo_next } else { lsn })?;
         }
         Ok(())
     }

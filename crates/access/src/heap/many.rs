@@ -234,14 +234,8 @@ impl AccessMethods {
         record: &PageRows<'_>,
         undo_next: Lsn,
     ) -> AccessResult<()> {
-        assert_eq!(record.root, 0, "rows of a heap");
-        let mut guard = self.fix_all_for_undo(record)?;
-        let (clr, context) = (without_images(record), LogContext::BulkOperationPage);
-        let lsn =
-            self.append_compensation(txn, LogOp::DeleteRows, context, undo_next, |out| clr.encode(out))?;
-        apply_rows_taken_out(guard.page_mut(), record);
-        guard.set_lsn(lsn);
-        Ok(())
+        let logged = (LogOp::DeleteRows, LogContext::BulkOperationPage);
+        self.undo_rows_of_heap(txn, record, undo_next, logged, apply_rows_taken_out)
     }
 
     pub(crate) fn undo_heap_deletes(
@@ -250,12 +244,23 @@ impl AccessMethods {
         record: &PageRows<'_>,
         undo_next: Lsn,
     ) -> AccessResult<()> {
+        let logged = (LogOp::InsertRows, LogContext::MarkAsGhost);
+        self.undo_rows_of_heap(txn, record, undo_next, logged, apply_rows_brought_back)
+    }
+
+    fn undo_rows_of_heap(
+        &self,
+        txn: &Transaction,
+        record: &PageRows<'_>,
+        undo_next: Lsn,
+        (op, context): (LogOp, LogContext),
+        apply: fn(&mut PageBytes, &PageRows<'_>),
+    ) -> AccessResult<()> {
         assert_eq!(record.root, 0, "rows of a heap");
         let mut guard = self.fix_all_for_undo(record)?;
-        let (clr, context) = (without_images(record), LogContext::MarkAsGhost);
-        let lsn =
-            self.append_compensation(txn, LogOp::InsertRows, context, undo_next, |out| clr.encode(out))?;
-        apply_rows_brought_back(guard.page_mut(), record);
+        let clr = without_images(record);
+        let lsn = self.append_compensation(txn, op, context, undo_next, |out| clr.encode(out))?;
+        apply(guard.page_mut(), record);
         guard.set_lsn(lsn);
         Ok(())
     }
