@@ -182,18 +182,17 @@ impl Column {
 
     /// What it is compared with: one of its values, of the same class in another spelling, a little beside a value, or anything else of its family.
     pub(super) fn constant(&self, rng: &mut Rng) -> String {
-        let beside = match rng.chance(1, 6) {
-            true => {
-                let spelling = *pick(rng, &self.spellings);
-                near(rng, self.kind.family, spelling)
-            }
-            false => None,
-        };
-        match beside {
-            Some(beside) => beside,
-            None if rng.chance(1, 4) => self.favourite(rng),
-            None => constant(rng, self.kind.family, Some(&self.spellings)),
+        match rng.below(12) {
+            0 | 1 => self.beside(rng),
+            2..=4 => self.favourite(rng),
+            _ => constant(rng, self.kind.family, Some(&self.spellings)),
         }
+    }
+
+    /// A little beside one of its values.
+    pub(super) fn beside(&self, rng: &mut Rng) -> String {
+        let spelling = *pick(rng, &self.spellings);
+        near(rng, (self.kind.family, self.kind.declared, self.kind.length), spelling)
     }
 
     /// One of the two constants that it is compared with most.

@@ -152,7 +152,7 @@ pub(super) fn condition(rng: &mut Rng, scope: &Scope<'_>, batch: &mut Batch, ter
 const OPERATORS: [&str; 8] = ["=", "=", "=", "<", "<=", ">", ">=", "<>"];
 
 fn term(rng: &mut Rng, scope: &Scope<'_>, batch: &mut Batch) -> String {
-    if scope.depth > 0 && rng.chance(1, 7) {
+    if scope.depth > 0 && rng.chance(1, 5) {
         return of_subquery(rng, scope, batch);
     }
     let own = pick_column(rng, &scope.columns);
@@ -190,7 +190,7 @@ fn listed(rng: &mut Rng, own: &Reference) -> String {
     format!("{} {}IN ({})", own.text, if rng.chance(1, 3) { "NOT " } else { "" }, list.join(", "))
 }
 
-fn like(rng: &mut Rng, own: &Reference) -> String {
+pub(super) fn like(rng: &mut Rng, own: &Reference) -> String {
     const PATTERNS: [&str; 9] = ["'a%'", "'%b'", "'_b%'", "'a'", "'[ab]%'", "'%'", "N'á%'", "'ab %'", "''"];
     let pattern = match &own.column {
         Some(column) if rng.chance(1, 2) => {
@@ -327,6 +327,13 @@ fn of_subquery(rng: &mut Rng, scope: &Scope<'_>, batch: &mut Batch) -> String {
         let collate = inner.collate_beside(&outer);
         let operator = if rng.chance(4, 5) { "=" } else { *pick(rng, &OPERATORS) };
         conditions.push(format!("{}{collate} {operator} {}", inner.text, outer.text));
+    }
+    if form >= 4 && rng.chance(1, 3) {
+        let (one, other) = (pick(rng, &own).clone(), pick_column(rng, &scope.columns));
+        let both = Scope { tables: scope.tables, columns: vec![other], depth: 0 };
+        if let Some(other) = partner(rng, &both, &one) {
+            conditions.push(compared(rng, &one, &other));
+        }
     }
     if conditions.is_empty() || rng.chance(1, 2) {
         let terms = 1 + rng.below(2);

@@ -2,12 +2,12 @@
 
 use os::Rng;
 
-use super::predicates::{Batch, Reference, Scope, condition, partner, pick_column, telling};
+use super::predicates::{Batch, Reference, Scope, condition, like, partner, pick_column, telling};
 use super::queries::{
     aggregate, aggregate_alone, chosen, distinct, grouped, listed, ordered, plain, query, windows,
 };
 use super::tables::Table;
-use super::values::pick;
+use super::values::{Family, pick};
 
 /// A SELECT statement without OPTION.
 pub(super) struct Select {
@@ -23,7 +23,7 @@ pub(super) struct Select {
 pub(super) fn select(rng: &mut Rng, tables: &[Table], is_large: bool) -> Select {
     let mut batch = Batch::default();
     let mut within = None;
-    let (text, is_ordered) = match rng.below(26) {
+    let (text, is_ordered) = match rng.below(28) {
         // Nested loops over a large table take too long.
         _ if is_large => (large(rng, tables, &mut batch), false),
         0..=2 => (ordered(rng, tables, &mut batch), true),
@@ -32,10 +32,10 @@ pub(super) fn select(rng: &mut Rng, tables: &[Table], is_large: bool) -> Select 
         6 | 7 => (counted_groups(rng, tables, &mut batch, &mut within), false),
         8 => (nearly_twice(rng, tables, &mut batch), false),
         9 | 10 => (told_apart(rng, tables, &mut batch, &mut within), false),
-        11 => (counted_partners(rng, tables, &mut batch), false),
+        11 | 20 => (counted_partners(rng, tables, &mut batch), false),
         12 | 13 => (without_partner(rng, tables, &mut batch), false),
         14..=17 => (sought(rng, tables, &mut batch), false),
-        18 => (ranked(rng, tables, &mut batch), false),
+        18 | 19 => (ranked(rng, tables, &mut batch), false),
         _ => (query(rng, tables, &mut batch, 2).text, false),
     };
     Select { declarations: batch.declarations.join(" "), text, is_ordered, within }
@@ -144,8 +144,14 @@ fn sought(rng: &mut Rng, tables: &[Table], batch: &mut Batch) -> String {
     let columns: Vec<Reference> =
         table.columns.iter().map(|column| Reference::column(&alias, column)).collect();
     let own = pick_column(rng, &columns);
-    let scope = Scope { tables, columns: vec![own], depth: 0 };
-    let mut filter = condition(rng, &scope, batch, 1);
+    let mut filter = match (rng.below(5), &own.column) {
+        (0 | 1, Some(column)) => {
+            let operator = pick(rng, &["<", "<", "<=", ">", ">=", "="]);
+            format!("{} {operator} {}", own.text, column.beside(rng))
+        }
+        (2, _) if own.family == Family::Text => like(rng, &own),
+        _ => condition(rng, &Scope { tables, columns: vec![own], depth: 0 }, batch, 1),
+    };
     if rng.chance(1, 3) {
         let scope = Scope { tables, columns: columns.clone(), depth: 0 };
         let operator = pick(rng, &["AND", "AND", "OR"]);

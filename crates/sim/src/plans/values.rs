@@ -163,26 +163,37 @@ pub(super) fn classes(family: Family) -> &'static [&'static [&'static str]] {
     }
 }
 
-/// A constant a little beside a value: with more digits, or finer, than a column has room for.
-pub(super) fn near(rng: &mut Rng, family: Family, spelling: &str) -> Option<String> {
+/// A constant a little beside a value: with more digits, finer or longer than a column of the type has room for.
+pub(super) fn near(
+    rng: &mut Rng,
+    (family, declared, length): (Family, &str, usize),
+    spelling: &str,
+) -> String {
     let plain = spelling.trim_matches('\'');
     match family {
         Family::Number => {
             let point = if plain.contains('.') { "" } else { "." };
             let digits = pick(rng, &["004", "0000001", "006", "5", "00049"]);
-            Some(format!("{plain}{point}{digits}"))
+            format!("{plain}{point}{digits}")
         }
         Family::Moment => {
-            let of_type = pick(rng, &["datetime2(7)", "datetime2(7)", "datetimeoffset(7)", "datetime"]);
+            let of_type = match declared.split('(').next() {
+                Some("datetime2") => "datetime2(7)",
+                Some("datetimeoffset") => "datetimeoffset(7)",
+                _ => *pick(rng, &["datetime2(7)", "datetimeoffset(7)", "datetime"]),
+            };
             let shift = pick(rng, &["100", "-100", "400000", "600000", "2000000", "-600000000"]);
-            Some(format!("CAST(DATEADD(ns, {shift}, CAST('{plain}' AS datetime2(7))) AS {of_type})"))
+            format!("CAST(DATEADD(ns, {shift}, CAST('{plain}' AS datetime2(7))) AS {of_type})")
         }
         Family::Time => {
-            let fraction = if plain.contains('.') { "4" } else { ".4" };
-            Some(format!("CAST('{plain}{fraction}' AS time(7))"))
+            let fraction = if plain.contains('.') { "0004" } else { ".0004" };
+            format!("CAST('{plain}{fraction}' AS time(7))")
         }
-        Family::Text => Some(format!("'{plain}{}'", pick(rng, &["a", " ", "-", "zzzz"]))),
-        Family::Binary | Family::Guid => None,
+        Family::Text => format!("'{plain:<length$}{}'", pick(rng, &["a", " ", "-", "zzzz"])),
+        Family::Binary => {
+            format!("{plain}{}01", "00".repeat((2 + 2 * length).saturating_sub(plain.len()) / 2))
+        }
+        Family::Guid => spelling.to_owned(),
     }
 }
 
