@@ -19,11 +19,7 @@ fn main() {
         for round in 0..2 {
             let base = std::env::var_os("HARDPAN_BENCH_DIR").map_or_else(std::env::temp_dir, Into::into);
             let directory = base.join(format!("hardpan-bench-{}", std::process::id()));
-            run(
-                &os,
-                &Place { directory: directory.clone(), pool_bytes: 512 << 20, volatile },
-                round,
-            );
+            run(&os, &Place { directory: directory.clone(), pool_bytes: 512 << 20, volatile }, round);
             for entry in os.disk().list(&directory).expect("the directory") {
                 os.disk().remove(&directory.join(entry.name)).expect("a file of ours");
             }

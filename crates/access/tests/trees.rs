@@ -19,9 +19,7 @@ type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// Runs `body` in a world with a new database.
 fn with_db(seed: u64, body: impl FnOnce(Db) + Send + 'static) {
-    World::new(seed, Profile::nvme())
-        .run(move |os| body(create(os, &Place::new("/data/t"))))
-        .assert_ok();
+    World::new(seed, Profile::nvme()).run(move |os| body(create(os, &Place::new("/data/t")))).assert_ok();
 }
 
 /// Keys of very different lengths, long ones among neighbours that share much.

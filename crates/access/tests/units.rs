@@ -17,9 +17,7 @@ use types::{Collation, SqlType, Value};
 const MAP_PAGE: PageId = PageId { file: 1, page: 1 };
 
 fn with_db(body: impl FnOnce(Db) + Send + 'static) {
-    World::new(1, Profile::nvme())
-        .run(move |os| body(create(os, &Place::new("/data/t"))))
-        .assert_ok();
+    World::new(1, Profile::nvme()).run(move |os| body(create(os, &Place::new("/data/t")))).assert_ok();
 }
 
 fn used_pages(db: &Db) -> u64 {

@@ -314,10 +314,7 @@ fn planted_bugs_are_found() {
         let fails = |seed| {
             let world = World::new(seed, Profile::nvme());
             world.plant(Some(bug));
-            !world
-                .run(|os| add_up(&Arc::new(create(os, &Place::new("/data/t")))))
-                .failures
-                .is_empty()
+            !world.run(|os| add_up(&Arc::new(create(os, &Place::new("/data/t"))))).failures.is_empty()
         };
         assert!((0..20).any(fails), "{bug:?} is found");
     }

@@ -621,12 +621,8 @@ fn run_cases(name: &str, sizes: &[i64], number: usize) {
         for statement in STATEMENTS {
             let modes = (0..MODES.len()).cycle().skip(random.below(MODES.len() as u64) as usize);
             for mode in modes.take(number) {
-                let place = *random.one_of(&[
-                    Place::Database,
-                    Place::Database,
-                    Place::Temporary,
-                    Place::Variable,
-                ]);
+                let place =
+                    *random.one_of(&[Place::Database, Place::Database, Place::Temporary, Place::Variable]);
                 let table = match place {
                     Place::Database => format!("t{ran}"),
                     Place::Temporary => format!("#t{ran}"),
