@@ -8,7 +8,7 @@ use types::SqlError;
 
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
-use crate::error::{STALE_PLAN, SqlResult};
+use crate::error::SqlResult;
 use crate::schema::{ObjectDef, ObjectId, TableDef};
 use crate::table::{CheckOptions, TableCheck};
 
@@ -48,7 +48,7 @@ impl Database {
             let found = self.table(&definition).check(txn, options);
             txn.release_statement_locks();
             match found {
-                Err(error) if error.number == STALE_PLAN => {}
+                Err(error) if error.is_stale_plan() => {}
                 found => return found.map(Some),
             }
             match self.catalog().object(definition.object_id) {

@@ -9,14 +9,6 @@ use types::SqlError;
 /// The result type of this crate's operations for statements.
 pub type SqlResult<T> = types::SqlResult<T>;
 
-/// A plan was made for an object that another session has changed meanwhile: bind again. Never sent to a client.
-pub const STALE_PLAN: i32 = -1;
-
-/// The marker error for a stale plan.
-pub fn stale_plan() -> SqlError {
-    SqlError::custom(STALE_PLAN, 16, 1, "The object has changed since the statement was compiled.".into())
-}
-
 /// A failure of opening, recovering, checkpointing or closing, outside any statement.
 #[derive(Clone, Debug)]
 pub enum StorageError {

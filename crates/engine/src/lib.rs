@@ -80,7 +80,7 @@ pub use definition::{
     AlteredSequence, CONSTRAINT_NAME_TAKEN, ColumnFill, ColumnProperty, NewColumn, NewConstraint, NewFilter,
     NewForeignKey, NewIndex, NewSequence, NewTable, TablePart,
 };
-pub use error::{STALE_PLAN, SqlResult, StorageError, interrupted, stale_plan};
+pub use error::{SqlResult, StorageError, interrupted};
 pub use files::FilePlaces;
 pub use filter::{FilterOp, FilterTerm, FilterTest, IndexFilter};
 pub use identity::{

@@ -9,7 +9,7 @@ use txn::{IsolationLevel, Snapshot, SnapshotKind};
 use types::SqlError;
 
 use crate::db_transaction::DbTransaction;
-use crate::error::{SqlResult, stale_plan};
+use crate::error::SqlResult;
 use crate::schema::ObjectId;
 use crate::snapshot_state::SnapshotState;
 
@@ -107,7 +107,11 @@ impl DbTransaction {
         }
         let mut statement = self.points.of_statement.borrow_mut();
         let point = statement.get_or_insert_with(|| self.open(SnapshotKind::Statement));
-        if self.has_new_definition(object, point) { Err(stale_plan()) } else { Ok(Arc::clone(point)) }
+        if self.has_new_definition(object, point) {
+            Err(SqlError::stale_plan())
+        } else {
+            Ok(Arc::clone(point))
+        }
     }
 
     /// When its snapshot was opened (monotonic, ns), if it reads one.

@@ -79,7 +79,7 @@ impl DbTransaction {
     fn check_sequence(&self, sequence: &Arc<SequenceDef>) -> SqlResult<()> {
         match self.database().catalog().object(sequence.object_id) {
             Some(ObjectDef::Sequence(present)) if Arc::ptr_eq(&present, sequence) => Ok(()),
-            _ => Err(crate::error::stale_plan()),
+            _ => Err(SqlError::stale_plan()),
         }
     }
 }

@@ -40,11 +40,11 @@ use access::{
 };
 use smallvec::SmallVec;
 use txn::{IsolationLevel, LockMode, LockWait};
-use types::Value;
+use types::{SqlError, Value};
 
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
-use crate::error::{SqlResult, stale_plan};
+use crate::error::SqlResult;
 use crate::row_counts::RowCount;
 use crate::schema::{IndexDef, IndexKind, ObjectDef, TableDef};
 pub use cursor::Cursor;
@@ -432,7 +432,7 @@ impl Table {
         let claimed = match (&self.inner.base, locator) {
             (Base::Heap(heap), RowLocator::Heap(rid)) => heap.claim(txn.inner(), *rid),
             (Base::Tree(tree), RowLocator::Key(key)) => tree.claim(txn.inner(), key),
-            _ => return Err(stale_plan()),
+            _ => return Err(SqlError::stale_plan()),
         };
         claimed.map_err(|error| self.fail(txn, error))
     }
@@ -450,7 +450,7 @@ impl Table {
                 inner.version.store(now, Relaxed);
                 Ok(())
             }
-            _ => Err(stale_plan()),
+            _ => Err(SqlError::stale_plan()),
         }
     }
 
@@ -493,7 +493,7 @@ impl Table {
         let found = match (&self.inner.base, locator) {
             (Base::Heap(heap), RowLocator::Heap(rid)) => heap.fetch(txn.inner(), *rid, &options, &mut bytes),
             (Base::Tree(tree), RowLocator::Key(key)) => tree.get(txn.inner(), key, &options, &mut bytes),
-            _ => return Err(stale_plan()),
+            _ => return Err(SqlError::stale_plan()),
         };
         if found.map_err(|error| self.fail(txn, error))? {
             let access = &self.inner.database.access;

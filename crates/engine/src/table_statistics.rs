@@ -12,7 +12,7 @@ use types::{SqlError, SqlType, Value};
 use crate::catalog::{Entry, EntryKey};
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
-use crate::error::{SqlResult, stale_plan};
+use crate::error::SqlResult;
 use crate::filter::{FilterTerm, FilterTest, IndexFilter};
 use crate::schema::{IndexDef, IndexKind, ObjectDef, TableDef};
 use crate::statistics::bytes::{
@@ -332,21 +332,21 @@ impl Table {
             locked.map_err(|error| own.sql_error(&error.into()))?;
         }
         if database.catalog().is_retired() {
-            return Err(stale_plan());
+            return Err(SqlError::stale_plan());
         }
         // Locked first, so that no sample is read in vain.
         database.lock_statistics(own, definition)?;
         let present = database.catalog().statistics(definition.object_id);
         let new = match old {
             Some(old) if present.iter().any(|def| Arc::ptr_eq(def, old)) => old.as_ref().clone(),
-            Some(_) => return Err(stale_plan()),
+            Some(_) => return Err(SqlError::stale_plan()),
             None => {
                 let column_ids = definition.ids_of(ordinals);
                 let says_all = |def: &Arc<StatisticsDef>| {
                     def.column_ids.first() == column_ids.first() && definition.filter_of(def).is_none()
                 };
                 if present.iter().any(says_all) {
-                    return Err(stale_plan());
+                    return Err(SqlError::stale_plan());
                 }
                 let name = format!("_WA_Sys_{:08X}_{:08X}", column_ids[0], definition.object_id);
                 StatisticsDef {
@@ -366,7 +366,8 @@ impl Table {
         let counted = self.counted_now(own);
         let kept = new.kept_percent.map(|percent| SampleSize::Share(percent / 100.0));
         let (filter, size) = (definition.filter_of(&new), kept.unwrap_or(SampleSize::Pages(AUTO_PAGES)));
-        let content = self.sample_statistics(ordinals, filter.as_ref(), size).ok_or_else(stale_plan)?;
+        let content =
+            self.sample_statistics(ordinals, filter.as_ref(), size).ok_or_else(SqlError::stale_plan)?;
         let content = Arc::new(content);
         let new = StatisticsDef { content: Some(content.clone()), counted, ..new };
         let old = old.map(|old| Entry::Statistics(old.clone()));
@@ -398,7 +399,7 @@ impl Database {
         txn.lock_object(table.object_id, LockMode::SchS)?;
         match self.catalog().object(table.object_id) {
             Some(ObjectDef::Table(current)) if Arc::ptr_eq(&current, table) => {}
-            _ => return Err(stale_plan()),
+            _ => return Err(SqlError::stale_plan()),
         }
         self.lock_entry(txn, &EntryKey::Statistics(table.object_id, 0), LockMode::SchM).map(drop)
     }
@@ -481,7 +482,7 @@ impl Database {
         content: StatisticsContent,
     ) -> SqlResult<()> {
         self.lock_statistics(txn, table)?;
-        let (old, new) = self.present_or_new(table, stats_id).ok_or_else(stale_plan)?;
+        let (old, new) = self.present_or_new(table, stats_id).ok_or_else(SqlError::stale_plan)?;
         let new = StatisticsDef {
             no_recompute: settings.no_recompute.unwrap_or(new.no_recompute),
             kept_percent: settings.kept_percent.unwrap_or(new.kept_percent),
@@ -502,7 +503,7 @@ impl Database {
         no_recompute: bool,
     ) -> SqlResult<()> {
         self.lock_statistics(txn, table)?;
-        let (old, new) = self.present_or_new(table, stats_id).ok_or_else(stale_plan)?;
+        let (old, new) = self.present_or_new(table, stats_id).ok_or_else(SqlError::stale_plan)?;
         let old = old.map(Entry::Statistics);
         let new = Entry::Statistics(Arc::new(StatisticsDef { no_recompute, ..new }));
         self.change_entry(txn, old.as_ref(), Some(new))?;

@@ -448,8 +448,8 @@ fn run_select(
         let found = source.next(runtime, &mut row)?;
         Ok((source, found))
     });
-    if first.as_ref().is_err_and(|error| error.number == engine::STALE_PLAN) {
-        return Err(engine::stale_plan());
+    if first.as_ref().is_err_and(|error| error.is_stale_plan()) {
+        return Err(SqlError::stale_plan());
     }
     if sink.columns(&select.columns) == Flow::Stop {
         return Ok(outcome);

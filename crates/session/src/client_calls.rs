@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use tsql::ast;
 use types::{SqlError, SqlType, Value};
 
-use crate::call::{Argument, CallResult};
-use crate::compile::PARAMETERS_MAX;
+use crate::batch::call::{Argument, CallResult};
+use crate::batch::compile::PARAMETERS_MAX;
 use crate::done_command;
 use crate::errors::{self, Reach};
 use crate::interruption::{Interruption, RequestEnd, Stop};

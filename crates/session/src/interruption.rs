@@ -46,7 +46,7 @@ pub(crate) enum Interruption {
 impl Interruption {
     /// The plan has become stale: bind again.
     pub(crate) fn is_stale_plan(&self) -> bool {
-        matches!(self, Interruption::Failed(failure) if failure.error.number == engine::STALE_PLAN)
+        matches!(self, Interruption::Failed(failure) if failure.error.is_stale_plan())
     }
 }
 

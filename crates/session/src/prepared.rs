@@ -5,10 +5,10 @@ use std::sync::Arc;
 use tsql::ast::StatementKind;
 use types::{SqlError, SqlResult, SqlType, Value};
 
-use crate::call::{Argument, CallResult};
-use crate::compile::TypesIn;
+use crate::batch::call::{Argument, CallResult};
+use crate::batch::compile::TypesIn;
+use crate::batch::parameters::parameters_of;
 use crate::interruption::Interruption;
-use crate::parameters::parameters_of;
 use crate::prepared_handles::{Parameters, Statement};
 use crate::refusal::syntax_error;
 use crate::session::Session;

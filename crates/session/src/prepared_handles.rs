@@ -7,9 +7,9 @@ use rustc_hash::FxHashMap;
 use tsql::ast;
 use types::{SqlError, SqlResult, Value};
 
-use crate::call::{Argument, CallResult};
-use crate::program::Program;
-use crate::program_key::ProgramConditions;
+use crate::batch::call::{Argument, CallResult};
+use crate::batch::program::Program;
+use crate::batch::program_key::ProgramConditions;
 use crate::values;
 
 /// Limit of a session's handles.

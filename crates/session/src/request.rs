@@ -3,7 +3,7 @@
 use os::task;
 use types::SqlError;
 
-use crate::frame::Frame;
+use crate::batch::frame::Frame;
 use crate::interruption::{Interruption, RequestEnd, Stop, refused_entry};
 use crate::prepared_handles::Prepared;
 use crate::registry::Command;

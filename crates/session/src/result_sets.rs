@@ -6,7 +6,7 @@ use os::task;
 use query::{ColumnDescription, Flow};
 use types::{ConvertContext, DEFAULT_STYLE, SqlError, SqlType, Value};
 
-use crate::instruction::WantedColumn;
+use crate::batch::instruction::WantedColumn;
 use crate::interruption::{Interruption, Stop};
 use crate::sink::{Done, EnvironmentChange, ResultSink};
 

@@ -6,12 +6,12 @@ use engine::{Database, Instance, IsolationLevel, TransactionSet};
 use query::{SessionRow, SetOptions};
 use types::{SqlError, SqlResult};
 
-use crate::cache::ProgramCache;
-use crate::commit_site::PendingStatement;
+use crate::batch::cache::ProgramCache;
+use crate::batch::commit_site::PendingStatement;
+use crate::batch::program_key::ProgramConditions;
 use crate::compile_only_state::CompileOnlyState;
 use crate::names::{NameCount, Orphans, TemporaryNames};
 use crate::prepared_handles::Prepared;
-use crate::program_key::ProgramConditions;
 use crate::query_store::QueryStores;
 use crate::registry::{Published, SessionRegistry, SessionSlot};
 use crate::state::{LoginInfo, State};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use query::{RandomNumbers, ServerTotals, SessionRow, SessionState};
 use types::{SqlError, Value};
 
-use crate::cache::ProgramCache;
+use crate::batch::cache::ProgramCache;
 use crate::query_store::QueryStores;
 use crate::registry::SessionRegistry;
 use crate::session_context::SessionContext;

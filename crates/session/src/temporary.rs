@@ -25,7 +25,7 @@ impl Session {
             let ended = self.end_statement(dropped.is_ok());
             match dropped.and(ended) {
                 Ok(()) => {}
-                Err(error) if matches!(error.number, 1205 | 1222 | engine::STALE_PLAN) => {
+                Err(error) if error.is_stale_plan() || matches!(error.number, 1205 | 1222) => {
                     self.orphans.add(object);
                 }
                 Err(error) => warn_not_dropped(&object, &error),

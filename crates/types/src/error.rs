@@ -30,6 +30,18 @@ pub struct ErrorFields {
     /// Errors reported before it, in this order: "could not create the constraint" comes after the reason. Only the last one is
     /// caught and stays in `@@ERROR`, as in SQL Server.
     pub earlier: Vec<SqlError>,
+    /// Whom it is for.
+    pub kind: ErrorKind,
+}
+
+/// Whom an error is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The user.
+    #[default]
+    Reported,
+    /// The caller that runs a plan: the plan was made for a definition that another session has changed. It binds again; no client is told.
+    StalePlan,
 }
 
 impl SqlError {
@@ -50,8 +62,26 @@ impl SqlError {
 
     /// A message with its own text: RAISERROR, THROW, PRINT.
     pub fn custom(number: i32, severity: u8, state: u8, message: String) -> SqlError {
-        let (line, procedure, earlier) = (0, None, Vec::new());
-        SqlError(Box::new(ErrorFields { number, severity, state, line, procedure, message, earlier }))
+        let (line, procedure, earlier, kind) = (0, None, Vec::new(), ErrorKind::Reported);
+        SqlError(Box::new(ErrorFields { number, severity, state, line, procedure, message, earlier, kind }))
+    }
+
+    /// A plan is stale: see [`ErrorKind::StalePlan`].
+    pub fn stale_plan() -> SqlError {
+        let mut error = SqlError::custom(
+            0,
+            16,
+            1,
+            "The object has changed since the statement was compiled.".to_string(),
+        );
+        error.kind = ErrorKind::StalePlan;
+        error
+    }
+
+    /// Is the plan to be made again?
+    #[inline]
+    pub fn is_stale_plan(&self) -> bool {
+        self.kind == ErrorKind::StalePlan
     }
 
     /// The same error with another state.

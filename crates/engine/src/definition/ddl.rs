@@ -383,7 +383,7 @@ impl Database {
 /// The CHECKs and computed columns that name a column were searched before the lock: have they changed since?
 fn check_texts_stand(now: &TableDef, then: &TableDef) -> SqlResult<()> {
     let is_same = now.checks == then.checks && now.columns == then.columns;
-    if is_same { Ok(()) } else { Err(crate::error::stale_plan()) }
+    if is_same { Ok(()) } else { Err(SqlError::stale_plan()) }
 }
 
 /// A primary key without a specified kind is nonclustered if another key or index of the new table is specified as clustered.

@@ -26,7 +26,7 @@ impl Database {
         let Some(key) = new.as_ref().or(old).map(Entry::key) else { return Ok(()) };
         let resource = self.lock_entry(txn, &key, LockMode::SchM)?;
         if self.catalog().entry(&key).as_deref() != old {
-            return Err(crate::error::stale_plan());
+            return Err(SqlError::stale_plan());
         }
         if let Some(old) = old {
             let system = self.system_table(old.table());
@@ -62,7 +62,7 @@ impl Database {
             return Ok(());
         }
         self.lock_entry(txn, &EntryKey::Type(user_type_id), LockMode::SchS)?;
-        self.catalog().type_by_id(user_type_id).map(drop).ok_or_else(crate::error::stale_plan)
+        self.catalog().type_by_id(user_type_id).map(drop).ok_or_else(SqlError::stale_plan)
     }
 
     /// Adds an extended property; its owner is locked for a change.
@@ -123,7 +123,7 @@ impl Database {
             6 => catalog.type_by_id(id).is_some(),
             _ => true,
         };
-        if exists { Ok(()) } else { Err(crate::error::stale_plan()) }
+        if exists { Ok(()) } else { Err(SqlError::stale_plan()) }
     }
 
     /// Creates an alias type.

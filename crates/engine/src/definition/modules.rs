@@ -51,7 +51,7 @@ impl Database {
         // A transaction that creates, drops or renames an object in the schema holds Sch-S.
         lock_schema(txn, resource)?;
         if self.catalog().schema(id).is_none_or(|schema| !same(&schema.name, name)) {
-            return Err(crate::error::stale_plan());
+            return Err(SqlError::stale_plan());
         }
         if let Some(inside) = self.catalog().objects().iter().find(|o| o.schema_id() == id) {
             return Err(SqlError::new(3729, &[&"DROP SCHEMA", &name, inside.name()]));
@@ -130,7 +130,7 @@ impl Database {
         txn.lock_object(found.object_id(), LockMode::SchS)?;
         match self.catalog().object(found.object_id()) {
             Some(present) if present.is_same(found) => Ok(()),
-            _ => Err(crate::error::stale_plan()),
+            _ => Err(SqlError::stale_plan()),
         }
     }
 

@@ -31,9 +31,9 @@ impl Database {
     /// # Errors
     /// 15335 when another object in the schema has the name; those of storage.
     pub fn rename_object(self: &Arc<Self>, txn: &DbTransaction, id: ObjectId, name: &str) -> SqlResult<()> {
-        let found = self.catalog().object(id).ok_or_else(crate::error::stale_plan)?;
+        let found = self.catalog().object(id).ok_or_else(SqlError::stale_plan)?;
         self.lock_definition(txn, &found)?;
-        let old = self.catalog().object(id).ok_or_else(crate::error::stale_plan)?;
+        let old = self.catalog().object(id).ok_or_else(SqlError::stale_plan)?;
         // The same name in another letter case is free for its owner.
         if !same(old.name(), name) {
             self.take_new_name(txn, old.schema_id(), id, name)?;
@@ -72,7 +72,7 @@ impl Database {
         name: &str,
     ) -> SqlResult<()> {
         let Some(ObjectDef::Table(found)) = self.catalog().object(table) else {
-            return Err(crate::error::stale_plan());
+            return Err(SqlError::stale_plan());
         };
         let old = self.lock_for_change(txn, &found)?;
         let mut new = old.as_ref().clone();
@@ -83,7 +83,7 @@ impl Database {
                     return taken("COLUMN");
                 }
                 let column = new.columns.iter_mut().find(|column| column.column_id == id);
-                column.ok_or_else(crate::error::stale_plan)?.name = name.into();
+                column.ok_or_else(SqlError::stale_plan)?.name = name.into();
             }
             TablePart::Index(id) => {
                 let has_name =
@@ -92,7 +92,7 @@ impl Database {
                     return taken("INDEX");
                 }
                 let found = new.indexes.iter_mut().find(|index| index.index_id == id);
-                let index = found.ok_or_else(crate::error::stale_plan)?;
+                let index = found.ok_or_else(SqlError::stale_plan)?;
                 if index.constraint_id != 0 && !has_name(index) {
                     self.take_new_name(txn, old.schema_id, table, name)?;
                 }
@@ -100,7 +100,7 @@ impl Database {
             }
             TablePart::Constraint(id) => {
                 let current = old.constraints().into_iter().find(|constraint| constraint.0 == id);
-                let current = current.ok_or_else(crate::error::stale_plan)?;
+                let current = current.ok_or_else(SqlError::stale_plan)?;
                 if !same(&current.1, name) {
                     self.take_new_name(txn, old.schema_id, table, name)?;
                 }
@@ -122,9 +122,9 @@ impl Database {
         schema: &str,
     ) -> SqlResult<()> {
         let home = self.schema_for(txn, schema)?;
-        let found = self.catalog().object(id).ok_or_else(crate::error::stale_plan)?;
+        let found = self.catalog().object(id).ok_or_else(SqlError::stale_plan)?;
         self.lock_definition(txn, &found)?;
-        let old = self.catalog().object(id).ok_or_else(crate::error::stale_plan)?;
+        let old = self.catalog().object(id).ok_or_else(SqlError::stale_plan)?;
         let (schema_id, schema, modify_date) = (home.schema_id, home.name.clone(), self.now());
         let new = match &old {
             ObjectDef::Table(table) => {

@@ -51,7 +51,7 @@ impl Database {
                 txn.leave_definition(id);
                 Ok(())
             }
-            _ => Err(crate::error::stale_plan()),
+            _ => Err(SqlError::stale_plan()),
         }
     }
 
@@ -64,7 +64,7 @@ impl Database {
         self.lock_definition(txn, &ObjectDef::Table(found.clone()))?;
         match self.catalog().object(found.object_id) {
             Some(ObjectDef::Table(table)) => Ok(table),
-            _ => Err(crate::error::stale_plan()),
+            _ => Err(SqlError::stale_plan()),
         }
     }
 
@@ -76,7 +76,7 @@ impl Database {
         let resource = schema_resource(self.number(), schema_id);
         let locked = txn.inner().lock(resource, LockMode::SchS, txn.lock_wait());
         locked.map_err(|error| txn.sql_error(&error.into()))?;
-        self.catalog().schema(schema_id).map(drop).ok_or_else(crate::error::stale_plan)
+        self.catalog().schema(schema_id).map(drop).ok_or_else(SqlError::stale_plan)
     }
 
     /// The schema for a new object, locked until the transaction ends. System schemas are refused.
@@ -87,7 +87,7 @@ impl Database {
         let id = found.filter(|id| ![SCHEMA_SYS, SCHEMA_INFORMATION].contains(id));
         let id = id.ok_or_else(|| SqlError::new(2760, &[&name]))?;
         self.share_schema(txn, id)?;
-        self.catalog().schema(id).ok_or_else(crate::error::stale_plan)
+        self.catalog().schema(id).ok_or_else(SqlError::stale_plan)
     }
 
     /// Reserves a name in a schema for an object that will be published under it. Waits for a transaction that is creating or dropping an object of

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use txn::LockMode;
-use types::{SqlType, Value};
+use types::{SqlError, SqlType, Value};
 
 use crate::catalog::system_tables;
 use crate::database::Database;
@@ -149,7 +149,7 @@ impl Database {
         self.lock_definition(txn, &ObjectDef::Sequence(found.clone()))?;
         match self.catalog().object(found.object_id) {
             Some(ObjectDef::Sequence(sequence)) => Ok(sequence),
-            _ => Err(crate::error::stale_plan()),
+            _ => Err(SqlError::stale_plan()),
         }
     }
 

@@ -18,7 +18,7 @@ use super::new_files::pages_of;
 use super::{Instance, ShrinkAim, ShrunkFile};
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
-use crate::error::{STALE_PLAN, SqlResult};
+use crate::error::SqlResult;
 use crate::schema::{ObjectDef, TableDef};
 
 /// The options of a data file shrink.
@@ -185,7 +185,7 @@ fn build_anew(database: &Arc<Database>, table: &Arc<TableDef>, lock_timeout_ms: 
             Err(error) => error,
         };
         transaction.rollback()?;
-        if error.number != STALE_PLAN {
+        if !error.is_stale_plan() {
             return Err(error);
         }
         match database.catalog().object(table.object_id) {

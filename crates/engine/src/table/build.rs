@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use types::Value;
+use types::{SqlError, Value};
 
 use super::duplicate::shown_value;
 use super::entry::split_entry;
@@ -132,7 +132,7 @@ impl Builder {
             let locator = table.insert_base(txn, row)?;
             return match locator {
                 RowLocator::Heap(rid) => self.add_entries(txn, row, &rid.to_bytes()),
-                RowLocator::Key(_) => Err(crate::error::stale_plan()),
+                RowLocator::Key(_) => Err(SqlError::stale_plan()),
             };
         };
         let index = table.inner.definition.base();

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use access::{BTreeCursor, Condition, HeapCursor, RowFormat, RowTest, Selection};
 use rustc_hash::FxHashSet;
 use txn::Snapshot;
-use types::Value;
+use types::{SqlError, Value};
 
 use crate::db_transaction::DbTransaction;
-use crate::error::{SqlResult, stale_plan};
+use crate::error::SqlResult;
 use crate::read_point::check_point;
 use crate::table::entry::{EntryKey, damaged, split_entry, split_entry_bytes};
 use crate::table::look_up::Lookups;
@@ -303,7 +303,7 @@ impl Cursor {
     /// A stale plan, when there is none; 824.
     pub fn locator_at(&self, at: usize) -> SqlResult<RowLocator> {
         if at >= self.rows {
-            return Err(stale_plan());
+            return Err(SqlError::stale_plan());
         }
         match &self.source {
             Source::Heap(cursor) => Ok(RowLocator::Heap(cursor.rid_at(at))),
@@ -312,7 +312,7 @@ impl Cursor {
                 let entry = split_entry(cursor.value_at(at), &self.table.inner().base);
                 entry.map(|(locator, _)| locator).ok_or_else(damaged)
             }
-            Source::Secondary { locator, .. } => locator.clone().ok_or_else(stale_plan),
+            Source::Secondary { locator, .. } => locator.clone().ok_or_else(SqlError::stale_plan),
             Source::LookedUp(lookups) => lookups.locator(at, &self.table.inner().base),
         }
     }

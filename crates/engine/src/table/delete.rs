@@ -12,7 +12,7 @@ use super::sorted_runs::SortedRuns;
 use super::stop::stop_if_asked;
 use super::{Base, RowLocator, Table, io};
 use crate::db_transaction::DbTransaction;
-use crate::error::{SqlResult, stale_plan};
+use crate::error::SqlResult;
 
 /// The most rows changed together, by their collected keys.
 pub(super) const ROWS_AT_ONCE: usize = 64 << 10;
@@ -108,7 +108,7 @@ impl Deletion {
                 Ok(locator.len())
             }
             Base::Heap(_) => {
-                let rid = Rid::from_bytes(locator).ok_or_else(stale_plan)?;
+                let rid = Rid::from_bytes(locator).ok_or_else(SqlError::stale_plan)?;
                 out.extend_from_slice(&address_of(rid));
                 Ok(ADDRESS_BYTES)
             }
@@ -176,7 +176,7 @@ impl Table {
         let deleted = match (&self.inner.base, locator) {
             (Base::Heap(heap), RowLocator::Heap(rid)) => heap.delete(txn.inner(), *rid),
             (Base::Tree(tree), RowLocator::Key(key)) => tree.delete(txn.inner(), key),
-            _ => return Err(stale_plan()),
+            _ => return Err(SqlError::stale_plan()),
         };
         deleted.map_err(|error| self.fail(txn, error))?;
         self.note_rows(txn, -1);

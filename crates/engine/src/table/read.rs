@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use access::{BTreeCursor, Condition, RowTest, Selection, is_fixed_length};
-use types::Value;
+use types::{SqlError, Value};
 
 use super::cursor::{Cursor, Fetched, Source, Wanted};
 use super::entry::EntryKey;
 use super::look_up::Lookups;
 use super::{Base, KeyRange, RowLocator, RowLock, ScanOptions, Table, byte_range, io};
 use crate::db_transaction::DbTransaction;
-use crate::error::{SqlResult, stale_plan};
+use crate::error::SqlResult;
 
 impl Table {
     /// Do the entries of a nonclustered index store these columns (is it covering)?
@@ -186,7 +186,7 @@ impl Table {
         let found = match (&self.inner.base, locator) {
             (Base::Heap(heap), RowLocator::Heap(rid)) => heap.fetch(txn.inner(), *rid, &held, &mut bytes),
             (Base::Tree(tree), RowLocator::Key(key)) => tree.get(txn.inner(), key, &held, &mut bytes),
-            _ => return Err(stale_plan()),
+            _ => return Err(SqlError::stale_plan()),
         };
         if !found.map_err(|error| self.fail(txn, error))? {
             return Ok(Fetched::Gone);

@@ -7,7 +7,7 @@
 //!
 //! Many rows are changed index by index: first the old keys are deleted in key order, then the new ones are inserted in key order.
 
-use types::Value;
+use types::{SqlError, Value};
 
 use super::delete::{ROWS_AT_ONCE, RUN_BYTES_MAX, Victim, add_key};
 use super::image::give_back;
@@ -16,7 +16,7 @@ use super::run::KeyedRun;
 use super::stop::stop_if_asked;
 use super::{Base, RowLocator, Table, io, is_long};
 use crate::db_transaction::DbTransaction;
-use crate::error::{SqlResult, stale_plan};
+use crate::error::SqlResult;
 use txn::IsolationLevel;
 
 /// A change of a row.
@@ -196,7 +196,7 @@ impl Table {
         let updated = match (&self.inner.base, change.locator) {
             (Base::Heap(heap), RowLocator::Heap(rid)) => heap.update(txn.inner(), *rid, &bytes),
             (Base::Tree(tree), RowLocator::Key(key)) => tree.update(txn.inner(), key, &bytes),
-            _ => return Err(stale_plan()),
+            _ => return Err(SqlError::stale_plan()),
         };
         give_back(bytes);
         updated.map_err(|error| self.fail(txn, error))

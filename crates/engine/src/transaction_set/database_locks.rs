@@ -128,7 +128,7 @@ impl TransactionSet {
         taken.map_err(|error| crate::error::sql_error(&error.into(), database.name(), self.session_id))?;
         alone.into_iter().for_each(|mut alone| alone.unlock_all());
         // A transaction that found the database before its drop looks the name up again.
-        self.check_present(database).map_err(|_| crate::error::stale_plan())
+        self.check_present(database).map_err(|_| SqlError::stale_plan())
     }
 
     /// Gets exclusive access, and waits for other sessions to leave.

@@ -73,7 +73,7 @@ pub(super) fn create(
     match (made, action) {
         // Another transaction has created it meanwhile: it is altered.
         (Err(error), ModuleAction::CreateOrAlter) if error.number == 2714 && replace.is_none() => {
-            Err(engine::stale_plan())
+            Err(SqlError::stale_plan())
         }
         (made, _) => made.map(|_| ()),
     }

@@ -130,10 +130,10 @@ fn update(update: &ast::UpdateStatistics, context: &mut ExecContext<'_>) -> Resu
         let content = match (table.index(stats_id).filter(|index| index.kind != IndexKind::Heap), old) {
             (Some(index), _) => of(&table.statistics_columns(index)).index(context, index, look)?,
             (None, Some(def)) => {
-                let ordinals = table.ordinals_of(&def.column_ids).ok_or_else(engine::stale_plan)?;
+                let ordinals = table.ordinals_of(&def.column_ids).ok_or_else(SqlError::stale_plan)?;
                 of(&ordinals).columns(context, table.filter_of(def).as_ref(), look)?
             }
-            (None, None) => return Err(engine::stale_plan()),
+            (None, None) => return Err(SqlError::stale_plan()),
         };
         let settings = StatisticsSettings {
             no_recompute: Some(options.no_recompute),

@@ -2,7 +2,7 @@
 
 use types::{SqlError, SqlType};
 
-use crate::call::Argument;
+use crate::batch::call::Argument;
 
 /// The argument of a native procedure, by name or position.
 pub(super) fn argument<'a>(arguments: &'a [Argument], position: usize, name: &str) -> Option<&'a Argument> {

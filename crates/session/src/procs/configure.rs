@@ -6,7 +6,7 @@ use query::{ExecContext, VariableDef};
 use types::{SqlError, SqlResult, SqlType, Value};
 
 use super::arguments::{argument, int_argument, text_argument};
-use crate::call::{Argument, CallResult};
+use crate::batch::call::{Argument, CallResult};
 use crate::interruption::Interruption;
 use crate::refusal::not_supported;
 use crate::session::Session;

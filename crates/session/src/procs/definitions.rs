@@ -5,8 +5,8 @@ use query::ddl::PropertyChange;
 use types::{SqlError, SqlResult};
 
 use super::arguments::{argument, text_argument};
-use crate::call::{Argument, CallResult};
-use crate::evaluate::STALE_PLANS_MAX;
+use crate::batch::call::{Argument, CallResult};
+use crate::batch::cell::STALE_PLANS_MAX;
 use crate::interruption::Interruption;
 use crate::session::Session;
 use crate::sink::ResultSink;
@@ -39,7 +39,7 @@ impl Session {
             };
             result = change(&mut context);
             self.end_statement(result.is_ok())?;
-            if !result.as_ref().is_err_and(|error| error.number == engine::STALE_PLAN) {
+            if !result.as_ref().is_err_and(|error| error.is_stale_plan()) {
                 break;
             }
             result = Err(SqlError::new(2801, &[]));

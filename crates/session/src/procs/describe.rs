@@ -4,7 +4,7 @@ use query::VariableDef;
 use types::{SqlError, SqlType, Value};
 
 use super::arguments::{int_argument, text_argument};
-use crate::call::{Argument, CallResult};
+use crate::batch::call::{Argument, CallResult};
 use crate::interruption::Interruption;
 use crate::session::Session;
 use crate::sink::ResultSink;

@@ -5,7 +5,7 @@ use query::{ColumnDescription, Flow};
 use types::{SqlError, SqlType, Value};
 
 use super::arguments::int_argument;
-use crate::call::{Argument, CallResult};
+use crate::batch::call::{Argument, CallResult};
 use crate::interruption::{Interruption, Stop};
 use crate::session::Session;
 use crate::sink::{Done, DoneKind, ResultSink};

@@ -3,7 +3,7 @@
 use types::SqlError;
 
 use super::arguments::{int_argument, text_argument};
-use crate::call::{Argument, CallResult};
+use crate::batch::call::{Argument, CallResult};
 use crate::interruption::Interruption;
 use crate::session::Session;
 use crate::sink::ResultSink;

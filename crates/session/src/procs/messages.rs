@@ -5,7 +5,7 @@ use query::ExecContext;
 use types::{SqlError, SqlResult};
 
 use super::arguments::{argument, int_argument, text_argument};
-use crate::call::{Argument, CallResult};
+use crate::batch::call::{Argument, CallResult};
 use crate::interruption::Interruption;
 use crate::session::Session;
 use crate::sink::ResultSink;

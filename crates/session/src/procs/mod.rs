@@ -14,7 +14,7 @@ mod statistics;
 
 use types::{SqlError, Value};
 
-use crate::call::{Argument, CallResult};
+use crate::batch::call::{Argument, CallResult};
 use crate::interruption::Interruption;
 use crate::prepared;
 use crate::session::Session;

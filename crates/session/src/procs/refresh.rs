@@ -4,7 +4,7 @@ use engine::{ModuleDef, ModuleKind, ObjectDef};
 use types::{SqlError, SqlResult};
 
 use super::arguments::text_argument;
-use crate::call::{Argument, CallResult};
+use crate::batch::call::{Argument, CallResult};
 use crate::interruption::Interruption;
 use crate::session::Session;
 use crate::sink::ResultSink;

@@ -3,7 +3,7 @@
 use types::SqlError;
 
 use super::arguments::text_argument;
-use crate::call::{Argument, CallResult};
+use crate::batch::call::{Argument, CallResult};
 use crate::interruption::Interruption;
 use crate::refusal::not_supported;
 use crate::session::Session;

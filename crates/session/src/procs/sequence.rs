@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use types::{SqlError, SqlType, Value};
 
 use super::arguments::{argument, text_argument};
-use crate::call::{Argument, CallResult};
+use crate::batch::call::{Argument, CallResult};
 use crate::interruption::Interruption;
 use crate::session::Session;
 use crate::sink::ResultSink;

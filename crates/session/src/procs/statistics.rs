@@ -3,7 +3,7 @@
 use types::{SqlError, Value};
 
 use super::{argument, text_argument};
-use crate::call::{Argument, CallResult};
+use crate::batch::call::{Argument, CallResult};
 use crate::interruption::Interruption;
 use crate::session::Session;
 use crate::sink::ResultSink;
