@@ -33,7 +33,7 @@ enum Change {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Door {
+enum ReadPath {
     Scan,
     Page,
     Backward,
@@ -116,11 +116,11 @@ fn make(db: &Db, txn: &Transaction, home: Home, change: Change, rid: Rid, fill: 
     rid
 }
 
-fn options(snapshot: &Snapshot, door: Door) -> ScanOptions {
+fn options(snapshot: &Snapshot, path: ReadPath) -> ScanOptions {
     ScanOptions {
         isolation: IsolationLevel::Snapshot,
         snapshot: Some(snapshot.number()),
-        backward: door == Door::Backward,
+        backward: path == ReadPath::Backward,
         // A reader that waits has failed.
         wait: LockWait::NoWait,
         ..ScanOptions::default()
@@ -128,12 +128,12 @@ fn options(snapshot: &Snapshot, door: Door) -> ScanOptions {
 }
 
 /// The one byte that the row consists of, as a reader sees it.
-fn read(db: &Db, txn: &Transaction, home: Home, door: Door, rid: Rid, options: ScanOptions) -> Option<u8> {
+fn read(db: &Db, txn: &Transaction, home: Home, path: ReadPath, rid: Rid, options: ScanOptions) -> Option<u8> {
     let mut row = Vec::new();
     let mut seen = None;
     let told = "a reader at a snapshot waits for nobody";
-    match (home, door) {
-        (Home::Tree, Door::Look) => {
+    match (home, path) {
+        (Home::Tree, ReadPath::Look) => {
             db.tree.get(txn, &KEY, &options, &mut row).expect(told);
             seen = row.first().copied();
         }
@@ -141,16 +141,16 @@ fn read(db: &Db, txn: &Transaction, home: Home, door: Door, rid: Rid, options: S
             let mut cursor = db.tree.scan(KeyRange::all(), options);
             let mut found = 0;
             loop {
-                let rows = match door {
-                    Door::Page => cursor.next_page(txn).expect(told),
+                let rows = match path {
+                    ReadPath::Page => cursor.next_page(txn).expect(told),
                     _ => usize::from(cursor.next(txn).expect(told)),
                 };
                 if rows == 0 {
                     break;
                 }
                 for at in 0..rows {
-                    let (key, value) = match door {
-                        Door::Page => (cursor.key_at(at), cursor.value_at(at)),
+                    let (key, value) = match path {
+                        ReadPath::Page => (cursor.key_at(at), cursor.value_at(at)),
                         _ => (cursor.key(), cursor.value()),
                     };
                     found += 1;
@@ -162,7 +162,7 @@ fn read(db: &Db, txn: &Transaction, home: Home, door: Door, rid: Rid, options: S
             }
             assert_eq!(found, 2 + usize::from(seen.is_some()), "nothing else");
         }
-        (_, Door::Look) => {
+        (_, ReadPath::Look) => {
             db.heap.fetch(txn, rid, &options, &mut row).expect(told);
             seen = row.first().copied();
         }
@@ -181,12 +181,12 @@ fn read(db: &Db, txn: &Transaction, home: Home, door: Door, rid: Rid, options: S
 
 fn see_all(db: &Db, home: Home, rid: Rid, snapshot: &Snapshot, expected: Option<u8>, told: &str) {
     let reader = begin(db);
-    for door in [Door::Scan, Door::Page, Door::Backward, Door::Look] {
-        if home != Home::Tree && matches!(door, Door::Backward | Door::Page) {
+    for path in [ReadPath::Scan, ReadPath::Page, ReadPath::Backward, ReadPath::Look] {
+        if home != Home::Tree && matches!(path, ReadPath::Backward | ReadPath::Page) {
             continue;
         }
-        let seen = read(db, &reader, home, door, rid, options(snapshot, door));
-        assert_eq!(seen, expected, "{told} {door:?}");
+        let seen = read(db, &reader, home, path, rid, options(snapshot, path));
+        assert_eq!(seen, expected, "{told} {path:?}");
     }
     assert!(reader.lock_count() == 1, "{told}: no row is locked");
     reader.rollback().expect("nothing to undo");
@@ -206,7 +206,7 @@ fn check(db: &Db, home: Home, change: Change, commits: bool) {
     see_all(db, home, rid, &first, before, &format!("{told} opened before"));
     see_all(db, home, rid, &second, before, &format!("{told} opened during"));
     assert_eq!(
-        read(db, &writer, home, Door::Look, rid, options(&first, Door::Look)),
+        read(db, &writer, home, ReadPath::Look, rid, options(&first, ReadPath::Look)),
         after,
         "{told} its own"
     );
@@ -380,7 +380,7 @@ fn read_accounts(
     rids: &[Rid],
     snapshot: &Snapshot,
 ) -> (BTreeMap<Rid, u32>, BTreeMap<Vec<u8>, u32>) {
-    let options = options(snapshot, Door::Scan);
+    let options = options(snapshot, ReadPath::Scan);
     let (mut heap, mut tree) = (BTreeMap::new(), BTreeMap::new());
     let mut cursor = db.heap.scan(options);
     while cursor.next(reader).expect("waits for nobody") {

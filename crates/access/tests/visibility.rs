@@ -38,7 +38,7 @@ enum Change {
 
 /// The reader: a cursor row by row, by the page, backward; a look-up, alone or (where no locks are kept) as one of many.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Door {
+enum ReadPath {
     Scan,
     Page,
     Backward,
@@ -46,11 +46,11 @@ enum Door {
     Many,
 }
 
-const DOORS: [Door; 5] = [Door::Scan, Door::Page, Door::Backward, Door::Look, Door::Many];
+const PATHS: [ReadPath; 5] = [ReadPath::Scan, ReadPath::Page, ReadPath::Backward, ReadPath::Look, ReadPath::Many];
 
-impl Door {
+impl ReadPath {
     fn is_look(self) -> bool {
-        matches!(self, Door::Look | Door::Many)
+        matches!(self, ReadPath::Look | ReadPath::Many)
     }
 }
 
@@ -193,16 +193,16 @@ fn read(
     db: &Db,
     txn: &Transaction,
     home: Home,
-    door: Door,
+    path: ReadPath,
     rid: Rid,
     options: ScanOptions,
     pick: Pick,
 ) -> AccessResult<Option<u8>> {
-    let options = ScanOptions { backward: door == Door::Backward, ..options };
+    let options = ScanOptions { backward: path == ReadPath::Backward, ..options };
     let mut row = Vec::new();
     let mut seen = None;
-    match (home, door) {
-        (Home::Tree, Door::Many) if options.keeps_nothing() => {
+    match (home, path) {
+        (Home::Tree, ReadPath::Many) if options.keeps_nothing() => {
             // A key that does not exist among them.
             let keys = [[0, 0, 0, 19], KEY, KEY];
             let mut found = |number: usize, value: &[u8]| {
@@ -211,11 +211,11 @@ fn read(
             };
             db.tree.get_many(txn, keys.iter().map(|key| &key[..]), &options, &mut found)?;
         }
-        (_, Door::Many) if options.keeps_nothing() => {
+        (_, ReadPath::Many) if options.keeps_nothing() => {
             let mut found = |_: usize, row: &[u8]| seen = fill_of(row);
             db.heap.fetch_many(txn, [rid, rid].into_iter(), &options, &mut found)?;
         }
-        (Home::Tree, Door::Look | Door::Many) => {
+        (Home::Tree, ReadPath::Look | ReadPath::Many) => {
             db.tree.get(txn, &KEY, &options, &mut row)?;
             seen = fill_of(&row);
         }
@@ -227,8 +227,8 @@ fn read(
                     seen = fill_of(value);
                 }
             };
-            match door {
-                Door::Page => loop {
+            match path {
+                ReadPath::Page => loop {
                     match cursor.next_page(txn)? {
                         0 => break,
                         rows => (0..rows).for_each(|at| take(cursor.key_at(at), cursor.value_at(at))),
@@ -241,7 +241,7 @@ fn read(
                 }
             }
         }
-        (_, Door::Look | Door::Many) => {
+        (_, ReadPath::Look | ReadPath::Many) => {
             db.heap.fetch(txn, rid, &options, &mut row)?;
             seen = fill_of(&row);
         }
@@ -253,8 +253,8 @@ fn read(
                     seen = fill_of(row);
                 }
             };
-            match door {
-                Door::Page => loop {
+            match path {
+                ReadPath::Page => loop {
                     match cursor.next_page(txn)? {
                         0 => break,
                         rows => (0..rows).for_each(|at| take(cursor.rid_at(at), cursor.row_at(at))),
@@ -274,7 +274,7 @@ fn read(
 /// A reader.
 #[derive(Clone, Copy, Debug)]
 struct Case {
-    door: Door,
+    path: ReadPath,
     pick: Pick,
     options: ScanOptions,
 }
@@ -284,14 +284,14 @@ fn cases(home: Home) -> Vec<Case> {
     for isolation in LEVELS {
         for row_lock in [RowLock::Shared, RowLock::Update, RowLock::Exclusive] {
             for keep_row in [false, true] {
-                for door in DOORS.into_iter().filter(|door| home == Home::Tree || *door != Door::Backward) {
+                for path in PATHS.into_iter().filter(|path| home == Home::Tree || *path != ReadPath::Backward) {
                     let wait = LockWait::NoWait;
                     let options =
                         ScanOptions { wait, isolation, row_lock, keep_row, ..ScanOptions::default() };
                     for pick in [Pick::All, Pick::Old, Pick::New, Pick::Nothing] {
                         // A look-up takes no condition.
-                        if pick == Pick::All || !door.is_look() {
-                            cases.push(Case { door, pick, options });
+                        if pick == Pick::All || !path.is_look() {
+                            cases.push(Case { path, pick, options });
                         }
                     }
                 }
@@ -309,7 +309,7 @@ fn assert_kept(reader: &Transaction, lock: &Resource, case: &Case, row: Option<u
         || case.options.row_lock == RowLock::Exclusive;
     if keeps {
         assert!(is_kept, "{told}: repeatable");
-    } else if !case.door.is_look() && case.pick.of(row).is_none() {
+    } else if !case.path.is_look() && case.pick.of(row).is_none() {
         assert!(!is_kept, "{told}: passed over");
     }
 }
@@ -332,11 +332,11 @@ fn check(db: &Db, home: Home, change: Change, commits: bool) {
         for case in cases(home) {
             let told = format!("{home:?} {change:?} {case:?} ended {has_ended}");
             let reader = begin(db);
-            let seen = read(db, &reader, home, case.door, rid, case.options, case.pick);
+            let seen = read(db, &reader, home, case.path, rid, case.options, case.pick);
             let is_dirty = case.options.isolation == IsolationLevel::ReadUncommitted
                 && case.options.row_lock == RowLock::Shared;
             // A scan reads the neighbour, too.
-            let is_free = change == Change::Nothing || change == Change::Neighbour && case.door.is_look();
+            let is_free = change == Change::Nothing || change == Change::Neighbour && case.path.is_look();
             if has_ended {
                 let end = if commits { after } else { before };
                 assert_eq!(seen.expect(&told), case.pick.of(end), "{told}");
@@ -350,7 +350,7 @@ fn check(db: &Db, home: Home, change: Change, commits: bool) {
                 if case.options.isolation != IsolationLevel::Serializable {
                     let past = ScanOptions { skip_locked: true, ..case.options };
                     let left = if change == Change::Neighbour { case.pick.of(after) } else { None };
-                    let seen = read(db, &reader, home, case.door, rid, past, case.pick);
+                    let seen = read(db, &reader, home, case.path, rid, past, case.pick);
                     assert_eq!(seen.expect(&told), left, "{told}");
                 }
             }
@@ -360,7 +360,7 @@ fn check(db: &Db, home: Home, change: Change, commits: bool) {
     each(false);
     // A transaction sees its own change, whatever it locks.
     for case in cases(home) {
-        let seen = read(db, &writer, home, case.door, rid, case.options, case.pick).expect("no wait");
+        let seen = read(db, &writer, home, case.path, rid, case.options, case.pick).expect("no wait");
         assert_eq!(seen, case.pick.of(after), "{home:?} {change:?} {case:?}: the writer's own");
     }
     match commits {

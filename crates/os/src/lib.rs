@@ -10,7 +10,7 @@
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "this crate is the one door to the world"
+    reason = "this crate alone touches the world"
 )]
 
 mod clock;

@@ -11,7 +11,7 @@ use super::costs::{
     ENTRY_COST, LOOKUP_COST, LOOKUP_COST_OF_MANY, LOOKUPS_SINGLE, PAGE_COST, RANGE_COST, ROWS_OF_PAGE,
 };
 use super::estimate::KeyMatch;
-use super::filter::Facts;
+use super::filter::KnownConditions;
 use super::known::Estimates;
 use super::order::{Order, base_order};
 use super::sargable::Sargable;
@@ -88,8 +88,8 @@ pub(super) fn candidates<'e>(
     let (def, rules) = (&scan.source.def, wishes.rules);
     let hinted = scan.hints.hinted(def)?;
     let facts = match def.has_filtered_index() {
-        true => Facts::of(predicates, scan),
-        false => Facts::default(),
+        true => KnownConditions::of(predicates, scan),
+        false => KnownConditions::default(),
     };
     let has_all_rows = |index: &IndexDef| {
         let is_implied = |filter| rules.has(OptimizerRule::FilteredIndex) && facts.imply(filter, def);

@@ -9,14 +9,14 @@ use plan_ir::view::View;
 /// The tree, as one that answers as a whole if it reads the catalog alone.
 pub fn as_a_whole(plan: Plan) -> Plan {
     let mut databases = Vec::new();
-    if !is_settled_catalog(&plan, &mut databases) || databases.is_empty() {
+    if !reads_catalogs_only(&plan, &mut databases) || databases.is_empty() {
         return plan;
     }
     Plan::Catalog(Box::new(CatalogPlan { input: plan, databases }))
 }
 
 /// Does it read views of catalogs alone that stay as they are while no definition changes, and whose?
-fn is_settled_catalog(plan: &Plan, databases: &mut Vec<Arc<Database>>) -> bool {
+fn reads_catalogs_only(plan: &Plan, databases: &mut Vec<Arc<Database>>) -> bool {
     let is_one = match plan {
         // Rows made of arguments.
         Plan::System(system) if system.view.schema == "dbo" => true,
@@ -33,7 +33,7 @@ fn is_settled_catalog(plan: &Plan, databases: &mut Vec<Arc<Database>>) -> bool {
         | Plan::Catalog(_) => false,
         _ => true,
     };
-    is_one && plan.inputs().into_iter().all(|input| is_settled_catalog(input, databases))
+    is_one && plan.inputs().into_iter().all(|input| reads_catalogs_only(input, databases))
 }
 
 /// Two readings of it are equal while no definition changes.

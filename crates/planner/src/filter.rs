@@ -14,7 +14,7 @@ use crate::sargable::seekable_column;
 
 /// What a query says of the rows it wants of a table.
 #[derive(Debug, Default)]
-pub(super) struct Facts(Vec<Fact>);
+pub(super) struct KnownConditions(Vec<Fact>);
 
 /// What it says of one column.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,10 +39,10 @@ struct Side {
     plain: bool,
 }
 
-impl Facts {
+impl KnownConditions {
     /// What the conjuncts say of the table's columns.
-    pub(super) fn of(predicates: &[Expr], scan: &TableScan) -> Facts {
-        let mut facts = Facts::default();
+    pub(super) fn of(predicates: &[Expr], scan: &TableScan) -> KnownConditions {
+        let mut facts = KnownConditions::default();
         predicates.iter().for_each(|predicate| facts.add(predicate, scan));
         facts
     }
@@ -105,7 +105,7 @@ impl Facts {
 /// `c = 1 OR c = 2`: what holds whichever side is true, when both name values of one column.
 fn alternatives(predicate: &Expr, scan: &TableScan) -> Vec<Fact> {
     let ExprKind::Or(left, right) = &predicate.kind else {
-        let mut facts = Facts::default();
+        let mut facts = KnownConditions::default();
         facts.add(predicate, scan);
         return facts.0;
     };

@@ -10,7 +10,7 @@ use plan_ir::kinds::{ColumnId, CompareOp};
 use types::{Collation, Value};
 
 use super::Planner;
-use super::filter::Facts;
+use super::filter::KnownConditions;
 use super::known::Estimates;
 use super::sargable::Sargable;
 
@@ -51,7 +51,7 @@ impl Estimates<'_> {
         let is_about_it = |filter: &IndexFilter| filter.is_about(&[ordinal]);
         let accepts = |filter: &IndexFilter| {
             let is_pure = !is_about_it(filter) || filter.terms.iter().all(|term| term.ordinal == ordinal);
-            is_pure && Facts::of(self.predicates, self.scan).imply(filter, &source.def)
+            is_pure && KnownConditions::of(self.predicates, self.scan).imply(filter, &source.def)
         };
         let (filter, content) = source.table.filtered_statistics_on(ordinal, &accepts)?;
         let let_in = content.rows as f64 / (content.unfiltered_rows.max(1) as f64);

@@ -1,6 +1,6 @@
 //! Binds, plans and runs one statement; serves the system views.
 //!
-//! The doors: [`compile`] gives a [`CompiledStatement`] that [`executes`](CompiledStatement::execute) any number of times;
+//! Entry points: [`compile`] gives a [`CompiledStatement`] that [`executes`](CompiledStatement::execute) any number of times;
 //! [`compile_scalar`] and [`compile_predicate`] give a [`ScalarProgram`] for SET, IF and WHILE; [`ddl`] turns CREATE, ALTER and DROP
 //! into catalog calls. What a statement needs of its session is in [`context`].
 

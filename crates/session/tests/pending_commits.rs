@@ -77,7 +77,7 @@ struct Bench {
     device: World,
     server: Server,
     session: Session,
-    bell: Arc<Signal>,
+    signal: Arc<Signal>,
 }
 
 /// Runs on a server whose log many sessions have just used.
@@ -109,8 +109,8 @@ fn alone(seed: u64, body: impl FnOnce(&mut Bench) + Send + 'static) {
             "CREATE PROCEDURE dbo.AddAfterTable AS DECLARE @t TABLE (a INT); INSERT @t VALUES(1); \
              INSERT dbo.T1 VALUES(7)",
         );
-        let mut bench = Bench { os: os.clone(), device, server, session, bell: Arc::default() };
-        bench.session.allow_pending_commits(bench.bell.clone().into());
+        let mut bench = Bench { os: os.clone(), device, server, session, signal: Arc::default() };
+        bench.session.allow_pending_commits(bench.signal.clone().into());
         body(&mut bench);
         let Bench { server, session, .. } = bench;
         server.stop(session);
@@ -145,7 +145,7 @@ impl Bench {
     }
 
     fn settle(&mut self, told: &mut Told) -> RequestEnd {
-        assert_eq!(self.bell.wait(WaitType::SLEEP_TASK, None), WaitOutcome::Set);
+        assert_eq!(self.signal.wait(WaitType::SLEEP_TASK, None), WaitOutcome::Set);
         let end = self.session.settle_commit(told);
         assert!(!self.session.is_commit_pending() && told.pending_since.is_none());
         end
@@ -213,7 +213,7 @@ fn who_is_alone_commits_before_the_request_ends() {
             assert_eq!(bench.log_writes(), before + 1, "{text}");
             assert_eq!(keys(&mut bench.session).last(), Some(&key));
         }
-        assert!(!bench.bell.is_set());
+        assert!(!bench.signal.is_set());
     });
 }
 
@@ -223,11 +223,11 @@ fn who_meets_the_write_of_another_is_pending_and_writes_when_settled() {
         let before = bench.log_writes();
         let committer = bench.slow_committer();
         let mut told = bench.pend("INSERT dbo.T1 VALUES(1)");
-        assert!(!bench.bell.is_set());
+        assert!(!bench.signal.is_set());
         let mut other = bench.other();
         run(&mut other, "SET LOCK_TIMEOUT 0");
         committer.join().unwrap();
-        assert_eq!(bench.bell.wait(WaitType::SLEEP_TASK, None), WaitOutcome::Set);
+        assert_eq!(bench.signal.wait(WaitType::SLEEP_TASK, None), WaitOutcome::Set);
         assert_eq!(bench.log_writes(), before + 1, "rung to write, not hardened");
         assert_eq!(numbers(&run(&mut other, "SELECT col1 FROM dbo.T1"))[0], 1222);
         assert_eq!(bench.session.settle_commit(&mut told), RequestEnd::Finished);
@@ -325,9 +325,9 @@ fn any_thread_settles() {
         let mut told = bench.pend("INSERT dbo.T1 VALUES(1)");
         let mut session = bench.other();
         std::mem::swap(&mut session, &mut bench.session);
-        let bell = Arc::clone(&bench.bell);
+        let signal = Arc::clone(&bench.signal);
         let settler = bench.os.spawn("settler", move || {
-            assert_eq!(bell.wait(WaitType::SLEEP_TASK, None), WaitOutcome::Set);
+            assert_eq!(signal.wait(WaitType::SLEEP_TASK, None), WaitOutcome::Set);
             assert_eq!(session.settle_commit(&mut told), RequestEnd::Finished);
             session.close();
         });

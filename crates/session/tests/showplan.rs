@@ -45,7 +45,7 @@ fn assert_untouched(s: &mut Session, after: &str) {
 
 #[test]
 fn nothing_runs() {
-    let (_world, mut s) = world("survey");
+    let (_world, mut s) = world("compile-only");
     for option in ["SHOWPLAN_TEXT", "SHOWPLAN_ALL", "SHOWPLAN_XML", "NOEXEC", "PARSEONLY", "FMTONLY"] {
         for text in TRACES {
             assert_eq!(numbers(&run(&mut s, &format!("SET {option} ON"))), [0; 0]);
@@ -85,7 +85,7 @@ fn call(s: &mut Session, name: &str, arguments: &[&str]) -> Seen {
 
 #[test]
 fn when_the_options_take_effect() {
-    let (_world, mut s) = world("survey-when");
+    let (_world, mut s) = world("compile-only-when");
     // NOEXEC: from its statement on, until a SET NOEXEC OFF that is unconditionally reached.
     let seen = run(
         &mut s,
@@ -153,7 +153,7 @@ fn plan(s: &mut Session, text: &str) -> Vec<String> {
 
 #[test]
 fn operators_as_text() {
-    let (_world, mut s) = world("survey-text");
+    let (_world, mut s) = world("compile-only-text");
     let t = "[master].[dbo].[t]";
     assert_eq!(
         plan(&mut s, "SELECT * FROM t WHERE a = 2"),
@@ -235,7 +235,7 @@ fn operators_as_text() {
 
 #[test]
 fn all_columns() {
-    let (_world, mut s) = world("survey-all");
+    let (_world, mut s) = world("compile-only-all");
     run(&mut s, "SET SHOWPLAN_ALL ON");
     let seen = run(&mut s, "SELECT b + 1 FROM t WHERE a > 1\nPRINT 'x'");
     run(&mut s, "SET SHOWPLAN_ALL OFF");
@@ -283,7 +283,7 @@ fn elements(xml: &str) -> Vec<(usize, String, String)> {
 
 #[test]
 fn one_document_for_each_batch() {
-    let (_world, mut s) = world("survey-xml");
+    let (_world, mut s) = world("compile-only-xml");
     run(&mut s, "SET SHOWPLAN_XML ON");
     let text = "DECLARE @n nvarchar(9) = N'<\"&' SELECT h.y, MAX(t.b) FROM h JOIN t ON t.a = h.x WHERE t.b IN (1, 2) OR h.y LIKE 'a%' \
                 GROUP BY h.y ORDER BY 2; UPDATE t SET b = CASE WHEN b > 1 THEN b * 2 END WHERE a BETWEEN 1 AND 2; PRINT 'x'";

@@ -50,7 +50,7 @@ struct Arguments {
 }
 
 #[derive(Default)]
-struct Tally {
+struct Totals {
     seeds: u64,
     switches: u64,
     crashes: u64,
@@ -73,7 +73,7 @@ struct Race {
     next: AtomicU64,
     /// Running seeds, with their start times.
     running: Latch<BTreeMap<u64, u64>>,
-    tally: Latch<Tally>,
+    totals: Latch<Totals>,
 }
 
 fn main() -> ExitCode {
@@ -117,11 +117,11 @@ fn run_scenario(os: &Os, scenario: Scenario, arguments: &Arguments) -> Result<()
     seeds.extend(first..first + count);
     let start_ns = os.clock().monotonic_ns();
     let end_ns = arguments.minutes.map_or(u64::MAX, |minutes| start_ns + (minutes * 60e9) as u64);
-    let (next, tally) = (AtomicU64::new(0), Latch::new(LatchRank::Leaf, Tally::default()));
+    let (next, totals) = (AtomicU64::new(0), Latch::new(LatchRank::Leaf, Totals::default()));
     let stops = bug.is_some() || arguments.stop;
     let running = Latch::new(LatchRank::Leaf, BTreeMap::new());
     let race =
-        Arc::new(Race { scenario, bug, seeds, twice: arguments.twice, stops, end_ns, next, running, tally });
+        Arc::new(Race { scenario, bug, seeds, twice: arguments.twice, stops, end_ns, next, running, totals });
     let (os_of_watch, watched, patience_ns) =
         (os.clone(), Arc::downgrade(&race), arguments.patience * 1_000_000_000);
     os.spawn("watch", move || watch(&os_of_watch, &watched, patience_ns));
@@ -134,18 +134,18 @@ fn run_scenario(os: &Os, scenario: Scenario, arguments: &Arguments) -> Result<()
     for job in jobs {
         job.join().map_err(|panicked| panicked.0)?;
     }
-    let tally = std::mem::take(&mut *race.tally.lock());
-    tally.print(scenario, (os.clock().monotonic_ns() - start_ns) as f64 / 1e9);
+    let totals = std::mem::take(&mut *race.totals.lock());
+    totals.print(scenario, (os.clock().monotonic_ns() - start_ns) as f64 / 1e9);
     if arguments.reached {
-        tally.reached.iter().for_each(|(place, count)| println!("  {count:>9} {place}"));
+        totals.reached.iter().for_each(|(place, count)| println!("  {count:>9} {place}"));
     }
-    tally.verdict(scenario, arguments.plant.as_deref())
+    totals.verdict(scenario, arguments.plant.as_deref())
 }
 
 impl Race {
     fn work(&self, os: &Os) {
         while let Some(&seed) = self.seeds.get(self.next.fetch_add(1, Relaxed) as usize) {
-            let is_enough = self.stops && !self.tally.lock().failed.is_empty();
+            let is_enough = self.stops && !self.totals.lock().failed.is_empty();
             if is_enough || os.clock().monotonic_ns() > self.end_ns {
                 return;
             }
@@ -155,7 +155,7 @@ impl Race {
                 compare(&mut outcome, &run_seed(self.scenario, seed, self.bug));
             }
             self.running.lock().remove(&seed);
-            self.tally.lock().add(outcome);
+            self.totals.lock().add(outcome);
         }
     }
 }
@@ -184,7 +184,7 @@ fn compare(first: &mut Outcome, second: &Outcome) {
     }
 }
 
-impl Tally {
+impl Totals {
     fn add(&mut self, outcome: Outcome) {
         self.seeds += 1;
         self.switches += outcome.switches;

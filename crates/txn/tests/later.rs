@@ -24,7 +24,7 @@ struct Bench {
     os: Os,
     manager: Arc<TxnManager>,
     cells: Arc<Cells>,
-    bell: Arc<Signal>,
+    signal: Arc<Signal>,
     device: World,
 }
 
@@ -49,7 +49,7 @@ fn alone(seed: u64, body: impl FnOnce(&Bench) + Send + 'static) {
             let manager = TxnManager::new(os, Arc::clone(&log), LockManager::new(os), options);
             let cells = Cells::load(&log, &Disk::new());
             manager.attach(Arc::clone(&cells) as Arc<dyn ResourceManager>);
-            body(&Bench { os: os.clone(), manager, cells, bell: Arc::default(), device });
+            body(&Bench { os: os.clone(), manager, cells, signal: Arc::default(), device });
         })
         .assert_ok();
 }
@@ -103,7 +103,7 @@ impl Bench {
     }
 
     fn commit_later(&self, transaction: &Transaction, mode: CommitMode) -> CommitProgress {
-        transaction.commit_later(mode, &Arc::clone(&self.bell).into()).unwrap()
+        transaction.commit_later(mode, &Arc::clone(&self.signal).into()).unwrap()
     }
 
     fn pend(&self, transaction: &Transaction) -> PendingCommit {
@@ -137,7 +137,7 @@ fn a_pending_commit_keeps_its_locks_and_its_place_in_the_table() {
         assert!(!bench.others_can_lock());
         let active = bench.manager.active();
         assert_eq!((active.len(), active[0].id, active[0].is_ended), (1, transaction.id(), true));
-        assert_eq!(bench.bell.wait(WaitType::SLEEP_TASK, None), WaitOutcome::Set);
+        assert_eq!(bench.signal.wait(WaitType::SLEEP_TASK, None), WaitOutcome::Set);
         assert!(!bench.others_can_lock(), "hardened is not ended");
         let outcome = transaction.finish_commit(pending).unwrap();
         assert!(outcome.is_hardened && outcome.lsn == transaction.last_lsn());
@@ -155,7 +155,7 @@ fn who_is_alone_commits_at_once() {
         assert!(matches!(progress, CommitProgress::Done(outcome) if outcome.is_hardened));
         assert!(bench.manager.log().hardened() >= transaction.last_lsn());
         assert_eq!(
-            (transaction.state(), bench.writes(), bench.bell.is_set()),
+            (transaction.state(), bench.writes(), bench.signal.is_set()),
             (XactState::Ended, before + 1, false)
         );
         assert!(bench.others_can_lock());
@@ -169,8 +169,8 @@ fn who_meets_the_write_of_another_is_pending_and_writes_when_rung() {
         let committer = bench.slow_committer();
         let transaction = bench.changed();
         let pending = bench.pend(&transaction);
-        assert_eq!((transaction.state(), bench.bell.is_set()), (XactState::Committing, false));
-        assert_eq!(bench.bell.wait(WaitType::SLEEP_TASK, None), WaitOutcome::Set);
+        assert_eq!((transaction.state(), bench.signal.is_set()), (XactState::Committing, false));
+        assert_eq!(bench.signal.wait(WaitType::SLEEP_TASK, None), WaitOutcome::Set);
         committer.join().unwrap();
         assert!(bench.manager.log().hardened() < transaction.last_lsn(), "rung to write, not hardened");
         assert!(!bench.others_can_lock());

@@ -54,9 +54,9 @@ fn messages_are_raised_with_their_arguments() {
     let mut wrong = Vec::new();
     for path in files.iter().filter(|path| path.components().any(|part| part.as_os_str() == "src")) {
         let source = std::fs::read_to_string(path).unwrap();
-        for door in ["SqlError::new(", " error(", "(error("] {
-            for (at, _) in source.match_indices(door) {
-                let call = source[at + door.len()..].trim_start();
+        for call_start in ["SqlError::new(", " error(", "(error("] {
+            for (at, _) in source.match_indices(call_start) {
+                let call = source[at + call_start.len()..].trim_start();
                 let digits: String = call.chars().take_while(char::is_ascii_digit).collect();
                 let Ok(number) = digits.parse::<i32>() else { continue };
                 let rest = call[digits.len()..].trim_start_matches([',', ' ', '\n']);

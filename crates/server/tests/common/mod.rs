@@ -299,7 +299,7 @@ impl ClientSession for StubSession {
     }
 
     fn settle_commit(&mut self, sink: &mut dyn ResultSink) -> RequestEnd {
-        assert!(self.gate.is_open(), "settled before the bell");
+        assert!(self.gate.is_open(), "settled before the gate is open");
         let succeeded = self.pending.take().expect("a commit is pending");
         sink.commit_settled(succeeded);
         if !succeeded {

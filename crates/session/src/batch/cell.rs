@@ -14,7 +14,7 @@ pub(crate) enum CellSource {
     Statement(Box<ast::Statement>),
     Scalar(Box<ast::Expr>),
     /// A scalar in which NEXT VALUE FOR is refused with this error number.
-    WithoutDraws(Box<ast::Expr>, i32),
+    WithoutNextValue(Box<ast::Expr>, i32),
     /// A scalar converted to the type of a variable.
     Assignment(Box<ast::Expr>, usize),
     Predicate(Box<ast::Expr>),

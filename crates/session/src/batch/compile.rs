@@ -299,7 +299,7 @@ impl Compiler<'_> {
 
     /// An expression in which NEXT VALUE FOR is refused with error `number`.
     fn scalar_without_draws(&mut self, expression: &ast::Expr, number: i32) -> Cell {
-        self.cell(CellSource::WithoutDraws(Box::new(expression.clone()), number))
+        self.cell(CellSource::WithoutNextValue(Box::new(expression.clone()), number))
     }
 
     fn query(&mut self, statement: &ast::Statement, command: u16) -> InstructionKind {

@@ -153,7 +153,7 @@ impl Program {
             CellSource::Scalar(expression) => {
                 Compiled::Scalar(query::compile_scalar(expression, None, context)?)
             }
-            CellSource::WithoutDraws(expression, number) => {
+            CellSource::WithoutNextValue(expression, number) => {
                 let program = query::compile_scalar(expression, None, context)?;
                 if program.has_next_value() {
                     return Err(SqlError::new(*number, &[]).at_line(expression.span.line));

@@ -157,7 +157,7 @@ impl Session {
         match &program.sources[cell] {
             CellSource::Statement(statement) => query::objects_named_in(statement, &context),
             CellSource::Scalar(expression)
-            | CellSource::WithoutDraws(expression, _)
+            | CellSource::WithoutNextValue(expression, _)
             | CellSource::Assignment(expression, _) => {
                 query::objects_named_in_expression(expression, false, &context)
             }

@@ -56,7 +56,7 @@ struct Actor {
 /// Statements for an actor and its answers.
 struct Board {
     sent: Latch<VecDeque<Option<String>>>,
-    bell: Signal,
+    signal: Signal,
     answers: Latch<VecDeque<Answer>>,
     answered: Signal,
 }
@@ -65,7 +65,7 @@ impl Actor {
     fn start(os: &Os, shared: SessionShared, place: (&'static str, &'static str), name: &str) -> Actor {
         let board = Arc::new(Board {
             sent: Latch::new(LatchRank::Leaf, VecDeque::new()),
-            bell: Signal::new(),
+            signal: Signal::new(),
             answers: Latch::new(LatchRank::Leaf, VecDeque::new()),
             answered: Signal::new(),
         });
@@ -86,8 +86,8 @@ impl Actor {
                     }
                     Some(None) => break,
                     None => {
-                        mine.bell.wait(WaitType::WAITFOR, None);
-                        mine.bell.reset();
+                        mine.signal.wait(WaitType::WAITFOR, None);
+                        mine.signal.reset();
                     }
                 }
             }
@@ -99,7 +99,7 @@ impl Actor {
     fn send(&mut self, step: usize, statement: &str) {
         self.board.sent.lock().push_back(Some(statement.to_owned()));
         self.open.push_back(step);
-        self.board.bell.set();
+        self.board.signal.set();
     }
 
     /// Takes the answers that arrive within a second each.
@@ -120,7 +120,7 @@ impl Actor {
 
     fn stop(self) {
         self.board.sent.lock().push_back(None);
-        self.board.bell.set();
+        self.board.signal.set();
         self.thread.join().unwrap();
     }
 }
