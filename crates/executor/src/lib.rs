@@ -40,6 +40,7 @@ mod subquery;
 mod sums;
 pub mod update;
 mod uses;
+mod verified;
 mod window;
 
 use plan_ir::physical::plan::Plan;
@@ -93,6 +94,9 @@ fn open_alone<'p>(plan: &'p Plan, runtime: &Runtime<'_>) -> Result<Box<dyn RowSo
                 false => set_op::Compared::Columns(collations),
             };
             Box::new(set_op::Distinct::new(input.open(runtime)?, compared, runtime))
+        }
+        Plan::Ordered { input, keys } => {
+            verified::verified(input.open(runtime)?, input, runtime, || verified::Claim::sorted(keys))
         }
         Plan::Sort { input, keys, limit } => Box::new(sort::Sort::new(input, keys, limit.as_ref())),
         Plan::NextValue { input, sequence } => {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use engine::Run;
 use plan_ir::kinds::JoinKind;
-use plan_ir::physical::plan::{MergeJoinPlan, MergeKey};
+use plan_ir::physical::plan::{MergeJoinPlan, MergeKey, Plan};
 use plan_ir::row::{Batch, Row};
 use plan_ir::row_source::RowSource;
 use plan_ir::runtime::Runtime;
@@ -14,6 +14,7 @@ use types::{SqlError, Value};
 use super::operations::{Open, Test};
 use super::simple::pad_nulls;
 use super::spill::{Held, RowWriter, RunRows, row_bytes};
+use super::verified::{Claim, ColumnOrder, verified};
 
 /// Rows that are handed up together.
 const BATCH_ROWS: usize = 256;
@@ -60,8 +61,13 @@ struct Walk {
 }
 
 impl<'p> Rows<'p> {
-    fn new(source: Box<dyn RowSource + 'p>) -> Rows<'p> {
-        Rows { source: Some(source), batch: Batch::default(), at: 0 }
+    fn open(
+        plan: &'p Plan,
+        runtime: &Runtime<'_>,
+        claim: impl FnOnce() -> Claim,
+    ) -> Result<Rows<'p>, SqlError> {
+        let source = verified(plan.open(runtime)?, plan, runtime, claim);
+        Ok(Rows { source: Some(source), batch: Batch::default(), at: 0 })
     }
 
     /// Goes on to the next row; false at the end.
@@ -98,8 +104,8 @@ impl<'p> MergeJoin<'p> {
         assert!(plan.kind != JoinKind::Full && !plan.keys.is_empty(), "what is merged has keys");
         Ok(MergeJoin {
             plan,
-            left: Rows::new(plan.left.open(runtime)?),
-            right: Rows::new(plan.right.open(runtime)?),
+            left: Rows::open(&plan.left, runtime, || claim(plan, plan.left_width, |key| key.left))?,
+            right: Rows::open(&plan.right, runtime, || claim(plan, plan.right_width, |key| key.right))?,
             group: Group { key: None, rows: Batch::default(), behind: None, held: Held::new(runtime) },
             walk: None,
             found: false,
@@ -280,6 +286,16 @@ impl Walk {
     fn row<'a>(&'a self, group: &'a Group) -> &'a [Value] {
         if self.at <= group.rows.rows { group.rows.row(self.at - 1) } else { &self.row }
     }
+}
+
+/// What is relied on of the rows of a side.
+fn claim(plan: &MergeJoinPlan, width: usize, position: impl Fn(&MergeKey) -> usize) -> Claim {
+    let column = |key: &MergeKey| ColumnOrder {
+        position: position(key),
+        descending: key.descending,
+        collation: key.collation,
+    };
+    Claim { width: Some(width), sorted: plan.keys.iter().map(column).collect(), ..Claim::default() }
 }
 
 /// How a left row's key stands to another one, in the order in which both sides come.

@@ -9,6 +9,7 @@ use types::SqlError;
 use super::measured::Measured;
 use super::operations::{Open, OpenFiltered};
 use super::runtime_filter::{RuntimeFilter, split};
+use super::verified::{Claim, verified};
 use super::{hash_join, nested_loop, open_alone, scan, simple, startup};
 
 impl OpenFiltered for Plan {
@@ -34,6 +35,10 @@ fn open_alone_filtered<'p>(
         Plan::Scan(scan) => scan::open_filtered(scan, runtime, &filters)?,
         Plan::Filter { input, predicate } => {
             Box::new(simple::Filter { input: input.open_filtered(runtime, filters)?, predicate })
+        }
+        Plan::Ordered { input, keys } => {
+            let source = input.open_filtered(runtime, filters)?;
+            verified(source, input, runtime, || Claim::sorted(keys))
         }
         Plan::Startup { input, predicate } => {
             let start = move |runtime: &Runtime<'_>| input.open_filtered(runtime, filters.clone());

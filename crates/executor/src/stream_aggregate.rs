@@ -10,6 +10,7 @@ use super::aggregate::{Accumulator, BATCH_GROUPS};
 use super::keys::write_key;
 use super::operations::{Evaluate, Open};
 use super::spill::Held;
+use super::verified::{Claim, verified};
 
 /// The groups of an input whose rows of one group come one behind the other.
 pub(crate) struct StreamAggregate<'p> {
@@ -36,7 +37,9 @@ impl<'p> StreamAggregate<'p> {
         assert!(!plan.keys.is_empty(), "one group of all rows needs no order");
         Ok(StreamAggregate {
             plan,
-            input: Some(plan.input.open(runtime)?),
+            input: Some(verified(plan.input.open(runtime)?, &plan.input, runtime, || {
+                Claim::grouped(&plan.keys, &plan.collations)
+            })),
             batch: Batch::default(),
             at: 0,
             values: None,

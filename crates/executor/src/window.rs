@@ -14,6 +14,7 @@ use super::aggregate::Accumulator;
 use super::keys::{compare_values, sort_values};
 use super::operations::{Evaluate, Open};
 use super::partition::{Keyed, Partition, RowAt};
+use super::verified::{Claim, verified};
 use crate::spill::sorter::{Sorted, Sorter, key_order};
 
 /// States: new -> (next: sort) giving a partition, or a row at a time (`is_stream`) -> the end.
@@ -56,7 +57,7 @@ impl<'p> Window<'p> {
 
     fn open(&self, runtime: &Runtime<'_>) -> Result<Ordered<'p>, SqlError> {
         Ok(match self.plan.is_in_order {
-            true => Ordered::Given(self.plan.input.open(runtime)?),
+            true => Ordered::Given(in_order(self.plan, runtime)?),
             false => Ordered::Sorted(self.sort(runtime)?),
         })
     }
@@ -422,6 +423,13 @@ impl<'p> Computed<'p> {
     }
 }
 
+/// The input whose rows come sorted by partition and order.
+fn in_order<'p>(plan: &'p WindowPlan, runtime: &Runtime<'_>) -> Result<Box<dyn RowSource + 'p>, SqlError> {
+    Ok(verified(plan.input.open(runtime)?, &plan.input, runtime, || {
+        Claim::partitioned(&plan.partition, &plan.partition_collations, &plan.order)
+    }))
+}
+
 /// ROW_NUMBER over rows in whatever order they come: whoever stops reading stops the input.
 pub(crate) struct RowNumbers<'p> {
     input: Box<dyn RowSource + 'p>,
@@ -433,7 +441,11 @@ pub(crate) struct RowNumbers<'p> {
 impl<'p> RowNumbers<'p> {
     pub(crate) fn open(plan: &'p WindowPlan, runtime: &Runtime<'_>) -> Result<RowNumbers<'p>, SqlError> {
         assert!(plan.only_numbers_rows(), "other functions need the rows of their partition");
-        Ok(RowNumbers { input: plan.input.open(runtime)?, columns: plan.calls.len(), given: 0 })
+        let input = match plan.is_in_order {
+            true => in_order(plan, runtime)?,
+            false => plan.input.open(runtime)?,
+        };
+        Ok(RowNumbers { input, columns: plan.calls.len(), given: 0 })
     }
 }
 

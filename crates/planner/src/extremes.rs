@@ -6,7 +6,7 @@ use types::{SqlError, Value};
 
 use super::order::{Desired, OrderKey, is_one_table, plain_key};
 use super::{Planned, Planner};
-use plan_ir::bound::tree::{AggregateCall, Expr, ExprKind, Rel};
+use plan_ir::bound::tree::{AggregateCall, Expr, ExprKind, Rel, SortKey};
 use plan_ir::kinds::{AggregateKind, ColumnId, JoinKind};
 use plan_ir::optimizer_rules::OptimizerRule;
 use plan_ir::physical::plan::{AggregatePlan, JoinKeyKind, NestedLoopPlan, Node, Plan};
@@ -90,6 +90,8 @@ impl Planner<'_> {
         if !planned.order.satisfies(&[key]) {
             return Ok(None);
         }
+        let sorted_by = SortKey { expr: extreme.argument.clone(), descending: key.descending };
+        let planned = self.ordered(planned, &[sorted_by])?;
         let count = Node::Constant(Value::BigInt(1));
         let first = planned.map(|input| Plan::Top { input, count, percent: false, ties: Vec::new() });
         self.aggregated(Planned { rows: 1.0, ..first }, &extreme.calls).map(Some)

@@ -99,6 +99,15 @@ impl Planned {
         Planned { plan, layout, rows, cost: rows, seeks_by_outer: false, order: Order::default() }
     }
 
+    /// The same, of which holds what holds of every plan.
+    fn checked(self) -> Planned {
+        debug_assert!(self.rows >= 0.0, "a plan gives no fewer rows than none: {}", self.rows);
+        debug_assert!(self.cost >= 0.0, "a plan costs no less than nothing: {}", self.cost);
+        debug_assert!(are_distinct(&self.layout), "a column stands at one place of a row");
+        debug_assert!(has_width(&self.plan, self.layout.len()), "rows have a value for each column");
+        self
+    }
+
     /// The same rows through another operator.
     fn map(self, make: impl FnOnce(Box<Plan>) -> Plan) -> Planned {
         Planned { plan: make(Box::new(self.plan)), ..self }
@@ -192,13 +201,13 @@ impl<'a> Planner<'a> {
         let (desired, limit) = (self.desired.take(), self.limit.take());
         if !pushed.is_empty() && !self.has(OptimizerRule::PredicatePushdown) {
             let planned = self.plan(rel, Vec::new())?;
-            return self.filter(planned, pushed);
+            return Ok(self.filter(planned, pushed)?.checked());
         }
         if !self.has(OptimizerRule::OrderInference) {
             let planned = self.plan_ordered(rel, pushed, None, limit)?;
-            return Ok(Planned { order: Order::default(), ..planned });
+            return Ok(Planned { order: Order::default(), ..planned }.checked());
         }
-        self.plan_ordered(rel, pushed, desired, limit)
+        Ok(self.plan_ordered(rel, pushed, desired, limit)?.checked())
     }
 
     /// The same where an order is desired.
@@ -291,7 +300,7 @@ impl<'a> Planner<'a> {
                 self.desired = plain.clone().map(|keys| Desired { keys, limit, is_grouping: false });
                 let planned = self.plan(input, pushed)?;
                 if plain.as_ref().is_some_and(|keys| planned.order.satisfies(keys)) {
-                    return Ok(planned);
+                    return self.ordered(planned, keys);
                 }
                 let keys = self.sort_nodes(keys, &planned.layout())?;
                 let order = Order { keys: plain.unwrap_or_default(), ..Order::default() };
@@ -314,6 +323,7 @@ impl<'a> Planner<'a> {
         match rel {
             Rel::OneRow => Ok(Planned::leaf(Plan::OneRow, Vec::new(), 1.0)),
             Rel::Values { columns, rows } => {
+                debug_assert!(rows.iter().all(|row| row.len() == columns.len()), "a row has each column");
                 let layout = Layout::default();
                 let wanted: Vec<usize> =
                     (0..columns.len()).filter(|at| self.is_wanted(columns[*at])).collect();
@@ -342,6 +352,9 @@ impl<'a> Planner<'a> {
             Rel::Recursive { anchor, step, columns, work } => {
                 let anchor = self.plan(anchor, Vec::new())?;
                 let step = self.plan(step, Vec::new())?;
+                let width = columns.len();
+                debug_assert!(has_width(&anchor.plan, width), "an anchor has the columns of the whole");
+                debug_assert!(has_width(&step.plan, width), "a step has the columns of the whole");
                 let rows = anchor.rows * 10.0;
                 let plan =
                     Plan::Recursive { anchor: Box::new(anchor.plan), step: Box::new(step.plan), work: *work };
@@ -450,7 +463,7 @@ impl<'a> Planner<'a> {
         if let ExprKind::Constant(value) = &top.count.kind
             && let Some(rows) = value.as_i64()
         {
-            planned.rows = planned.rows.min(rows as f64);
+            planned.rows = planned.rows.min(rows.max(0) as f64);
         }
         let percent = top.percent;
         Ok(planned.map(|input| Plan::Top { input, count, percent, ties }))
@@ -487,6 +500,10 @@ impl<'a> Planner<'a> {
         let of = |all: &[ColumnId]| given.iter().map(|at| all[*at]).collect::<Vec<ColumnId>>();
         let left = Box::new(in_order(left, &of(&left_columns)));
         let right = Box::new(in_order(right, &of(&right_columns)));
+        debug_assert!(
+            has_width(&left, given.len()) && has_width(&right, given.len()),
+            "both sides give the columns of the operation"
+        );
         let plan = match kind {
             SetOpKind::UnionAll => Plan::Concat(left, right),
             other => {
@@ -514,6 +531,18 @@ impl<'a> Planner<'a> {
             .collect()
     }
 
+    /// Rows that come sorted by some keys as they are: the plan says so, as far as the keys are columns of theirs.
+    pub(crate) fn ordered(&mut self, planned: Planned, keys: &[SortKey]) -> Result<Planned, SqlError> {
+        let layout = planned.layout();
+        let is_own = |key: &&SortKey| key.expr.as_column().is_some_and(|id| layout.position(id).is_some());
+        let own: Vec<SortKey> = keys.iter().take_while(is_own).cloned().collect();
+        if own.is_empty() {
+            return Ok(planned);
+        }
+        let keys = self.sort_nodes(&own, &layout)?;
+        Ok(planned.map(|input| Plan::Ordered { input, keys }))
+    }
+
     /// Predicates on grouping keys only may filter before grouping, where they have one answer for a group.
     fn take_pushable_keys(&mut self, keys: &[(ColumnId, Expr)], pushed: &mut Vec<Expr>) -> Vec<Expr> {
         let ids: FxHashSet<ColumnId> = keys.iter().map(|key| key.0).collect();
@@ -536,6 +565,17 @@ impl<'a> Planner<'a> {
             })
             .collect()
     }
+}
+
+/// Has each row of a plan so many values, as far as the plan tells?
+pub(crate) fn has_width(plan: &Plan, width: usize) -> bool {
+    plan.width().is_none_or(|own| own == width)
+}
+
+/// Is no column among them twice?
+pub(crate) fn are_distinct(columns: &[ColumnId]) -> bool {
+    let mut seen = FxHashSet::default();
+    columns.iter().all(|column| seen.insert(*column))
 }
 
 /// Replaces column ids.
@@ -569,7 +609,7 @@ fn push_limit(planned: Planned, limit: plan_ir::physical::plan::Node) -> Planned
     fn find_sort(plan: &mut Plan) -> Option<&mut Option<plan_ir::physical::plan::Node>> {
         match plan {
             Plan::Sort { limit, .. } => Some(limit),
-            Plan::Project { input, .. } => find_sort(input),
+            Plan::Project { input, .. } | Plan::Ordered { input, .. } => find_sort(input),
             _ => None,
         }
     }

@@ -57,6 +57,11 @@ pub enum Plan {
         keys: Vec<SortNode>,
         limit: Option<Node>,
     },
+    /// Rows that come sorted by these keys: whoever asks for the order has it without a sort.
+    Ordered {
+        input: Box<Plan>,
+        keys: Vec<SortNode>,
+    },
     Top {
         input: Box<Plan>,
         count: Node,
@@ -91,6 +96,38 @@ pub enum Plan {
 }
 
 impl Plan {
+    /// How many values its rows have; `None` where the plan alone does not tell.
+    pub fn width(&self) -> Option<usize> {
+        let joined = |kind: JoinKind, left: usize, right: usize| match kind {
+            JoinKind::Semi | JoinKind::Anti => left,
+            JoinKind::Inner | JoinKind::Left | JoinKind::Full => left + right,
+        };
+        Some(match self {
+            Plan::OneRow => 0,
+            Plan::Empty | Plan::System(_) | Plan::WorkTable(_) => return None,
+            Plan::Values(rows) => rows.first()?.len(),
+            Plan::Scan(scan) => scan.columns.count + usize::from(scan.has_locators()),
+            Plan::Project { items, .. } => items.len(),
+            Plan::NestedLoop(join) => joined(join.kind, join.left_width, join.right_width),
+            Plan::HashJoin(join) => joined(join.kind, join.left_width, join.right_width),
+            Plan::MergeJoin(join) => joined(join.kind, join.left_width, join.right_width),
+            Plan::Aggregate(aggregate) => aggregate.keys.len() + aggregate.aggregates.len(),
+            Plan::Window(window) => window.input.width()? + window.calls.len(),
+            Plan::NextValue { input, .. } => input.width()? + 1,
+            Plan::Distinct { input, by_locator, .. } => input.width()? - usize::from(*by_locator),
+            Plan::SetOp { collations, .. } => collations.len(),
+            Plan::Filter { input, .. }
+            | Plan::Startup { input, .. }
+            | Plan::Sort { input, .. }
+            | Plan::Ordered { input, .. }
+            | Plan::Top { input, .. }
+            | Plan::Offset { input, .. } => return input.width(),
+            Plan::Concat(input, _) | Plan::Recursive { anchor: input, .. } => return input.width(),
+            Plan::Spool { input, .. } => return input.width(),
+            Plan::Catalog(catalog) => return catalog.input.width(),
+        })
+    }
+
     /// The operators that it reads from; none of subqueries in its expressions.
     pub fn inputs(&self) -> Vec<&Plan> {
         match self {
@@ -106,6 +143,7 @@ impl Plan {
             | Plan::NextValue { input, .. }
             | Plan::Distinct { input, .. }
             | Plan::Sort { input, .. }
+            | Plan::Ordered { input, .. }
             | Plan::Top { input, .. }
             | Plan::Offset { input, .. } => vec![&**input],
             Plan::Spool { input, .. } => vec![&**input],
@@ -557,6 +595,15 @@ pub struct SeekRange {
     pub upper: Option<(SeekKey, bool)>,
     /// The pattern of a LIKE on the next column.
     pub like: Option<SeekKey>,
+}
+
+impl SeekRange {
+    /// Are its keys the first ones of an index with so many key columns, its bounds on the next one, and a pattern in their place?
+    pub fn fits(&self, key_columns: usize) -> bool {
+        let is_bounded = self.lower.is_some() || self.upper.is_some();
+        let next = usize::from(is_bounded || self.like.is_some());
+        self.equal.len() + next <= key_columns && !(is_bounded && self.like.is_some())
+    }
 }
 
 /// A key value, computed when the seek starts and brought to the column's type.

@@ -54,6 +54,8 @@ impl<'p> Describer<'p> {
 
     pub(super) fn several(&mut self, plan: &'p Plan) -> Described {
         match plan {
+            // It shows nothing of itself: its rows come as they are.
+            Plan::Ordered { input, .. } => self.plan(input),
             Plan::Concat(..) => {
                 let mut parts = Vec::new();
                 collect_parts(plan, &mut parts);
