@@ -125,6 +125,10 @@ impl Planner<'_> {
         let missing = missing_index(&estimates, &sargables, wanted.as_deref(), &way);
         let Sought { path, seeks_by_outer, is_covered, is_one_row, locks_for_change, exact } =
             self.sought(scan, candidate, &sargables, (predicates.len(), &covers))?;
+        debug_assert!(
+            !scan.names_rows || scan.locator.is_none(),
+            "rows that are changed are found in one way"
+        );
         let positions = Layout::new(&layout);
         let is_left = |predicate: &&Expr| !(is_one_row && exact.1 && is_among(&exact.0, predicate));
         let (filter, asked) = self.filter_of(predicates.iter().filter(is_left), &positions)?;
@@ -175,6 +179,10 @@ impl Planner<'_> {
         let is_in_place = is_covered || best.is_of_rows();
         let is_one_row = best.finds_one_row();
         let (ranges, seeks_by_outer) = self.ranges(&best, sargables, &scan.source)?;
+        debug_assert!(
+            ranges.iter().all(|range| range.fits(best.index.key.len())),
+            "the keys of a range are columns of the index"
+        );
         // A row that is looked up may say something else than the entry that has led to it.
         let exact = (best.sought_exactly(sargables, &ranges), is_in_place);
         let is_key_alone = best.is_of_rows() && conditions == best.index.key.len();
@@ -374,5 +382,6 @@ fn rows_left(
     }
     source.note_planned();
     let left = estimates.rows_left(sargables, others);
+    debug_assert!(left >= 0.0, "conditions leave no fewer rows than none: {left}");
     candidates.iter().map(|candidate| candidate.rows).fold(left, f64::min)
 }

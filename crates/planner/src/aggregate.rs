@@ -78,6 +78,8 @@ impl Planner<'_> {
             types.push(argument.sql_type);
             plan = group_before(plan, argument, JoinKeyKind::of(&types));
         }
+        debug_assert_eq!(plan.keys.len(), plan.collations.len(), "a collation for each key");
+        debug_assert!(!is_in_order || !plan.keys.is_empty(), "one group of all rows needs no order");
         let row_cost = if is_in_order { IN_ORDER_COST } else { 1.0 };
         Ok(Planned {
             plan: Plan::Aggregate(Box::new(plan)),
@@ -257,6 +259,7 @@ fn groups(input: &Rel, keys: &[(ColumnId, Expr)], rows: f64) -> f64 {
         all_known &= known.is_some();
         product *= known.unwrap_or(1.0);
     }
+    debug_assert!(product >= 0.0, "a key has no fewer values than none: {product}");
     let least = if all_known { 1.0 } else { rows * UNKNOWN_GROUPS };
     f64::max(product, least).min(rows).max(1.0)
 }

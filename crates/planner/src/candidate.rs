@@ -54,6 +54,11 @@ impl<'e> Candidate<'e> {
     /// something of the same column.
     pub(super) fn sought_exactly(&self, sargables: &[Sargable<'e>], ranges: &[SeekRange]) -> Vec<&'e Expr> {
         let [range] = ranges else { return Vec::new() };
+        debug_assert_eq!(
+            range.equal.len(),
+            self.matched.equal.len() + usize::from(self.matched.list.is_some()),
+            "a range has a key for each equality"
+        );
         let used = self.matched.equal.iter().map(|at| sargables[*at].predicate);
         let same = used.zip(&range.equal).filter(|(_, key)| key.from == key.to);
         same.map(|(predicate, _)| predicate).filter(|predicate| is_equality_of_integers(predicate)).collect()
@@ -158,17 +163,20 @@ fn candidate<'e>(
     let equal = matched.equal.len() + usize::from(matched.list.is_some());
     let cost = ranges * RANGE_COST + reading - equal as f64 * 0.01;
     let constants = matched.equal.iter().map(|found| sargables[*found].ordinal).collect();
+    debug_assert!(rows >= 0.0 && cost > 0.0, "a way costs something: {rows} rows, {cost}");
     Some(Candidate { index, constants, matched, cost, rows })
 }
 
 /// What it costs to read the entries of a candidate's ranges.
 pub(super) fn entries_cost(candidate: &Candidate<'_>, sargables: &[Sargable<'_>]) -> f64 {
     let ranges = candidate.matched.list.map_or(1.0, |list| sargables[list].values.len() as f64);
+    debug_assert!(ranges >= 1.0, "a candidate has a range");
     ranges * RANGE_COST + candidate.rows * ENTRY_COST
 }
 
 /// What it costs to look up so many rows by their entries, beside these.
 pub(super) fn lookups_cost(estimates: &Estimates<'_>, rows: f64) -> f64 {
+    debug_assert!(rows >= 0.0, "no fewer rows than none are looked up: {rows}");
     let hints = &estimates.scan.hints;
     let locks = estimates.scan.locator.is_some() || hints.update_lock || hints.exclusive_lock;
     let single = if locks { rows } else { rows.min(LOOKUPS_SINGLE) };

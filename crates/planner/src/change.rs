@@ -331,6 +331,8 @@ fn columns_that_matter(source: &TableSource, constraints: &Constraints) -> Vec<u
     }
     columns.sort_unstable();
     columns.dedup();
+    let count = source.def.columns.len();
+    debug_assert!(columns.iter().all(|ordinal| *ordinal < count), "a row has columns of its table");
     columns
 }
 

@@ -35,6 +35,7 @@ pub(super) fn choose<'e>(
     rows: f64,
     desired: Option<&Desired>,
 ) -> Choice<'e> {
+    debug_assert!(total >= 0.0 && rows >= 0.0, "a table has {total} rows, of which {rows} are left");
     let is_hinted = !scan.hints.indexes.is_empty();
     let base = scan.source.def.base();
     let scanned = (None, base_order(scan, base, &[]), total);
@@ -59,6 +60,7 @@ pub(super) fn choose<'e>(
 fn with_order(order: Order, cost: f64, rows: f64, desired: Option<&Desired>) -> (Order, bool, f64) {
     let Some(desired) = desired else { return (order, false, cost) };
     let share = desired.limit.map_or(1.0, |limit| (limit / rows).min(1.0));
+    debug_assert!((0.0..=1.0).contains(&share), "no more rows are read than there are: {share}");
     if desired.is_met_by(&order) {
         return (order, false, (cost * share).max(1.0));
     }
@@ -83,6 +85,7 @@ pub(super) fn cheapest_pair(
     estimates: &Estimates<'_>,
     (left, least): (f64, f64),
 ) -> Option<Pair> {
+    debug_assert!(left >= 0.0 && least >= 0.0, "{left} rows are left, {least} is the least cost");
     let (scan, hints) = (estimates.scan, &estimates.scan.hints);
     if scan.locator.is_some() || hints.update_lock || hints.exclusive_lock || !hints.indexes.is_empty() {
         return None;

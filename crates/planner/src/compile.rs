@@ -283,6 +283,7 @@ impl Planner<'_> {
         let mut pass: Vec<(usize, ColumnId)> =
             free.iter().filter_map(|id| Some((layout.position(*id)?, *id))).collect();
         pass.sort_unstable();
+        debug_assert!(pass.windows(2).all(|pair| pair[0].0 < pair[1].0), "a value is handed in once");
         let asked = std::mem::take(&mut self.asked);
         let planned = self.plan_subquery(&subquery.rel)?;
         self.asked = asked;

@@ -94,6 +94,7 @@ impl Planner<'_> {
             Some(predicate) => Box::new(Rel::Filter { input: right.clone(), predicate }),
             None => right.clone(),
         };
+        debug_assert!(!own_keys.is_empty(), "each equality has a column to group by");
         let grouped = Rel::Aggregate { input, keys: own_keys, aggregates: aggregates.to_vec() };
         let values = aggregates.iter().map(|(id, call)| {
             let value = self.column(*id);

@@ -64,6 +64,20 @@ impl KeyMatch {
             }
             break;
         }
+        let mut key = index.key.iter();
+        assert!(
+            matched
+                .equal
+                .iter()
+                .all(|at| key.next().is_some_and(|own| own.ordinal == sargables[*at].ordinal)),
+            "what is equal is the beginning of the key, without a gap"
+        );
+        let bounds = [matched.lower, matched.upper, matched.like].into_iter().flatten();
+        let next = key.next().map(|own| own.ordinal);
+        assert!(
+            bounds.chain(matched.list).all(|at| Some(sargables[at].ordinal) == next),
+            "a list or bounds are about the next column"
+        );
         matched
     }
 
@@ -107,6 +121,7 @@ impl<'s> Estimates<'s> {
             }
         };
         let between = self.rows_between(index, matched, sargables).unwrap_or(f64::INFINITY);
+        debug_assert!(all >= 0.0 && between >= 0.0, "an index finds {all} rows, {between} between bounds");
         (all * share).min(between).clamp(1.0, self.total.max(1.0))
     }
 
@@ -191,6 +206,7 @@ impl<'s> Estimates<'s> {
             None if is_equal => self.total * EQUAL_SHARE * found.values.len() as f64,
             None => self.total * BOUND_SHARE,
         };
+        debug_assert!(rows >= 0.0 && self.total > 0.0, "{rows} of {} rows", self.total);
         (rows / self.total).min(1.0)
     }
 
@@ -259,7 +275,9 @@ impl<'s> Estimates<'s> {
     /// The share that a condition leaves which no index can use: NULL, its opposite, another value than one, the opposite of a condition, one of
     /// several. What nothing is known of is guessed.
     pub(super) fn share_of_other(&self, predicate: &Expr) -> f64 {
-        self.share_by_form(predicate).unwrap_or(BOUND_SHARE)
+        let share = self.share_by_form(predicate).unwrap_or(BOUND_SHARE);
+        debug_assert!(!share.is_nan(), "what a condition leaves is a number");
+        share
     }
 
     fn share_by_form(&self, predicate: &Expr) -> Option<f64> {
@@ -348,6 +366,7 @@ fn base_and_offset(expr: &Expr) -> (&Expr, i128) {
 
 /// The share that several conditions leave together: the least counts whole, each further one as the root of what it would alone.
 fn combined(mut shares: Vec<f64>) -> f64 {
+    debug_assert!(shares.iter().all(|share| !share.is_nan()), "shares are numbers: {shares:?}");
     shares.sort_by(f64::total_cmp);
     let mut power = 1.0;
     shares.iter().take(4).fold(1.0, |all, share| {

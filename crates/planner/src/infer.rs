@@ -15,6 +15,8 @@ use plan_ir::kinds::{ColumnId, CompareOp};
 use rustc_hash::FxHashSet;
 use types::Value;
 
+use super::are_distinct;
+
 /// An OR with more branches than these is left as it is.
 const BRANCHES_MAX: usize = 16;
 /// A class of more equal columns than these gets no further equalities.
@@ -52,6 +54,7 @@ impl Classes {
     }
 
     fn join(&mut self, a: ColumnId, b: ColumnId) {
+        debug_assert_ne!(a, b, "a column is equal to itself");
         match (self.find(a), self.find(b)) {
             (Some(one), Some(other)) if one == other => {}
             (Some(one), Some(other)) => {
@@ -62,6 +65,7 @@ impl Classes {
             (None, Some(other)) => self.list[other].push(a),
             (None, None) => self.list.push(vec![a, b]),
         }
+        debug_assert!(self.find(a) == self.find(b), "columns that are equal are of one class");
     }
 }
 
@@ -112,6 +116,7 @@ fn factor(conjunct: Expr, into: &mut Vec<Expr>) {
         return;
     }
     let mut branches = branches_of(&conjunct);
+    debug_assert!(branches.len() > 1, "an OR has several branches");
     let common: Vec<Expr> = branches[0]
         .iter()
         .filter(|part| branches[1..].iter().all(|branch| branch.iter().any(|other| is_same(part, other))))
@@ -222,6 +227,7 @@ fn add_values(
     columns: &Columns,
     more: &mut Vec<Expr>,
 ) {
+    debug_assert!(are_distinct(class), "a column is in a class once");
     for conjunct in all {
         let Some((id, op, value)) = column_and_value(conjunct, relations, columns) else { continue };
         if !class.contains(&id) || op == CompareOp::NotEqual {

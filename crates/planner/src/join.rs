@@ -18,7 +18,7 @@ use super::infer::{Classes, equal_columns, infer, rejects_nulls};
 use super::join_order::Relation;
 use super::one_side::Leading;
 use super::order::{Desired, Order};
-use super::{Planned, Planner, semi_join};
+use super::{Planned, Planner, are_distinct, has_width, semi_join};
 
 /// Of the rows on the left of a semi join so many are thought to be left where nothing is known of its columns, be there ever so few rows on its
 /// right; of those of an anti join at least so many.
@@ -263,6 +263,7 @@ impl Planner<'_> {
                 steps.into_iter().map(|(at, rows)| (at, Some(rows))).collect()
             }
         };
+        assert_eq!(steps.len(), items.len(), "each relation is joined once");
         let first = alone[steps[0].0].take().expect("planned above");
         let planned = self.join_in_steps(&parts, first, &steps, alone)?;
         let planned = match desired.filter(|_| !is_as_written) {
@@ -293,6 +294,7 @@ impl Planner<'_> {
         let Leading { planned, cost } = self.plan_leading(items[leader], own[leader].clone(), desired)?;
         let others = steps.iter().filter(|step| step.0 != leader).map(|step| (step.0, None));
         let steps: Vec<_> = std::iter::once((leader, None)).chain(others).collect();
+        debug_assert_eq!(steps.len(), items.len(), "the leader is one of the relations");
         let alone = items.iter().map(|_| None).collect();
         let led = self.join_in_steps(parts, planned, &steps, alone)?;
         Ok(self.cheaper_in_order(joined, (led, cost), desired))
@@ -440,6 +442,7 @@ impl Planner<'_> {
         };
         let known = keys.iter().filter_map(share_of).reduce(f64::min);
         let share = known.unwrap_or_else(|| (right / left.max(1.0)).clamp(SEMI_SHARE_MIN, 1.0));
+        debug_assert!((0.0..=1.0).contains(&share), "no more rows find one than there are: {share}");
         let rows = match kind {
             JoinKind::Semi => left * share,
             JoinKind::Anti if known.is_some() => left * (1.0 - share).max(SEMI_SHARE_MIN),
@@ -460,6 +463,7 @@ impl Planner<'_> {
             JoinKind::Semi | JoinKind::Anti => left.rows,
             _ => left.rows * right.rows.max(1.0),
         };
+        debug_assert!(kind != JoinKind::Full, "right rows are read for a left one");
         // Everything of the left row may be read inside: unknown ids cost nothing.
         let pass = left.layout.iter().enumerate().map(|(position, id)| (position, *id)).collect();
         let plan = NestedLoopPlan {
@@ -492,6 +496,7 @@ impl Planner<'_> {
         right: Planned,
         shared: Vec<Expr>,
     ) -> Result<Planned, SqlError> {
+        debug_assert!(has_width(&right.plan, right.layout.len()), "what is kept has the columns of its side");
         let mut both = left.layout.clone();
         both.extend(&right.layout);
         let selectivity = if shared.is_empty() { 1.0 } else { 0.3 };
@@ -534,6 +539,7 @@ impl Planner<'_> {
         keys: Vec<EquiKey>,
         shared: Vec<Expr>,
     ) -> Result<Planned, SqlError> {
+        assert!(!keys.is_empty(), "rows are looked up by a key");
         let cost = left.cost + right.cost + hash_cost(kind, &left, &right);
         // The smaller side is built; an inner join may exchange its sides. How many rows a view of the catalog has is a guess, and all are few:
         // there the order of the rows is what matters.
@@ -760,6 +766,7 @@ pub(super) fn joined_layout(kind: JoinKind, left: Vec<ColumnId>, right: Vec<Colu
     }
     let mut layout = left;
     layout.extend(right);
+    debug_assert!(are_distinct(&layout), "the sides of a join have columns of their own");
     layout
 }
 

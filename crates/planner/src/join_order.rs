@@ -99,6 +99,10 @@ pub(super) fn order(
     columns: &Columns,
 ) -> Vec<(usize, f64)> {
     assert!(relations.len() <= 64, "more relations than a set holds");
+    debug_assert!(
+        relations.iter().all(|relation| relation.rows >= 0.0 && relation.cost >= 0.0),
+        "rows and costs are known"
+    );
     let orders = Orders::new(relations, conjuncts, classes, columns);
     let way = if relations.len() <= EXHAUSTIVE_MAX { orders.exhaustive() } else { orders.greedy() };
     assert_eq!(way.order.len(), relations.len(), "every relation is joined once");
@@ -164,6 +168,7 @@ impl<'r> Orders<'r> {
                 groups.push(classes);
                 groups.len() - 1
             });
+            debug_assert!(share > 0.0, "an equality lets some pairs through: {share}");
             let factor = (1.0 / (share * together.max(1.0))).max(1.0);
             found.push(Composite { relations: (one, other), group, factor });
         }
@@ -191,6 +196,7 @@ impl<'r> Orders<'r> {
             found.expect("the set of the condition says so")
         };
         let (one, other) = (of(a), of(b));
+        assert_ne!(one, other, "an edge ties two relations");
         let different = self.different(one, a).max(self.different(other, b)).max(1.0);
         let class = classes.find(a);
         self.edges.push(Edge { relations: (one, other), columns: (a, b), class, share: 1.0 / different });
@@ -208,6 +214,7 @@ impl<'r> Orders<'r> {
 
     /// The rows of a set of relations.
     fn rows(&self, set: u64) -> f64 {
+        debug_assert!(set != 0, "a relation is among those that are joined");
         let members = (0..self.relations.len()).filter(|at| set & (1 << at) != 0);
         let mut rows: f64 = members.map(|at| self.relations[at].rows).product();
         // Of a class, one equality fewer than it has relations here; the most selective come first.
@@ -232,6 +239,7 @@ impl<'r> Orders<'r> {
 
     /// What it costs to add a relation to a set whose rows are there.
     fn step(&self, set: u64, rows: f64, next: usize) -> Step {
+        debug_assert!(set & (1 << next) == 0, "a relation is joined once");
         let relation = &self.relations[next];
         let own_column = |edge: &Edge| match edge.relations {
             (one, other) if one == next && set & (1 << other) != 0 => Some(edge.columns.0),
@@ -256,11 +264,14 @@ impl<'r> Orders<'r> {
                 || RESTART_COST + relation.far + RANGE_COST + index.rows_per_value[known - 1] * index.per_row;
             uses_link.then(|| rows * once())
         });
-        Step { relation: next, cost: sought.fold(read, f64::min), is_linked }
+        let cost = sought.fold(read, f64::min);
+        debug_assert!(cost >= 0.0, "a step costs no less than nothing: {cost}");
+        Step { relation: next, cost, is_linked }
     }
 
     fn exhaustive(&self) -> Way {
         let count = self.relations.len();
+        assert!(count <= EXHAUSTIVE_MAX, "there are more orders than can be looked at");
         let mut best: Vec<Option<Way>> = vec![None; 1 << count];
         for at in 0..count {
             let relation = &self.relations[at];

@@ -67,6 +67,7 @@ impl Planner<'_> {
             JoinKind::Inner | JoinKind::Semi => keys.iter().filter_map(share_of).fold(1.0, f64::min),
             _ => 1.0,
         };
+        debug_assert!((0.0..=1.0).contains(&passes), "no more rows pass than there are: {passes}");
         built.rows * BUILD_COST + probed.rows * PROBE_COST * f64::max(passes, PASSED_OVER)
     }
 
@@ -79,6 +80,7 @@ impl Planner<'_> {
             else {
                 break;
             };
+            debug_assert!(found.iter().all(|(known, _)| *known != at), "an equality is merged by once");
             found.push((at, own.descending));
         }
         found
@@ -119,6 +121,7 @@ impl Planner<'_> {
         keys: &[EquiKey],
         shared: Vec<Expr>,
     ) -> Result<Planned, SqlError> {
+        assert!(!found.is_empty() && kind != JoinKind::Full, "what is merged has keys");
         let cost = left.cost + right.cost + (left.rows + right.rows) * MERGE_COST;
         let (left_layout, right_layout) = (left.layout(), right.layout());
         let mut merged = Vec::with_capacity(found.len());

@@ -107,6 +107,7 @@ fn cost_with(
     let looks_up = scan.locator.is_some() || hints.update_lock || hints.exclusive_lock;
     let lookups = if looks_up { lookups_cost(estimates, found) } else { 0.0 };
     let sort = if is_ordered { found * SORT_COST } else { 0.0 };
+    debug_assert!(ranges >= 1.0 && found >= 0.0, "{ranges} ranges find {found} rows");
     ranges * RANGE_COST + found * ENTRY_COST + lookups + sort
 }
 
@@ -117,6 +118,7 @@ fn serves(
     equality: &[usize],
     inequality: &[usize],
 ) -> bool {
+    debug_assert!(!equality.is_empty() || !inequality.is_empty(), "an index that is wished for has a key");
     let matched = &chosen.matched;
     let others = [matched.list, matched.lower, matched.upper, matched.like];
     let used: Vec<usize> = matched

@@ -92,6 +92,7 @@ impl Planner<'_> {
         let (led, first) = led;
         let share = desired.limit.map_or(1.0, |limit| (limit / plain.rows.max(1.0)).min(1.0));
         let led_cost = first + (led.cost - first) * share;
+        debug_assert!((0.0..=1.0).contains(&share), "no more rows are read than there are: {share}");
         let is_cheaper = led_cost <= plain.cost + plain.rows * SORT_COST;
         let is_better =
             desired.is_met_by(&led.order) && (is_cheaper || self.prefers(OptimizerRule::OneSidedSort));

@@ -169,5 +169,9 @@ pub(super) fn base_order(scan: &TableScan, index: &IndexDef, equal: &[usize]) ->
             order.keys.push(OrderKey { column, descending });
         }
     }
+    debug_assert!(
+        order.keys.iter().all(|key| !order.constants.contains(&key.column)),
+        "what has one value orders nothing"
+    );
     order
 }

@@ -23,6 +23,8 @@ pub(super) fn scan_columns(scan: &TableScan, wanted: Option<&[usize]>, predicate
         false => first.len(),
     };
     let ordinals: Arc<[usize]> = first.into_iter().chain(others).collect();
+    debug_assert!(for_filter <= ordinals.len(), "a filter reads columns of the row");
+    debug_assert!(ordinals.iter().all(|ordinal| *ordinal < count), "a row has columns of its table");
     ScanColumns { for_filter, count: ordinals.len(), listed: Some(ordinals) }
 }
 

@@ -114,6 +114,11 @@ pub(super) fn decorrelate(
             false => on.push(is_in),
         }
     }
+    debug_assert!(
+        right_filters.iter().all(|filter| filter.uses_only(&made)),
+        "what is asked of the right side alone is about it"
+    );
+    debug_assert!(!on.iter().any(Expr::has_subquery), "what ties both sides asks for no other rows");
     let right = match Expr::all(nested) {
         Some(predicate) => Rel::Filter { input: Box::new(rel.clone()), predicate },
         None => rel.clone(),

@@ -169,6 +169,7 @@ impl Planner<'_> {
         let output = rel.output();
         let Some(kept) = self.kept_part(part, rel, &output)? else { return Ok(alone) };
         let places = f64::from(self.shared.parts[part].places);
+        assert!(places >= 1.0, "a part stands somewhere");
         let cost = (kept.cost + kept.rows * KEEP_COST) / places + kept.rows * GIVE_COST;
         if cost >= alone.cost && !self.prefers(OptimizerRule::Spool) {
             return Ok(alone);

@@ -54,11 +54,16 @@ impl Estimates<'_> {
             is_pure && KnownConditions::of(self.predicates, self.scan).imply(filter, &source.def)
         };
         let (filter, content) = source.table.filtered_statistics_on(ordinal, &accepts)?;
+        debug_assert!(
+            filter.terms.iter().all(|term| term.ordinal < source.def.columns.len()),
+            "a filter is about columns"
+        );
         let let_in = content.rows as f64 / (content.unfiltered_rows.max(1) as f64);
         Some((content, is_about_it(&filter).then_some(let_in.min(1.0))))
     }
 
     fn share_in(&self, content: &StatisticsContent, found: &Sargable<'_>) -> Option<f64> {
+        debug_assert!(!found.values.is_empty(), "a condition has a value");
         let collation = self.collation(found.ordinal);
         let known = |expr: &Expr| self.known(expr, found.ordinal);
         if found.is_like {

@@ -74,6 +74,8 @@ impl Planner<'_> {
         branches: &[Vec<Expr>],
         others: &[Expr],
     ) -> Result<Option<Planned>, SqlError> {
+        debug_assert!(branches.len() > 1, "an OR has several branches");
+        debug_assert!(scan.locator.is_none(), "rows that are changed are found in one way");
         let named = TableScan { names_rows: true, ..scan.clone() };
         let mut all: Option<Planned> = None;
         for branch in branches {

@@ -103,6 +103,7 @@ impl Planner<'_> {
         if self.prefers(OptimizerRule::Decorrelation) {
             return Ok(true);
         }
+        debug_assert!(each >= 0.0 && rows >= 0.0, "{rows} rows ask for {each} each");
         Ok(each * rows > DOUBT * (once.cost + once.rows.max(rows) * PROBE_COST))
     }
 
@@ -148,6 +149,7 @@ impl Planner<'_> {
             Some(predicate) => Rel::Filter { input: input.clone(), predicate },
             None => (**input).clone(),
         };
+        debug_assert!(!keys.is_empty(), "each equality has a column to group by");
         let counts: FxHashSet<ColumnId> = aggregates
             .iter()
             .filter(|aggregate| matches!(aggregate.1.kind, AggregateKind::Count | AggregateKind::CountRows))
@@ -252,6 +254,11 @@ fn collect_scalars(expr: &Expr, into: &mut Vec<SubqueryExpr>) {
 
 /// A count, and what it is of no rows: what a join does not find is NULL.
 pub(super) fn counted_or(count: &Expr, absent: i32) -> Expr {
+    debug_assert!(
+        matches!(count.sql_type, SqlType::Int | SqlType::BigInt),
+        "a count is an integer: {:?}",
+        count.sql_type
+    );
     let absent = match count.sql_type {
         SqlType::BigInt => Value::BigInt(i64::from(absent)),
         _ => Value::Int(absent),
