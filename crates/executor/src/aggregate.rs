@@ -9,7 +9,7 @@ use plan_ir::values::write_value;
 use rustc_hash::FxHashSet;
 use types::{Length, SqlError, SqlType, Value};
 
-use super::key_table::{Key, KeyTable, key_bytes, pair};
+use super::key_table::{Key, KeyTable, fits, key_bytes, pair};
 use super::keys::{compare_values, sort_values, write_key};
 use super::operations::{Evaluate, Open};
 use super::room::{Room, room_for};
@@ -52,6 +52,11 @@ struct Gathered<'p> {
 
 impl<'p> Aggregate<'p> {
     pub(crate) fn new(plan: &'p AggregatePlan) -> Aggregate<'p> {
+        assert_eq!(plan.keys.len(), plan.collations.len(), "a collation for each key");
+        assert!(
+            plan.keys.is_empty() || fits(plan.key_kind, plan.keys.len()),
+            "numbers are keys of one or two columns"
+        );
         Aggregate { plan, groups: None, held: None, later: Later::default() }
     }
 
@@ -101,6 +106,8 @@ impl<'p> Aggregate<'p> {
                 }
             }
         }
+        debug_assert!(!scalar || gathered.keys.len() == 1, "without keys there is one group");
+        debug_assert_eq!(gathered.accumulators.len(), gathered.keys.len() * width, "each group has its own");
         let (keys, accumulators) = (gathered.keys.into_iter(), gathered.accumulators.into_iter());
         self.groups = Some(Groups { keys, accumulators });
         self.held = Some(gathered.held);

@@ -21,6 +21,7 @@ pub(super) fn change(locator: Value, mut old: Row, mut new: Row) -> Row {
 
 /// The old and the new values of a gathered [`change`].
 pub(super) fn old_and_new(change: &[Value]) -> (&[Value], &[Value]) {
+    debug_assert!(change.len() % 2 == 1, "a locator, and as many new values as old ones");
     change[1..].split_at((change.len() - 1) / 2)
 }
 
@@ -83,5 +84,6 @@ pub(crate) fn renew_row_version(
 
 /// The values of a row at some positions.
 pub(crate) fn pick(row: &[Value], positions: &[usize]) -> Row {
+    debug_assert!(positions.iter().all(|position| *position < row.len()), "the row has the values");
     positions.iter().map(|position| row[*position].clone()).collect()
 }

@@ -71,6 +71,7 @@ fn find(
         // Not more than it deletes are locked.
         source = Box::new(RowByRow(source));
     }
+    debug_assert_eq!(delete.old.len(), delete.columns.len(), "each column that matters is read");
     let mut batch = Batch::default();
     let positions: Vec<usize> = std::iter::once(delete.locator).chain(delete.old.iter().copied()).collect();
     while left > 0 && source.next_batch(runtime, &mut batch)? {

@@ -30,6 +30,7 @@ pub(super) fn apply(
             source.table.claim_victims(transaction, locators.iter())?;
         }
         for row in rows {
+            debug_assert!(row.len() > columns.len(), "a locator, and the values of the columns");
             add_to(&mut deletion, runtime, &mut row[..=columns.len()].iter())?;
         }
         Ok(())

@@ -12,7 +12,7 @@ use plan_ir::runtime::Runtime;
 use rustc_hash::FxHashMap;
 use types::{Collation, SqlError, Value};
 
-use super::key_table::{Key, KeyTable, key_bytes, pair, pair_part};
+use super::key_table::{Key, KeyTable, fits, key_bytes, pair, pair_part};
 use super::keys::{write_key, write_row_key};
 use super::operations::{Evaluate, OpenFiltered, Test};
 use super::room::Room;
@@ -225,6 +225,11 @@ impl<'p> HashJoin<'p> {
     }
 
     fn of(shape: Shape<'p>, runtime: &Runtime<'_>) -> HashJoin<'p> {
+        if let Some((left, right)) = shape.keys {
+            assert_eq!(left.len(), right.len(), "each key has two sides");
+            assert_eq!(left.len(), shape.collations.len(), "a collation for each key");
+            assert!(fits(shape.key_kind, left.len()), "numbers are keys of one or two columns");
+        }
         HashJoin {
             shape,
             filters: Default::default(),
@@ -323,6 +328,7 @@ impl<'p> HashJoin<'p> {
         if keys.len() > KEYS_MAX || os::memory::ask(bytes).is_err() {
             return Vec::new();
         }
+        debug_assert!(fits(self.shape.key_kind, nodes.len()), "a number has one part or two");
         let mut numbers = vec![0; keys.len()];
         let of_column = |(part, node): (usize, &Node)| {
             let Node::Column(position) = node else { return None };
@@ -360,6 +366,7 @@ impl<'p> HashJoin<'p> {
         at: usize,
         tails: &mut FxHashMap<u32, u32>,
     ) -> Result<bool, SqlError> {
+        debug_assert!(at < batch.rows, "a row of the batch");
         assert_eq!(batch.width, self.shape.right_width, "a right row has the width of its plan");
         let row = batch.row(at);
         let key = self.shape.key(Side::Right, runtime, row, &mut self.key)?;
@@ -384,6 +391,7 @@ impl<'p> HashJoin<'p> {
         self.rows.take_row(batch, at);
         self.chain.room_for_one()?;
         self.chain.push(NONE);
+        debug_assert_eq!(self.chain.len(), self.rows.rows, "each row has its place in a chain");
         self.held.add(runtime, bytes)
     }
 
@@ -394,6 +402,7 @@ impl<'p> HashJoin<'p> {
         rest: &mut dyn RowSource,
         level: u32,
     ) -> Result<Vec<Run>, SqlError> {
+        assert!(level < LEVELS_MAX, "parts are split so often and no more");
         let mut parts = Parts::new(self.held.workspace(), runtime)?;
         let kept = std::mem::take(&mut self.rows);
         for row in (0..kept.rows).map(|at| kept.row(at)) {
@@ -463,6 +472,7 @@ impl<'p> HashJoin<'p> {
         let Some(at) = &mut self.unmatched_at else {
             return false;
         };
+        assert_eq!(self.matched.len(), self.rows.rows, "of each right row it is known whether it was found");
         while *at < self.rows.rows {
             let index = *at;
             *at += 1;
@@ -506,6 +516,7 @@ impl<'p> HashJoin<'p> {
     }
 
     fn note_found(&mut self) {
+        debug_assert!(self.in_row, "it is a left row that finds one");
         self.found = true;
         if let Some(chunks) = &mut self.chunks {
             let number = self.left_number - 1;
@@ -545,6 +556,11 @@ impl<'p> HashJoin<'p> {
                 if !self.accepts(runtime, &out[start..])? {
                     continue;
                 }
+                debug_assert_eq!(
+                    out.len() - start,
+                    self.shape.left_width + self.shape.right_width,
+                    "both rows"
+                );
                 self.note_found();
                 match self.shape.kind {
                     JoinKind::Inner | JoinKind::Left => return Ok(true),

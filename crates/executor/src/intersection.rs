@@ -26,6 +26,7 @@ pub(super) fn names_by(
     if !options.keeps_nothing() {
         return Ok(None);
     }
+    debug_assert!(plan.path.is_seek(), "names narrow what another index finds");
     let mut names = FxHashSet::default();
     for range in ranges {
         if !gather(plan, index_id, &range, options, runtime, &mut names)? {

@@ -1,5 +1,6 @@
 //! The table of a hash join, the first row of each key, and of a grouping, the group of each. Keys of one or two integers are numbers, all others bytes.
 
+use plan_ir::physical::plan::JoinKeyKind;
 use rustc_hash::FxHashMap;
 use types::SqlError;
 
@@ -16,6 +17,15 @@ pub(super) enum Key<'k> {
     Nothing,
     Number(i64),
     Bytes(&'k [u8]),
+}
+
+/// May keys of so many columns be looked up in this way?
+pub(super) fn fits(kind: JoinKeyKind, columns: usize) -> bool {
+    match kind {
+        JoinKeyKind::Bytes => true,
+        JoinKeyKind::Number => columns == 1,
+        JoinKeyKind::Pair => columns == 2,
+    }
 }
 
 /// Two integers of at most 32 bits as one number.
@@ -58,6 +68,7 @@ impl KeyTable {
         match key {
             Key::Nothing => {}
             Key::Number(number) => {
+                debug_assert!(row != u32::MAX, "the number of a row");
                 self.numbers.room_for_one()?;
                 self.numbers.insert(number, row);
             }

@@ -18,6 +18,7 @@ pub(crate) fn write_key(
     row: &[Value],
     key: &mut Vec<u8>,
 ) -> Result<bool, SqlError> {
+    debug_assert_eq!(nodes.len(), collations.len(), "a collation for each key");
     key.clear();
     let mut complete = true;
     for (node, collation) in nodes.iter().zip(collations) {
@@ -31,6 +32,7 @@ pub(crate) fn write_key(
 
 /// Writes the key of a whole row.
 pub(crate) fn write_row_key(row: &[Value], collations: &[Collation], key: &mut Vec<u8>) {
+    debug_assert_eq!(row.len(), collations.len(), "a collation for each column");
     key.clear();
     for (value, collation) in row.iter().zip(collations) {
         write_value(value, *collation, key);
@@ -67,6 +69,7 @@ pub(crate) fn sort_values(
 
 /// Compares two lists made by `sort_values`.
 pub(crate) fn compare_values(keys: &[SortNode], left: &[Value], right: &[Value]) -> Ordering {
+    debug_assert!(left.len() == keys.len() && right.len() == keys.len(), "a value for each key");
     for (key, (a, b)) in keys.iter().zip(left.iter().zip(right)) {
         let ordering = types::sort_compare(a, b, key.collation);
         if ordering != Ordering::Equal {

@@ -89,6 +89,7 @@ fn action_of<'p>(merge: &'p MergePlan, row: &[Value]) -> &'p MergeAction {
 
 /// A row of the join behind the number of its action.
 fn numbered(number: &Value, row: &[Value]) -> Row {
+    debug_assert!(number.as_i64().is_some(), "an action has a number");
     std::iter::once(number).chain(row).cloned().collect()
 }
 

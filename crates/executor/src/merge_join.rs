@@ -95,6 +95,7 @@ impl<'p> Rows<'p> {
     }
 
     fn row(&self) -> &[Value] {
+        debug_assert!(self.at < self.batch.rows, "a row is at hand");
         self.batch.row(self.at)
     }
 }
@@ -102,6 +103,10 @@ impl<'p> Rows<'p> {
 impl<'p> MergeJoin<'p> {
     pub(crate) fn open(plan: &'p MergeJoinPlan, runtime: &Runtime<'_>) -> Result<MergeJoin<'p>, SqlError> {
         assert!(plan.kind != JoinKind::Full && !plan.keys.is_empty(), "what is merged has keys");
+        assert!(
+            plan.keys.iter().all(|key| key.left < plan.left_width && key.right < plan.right_width),
+            "both sides have the columns that are equal"
+        );
         Ok(MergeJoin {
             plan,
             left: Rows::open(&plan.left, runtime, || claim(plan, plan.left_width, |key| key.left))?,
@@ -153,6 +158,7 @@ impl<'p> MergeJoin<'p> {
     /// Takes the right rows that have the key of the present one.
     fn gather(&mut self, runtime: &Runtime<'_>) -> Result<(), SqlError> {
         let MergeJoin { plan, right, group, .. } = self;
+        assert!(group.key.is_none(), "one group is gathered after the other");
         let key: Row = plan.keys.iter().map(|key| right.row()[key.right].clone()).collect();
         group.rows.clear(plan.right_width);
         group.behind = None;
@@ -195,6 +201,8 @@ impl<'p> MergeJoin<'p> {
                     out.truncate(start);
                     out.extend_from_slice(self.left.row());
                     out.extend_from_slice(walk.row(&self.group));
+                    let width = self.plan.left_width + self.plan.right_width;
+                    debug_assert_eq!(out.len() - start, width, "a row of either side");
                     let is_accepted = match &self.plan.residual {
                         Some(residual) => residual.is_true(runtime, &out[start..])?,
                         None => true,
@@ -284,6 +292,7 @@ impl Walk {
 
     /// The row that it has gone on to.
     fn row<'a>(&'a self, group: &'a Group) -> &'a [Value] {
+        debug_assert!(self.at > 0, "it has gone on to a row");
         if self.at <= group.rows.rows { group.rows.row(self.at - 1) } else { &self.row }
     }
 }

@@ -28,6 +28,11 @@ pub(super) fn open_with<'p>(
     left: Box<dyn RowSource + 'p>,
     runtime: &Runtime<'_>,
 ) -> Box<dyn RowSource + 'p> {
+    assert!(plan.keep_right || plan.kind != JoinKind::Full, "right rows that none has found are kept");
+    debug_assert!(
+        plan.pass.iter().all(|(position, _)| *position < plan.left_width),
+        "what is handed to the right side is of the left row"
+    );
     if plan.keep_right {
         return Box::new(KeptLoop {
             plan,
@@ -72,6 +77,7 @@ impl DependentLoop<'_> {
         if !self.left.next(runtime, &mut self.left_row)? {
             return Ok(false);
         }
+        debug_assert_eq!(self.left_row.len(), self.plan.left_width, "a left row has the width of its plan");
         runtime.set_params(&self.plan.pass, &self.left_row);
         let begins_anew = match &mut self.right {
             Some(right) => right.again(runtime)?,
@@ -86,6 +92,11 @@ impl DependentLoop<'_> {
     }
 
     fn join_row(&mut self, row: &mut Row) {
+        debug_assert_eq!(
+            self.right_row.len(),
+            self.plan.right_width,
+            "a right row has the width of its plan"
+        );
         row.clear();
         row.extend_from_slice(&self.left_row);
         row.append(&mut self.right_row);
@@ -158,6 +169,7 @@ impl KeptLoop<'_> {
         let (Some(walk), Some(right)) = (&mut self.unmatched, &self.right) else {
             return Ok(false);
         };
+        assert_eq!(self.matched.len(), right.len(), "of each right row it is known whether it was found");
         while let Some((index, found)) = walk.next(runtime, right)? {
             if !self.matched[index] {
                 row.clear();
@@ -200,6 +212,11 @@ impl RowSource for KeptLoop<'_> {
                 if let Some(profile) = &self.profile {
                     profile.note_begun(self.plan);
                 }
+                debug_assert_eq!(
+                    self.left_row.len(),
+                    self.plan.left_width,
+                    "a left row as wide as its plan says"
+                );
                 self.walk = Walk::default();
                 (self.in_row, self.found) = (true, false);
             }
@@ -208,6 +225,7 @@ impl RowSource for KeptLoop<'_> {
                 row.clear();
                 row.extend_from_slice(&self.left_row);
                 row.extend_from_slice(right_row);
+                debug_assert_eq!(row.len(), self.plan.left_width + self.plan.right_width, "both rows");
                 if let Some(on) = &self.plan.on
                     && !on.is_true(runtime, row)?
                 {

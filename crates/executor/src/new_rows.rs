@@ -71,6 +71,7 @@ impl<'p> NewRows<'p> {
 
     /// A row that is as the table wants it waits from now on; the caller gets a buffer back.
     pub fn add_made(&mut self, row: &mut Row, has_given_identity: bool) {
+        debug_assert_eq!(row.len(), self.source.def.columns.len(), "a row has each column");
         self.bytes += super::spill::row_bytes(row);
         if has_given_identity {
             self.with_identity.push(self.count);
@@ -205,6 +206,7 @@ fn make_row(
     if row.len() < columns {
         row.resize(columns, Value::Null);
     }
+    debug_assert_eq!(row.len(), columns, "a row has each column");
     constraints.compute(runtime, row)?;
     check_not_null(source, row, verb)?;
     constraints.check_row(runtime, source, row, verb)

@@ -42,6 +42,10 @@ impl<'p> OutputRows<'p> {
         self.buffer.extend_from_slice(source);
         self.buffer.extend_from_slice(inserted);
         self.buffer.extend_from_slice(deleted);
+        debug_assert!(
+            inserted.is_empty() || deleted.is_empty() || inserted.len() == deleted.len(),
+            "one table"
+        );
         for (plan, rows) in self.plans.iter().zip(&mut self.rows) {
             let values = plan.items.iter().map(|node| node.eval(runtime, &self.buffer));
             rows.push(runtime, values.collect::<Result<Row, SqlError>>()?)?;

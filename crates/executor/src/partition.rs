@@ -141,6 +141,7 @@ impl Partition {
             codec::encode_row(row, &mut record);
             writer.push(&record)?;
         }
+        assert!(!self.rows.is_empty() && self.count >= self.rows.len(), "rows are at hand");
         let first = self.count - self.rows.len();
         self.blocks.push(Block { first, run: Rc::new(writer.finish()?) });
         self.rows.clear();
@@ -167,6 +168,7 @@ impl Partition {
         }
         let block = self.blocks.partition_point(|block| block.first <= at) - 1;
         let place = at - self.blocks[block].first;
+        assert!(place < self.blocks[block].run.records() as usize, "a block has the row");
         let mut at_hand = self.at_hand.borrow_mut();
         if let Some((_, rows)) = at_hand.iter().find(|known| known.0 == block) {
             return Ok(RowAt::Block(rows.clone(), place));
@@ -195,6 +197,7 @@ impl Block {
             reader.next(&mut record)?;
             let mut key = Vec::new();
             codec::decode_row(&record, &mut key);
+            assert!(key.len() >= partition + order, "a record begins with its keys");
             let row = key.split_off(partition + order);
             rows.push(Keyed { key, partition, row });
         }

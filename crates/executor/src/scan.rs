@@ -38,6 +38,8 @@ pub(super) fn open_filtered<'p>(
     runtime: &Runtime<'_>,
     filters: &[RuntimeFilter],
 ) -> Result<Box<dyn RowSource + 'p>, SqlError> {
+    assert!(plan.columns.for_filter <= plan.columns.count, "a filter reads columns of the row");
+    assert!(plan.other_index.is_none() || plan.path.is_seek(), "a second index narrows what the first finds");
     let Some(ranges) = ranges(plan, runtime)? else {
         return Ok(Box::new(plan_ir::row_source::Empty));
     };
@@ -102,6 +104,7 @@ fn conditions<'p>(plan: &'p ScanPlan, runtime: &Runtime<'_>) -> (Vec<Condition>,
 
 /// What is asked of a value in the rows, as a condition on the table's column; none where that is no integer.
 fn condition_of(columns: &ScanColumns, source: &TableSource, filter: &RuntimeFilter) -> Option<Condition> {
+    debug_assert!(filter.position <= columns.count, "what is asked is of a column, or of the locator");
     let column = columns.ordinals().nth(filter.position)?;
     IntKind::of(&source.def.columns[column].sql_type)?;
     Some(Condition { column, kind: ConditionKind::InSet(filter.set.clone()) })
@@ -317,6 +320,7 @@ impl Scan<'_> {
             return Ok(false);
         }
         cursor.values(at, first..columns.count, out)?;
+        debug_assert_eq!(out.len() - start, columns.count, "a row has the columns of its plan");
         if self.plan.has_locators() {
             out.push(cursor.locator_value_at(at)?);
         }
@@ -410,6 +414,8 @@ fn scan_options(plan: &ScanPlan, runtime: &Runtime<'_>) -> Result<ScanOptions, S
 /// The keys of a range; `None` when no row can match (a NULL, or to be equal to a value that the column cannot hold). A bound that the column cannot hold
 /// is the nearest one that lets the same rows in.
 fn key_range(range: &SeekRange, runtime: &Runtime<'_>) -> Result<Option<KeyRange>, SqlError> {
+    let is_bounded = range.lower.is_some() || range.upper.is_some();
+    debug_assert!(!is_bounded || range.like.is_none(), "a column has bounds or a pattern");
     let mut prefix = KeyValues::new();
     for key in &range.equal {
         match seek_value(key, runtime)? {
@@ -475,6 +481,7 @@ fn seek_value(key: &SeekKey, runtime: &Runtime<'_>) -> Result<Option<Value>, Sql
 
 /// IN lists may name a value twice: each range is read once.
 fn distinct_ranges(ranges: &mut Vec<KeyRange>, collation: Collation) {
+    debug_assert!(ranges.len() > 1, "one range is read once");
     let mut seen: rustc_hash::FxHashSet<Vec<u8>> = rustc_hash::FxHashSet::default();
     ranges.retain(|range| {
         let mut key = Vec::new();

@@ -25,6 +25,16 @@ pub(crate) enum Compared<'p> {
     LocatorAt(usize),
 }
 
+impl Compared<'_> {
+    fn fits(&self, width: usize) -> bool {
+        match self {
+            Compared::Columns(collations) => width == collations.len(),
+            Compared::LastLocator => width > 0,
+            Compared::LocatorAt(at) => *at < width,
+        }
+    }
+}
+
 /// Passes each row the first time. Rows for whose keys there is no room are put off until the input ends.
 pub(crate) struct Distinct<'p> {
     input: Box<dyn RowSource + 'p>,
@@ -59,6 +69,7 @@ impl RowSource for Distinct<'_> {
         loop {
             while self.input.next(runtime, row)? {
                 runtime.check_cancelled()?;
+                debug_assert!(self.compared.fits(row.len()), "rows have what tells them apart");
                 match self.compared {
                     Compared::Columns(collations) => write_row_key(row, collations, &mut self.key),
                     Compared::LastLocator => write_locator(&row[row.len() - 1], &mut self.key),
@@ -140,6 +151,10 @@ impl RowSource for Recursive<'_> {
                 if limit != 0 && self.rounds > limit {
                     return Err(plan_ir::errors::max_recursion(limit));
                 }
+                debug_assert!(
+                    self.made.first().is_none_or(|first| first.len() == row.len()),
+                    "rows of a recursion are equally wide"
+                );
                 self.made.room_for_one()?;
                 self.made.push(row.clone());
                 return Ok(true);

@@ -33,6 +33,7 @@ impl RowSource for Values<'_> {
         let Some(nodes) = self.rows.get(self.at) else {
             return Ok(false);
         };
+        debug_assert_eq!(nodes.len(), self.rows[0].len(), "rows are equally wide");
         self.at += 1;
         row.clear();
         for node in nodes {
@@ -197,6 +198,7 @@ fn percent_of(count: &Node, runtime: &Runtime<'_>) -> Result<f64, SqlError> {
 }
 
 fn part_of(rows: usize, percent: f64) -> u64 {
+    debug_assert!((0.0..=100.0).contains(&percent), "a share of the rows: {percent}");
     (rows as f64 * percent / 100.0).ceil() as u64
 }
 
@@ -295,6 +297,7 @@ impl RowSource for Concat<'_> {
             if first.next(runtime, row)? {
                 return Ok(true);
             }
+            debug_assert!(self.opened.is_none(), "the second part begins once");
             self.first = None;
             self.opened = Some(self.second.open(runtime)?);
         }

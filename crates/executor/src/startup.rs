@@ -67,6 +67,7 @@ impl<'p> Startup<'p> {
 
     /// What gives the rows, if anything does.
     fn source(&mut self) -> Option<&mut (dyn RowSource + 'p)> {
+        debug_assert!(!self.gives || self.started.is_some(), "what gives rows is started");
         let started = self.started.as_mut().filter(|_| self.gives)?;
         Some(&mut *started.source)
     }

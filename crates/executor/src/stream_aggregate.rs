@@ -67,6 +67,10 @@ impl<'p> StreamAggregate<'p> {
     }
 
     fn begin_group(&mut self, runtime: &Runtime<'_>, at: usize) -> Result<(), SqlError> {
+        assert!(
+            self.values.is_none() && self.accumulators.is_empty(),
+            "one group ends before the next begins"
+        );
         let row = self.batch.row(at);
         write_key(&self.plan.keys, &self.plan.collations, runtime, row, &mut self.key)?;
         let values: Result<Row, SqlError> =
@@ -79,6 +83,7 @@ impl<'p> StreamAggregate<'p> {
     /// Appends the group at hand to `out`; false when there is none.
     fn give_group(&mut self, runtime: &Runtime<'_>, out: &mut Row) -> Result<bool, SqlError> {
         let Some(mut values) = self.values.take() else { return Ok(false) };
+        debug_assert_eq!(self.accumulators.len(), self.plan.aggregates.len(), "an accumulator for each");
         out.append(&mut values);
         for accumulator in self.accumulators.drain(..) {
             out.push(accumulator.finish(runtime)?);

@@ -24,6 +24,7 @@ pub(crate) fn scalar(plan: &SubPlan, runtime: &Runtime<'_>, row: &[Value]) -> Re
     let mut source = plan.plan.open(runtime)?;
     let mut inner = Row::new();
     let value = if source.next(runtime, &mut inner)? {
+        debug_assert!(plan.column < inner.len(), "a subquery's rows have its column");
         let value = std::mem::take(&mut inner[plan.column]);
         if source.next(runtime, &mut inner)? {
             return Err(plan_ir::errors::subquery_many_values());
@@ -73,6 +74,7 @@ pub(crate) fn is_in(
             let mut inner = Row::new();
             while source.next(runtime, &mut inner)? {
                 runtime.check_cancelled()?;
+                debug_assert!(plan.column < inner.len(), "a subquery's rows have its column");
                 let value = &inner[plan.column];
                 has_null |= value.is_null();
                 let mut key = Vec::new();
@@ -136,6 +138,7 @@ fn values(plan: &SubPlan, runtime: &Runtime<'_>, row: &[Value]) -> Result<Arc<Ve
     while source.next(runtime, &mut inner)? {
         runtime.check_cancelled()?;
         list.room_for_one()?;
+        debug_assert!(plan.column < inner.len(), "a subquery's rows have its column");
         list.push(std::mem::take(&mut inner[plan.column]));
     }
     let list = Arc::new(list);

@@ -86,6 +86,7 @@ pub(super) fn changed_row(
     runtime: &Runtime<'_>,
     (row, old): (&Row, &Row),
 ) -> Result<Row, SqlError> {
+    assert_eq!(old.len(), source.def.columns.len(), "a row that is changed is known as a whole");
     let mut new = old.clone();
     for step in steps {
         match step {

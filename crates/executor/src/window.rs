@@ -45,6 +45,7 @@ struct Numbers {
 
 impl<'p> Window<'p> {
     pub(crate) fn new(plan: &'p WindowPlan) -> Window<'p> {
+        assert_eq!(plan.partition.len(), plan.partition_collations.len(), "a collation for each key");
         Window { plan, ordered: None, ahead: None, at_hand: None, numbers: Numbers::default() }
     }
 
@@ -149,6 +150,7 @@ impl<'p> Window<'p> {
         if !is_peer {
             (numbers.rank, numbers.dense_rank) = (numbers.row, numbers.dense_rank + 1);
         }
+        debug_assert!(numbers.dense_rank <= numbers.rank && numbers.rank <= numbers.row, "ranks lag behind");
         *row = std::mem::take(&mut keyed.row);
         row.extend(self.plan.calls.iter().map(|call| {
             Value::BigInt(match call.kind {
@@ -238,6 +240,7 @@ impl<'p> Computed<'p> {
         if self.at == self.partition.len() {
             return Ok(false);
         }
+        debug_assert!(self.at < self.partition.len(), "a row is left");
         if self.at == self.peers.end && self.has_peers {
             self.peers = self.at..self.end_of_peers(runtime)?;
             self.dense_rank += 1;
@@ -281,6 +284,7 @@ impl<'p> Computed<'p> {
         state: &mut CallState<'p>,
     ) -> Result<Value, SqlError> {
         let (at, count) = (self.at, self.partition.len());
+        debug_assert!(!self.has_peers || self.peers.contains(&at), "a row is one of its peers");
         match &call.kind {
             WindowNodeKind::RowNumber => Ok(Value::BigInt(at as i64 + 1)),
             WindowNodeKind::Rank => Ok(Value::BigInt(self.peers.start as i64 + 1)),
@@ -383,6 +387,7 @@ impl<'p> Computed<'p> {
             at = if last { next } else { next + 1 };
         }
         found = found.filter(|found| range.contains(found));
+        debug_assert!(range.end <= self.partition.len(), "rows of the partition are looked at");
         seen.range = match (found, last) {
             (Some(found), true) => found..range.end,
             (Some(found), false) => range.start..found + 1,
@@ -417,6 +422,7 @@ impl<'p> Computed<'p> {
             runtime.check_cancelled()?;
             running.add_row(runtime, &self.row(at)?.row)?;
         }
+        debug_assert!(range.end <= self.partition.len(), "a frame lies in its partition");
         state.taken = range;
         state.last = running.current(runtime)?;
         Ok(state.last.clone())
@@ -490,6 +496,7 @@ fn tiles(wanted: Option<i64>, count: usize) -> Result<(usize, usize), SqlError> 
 
 /// The group of a row; the larger ones come first.
 fn tile_of(at: usize, size: usize, larger: usize) -> usize {
+    debug_assert!(size > 0 || larger > 0, "rows are in some group");
     let in_larger = larger * (size + 1);
     if at < in_larger { at / (size + 1) } else { larger + (at - in_larger) / size }
 }

@@ -69,6 +69,11 @@ impl Workspace {
         self.peak_bytes.set(self.peak_bytes.get().max(bytes));
     }
 
+    /// What is charged.
+    pub fn used_bytes(&self) -> usize {
+        self.used_bytes.get()
+    }
+
     /// Gives `bytes` back.
     pub fn release(&self, bytes: usize) {
         self.used_bytes.set(self.used_bytes.get().saturating_sub(bytes));

@@ -7,7 +7,9 @@ use types::{
 
 /// Appends the values of a row.
 pub(crate) fn encode_row(row: &[Value], out: &mut Vec<u8>) {
+    let before = out.len();
     row.iter().for_each(|value| encode(value, out));
+    debug_assert!(out.len() - before >= row.len(), "each value has its tag");
 }
 
 /// Appends the values of [`encode_row`] to `row`.

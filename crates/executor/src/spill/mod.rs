@@ -93,6 +93,7 @@ impl Held {
     pub(super) fn clear(&mut self) {
         (self.rows, self.bytes) = (0, 0);
         let charged = std::mem::take(&mut self.charged_bytes);
+        debug_assert!(charged <= self.workspace.used_bytes(), "what is charged is given back once");
         self.workspace.release(charged);
     }
 
@@ -132,6 +133,7 @@ impl RowWriter {
     }
 
     pub(super) fn push(&mut self, row: &[Value]) -> Result<(), SqlError> {
+        debug_assert!(!row.is_empty() || self.record.is_empty(), "rows of one run are equally wide");
         self.record.clear();
         codec::encode_row(row, &mut self.record);
         self.writer.push(&self.record)

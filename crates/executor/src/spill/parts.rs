@@ -36,6 +36,7 @@ impl Parts {
     }
 
     pub(crate) fn put(&mut self, part: usize, row: &[Value]) -> Result<(), SqlError> {
+        debug_assert!(part < self.writers.len(), "a key has a part");
         self.writers[part].push(row)
     }
 
@@ -79,6 +80,7 @@ impl Later {
             self.waiting.extend(runs.into_iter().filter(|run| run.records() > 0).map(|run| (run, level)));
         }
         let Some((run, level)) = self.waiting.pop() else { return Ok(None) };
+        debug_assert!(run.records() > 0 && level > 0, "what waits was put off");
         self.level = level;
         Ok(Some(RunRows::new(run.into_reader())))
     }

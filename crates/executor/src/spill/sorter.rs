@@ -56,6 +56,7 @@ impl Sorter {
 
     /// One more row.
     pub(crate) fn add(&mut self, runtime: &Runtime<'_>, key: Vec<Value>, row: Row) -> Result<(), SqlError> {
+        assert_eq!(key.len(), self.order.len(), "a row has a value for each key");
         let bytes = row_bytes(&key) + row_bytes(&row) + size_of::<Keyed>();
         self.rows.room_for_one()?;
         self.rows.push((key, row));
@@ -94,6 +95,10 @@ impl Sorter {
 
     /// The rows at hand, in order, as a run.
     fn put_out(&mut self, runtime: &Runtime<'_>) -> Result<(), SqlError> {
+        debug_assert!(
+            self.rows.is_sorted_by(|a, b| compare(&self.order, &a.0, &b.0).is_le()),
+            "a run is in order"
+        );
         let mut writer = self.held.workspace().writer(runtime.instance)?;
         let mut record = Vec::new();
         for (key, row) in std::mem::take(&mut self.rows) {
@@ -116,6 +121,7 @@ impl Sorter {
             self.put_out(runtime)?;
         }
         let fan_in = self.held.workspace().fan_in();
+        assert!(fan_in > 1, "a merge makes fewer runs of several");
         while self.runs.len() > fan_in {
             // Neighbours only, in their order: what is equal stays as it came.
             let mut runs = std::mem::take(&mut self.runs).into_iter();
@@ -194,6 +200,8 @@ impl Merge {
         for at in (0..merge.heads.len() / 2).rev() {
             merge.sift(at);
         }
+        let mut places = 1..merge.heads.len();
+        debug_assert!(places.all(|at| !merge.is_before(at, (at - 1) / 2)), "heads are a heap");
         Ok(merge)
     }
 
@@ -206,6 +214,7 @@ impl Merge {
         head.reader.next(&mut self.record)?;
         let mut key = Vec::new();
         codec::decode_row(&self.record, &mut key);
+        assert!(key.len() >= self.order.len(), "a record begins with its key");
         let row = key.split_off(self.order.len());
         Ok(Some(std::mem::replace(&mut head.keyed, (key, row))))
     }
@@ -248,6 +257,8 @@ impl Merge {
             None => head.keyed,
         };
         self.sift(0);
+        let is_next = |head: &Head| compare(&self.order, &keyed.0, &head.keyed.0).is_le();
+        debug_assert!(self.heads.first().is_none_or(is_next), "the least row is given first");
         Ok(Some(keyed))
     }
 }

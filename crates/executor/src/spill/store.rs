@@ -77,6 +77,7 @@ impl Walk {
             self.at += 1;
             return Ok(Some((number, row)));
         }
+        debug_assert!(number <= store.len(), "a walk ends behind the last row");
         let Some(run) = &store.behind else { return Ok(None) };
         let behind = self.behind.get_or_insert_with(|| RunRows::new(run.reader()));
         if !behind.next(runtime, &mut self.row)? {
