@@ -9,10 +9,17 @@ use std::path::Path;
 const FILE_LINES_MAX: usize = 800;
 /// The most lines of a function, signature and braces included.
 const FUNCTION_LINES_MAX: usize = 70;
-/// Assertions per function, on average, in the crates that protect durability, each with its present minimum, to be raised over time; each
-/// run prints the figures. The goal is 1.0 for the first three, 0.7 for access.
-const ASSERTION_FLOORS: [(&str, f64); 5] =
-    [("log", 0.75), ("txn", 0.7), ("pages", 0.75), ("access", 0.5), ("engine", 0.05)];
+/// Assertions per function, on average, in the crates that protect durability and in those that make and run plans, each with its present minimum, to
+/// be raised over time; each run prints the figures. The goal is 1.0 for the first three, 0.7 for access.
+const ASSERTION_FLOORS: [(&str, f64); 7] = [
+    ("log", 0.75),
+    ("txn", 0.7),
+    ("pages", 0.75),
+    ("access", 0.5),
+    ("engine", 0.05),
+    ("planner", 0.2),
+    ("executor", 0.2),
+];
 /// The list of tolerated long functions, with their lengths; they may only shrink.
 const RATCHET_FILE: &str = "xtask/long-functions.txt";
 
@@ -138,7 +145,7 @@ fn enum_variants(code: &str, head: &str) -> Option<Vec<String>> {
     Some(names.map(str::to_string).collect())
 }
 
-/// The durability crates assert generously, in release builds too.
+/// The durability crates assert generously, in release builds too; what holds of plans and rows is mostly asserted in debug builds alone.
 pub fn assertion_density(files: &[SourceFile]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (krate, floor) in ASSERTION_FLOORS {
