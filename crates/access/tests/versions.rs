@@ -128,7 +128,14 @@ fn options(snapshot: &Snapshot, path: ReadPath) -> ScanOptions {
 }
 
 /// The one byte that the row consists of, as a reader sees it.
-fn read(db: &Db, txn: &Transaction, home: Home, path: ReadPath, rid: Rid, options: ScanOptions) -> Option<u8> {
+fn read(
+    db: &Db,
+    txn: &Transaction,
+    home: Home,
+    path: ReadPath,
+    rid: Rid,
+    options: ScanOptions,
+) -> Option<u8> {
     let mut row = Vec::new();
     let mut seen = None;
     let told = "a reader at a snapshot waits for nobody";

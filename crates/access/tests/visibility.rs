@@ -46,7 +46,8 @@ enum ReadPath {
     Many,
 }
 
-const PATHS: [ReadPath; 5] = [ReadPath::Scan, ReadPath::Page, ReadPath::Backward, ReadPath::Look, ReadPath::Many];
+const PATHS: [ReadPath; 5] =
+    [ReadPath::Scan, ReadPath::Page, ReadPath::Backward, ReadPath::Look, ReadPath::Many];
 
 impl ReadPath {
     fn is_look(self) -> bool {
@@ -284,7 +285,8 @@ fn cases(home: Home) -> Vec<Case> {
     for isolation in LEVELS {
         for row_lock in [RowLock::Shared, RowLock::Update, RowLock::Exclusive] {
             for keep_row in [false, true] {
-                for path in PATHS.into_iter().filter(|path| home == Home::Tree || *path != ReadPath::Backward) {
+                for path in PATHS.into_iter().filter(|path| home == Home::Tree || *path != ReadPath::Backward)
+                {
                     let wait = LockWait::NoWait;
                     let options =
                         ScanOptions { wait, isolation, row_lock, keep_row, ..ScanOptions::default() };

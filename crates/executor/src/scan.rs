@@ -412,50 +412,61 @@ fn scan_options(plan: &ScanPlan, runtime: &Runtime<'_>) -> Result<ScanOptions, S
 }
 
 /// The keys of a range; `None` when no row can match (a NULL, or to be equal to a value that the column cannot hold). A bound that the column cannot hold
-/// is the nearest one that lets the same rows in.
+/// is the nearest one that lets the same rows in. A NULL comes before an error of another bound: the conditions, in the order in which they are
+/// written, may stop at the NULL.
 fn key_range(range: &SeekRange, runtime: &Runtime<'_>) -> Result<Option<KeyRange>, SqlError> {
     let is_bounded = range.lower.is_some() || range.upper.is_some();
     debug_assert!(!is_bounded || range.like.is_none(), "a column has bounds or a pattern");
     let mut prefix = KeyValues::new();
+    let mut failed = None;
     for key in &range.equal {
-        match seek_value(key, runtime)? {
-            Some(value) => prefix.push(value),
-            None => return Ok(None),
+        match seek_value(key, runtime) {
+            Ok(Some(value)) => prefix.push(value),
+            Ok(None) => return Ok(None),
+            Err(error) => failed = failed.or(Some(error)),
         }
     }
-    if range.lower.is_none() && range.upper.is_none() && range.like.is_none() && !prefix.is_empty() {
-        return Ok(Some(KeyRange::equal(prefix)));
+    if range.lower.is_none() && range.upper.is_none() && range.like.is_none() && !range.equal.is_empty() {
+        return failed.map_or_else(|| Ok(Some(KeyRange::equal(prefix))), Err);
     }
-    let side =
-        |bound: &Option<(SeekKey, bool)>, is_lower: bool| -> Result<Option<Bound<KeyValues>>, SqlError> {
-            let open = || if prefix.is_empty() { Bound::Unbounded } else { Bound::Included(prefix.clone()) };
-            let Some((key, inclusive)) = bound else { return Ok(Some(open())) };
-            let value = key.node.eval(runtime, &[])?;
-            if value.is_null() {
-                return Ok(None);
-            }
-            // What cannot be told bounds nothing: the filter on the rows decides.
-            let Some(near) = types::nearest(&value, &key.to, key.collation) else { return Ok(Some(open())) };
-            let mut full = prefix.clone();
-            full.push(near.value);
-            let is_included = match near.order {
-                Ordering::Equal => *inclusive,
-                Ordering::Less => !is_lower,
-                Ordering::Greater => is_lower,
-            };
-            Ok(Some(if is_included { Bound::Included(full) } else { Bound::Excluded(full) }))
-        };
-    let (Some(lower), Some(upper)) = (side(&range.lower, true)?, side(&range.upper, false)?) else {
+    let lower = bound_of(&range.lower, &prefix, true, runtime);
+    let upper = bound_of(&range.upper, &prefix, false, runtime);
+    let like = range.like.as_ref().map(|key| Ok((key, key.node.eval(runtime, &[])?))).transpose();
+    let is_null = matches!(&like, Ok(Some((_, Value::Null))));
+    if is_null || matches!(lower, Ok(None)) || matches!(upper, Ok(None)) {
         return Ok(None);
-    };
-    let text_prefix = match &range.like {
-        None => None,
-        Some(key) => match key.node.eval(runtime, &[])? {
-            Value::Null => return Ok(None),
-            pattern => literal_prefix(&pattern, key),
-        },
-    };
+    }
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    let (Some(lower), Some(upper), like) = (lower?, upper?, like?) else { unreachable!("no bound is NULL") };
+    let text_prefix = like.and_then(|(key, pattern)| literal_prefix(&pattern, key));
     Ok(Some(KeyRange { text_prefix, ..KeyRange::between(lower, upper) }))
+}
+
+/// One end of a range behind the values that all its keys begin with; `None`: it is NULL.
+fn bound_of(
+    bound: &Option<(SeekKey, bool)>,
+    prefix: &KeyValues,
+    is_lower: bool,
+    runtime: &Runtime<'_>,
+) -> Result<Option<Bound<KeyValues>>, SqlError> {
+    let open = || if prefix.is_empty() { Bound::Unbounded } else { Bound::Included(prefix.clone()) };
+    let Some((key, inclusive)) = bound else { return Ok(Some(open())) };
+    let value = key.node.eval(runtime, &[])?;
+    if value.is_null() {
+        return Ok(None);
+    }
+    // What cannot be told bounds nothing: the filter on the rows decides.
+    let Some(near) = types::nearest(&value, &key.to, key.collation) else { return Ok(Some(open())) };
+    let mut full = prefix.clone();
+    full.push(near.value);
+    let is_included = match near.order {
+        Ordering::Equal => *inclusive,
+        Ordering::Less => !is_lower,
+        Ordering::Greater => is_lower,
+    };
+    Ok(Some(if is_included { Bound::Included(full) } else { Bound::Excluded(full) }))
 }
 
 /// The letters and digits that a LIKE pattern begins with, as a value of the column's kind.

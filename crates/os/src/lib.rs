@@ -7,11 +7,7 @@
 //! Ways to block: [`Latch`], [`RwLatch`], [`Condition`], [`Watermark`], [`Signal`], [`Os::sleep`], [`File`], [`IoQueue`],
 //! [`Stream`], [`Listener`], [`Poller`] (idle threads, in no statistics), [`JoinHandle::join`]. Everything else in the
 //! workspace is built from them.
-#![allow(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "this crate alone touches the world"
-)]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "this crate alone touches the world")]
 
 mod clock;
 mod condition;
