@@ -1,4 +1,4 @@
-//! What functions ask of their arguments beside types: which of them take text, ntext and image, and whose collation they have.
+//! Rules for function arguments beyond their types: which functions accept text, ntext and image, and which argument gives the collation.
 
 use plan_ir::bound::coercibility::{combined, is_old_large_value, resolved};
 use plan_ir::bound::tree::{Expr, ExprKind};

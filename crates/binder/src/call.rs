@@ -23,7 +23,7 @@ use super::{Binder, Clause, coerce};
 /// Arguments of GREATEST and LEAST.
 const EXTREME_ARGUMENTS_MAX: u8 = 254;
 
-/// Functions whose results hang on what was called before: each call changes what the next gives.
+/// Functions with side effects: each call changes the result of the next.
 const SIDE_EFFECTS: [&str; 4] = ["NEWID", "NEWSEQUENTIALID", "RAND", "CRYPT_GEN_RANDOM"];
 
 impl Binder<'_> {
@@ -168,7 +168,7 @@ impl Binder<'_> {
     pub fn parse_call(&mut self, parse: &ast::Convert, to: SqlType) -> Result<Expr, SqlError> {
         let function = if parse.is_try { UnnamedFunction::TryParse } else { UnnamedFunction::Parse };
         let function = self.built_ins.unnamed(function);
-        // SQL Server's decimals are numerics here, in messages and for who asks for the type.
+        // SQL Server's decimals are numerics here, in messages and in metadata.
         let to = match to {
             SqlType::Decimal { precision, scale } => SqlType::Numeric { precision, scale },
             to => to,
@@ -238,7 +238,7 @@ impl Binder<'_> {
         let to = if first.is_null_literal() { second.sql_type } else { first.sql_type };
         let (collation, coercibility) = combined("ISNULL", [&first, &second])?;
         let first = coerce::implicit(first, &to)?;
-        // What does not convert by itself is refused as in an assignment; text is cut to the first one's length.
+        // A value without an implicit conversion is refused as in an assignment; text is cut to the first one's length.
         if !second.is_null_literal() {
             types::convert::matrix::check(&second.sql_type, &to, false)?;
         }

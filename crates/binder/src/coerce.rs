@@ -21,7 +21,7 @@ pub fn binary(op: BinaryOp, left: Expr, right: Expr) -> Result<Expr, SqlError> {
     let left = implicit(left, &plan.left)?;
     let right = implicit(right, &plan.right)?;
     let is_text = plan.result.is_character();
-    // What NULL joined to text gives is an option of the session: left to run time.
+    // The result of NULL concatenated with text depends on a session option: it is left to run time.
     let is_null = |expr: &Expr| matches!(expr.kind, ExprKind::Constant(Value::Null));
     let depends_on_session = is_text && (is_null(&left) || is_null(&right));
     if let (ExprKind::Constant(a), ExprKind::Constant(b)) = (&left.kind, &right.kind)

@@ -1,5 +1,5 @@
-//! What rows of a table must satisfy, bound for the statement that changes them: checks, computed columns, foreign keys of both directions
-//! and what cascades from them.
+//! The constraints of a table, bound for the statement that changes it: checks, computed columns, foreign keys of both directions
+//! and their cascades.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use types::SqlError;
 
 use super::{Binder, ScopeTable};
 
-/// What a statement does with the rows.
+/// How a statement changes the rows.
 #[derive(Clone, Copy, Debug)]
 pub enum Change<'a> {
     Insert,

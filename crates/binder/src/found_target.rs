@@ -1,4 +1,4 @@
-//! The table that a data change statement changes: what its name means, and the table once it is found.
+//! The target table of a data change statement: the resolution of its name, and the table that was found.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub struct TargetRequest {
     pub hints: ScanHints,
 }
 
-/// What a statement does to the query that it names.
+/// How a statement changes the query that it names.
 #[derive(Clone, Debug)]
 pub enum Access {
     Delete,
@@ -48,7 +48,7 @@ pub struct FoundTarget {
 }
 
 impl FoundTarget {
-    /// What OUTPUT shows of it.
+    /// The columns of it that OUTPUT shows.
     pub fn changed(&self) -> ChangedTable<'_> {
         let hidden = match &self.through {
             Some(through) => through.columns.iter().map(|column| column.id).collect(),
@@ -86,7 +86,7 @@ pub struct InsertTarget {
     pub through: Option<Arc<Through>>,
 }
 
-/// What a target's name means.
+/// The object that a target's name resolves to.
 #[derive(Clone)]
 pub enum Named {
     Table(Arc<TableSource>),

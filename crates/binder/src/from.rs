@@ -1,4 +1,4 @@
-//! FROM: tables, views, derived tables, common table expressions, joins, functions that give rows.
+//! FROM: tables, views, derived tables, common table expressions, joins, table-valued functions.
 
 use std::sync::Arc;
 
@@ -694,7 +694,7 @@ pub fn join(kind: JoinKind, left: Rel, right: Rel, on: Option<Expr>) -> Rel {
     Rel::Join { kind, left: Box::new(left), right: Box::new(right), on }
 }
 
-/// What a parameter of an inline function stands for: a value of the database's collation, be it a column's. NULL is no literal there: the
+/// The value of a parameter of an inline function: a value of the database's collation, be it a column's. NULL is no literal there: the
 /// parameter may stand wherever a variable may.
 fn as_parameter(argument: Expr) -> Expr {
     if argument.is_constant_null() {

@@ -33,7 +33,7 @@ impl Binder<'_> {
                 (Rel::Aggregate { input: Box::new(rel), keys, aggregates }, columns)
             }
         };
-        // What is above reads a key where it names the expression.
+        // Operators above read the key where they name its expression.
         let key_columns: Vec<(ColumnId, Expr)> = columns.into_iter().zip(grouping.keys).collect();
         let mut allowed: FxHashSet<ColumnId> = key_columns.iter().map(|key| key.0).collect();
         allowed.extend(counted);

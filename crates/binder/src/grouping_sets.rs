@@ -1,4 +1,4 @@
-//! What a query is grouped by: its keys, and the sets of them that ROLLUP, CUBE and GROUPING SETS ask for.
+//! The grouping of a query: its keys, and the grouping sets of ROLLUP, CUBE and GROUPING SETS.
 
 use plan_ir::bound::tree::Expr;
 use plan_ir::kinds::ColumnId;
@@ -11,7 +11,7 @@ pub(super) const KEYS_MAX: usize = 32;
 /// A set of keys, by position.
 pub(super) type KeySet = Vec<usize>;
 
-/// What a query is grouped by.
+/// The keys and grouping sets of a query.
 #[derive(Clone, Default)]
 pub struct Grouping {
     /// Each once.

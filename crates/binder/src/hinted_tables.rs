@@ -1,4 +1,4 @@
-//! TABLE HINT of a statement's OPTION, before the tables are met that it is for.
+//! TABLE HINT of a statement's OPTION clause, kept until its tables are bound.
 
 use plan_ir::names::{same_name, written};
 use tsql::ast;

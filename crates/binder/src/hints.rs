@@ -1,4 +1,4 @@
-//! Table hints: what they ask for, and which do not go together.
+//! Table hints: their effects, and conflicts between them.
 //!
 //! ROWLOCK and PAGLOCK change nothing: rows and keys are locked, which is never coarser than asked. TABLOCK and TABLOCKX lock the table.
 
@@ -11,7 +11,7 @@ use types::SqlError;
 
 use super::Binder;
 
-/// What hints ask for; those without a case here stand in the table of clauses. Errors 321, 650 and 1047.
+/// The effects of hints; hints without a case here are in the table of clauses. Errors 321, 650 and 1047.
 pub fn scan_hints(hints: &[ast::TableHint]) -> Result<ScanHints, SqlError> {
     let mut result = ScanHints::default();
     let mut granularity: Option<String> = None;

@@ -1,4 +1,4 @@
-//! IDENTITY with its seed and increment, as it is written.
+//! IDENTITY with its seed and increment, from the syntax tree.
 
 use engine::IdentityDef;
 use tsql::ast;

@@ -266,7 +266,7 @@ impl Binder<'_> {
         Ok(BoundInput::Query(Box::new(BoundSource { rel: query.rel, order, stores, drawn })))
     }
 
-    /// What the query draws from sequences goes along with its rows: a default that draws from the same one gets the same value.
+    /// The next values of the query are columns of its rows: a default over the same sequence gets the same value.
     fn keep_drawn(&mut self, rel: &mut Rel, order: &mut Vec<ColumnId>) -> Vec<(Arc<SequenceSource>, usize)> {
         let drawn = self.next_values.take_drawn();
         let Rel::Project { items, .. } = rel else { return Vec::new() };
@@ -336,7 +336,7 @@ pub(super) fn refuse_rowversion(source: &TableSource, ordinal: usize) -> Result<
     }
 }
 
-/// What the statement does with an identity column; whether it may is an option of the session when it runs.
+/// How the statement treats an identity column; a session option at run time decides whether that is allowed.
 fn identity_rule(
     source: &TableSource,
     ordinals: &[usize],

@@ -6,7 +6,7 @@ use plan_ir::bound::tree::{Expr, Rel};
 pub struct Item {
     /// Its name; empty when it has none.
     pub name: String,
-    /// What it computes.
+    /// Its expression.
     pub expr: Expr,
     /// It is an identity column of a base table.
     pub identity: bool,

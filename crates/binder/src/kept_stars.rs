@@ -1,27 +1,27 @@
-//! What is known of each `*` in the text at hand: `stars.rs` says what is done with it.
+//! The known expansion of each `*` in the current text; `stars.rs` uses it.
 
 use std::sync::Arc;
 
 use engine::KeptStar;
 
-/// What is known of the text at hand.
+/// The known expansions in the current text.
 #[derive(Default)]
 pub struct Stars {
-    /// What the catalog has kept of it.
+    /// The expansions in the catalog.
     pub(super) kept: Arc<[KeptStar]>,
-    /// What there is to be kept, when the module is being made.
+    /// The expansions to be stored, when the module is being created.
     pub(super) noted: Option<Vec<KeptStar>>,
     /// It is the text of an EXISTS.
     pub(super) is_of_exists: bool,
 }
 
 impl Stars {
-    /// Of a module that is being made.
+    /// The expansions of a module that is being created.
     pub fn noting() -> Stars {
         Stars { noted: Some(Vec::new()), ..Stars::default() }
     }
 
-    /// What is to be kept of it.
+    /// The expansions to be stored.
     pub fn into_noted(self) -> Vec<KeptStar> {
         self.noted.unwrap_or_default()
     }

@@ -61,7 +61,7 @@ const MAX_VIEW_DEPTH: u32 = 32;
 
 /// Binds one statement.
 pub struct Binder<'a> {
-    /// What names mean, and what the session has declared.
+    /// Name resolution, and the declarations of the session.
     pub context: &'a BindContext<'a>,
     /// The functions and views of the system.
     pub built_ins: &'static dyn BuiltIns,
@@ -75,13 +75,13 @@ pub struct Binder<'a> {
     pub scopes: Vec<Scope>,
     /// The common table expressions in sight.
     pub common_tables: Vec<CommonTableEntry>,
-    /// What catalogs and the session have said of names: the statement holds as long as they say it.
+    /// The plan dependencies: the statement is valid while the name lookups give these answers.
     pub dependencies: PlanDependencies,
     /// Tables that are read, as often as they are named.
     pub tables: Vec<Arc<plan_ir::table::TableSource>>,
     /// Column aliases of inlined function parameters: name -> expression.
     pub arguments: Vec<(String, Expr)>,
-    /// What UPDATE or DELETE with FROM changes.
+    /// The target of UPDATE or DELETE with FROM.
     pub target: Option<found_target::TargetRequest>,
     /// Queries under names that stand in the statement's tree, by the first column of each.
     pub named_queries: rustc_hash::FxHashMap<ColumnId, seen_through::NamedQuery>,
@@ -95,13 +95,13 @@ pub struct Binder<'a> {
     pub identity_item: Option<(usize, engine::IdentityDef)>,
     /// Columns of derived tables whose rows all have the NULL literal there: named, they are that literal, whose type is its reader's.
     pub untyped_nulls: rustc_hash::FxHashSet<ColumnId>,
-    /// What the collations of columns are worth that come from expressions; of all others it is a column's.
+    /// The collation labels of columns that come from expressions; all other columns have the label of a column.
     pub coercibilities: rustc_hash::FxHashMap<ColumnId, Coercibility>,
     /// Names mean columns also where these are untyped NULLs: in keys of groups and orders.
     pub names_columns: bool,
-    /// What the text itself names, when somebody asked for that (dependencies of a view, columns of a CHECK).
+    /// The names in the text itself, if the caller asked for them (dependencies of a view, columns of a CHECK).
     pub observed: Option<RefCell<Observed>>,
-    /// The text is kept for everybody: temporary tables, which are a session's own, may not be in it.
+    /// The text is stored for all sessions: it must not name temporary tables, which belong to one session.
     pub refuses_temporary: bool,
     /// It is the query of a function that is being made: what has side effects may not be called in its text (443).
     pub makes_function: bool,
@@ -113,9 +113,9 @@ pub struct Binder<'a> {
     pub table_hints: Vec<hinted_tables::HintedTable>,
     /// NEXT VALUE FOR: where it may stand and what it becomes there.
     pub next_values: next_values::NextValues,
-    /// Where names without a schema are looked for before `dbo`, when it is not the schema of the context: that of the view or function at hand.
+    /// Where names without a schema are looked for before `dbo`, when it is not the schema of the context: that of the current view or function.
     pub schema: Option<Arc<str>>,
-    /// What `*` stands for in the text of a module.
+    /// The expansion of `*` in the text of a module.
     pub stars: kept_stars::Stars,
     /// A column that cannot be found does not end the binding: `unknown_name`.
     pub tells_all_names: bool,
@@ -436,7 +436,7 @@ impl<'a> Binder<'a> {
         result
     }
 
-    /// Is the text at hand the statement's own, not that of a view or function that it names?
+    /// Is the current text the statement's own, not that of a view or function that it names?
     pub fn is_in_statement(&self) -> bool {
         self.view_depth == 0
     }

@@ -1,4 +1,4 @@
-//! How many rows: TOP, OFFSET and FETCH. Their counts are made before the rows are: columns of the same query are seen and refused.
+//! TOP, OFFSET and FETCH. Their counts are computed before the rows, so columns of the query itself are recognized and refused.
 
 use plan_ir::bound::tree::{Expr, ExprKind, Rel, SortKey, TopSpec};
 use tsql::ast;
@@ -79,7 +79,7 @@ impl Binder<'_> {
     }
 }
 
-/// What is wrong with a count before anything runs. Errors 1060, 10743 (not of an integer type), 127, 10742, 10744 (too small a constant),
+/// Checks a count at bind time. Errors 1060, 10743 (not of an integer type), 127, 10742, 10744 (too small a constant),
 /// 1014 (NULL percent).
 fn check(count: &Expr, which: RowCount) -> Result<(), SqlError> {
     if matches!(count.kind, ExprKind::Undeclared(_)) {

@@ -1,4 +1,4 @@
-//! MERGE: target and source are joined, and each row goes to the first WHEN clause that is about such rows and whose condition holds.
+//! MERGE: target and source are joined, and each row goes to the first WHEN clause of its kind whose condition holds.
 
 use std::sync::Arc;
 
@@ -166,7 +166,7 @@ impl Binder<'_> {
         let not = |predicate: Expr| Expr::predicate(ExprKind::Not(Box::new(predicate)));
         let (no_target, no_source) =
             (is_missing(self, joined.target.locator), is_missing(self, joined.marker));
-        // What cannot be missing is not asked for: the join may then look at conditions on one side before it joins.
+        // A side that always has a row is not tested: then the join may evaluate conditions on one side before it joins.
         let mut parts = Vec::new();
         match clause.when {
             MergeWhen::Matched => {
@@ -315,7 +315,7 @@ impl Binder<'_> {
         })
     }
 
-    /// What rows must satisfy that are changed so, if an action does it.
+    /// The constraints on rows that are changed this way, if an action does it.
     fn constraints_for(
         &mut self,
         source: &Arc<TableSource>,
@@ -346,7 +346,7 @@ impl Binder<'_> {
     }
 }
 
-/// What the clauses may be together: 5324, 10714.
+/// Checks the combination of the clauses: 5324, 10714.
 fn check_clauses(clauses: &[ast::MergeClause]) -> Result<(), SqlError> {
     for (at, clause) in clauses.iter().enumerate() {
         let name = clause_name(clause.when);

@@ -1,11 +1,11 @@
-//! The windows that a WINDOW clause names: a window may begin with the name of another one, whichever of the two stands first.
+//! The windows that a WINDOW clause names: a window may refer to another one, in any order.
 
 use tsql::ast;
 use types::SqlError;
 
 type Named = (ast::Ident, ast::Window);
 
-/// Looks at a WINDOW clause as a whole, whoever uses its windows. Errors 4123, 5362, 5365, 16211.
+/// Checks a WINDOW clause as a whole, whether its windows are used or not. Errors 4123, 5362, 5365, 16211.
 pub(super) fn check(windows: &[Named]) -> Result<(), SqlError> {
     for (at, (name, window)) in windows.iter().enumerate() {
         if windows[..at].iter().any(|earlier| earlier.0.is(&name.value)) {

@@ -1,4 +1,4 @@
-//! What names mean: columns in scope, tables, views, databases.
+//! Name resolution: columns in scope, tables, views, databases.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub fn all_of(mut errors: Vec<SqlError>) -> Option<SqlError> {
     Some(last.after_all(errors))
 }
 
-/// What a table name stands for.
+/// The object that a table name resolves to.
 pub enum Resolved {
     /// A table, view or other object of a database's catalog.
     Object(Arc<Database>, ObjectDef),
@@ -53,8 +53,8 @@ impl Binder<'_> {
         }
     }
 
-    /// What stands where a column cannot be found: NULL, so that what else the statement names is looked for, too, and all that is missing
-    /// is told at once. `place`: where the name is written; what is bound several times (a common table expression) is told once.
+    /// Replaces an unknown column by NULL, so that the other names of the statement are looked up, too, and all unknown names
+    /// are reported at once. `place`: the position of the name; text that is bound several times (a common table expression) is reported once.
     pub fn unknown_name(&mut self, place: usize, error: SqlError) -> Result<Expr, SqlError> {
         if !self.tells_all_names || !is_about_name(&error) {
             return Err(error);
@@ -100,7 +100,7 @@ impl Binder<'_> {
         result
     }
 
-    /// What the name of a column stands for.
+    /// The expression of a column name.
     pub fn named_column(&self, id: ColumnId) -> Expr {
         let mut column = self.column_expr(id);
         // Whatever COLLATE stands in the query behind it; a literal there stays what it is.
@@ -168,7 +168,7 @@ impl Binder<'_> {
         }
     }
 
-    /// What a table name means. Error 208 when nothing of the name exists, be it that its database does not.
+    /// Resolves a table name. Error 208 when nothing of the name exists, be it that its database does not.
     pub fn resolve_table(&mut self, name: &ObjectName) -> Result<Resolved, SqlError> {
         let resolved = self.look_up_table(name);
         if let (Some(observed), 0, Err(error)) = (&self.observed, self.view_depth, &resolved)

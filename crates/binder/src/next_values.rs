@@ -1,4 +1,4 @@
-//! What the binder knows of NEXT VALUE FOR at the place where it is: why it may not stand there, and what has been drawn.
+//! The binder's state for NEXT VALUE FOR: why it is not allowed at the current place, and the next values bound so far.
 
 use std::sync::Arc;
 
@@ -33,14 +33,14 @@ pub const CONDITIONAL: i32 = 11741;
 const PRECEDENCE: [i32; 9] =
     [NESTED, TABLE_FUNCTION, AGGREGATE, SET_OPERATION, ORDERED, CLAUSE, MERGED, LIMITED, CONDITIONAL];
 
-/// What the binder knows of NEXT VALUE FOR at the place where it is.
+/// The binder's state for NEXT VALUE FOR at the current place.
 #[derive(Default)]
 pub struct NextValues {
     /// The next query or SELECT block is the statement's own.
     pub is_statement_next: bool,
     /// Why it may not stand here.
     pub(super) refusals: Vec<i32>,
-    /// What the select list at hand draws.
+    /// The next values of the current select list.
     pub(super) of_rows: Option<Vec<NextValue>>,
     /// The text of a default: 11717, 11730.
     pub(super) is_default: bool,
@@ -52,7 +52,7 @@ pub struct NextValues {
     pub is_written: bool,
     /// The SET clause of an UPDATE: 11717.
     pub(super) refuses_over: bool,
-    /// What the statement's own query has drawn, and the columns that hold it.
+    /// The next values of the statement's own query, and their columns.
     pub(super) drawn: Vec<(Arc<SequenceSource>, ColumnId)>,
     /// All sequences of the statement.
     pub sequences: Vec<Arc<SequenceSource>>,
@@ -67,7 +67,7 @@ pub struct NextValue {
     pub(super) uses: usize,
 }
 
-/// What is put aside while a stored text is bound.
+/// The state that is saved while a stored text is bound.
 pub struct Outside {
     refusals: Vec<i32>,
     of_rows: Option<Vec<NextValue>>,
@@ -100,7 +100,7 @@ impl NextValues {
         self.is_statement_next = outside.is_statement_next;
     }
 
-    /// What is bound now is a default.
+    /// The binder binds a default from here on.
     pub fn allow_in_default(&mut self, value: &ast::Expr) {
         self.refusals.clear();
         self.is_default = true;
@@ -115,17 +115,17 @@ impl NextValues {
         self.default_call == Some(place_of(call))
     }
 
-    /// What is bound from here on is the text of a CHECK or a computed column.
+    /// The binder binds the text of a CHECK or a computed column from here on.
     pub fn refuse_in_definition(&mut self) {
         self.refusals.push(NESTED);
     }
 
-    /// What is bound from here on is the SET clause of an UPDATE.
+    /// The binder binds the SET clause of an UPDATE from here on.
     pub fn refuse_over(&mut self) {
         self.refuses_over = true;
     }
 
-    /// What the statement's own query has drawn.
+    /// Takes the next values of the statement's own query.
     pub fn take_drawn(&mut self) -> Vec<(Arc<SequenceSource>, ColumnId)> {
         std::mem::take(&mut self.drawn)
     }

@@ -1,4 +1,4 @@
-//! What the texts of views, inline functions and CHECK constraints refer to: they are bound anew and watched.
+//! References of views, inline functions and CHECK constraints: their texts are bound again, and the name lookups are recorded.
 
 use std::cell::RefCell;
 use std::sync::Arc;

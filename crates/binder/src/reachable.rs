@@ -1,4 +1,4 @@
-//! Which parts of COALESCE, ISNULL and CASE can give the value, as constants in them tell: a grouped query may name anything in the others.
+//! Which parts of COALESCE, ISNULL and CASE are reachable, given the constants in them: unreachable parts of a grouped query may name any column.
 
 use plan_ir::bound::tree::{Expr, ExprKind};
 use plan_ir::kinds::ConversionKind;

@@ -1,4 +1,4 @@
-//! What the members of a recursive common table expression may be, and where its recursive members may name it.
+//! Rules for the members of a recursive common table expression, and where its recursive members may name it.
 
 use plan_ir::bound::tree::{Expr, ExprKind, Rel};
 use plan_ir::kinds::JoinKind;

@@ -1,4 +1,4 @@
-//! Functions that give rows whose columns hang on their arguments: STRING_SPLIT, GENERATE_SERIES, OPENJSON. Their rows are made in
+//! Table-valued functions whose columns depend on their arguments: STRING_SPLIT, GENERATE_SERIES, OPENJSON. Their rows are made in
 //! `sysviews/src/rowsets.rs`.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use types::{Collation, Length, SqlError, SqlType, Value};
 
 use super::{Binder, ScopeColumn, coerce};
 
-/// What hangs on the arguments of such a function: these themselves in their types, the type of its first column, how many columns it shows.
+/// The types of such a function: its converted arguments, the type of its first column, and its number of columns.
 struct Typed {
     arguments: Vec<Expr>,
     sql_type: SqlType,

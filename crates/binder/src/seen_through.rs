@@ -1,4 +1,4 @@
-//! The names under which a changed table's columns are seen when it is reached through a query, and what the query asks of changed rows.
+//! The column names under which a query shows the table that is changed through it, and the query's conditions on changed rows.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub struct NamedQuery {
 pub struct Through {
     pub(super) query: NamedQuery,
     pub columns: Vec<ThroughColumn>,
-    /// What the projections between the query's columns and the table give.
+    /// The definitions of the query's columns by the projections above the table.
     pub(super) definitions: Definitions,
     /// Conditions of WITH CHECK OPTION over the table's columns.
     pub(super) checks: Vec<Expr>,

@@ -1,4 +1,4 @@
-//! Queries: SELECT blocks with ORDER BY, TOP, OFFSET, DISTINCT, and what a SELECT statement does with its rows.
+//! Queries: SELECT blocks with ORDER BY, TOP, OFFSET, DISTINCT, and the destination of a SELECT statement's rows.
 
 use plan_ir::bound::coercibility::{check_key, check_resolved, is_incomparable};
 use plan_ir::bound::tree::{Expr, ExprKind, Rel, SortKey};
@@ -76,7 +76,7 @@ impl Binder<'_> {
         if select.into.is_some() && !std::mem::take(&mut self.expects_into) {
             return Err(plan_ir::errors::syntax_near_keyword("INTO"));
         }
-        // What an UPDATE or DELETE changes is no table of a query inside it.
+        // The target of an UPDATE or DELETE is not a table of a query inside it.
         let target = self.target.take();
         let takes_identity = select.into.is_some() && matches!(query.body, ast::QueryBody::Select(_));
         named_window::check(&select.windows)?;
@@ -412,7 +412,7 @@ fn is_name_or_ordinal(expr: &ast::Expr) -> bool {
     matches!(expr.kind, ast::ExprKind::Column(_) | ast::ExprKind::Literal(ast::Literal::Int(_)))
 }
 
-/// What a column is called in a result: the name as the query writes it, in whatever letter case; `$identity` by the column's own.
+/// The name of a column in a result: as the query writes it, in its letter case; `$identity` by the column's own.
 pub fn shown_name(column: &ast::ColumnRef, found: String) -> String {
     if same_name(&column.name.value, &found) { column.name.value.clone() } else { found }
 }

@@ -1,4 +1,4 @@
-//! NEXT VALUE FOR: where it may stand, and what it becomes there.
+//! NEXT VALUE FOR: the places where it is allowed, and its bound form at each.
 //!
 //! In the select list of a statement's own query it becomes a column of [`Rel::NextValue`], which adds one value of each sequence to each row
 //! (documentation of NEXT VALUE FOR: once a row, however often it is written). In VALUES, SET and defaults it is an expression that the

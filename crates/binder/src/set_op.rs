@@ -339,7 +339,7 @@ fn source_mentions(source: &ast::TableSource, name: &str) -> bool {
     }
 }
 
-/// A projection, left out when it would change nothing but ids that nobody shares.
+/// A projection, left out when it would change only column ids that are not shared.
 fn projected(rel: Rel, items: Vec<(ColumnId, Expr)>) -> Rel {
     debug_assert!(items.iter().all(|item| !matches!(item.1.kind, ExprKind::Subquery(_))));
     Rel::Project { input: Box::new(rel), items }

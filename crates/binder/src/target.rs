@@ -26,7 +26,7 @@ impl Binder<'_> {
         }
     }
 
-    /// What a target's name means. Errors 208, 259 (system catalog).
+    /// Resolves a target's name. Errors 208, 259 (system catalog).
     pub fn named_target(&mut self, target: &ast::DmlTargetKind) -> Result<Named, SqlError> {
         match target {
             ast::DmlTargetKind::Table(name) => self.named(name),

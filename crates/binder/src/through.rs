@@ -1,5 +1,5 @@
-//! Changes through a view, a common table expression, a derived table or an inline function: the one base table they come down to, and how
-//! its rows are found again under the columns of the query.
+//! Changes through a view, a common table expression, a derived table or an inline function: the one base table behind them, and how
+//! its rows are found from the columns of the query.
 //!
 //! What may be changed is judged by the bound tree: projections, filters, windows, sorts and joins are looked through, everything that makes
 //! new rows (groups, DISTINCT, set operations, recursion) is not. Conditions: documentation of CREATE VIEW, "Updatable views".

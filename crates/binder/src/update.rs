@@ -31,7 +31,7 @@ impl Binder<'_> {
         self.refusing_next_values(LIMITED, update.top.is_some(), |binder| {
             binder.set_clauses(&update.set, &target, &mut steps)
         })?;
-        // What else draws belongs to rows of other tables, which no TOP counts.
+        // Other next values belong to rows of other tables, which no TOP counts.
         self.next_values.is_limited = false;
         let mut changed = Vec::new();
         let steps = self.bound_steps(steps, &target, &mut changed)?;

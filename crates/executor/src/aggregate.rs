@@ -20,10 +20,10 @@ use crate::spill::parts::Later;
 /// Most that STRING_AGG gives of texts that are no large ones.
 const STRING_AGG_BYTES_MAX: usize = 8000;
 
-/// Groups that are handed up together.
+/// Groups that are emitted together.
 pub(super) const BATCH_GROUPS: usize = 256;
 
-/// Rows of groups that there is no room for are put off until the groups at hand are given: states building ──► giving ──(a part that was put
+/// Rows of groups that do not fit are deferred until the current groups have been emitted: states building ──► giving ──(a part that was put
 /// off)──► building.
 pub(crate) struct Aggregate<'p> {
     plan: &'p AggregatePlan,
@@ -43,7 +43,7 @@ struct Gathered<'p> {
     table: KeyTable,
     /// The values of their keys.
     keys: Vec<Row>,
-    /// What is gathered of each, as many of them as there are aggregates, end to end: a row looks at one place in memory.
+    /// The accumulators of each group, one per aggregate, contiguous: a row accesses one place in memory.
     accumulators: Vec<Accumulator<'p>>,
     held: Held,
     /// No more groups fit.

@@ -1,5 +1,5 @@
-//! What follows when rows that others refer to are deleted or get other keys: ON DELETE and ON UPDATE, level by level, then the keys that
-//! must exist and those that nothing may refer to any more. All of it is looked at when the statement has changed everything it changes.
+//! Referential actions of foreign keys: ON DELETE and ON UPDATE, level by level, then the check of keys that
+//! must exist and of keys that no row may refer to any more. All checks run after the statement has made all its changes.
 
 use plan_ir::foreign_key::Reference;
 use plan_ir::physical::change::{Action, Child, Constraints, NewKey};
@@ -15,12 +15,12 @@ use super::spill::gathered::{ALL_AT_ONCE, Gathered, MANY_AT_ONCE};
 use super::store::StoreValue;
 use super::store::check_not_null;
 
-/// Keys to look at in the end.
+/// Keys to check at the end of the statement.
 #[derive(Default)]
 struct Pending<'p> {
-    /// Must exist where they refer to.
+    /// They must exist in the referenced table.
     wanted: Vec<(&'p Reference, Gathered)>,
-    /// Nobody may refer to them, unless another row has them now.
+    /// No row may refer to them, unless another row has them now.
     gone: Vec<(&'p Reference, Gathered)>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn after_delete(
     pending.check(runtime, verb)
 }
 
-/// The same for rows that it has changed ([`change`]).
+/// Runs the actions and checks for rows that the statement has changed ([`change`]).
 pub(crate) fn after_update(
     constraints: &Constraints,
     rows: &Gathered,
@@ -56,7 +56,7 @@ pub(crate) fn after_update(
     pending.check(runtime, verb)
 }
 
-/// What `key` makes of gathered rows, without those that have none.
+/// The keys that `key` computes from gathered rows, without rows that have none.
 fn keys_of(
     rows: &Gathered,
     runtime: &Runtime<'_>,
@@ -123,7 +123,7 @@ fn updated<'p>(
     }
     for dependent in &constraints.dependents {
         let there = &dependent.reference.there;
-        // The key that was, and behind it the one that is.
+        // The old key, then the new one.
         let moved = |row: &[Value]| {
             let (old, new) = old_and_new(row);
             let (mut key, now) = (there.key_of(old)?, pick(new, &there.columns));
@@ -144,7 +144,7 @@ fn updated<'p>(
     Ok(())
 }
 
-/// Gives the referring rows of some keys their new keys; those of CASCADE stand behind the old ones. All are found before the first is changed:
+/// Gives the referring rows of some keys their new keys; those of CASCADE follow the old ones. All are found before the first is changed:
 /// keys may change places.
 fn assign<'p>(
     reference: &'p Reference,
@@ -174,7 +174,7 @@ fn assign<'p>(
     updated(&child.constraints, &changes, runtime, pending)
 }
 
-/// The columns that follow the others, and what one row must satisfy by itself.
+/// Sets the row version and computed columns, then checks NOT NULL and the constraints on a single row.
 fn finish_row(
     constraints: &Constraints,
     source: &TableSource,

@@ -1,5 +1,5 @@
-//! What views of the catalog alone answer, as a whole: while others change definitions it is found twice, as if their changes had not been made
-//! and as if they had. When both are equal it does not hang on them, and nobody waits; otherwise it waits until they have ended.
+//! Reads of catalog views alone: while other transactions change definitions, the result is computed twice, without their changes
+//! and with them. Equal results do not depend on the changes and are returned at once; otherwise the statement waits until these transactions end.
 
 use engine::{CatalogImage, IsolationLevel};
 use plan_ir::physical::plan::{CatalogPlan, Plan};
@@ -27,7 +27,7 @@ pub(super) fn open<'p>(
     let Some(settled) = answer(&plan.input, CatalogImage::Settled, runtime)? else {
         return plan.input.open(runtime);
     };
-    // What fails on the changes of others hangs on them.
+    // A read that fails with the changes of others depends on them.
     if answer(&plan.input, CatalogImage::Present, runtime)
         .is_ok_and(|present| present.as_ref() == Some(&settled))
     {
@@ -44,7 +44,7 @@ pub(super) fn open<'p>(
     }
 }
 
-/// Is anybody else changing what it may read? Messages of users are in master for everybody.
+/// Is another transaction changing definitions that it may read? User-defined messages of all databases are in master.
 fn has_unsettled(plan: &CatalogPlan, runtime: &Runtime<'_>) -> bool {
     let master = runtime.instance.master();
     runtime.look_up(|lookup| {
@@ -55,7 +55,7 @@ fn has_unsettled(plan: &CatalogPlan, runtime: &Runtime<'_>) -> bool {
 /// All rows, with every view inside read as that image shows the catalog; `None`: there are too many.
 fn answer(plan: &Plan, image: CatalogImage, runtime: &Runtime<'_>) -> Result<Option<Vec<Row>>, SqlError> {
     let before = runtime.read_as.replace(Some(image));
-    // What subqueries gave was read as something else.
+    // Kept results of subqueries are from the other catalog image.
     runtime.forget_kept();
     let rows = rows_of(plan, runtime);
     runtime.forget_kept();

@@ -1,4 +1,4 @@
-//! Rows that are to be changed, as they are gathered, and their change.
+//! Rows to be changed: the gathered form, and the change itself.
 
 use engine::{Halves, RowChange, RowLocator};
 use plan_ir::row::Row;
@@ -9,7 +9,7 @@ use types::{SqlError, Value};
 use super::spill::gathered::{Gathered, MANY_AT_ONCE};
 use super::store::check_settings;
 
-/// A row that is to be changed, as it is gathered: its locator, what it is, what it becomes.
+/// The gathered form of a row to be changed: its locator, old values, new values.
 pub(super) fn change(locator: Value, mut old: Row, mut new: Row) -> Row {
     assert_eq!(old.len(), new.len(), "a change leaves the columns as they are");
     let mut row = Row::with_capacity(1 + old.len() + new.len());

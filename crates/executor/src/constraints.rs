@@ -1,4 +1,4 @@
-//! CHECK, computed columns and FOREIGN KEY of a table, compiled once a statement.
+//! CHECK, computed columns and FOREIGN KEY of a table, compiled once per statement.
 
 use plan_ir::foreign_key::Reference;
 use plan_ir::physical::change::Constraints;
@@ -10,7 +10,7 @@ use types::{SqlError, Value};
 use super::operations::{Evaluate, Test};
 use super::references::FindKeys;
 
-/// What rows must satisfy, asked of a row.
+/// Checks constraints on a row.
 pub trait CheckRows {
     /// Fills the computed columns.
     fn compute(&self, runtime: &Runtime<'_>, row: &mut Row) -> Result<(), SqlError>;

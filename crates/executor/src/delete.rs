@@ -1,4 +1,4 @@
-//! DELETE: all rows are found first, then deleted. Where nothing else hangs on them, what is gathered of each is its keys.
+//! DELETE: all rows are found first, then deleted. If no reference or OUTPUT depends on them, only their keys are gathered.
 
 use engine::Deletion;
 use plan_ir::context::{RowSink, StatementOutcome};
@@ -21,7 +21,7 @@ use super::update::search;
 enum Victims {
     #[default]
     None,
-    /// The locator, then the values of the columns that matter.
+    /// The locator, then the values of the needed columns.
     One(Row),
     Many(Box<Deletion>),
 }
@@ -58,7 +58,7 @@ pub fn run(
     Ok(StatementOutcome { row_count: Some(count as u64), sent_rows, ..StatementOutcome::default() })
 }
 
-/// Finds the rows to delete; `take` gets the locator of each, then the values of the columns that matter.
+/// Finds the rows to delete; `take` gets the locator of each, then the values of the needed columns.
 fn find(
     delete: &DeletePlan,
     runtime: &Runtime<'_>,
@@ -68,7 +68,7 @@ fn find(
     let mut source = search(&delete.plan, delete.locator, delete.may_repeat, runtime)?;
     let mut left = runtime.changes_max(delete.has_top);
     if left < u64::MAX {
-        // Not more than it deletes are locked.
+        // Only rows that it deletes are locked.
         source = Box::new(RowByRow(source));
     }
     debug_assert_eq!(delete.old.len(), delete.columns.len(), "each column that matters is read");

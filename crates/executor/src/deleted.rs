@@ -1,4 +1,4 @@
-//! Rows that are to be deleted, as they are gathered, and their deletion.
+//! Rows to be deleted: the gathered form, and the deletion itself.
 
 use engine::{Deletion, GatheredMemory, RowLocator};
 use plan_ir::runtime::Runtime;

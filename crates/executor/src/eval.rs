@@ -17,11 +17,11 @@ const CONVERSION_COPIES: usize = 6;
 /// Of errors that say something of values; those of the server and of sessions are others.
 const SEVERITY_OF_VALUES: u8 = 16;
 
-/// Work on values of so many bytes takes some microseconds: before it begins there is time to look whether it should.
+/// Work on values of so many bytes takes some microseconds, so an interrupt is checked before each such value.
 const LONG_BYTES: usize = 32 << 10;
 
-/// Values that together have so many bytes are about to be copied so many times: 701 before that is tried in vain.
-/// Long ones are looked at for long: who is to stop does so before each of them, not after some hundreds of rows.
+/// Requests memory for `copies` copies of values with so many bytes together: error 701 is raised before the allocation.
+/// Work on long values takes long: an interrupt stops the statement before each of them, not only after some hundreds of rows.
 #[inline]
 fn room_for(bytes: usize, copies: usize) -> Result<(), SqlError> {
     if bytes >= LONG_BYTES && os::task::interrupt_pending() {

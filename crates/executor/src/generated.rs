@@ -1,4 +1,4 @@
-//! Values that the engine gives out while rows are made: identity and rowversion.
+//! Values that the engine generates for new rows: identity and rowversion.
 
 use plan_ir::row::row_version;
 use plan_ir::runtime::Runtime;

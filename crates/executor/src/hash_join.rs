@@ -1,4 +1,4 @@
-//! Hash join: the right side goes into a table by key, the left side probes it. What does not fit is joined a part at a time.
+//! Hash join: the right side is the build side, the left side the probe side. Sides that do not fit spill and are joined one part at a time.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use super::simple::pad_nulls;
 use super::spill::{Held, RunRows, row_bytes};
 use crate::spill::parts::{PARTS, Parts, part_of};
 
-/// Parts of parts of parts: what is still too large then is full of one key, or nearly.
+/// Recursion depth of partitioning: a part that is still too large then consists almost only of one key.
 const LEVELS_MAX: u32 = 4;
-/// Rows that are handed up together.
+/// Rows that are emitted together.
 const BATCH_ROWS: usize = 256;
 
 /// ```text
@@ -33,16 +33,16 @@ const BATCH_ROWS: usize = 256;
 ///   └──a part that no split makes smaller: as many right rows at a time as fit (a chunk), all left rows for each──┘
 /// ```
 ///
-/// A left row's equals lie in one part, but in several chunks: which left rows have found one is kept in `matched_left`, and what hangs on
-/// having found none waits for the last chunk.
+/// The matches of a left row are in one part, but may be in several chunks: `matched_left` records the left rows with a match, and rows
+/// without a match are emitted only after the last chunk.
 pub(crate) struct HashJoin<'p> {
     shape: Shape<'p>,
-    /// What whoever reads from this asks of left and right rows.
+    /// The runtime filters of operators above, for left and right rows.
     filters: (Vec<RuntimeFilter>, Vec<RuntimeFilter>),
     has_begun: bool,
     waiting: Vec<Part>,
     chunks: Option<Chunks>,
-    /// What is in memory of the right side is the last of its part.
+    /// The right rows in memory are the last chunk of their part.
     is_last_chunk: bool,
     held: Held,
     /// Rows of the right side that are in memory.
@@ -52,7 +52,7 @@ pub(crate) struct HashJoin<'p> {
     table: KeyTable,
     matched: Vec<bool>,
     left: Option<Box<dyn RowSource + 'p>>,
-    /// Left rows in hand, and the present one among them.
+    /// Buffered left rows, and the current one among them.
     left_rows: Batch,
     left_at: usize,
     left_number: usize,
@@ -63,7 +63,7 @@ pub(crate) struct HashJoin<'p> {
     unmatched_at: Option<usize>,
 }
 
-/// What is joined, and how.
+/// The inputs and the kind of the join.
 struct Shape<'p> {
     kind: JoinKind,
     left: &'p Plan,
@@ -89,7 +89,7 @@ struct Part {
     right: Run,
     left: Rc<Run>,
     level: u32,
-    /// All its keys may be one: it is what a larger part had, all of it.
+    /// All its keys may be equal: it has all rows of the part from which it was split.
     is_whole: bool,
 }
 
@@ -97,7 +97,7 @@ struct Part {
 struct Chunks {
     right: RunRows<Run>,
     left: Rc<Run>,
-    /// A bit for each left row: it has found an equal one.
+    /// A bit for each left row: it has a match.
     matched_left: Vec<u64>,
 }
 
@@ -161,7 +161,7 @@ impl Shape<'_> {
         matches!(self.kind, JoinKind::Semi | JoinKind::Anti) && self.residual.is_none()
     }
 
-    /// Are left rows that find nothing left out?
+    /// Does the join drop left rows without a match?
     fn drops_unmatched_left(&self) -> bool {
         matches!(self.kind, JoinKind::Inner | JoinKind::Semi)
     }
@@ -184,8 +184,8 @@ impl<'p> HashJoin<'p> {
         HashJoin::of(shape, runtime)
     }
 
-    /// The same for a reader who wants some rows only. Left rows that no join has may be left out of an outer join, too: what it gives for them
-    /// is not wanted; right rows, of an inner join.
+    /// Opens a join below runtime filters. They may drop left rows, also of an outer join, since the rows that it emits for them
+    /// are dropped anyhow; they may drop right rows of an inner join.
     pub(super) fn filtered(
         plan: &'p HashJoinPlan,
         runtime: &Runtime<'_>,
@@ -254,7 +254,7 @@ impl<'p> HashJoin<'p> {
         }
     }
 
-    /// Goes on to what is joined next; false when all is.
+    /// Starts the next part or chunk; false when all are joined.
     fn begin_part(&mut self, runtime: &Runtime<'_>) -> Result<bool, SqlError> {
         assert!(self.left.is_none() && self.unmatched_at.is_none(), "one part ends before the next begins");
         self.clear();
@@ -303,7 +303,7 @@ impl<'p> HashJoin<'p> {
     }
 
     fn clear(&mut self) {
-        // What has grown for one part is not kept for the next.
+        // Buffers that grew for one part are not kept for the next.
         (self.rows, self.chain, self.matched) = (Batch::default(), Vec::new(), Vec::new());
         self.rows.clear(self.shape.right_width);
         self.table = KeyTable::default();
@@ -312,7 +312,7 @@ impl<'p> HashJoin<'p> {
         (self.left_at, self.left_number, self.in_row) = (0, 0, false);
     }
 
-    /// What is asked of left rows where they lie: numbers that a right row has. Nothing, where rows that find none are given, too, or the keys are no
+    /// The runtime filter of left rows: numbers that a right row has. None, where rows without a match are emitted, too, or the keys are no
     /// numbers that left rows hold.
     fn keys_to_look_for(&self) -> Vec<RuntimeFilter> {
         let Some(nodes) = self.shape.nodes(Side::Left) else { return Vec::new() };
@@ -324,7 +324,7 @@ impl<'p> HashJoin<'p> {
         }
         let keys = self.table.numbers();
         let bytes = size_of::<i64>() * keys.len() + nodes.len() * NumberSet::bytes_for(keys.len());
-        // It saves work and answers nothing: where there is no room for it, it is left out.
+        // The filter only saves work: if its memory is not granted, there is no filter.
         if keys.len() > KEYS_MAX || os::memory::ask(bytes).is_err() {
             return Vec::new();
         }
@@ -358,7 +358,7 @@ impl<'p> HashJoin<'p> {
         Ok(!is_full)
     }
 
-    /// Takes a row out of the batch into the table, if it is one that can be looked for; true when no more fit.
+    /// Moves a row from the batch into the hash table, if its key can match; true when no more rows fit.
     fn load_row(
         &mut self,
         runtime: &Runtime<'_>,
@@ -395,7 +395,7 @@ impl<'p> HashJoin<'p> {
         self.held.add(runtime, bytes)
     }
 
-    /// Right rows, those in the table and those that are still to be read, go to disk in parts.
+    /// Spills the right rows in parts: those in the table and those that are still to be read.
     fn split_right(
         &mut self,
         runtime: &Runtime<'_>,
@@ -451,7 +451,7 @@ impl<'p> HashJoin<'p> {
         Ok(())
     }
 
-    /// Puts a right row into its part; one without a key, which finds nothing, into any.
+    /// Writes a right row to its part; a row without a key, which matches no row, goes to any part.
     fn put(
         &mut self,
         runtime: &Runtime<'_>,
@@ -467,7 +467,7 @@ impl<'p> HashJoin<'p> {
         parts.put(if complete { part_of(&self.key, level) } else { 0 }, row)
     }
 
-    /// Appends the next right row that has found no left one; false at the end.
+    /// Appends the next right row without a match; false at the end.
     fn unmatched_right(&mut self, out: &mut Row) -> bool {
         let Some(at) = &mut self.unmatched_at else {
             return false;
@@ -531,7 +531,7 @@ impl<'p> HashJoin<'p> {
         }
     }
 
-    /// Appends the next row of the part at hand; false at its end.
+    /// Appends the next row of the current part; false at its end.
     fn next_of_part(&mut self, runtime: &Runtime<'_>, out: &mut Row) -> Result<bool, SqlError> {
         let start = out.len();
         loop {
@@ -588,7 +588,7 @@ impl<'p> HashJoin<'p> {
         }
     }
 
-    /// Appends the left row, which is done with.
+    /// Appends the left row, which needs no more matches.
     fn give_left(&mut self, out: &mut Row) -> bool {
         out.extend_from_slice(self.left_rows.row(self.left_at));
         self.in_row = false;

@@ -1,4 +1,4 @@
-//! INSERT: rows are made, checked and handed to the engine.
+//! INSERT: makes and checks rows, and passes them to the engine.
 
 use std::sync::Arc;
 
@@ -105,7 +105,7 @@ fn run_many(
     inserting.finish(runtime, sink)
 }
 
-/// A row's defaults get what its query has drawn for it.
+/// A row's defaults get the next values of its query.
 fn begin_row(runtime: &Runtime<'_>, drawn: &[(Arc<SequenceSource>, usize)], row: &Row) {
     runtime.begin_row();
     for (sequence, position) in drawn {
@@ -132,7 +132,7 @@ pub fn run_rows(
     inserting.finish(runtime, sink)
 }
 
-/// How many of the rows at hand are inserted.
+/// How many of the given rows are inserted.
 fn rows_taken(insert: &InsertPlan, rows: usize, runtime: &Runtime<'_>) -> Result<usize, SqlError> {
     let most = match &insert.top {
         Some(top) => super::simple::top_of_rows(top, rows, runtime)?,
@@ -172,7 +172,7 @@ fn lock_whole_table(insert: &InsertPlan, runtime: &Runtime<'_>) -> Result<(), Sq
     insert.source.table.lock_exclusively(transaction, wait)
 }
 
-/// What a statement that has inserted so many rows leaves.
+/// The outcome of a statement that has inserted so many rows.
 #[inline]
 fn outcome(insert: &InsertPlan, identity: Option<Value>, sent_rows: bool, count: u64) -> StatementOutcome {
     // An INSERT without an identity column sets @@IDENTITY to NULL.
@@ -183,12 +183,12 @@ fn outcome(insert: &InsertPlan, identity: Option<Value>, sent_rows: bool, count:
     StatementOutcome { row_count: Some(count), identity, sent_rows, ..StatementOutcome::default() }
 }
 
-/// Is there anything to be done with a row that is in the table: its references, its OUTPUT?
+/// Has an inserted row references or OUTPUT to process?
 fn is_looked_at(insert: &InsertPlan) -> bool {
     !insert.constraints.references.is_empty() || !insert.outputs.is_empty()
 }
 
-/// The rows of one INSERT, and what is to be done when they are in.
+/// The rows of one INSERT, and the work after their insertion.
 struct Inserting<'p> {
     insert: &'p InsertPlan,
     rows: NewRows<'p>,
@@ -235,7 +235,7 @@ impl<'p> Inserting<'p> {
     }
 }
 
-/// References and OUTPUT of a row that is in the table: whoever takes the key away that it refers to meets it.
+/// Checks the references of a row that is already in the table, so a transaction that deletes the referenced key finds it. Then emits OUTPUT.
 fn look_at<'p>(
     insert: &'p InsertPlan,
     runtime: &Runtime<'_>,

@@ -1,4 +1,4 @@
-//! Rows that two indexes lead to: the entries of one say which of the other's are looked up.
+//! Index intersection: the entries of one index select the rows that are looked up through the other.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use types::SqlError;
 
 use super::room::Room;
 
-/// Numbers that rows are known by; a row that is not wanted may have one of them.
+/// Hashes of row names; a row that does not qualify may have one of them, too.
 pub(super) type RowNames = Arc<FxHashSet<u64>>;
 
-/// More are not kept: the rows are looked up without them.
+/// Beyond this number the names are discarded, and all rows are looked up.
 const NAMES_MAX: usize = 1 << 18;
 
-/// The names of the rows that a scan's second index leads to; `None` where it has none, or all rows are looked at anyhow.
+/// The names of the rows that a scan's second index finds; `None` if it has no second index, or all rows are read anyhow.
 pub(super) fn names_by(
     plan: &ScanPlan,
     (index_id, ranges): (i32, Vec<KeyRange>),
@@ -46,7 +46,7 @@ fn gather(
     names: &mut FxHashSet<u64>,
 ) -> Result<bool, SqlError> {
     let source = &plan.source;
-    // Of its entries nothing is wanted but the names.
+    // Only the row names of its entries are needed.
     let columns: Arc<[usize]> = Arc::from([]);
     let options = ScanOptions { backward: false, counts_only: false, ..*options };
     let mut cursor = {

@@ -1,4 +1,5 @@
-//! The table of a hash join, the first row of each key, and of a grouping, the group of each. Keys of one or two integers are numbers, all others bytes.
+//! The hash table of a join (the first row of each key) or of a grouping (the group of each key). Keys of one or two integers are numbers, others are
+//! bytes.
 
 use plan_ir::physical::plan::JoinKeyKind;
 use rustc_hash::FxHashMap;
@@ -87,7 +88,7 @@ impl KeyTable {
     }
 }
 
-/// What a key takes in a table, about.
+/// The approximate size of a key in a hash table.
 #[inline]
 pub(super) fn key_bytes(key: Key<'_>) -> usize {
     match key {

@@ -1,4 +1,4 @@
-//! The executor: Volcano iterators over a physical plan, one row buffer handed down and filled. It knows the ground and the plan, not who made it.
+//! The executor: Volcano iterators over a physical plan, which fill a row buffer of the caller. It depends on the plan, not on the planner.
 
 mod aggregate;
 mod cascade;

@@ -1,4 +1,4 @@
-//! An operator whose rows and beginnings are counted: `SET STATISTICS PROFILE`.
+//! An operator that counts its rows and executions: `SET STATISTICS PROFILE`.
 
 use std::rc::Rc;
 

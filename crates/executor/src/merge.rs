@@ -1,5 +1,5 @@
-//! MERGE: all rows are found and given to their actions first; then rows are deleted, changed and inserted, in this order, so that keys are
-//! judged by what they are in the end.
+//! MERGE: all rows are found and assigned to their actions first. Then rows are deleted, changed and inserted, in this order, so that keys are
+//! checked against the final rows.
 
 use std::ops::ControlFlow;
 
@@ -36,7 +36,7 @@ fn name_of(action: &MergeAction) -> &'static str {
     }
 }
 
-/// The rows by what becomes of them, each list in the order in which they were found.
+/// The rows by action, each list in the order in which the rows were found.
 #[derive(Default)]
 struct Found {
     /// The number of the action, then the row of the join.
@@ -140,7 +140,7 @@ fn find(merge: &MergePlan, runtime: &Runtime<'_>, is_shown: bool) -> Result<Foun
     })
 }
 
-/// Locators, each of which may come once: 8672 at the second time, at once while all fit into memory, else when all have come.
+/// Locators that may occur only once: error 8672 for a repeated one, at once while all fit into memory, otherwise after the last one.
 struct Once {
     seen: FxHashSet<Box<[u8]>>,
     held: Held,
@@ -195,12 +195,12 @@ fn locator_bytes(locator: &Value) -> &[u8] {
     }
 }
 
-/// Binary values are equal when they differ by zeros at their end alone: so none has any.
+/// Binary values that differ only by trailing zeros are equal, so trailing zeros are removed.
 fn ended(locator: &[u8]) -> Value {
     Value::binary(&[locator, &[1]].concat())
 }
 
-/// Inserts the new rows; gives them as they stand, if anybody looks at them afterwards.
+/// Inserts the new rows; returns their final values, if the caller needs them.
 fn insert(
     merge: &MergePlan,
     found: &Found,
@@ -232,7 +232,7 @@ fn insert(
     inserted.finish()
 }
 
-/// References of new and changed rows are looked at when all rows are what they will be.
+/// References of new and changed rows are checked when all rows have their final values.
 fn check_references(
     merge: &MergePlan,
     found: &Found,

@@ -1,4 +1,4 @@
-//! Merge join: both sides come in the order of the keys and are read once, side by side. The right rows of one key are kept while left rows have it.
+//! Merge join: both sides come in the order of the keys and are read once, in step. The right rows of one key are kept while left rows have that key.
 
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use super::simple::pad_nulls;
 use super::spill::{Held, RowWriter, RunRows, row_bytes};
 use super::verified::{Claim, ColumnOrder, verified};
 
-/// Rows that are handed up together.
+/// Rows that are emitted together.
 const BATCH_ROWS: usize = 256;
 
 /// ```text
@@ -31,12 +31,12 @@ pub(crate) struct MergeJoin<'p> {
     left: Rows<'p>,
     right: Rows<'p>,
     group: Group,
-    /// Where the present left row is among the right rows of its key, if it has one and has not been done with.
+    /// The position of the current left row among the right rows of its key, while it has matches left.
     walk: Option<Walk>,
     found: bool,
 }
 
-/// The rows of a side, and the present one.
+/// The rows of a side, and the current one.
 struct Rows<'p> {
     /// Gone when it has ended.
     source: Option<Box<dyn RowSource + 'p>>,
@@ -44,7 +44,7 @@ struct Rows<'p> {
     at: usize,
 }
 
-/// The right rows of one key: the first ones in memory, as many as there is room for, the others on disk.
+/// The right rows of one key: as many as fit are in memory, the rest is on disk.
 struct Group {
     /// The values of the key; none: there is no group.
     key: Option<Row>,
@@ -76,7 +76,7 @@ impl<'p> Rows<'p> {
         self.fill(runtime)
     }
 
-    /// Is a row at hand, or can one be had?
+    /// Makes sure that a row is buffered; false at the end of the input.
     fn fill(&mut self, runtime: &Runtime<'_>) -> Result<bool, SqlError> {
         if self.at < self.batch.rows {
             return Ok(true);
@@ -122,7 +122,7 @@ impl<'p> MergeJoin<'p> {
         matches!(self.plan.kind, JoinKind::Semi | JoinKind::Anti) && self.plan.residual.is_none()
     }
 
-    /// Finds the right rows of the present left row's key; false when there are none.
+    /// Finds the right rows of the current left row's key; false when there are none.
     fn find_group(&mut self, runtime: &Runtime<'_>) -> Result<bool, SqlError> {
         let keys = &self.plan.keys;
         let left = self.left.row();
@@ -155,7 +155,7 @@ impl<'p> MergeJoin<'p> {
         Ok(false)
     }
 
-    /// Takes the right rows that have the key of the present one.
+    /// Gathers the right rows that have the key of the current one.
     fn gather(&mut self, runtime: &Runtime<'_>) -> Result<(), SqlError> {
         let MergeJoin { plan, right, group, .. } = self;
         assert!(group.key.is_none(), "one group is gathered after the other");
@@ -260,7 +260,7 @@ impl<'p> MergeJoin<'p> {
         }
     }
 
-    /// Appends the present left row, with NULLs for a right one where rows have both.
+    /// Appends the current left row, with NULLs for a right one where rows have both.
     fn give_left(&self, out: &mut Row) {
         out.extend_from_slice(self.left.row());
         if self.plan.kind == JoinKind::Left {

@@ -22,7 +22,7 @@ pub(crate) fn open<'p>(
     Ok(open_with(plan, plan.left.open(runtime)?, runtime))
 }
 
-/// The same with its left side opened.
+/// Picks the form, with the left side already open.
 pub(super) fn open_with<'p>(
     plan: &'p NestedLoopPlan,
     left: Box<dyn RowSource + 'p>,
@@ -62,9 +62,9 @@ pub(super) fn open_with<'p>(
 struct DependentLoop<'p> {
     plan: &'p NestedLoopPlan,
     left: Box<dyn RowSource + 'p>,
-    /// Kept from one left row to the next, if it can begin anew.
+    /// Kept from one left row to the next, if it can restart.
     right: Option<Box<dyn RowSource + 'p>>,
-    /// A left row is at hand whose right rows have not all been read.
+    /// The current left row has right rows that have not been read.
     in_row: bool,
     left_row: Row,
     right_row: Row,
@@ -146,7 +146,7 @@ struct KeptLoop<'p> {
     plan: &'p NestedLoopPlan,
     left: Box<dyn RowSource + 'p>,
     right: Option<RowStore>,
-    /// Right rows that found a partner, for FULL joins.
+    /// Right rows with a match, for FULL joins.
     matched: Vec<bool>,
     left_row: Row,
     /// Where the current left row is among the right ones, while there is one (`in_row`).
@@ -154,7 +154,7 @@ struct KeptLoop<'p> {
     in_row: bool,
     found: bool,
     unmatched: Option<Walk>,
-    /// Where it counts how often, and how far, it goes through the right rows; each walk is counted when it is over.
+    /// Counts the walks over the right rows and their lengths; each walk is counted at its end.
     profile: Option<Rc<Profile>>,
 }
 

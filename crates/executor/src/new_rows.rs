@@ -11,9 +11,9 @@ use super::constraints::CheckRows;
 use super::store::StoreValue;
 use super::store::check_not_null;
 
-/// So many rows are inserted together, at most.
+/// The largest number of rows that are inserted together.
 const ROWS_MAX: usize = 1_000;
-/// What they take in memory, about, at most, unless one row alone takes more.
+/// Their approximate memory limit, unless one row alone takes more.
 const BYTES_MAX: usize = 1 << 20;
 
 /// New rows of one table on their way into it. Every row is made before those that are inserted with it are in the table.
@@ -29,7 +29,7 @@ pub struct NewRows<'p> {
     /// Which of the waiting rows have got an explicit value for the identity column.
     with_identity: Vec<usize>,
     entries: GatheredEntries,
-    /// IGNORE_DUP_KEY of an INSERT's target: rows whose key is there are left out.
+    /// IGNORE_DUP_KEY of an INSERT's target: rows whose key already exists are left out.
     leaves_duplicates_out: bool,
 }
 
@@ -49,7 +49,7 @@ impl<'p> NewRows<'p> {
         }
     }
 
-    /// The rows of an INSERT, as which a MERGE does not count: indexes with IGNORE_DUP_KEY leave out those whose key is there.
+    /// The rows of an INSERT, as which a MERGE does not count: indexes with IGNORE_DUP_KEY leave out rows whose key already exists.
     pub(crate) fn of_insert(source: &'p TableSource, constraints: &'p Constraints) -> NewRows<'p> {
         let leaves_duplicates_out = source.def.ignores_duplicates();
         NewRows { leaves_duplicates_out, ..NewRows::new(source, constraints, "INSERT") }
@@ -88,8 +88,8 @@ impl<'p> NewRows<'p> {
         self.count >= ROWS_MAX || self.bytes >= BYTES_MAX
     }
 
-    /// Puts the waiting rows into the table, and gives those that are in. What hangs on them may be put into indexes later, by `finish`, unless references
-    /// are about to be looked at: rows stand before that, so that whoever takes the key away meanwhile meets them.
+    /// Inserts the waiting rows into the table, and returns the inserted ones. Their index entries may be inserted later, by `finish`, unless
+    /// references are checked next: rows are visible before that check, so a transaction that deletes the referenced key meanwhile finds them.
     pub fn put_in(&mut self, runtime: &Runtime<'_>) -> Result<&[Row], SqlError> {
         if self.leaves_duplicates_out {
             return self.put_in_new(runtime);
@@ -114,7 +114,7 @@ impl<'p> NewRows<'p> {
         Ok(rows)
     }
 
-    /// The same, one row after the other, but for those whose key is there.
+    /// Inserts the waiting rows one after the other, without those whose key already exists.
     fn put_in_new(&mut self, runtime: &Runtime<'_>) -> Result<&[Row], SqlError> {
         let count = std::mem::take(&mut self.count);
         let with_identity = std::mem::take(&mut self.with_identity);
@@ -144,7 +144,7 @@ impl<'p> NewRows<'p> {
         Ok(&self.rows[..inserted])
     }
 
-    /// All that hangs on rows that were put in is in its place, too.
+    /// Inserts the remaining index entries of the inserted rows.
     pub fn finish(&mut self, runtime: &Runtime<'_>) -> Result<(), SqlError> {
         assert_eq!(self.count, 0, "who adds rows puts them in");
         if self.entries.is_empty() {

@@ -1,4 +1,4 @@
-//! Plans are opened for rows whose keys are among those that a hash join above has: what of that can be asked where the rows lie is handed down.
+//! Opens plans with the runtime filters of a hash join above: filters that a scan can apply are pushed down to it.
 
 use plan_ir::kinds::JoinKind;
 use plan_ir::physical::plan::{Node, Plan};

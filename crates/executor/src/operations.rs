@@ -1,4 +1,4 @@
-//! What the executor does with the parts of a plan. The operators call each other through these traits alone.
+//! The operations of the executor on the parts of a plan, as traits. The operators call each other only through these traits.
 
 use plan_ir::row_source::RowSource;
 use plan_ir::runtime::Runtime;
@@ -6,12 +6,12 @@ use types::{SqlError, Value};
 
 use super::runtime_filter::RuntimeFilter;
 
-/// A program of a value, evaluated over a row.
+/// A compiled expression, evaluated on a row.
 pub trait Evaluate {
     /// The value for a row.
     fn eval(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<Value, SqlError>;
 
-    /// The value where it stands, if it stands in the row or in the plan; any other is put into `spare`.
+    /// A reference to the value, if it is in the row or in the plan; any other value is stored in `spare`.
     fn eval_in<'v>(
         &'v self,
         runtime: &Runtime<'_>,
@@ -26,9 +26,9 @@ pub trait Evaluate {
     fn eval_f64(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<Option<f64>, SqlError>;
 }
 
-/// A program of a predicate, asked of a row.
+/// A compiled predicate, evaluated on a row.
 pub trait Test {
-    /// Is it TRUE of a row? Behind a condition that is not TRUE, no other is evaluated: not even behind one that is UNKNOWN.
+    /// Is it TRUE for a row? After the first condition that is not TRUE (FALSE or UNKNOWN), no other condition is evaluated.
     fn is_true(&self, runtime: &Runtime<'_>, row: &[Value]) -> Result<bool, SqlError>;
 
     /// TRUE, FALSE or UNKNOWN for a row.
@@ -41,9 +41,9 @@ pub trait Open {
     fn open<'p>(&'p self, runtime: &Runtime<'_>) -> Result<Box<dyn RowSource + 'p>, SqlError>;
 }
 
-/// A plan that is started for the rows that a join above has asked for.
+/// A plan that is started with the runtime filters of a join above.
 pub(crate) trait OpenFiltered {
-    /// As [`Open::open`]; rows that are not wanted may be left out.
+    /// As [`Open::open`]; the plan may drop rows that do not match the filters.
     fn open_filtered<'p>(
         &'p self,
         runtime: &Runtime<'_>,

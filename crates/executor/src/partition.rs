@@ -1,5 +1,5 @@
-//! [`Partition`]: the rows of one partition of a window, each by its number: in memory, or in blocks on disk of which the last few that were
-//! looked at are at hand. Window functions go through their rows forward, from a few places at once.
+//! [`Partition`]: the rows of one partition of a window, each by its number, in memory or in blocks on disk with a cache of the last few
+//! blocks read. Window functions read their rows forward, from a few places at once.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -16,12 +16,12 @@ use super::spill::{Held, codec, row_bytes};
 
 /// Bytes of rows in a block: what one block of the spill file takes.
 const BLOCK_BYTES: usize = engine::SPILL_BLOCK_BYTES;
-/// Blocks at hand.
+/// Cached blocks.
 const BLOCKS_AT_HAND: usize = 8;
 
 /// A row with its partition and order keys.
 pub(super) struct Keyed {
-    /// Of the partition first, then of the order.
+    /// Partition keys first, then order keys.
     pub(super) key: Vec<Value>,
     /// How many values are of the partition.
     pub(super) partition: usize,
@@ -50,12 +50,12 @@ impl Keyed {
 pub(super) struct Partition {
     /// All of them; those of the last block while it is being written.
     rows: Vec<Keyed>,
-    /// Of the rows at hand while they are being written.
+    /// Bytes of the buffered rows while they are being written.
     bytes: usize,
     blocks: Vec<Block>,
     is_on_disk: bool,
     count: usize,
-    /// None: somebody else has charged the rows.
+    /// None: the rows are charged elsewhere.
     held: Option<Held>,
     at_hand: RefCell<VecDeque<(usize, Rc<Vec<Keyed>>)>>,
 }
@@ -179,7 +179,7 @@ impl Partition {
         Ok(RowAt::Block(rows, place))
     }
 
-    /// A row that nobody will ask for again.
+    /// A row that is not read again.
     pub(super) fn take_row(&mut self, at: usize, keys: (usize, usize)) -> Result<Row, SqlError> {
         match self.is_on_disk {
             true => Ok(self.row(at, keys)?.row.clone()),

@@ -1,4 +1,4 @@
-//! What a scan asks of the pushed predicate, with the values that the conditions have in this run.
+//! The pushed predicate of a scan, with the values of its conditions in this run.
 
 use engine::{Accepted, Condition, ConditionKind, NumberSteps, NumberTest};
 use plan_ir::kinds::CompareOp;
@@ -10,7 +10,7 @@ use types::Value;
 
 use super::operations::Evaluate;
 
-/// The conditions with their values; `None` when a value cannot be had: the whole filter then says so, if there is a row to say it of.
+/// The conditions with their values; `None` when the evaluation of a value fails: the whole filter then raises the error, if there is a row.
 pub(super) fn conditions(filter: &PushedPredicate, runtime: &Runtime<'_>) -> Option<Vec<Condition>> {
     filter.conditions.iter().map(|condition| with_values(condition, runtime)).collect()
 }

@@ -1,4 +1,4 @@
-//! Foreign keys: is there a row with the key, and which rows have it.
+//! Foreign keys: whether a row with a key exists, and which rows have it.
 
 use engine::{Cursor, IsolationLevel, KeyRange, RowLocator, RowLock, ScanOptions};
 use plan_ir::foreign_key::KeyPlace;
@@ -88,7 +88,7 @@ fn find(
     if keys.is_empty() {
         return Ok(());
     }
-    // What others have not committed must never decide about a key.
+    // Uncommitted changes of other transactions must never decide about a key.
     let isolation = runtime.options.isolation.max(IsolationLevel::ReadCommitted);
     let options = ScanOptions { isolation, row_lock: lock, ..ScanOptions::default() };
     let Some((index, order)) = &place.index else {

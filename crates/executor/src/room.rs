@@ -1,4 +1,4 @@
-//! Room for one more: lists and tables of rows double when they are full, and what keeps rows asks before they do.
+//! Memory requests for growing lists and hash tables: they double when they are full, and operators request memory before that.
 
 use std::hash::Hash;
 

@@ -1,21 +1,21 @@
-//! What a hash join knows of its left rows before the first is read: their keys are among those of the right side. Whoever reads the rows asks that of
-//! them where they lie; a join finds the few that come though they should not have.
+//! Runtime filters of hash joins: a probe row qualifies only if its key is among the keys of the build side. The scan of the probe side tests
+//! its rows by this set. The join still looks up each key, so the set may admit rows without a match.
 
 use std::sync::Arc;
 
 use engine::NumberSet;
 
-/// More keys are not looked for: a set of them would not stay in the processor's caches.
+/// Beyond this number of keys there is no filter: the set would not stay in the processor's caches.
 pub(super) const KEYS_MAX: usize = 1 << 20;
 
-/// The column at a position has a number of the set, or the row is not wanted.
+/// A row qualifies if the column at `position` has a number of the set.
 #[derive(Clone, Debug)]
 pub(super) struct RuntimeFilter {
     pub(super) position: usize,
     pub(super) set: Arc<NumberSet>,
 }
 
-/// What is asked of the columns of the left side of a join, and of the right side's.
+/// Splits filters into those on columns of the left side of a join and those on the right side.
 pub(super) fn split(
     filters: Vec<RuntimeFilter>,
     left_width: usize,

@@ -32,7 +32,7 @@ pub(crate) fn open<'p>(
     open_filtered(plan, runtime, &[])
 }
 
-/// The same for a reader who wants some rows only; others may be left out.
+/// Opens a scan with runtime filters: it may drop rows that do not match them.
 pub(super) fn open_filtered<'p>(
     plan: &'p ScanPlan,
     runtime: &Runtime<'_>,
@@ -134,7 +134,7 @@ pub(crate) fn open_system<'p>(
     let reads_uncommitted = runtime.options.isolation == IsolationLevel::ReadUncommitted;
     let rows = match plan.reading {
         CatalogReading::SkipUnsettled => {
-            // What is the same before and after the changes that are under way.
+            // Only rows that exist both with and without the uncommitted changes.
             let present = read_system(plan, &arguments, CatalogImage::Present, runtime)?;
             let mut settled = read_system(plan, &arguments, CatalogImage::Settled, runtime)?;
             settled.retain(|row| present.contains(row));
@@ -151,7 +151,7 @@ pub(crate) fn open_system<'p>(
     Ok(Box::new(Buffered { rows: rows.into_iter() }))
 }
 
-/// A system function that makes its rows while they are read.
+/// A system function that streams its rows.
 struct Streamed<'p> {
     source: Box<dyn RowSource>,
     filter: Option<&'p BoolNode>,
@@ -172,11 +172,11 @@ impl RowSource for Streamed<'_> {
     }
 }
 
-/// The rows of a catalog as it is settled. When the answer hangs on what others are changing, it waits until they have ended: no change
-/// of something else is in the way.
+/// The rows of a catalog view without uncommitted changes. If the rows depend on such changes, it waits until their transactions end; it does not
+/// wait for changes of other definitions.
 fn read_settled(plan: &SystemPlan, arguments: &[Value], runtime: &Runtime<'_>) -> Result<Vec<Row>, SqlError> {
     let database = &plan.database;
-    // Messages of users are in master for everybody.
+    // User-defined messages of all databases are in master.
     let master = runtime.instance.master();
     let has_unsettled =
         || runtime.look_up(|lookup| lookup.has_unsettled(database) || lookup.has_unsettled(&master));
@@ -224,20 +224,20 @@ struct Scan<'p> {
     plan: &'p ScanPlan,
     ranges: std::vec::IntoIter<KeyRange>,
     cursor: Option<Cursor>,
-    /// The cursor has not ended; one that has begins again with the next range.
+    /// The cursor has not ended; an ended cursor restarts with the next range.
     is_open: bool,
     options: ScanOptions,
-    /// The names of the rows that a second index has.
+    /// The row names that the second index of an intersection has found.
     names: Option<RowNames>,
     /// What the pushed predicate judges, and what is left to be tested on values.
     conditions: Vec<Condition>,
     filter: Option<&'p BoolNode>,
-    /// The conditions are others than when the cursor that has ended began.
+    /// The conditions have changed since the ended cursor was opened.
     has_new_conditions: bool,
-    /// The reader has said which rows it wants.
+    /// The reader has set runtime filters.
     is_filtered: bool,
     done: bool,
-    /// Rows in the cursor's hand, and the next of them.
+    /// Rows that the cursor has buffered, and the next of them.
     rows: usize,
     at: usize,
 }
@@ -276,7 +276,7 @@ impl Scan<'_> {
         Ok(true)
     }
 
-    /// Gets rows into the cursor's hand; false at the end.
+    /// Buffers the next rows of the cursor; false at the end.
     fn turn_page(&mut self, runtime: &Runtime<'_>) -> Result<bool, SqlError> {
         (self.rows, self.at) = (0, 0);
         loop {
@@ -299,7 +299,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Appends the next row in hand to `out`; false when it does not qualify.
+    /// Appends the next buffered row to `out`; false when it does not qualify.
     fn take_row(&mut self, runtime: &Runtime<'_>, out: &mut Row) -> Result<bool, SqlError> {
         let cursor = self.cursor.as_mut().expect("rows are in its hand");
         let (start, at, columns) = (out.len(), self.at, &self.plan.columns);
@@ -329,7 +329,7 @@ impl Scan<'_> {
 }
 
 impl RowSource for Scan<'_> {
-    /// A seek goes on with the same cursor: the table is locked, the statement's view of it is open.
+    /// A seek restarts with its cursor: the table stays locked, the statement's snapshot of it stays open.
     fn again(&mut self, runtime: &Runtime<'_>) -> Result<bool, SqlError> {
         if !self.plan.path.is_seek() || self.is_filtered {
             return Ok(false);

@@ -15,7 +15,7 @@ use super::room::Room;
 use super::spill::{Held, hashed_bytes};
 use crate::spill::parts::Later;
 
-/// What tells rows apart.
+/// The keys that distinguish rows.
 pub(crate) enum Compared<'p> {
     /// All columns, under these collations.
     Columns(&'p [Collation]),

@@ -1,4 +1,4 @@
-//! Operators that look at one row at a time: filter, project, top, offset, union all, values.
+//! Operators that process one row at a time: filter, project, top, offset, union all, values.
 
 use plan_ir::physical::change::TopOfRows;
 use plan_ir::physical::plan::{BoolNode, Node, Plan, SortNode};

@@ -1,6 +1,6 @@
-//! A predicate that reads nothing of its input's rows: it is judged before the input is started, and again when the input begins anew.
+//! Startup predicates: they read no column of the input. They are evaluated before the input is started, and again when it restarts.
 //!
-//! One that fails (a division by zero) is judged as any other: behind each row. Without a row there is nothing to say.
+//! A predicate that fails (a division by zero) is evaluated for each row like any other. Without a row there is no error.
 
 use plan_ir::physical::plan::BoolNode;
 use plan_ir::row::{Batch, Row};

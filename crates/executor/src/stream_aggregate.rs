@@ -1,4 +1,4 @@
-//! Grouping of rows that come group by group: one group is in memory at a time, and nothing is looked up.
+//! Stream aggregate: groups rows that come group by group. One group is in memory at a time, and there is no hash table.
 
 use plan_ir::physical::plan::{AggregatePlan, Node};
 use plan_ir::row::{Batch, Row};
@@ -12,19 +12,19 @@ use super::operations::{Evaluate, Open};
 use super::spill::Held;
 use super::verified::{Claim, verified};
 
-/// The groups of an input whose rows of one group come one behind the other.
+/// The groups of an input that has the rows of each group together.
 pub(crate) struct StreamAggregate<'p> {
     plan: &'p AggregatePlan,
-    /// Gone when it has ended.
+    /// `None` after its end.
     input: Option<Box<dyn RowSource + 'p>>,
-    /// Rows in hand, and the next of them.
+    /// Buffered rows, and the position of the next one.
     batch: Batch,
     at: usize,
-    /// The group at hand: the values of its keys, its key as bytes, what has been gathered.
+    /// The current group: the values of its keys, its key as bytes, what has been gathered.
     values: Option<Row>,
     key: Vec<u8>,
     accumulators: Vec<Accumulator<'p>>,
-    /// The key of the row that is looked at.
+    /// The key of the current row.
     other: Vec<u8>,
     held: Held,
 }
@@ -50,7 +50,7 @@ impl<'p> StreamAggregate<'p> {
         })
     }
 
-    /// Does a row belong to the group at hand?
+    /// Does a row belong to the current group?
     fn is_of_group(&mut self, runtime: &Runtime<'_>, at: usize) -> Result<bool, SqlError> {
         let Some(values) = &self.values else { return Ok(false) };
         let row = self.batch.row(at);
@@ -80,7 +80,7 @@ impl<'p> StreamAggregate<'p> {
         Ok(())
     }
 
-    /// Appends the group at hand to `out`; false when there is none.
+    /// Appends the current group to `out`; false when there is none.
     fn give_group(&mut self, runtime: &Runtime<'_>, out: &mut Row) -> Result<bool, SqlError> {
         let Some(mut values) = self.values.take() else { return Ok(false) };
         debug_assert_eq!(self.accumulators.len(), self.plan.aggregates.len(), "an accumulator for each");

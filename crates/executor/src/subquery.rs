@@ -1,4 +1,4 @@
-//! Subqueries inside expressions: scalar, EXISTS, IN, ANY, ALL. One that depends on nothing outside is run once a statement.
+//! Subqueries inside expressions: scalar, EXISTS, IN, ANY, ALL. An uncorrelated subquery runs once per statement.
 
 use std::sync::Arc;
 

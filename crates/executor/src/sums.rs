@@ -1,4 +1,4 @@
-//! Sums, averages and joined texts, as aggregates and windows make them.
+//! Sums, averages and concatenated texts, for aggregates and windows.
 
 use plan_ir::physical::plan::AggregateNode;
 use types::arith::{self, BinaryOp};

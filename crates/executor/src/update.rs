@@ -28,7 +28,7 @@ pub fn run(
     let mut outputs = OutputRows::new(&update.outputs);
     let changes = find(update, runtime, &mut outputs)?;
     apply(&update.source, &update.changed, runtime, &changes)?;
-    // References, both ways, are looked at when all rows have their new values.
+    // References in both directions are checked when all rows have their new values.
     super::cascade::after_update(&update.constraints, &changes, runtime, "UPDATE")?;
     let sent_rows = outputs.finish(runtime, sink)?;
     Ok(StatementOutcome { row_count: Some(changes.len() as u64), sent_rows, ..StatementOutcome::default() })

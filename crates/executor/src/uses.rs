@@ -1,4 +1,4 @@
-//! What a statement does with indexes is noted once a statement and place in its plan, however often that place is run: sys.dm_db_index_usage_stats
+//! Index usage is recorded once per statement and place in its plan, however often that place runs: sys.dm_db_index_usage_stats
 //! counts executions, not rows.
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -20,7 +20,7 @@ pub(super) fn note_read<P>(
     }
 }
 
-/// The same of a place that may wish for an index that is not there.
+/// Records a scan, and its missing index if the plan has one.
 pub(super) fn note_scan(
     plan: &ScanPlan,
     (index_id, is_seek, looks_up): (i32, bool, bool),
@@ -53,7 +53,7 @@ pub(super) fn note_change(source: &TableSource, columns: Option<&[usize]>, runti
     }
 }
 
-/// The same where the foreign keys of a statement's rows make it, any number of times.
+/// Records a change that a foreign key action makes, which may run any number of times.
 pub(super) fn note_cascade<P>(
     place: &P,
     source: &TableSource,

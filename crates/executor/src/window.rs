@@ -1,5 +1,5 @@
-//! Window functions: rows are read, ordered by partition and order keys, and each call is computed for one row after the other of a
-//! partition that has been gathered. Rows that come in that order are not sorted. Row numbers without partitions are given as the rows come.
+//! Window functions: rows are read and sorted by partition and order keys, and each call is computed for one row after the other of a
+//! gathered partition. Rows that come in that order are not sorted. Row numbers without partitions are computed while rows are read.
 
 use std::ops::Range;
 
@@ -172,7 +172,7 @@ struct Computed<'p> {
     partition: Partition,
     /// The row that is next.
     at: usize,
-    /// Those that are its equals in the order, it among them.
+    /// The row and its peers in the order.
     peers: Range<usize>,
     dense_rank: i64,
     has_peers: bool,
@@ -180,23 +180,23 @@ struct Computed<'p> {
     calls: Vec<CallState<'p>>,
 }
 
-/// Of rows of the partition that were looked at: the one among them that has a value, the others are NULL.
+/// The rows of the partition read so far: the only row with a value among them; the others are NULL.
 #[derive(Default)]
 struct Seen {
     range: Range<usize>,
     found: Option<usize>,
 }
 
-/// What a call has from the rows before.
+/// The state of a call from the rows before.
 #[derive(Default)]
 struct CallState<'p> {
-    /// Of an aggregate: over which rows it is, and what it was for the row before.
+    /// For an aggregate: the rows that it has added, and its value for the row before.
     running: Option<Accumulator<'p>>,
     taken: Range<usize>,
     last: Value,
-    /// Of NTILE: the size of most groups, and how many have one more.
+    /// For NTILE: the size of most groups, and the number of groups with one more row.
     tiles: Option<(usize, usize)>,
-    /// With IGNORE NULLS: what was seen of the rows looked at before.
+    /// With IGNORE NULLS: the state of the rows read before.
     seen: Seen,
 }
 
@@ -358,7 +358,7 @@ impl<'p> Computed<'p> {
         Ok(found)
     }
 
-    /// The first or last row of a range whose value is not NULL. Rows are looked at once as long as the ranges of a partition move forward.
+    /// The first or last row of a range whose value is not NULL. Rows are read once as long as the ranges of a partition move forward.
     fn edge_over_nulls(
         &self,
         runtime: &Runtime<'_>,

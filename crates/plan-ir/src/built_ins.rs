@@ -1,4 +1,4 @@
-//! The built-in functions and system views as the binder asks for them: a trait turned round, since who has their tables stands above the binder.
+//! The binder's interface to built-in functions and system views: a trait, since the crates with their tables are above the binder.
 
 use engine::Database;
 
@@ -11,7 +11,7 @@ pub const JSON_ITEMS: &str = "OPENJSON WITH";
 /// Not to be called by name: a name has no spaces.
 pub const AT_TIME_ZONE: &str = "AT TIME ZONE";
 
-/// Functions that nobody can call by a name of their own.
+/// Functions that have no name in SQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnnamedFunction {
     /// A column of OPENJSON ... WITH that is a scalar.

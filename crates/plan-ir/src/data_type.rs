@@ -1,4 +1,4 @@
-//! Data types as written become `SqlType`.
+//! Converts data types of the syntax tree to `SqlType`.
 
 use engine::{Database, Lookup};
 use tsql::ast::{DataType, TypeArgument};
@@ -63,15 +63,15 @@ pub fn declared(data_type: &DataType, place: TypePlace) -> Result<SqlType, SqlEr
 /// A type as written in a database: one of the system's, or an alias of the database's own.
 #[derive(Clone, Copy, Debug)]
 pub struct Declared {
-    /// What it is or stands for.
+    /// The type, or the base type of an alias.
     pub sql_type: SqlType,
     /// `user_type_id` of the alias, 0 when it is none.
     pub alias_id: i32,
-    /// What the alias says about NULL.
+    /// The nullability of the alias.
     pub nullable: Option<bool>,
 }
 
-/// The type of a column, variable or parameter, alias types included; waits for whoever is changing the alias. Errors as [`declared`],
+/// The type of a column, variable or parameter, alias types included; waits for a transaction that is changing the alias. Errors as [`declared`],
 /// 2716 (an alias takes no length), and those of waiting.
 pub fn declared_in(
     data_type: &DataType,
@@ -82,7 +82,7 @@ pub fn declared_in(
     declared_by(data_type, place, |schema, name| lookup.type_named(database, schema, name))
 }
 
-/// The same for views of modules' parameters, as the catalog has the alias now.
+/// The declared type for views of modules' parameters, with the current alias of the catalog.
 pub fn declared_now(data_type: &DataType, database: &Database) -> Result<Declared, SqlError> {
     let catalog = database.catalog();
     let find = |schema: &str, name: &str| {
@@ -118,7 +118,7 @@ pub fn cast_target(data_type: &DataType) -> Result<SqlType, SqlError> {
     }
 }
 
-/// What may not stand in a type's parentheses.
+/// Checks the arguments in a type's parentheses.
 fn check_arguments(data_type: &DataType, name: &str, position: usize) -> Result<(), SqlError> {
     if data_type.xml_schema.is_some() {
         return Err(crate::errors::unsupported("xml with a schema collection"));

@@ -1,4 +1,4 @@
-//! What a statement runs with.
+//! The execution context of a statement.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ pub struct ExecContext<'a> {
     pub variables: &'a mut [Value],
     /// The session's transaction over one or more databases.
     pub transactions: &'a mut TransactionSet,
-    /// Who runs it.
+    /// The session that runs it.
     pub state: &'a dyn SessionState,
     /// SET options now in force.
     pub options: &'a SetOptions,
     /// Temporary tables of the session.
     pub names: &'a dyn SessionNames,
-    /// What views ask of binder and planner.
+    /// The binder and planner, for views.
     pub front_end: FrontEnd,
 }

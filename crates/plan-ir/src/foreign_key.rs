@@ -1,4 +1,4 @@
-//! A foreign key as plans hold it: the two ends of it, and an index at each that finds a key.
+//! A foreign key as plans hold it: its two ends, and an index at each end that finds a key.
 
 use std::sync::Arc;
 

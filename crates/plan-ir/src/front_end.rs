@@ -1,5 +1,5 @@
-//! What running statements ask of the front end (binder, planner, the list of system views), which stands above them: a trait turned round.
-//! Views that describe texts bind them anew; `session` hands the one front end there is to each statement that it runs.
+//! The interface of running statements to the front end (binder, planner, the list of system views), a trait that a crate above implements.
+//! Views that describe texts bind them again; `session` passes the only front end to each statement that it runs.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub struct BoundModule {
     pub used: Vec<(usize, String)>,
 }
 
-/// What a module's text names, once for each object.
+/// The references of a module's text, one per object.
 #[derive(Default)]
 pub struct Reference {
     /// The parts of its name as they are written.
@@ -28,7 +28,7 @@ pub struct Reference {
     pub database: Option<String>,
     pub schema: Option<String>,
     pub name: String,
-    /// What the name means, if it means anything.
+    /// The object that the name resolves to, if any.
     pub object: Option<ObjectDef>,
     /// EXECUTE calls it.
     pub is_called: bool,
@@ -65,7 +65,7 @@ pub trait BindAnew: Sync {
     /// A view or inline function, bound anew; none when it is something else or no longer binds.
     fn module(&self, context: &BindContext<'_>, module: &ModuleDef) -> Option<BoundModule>;
 
-    /// What the text of a view, an inline function or a procedure names.
+    /// The references in the text of a view, an inline function or a procedure.
     fn references(&self, context: &BindContext<'_>, module: &ModuleDef) -> Vec<Reference>;
 
     /// Numbers of the columns that the text of a CHECK or of a computed column names, in the order of the table.

@@ -1,4 +1,4 @@
-//! A built-in function as expressions hold it: arity, argument rule, result rule, evaluator.
+//! The definition of a built-in function: arity, argument rule, result rule, evaluator.
 
 use types::{Collation, SqlError, SqlType, Value};
 
@@ -12,7 +12,7 @@ pub struct FunctionDef {
     pub min_arguments: u8,
     /// 255: any number.
     pub max_arguments: u8,
-    /// What each argument is converted to; the last repeats.
+    /// The type rule of each argument; the last repeats.
     pub parameters: &'static [Parameter],
     pub result: ResultRule,
     pub determinism: Determinism,
@@ -35,7 +35,7 @@ pub enum Determinism {
     Volatile,
 }
 
-/// What the binder converts an argument to.
+/// The type rule by which the binder converts an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parameter {
     /// As it is.
@@ -161,7 +161,7 @@ impl FunctionDef {
         self
     }
 
-    /// What argument `index` is converted to.
+    /// The type rule of argument `index`.
     pub fn parameter(&self, index: usize) -> Parameter {
         self.parameters.get(index).or(self.parameters.last()).copied().unwrap_or(Parameter::Any)
     }

@@ -1,4 +1,4 @@
-//! Numbers by which statements and plans are recognized that differ in nothing but literals: `query_hash` and `query_plan_hash`.
+//! Hashes that are equal for statements and plans that differ only in literals: `query_hash` and `query_plan_hash`.
 
 use tsql::{Lexer, TokenKind};
 

@@ -1,4 +1,4 @@
-//! What the bound tree and the physical plan both name: column numbers, comparisons, conversions, kinds of join and aggregate, hints of tables.
+//! Types that the bound tree and the physical plan share: column numbers, comparisons, conversions, kinds of join and aggregate, hints of tables.
 
 use engine::IsolationLevel;
 use types::{Collation, SqlError};
@@ -109,7 +109,7 @@ impl Conversion {
         Conversion { kind: ConversionKind::Implicit, style: types::DEFAULT_STYLE };
 }
 
-/// What an INSERT says of the identity column.
+/// How an INSERT treats the identity column.
 #[derive(Clone, Copy, Debug)]
 pub struct IdentityRule {
     /// It gives it a value.
@@ -205,10 +205,10 @@ fn check_seek(
     }
 }
 
-/// What a catalog view shows of what others are changing.
+/// How a catalog view treats uncommitted changes of other transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CatalogReading {
-    /// It waits until that is settled, if the answer hangs on it.
+    /// It waits until they end, if its answer depends on them.
     Settled,
     /// NOLOCK: the change.
     Uncommitted,

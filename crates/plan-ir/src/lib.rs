@@ -1,5 +1,5 @@
-//! What the crates of a query hand each other: the bound tree and the physical plan as data, the state of a running statement, and what a
-//! statement needs of its session ([`context`]).
+//! The data that the query crates exchange: the bound tree and the physical plan, the state of a running statement, and the session state
+//! that a statement needs ([`context`]).
 #![allow(missing_docs, reason = "the parts of the trees say by their names what they are")]
 
 pub mod bound;

@@ -1,4 +1,4 @@
-//! What is measured of each execution of something: the sum, the last, the least and the greatest.
+//! A measured quantity over executions: the sum, the last, the least and the greatest value.
 
 /// Sum, last, least and greatest of what was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl Measure {
         self.maximum = self.maximum.max(amount);
     }
 
-    /// Those of another, which came later.
+    /// Adds the executions of a later measure.
     pub fn add(&mut self, other: &Measure) {
         let Some(least) = other.minimum else { return };
         self.total += other.total;
@@ -38,10 +38,10 @@ impl Measure {
 pub struct MemoryUse {
     /// How often an operator had more than fits.
     pub spills: u64,
-    /// What was granted; 0: it kept so little that it asked for nothing.
+    /// The memory grant; 0: it kept so little that it requested no grant.
     pub granted_bytes: u64,
-    /// What it would have liked to be granted.
+    /// The ideal memory grant.
     pub ideal_bytes: u64,
-    /// What of the grant was in use, at most.
+    /// The peak use of the grant.
     pub used_bytes: u64,
 }

@@ -1,4 +1,4 @@
-//! [`Missing`]: why a statement could not be bound since something that it names was not there, and whether that may have changed.
+//! [`Missing`]: why a statement could not be bound (an object that it names does not exist), and whether that may have changed.
 
 use std::cell::Cell;
 
@@ -7,7 +7,7 @@ use engine::{CatalogDependencies, Instance, Validity};
 /// Where a statement that cannot be bound leaves why.
 pub type MissingSlot = Cell<Option<Missing>>;
 
-/// What was not there, and what the catalogs have said of the rest.
+/// The objects that do not exist, and the answers of catalogs to other lookups.
 #[derive(Default)]
 pub struct Missing {
     pub catalogs: Vec<CatalogDependencies>,

@@ -1,4 +1,4 @@
-//! Names: when two are the same, and their parts in a text.
+//! Names: comparison, and their parts in a text.
 
 use types::Collation;
 

@@ -1,11 +1,11 @@
 //! The rules of the optimizer by name. Each can be switched off, for one statement: `OPTION (USE HINT ('HARDPAN_DISABLE_RULE_HASH_JOIN'))`.
 //!
 //! Without any rule (`HARDPAN_NAIVE_PLAN`) a statement runs as it is written: tables are scanned from end to end, joins are nested loops in the
-//! order of FROM, conditions are filters where they stand, subqueries run for each row. That is what the other plans are compared with.
-//! `HARDPAN_ENABLE_RULE_x` beside it adds one rule, and the rules that it needs. `HARDPAN_PREFER_RULE_x` has a rule used wherever it can be,
-//! whatever it costs: so a small table shows what it does to a large one.
+//! order of FROM, conditions are filters at their places, subqueries run for each row. This plan is the reference for the others.
+//! `HARDPAN_ENABLE_RULE_x` in addition enables one rule, and the rules that it needs. `HARDPAN_PREFER_RULE_x` applies a rule wherever possible,
+//! whatever it costs: so a small table shows its effect on a large one.
 //!
-//! A rule may remove an error of a row that nobody asks for. It never adds one, and never changes the rows.
+//! A rule may remove an error of a row that is not needed. It never adds one, and never changes the rows.
 
 use tsql::ast::QueryHint;
 
@@ -23,7 +23,7 @@ macro_rules! optimizer_rules {
             /// Every rule.
             pub const ALL: &'static [OptimizerRule] = &[$(OptimizerRule::$rule),+];
 
-            /// What hints call it.
+            /// Its name in hints.
             pub fn name(self) -> &'static str {
                 match self {
                     $(OptimizerRule::$rule => $name,)+
@@ -46,7 +46,7 @@ optimizer_rules! {
     PredicatePushdown "PREDICATE_PUSHDOWN" needs [];
     /// A condition that reads no column of its input decides whether that is started.
     StartupFilter "STARTUP_FILTER" needs [PredicatePushdown];
-    /// What conditions say together is added to them, and conditions that contradict each other leave no row.
+    /// Predicates that follow from several conditions are added, and contradicting conditions give no row.
     PredicateInference "PREDICATE_INFERENCE" needs [PredicatePushdown];
     /// Columns that nothing reads are neither fetched nor computed.
     ColumnPruning "COLUMN_PRUNING" needs [];
@@ -78,7 +78,7 @@ optimizer_rules! {
     Decorrelation "DECORRELATION" needs [HashJoin];
     /// A side of a join is grouped before it is joined.
     EarlyAggregation "EARLY_AGGREGATION" needs [HashJoin];
-    /// What stands in a statement several times is computed once.
+    /// A subtree that a statement contains several times is computed once.
     Spool "SPOOL" needs [];
     /// Rows that come in an order are not sorted again.
     OrderInference "ORDER_INFERENCE" needs [IndexSelection];
@@ -113,7 +113,7 @@ const PREFER: &str = "HARDPAN_PREFER_RULE_";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RuleSet {
     enabled: u32,
-    /// Those that are used wherever they can be, whatever they cost.
+    /// The rules that are applied wherever possible, whatever they cost.
     preferred: u32,
 }
 
@@ -126,7 +126,7 @@ impl Default for RuleSet {
 }
 
 impl RuleSet {
-    /// Those that OPTION leaves. Names that are no rules' are not looked at.
+    /// The rules that remain after the hints of OPTION. Other hint names are ignored.
     pub fn of_hints(hints: &[QueryHint]) -> RuleSet {
         let names = hints.iter().flat_map(|hint| match hint {
             QueryHint::UseHint(names) => names.as_slice(),

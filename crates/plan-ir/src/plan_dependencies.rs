@@ -1,7 +1,7 @@
-//! [`PlanDependencies`]: everything that a statement was told while its names were looked up. It means the same as long as it would be told the same.
+//! [`PlanDependencies`]: the answer of every name lookup of a statement. The compiled statement is valid while each lookup would give the same answer.
 //!
-//! Names that nobody had are among it: a table made later in the user's own schema comes before that of `dbo`. So are the database that was the
-//! current one and what stood behind the session's temporary names.
+//! Names that found no object are included: a table created later in the user's own schema takes precedence over that of `dbo`. So are the
+//! current database and the objects behind the session's temporary names.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -14,7 +14,7 @@ use crate::missing::Missing;
 /// Names that were never compared.
 const NEVER: u64 = u64::MAX;
 
-/// What was asked, and the answers.
+/// Name lookups and their answers.
 #[derive(Default)]
 pub struct PlanDependencies {
     /// The incarnation of the current database, where a name without a database was looked up in it.
@@ -22,7 +22,7 @@ pub struct PlanDependencies {
     catalogs: Vec<CatalogDependencies>,
     /// Temporary names of the session, and what in tempdb stood behind each.
     temporary: Vec<(String, String)>,
-    /// What was not there; the catalogs stand here.
+    /// Names that found no object; the catalogs are in `catalogs`.
     missing: Missing,
     /// The version of the session's names at which those were last known to hold.
     names_compared: AtomicU64,
@@ -44,14 +44,14 @@ impl PlanDependencies {
         self.home = Some(database.incarnation());
     }
 
-    /// What in tempdb stands behind `#name`, `##name` or `@name`.
+    /// The real name in tempdb of `#name`, `##name` or `@name`.
     pub fn temporary(&mut self, names: &dyn SessionNames, name: &str) -> Option<String> {
         let version = names.version();
         let Some(real) = names.temp_table(name) else {
             self.missing.temporary.push(name.to_string());
             return None;
         };
-        // A global one means the same to everybody: what tempdb's catalog says.
+        // A global name has one meaning for all sessions: tempdb's catalog resolves it.
         if !name.starts_with("##") {
             self.temporary.push((name.to_string(), real.clone()));
             *self.names_compared.get_mut() = version;
@@ -94,7 +94,7 @@ impl PlanDependencies {
             && (self.temporary.is_empty() || self.temporary_hold(has_moved, from.names))
     }
 
-    /// The same of what the catalogs have said alone.
+    /// Do the answers of catalogs alone still hold?
     pub fn hold_in_catalogs(&self) -> bool {
         self.catalogs.iter().all(|catalog| catalog.validity() != Validity::Stale)
     }
@@ -106,7 +106,7 @@ impl PlanDependencies {
         }
         let is_so = |(name, real): &(String, String)| names.temp_table(name).as_ref() == Some(real);
         let hold = self.temporary.iter().all(is_so);
-        // What tempdb says now has been compared, and is not compared again.
+        // The names have been compared at this version, and are not compared again.
         self.names_compared.store(if hold { version } else { NEVER }, Relaxed);
         hold
     }

@@ -1,10 +1,10 @@
-//! What a run of a plan has done, operator by operator: for SET STATISTICS PROFILE and XML. Nothing is counted unless somebody asks for it.
+//! The profile of a plan's run, operator by operator, for SET STATISTICS PROFILE and XML. It is gathered only on request.
 
 use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
 
-/// What one operator has done in a run.
+/// The actual figures of one operator in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Actual {
     /// Rows that it gave, in all its executions.
@@ -48,7 +48,7 @@ impl Profile {
         *self.handed.borrow_mut().entry(place(node)).or_default() += rows;
     }
 
-    /// What an operator has done; nothing, if it was not reached.
+    /// The figures of an operator; zeros, if it did not run.
     pub fn of<T>(&self, node: &T) -> Actual {
         self.operators.borrow().get(&place(node)).copied().unwrap_or_default()
     }

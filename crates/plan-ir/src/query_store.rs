@@ -1,10 +1,10 @@
-//! What a database's query store has gathered, as its views show it. `session` gathers it, in memory.
+//! The content of a database's query store, as its views show it. `session` gathers it, in memory.
 
 use std::sync::Arc;
 
 use crate::measure::Measure;
 
-/// What ALTER DATABASE ... SET QUERY_STORE (...) says.
+/// The settings of ALTER DATABASE ... SET QUERY_STORE (...).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSettings {
     /// OPERATION_MODE = READ_ONLY: it is shown and takes nothing in.
@@ -69,7 +69,7 @@ pub struct StoredQuery {
 pub struct StoredPlan {
     /// `plan_id`.
     pub id: u64,
-    /// Whose plan.
+    /// The query of the plan.
     pub query_id: u64,
     /// As SHOWPLAN_XML writes it.
     pub document: Arc<str>,
@@ -113,7 +113,7 @@ pub struct StoredRuns {
     pub runs: PlanRuns,
 }
 
-/// What runs of a plan took.
+/// Resource use of a plan's runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlanRuns {
     /// How many.
@@ -150,7 +150,7 @@ impl PlanRuns {
 pub struct StoredQueries {
     /// Its settings.
     pub settings: StoreSettings,
-    /// What it takes.
+    /// The memory that it uses.
     pub bytes: u64,
     /// It has no room, and may not make any.
     pub is_full: bool,

@@ -1,4 +1,4 @@
-//! The numbers of RAND: one generator a session, begun anew by RAND(seed), so that a seed gives SQL Server's own sequence.
+//! The numbers of RAND: one generator per session, restarted by RAND(seed), so that a seed gives SQL Server's own sequence.
 //!
 //! Two linear congruential generators are combined (P. L'Ecuyer, "Efficient and Portable Combined Random Number Generators", 1988). A seed
 //! is the state of the first; the second begins at a constant.

@@ -1,4 +1,4 @@
-//! What gives rows, one after the other or a page at a time.
+//! Row sources: operators that emit rows, one after the other or a page at a time.
 
 use types::SqlError;
 
@@ -10,12 +10,12 @@ pub trait RowSource {
     /// Replaces `row` by the next row; false at the end, after which it is not called again.
     fn next(&mut self, runtime: &Runtime<'_>, row: &mut Row) -> Result<bool, SqlError>;
 
-    /// Begins anew, with parameters as they are now; what is next is the first row. False: this one cannot, and is done with.
+    /// Restarts with the current parameters; the next row is the first one. False: this source cannot restart, and must be dropped.
     fn again(&mut self, _runtime: &Runtime<'_>) -> Result<bool, SqlError> {
         Ok(false)
     }
 
-    /// Replaces the batch by the next rows, at least one; false at the end, after which it is not called again. Whoever reads takes either
+    /// Replaces the batch by the next rows, at least one; false at the end, after which it is not called again. The caller reads either
     /// rows or batches.
     fn next_batch(&mut self, runtime: &Runtime<'_>, batch: &mut Batch) -> Result<bool, SqlError> {
         if !self.next(runtime, &mut batch.values)? {

@@ -1,5 +1,5 @@
 //! The state of one running statement that expressions and operators share: variables, parameters of inner plans, the transaction,
-//! what is constant for the statement.
+//! values that are constant for the statement.
 
 use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -41,7 +41,7 @@ pub struct Runtime<'a> {
     /// Columns of outer rows, by column id.
     params: RefCell<Vec<Value>>,
     now_utc: Cell<Option<i64>>,
-    /// What RAND() has been at the places where it is written.
+    /// The values of RAND() at its places in the statement.
     randoms: RefCell<Vec<(i64, f64)>>,
     convert: OnceCell<ConvertContext>,
     rows_until_check: Cell<u32>,
@@ -60,9 +60,9 @@ pub struct Runtime<'a> {
     /// The first places of the plan that have noted what they use, by their addresses; 0 for none. This is made for each scalar program, too: more
     /// would cost those.
     noted: [Cell<usize>; 2],
-    /// What only statements with plans need.
+    /// State that only statements with plans need.
     extra: OnceCell<Box<Extra>>,
-    /// What operators do, if that is counted.
+    /// The profile of operators, if it is gathered.
     profile: Option<Rc<Profile>>,
 }
 
@@ -74,7 +74,7 @@ struct Extra {
     subqueries: RefCell<FxHashMap<u32, KeptSubquery>>,
     /// Rows that several operators read; only operators know their form.
     rows: RefCell<FxHashMap<u32, Rc<dyn Any>>>,
-    /// What sequences have given for the row at hand.
+    /// The next values of sequences for the current row.
     drawn: RefCell<Vec<(Arc<SequenceSource>, Value)>>,
     workspace: OnceCell<Rc<Workspace>>,
 }
@@ -129,12 +129,12 @@ impl<'a> Runtime<'a> {
         self.profile.as_ref()
     }
 
-    /// What names mean: waits for what others are changing.
+    /// Looks names up; waits for uncommitted definitions of other transactions.
     pub fn look_up<T>(&self, look: impl FnOnce(Lookup<'_>) -> T) -> T {
         look(Lookup::new(&self.transactions.borrow()))
     }
 
-    /// What system views show of a catalog: waits for nothing.
+    /// Reads a catalog for system views; does not wait.
     pub fn look_over<T>(&self, look: impl FnOnce(Lookup<'_>) -> T) -> T {
         self.saw_catalog.set(true);
         look(Lookup::of_image(&self.transactions.borrow(), self.catalog_image.get()))
@@ -160,7 +160,7 @@ impl<'a> Runtime<'a> {
         self.extra().workspace.get_or_init(|| Rc::new(Workspace::new(self.instance))).clone()
     }
 
-    /// What its operators have had of it.
+    /// The memory that its operators have used.
     pub fn memory_use(&self) -> MemoryUse {
         let workspace = self.extra.get().and_then(|extra| extra.workspace.get());
         workspace.map_or(MemoryUse::default(), |workspace| workspace.used())
@@ -238,7 +238,7 @@ impl<'a> Runtime<'a> {
         }
     }
 
-    /// The same if anybody has asked for it, else about so: for what is noted of each statement.
+    /// The statement's time if it has been read, otherwise an approximate time: for records of each statement.
     pub fn about_now_utc_ticks(&self) -> i64 {
         self.now_utc.get().unwrap_or_else(|| self.instance.os().clock().about_utc_100ns())
     }
@@ -266,13 +266,13 @@ impl<'a> Runtime<'a> {
         if self.options.row_count == 0 { u64::MAX } else { self.options.row_count }
     }
 
-    /// The same for a statement that changes rows: one with TOP does not heed it.
+    /// The row limit of a statement that changes rows: a statement with TOP ignores it.
     pub fn changes_max(&self, has_top: bool) -> u64 {
         if has_top { u64::MAX } else { self.rows_max() }
     }
 
-    /// Ends the statement when its memory is spent (701), or when an attention, KILL or shutdown has come. Cheap: looks for the latter every
-    /// so many calls. Whoever keeps rows calls it for each.
+    /// Ends the statement when its memory is used up (701), or after an attention, KILL or shutdown. Cheap: it looks for interrupts only once in
+    /// so many calls. Operators that keep rows call it for each row.
     #[inline]
     pub fn check_cancelled(&self) -> Result<(), SqlError> {
         self.check_cancelled_after(1)
@@ -422,7 +422,7 @@ impl<'a> Runtime<'a> {
         self.extra().subqueries.borrow_mut().insert(number, result);
     }
 
-    /// Everything that was kept is made anew when somebody asks again.
+    /// Discards all kept results: the next read computes them again.
     pub fn forget_kept(&self) {
         if let Some(extra) = self.extra.get() {
             extra.subqueries.borrow_mut().clear();

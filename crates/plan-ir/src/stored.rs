@@ -1,4 +1,4 @@
-//! Texts that the catalog keeps, read under the settings with which they were written.
+//! Texts in the catalog, parsed under the settings of their creation.
 //!
 //! A module remembers QUOTED_IDENTIFIER and ANSI_NULLS of its creation (documentation of CREATE PROCEDURE). A text of a table (default,
 //! check, computed column) is kept so that QUOTED_IDENTIFIER does not matter; ANSI_NULLS is the table's.
@@ -25,8 +25,8 @@ pub fn parse_expression(text: &str) -> Result<ast::Expr, SqlError> {
         .map_err(|_| crate::errors::stored_text_damaged())
 }
 
-/// The text of an expression as a table keeps it: in SQL Server's form; what has none as it was written, but printed anew when that is not
-/// at hand or has double quotes, whose meaning hangs on QUOTED_IDENTIFIER.
+/// The text of an expression as a table stores it: SQL Server's normal form if there is one, otherwise the original text. It is printed from the
+/// syntax tree if the original is not available or has double quotes, whose meaning depends on QUOTED_IDENTIFIER.
 pub fn expression_text(expr: &ast::Expr, batch: &str) -> String {
     if let Some(normal) = tsql::normal_expression(expr) {
         return normal;

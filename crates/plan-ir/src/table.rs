@@ -9,9 +9,9 @@ use engine::{Database, SequenceDef, StatisticsContent, Table, TableDef};
 use crate::context::SetOptions;
 use crate::names::same_name;
 
-/// A table is thought to have so many rows at least: it may grow under its plan, and a seek is right for both.
+/// The least row count for estimates: a table may grow during the life of its plan, and a seek is right for both sizes.
 const ROWS_LEAST: f64 = 1000.0;
-/// No plan hangs on the number of rows.
+/// No plan depends on the number of rows.
 const NEVER_PLANNED: u64 = u64::MAX;
 /// The compatibility level whose thresholds hold for plans, whatever the database's: they say how soon a plan looks again.
 const THRESHOLD_LEVEL: u8 = 130;
@@ -21,7 +21,7 @@ pub struct TableSource {
     pub database: Arc<Database>,
     pub def: Arc<TableDef>,
     pub table: Table,
-    /// The rows that a plan was made for; [`NEVER_PLANNED`] when none hangs on them.
+    /// The rows that a plan was made for; [`NEVER_PLANNED`] when no plan depends on them.
     planned_rows: AtomicU64,
     /// The table's count of changes then, and which statistics it had.
     planned_changes: AtomicU64,
@@ -77,7 +77,7 @@ impl TableSource {
         self.planned_statistics.store(self.table.statistics_version(), Relaxed);
     }
 
-    /// Has a plan been made that hangs on the number of rows?
+    /// Has a plan been made that depends on the number of rows?
     pub fn is_planned_by_rows(&self) -> bool {
         self.planned_rows.load(Relaxed) != NEVER_PLANNED
     }

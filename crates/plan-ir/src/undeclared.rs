@@ -1,8 +1,8 @@
-//! Parameters that nobody has declared, and the types that the places where they stand give them (documentation of
+//! Undeclared parameters, and the deduction of their types from their places (documentation of
 //! sp_describe_undeclared_parameters, "Parameter Selection Algorithm").
 //!
-//! Such a parameter is bound as a NULL without a type, so that the rules for that find the type of the other operand. Whoever binds a place
-//! says here (`bound::untyped`) what the place wants, the first one counts: beside `=` and `<>`, in assignments, VALUES and CAST exactly the other's type
+//! Such a parameter is bound as a NULL without a type, so that the rules for NULL find the type of the other operand. The code that binds a
+//! place records its expected type here (`bound::untyped`); the first one counts: with `=` and `<>`, in assignments, VALUES and CAST exactly the other's type
 //! (simple deduction); elsewhere the widest of its kind (general deduction).
 
 use std::cell::RefCell;

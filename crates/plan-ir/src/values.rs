@@ -1,4 +1,4 @@
-//! Small kernels over values that expressions, functions and views share.
+//! Small functions over values that expressions, functions and views share.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a system view looks like: its names and columns, whoever makes its rows.
+//! The shape of a system view: its names and columns, without the code that makes its rows.
 
 use rustc_hash::FxHashMap;
 use types::SqlType;

@@ -1,4 +1,4 @@
-//! The memory of one statement's operators: what is granted of the instance's budget, and the file behind it.
+//! The memory of one statement's operators: the grant from the instance's budget, and the spill file.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -20,7 +20,7 @@ pub struct Workspace {
     allowed_bytes: Cell<usize>,
     used_bytes: Cell<usize>,
     rows_max: usize,
-    /// What was in use, at most.
+    /// The peak of memory in use.
     peak_bytes: Cell<usize>,
     grant: RefCell<Option<Grant>>,
     file: RefCell<Option<Rc<SpillFile>>>,
@@ -29,7 +29,7 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Of a statement that has asked for nothing yet.
+    /// The workspace of a statement without a grant yet.
     pub fn new(instance: &Instance) -> Workspace {
         let is_limited = Workspaces::total_bytes().is_some();
         Workspace {
@@ -59,7 +59,7 @@ impl Workspace {
         is_within
     }
 
-    /// Charges `bytes` beyond it: what an operator may keep whoever has the rest.
+    /// Charges `bytes` beyond the grant: the minimum that an operator may always keep.
     pub fn charge_beyond(&self, bytes: usize) {
         self.set_used(self.used_bytes.get().saturating_add(bytes));
     }
@@ -108,7 +108,7 @@ impl Workspace {
         self.spills.set(self.spills.get() + 1);
     }
 
-    /// What the statement has had so far.
+    /// The memory that the statement has used so far.
     pub fn used(&self) -> MemoryUse {
         let of_keys = self.of_keys.get();
         let own = self.grant.borrow().as_ref().map_or(MemoryUse::default(), |grant| MemoryUse {

@@ -22,17 +22,17 @@ use super::order::{Desired, Order};
 use super::sargable::{Sargable, sargables_and_others, seekable_column};
 use super::{Asked, Planned, Planner};
 
-/// The pseudo column of rows' locators in the branches of a union, which leaves it behind: no column of the statement has this number.
+/// The pseudo column of rows' locators in the branches of an index union, which drops it: no column of the statement has this number.
 pub(super) const ROW_NAME: ColumnId = ColumnId(u32::MAX);
 
-/// How the rows of a table are got.
+/// How the rows of a table are read.
 struct Sought<'e> {
     path: AccessPath,
     seeks_by_outer: bool,
     is_covered: bool,
     is_one_row: bool,
     locks_for_change: bool,
-    /// What the ranges say whole, and whether rows are found where they are sought.
+    /// The predicates that the ranges decide completely, and whether the rows are read in the index that is sought.
     exact: (Vec<&'e Expr>, bool),
 }
 
@@ -63,7 +63,7 @@ impl Planner<'_> {
         self.filter(planned, above)
     }
 
-    /// A table with columns that are computed when they are read: conditions say what they are, and its rows get them.
+    /// A table with columns that are computed when they are read: conditions use their expressions, and its rows get their values.
     fn plan_computing(
         &mut self,
         scan: &TableScan,
@@ -107,7 +107,7 @@ impl Planner<'_> {
         let mut layout = super::scan_columns::ids(&columns, scan);
         layout.extend(scan.locator.or(scan.names_rows.then_some(ROW_NAME)));
         let covers = |index: &IndexDef| match &wanted {
-            // Rows that are to be changed are always looked at.
+            // Rows to be changed are always read.
             Some(wanted) if !locks_rows && scan.locator.is_none() => {
                 source.table.is_covered_by(index.index_id, wanted)
             }
@@ -212,7 +212,7 @@ impl Planner<'_> {
         Ok((Some(filter), asked))
     }
 
-    /// The ordinals of a table whose values matter; `None`: all do.
+    /// The ordinals of a table whose values are needed; `None`: all.
     pub(super) fn wanted_of(&self, scan: &TableScan) -> Option<Vec<usize>> {
         let wanted = self.wanted.as_ref()?;
         Some((0..scan.columns.len()).filter(|at| wanted.contains(&scan.columns[*at])).collect())
@@ -252,7 +252,7 @@ impl Planner<'_> {
         })
     }
 
-    /// What a predicate says of columns whose bounds the function can make use of.
+    /// The bounds in a predicate on columns for which the function accepts bounds.
     fn system_bounds(
         &mut self,
         scan: &SystemScan,
@@ -344,7 +344,7 @@ pub(super) fn is_among(those: &[&Expr], predicate: &Expr) -> bool {
     those.iter().any(|one| std::ptr::eq(*one, predicate))
 }
 
-/// The cheapest way, and the second index where the rows of two are looked up.
+/// The cheapest access path, and the second index of an index intersection.
 fn choose_way<'e>(
     candidates: Vec<Candidate<'e>>,
     sargables: &[Sargable<'e>],
@@ -354,7 +354,7 @@ fn choose_way<'e>(
 ) -> (Choice<'e>, Option<Candidate<'e>>) {
     let all = candidates.clone();
     let choice = choose(estimates.scan, candidates, estimates.total, rows, desired);
-    // Who asks for an order has been told what a sort costs.
+    // With a desired order, the cost of a sort is already included.
     let pair = match desired {
         None if rules.has(OptimizerRule::IndexIntersection) => {
             let is_preferred = rules.prefers(OptimizerRule::IndexIntersection);
@@ -369,7 +369,7 @@ fn choose_way<'e>(
     (Choice { candidate: Some(sought), order, backward: false, cost: pair.cost }, Some(second))
 }
 
-/// The rows that are left behind all predicates: what these say one by one, and no more than the best index finds.
+/// The cardinality after all predicates: from their single selectivities, and at most the rows that the best index finds.
 fn rows_left(
     source: &TableSource,
     estimates: &Estimates<'_>,

@@ -91,7 +91,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Those whose values matter; mostly all of them do.
+    /// Those whose values are needed; mostly all of them.
     fn wanted_aggregates<'c>(
         &self,
         aggregates: &'c [(ColumnId, AggregateCall)],
@@ -281,7 +281,7 @@ fn row_number(group: &[&(ColumnId, WindowCall)]) -> Option<ColumnId> {
     group.iter().find(|call| matches!(call.1.kind, WindowKind::RowNumber)).map(|call| call.0)
 }
 
-/// What all aggregates look at, if all of them are DISTINCT.
+/// The argument of all aggregates, if all of them are DISTINCT.
 fn only_distinct_argument(aggregates: &[(ColumnId, AggregateCall)]) -> Option<&Expr> {
     let first = aggregates.first()?.1.argument.as_ref()?;
     let is_alike = |(_, call): &(ColumnId, AggregateCall)| {

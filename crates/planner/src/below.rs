@@ -1,5 +1,5 @@
-//! Which predicates may pass below an operator that takes different values as one (DISTINCT, GROUP BY, set operations), or that removes rows: those that have one
-//! answer for all values that are equal to it, the same answer each time, and no error for a row that nobody would have asked.
+//! Which predicates may be pushed below an operator that merges equal values (DISTINCT, GROUP BY, set operations) or removes rows. Such a predicate
+//! gives one result for all equal values and one result each time, and it raises no error for a row that the operator would have removed.
 
 use plan_ir::bound::columns::Columns;
 use plan_ir::bound::tree::{Expr, ExprKind, Rel};
@@ -109,7 +109,7 @@ pub(super) fn fails_by_row(expr: &Expr) -> bool {
         && (fails_itself(expr) && !expr.columns().is_empty() || expr.children().into_iter().any(fails_by_row))
 }
 
-/// The same of a condition with subqueries, and of what these ask.
+/// May a condition fail, its subqueries and their conditions included?
 pub(super) fn fails_inside(expr: &Expr) -> bool {
     fn in_tree(rel: &Rel) -> bool {
         rel.expressions().into_iter().any(fails_inside) || rel.inputs().into_iter().any(in_tree)

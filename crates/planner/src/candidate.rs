@@ -1,4 +1,4 @@
-//! The ways to a table's rows through its indexes: what each finds, and what it costs.
+//! Candidate access paths through the indexes of a table: the rows that each finds, and its cost.
 
 use engine::{IndexDef, IndexKind};
 use plan_ir::bound::tree::{Expr, ExprKind, TableScan};
@@ -19,7 +19,7 @@ use super::sargable::Sargable;
 /// A smaller table is read through its base rather than through a narrower index: there is nothing to save.
 const NARROW_ROWS_MIN: f64 = 2000.0;
 
-/// What is asked of a table beside its conditions.
+/// The requirements on a table besides its conditions.
 pub(super) struct Wishes {
     /// An order is desired.
     pub(super) has_order: bool,
@@ -119,7 +119,7 @@ pub(super) fn candidates<'e>(
         usable.map(|index| (index, KeyMatch::of(index, bounds))).collect();
     let is_one = |found: &(&IndexDef, KeyMatch)| found.1.list.is_none() && found.1.is_unique(found.0);
     if matched.iter().any(is_one) {
-        // Nothing beats one row, and no others need be looked at.
+        // No path is cheaper than one row, so no others need be considered.
         matched.retain(is_one);
     }
     let found = matched.into_iter().filter_map(|(index, matched)| {
@@ -167,21 +167,21 @@ fn candidate<'e>(
     Some(Candidate { index, constants, matched, cost, rows })
 }
 
-/// What it costs to read the entries of a candidate's ranges.
+/// The cost of reading the entries of a candidate's ranges.
 pub(super) fn entries_cost(candidate: &Candidate<'_>, sargables: &[Sargable<'_>]) -> f64 {
     let ranges = candidate.matched.list.map_or(1.0, |list| sargables[list].values.len() as f64);
     debug_assert!(ranges >= 1.0, "a candidate has a range");
     ranges * RANGE_COST + candidate.rows * ENTRY_COST
 }
 
-/// What it costs to look up so many rows by their entries, beside these.
+/// The cost of looking up so many rows by their entries, without reading the entries.
 pub(super) fn lookups_cost(estimates: &Estimates<'_>, rows: f64) -> f64 {
     debug_assert!(rows >= 0.0, "no fewer rows than none are looked up: {rows}");
     let hints = &estimates.scan.hints;
     let locks = estimates.scan.locator.is_some() || hints.update_lock || hints.exclusive_lock;
     let single = if locks { rows } else { rows.min(LOOKUPS_SINGLE) };
     let (many, pages) = (rows - single, (estimates.total / ROWS_OF_PAGE).max(1.0));
-    // So many pages have one of them at least when they lie anywhere.
+    // The expected number of pages with at least one of the rows, if rows are spread at random.
     let met = pages * (1.0 - (-many / pages).exp());
     single * (LOOKUP_COST - ENTRY_COST) + met * PAGE_COST + many * LOOKUP_COST_OF_MANY
 }

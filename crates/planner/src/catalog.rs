@@ -1,4 +1,4 @@
-//! Trees that read nothing but the catalog: they wait for what others are changing as a whole, not a view at a time.
+//! Trees that read only the catalog: the whole tree waits for uncommitted definitions, not each view alone.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub fn as_a_whole(plan: Plan) -> Plan {
     Plan::Catalog(Box::new(CatalogPlan { input: plan, databases }))
 }
 
-/// Does it read views of catalogs alone that stay as they are while no definition changes, and whose?
+/// Does it read only catalog views that depend on nothing but definitions? `databases` receives their databases.
 fn reads_catalogs_only(plan: &Plan, databases: &mut Vec<Arc<Database>>) -> bool {
     let is_one = match plan {
         // Rows made of arguments.

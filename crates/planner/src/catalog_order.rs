@@ -1,12 +1,12 @@
-//! In which order the rows of joined catalog views come. SQL Server looks the system tables up by their clustered keys, one for each row of those
-//! before: rows come in the key's order of what is not looked up by its whole key. Programs that read `sys.index_columns` joined with others
-//! without ORDER BY rely on it.
+//! The row order of joined catalog views. SQL Server looks up each system table by its clustered key for each row of the tables before it.
+//! So rows come in the key order of those tables that are not looked up by a whole key. Programs that read `sys.index_columns` in joins
+//! without ORDER BY rely on this order.
 
 use plan_ir::kinds::ColumnId;
 use plan_ir::physical::plan::Plan;
 use rustc_hash::FxHashSet;
 
-/// What is known of the catalog views of a statement.
+/// The known row orders of the catalog views of a statement.
 #[derive(Default)]
 pub(super) struct CatalogOrder {
     views: Vec<View>,

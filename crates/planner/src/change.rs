@@ -1,4 +1,4 @@
-//! From bound INSERT, UPDATE, DELETE and MERGE to their plans: how the rows are found, the programs of what is stored, checked and given back.
+//! From bound INSERT, UPDATE, DELETE and MERGE to their plans: how the rows are found, and the programs of stored values, checks and OUTPUT.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ impl<'a> ChangePlanner<'a> {
         Ok(InsertPlan { source, input, constraints, outputs, hints, identity, top, has_top })
     }
 
-    /// The same for rows that the caller has: how each is stored comes beside the plan.
+    /// Plans an INSERT of rows that the caller has; the programs that store each row are returned with the plan.
     pub fn insert_rows(&mut self, rows: BoundRowsInsert) -> Result<(InsertPlan, Vec<Store>), SqlError> {
         let stores = self.stores(rows.stores, &Layout::new(&rows.columns))?;
         Ok((self.insert(rows.insert)?, stores))

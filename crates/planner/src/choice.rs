@@ -1,5 +1,5 @@
-//! The choice among the ways to a table's rows: what each costs, and the order that it gives for nothing; and the rows that two indexes lead to, for an AND
-//! of conditions, where that is cheaper than to look up those of the better one.
+//! The choice of an access path: the cost of each candidate and the row order that it provides. Also index intersection for an AND of
+//! conditions, where it is cheaper than the lookups of the better index.
 
 use engine::IndexKind;
 use plan_ir::bound::tree::TableScan;
@@ -10,14 +10,14 @@ use super::known::Estimates;
 use super::order::{Desired, Order, base_order};
 use super::sargable::Sargable;
 
-/// A name that is kept, and one that is asked for, in rows read.
+/// The cost of storing a row name, and of looking one up, in rows read.
 const NAME_COST: f64 = 0.5;
-/// What is estimated of two indexes is less sure than of one: it must be so much cheaper.
+/// Estimates of an index intersection are less certain than those of one index: it must be cheaper by this factor.
 const MARGIN: f64 = 0.7;
 /// More entries are not kept.
 const NAMES_MAX: f64 = 200_000.0;
 
-/// What a table is read through; no candidate: its heap or clustered index from end to end.
+/// The chosen access path of a table; no candidate: a scan of its heap or clustered index.
 pub(super) struct Choice<'e> {
     pub(super) candidate: Option<Candidate<'e>>,
     pub(super) order: Order,
@@ -46,7 +46,7 @@ pub(super) fn choose<'e>(
     let mut best: Option<(f64, Choice<'e>)> = None;
     for (candidate, order, cost) in sought.chain((!is_hinted).then_some(scanned)) {
         let (order, backward, cost) = with_order(order, cost, rows.max(1.0), desired);
-        // Of equals the first: a seek rather than a scan.
+        // The first of equally cheap paths: a seek rather than a scan.
         if best.as_ref().is_none_or(|(least, _)| cost < *least) {
             best = Some((cost, Choice { candidate, order, backward, cost }));
         }
@@ -71,7 +71,7 @@ fn with_order(order: Order, cost: f64, rows: f64, desired: Option<&Desired>) -> 
     (order, false, cost + rows * SORT_COST)
 }
 
-/// Two indexes: whose rows are looked up, and which one says which of them.
+/// An index intersection: the index whose rows are looked up, and the index that selects them.
 pub(super) struct Pair {
     pub(super) sought: usize,
     pub(super) other: usize,

@@ -1,4 +1,4 @@
-//! What the steps of a plan cost, in rows that are read one after the other.
+//! The costs of plan steps, in rows read sequentially.
 
 /// A row that is looked up through an index costs so many rows read one after the other. Measured: 2.9 us against 0.073 us of a scanned row with
 /// its conditions, 40 times; a scan that gives its rows up costs more than one that throws them away.
@@ -18,14 +18,14 @@ pub(super) const RANGE_COST: f64 = 5.0;
 pub(super) const SORT_COST: f64 = 2.0;
 /// Cost of opening the inner side of nested loops once more, in rows read one after the other.
 pub(super) const RESTART_COST: f64 = 6.0;
-/// The same beyond that, in a table of many rows whose pages are not asked for one behind the other. Measured: 3.7 us against 0.037 us of a scanned row.
+/// The additional cost in a large table whose pages are not read sequentially. Measured: 3.7 us against 0.037 us of a scanned row.
 pub(super) const FAR_COST: f64 = 80.0;
 /// From so many rows on it grows, for so many more.
 pub(super) const NEAR_ROWS: f64 = 5_000.0;
 pub(super) const FAR_ROWS: f64 = 40_000.0;
 /// Cost of putting one row into a hash table.
 pub(super) const BUILD_COST: f64 = 3.0;
-/// Cost of looking for one row's matches there.
+/// Cost of probing the hash table with one row.
 pub(super) const PROBE_COST: f64 = 2.0;
-/// Cost of one pair of rows in plain loops, and of handing up a joined row.
+/// Cost of one pair of rows in plain loops, and of emitting a joined row.
 pub(super) const ROW_COST: f64 = 0.3;

@@ -1,9 +1,9 @@
-//! Grouping below a join: `SELECT a.k, COUNT(b.x) FROM a LEFT JOIN b ON b.k = a.k GROUP BY a.k` groups `b` by its column first and joins what comes
-//! of it, where that is cheaper: fewer rows are joined, and none is grouped afterwards.
+//! Grouping below a join: `SELECT a.k, COUNT(b.x) FROM a LEFT JOIN b ON b.k = a.k GROUP BY a.k` groups `b` by its column first and joins the
+//! groups, where that is cheaper: fewer rows are joined, and none is grouped afterwards.
 //!
-//! That is the same where each group is one row of the left table: the grouping columns have a unique key of it among them. The aggregates are
-//! about the right side alone, tied by equalities of its plain columns, and nothing is computed that may fail on a row without a partner. Such a row
-//! counts, too: of what is no NULL for it (a constant, `ISNULL(b.x, 0)`) the groups below know nothing.
+//! The result is equal where each group is one row of the left table: the grouping columns include a unique key of it. The aggregates read the
+//! right side alone, which equalities of its plain columns correlate, and no expression is computed that may fail on a row without a match. Such a
+//! row counts, too: the groups below do not see a value that is not NULL for it (a constant, `ISNULL(b.x, 0)`).
 
 use plan_ir::bound::tree::{AggregateCall, Expr, ExprKind, Rel, TableScan};
 use plan_ir::kinds::{AggregateKind, ColumnId, JoinKind};
@@ -43,7 +43,7 @@ impl Planner<'_> {
         Ok(Planned { layout, order: Default::default(), ..projected })
     }
 
-    /// That grouping, `None` where it cannot be, or where there are enough of them around it.
+    /// The plan with early grouping; `None` where it is not possible, or where enough of them surround it.
     pub(super) fn grouped_early(
         &self,
         input: &Rel,

@@ -1,4 +1,4 @@
-//! Equalities between the two sides of a join, in a form in which equal values have equal keys.
+//! Equality keys of joins, converted so that equal values have equal keys.
 
 use plan_ir::bound::convert;
 use plan_ir::bound::tree::{Expr, ExprKind};

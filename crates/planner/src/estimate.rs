@@ -1,6 +1,6 @@
-//! How many rows of a table a condition leaves, about. Constants are looked up in the index that begins with their column (where the ends of
-//! their range lie in the tree), values that only a run knows are told from the index's density, and so are ranges between two of them that lie a
-//! constant apart. Of columns that no index begins with their statistics tell (`statistics`), and the rest is guessed.
+//! The selectivity of conditions. A range of constants is looked up in the index that begins with its column (the positions of its ends in the
+//! tree). For run-time values the index's density is used, also for ranges between two of them that differ by a
+//! constant. Columns that begin no index use statistics (`statistics`). All other conditions use default guesses.
 
 use std::ops::Bound;
 
@@ -14,18 +14,18 @@ use super::known::Estimates;
 use super::sargable::{Sargable, sargable};
 use super::statistics::Told;
 
-/// Share of the rows that an equality leaves when nothing is known of the column.
+/// Default selectivity of an equality without statistics.
 const EQUAL_SHARE: f64 = 0.1;
-/// The same for a bound, and for a condition of another kind.
+/// Default selectivity of a range bound, and of a condition of another kind.
 const BOUND_SHARE: f64 = 0.3;
-/// The same for a LIKE that begins with text.
+/// Default selectivity of a LIKE that begins with text.
 const LIKE_SHARE: f64 = 0.1;
-/// Share of the rows that an index with a filter is thought to have.
+/// Assumed share of the rows in a filtered index.
 const FILTERED_SHARE: f64 = 0.2;
-/// So many values of a list are looked up; the others are thought to be like them.
+/// So many values of a list are looked up; the others are assumed to be like them.
 const LIST_LOOKED_UP: usize = 8;
 
-/// What of an index's key conditions say something, by their positions among those that can be sought.
+/// The sargable conditions that bound an index's key, by their positions in the list of sargable conditions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KeyMatch {
     pub(super) equal: Vec<usize>,
@@ -185,7 +185,7 @@ impl<'s> Estimates<'s> {
 
     /// The share of the rows that one condition leaves.
     pub(super) fn share_of(&self, found: &Sargable<'_>) -> f64 {
-        // What is known of the rows that the other conditions leave says more than what is known of all.
+        // Statistics of the rows that the other conditions leave are more precise than statistics of all rows.
         if let Some(Told::OfAll(share) | Told::OfOthers(share)) = self.share_by_filtered_statistics(found) {
             return share;
         }
@@ -210,7 +210,7 @@ impl<'s> Estimates<'s> {
         (rows / self.total).min(1.0)
     }
 
-    /// Of the entries that are found, the share that conditions on their other columns leave to be looked up.
+    /// The share of the found entries that also satisfy conditions on their other columns: only these rows are looked up.
     pub(super) fn share_of_entries(
         &self,
         index: &IndexDef,
@@ -239,7 +239,7 @@ impl<'s> Estimates<'s> {
     /// thought to be half as independent as the one before.
     pub(super) fn rows_left(&self, sargables: &[Sargable<'_>], others: &[&Expr]) -> f64 {
         let mut shares: Vec<f64> = Vec::with_capacity(sargables.len() + others.len());
-        // What is known of the rows that others leave counts whole: nothing of it is guessed.
+        // A share of the rows that other conditions leave counts fully: it is not a guess.
         let mut of_others: Vec<f64> = Vec::new();
         let mut is_told = vec![false; sargables.len()];
         for (at, found) in sargables.iter().enumerate() {
@@ -309,7 +309,7 @@ impl<'s> Estimates<'s> {
         }
     }
 
-    /// Of a condition that an index could use.
+    /// The selectivity of a sargable condition.
     fn share_of_sought(&self, predicate: &Expr) -> Option<f64> {
         let own = self.scan.columns.iter().copied().collect();
         let found = sargable(predicate, self.scan, &own);

@@ -1,5 +1,5 @@
-//! MIN and MAX of all rows of a table, where indexes have its rows in the orders of their columns: the first row that has a value says it all. Each
-//! order is sought for itself, and the single rows stand side by side.
+//! MIN and MAX of all rows of a table, where indexes order its rows by the columns: the first row with a value is the result. Each
+//! extreme is found by a seek of its own, and the single rows are joined.
 
 use rustc_hash::FxHashSet;
 use types::{SqlError, Value};
@@ -32,7 +32,7 @@ impl Planner<'_> {
             return Ok(None);
         }
         let Some(extremes) = self.extremes(aggregates) else { return Ok(None) };
-        // Rows that are asked for twice must be the same, and a subquery is planned for all who ask.
+        // The input is read once per extreme: its rows must be equal each time, and a subquery is planned once for all readers.
         if extremes.len() > 1 && (below.iter().any(is_own_answer) || has_own_answers(input)) {
             return Ok(None);
         }
@@ -155,7 +155,7 @@ fn side_by_side(left: Planned, right: Planned) -> Planned {
     Planned { cost, seeks_by_outer, ..Planned::leaf(Plan::NestedLoop(Box::new(plan)), layout, 1.0) }
 }
 
-/// Does an expression answer each who asks for himself?
+/// May an expression give another result each time it is evaluated, or has it a subquery?
 fn is_own_answer(expr: &Expr) -> bool {
     expr.is_volatile() || expr.has_subquery()
 }

@@ -1,7 +1,7 @@
-//! Does what a query asks of a table imply the filter of an index? Then the index has every row that the query can want.
+//! Do the conditions of a query imply the filter of an index? Then the index has every row that the query needs.
 //!
-//! Each conjunct of the query that says something of one column is a fact. A term of the filter holds for all rows wanted if one fact alone
-//! makes it hold. Of values only constants are known: a plan serves every value of a variable or parameter, so `c = @v` tells no more than
+//! Each conjunct of the query over one column is a fact. A term of the filter holds for all qualifying rows if one fact alone
+//! implies it. Only constants are known values: a plan serves every value of a variable or parameter, so `c = @v` implies only
 //! that `c` is not NULL, as in SQL Server.
 
 use engine::{FilterOp, FilterTerm, FilterTest, IndexFilter, TableDef};
@@ -12,11 +12,11 @@ use types::{Collation, ConvertContext, SqlType, Value};
 
 use crate::sargable::seekable_column;
 
-/// What a query says of the rows it wants of a table.
+/// The facts that the conditions of a query state about its rows of a table.
 #[derive(Debug, Default)]
 pub(super) struct KnownConditions(Vec<Fact>);
 
-/// What it says of one column.
+/// A fact about one column.
 #[derive(Clone, Debug, PartialEq)]
 struct Fact {
     ordinal: usize,
@@ -40,7 +40,7 @@ struct Side {
 }
 
 impl KnownConditions {
-    /// What the conjuncts say of the table's columns.
+    /// The facts in conjuncts about the table's columns.
     pub(super) fn of(predicates: &[Expr], scan: &TableScan) -> KnownConditions {
         let mut facts = KnownConditions::default();
         predicates.iter().for_each(|predicate| facts.add(predicate, scan));
@@ -242,7 +242,7 @@ pub fn constant_value(expr: &Expr, context: &ConvertContext) -> Option<Value> {
     }
 }
 
-/// The same, if it does not hang on the session's DATEFORMAT: a plan may be shared.
+/// The constant value, if it does not depend on the session's DATEFORMAT: a plan may be shared.
 fn settled_value(expr: &Expr) -> Option<Value> {
     let of = |date_format| constant_value(expr, &ConvertContext { date_format, ..ConvertContext::default() });
     let value = of(types::DateFormat::Mdy)?;

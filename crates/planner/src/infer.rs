@@ -1,8 +1,8 @@
-//! What conditions say together and none of them says alone. All of it holds for rows on which every given condition is TRUE, so that it may
-//! be added to them:
+//! Inference of predicates: conditions that follow from several conditions together. They hold for rows on which every given condition is TRUE,
+//! so they may be added:
 //!
 //! - common factors of an OR: `(a AND b) OR (a AND c)` is `a AND (b OR c)`;
-//! - of an OR whose every branch says something of one relation alone, that part: what filters the relation before it is joined;
+//! - of an OR whose branches all have a condition on one relation alone, the OR of these conditions: it filters the relation before the join;
 //! - through equal columns: a column's comparison with a value holds for all columns that are equal to it, and two columns that equal a third are
 //!   equal;
 //! - two different values for one column: no row.
@@ -29,7 +29,7 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    /// Of all equalities among the conditions. A parameter is in no class: it is a value.
+    /// The equivalence classes of all equalities among the conditions. A parameter is in no class: it is a value.
     fn of(conjuncts: &[Expr], relations: &[FxHashSet<ColumnId>], columns: &Columns) -> Classes {
         let mut classes = Classes::default();
         let is_inside = |id: &ColumnId| relations.iter().any(|relation| relation.contains(id));
@@ -219,7 +219,7 @@ fn column_and_value<'e>(
     is_own.then_some((id, op, value))
 }
 
-/// What is said of one column of a class, said of the others.
+/// Copies conditions on one column of a class to the others.
 fn add_values(
     class: &[ColumnId],
     all: &[Expr],
@@ -244,8 +244,8 @@ fn add_values(
     }
 }
 
-/// The equalities of a class that nobody has written: afterwards there is one for each pair, so that of those between a relation and others
-/// one for each of its columns is enough.
+/// Adds the missing equalities of an equivalence class: then each pair has one, so of the equalities between a relation and others
+/// one per column is enough.
 fn add_equalities(class: &[ColumnId], all: &[Expr], columns: &Columns, more: &mut Vec<Expr>) {
     for (at, one) in class.iter().enumerate() {
         for other in &class[at + 1..] {

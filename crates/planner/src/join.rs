@@ -20,8 +20,8 @@ use super::one_side::Leading;
 use super::order::{Desired, Order};
 use super::{Planned, Planner, are_distinct, has_width, semi_join};
 
-/// Of the rows on the left of a semi join so many are thought to be left where nothing is known of its columns, be there ever so few rows on its
-/// right; of those of an anti join at least so many.
+/// The least selectivity of a semi join if there are no statistics of its columns, however few rows its right side has;
+/// also the least selectivity of an anti join.
 const SEMI_SHARE_MIN: f64 = 0.1;
 /// More relations than this are joined in the order written.
 const RELATIONS_MAX: usize = 64;
@@ -38,7 +38,7 @@ struct Parts<'r> {
     classes: Classes,
 }
 
-/// Relations joined, and the rows that each has behind its own conditions.
+/// Joined relations, and the rows of each after its own conditions.
 struct Joined {
     planned: Planned,
     rows_alone: Vec<f64>,
@@ -94,7 +94,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Predicates over one input: subqueries become joins where they can. What has none goes down first: it leaves fewer rows to ask for.
+    /// Predicates over one input: subqueries become joins where they can. Predicates without a subquery are pushed down first: fewer rows remain.
     pub(super) fn plan_filtered(&mut self, input: &Rel, conjuncts: Vec<Expr>) -> Result<Planned, SqlError> {
         if matches!(input, Rel::Join { kind: JoinKind::Inner, .. }) {
             return self.plan(input, conjuncts);
@@ -118,7 +118,7 @@ impl Planner<'_> {
         self.filter_again(planned, again)
     }
 
-    /// Adds predicates with subqueries: joins first, then what is evaluated for each row that they leave.
+    /// Adds predicates with subqueries: joins first, then predicates that are evaluated for each remaining row.
     fn filter_by_subqueries(
         &mut self,
         planned: Planned,
@@ -128,7 +128,7 @@ impl Planner<'_> {
         if !self.has(OptimizerRule::SemiJoin) {
             return self.filter_unnested(planned, predicates);
         }
-        // What may fail is asked last, of the rows that all others let through, in the order written.
+        // Predicates that may fail are evaluated last, on the rows that pass all others, in the order written.
         let (last, first): (Vec<Expr>, Vec<Expr>) = predicates.into_iter().partition(fails_inside);
         let (mut planned, mut kept) = (planned, Vec::new());
         for predicate in first {
@@ -148,7 +148,7 @@ impl Planner<'_> {
         Ok(planned)
     }
 
-    /// The semi or anti join that a predicate is; false when it is none.
+    /// Adds the semi or anti join of a predicate; false when it is not one.
     fn semi_join(
         &mut self,
         planned: Planned,
@@ -273,7 +273,7 @@ impl Planner<'_> {
         Ok(Joined { planned, rows_alone })
     }
 
-    /// The same behind the relation that a desired order is about, where that is cheaper than to sort what is joined.
+    /// Joins with the relation of the desired order as the first one, where that is cheaper than a sort of the joined rows.
     fn join_all_led(
         &mut self,
         parts: &Parts<'_>,
@@ -282,7 +282,7 @@ impl Planner<'_> {
         desired: &Desired,
     ) -> Result<Planned, SqlError> {
         let Parts { items, columns, own, shared, .. } = parts;
-        // What is tied by equalities is looked up in tables without order, unless few rows are asked for.
+        // Equalities lead to hash tables, which do not preserve order, unless few rows are needed.
         let are_tied =
             shared.iter().any(|conjunct| matches!(conjunct.kind, ExprKind::Compare(CompareOp::Equal, ..)));
         if desired.is_met_by(&joined.order) || are_tied && desired.limit.is_none() {
@@ -316,7 +316,7 @@ impl Planner<'_> {
             available.extend(columns[next].iter().copied());
             let (mut on, rest): (Vec<Expr>, Vec<Expr>) = shared.into_iter().partition(|conjunct| {
                 let all: FxHashSet<ColumnId> = conjunct.columns();
-                // Columns from outside the statement part are parameters and always at hand.
+                // Columns from outside the statement part are parameters and always available.
                 all.iter().all(|id| available.contains(id) || !columns.iter().any(|set| set.contains(id)))
             });
             shared = rest;
@@ -329,8 +329,8 @@ impl Planner<'_> {
         Ok(planned)
     }
 
-    /// Of the equalities between a relation and those before it, one for each of its columns in a class says all: the columns of the class
-    /// that are there already are equal.
+    /// Drops redundant equalities between a relation and those before it: one per column of an equivalence class is enough, since the
+    /// columns of the class in the relations before are equal.
     fn drop_repeated(&self, on: &mut Vec<Expr>, right: &FxHashSet<ColumnId>, classes: &Classes) {
         let mut said: FxHashSet<ColumnId> = FxHashSet::default();
         on.retain(|conjunct| {
@@ -364,7 +364,7 @@ impl Planner<'_> {
         let left_columns: FxHashSet<ColumnId> = left.layout.iter().copied().collect();
         let own_count = right_filters.len();
         let (mut right_only, mut shared) = match kind {
-            // Nothing is asked of right rows where there is no left one.
+            // Without a left row no predicate is evaluated on right rows.
             JoinKind::Semi | JoinKind::Anti => split_fallible(right_filters),
             _ => (right_filters, Vec::new()),
         };
@@ -432,7 +432,7 @@ impl Planner<'_> {
         self.hash_join(kind, left, scanned, keys, shared)
     }
 
-    /// The rows of a semi or anti join: of the values that there are, so many are left behind the right side's conditions. `None` for other
+    /// The rows of a semi or anti join: the share of distinct values that the right side's conditions leave. `None` for other
     /// joins.
     fn semi_rows(&self, kind: JoinKind, left: f64, right: f64, keys: &[EquiKey]) -> Option<f64> {
         let share_of = |key: &EquiKey| {
@@ -541,8 +541,8 @@ impl Planner<'_> {
     ) -> Result<Planned, SqlError> {
         assert!(!keys.is_empty(), "rows are looked up by a key");
         let cost = left.cost + right.cost + hash_cost(kind, &left, &right);
-        // The smaller side is built; an inner join may exchange its sides. How many rows a view of the catalog has is a guess, and all are few:
-        // there the order of the rows is what matters.
+        // The smaller side is the build side; an inner join may exchange its sides. The cardinality of a catalog view is a guess and always small:
+        // there the order of the rows takes precedence.
         let are_of_catalog = joins_catalog_views(&left.plan) && joins_catalog_views(&right.plan);
         let is_led_by_right = if are_of_catalog {
             let equal = keys.iter().filter_map(|key| Some((key.left.as_column()?, key.right.as_column()?)));
@@ -650,15 +650,15 @@ impl Planner<'_> {
     }
 }
 
-/// What a join is about: conditions on the right side alone, those on both, and the equalities among these.
+/// The conditions of a join: those on the right side alone, those on both sides, and the equalities among the latter.
 struct JoinConditions {
     right_only: Vec<Expr>,
     shared: Vec<Expr>,
     keys: Vec<EquiKey>,
 }
 
-/// Conditions of joined relations: what is asked while they are joined, and what once more when they are. A comparison of two relations stays
-/// what they are joined by: an index may be sought by it.
+/// Conditions of joined relations: those evaluated in the joins, and those evaluated again above the joins. A comparison of two relations stays
+/// their join condition: an index seek may use it.
 fn split_fallible_inside(conjuncts: Vec<Expr>, columns: &[FxHashSet<ColumnId>]) -> (Vec<Expr>, Vec<Expr>) {
     let joins = |expr: &Expr| {
         matches!(expr.kind, ExprKind::Compare(..))
@@ -677,7 +677,7 @@ fn split_fallible_inside(conjuncts: Vec<Expr>, columns: &[FxHashSet<ColumnId>]) 
     (now, again)
 }
 
-/// What a way down the tree of a table costs more where each ends at another page and the processor's caches do not have them all.
+/// The additional cost of a seek in a large table if each seek ends at another page and the processor's caches do not hold all pages.
 fn far_cost(rel: &Rel) -> f64 {
     match rel {
         Rel::Table(scan) => FAR_COST * ((scan.source.row_estimate() - NEAR_ROWS) / FAR_ROWS).clamp(0.0, 1.0),
@@ -686,7 +686,7 @@ fn far_cost(rel: &Rel) -> f64 {
     }
 }
 
-/// Of the ways down the tree of a table, in its order, so many end at another page than the one before.
+/// The share of seeks, in the order of the table, that end at another page than the seek before.
 fn share_of_steps(rel: &Rel, ways: f64) -> f64 {
     match rel {
         Rel::Table(scan) => (scan.source.row_estimate() / ROWS_OF_PAGE / ways.max(1.0)).min(1.0),
@@ -695,7 +695,7 @@ fn share_of_steps(rel: &Rel, ways: f64) -> f64 {
     }
 }
 
-/// What a hash join costs beside its sides: of an inner one the smaller side is built, of others the right one.
+/// The cost of a hash join without its sides: the build side of an inner join is the smaller side, of other joins the right side.
 fn hash_cost(kind: JoinKind, left: &Planned, right: &Planned) -> f64 {
     let (probed, built) = match kind {
         JoinKind::Inner => (left.rows.max(right.rows), left.rows.min(right.rows)),
@@ -714,13 +714,13 @@ fn bound_column(conjunct: &Expr, own: &FxHashSet<ColumnId>) -> Option<ColumnId> 
     }
 }
 
-/// Do conditions above an outer join leave no row whose right side is missing?
+/// Do conditions above an outer join reject all NULL-extended rows?
 fn is_as_inner(right: &Rel, above: &[Expr]) -> bool {
     let columns: FxHashSet<ColumnId> = right.output().into_iter().collect();
     above.iter().any(|conjunct| rejects_nulls(conjunct, &columns))
 }
 
-/// A predicate that becomes a join and is about one relation only, where `is_smaller` says that this has fewer rows than all of them joined:
+/// For a predicate that becomes a join and reads one relation only, where `is_smaller` says that this relation has fewer rows than the whole join:
 /// that relation with the join.
 fn reduced_item(
     items: &[&Rel],
@@ -742,7 +742,7 @@ fn reduced_item(
     Some((at, parts.over(Rel::clone(item))))
 }
 
-/// Left joins whose missing right sides no condition would let through are inner joins like the others.
+/// Left joins become inner joins if the conditions reject all their NULL-extended rows.
 fn unwrap_outer_joins(items: &mut Vec<&Rel>, conjuncts: &mut Vec<Expr>) {
     let inner_like = |item: &&Rel, conjuncts: &[Expr]| match item {
         Rel::Join { kind: JoinKind::Left, right, .. } => is_as_inner(right, conjuncts),

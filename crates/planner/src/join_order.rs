@@ -1,10 +1,10 @@
-//! The order of inner joins by cost: for up to ten relations the cheapest of all orders that add one relation after the other (dynamic
-//! programming over sets of relations, after Selinger), for more the cheapest next one each time.
+//! The order of inner joins by cost: for up to ten relations the cheapest left-deep order (dynamic
+//! programming over sets of relations, after Selinger), for more relations a greedy choice of the cheapest next one.
 //!
-//! What is known of a relation: its rows behind its own conditions, what reading them costs, and, of a table, how many rows one value of the
-//! first columns of each index has. The rows of a join are the product, divided for each equality by the greater number of different values
-//! of its sides; equalities that follow from others count once. Several columns of two relations are not independent where an index tells how many
-//! different values they have together.
+//! Inputs for each relation: its cardinality after its own conditions, the cost of reading it, and, for a table, the density of the
+//! first columns of each index. The cardinality of a join is the product, divided for each equality by the greater number of distinct values
+//! of its sides; equalities that follow from others count once. Several columns of two relations are not independent where an index gives their
+//! number of distinct combinations.
 
 use engine::IndexKind;
 use plan_ir::bound::columns::Columns;
@@ -17,25 +17,25 @@ use super::costs::{ENTRY_COST, LOOKUP_COST, RANGE_COST};
 use super::infer::{Classes, equal_columns};
 use super::statistics::distinct_values;
 
-/// Up to so many relations all orders are looked at.
+/// The search is exhaustive up to so many relations.
 const EXHAUSTIVE_MAX: usize = 10;
-/// Share of the pairs that a join condition without equality leaves.
+/// Default selectivity of a join condition without equality.
 const OTHER_SHARE: f64 = 0.3;
-/// Share of a relation's rows that are different in a column of which nothing is known.
+/// Default share of distinct values in a column without statistics.
 const DIFFERENT_SHARE: f64 = 0.1;
-/// Relations that nothing links are multiplied early only when few rows come of it.
+/// Relations without a join condition form a cross product early only up to so many rows.
 const CROSS_ROWS_MAX: f64 = 1000.0;
 
-/// What is known of a relation before it is joined.
+/// The estimates of a relation before it is joined.
 pub(super) struct Relation<'r> {
     pub(super) rel: &'r Rel,
     pub(super) columns: FxHashSet<ColumnId>,
-    /// Rows behind its own conditions, and what they cost.
+    /// Rows after its own conditions, and their cost.
     pub(super) rows: f64,
     pub(super) cost: f64,
-    /// What a way down its tree costs more where its pages are not near.
+    /// The additional cost of a seek whose page is not cached.
     pub(super) far: f64,
-    /// The ordinals of its columns that matter; `None`: all do.
+    /// The ordinals of its needed columns; `None`: all.
     pub(super) wanted: Option<Vec<usize>>,
     /// Columns that its own conditions bind to one value.
     pub(super) bound: FxHashSet<ColumnId>,
@@ -49,12 +49,12 @@ struct Edge {
     share: f64,
 }
 
-/// Two relations with equalities of several classes between them, of which an index says how many values they have together.
+/// Two relations with equalities of several classes between them, for which an index gives the number of distinct combinations.
 struct Composite {
     relations: (usize, usize),
     /// The number of this set of classes.
     group: usize,
-    /// How many times more rows are joined than the equalities let through independently.
+    /// Correction factor: joined rows, divided by the estimate that treats the equalities as independent.
     factor: f64,
 }
 
@@ -66,12 +66,12 @@ struct SoughtIndex {
     per_row: f64,
 }
 
-/// What each step of an order is judged by.
+/// The input for the cost of each step of a join order.
 struct Orders<'r> {
     relations: &'r [Relation<'r>],
     edges: Vec<Edge>,
     composites: Vec<Composite>,
-    /// Of each other condition the relations that it is about, as a set.
+    /// For each other condition the set of relations that it reads.
     others: Vec<u64>,
     indexes: Vec<Vec<SoughtIndex>>,
 }
@@ -91,7 +91,7 @@ struct Step {
     is_linked: bool,
 }
 
-/// The order, and the rows that are there after each step.
+/// The join order, and the cardinality after each step.
 pub(super) fn order(
     relations: &[Relation<'_>],
     conjuncts: &[Expr],
@@ -139,7 +139,7 @@ impl<'r> Orders<'r> {
         orders
     }
 
-    /// What the indexes say of columns that are compared together.
+    /// The densities of indexes for several columns that are compared together.
     fn composites(&self) -> Vec<Composite> {
         let (mut found, mut groups): (Vec<Composite>, Vec<Vec<usize>>) = (Vec::new(), Vec::new());
         let count = self.relations.len();
@@ -175,7 +175,7 @@ impl<'r> Orders<'r> {
         found
     }
 
-    /// How many different values several columns have together, by an index that begins with them.
+    /// The number of distinct combinations of several columns, from an index that begins with them.
     fn different_together(&self, relation: usize, columns: &[ColumnId]) -> Option<f64> {
         let Rel::Table(scan) = self.relations[relation].rel else { return None };
         let begins = |index: &&SoughtIndex| {
@@ -202,7 +202,7 @@ impl<'r> Orders<'r> {
         self.edges.push(Edge { relations: (one, other), columns: (a, b), class, share: 1.0 / different });
     }
 
-    /// How many different values a column has.
+    /// The number of distinct values of a column.
     fn different(&self, relation: usize, column: ColumnId) -> f64 {
         match self.relations[relation].rel {
             Rel::Table(scan) => {
@@ -217,7 +217,7 @@ impl<'r> Orders<'r> {
         debug_assert!(set != 0, "a relation is among those that are joined");
         let members = (0..self.relations.len()).filter(|at| set & (1 << at) != 0);
         let mut rows: f64 = members.map(|at| self.relations[at].rows).product();
-        // Of a class, one equality fewer than it has relations here; the most selective come first.
+        // An equivalence class counts one equality fewer than it has relations here; the most selective come first.
         let mut inside: Vec<&Edge> = self.edges.iter().filter(|edge| edge.is_within(set)).collect();
         inside.sort_by(|a, b| a.share.total_cmp(&b.share));
         let mut groups = Groups::default();
@@ -237,7 +237,7 @@ impl<'r> Orders<'r> {
         (rows * OTHER_SHARE.powi(others.min(4) as i32)).max(1.0)
     }
 
-    /// What it costs to add a relation to a set whose rows are there.
+    /// The cost of joining one more relation to a set of joined relations.
     fn step(&self, set: u64, rows: f64, next: usize) -> Step {
         debug_assert!(set & (1 << next) == 0, "a relation is joined once");
         let relation = &self.relations[next];
@@ -281,7 +281,7 @@ impl<'r> Orders<'r> {
             let Some(way) = best[set as usize].clone() else { continue };
             let outside = (0..count).filter(|next| set & (1 << next) == 0);
             let steps: Vec<Step> = outside.map(|next| self.step(set, way.rows, next)).collect();
-            // A relation that nothing links waits as long as another one is linked.
+            // A relation without a join condition is deferred while another one has a join condition.
             let any_linked = steps.iter().any(|step| step.is_linked);
             for step in steps {
                 let many = way.rows * self.relations[step.relation].rows > CROSS_ROWS_MAX;
@@ -292,7 +292,7 @@ impl<'r> Orders<'r> {
                 let rows = self.rows(joined);
                 let cost = way.cost + step.cost + rows * ROW_COST;
                 let place = &mut best[joined as usize];
-                // Of equals the first: the order written.
+                // The first of equally cheap orders: the order written.
                 if place.as_ref().is_none_or(|known| cost < known.cost * 0.999) {
                     let mut order = way.order.clone();
                     order.push(step.relation);

@@ -1,11 +1,11 @@
-//! What estimates of a table's rows begin with: the table, all that is asked of it, and the values that are known before the statement runs.
+//! The input of estimates: the table, all conditions on it, and the values that are known before the statement runs.
 
 use plan_ir::bound::tree::{Expr, TableScan};
 use types::{ConvertContext, Value};
 
 use super::filter::constant_value;
 
-/// What is told of one table.
+/// The estimates of one table.
 pub(super) struct Estimates<'s> {
     pub(super) scan: &'s TableScan,
     /// Its rows.

@@ -1,5 +1,6 @@
-//! The planner: from the logical tree to operators. Predicates travel down as far as they may; each table picks its access path;
-//! inner joins are ordered by cost (`join_order`), with what their conditions say together (`infer`); a join is nested loops with a seek, a hash join, or plain loops, whichever is estimated cheapest.
+//! The planner: from the bound tree to physical operators. It pushes predicates down, chooses an access path for each table, and orders inner
+//! joins by cost (`join_order`), with inferred predicates (`infer`). A join is nested loops with a seek, a hash join, a merge join, or
+//! plain loops, by the lowest estimated cost.
 
 mod access;
 mod aggregate;
@@ -56,7 +57,7 @@ pub struct Planned {
     pub layout: Vec<ColumnId>,
     /// Estimated rows.
     pub(crate) rows: f64,
-    /// What all of them cost, in rows read one after the other.
+    /// The cost of all its rows, in rows read sequentially.
     pub(crate) cost: f64,
     /// An index seek inside uses columns from outside.
     pub(crate) seeks_by_outer: bool,
@@ -67,30 +68,30 @@ pub struct Planned {
 /// Plans one statement.
 pub struct Planner<'a> {
     pub(crate) columns: &'a Columns,
-    /// The columns whose values matter; `None`: all.
+    /// The columns whose values are needed; `None`: all.
     wanted: Option<FxHashSet<ColumnId>>,
-    /// Of the tree that is planned next: the order that would be of use, and how many rows are asked for. Whoever plans takes both first.
+    /// For the tree that is planned next: the desired order, and how many rows are needed. The code that plans the tree takes both first.
     desired: Option<Desired>,
     limit: Option<f64>,
-    /// What stands in the tree more than once.
+    /// Subtrees that the tree contains more than once.
     shared: SharedParts,
-    /// What the subqueries cost that have been compiled into the expression at hand.
+    /// The cost of the subqueries that have been compiled into the current expression.
     asked: Asked,
     /// The tables that have been planned: where columns come from.
     scans: Vec<TableScan>,
     catalog_order: CatalogOrder,
-    /// What rows are ordered by beside columns: `one_side.rs` numbers it.
+    /// Sort expressions that are not columns: `one_side.rs` numbers them.
     ordered_values: Vec<Expr>,
-    /// Groupings around the tree at hand that are planned in two ways: `early_groups.rs` bounds them.
+    /// Groupings around the current tree that are planned in two ways: `early_groups.rs` bounds them.
     two_ways: u32,
 }
 
 /// Cost of the subqueries of an expression.
 #[derive(Clone, Copy, Debug, Default)]
 struct Asked {
-    /// Of those that are asked once.
+    /// Of uncorrelated subqueries, which run once.
     once: f64,
-    /// Of those that are asked for each row.
+    /// Of correlated subqueries, which run for each row.
     each: f64,
 }
 
@@ -141,20 +142,20 @@ impl<'a> Planner<'a> {
         self.columns.rules.has(rule)
     }
 
-    /// Is a rule to be used wherever it can be, whatever it costs?
+    /// Must a rule be applied wherever possible, whatever it costs?
     pub(crate) fn prefers(&self, rule: OptimizerRule) -> bool {
         self.columns.rules.prefers(rule)
     }
 
-    /// Of the tree that is planned next only these columns are read outside of it: an index that has what is wanted of a table answers
-    /// for it.
+    /// Only the columns `outside` of the tree that is planned next are read outside of it: an index with all needed columns of a table
+    /// replaces the table.
     pub fn wanting(mut self, rel: &Rel, outside: impl IntoIterator<Item = ColumnId>) -> Planner<'a> {
         let mut wanted: FxHashSet<ColumnId> = outside.into_iter().collect();
         rel.collect_read(&mut wanted);
         if self.has(OptimizerRule::Spool) {
             self.shared = SharedParts::of(rel, &mut wanted);
         }
-        // What they have in one place is computed in all of them.
+        // A column that one place needs is computed for all places.
         rel.collect_read(&mut wanted);
         self.pruned_to(wanted)
     }
@@ -164,12 +165,12 @@ impl<'a> Planner<'a> {
         self
     }
 
-    /// Does the value of a column matter? What does not is not computed.
+    /// Is the value of a column needed? Other columns are not computed.
     pub(crate) fn is_wanted(&self, id: ColumnId) -> bool {
         self.wanted.as_ref().is_none_or(|wanted| wanted.contains(&id))
     }
 
-    /// The same for an expression.
+    /// Only the columns that an expression reads are needed.
     pub fn wanting_value(self, expr: &Expr) -> Planner<'a> {
         let mut wanted = FxHashSet::default();
         expr.collect_read(&mut wanted);
@@ -210,7 +211,7 @@ impl<'a> Planner<'a> {
         Ok(self.plan_ordered(rel, pushed, desired, limit)?.checked())
     }
 
-    /// The same where an order is desired.
+    /// Plans a tree with a desired order.
     fn plan_ordered(
         &mut self,
         rel: &Rel,
@@ -232,7 +233,7 @@ impl<'a> Planner<'a> {
         self.start_if(planned, startup)
     }
 
-    /// The same with predicates of which each reads a column of the tree.
+    /// Plans a tree whose predicates each read a column of it (there are no startup predicates).
     fn plan_started(
         &mut self,
         rel: &Rel,
@@ -249,7 +250,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The same for the tree as it stands here, be it elsewhere, too.
+    /// Plans a tree without sharing, even if it occurs elsewhere, too.
     fn plan_alone(
         &mut self,
         rel: &Rel,
@@ -263,7 +264,7 @@ impl<'a> Planner<'a> {
                 self.filter(planned, vec![predicate.clone()])
             }
             Rel::Filter { input, predicate } => {
-                // What may fail above is asked of rows that the query below lets through.
+                // Predicates from above that may fail are evaluated only on rows that the query below lets through.
                 let mut conjuncts = Vec::new();
                 predicate.clone().split_conjuncts(&mut conjuncts);
                 conjuncts.append(&mut pushed);
@@ -318,7 +319,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Operators below which no predicate may go.
+    /// Operators below which no predicate may be pushed.
     fn plan_barrier(&mut self, rel: &Rel) -> Result<Planned, SqlError> {
         match rel {
             Rel::OneRow => Ok(Planned::leaf(Plan::OneRow, Vec::new(), 1.0)),
@@ -367,7 +368,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Adds what is left of the predicates as a filter.
+    /// Adds the remaining predicates as a filter.
     pub(crate) fn filter(&mut self, planned: Planned, predicates: Vec<Expr>) -> Result<Planned, SqlError> {
         let count = predicates.len() as i32;
         let Some(predicate) = Expr::all(predicates) else {
@@ -380,7 +381,7 @@ impl<'a> Planner<'a> {
         Ok(Planned { rows, cost, ..filtered })
     }
 
-    /// Asks predicates once more that have been asked tolerantly: few rows are left out by it.
+    /// Evaluates tolerant predicates again in their strict form: this removes few rows.
     pub(crate) fn filter_again(
         &mut self,
         planned: Planned,
@@ -390,7 +391,7 @@ impl<'a> Planner<'a> {
         Ok(Planned { rows, ..self.filter(planned, predicates)? })
     }
 
-    /// Puts predicates that read nothing of the rows before the start of the tree.
+    /// Adds startup predicates, which read no column of the rows, before the start of the tree.
     pub(crate) fn start_if(&mut self, planned: Planned, predicates: Vec<Expr>) -> Result<Planned, SqlError> {
         let count = predicates.len() as i32;
         let Some(predicate) = Expr::all(predicates) else {
@@ -401,7 +402,7 @@ impl<'a> Planner<'a> {
         Ok(Planned { rows, ..planned.map(|input| Plan::Startup { input, predicate }) })
     }
 
-    /// Compiles a predicate, and tells what its subqueries cost.
+    /// Compiles a predicate, and returns the cost of its subqueries.
     fn predicate_with_cost(
         &mut self,
         predicate: &Expr,
@@ -620,7 +621,7 @@ fn push_limit(planned: Planned, limit: plan_ir::physical::plan::Node) -> Planned
     planned
 }
 
-/// Of predicates over a tree's rows those that have one value for all of them, and the others.
+/// Splits predicates over a tree's rows into startup predicates (one value for all rows) and the others.
 fn split_startup(predicates: Vec<Expr>, rel: &Rel) -> (Vec<Expr>, Vec<Expr>) {
     if predicates.is_empty() {
         return (Vec::new(), predicates);
@@ -638,10 +639,10 @@ fn is_never_true(predicate: &Expr) -> bool {
     matches!(predicate.kind, ExprKind::Constant(Value::Bit(false) | Value::Null))
 }
 
-/// Rows that a TOP, OFFSET or FETCH is thought to ask for, where no constant says so.
+/// Assumed row count of a TOP, OFFSET or FETCH without a constant.
 const ROWS_ASKED: f64 = 100.0;
 
-/// The rows that an expression of TOP, OFFSET or FETCH asks for.
+/// The row count of a TOP, OFFSET or FETCH expression.
 pub(crate) fn rows_asked(count: &Expr) -> f64 {
     match &count.kind {
         plan_ir::bound::tree::ExprKind::Constant(value) => {

@@ -1,4 +1,4 @@
-//! Merge joins: where both sides come in the order of the columns that are equal, each is read once and nothing is looked up.
+//! Merge joins: where both sides come in the order of the join columns, each side is read once without lookups.
 
 use plan_ir::bound::tree::{Expr, Rel};
 use plan_ir::kinds::JoinKind;
@@ -16,7 +16,7 @@ use super::{Planned, Planner};
 
 /// Cost of a row of either side, in rows read.
 const MERGE_COST: f64 = 0.8;
-/// What is left of the cost of looking for a row's matches where rows that have none are left out where they lie.
+/// The remaining share of the probe cost if a runtime filter drops rows without a match in the scan.
 const PASSED_OVER: f64 = 0.15;
 /// A side with no more rows than these is looked up in a table that the processor's caches hold.
 const ROWS_MIN: f64 = 1000.0;
@@ -54,7 +54,7 @@ impl Planner<'_> {
         Ok(if is_better { (ordered, found) } else { (scanned, Vec::new()) })
     }
 
-    /// What a hash join costs beside its sides, when the keys of one are looked for among the rows of the other where they lie.
+    /// The cost of a hash join without its sides, with a runtime filter on the probe side.
     fn hash_cost_among(&self, kind: JoinKind, left: &Planned, right: &Planned, keys: &[EquiKey]) -> f64 {
         let is_exchanged = kind == JoinKind::Inner && left.rows < right.rows;
         let (probed, built) = if is_exchanged { (right, left) } else { (left, right) };

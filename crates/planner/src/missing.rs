@@ -1,5 +1,5 @@
-//! Which index a table's reader would wish for: one by the columns that are compared with values, with all others that the statement needs. It is
-//! reckoned with what its entries would cost, as those of an index that is there.
+//! Missing indexes: an index whose keys are the columns compared with values and which includes all other columns that the statement needs. Its
+//! cost is estimated like that of an existing index.
 
 use std::sync::atomic::AtomicBool;
 
@@ -87,7 +87,7 @@ fn is_usable(found: &Sargable<'_>, table: &TableDef) -> bool {
         && column.computed.is_none()
 }
 
-/// What the rows would cost by the index: of the columns behind those that are equal only the first, `ranged`, bounds the range.
+/// The cost of the rows through the index: after the columns with equalities only the first column, `ranged`, bounds the range.
 fn cost_with(
     estimates: &Estimates<'_>,
     usable: &[&Sargable<'_>],
@@ -102,7 +102,7 @@ fn cost_with(
     let ranges: f64 =
         sought.iter().filter(|found| is_equality(found)).map(|found| found.values.len() as f64).product();
     let found = estimates.rows_left(&sought, &[]);
-    // Rows that are to be changed are looked at, whatever the index has.
+    // Rows to be changed are read, even if the index covers all needed columns.
     let (scan, hints) = (estimates.scan, &estimates.scan.hints);
     let looks_up = scan.locator.is_some() || hints.update_lock || hints.exclusive_lock;
     let lookups = if looks_up { lookups_cost(estimates, found) } else { 0.0 };

@@ -1,6 +1,6 @@
-//! Orders over one side of a join: `ORDER BY a.x` over `a CROSS JOIN b`. A join that goes through its left rows one after the other gives its
-//! rows in their order. So the side that the order is about is sorted alone and leads the join: that is fewer rows to sort than the join
-//! has, and whoever stops asking stops the join.
+//! Orders over one side of a join: `ORDER BY a.x` over `a CROSS JOIN b`. A join that reads its left rows one after the other preserves
+//! their order. So the side with the sort columns is sorted alone and becomes the left side: fewer rows are sorted than the join
+//! emits, and TOP can end the join early.
 
 use plan_ir::bound::tree::{Expr, Rel, SortKey};
 use plan_ir::kinds::{ColumnId, JoinKind};
@@ -44,7 +44,7 @@ impl Planner<'_> {
         Some(OrderKey { column: ColumnId(FIRST_VALUE - at as u32), descending: key.descending })
     }
 
-    /// What such a key means.
+    /// The expression of such a sort key.
     fn ordered_value(&self, key: &OrderKey) -> Expr {
         match self.ordered_values.get((FIRST_VALUE - key.column.0.min(FIRST_VALUE)) as usize) {
             Some(value) => value.clone(),
@@ -86,8 +86,8 @@ impl Planner<'_> {
         Ok(Leading { planned: Planned { order, cost, ..sorted }, cost })
     }
 
-    /// Of a join as it is cheapest and the same behind a side in order, whose cost stands beside it, the one with which the rows are
-    /// cheaper to have in order.
+    /// Chooses between the cheapest plan of a join and the plan with a sorted left side, whose sort cost is given: the one that
+    /// emits ordered rows at the lower cost.
     pub(super) fn cheaper_in_order(&self, plain: Planned, led: (Planned, f64), desired: &Desired) -> Planned {
         let (led, first) = led;
         let share = desired.limit.map_or(1.0, |limit| (limit / plain.rows.max(1.0)).min(1.0));

@@ -1,4 +1,4 @@
-//! Order as a property of plans: which columns the rows are sorted by as they come, and which order somebody above would like.
+//! Order as a property of plans: the columns by which the rows are sorted, and the order that an operator above desires.
 
 use engine::{IndexDef, IndexKind};
 use plan_ir::bound::columns::Columns;
@@ -19,16 +19,16 @@ pub(crate) struct Order {
     pub(crate) keys: Vec<OrderKey>,
     /// Columns with one value in all rows: they may stand anywhere in an order.
     pub(crate) constants: Vec<ColumnId>,
-    /// No two rows are equal in all keys: what stands behind them decides nothing.
+    /// No two rows are equal in all keys: further sort keys have no effect.
     pub(crate) is_total: bool,
 }
 
-/// An order that would save a sort, and after how many rows nobody asks for more.
+/// An order that would save a sort, and the number of rows that are needed at most.
 #[derive(Clone, Debug)]
 pub(super) struct Desired {
     pub(super) keys: Vec<OrderKey>,
     pub(super) limit: Option<f64>,
-    /// Rows that are equal in all keys are to come one behind the other; which come first does not matter.
+    /// Rows that are equal in all keys must be adjacent; the order of the groups does not matter.
     pub(super) is_grouping: bool,
 }
 
@@ -72,7 +72,7 @@ impl Order {
         left.is_empty() || self.is_total
     }
 
-    /// That of a join that takes the rows one after the other: a row may come several times where its matches come with it.
+    /// The order of a join that reads the left rows one after the other: a row with several matches is emitted several times.
     pub(super) fn with_matches(&self, kind: JoinKind) -> Order {
         match kind {
             JoinKind::Semi | JoinKind::Anti => self.clone(),
@@ -87,7 +87,7 @@ impl Order {
         Order { keys: self.keys.iter().map(turn).collect(), ..self.clone() }
     }
 
-    /// What is left of it behind a projection.
+    /// The order above a projection.
     pub(super) fn behind(&self, items: &[(ColumnId, Expr)]) -> Order {
         let passed = |column: ColumnId| {
             items.iter().find(|item| item.1.as_column() == Some(column)).map(|item| item.0)
@@ -103,7 +103,7 @@ impl Order {
 }
 
 impl Desired {
-    /// The same wish in terms of a projection's input; `None` when it is about what the projection computes.
+    /// The desired order in columns of a projection's input; `None` when it names a computed column of the projection.
     pub(super) fn below(&self, items: &[(ColumnId, Expr)]) -> Option<Desired> {
         let source = |key: &OrderKey| {
             let item = items.iter().find(|item| item.0 == key.column)?;

@@ -1,5 +1,5 @@
-//! What a scan asks of the pushed predicate: the conditions that are judged on a row's bytes before it is
-//! copied. What only values can tell (`rest`) is tested above, on the columns that it reads, before the others are decoded.
+//! The pushed predicate of a scan: the conditions that are evaluated on a row's bytes before it is
+//! copied. Conditions that need decoded values (`rest`) are tested above, on the columns that they read, before other columns are decoded.
 
 use plan_ir::bound::tree::{Expr, ExprKind, TableScan, comparison_collation};
 use plan_ir::kinds::{ColumnId, CompareOp};
@@ -20,7 +20,7 @@ const LIST_MAX: usize = 64;
 /// An OR of more branches is judged behind the pushed predicate.
 const BRANCHES_MAX: usize = 16;
 
-/// What the pushed predicate judges of a conjunct.
+/// The part of a conjunct that the pushed predicate evaluates.
 struct Judged {
     condition: PushedCondition,
     /// Nothing of the conjunct is left.
@@ -28,9 +28,9 @@ struct Judged {
 }
 
 impl Planner<'_> {
-    /// Takes predicates apart; `None` when the pushed predicate can judge none of them. `sought`: those of which a seek finds the rows that satisfy them and no
-    /// others: they are not asked again. Where the rows are
-    /// not `in_place` they are, behind the pushed predicate: what hangs on the values of a run alone is made anew for each.
+    /// Splits predicates; `None` when the pushed predicate supports none of them. `sought`: predicates whose seek finds exactly the rows that satisfy
+    /// them: they are not evaluated again. Where the rows are not `in_place`,
+    /// they are evaluated above the pushed predicate: state that depends on the values of a run is made again for each run.
     pub(super) fn door_filter(
         &mut self,
         scan: &TableScan,
@@ -62,7 +62,7 @@ impl Planner<'_> {
         Ok(Some(PushedPredicate { conditions, rest }))
     }
 
-    /// What the pushed predicate can judge of a conjunct, or (`is_negated`) of its opposite.
+    /// The part of a conjunct, or (`is_negated`) of its negation, that the pushed predicate can evaluate.
     fn door_condition(
         &mut self,
         scan: &TableScan,
@@ -102,7 +102,7 @@ impl Planner<'_> {
             _ => None,
         };
         Ok(found.map(|(ordinal, kind)| {
-            // What cannot be computed of a row is said when it is computed with values.
+            // An error in the computation is raised when it is repeated with decoded values.
             let is_all = match &kind {
                 PushedConditionKind::Computed { kind, steps, .. } => PushedStep::are_safe(*kind, steps),
                 _ => true,
@@ -133,8 +133,8 @@ impl Planner<'_> {
         Ok(Some((ordinal, PushedConditionKind::Computed { kind, steps, test })))
     }
 
-    /// The same for an OR, or the opposite of an AND; and for an AND inside of one. A branch of which the pushed predicate can judge a part lets more rows pass than
-    /// the whole one does; one of which it can judge nothing lets all of them.
+    /// The same part of an OR, or of a negated AND, and of an AND inside it. A branch that the pushed predicate evaluates in part admits more rows
+    /// than the whole branch; a branch that it cannot evaluate admits all rows.
     fn door_branches(
         &mut self,
         scan: &TableScan,
@@ -270,7 +270,7 @@ fn arithmetic<'e>(
         ExprKind::Column(_) => judged_column(scan, expr),
         ExprKind::Convert(inner, _) => {
             let ((low, high), (least, most)) = (IntKind::of(&inner.sql_type)?.range(), kind.range());
-            // What is wider has the same number.
+            // A conversion to a wider type keeps the number.
             if least <= low && high <= most { arithmetic(scan, inner, own, parts) } else { None }
         }
         ExprKind::Unary(op, inner) => {

@@ -1,4 +1,4 @@
-//! What an index can use of predicates.
+//! Sargable predicates: the parts of conditions that an index can use.
 
 use plan_ir::bound::tree::{Expr, ExprKind, TableScan};
 use plan_ir::kinds::{ColumnId, CompareOp, Conversion, ConversionKind};
@@ -17,7 +17,7 @@ pub(super) struct Sargable<'e> {
     pub(super) is_like: bool,
 }
 
-/// What indexes can use of the predicates, and those of which they can use nothing.
+/// The sargable parts of predicates, and the predicates without one.
 pub(super) fn sargables_and_others<'e>(
     predicates: &'e [Expr],
     scan: &TableScan,
@@ -34,7 +34,7 @@ pub(super) fn sargables_and_others<'e>(
     (sargables, others)
 }
 
-/// What an index can use of a predicate.
+/// The sargable parts of a predicate.
 pub(super) fn sargable<'e>(
     predicate: &'e Expr,
     scan: &TableScan,
@@ -103,7 +103,7 @@ pub(super) fn sargable<'e>(
     }
 }
 
-/// Can a pattern begin with something to seek? A constant is looked at; of others it shows when they run.
+/// Can a pattern begin with a prefix to seek? A constant is inspected; other patterns are known only at run time.
 fn begins_with_text(pattern: &Expr) -> bool {
     match &pattern.kind {
         ExprKind::Constant(value) => {
@@ -127,7 +127,7 @@ pub(super) fn seekable_column(expr: &Expr) -> Option<(ColumnId, bool)> {
     }
 }
 
-/// What an index on a column can tell of its comparison with values of a type under a collation.
+/// How far a seek on a column can answer its comparison with values of a type under a collation.
 fn column_fit(scan: &TableScan, ordinal: usize, collation: Collation, value: &SqlType) -> SeekFit {
     let column = &scan.source.def.columns[ordinal];
     let has_text = column.sql_type.is_character() || column.sql_type == SqlType::SqlVariant;

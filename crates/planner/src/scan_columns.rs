@@ -1,4 +1,4 @@
-//! The columns that a scan gives, and their order.
+//! The columns that a scan emits, and their order.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(super) fn scan_columns(scan: &TableScan, wanted: Option<&[usize]>, predicate
     predicates.iter().for_each(|predicate| predicate.collect_columns(&mut read));
     let is_read = |ordinal: &usize| read.contains(&scan.columns[*ordinal]);
     let (first, others): (Vec<usize>, Vec<usize>) = wanted.iter().copied().partition(is_read);
-    // A subquery finds the columns of the row at hand by their positions: all of them are there.
+    // A subquery finds the columns of the outer row by their positions: all of them must be there.
     let for_filter = match predicates.iter().any(Expr::has_subquery) {
         true => wanted.len(),
         false => first.len(),

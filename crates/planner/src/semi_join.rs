@@ -1,8 +1,8 @@
 //! EXISTS and IN become semi joins, NOT EXISTS and NOT IN anti joins, when the subquery is a plain filter over relations of its own.
 //!
-//! `x NOT IN (SELECT y ...)` is TRUE when no row of the subquery has an `y` that equals `x` or that might: a NULL on either side. Where neither
-//! can be NULL it is an anti join like that of NOT EXISTS. Where one can, its condition is `x = y OR x IS NULL OR y IS NULL`; that is done only
-//! when other equalities tie the subquery to the row, so that there is something to look rows up by. Else the values are kept in a set
+//! `x NOT IN (SELECT y ...)` is TRUE when no row of the subquery has a `y` that equals `x` or may equal it (a NULL on either side). Where neither
+//! can be NULL it is an anti join like NOT EXISTS. Where one can, the join condition is `x = y OR x IS NULL OR y IS NULL`; this is used only
+//! when other equalities correlate the subquery with the row and give the join a key. Otherwise the values are kept in a set
 //! (`executor/src/subquery.rs`).
 
 use plan_ir::bound::tree::{Expr, ExprKind, Rel, SubqueryExpr, SubqueryKind};
@@ -78,7 +78,7 @@ pub(super) fn decorrelate(
         let is_outer = filter.columns().iter().any(|id| !made.contains(id));
         match (is_outer, filter.has_subquery()) {
             (true, true) => return None,
-            // What is neither here nor in the left row comes from further out: a parameter on both sides.
+            // Columns that are neither here nor in the left row come from an outer query: parameters on both sides.
             (true, false) => on.push(filter),
             (false, false) => right_filters.push(filter),
             (false, true) if depth(&filter) > DEPTH_MAX => return None,
@@ -127,7 +127,7 @@ pub(super) fn decorrelate(
     Some(SemiJoin { kind, right, right_filters, on })
 }
 
-/// Is it an equality between the row at hand and the subquery's?
+/// Is it an equality between the current outer row and the subquery's row?
 fn ties(conjunct: &Expr, available: &FxHashSet<ColumnId>, made: &FxHashSet<ColumnId>) -> bool {
     let ExprKind::Compare(CompareOp::Equal, a, b) = &conjunct.kind else { return false };
     let is_pair = |one: &Expr, other: &Expr| {

@@ -1,11 +1,11 @@
-//! What stands in a statement more than once - a common table expression, a view or a derived table that is named twice, the same join under two
-//! subqueries - is computed once and kept, where that is cheaper than each place on its own. So is what stands once in a tree that runs for
-//! each row of another one and does not hang on these rows: groups and windows, which are computed whole before the first is given.
+//! Common subexpressions: a subtree that a statement contains more than once (a common table expression, a view or a derived table that is named
+//! twice, an equal join under two subqueries) is computed once and kept, where that is cheaper than one computation per place. Groups and windows
+//! inside a tree that runs for each outer row are also kept, if they do not depend on that row: they read all input before their first row.
 //!
-//! Two parts are the same when their trees are, the numbers of columns apart: these are counted anew from each part's beginning. A tree that planning
-//! has made of a part - with more conditions, or a semi join over it, which has its columns - is no longer that part. A part hangs on
-//! nothing outside of it, gives the same rows whenever it is asked, and has no rows to be changed. Where a place has conditions of its own, the part
-//! is shared only when nothing in it can fail: the conditions might have kept it from the rows on which it does.
+//! Two parts are equal when their trees are equal except for column numbers, which are counted from the start of each part. A tree that planning
+//! has made from a part (with more conditions, or with a semi join over it, which has its columns) is no longer that part. A part does not depend on
+//! outer columns, returns equal rows each time, and has no rows to be changed. Where a place has conditions of its own, the part
+//! is shared only when no expression in it can fail: the conditions might have removed the rows on which it fails.
 
 use std::sync::Arc;
 
@@ -21,40 +21,40 @@ use super::{Planned, Planner};
 
 /// Cost of keeping one row, in rows read one after the other.
 const KEEP_COST: f64 = 1.5;
-/// Cost of giving one row that is kept.
+/// Cost of emitting one kept row.
 const GIVE_COST: f64 = 0.7;
-/// So many rows are thought to be given by what another tree runs for.
+/// Assumed number of outer rows for which an inner tree runs.
 const RUNS: u32 = 10;
 
-/// The parts of a statement that stand in it more than once.
+/// The subtrees that a statement contains more than once.
 #[derive(Default)]
 pub(super) struct SharedParts {
     places: FxHashMap<PartAddress, Occurrence>,
     parts: Vec<Part>,
 }
 
-/// Where a part stands: its outermost operator, and the columns that it has there. Each binding of a query makes columns of its own.
+/// The place of a part: its outermost operator, and its columns at that place. Each binding of a query makes columns of its own.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct PartAddress {
     operator: std::mem::Discriminant<Rel>,
     output: Vec<ColumnId>,
 }
 
-/// What stands at a place: which part, and how exactly it reads there, for there are other trees with the same columns.
+/// The part at a place, and its exact form there, since other trees may have equal columns.
 struct Occurrence {
     part: usize,
     exact: Form,
 }
 
 struct Part {
-    /// In how many places it stands, or how often the one is thought to run.
+    /// The number of its places, or the assumed number of runs of its only place.
     places: u32,
     cannot_fail: bool,
     /// Its plan, once one is made.
     kept: Option<SharedPlan>,
 }
 
-/// What a part says, the numbers of its columns apart. Not all values can be told apart by their text.
+/// The form of a part without its column numbers. The text does not distinguish all values.
 #[derive(PartialEq)]
 struct Form {
     text: String,
@@ -79,7 +79,7 @@ impl PartAddress {
 }
 
 impl SharedParts {
-    /// Looks for them. A column that is wanted in one place of a part is wanted in all of them.
+    /// Finds the shared parts. A column that one place of a part needs is needed in all its places.
     pub(super) fn of(rel: &Rel, wanted: &mut FxHashSet<ColumnId>) -> SharedParts {
         let mut candidates = Vec::new();
         outermost(rel, &mut |rel| {
@@ -129,7 +129,7 @@ impl SharedParts {
         shared
     }
 
-    /// Those that stand once, where they would be computed for each row of another tree.
+    /// Parts with one place that would be computed for each row of another tree.
     fn add_repeated(&mut self, rel: &Rel) {
         let mut found: Vec<&Rel> = Vec::new();
         outermost_repeated(rel, &mut |rel| {
@@ -147,7 +147,7 @@ impl SharedParts {
         }
     }
 
-    /// The part that stands here.
+    /// The part at this place.
     fn part_at(&self, rel: &Rel) -> Option<usize> {
         if self.places.is_empty() || !(is_candidate(rel) || is_computed_whole(rel)) {
             return None;
@@ -158,7 +158,7 @@ impl SharedParts {
 }
 
 impl Planner<'_> {
-    /// The plan of a part that stands elsewhere, too, where its rows, kept, are cheaper than those of `alone`. The caller has found its number.
+    /// The plan of a shared part, where its kept rows are cheaper than those of `alone`. The caller has found its number.
     pub(super) fn cheaper_shared(
         &mut self,
         part: usize,
@@ -182,7 +182,7 @@ impl Planner<'_> {
         Ok(Planned { rows, ..filtered })
     }
 
-    /// The part that stands here, if conditions from above leave it whole.
+    /// The part at this place, if conditions from above do not change it.
     pub(super) fn shared_part(&self, rel: &Rel, pushed: &[Expr]) -> Option<usize> {
         let part = self.shared.part_at(rel)?;
         let may_be_whole = pushed.is_empty()
@@ -211,7 +211,7 @@ impl Planner<'_> {
     }
 }
 
-/// Is it worth being kept: a group, distinct rows, a join with its conditions?
+/// Is it worth keeping: a group, distinct rows, a join with its conditions?
 fn is_candidate(rel: &Rel) -> bool {
     match rel {
         Rel::Aggregate { .. } | Rel::Distinct { .. } | Rel::Join { .. } => true,
@@ -220,7 +220,7 @@ fn is_candidate(rel: &Rel) -> bool {
     }
 }
 
-/// Is the last row of its input read before it gives its first? Rows are numbered as they come, and whoever asks may stop.
+/// Does it read its whole input before it emits its first row? Row numbers are computed while rows are read, so the reader may stop early.
 fn is_computed_whole(rel: &Rel) -> bool {
     let only_numbers =
         |call: &WindowCall| matches!(call.kind, WindowKind::RowNumber) && call.partition.is_empty();
@@ -231,11 +231,11 @@ fn is_computed_whole(rel: &Rel) -> bool {
     }
 }
 
-/// Does it hang on nothing else, and give the same whenever it is asked?
+/// Is it independent of outer columns, and does it return equal rows each time?
 fn is_shareable(rel: &Rel) -> bool {
     fn has_same_rows(rel: &Rel) -> bool {
         let is_plain = match rel {
-            // What a view of the system is asked with does not show in its form, and work tables change.
+            // The form does not include the arguments of a system view, and work tables change.
             Rel::System(_) | Rel::WorkTable { .. } | Rel::Recursive { .. } | Rel::NextValue { .. } => false,
             Rel::Table(scan) => scan.locator.is_none() && !scan.hints.read_past,
             _ => true,
@@ -252,7 +252,7 @@ fn is_shareable(rel: &Rel) -> bool {
     has_same_rows(rel) && rel.free_columns().is_empty() && all_of(rel, &every)
 }
 
-/// Does it hold of every expression in a tree, subqueries of its own left out?
+/// Does a test hold for every expression in a tree, without its subqueries?
 fn all_of(rel: &Rel, holds: &dyn Fn(&Expr) -> bool) -> bool {
     fn of_expression(expr: &Expr, holds: &dyn Fn(&Expr) -> bool) -> bool {
         holds(expr) && expr.children().into_iter().all(|child| of_expression(child, holds))
@@ -261,7 +261,7 @@ fn all_of(rel: &Rel, holds: &dyn Fn(&Expr) -> bool) -> bool {
         && rel.inputs().into_iter().all(|input| all_of(input, holds))
 }
 
-/// Visits a tree and its subqueries from the top; what is below a relation of which `visit` says true is left out.
+/// Visits a tree and its subqueries from the top; the tree below a relation for which `visit` returns true is skipped.
 fn outermost<'r>(rel: &'r Rel, visit: &mut dyn FnMut(&'r Rel) -> bool) {
     fn of_expression<'r>(expr: &'r Expr, visit: &mut dyn FnMut(&'r Rel) -> bool) {
         if let ExprKind::Subquery(subquery) = &expr.kind {
@@ -276,7 +276,7 @@ fn outermost<'r>(rel: &'r Rel, visit: &mut dyn FnMut(&'r Rel) -> bool) {
     rel.inputs().into_iter().for_each(|input| outermost(input, visit));
 }
 
-/// Visits what runs for each row of another tree: the right sides of APPLY and subqueries that read columns from outside, from the top.
+/// Visits the trees that run for each row of another tree: the right sides of APPLY and subqueries that read columns from outside, from the top.
 fn outermost_repeated<'r>(rel: &'r Rel, visit: &mut dyn FnMut(&'r Rel) -> bool) {
     fn of_expression<'r>(expr: &'r Expr, visit: &mut dyn FnMut(&'r Rel) -> bool) {
         match &expr.kind {
@@ -298,7 +298,7 @@ fn outermost_repeated<'r>(rel: &'r Rel, visit: &mut dyn FnMut(&'r Rel) -> bool) 
     }
 }
 
-/// Might two of them be the same? The cheap question: one operator over the same tables.
+/// May two parts be equal? A cheap test: one kind of operator over equal tables.
 fn has_alike(candidates: &[&Rel]) -> bool {
     fn collect_tables(rel: &Rel, into: &mut Vec<i32>) {
         if let Rel::Table(scan) = rel {
@@ -344,7 +344,7 @@ fn collect_constants(rel: &Rel, into: &mut Vec<Value>) {
     rel.inputs().into_iter().for_each(|input| collect_constants(input, into));
 }
 
-/// A tree's text, its columns numbered in the order in which they are met. What stands in quotes is left as it is.
+/// A tree's text, with its columns numbered in order of occurrence. Quoted text is unchanged.
 fn without_numbers(text: &str) -> String {
     const COLUMN: &str = "ColumnId(";
     let mut numbers: FxHashMap<&str, usize> = FxHashMap::default();
@@ -372,7 +372,7 @@ fn without_numbers(text: &str) -> String {
     formed
 }
 
-/// The length of what stands in quotes at the beginning of a text, they among it.
+/// The length of quoted text at the beginning of a text, with its quotes.
 fn quoted_length(text: &str) -> usize {
     let mut is_escaped = false;
     for (at, character) in text.char_indices().skip(1) {

@@ -1,5 +1,5 @@
-//! What statistics say of the columns that no index begins with: the share of a table's rows that a condition leaves, and how many different
-//! values there are. Asked while a plan is made, and never later.
+//! Selectivity from statistics, for columns that begin no index: the share of a table's rows that satisfy a condition, and the number of distinct
+//! values. They are read while a plan is made, and never later.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -33,9 +33,9 @@ impl Estimates<'_> {
         self.share_in(&content, found)
     }
 
-    /// The same by statistics of some rows alone, which are all that the statement asks for. They are the rows that its other conditions leave, whose
-    /// share is counted with those; where it is this condition itself that implies the filter, its share is counted here. A filter that is about
-    /// both is of no use: nobody knows how much either leaves.
+    /// The share by filtered statistics whose filter the statement implies. They describe the rows that the other conditions leave, whose
+    /// share is counted with those conditions. If this condition itself implies the filter, the filter's share is counted here. A filter that both
+    /// imply is not used: the share of each is unknown.
     pub(super) fn share_by_filtered_statistics(&self, found: &Sargable<'_>) -> Option<Told> {
         let (content, of_filter) = self.filtered(found.ordinal)?;
         let share = self.share_in(&content, found)?;
@@ -149,7 +149,7 @@ pub(super) fn distinct_values(scan: &TableScan, column: ColumnId) -> Option<f64>
     by_index.or_else(|| source.table.statistics_on(ordinal).map(|content| content.distinct_values().max(1.0)))
 }
 
-/// The same for a column of a query, where it comes from a table as it is.
+/// The distinct values of a column of a query, if it is an unchanged table column.
 pub(super) fn distinct_values_of(rel: &Rel, column: ColumnId) -> Option<f64> {
     match rel {
         Rel::Table(scan) => distinct_values(scan, column),

@@ -1,8 +1,8 @@
-//! An OR whose branches each find their rows through an index of their own: the rows of each branch in turn, those that have come already left out
-//! by their locators. So a row comes once, and comes, although others change it meanwhile: what it says when one branch meets it need not be what it
-//! says to the next.
+//! Index union: an OR whose branches each find their rows through an index of their own. The branches run in turn; rows that an earlier branch
+//! emitted are dropped by their locators. So each row is emitted exactly once, even if another transaction changes it between two
+//! branches.
 //!
-//! Only for rows that are read, not for those to be changed: a row that is found anew while the statement runs must not be changed twice.
+//! Only for rows that are read, not for rows to be changed: a row that is found again while the statement runs must not be changed twice.
 
 use plan_ir::bound::tree::{Expr, ExprKind, TableScan};
 use plan_ir::optimizer_rules::OptimizerRule;
@@ -56,7 +56,7 @@ impl Planner<'_> {
                 predicates.iter().enumerate().filter(|other| other.0 != at).map(|other| other.1.clone());
             if let Some(found) = self.union(scan, &branches, &others.collect::<Vec<_>>())? {
                 let sort = if desired.is_some() { best.rows.min(found.rows) * SORT_COST } else { 0.0 };
-                // What the branches find is better known than what the OR leaves: whoever looks for the first rows looks longer for fewer.
+                // What the branches find is better known than the selectivity of the OR: with fewer rows, a search for the first rows takes longer.
                 let longer = if limit.is_some() { (best.rows / found.rows).max(1.0) } else { 1.0 };
                 let least = (best.cost * longer).min(best.cost.max(scan.source.row_estimate()));
                 if found.cost + sort < least || is_preferred {

@@ -1,12 +1,12 @@
-//! Subqueries that read the row at hand, computed once for all rows.
+//! Unnesting: correlated subqueries are computed once for all outer rows.
 //!
 //! - A scalar aggregate: `x < (SELECT AVG(y) FROM t WHERE t.k = outer.k)` joins the outer rows with `SELECT k, AVG(y) FROM t GROUP BY k`, an
-//!   outer join, and compares with what it finds. A group that nobody finds is NULL, as the aggregate of no rows is; COUNT is 0. The same for APPLY.
+//!   outer join, and compares with the result. A missing group is NULL, like the aggregate of no rows; COUNT is 0. APPLY is treated alike.
 //! - APPLY over a plain query: `CROSS APPLY (SELECT y FROM t WHERE t.k = outer.k)` is the join on that condition.
 //!
-//! An aggregate is joined where that is cheaper than an evaluation for each row, and where it can be told that nothing else changes:
-//! correlation by equalities of plain columns, no grouping, no HAVING, nothing volatile, and nothing that may fail on a row that nobody would have
-//! asked for (a division, a sum that may overflow, a conversion that may not be possible).
+//! An aggregate is joined where that is cheaper than an evaluation for each row, and where the result is provably equal:
+//! correlation by equalities of plain columns, no grouping, no HAVING, no volatile expression, and no expression that may fail on a row that is
+//! not needed (a division, a sum that may overflow, a conversion that may not be possible).
 
 use plan_ir::bound::tree::{Expr, ExprKind, Rel, SubqueryExpr, SubqueryKind};
 use plan_ir::kinds::{AggregateKind, ColumnId, CompareOp, JoinKind};
@@ -23,12 +23,12 @@ use super::{Planned, Planner};
 /// How many rows ask is a guess, and often far too many; what a table costs is known. So many times dearer must an evaluation for each row be.
 const DOUBT: f64 = 8.0;
 
-/// An aggregate of the rows that go with the row at hand, as a relation to be joined.
+/// An aggregate of the rows that match the current outer row, as a relation to be joined.
 struct Unnested {
     grouped: Rel,
     /// The equalities that it was correlated by.
     on: Vec<Expr>,
-    /// What it gives, of the relation's columns.
+    /// Its output expressions over the relation's columns.
     items: Vec<(ColumnId, Expr)>,
 }
 
@@ -226,7 +226,7 @@ impl Planner<'_> {
                     return None;
                 }
                 let (input, on) = self.independent(input, outer)?;
-                // What the conditions read must be there to be joined on.
+                // The columns that the join conditions read must be in the output.
                 for id in input.output() {
                     let is_read = on.iter().any(|conjunct| conjunct.columns().contains(&id));
                     if is_read && items.iter().all(|item| item.0 != id) {

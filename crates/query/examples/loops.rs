@@ -1,4 +1,4 @@
-//! Measures what a loop pays: `WHILE @i <= n`, `SET @i += 1` and a single-row INSERT, each compiled once.
+//! Measures the cost of a loop: `WHILE @i <= n`, `SET @i += 1` and a single-row INSERT, each compiled once.
 //! Run with `cargo run --release -p hardpan-query --example loops`.
 
 use engine::{CreateDatabaseOptions, Instance, InstanceOptions, TransactionSet};

@@ -1,5 +1,5 @@
-//! What the first result set of a text would be, and what its undeclared parameters must be, without running it; the front end as views
-//! ask for it.
+//! Describes the first result set and the undeclared parameters of a text without running it; implements the front end for
+//! views.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! What the text of a module refers to by name: objects, their columns, and what it does with them. Each statement of it is bound anew.
+//! The references of a module's text: objects, their columns, and how the text uses them. Each of its statements is bound again.
 //!
-//! A statement that cannot be bound (an object is not there, a temporary table or a table variable is not there yet) is told of as far as
-//! binding came: what it names is incomplete. MERGE reads its target's rows whole, so that all columns that it names count as read. Temporary tables and what belongs to the system are nobody's references.
+//! A statement that cannot be bound (an object is not there, a temporary table or a table variable does not exist yet) is reported as far as
+//! binding came: its references are incomplete. MERGE reads its target's rows whole, so that all columns that it names count as read. Temporary tables and system objects are not references.
 
 use std::cell::RefCell;
 

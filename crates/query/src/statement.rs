@@ -62,7 +62,7 @@ pub struct CompiledStatement {
     max_recursion: Option<u32>,
     /// It reads a table, view or function.
     names_rows: bool,
-    /// Made when somebody asks.
+    /// Computed on the first request.
     pub(crate) plan_hash: OnceLock<Option<u64>>,
 }
 
@@ -559,7 +559,7 @@ fn scoped_telling_all<T>(
 }
 
 impl ScalarProgram {
-    /// Its value, if it is an integer of variables and constants and overflows nowhere; whoever gets `None` asks `eval`.
+    /// Its value, if it is an integer of variables and constants and overflows nowhere; after `None` the caller uses `eval`.
     #[inline]
     pub fn plain_value(&self, variables: &[Value]) -> Option<Value> {
         match &self.form {

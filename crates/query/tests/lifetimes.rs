@@ -1,4 +1,4 @@
-//! What a compiled statement hangs on: what catalogs have answered, also that nobody had a name, and from where it was asked.
+//! Plan dependencies of a compiled statement: the answers of catalogs, names that found no object, and the place of the lookup.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! The options of indexes: which of them each statement takes, which values they have, and what they say of an index.
+//! The options of indexes: which statement accepts each, their values, and their effect on an index.
 
 use engine::IndexSettingsChange;
 use plan_ir::errors;
@@ -126,7 +126,7 @@ fn check_percentage(option: &NamedOption) -> Result<(), SqlError> {
     }
 }
 
-/// What may stand in parentheses behind IGNORE_DUP_KEY = ON. Errors 102, 155.
+/// Checks the options in parentheses after IGNORE_DUP_KEY = ON. Errors 102, 155.
 fn check_suppression(option: &NamedOption, more: &[NamedOption]) -> Result<(), SqlError> {
     let is_on = matches!(option.value, Some(OptionValue::Switch(true, _)));
     match more {
@@ -157,7 +157,7 @@ fn number(option: &NamedOption) -> Option<i64> {
     }
 }
 
-/// What options that have passed `check` say of an index.
+/// The index settings of options that have passed `check`.
 pub fn index_settings(options: &[NamedOption]) -> IndexSettingsChange {
     let named = |word: &str| options.iter().rev().find(|option| option.name.is(word));
     let switch =

@@ -1,7 +1,7 @@
-//! Options and clauses: what each does, and the refusal of those that would be taken without effect.
+//! Options and clauses: the effect of each, and the refusal of those that would have no effect.
 //!
-//! The parser takes more of T-SQL than is done here. Nothing of it is dropped in silence: an option or clause is done, or it is advice (results
-//! are the same without it), or it is refused by name. Lists of options take any word in the parser; here `table.txt` says which words exist
+//! The parser accepts more of T-SQL than is implemented. Nothing is ignored silently: an option or clause is implemented, or it is advice (results
+//! are equal without it), or it is refused by name. Lists of options take any word in the parser; here `table.txt` says which words exist
 //! and which of their values are taken. Clauses that have fields of their own in the syntax tree are looked at in `statements.rs`, field by
 //! field. The same table has a row for each word of the parser's own source; a test of `session` holds the two together.
 
@@ -22,7 +22,7 @@ pub use statements::{
 /// The table, as the test reads it.
 pub const TABLE: &str = include_str!("table.txt");
 
-/// What becomes of an option.
+/// The effect of an option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Takes<'t> {
     /// It has the effect that it is documented to have.
@@ -42,7 +42,7 @@ pub struct Row<'t> {
     pub place: &'t str,
     /// The words, in upper case.
     pub words: Vec<&'t str>,
-    /// What becomes of them.
+    /// Their effect.
     pub takes: Takes<'t>,
     /// In words.
     pub meaning: &'t str,
@@ -72,7 +72,7 @@ fn row(line: &str) -> Option<Row<'_>> {
     Some(Row { place, words: words.split(',').map(str::trim).collect(), takes, meaning, examples })
 }
 
-/// What the table says of an option of a list.
+/// The entry of the table for an option of a list.
 fn known(place: &str, name: &str) -> Option<Takes<'static>> {
     let starts = |line: &&str| line.starts_with(place) && line[place.len()..].starts_with(" | ");
     let mut found = TABLE.lines().filter(starts).filter_map(row);

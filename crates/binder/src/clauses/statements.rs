@@ -1,4 +1,4 @@
-//! Clauses with fields of their own in the syntax tree, looked at field by field: a new field does not compile before it has its place here.
+//! Clauses with fields of their own in the syntax tree, checked field by field: a new field does not compile before it is handled here.
 
 use plan_ir::errors::{invalid_filegroup, sparse_column, unsupported};
 use tsql::ast::{
@@ -65,7 +65,7 @@ fn create_table(table: &ast::CreateTable) -> Result<(), SqlError> {
     check_table_elements(elements, &table.name.name.value)
 }
 
-/// What stands in WITH behind a table definition. Errors 1039, 7711 of what stands there twice, and the refusal.
+/// Checks the WITH clause of a table definition. Errors 1039 and 7711 for repeated options, and the refusal.
 pub fn check_table_options(options: &[NamedOption]) -> Result<(), SqlError> {
     super::index_options::check_repeated(options)?;
     check_options("table option", options)
@@ -85,7 +85,7 @@ fn storage(storage: Option<&ast::Storage>) -> Result<(), SqlError> {
     filegroup(name)
 }
 
-/// What stands between the parentheses of a table definition.
+/// Checks the elements in the parentheses of a table definition.
 pub fn check_table_elements(elements: &[TableElement], table: &str) -> Result<(), SqlError> {
     elements.iter().try_for_each(|element| match element {
         TableElement::Column(definition) => column(definition, table),
@@ -104,7 +104,7 @@ pub fn check_table_elements(elements: &[TableElement], table: &str) -> Result<()
     })
 }
 
-/// Has the column a type whose values may lie beside their rows (TEXTIMAGE_ON), or one of an alias, of which nobody knows here?
+/// Has the column a type whose values may be stored outside their rows (TEXTIMAGE_ON), or an alias type, which is unknown here?
 fn has_large_values(element: &TableElement) -> bool {
     let TableElement::Column(ast::ColumnDefinition { data_type: Some(data_type), .. }) = element else {
         return false;
@@ -405,7 +405,7 @@ pub fn check_join_hint(hint: Option<ast::JoinHint>) -> Result<(), SqlError> {
     super::check_option("join hint", word, None)
 }
 
-/// What else than tables WITH may begin a statement with.
+/// Checks the parts of WITH other than common tables.
 pub fn check_common_tables(with: &ast::With) -> Result<(), SqlError> {
     let ast::With { xml_namespaces, tables, change_tracking_context } = with;
     let mut names: Vec<_> = tables.iter().map(|table| &table.name.value).collect();

@@ -282,8 +282,8 @@ fn log(call: &Call<'_, '_>) -> Result<Value> {
     }
 }
 
-/// RAND() where it is written: its argument, which nobody writes, is the number of the place. As documented, one value a statement for each place,
-/// whatever the rows: a seek by it and what asks the rows again mean the same number.
+/// RAND() without a seed: the binder adds the number of its place as the argument. As documented, each place has one value per statement for all
+/// rows, so a seek by it and the repeated test of the rows use one number.
 pub static RAND_OF_PLACE: FunctionDef = FunctionDef::new("RAND", &[Parameter::BigInt], FLOAT, |call| {
     let [Value::BigInt(place)] = call.args[..] else { unreachable!("the binder gives RAND() its place") };
     Ok(Value::Float(call.runtime.random_of(place, || {

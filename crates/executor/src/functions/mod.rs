@@ -38,7 +38,7 @@ pub static TABLES: &[&[FunctionDef]] = &[
     base64::TABLE,
 ];
 
-/// Those that nobody can call by a name of their own.
+/// Functions that have no name in SQL.
 pub fn unnamed(function: UnnamedFunction) -> &'static FunctionDef {
     match function {
         UnnamedFunction::JsonScalar => &json::JSON_SCALAR,

@@ -1,4 +1,4 @@
-//! Values as bytes and back, exactly as they were: for rows that go to disk and return in the same statement. No format that outlives it.
+//! Lossless encoding of values as bytes, for rows that spill to disk and return in the same statement. The format does not outlive the statement.
 
 use plan_ir::row::Row;
 use types::{
@@ -79,7 +79,7 @@ fn length(bytes: usize) -> [u8; 4] {
     u32::try_from(bytes).expect("a value has at most 2 GB").to_le_bytes()
 }
 
-/// What is left of a record.
+/// The unread rest of a record.
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {

@@ -1,5 +1,5 @@
-//! [`Gathered`]: rows that a statement reads to the last before it does anything with the first one: the rows it is going to change, those of
-//! its OUTPUT. All are in memory, or all on disk: what they took is free then for those that are at work.
+//! [`Gathered`]: rows that a statement gathers completely before it processes the first one: the rows to be changed, and those of
+//! its OUTPUT. All are in memory, or all on disk; on disk their memory is free for running operators.
 
 use std::ops::ControlFlow;
 use std::rc::Rc;
@@ -13,9 +13,9 @@ use types::SqlError;
 use super::{Held, RowWriter, RunRows, row_bytes};
 use crate::room::Room;
 
-/// For whoever makes something of each row that is handed out: rows together, at most.
+/// The largest number of rows handed out together, for a caller that makes new data from each row.
 pub(crate) const MANY_AT_ONCE: usize = 64 << 10;
-/// For whoever goes through a table once for all that are handed out.
+/// For a caller that walks a table once for all rows handed out.
 pub(crate) const ALL_AT_ONCE: usize = usize::MAX;
 /// Bytes of rows that come from disk and are handed out together: what an operator may keep at least, within these.
 const BYTES_AT_ONCE: std::ops::RangeInclusive<usize> = 1 << 20..=16 << 20;
@@ -35,7 +35,7 @@ pub(crate) struct Gathered {
     count: usize,
 }
 
-/// Where somebody is in them.
+/// A cursor over gathered rows.
 #[derive(Default)]
 pub(crate) struct GatheredWalk {
     at: usize,
@@ -133,7 +133,7 @@ impl Gathered {
         }
     }
 
-    /// The same row by row, until `work` has enough.
+    /// Passes the rows one by one to `work`, until it stops.
     pub(crate) fn for_each(
         &self,
         runtime: &Runtime<'_>,

@@ -1,4 +1,4 @@
-//! What operators keep and where: memory up to the statement's grant, disk beyond it.
+//! Rows that operators keep: in memory up to the statement's grant, on disk beyond it.
 //!
 //! ```text
 //!  Held::add (a row more) ──► charged to the statement's Workspace ──more than SMALL_BYTES──► a grant of the instance's budget
@@ -7,8 +7,8 @@
 //!            true: the operator puts rows on disk (`Sorter` runs, `Later` and joins partitions, `RowStore` the rows behind)
 //! ```
 //!
-//! An operator may always keep a little (`floor_bytes`), whoever else of the statement has the rest: so each pass over what lies on disk
-//! brings it further. The limit of `os::memory` stands behind all of it: who keeps what cannot go to disk gets 701.
+//! An operator may always keep a little (`floor_bytes`), whatever the other operators of the statement hold, so each pass over spilled rows
+//! makes progress. The limit of `os::memory` bounds all of it: an operator whose data cannot spill gets error 701.
 
 pub(super) mod codec;
 pub(super) mod gathered;
@@ -28,7 +28,7 @@ use types::{SqlError, Value};
 /// An operator's charge grows by at least so much.
 const STEP_BYTES: usize = 64 << 10;
 
-/// What an operator keeps, charged to its statement until it is dropped.
+/// The memory that an operator keeps, charged to its statement until it is dropped.
 pub(super) struct Held {
     workspace: Rc<Workspace>,
     rows: usize,
@@ -108,14 +108,14 @@ impl Drop for Held {
     }
 }
 
-/// What a row takes, about: its values, what they have outside of themselves, the allocator's share.
+/// The approximate size of a row: its values, their heap data, the allocator's overhead.
 #[inline]
 pub(super) fn row_bytes(row: &[Value]) -> usize {
     let long: usize = row.iter().map(Value::long_bytes).sum();
     size_of_val(row) + long + size_of::<Row>() + 16
 }
 
-/// What a key takes in a table, about.
+/// The approximate size of a key in a hash table.
 #[inline]
 pub(super) fn hashed_bytes(key: &[u8]) -> usize {
     key.len() + 64

@@ -1,4 +1,4 @@
-//! Rows on disk in parts by the hash of a key, so that one part at a time fits into memory.
+//! Spilled rows, partitioned by the hash of a key, so that one part at a time fits into memory.
 
 use std::hash::Hasher;
 
@@ -46,11 +46,11 @@ impl Parts {
     }
 }
 
-/// Rows whose turn comes later, for an operator that finishes as many keys at a time as it has room for: whatever is put off has a key that
-/// the operator has not kept, so each turn ends some.
+/// Deferred rows, for an operator that finishes as many keys at a time as fit into memory. The key of a deferred row is one that
+/// the operator has not kept, so each pass finishes some keys.
 #[derive(Default)]
 pub(crate) struct Later {
-    /// That of the part at hand.
+    /// The level of the current part.
     level: u32,
     put_off: Option<Parts>,
     waiting: Vec<(Run, u32)>,
@@ -72,7 +72,7 @@ impl Later {
         parts.put(part_of(key, self.level), row)
     }
 
-    /// The part whose turn it is now; the one before has been read to its end.
+    /// The next part; the one before has been read to its end.
     pub(crate) fn next_part(&mut self) -> Result<Option<RunRows<Run>>, SqlError> {
         if let Some(parts) = self.put_off.take() {
             let runs = parts.finish()?;

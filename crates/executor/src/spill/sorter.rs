@@ -1,4 +1,4 @@
-//! Sorting more rows than memory has room for: sorted runs on disk, merged a few at a time. Stable.
+//! External sort: sorted runs on disk, merged a few at a time. Stable.
 
 use std::cmp::Ordering;
 
@@ -76,7 +76,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// The rows at hand, sorted, go to disk, unless the limit leaves no more than half of them and those fit.
+    /// Sorts the buffered rows and spills them, unless the limit leaves at most half of them and those fit.
     fn make_room(&mut self, runtime: &Runtime<'_>) -> Result<(), SqlError> {
         let gathered = self.rows.len();
         self.put_in_order()?;
@@ -93,7 +93,7 @@ impl Sorter {
         self.put_out(runtime)
     }
 
-    /// The rows at hand, in order, as a run.
+    /// Writes the buffered rows, in order, as a run.
     fn put_out(&mut self, runtime: &Runtime<'_>) -> Result<(), SqlError> {
         debug_assert!(
             self.rows.is_sorted_by(|a, b| compare(&self.order, &a.0, &b.0).is_le()),
@@ -181,7 +181,7 @@ struct Merge {
 
 struct Head {
     keyed: Keyed,
-    /// Of equal heads the earlier run's comes first.
+    /// Among equal heads the row of the earlier run comes first.
     number: usize,
     reader: RunReader<Run>,
     left: u64,

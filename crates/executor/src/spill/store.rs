@@ -1,4 +1,4 @@
-//! Rows that are read several times, or later: the first ones in memory, as many as there is room for, the others behind them on disk.
+//! Rows that are read later or several times: as many as fit are in memory, the rest is on disk.
 
 use std::rc::Rc;
 
@@ -20,7 +20,7 @@ pub(crate) struct RowStore {
     _held: Held,
 }
 
-/// Where somebody is in it.
+/// A cursor over the rows.
 #[derive(Default)]
 pub(crate) struct Walk {
     at: usize,
@@ -100,7 +100,7 @@ impl StoredRows {
     }
 }
 
-/// The rows that are kept under a number; whoever asks for a row first has them made.
+/// The rows that are kept under a number; the first read computes them.
 pub(crate) struct KeptRows<'p> {
     plan: &'p Plan,
     number: u32,

@@ -1,4 +1,4 @@
-//! The bound tree of INSERT, UPDATE, DELETE and MERGE: rows to find, values to store, constraints to check, rows to give back.
+//! The bound tree of INSERT, UPDATE, DELETE and MERGE: rows to find, values to store, constraints to check, rows of OUTPUT.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ pub struct RowConditions {
     pub conditions: Vec<Expr>,
 }
 
-/// What rows of a table must satisfy.
+/// The constraints of a table.
 #[derive(Debug, Default)]
 pub struct BoundConstraints {
     /// The row's columns in `computed` and `checks`, in the order of its table.
@@ -88,7 +88,7 @@ pub struct BoundDependent {
     pub action: BoundAction,
 }
 
-/// What happens to the referring rows, with the constraints of their own table.
+/// The referential action on the referring rows, with the constraints of their own table.
 #[derive(Debug)]
 pub enum BoundAction {
     /// NO ACTION: there may be none.
@@ -262,7 +262,7 @@ pub struct BoundMerge {
     pub identity: Option<IdentityRule>,
 }
 
-/// What a WHEN clause does.
+/// The action of a WHEN clause.
 #[derive(Debug)]
 pub enum BoundMergeAction {
     /// The values of the new row, over the joined rows.

@@ -1,11 +1,11 @@
-//! Which collation several operands give together (documentation, "Collation Precedence"), and values that cannot be compared at all.
+//! Collation precedence: the collation of an expression with several operands (documentation, "Collation Precedence"), and collation conflicts.
 
 use types::{Collation, SqlError, SqlType};
 
 use super::tree::{Expr, ExprKind};
 use crate::kinds::{Coercibility, CompareOp};
 
-/// What operands of text give in an operator that asks for no collation itself. Error 468 for two different clauses COLLATE.
+/// The collation of an operator over text that does not need one itself. Error 468 for two different clauses COLLATE.
 pub fn combined<'e>(
     operator: &'static str,
     operands: impl IntoIterator<Item = &'e Expr>,

@@ -7,7 +7,7 @@ use types::{Collation, SqlType};
 use crate::kinds::ColumnId;
 use crate::optimizer_rules::RuleSet;
 
-/// What is known of a column of the statement.
+/// The type, nullability and collation of a column of the statement.
 #[derive(Clone, Debug)]
 pub struct ColumnInfo {
     pub sql_type: SqlType,

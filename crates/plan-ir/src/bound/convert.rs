@@ -55,7 +55,7 @@ pub fn convert(expr: Expr, to: &SqlType, conversion: Conversion) -> Result<Expr,
             return Ok(Expr { kind: ExprKind::Constant(value), sql_type: *to, ..expr });
         }
     }
-    // What was no text has the database's collation when it becomes one.
+    // A value that was no text gets the database's collation when it becomes text.
     let (collation, coercibility) = match expr.sql_type.is_character() {
         true => (expr.collation, expr.coercibility),
         false => Default::default(),

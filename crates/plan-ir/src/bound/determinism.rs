@@ -1,4 +1,4 @@
-//! Does an expression's value hang on its columns alone? Otherwise a computed column is computed whenever it is read.
+//! Determinism: does an expression depend on its columns alone? Otherwise a computed column is computed whenever it is read.
 
 use types::SqlType;
 use types::sql_type::TypeFamily;

@@ -90,9 +90,9 @@ impl Rel {
         }
     }
 
-    /// Adds every column whose value matters somewhere in the tree, subqueries included, to those of its output that matter to others: the
-    /// caller has put these there. A column that nobody reads is not computed, so what it is computed from does not matter for it, nor does
-    /// an error in it come about.
+    /// Adds every column whose value is needed in the tree, subqueries included. `into` already has the needed output columns, from the
+    /// caller. A column that is not read is not computed: its inputs are not needed for it, and it raises
+    /// no error.
     pub fn collect_read(&self, into: &mut FxHashSet<ColumnId>) {
         self.expressions_read(into).into_iter().for_each(|expr| expr.collect_read(into));
         match self {
@@ -115,7 +115,7 @@ impl Rel {
         self.inputs().into_iter().rev().for_each(|input| input.collect_read(into));
     }
 
-    /// The expressions of this node without those whose column nobody reads.
+    /// The expressions of this node, without those of columns that are not read.
     fn expressions_read(&self, read: &FxHashSet<ColumnId>) -> Vec<&Expr> {
         match self {
             Rel::Table(scan) => {
@@ -141,8 +141,8 @@ impl Rel {
         }
     }
 
-    /// A tree that has a row when this one has: without the columns of its rows, which nobody asks for, and without what only takes rows
-    /// that are there already. TOP and OFFSET count rows, grouping makes them.
+    /// A simpler tree that has a row if and only if this one has: without output columns and without operators that never add or remove the last
+    /// row. TOP and OFFSET count rows and grouping makes rows, so they stay.
     pub fn existence(self) -> Rel {
         match self {
             Rel::Project { input, .. }

@@ -205,16 +205,16 @@ pub struct Expr {
     pub sql_type: SqlType,
     pub nullable: bool,
     pub collation: Collation,
-    /// What the collation is worth beside others.
+    /// The collation label: its precedence over other collations.
     pub coercibility: Coercibility,
 }
 
-/// What an expression does.
+/// The kinds of expressions.
 #[derive(Clone, Debug)]
 pub enum ExprKind {
     Constant(Value),
     Variable(usize),
-    /// A parameter that nobody has declared: NULL, while the type is looked for that its place gives it.
+    /// An undeclared parameter: NULL, until its type is deduced from its place.
     Undeclared(Arc<crate::undeclared::Undeclared>),
     Column(ColumnId),
     /// Arithmetic, bit operation or concatenation; operands have been converted as `types::arith::plan_binary` says.
@@ -238,7 +238,7 @@ pub enum ExprKind {
     Subquery(Box<SubqueryExpr>),
     /// COLLATE and other wrappers that only change the static type.
     Retype(Box<Expr>),
-    /// NEXT VALUE FOR, once for the row at hand however often it is asked.
+    /// NEXT VALUE FOR: one next value per row, however often it is evaluated.
     NextValue(Arc<SequenceSource>),
 }
 
@@ -259,7 +259,7 @@ pub struct SubqueryExpr {
     pub column: Option<ColumnId>,
 }
 
-/// What is asked of a subquery.
+/// The kinds of subqueries.
 #[derive(Clone, Debug)]
 pub enum SubqueryKind {
     /// One value or NULL; error 512 with two rows.

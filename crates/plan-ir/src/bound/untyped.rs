@@ -1,4 +1,4 @@
-//! Parameters without a declared type in bound expressions: what their places give them.
+//! Parameters without a declared type in bound expressions, and the types deduced from their places.
 
 use types::sql_type::TypeFamily;
 use types::{SqlError, SqlType};
@@ -23,7 +23,7 @@ pub fn note(expr: &Expr, sql_type: SqlType) {
     }
 }
 
-/// A parameter in an expression whose type hangs on it.
+/// A parameter on which the type of an expression depends.
 fn within(expr: &Expr) -> Option<&Undeclared> {
     match &expr.kind {
         ExprKind::Convert(_, conversion)

@@ -100,7 +100,7 @@ impl Expr {
         subquery.rel.collect_free(into);
         if let SubqueryKind::Any(_, left, right) | SubqueryKind::All(_, left, right) = &subquery.kind {
             left.collect_columns(into);
-            // What stands on the right the subquery makes itself.
+            // The columns on the right are made by the subquery itself.
             let made: FxHashSet<ColumnId> = subquery.rel.output().into_iter().collect();
             into.extend(right.columns().difference(&made));
         }

@@ -1,4 +1,4 @@
-//! What a statement is bound against and what it runs with: the whole contract with `session`.
+//! The context of binding and of execution: the whole contract with `session`.
 
 mod names;
 mod options;
@@ -27,7 +27,7 @@ pub struct VariableDef {
     pub sql_type: SqlType,
 }
 
-/// What names mean while a statement is bound.
+/// Name resolution and session state while a statement is bound.
 pub struct BindContext<'a> {
     /// The instance, for three-part names.
     pub instance: &'a Arc<Instance>,
@@ -43,7 +43,7 @@ pub struct BindContext<'a> {
     pub names: &'a dyn SessionNames,
     /// Names of the catalogs, as far as they are settled.
     pub lookup: Lookup<'a>,
-    /// Where variables that nobody has declared are gathered; `None`: they are errors (137).
+    /// Gathers undeclared variables; `None`: they are errors (137).
     pub undeclared: Option<&'a crate::undeclared::UndeclaredParameters>,
     /// Where the reason is stored when a statement cannot be bound; `None`: the reason is not wanted.
     pub missing: Option<&'a crate::missing::MissingSlot>,

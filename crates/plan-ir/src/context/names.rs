@@ -1,4 +1,4 @@
-//! The names that a session gives objects of its own, and where names are looked up.
+//! Name scopes: the temporary names of a session, and the place from which names are looked up.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub trait SessionNames {
     fn add_temp_procedure(&self, name: &str) -> Result<String, SqlError> {
         self.add_temp_table(name)
     }
-    /// The object that has been made under a reserved name of everybody's (`##name`): it alone goes with the session.
+    /// Records the object created under a reserved global name (`##name`): only this object is dropped with the session.
     fn note_made(&self, _real_name: &str, _object_id: i32) {}
     /// Forgets one that was not made, or is dropped for good.
     fn remove_temp_table(&self, name: &str);
@@ -43,7 +43,7 @@ impl SessionNames for NoNames {
     fn remove_temp_table(&self, _name: &str) {}
 }
 
-/// From where a statement's names are looked up: what a plan has been bound to hangs on it, besides the catalogs.
+/// The place from which a statement's names are looked up: a bound plan depends on it and on the catalogs.
 #[derive(Clone, Copy)]
 pub struct NameScope<'a> {
     /// The current database.

@@ -116,7 +116,7 @@ impl Default for SetOptions {
     }
 }
 
-/// What SET SHOWPLAN shows a plan as.
+/// The output format of SET SHOWPLAN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShowplanForm {
     /// SHOWPLAN_TEXT

@@ -1,4 +1,4 @@
-//! What a running statement may ask of its session and of the others: figures, options, cached plans.
+//! Session state that a running statement may read, of its own session and of others: figures, options, cached plans.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use types::{SqlError, Value};
 use crate::measure::Measure;
 use crate::query_store::StoredQueries;
 
-/// What the ended requests of a session have taken, and what the running one has waited.
+/// Resource use of a session's ended requests, and the wait time of the running one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SessionFigures {
     /// From beginning to end, in ns.
@@ -22,7 +22,7 @@ pub struct SessionFigures {
     pub request_waited_ns: u64,
 }
 
-/// What the server has seen since it began.
+/// Counters of the server since its start.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ServerTotals {
     /// Sessions that were opened.
@@ -100,7 +100,7 @@ pub struct SessionRow {
     pub last_wait_type: Option<&'static str>,
     /// Packets that have come from the client, and gone to it.
     pub packets: (u64, u64),
-    /// What its requests have taken.
+    /// Resource use of its requests.
     pub figures: SessionFigures,
     /// "TRUE" or "FALSE".
     pub encrypted: bool,
@@ -114,15 +114,15 @@ pub struct SessionRow {
     pub local_tcp_port: i32,
     /// Packet size.
     pub net_packet_size: i32,
-    /// What its running request uses, in bytes.
+    /// The memory of its running request, in bytes.
     pub memory_bytes: u64,
     /// The most that its running or last request has used at once, in bytes.
     pub memory_peak_bytes: u64,
-    /// What the client has sent last.
+    /// The last input of the client.
     pub input: Option<Arc<InputBuffer>>,
 }
 
-/// What a client has sent: `sys.dm_exec_input_buffer`, DBCC INPUTBUFFER.
+/// The input of a client: `sys.dm_exec_input_buffer`, DBCC INPUTBUFFER.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputBuffer {
     /// "Language Event", "RPC Event".
@@ -173,7 +173,7 @@ pub struct SystemProcedure {
     pub parameters: &'static str,
 }
 
-/// What a cached program is.
+/// The kinds of cached programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CachedPlanKind {
     /// A batch.
@@ -201,13 +201,13 @@ pub struct CachedPlan {
     pub made_ticks: u64,
     /// How often it was run.
     pub runs: u64,
-    /// What its runs took.
+    /// Resource use of its runs.
     pub whole: ProgramRuns,
     /// Its statements that have run.
     pub statements: Vec<CachedStatement>,
 }
 
-/// What the runs of a program took: of each, what its own statements took together.
+/// Resource use of a program's runs: for each run the sum of its own statements.
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramRuns {
     /// When the last began, 100 ns since 0001-01-01.
@@ -249,11 +249,11 @@ pub struct CachedStatement {
     pub granted_bytes: Measure,
     /// Memory that it would have liked to be granted, bytes.
     pub ideal_bytes: Measure,
-    /// What of the granted memory was in use, bytes.
+    /// The used part of the granted memory, bytes.
     pub used_bytes: Measure,
-    /// What the statement is, whatever its literals; see [`crate::hashes::query_hash`].
+    /// The hash of the statement without its literals; see [`crate::hashes::query_hash`].
     pub query_hash: u64,
-    /// What its plan does, whatever its literals; none: it has none that is bound.
+    /// The hash of its plan without its literals; none: it has no bound plan.
     pub plan_hash: Option<u64>,
     /// Pages asked for, in memory or not.
     pub logical_reads: Measure,
@@ -261,7 +261,7 @@ pub struct CachedStatement {
     pub physical_reads: Measure,
 }
 
-/// What a statement may ask about its session. `session` implements it.
+/// Session state that a statement may read. `session` implements it.
 pub trait SessionState {
     /// `@@SPID`.
     fn session_id(&self) -> i16;
@@ -359,7 +359,7 @@ pub trait SessionState {
     fn server_totals(&self) -> ServerTotals {
         ServerTotals::default()
     }
-    /// What each session has waited for, for `sys.dm_exec_session_wait_stats`.
+    /// The waits of each session, for `sys.dm_exec_session_wait_stats`.
     fn session_waits(&self) -> Vec<(i16, Vec<os::WaitRow>)> {
         Vec::new()
     }

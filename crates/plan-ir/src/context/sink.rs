@@ -1,4 +1,4 @@
-//! Where rows go, and what a statement that has run says.
+//! The sink of result rows, and the outcome of a statement.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -54,6 +54,6 @@ pub struct StatementOutcome {
     pub sent_rows: bool,
     /// The memory of its operators.
     pub memory: crate::measure::MemoryUse,
-    /// What each operator has done, if that was asked for.
+    /// The profile of each operator, if it was requested.
     pub profile: Option<Rc<crate::profile::Profile>>,
 }

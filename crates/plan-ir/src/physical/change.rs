@@ -1,4 +1,4 @@
-//! Compiled INSERT, UPDATE, DELETE and MERGE: rows to find, values to store, constraints to check, rows to give back.
+//! Compiled INSERT, UPDATE, DELETE and MERGE: rows to find, values to store, constraints to check, rows of OUTPUT.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub enum StoreKind {
     Shared(Arc<StoreKind>),
 }
 
-/// What rows of a table must satisfy.
+/// The constraints of a table.
 #[derive(Debug, Default)]
 pub struct Constraints {
     pub checks: Vec<Check>,
@@ -62,7 +62,7 @@ pub struct Dependent {
     pub action: Action,
 }
 
-/// What happens to the referring rows.
+/// The referential action on the referring rows.
 #[derive(Debug)]
 pub enum Action {
     /// NO ACTION: there may be none.
@@ -122,7 +122,7 @@ pub struct InsertPlan {
     pub has_top: bool,
 }
 
-/// TOP over rows that are at hand.
+/// TOP over rows that are in memory.
 #[derive(Debug)]
 pub struct TopOfRows {
     pub count: Node,
@@ -171,7 +171,7 @@ pub struct DeletePlan {
     pub source: Arc<TableSource>,
     pub plan: Plan,
     pub locator: usize,
-    /// The columns that something hangs on: keys of indexes and of references, what OUTPUT may ask for. Ordinals.
+    /// Ordinals of the needed columns: keys of indexes and of references, columns of OUTPUT.
     pub columns: Vec<usize>,
     /// Where they stand in the plan's rows.
     pub old: Vec<usize>,
@@ -206,7 +206,7 @@ pub struct MergePlan {
     pub identity: Option<IdentityRule>,
 }
 
-/// What a WHEN clause does.
+/// The action of a WHEN clause.
 #[derive(Debug)]
 pub enum MergeAction {
     /// The values of the new row, over the plan's rows.

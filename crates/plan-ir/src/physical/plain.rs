@@ -1,7 +1,7 @@
-//! What can be computed from variables and constants alone: integers and comparisons of them. No runtime is made for it, no transaction
-//! looked at; loops of T-SQL consist of it.
+//! Plain evaluation: integers and comparisons over variables and constants alone. It needs no runtime and no
+//! transaction. Loops of T-SQL consist of such expressions.
 //!
-//! A plain evaluation never fails: what overflows, divides by zero or needs anything else is `None`, and `eval` tells the reason.
+//! A plain evaluation never fails: an overflow, a division by zero or any other expression gives `None`, and `eval` reports the reason.
 
 use types::Value;
 use types::arith::BinaryOp;

@@ -86,12 +86,12 @@ pub enum Plan {
         work: u32,
     },
     WorkTable(u32),
-    /// Rows that are made once, when somebody asks first, and kept under the number for all who ask.
+    /// Rows that the first read computes, kept under the number for all readers.
     Spool {
         input: Arc<Plan>,
         number: u32,
     },
-    /// What views of the catalog alone answer: as a whole it waits for changes on which it hangs.
+    /// A tree over catalog views alone: as a whole it waits for uncommitted changes on which its rows depend.
     Catalog(Box<CatalogPlan>),
 }
 
@@ -162,7 +162,7 @@ impl Plan {
 /// See `executor/src/catalog.rs`.
 pub struct CatalogPlan {
     pub input: Plan,
-    /// Whose catalogs are read.
+    /// The databases whose catalogs are read.
     pub databases: Vec<Arc<engine::Database>>,
 }
 
@@ -190,7 +190,7 @@ pub struct NestedLoopPlan {
 /// Hash join: the right side is the build side.
 #[derive(Debug)]
 pub struct HashJoinPlan {
-    /// What it has in its table may tell the scan of its left side which rows to leave out.
+    /// The keys of its hash table may be a runtime filter for the scan of its left side.
     pub has_runtime_filter: bool,
     pub kind: JoinKind,
     pub left: Plan,
@@ -239,7 +239,7 @@ pub enum JoinKeyKind {
 }
 
 impl JoinKeyKind {
-    /// That of keys of these types.
+    /// The kind of keys of these types.
     pub fn of(types: &[SqlType]) -> JoinKeyKind {
         match types {
             [one] if IntKind::of(one).is_some() => JoinKeyKind::Number,
@@ -518,7 +518,7 @@ pub struct ScanPlan {
     pub columns: ScanColumns,
     /// Evaluated on each row.
     pub filter: Option<BoolNode>,
-    /// The same in two parts, where rows are read where they lie and there may be many of them.
+    /// The filter in two parts (pushed predicate and rest), where rows are read in place and may be many.
     pub pushed: Option<PushedPredicate>,
     /// The row's locator follows the columns: it is to be changed.
     pub locator: bool,
@@ -543,7 +543,7 @@ pub struct ScanPlan {
 #[derive(Debug)]
 pub struct Missing {
     pub index: engine::MissingIndex,
-    /// What reading without it is thought to cost, and by how many per cent it would lessen that.
+    /// The estimated cost without the index, and the estimated saving in per cent.
     pub cost: f64,
     pub impact: f64,
     /// Has a run of the plan been told of?
@@ -622,7 +622,7 @@ pub struct SystemPlan {
     pub arguments: Vec<Node>,
     pub filter: Option<BoolNode>,
     pub reading: CatalogReading,
-    /// What a function that makes its rows while they are read can make use of: position of the column, how it is bounded, by what.
+    /// Bounds that a streaming function can use: position of the column, kind of bound, value.
     pub bounds: Vec<(usize, crate::view::stream::BoundKind, Node)>,
     /// The columns whose values matter; `None`: all.
     pub wanted: Option<Vec<usize>>,
@@ -774,7 +774,7 @@ impl PushedStep {
     }
 }
 
-/// What is asked of what has been computed.
+/// The test of a computed value.
 #[derive(Debug)]
 pub enum PushedTest {
     Compare { op: CompareOp, value: Node },

@@ -1,4 +1,4 @@
-//! A system view as plans hold it: its columns in the documentation's words, and what makes its rows.
+//! The definition of a system view: its columns in the documentation's notation, and the function that makes its rows.
 
 pub mod stream;
 
@@ -30,7 +30,7 @@ pub struct SystemView {
     pub stream: Option<stream::Stream>,
 }
 
-/// What a view's function reads and writes.
+/// The input and output of a view's function.
 pub struct ViewContext<'a, 'r> {
     pub runtime: &'a Runtime<'r>,
     /// The database in whose context the view is read.
@@ -134,7 +134,7 @@ impl View {
         Ok(rows)
     }
 
-    /// What a row's place among the others depends on; numbers below 0 are the greatest.
+    /// The sort key of a row; numbers below 0 are the greatest.
     fn key_of<'a>(&'a self, row: &'a Row) -> impl Iterator<Item = u64> + 'a {
         self.key.iter().map(|at| row[*at].as_i64().unwrap_or_default() as u64)
     }

@@ -1,4 +1,4 @@
-//! System functions whose rows are made while they are read: what they are told of the query.
+//! System functions that stream their rows: the parts of the query that they receive.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub struct Stream {
     pub bounded: &'static [&'static str],
 }
 
-/// What the query wants. Each row is looked at again: a bound that is not used costs time only.
+/// The request of the query. Each row is tested again: an unused bound costs only time.
 pub struct StreamRequest<'a> {
     pub arguments: &'a [Value],
     pub bounds: &'a [Bound],

@@ -1,5 +1,5 @@
 //! CREATE, UPDATE and DROP STATISTICS: sampling rates and methods. An index is read in its order; columns are sorted by an internal query with
-//! the memory of queries; a sample reads some pages.
+//! a memory grant; a sample reads some pages.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! What a run has done, beside the estimates of the operators that show it.
+//! The actual figures of a run, shown with the estimates of operators.
 //!
-//! An operator stands for a node of the plan, and has the node's figures. Some nodes are shown as several operators: those that give a row for each of
-//! their input (Compute Scalar, Segment, Sequence Project, Sort, spools that are read once, the joins that stand for subqueries) have done what
-//! their input has done.
+//! An operator represents a node of the plan, and has the node's figures. Some nodes are shown as several operators: operators that emit one row for
+//! each input row (Compute Scalar, Segment, Sequence Project, Sort, spools that are read once, joins that represent subqueries) have the figures of
+//! their input.
 
 use plan_ir::context::{StatementOutcome, VariableDef};
 use plan_ir::profile::Actual;

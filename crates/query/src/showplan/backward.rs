@@ -1,4 +1,4 @@
-//! How an index that is read from its end is shown.
+//! Shows backward index scans.
 
 use super::{Operator, Seek, Shape};
 

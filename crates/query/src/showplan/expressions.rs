@@ -1,4 +1,4 @@
-//! The expressions of a plan, described: a node over rows as a tree that showplan shows.
+//! Converts the expressions of a plan to the trees that showplan shows.
 
 use plan_ir::kinds::Conversion;
 use plan_ir::physical::plan::{BoolNode, IntKind, IntNode, Node, SubPlan};
@@ -44,7 +44,7 @@ impl<'p> Describer<'p> {
                 Scalar::call("coalesce", parts)
             }
             Node::Call(call) => {
-                // Where RAND() is written is nobody's business.
+                // The place number of RAND() is internal and not shown.
                 let is_placed = std::ptr::eq(call.function, &executor::functions::RAND_OF_PLACE);
                 let written = if is_placed { &[] } else { &call.arguments[..] };
                 let parts = written.iter().map(|node| self.scalar(node, input)).collect();

@@ -1,6 +1,6 @@
-//! What a plan looks like to users: SQL Server's operators with their arguments and estimates, for SET SHOWPLAN_TEXT, _ALL and _XML.
+//! Showplan: a plan as SQL Server's operators with their arguments and estimates, for SET SHOWPLAN_TEXT, _ALL and _XML.
 //!
-//! A compiled statement is described from its plan when somebody asks; nothing of this is kept with plans that run.
+//! A compiled statement is described from its plan on request; no part of the description is kept with plans that run.
 
 mod actual;
 mod backward;

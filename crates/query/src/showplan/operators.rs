@@ -1,4 +1,4 @@
-//! From the plan's operators to SQL Server's.
+//! Converts the plan's operators to SQL Server's.
 
 use engine::{IndexDef, IndexKind};
 use plan_ir::kinds::{AggregateKind, CompareOp, JoinKind};

@@ -1,4 +1,4 @@
-//! `query_plan_hash`: the number of what a plan does, whatever its literals.
+//! `query_plan_hash`: a hash of a plan without its literals.
 
 use plan_ir::context::VariableDef;
 use plan_ir::hashes::Hasher;

@@ -1,4 +1,4 @@
-//! Operators over several inputs or inputs that are read several times: unions, recursion, what is kept for several places.
+//! Operators over several inputs or inputs that are read several times: unions, recursion, spools for several places.
 
 use plan_ir::kinds::JoinKind;
 use plan_ir::physical::plan::{IntNode, MergeJoinPlan, Node, Plan, ScanPlan};
