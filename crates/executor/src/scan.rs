@@ -93,7 +93,7 @@ fn key_ranges(ranges: &[SeekRange], runtime: &Runtime<'_>) -> Result<Option<Vec<
     Ok(Some(keys))
 }
 
-/// What the pushed predicate judges, and what is left to be tested on values.
+/// The conditions of the pushed predicate, and the rest of the filter, which is tested on values.
 fn conditions<'p>(plan: &'p ScanPlan, runtime: &Runtime<'_>) -> (Vec<Condition>, Option<&'p BoolNode>) {
     let Some(pushed) = &plan.pushed else { return (Vec::new(), plan.filter.as_ref()) };
     match super::pushed_predicate::conditions(pushed, runtime) {
@@ -102,7 +102,7 @@ fn conditions<'p>(plan: &'p ScanPlan, runtime: &Runtime<'_>) -> (Vec<Condition>,
     }
 }
 
-/// What is asked of a value in the rows, as a condition on the table's column; none where that is no integer.
+/// A runtime filter as a condition on the table's column; none if the column is no integer.
 fn condition_of(columns: &ScanColumns, source: &TableSource, filter: &RuntimeFilter) -> Option<Condition> {
     debug_assert!(filter.position <= columns.count, "what is asked is of a column, or of the locator");
     let column = columns.ordinals().nth(filter.position)?;
@@ -229,7 +229,7 @@ struct Scan<'p> {
     options: ScanOptions,
     /// The row names that the second index of an intersection has found.
     names: Option<RowNames>,
-    /// What the pushed predicate judges, and what is left to be tested on values.
+    /// The conditions of the pushed predicate; `filter` is the rest, which is tested on values.
     conditions: Vec<Condition>,
     filter: Option<&'p BoolNode>,
     /// The conditions have changed since the ended cursor was opened.

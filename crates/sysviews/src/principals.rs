@@ -1,5 +1,5 @@
-//! The principals that every server and every database has: views list them, functions name them. Nobody can make others; who logs in under another
-//! name than sa is shown as one more login. Numbers and SIDs of the fixed ones are SQL Server's (sys.server_principals, sys.database_principals).
+//! The principals that every server and every database has: views list them, functions name them. Others cannot be created; a session with another login name
+//! than sa is shown as one more login. Numbers and SIDs of the fixed ones are SQL Server's (sys.server_principals, sys.database_principals).
 
 /// A login, user or role.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ const PUBLIC_SID: [u8; 28] = [
     2, 0xF2, 0xA7, 0x62,
 ];
 
-/// Of the server, as somebody sees them who has logged in under this name.
+/// The principals of the server, as a session with this login sees them.
 pub(crate) fn of_server(login: &str) -> Vec<Principal> {
     let mut all = vec![Principal { name: SA.into(), id: 1, sid: Some(vec![1]), is_role: false }];
     let roles = SERVER_ROLES.iter().map(|(name, id)| Principal {

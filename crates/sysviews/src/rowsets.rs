@@ -1,5 +1,5 @@
-//! Functions that give rows, made of their arguments alone while they are read: STRING_SPLIT, GENERATE_SERIES, OPENJSON. What their columns are
-//! hangs on the arguments, so `binder/src/rowset.rs` has a say in them; values come here in the types that it has chosen.
+//! Table-valued functions that stream rows from their arguments alone: STRING_SPLIT, GENERATE_SERIES, OPENJSON. Their columns depend
+//! on the arguments, so `binder/src/rowset.rs` chooses the column types; values come here in these types.
 
 use std::sync::Arc;
 
