@@ -136,7 +136,7 @@ impl Planner<'_> {
         let other_index = second.map(|second| self.other_index(&second, &sargables, &source)).transpose()?;
         let pushed = match is_one_row || !self.has(OptimizerRule::ScanPredicate) {
             true => None,
-            false => self.door_filter(scan, &predicates, &own, &positions, (&exact.0, exact.1))?,
+            false => self.pushed_filter(scan, &predicates, &own, &positions, (&exact.0, exact.1))?,
         };
         let plan = ScanPlan {
             source,

@@ -31,7 +31,7 @@ impl Planner<'_> {
     /// Splits predicates; `None` when the pushed predicate supports none of them. `sought`: predicates whose seek finds exactly the rows that satisfy
     /// them: they are not evaluated again. Where the rows are not `in_place`,
     /// they are evaluated above the pushed predicate: state that depends on the values of a run is made again for each run.
-    pub(super) fn door_filter(
+    pub(super) fn pushed_filter(
         &mut self,
         scan: &TableScan,
         predicates: &[Expr],
@@ -49,7 +49,7 @@ impl Planner<'_> {
             rest.extend(sought.into_iter().cloned());
         }
         for conjunct in conjuncts {
-            let judged = self.door_condition(scan, &conjunct, false, own)?;
+            let judged = self.pushed_condition(scan, &conjunct, false, own)?;
             if !judged.as_ref().is_some_and(|judged| judged.is_all) {
                 rest.push(conjunct);
             }
@@ -63,7 +63,7 @@ impl Planner<'_> {
     }
 
     /// The part of a conjunct, or (`is_negated`) of its negation, that the pushed predicate can evaluate.
-    fn door_condition(
+    fn pushed_condition(
         &mut self,
         scan: &TableScan,
         conjunct: &Expr,
@@ -71,15 +71,15 @@ impl Planner<'_> {
         own: &FxHashSet<ColumnId>,
     ) -> Result<Option<Judged>, SqlError> {
         let found = match &conjunct.kind {
-            ExprKind::Not(inner) => return self.door_condition(scan, inner, !is_negated, own),
+            ExprKind::Not(inner) => return self.pushed_condition(scan, inner, !is_negated, own),
             ExprKind::Or(..) | ExprKind::And(..) => {
-                return self.door_branches(scan, conjunct, is_negated, own);
+                return self.pushed_branches(scan, conjunct, is_negated, own);
             }
             ExprKind::IsNull(inner) => judged_column(scan, inner)
                 .map(|ordinal| (ordinal, PushedConditionKind::Null { is_null: !is_negated })),
             ExprKind::Compare(op, left, right) => {
                 let op = if is_negated { op.negated() } else { *op };
-                self.door_comparison(scan, op, left, right, own)?
+                self.pushed_comparison(scan, op, left, right, own)?
             }
             ExprKind::InList(left, list) if list.iter().all(|item| is_plain(item, own)) => {
                 match judged_column(scan, left) {
@@ -90,7 +90,7 @@ impl Planner<'_> {
                     }
                     None if list.len() <= LIST_MAX && list.iter().all(is_integer) => {
                         let values = self.nodes(list.iter(), &Layout::default())?;
-                        self.door_computed(scan, left, own, PushedTest::OneOf { values, is_negated })?
+                        self.pushed_computed(scan, left, own, PushedTest::OneOf { values, is_negated })?
                     }
                     _ => None,
                 }
@@ -112,7 +112,7 @@ impl Planner<'_> {
     }
 
     /// A test of what is computed of an integer column of the scan and plain numbers.
-    fn door_computed(
+    fn pushed_computed(
         &mut self,
         scan: &TableScan,
         expr: &Expr,
@@ -135,7 +135,7 @@ impl Planner<'_> {
 
     /// The same part of an OR, or of a negated AND, and of an AND inside it. A branch that the pushed predicate evaluates in part admits more rows
     /// than the whole branch; a branch that it cannot evaluate admits all rows.
-    fn door_branches(
+    fn pushed_branches(
         &mut self,
         scan: &TableScan,
         conjunct: &Expr,
@@ -150,7 +150,7 @@ impl Planner<'_> {
         for branch in parts {
             let mut conditions = Vec::new();
             for (part, is_negated) in branch {
-                let judged = self.door_condition(scan, part, is_negated, own)?;
+                let judged = self.pushed_condition(scan, part, is_negated, own)?;
                 is_all &= judged.as_ref().is_some_and(|judged| judged.is_all);
                 conditions.extend(judged.map(|judged| judged.condition));
             }
@@ -166,7 +166,7 @@ impl Planner<'_> {
         }))
     }
 
-    fn door_comparison(
+    fn pushed_comparison(
         &mut self,
         scan: &TableScan,
         op: CompareOp,
@@ -189,7 +189,7 @@ impl Planner<'_> {
                     return Ok(None);
                 }
                 let value = self.node(value, &Layout::default())?;
-                return self.door_computed(scan, computed, own, PushedTest::Compare { op, value });
+                return self.pushed_computed(scan, computed, own, PushedTest::Compare { op, value });
             }
         };
         let collation = comparison_collation(left, right);
