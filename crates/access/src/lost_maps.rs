@@ -1,20 +1,20 @@
-//! Allocation maps that were lost: damaged, empty or replaced by an older one. A map is believed when the pages that it says are free agree.
+//! Allocation maps that were lost: damaged, empty or replaced by an older one. A map is trusted if the pages that it marks free confirm it.
 //!
 //! The rule (alloc.rs, 8): a free page has no change newer than its map's newest. Under a map of zeros, whose newest change is none, no page was ever
 //! written. Whatever changes a map raises its newest change. So the free pages of a map, as they are stored, are compared with it
 //!
-//! * before the first change of a life to the map, whatever it is: a page is given away, given back, or marked. A map that this life has changed was
-//!   right before, and this life knows what it does;
+//! * before the first change to the map since the database was opened: an allocation, a free, or a mark. A map that was changed after that check
+//!   was correct before the change;
 //! * when redo comes to the first record about the map, before the map changes;
-//! * before the end of the file is given up, and when DBCC CHECKALLOC looks;
-//! * a map of zeros also when somebody asks it: the first pages of its interval, where allocation begins.
+//! * before a file is truncated, and in DBCC CHECKALLOC;
+//! * a map of zeros also at its first use: the first pages of its interval, where allocation begins.
 //!
-//! Redo: what befell the map before that first record is on the disk. A free page that was changed between the map's newest change and that record
-//! was allocated before: its map is lost. A page changed later must be given to somebody, or given back, by a record that follows; what no record
-//! speaks of by the end of redo shows that the map was lost, too. A recovery that is cut off may have written the map as redo had changed it: the
-//! next one asks from the same first record on.
+//! Redo: the changes to the map before its first record are on disk. A free page that was changed between the map's newest change and that record
+//! was allocated before: its map is lost. A page changed later must be allocated or freed by a later record; if redo ends without such a record, the
+//! map was lost, too. An interrupted recovery may have written the map with the changes of redo: the next recovery makes the same comparison from
+//! the same first record.
 //!
-//! Pages that their file has got since it was opened are not looked at: they were zeros.
+//! Pages added to the file since it was opened are not compared: they were zeros.
 
 use std::collections::BTreeMap;
 
@@ -28,10 +28,10 @@ use crate::error::{AccessError, AccessResult};
 use crate::map_page::{MAP_INDEX, PENDING, entries, is_system_page, map_of, owner};
 use crate::methods::AccessMethods;
 
-/// Pages that are looked at when somebody asks a map of zeros.
+/// Pages that are compared at the first use of a map of zeros.
 const ASKED_PAGES: u32 = 16;
 
-/// What stands at the place of a free page, or of one that should be.
+/// The stored content of a page that its map marks free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stored {
     Nothing,
@@ -142,8 +142,8 @@ impl AccessMethods {
         used.map_or(Ok(()), |used| Err(lost(map, used)))
     }
 
-    /// Shows the free pages of a map, ascending, that are stored with a change newer than `known`; where nothing was ever written, also what makes
-    /// no sense. Of another free page nobody wants what it holds.
+    /// Calls `show` for the free pages of a map, ascending, that are stored with a change newer than `known`; if the map was never written, also for
+    /// pages that do not decode. The content of any other free page does not matter.
     fn each_newer(
         &self,
         map: &PageGuard,

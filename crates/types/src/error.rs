@@ -30,11 +30,11 @@ pub struct ErrorFields {
     /// Errors reported before it, in this order: "could not create the constraint" comes after the reason. Only the last one is
     /// caught and stays in `@@ERROR`, as in SQL Server.
     pub earlier: Vec<SqlError>,
-    /// Whom it is for.
+    /// The recipient.
     pub kind: ErrorKind,
 }
 
-/// Whom an error is for.
+/// The recipient of an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The user.

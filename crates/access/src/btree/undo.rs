@@ -65,8 +65,8 @@ impl AccessMethods {
         self.undo_rows_of_tree(record, ends, (is_gone, "undo resumes among rows inserted together"), undo)
     }
 
-    /// Undoes what befell rows together, the last one first: each compensation record but that of the first row says that this record is to be
-    /// undone still. A crash in between leaves the last ones as they were, and undo passes over what it finds so.
+    /// Undoes a change of several rows, the last row first: each compensation record except that of the first row names this record as the next to
+    /// undo. After a crash in between, the last rows are undone already, and undo skips them.
     fn undo_rows_of_tree(
         &self,
         record: &PageRows<'_>,

@@ -1,4 +1,4 @@
-//! [`Ahead`]: what a program keeps of its last binding ahead. One that waits for nothing costs its next run one flag.
+//! [`Ahead`]: the result of binding a program before it runs. A program that is completely bound costs its next run the test of one flag.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -6,22 +6,22 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use os::{Latch, LatchRank};
 use query::Missing;
 
-/// What a program keeps of its last binding ahead.
+/// The result of the last binding of a program before it ran.
 pub(crate) struct Ahead {
-    /// Every statement was bound, or waits for what only the run itself can bring.
+    /// Every statement was bound, or needs an object that only the run itself creates.
     is_complete: AtomicBool,
-    /// What the others wait for. `None`: it has never been bound ahead, or that has been forgotten.
+    /// The reasons why other statements were not bound. `None`: the program was never bound before a run, or the reasons were dropped.
     waits: Latch<Option<Arc<Waits>>>,
 }
 
-/// What statements of a program wait for.
+/// The reasons why statements of a program are not bound yet.
 #[derive(Default)]
 pub(crate) struct Waits {
-    /// It was bound to what its session's own transaction had defined, which others do not see.
+    /// It was bound under uncommitted definitions of its session's own transaction, which other sessions do not see.
     pub(crate) is_own: bool,
-    /// Another transaction was changing what a name means.
+    /// Another transaction had uncommitted changes of a name's definition.
     pub(crate) is_unsettled: bool,
-    /// What was not there.
+    /// The missing objects.
     pub(crate) missing: Vec<Missing>,
 }
 
@@ -38,7 +38,7 @@ impl Default for Ahead {
 }
 
 impl Ahead {
-    /// It has been bound ahead, and nothing was wrong with it.
+    /// Stores the result of a binding that found no error.
     pub(crate) fn note(&self, waits: Waits) {
         let is_complete = waits.are_over();
         let mut kept = self.waits.lock();
@@ -46,7 +46,7 @@ impl Ahead {
         self.is_complete.store(is_complete, Relaxed);
     }
 
-    /// Nothing of it waits.
+    /// Is every statement bound?
     #[inline]
     pub(crate) fn is_complete(&self) -> bool {
         self.is_complete.load(Relaxed)
@@ -56,7 +56,7 @@ impl Ahead {
         self.waits.lock().clone()
     }
 
-    /// Lets go of what catalogs have said that say something else now, or nothing, since their databases have been closed.
+    /// Drops results that the catalogs no longer confirm: a definition changed, or a database was closed.
     pub(crate) fn forget_stale(&self) {
         let Some(kept) = self.waits() else { return };
         if kept.missing.iter().all(Missing::is_current) {

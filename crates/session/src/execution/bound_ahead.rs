@@ -1,5 +1,5 @@
-//! What of a program is bound before it runs, so that errors of the whole text come before anything has run; and again when what was missing may be
-//! there.
+//! Binding of a whole program before its first statement runs, so that name errors of all statements are reported first; and once more when a
+//! missing object may exist now.
 
 use std::cell::Cell as Slot;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::batch::program::Program;
 use crate::errors::UNDECLARED_VARIABLE;
 use crate::session::Session;
 
-/// What a text sees of the session's temporary tables before it runs: all, but no table variable, for those of its caller are not its own.
+/// The session's temporary tables without table variables: a text does not see the table variables of its caller.
 struct TablesAlone<'a>(&'a dyn SessionNames);
 
 impl SessionNames for TablesAlone<'_> {
@@ -39,10 +39,10 @@ fn is_table_variable(name: &str) -> bool {
     name.starts_with('@')
 }
 
-/// How a cell has been bound ahead.
+/// The result of binding one cell.
 enum Bound {
     Sound,
-    /// What it waits for: the run itself, or more.
+    /// An object is missing: one that the run itself creates (`None`), or another.
     Deferred(Option<Missing>),
     Unsettled,
     Wrong(SqlError),

@@ -1,4 +1,4 @@
-//! The tables of scenario `damage`: who fills them, and what a server on a damaged disk shows of them.
+//! The tables of scenario `damage`: the sessions that fill them, and the rows that a server on a damaged disk returns.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -154,7 +154,7 @@ fn judge(sessions: &SessionShared, tables: &[Table], time: usize) -> Shown {
             is_told |= !client.execute(text).errors.is_empty();
         }
         let after = read_all(&mut client, tables, &mut is_told)?;
-        // Whoever takes a page takes it from nobody.
+        // An allocation never takes a page that is in use.
         match tables.iter().zip(before).zip(after).find(|((_, before), after)| *before && !after) {
             Some(((table, _), _)) if client.execute("CHECKPOINT").errors.is_empty() => {
                 Err(format!("{} could be read before others allocated pages, and cannot now", table.name))
