@@ -80,6 +80,12 @@ impl Shared {
             Payment::FreeSpace { reserve } => cache.reserved_bytes += reserve,
             Payment::Reservation { paid } => cache.release(paid),
         }
+        let promised = cache.reserved_bytes + cache.open_bytes() as u64;
+        let is_paid_before = matches!(payment, Payment::Reservation { .. });
+        assert!(
+            is_paid_before || promised <= cache.space_left_bytes,
+            "what is reserved for rollbacks is left"
+        );
         self.positions.end.store(end.raw(), Release);
         self.open_bytes.store(cache.open_bytes() as u32, Relaxed);
         Ok(appended)

@@ -177,6 +177,10 @@ impl BlockHeader {
         let carried = &block[CHECKSUM_OFFSET..BLOCK_HEADER_BYTES];
         assert_eq!(carried, self.checksum.to_le_bytes(), "the block carries its checksum");
         debug_assert_eq!(BlockHeader::decode(block).as_ref(), Ok(&*self), "what is written can be read back");
+        debug_assert!(
+            self.checksum_matches(block),
+            "the end of the log is not behind a block that was written"
+        );
         self.checksum
     }
 

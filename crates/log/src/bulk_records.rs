@@ -25,6 +25,7 @@ pub struct PageRows<'a> {
 impl<'a> PageRows<'a> {
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
         assert!(self.page != 0 && self.has_keys(), "rows lie in a page, those of a tree have a key");
         assert!(
             !self.rows.is_empty() && self.rows.is_sorted_by(|one, next| one.0 < next.0),
@@ -39,6 +40,11 @@ impl<'a> PageRows<'a> {
             put_bytes(out, row);
             begin = *slot;
         }
+        debug_assert_eq!(
+            PageRows::decode(&out[start..]).as_ref(),
+            Ok(self),
+            "what is written can be read back"
+        );
     }
 
     fn has_keys(&self) -> bool {
@@ -97,6 +103,7 @@ pub struct TreePage<'a> {
 impl<'a> TreePage<'a> {
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
         assert!(self.unit != 0 && self.page != 0 && self.page != self.previous, "a page of a tree");
         assert!(!self.is_root || self.previous == 0, "the root has no neighbours");
         put_varint(out, u64::from(self.unit));
@@ -104,6 +111,11 @@ impl<'a> TreePage<'a> {
         put_page(out, self.previous);
         out.extend_from_slice(&[u8::from(self.is_root), self.level, self.flags]);
         put_rows(out, &self.rows);
+        debug_assert_eq!(
+            TreePage::decode(&out[start..]).as_ref(),
+            Ok(self),
+            "what is written can be read back"
+        );
     }
 
     /// Reads it back.

@@ -18,7 +18,7 @@ use crate::limits::{
 };
 use crate::lsn::{Lsn, TxnId};
 use crate::persisted::PersistedBuffer;
-use crate::record::{Appended, OwnedRecord, RecordBuf, encode_header};
+use crate::record::{Appended, OwnedRecord, Record, RecordBuf, decode_record, encode_header};
 use crate::surviving::SurvivingCache;
 use crate::vlf::Vlf;
 use crate::zones::Zones;
@@ -216,6 +216,11 @@ impl Cache {
         let end = at + header_bytes + payload.len();
         assert!(end <= open.capacity_bytes, "the record overflows its block");
         rest[header_bytes..header_bytes + payload.len()].copy_from_slice(payload);
+        debug_assert_eq!(
+            decode_record(&rest[..end - at], lsn, open.base_txn),
+            Ok((Record { header: record.header, payload }, end - at)),
+            "what is written can be read back"
+        );
         open.used_bytes = end;
         open.offsets.push(at as u16);
         if let Some(surviving) = &self.surviving {

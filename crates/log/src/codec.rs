@@ -27,7 +27,9 @@ pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
 
 /// A signed value as an unsigned one of about the same magnitude.
 pub(crate) fn zigzag(value: i64) -> u64 {
-    ((value << 1) ^ (value >> 63)) as u64
+    let raw = ((value << 1) ^ (value >> 63)) as u64;
+    debug_assert_eq!((raw >> 1) as i64 ^ -((raw & 1) as i64), value, "what is written can be read back");
+    raw
 }
 
 /// Appends a length (varint) and the bytes.

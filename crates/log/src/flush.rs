@@ -409,7 +409,11 @@ impl Shared {
     /// Writes one block to the file.
     pub(crate) fn write_block(&self, block: &CachedBlock) -> Result<(), IoError> {
         block.state.assert_state(BlockState::Issued);
-        assert!(block.file_offset.is_multiple_of(SECTOR_BYTES as u64));
+        assert!(block.file_offset.is_multiple_of(SECTOR_BYTES as u64), "a block is written to whole sectors");
+        debug_assert!(
+            BlockHeader::decode(&block.buffer).is_ok_and(|header| header.start() == block.start),
+            "the block that is written names its own place"
+        );
         let mode = if self.options.volatile { WriteMode::Cached } else { WriteMode::Durable };
         self.files.blocks(block.file).write_at(&block.buffer[..block.padded_bytes], block.file_offset, mode)
     }
@@ -425,7 +429,9 @@ impl Shared {
     ) {
         if let Err(error) = result {
             if inline {
-                self.queue.lock().inline_writes -= 1;
+                let mut queue = self.queue.lock();
+                assert!(queue.inline_writes > 0, "a committer's write that ends has begun");
+                queue.inline_writes -= 1;
             }
             self.fail(error);
             return;

@@ -286,6 +286,11 @@ impl FlushQueue {
         let hard = self.waiters.extract_if(.., |waiter| waiter.lsn <= hardened);
         wakers.extend(hard.map(|waiter| waiter.waker));
         assert!(hardened <= issued, "what is durable was issued");
+        debug_assert_eq!(
+            self.uncovered,
+            self.waiters.iter().filter(|waiter| waiter.lsn > issued).count(),
+            "those who wait for a record that is not issued are counted"
+        );
         assert!(self.waiters.iter().all(|waiter| waiter.lsn > hardened), "nobody waits for what is durable");
         self.assert_state();
     }

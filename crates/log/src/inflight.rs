@@ -130,6 +130,16 @@ impl InFlight {
         assert!(self.outstanding_ios <= self.ceiling.outstanding_ios_max, "the limit of writes in flight");
         let is_within = self.outstanding_bytes <= self.ceiling.outstanding_bytes_max;
         assert!(is_within || self.outstanding_ios == 1, "the limit of bytes in flight");
+        debug_assert_eq!(
+            self.writes.iter().filter(|write| write.done.is_none()).count(),
+            self.outstanding_ios as usize,
+            "the writes that are not confirmed are counted"
+        );
+        debug_assert_eq!(
+            self.writes.iter().filter(|write| write.done.is_none()).map(|write| write.bytes).sum::<u64>(),
+            self.outstanding_bytes,
+            "and so are their bytes"
+        );
     }
 
     /// Writes that the device has not confirmed.

@@ -399,7 +399,9 @@ impl Log {
 
     /// One record, from the cache or the file. For many, keep a [`LogReader`].
     pub fn read(&self, lsn: Lsn) -> Result<OwnedRecord, LogError> {
-        self.reader().read(lsn)
+        let record = self.reader().read(lsn)?;
+        assert_eq!(record.lsn, lsn, "the record that was asked for");
+        Ok(record)
     }
 
     /// A reader positioned at `lsn` (a record or block address, or NULL: the oldest record in the log), going forward.

@@ -85,6 +85,11 @@ impl LossWindow {
             self.bytes,
             "what is at risk is the sum of its groups"
         );
+        debug_assert_eq!(
+            self.groups.iter().map(|group| group.commits).sum::<u64>(),
+            self.commits,
+            "each commit at risk is in a group"
+        );
         let (oldest, newest) = (self.groups.front(), self.groups.back());
         assert!(oldest.map(|group| group.block) <= newest.map(|group| group.block), "groups in order");
     }
@@ -165,6 +170,8 @@ impl LossWindow {
         while let Some(oldest) = self.groups.front()
             && oldest.last <= hardened
         {
+            let was_at_risk = self.commits >= oldest.commits && self.bytes >= oldest.bytes;
+            assert!(was_at_risk, "what becomes durable was counted as at risk");
             self.commits -= oldest.commits;
             self.bytes -= oldest.bytes;
             self.highest.age_ns = self.highest.age_ns.max(now_ns.saturating_sub(oldest.since_ns));

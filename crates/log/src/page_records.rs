@@ -25,7 +25,9 @@ pub fn take_page(reader: &mut Reader<'_>) -> Result<u64, DecodeError> {
         return Err(DecodeError("page number too large"));
     }
     let file = if number & 1 == 0 { 1 } else { u64::from(reader.varint_u16()?) };
-    Ok(file << 32 | number >> 1)
+    let page = file << 32 | number >> 1;
+    assert!(page >> 48 == 0, "a page address has 48 bits");
+    Ok(page)
 }
 
 /// `(file:page)`.
@@ -50,10 +52,16 @@ impl<'a> HeapRow<'a> {
     /// Appends the encoding.
     #[inline]
     pub fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
         assert!(self.page != 0, "a row lies in a page");
         put_page(out, self.page);
         put_varint(out, u64::from(self.slot) << 1 | u64::from(self.is_forwarded));
         out.extend_from_slice(self.row);
+        debug_assert_eq!(
+            HeapRow::decode(&out[start..]).as_ref(),
+            Ok(self),
+            "what is written can be read back"
+        );
     }
 
     /// Reads it back.
@@ -92,6 +100,7 @@ pub struct TreeRow<'a> {
 impl<'a> TreeRow<'a> {
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
         assert!(self.page != 0 && self.root != 0, "undo looks for the row from the root");
         assert!(!self.key.is_empty(), "a row of a tree has a key");
         put_page(out, self.page);
@@ -99,6 +108,11 @@ impl<'a> TreeRow<'a> {
         put_page(out, self.root);
         put_bytes(out, self.key);
         out.extend_from_slice(self.value);
+        debug_assert_eq!(
+            TreeRow::decode(&out[start..]).as_ref(),
+            Ok(self),
+            "what is written can be read back"
+        );
     }
 
     /// Reads it back.
@@ -145,8 +159,9 @@ pub struct RowPatch<'a> {
 impl<'a> RowPatch<'a> {
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        assert!(self.old.is_empty() || self.old.len() == usize::from(self.lengths.0));
-        assert!(self.new.is_empty() || self.new.len() == usize::from(self.lengths.1));
+        let start = out.len();
+        assert!(self.old.is_empty() || self.old.len() == usize::from(self.lengths.0), "all that is replaced");
+        assert!(self.new.is_empty() || self.new.len() == usize::from(self.lengths.1), "all that replaces it");
         assert!(self.page != 0 && self.tree.is_none_or(|(root, key)| root != 0 && !key.is_empty()));
         assert!(self.tree.is_none() || self.is_stub == (false, false), "rows of trees are not forwarded");
         let mut bits = u64::from(self.slot) << 5;
@@ -164,6 +179,11 @@ impl<'a> RowPatch<'a> {
         put_varint(out, u64::from(self.lengths.1));
         out.extend_from_slice(self.old);
         out.extend_from_slice(self.new);
+        debug_assert_eq!(
+            RowPatch::decode(&out[start..]).as_ref(),
+            Ok(self),
+            "what is written can be read back"
+        );
     }
 
     /// Reads it back.
@@ -210,12 +230,19 @@ pub struct Expunge {
 impl Expunge {
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        assert!(self.page != 0, "ghosts lie in a page");
         assert!(self.slots.is_sorted_by(|one, next| one < next), "each slot once, ascending");
         put_page(out, self.page);
         put_varint(out, self.slots.len() as u64);
         for slot in &self.slots {
             put_varint(out, u64::from(*slot));
         }
+        debug_assert_eq!(
+            Expunge::decode(&out[start..]).as_ref(),
+            Ok(self),
+            "what is written can be read back"
+        );
     }
 
     /// Reads it back.
@@ -251,10 +278,16 @@ pub struct UnitCreate {
 impl UnitCreate {
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
         assert!(self.unit != 0 && self.page != 0, "a unit has a number and a first page");
         put_varint(out, u64::from(self.unit));
         put_page(out, self.page);
         out.extend_from_slice(&[self.page_type, self.page_flags]);
+        debug_assert_eq!(
+            UnitCreate::decode(&out[start..]).as_ref(),
+            Ok(self),
+            "what is written can be read back"
+        );
     }
 
     /// Reads it back.
@@ -285,12 +318,18 @@ pub struct HeapAppend {
 impl HeapAppend {
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
         assert!(self.unit != 0 && self.page != 0 && self.first != 0, "a heap has a first page");
         assert!(self.page != self.previous && self.page != self.first, "the new page was not in the chain");
         put_varint(out, u64::from(self.unit));
         put_page(out, self.page);
         put_page(out, self.previous);
         put_page(out, self.first);
+        debug_assert_eq!(
+            HeapAppend::decode(&out[start..]).as_ref(),
+            Ok(self),
+            "what is written can be read back"
+        );
     }
 
     /// Reads it back.
@@ -386,6 +425,7 @@ pub struct TreeSplit<'a> {
 impl<'a> TreeSplit<'a> {
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
         assert!(self.left != 0 && self.right != 0 && self.parent != 0, "a page that splits has a parent");
         assert!(
             self.left != self.right && self.right != self.next && self.right != self.parent,
@@ -403,6 +443,11 @@ impl<'a> TreeSplit<'a> {
         put_bytes(out, self.separator);
         self.facts.encode(out);
         put_rows(out, &self.rows);
+        debug_assert_eq!(
+            TreeSplit::decode(&out[start..]).as_ref(),
+            Ok(self),
+            "what is written can be read back"
+        );
     }
 
     /// Reads it back.
@@ -446,6 +491,7 @@ pub struct RootGrow<'a> {
 impl<'a> RootGrow<'a> {
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
         assert!(self.root != 0 && self.child != 0 && self.root != self.child, "the root keeps its place");
         put_varint(out, u64::from(self.unit));
         put_page(out, self.root);
@@ -453,6 +499,11 @@ impl<'a> RootGrow<'a> {
         out.push(self.level);
         self.facts.encode(out);
         put_rows(out, &self.rows);
+        debug_assert_eq!(
+            RootGrow::decode(&out[start..]).as_ref(),
+            Ok(self),
+            "what is written can be read back"
+        );
     }
 
     /// Reads it back.
@@ -489,12 +540,18 @@ pub struct TreeUnlink {
 impl TreeUnlink {
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
         assert!(self.page != 0 && self.right != 0 && self.parent != 0, "the last leaf of a tree stays");
         assert!(![self.left, self.right, self.parent].contains(&self.page), "a leaf and its neighbours");
         for page in [self.page, self.left, self.right, self.parent] {
             put_page(out, page);
         }
         put_varint(out, u64::from(self.parent_slot));
+        debug_assert_eq!(
+            TreeUnlink::decode(&out[start..]).as_ref(),
+            Ok(self),
+            "what is written can be read back"
+        );
     }
 
     /// Reads it back.
@@ -544,10 +601,12 @@ impl MapBits {
 
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
         assert!(!self.runs.is_empty() && self.runs.iter().all(|run| run.1 > 0), "a change changes something");
         let behind =
             |one: &(u16, u16), next: &(u16, u16)| u32::from(one.0) + u32::from(one.1) <= u32::from(next.0);
         assert!(self.runs.is_sorted_by(behind), "runs of entries do not overlap");
+        assert!(self.map != 0, "entries stand in a map");
         put_page(out, self.map);
         out.push(self.change as u8);
         put_varint(out, self.runs.len() as u64);
@@ -555,6 +614,11 @@ impl MapBits {
             put_varint(out, u64::from(*first));
             put_varint(out, u64::from(*count));
         }
+        debug_assert_eq!(
+            MapBits::decode(&out[start..]).as_ref(),
+            Ok(self),
+            "what is written can be read back"
+        );
     }
 
     /// Reads it back.
@@ -603,6 +667,7 @@ pub struct LobPage<'a> {
 impl<'a> LobPage<'a> {
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
         assert!(
             self.unit != 0 && self.page != 0 && self.page != self.next,
             "pieces lie in pages of their own"
@@ -612,6 +677,11 @@ impl<'a> LobPage<'a> {
         put_page(out, self.next);
         out.extend_from_slice(&self.stamp.to_le_bytes());
         out.extend_from_slice(self.data);
+        debug_assert_eq!(
+            LobPage::decode(&out[start..]).as_ref(),
+            Ok(self),
+            "what is written can be read back"
+        );
     }
 
     /// Reads it back.

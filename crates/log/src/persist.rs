@@ -100,6 +100,7 @@ impl Shared {
         };
         // Records that had left the cache before are not in the buffer.
         self.settle(last)?;
+        assert!(self.positions.hardened() >= last, "the file has what left the cache before the buffer came");
         self.cache.lock().persisted.as_mut().map_or(Ok(()), |buffer| buffer.note_hardened(last))?;
         self.persists.store(true, Release);
         let last = self.cache.lock().last;
@@ -121,6 +122,7 @@ impl Shared {
         let Some(buffer) = buffer else { return Ok(()) };
         // Writes the records that only the buffer had; the buffer stays valid until then, in case of a loss of power.
         self.settle(last)?;
+        assert!(self.positions.hardened() >= last, "the file has all that only the buffer had");
         self.files.first().update_header_twice(|header| header.persisted_id = 0)?;
         let path = buffer.options.path.clone();
         drop(buffer);

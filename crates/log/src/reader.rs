@@ -235,7 +235,9 @@ impl LogReader {
                 Ok(block.is_complete || slots_before.is_none_or(|before| block.header.slots > before))
             }
             BlockAt::NextVlf => {
-                self.target = Lsn::new(start.vlf() + 1, FIRST_BLOCK_SECTOR, 1);
+                let next = Lsn::new(start.vlf() + 1, FIRST_BLOCK_SECTOR, 1);
+                assert!(next > self.target, "reading goes forward");
+                self.target = next;
                 Ok(true)
             }
             BlockAt::Nothing(what) => self.skip_or_damage(start, chain, what).map(|()| true),
@@ -289,7 +291,13 @@ impl LogReader {
     /// Waits until the block in flight at `lsn` is durable, and so in the file.
     fn wait_hardened(&self, lsn: Lsn) -> Result<(), LogError> {
         match self.shared.positions.hardened.wait_for(lsn.raw(), WaitType::LOGMGR_FLUSH) {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                assert!(
+                    lsn <= self.shared.positions.hardened(),
+                    "{lsn} is read from the file once it is hard"
+                );
+                Ok(())
+            }
             Err(os::WaitError::Interrupted) => Err(LogError::Interrupted),
             Err(_) => {
                 self.shared.check_alive()?;

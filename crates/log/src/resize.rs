@@ -316,6 +316,8 @@ impl Shared {
             return Err(ResizeError::TooLittleLeft);
         }
         let taken = vlfs.take(number, count);
+        assert_eq!(taken.len(), count, "as many VLFs leave as were asked for");
+        assert!(taken.iter().all(|vlf| !vlf.active), "no record is in what leaves the log");
         cache.take_space(bytes);
         cache.assert_space(vlfs.reusable().1);
         Ok(taken)

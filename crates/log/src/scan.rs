@@ -97,6 +97,7 @@ impl LogScan {
         if self.pin.lsn() < lsn.block_start() {
             self.pin.move_to(lsn.block_start());
         }
+        assert!(self.pin.lsn().block_start() <= lsn, "what is read is kept");
         match self.range.txn {
             Some(txn) if header.txn != txn => return Ok(ScanStep::PassedOver),
             // The end of a transaction is its last record.

@@ -226,6 +226,7 @@ impl Shared {
             return;
         }
         self.positions.hardened.poison();
+        assert!(self.check_alive().is_err(), "from now on nothing is appended or acknowledged");
         let wakers = self.queue.lock().drain_waiters();
         wakers.into_iter().for_each(std::task::Waker::wake);
         // A task that checked the poison before it was set waits in `room` by the time the cache latch is free.

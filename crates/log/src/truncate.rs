@@ -113,6 +113,7 @@ impl LogPin {
     /// Needs the log only from `lsn` on (`Lsn::MAX`: nothing for now). Cheap: one atomic store. A move to a lower LSN
     /// is the holder's responsibility: log below the minimum may be gone.
     pub fn move_to(&self, lsn: Lsn) {
+        assert!(!lsn.is_null(), "a pin keeps the log from a record on, or nothing");
         self.cell.lsn.store(lsn.raw(), Ordering::Release);
     }
 
@@ -145,6 +146,7 @@ impl PinTable {
     pub(crate) fn pin(self: &Arc<Self>, reason: LogReuseWait, owner: &str, lsn: Lsn) -> LogPin {
         assert!(reason != LogReuseWait::Nothing, "{owner} keeps log for a reason");
         assert!(!owner.is_empty(), "people are told who keeps log");
+        assert!(!lsn.is_null(), "a pin keeps the log from a record on, or nothing");
         let cell = Arc::new(PinCell { lsn: AtomicU64::new(lsn.raw()), reason, owner: owner.to_owned() });
         self.pins.lock().push(Arc::clone(&cell));
         LogPin { cell, table: Arc::clone(self) }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Acquire;
 
-use os::{IoQueue, Request, WaitType, WriteMode};
+use os::{IoQueue, LatchRank, Request, WaitType, WriteMode};
 use rustc_hash::FxHashMap;
 
 use crate::cached_block::CachedBlock;
@@ -26,6 +26,10 @@ struct OwnWrites {
 impl Shared {
     /// Delivers the wakeup that `FlushQueue::wake_writer` has decided. The queue latch is free.
     pub(crate) fn deliver_wakeup(&self, wakeup: WriterWakeup) {
+        debug_assert!(
+            !os::held_ranks().contains(&LatchRank::FlushQueue),
+            "a wake-up is delivered outside the latch"
+        );
         match wakeup {
             WriterWakeup::None => {}
             WriterWakeup::Notify => self.writer_signal.set(),
@@ -91,7 +95,7 @@ fn run(shared: &Arc<Shared>) {
             Work::Stop => break,
         }
     }
-    assert!(own.blocks.is_empty());
+    assert!(own.blocks.is_empty(), "each block that was taken has been told of");
     assert!(own.queue.is_none_or(|queue| queue.in_flight() == 0), "nothing is on its way behind the writer");
 }
 
@@ -157,6 +161,7 @@ fn submit(shared: &Shared, own: &mut OwnWrites, number: u64, mut block: CachedBl
 }
 
 fn reap(shared: &Shared, own: &mut OwnWrites) {
+    assert!(!own.blocks.is_empty(), "a wait for writes in flight ends");
     let Some(queue) = own.queue.as_mut() else { return };
     let completions = os::wait_as(WaitType::LOGMGR_FLUSH, || queue.reap(true));
     finish(shared, &mut own.blocks, completions);
@@ -171,7 +176,7 @@ fn finish(
     for completion in completions {
         let (mut block, began_ns) =
             blocks.remove(&completion.token).expect("a completion of a write in flight");
-        assert!(completion.buffer.len() >= block.padded_bytes);
+        assert!(completion.buffer.len() >= block.padded_bytes, "a write gives its whole buffer back");
         block.buffer = completion.buffer;
         shared.complete(completion.token, block, completion.result, now_ns - began_ns, false);
     }
