@@ -192,6 +192,8 @@ impl Transaction {
         assert_eq!(self.has_changed_data(), self.entry.bytes() > 0, "what it wrote is counted");
         self.give_up_versions();
         let has_left = self.manager.leave(&self.entry);
+        assert_eq!(has_left, self.has_changed_data(), "the table has the transactions that have written");
+        assert!(self.manager.oldest_active_id() != self.id(), "readers see that it has ended");
         if !(from == XactState::Hardened && self.leave_end_to_versions()) {
             if has_left {
                 self.manager.resource_manager().finished(self.id(), from == XactState::Hardened);
@@ -219,6 +221,7 @@ impl Transaction {
         self.manager.fail(&format!("the commit of transaction {} failed: {error}", self.id()));
         self.change_state(XactState::Committing, XactState::Ended);
         self.unlock_unknown();
+        assert!(self.manager.oldest_active_id() <= self.id(), "its log is kept for recovery");
         error
     }
 }

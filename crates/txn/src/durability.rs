@@ -85,7 +85,7 @@ pub fn resolve_request(
     request: &CommitRequest,
     facts: &XactFacts,
 ) -> CommitMode {
-    match resolve(database, request.delayed, facts) {
+    let mode = match resolve(database, request.delayed, facts) {
         CommitMode::Full => match request.max_wait_ms {
             Some(wait_ms) if database == DelayedDurability::Allowed => {
                 CommitMode::Within(u64::from(wait_ms) * 1_000_000)
@@ -94,7 +94,11 @@ pub fn resolve_request(
             _ => CommitMode::Full,
         },
         mode => mode,
-    }
+    };
+    let may_be_lost = matches!(mode, CommitMode::Delayed | CommitMode::Within(_));
+    assert!(!may_be_lost || database != DelayedDurability::Disabled, "DISABLED acknowledges no commit early");
+    assert_eq!(mode == CommitMode::Volatile, facts.is_volatile, "only what is lost anyway is never hardened");
+    mode
 }
 
 /// The published half of the decision: `asked` is DELAYED_DURABILITY of COMMIT, `None` when it says nothing.

@@ -61,6 +61,7 @@ pub(crate) struct XactEntry {
 
 impl XactEntry {
     pub(crate) fn new(id: TxnId, session_id: u32) -> XactEntry {
+        assert!(!id.is_null(), "transactions count from 1");
         XactEntry {
             id,
             session_id,
@@ -109,6 +110,7 @@ impl XactEntry {
     /// A rollback continues with this record.
     pub(crate) fn note_next_undo(&self, next: Lsn) {
         assert!(!self.has_ended(), "what has ended is not undone");
+        assert!(next < self.last(), "undo goes back");
         self.next_undo.store(next.raw(), Relaxed);
     }
 
@@ -126,6 +128,7 @@ impl XactEntry {
     /// A rollback to a savepoint is over; `mark` is the newest that is left.
     pub(crate) fn note_rolled_back(&self, to: Lsn, mark: Lsn) {
         assert!(to <= self.last(), "a savepoint of this transaction");
+        assert!(!self.has_ended(), "a transaction goes on after a rollback to a savepoint");
         assert!(mark <= to && mark <= self.mark(), "marks behind the savepoint are gone, no other");
         self.mark.store(mark.raw(), Relaxed);
         self.next_undo.store(0, Relaxed);
@@ -184,6 +187,7 @@ impl XactEntry {
     pub(crate) fn begin_append(&self, bound: Lsn) {
         let is_first = self.last().is_null();
         assert!(is_first || self.appending.load(Relaxed) == 0, "a transaction appends one record at a time");
+        assert!(!self.has_ended(), "nothing is appended behind its end");
         // A checkpoint that reads the entry has appended its own record, under the same latch of the log: either this append was before that, and
         // the stores before it are visible, or its record is behind the checkpoint's and analysis finds it there.
         self.appending.store(bound.raw().max(1), Release);

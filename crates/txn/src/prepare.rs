@@ -52,8 +52,10 @@ impl Transaction {
     /// changes, then the locks are released. The entry stays in the table, so that its log is not truncated.
     pub fn leave_in_doubt(&self, why: &str) {
         self.assert_state(XactState::Prepared);
+        assert!(self.has_changed_data(), "only changes are in doubt");
         self.manager.fail(why);
         self.change_state(XactState::Prepared, XactState::Ended);
         self.unlock_unknown();
+        assert!(self.manager.oldest_active_id() <= self.id(), "its log is kept for recovery");
     }
 }

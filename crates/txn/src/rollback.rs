@@ -30,7 +30,9 @@ impl Savepoint {
 impl Transaction {
     /// The present point.
     pub fn savepoint(&self) -> Savepoint {
-        Savepoint { lsn: self.entry.last(), mark: self.entry.mark(), versions_left: self.versions_left() }
+        let (lsn, mark) = (self.entry.last(), self.entry.mark());
+        assert!(mark <= lsn, "a mark is one of its records");
+        Savepoint { lsn, mark, versions_left: self.versions_left() }
     }
 
     /// The present point under a name: marked by LOP_MARK_SAVEPOINT, which is neither redone nor undone. A transaction without
@@ -45,7 +47,9 @@ impl Transaction {
             let lsn = self.append(&mut record, UndoBytes::NOTHING)?;
             self.entry.note_mark(lsn);
         }
-        Ok(self.savepoint())
+        let savepoint = self.savepoint();
+        assert_eq!(savepoint.lsn, savepoint.mark, "a named savepoint is its mark, or the beginning");
+        Ok(savepoint)
     }
 
     /// Undoes everything after the savepoint; the transaction goes on. Locks stay: the caller may release later ones afterwards
@@ -58,6 +62,7 @@ impl Transaction {
         }
         assert!(savepoint.lsn < self.entry.last(), "a savepoint of this transaction");
         let _mask = os::task::mask_interrupts();
+        assert!(savepoint.mark <= savepoint.lsn, "a savepoint keeps no mark behind it");
         self.change_state(XactState::Active, XactState::RollingBack);
         self.undo_down_to(savepoint.lsn, &mut || ())?;
         assert!(!self.entry.last().is_null(), "its begin record stays");
@@ -82,6 +87,10 @@ impl Transaction {
     /// Releases the locks of a failed rollback. The database may not acknowledge anything any more when this is called; the entry stays in the
     /// table, so that its log is not truncated.
     pub fn abandon(&self) {
+        assert!(
+            !self.has_changed_data() || self.manager.oldest_active_id() <= self.id(),
+            "its log is kept for recovery"
+        );
         self.unlock_unknown();
     }
 

@@ -121,6 +121,7 @@ impl TxnManager {
             assert!(entry.id < TxnId(self.next_txn.load(Relaxed)), "{} was given out", entry.id);
             rows.push(entry.row(begin, last));
         }
+        assert!(rows.is_sorted_by(|one, next| one.id < next.id), "the table has each transaction once");
         // An announcement may be old: its position was read before its transaction was visible here. Every record that the last checkpoint left
         // to this one was announced then, too, and not below the present redo start.
         let redo_start = Lsn::from_raw(self.redo_start.load(Relaxed));
@@ -192,7 +193,9 @@ impl TxnManager {
     /// Must be called before the locks of a transaction with an unknown outcome are released. The first reason stays; true for that one.
     pub fn fail(&self, reason: &str) -> bool {
         assert!(!reason.is_empty(), "a failure has a reason");
-        self.failure.set(reason.to_owned()).is_ok()
+        let is_first = self.failure.set(reason.to_owned()).is_ok();
+        assert!(self.failure().is_some(), "from now on no lock on its data is granted");
+        is_first
     }
 
     /// Why the database has failed; `None` if it has not.
@@ -221,7 +224,9 @@ impl TxnManager {
     }
 
     pub(crate) fn next_id(&self) -> TxnId {
-        TxnId(self.next_txn.fetch_add(1, Relaxed))
+        let id = self.next_txn.fetch_add(1, Relaxed);
+        assert!(id > 0 && id < u64::MAX, "numbers lie between the one for none and the one for all ended");
+        TxnId(id)
     }
 
     /// Enters a transaction before its first record can be in the log.
@@ -241,7 +246,7 @@ impl TxnManager {
     fn insert(&self, entry: &Arc<XactEntry>, begin: Lsn) {
         let mut table = self.table.lock();
         let bound = if begin.is_null() { self.log.end() } else { begin };
-        assert!(!bound.is_null() && bound <= self.log.end());
+        assert!(!bound.is_null() && bound <= self.log.end(), "a transaction begins in the log or at its end");
         assert!(!entry.has_ended(), "what has ended does not enter");
         assert!(
             table.newest_bound().is_none_or(|newest| newest <= bound || !begin.is_null()),
@@ -250,6 +255,7 @@ impl TxnManager {
         entry.begin_bound.store(bound.raw(), Relaxed);
         table.insert(entry, bound);
         self.note_oldest(&table);
+        assert!(self.oldest_active_lsn() <= bound, "readers see that its records may be uncommitted");
     }
 
     /// Removes a transaction; false when it never wrote and so is not in the table. Its reservation stays until
@@ -263,12 +269,20 @@ impl TxnManager {
         drop(table);
         assert_eq!(entry.appending.load(Relaxed), 0, "it leaves after its last append");
         entry.assert_state();
+        assert!(
+            entry.has_ended() || entry.last().is_null(),
+            "a transaction that may be rolled back stays in the table"
+        );
         true
     }
 
     /// Gives back the reservation of an ended transaction.
     pub(crate) fn release_reserved(&self, entry: &XactEntry) {
         assert_eq!(entry.appending.load(Relaxed), 0, "transaction {} appends nothing more", entry.id);
+        assert!(
+            entry.has_ended() || entry.last().is_null(),
+            "a transaction that may be rolled back keeps its reservation"
+        );
         self.log.release_reservation(entry.reserved.swap(0, Relaxed));
     }
 

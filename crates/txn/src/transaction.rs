@@ -166,6 +166,7 @@ impl Transaction {
         name: Option<String>,
     ) -> Transaction {
         entry.assert_state();
+        assert!(!entry.has_ended(), "a transaction that goes on has not ended");
         let owner = LockOwner::Transaction(entry.id.0);
         let locks = HeldLocks::new(Arc::clone(manager.lock_manager()), Arc::clone(&space), owner);
         Transaction {
@@ -241,13 +242,16 @@ impl Transaction {
     fn reservation_for(&self, undo: UndoBytes) -> u64 {
         let bytes = undo.records_bytes();
         let asked = if is_planted(Bug::ReservationTooSmall) { bytes / 2 } else { bytes };
-        self.manager.log().reservation_for(asked)
+        let reserved = self.manager.log().reservation_for(asked);
+        assert!(reserved >= asked, "{reserved} bytes are reserved for {asked} of undo");
+        reserved
     }
 
     /// Appends a system record, and reserves log for the extra records that the undo of another change of the transaction
     /// will need because of it; reserves nothing during a rollback.
     pub fn append_beside(&self, record: &RecordBuf, undo: UndoBytes) -> TxnResult<Lsn> {
         assert!(record.header.txn.is_null() && record.header.prev.is_null(), "it is in nobody's chain");
+        assert!(!self.entry.has_ended(), "an ended transaction changes nothing that needs the record");
         let log = self.manager.log();
         if self.state() == XactState::RollingBack {
             return Ok(log.append_from_reservation(record)?);
@@ -286,6 +290,7 @@ impl Transaction {
             self.locks.borrow_mut().unlock(&resource, mode);
             return Err(LockError::DatabaseFailed);
         }
+        debug_assert!(self.locks.borrow().has_lock(&resource, mode), "what was granted is held");
         Ok(())
     }
 
@@ -305,6 +310,7 @@ impl Transaction {
         if !is_sound {
             locks.unlock(&resource, mode);
         }
+        debug_assert!(!is_sound || locks.has_lock(&resource, mode), "what was granted is held");
         is_sound
     }
 
@@ -407,6 +413,10 @@ impl Transaction {
     }
 
     pub(crate) fn fill_header(&self, record: &mut RecordBuf) {
+        assert!(
+            record.header.txn.is_null() || record.header.txn == self.entry.id,
+            "a record is of one transaction"
+        );
         record.header.txn = self.entry.id;
         record.header.prev = self.entry.last();
     }
@@ -444,6 +454,8 @@ impl Transaction {
         }
         self.entry.note_append(lsn, bytes, reserve.unwrap_or(0));
         self.space.add_log_bytes(bytes);
+        assert_eq!(self.entry.last(), lsn, "the next record names this one");
+        debug_assert!(lsn < log.end(), "the record is in the log");
         Ok(lsn)
     }
 }

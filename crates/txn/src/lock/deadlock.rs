@@ -102,6 +102,7 @@ impl LockManager {
     }
 
     fn is_still_waiting(&self, path: &[Step]) -> bool {
+        assert!(path.len() > 1, "nobody is in its own way");
         let waiting = self.waiting.lock();
         path.iter().all(|step| {
             let same =

@@ -69,6 +69,9 @@ impl Waiter {
     }
 }
 
+/// Holders whose modes [`Head::assert_state`] compares with those of all others, at most.
+const PAIRS_CHECKED_MAX: usize = 8;
+
 #[derive(Default)]
 pub(super) struct Head {
     grants: Grants,
@@ -81,6 +84,15 @@ impl Head {
         self.grants.assert_state();
         let is_sorted = self.queue.iter().is_sorted_by_key(|waiter| !waiter.is_conversion);
         assert!(is_sorted, "conversions wait before everybody else");
+        debug_assert!(
+            self.queue.iter().all(|waiter| waiter.outcome() == Outcome::Waiting),
+            "all in the queue wait"
+        );
+        let mut some = self.grants.iter().take(PAIRS_CHECKED_MAX);
+        debug_assert!(
+            some.all(|grant| !self.is_blocked_by_grants(grant.space, grant.mode)),
+            "no two spaces hold conflicting modes"
+        );
     }
 
     /// Grants at once when no other request conflicts; returns the mode then held.
@@ -168,8 +180,12 @@ impl Head {
     pub(super) fn remove_waiter(&mut self, waiter: &Arc<Waiter>) {
         let at = self.queue.iter().position(|other| Arc::ptr_eq(other, waiter));
         self.queue.remove(at.expect("a waiter is in its queue"));
-        assert!(!self.queue.iter().any(|other| Arc::ptr_eq(other, waiter)), "it stood there once");
+        assert!(!self.is_queued(waiter), "it stood there once");
         self.assert_state();
+    }
+
+    pub(super) fn is_queued(&self, waiter: &Arc<Waiter>) -> bool {
+        self.queue.iter().any(|other| Arc::ptr_eq(other, waiter))
     }
 
     /// Does the waiter's owner hold the mode that it has waited for?
@@ -181,11 +197,13 @@ impl Head {
     /// After each change: the first in the queue waits for a holder of the lock. No request waits for a free lock.
     fn assert_first_is_blocked(&self) {
         let first = self.queue.front();
-        assert!(first.is_none_or(|first| self.is_blocked_by_grants(first.space.id(), first.mode)));
+        let is_blocked = |first: &Arc<Waiter>| self.is_blocked_by_grants(first.space.id(), first.mode);
+        assert!(first.is_none_or(is_blocked), "the first in the queue waits for a holder");
     }
 
     pub(super) fn remove_grant(&mut self, space: u64, owner: LockOwner) {
         self.grants.remove(self.position(space, owner).expect("only a held lock is released"));
+        debug_assert!(self.position(space, owner).is_none(), "an owner has one grant");
     }
 
     /// Has this owner the only grant, with an empty queue?

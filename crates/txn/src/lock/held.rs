@@ -125,6 +125,7 @@ impl HeldLocks {
         }
         let granted = self.manager.acquire_hashed(&self.space, self.owner, key, mode, wait)?;
         self.note_granted(key, granted);
+        debug_assert!(self.has_lock(&resource, mode), "what was granted is held");
         Ok(())
     }
 
@@ -145,6 +146,7 @@ impl HeldLocks {
     /// Locks without waiting; false when another request conflicts.
     pub fn try_lock(&mut self, resource: Resource, mode: LockMode) -> bool {
         if self.whole.is_some() && resource.parent_object() == self.whole {
+            debug_assert!(self.has_lock(&resource, mode), "the object's lock covers all its rows");
             return true;
         }
         let key = ResourceKey::new(resource);
@@ -181,12 +183,14 @@ impl HeldLocks {
 
     /// Would `lock` be granted without waiting? Leaves nothing behind.
     pub fn could_lock(&self, resource: &Resource, mode: LockMode) -> bool {
-        let key = ResourceKey::new(*resource);
-        if self.held.get(&key).is_some_and(|held| held.mode.covers(mode)) {
-            return true;
-        }
-        let covered = resource.parent_object().is_some_and(|object| self.covers_rows(&object, mode));
-        covered || self.manager.could_acquire_hashed(&self.space, &key, mode)
+        self.has_lock(resource, mode)
+            || self.manager.could_acquire_hashed(&self.space, &ResourceKey::new(*resource), mode)
+    }
+
+    /// Is the resource held in a mode that includes `mode`, or covered by the object's lock?
+    pub(crate) fn has_lock(&self, resource: &Resource, mode: LockMode) -> bool {
+        self.mode(resource).is_some_and(|held| held.covers(mode))
+            || resource.parent_object().is_some_and(|object| self.covers_rows(&object, mode))
     }
 
     /// Releases everything.
@@ -252,6 +256,10 @@ impl HeldLocks {
                 self.whole = Some(key.resource);
             }
         } else if is_new && let Some(object) = key.resource.parent_object() {
+            debug_assert!(
+                !self.covers_rows(&object, granted),
+                "a row that the object's lock covers is not locked"
+            );
             let locks = self.object_locks(object);
             locks.rows += 1;
             let threshold =
@@ -269,6 +277,7 @@ impl HeldLocks {
     }
 
     fn object_locks(&mut self, object: Resource) -> &mut ObjectLocks {
+        assert!(matches!(object, Resource::Object { .. }), "row locks are counted at their object");
         let known = self.per_object.iter().position(|locks| locks.object == object);
         let at = known.unwrap_or_else(|| {
             self.per_object.push(ObjectLocks { object, rows: 0, next_escalation: 0 });

@@ -71,10 +71,12 @@ impl<V> HeldSet<V> {
 
     pub(super) fn remove(&mut self, key: &ResourceKey) -> Option<V> {
         assert!(self.few.is_empty() || self.many.is_empty(), "few or many");
-        match self.position(key) {
+        let removed = match self.position(key) {
             Some(at) => Some(self.few.remove(at).1),
             None => self.many.remove(key),
-        }
+        };
+        debug_assert!(self.get(key).is_none(), "a resource is listed once");
+        removed
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&ResourceKey, &V)> {

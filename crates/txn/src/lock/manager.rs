@@ -243,7 +243,11 @@ impl LockManager {
                 assert!(head.is_some_and(|head| head.has_granted(waiter)), "a granted lock is in the table");
                 return Ok(waiter.mode);
             }
-            Outcome::Victim => return Err(LockError::Deadlock),
+            Outcome::Victim => {
+                let head = partition.heads.get(key);
+                assert!(head.is_none_or(|head| !head.is_queued(waiter)), "a victim has left the queue");
+                return Err(LockError::Deadlock);
+            }
             Outcome::Waiting => {}
         }
         assert!(woken != WaitOutcome::Set, "a lock wait was signalled without an outcome");
@@ -277,6 +281,7 @@ impl LockManager {
 
     #[inline]
     pub(super) fn partition(&self, key: &ResourceKey) -> &Latch<Partition> {
+        debug_assert_eq!(key.hash, ResourceKey::new(key.resource).hash, "the hash is the resource's own");
         // The map inside uses the lowest and the highest bits; take some between.
         &self.partitions[(key.hash >> 40) as usize % PARTITIONS]
     }

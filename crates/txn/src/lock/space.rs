@@ -21,6 +21,7 @@ pub struct LockSpace {
 
 impl LockSpace {
     pub(super) fn new(id: u64, session_id: u32) -> LockSpace {
+        assert!(id > 0, "spaces count from 1");
         LockSpace {
             id,
             session_id: AtomicU32::new(session_id),

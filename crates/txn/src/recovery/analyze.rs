@@ -18,6 +18,7 @@ pub fn analyze(log: &Arc<Log>, checkpoint: Lsn) -> TxnResult<Analysis> {
     if !checkpoint.is_null() {
         pass.read_checkpoint(log, checkpoint)?;
     }
+    assert!(pass.redo_start <= checkpoint, "redo starts at the checkpoint or before it");
     let mut reader = log.read_from(pass.redo_start);
     let mut before = Lsn::NULL;
     while reader.next_block(|lsn, record| -> TxnResult<()> {

@@ -53,7 +53,10 @@ impl TxnManager {
     pub fn begin_checkpoint(&self, payment: CheckpointPayment) -> TxnResult<Lsn> {
         let begin = BeginCkpt { begin_time: self.log_time(), max_txn: self.max_txn() };
         let record = RecordBuf::from_payload(RecordHeader::new(LogOp::BeginCkpt), &begin);
-        append(self, &record, payment)
+        let lsn = append(self, &record, payment)?;
+        let redo_start = Lsn::from_raw(self.redo_start.load(std::sync::atomic::Ordering::Relaxed));
+        assert!(redo_start < lsn, "a checkpoint begins behind the redo start of the one before");
+        Ok(lsn)
     }
 }
 
@@ -84,6 +87,7 @@ pub fn write_checkpoint(
     let redo_start = begin.min(snapshot.scan_start).min(oldest_dirty);
     let oldest_active = active.iter().map(|xact| xact.begin).min().unwrap_or(Lsn::MAX);
     let min = redo_start.min(oldest_active);
+    assert!(!min.is_null(), "a checkpoint names the oldest record that recovery needs");
     append_image(manager, &active, payment)?;
     let dirty_page_count = u32::try_from(dirty.len()).unwrap_or(u32::MAX);
     let end = EndCkpt { begin, end_time: manager.log_time(), min, redo_start, dirty_page_count };

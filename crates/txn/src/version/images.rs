@@ -166,6 +166,7 @@ impl Images {
             let file = filling.file.as_ref().expect("made above");
             assert!(full.number < filling.units.len() as u64, "units are numbered as they are made");
             let offset = full.number * UNIT_BYTES as u64;
+            assert!(filling.buffer.len() <= UNIT_BYTES, "a unit does not reach into the next");
             if let Err(error) = file.write_at(&filling.buffer, offset, WriteMode::Cached) {
                 self.tell(&error);
                 full.is_lost.store(true, Release);

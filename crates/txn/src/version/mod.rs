@@ -298,6 +298,7 @@ impl Versions {
         assert!(newest <= number, "snapshots are opened in the order of commits");
         let before = order.open.insert((number, id), row);
         assert!(before.is_none(), "ids are given once");
+        assert!(!self.is_given_up(number), "only older snapshots were given up");
         (number, id)
     }
 

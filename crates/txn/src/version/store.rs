@@ -246,7 +246,9 @@ impl Store {
         self.bytes_there.fetch_add(bytes_there, Relaxed);
         self.left_bytes.fetch_add(bytes + bytes_there, Relaxed);
         self.left.fetch_add(1, Relaxed);
-        writer.keys.lock().push(hash);
+        let mut keys = writer.keys.lock();
+        assert_eq!(keys.len(), place, "a version stands at its place among those of its writer");
+        keys.push(hash);
     }
 
     /// The row as a reader sees it: its newest state by a writer for which `sees` is true.
@@ -282,7 +284,11 @@ impl Store {
 
     /// Removes the versions of a writer behind its first `keep`.
     pub(super) fn take_out(&self, writer: &VersionWriter, keep: usize) {
-        let hashes = writer.keys.lock().split_off(keep);
+        let hashes = {
+            let mut keys = writer.keys.lock();
+            assert!(keep <= keys.len(), "{keep} of {} versions stay", keys.len());
+            keys.split_off(keep)
+        };
         for hash in hashes {
             let mut part = self.part(hash).lock();
             let Some(chains) = part.get_mut(&hash) else { continue };
