@@ -37,7 +37,7 @@ use crate::error::{AccessError, AccessResult};
 use crate::ids::UnitId;
 use crate::map_page::{
     FreePage, INTERVAL_PAGES, MAP_INDEX, PENDING, apply_bits, apply_create, check_bits, check_map, entries,
-    is_system_page, map_of, owner, pages_of_unit, runs_of, set_owner,
+    is_system_page, map_of, owner, pages_of_runs, pages_of_unit, runs_of, set_owner,
 };
 use crate::methods::AccessMethods;
 use crate::row_change::MAP_BITS_OF_PAGE_BYTES;
@@ -239,6 +239,12 @@ impl AccessMethods {
             None => self.append_structural(true, LogOp::SetBits, LogContext::Gam, |out| bits.encode(out))?,
         };
         apply_bits(&mut map, &bits, lsn)?;
+        let is_changed = |page: &PageId| match change {
+            MapChange::Free => owner(map.page(), *page) == 0,
+            MapChange::Pending => owner(map.page(), *page) & PENDING != 0,
+            MapChange::Keep => owner(map.page(), *page) & PENDING == 0,
+        };
+        assert!(pages.iter().all(is_changed), "the map says of each page what was logged");
         match txn {
             Some(txn) => self.allocator.note_pending(txn.id(), pages.iter().copied()),
             None => pages.iter().for_each(|page| self.allocator.lower_hint(*page)),
@@ -257,6 +263,11 @@ impl AccessMethods {
         let lsn = self
             .append_compensation(txn, LogOp::SetBits, LogContext::Iam, undo_next, |out| keep.encode(out))?;
         apply_bits(&mut map, &keep, lsn)?;
+        let is_kept = |page: PageId| owner(map.page(), page) & PENDING == 0;
+        assert!(
+            pages_of_runs(map.id(), &keep.runs).all(is_kept),
+            "what was to become free stays with its owner"
+        );
         self.allocator.forget_pending(txn.id(), map.page(), map.id(), bits);
         Ok(())
     }

@@ -103,6 +103,7 @@ impl Allocator {
     }
 
     pub(crate) fn note_pending(&self, txn: TxnId, pages: impl IntoIterator<Item = PageId>) {
+        assert!(!txn.is_null(), "pages are freed by transactions");
         self.pending.lock().entry(txn.0).or_default().pages.extend(pages);
     }
 

@@ -24,6 +24,7 @@ impl Rid {
         let mut bytes = [0; Rid::BYTES];
         bytes[..6].copy_from_slice(&self.page.to_bytes());
         bytes[6..].copy_from_slice(&self.slot.to_le_bytes());
+        debug_assert_eq!(Rid::from_bytes(&bytes), Some(self), "what is written can be read back");
         bytes
     }
 

@@ -185,4 +185,5 @@ pub(crate) fn apply_lob(page: &mut PageBytes, lob: &LobPage<'_>) {
     page[STAMP..STAMP + 8].copy_from_slice(&lob.stamp.to_le_bytes());
     page[LENGTH..LENGTH + 2].copy_from_slice(&(lob.data.len() as u16).to_le_bytes());
     page[DATA..DATA + lob.data.len()].copy_from_slice(lob.data);
+    debug_assert_eq!(piece(page), Some((lob.stamp, lob.data)), "what is stored can be read");
 }

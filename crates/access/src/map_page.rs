@@ -56,6 +56,7 @@ pub(crate) fn set_owner(map: &mut PageBytes, map_id: PageId, page: PageId, owner
     assert!(before == 0 || owner == 0 || is_same_unit, "page {page} of unit {before:#x} goes to {owner:#x}");
     let at = HEADER_BYTES + 4 * index_of(page);
     map[at..at + 4].copy_from_slice(&owner.to_le_bytes());
+    assert_eq!(self::owner(map, page), owner, "the map says who owns the page");
 }
 
 /// Formats the first page of a unit.

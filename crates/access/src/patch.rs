@@ -44,6 +44,8 @@ pub(crate) fn apply(
     let row = slots::row(page, slot).map_or(0, <[u8]>::len);
     assert!(at + before <= row, "{before} bytes at {at} of a row of {row}");
     slots::splice(page, slot, at, before, new);
+    let is_patched = slots::row(page, slot).is_some_and(|patched| patched.len() == row - before + after);
+    assert!(is_patched, "a patch changes its part of the row");
     let reserved = header::reserved_bytes(page);
     match change {
         Change::Forward(txn) if after < before => {

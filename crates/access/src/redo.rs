@@ -296,6 +296,9 @@ impl AccessMethods {
                     slots::free(page, row.slot);
                 }
             }
+            let is_live =
+                slots::row(page, row.slot).is_some() && slots::flags(page, row.slot) & slots::GHOST == 0;
+            assert_eq!(is_live, header.op == LogOp::InsertRows, "the row is as the record leaves it");
             Ok(())
         })
     }
@@ -333,6 +336,9 @@ impl AccessMethods {
                 (_, false) => apply_ghost(page, row.slot, header.txn.0),
                 (_, true) => apply_take_out(page, row.slot, row.over_ghost),
             }
+            let has_row =
+                || crate::btree::page::key_at(page, row.slot) == row.key && slots::flags(page, row.slot) == 0;
+            assert!(header.op != LogOp::InsertRows || has_row(), "what was inserted is there");
             Ok(())
         })
     }
@@ -374,6 +380,9 @@ impl AccessMethods {
                 }
                 _ => return Err(mismatch(page, 0)),
             }
+            let is_there = |(slot, row): &(u16, &[u8])| slots::row(page, *slot) == Some(*row);
+            let are_new = header.context == LogContext::BulkOperationPage && header.op == LogOp::InsertRows;
+            debug_assert!(!are_new || record.rows.iter().all(is_there), "what was inserted is there");
             Ok(())
         })
     }

@@ -73,6 +73,7 @@ impl LobPointer {
         bytes[..6].copy_from_slice(&self.page.to_bytes());
         bytes[6..10].copy_from_slice(&self.bytes.to_le_bytes());
         bytes[10..].copy_from_slice(&self.stamp.to_le_bytes());
+        debug_assert_eq!(LobPointer::from_bytes(&bytes), Some(self), "what is written can be read back");
         bytes
     }
 
@@ -196,6 +197,7 @@ impl RowFormat {
             (ROW_BYTES_MIN..=ROW_BYTES_MAX.max(limit)).contains(&(out.len() - start)),
             "a row fits its page"
         );
+        debug_assert!(self.view(&out[start..]).is_ok(), "what is written can be read back");
         Ok(())
     }
 

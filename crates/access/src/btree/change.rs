@@ -172,6 +172,11 @@ impl BTree {
         if !txn.try_lock(resource, LockMode::X) {
             self.waiting(|| txn.lock(resource, LockMode::X, LockWait::Session))?;
         }
+        let is_locked = || {
+            txn.held_mode(&resource).is_some_and(|held| held.covers(LockMode::X))
+                || txn.has_table_lock(&self.object_resource(), LockMode::X)
+        };
+        debug_assert!(is_locked(), "a row is changed under its lock");
         self.check_conflict(txn, key)
     }
 

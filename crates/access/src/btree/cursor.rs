@@ -452,6 +452,7 @@ impl BTreeCursor {
         let page = guard.page();
         let view = PageView::new(page, reader);
         let count = header::slot_count(page);
+        assert!(from <= count, "a scan goes on among the slots or behind them");
         if header::ghosts(page) > 0 && view.is_all_committed() {
             self.tree.methods.note_ghosts(guard.id(), self.tree.def.root);
         }

@@ -18,7 +18,7 @@ use txn::Transaction;
 
 use super::page::{CHILD_BYTES, KEY_LENGTH_BYTES, entry_bytes, separator};
 use super::split::put_rows;
-use super::{BTree, Inserted};
+use super::{BTree, Inserted, LEVELS_MAX};
 use crate::error::{AccessError, AccessResult};
 use crate::key::KEY_BYTES_MAX;
 use crate::map_page::{FreePage, set_owner};
@@ -88,6 +88,8 @@ impl Level {
     }
 
     fn rows(&self) -> Vec<MovedRow<'_>> {
+        let end = self.ends.last().copied().unwrap_or(0);
+        assert_eq!(end, self.bytes.len(), "the last row ends with the bytes");
         let mut begin = 0;
         let row = |end: &usize| {
             let row = &self.bytes[begin..*end];
@@ -99,6 +101,7 @@ impl Level {
 
     /// Begins the next page of the level.
     fn begin_next(&mut self, previous: PageId, separator: &[u8]) {
+        assert!(!previous.is_null() && !self.ends.is_empty(), "the page before has rows and a place");
         self.bytes.clear();
         self.ends.clear();
         self.previous = previous;
@@ -273,6 +276,7 @@ impl TreeLoader {
 }
 
 fn level_number(at: usize) -> u8 {
+    assert!(at <= usize::from(LEVELS_MAX), "a page of level {at} could not be read");
     u8::try_from(at).expect("a tree has few levels")
 }
 

@@ -45,14 +45,28 @@ pub(crate) fn search(page: &PageBytes, key: &[u8]) -> Result<u16, u16> {
     let count = header::slot_count(page);
     // The first key of an interior page counts as below all others, whatever its bytes: its left neighbour may have been removed.
     let start = u16::from(header::level(page) > 0);
-    if count < GUESS_SLOTS_MIN {
+    let found = if count < GUESS_SLOTS_MIN {
         search_between(page, key, start.min(count), count)
     } else {
         search_many(page, key, start, count)
+    };
+    debug_assert!(is_place_of(page, key, start, found), "{found:?} is the place of the key");
+    found
+}
+
+/// Is it the slot of `key`, or the place between the key before and the key behind it? Slots before `start` do not count.
+fn is_place_of(page: &PageBytes, key: &[u8], start: u16, found: Result<u16, u16>) -> bool {
+    match found {
+        Ok(slot) => key_at(page, slot) == key,
+        Err(slot) => {
+            (slot <= start || key_at(page, slot - 1) < key)
+                && (slot < start || slot >= header::slot_count(page) || key < key_at(page, slot))
+        }
     }
 }
 
 fn search_between(page: &PageBytes, key: &[u8], mut low: u16, mut high: u16) -> Result<u16, u16> {
+    debug_assert!(low <= high && high <= header::slot_count(page), "a key is searched among the slots");
     while low < high {
         let middle = low + (high - low) / 2;
         match key_at(page, middle).cmp(key) {
@@ -136,6 +150,7 @@ pub(crate) fn guess(first: &[u8], last: &[u8], key: &[u8], count: u16) -> Option
     if at < low || at > high || low == high {
         return None;
     }
+    debug_assert!(count > 1, "a guess is made among several slots");
     let guess = u128::from(at - low) * u128::from(count - 1) / u128::from(high - low);
     Some((guess as u16).min(count - 2))
 }
@@ -155,6 +170,7 @@ fn number(bytes: &[u8]) -> u64 {
 /// The slot of an interior page under which `key` lies; `strictly_below`: under which the keys just below it lie.
 #[inline]
 pub(crate) fn child_slot(page: &PageBytes, key: &[u8], strictly_below: bool) -> u16 {
+    debug_assert!(header::level(page) > 0, "a leaf has no children");
     match search(page, key) {
         Ok(slot) if !strictly_below => slot,
         Ok(slot) | Err(slot) => slot.saturating_sub(1),

@@ -112,6 +112,11 @@ impl Heap {
         if !txn.try_lock(resource, LockMode::X) {
             self.waiting(|| txn.lock(resource, LockMode::X, LockWait::Session))?;
         }
+        let is_locked = || {
+            txn.held_mode(&resource).is_some_and(|held| held.covers(LockMode::X))
+                || txn.has_table_lock(&self.object_resource(), LockMode::X)
+        };
+        debug_assert!(is_locked(), "a row is changed under its lock");
         self.check_conflict(txn, rid)
     }
 
@@ -371,6 +376,7 @@ impl Heap {
         slot: u16,
         row: &[u8],
     ) -> AccessResult<bool> {
+        assert!(guard.is_exclusive(), "a row is changed under its page's exclusive latch");
         let old = slots::row(guard.page(), slot).ok_or(AccessError::RowGone)?.len();
         if row.len() > old && row.len() - old > slots::room(guard.page()) {
             self.expunge(txn, &mut guard)?;
@@ -493,6 +499,8 @@ impl Heap {
         apply_ghost(guard.page_mut(), rid.slot, txn.id().0);
         guard.set_lsn(lsn);
         assert!(header::last_remover(guard.page()) >= txn.id().0, "its ghost stays until it has ended");
+        let is_ghost = slots::flags(guard.page(), rid.slot) & slots::GHOST != 0;
+        assert!(is_ghost, "a deleted row stays as a ghost: its rollback finds it");
         if header::ghosts(guard.page()) == 1 {
             self.note_candidate(rid.page);
             self.methods.note_ghosts(rid.page, PageId::NULL);

@@ -46,6 +46,8 @@ impl AccessMethods {
 
 pub(crate) fn apply_expunge(page: &mut PageBytes, ghosts: &[u16]) {
     let is_tree = header::page_type(page) == PageType::BTree;
+    let rows_of = |page: &PageBytes| usize::from(header::slot_count(page) - header::free_slots(page));
+    let before = rows_of(page);
     for &slot in ghosts.iter().rev() {
         if is_tree {
             slots::remove(page, slot);
@@ -54,6 +56,7 @@ pub(crate) fn apply_expunge(page: &mut PageBytes, ghosts: &[u16]) {
         }
     }
     header::set_reserved_bytes(page, 0);
+    assert_eq!(rows_of(page) + ghosts.len(), before, "the rows that are named go, and no other");
 }
 
 pub(crate) fn apply_append_new(page: &mut PageBytes, append: &HeapAppend) {
@@ -106,6 +109,7 @@ impl AccessMethods {
         })?;
         slots::free(guard.page_mut(), record.slot);
         guard.set_lsn(lsn);
+        assert!(slots::row(guard.page(), record.slot).is_none(), "a row that was inserted is gone");
         Ok(())
     }
 
@@ -123,6 +127,8 @@ impl AccessMethods {
         slots::set_flags(guard.page_mut(), record.slot, flags & !slots::GHOST);
         guard.set_lsn(lsn);
         assert!(slots::row(guard.page(), record.slot).is_some(), "a row that was deleted is back");
+        let is_ghost = slots::flags(guard.page(), record.slot) & slots::GHOST != 0;
+        assert!(!is_ghost, "and it is no ghost any more");
         Ok(())
     }
 
@@ -151,6 +157,8 @@ impl AccessMethods {
         let (page, stub) = (guard.page_mut(), record.is_stub.0);
         apply_patch(page, slot, at, clr.lengths, record.old, stub, Change::Compensation);
         guard.set_lsn(lsn);
+        let row = slots::row(guard.page(), slot).and_then(|row| row.get(at..at + record.old.len()));
+        assert_eq!(row, Some(record.old), "what was changed is as before");
         Ok(())
     }
 }

@@ -184,6 +184,7 @@ impl HeapCursor {
 
     /// Emits a moved row that has been read, if it qualifies.
     fn take_moved(&mut self, reader: Reader<'_>, rid: Rid) {
+        assert!(self.rows.is_empty(), "a moved row is read alone");
         if self.selection.accepts(&self.bytes) {
             self.rows.push((rid, 0, self.bytes.len()));
         } else {
