@@ -15,6 +15,7 @@ use os::{
 use crate::checksum::{self, PageCheck};
 use crate::error::PageError;
 use crate::file_header::{FileHeader, Growth};
+use crate::header;
 use crate::page_id::{PAGE_BYTES, PageBytes, PageId};
 use crate::structure;
 
@@ -99,6 +100,10 @@ impl DataFile {
             let _ = os.disk().remove(path);
             return Err(full_or_io(error, path));
         }
+        assert!(
+            file.len().map_or(true, |length| length >= bytes),
+            "the file has the pages that are counted from now on"
+        );
         let file_id = header.file_id;
         let page = AlignedBuf::from_slice(&header.encode()[..], PAGE_BYTES);
         file.write_at(&page, 0, if volatile { WriteMode::Cached } else { WriteMode::Durable })?;
@@ -242,6 +247,12 @@ impl DataFile {
             first_page as usize + bytes.len() / PAGE_BYTES <= self.pages() as usize,
             "writes stay inside the file"
         );
+        let is_at_home =
+            |(at, image): (u32, &[u8])| header::id(page_of(image)) == PageId::new(self.file_id, at);
+        assert!(
+            (first_page..).zip(bytes.chunks(PAGE_BYTES)).all(is_at_home),
+            "an image goes to its own place"
+        );
         Ok(self.file.write_at(bytes, PageId::new(self.file_id, first_page).offset(), WriteMode::Cached)?)
     }
 
@@ -310,6 +321,10 @@ impl DataFile {
             return Err(full_or_io(error, &self.path));
         }
         assert_eq!(self.pages(), before, "one grows a file at a time");
+        assert!(
+            self.file.len().map_or(true, |length| length >= bytes(after)),
+            "the file has the pages that are counted from now on"
+        );
         self.growth_failed.store(false, Release);
         self.pages.store(after, Release);
         if !volatile {
@@ -332,6 +347,7 @@ impl DataFile {
 
     /// A growth that the disk refuses is a problem of the machine, not of a statement: the error log reports it, once until growth succeeds.
     fn report_failed_growth(&self, pages: u32, error: &os::IoError) {
+        assert!(pages > 0, "a growth adds pages");
         if !self.growth_failed.swap(true, AcqRel) {
             let bytes = u64::from(pages) * PAGE_BYTES as u64;
             let file = self.path.display();
@@ -400,6 +416,7 @@ impl DataFile {
             os::report::warn("pages", &format!("{} was not cut: {error}", self.path.display()));
             return Ok(());
         }
+        assert!(self.file.len().map_or(true, |length| length == bytes), "the file ends with its last page");
         self.assert_state();
         if volatile { Ok(()) } else { self.sync() }
     }
@@ -408,7 +425,10 @@ impl DataFile {
     pub(crate) fn set_header(&self, header: FileHeader) {
         self.assert_state();
         assert!(header.file_id == self.file_id, "a file keeps its number");
-        *self.header.lock() = header;
+        let mut current = self.header.lock();
+        assert_eq!(header.database_guid, current.database_guid, "a file stays in its database");
+        assert_eq!(header.created_pages, current.created_pages, "a file was made once");
+        *current = header;
     }
 }
 

@@ -13,6 +13,7 @@ use os::{AlignedBuf, File, IoError, OpenOptions, Os, WriteMode};
 use crate::checksum::{self, PageCheck};
 use crate::data_file::page_of;
 use crate::error::PageError;
+use crate::header;
 use crate::page_id::{PAGE_BYTES, PageId};
 
 /// Pages of a batch, at most.
@@ -50,6 +51,7 @@ impl Doublewrite {
         if length < bytes {
             file.allocate_zeroed(length / PAGE_BYTES as u64 * PAGE_BYTES as u64, bytes)?;
         }
+        assert!(file.len().map_or(true, |length| length >= bytes), "no batch fails for lack of space");
         Ok(Doublewrite { file, database_guid, batches_total: 0 })
     }
 
@@ -64,6 +66,10 @@ impl Doublewrite {
         assert!(!pages.is_empty() && pages.len() <= BATCH_PAGES_MAX);
         assert!(buffer.len() == PREFIX_BYTES + pages.len() * PAGE_BYTES, "prefix and images");
         assert!(pages.is_sorted_by(|one, next| one < next), "each page once");
+        assert!(pages.iter().all(|page| !page.is_null()), "each image has an address");
+        let is_of = |(image, page): (&[u8], &PageId)| header::id(page_of(image)) == *page;
+        let images_in_order = buffer[PREFIX_BYTES..].chunks(PAGE_BYTES).zip(pages);
+        assert!(images_in_order.into_iter().all(is_of), "each image is of the page that its entry names");
         self.batches_total += 1;
         buffer[..PREFIX_BYTES].fill(0);
         buffer[..8].copy_from_slice(&MAGIC);
@@ -126,6 +132,9 @@ pub(crate) fn repair(
             repaired.push(id);
         }
     }
+    assert!(repaired.len() <= BATCH_PAGES_MAX, "only pages of the last batch are repaired");
+    let is_to_sync = |page: &PageId| written.contains(&page.file);
+    assert!(repaired.iter().all(is_to_sync), "the file of a repaired page is synced");
     for (_, file) in files.iter().filter(|(number, _)| written.contains(number)) {
         file.sync()?;
     }

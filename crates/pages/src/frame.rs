@@ -99,6 +99,10 @@ impl Frame {
             key != NO_KEY || self.recovery_lsn.load(Acquire) == 0,
             "changes are never dropped with the page"
         );
+        assert!(
+            key != NO_KEY || self.writing_lsn.load(Acquire) == 0,
+            "a page stays in its frame until its write has ended"
+        );
         self.key.store(key, Release);
     }
 
@@ -154,6 +158,7 @@ impl Frame {
         if let Some(oldest) = self.oldest_unwritten() {
             let _ = self.failed_lsn.compare_exchange(0, oldest.raw(), AcqRel, Relaxed);
         }
+        assert!(self.has_failed() || !self.is_dirty(), "no search for a frame waits for this page any more");
     }
 
     /// Marks the page as clean because its database goes away. Under the exclusive latch, while no thread writes it.
@@ -161,6 +166,7 @@ impl Frame {
         assert!(!self.is_being_written(), "the end of a write would mark the frame again");
         self.recovery_lsn.store(0, Release);
         self.failed_lsn.store(0, Release);
+        assert!(self.oldest_unwritten().is_none(), "the frame has no changes any more");
     }
 
     /// Under the exclusive latch: the page was changed by `lsn`.
@@ -251,7 +257,9 @@ impl PageGuard {
     /// The page's address.
     #[inline]
     pub fn id(&self) -> PageId {
-        PageId::unpack(self.frame().key())
+        let key = self.frame().key();
+        debug_assert!(key != NO_KEY, "a latched frame keeps its page");
+        PageId::unpack(key)
     }
 
     /// The page.
@@ -299,11 +307,14 @@ impl PageGuard {
 
     /// Downgrades the latch to shared.
     pub fn downgrade(self) -> PageGuard {
+        let key = self.frame().key();
         let hold = match self.hold {
             Hold::Shared(guard) => Hold::Shared(guard),
             Hold::Exclusive(guard) => Hold::Shared(guard.downgrade()),
         };
-        PageGuard { hold }
+        let guard = PageGuard { hold };
+        assert_eq!(guard.frame().key(), key, "the frame keeps its page meanwhile");
+        guard
     }
 }
 

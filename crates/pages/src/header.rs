@@ -53,7 +53,7 @@ pub enum PageType {
 
 impl PageType {
     /// From the header's byte; `Empty` for a byte that names none.
-    pub fn from_code(code: u8) -> PageType {
+    pub const fn from_code(code: u8) -> PageType {
         match code {
             1 => PageType::Heap,
             2 => PageType::BTree,
@@ -78,6 +78,16 @@ impl PageType {
         }
     }
 }
+
+// What a page is formatted as is what its type byte is read as.
+const _: () = {
+    use PageType::*;
+    let (all, mut at) = ([Empty, Heap, BTree, Lob, AllocationMap, FileHeader, Boot], 0);
+    while at < all.len() {
+        assert!(PageType::from_code(all[at] as u8) as u8 == all[at] as u8, "each type is known by its code");
+        at += 1;
+    }
+};
 
 #[inline]
 fn u16_at(page: &PageBytes, at: usize) -> u16 {
@@ -135,6 +145,7 @@ pub fn flags(page: &PageBytes) -> u8 {
 
 /// Sets the owner's bits.
 pub fn set_flags(page: &mut PageBytes, flags: u8) {
+    assert!(version(page) != 0, "only a formatted page has flags");
     page[FLAGS] = flags;
 }
 
@@ -183,6 +194,7 @@ pub fn prev(page: &PageBytes) -> PageId {
 
 /// Sets the page before this one.
 pub fn set_prev(page: &mut PageBytes, id: PageId) {
+    assert!(version(page) != 0, "only a formatted page is in a chain");
     debug_assert!(
         id.is_null() || id != self::id(page),
         "no page is before itself, and no first page the last behind itself"
@@ -198,6 +210,7 @@ pub fn next(page: &PageBytes) -> PageId {
 
 /// Sets the page after this one.
 pub fn set_next(page: &mut PageBytes, id: PageId) {
+    assert!(version(page) != 0, "only a formatted page is in a chain");
     debug_assert!(id.is_null() || id != self::id(page), "no page follows itself");
     page[NEXT..NEXT + 6].copy_from_slice(&id.to_bytes());
 }
@@ -211,6 +224,7 @@ pub(crate) fn free_offset(page: &PageBytes) -> usize {
 #[inline]
 pub(crate) fn set_free_offset(page: &mut PageBytes, offset: usize) {
     assert!(offset <= PAGE_BYTES, "free offset {offset}");
+    assert!(offset >= HEADER_BYTES, "rows begin behind the header, not at {offset}");
     put_u16(page, FREE_OFFSET, offset as u16);
 }
 
@@ -240,6 +254,7 @@ pub fn reserved_bytes(page: &PageBytes) -> usize {
 
 /// Sets the bytes kept for undo.
 pub fn set_reserved_bytes(page: &mut PageBytes, bytes: usize) {
+    assert!(version(page) != 0, "only a formatted page keeps bytes for undo");
     put_u16(page, RESERVED_BYTES, bytes.min(PAGE_BYTES) as u16);
 }
 
@@ -264,6 +279,7 @@ pub fn last_remover(page: &PageBytes) -> u64 {
 
 /// Raises the last remover to at least `txn`.
 pub fn raise_last_remover(page: &mut PageBytes, txn: u64) {
+    assert!(version(page) != 0, "only a formatted page has rows to remove");
     let highest = txn.max(last_remover(page));
     page[LAST_REMOVER..LAST_REMOVER + 8].copy_from_slice(&highest.to_le_bytes());
 }
@@ -276,6 +292,7 @@ pub fn ghosts(page: &PageBytes) -> u16 {
 
 pub(crate) fn set_ghosts(page: &mut PageBytes, count: u16) {
     assert!(count <= slot_count(page), "{count} ghosts in {} slots", slot_count(page));
+    assert!(version(page) != 0, "only a formatted page has ghosts");
     put_u16(page, GHOSTS, count);
 }
 
@@ -291,6 +308,7 @@ pub fn format(page: &mut PageBytes, id: PageId, page_type: PageType, level: u8, 
     page[UNIT..UNIT + 4].copy_from_slice(&unit.to_le_bytes());
     set_free_offset(page, HEADER_BYTES);
     set_free_bytes(page, PAGE_BYTES - HEADER_BYTES);
+    assert_eq!(free_offset(page) + free_bytes(page), PAGE_BYTES, "all of an empty page's body is free");
     debug_assert!(
         lsn(page).is_null() && prev(page).is_null() && self::next(page).is_null(),
         "nothing remains"

@@ -60,7 +60,9 @@ impl PageId {
     pub fn to_bytes(self) -> [u8; 6] {
         let page = self.page.to_le_bytes();
         let file = self.file.to_le_bytes();
-        [page[0], page[1], page[2], page[3], file[0], file[1]]
+        let bytes = [page[0], page[1], page[2], page[3], file[0], file[1]];
+        debug_assert_eq!(PageId::from_bytes(bytes), self, "what is written can be read back");
+        bytes
     }
 
     /// The inverse of [`PageId::to_bytes`].

@@ -81,6 +81,10 @@ impl FrameList {
     fn assert_state(&self, frames_max: usize) {
         assert!(self.free.len() <= self.all.len(), "free frames are among all");
         assert!(self.all.len() <= frames_max, "{} of {frames_max} frames", self.all.len());
+        assert!(
+            self.memory.len() <= frames_max - self.all.len(),
+            "memory is set aside only for frames that may exist"
+        );
         assert!(self.hand == 0 || self.hand < self.all.len(), "the clock's hand points at a frame");
     }
 }
@@ -227,6 +231,7 @@ impl BufferPool {
         let weak: Weak<S> = Arc::downgrade(&space);
         let before = self.spaces.lock().insert(number, weak);
         assert!(before.is_none_or(|one| one.upgrade().is_none()), "one space has number {number}");
+        assert!(self.space(number).is_some(), "an evictor finds the owner of the space's pages");
         space
     }
 
@@ -246,7 +251,9 @@ impl BufferPool {
     pub(crate) fn lookup(&self, key: u64) -> Option<Arc<Frame>> {
         let mut partition = self.partition(key).lock();
         partition.lookups_total += 1;
-        partition.frames.get(&key).map(|place| Arc::clone(&place.frame))
+        let place = partition.frames.get(&key)?;
+        debug_assert_eq!(place.frame.key(), key, "a frame in the table has the page of its entry");
+        Some(Arc::clone(&place.frame))
     }
 
     /// The addresses of the frame that holds the page, and of its bytes, without a pin.
@@ -331,7 +338,11 @@ impl BufferPool {
         let (mut rest_ns, mut rested_ns, mut in_vain_ns) = (REST_NS, 0, 0);
         while in_vain_ns < SEARCH_NS_MAX && rested_ns < STALLED_DISK_NS_MAX {
             let is_writing = match self.search() {
-                Search::Found(frame) => return Ok(frame),
+                Search::Found(frame) => {
+                    assert!(frame.key() == NO_KEY, "the page has left the frame");
+                    frame.assert_state();
+                    return Ok(frame);
+                }
                 Search::Hopeless => break,
                 Search::InUse { is_writing } => is_writing,
             };
@@ -377,6 +388,7 @@ impl BufferPool {
                     has_hope = true;
                     is_writing |= frame.is_being_written();
                     dirty.push(frame);
+                    assert!(dirty.len() <= EVICT_BATCH, "an evictor writes one batch at a time");
                 }
                 continue;
             }
@@ -392,6 +404,7 @@ impl BufferPool {
 
     fn next_candidate(&self) -> Arc<Frame> {
         let mut list = self.frames.lock();
+        assert!(!list.all.is_empty(), "a search goes over frames that exist");
         list.hand = (list.hand + 1) % list.all.len();
         list.assert_state(self.frames_max);
         Arc::clone(&list.all[list.hand])
@@ -477,7 +490,13 @@ impl BufferPool {
             assert!(!frame.is_dirty(), "a frame without a page is clean");
             // Held only by the list and this function. A frame with another holder is found later by `search`.
             if Arc::strong_count(frame) == CLONES_WHEN_IDLE - 1 {
-                self.frames.lock().free.push(Arc::clone(frame));
+                let mut list = self.frames.lock();
+                debug_assert!(
+                    !list.free.iter().any(|free| Arc::ptr_eq(free, frame)),
+                    "a frame is given back once"
+                );
+                list.free.push(Arc::clone(frame));
+                list.assert_state(self.frames_max);
             }
         });
     }

@@ -21,6 +21,7 @@ const _: () = assert!(GHOST & FORWARD == 0 && GHOST & FORWARDED == 0 && FORWARD 
 
 #[inline]
 fn slot_at(slot: u16) -> usize {
+    debug_assert!(usize::from(slot) < BODY_BYTES / SLOT_BYTES, "no page has slot {slot}");
     PAGE_BYTES - SLOT_BYTES * (usize::from(slot) + 1)
 }
 
@@ -35,6 +36,10 @@ fn entry(page: &PageBytes, slot: u16) -> (usize, u16) {
 #[inline]
 fn set_entry(page: &mut PageBytes, slot: u16, offset: usize, length_and_flags: u16) {
     let at = slot_at(slot);
+    let row_bytes = usize::from(length_and_flags & LENGTH_MASK);
+    assert!(offset == 0 || (HEADER_BYTES..=at).contains(&offset), "a row at {offset} is outside the body");
+    assert!((offset == 0) == (row_bytes == 0), "slot {slot}: {row_bytes} bytes at {offset}");
+    assert!(offset + row_bytes <= at, "a row ends before its slot");
     page[at..at + 2].copy_from_slice(&(offset as u16).to_le_bytes());
     page[at + 2..at + 4].copy_from_slice(&length_and_flags.to_le_bytes());
 }
@@ -96,6 +101,7 @@ pub fn set_flags(page: &mut PageBytes, slot: u16, flags: u16) {
     count_ghost(page, length, flags);
     set_entry(page, slot, offset, length & LENGTH_MASK | flags);
     assert_state(page);
+    debug_assert_eq!(self::flags(page, slot), flags, "what is set can be read back");
 }
 
 /// A row is in place, moved away, or moved here: never both of the latter.
@@ -145,6 +151,7 @@ pub fn vacant_slot(page: &PageBytes) -> u16 {
 /// were filled in another order: those between become free slots). Panics when it does not fit: callers check [`fits`].
 pub fn put(page: &mut PageBytes, slot: u16, pieces: &[&[u8]], flags: u16) {
     let count = header::slot_count(page);
+    assert!(slot >= count || header::page_type(page) != PageType::BTree, "the slots of a tree have no gaps");
     let bytes = pieces.iter().map(|piece| piece.len()).sum();
     if slot < count {
         assert!(entry(page, slot).0 == 0, "slot {slot} is occupied");
@@ -169,6 +176,7 @@ pub fn insert(page: &mut PageBytes, slot: u16, pieces: &[&[u8]], flags: u16) {
     let count = header::slot_count(page);
     assert!(slot <= count, "insert at slot {slot} of {count}");
     assert!(header::page_type(page) != PageType::Heap, "the slots of a heap keep their numbers");
+    assert_eq!(header::free_slots(page), 0, "a shifted array has no free slots");
     let bytes = pieces.iter().map(|piece| piece.len()).sum();
     make_contiguous(page, bytes + SLOT_BYTES);
     let end = slot_at(slot) + SLOT_BYTES;
@@ -181,6 +189,7 @@ pub fn insert(page: &mut PageBytes, slot: u16, pieces: &[&[u8]], flags: u16) {
 
 fn place(page: &mut PageBytes, slot: u16, pieces: &[&[u8]], bytes: usize, flags: u16) {
     let offset = header::free_offset(page);
+    assert!(slot < header::slot_count(page), "slot {slot} beyond the array");
     assert!(bytes <= header::free_bytes(page), "{bytes} bytes into {}", header::free_bytes(page));
     let mut at = offset;
     for piece in pieces {
@@ -195,6 +204,10 @@ fn place(page: &mut PageBytes, slot: u16, pieces: &[&[u8]], bytes: usize, flags:
     header::set_free_offset(page, at);
     header::set_free_bytes(page, header::free_bytes(page) - bytes);
     assert_state(page);
+    debug_assert!(
+        row(page, slot).is_some_and(|row| row.iter().eq(pieces.iter().copied().flatten())),
+        "what is placed can be read back"
+    );
 }
 
 /// Empties a slot and keeps its number; free slots at the end of the array are removed.
@@ -213,12 +226,14 @@ pub fn free(page: &mut PageBytes, slot: u16) {
     header::set_slot_count(page, count);
     header::set_free_slots(page, free_slots);
     header::set_free_bytes(page, header::free_bytes(page) + returned);
+    assert!(count == 0 || entry(page, count - 1).0 != 0, "the last slot of the array has a row");
     assert_state(page);
 }
 
 /// Removes a slot, moving all after it down by one (trees).
 pub fn remove(page: &mut PageBytes, slot: u16) {
     assert!(header::page_type(page) != PageType::Heap, "the slots of a heap keep their numbers");
+    assert_eq!(header::free_slots(page), 0, "a shifted array has no free slots");
     release_row(page, slot);
     let count = header::slot_count(page);
     let start = PAGE_BYTES - SLOT_BYTES * usize::from(count);
@@ -242,6 +257,7 @@ fn release_row(page: &mut PageBytes, slot: u16) {
     let (offset, length) = entry(page, slot);
     assert!(offset != 0, "slot {slot} is already free");
     let bytes = usize::from(length & LENGTH_MASK);
+    assert!(offset + bytes <= header::free_offset(page), "slot {slot}: the row ends behind the last row");
     count_ghost(page, length, 0);
     if offset + bytes == header::free_offset(page) {
         header::set_free_offset(page, offset);
@@ -251,6 +267,7 @@ fn release_row(page: &mut PageBytes, slot: u16) {
 
 /// Replaces `old_bytes` bytes at `at` inside the row by `new`, keeping flags. Panics when the page has no room for growth.
 pub fn splice(page: &mut PageBytes, slot: u16, at: usize, old_bytes: usize, new: &[u8]) {
+    assert!(slot < header::slot_count(page), "slot {slot} beyond the array");
     let (offset, length) = entry(page, slot);
     let (bytes, flags) = (usize::from(length & LENGTH_MASK), length & SLOT_FLAGS);
     assert!(offset != 0 && at + old_bytes <= bytes, "splice {at}+{old_bytes} in a row of {bytes}");
@@ -265,6 +282,7 @@ pub fn splice(page: &mut PageBytes, slot: u16, at: usize, old_bytes: usize, new:
     row[at..at + new.len()].copy_from_slice(new);
     row[at + new.len()..after].copy_from_slice(&page[offset + at + old_bytes..offset + bytes]);
     replace(page, slot, &row[..after], flags);
+    debug_assert_eq!(self::row(page, slot), Some(&row[..after]), "what is placed can be read back");
 }
 
 /// Replaces a whole row and its flags. Panics when the page has no room for growth.
@@ -272,6 +290,7 @@ pub fn replace(page: &mut PageBytes, slot: u16, row: &[u8], flags: u16) {
     let (offset, length) = entry(page, slot);
     let bytes = usize::from(length & LENGTH_MASK);
     assert!(offset != 0 && slot < header::slot_count(page), "replace free slot {slot}");
+    assert!(!row.is_empty(), "a row has bytes");
     assert_flags(flags);
     assert_state(page);
     if row.len() <= bytes {
@@ -283,6 +302,7 @@ pub fn replace(page: &mut PageBytes, slot: u16, row: &[u8], flags: u16) {
         }
         header::set_free_bytes(page, header::free_bytes(page) + bytes - row.len());
         assert_state(page);
+        debug_assert_eq!(self::row(page, slot), Some(row), "what is placed can be read back");
         return;
     }
     release_row(page, slot);
@@ -312,6 +332,10 @@ pub fn compact(page: &mut PageBytes) {
         }
         let bytes = usize::from(length & LENGTH_MASK);
         assert!(offset >= HEADER_BYTES, "slot {slot}: a row at {offset}");
+        assert!(
+            offset + bytes <= header::free_offset(&before),
+            "slot {slot}: the row ends behind the last row"
+        );
         page[at..at + bytes].copy_from_slice(&before[offset..offset + bytes]);
         set_entry(page, slot, at, length);
         at += bytes;
@@ -376,6 +400,7 @@ pub fn verify(page: &PageBytes) -> Result<(), String> {
 
 /// An error when two rows share bytes; all of them are inside the page.
 fn refuse_overlaps(page: &PageBytes, count: usize) -> Result<(), String> {
+    assert!(count <= BODY_BYTES / SLOT_BYTES, "the caller has counted the slots");
     let mut spans = [(0u16, 0u16); BODY_BYTES / SLOT_BYTES];
     for slot in 0..count as u16 {
         let (offset, length) = entry(page, slot);

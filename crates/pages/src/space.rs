@@ -132,6 +132,7 @@ impl FileSpace {
     ) -> Arc<FileSpace> {
         let (shared, exclusive) = (WaitType::LATCH_SH, WaitType::LATCH_EX);
         assert_eq!(doublewrite.is_none(), volatile, "pages that last go through the doublewrite file");
+        assert!(!volatile || repaired.is_empty(), "tempdb is made anew: nothing of it is repaired");
         let files = new_file::at_their_numbers(files);
         pool.register(|number| {
             Arc::new(FileSpace {
@@ -211,6 +212,7 @@ impl FileSpace {
             frame.note_use();
             let guard = PageGuard::take(frame, mode);
             if guard.frame().key() == key {
+                debug_assert!(is_of(&guard, id), "the frame holds page {id}");
                 os::task::note_page_use(false);
                 return Ok(guard);
             }
@@ -241,6 +243,7 @@ impl FileSpace {
                 let Some(guard) = PageGuard::try_take(frame, LatchMode::Exclusive) else { return Ok(None) };
                 if guard.frame().key() == key {
                     assert!(guard.is_exclusive() && guard.id() == id, "page {id} is nobody else's");
+                    assert!(is_of(&guard, id), "the frame holds page {id}");
                     os::task::note_page_use(false);
                     return Ok(Some(guard));
                 }
@@ -294,6 +297,7 @@ impl FileSpace {
                 frame.note_use();
                 let guard = PageGuard::take(frame, mode);
                 if guard.frame().key() == key {
+                    assert!(is_of(&guard, id), "the frame holds page {id}");
                     os::task::note_page_use(false);
                     return Ok(guard);
                 }
@@ -329,12 +333,14 @@ impl FileSpace {
             Missing::Read => self.read_page(id, guard.page_mut()),
         };
         assert_eq!(guard.id(), id, "the frame was taken for this page");
+        assert!(!frame.is_dirty(), "a page that was just brought in has no changes");
         if let Err(error) = filled {
             self.pool.withdraw(key, &frame);
             drop(guard);
             self.pool.give_back(frame);
             return Err(error);
         }
+        assert!(is_of(&guard, id), "the frame holds page {id}");
         os::task::note_page_use(matches!(missing, Missing::Read));
         Ok(Some(if mode == LatchMode::Shared { guard.downgrade() } else { guard }))
     }
@@ -434,6 +440,11 @@ impl FileSpace {
             os::report::error("pages", &format!("database is suspect, nothing more is written: {error}"));
         }
     }
+}
+
+/// Does the page know this address, or was it never formatted? True of each page that was checked when it was read.
+fn is_of(guard: &PageGuard, id: PageId) -> bool {
+    crate::header::version(guard.page()) == 0 || crate::header::id(guard.page()) == id
 }
 
 #[derive(Clone, Copy)]

@@ -44,7 +44,7 @@ pub(crate) fn write_out(
     mut frames: Vec<Arc<Frame>>,
     if_latched: IfLatched,
 ) -> Result<usize, PageError> {
-    let mut written = 0;
+    let (mut written, count_max) = (0, frames.len());
     while !frames.is_empty() {
         // Written frames are unpinned at once: a thread may be waiting for a frame while it latches a page that this function waits for.
         let mut some = frames;
@@ -62,6 +62,7 @@ pub(crate) fn write_out(
             written += write_batch(space, &[frame], IfLatched::Wait)?.0;
         }
     }
+    assert!(written <= count_max, "a page is written once: {written} of {count_max}");
     Ok(written)
 }
 
@@ -79,7 +80,8 @@ fn write_batch(
     let mut sorted: Vec<&Arc<Frame>> = frames.iter().collect();
     sorted.sort_by_key(|frame| frame.key());
     sorted.dedup_by_key(|frame| frame.key());
-    let mut batch = Batch::new(sorted.len());
+    let count_max = sorted.len();
+    let mut batch = Batch::new(count_max);
     let mut passed_over = Vec::new();
     for frame in sorted {
         let guard = match if_latched {
@@ -95,6 +97,8 @@ fn write_batch(
         return Ok((0, passed_over));
     }
     let written = batch.frames.len();
+    assert!(written + passed_over.len() <= count_max, "a page is written or passed over");
+    assert!(batch.frames.iter().all(|frame| frame.is_being_written()), "each page is claimed");
     let result = harden(space, batch.highest_lsn).and_then(|()| {
         let (buffer, pages) = batch.parts();
         assert_log_is_hard(space, &buffer[PREFIX_BYTES..]);
@@ -108,6 +112,7 @@ fn write_batch(
 
 /// Marks the pages of a database that writes no more pages as failed: a search for a frame neither waits for them nor tries them again.
 fn give_up(space: &FileSpace, frames: &[Arc<Frame>]) {
+    assert!(space.suspect_reason().is_some(), "only a suspect database gives up its pages");
     for frame in frames {
         // The latch keeps the page in its frame; a page that is being changed is marked another time.
         let latched = frame.latch().try_read();
@@ -158,6 +163,8 @@ impl<'a> Batch<'a> {
         checksum::stamp(image);
         assert_eq!(header::id(image), PageId::unpack(key), "a page knows its address");
         assert!(!header::lsn(image).is_null(), "a dirty page was changed by a log record");
+        let has_changes = frame.oldest_unwritten().is_some_and(|oldest| oldest <= header::lsn(image));
+        assert!(has_changes, "the image has the change for which the page counts as dirty");
         self.highest_lsn = self.highest_lsn.max(header::lsn(image));
         self.pages.push(PageId::unpack(key));
         self.frames.push(frame);
@@ -166,11 +173,13 @@ impl<'a> Batch<'a> {
 
     fn parts(&mut self) -> (&mut AlignedBuf, &[PageId]) {
         self.assert_state();
+        assert!(!self.pages.is_empty(), "an empty batch is not written");
         let used = PREFIX_BYTES + self.pages.len() * PAGE_BYTES;
         let buffer = self.buffer.as_mut().expect("a batch with frames has a buffer");
         if buffer.len() != used {
             *buffer = AlignedBuf::from_slice(&buffer[..used], used);
         }
+        assert_eq!(buffer.len(), used, "the buffer ends with the last image");
         (buffer, &self.pages)
     }
 }
@@ -238,11 +247,12 @@ fn write_in_place(
     if let Some(doublewrite) = doublewrite {
         doublewrite.write(buffer, pages)?;
     }
-    let mut first = 0;
+    let (mut first, mut written, mut gone) = (0, 0, 0);
     while first < pages.len() {
         // Pages of tempdb without an owner may have been removed with the end of their file, or with the whole file, since they were copied.
         let is_there = |page: PageId| !space.is_volatile() || space.has_page(page);
         if !is_there(pages[first]) {
+            gone += 1;
             first += 1;
             continue;
         }
@@ -256,8 +266,10 @@ fn write_in_place(
         }
         let bytes = &buffer[PREFIX_BYTES + first * PAGE_BYTES..PREFIX_BYTES + (last + 1) * PAGE_BYTES];
         space.file(pages[first].file)?.write(pages[first].page, bytes)?;
+        written += bytes.len() / PAGE_BYTES;
         first = last + 1;
     }
+    assert_eq!(written + gone, pages.len(), "each image goes to its place");
     if !space.is_volatile() {
         for file in pages.chunk_by(|one, other| one.file == other.file) {
             space.file(file[0].file)?.sync()?;

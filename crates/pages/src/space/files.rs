@@ -104,6 +104,8 @@ impl FileSpace {
         let at = usize::from(file.file_id()) - 1;
         assert!(at > 0, "the first file is the space's from its beginning");
         assert_eq!(file.header().database_guid, self.database_guid, "a file of another database");
+        assert!(file.pages() >= FILE_PAGES_MIN, "a file has its system pages");
+        assert!(!file.is_limited(), "pages are allocated in a file that joins");
         let mut files = self.files.write();
         if files.len() <= at {
             files.resize(at + 1, None);
@@ -134,6 +136,8 @@ impl FileSpace {
     /// Sets a limit: no page from `limit` on is allocated (0: none at all), and the file does not grow for allocations. `None`: no limit.
     pub fn limit_allocation(&self, number: u16, limit: Option<u32>) -> Result<(), PageError> {
         assert!(number > 1 || limit != Some(0), "the first file is never emptied");
+        let keeps_system_pages = limit.is_none_or(|limit| limit == 0 || limit >= FILE_PAGES_MIN);
+        assert!(keeps_system_pages, "a limit lies behind the system pages, or nothing is allocated");
         self.file(number)?.set_allocation_limit(limit);
         Ok(())
     }
@@ -225,6 +229,7 @@ impl FileSpace {
     /// the log, was restored, the incarnations differ, and changes that redo cannot restore are missing.
     pub fn check_incarnation(&self, newest: Incarnation, next: Incarnation) -> Result<(), PageError> {
         // A recovery notes the next one before the log does.
+        assert!(newest < next, "incarnations rise");
         let is_of_now = |one: Incarnation| one == newest || one == next;
         for file in self.present_files() {
             let noted = file.header().incarnation;
@@ -245,6 +250,7 @@ impl FileSpace {
         assert!(!self.volatile, "what is made anew at each start is of no earlier time");
         for file in self.present_files() {
             let header = FileHeader { incarnation: incarnation.raw(), ..file.header() };
+            assert!(file.header().incarnation <= header.incarnation, "incarnations rise");
             self.write_page_now(PageId::new(file.file_id(), 0), &header.encode())?;
             file.set_header(header);
             assert_eq!(file.header().incarnation, incarnation.raw(), "the next start finds it noted");

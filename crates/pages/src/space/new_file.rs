@@ -61,7 +61,9 @@ pub(super) fn make(
         created_pages: pages,
         incarnation,
     };
-    DataFile::create(os, &new.path, header, pages, volatile)
+    let file = DataFile::create(os, &new.path, header, pages, volatile)?;
+    assert!(file.pages() == pages && file.file_id() == new.number, "the file is as large as it says");
+    Ok(file)
 }
 
 /// The files, in ascending order of their numbers, each at the index of its number.
