@@ -10,12 +10,12 @@ const FILE_LINES_MAX: usize = 800;
 /// The most lines of a function, signature and braces included.
 const FUNCTION_LINES_MAX: usize = 70;
 /// Assertions per function, on average, in the crates that protect durability and in those that make and run plans, each with its present minimum, to
-/// be raised over time; each run prints the figures. The goal is 1.0 for the first three, 0.7 for access.
+/// be raised over time; each run prints the figures. The goal is 1.0 for the first three (pages has reached it), 0.7 for access.
 const ASSERTION_FLOORS: [(&str, f64); 7] = [
-    ("log", 0.75),
-    ("txn", 0.7),
-    ("pages", 0.75),
-    ("access", 0.5),
+    ("log", 0.81),
+    ("txn", 0.82),
+    ("pages", 1.0),
+    ("access", 0.55),
     ("engine", 0.05),
     ("planner", 0.2),
     ("executor", 0.2),
