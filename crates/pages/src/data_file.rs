@@ -222,10 +222,14 @@ impl DataFile {
         pages: std::ops::Range<u32>,
         mut show: impl FnMut(u32, &PageBytes),
     ) -> Result<(), PageError> {
+        // The file may be shrunk, and grow again, at any time.
         let end_now = || pages.end.min(self.pages_at_open).min(self.pages());
         let mut from = pages.start;
-        while from < end_now() {
-            let count = STORED_PAGES_AT_ONCE.min(end_now() - from);
+        loop {
+            let count = STORED_PAGES_AT_ONCE.min(end_now().saturating_sub(from));
+            if count == 0 {
+                return Ok(());
+            }
             let mut bytes = AlignedBuf::new(count as usize * PAGE_BYTES);
             match self.file.read_exact_at(&mut bytes, PageId::new(self.file_id, from).offset()) {
                 // The file was shrunk meanwhile: reads again up to its present end.
@@ -234,9 +238,8 @@ impl DataFile {
             }
             (from..).zip(bytes.chunks_exact(PAGE_BYTES)).for_each(|(page, bytes)| show(page, page_of(bytes)));
             from += count;
+            assert!(from <= pages.end, "only pages that were asked for are shown");
         }
-        assert!(from >= end_now(), "all of them were shown");
-        Ok(())
     }
 
     /// Writes consecutive whole pages; durable only after [`DataFile::sync`].

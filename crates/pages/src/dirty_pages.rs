@@ -20,26 +20,37 @@ impl FileSpace {
         assert_no_page_latch_held();
         let mut dirty = Vec::new();
         self.pool().for_each_frame(|frame| {
-            if let Some(lsn) = self.recovery_lsn_of(frame) {
-                dirty.push((PageId::unpack(frame.key()), lsn));
+            if let Some((key, lsn)) = self.recovery_lsn_of(frame) {
+                dirty.push((PageId::unpack(key), lsn));
             }
         });
         dirty.sort_unstable();
-        assert!(dirty.is_sorted_by(|one, next| one.0 < next.0), "a page is in one frame");
+        // A page may have been written, evicted and read into a later frame meanwhile: its oldest record counts.
+        dirty.dedup_by_key(|(page, _)| *page);
+        let is_whole = |(page, lsn): &(PageId, Lsn)| !page.is_null() && !lsn.is_null();
+        assert!(dirty.iter().all(is_whole), "a dirty page has an address, and lacks a record on disk");
         // Checked after the scan: a failed write sets the suspect state before its page counts as not being written.
         self.refuse_if_suspect()?;
         Ok(dirty)
     }
 
-    fn recovery_lsn_of(&self, frame: &Arc<Frame>) -> Option<Lsn> {
-        if !self.owns(frame.key()) {
-            return None;
+    /// The key of a frame with a page of this space, and the oldest record that the page may lack on disk.
+    fn recovery_lsn_of(&self, frame: &Arc<Frame>) -> Option<(u64, Lsn)> {
+        loop {
+            let key = frame.key();
+            if !self.owns(key) {
+                return None;
+            }
+            if frame.latch().is_held_exclusively() {
+                // Its record may be in the log while the page does not say so yet.
+                drop(frame.latch().read());
+            }
+            let oldest = frame.oldest_unwritten();
+            // Another page may have come into the frame meanwhile.
+            if frame.key() == key {
+                return oldest.map(|lsn| (key, lsn));
+            }
         }
-        if frame.latch().is_held_exclusively() {
-            // Its record may be in the log while the page does not say so yet.
-            drop(frame.latch().read());
-        }
-        frame.oldest_unwritten().filter(|_| self.owns(frame.key()))
     }
 
     /// Writes out every page whose oldest missing record is at or below `up_to` (NULL: every dirty page); returns how
@@ -51,14 +62,15 @@ impl FileSpace {
         loop {
             let mut due = Vec::new();
             self.pool().for_each_frame(|frame| {
-                if self.recovery_lsn_of(frame).is_some_and(|lsn| lsn <= limit) {
-                    due.push(frame.key());
+                if let Some((key, _)) = self.recovery_lsn_of(frame).filter(|(_, lsn)| *lsn <= limit) {
+                    due.push(key);
                 }
             });
             if due.is_empty() {
                 return Ok(written);
             }
             due.sort_unstable();
+            due.dedup();
             if due.len() > BATCH_PAGES_MAX && !up_to.is_null() {
                 os::sim::reach(|| "checkpoint of several doublewrite batches".to_owned());
             }
