@@ -19,6 +19,7 @@ mod extremes;
 pub mod filter;
 mod infer;
 mod join;
+mod join_method;
 mod join_order;
 mod known;
 mod merge_join;

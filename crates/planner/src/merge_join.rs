@@ -10,7 +10,7 @@ use types::sql_type::TypeFamily;
 use super::compile::Layout;
 use super::costs::{BUILD_COST, PROBE_COST};
 use super::equi_keys::EquiKey;
-use super::join::joined_layout;
+use super::join_method::joined_layout;
 use super::order::{Desired, Order, OrderKey, is_one_table, plain_key};
 use super::{Planned, Planner};
 
