@@ -1,5 +1,7 @@
 //! The costs of plan steps, in rows read sequentially.
 
+use plan_ir::kinds::JoinKind;
+
 /// A row that is looked up through an index costs so many rows read one after the other. Measured: 2.9 us against 0.073 us of a scanned row with
 /// its conditions, 40 times; a scan that gives its rows up costs more than one that throws them away.
 pub(super) const LOOKUP_COST: f64 = 30.0;
@@ -29,3 +31,37 @@ pub(super) const BUILD_COST: f64 = 3.0;
 pub(super) const PROBE_COST: f64 = 2.0;
 /// Cost of one pair of rows in plain loops, and of emitting a joined row.
 pub(super) const ROW_COST: f64 = 0.3;
+
+/// A side of a join that is read once: its rows, and the cost of reading them.
+#[derive(Clone, Copy)]
+pub(super) struct ReadOnce {
+    pub(super) rows: f64,
+    pub(super) cost: f64,
+}
+
+/// The cost of reading the right side of a join once and finding the matches of each left row in it: by a hash table if equalities give it keys,
+/// otherwise pair by pair.
+pub(super) fn read_once_cost(kind: JoinKind, left_rows: f64, right: ReadOnce, has_keys: bool) -> f64 {
+    right.cost
+        + match has_keys {
+            true => hash_cost(kind, left_rows, right.rows, 1.0),
+            false => left_rows * right.rows * ROW_COST,
+        }
+}
+
+/// The cost of executing the right side of a join again for each left row, at a cost of `each`. `far`: the additional cost of a seek whose page is
+/// not cached.
+pub(super) fn restarts_cost(left_rows: f64, far: f64, each: f64) -> f64 {
+    left_rows * (RESTART_COST + far + each)
+}
+
+/// The cost of a hash join without its sides: the build side of an inner join is the smaller side, of other joins the right side. `passing`: the
+/// share of the probe side's rows that a runtime filter lets through.
+pub(super) fn hash_cost(kind: JoinKind, left_rows: f64, right_rows: f64, passing: f64) -> f64 {
+    debug_assert!((0.0..=1.0).contains(&passing), "no more rows pass than there are: {passing}");
+    let (probed, built) = match kind {
+        JoinKind::Inner => (left_rows.max(right_rows), left_rows.min(right_rows)),
+        _ => (left_rows, right_rows),
+    };
+    built * BUILD_COST + probed * PROBE_COST * passing
+}

@@ -11,7 +11,7 @@ use super::below::{fails_by_row, split_fallible, tolerant};
 use super::catalog_order::joins_catalog_views;
 use super::compile::Layout;
 use super::costs::{
-    BUILD_COST, FAR_COST, FAR_ROWS, NEAR_ROWS, PROBE_COST, RESTART_COST, ROW_COST, ROWS_OF_PAGE,
+    FAR_COST, FAR_ROWS, NEAR_ROWS, ROWS_OF_PAGE, ReadOnce, hash_cost, read_once_cost, restarts_cost,
 };
 use super::equi_keys::{EquiKey, equi_keys};
 use super::order::Order;
@@ -103,12 +103,9 @@ impl Planner<'_> {
             let sought = self.plan(right, right_only.iter().chain(&shared).cloned().collect())?;
             let is_in_order = !self.order_of_right(&left.order, &keys).is_empty();
             let far = far_cost(right) * if is_in_order { share_of_steps(right, left.rows) } else { 1.0 };
-            let restart_cost = RESTART_COST + far;
-            let seek_cost = left.rows * (restart_cost + sought.cost);
-            let other_cost = match keys.is_empty() {
-                true => scanned.cost + left.rows * scanned.rows * ROW_COST,
-                false => scanned.cost + hash_cost(kind, &left, &scanned),
-            };
+            let seek_cost = restarts_cost(left.rows, far, sought.cost);
+            let once = ReadOnce { rows: scanned.rows, cost: scanned.cost };
+            let other_cost = read_once_cost(kind, left.rows, once, !keys.is_empty());
             let is_preferred = self.prefers(OptimizerRule::IndexNestedLoops);
             if sought.seeks_by_outer && (seek_cost <= other_cost || is_preferred) {
                 let cost = left.cost + seek_cost;
@@ -179,7 +176,7 @@ impl Planner<'_> {
             plan: Plan::NestedLoop(Box::new(plan)),
             layout,
             rows,
-            cost: left.cost + left.rows * (RESTART_COST + right.cost),
+            cost: left.cost + restarts_cost(left.rows, 0.0, right.cost),
             seeks_by_outer: left.seeks_by_outer,
             order,
         })
@@ -205,6 +202,8 @@ impl Planner<'_> {
             JoinKind::Semi | JoinKind::Anti => left.rows,
             _ => (left.rows * right.rows * selectivity).max(1.0),
         };
+        let once = ReadOnce { rows: right.rows, cost: right.cost };
+        let cost = left.cost + read_once_cost(kind, left.rows, once, false);
         let seeks_by_outer = left.seeks_by_outer || right.seeks_by_outer;
         let plan = NestedLoopPlan {
             kind,
@@ -218,14 +217,7 @@ impl Planner<'_> {
         };
         let layout = joined_layout(kind, left.layout, right.layout);
         let order = left.order.with_matches(kind);
-        Ok(Planned {
-            plan: Plan::NestedLoop(Box::new(plan)),
-            layout,
-            rows,
-            cost: left.cost + right.cost + left.rows * right.rows * ROW_COST,
-            seeks_by_outer,
-            order,
-        })
+        Ok(Planned { plan: Plan::NestedLoop(Box::new(plan)), layout, rows, cost, seeks_by_outer, order })
     }
 
     fn hash_join(
@@ -237,7 +229,7 @@ impl Planner<'_> {
         shared: Vec<Expr>,
     ) -> Result<Planned, SqlError> {
         assert!(!keys.is_empty(), "rows are looked up by a key");
-        let cost = left.cost + right.cost + hash_cost(kind, &left, &right);
+        let cost = left.cost + right.cost + hash_cost(kind, left.rows, right.rows, 1.0);
         // The smaller side is the build side; an inner join may exchange its sides. The cardinality of a catalog view is a guess and always small:
         // there the order of the rows takes precedence.
         let are_of_catalog = joins_catalog_views(&left.plan) && joins_catalog_views(&right.plan);
@@ -311,15 +303,6 @@ fn share_of_steps(rel: &Rel, ways: f64) -> f64 {
         Rel::Filter { input, .. } | Rel::Project { input, .. } => share_of_steps(input, ways),
         _ => 0.0,
     }
-}
-
-/// The cost of a hash join without its sides: the build side of an inner join is the smaller side, of other joins the right side.
-fn hash_cost(kind: JoinKind, left: &Planned, right: &Planned) -> f64 {
-    let (probed, built) = match kind {
-        JoinKind::Inner => (left.rows.max(right.rows), left.rows.min(right.rows)),
-        _ => (left.rows, right.rows),
-    };
-    built * BUILD_COST + probed * PROBE_COST
 }
 
 pub(super) fn joined_layout(kind: JoinKind, left: Vec<ColumnId>, right: Vec<ColumnId>) -> Vec<ColumnId> {

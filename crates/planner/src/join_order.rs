@@ -9,11 +9,10 @@
 use engine::IndexKind;
 use plan_ir::bound::columns::Columns;
 use plan_ir::bound::tree::{Expr, Rel, TableScan};
-use plan_ir::kinds::ColumnId;
+use plan_ir::kinds::{ColumnId, JoinKind};
 use rustc_hash::FxHashSet;
 
-use super::costs::{BUILD_COST, PROBE_COST, RESTART_COST, ROW_COST};
-use super::costs::{ENTRY_COST, LOOKUP_COST, RANGE_COST};
+use super::costs::{ENTRY_COST, LOOKUP_COST, RANGE_COST, ROW_COST, ReadOnce, read_once_cost, restarts_cost};
 use super::infer::{Classes, equal_columns};
 use super::statistics::distinct_values;
 
@@ -249,20 +248,14 @@ impl<'r> Orders<'r> {
         let linked: FxHashSet<ColumnId> = self.edges.iter().filter_map(own_column).collect();
         let is_linked =
             !linked.is_empty() || self.others.iter().any(|used| used & (1 << next) != 0 && used & set != 0);
-        let read = match linked.is_empty() {
-            true => relation.cost + rows * relation.rows * ROW_COST,
-            false => {
-                let (built, probed) = (rows.min(relation.rows), rows.max(relation.rows));
-                relation.cost + built * BUILD_COST + probed * PROBE_COST
-            }
-        };
+        let once = ReadOnce { rows: relation.rows, cost: relation.cost };
+        let read = read_once_cost(JoinKind::Inner, rows, once, !linked.is_empty());
         let sought = self.indexes[next].iter().filter_map(|index| {
             let is_known = |column: &&ColumnId| linked.contains(column) || relation.bound.contains(column);
             let known = index.key.iter().take_while(is_known).count();
             let uses_link = index.key[..known].iter().any(|column| linked.contains(column));
-            let once =
-                || RESTART_COST + relation.far + RANGE_COST + index.rows_per_value[known - 1] * index.per_row;
-            uses_link.then(|| rows * once())
+            let each = || RANGE_COST + index.rows_per_value[known - 1] * index.per_row;
+            uses_link.then(|| restarts_cost(rows, relation.far, each()))
         });
         let cost = sought.fold(read, f64::min);
         debug_assert!(cost >= 0.0, "a step costs no less than nothing: {cost}");

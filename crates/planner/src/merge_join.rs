@@ -8,7 +8,7 @@ use types::SqlError;
 use types::sql_type::TypeFamily;
 
 use super::compile::Layout;
-use super::costs::{BUILD_COST, PROBE_COST};
+use super::costs::hash_cost;
 use super::equi_keys::EquiKey;
 use super::join_method::joined_layout;
 use super::order::{Desired, Order, OrderKey, is_one_table, plain_key};
@@ -57,7 +57,7 @@ impl Planner<'_> {
     /// The cost of a hash join without its sides, with a runtime filter on the probe side.
     fn hash_cost_among(&self, kind: JoinKind, left: &Planned, right: &Planned, keys: &[EquiKey]) -> f64 {
         let is_exchanged = kind == JoinKind::Inner && left.rows < right.rows;
-        let (probed, built) = if is_exchanged { (right, left) } else { (left, right) };
+        let built = if is_exchanged { left } else { right };
         let share_of = |key: &EquiKey| {
             let own = if is_exchanged { &key.right } else { &key.left };
             IntKind::of(&own.sql_type)?;
@@ -67,8 +67,7 @@ impl Planner<'_> {
             JoinKind::Inner | JoinKind::Semi => keys.iter().filter_map(share_of).fold(1.0, f64::min),
             _ => 1.0,
         };
-        debug_assert!((0.0..=1.0).contains(&passes), "no more rows pass than there are: {passes}");
-        built.rows * BUILD_COST + probed.rows * PROBE_COST * f64::max(passes, PASSED_OVER)
+        hash_cost(kind, left.rows, right.rows, f64::max(passes, PASSED_OVER))
     }
 
     /// The equalities between columns that both sides are sorted by first, in this order.
