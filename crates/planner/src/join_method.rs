@@ -3,7 +3,7 @@
 use plan_ir::bound::tree::{Expr, Rel};
 use plan_ir::kinds::{ColumnId, JoinKind};
 use plan_ir::optimizer_rules::OptimizerRule;
-use plan_ir::physical::plan::{HashJoinPlan, IntKind, JoinKeyKind, NestedLoopPlan, Plan};
+use plan_ir::physical::plan::{BoolNode, HashJoinPlan, IntKind, JoinKeyKind, NestedLoopPlan, Plan};
 use rustc_hash::FxHashSet;
 use types::SqlError;
 
@@ -33,6 +33,14 @@ struct JoinConditions {
     right_only: Vec<Expr>,
     shared: Vec<Expr>,
     keys: Vec<EquiKey>,
+}
+
+/// What nested loops do with the right side.
+enum InnerSide {
+    /// Execute it again for each left row.
+    Restarted,
+    /// Execute it once and keep its rows in memory; `on` is evaluated on each pair of rows.
+    Kept { on: Option<BoolNode> },
 }
 
 impl Planner<'_> {
@@ -109,8 +117,7 @@ impl Planner<'_> {
             let is_preferred = self.prefers(OptimizerRule::IndexNestedLoops);
             if sought.seeks_by_outer && (seek_cost <= other_cost || is_preferred) {
                 let cost = left.cost + seek_cost;
-                let looped = self.dependent_loop(kind, left, sought)?;
-                return Ok(Planned { cost, ..looped });
+                return Ok(Planned { cost, ..dependent_loop(kind, left, sought) });
             }
         }
         if keys.is_empty() || scanned.rows <= 1.0 && !self.prefers(OptimizerRule::HashJoin) {
@@ -146,42 +153,6 @@ impl Planner<'_> {
         Some(rows.max(1.0))
     }
 
-    /// The right side run again for each left row.
-    pub(super) fn dependent_loop(
-        &mut self,
-        kind: JoinKind,
-        left: Planned,
-        right: Planned,
-    ) -> Result<Planned, SqlError> {
-        let rows = match kind {
-            JoinKind::Semi | JoinKind::Anti => left.rows,
-            _ => left.rows * right.rows.max(1.0),
-        };
-        debug_assert!(kind != JoinKind::Full, "right rows are read for a left one");
-        // Everything of the left row may be read inside: unknown ids cost nothing.
-        let pass = left.layout.iter().enumerate().map(|(position, id)| (position, *id)).collect();
-        let plan = NestedLoopPlan {
-            kind,
-            on: None,
-            pass,
-            keep_right: false,
-            left_width: left.layout.len(),
-            right_width: right.layout.len(),
-            left: left.plan,
-            right: right.plan,
-        };
-        let layout = joined_layout(kind, left.layout, right.layout);
-        let order = left.order.with_matches(kind);
-        Ok(Planned {
-            plan: Plan::NestedLoop(Box::new(plan)),
-            layout,
-            rows,
-            cost: left.cost + restarts_cost(left.rows, 0.0, right.cost),
-            seeks_by_outer: left.seeks_by_outer,
-            order,
-        })
-    }
-
     /// The right side read once into memory.
     pub(super) fn kept_loop(
         &mut self,
@@ -204,20 +175,7 @@ impl Planner<'_> {
         };
         let once = ReadOnce { rows: right.rows, cost: right.cost };
         let cost = left.cost + read_once_cost(kind, left.rows, once, false);
-        let seeks_by_outer = left.seeks_by_outer || right.seeks_by_outer;
-        let plan = NestedLoopPlan {
-            kind,
-            on,
-            pass: Vec::new(),
-            keep_right: true,
-            left_width: left.layout.len(),
-            right_width: right.layout.len(),
-            left: left.plan,
-            right: right.plan,
-        };
-        let layout = joined_layout(kind, left.layout, right.layout);
-        let order = left.order.with_matches(kind);
-        Ok(Planned { plan: Plan::NestedLoop(Box::new(plan)), layout, rows, cost, seeks_by_outer, order })
+        Ok(nested_loops(kind, left, right, InnerSide::Kept { on }, (rows, cost)))
     }
 
     fn hash_join(
@@ -284,6 +242,51 @@ impl Planner<'_> {
             seeks_by_outer,
             order: Order::default(),
         })
+    }
+}
+
+/// Nested loops that execute the right side again for each left row.
+pub(super) fn dependent_loop(kind: JoinKind, left: Planned, right: Planned) -> Planned {
+    let rows = match kind {
+        JoinKind::Semi | JoinKind::Anti => left.rows,
+        _ => left.rows * right.rows.max(1.0),
+    };
+    debug_assert!(kind != JoinKind::Full, "right rows are read for a left one");
+    let cost = left.cost + restarts_cost(left.rows, 0.0, right.cost);
+    nested_loops(kind, left, right, InnerSide::Restarted, (rows, cost))
+}
+
+/// Nested loops, with their cardinality and cost.
+fn nested_loops(
+    kind: JoinKind,
+    left: Planned,
+    right: Planned,
+    inner: InnerSide,
+    (rows, cost): (f64, f64),
+) -> Planned {
+    let (on, pass, keep_right) = match inner {
+        // Everything of the left row may be read inside: unknown ids cost nothing.
+        InnerSide::Restarted => (None, left.layout.iter().copied().enumerate().collect(), false),
+        InnerSide::Kept { on } => (on, Vec::new(), true),
+    };
+    let plan = NestedLoopPlan {
+        kind,
+        on,
+        pass,
+        keep_right,
+        left_width: left.layout.len(),
+        right_width: right.layout.len(),
+        left: left.plan,
+        right: right.plan,
+    };
+    Planned {
+        plan: Plan::NestedLoop(Box::new(plan)),
+        layout: joined_layout(kind, left.layout, right.layout),
+        rows,
+        cost,
+        // A side that is restarted seeks by the left row.
+        seeks_by_outer: left.seeks_by_outer || keep_right && right.seeks_by_outer,
+        order: left.order.with_matches(kind),
     }
 }
 

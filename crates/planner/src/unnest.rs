@@ -17,6 +17,7 @@ use types::{SqlError, SqlType, Value};
 
 use super::below::cannot_fail;
 use super::costs::PROBE_COST;
+use super::join_method::dependent_loop;
 use super::semi_join::{DEPTH_MAX, depth_of};
 use super::{Planned, Planner};
 
@@ -83,9 +84,9 @@ impl Planner<'_> {
     ) -> Result<Planned, SqlError> {
         let available: FxHashSet<ColumnId> = left.layout.iter().copied().collect();
         let unnested = self.unnested(right, &available);
-        let Some(unnested) = unnested else { return self.dependent_loop(kind, left, each) };
+        let Some(unnested) = unnested else { return Ok(dependent_loop(kind, left, each)) };
         if !self.is_cheaper_once(&unnested, each.cost, left.rows)? {
-            return self.dependent_loop(kind, left, each);
+            return Ok(dependent_loop(kind, left, each));
         }
         // An aggregate without keys has one row always: CROSS and OUTER APPLY are the same.
         let mut layout = left.layout.clone();
