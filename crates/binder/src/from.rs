@@ -8,12 +8,13 @@ use plan_ir::kinds::{CatalogReading, Coercibility, ColumnId, JoinKind, ScanHints
 use plan_ir::names::same_name;
 use plan_ir::names::written;
 use plan_ir::table::TableSource as BaseTable;
-use plan_ir::view::View;
+use plan_ir::view::{ColumnRule, View};
 use tsql::ast::{self, Ident, ObjectName, TableSource};
 use types::{Collation, SqlError, SqlType};
 
 use super::names::Resolved;
 use super::next_values::{CLAUSE, NESTED, TABLE_FUNCTION};
+use super::rowset::{parts_of_text, series};
 use super::stars::not_usable;
 use super::{Binder, BoundQuery, Clause, CommonTableDefinition, CommonTableEntry, ScopeColumn, ScopeTable};
 
@@ -572,10 +573,15 @@ impl Binder<'_> {
                 if arguments.len() < view.parameters && view.schema == "sys" {
                     return Err(plan_ir::errors::too_few_arguments(&written(&call.name)));
                 }
-                let rel = match self.rowset(view, &database, &arguments, &alias)? {
-                    Some(rel) => rel,
-                    None => {
+                let rel = match view.column_rule {
+                    ColumnRule::Listed => {
                         self.add_system(view, database, arguments, (&alias, true), CatalogReading::Settled)?
+                    }
+                    ColumnRule::PartsOfText => {
+                        self.add_rowset(view, database, parts_of_text(view.name, &arguments)?, &alias)?
+                    }
+                    ColumnRule::Series => {
+                        self.add_rowset(view, database, series(view.name, &arguments)?, &alias)?
                     }
                 };
                 self.rename_columns(&function.columns)?;

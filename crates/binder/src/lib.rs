@@ -23,6 +23,7 @@ mod names;
 pub mod next_values;
 pub mod not_here;
 pub mod observe;
+mod open_json;
 mod output;
 mod reachable;
 mod recursion;

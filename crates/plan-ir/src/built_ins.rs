@@ -5,9 +5,6 @@ use engine::Database;
 use crate::function_def::FunctionDef;
 use crate::view::View;
 
-/// The rows of OPENJSON ... WITH: the objects whose members become columns.
-pub const JSON_ITEMS: &str = "OPENJSON WITH";
-
 /// Not to be called by name: a name has no spaces.
 pub const AT_TIME_ZONE: &str = "AT TIME ZONE";
 
@@ -28,6 +25,15 @@ pub enum UnnamedFunction {
     RandOfPlace,
 }
 
+/// The rows of OPENJSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JsonRows {
+    /// Without WITH: key, value and type of each member.
+    Members,
+    /// With it: the objects whose members become columns.
+    Objects,
+}
+
 /// All built-in functions and system views.
 pub trait BuiltIns: Sync {
     /// The function of a name in any case; `@@` names are here too.
@@ -35,6 +41,9 @@ pub trait BuiltIns: Sync {
 
     /// One without a name of its own.
     fn unnamed(&self, function: UnnamedFunction) -> &'static FunctionDef;
+
+    /// The view that gives the rows of OPENJSON.
+    fn json_rows(&self, rows: JsonRows) -> &'static View;
 
     /// A system view by schema and name, in any letter case, as a database shows it.
     fn view(&self, database: &Database, schema: Option<&str>, name: &str) -> Option<&'static View>;

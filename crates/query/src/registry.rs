@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use binder::{Binder, not_here};
 use engine::Database;
-use plan_ir::built_ins::{BuiltIns, UnnamedFunction};
+use plan_ir::built_ins::{BuiltIns, JsonRows, UnnamedFunction};
 use plan_ir::context::BindContext;
 use plan_ir::function_def::FunctionDef;
 use plan_ir::view::View;
@@ -31,6 +31,10 @@ impl BuiltIns for Registry {
 
     fn unnamed(&self, function: UnnamedFunction) -> &'static FunctionDef {
         executor::functions::unnamed(function)
+    }
+
+    fn json_rows(&self, rows: JsonRows) -> &'static View {
+        sysviews::json_rows(rows)
     }
 
     fn view(&self, database: &Database, schema: Option<&str>, name: &str) -> Option<&'static View> {

@@ -47,6 +47,7 @@ mod waits;
 use std::sync::{Arc, LazyLock};
 
 use engine::Database;
+use plan_ir::built_ins::JsonRows;
 use plan_ir::view::{SystemView, View};
 use plan_ir::view_shape::ViewColumn;
 use rustc_hash::FxHashMap;
@@ -152,6 +153,15 @@ pub fn find_in(database: &Database, schema: Option<&str>, name: &str) -> Option<
     let own = || REGISTRY.get(&format!("{MSDB_SCHEMA}.{}", name.to_ascii_lowercase()));
     let of_msdb = if is_dbo && database.id() == engine::MSDB as i16 { own() } else { None };
     of_msdb.or_else(|| find(schema, name))
+}
+
+/// The view that gives the rows of OPENJSON.
+pub fn json_rows(rows: JsonRows) -> &'static View {
+    let name = match rows {
+        JsonRows::Members => rowsets::JSON_MEMBERS,
+        JsonRows::Objects => rowsets::JSON_OBJECTS,
+    };
+    find(None, name).expect("it stands in the table of rowsets")
 }
 
 /// A property of a database for DATABASEPROPERTYEX.

@@ -4,29 +4,40 @@
 use std::sync::Arc;
 
 use engine::Database;
-use plan_ir::built_ins::JSON_ITEMS;
 use plan_ir::row::Row;
 use plan_ir::row_source::Empty;
 use plan_ir::row_source::RowSource;
 use plan_ir::runtime::Runtime;
-use plan_ir::view::SystemView;
 use plan_ir::view::stream::StreamRequest;
+use plan_ir::view::{ColumnRule, SystemView};
 use types::functions::json::Parts;
 use types::{Decimal, SqlError, Value};
 
 type Opened = Result<Box<dyn RowSource>, SqlError>;
 
+/// OPENJSON without WITH.
+pub(super) const JSON_MEMBERS: &str = "OPENJSON";
+/// With WITH. Not to be called by name: a name has no spaces.
+pub(super) const JSON_OBJECTS: &str = "OPENJSON WITH";
+
 pub(super) static VIEWS: &[SystemView] = &[
     SystemView::streamed("STRING_SPLIT", "value nvarchar(4000), ordinal bigint", string_split, &[])
         .with_parameters(3)
+        .with_column_rule(ColumnRule::PartsOfText)
         .in_schema("dbo"),
     SystemView::streamed("GENERATE_SERIES", "value bigint", generate_series, &[])
         .with_parameters(3)
+        .with_column_rule(ColumnRule::Series)
         .in_schema("dbo"),
-    SystemView::streamed("OPENJSON", "key nvarchar(4000), value nvarchar(max), type tinyint", open_json, &[])
-        .with_parameters(2)
-        .in_schema("dbo"),
-    SystemView::streamed(JSON_ITEMS, "item nvarchar(max)", json_items, &[])
+    SystemView::streamed(
+        JSON_MEMBERS,
+        "key nvarchar(4000), value nvarchar(max), type tinyint",
+        open_json,
+        &[],
+    )
+    .with_parameters(2)
+    .in_schema("dbo"),
+    SystemView::streamed(JSON_OBJECTS, "item nvarchar(max)", json_items, &[])
         .with_parameters(2)
         .in_schema("dbo"),
 ];

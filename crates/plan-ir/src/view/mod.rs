@@ -22,12 +22,25 @@ pub struct SystemView {
     pub column_list: &'static str,
     /// How many arguments it takes at most; 0 for a view.
     pub parameters: usize,
+    /// How the binder chooses its columns.
+    pub column_rule: ColumnRule,
     /// Makes the rows.
     pub rows: fn(&mut ViewContext<'_, '_>) -> Result<(), SqlError>,
     /// Or the query that does, over other views; its columns are brought to the types of `column_list`.
     pub query: Option<&'static str>,
     /// Or it makes them while they are read.
     pub stream: Option<stream::Stream>,
+}
+
+/// How the binder chooses the columns of a view or table-valued function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnRule {
+    /// They are as listed.
+    Listed,
+    /// The first has the string type of the first argument; the second is there only if the third argument is 1.
+    PartsOfText,
+    /// There is one, of the numeric type that the arguments share.
+    Series,
 }
 
 /// The input and output of a view's function.
@@ -49,14 +62,14 @@ impl SystemView {
         column_list: &'static str,
         rows: fn(&mut ViewContext<'_, '_>) -> Result<(), SqlError>,
     ) -> SystemView {
-        SystemView { schema: "sys", name, column_list, parameters: 0, rows, query: None, stream: None }
+        SystemView::of_sys(name, column_list, rows, None, None)
     }
 
     /// A view of the schema `sys` that is a query over others.
     pub const fn in_sql(name: &'static str, column_list: &'static str, query: &'static str) -> SystemView {
         let rows: fn(&mut ViewContext<'_, '_>) -> Result<(), SqlError> =
             |_| unreachable!("the binder puts a view's query in its place");
-        SystemView { schema: "sys", name, column_list, parameters: 0, rows, query: Some(query), stream: None }
+        SystemView::of_sys(name, column_list, rows, Some(query), None)
     }
 
     /// A function of the schema `sys` that makes its rows while they are read, and can make use of bounds on some columns.
@@ -69,7 +82,18 @@ impl SystemView {
         let rows: fn(&mut ViewContext<'_, '_>) -> Result<(), SqlError> =
             |_| unreachable!("its rows are read one by one");
         let stream = Some(stream::Stream { open, bounded });
-        SystemView { schema: "sys", name, column_list, parameters: 0, rows, query: None, stream }
+        SystemView::of_sys(name, column_list, rows, None, stream)
+    }
+
+    const fn of_sys(
+        name: &'static str,
+        column_list: &'static str,
+        rows: fn(&mut ViewContext<'_, '_>) -> Result<(), SqlError>,
+        query: Option<&'static str>,
+        stream: Option<stream::Stream>,
+    ) -> SystemView {
+        let (parameters, column_rule) = (0, ColumnRule::Listed);
+        SystemView { schema: "sys", name, column_list, parameters, column_rule, rows, query, stream }
     }
 
     /// In another schema.
@@ -81,6 +105,12 @@ impl SystemView {
     /// With arguments.
     pub const fn with_parameters(mut self, count: usize) -> SystemView {
         self.parameters = count;
+        self
+    }
+
+    /// With columns that depend on the arguments.
+    pub const fn with_column_rule(mut self, rule: ColumnRule) -> SystemView {
+        self.column_rule = rule;
         self
     }
 }
