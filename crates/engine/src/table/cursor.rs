@@ -339,10 +339,7 @@ impl Cursor {
     ) -> SqlResult<()> {
         match &self.source {
             Source::Tree(cursor) if at < self.rows => work(cursor.key_at(at)),
-            _ => match self.locator_at(at)? {
-                RowLocator::Heap(rid) => work(&rid.to_bytes()),
-                RowLocator::Key(key) => work(&key),
-            },
+            _ => self.locator_at(at)?.with_bytes(work),
         }
     }
 

@@ -200,10 +200,7 @@ impl Table {
         }
         let mut deletion = Deletion::new(self, columns);
         for (locator, values) in victims {
-            match locator {
-                RowLocator::Heap(rid) => deletion.add(txn.session_id(), &rid.to_bytes(), values.iter())?,
-                RowLocator::Key(key) => deletion.add(txn.session_id(), key, values.iter())?,
-            }
+            locator.with_bytes(|locator| deletion.add(txn.session_id(), locator, values.iter()))?;
         }
         deletion.finish(txn)
     }

@@ -20,10 +20,7 @@ impl Table {
         locator: &RowLocator,
         out: &mut Vec<u8>,
     ) -> SqlResult<usize> {
-        match locator {
-            RowLocator::Heap(rid) => self.entry_of(txn, at, row, &rid.to_bytes(), out),
-            RowLocator::Key(key) => self.entry_of(txn, at, row, key, out),
-        }
+        locator.with_bytes(|locator| self.entry_of(txn, at, row, locator, out))
     }
 
     /// Appends it, with the locator in the form of index entries.
@@ -146,10 +143,7 @@ impl Table {
     }
 
     pub(super) fn entry_key_into(&self, at: usize, row: &[Value], locator: &RowLocator, out: &mut Vec<u8>) {
-        match locator {
-            RowLocator::Heap(rid) => self.entry_key_of(at, row, &rid.to_bytes(), out),
-            RowLocator::Key(key) => self.entry_key_of(at, row, key, out),
-        }
+        locator.with_bytes(|locator| self.entry_key_of(at, row, locator, out));
     }
 
     /// Appends the key, with the locator in the form of index entries.

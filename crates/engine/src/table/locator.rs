@@ -10,9 +10,14 @@ use super::{Base, RowLocator, Table};
 impl RowLocator {
     /// Its bytes, in the form of index entries.
     pub fn to_value(&self) -> Value {
+        self.with_bytes(Value::binary)
+    }
+
+    /// Passes them to `work`.
+    pub(super) fn with_bytes<T>(&self, work: impl FnOnce(&[u8]) -> T) -> T {
         match self {
-            RowLocator::Heap(rid) => Value::binary(&rid.to_bytes()),
-            RowLocator::Key(key) => Value::binary(key),
+            RowLocator::Heap(rid) => work(&rid.to_bytes()),
+            RowLocator::Key(key) => work(key),
         }
     }
 }
