@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::machine::{self, Directory, Process};
-use crate::sessions::{self, Load, Wire};
-use crate::work::{Engine, Sample, Scale, Statement, Work};
+use crate::sessions::{self, Wire};
+use crate::work::{Engine, Load, Sample, Scale, Statement, Work};
 
 const PROCEDURES: [&str; 5] = [
     "create database bench",

@@ -8,8 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::machine::{self, Directory, Process};
-use super::sessions::Load;
-use super::work::{Engine, KEYS, Sample, Scale, Statement, Work};
+use super::work::{Engine, KEYS, Load, Sample, Scale, Statement, Work};
 
 /// Memory as for a small server; checkpoint intervals like Hardpan's under the same load; the rest is default.
 const SETTINGS: &str = "shared_buffers = 1GB\nmax_wal_size = 4GB\ncheckpoint_timeout = 15min\nmax_connections = 400\n\

@@ -7,17 +7,7 @@ use std::time::{Duration, Instant};
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
-use super::work::KEYS;
-
-/// The results of all sessions together.
-#[derive(Clone, Copy, Debug)]
-pub struct Load {
-    /// Statements a second.
-    pub rate: f64,
-    /// Median and 99th percentile of the time from request to answer, in milliseconds.
-    pub p50_ms: f64,
-    pub p99_ms: f64,
-}
+use super::work::{KEYS, Load};
 
 /// The format of an answer to one execution.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,5 @@
 //! The measured works, their sizes, one measurement, and the interface of an engine.
 
-use super::sessions::Load;
-
 /// Rows of the table `keyed`, with keys from 1 on.
 pub const KEYS: u32 = 100_000;
 
@@ -155,6 +153,16 @@ impl Scale {
         seconds: 1.0,
         is_delayed: false,
     };
+}
+
+/// The results of all sessions together.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// Statements a second.
+    pub rate: f64,
+    /// Median and 99th percentile of the time from request to answer, in milliseconds.
+    pub p50_ms: f64,
+    pub p99_ms: f64,
 }
 
 /// One measurement.
