@@ -5,44 +5,10 @@ use std::sync::Arc;
 
 use os::{Latch, Os, Rng, WaitType};
 
+use super::contest_state::presence;
 use super::ledger::SchemaLedger;
 use crate::client::{Answer, Client};
 use crate::teller::RETRYABLE;
-
-/// The known state of the table.
-#[derive(Debug, Default)]
-pub(crate) struct Contest {
-    is_there: bool,
-    /// Commits that have ended.
-    decided_total: u64,
-    /// Commits that were requested and not answered.
-    deciding: u64,
-}
-
-impl Contest {
-    /// Whether it exists, and the count of commits then; `None` while a commit is in progress.
-    fn look(&self) -> Option<(bool, u64)> {
-        (self.deciding == 0).then_some((self.is_there, self.decided_total))
-    }
-
-    fn decided(&mut self, is_there: bool) {
-        assert!(self.deciding > 0, "a commit ends that was asked for");
-        self.deciding -= 1;
-        self.decided_total += 1;
-        self.is_there = is_there;
-    }
-
-    /// Judges whether a recovered server has the table, and takes its answer as the known state.
-    pub(crate) fn judge(&mut self, is_shown: bool) -> Option<String> {
-        let is_wrong = self.look().is_some_and(|(is_there, _)| is_there != is_shown);
-        *self = Contest { is_there: is_shown, ..Contest::default() };
-        is_wrong.then(|| format!("NAME: after recovery the table of all is {}", presence(is_shown)))
-    }
-}
-
-fn presence(is_there: bool) -> &'static str {
-    if is_there { "there" } else { "not there" }
-}
 
 /// The attempted statement; each has an error that says whether the name is used or free.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -108,7 +74,7 @@ impl Contender<'_> {
         if !has_changed || self.rng.chance(1, 2) {
             return ask(client, "IF @@TRANCOUNT > 0 ROLLBACK TRAN").map(|()| false);
         }
-        self.ledger.lock().contest.deciding += 1;
+        self.ledger.lock().contest.deciding();
         ask(client, "COMMIT TRAN")?;
         self.ledger.lock().contest.decided(attempt == Attempt::Create);
         Ok(true)
@@ -118,24 +84,4 @@ impl Contender<'_> {
 fn ask(client: &mut Client, text: &str) -> Result<(), Answer> {
     let answer = client.execute(text);
     if answer.errors.is_empty() { Ok(()) } else { Err(answer) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_being_decided_may_go_either_way() {
-        let mut contest = Contest::default();
-        assert_eq!(contest.look(), Some((false, 0)));
-        assert!(contest.judge(true).is_some(), "nobody has made it");
-        contest.deciding += 1;
-        assert_eq!(contest.look(), None);
-        assert!(contest.judge(false).is_none());
-        contest.deciding += 1;
-        contest.decided(true);
-        assert_eq!(contest.look(), Some((true, 1)));
-        assert!(contest.judge(false).is_some(), "it was made for good");
-        assert!(contest.judge(false).is_none(), "what was shown counts");
-    }
 }

@@ -4,7 +4,7 @@
 use os::Rng;
 use pages::{BOOT_PAGE, PAGE_BYTES, PageBytes, PageId, PageType, SLOT_BYTES, header, slots};
 
-use super::lies::Pages;
+use super::corrupt_pages::Pages;
 use super::refusal::Units;
 
 /// Position of the LSN in a page header.

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::contest::Contest;
+use super::contest_state::Contest;
 use super::model::{Tables, difference};
 use crate::sql_ledger::Stage;
 

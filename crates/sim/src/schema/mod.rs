@@ -10,6 +10,8 @@
 
 mod author;
 mod contest;
+mod contest_state;
+mod corrupt_pages;
 mod forged;
 mod keeper;
 mod ledger;
@@ -139,7 +141,7 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
         let image = world.disk_image();
         // Pages in a second file are not corrupted.
         let units = (is_closed && !has_keeper).then(|| Units::read(&image));
-        (0..LIES).for_each(|_| lie(&image, (lies::SIMPLE, units.as_ref()), &mut rng, &mut outcome));
+        (0..LIES).for_each(|_| lie(&image, (corrupt_pages::SIMPLE, units.as_ref()), &mut rng, &mut outcome));
     }
     for (kind, count) in &ledger.lock().changes {
         outcome.reached.insert(format!("committed {kind}"), *count);
@@ -174,7 +176,7 @@ pub(crate) fn run_lies(seed: u64, bug: Option<Bug>) -> Outcome {
     outcome.violations.append(&mut ledger.lock().sightings);
     let image = world.disk_image();
     let units = (nemesis == Nemesis::None).then(|| Units::read(&image));
-    let kinds = if units.is_some() { lies::KINDS } else { lies::SIMPLE };
+    let kinds = if units.is_some() { corrupt_pages::KINDS } else { corrupt_pages::SIMPLE };
     for _ in 0..LIES_OF_A_LIAR {
         lie(&image, (kinds, units.as_ref()), &mut rng, &mut outcome);
     }
@@ -288,7 +290,7 @@ fn live(world: &World, ledger: &Arc<Latch<SchemaLedger>>, plan: Plan, outcome: &
 /// A last life, with a corrupt page. After a crash, recovery meets it first.
 fn lie(
     image: &DiskImage,
-    (kinds, units): (&[lies::Kind], Option<&Units>),
+    (kinds, units): (&[corrupt_pages::Kind], Option<&Units>),
     rng: &mut Rng,
     outcome: &mut Outcome,
 ) {

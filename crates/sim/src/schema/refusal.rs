@@ -11,7 +11,7 @@ use os::sim::{DiskImage, Profile, World};
 use os::{Latch, LatchRank, Rng};
 use pages::{BOOT_PAGE, PageBytes, PageType, header, structure};
 
-use super::lies::{Kind, Pages};
+use super::corrupt_pages::{Kind, Pages};
 use super::{DATABASE, open};
 use crate::client::{Client, number, shared};
 
