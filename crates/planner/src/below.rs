@@ -148,6 +148,11 @@ fn has_room(op: BinaryOp, left: &Expr, right: &Expr, result: &SqlType) -> bool {
     match (op, result.family()) {
         (BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor, _) => true,
         (BinaryOp::Add, TypeFamily::Char | TypeFamily::NChar | TypeFamily::Binary) => true,
+        // Only zero divides nothing, and only -1 makes the least integer one too great.
+        (BinaryOp::Divide | BinaryOp::Modulo, TypeFamily::Integer) => {
+            let ExprKind::Constant(divisor) = &right.kind else { return false };
+            divisor.as_i64().is_some_and(|divisor| divisor != 0 && divisor != -1)
+        }
         (BinaryOp::Add | BinaryOp::Subtract | BinaryOp::Multiply, TypeFamily::Decimal) => {
             let Some((left, right)) = digits(left).zip(digits(right)) else { return false };
             let needed = if op == BinaryOp::Multiply { left + right } else { left.max(right) + 1 };

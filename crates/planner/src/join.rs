@@ -273,8 +273,7 @@ impl Planner<'_> {
         if desired.is_met_by(&joined.order) || are_tied && desired.limit.is_none() {
             return Ok(joined);
         }
-        let is_whole = shared.is_empty();
-        let leads = |at: &usize| self.is_about(desired, &columns[*at], is_whole);
+        let leads = |at: &usize| self.is_about(desired, &columns[*at]);
         let Some(leader) = (0..items.len()).find(leads) else { return Ok(joined) };
         let Leading { planned, cost } = self.plan_leading(items[leader], own[leader].clone(), desired)?;
         let others = steps.iter().filter(|step| step.0 != leader).map(|step| (step.0, None));
@@ -351,9 +350,8 @@ impl Planner<'_> {
         let (below, again) = split_fallible(below);
         let planned = self.plan(left, below.clone())?;
         let mut joined = self.apply(kind, planned, (right, &left_columns))?;
-        let leads = |desired: &Desired| {
-            self.is_about(desired, &left_columns, outer) && !desired.is_met_by(&joined.order)
-        };
+        let leads =
+            |desired: &Desired| self.is_about(desired, &left_columns) && !desired.is_met_by(&joined.order);
         if let Some(desired) = desired.filter(leads) {
             let Leading { planned, cost } = self.plan_leading(left, below, &desired)?;
             let led = self.apply(kind, planned, (right, &left_columns))?;

@@ -52,15 +52,15 @@ impl Planner<'_> {
         }
     }
 
-    /// Is an order about these columns alone? `is_whole`: no condition keeps rows from the result, so that what fails for one of them fails
-    /// anyhow.
-    pub(super) fn is_about(&self, desired: &Desired, columns: &FxHashSet<ColumnId>, is_whole: bool) -> bool {
+    /// Is an order about these columns alone, and can its values not fail? A side has rows that the result lacks: the other side may be empty, and
+    /// conditions may be tested above the join.
+    pub(super) fn is_about(&self, desired: &Desired, columns: &FxHashSet<ColumnId>) -> bool {
         self.has(OptimizerRule::OneSidedSort)
             && !desired.keys.is_empty()
             && !desired.is_grouping
             && desired.keys.iter().all(|key| {
                 let value = self.ordered_value(key);
-                value.uses_any(columns) && value.uses_only(columns) && (is_whole || cannot_fail(&value))
+                value.uses_any(columns) && value.uses_only(columns) && cannot_fail(&value)
             })
     }
 
@@ -111,10 +111,7 @@ impl Planner<'_> {
         let planned = self.plan(left, below.clone())?;
         let joined = self.join(kind, planned, right, Vec::new(), on.clone())?;
         let columns: FxHashSet<ColumnId> = left.output().into_iter().collect();
-        // All left rows of an outer join are in its result.
-        let is_whole = kind == JoinKind::Left;
-        let may_lead =
-            |desired: &Desired| kind != JoinKind::Full && self.is_about(desired, &columns, is_whole);
+        let may_lead = |desired: &Desired| kind != JoinKind::Full && self.is_about(desired, &columns);
         match desired.filter(|desired| may_lead(desired) && !desired.is_met_by(&joined.order)) {
             None => Ok(joined),
             Some(desired) => {
