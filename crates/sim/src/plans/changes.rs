@@ -35,19 +35,21 @@ pub(super) fn change(rng: &mut Rng, tables: &[Table], is_large: bool) -> Change 
     let tables = if is_large { &tables[..1] } else { tables };
     let at = rng.below(tables.len() as u64) as usize;
     let mut batch = Batch { aliases: 0, depth: u32::from(!is_large), ..Batch::default() };
-    let mut is_of_all = false;
     let text = match rng.below(10) {
         0..=2 => update(rng, tables, at, &mut batch),
         3 | 4 => delete(rng, tables, at, &mut batch),
         5 => insert(rng, tables, at, &mut batch),
         6 => insert_top(rng, &tables[at]),
         7 | 8 if !is_large => merge(rng, tables, at, &mut batch),
-        _ => {
-            is_of_all = true;
-            format!("DELETE {}{}", tables[at].name, pick(rng, &LOCKS))
-        }
+        _ => return delete_all(rng, tables, at),
     };
-    Change { declarations: batch.declarations.join(" "), text, table: at, is_of_all }
+    Change { declarations: batch.declarations.join(" "), text, table: at, is_of_all: false }
+}
+
+/// DELETE of all rows of a table.
+pub(super) fn delete_all(rng: &mut Rng, tables: &[Table], at: usize) -> Change {
+    let text = format!("DELETE {}{}", tables[at].name, pick(rng, &LOCKS));
+    Change { declarations: String::new(), text, table: at, is_of_all: true }
 }
 
 fn references(table: &Table, alias: &str) -> Vec<Reference> {

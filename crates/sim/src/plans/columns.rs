@@ -5,7 +5,7 @@
 
 use os::Rng;
 
-use super::values::{Family, classes, constant, near, pick};
+use super::values::{Family, classes, constant, near, pick, quoted};
 
 /// A type and the collations that a column of it may have.
 pub(super) struct Kind {
@@ -92,7 +92,7 @@ pub(super) struct Column {
     pub(super) name: String,
     pub(super) kind: &'static Kind,
     pub(super) collation: &'static str,
-    is_nullable: bool,
+    pub(super) is_nullable: bool,
     /// Its values are spelled in several ways: which one stands for a group is open.
     pub(super) is_mixed: bool,
     /// A spelling of each class that its type has room for, or all of them.
@@ -107,6 +107,10 @@ impl Column {
     /// One of any kind; mostly of a kind that other columns of the world have, too.
     pub(super) fn draw(rng: &mut Rng, number: usize, pool: &[&'static Kind]) -> Column {
         let kind = if rng.chance(3, 4) { *pick(rng, pool) } else { pick(rng, &KINDS) };
+        Column::of_kind(rng, number, kind)
+    }
+
+    fn of_kind(rng: &mut Rng, number: usize, kind: &'static Kind) -> Column {
         let collation = match kind.family {
             Family::Text => pick(rng, &COLLATIONS),
             _ => "",
@@ -131,9 +135,16 @@ impl Column {
         if spellings.is_empty() {
             spellings.push(classes(kind.family)[0][0]);
         }
-        let favourites = (0..2).map(|_| constant(rng, kind.family, Some(&spellings))).collect();
+        let first: &&str = pick(rng, &spellings);
+        let own = quoted(kind.family, first);
+        let favourites = vec![own, constant(rng, kind.family, Some(&spellings))];
         let (name, is_nullable) = (format!("c{number}"), rng.chance(2, 3));
         Column { name, kind, collation, is_nullable, is_mixed, spellings, favourites, is_sought: false }
+    }
+
+    /// One of the same type, which may have another collation, NULL or none, and other values.
+    pub(super) fn twin(&self, rng: &mut Rng, number: usize) -> Column {
+        Column::of_kind(rng, number, self.kind)
     }
 
     /// An integer that nothing is NULL in.
@@ -176,7 +187,8 @@ impl Column {
         }
     }
 
-    fn prefix(&self) -> &'static str {
+    /// What stands before constants of its type.
+    pub(super) fn prefix(&self) -> &'static str {
         if self.kind.family == Family::Text && self.kind.declared.starts_with('n') { "N" } else { "" }
     }
 
@@ -187,6 +199,26 @@ impl Column {
             2..=4 => self.favourite(rng),
             _ => constant(rng, self.kind.family, Some(&self.spellings)),
         }
+    }
+
+    /// A constant of its own type: nothing of a comparison is converted then.
+    pub(super) fn typed(&self, rng: &mut Rng) -> String {
+        let spelling = *pick(rng, &self.spellings);
+        self.converted(spelling)
+    }
+
+    /// A value of its own type that is equal to one of its values under some collation.
+    pub(super) fn respelled(&self, rng: &mut Rng) -> String {
+        let spelling = *pick(rng, &self.spellings);
+        let is_of = |class: &&&[&'static str]| class.contains(&spelling);
+        let class = classes(self.kind.family).iter().find(is_of);
+        let other = class.map_or(spelling, |class| *pick(rng, class));
+        self.converted(other)
+    }
+
+    fn converted(&self, spelling: &str) -> String {
+        let cast = if self.kind.family == Family::Number { "TRY_CAST" } else { "CAST" };
+        format!("{cast}({}{spelling} AS {})", self.prefix(), self.kind.declared)
     }
 
     /// A little beside one of its values.

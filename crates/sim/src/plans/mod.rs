@@ -7,6 +7,8 @@
 
 mod changes;
 mod columns;
+mod constants;
+mod indexed;
 mod predicates;
 mod queries;
 mod statements;
@@ -20,6 +22,7 @@ use engine::{Instance, InstanceOptions};
 use os::sim::{Bug, DiskImage, Profile, World};
 use os::{Latch, LatchRank, Os, Rng};
 
+use self::changes::Change;
 use self::tables::Table;
 use self::variants::{Variant, option};
 use crate::client::{Answer, Client, shared};
@@ -29,6 +32,7 @@ const DATA: &str = "/data";
 /// Statements of a world.
 const QUERIES: u64 = 60;
 const CHANGES: u64 = 18;
+const BRANCHINGS: u64 = 4;
 /// Small tables have up to so many rows.
 const ROWS: u64 = 40;
 /// In some worlds a table has one of these numbers of rows: about as many as a page has room for, and those around which locks escalate.
@@ -163,8 +167,16 @@ impl Court {
         for _ in 0..QUERIES / size.share() {
             self.judge_query(&mut rng, size);
         }
+        for _ in 0..BRANCHINGS / size.share() {
+            self.judge_branching(&mut rng);
+        }
         for _ in 0..CHANGES / size.share() {
-            self.judge_change(&mut rng, size);
+            let change = changes::change(&mut rng, &self.tables, size != Size::Small);
+            self.judge_change(&mut rng, change, size);
+        }
+        if size != Size::Small {
+            let change = changes::delete_all(&mut rng, &self.tables, 0);
+            self.judge_change(&mut rng, change, size);
         }
         self.client.must("IF @@TRANCOUNT > 0 COMMIT");
         let check = self.client.execute("DBCC CHECKDB WITH NO_INFOMSGS");
@@ -242,8 +254,36 @@ impl Court {
         self.judge_within(rng, &text, &whole, run);
     }
 
-    fn judge_change(&mut self, rng: &mut Rng, size: Size) {
-        let change = changes::change(rng, &self.tables, size != Size::Small);
+    /// Runs an IF, which takes no hints, and compares the branch that runs with what the naive plan says of its condition. Where the condition fails no
+    /// branch runs.
+    fn judge_branching(&mut self, rng: &mut Rng) {
+        let (declarations, condition) = statements::branching(rng, &self.tables);
+        self.judged += 1;
+        self.make_again();
+        let naive = option(&variants::naive());
+        let told_naively =
+            format!("{declarations} SELECT CASE WHEN {condition} THEN 1 ELSE 0 END AS x{naive}");
+        let naive = Verdict::of(&self.client.execute(&told_naively), false);
+        self.make_again();
+        let text = format!("{declarations} IF {condition} SELECT 1 AS x ELSE SELECT 0 AS x");
+        let answer = self.client.execute(&text);
+        let verdict = Verdict::of(&answer, false);
+        os::sim::reach(|| format!("an IF {}", if answer.errors.is_empty() { "chooses" } else { "fails" }));
+        let may_fail = matches!(naive, Verdict::Error(_)) || stops_early(&text);
+        let is_right = match &verdict {
+            Verdict::Error(_) => may_fail && answer.rows.is_empty(),
+            Verdict::Rows(_) => matches!(naive, Verdict::Error(_)) || verdict == naive,
+        };
+        if !is_right {
+            let (number, given, rows) = (self.judged, told(&verdict), answer.rows.len());
+            self.tell(&format!(
+                "statement {number} is {given} with {rows} rows, not {}: {text}",
+                told(&naive)
+            ));
+        }
+    }
+
+    fn judge_change(&mut self, rng: &mut Rng, change: Change, size: Size) {
         let name = self.tables[change.table].name.clone();
         let run = |court: &mut Court, variant: &Variant| {
             let text =

@@ -18,6 +18,8 @@ pub(super) struct Reference {
     pub(super) column: Option<Column>,
     /// Equal values are the same in every respect, or come from one column.
     pub(super) is_groupable: bool,
+    /// A constant: it has the collation of what it is compared with.
+    pub(super) is_coercible: bool,
 }
 
 impl Reference {
@@ -30,6 +32,7 @@ impl Reference {
             collation: column.collation,
             is_groupable: super::tables::is_groupable(column),
             column: Some(column.clone()),
+            is_coercible: false,
         }
     }
 
@@ -42,6 +45,7 @@ impl Reference {
             collation: "",
             column: None,
             is_groupable: true,
+            is_coercible: false,
         }
     }
 
@@ -52,7 +56,8 @@ impl Reference {
 
     /// COLLATE for a comparison with another text, where their collations differ.
     pub(super) fn collate_beside(&self, other: &Reference) -> &'static str {
-        if self.collation == other.collation { "" } else { " COLLATE Latin1_General_CI_AS" }
+        let needs_none = self.is_coercible || other.is_coercible || self.collation == other.collation;
+        if needs_none { "" } else { " COLLATE Latin1_General_CI_AS" }
     }
 
     /// The same; at times where they do not differ, too.
@@ -149,7 +154,7 @@ pub(super) fn condition(rng: &mut Rng, scope: &Scope<'_>, batch: &mut Batch, ter
     }
 }
 
-const OPERATORS: [&str; 8] = ["=", "=", "=", "<", "<=", ">", ">=", "<>"];
+pub(super) const OPERATORS: [&str; 8] = ["=", "=", "=", "<", "<=", ">", ">=", "<>"];
 
 fn term(rng: &mut Rng, scope: &Scope<'_>, batch: &mut Batch) -> String {
     if scope.depth > 0 && rng.chance(1, 5) {
@@ -157,12 +162,13 @@ fn term(rng: &mut Rng, scope: &Scope<'_>, batch: &mut Batch) -> String {
     }
     let own = pick_column(rng, &scope.columns);
     let text = &own.text;
-    match rng.below(26) {
+    match rng.below(28) {
         20 => batch.startup(rng, &own),
         21 => twice(rng, &own, batch),
         22 | 23 => either(rng, scope, batch),
         24 => in_common(rng, scope, batch),
         25 => telling(rng, &scope.columns),
+        26 | 27 => bounds(rng, &own),
         0..=6 => comparison(rng, &own, batch),
         7 | 8 => match partner(rng, scope, &own) {
             Some(other) => compared(rng, &own, &other),
@@ -190,15 +196,50 @@ fn listed(rng: &mut Rng, own: &Reference) -> String {
     format!("{} {}IN ({})", own.text, if rng.chance(1, 3) { "NOT " } else { "" }, list.join(", "))
 }
 
+/// LIKE: patterns of any kind, and such as begin like a value of the column.
 pub(super) fn like(rng: &mut Rng, own: &Reference) -> String {
-    const PATTERNS: [&str; 9] = ["'a%'", "'%b'", "'_b%'", "'a'", "'[ab]%'", "'%'", "N'á%'", "'ab %'", "''"];
+    const PATTERNS: [&str; 18] = [
+        "'a%'",
+        "'%b'",
+        "'_b%'",
+        "'a'",
+        "'[ab]%'",
+        "'%'",
+        "N'á%'",
+        "'ab %'",
+        "''",
+        "'a%b'",
+        "'a[b-c]%'",
+        "'a[^b]%'",
+        "'a-%'",
+        "'a '",
+        "'aa%%'",
+        "'a!%' ESCAPE '!'",
+        "'!a%' ESCAPE '!'",
+        "'1[0]'",
+    ];
     let pattern = match &own.column {
-        Some(column) if rng.chance(1, 2) => {
-            format!("'{}{}'", column.beginning(rng), pick(rng, &["%", "_", "%b"]))
+        Some(column) if rng.chance(2, 3) => {
+            let (beginning, rest) =
+                (column.beginning(rng), pick(rng, &["%", "%", "_", "%b", "", " ", "[a-c]%", "b%c"]));
+            let is_ascii = beginning.is_ascii() && rng.chance(1, 4);
+            let national = if is_ascii { "" } else { column.prefix() };
+            format!("{national}'{beginning}{rest}'")
         }
         _ => (*pick(rng, &PATTERNS)).to_owned(),
     };
     format!("{} {}LIKE {pattern}", own.text, if rng.chance(1, 6) { "NOT " } else { "" })
+}
+
+/// Two or three bounds of one column by values of its own type, which may contradict each other.
+pub(super) fn bounds(rng: &mut Rng, own: &Reference) -> String {
+    let value = |rng: &mut Rng| match &own.column {
+        Some(column) if rng.chance(3, 4) => column.typed(rng),
+        _ => own.constant(rng),
+    };
+    let bound = |_| format!("{} {} {}", own.text, pick(rng, &OPERATORS), value(rng));
+    let all: Vec<String> = (0..2 + u64::from(own.is_integer)).map(bound).collect();
+    all.join(" AND ")
 }
 
 /// Two comparisons of one column, which may contradict each other.
@@ -228,15 +269,17 @@ fn in_common(rng: &mut Rng, scope: &Scope<'_>, batch: &mut Batch) -> String {
 pub(super) fn telling(rng: &mut Rng, columns: &[Reference]) -> String {
     let own = pick(rng, columns);
     let (text, operator) = (&own.text, pick(rng, &OPERATORS));
-    match (own.family, rng.below(3)) {
+    match (own.family, rng.below(6)) {
         (Family::Text, 0) => format!("{text} COLLATE Latin1_General_BIN {operator} {}", own.constant(rng)),
         (Family::Text, 1) => format!("CAST({text} AS varbinary(20)) {operator} 0x61"),
+        (Family::Text, 2) => format!("{text} COLLATE Latin1_General_BIN {operator} UPPER({text})"),
+        (Family::Text, 3) => format!("DATALENGTH({text}) {operator} LEN({text})"),
         (Family::Text | Family::Binary, _) => format!("DATALENGTH({text}) {operator} {}", 1 + rng.below(4)),
         _ => format!("CAST({text} AS varchar(40)) {operator} '2'"),
     }
 }
 
-fn comparison(rng: &mut Rng, own: &Reference, batch: &mut Batch) -> String {
+pub(super) fn comparison(rng: &mut Rng, own: &Reference, batch: &mut Batch) -> String {
     let value = if rng.chance(1, 5) { batch.variable(rng, own) } else { own.constant(rng) };
     let operator = pick(rng, &OPERATORS);
     if own.family == Family::Text && rng.chance(1, 8) {
@@ -288,7 +331,8 @@ fn computed(rng: &mut Rng, own: &Reference, batch: &mut Batch) -> String {
             4 => format!("{text} + 'b' {operator} {}", own.constant(rng)),
             _ => format!("CAST({text} AS varchar(2)) {operator} {}", own.constant(rng)),
         },
-        Family::Number => match rng.below(8) {
+        Family::Number => match rng.below(9) {
+            8 => format!("CASE WHEN {text} <> 0 THEN 10 / {text} ELSE 0 END {operator} {}", rng.below(6)),
             7 => format!(
                 "CAST({text} AS int) {} 3 {operator} {}",
                 pick(rng, &["%", "&", "|", "^"]),

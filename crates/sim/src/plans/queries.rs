@@ -294,17 +294,20 @@ pub(super) fn windows(rng: &mut Rng, tables: &[Table], batch: &mut Batch, depth:
     let (from, rest) = filtered(rng, tables, batch, depth - 1);
     let mut items = chosen(rng, &from.columns, 2);
     let keys = from.keys.join(", ");
-    let shared = pick(rng, &from.columns).text.clone();
+    let (shared, led) = (pick(rng, &from.columns).text.clone(), pick(rng, &from.columns).text.clone());
+    let backward: Vec<String> = from.keys.iter().map(|key| format!("{key} DESC")).collect();
     for number in 0..1 + rng.below(3) {
-        let partition = if rng.chance(1, 2) { shared.clone() } else { pick(rng, &from.columns).text.clone() };
+        let partition = if rng.chance(2, 3) { shared.clone() } else { pick(rng, &from.columns).text.clone() };
         let over = format!("PARTITION BY {partition}");
+        let by = if rng.chance(1, 2) { backward.join(", ") } else { keys.clone() };
+        let ordered = format!("{over} ORDER BY {by}");
+        let ranked = if rng.chance(1, 2) { led.clone() } else { pick(rng, &from.columns).text.clone() };
         let direction = if rng.chance(1, 2) { " DESC" } else { "" };
-        let ordered = format!("{over} ORDER BY {keys}{direction}");
         let call = match rng.below(if from.is_total { 7 } else { 2 }) {
             0 => format!("COUNT(*) OVER ({over})"),
-            1 => format!("RANK() OVER ({over} ORDER BY {})", pick(rng, &from.columns).text),
+            1 => format!("RANK() OVER ({over} ORDER BY {ranked}{direction})"),
             2 => format!("ROW_NUMBER() OVER ({ordered})"),
-            3 => format!("ROW_NUMBER() OVER (ORDER BY {keys})"),
+            3 => format!("ROW_NUMBER() OVER (ORDER BY {by})"),
             4 => format!("LAG({}) OVER ({ordered})", from.keys[0]),
             5 => format!("SUM(CAST({} AS bigint)) OVER ({ordered})", from.keys[0]),
             _ => format!("MAX({}) OVER ({over})", from.keys[0]),

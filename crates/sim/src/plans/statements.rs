@@ -2,6 +2,8 @@
 
 use os::Rng;
 
+use super::constants::{each_time, separated, with_constants};
+use super::indexed::{along_indexes, by_index, one_sided};
 use super::predicates::{Batch, Reference, Scope, condition, like, partner, pick_column, telling};
 use super::queries::{
     aggregate, aggregate_alone, chosen, distinct, grouped, listed, ordered, plain, query, windows,
@@ -23,8 +25,9 @@ pub(super) struct Select {
 pub(super) fn select(rng: &mut Rng, tables: &[Table], is_large: bool) -> Select {
     let mut batch = Batch::default();
     let mut within = None;
-    let (text, is_ordered) = match rng.below(28) {
+    let (text, is_ordered) = match rng.below(42) {
         // Nested loops over a large table take too long.
+        28..=31 if is_large => (by_index(rng, &tables[..1], &mut batch), false),
         _ if is_large => (large(rng, tables, &mut batch), false),
         0..=2 => (ordered(rng, tables, &mut batch), true),
         3 => (twice(rng, tables, &mut batch), false),
@@ -36,9 +39,45 @@ pub(super) fn select(rng: &mut Rng, tables: &[Table], is_large: bool) -> Select 
         12 | 13 => (without_partner(rng, tables, &mut batch), false),
         14..=17 => (sought(rng, tables, &mut batch), false),
         18 | 19 => (ranked(rng, tables, &mut batch), false),
+        28..=31 => (by_index(rng, tables, &mut batch), false),
+        32..=34 => (along_indexes(rng, tables, &mut batch), false),
+        35 | 36 => (one_sided(rng, tables, &mut batch), true),
+        37 | 38 => (separated(rng, tables, &mut batch), false),
+        39 | 40 => (with_constants(rng, tables, &mut batch), false),
+        41 => (each_time(rng, tables, &mut batch), false),
         _ => (query(rng, tables, &mut batch, 2).text, false),
     };
     Select { declarations: batch.declarations.join(" "), text, is_ordered, within }
+}
+
+/// The condition of an IF, and its declarations: whether tables have rows, what they count or compute, which fails at times.
+pub(super) fn branching(rng: &mut Rng, tables: &[Table]) -> (String, String) {
+    let mut batch = Batch::default();
+    let mut one = |rng: &mut Rng| {
+        let (table, alias) = (pick(rng, tables), batch.alias());
+        let columns: Vec<Reference> =
+            table.columns.iter().map(|column| Reference::column(&alias, column)).collect();
+        let own = pick_column(rng, &columns);
+        let scope = Scope { tables, columns, depth: 1 };
+        let terms = 1 + rng.below(2);
+        let body =
+            format!("FROM {} AS {alias} WHERE {}", table.name, condition(rng, &scope, &mut batch, terms));
+        let (operator, not) = (pick(rng, &["=", "<", ">"]), if rng.chance(1, 2) { "NOT " } else { "" });
+        match (rng.below(6), &own.column) {
+            (0, _) => format!("(SELECT COUNT(*) {body}) {operator} {}", rng.below(4)),
+            (1, _) => format!("(SELECT SUM(10 / {alias}.v) {body}) {operator} {}", rng.below(20)),
+            (2, Some(column)) => {
+                format!("{} {not}IN (SELECT {} {body})", column.typed(rng), own.text)
+            }
+            _ => format!("{not}EXISTS (SELECT {} {body})", pick(rng, &["1", "*"])),
+        }
+    };
+    let text = match rng.below(4) {
+        0 => format!("{} AND {}", one(rng), one(rng)),
+        1 => format!("{} OR {}", one(rng), one(rng)),
+        _ => one(rng),
+    };
+    (batch.declarations.join(" "), text)
 }
 
 /// A query of the first table alone.

@@ -5,6 +5,25 @@ use os::Rng;
 use super::columns::{Column, Kind};
 use super::values::{Family, pick};
 
+/// A nonclustered index that a table may have: one that its columns do not allow is refused.
+pub(super) struct Index {
+    /// Its first key, by the position of the column.
+    pub(super) leading: usize,
+    /// All columns that its entries have: keys and included ones.
+    pub(super) stored: Vec<usize>,
+    pub(super) filter: Option<Filter>,
+}
+
+/// The filter of an index.
+pub(super) struct Filter {
+    /// The position of its column.
+    pub(super) column: usize,
+    /// What is said of the column: ` IS NOT NULL`.
+    pub(super) test: String,
+    /// The operator and the constant of a comparison.
+    pub(super) compared: Option<(&'static str, String)>,
+}
+
 /// A table, and the statements that make it.
 pub(super) struct Table {
     pub(super) name: String,
@@ -12,8 +31,10 @@ pub(super) struct Table {
     pub(super) columns: Vec<Column>,
     /// CREATE TABLE and the rows, which must succeed.
     pub(super) making: Vec<String>,
-    /// Indexes; one that its columns do not allow is left out.
+    /// Statements that make indexes; one that its columns do not allow is left out.
     pub(super) indexes: Vec<String>,
+    /// The nonclustered ones of these.
+    pub(super) made: Vec<Index>,
 }
 
 impl Table {
@@ -22,13 +43,21 @@ impl Table {
         let name = format!("t{number}");
         let mut columns = vec![Column::integer("k"), Column::integer("v")];
         columns.extend((0..2 + rng.below(4) as usize).map(|number| Column::draw(rng, number, pool)));
+        if rng.chance(1, 3) {
+            columns.push(columns[2].twin(rng, columns.len() - 2));
+        }
         let (key, first) = keys(rng, &name, &mut columns);
         let definitions: Vec<String> = columns.iter().map(Column::definition).collect();
         let mut making = vec![format!("CREATE TABLE {name} ({}{key})", definitions.join(", "))];
         let mut indexes: Vec<String> = first.into_iter().collect();
-        indexes.extend((0..1 + rng.below(5)).map(|number| index(rng, &name, &mut columns, number)));
+        let mut made = Vec::new();
+        for number in 0..1 + rng.below(5) {
+            let (index, text) = index(rng, &name, &mut columns, number);
+            made.push(index);
+            indexes.push(text);
+        }
         making.extend(inserts(rng, &name, &columns, rows));
-        Table { name, columns, making, indexes }
+        Table { name, columns, making, indexes, made }
     }
 }
 
@@ -49,34 +78,50 @@ fn keys(rng: &mut Rng, name: &str, columns: &mut [Column]) -> (&'static str, Opt
     }
 }
 
-/// An index of one to three columns, with what an index may have.
-fn index(rng: &mut Rng, table: &str, columns: &mut [Column], number: u64) -> String {
-    let first = rng.below(columns.len() as u64) as usize;
-    columns[first].is_sought = true;
-    let mut others: Vec<&Column> = columns.iter().collect();
-    let mut keys = Vec::new();
+/// An index of one to three columns, with what an index may have, and the statement that makes it.
+fn index(rng: &mut Rng, table: &str, columns: &mut [Column], number: u64) -> (Index, String) {
+    let leading = rng.below(columns.len() as u64) as usize;
+    columns[leading].is_sought = true;
+    let mut others: Vec<usize> = (0..columns.len()).collect();
+    let (mut stored, mut keys) = (Vec::new(), Vec::new());
     for key in 0..1 + rng.below(3) {
-        let at = if key == 0 { first } else { rng.below(others.len() as u64) as usize };
-        let column = others.remove(at);
-        keys.push(format!("{}{}", column.name, if rng.chance(1, 4) { " DESC" } else { "" }));
+        let at = if key == 0 { leading } else { rng.below(others.len() as u64) as usize };
+        stored.push(others.remove(at));
+        let descending = if rng.chance(1, 4) { " DESC" } else { "" };
+        keys.push(format!("{}{descending}", columns[stored[stored.len() - 1]].name));
     }
-    let unique = if keys.iter().any(|key| key.starts_with('k')) { "UNIQUE " } else { "" };
-    let included: Vec<&str> =
-        others.iter().filter(|_| rng.chance(1, 4)).map(|column| column.name.as_str()).collect();
+    let unique = if stored.contains(&0) { "UNIQUE " } else { "" };
+    others.retain(|_| rng.chance(1, 4));
+    let included: Vec<&str> = others.iter().map(|at| columns[*at].name.as_str()).collect();
     let include =
         if included.is_empty() { String::new() } else { format!(" INCLUDE ({})", included.join(", ")) };
-    let filter = if rng.chance(1, 4) { format!(" WHERE {}", filter(rng, columns)) } else { String::new() };
-    format!("CREATE {unique}INDEX i{number} ON {table} ({}){include}{filter}", keys.join(", "))
+    stored.extend(others);
+    let filter = rng.chance(2, 5).then(|| filter(rng, columns, &stored));
+    let said = filter.as_ref().map(|filter| format!(" WHERE {}{}", columns[filter.column].name, filter.test));
+    let text = format!(
+        "CREATE {unique}INDEX i{number} ON {table} ({}){include}{}",
+        keys.join(", "),
+        said.unwrap_or_default()
+    );
+    (Index { leading, stored, filter }, text)
 }
 
-fn filter(rng: &mut Rng, columns: &[Column]) -> String {
-    let column = pick(rng, columns);
-    match rng.below(6) {
-        0 | 1 => format!("{} IS NOT NULL", column.name),
-        2 => format!("{} = {}", column.name, column.favourite(rng)),
-        3 | 4 => format!("{} {} {}", column.name, pick(rng, &[">", ">=", "<", "<="]), column.favourite(rng)),
-        _ => format!("{} IN ({}, {})", column.name, column.constant(rng), column.favourite(rng)),
-    }
+/// The filter of an index, mostly about a column that it stores.
+fn filter(rng: &mut Rng, columns: &[Column], stored: &[usize]) -> Filter {
+    let any = rng.below(columns.len() as u64) as usize;
+    let column = if rng.chance(1, 4) { any } else { *pick(rng, stored) };
+    let own = &columns[column];
+    let compared = match rng.below(6) {
+        0 => Some(("=", own.favourite(rng))),
+        1..=3 => Some((*pick(rng, &[">", ">=", "<", "<="]), own.favourite(rng))),
+        _ => None,
+    };
+    let test = match &compared {
+        Some((operator, constant)) => format!(" {operator} {constant}"),
+        None if rng.chance(1, 2) => " IS NOT NULL".to_owned(),
+        None => format!(" IN ({}, {})", own.constant(rng), own.favourite(rng)),
+    };
+    Filter { column, test, compared }
 }
 
 /// So many rows. Many rows come from a few, so that values are frequent.

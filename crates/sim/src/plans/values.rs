@@ -223,7 +223,7 @@ pub(super) fn constant(rng: &mut Rng, family: Family, own: Option<&[&'static str
 }
 
 /// Letters beyond ASCII need the prefix of national texts.
-fn quoted(family: Family, spelling: &str) -> String {
+pub(super) fn quoted(family: Family, spelling: &str) -> String {
     let is_national = family == Family::Text && !spelling.is_ascii();
     if is_national { format!("N{spelling}") } else { spelling.to_owned() }
 }

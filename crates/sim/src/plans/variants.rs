@@ -17,7 +17,13 @@ pub(super) fn others(rng: &mut Rng, few: bool) -> Vec<Variant> {
     let mut all = vec![Variant::new(), OptimizerRule::ALL.iter().map(preferred).collect()];
     for rule in OptimizerRule::ALL {
         if rng.chance(1, if few { 8 } else { 3 }) {
-            all.push(vec![naive().remove(0), preferred(rule)]);
+            let mut variant = vec![naive().remove(0), preferred(rule)];
+            // An index that has all columns that are wanted gives many rules something to do.
+            if rng.chance(1, 2) {
+                let both = [OptimizerRule::ColumnPruning, OptimizerRule::IndexSelection];
+                variant.extend(both.iter().filter(|other| *other != rule).map(preferred));
+            }
+            all.push(variant);
         }
     }
     for _ in 0..if few { 2 } else { 4 } {
