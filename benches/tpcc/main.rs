@@ -126,9 +126,10 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
         servers[1].ask("select pg_reload_conf()")?;
     }
     println!(
-        "\n| terminals | server | new orders a minute | ratio | all a minute | order p50, p95 (ms) | deadlocks |"
+        "\n| terminals | server | new orders a minute | ratio | all a minute | order p50, p95 (ms) | deadlocks | \
+        medians of the calls (ms) |"
     );
-    println!("|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|");
     for &terminals in &arguments.terminals {
         let mut rates = Vec::new();
         for server in &mut servers {
@@ -137,8 +138,10 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
             let rate = tally.orders as f64 / minutes;
             rates.push(rate);
             let ratio = rates.get(1).map_or(String::new(), |other| format!("{:.2}", rates[0] / other));
+            let medians = tally.medians_ms().into_iter().map(|(name, ms)| format!("{name} {ms:.2}"));
+            let medians = medians.collect::<Vec<_>>().join(", ");
             println!(
-                "| {terminals} | {} | {rate:.0} | {ratio} | {:.0} | {:.2}, {:.2} | {} |",
+                "| {terminals} | {} | {rate:.0} | {ratio} | {:.0} | {:.2}, {:.2} | {} | {medians} |",
                 server.name(),
                 tally.transactions as f64 / minutes,
                 tally.order_ms_at(0.5),

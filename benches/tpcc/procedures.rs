@@ -1,5 +1,6 @@
 //! The five transactions of TPC-C as stored procedures (clauses 2.4 to 2.8): one text for both servers where their languages agree,
-//! without a hint. Items and quantities of an order are drawn inside, as the usual kits for SQL Server do.
+//! without a hint. The orders whose stock is looked at are a range between two variables. Items and quantities of an order are drawn inside,
+//! both as the usual kits for SQL Server do.
 
 use crate::dialect::Dialect;
 
@@ -133,10 +134,10 @@ const TRANSACT_SQL: [&str; 5] = [
     "create procedure look_at_stock @w int, @d int, @threshold int as
     begin
         set nocount on;
-        declare @next int;
-        select @next = d_next_o_id from district where d_w_id = @w and d_id = @d;
+        declare @first int, @last int;
+        select @first = d_next_o_id - 20, @last = d_next_o_id - 1 from district where d_w_id = @w and d_id = @d;
         select count(distinct s_i_id) as low from order_line join stock on s_w_id = ol_w_id and s_i_id = ol_i_id
-            where ol_w_id = @w and ol_d_id = @d and ol_o_id >= @next - 20 and ol_o_id < @next
+            where ol_w_id = @w and ol_d_id = @d and ol_o_id between @first and @last
                 and s_quantity < @threshold;
     end",
 ];
@@ -237,11 +238,11 @@ const PLPGSQL: [&str; 5] = [
         return delivered;
     end $$",
     "create function look_at_stock(w int, d int, threshold int) returns bigint language plpgsql as $$
-    declare next int; low bigint;
+    declare first int; last int; low bigint;
     begin
-        select d_next_o_id into next from district where d_w_id = w and d_id = d;
+        select d_next_o_id - 20, d_next_o_id - 1 into first, last from district where d_w_id = w and d_id = d;
         select count(distinct s_i_id) into low from order_line join stock on s_w_id = ol_w_id and s_i_id = ol_i_id
-            where ol_w_id = w and ol_d_id = d and ol_o_id >= next - 20 and ol_o_id < next
+            where ol_w_id = w and ol_d_id = d and ol_o_id between first and last
                 and s_quantity < threshold;
         return low;
     end $$",

@@ -1,5 +1,6 @@
 //! A terminal: draws transactions in the specification's mix (clause 5.2.3) without pauses between them, and counts.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use crate::dialect::Dialect;
@@ -19,6 +20,8 @@ pub struct Tally {
     pub deadlocks: u64,
     /// Milliseconds of each order.
     pub order_ms: Vec<f64>,
+    /// For each procedure the milliseconds of its calls.
+    pub call_ms: BTreeMap<&'static str, Vec<f64>>,
 }
 
 impl Tally {
@@ -28,6 +31,18 @@ impl Tally {
         self.transactions += other.transactions;
         self.deadlocks += other.deadlocks;
         self.order_ms.extend(other.order_ms);
+        for (procedure, calls) in other.call_ms {
+            self.call_ms.entry(procedure).or_default().extend(calls);
+        }
+    }
+
+    /// Each procedure with the median of its calls.
+    pub fn medians_ms(&mut self) -> Vec<(&'static str, f64)> {
+        let median = |calls: &mut Vec<f64>| {
+            calls.sort_unstable_by(f64::total_cmp);
+            calls[calls.len() / 2]
+        };
+        self.call_ms.iter_mut().map(|(procedure, calls)| (*procedure, median(calls))).collect()
     }
 
     /// The latency that a share of the orders does not exceed, in milliseconds.
@@ -65,9 +80,11 @@ impl Terminal {
             let began = Instant::now();
             tally.deadlocks += self.enter(&call)?;
             tally.transactions += 1;
+            let milliseconds = began.elapsed().as_secs_f64() * 1e3;
+            tally.call_ms.entry(call.procedure).or_default().push(milliseconds);
             if call.places_order && !call.fails {
                 tally.orders += 1;
-                tally.order_ms.push(began.elapsed().as_secs_f64() * 1e3);
+                tally.order_ms.push(milliseconds);
             }
         }
         Ok(tally)
