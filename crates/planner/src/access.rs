@@ -114,7 +114,7 @@ impl Planner<'_> {
             _ => false,
         };
         let (sargables, others) = sargables_and_others(&predicates, scan, &own);
-        let estimates = Estimates::new(scan, total, &predicates);
+        let estimates = Estimates::new(scan, total, &predicates, &self.columns.ranges);
         let wishes =
             Wishes { has_order: desired.is_some(), has_columns: wanted.is_some(), rules: self.columns.rules };
         let candidates = candidates(scan, &predicates, &sargables, &estimates, &wishes, &covers)?;

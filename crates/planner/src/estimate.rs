@@ -1,11 +1,13 @@
 //! The selectivity of conditions. A range of constants is looked up in the index that begins with its column (the positions of its ends in the
 //! tree). For run-time values the index's density is used, also for ranges between two of them that differ by a
-//! constant. Columns that begin no index use statistics (`statistics`). All other conditions use default guesses.
+//! constant, or whose distance the plan is made for (`plan_ir::bound::variable_ranges`). Columns that begin no index use statistics
+//! (`statistics`). All other conditions use default guesses.
 
 use std::ops::Bound;
 
 use engine::{IndexDef, KeyRange};
 use plan_ir::bound::tree::{Expr, ExprKind};
+use plan_ir::bound::variable_ranges::{RangeEnd, VariableRange};
 use plan_ir::kinds::CompareOp;
 use types::arith::BinaryOp;
 use types::{SqlType, Value};
@@ -22,6 +24,8 @@ const BOUND_SHARE: f64 = 0.3;
 const LIKE_SHARE: f64 = 0.1;
 /// Assumed share of the rows in a filtered index.
 const FILTERED_SHARE: f64 = 0.2;
+/// With fewer rows between two variables the plan does not hang on their distance.
+const ASKED_ROWS_MIN: f64 = 200.0;
 /// So many values of a list are looked up; the others are assumed to be like them.
 const LIST_LOOKED_UP: usize = 8;
 
@@ -120,15 +124,26 @@ impl<'s> Estimates<'s> {
                 }
             }
         };
-        let between = self.rows_between(index, matched, sargables).unwrap_or(f64::INFINITY);
+        let between = self.rows_between(index, matched, sargables, all * share).unwrap_or(f64::INFINITY);
         debug_assert!(all >= 0.0 && between >= 0.0, "an index finds {all} rows, {between} between bounds");
         (all * share).min(between).clamp(1.0, self.total.max(1.0))
     }
 
-    /// The rows between two bounds that lie a constant apart, behind columns with one value each.
-    fn rows_between(&self, index: &IndexDef, matched: &KeyMatch, sargables: &[Sargable<'_>]) -> Option<f64> {
-        let values = values_between(&sargables[matched.lower?], &sargables[matched.upper?])?;
-        Some(values * self.of_density(index, matched.equal.len() + 1))
+    /// The rows between two bounds whose distance is known, behind columns with one value each. The distance of variables is asked for where the
+    /// `guess` without it is large enough for another plan.
+    fn rows_between(
+        &self,
+        index: &IndexDef,
+        matched: &KeyMatch,
+        sargables: &[Sargable<'_>],
+        guess: f64,
+    ) -> Option<f64> {
+        let (lower, upper) = (&sargables[matched.lower?], &sargables[matched.upper?]);
+        let values = values_between(lower, upper).or_else(|| {
+            let range = range_between(lower, upper).filter(|_| guess >= ASKED_ROWS_MIN)?;
+            self.ranges.width(range)
+        });
+        Some(values? * self.of_density(index, matched.equal.len() + 1))
     }
 
     /// The rows of the range whose values are known now, and whether its bounds are among them; `None` when one of the equal columns is not.
@@ -341,6 +356,33 @@ fn values_between(lower: &Sargable<'_>, upper: &Sargable<'_>) -> Option<f64> {
     }
     let left_out = i128::from(lower.op == CompareOp::Greater) + i128::from(upper.op == CompareOp::Less);
     Some((most - least + 1 - left_out).max(0) as f64)
+}
+
+/// The range of whole numbers, or of days, between two bounds of which a variable is one.
+fn range_between(lower: &Sargable<'_>, upper: &Sargable<'_>) -> Option<VariableRange> {
+    let ((from, least), (to, most)) = (base_and_offset(lower.values[0]), base_and_offset(upper.values[0]));
+    let range = VariableRange { low: range_end(from, least)?, high: range_end(to, most)? };
+    (range.low.slot.is_some() || range.high.slot.is_some()).then_some(range)
+}
+
+fn range_end(base: &Expr, offset: i128) -> Option<RangeEnd> {
+    if !is_whole_number(&base.sql_type) && base.sql_type != SqlType::Date {
+        return None;
+    }
+    match &base.kind {
+        ExprKind::Variable(slot) => Some(RangeEnd { slot: Some(*slot), offset }),
+        ExprKind::Constant(Value::Date(date)) => Some(RangeEnd { slot: None, offset: i128::from(date.days) }),
+        ExprKind::Constant(value) => {
+            Some(RangeEnd { slot: None, offset: offset + i128::from(value.as_i64()?) })
+        }
+        // The number is the same in another type of whole numbers.
+        ExprKind::Convert(inner, _)
+            if is_whole_number(&inner.sql_type) && is_whole_number(&base.sql_type) =>
+        {
+            range_end(inner, offset)
+        }
+        _ => None,
+    }
 }
 
 fn is_whole_number(sql_type: &SqlType) -> bool {

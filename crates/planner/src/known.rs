@@ -1,6 +1,7 @@
 //! The input of estimates: the table, all conditions on it, and the values that are known before the statement runs.
 
 use plan_ir::bound::tree::{Expr, TableScan};
+use plan_ir::bound::variable_ranges::VariableRanges;
 use types::{ConvertContext, Value};
 
 use super::filter::constant_value;
@@ -12,11 +13,18 @@ pub(super) struct Estimates<'s> {
     pub(super) total: f64,
     /// All that is asked of it.
     pub(super) predicates: &'s [Expr],
+    /// The ranges between variables, as far as their widths are known.
+    pub(super) ranges: &'s VariableRanges,
 }
 
 impl<'s> Estimates<'s> {
-    pub(super) fn new(scan: &'s TableScan, total: f64, predicates: &'s [Expr]) -> Estimates<'s> {
-        Estimates { scan, total, predicates }
+    pub(super) fn new(
+        scan: &'s TableScan,
+        total: f64,
+        predicates: &'s [Expr],
+        ranges: &'s VariableRanges,
+    ) -> Estimates<'s> {
+        Estimates { scan, total, predicates, ranges }
     }
 
     /// A value that is known before the statement runs, or the column's nearest one.

@@ -6,6 +6,7 @@
 
 pub mod ddl;
 pub mod describe;
+mod ranged_plans;
 pub(crate) mod references;
 pub(crate) mod registry;
 pub mod scripts;
@@ -35,6 +36,6 @@ pub use plan_ir::values::convert_context;
 pub use plan_ir::{context, errors, query_store, stored, view};
 pub use registry::function_names;
 pub use statement::{
-    CompiledStatement, InsertRows, ScalarProgram, compile, compile_insert_rows, compile_predicate,
-    compile_scalar, is_select_into, objects_named_in, objects_named_in_expression,
+    CompiledStatement, InsertRows, ScalarProgram, Widths, compile, compile_for, compile_insert_rows,
+    compile_predicate, compile_scalar, is_select_into, objects_named_in, objects_named_in_expression,
 };

@@ -6,6 +6,7 @@ use binder::item::SelectParts;
 use binder::next_values::{LIMITED, LIMITED_DEFAULT};
 use binder::{Binder, Clause, Scope, coerce};
 use executor::operations::{Evaluate, Open, Test};
+use plan_ir::bound::variable_ranges::{Magnitudes, VariableRanges};
 use plan_ir::context::{BindContext, ColumnDescription, Flow, NameScope, RowSink, StatementOutcome};
 use plan_ir::exec_context::ExecContext;
 use plan_ir::optimizer_rules::RuleSet;
@@ -24,6 +25,7 @@ use tsql::ast;
 use types::{SqlError, SqlType, Value};
 
 use crate::ddl::SelectIntoPlan;
+use crate::ranged_plans::RangedPlans;
 
 /// What a compiled thing depends on: recompile when it changes.
 pub(crate) struct Dependencies {
@@ -62,6 +64,8 @@ pub struct CompiledStatement {
     max_recursion: Option<u32>,
     /// It reads a table, view or function.
     names_rows: bool,
+    /// Its plans for other widths of its ranges between variables.
+    ranged: RangedPlans<CompiledStatement>,
     /// Computed on the first request.
     pub(crate) plan_hash: OnceLock<Option<u64>>,
 }
@@ -107,11 +111,37 @@ enum ScalarForm {
 
 /// Compiles a SELECT, INSERT, UPDATE, DELETE, MERGE or TRUNCATE.
 pub fn compile(statement: &ast::Statement, context: &BindContext<'_>) -> Result<CompiledStatement, SqlError> {
+    compile_with(statement, context, VariableRanges::default())
+}
+
+fn compile_with(
+    statement: &ast::Statement,
+    context: &BindContext<'_>,
+    ranges: VariableRanges,
+) -> Result<CompiledStatement, SqlError> {
     let mut binder = crate::registry::binder(context);
     binder.tells_all_names = true;
+    binder.columns.ranges = ranges;
     let compiled = compile_inside(statement, &mut binder);
     let compiled = binder.with_unknown_names(compiled).map_err(|error| error.at_line(statement.span.line));
     compiled.inspect_err(|_| leave_missing(&mut binder))
+}
+
+/// The widths of a statement's ranges between variables, by their order of magnitude.
+#[derive(Clone, Copy, Debug)]
+pub struct Widths(Magnitudes);
+
+/// Compiles a statement once more, for these widths of the ranges in its `general` plan.
+///
+/// # Errors
+/// As `compile`.
+pub fn compile_for(
+    statement: &ast::Statement,
+    context: &BindContext<'_>,
+    general: &CompiledStatement,
+    widths: Widths,
+) -> Result<CompiledStatement, SqlError> {
+    compile_with(statement, context, VariableRanges::of_magnitudes(&general.ranged.ranges, &widths.0))
 }
 
 /// For the one that asks why it could not be bound.
@@ -232,6 +262,7 @@ pub(crate) fn compile_inside(
         has_next_value_itself,
         max_recursion,
         names_rows,
+        ranged: RangedPlans::new(binder.columns.ranges.take_found()),
         plan_hash,
     })
 }
@@ -362,6 +393,29 @@ impl CompiledStatement {
     /// May other sessions use it?
     pub fn is_shareable(&self) -> bool {
         self.dependencies.names.are_of_all_sessions()
+    }
+
+    /// The plan for the widths that its ranges between variables have now; `None`: it is this one. `Some(Err)`: there is none yet, and the widths
+    /// for which [`compile_for`] makes it.
+    #[inline]
+    pub fn suited(&self, variables: &[Value]) -> Option<Result<Arc<CompiledStatement>, Widths>> {
+        let widths = self.ranged.magnitudes(variables)?;
+        match self.ranged.find(&widths) {
+            Ok(found) => Some(Ok(found)),
+            Err(has_room) => has_room.then_some(Err(Widths(widths))),
+        }
+    }
+
+    /// Keeps a plan that has been made for these widths.
+    pub fn keep_suited(&self, widths: Widths, plan: &Arc<CompiledStatement>) {
+        self.ranged.keep(widths.0, plan);
+    }
+
+    /// Drops the plan for the widths that the ranges have now, because it is stale.
+    pub fn forget_suited(&self, variables: &[Value]) {
+        if let Some(widths) = self.ranged.magnitudes(variables) {
+            self.ranged.forget(&widths);
+        }
     }
 
     /// Does it begin a transaction under SET IMPLICIT_TRANSACTIONS ON? A SELECT without tables does not.

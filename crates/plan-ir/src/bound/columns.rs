@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 use types::{Collation, SqlType};
 
+use crate::bound::variable_ranges::VariableRanges;
 use crate::kinds::ColumnId;
 use crate::optimizer_rules::RuleSet;
 
@@ -21,6 +22,8 @@ pub struct Columns {
     list: Vec<ColumnInfo>,
     /// The rules that the statement is planned by.
     pub rules: RuleSet,
+    /// The ranges between variables in its conditions.
+    pub ranges: VariableRanges,
     /// Subqueries that have a number so far. It is the statement's count, not a planner's: a statement is planned in several pieces that run
     /// together, and a kept result is found by the number.
     subqueries: Cell<u32>,

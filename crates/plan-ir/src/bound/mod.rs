@@ -9,4 +9,5 @@ pub mod reads;
 pub mod rel_walk;
 pub mod tree;
 pub mod untyped;
+pub mod variable_ranges;
 pub mod walk;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use os::{Latch, LatchRank};
-use query::{BindContext, VariableDef};
+use query::{BindContext, CompiledStatement, VariableDef, Widths};
 use tsql::ast;
 use types::{SqlError, SqlResult};
 
@@ -168,6 +168,20 @@ impl Program {
                 Compiled::Scalar(query::compile_predicate(expression, context)?)
             }
         })
+    }
+
+    /// The statement of a cell once more, for these widths of the ranges in its general plan.
+    pub(crate) fn bind_for(
+        &self,
+        cell: Cell,
+        context: &BindContext<'_>,
+        general: &CompiledStatement,
+        widths: Widths,
+    ) -> SqlResult<CompiledStatement> {
+        let CellSource::Statement(statement) = &self.sources[cell] else {
+            unreachable!("a statement has been compiled of it")
+        };
+        query::compile_for(statement, context, general, widths)
     }
 
     /// Every cell of an instruction before the first USE, with the variables it sees and its line.

@@ -1,6 +1,9 @@
 //! Queries and data changes: one execution inside its transaction, retried when its plan has become stale; INSERT ... EXEC.
 
+use std::sync::Arc;
+
 use os::task;
+use query::CompiledStatement;
 use types::SqlError;
 
 use crate::batch::cell::STALE_PLANS_MAX;
@@ -38,7 +41,12 @@ impl Session {
         }
         for _ in 0..STALE_PLANS_MAX {
             let compiled = self.take_bound(frame, instruction, cell)?;
-            let result = self.query_once(frame, instruction, at, &compiled, command, sink);
+            let Compiled::Statement(general) = compiled.as_ref() else {
+                unreachable!("the cell of a query holds a statement")
+            };
+            let suited = self.suited(frame, instruction, cell, general);
+            let statement = suited.as_deref().unwrap_or(general);
+            let result = self.query_once(frame, instruction, at, statement, command, sink);
             frame.local[cell] = Some(compiled);
             match result {
                 Err(interruption) if interruption.is_stale_plan() => frame.forget(cell),
@@ -61,19 +69,47 @@ impl Session {
         Err(SqlError::new(2801, &[]).into())
     }
 
+    /// The plan for the widths that the statement's ranges between variables have now; `None`: the general one.
+    #[inline]
+    fn suited(
+        &self,
+        frame: &Frame,
+        instruction: &Instruction,
+        cell: Cell,
+        general: &CompiledStatement,
+    ) -> Option<Arc<CompiledStatement>> {
+        let widths = match general.suited(&frame.variables)? {
+            Ok(kept) if kept.is_valid(self.name_scope()) => return Some(kept),
+            Ok(_) => {
+                general.forget_suited(&frame.variables);
+                return self.suited(frame, instruction, cell, general);
+            }
+            Err(widths) => widths,
+        };
+        // No other session may see definitions of this transaction before it commits.
+        if self.transactions.has_changed_catalog() {
+            return None;
+        }
+        self.programs.note_bound(false);
+        let held_bytes = os::memory::thread_bytes();
+        let context = self.bind_context(frame.program, instruction.variables_visible);
+        // What cannot be compiled now is told by the run of the general plan.
+        let made = Arc::new(frame.program.bind_for(cell, &context, general, widths).ok()?);
+        general.keep_suited(widths, &made);
+        frame.program.note_made(held_bytes);
+        Some(made)
+    }
+
     /// One execution inside its transaction.
     pub(crate) fn query_once(
         &mut self,
         frame: &mut Frame,
         instruction: &Instruction,
         at: usize,
-        compiled: &Compiled,
+        statement: &CompiledStatement,
         command: u16,
         sink: &mut dyn ResultSink,
     ) -> Result<(), Interruption> {
-        let Compiled::Statement(statement) = compiled else {
-            unreachable!("the cell of a query holds a statement")
-        };
         let writes = command != crate::done_command::SELECT;
         if writes && self.state.doomed {
             return Err(SqlError::new(3930, &[]).into());
