@@ -19,7 +19,7 @@ use super::operations::Open;
 use super::output::OutputRows;
 use super::room::Room;
 use super::spill::gathered::{Gathered, GatheredWalk};
-use super::spill::sorter::Sorter;
+use super::spill::sorter::{Keyed, Sorter};
 use super::spill::{Held, hashed_bytes};
 use super::store::{check_not_null, check_settings};
 use super::update::changed_row;
@@ -154,7 +154,7 @@ impl Once {
 
     fn add(&mut self, runtime: &Runtime<'_>, locator: &Value) -> Result<(), SqlError> {
         if let Some(sorter) = &mut self.sorter {
-            return sorter.add(runtime, vec![ended(locator_bytes(locator))], Row::new());
+            return sorter.add(runtime, Keyed::new(vec![ended(locator_bytes(locator))], 0));
         }
         let bytes = locator_bytes(locator);
         self.seen.room_for_one()?;
@@ -165,7 +165,7 @@ impl Once {
             let order = vec![(types::Collation::BIN2, false)];
             let mut sorter = Sorter::new(order, usize::MAX, runtime);
             for bytes in std::mem::take(&mut self.seen) {
-                sorter.add(runtime, vec![ended(&bytes)], Row::new())?;
+                sorter.add(runtime, Keyed::new(vec![ended(&bytes)], 0))?;
             }
             self.held.clear();
             self.sorter = Some(sorter);
@@ -177,8 +177,9 @@ impl Once {
         let Some(sorter) = self.sorter else { return Ok(()) };
         let mut sorted = sorter.finish(runtime)?;
         let mut last = None;
-        while let Some((key, _)) = sorted.next()? {
+        while let Some(keyed) = sorted.next()? {
             runtime.check_cancelled()?;
+            let (key, _) = keyed.into_parts();
             if last.as_ref() == Some(&key) {
                 return Err(SqlError::new(8672, &[]));
             }

@@ -6,10 +6,9 @@ use plan_ir::row_source::RowSource;
 use plan_ir::runtime::Runtime;
 use types::SqlError;
 
-use super::keys::sort_values;
-use super::operations::Open;
+use super::operations::{Evaluate, Open};
 use super::simple::row_limit;
-use crate::spill::sorter::{Sorted, Sorter, key_order};
+use crate::spill::sorter::{Keyed, Sorted, Sorter, key_order};
 
 pub(crate) struct Sort<'p> {
     input: &'p Plan,
@@ -33,8 +32,15 @@ impl<'p> Sort<'p> {
         let mut row = Row::new();
         while source.next(runtime, &mut row)? {
             runtime.check_cancelled()?;
-            let key = sort_values(self.keys, runtime, &row)?;
-            sorter.add(runtime, key, std::mem::take(&mut row))?;
+            let width = row.len();
+            for key in self.keys {
+                let value = key.node.eval(runtime, &row[..width])?;
+                row.push(value);
+            }
+            if sorter.wants(&row[width..]) {
+                let empty = Row::with_capacity(row.len());
+                sorter.add(runtime, Keyed::new(std::mem::replace(&mut row, empty), width))?;
+            }
         }
         sorter.finish(runtime)
     }
@@ -46,8 +52,8 @@ impl RowSource for Sort<'_> {
             self.sorted = Some(self.sort(runtime)?);
         }
         match self.sorted.as_mut().expect("sorted above").next()? {
-            Some((_, next)) => {
-                *row = next;
+            Some(next) => {
+                *row = next.into_row();
                 Ok(true)
             }
             None => Ok(false),

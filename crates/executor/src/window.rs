@@ -15,7 +15,7 @@ use super::keys::{compare_values, sort_values};
 use super::operations::{Evaluate, Open};
 use super::partition::{Keyed, Partition, RowAt};
 use super::verified::{Claim, verified};
-use crate::spill::sorter::{Sorted, Sorter, key_order};
+use crate::spill::sorter::{self, Sorted, Sorter, key_order};
 
 /// States: new -> (next: sort) giving a partition, or a row at a time (`is_stream`) -> the end.
 pub(crate) struct Window<'p> {
@@ -79,15 +79,20 @@ impl<'p> Window<'p> {
         let mut row = Row::new();
         while source.next(runtime, &mut row)? {
             runtime.check_cancelled()?;
-            let key = self.key_of(runtime, &row)?;
-            sorter.add(runtime, key, std::mem::take(&mut row))?;
+            let width = row.len();
+            for node in plan.partition.iter().chain(plan.order.iter().map(|key| &key.node)) {
+                let value = node.eval(runtime, &row[..width])?;
+                row.push(value);
+            }
+            let empty = Row::with_capacity(row.len());
+            sorter.add(runtime, sorter::Keyed::new(std::mem::replace(&mut row, empty), width))?;
         }
         sorter.finish(runtime)
     }
 
     fn next_ordered(&mut self, runtime: &Runtime<'_>) -> Result<Option<Keyed>, SqlError> {
         let next = match self.ordered.as_mut().expect("opened before") {
-            Ordered::Sorted(sorted) => sorted.next()?,
+            Ordered::Sorted(sorted) => sorted.next()?.map(sorter::Keyed::into_parts),
             Ordered::Given(source) => {
                 let mut row = Row::new();
                 match source.next(runtime, &mut row)? {

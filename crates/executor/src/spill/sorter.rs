@@ -1,6 +1,8 @@
-//! External sort: sorted runs on disk, merged a few at a time. Stable.
+//! External sort: sorted runs on disk, merged a few at a time. Stable. Rows in memory are compared by the first bytes of their keys, and by all
+//! values where those are the same.
 
 use std::cmp::Ordering;
+use std::mem::Discriminant;
 
 use engine::{Run, RunReader};
 use plan_ir::physical::plan::SortNode;
@@ -29,37 +31,87 @@ fn compare(order: &[(Collation, bool)], left: &[Value], right: &[Value]) -> Orde
     Ordering::Equal
 }
 
-/// A row and what it is sorted by.
-pub(crate) type Keyed = (Vec<Value>, Row);
+/// A row, and behind its values those that it is sorted by: one piece of memory holds both.
+#[derive(Default)]
+pub(crate) struct Keyed {
+    values: Row,
+    /// Where the key begins.
+    width: usize,
+}
+
+impl Keyed {
+    /// A row of so many values, whose others are its key.
+    pub(crate) fn new(values: Row, width: usize) -> Keyed {
+        assert!(width <= values.len(), "a key is behind the row");
+        Keyed { values, width }
+    }
+
+    fn key(&self) -> &[Value] {
+        &self.values[self.width..]
+    }
+
+    /// The row.
+    pub(crate) fn into_row(self) -> Row {
+        let mut row = self.values;
+        row.truncate(self.width);
+        row
+    }
+
+    /// The key, and the row.
+    pub(crate) fn into_parts(self) -> (Vec<Value>, Row) {
+        let mut row = self.values;
+        let key = row.split_off(self.width);
+        (key, row)
+    }
+}
+
+/// A row in memory.
+#[derive(Default)]
+struct Entry {
+    /// Never greater than that of a row that comes later.
+    prefix: u64,
+    keyed: Keyed,
+}
 
 /// Takes rows in any order.
 pub(crate) struct Sorter {
     order: KeyOrder,
     /// Only so many rows are wanted.
     limit: usize,
-    rows: Vec<Keyed>,
+    /// The key of a row behind which no row is wanted.
+    bound: Option<Vec<Value>>,
+    prefixes: Prefixes,
+    rows: Vec<Entry>,
     held: Held,
     runs: Vec<Run>,
 }
 
 /// Gives them in order.
 pub(crate) struct Sorted {
-    rows: std::vec::IntoIter<Keyed>,
+    rows: std::vec::IntoIter<Entry>,
     merge: Option<Merge>,
     _held: Held,
 }
 
 impl Sorter {
     pub(crate) fn new(order: KeyOrder, limit: usize, runtime: &Runtime<'_>) -> Sorter {
-        Sorter { order, limit, rows: Vec::new(), held: Held::new(runtime), runs: Vec::new() }
+        let (prefixes, held) = (Prefixes::default(), Held::new(runtime));
+        Sorter { order, limit, bound: None, prefixes, rows: Vec::new(), held, runs: Vec::new() }
+    }
+
+    /// Is a row with this key among the first ones of those that have come?
+    #[inline]
+    pub(crate) fn wants(&self, key: &[Value]) -> bool {
+        self.bound.as_ref().is_none_or(|bound| compare(&self.order, key, bound).is_lt())
     }
 
     /// One more row.
-    pub(crate) fn add(&mut self, runtime: &Runtime<'_>, key: Vec<Value>, row: Row) -> Result<(), SqlError> {
-        assert_eq!(key.len(), self.order.len(), "a row has a value for each key");
-        let bytes = row_bytes(&key) + row_bytes(&row) + size_of::<Keyed>();
+    pub(crate) fn add(&mut self, runtime: &Runtime<'_>, keyed: Keyed) -> Result<(), SqlError> {
+        assert_eq!(keyed.key().len(), self.order.len(), "a row has a value for each key");
+        let bytes = row_bytes(&keyed.values) + size_of::<Entry>();
         self.rows.room_for_one()?;
-        self.rows.push((key, row));
+        let prefix = self.prefixes.of(keyed.key(), &self.order);
+        self.rows.push(Entry { prefix, keyed });
         // Trim whenever twice the wanted rows have gathered: amortised cost is that of sorting the kept ones.
         let has_too_many = self.rows.len() >= self.limit.saturating_mul(2).max(1024);
         if self.held.add(runtime, bytes)? || has_too_many {
@@ -69,10 +121,24 @@ impl Sorter {
     }
 
     fn put_in_order(&mut self) -> Result<(), SqlError> {
-        let order = &self.order;
-        let sorted = os::sort_by(&mut self.rows, |a, b| compare(order, &a.0, &b.0));
+        let (order, has_prefixes) = (&self.order, self.prefixes.are_comparable());
+        let of_keys = |a: &Entry, b: &Entry| compare(order, a.keyed.key(), b.keyed.key());
+        let sorted = match has_prefixes {
+            true => os::sort_by(&mut self.rows, |a, b| a.prefix.cmp(&b.prefix).then_with(|| of_keys(a, b))),
+            false => os::sort_by(&mut self.rows, of_keys),
+        };
         sorted.map_err(|os::Interrupted| plan_ir::errors::cancelled())?;
+        debug_assert!(
+            self.rows.is_sorted_by(|a, b| of_keys(a, b).is_le()),
+            "a prefix says what its key says"
+        );
         self.rows.truncate(self.limit);
+        // So many rows come before the last of these, or are equal to it and have come earlier.
+        if let Some(last) =
+            self.rows.get(self.limit.wrapping_sub(1)).filter(|last| self.wants(last.keyed.key()))
+        {
+            self.bound = Some(last.keyed.key().to_vec());
+        }
         Ok(())
     }
 
@@ -83,8 +149,8 @@ impl Sorter {
         if self.rows.len() <= gathered / 2 {
             self.held.clear();
             let mut is_full = false;
-            for (key, row) in &self.rows {
-                is_full |= self.held.add(runtime, row_bytes(key) + row_bytes(row) + size_of::<Keyed>())?;
+            for entry in &self.rows {
+                is_full |= self.held.add(runtime, row_bytes(&entry.keyed.values) + size_of::<Entry>())?;
             }
             if !is_full {
                 return Ok(());
@@ -96,14 +162,14 @@ impl Sorter {
     /// Writes the buffered rows, in order, as a run.
     fn put_out(&mut self, runtime: &Runtime<'_>) -> Result<(), SqlError> {
         debug_assert!(
-            self.rows.is_sorted_by(|a, b| compare(&self.order, &a.0, &b.0).is_le()),
+            self.rows.is_sorted_by(|a, b| compare(&self.order, a.keyed.key(), b.keyed.key()).is_le()),
             "a run is in order"
         );
         let mut writer = self.held.workspace().writer(runtime.instance)?;
         let mut record = Vec::new();
-        for (key, row) in std::mem::take(&mut self.rows) {
+        for entry in std::mem::take(&mut self.rows) {
             runtime.check_cancelled()?;
-            encode(&key, &row, &mut record);
+            encode(&entry.keyed, &mut record);
             writer.push(&record)?;
         }
         self.runs.push(writer.finish()?);
@@ -141,12 +207,43 @@ impl Sorter {
         let mut merge = Merge::begin(self.order.clone(), self.limit, runs)?;
         let mut writer = self.held.workspace().writer(runtime.instance)?;
         let mut record = Vec::new();
-        while let Some((key, row)) = merge.next()? {
+        while let Some(keyed) = merge.next()? {
             runtime.check_cancelled()?;
-            encode(&key, &row, &mut record);
+            encode(&keyed, &mut record);
             writer.push(&record)?;
         }
         writer.finish()
+    }
+}
+
+/// Makes prefixes: numbers that are in the order of the first values of keys, as far as eight bytes tell.
+#[derive(Default)]
+struct Prefixes {
+    /// The kind of the values so far.
+    kind: Option<Discriminant<Value>>,
+    /// Values of several kinds have come: their bytes do not compare.
+    are_mixed: bool,
+    bytes: Vec<u8>,
+}
+
+impl Prefixes {
+    fn of(&mut self, key: &[Value], order: &[(Collation, bool)]) -> u64 {
+        let (Some(value), Some((collation, descending))) = (key.first(), order.first()) else { return 0 };
+        let mut prefix = 0;
+        if !value.is_null() && !self.are_mixed {
+            let kind = std::mem::discriminant(value);
+            self.are_mixed = *self.kind.get_or_insert(kind) != kind;
+            self.bytes.clear();
+            collation.key(value, &mut self.bytes);
+            // Behind the first byte, which says that it is not NULL.
+            self.bytes.resize(self.bytes.len().max(9), 0);
+            prefix = self.bytes[1..].first_chunk().map_or(0, |first| u64::from_be_bytes(*first));
+        }
+        if *descending { !prefix } else { prefix }
+    }
+
+    fn are_comparable(&self) -> bool {
+        !self.are_mixed
     }
 }
 
@@ -160,15 +257,14 @@ impl Sorted {
     pub(crate) fn next(&mut self) -> Result<Option<Keyed>, SqlError> {
         match &mut self.merge {
             Some(merge) => merge.next(),
-            None => Ok(self.rows.next()),
+            None => Ok(self.rows.next().map(|entry| entry.keyed)),
         }
     }
 }
 
-fn encode(key: &[Value], row: &[Value], record: &mut Vec<u8>) {
+fn encode(keyed: &Keyed, record: &mut Vec<u8>) {
     record.clear();
-    codec::encode_row(key, record);
-    codec::encode_row(row, record);
+    codec::encode_row(&keyed.values, record);
 }
 
 /// Several runs as one. `heads` is a heap: the least head is the first.
@@ -212,16 +308,16 @@ impl Merge {
         }
         head.left -= 1;
         head.reader.next(&mut self.record)?;
-        let mut key = Vec::new();
-        codec::decode_row(&self.record, &mut key);
-        assert!(key.len() >= self.order.len(), "a record begins with its key");
-        let row = key.split_off(self.order.len());
-        Ok(Some(std::mem::replace(&mut head.keyed, (key, row))))
+        let mut values = Row::new();
+        codec::decode_row(&self.record, &mut values);
+        assert!(values.len() >= self.order.len(), "a record ends with its key");
+        let width = values.len() - self.order.len();
+        Ok(Some(std::mem::replace(&mut head.keyed, Keyed::new(values, width))))
     }
 
     fn is_before(&self, a: usize, b: usize) -> bool {
         let (a, b) = (&self.heads[a], &self.heads[b]);
-        compare(&self.order, &a.keyed.0, &b.keyed.0).then(a.number.cmp(&b.number)).is_lt()
+        compare(&self.order, a.keyed.key(), b.keyed.key()).then(a.number.cmp(&b.number)).is_lt()
     }
 
     fn sift(&mut self, mut at: usize) {
@@ -257,7 +353,7 @@ impl Merge {
             None => head.keyed,
         };
         self.sift(0);
-        let is_next = |head: &Head| compare(&self.order, &keyed.0, &head.keyed.0).is_le();
+        let is_next = |head: &Head| compare(&self.order, keyed.key(), head.keyed.key()).is_le();
         debug_assert!(self.heads.first().is_none_or(is_next), "the least row is given first");
         Ok(Some(keyed))
     }
