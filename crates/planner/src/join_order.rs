@@ -1,7 +1,7 @@
 //! The order of inner joins by cost: for up to ten relations the cheapest left-deep order (dynamic
 //! programming over sets of relations, after Selinger), for more relations a greedy choice of the cheapest next one.
 //!
-//! Inputs for each relation: its cardinality after its own conditions, the cost of reading it, and, for a table, the density of the
+//! Inputs for each relation: its cardinality after its own conditions (of a small table that of the rows it has now), the cost of reading it, and, for a table, the density of the
 //! first columns of each index. The cardinality of a join is the product, divided for each equality by the greater number of distinct values
 //! of its sides; equalities that follow from others count once. Several columns of two relations are not independent where an index gives their
 //! number of distinct combinations.
@@ -25,11 +25,15 @@ const DIFFERENT_SHARE: f64 = 0.1;
 /// Relations without a join condition form a cross product early only up to so many rows.
 const CROSS_ROWS_MAX: f64 = 1000.0;
 
+/// A small table may have grown when its plan runs, so reading it is planned for more rows than it has. The order of joins is chosen by those that
+/// it has, at least so many: otherwise its key seems to tell apart rows that do not exist, and a join by another column than the key looks selective.
+const COUNTED_ROWS_MIN: f64 = 20.0;
+
 /// The estimates of a relation before it is joined.
 pub(super) struct Relation<'r> {
     pub(super) rel: &'r Rel,
     pub(super) columns: FxHashSet<ColumnId>,
-    /// Rows after its own conditions, and their cost.
+    /// Rows after its own conditions for which it is planned, and their cost.
     pub(super) rows: f64,
     pub(super) cost: f64,
     /// The additional cost of a seek whose page is not cached.
@@ -68,6 +72,7 @@ struct SoughtIndex {
 /// The input for the cost of each step of a join order.
 struct Orders<'r> {
     relations: &'r [Relation<'r>],
+    count: Count,
     edges: Vec<Edge>,
     composites: Vec<Composite>,
     /// For each other condition the set of relations that it reads.
@@ -102,14 +107,17 @@ pub(super) fn order(
         relations.iter().all(|relation| relation.rows >= 0.0 && relation.cost >= 0.0),
         "rows and costs are known"
     );
-    let orders = Orders::new(relations, conjuncts, classes, columns);
+    let orders = Orders::new(relations, (conjuncts, classes), columns, Count::OfNow);
+    // What is done with joined rows is planned for what small tables may grow to.
+    let grown = relations.iter().any(|relation| share_counted(relation.rel) < 1.0);
+    let grown = grown.then(|| Orders::new(relations, (conjuncts, classes), columns, Count::Planned));
     let way = if relations.len() <= EXHAUSTIVE_MAX { orders.exhaustive() } else { orders.greedy() };
     assert_eq!(way.order.len(), relations.len(), "every relation is joined once");
     let mut set = 0;
     let mut steps = Vec::with_capacity(way.order.len());
     for relation in way.order {
         set |= 1 << relation;
-        steps.push((relation, orders.rows(set)));
+        steps.push((relation, grown.iter().fold(orders.rows(set), |rows, grown| rows.max(grown.rows(set)))));
     }
     steps
 }
@@ -117,13 +125,19 @@ pub(super) fn order(
 impl<'r> Orders<'r> {
     fn new(
         relations: &'r [Relation<'r>],
-        conjuncts: &[Expr],
-        classes: &Classes,
+        (conjuncts, classes): (&[Expr], &Classes),
         columns: &Columns,
+        count: Count,
     ) -> Orders<'r> {
         let indexes: Vec<Vec<SoughtIndex>> = relations.iter().map(sought_indexes).collect();
-        let mut orders =
-            Orders { relations, edges: Vec::new(), composites: Vec::new(), others: Vec::new(), indexes };
+        let mut orders = Orders {
+            relations,
+            count,
+            edges: Vec::new(),
+            composites: Vec::new(),
+            others: Vec::new(),
+            indexes,
+        };
         for conjunct in conjuncts {
             let mut set = 0u64;
             for (at, relation) in relations.iter().enumerate() {
@@ -183,9 +197,8 @@ impl<'r> Orders<'r> {
                 .get(..columns.len())
                 .is_some_and(|key| columns.iter().all(|column| key.contains(column)))
         };
-        let of_index = |index: &SoughtIndex| {
-            scan.source.row_estimate() / index.rows_per_value[columns.len() - 1].max(1.0)
-        };
+        let of_index =
+            |index: &SoughtIndex| self.count.of(scan) / index.rows_per_value[columns.len() - 1].max(1.0);
         self.indexes[relation].iter().filter(begins).map(of_index).reduce(f64::max)
     }
 
@@ -205,9 +218,19 @@ impl<'r> Orders<'r> {
     fn different(&self, relation: usize, column: ColumnId) -> f64 {
         match self.relations[relation].rel {
             Rel::Table(scan) => {
-                distinct_values(scan, column).unwrap_or_else(|| scan.source.row_estimate() * DIFFERENT_SHARE)
+                let found = distinct_values(scan, column);
+                found.unwrap_or_else(|| scan.source.row_estimate() * DIFFERENT_SHARE).min(self.count.of(scan))
             }
-            _ => self.relations[relation].rows,
+            _ => self.counted(relation),
+        }
+    }
+
+    /// The rows of one relation.
+    fn counted(&self, at: usize) -> f64 {
+        let relation = &self.relations[at];
+        match self.count {
+            Count::OfNow => (relation.rows * share_counted(relation.rel)).max(1.0),
+            Count::Planned => relation.rows,
         }
     }
 
@@ -215,7 +238,7 @@ impl<'r> Orders<'r> {
     fn rows(&self, set: u64) -> f64 {
         debug_assert!(set != 0, "a relation is among those that are joined");
         let members = (0..self.relations.len()).filter(|at| set & (1 << at) != 0);
-        let mut rows: f64 = members.map(|at| self.relations[at].rows).product();
+        let mut rows: f64 = members.map(|at| self.counted(at)).product();
         // An equivalence class counts one equality fewer than it has relations here; the most selective come first.
         let mut inside: Vec<&Edge> = self.edges.iter().filter(|edge| edge.is_within(set)).collect();
         inside.sort_by(|a, b| a.share.total_cmp(&b.share));
@@ -268,7 +291,7 @@ impl<'r> Orders<'r> {
         let mut best: Vec<Option<Way>> = vec![None; 1 << count];
         for at in 0..count {
             let relation = &self.relations[at];
-            best[1 << at] = Some(Way { cost: relation.cost, rows: relation.rows, order: vec![at] });
+            best[1 << at] = Some(Way { cost: relation.cost, rows: self.counted(at), order: vec![at] });
         }
         for set in 1u64..1 << count {
             let Some(way) = best[set as usize].clone() else { continue };
@@ -315,6 +338,36 @@ impl<'r> Orders<'r> {
             order.push(step.relation);
         }
         Way { cost, rows: self.rows(set), order }
+    }
+}
+
+/// From which rows of tables joined rows are counted.
+#[derive(Clone, Copy, PartialEq)]
+enum Count {
+    /// Those that they have now.
+    OfNow,
+    /// Those for which reading them is planned.
+    Planned,
+}
+
+impl Count {
+    fn of(self, scan: &TableScan) -> f64 {
+        let planned = scan.source.row_estimate();
+        match self {
+            Count::OfNow => {
+                (scan.source.table.row_count_estimate() as f64).max(COUNTED_ROWS_MIN).min(planned)
+            }
+            Count::Planned => planned,
+        }
+    }
+}
+
+/// The share of the rows that a relation is planned for which are there now.
+fn share_counted(rel: &Rel) -> f64 {
+    match rel {
+        Rel::Table(scan) => Count::OfNow.of(scan) / scan.source.row_estimate(),
+        Rel::Filter { input, .. } | Rel::Project { input, .. } => share_counted(input),
+        _ => 1.0,
     }
 }
 
