@@ -438,11 +438,24 @@ impl<'a> Planner<'a> {
             });
             below.push(predicate);
         }
-        let planned = self.plan(input, below)?;
-        let computed: Vec<&(ColumnId, Expr)> = items.iter().filter(|item| self.is_wanted(item.0)).collect();
-        let nodes = self.nodes(computed.iter().map(|item| &item.1), &planned.layout())?;
+        // Few rows look up what they ask for.
+        let needs_all = self.limit.is_none();
+        let mut planned = self.plan(input, below)?;
+        let (mut layout, mut computed) = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
+        for (id, expr) in items {
+            if !self.is_wanted(*id) {
+                continue;
+            }
+            let mut expr = expr.clone();
+            if needs_all && expr.has_subquery() {
+                (planned, expr) = self.unnest(planned, expr)?;
+            }
+            layout.push(*id);
+            computed.push(expr);
+        }
+        let nodes = self.nodes(computed.iter(), &planned.layout())?;
         let projected = Planned {
-            layout: computed.iter().map(|item| item.0).collect(),
+            layout,
             order: planned.order.behind(items),
             ..planned.map(|input| Plan::Project { input, items: nodes })
         };

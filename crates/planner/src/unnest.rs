@@ -1,7 +1,7 @@
 //! Unnesting: correlated subqueries are computed once for all outer rows.
 //!
 //! - A scalar aggregate: `x < (SELECT AVG(y) FROM t WHERE t.k = outer.k)` joins the outer rows with `SELECT k, AVG(y) FROM t GROUP BY k`, an
-//!   outer join, and compares with the result. A missing group is NULL, like the aggregate of no rows; COUNT is 0. APPLY is treated alike.
+//!   outer join, and compares with the result; so does one in a select list. A missing group is NULL, like the aggregate of no rows; COUNT is 0. APPLY is treated alike.
 //! - APPLY over a plain query: `CROSS APPLY (SELECT y FROM t WHERE t.k = outer.k)` is the join on that condition.
 //!
 //! An aggregate is joined where that is cheaper than an evaluation for each row, and where the result is provably equal:
@@ -16,8 +16,8 @@ use rustc_hash::FxHashSet;
 use types::{SqlError, SqlType, Value};
 
 use super::below::cannot_fail;
-use super::costs::PROBE_COST;
-use super::join_method::dependent_loop;
+use super::costs::{PROBE_COST, RESTART_COST};
+use super::join_method::{dependent_loop, far_cost};
 use super::semi_join::{DEPTH_MAX, depth_of};
 use super::{Planned, Planner};
 
@@ -49,8 +49,8 @@ impl Planner<'_> {
         self.filter(planned, said)
     }
 
-    /// Joins what the scalar subqueries of a condition over `planned` ask for, and says the condition without them.
-    fn unnest(&mut self, planned: Planned, predicate: Expr) -> Result<(Planned, Expr), SqlError> {
+    /// Joins what the scalar subqueries of an expression over `planned` ask for, and says the expression without them.
+    pub(super) fn unnest(&mut self, planned: Planned, predicate: Expr) -> Result<(Planned, Expr), SqlError> {
         let (mut planned, mut predicate) = (planned, predicate);
         let mut subqueries = Vec::new();
         collect_scalars(&predicate, &mut subqueries);
@@ -105,6 +105,9 @@ impl Planner<'_> {
             return Ok(true);
         }
         debug_assert!(each >= 0.0 && rows >= 0.0, "{rows} rows ask for {each} each");
+        // As a loop's right side, it is opened again for each row, and what it seeks may lie anywhere.
+        let far = unnested.grouped.inputs().into_iter().map(far_cost).fold(0.0, f64::max);
+        let each = each + RESTART_COST + far;
         Ok(each * rows > DOUBT * (once.cost + once.rows.max(rows) * PROBE_COST))
     }
 

@@ -77,6 +77,15 @@ fn shapes() {
             "SELECT COUNT(*) FROM orders o, customer c, nation n WHERE o.ck = c.ck AND c.nk = n.nk AND n.nk = 3",
             "loop, hash, seek nation, seek customer, seek orders",
         ),
+        // What each of many rows asks for is computed once; for one row it is looked up.
+        (
+            "SELECT SUM(n) FROM (SELECT (SELECT COUNT(*) FROM item i WHERE i.ok = o.ok) AS n FROM orders o) x",
+            "hash, scan item, scan orders",
+        ),
+        (
+            "SELECT SUM(n) FROM (SELECT (SELECT COUNT(*) FROM item i WHERE i.pk = p.pk) AS n FROM part p WHERE p.pk = 7) x",
+            "loop, seek part, seek item",
+        ),
         // All of it: what comes in one order by two indexes is merged, what does not is hashed, the smaller side built.
         (
             "SELECT COUNT(*) FROM item i JOIN orders o ON o.ok = i.ok JOIN customer c ON c.ck = o.ck",
@@ -304,4 +313,36 @@ fn many_ways_down_a_large_table_cost_more_than_all_of_it() {
         );
     }
     session.close();
+}
+
+/// Subqueries of a select list, each computed once for all rows, give what they give row by row.
+#[test]
+fn what_a_select_list_asks_for_may_be_computed_once() {
+    let world = World::new("select-list-once");
+    let mut session = world.session();
+    assert!(common::numbers(&run(&mut session, SHOP)).iter().all(|number| *number == 0));
+    run(
+        &mut session,
+        "CREATE TABLE asked (id int NOT NULL PRIMARY KEY, ok int NULL) INSERT asked SELECT n, NULLIF(n * 3, 30) FROM numbers WHERE n < 50",
+    );
+    for items in [
+        // Orders without items, and an order that is NULL.
+        "(SELECT COUNT(*) FROM item i WHERE i.ok = a.ok), (SELECT MAX(qty) FROM item i WHERE i.ok = a.ok AND qty > 20)",
+        "(SELECT COUNT(qty) + 1 FROM item i WHERE a.ok = i.ok AND i.line = 1) * 2, ok",
+        "CASE WHEN id % 2 = 0 THEN (SELECT MIN(pk) FROM item i WHERE i.ok = a.ok) ELSE -1 END, ISNULL((SELECT MAX(line) FROM item i WHERE i.ok = a.ok), 99)",
+        // One that may fail for a row stays where it is.
+        "CASE WHEN id > 1000 THEN (SELECT SUM(10 / (qty - qty)) FROM item i WHERE i.ok = a.ok) ELSE 0 END",
+    ] {
+        let of = |hint: &str, session: &mut Session| {
+            let seen = run(
+                session,
+                &format!("SELECT id, {items} FROM asked a ORDER BY id OPTION (USE HINT ('{hint}'))"),
+            );
+            assert!(seen.messages.is_empty(), "{items}: {:?}", seen.messages);
+            seen.sets[0].1.clone()
+        };
+        let each = of("HARDPAN_DISABLE_RULE_DECORRELATION", &mut session);
+        assert_eq!(each.len(), 50);
+        assert_eq!(of("HARDPAN_PREFER_RULE_DECORRELATION", &mut session), each, "{items}");
+    }
 }
