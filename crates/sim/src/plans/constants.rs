@@ -132,8 +132,7 @@ pub(super) fn each_time(rng: &mut Rng, tables: &[Table], batch: &mut Batch) -> S
             "SELECT {a}.k AS x0 FROM {name} AS {a} WHERE {a}.v = 1 AND ABS(CHECKSUM(NEWID()) % 2) IN (0, 2, 3, 4, 5, 6, 7, 8, 9, 10, {a}.v)"
         ),
         // That of 200 all or none are even is not seen.
-        _ => format!(
-            "SELECT IIF(COUNT(*) BETWEEN 1 AND 199, 1, 0) AS x0 FROM GENERATE_SERIES(1, 200) AS s WHERE CHECKSUM(NEWID()) % 2 = 0"
-        ),
+        _ => "SELECT IIF(COUNT(*) BETWEEN 1 AND 199, 1, 0) AS x0 FROM GENERATE_SERIES(1, 200) AS s WHERE CHECKSUM(NEWID()) % 2 = 0"
+            .to_owned(),
     }
 }
