@@ -46,7 +46,10 @@ pub const SHAPES: [Shape; 33] = [
         times: 3,
         ..padded("filter on an int, the same table", "select count(*) from padded where k > 10 and n < 2000000000")
     },
-    scan("all orders to the client", "select o_orderkey, o_custkey, o_totalprice, o_orderdate from orders"),
+    scan(
+        "all orders to the client",
+        "select o_orderkey, o_custkey, o_totalprice, o_orderdate from orders order by o_orderkey",
+    ),
     scan(
         "all orders to the client, sorted",
         "select o_orderkey, o_custkey, o_totalprice, o_orderdate from orders order by o_totalprice, o_orderkey",
