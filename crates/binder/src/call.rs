@@ -37,7 +37,7 @@ impl Binder<'_> {
             }
             Some(_) => {
                 self.check_method_of_column(&call.name)?;
-                return Err(plan_ir::errors::unknown_scalar_function(&written(&call.name)));
+                return self.user_call(call);
             }
         }
         let mut name = call.name.name.value.to_ascii_uppercase();

@@ -555,8 +555,8 @@ impl Binder<'_> {
         let mut arguments = Vec::new();
         for argument in &call.args {
             arguments.push(match &argument.kind {
-                ast::ExprKind::Default => Expr::null(),
-                _ => self.value(argument)?,
+                ast::ExprKind::Default => None,
+                _ => Some(self.value(argument)?),
             });
         }
         let alias = function
@@ -567,6 +567,8 @@ impl Binder<'_> {
         let resolved = self.resolve_table(&call.name)?;
         match resolved {
             Resolved::System(view, database) => {
+                let arguments: Vec<Expr> =
+                    arguments.into_iter().map(|argument| argument.unwrap_or_else(Expr::null)).collect();
                 if arguments.len() > view.parameters {
                     return Err(plan_ir::errors::too_many_arguments(&written(&call.name)));
                 }
@@ -601,6 +603,12 @@ impl Binder<'_> {
                     self.observe(&database, &object);
                     Ok(rel)
                 }
+                ObjectDef::Module(module) if module.kind == ModuleKind::TableFunction => {
+                    let rel = self.function_table(&database, module, arguments, (&alias, &call.name))?;
+                    self.rename_columns(&function.columns)?;
+                    self.observe(&database, &object);
+                    Ok(rel)
+                }
                 _ => Err(plan_ir::errors::invalid_object(&written(&call.name))),
             },
         }
@@ -610,24 +618,13 @@ impl Binder<'_> {
     fn inline_function(
         &mut self,
         function: &ast::CreateFunction,
-        arguments: Vec<Expr>,
+        arguments: Vec<Option<Expr>>,
     ) -> Result<BoundQuery, SqlError> {
         let ast::FunctionBody::Query(select) = &function.body else {
-            return Err(plan_ir::errors::unsupported("a multi-statement table-valued function"));
+            return Err(plan_ir::errors::stored_text_damaged());
         };
-        let name = written(&function.name);
-        if arguments.len() < function.parameters.len() {
-            return Err(plan_ir::errors::too_few_arguments(&name));
-        }
-        if arguments.len() > function.parameters.len() {
-            return Err(plan_ir::errors::too_many_arguments(&name));
-        }
-        let database = self.current_database();
-        for (at, (parameter, argument)) in function.parameters.iter().zip(arguments).enumerate() {
-            let place = plan_ir::data_type::TypePlace::Variable(at + 1);
-            let declared =
-                plan_ir::data_type::declared_in(&parameter.data_type, place, &database, self.context.lookup)?;
-            let argument = plan_ir::bound::convert::for_variable(argument, &declared.sql_type)?;
+        let arguments = self.function_arguments(function, arguments)?;
+        for (parameter, argument) in function.parameters.iter().zip(arguments) {
             self.arguments.push((parameter.name.clone(), as_parameter(argument)));
         }
         if let Some(with) = &select.with {
@@ -647,7 +644,7 @@ impl Binder<'_> {
         &mut self,
         function: &ast::CreateFunction,
     ) -> Result<BoundQuery, SqlError> {
-        let arguments = function.parameters.iter().map(|_| Expr::null()).collect();
+        let arguments = function.parameters.iter().map(|_| Some(Expr::null())).collect();
         self.inline_function(function, arguments)
     }
 
@@ -688,7 +685,7 @@ fn shown(table: &ScopeTable) -> String {
 }
 
 /// The statement that made a function.
-fn stored_function(module: &ModuleDef) -> Result<Box<ast::CreateFunction>, SqlError> {
+pub(super) fn stored_function(module: &ModuleDef) -> Result<Box<ast::CreateFunction>, SqlError> {
     match plan_ir::stored::parse_module(module)? {
         ast::StatementKind::CreateFunction(function) => Ok(function),
         _ => Err(plan_ir::errors::stored_text_damaged()),
@@ -702,7 +699,7 @@ pub fn join(kind: JoinKind, left: Rel, right: Rel, on: Option<Expr>) -> Rel {
 
 /// The value of a parameter of an inline function: a value of the database's collation, be it a column's. NULL is no literal there: the
 /// parameter may stand wherever a variable may.
-fn as_parameter(argument: Expr) -> Expr {
+pub(super) fn as_parameter(argument: Expr) -> Expr {
     if argument.is_constant_null() {
         let sql_type = argument.sql_type;
         return Expr::new(ExprKind::Coalesce(vec![argument]), sql_type, true);

@@ -111,10 +111,11 @@ impl Binder<'_> {
     fn group_key(&mut self, expr: &ast::Expr, keys: &mut Vec<Expr>) -> Result<usize, SqlError> {
         let refused = || SqlError::new(144, &[]);
         // Aggregates are refused as they are in WHERE, by another number.
-        let key = self
-            .in_clause(Clause::Rows, |binder| binder.key_value(expr))
-            .map_err(|error| if error.number == 147 { refused() } else { error })?;
-        if key.has_subquery() {
+        self.is_binding_group_key = true;
+        let key = self.in_clause(Clause::Rows, |binder| binder.key_value(expr));
+        self.is_binding_group_key = false;
+        let key = key.map_err(|error| if error.number == 147 { refused() } else { error })?;
+        if key.has_written_subquery() {
             return Err(refused());
         }
         check_key(&key, "GROUP BY", keys.len() + 1)?;

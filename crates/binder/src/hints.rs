@@ -216,7 +216,7 @@ pub fn hint_tables(rel: &mut Rel, hints: &ScanHints) -> Result<(), SqlError> {
             }
             Ok(())
         }
-        Rel::OneRow | Rel::Values { .. } | Rel::WorkTable { .. } => Ok(()),
+        Rel::OneRow | Rel::Values { .. } | Rel::FunctionTable { .. } | Rel::WorkTable { .. } => Ok(()),
         Rel::Filter { input, .. }
         | Rel::Project { input, .. }
         | Rel::Aggregate { input, .. }

@@ -13,6 +13,7 @@ mod grouping_sets;
 pub mod hinted_tables;
 mod hints;
 pub mod identity;
+mod inlining;
 mod insert;
 pub mod item;
 pub mod kept_stars;
@@ -37,6 +38,7 @@ mod stars;
 mod target;
 mod through;
 mod update;
+mod user_function;
 mod window;
 
 use std::cell::RefCell;
@@ -122,6 +124,12 @@ pub struct Binder<'a> {
     pub tells_all_names: bool,
     /// Where they are written, and what is wrong with them.
     unknown_names: Vec<(usize, SqlError)>,
+    /// Scalar functions are inlined where that is possible.
+    pub inlines_functions: bool,
+    /// The functions that are being inlined, by their object ids, the innermost last.
+    inlining: Vec<i32>,
+    /// A key of GROUP BY is being bound.
+    is_binding_group_key: bool,
     depth: u32,
     view_depth: u32,
     expansions: u32,
@@ -150,6 +158,17 @@ pub struct Observed {
 }
 
 impl Observed {
+    /// The position of an object among those that are named; a new one is added.
+    fn position_of(&mut self, database: &Arc<Database>, object: &engine::ObjectDef) -> usize {
+        let is_it = |(of, known): &(Arc<Database>, engine::ObjectDef)| {
+            of.id() == database.id() && known.object_id() == object.object_id()
+        };
+        self.objects.iter().position(is_it).unwrap_or_else(|| {
+            self.objects.push((database.clone(), object.clone()));
+            self.objects.len() - 1
+        })
+    }
+
     /// The columns referred to: position in `objects`, name; each once.
     pub fn columns(&self) -> std::collections::BTreeSet<(usize, String)> {
         self.used.iter().filter_map(|id| self.sources.get(id).cloned()).collect()
@@ -306,7 +325,7 @@ impl<'a> Binder<'a> {
             coercibilities: rustc_hash::FxHashMap::default(),
             names_columns: false,
             observed: None,
-            makes_function: false,
+            makes_function: context.in_function,
             refuses_temporary: false,
             refuses_subqueries: false,
             join_hints: Vec::new(),
@@ -316,6 +335,9 @@ impl<'a> Binder<'a> {
             stars: kept_stars::Stars::default(),
             tells_all_names: false,
             unknown_names: Vec::new(),
+            inlines_functions: true,
+            inlining: Vec::new(),
+            is_binding_group_key: false,
             depth: 0,
             view_depth: 0,
             expansions: 0,
@@ -448,18 +470,18 @@ impl<'a> Binder<'a> {
             return;
         };
         let mut observed = observed.borrow_mut();
-        let known = observed
-            .objects
-            .iter()
-            .position(|(d, o)| d.id() == database.id() && o.object_id() == object.object_id());
-        let at = known.unwrap_or(observed.objects.len());
-        if known.is_none() {
-            observed.objects.push((database.clone(), object.clone()));
-        }
+        let at = observed.position_of(database, object);
         if let Some(table) = self.scopes.last().and_then(|scope| scope.tables.last()) {
             for column in &table.columns {
                 observed.sources.insert(column.id, (at, column.name.clone()));
             }
+        }
+    }
+
+    /// The text itself calls this scalar function.
+    pub fn observe_call(&self, database: &Arc<Database>, object: &engine::ObjectDef) {
+        if let (Some(observed), 0) = (&self.observed, self.view_depth) {
+            observed.borrow_mut().position_of(database, object);
         }
     }
 

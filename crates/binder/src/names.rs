@@ -195,6 +195,9 @@ impl Binder<'_> {
         }
         let table = name.name.value.as_str();
         if table.starts_with('#') {
+            if self.makes_function && name.database.is_none() {
+                return Err(SqlError::new(2772, &[]));
+            }
             if self.refuses_temporary {
                 return Err(SqlError::new(4508, &[]));
             }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use engine::{Database, ModuleDef, ModuleKind, ObjectDef, TableDef};
 use plan_ir::front_end::BoundModule;
 use plan_ir::view_shape::ViewColumn;
+use tsql::ast::FunctionReturns;
 
 use super::{Binder, Scope, ScopeColumn, ScopeTable};
 
@@ -13,6 +14,9 @@ use super::{Binder, Scope, ScopeColumn, ScopeTable};
 pub fn bound_module(mut binder: Binder<'_>, module: &ModuleDef) -> Option<BoundModule> {
     binder.observed = Some(RefCell::default());
     binder.schema = Some(module.schema.clone());
+    if module.kind == ModuleKind::TableFunction {
+        return bound_table_function(binder, module);
+    }
     let query = match module.kind {
         ModuleKind::View => binder.view_query(module).map(|query| (query.rows, query.names)),
         ModuleKind::InlineFunction => binder.inline_function_query(module).map(|query| (query, Vec::new())),
@@ -29,6 +33,26 @@ pub fn bound_module(mut binder: Binder<'_>, module: &ModuleDef) -> Option<BoundM
     let used = observed.columns().into_iter().collect();
     let (object_id, is_schema_bound) = (module.object_id, module.is_schema_bound);
     Some(BoundModule { object_id, is_schema_bound, columns, objects: observed.objects, used })
+}
+
+/// The columns of the table that a multi-statement function returns; what its body names is found otherwise.
+fn bound_table_function(mut binder: Binder<'_>, module: &ModuleDef) -> Option<BoundModule> {
+    let text = super::from::stored_function(module).ok()?;
+    let FunctionReturns::Table { elements, .. } = &text.returns else { return None };
+    let (database, schema) = (binder.database.clone(), module.schema.clone());
+    let columns = binder
+        .isolated(database, schema, module.ansi_nulls, |binder| binder.function_columns(elements))
+        .ok()?
+        .into_iter()
+        .map(|column| ViewColumn {
+            name: column.name,
+            sql_type: column.sql_type,
+            nullable: column.nullable,
+            identity: false,
+        })
+        .collect();
+    let (object_id, is_schema_bound) = (module.object_id, module.is_schema_bound);
+    Some(BoundModule { object_id, is_schema_bound, columns, objects: Vec::new(), used: Vec::new() })
 }
 
 /// Numbers of the columns that the text of a CHECK or of a computed column names, in the order of the table.

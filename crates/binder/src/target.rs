@@ -225,14 +225,17 @@ impl Binder<'_> {
     ) -> Result<Expr, SqlError> {
         let parsed = plan_ir::stored::parse_expression(text)?;
         let database = self.database.clone();
-        self.isolated(database, "dbo".into(), table.ansi_nulls, |binder| {
+        let inlines_functions = std::mem::replace(&mut self.inlines_functions, false);
+        let bound = self.isolated(database, "dbo".into(), table.ansi_nulls, |binder| {
             binder.scopes.push(Scope {
                 tables: columns.into_iter().collect(),
                 clause: Clause::Rows,
                 ..Scope::default()
             });
             bind(binder, &parsed)
-        })
+        });
+        self.inlines_functions = inlines_functions;
+        bound
     }
 
     /// Ordinals of named target columns. Errors 207, 264, 271, 4406.

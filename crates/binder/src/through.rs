@@ -69,6 +69,10 @@ impl<'r> BaseTableSearch<'r> {
                 self.others += 1;
                 Ok(())
             }
+            Rel::FunctionTable { .. } => {
+                self.others += 1;
+                Ok(())
+            }
             Rel::OneRow | Rel::Values { .. } | Rel::WorkTable { .. } => Ok(()),
             Rel::Aggregate { .. } | Rel::Distinct { .. } | Rel::SetOp { .. } | Rel::Recursive { .. } => {
                 if alone {
@@ -272,7 +276,7 @@ fn union_all(branches: &[&Rel], width: usize, query: &NamedQuery) -> SqlError {
 /// Base tables and system views of a tree, each as often as it is named; those of subqueries are only read.
 fn count_tables(rel: &Rel) -> usize {
     match rel {
-        Rel::Table(_) | Rel::System(_) => 1,
+        Rel::Table(_) | Rel::System(_) | Rel::FunctionTable { .. } => 1,
         rel => rel.inputs().into_iter().map(count_tables).sum(),
     }
 }

@@ -2,9 +2,12 @@
 
 use std::cmp::Ordering;
 
+use plan_ir::context::FunctionCall;
 use plan_ir::function_def::Call;
 use plan_ir::kinds::{CompareOp, ConversionKind};
-use plan_ir::physical::plan::{BoolNode, CallNode, ConvertNode, InSet, IntKind, IntNode, LikeNode, Node};
+use plan_ir::physical::plan::{
+    BoolNode, CallNode, ConvertNode, InSet, IntKind, IntNode, LikeNode, Node, UserCallNode,
+};
 use plan_ir::runtime::Runtime;
 use types::arith::{self, BinaryOp};
 use types::{Collation, SqlError, SqlType, Value};
@@ -78,6 +81,7 @@ impl Evaluate for Node {
                 Ok(Value::Null)
             }
             Node::Call(node) => call(node, runtime, row),
+            Node::UserCall(node) => user_call(node, runtime, row),
             Node::Scalar(plan) => subquery::scalar(plan, runtime, row),
         }
     }
@@ -149,6 +153,25 @@ fn convert(node: &ConvertNode, runtime: &Runtime<'_>, row: &[Value]) -> Result<V
     }
 }
 
+fn user_call(node: &UserCallNode, runtime: &Runtime<'_>, row: &[Value]) -> Result<Value, SqlError> {
+    let arguments = values_of(&node.arguments, runtime, row)?;
+    if node.function.is_strict && arguments.iter().any(Value::is_null) {
+        return Ok(Value::Null);
+    }
+    runtime.functions.call_function(FunctionCall {
+        function: &node.function,
+        arguments,
+        instance: runtime.instance,
+        options: runtime.options,
+        transactions: &mut runtime.transactions.borrow_mut(),
+    })
+}
+
+/// The values of several expressions for a row.
+fn values_of(nodes: &[Node], runtime: &Runtime<'_>, row: &[Value]) -> Result<Vec<Value>, SqlError> {
+    nodes.iter().map(|node| node.eval(runtime, row)).collect()
+}
+
 fn call(node: &CallNode, runtime: &Runtime<'_>, row: &[Value]) -> Result<Value, SqlError> {
     let nodes = node.arguments.as_slice();
     match nodes {
@@ -159,10 +182,7 @@ fn call(node: &CallNode, runtime: &Runtime<'_>, row: &[Value]) -> Result<Value, 
             apply(node, runtime, &[a.eval(runtime, row)?, b.eval(runtime, row)?, c.eval(runtime, row)?])
         }
         many => {
-            let values = many
-                .iter()
-                .map(|argument| argument.eval(runtime, row))
-                .collect::<Result<Vec<Value>, SqlError>>()?;
+            let values = values_of(many, runtime, row)?;
             apply(node, runtime, &values)
         }
     }

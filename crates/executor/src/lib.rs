@@ -8,6 +8,7 @@ pub mod constraints;
 pub mod delete;
 mod deleted;
 mod eval;
+mod function_table;
 pub mod functions;
 pub mod generated;
 mod hash_join;
@@ -68,6 +69,7 @@ fn open_alone<'p>(plan: &'p Plan, runtime: &Runtime<'_>) -> Result<Box<dyn RowSo
         Plan::Values(rows) => Box::new(simple::Values { rows, at: 0 }),
         Plan::Scan(scan) => scan::open(scan, runtime)?,
         Plan::System(system) => scan::open_system(system, runtime)?,
+        Plan::FunctionTable(table) => function_table::open(table, runtime)?,
         Plan::Filter { input, predicate } => {
             Box::new(simple::Filter { input: input.open(runtime)?, predicate })
         }

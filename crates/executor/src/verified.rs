@@ -271,6 +271,9 @@ mod tests {
         fn module(&self, _: &BindContext<'_>, _: &ModuleDef) -> Option<BoundModule> {
             None
         }
+        fn is_inlineable(&self, _: &BindContext<'_>, _: &Arc<ModuleDef>) -> bool {
+            false
+        }
         fn references(&self, _: &BindContext<'_>, _: &ModuleDef) -> Vec<Reference> {
             Vec::new()
         }
@@ -313,6 +316,7 @@ mod tests {
             variables: &mut [],
             transactions: &mut transactions,
             state: &Nobody,
+            functions: &plan_ir::context::NoFunctions,
             options: &SetOptions::default(),
             names: &NoNames,
             front_end: FrontEnd(&Nobody),

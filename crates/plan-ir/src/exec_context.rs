@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::{Database, Instance, TransactionSet};
 use types::Value;
 
-use crate::context::{SessionNames, SessionState, SetOptions};
+use crate::context::{FunctionRunner, SessionNames, SessionState, SetOptions};
 use crate::front_end::FrontEnd;
 
 /// Everything a running statement touches.
@@ -20,6 +20,8 @@ pub struct ExecContext<'a> {
     pub transactions: &'a mut TransactionSet,
     /// The session that runs it.
     pub state: &'a dyn SessionState,
+    /// Runs the bodies of functions.
+    pub functions: &'a dyn FunctionRunner,
     /// SET options now in force.
     pub options: &'a SetOptions,
     /// Temporary tables of the session.

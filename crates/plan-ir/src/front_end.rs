@@ -65,6 +65,9 @@ pub trait BindAnew: Sync {
     /// A view or inline function, bound anew; none when it is something else or no longer binds.
     fn module(&self, context: &BindContext<'_>, module: &ModuleDef) -> Option<BoundModule>;
 
+    /// Can calls of the scalar function be inlined?
+    fn is_inlineable(&self, context: &BindContext<'_>, module: &Arc<ModuleDef>) -> bool;
+
     /// The references in the text of a view, an inline function or a procedure.
     fn references(&self, context: &BindContext<'_>, module: &ModuleDef) -> Vec<Reference>;
 

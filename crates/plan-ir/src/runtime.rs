@@ -10,7 +10,7 @@ use engine::{CatalogImage, Database, Instance, Lookup, ObjectDef, SchemaDef, Tra
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::{ConvertContext, SqlError, Value};
 
-use crate::context::{RowSink, SessionNames, SessionState, SetOptions};
+use crate::context::{FunctionRunner, RowSink, SessionNames, SessionState, SetOptions};
 use crate::exec_context::ExecContext;
 use crate::front_end::BindAnew;
 use crate::kinds::ColumnId;
@@ -33,6 +33,7 @@ pub struct Runtime<'a> {
     pub instance: &'a Arc<Instance>,
     pub database: &'a Arc<Database>,
     pub state: &'a dyn SessionState,
+    pub functions: &'a dyn FunctionRunner,
     pub options: &'a SetOptions,
     pub names: &'a dyn SessionNames,
     pub front_end: &'static dyn BindAnew,
@@ -98,6 +99,7 @@ impl<'a> Runtime<'a> {
             instance: context.instance,
             database: context.database,
             state: context.state,
+            functions: context.functions,
             options: context.options,
             names: context.names,
             front_end: context.front_end.0,

@@ -1,11 +1,14 @@
 //! Access paths: which index a table is read through, from the predicates that reach it.
 
+use std::sync::Arc;
+
 use engine::{IndexDef, IndexKind};
 use plan_ir::bound::tree::{Expr, ExprKind, SystemScan, TableScan};
+use plan_ir::context::UserFunction;
 use plan_ir::kinds::{ColumnId, CompareOp};
 use plan_ir::optimizer_rules::{OptimizerRule, RuleSet};
 use plan_ir::physical::plan::{
-    AccessPath, BoolNode, Node, OtherIndex, Plan, ScanPlan, SeekKey, SeekRange, SystemPlan,
+    AccessPath, BoolNode, FunctionTable, Node, OtherIndex, Plan, ScanPlan, SeekKey, SeekRange, SystemPlan,
 };
 use plan_ir::table::TableSource;
 use plan_ir::view::stream::BoundKind;
@@ -24,6 +27,9 @@ use super::{Asked, Planned, Planner};
 
 /// The pseudo column of rows' locators in the branches of an index union, which drops it: no column of the statement has this number.
 pub(super) const ROW_NAME: ColumnId = ColumnId(u32::MAX);
+
+/// The rows that a multi-statement table-valued function is expected to return (documentation: "Table variables", fixed estimate since 2014).
+const FUNCTION_TABLE_ROWS: f64 = 100.0;
 
 /// How the rows of a table are read.
 struct Sought<'e> {
@@ -250,6 +256,22 @@ impl Planner<'_> {
             seeks_by_outer: false,
             order: Order::default(),
         })
+    }
+
+    /// Plans the run of a multi-statement table-valued function.
+    pub(super) fn plan_function_table(
+        &mut self,
+        (function, arguments, columns): (&Arc<UserFunction>, &[Expr], &[ColumnId]),
+        predicates: Vec<Expr>,
+    ) -> Result<Planned, SqlError> {
+        let arguments = self.nodes(arguments.iter(), &Layout::default())?;
+        let filter = match Expr::all(predicates) {
+            Some(predicate) => Some(self.predicate(&predicate, &Layout::new(columns))?),
+            None => None,
+        };
+        let plan = FunctionTable { function: function.clone(), arguments, filter };
+        let plan = Plan::FunctionTable(Box::new(plan));
+        Ok(Planned::leaf(plan, columns.to_vec(), FUNCTION_TABLE_ROWS))
     }
 
     /// The bounds in a predicate on columns for which the function accepts bounds.

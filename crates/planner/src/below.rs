@@ -66,7 +66,7 @@ fn fails_itself(expr: &Expr) -> bool {
             let is_cut = CUTTING_FUNCTIONS.contains(&function.name) && arguments[1..].iter().all(is_length);
             !is_cut && !TOTAL_FUNCTIONS.contains(&function.name)
         }
-        ExprKind::Subquery(_) | ExprKind::NextValue(_) => true,
+        ExprKind::Subquery(_) | ExprKind::NextValue(_) | ExprKind::UserCall(..) => true,
         _ => false,
     }
 }

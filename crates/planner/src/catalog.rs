@@ -27,6 +27,7 @@ fn reads_catalogs_only(plan: &Plan, databases: &mut Vec<Arc<Database>>) -> bool 
             shows_catalog(system.view)
         }
         Plan::Scan(_)
+        | Plan::FunctionTable(_)
         | Plan::NextValue { .. }
         | Plan::Recursive { .. }
         | Plan::WorkTable(_)

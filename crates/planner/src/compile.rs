@@ -4,7 +4,7 @@ use plan_ir::bound::tree::{Expr, ExprKind, LikeExpr, SubqueryExpr, SubqueryKind,
 use plan_ir::kinds::{ColumnId, CompareOp, ConversionKind};
 use plan_ir::optimizer_rules::OptimizerRule;
 use plan_ir::physical::plan::{
-    BinaryNode, BoolNode, CallNode, ConvertNode, InSet, IntKind, IntNode, LikeNode, Node,
+    BinaryNode, BoolNode, CallNode, ConvertNode, InSet, IntKind, IntNode, LikeNode, Node, UserCallNode,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::arith::{BinaryOp, UnaryOp};
@@ -96,6 +96,10 @@ impl Planner<'_> {
                 argument_types: arguments.iter().map(|argument| argument.sql_type).collect(),
                 result: expr.sql_type,
                 collation: expr.collation,
+            })),
+            ExprKind::UserCall(function, arguments) => Node::UserCall(Box::new(UserCallNode {
+                function: function.clone(),
+                arguments: self.nodes(arguments.iter(), layout)?,
             })),
             ExprKind::Subquery(subquery) if matches!(subquery.kind, SubqueryKind::Scalar) => {
                 Node::Scalar(Box::new(self.sub_plan(subquery, layout)?))

@@ -313,6 +313,9 @@ impl<'a> Planner<'a> {
                 self.plan_set_op(*kind, left, right, columns, pushed)
             }
             Rel::System(scan) => self.plan_system(scan, pushed),
+            Rel::FunctionTable { function, arguments, columns } => {
+                self.plan_function_table((function, arguments, columns), pushed)
+            }
             other => {
                 let planned = self.plan_barrier(other)?;
                 self.filter(planned, pushed)

@@ -236,7 +236,11 @@ fn is_shareable(rel: &Rel) -> bool {
     fn has_same_rows(rel: &Rel) -> bool {
         let is_plain = match rel {
             // The form does not include the arguments of a system view, and work tables change.
-            Rel::System(_) | Rel::WorkTable { .. } | Rel::Recursive { .. } | Rel::NextValue { .. } => false,
+            Rel::System(_)
+            | Rel::FunctionTable { .. }
+            | Rel::WorkTable { .. }
+            | Rel::Recursive { .. }
+            | Rel::NextValue { .. } => false,
             Rel::Table(scan) => scan.locator.is_none() && !scan.hints.read_past,
             _ => true,
         };

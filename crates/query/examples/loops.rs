@@ -59,6 +59,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         lookup: engine::Lookup::new(&reader),
         undeclared: None,
         missing: None,
+        in_function: false,
     };
     let mut context = ExecContext {
         instance: &instance,
@@ -66,6 +67,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         variables: &mut values,
         transactions: &mut transactions,
         state: &Nobody,
+        functions: &plan_ir::context::NoFunctions,
         options: &options,
         names: &NoNames,
         front_end: hardpan_query::FRONT_END,

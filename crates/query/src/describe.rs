@@ -30,6 +30,10 @@ impl BindAnew for Whole {
         bound_module(crate::registry::binder(context), module)
     }
 
+    fn is_inlineable(&self, context: &BindContext<'_>, module: &Arc<ModuleDef>) -> bool {
+        crate::registry::binder(context).is_inlineable(context.database, module)
+    }
+
     fn references(&self, context: &BindContext<'_>, module: &ModuleDef) -> Vec<Reference> {
         crate::references::of_module(context, module)
     }

@@ -17,9 +17,9 @@ pub use ::sysviews;
 pub use binder::clauses;
 pub use describe::FRONT_END;
 pub use plan_ir::context::{
-    BindContext, CachedPlan, CachedPlanKind, CachedStatement, ColumnDescription, Flow, InputBuffer,
-    NameScope, NoNames, ProgramRuns, RowSink, ServerTotals, SessionFigures, SessionNames, SessionRow,
-    SessionState, SetOptions, ShowplanForm, StatementOutcome, SystemProcedure, VariableDef,
+    BindContext, CachedPlan, CachedPlanKind, CachedStatement, ColumnDescription, Flow, FunctionCall,
+    InputBuffer, NameScope, NoNames, ProgramRuns, RowSink, ServerTotals, SessionFigures, SessionNames,
+    SessionRow, SessionState, SetOptions, ShowplanForm, StatementOutcome, SystemProcedure, VariableDef,
 };
 pub use plan_ir::data_type::{Declared, TypePlace, declared as resolve_type, declared_in as resolve_type_in};
 pub use plan_ir::errors::is_cancelled;

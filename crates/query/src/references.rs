@@ -13,13 +13,13 @@ use plan_ir::front_end::{ColumnUse, Reference};
 use plan_ir::names::same_name;
 use tsql::ast::{self, ObjectName, StatementKind};
 
-/// The references of a view, an inline function or a procedure, in the order in which they appear.
+/// The references of a view, a function or a procedure, in the order in which they appear.
 pub(crate) fn of_module(context: &BindContext<'_>, module: &ModuleDef) -> Vec<Reference> {
     let mut walk = Walk { context, module, found: Vec::new(), variables: Vec::new() };
     match module.kind {
         ModuleKind::View => walk.bind(|binder| binder.view_query(module).is_ok(), None),
         ModuleKind::InlineFunction => walk.bind(|binder| binder.inline_function_query(module).is_ok(), None),
-        _ => walk.procedure(),
+        _ => walk.body(),
     }
     walk.found
 }
@@ -33,16 +33,23 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn procedure(&mut self) {
-        let Ok(StatementKind::CreateProcedure(procedure)) = plan_ir::stored::parse_module(self.module) else {
-            return;
+    /// The statements of a procedure or function.
+    fn body(&mut self) {
+        let (parameters, body) = match plan_ir::stored::parse_module(self.module) {
+            Ok(StatementKind::CreateProcedure(procedure)) => match procedure.body {
+                ast::ModuleBody::Statements(body) => (procedure.parameters, body),
+                ast::ModuleBody::External(_) => return,
+            },
+            Ok(StatementKind::CreateFunction(function)) => match function.body {
+                ast::FunctionBody::Block(body) => (function.parameters, body),
+                _ => return,
+            },
+            _ => return,
         };
-        for (at, parameter) in procedure.parameters.iter().enumerate() {
+        for (at, parameter) in parameters.iter().enumerate() {
             self.declare(&parameter.name, &parameter.data_type, at);
         }
-        if let ast::ModuleBody::Statements(body) = &procedure.body {
-            self.statements(body);
-        }
+        self.statements(&body);
     }
 
     fn declare(&mut self, name: &str, data_type: &ast::DataType, at: usize) {

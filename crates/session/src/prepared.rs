@@ -138,7 +138,7 @@ pub(crate) fn sp_unprepare(
 fn handle_result(arguments: &[Argument], handle: i32) -> CallResult {
     let wanted = arguments.first().is_some_and(|a| a.output);
     let output = (0, "@handle".to_string(), SqlType::Int, Value::Int(handle));
-    CallResult { status: 0, outputs: if wanted { vec![output] } else { Vec::new() } }
+    CallResult { status: 0, outputs: if wanted { vec![output] } else { Vec::new() }, returned: None }
 }
 
 fn handle_of(arguments: &[Argument]) -> SqlResult<Option<i32>> {

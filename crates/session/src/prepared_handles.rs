@@ -116,7 +116,7 @@ impl Parameters {
             let VariableDef { name, sql_type } = &self.definitions[slot];
             (index, name.clone(), *sql_type, last[slot].clone())
         });
-        CallResult { status: 0, outputs: outputs.collect() }
+        CallResult { status: 0, outputs: outputs.collect(), returned: None }
     }
 }
 

@@ -110,6 +110,7 @@ impl Session {
                 shared.registry.clone(),
                 shared.programs.clone(),
                 shared.query_stores.clone(),
+                Arc::clone(&shared.name_count),
             ),
             names: TemporaryNames::new(Arc::clone(&shared.name_count), shared.instance.tempdb()),
             orphans: shared.orphans.clone(),

@@ -1,11 +1,13 @@
 //! The session's own state as functions show it: `@@ROWCOUNT`, `@@TRANCOUNT`, `ERROR_NUMBER()` and the like.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use query::{RandomNumbers, ServerTotals, SessionRow, SessionState};
 use types::{SqlError, Value};
 
 use crate::batch::cache::ProgramCache;
+use crate::names::NameCount;
 use crate::query_store::QueryStores;
 use crate::registry::SessionRegistry;
 use crate::session_context::SessionContext;
@@ -46,7 +48,7 @@ pub struct State {
     pub(crate) session_id: i16,
     pub(crate) login: LoginInfo,
     pub(crate) registry: Arc<SessionRegistry>,
-    programs: Arc<ProgramCache>,
+    pub(crate) programs: Arc<ProgramCache>,
     query_stores: Arc<QueryStores>,
     /// `@@TRANCOUNT`.
     pub(crate) transaction_count: i32,
@@ -69,6 +71,10 @@ pub struct State {
     pub(crate) context_info: Value,
     random_numbers: RandomNumbers,
     pub(crate) session_context: SessionContext,
+    /// Makes the names of table variables unique.
+    pub(crate) name_count: NameCount,
+    /// Number of users' functions that are running, each called by the one before.
+    pub(crate) function_level: Cell<i32>,
 }
 
 impl State {
@@ -78,6 +84,7 @@ impl State {
         registry: Arc<SessionRegistry>,
         programs: Arc<ProgramCache>,
         query_stores: Arc<QueryStores>,
+        name_count: NameCount,
     ) -> State {
         State {
             session_id,
@@ -99,6 +106,8 @@ impl State {
             context_info: Value::Null,
             random_numbers: RandomNumbers::default(),
             session_context: SessionContext::default(),
+            name_count,
+            function_level: Cell::new(0),
         }
     }
 
@@ -107,7 +116,8 @@ impl State {
         assert_eq!(self.transaction_count, 0, "a session is reset only outside transactions");
         let login = std::mem::take(&mut self.login);
         let (registry, programs) = (self.registry.clone(), self.programs.clone());
-        *self = State::new(self.session_id, login, registry, programs, self.query_stores.clone());
+        let (query_stores, name_count) = (self.query_stores.clone(), Arc::clone(&self.name_count));
+        *self = State::new(self.session_id, login, registry, programs, query_stores, name_count);
     }
 
     /// The transaction name of a session as the log records it.
@@ -181,7 +191,7 @@ impl SessionState for State {
         self.procedures.last().copied().unwrap_or(0)
     }
     fn nest_level(&self) -> i32 {
-        self.nest_level
+        self.nest_level + self.function_level.get()
     }
     fn caught_error(&self) -> Option<&SqlError> {
         self.caught.last()

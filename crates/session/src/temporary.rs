@@ -50,7 +50,7 @@ impl Session {
 }
 
 /// Drops a table or procedure of tempdb by its real name; one that no longer exists is no error.
-fn drop_temporary_table(
+pub(crate) fn drop_temporary_table(
     instance: &Arc<Instance>,
     transactions: &mut TransactionSet,
     ended: &Ended,

@@ -87,6 +87,7 @@ script!("scripts/" foreign_keys);
 script!("scripts/" constraint_state);
 script!("scripts/" cascades);
 script!("scripts/" typed_null);
+script!("scripts/" user_functions);
 script!("scripts/" computed_columns);
 script!("scripts/" row_counts);
 script!("scripts/" index_pages);

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use engine::{Database, Lookup, ModuleDef, ModuleKind, ObjectDef, TableDef};
+use engine::{Database, ModuleDef, ModuleKind, ObjectDef, TableDef};
 use plan_ir::context::BindContext;
 use plan_ir::front_end::{BindAnew, BoundModule, ColumnUse, Reference};
 use plan_ir::runtime::Runtime;
 use plan_ir::view::{Cell, SystemView, ViewContext};
 use plan_ir::view_shape::ViewColumn;
 use types::SqlError;
+
+use super::binding::context_of;
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 
@@ -46,24 +48,6 @@ pub(super) static VIEWS: &[SystemView] = &[
     .with_parameters(2),
 ];
 
-pub(super) fn context_of<'a>(
-    runtime: &'a Runtime<'_>,
-    database: &'a Arc<Database>,
-    lookup: Lookup<'a>,
-) -> BindContext<'a> {
-    BindContext {
-        instance: runtime.instance,
-        database,
-        default_schema: "dbo",
-        variables: &[],
-        options: runtime.options,
-        names: runtime.names,
-        lookup,
-        undeclared: None,
-        missing: None,
-    }
-}
-
 /// The columns of a view or inline function, which is bound again; none for other modules.
 pub(crate) fn bound_columns(
     runtime: &Runtime<'_>,
@@ -97,7 +81,7 @@ fn bound_modules(runtime: &Runtime<'_>, database: &Arc<Database>, kind: ModuleKi
 
 /// The user's views and inline functions with their columns, bound again; one that no longer binds is left out.
 pub(crate) fn bound_views(runtime: &Runtime<'_>, database: &Arc<Database>) -> Vec<(i32, Vec<ViewColumn>)> {
-    [ModuleKind::View, ModuleKind::InlineFunction]
+    [ModuleKind::View, ModuleKind::InlineFunction, ModuleKind::TableFunction]
         .into_iter()
         .flat_map(|kind| bound_modules(runtime, database, kind))
         .map(|module| (module.object_id, module.columns))
@@ -237,7 +221,7 @@ fn column_dependencies(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// The user's views, inline functions and procedures.
+/// The user's views, functions and procedures.
 fn modules(context: &ViewContext<'_, '_>) -> Vec<Arc<ModuleDef>> {
     let objects = context.runtime.objects_of(context.database).into_iter();
     let module = |object| match object {
@@ -248,7 +232,7 @@ fn modules(context: &ViewContext<'_, '_>) -> Vec<Arc<ModuleDef>> {
 }
 
 fn is_read(kind: ModuleKind) -> bool {
-    matches!(kind, ModuleKind::View | ModuleKind::InlineFunction | ModuleKind::Procedure)
+    kind != ModuleKind::Trigger
 }
 
 fn references_of(context: &ViewContext<'_, '_>, module: &ModuleDef) -> Vec<Reference> {
@@ -265,8 +249,8 @@ fn hangs_on_caller(reference: &Reference) -> bool {
 
 /// Procedures are not schema-bound: their references are listed as written.
 fn called_and_read_by_procedures(context: Context<'_, '_, '_>) {
-    let procedures = modules(context).into_iter().filter(|module| module.kind == ModuleKind::Procedure);
-    for module in procedures {
+    let is_bound_whole = |kind| matches!(kind, ModuleKind::View | ModuleKind::InlineFunction);
+    for module in modules(context).into_iter().filter(|module| !is_bound_whole(module.kind)) {
         for reference in references_of(context, &module) {
             let is_here = reference.database.is_none() && reference.server.is_none();
             let id = reference.object_id().filter(|_| is_here && !hangs_on_caller(&reference));

@@ -41,6 +41,7 @@ fn describe(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
                 lookup,
                 undeclared: None,
                 missing: None,
+                in_function: false,
             };
             context.runtime.front_end.first_result_set(&text, &bind)
         })

@@ -3,6 +3,7 @@
 //! To add a view: one `SystemView` in the table of its family's file. Columns that a row does not set are NULL, or 0 for `bit`.
 
 mod absent;
+mod binding;
 mod cached_plans;
 mod columns;
 mod compatibility;

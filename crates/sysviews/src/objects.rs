@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{ModuleKind, ObjectDef, TableDef};
+use engine::{ModuleDef, ModuleKind, ObjectDef, TableDef};
 use plan_ir::view::{Cell, SystemView, ViewContext};
 use plan_ir::view_shape::system_object_id;
 use types::{SqlError, SqlType, Value};
@@ -275,6 +275,7 @@ pub(super) fn has_check_option(module: &engine::ModuleDef) -> bool {
 fn sql_modules(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for object in context.runtime.objects_of(context.database) {
         if let ObjectDef::Module(module) = &object {
+            let is_inlineable = is_inlineable(context, module);
             context.row(&[
                 ("object_id", module.object_id.into()),
                 ("definition", module.definition.to_string().into()),
@@ -282,10 +283,41 @@ fn sql_modules(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
                 ("uses_quoted_identifier", module.quoted_identifier.into()),
                 ("is_schema_bound", module.is_schema_bound.into()),
                 ("uses_native_compilation", module.uses_native_compilation.into()),
+                ("null_on_null_input", is_strict(module).into()),
+                ("inline_type", is_inlined(module).into()),
+                ("is_inlineable", is_inlineable.into()),
             ]);
         }
     }
     Ok(())
+}
+
+/// The options of a scalar function; none of another module.
+fn scalar_options(module: &ModuleDef) -> Vec<tsql::ast::ModuleOption> {
+    match module_statement(module).filter(|_| module.kind == ModuleKind::ScalarFunction) {
+        Some(tsql::ast::StatementKind::CreateFunction(function)) => function.options,
+        _ => Vec::new(),
+    }
+}
+
+/// RETURNS NULL ON NULL INPUT.
+fn is_strict(module: &ModuleDef) -> bool {
+    scalar_options(module).contains(&tsql::ast::ModuleOption::ReturnsNullOnNullInput)
+}
+
+/// Is inlining turned on: for a scalar function, unless INLINE = OFF.
+fn is_inlined(module: &ModuleDef) -> bool {
+    module.kind == ModuleKind::ScalarFunction
+        && !scalar_options(module).contains(&tsql::ast::ModuleOption::Inline(false))
+}
+
+fn is_inlineable(context: Context<'_, '_, '_>, module: &Arc<ModuleDef>) -> bool {
+    let runtime = context.runtime;
+    module.kind == ModuleKind::ScalarFunction
+        && runtime.look_over(|lookup| {
+            let bind = super::binding::context_of(runtime, context.database, lookup);
+            runtime.front_end.is_inlineable(&bind, module)
+        })
 }
 
 /// Texts of modules, of constraints that have one and, under their table's number, of computed columns, in pieces of 4,000 characters.

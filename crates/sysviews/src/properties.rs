@@ -9,7 +9,8 @@ use plan_ir::names::same_name;
 use plan_ir::view::{SystemView, ViewContext};
 use types::{SqlError, Value};
 
-use super::dependencies::{columns_of_module, context_of};
+use super::binding::context_of;
+use super::dependencies::columns_of_module;
 
 type Context<'a, 'b, 'c> = &'a mut ViewContext<'b, 'c>;
 

@@ -64,6 +64,19 @@ impl TransactionSet {
         self.variables.take().map_or(Ok(()), |transaction| transaction.commit(CommitMode::Volatile))
     }
 
+    /// A function of a user begins inside the running statement: its table variables have a transaction of their own. Returns that of the
+    /// statement, for [`TransactionSet::resume_table_variables`].
+    pub fn suspend_table_variables(&mut self) -> Option<DbTransaction> {
+        self.assert_settled();
+        self.variables.take()
+    }
+
+    /// The function has ended, and its table variables are dropped.
+    pub fn resume_table_variables(&mut self, of_statement: Option<DbTransaction>) {
+        assert!(self.variables.is_none(), "a function settles its table variables before it ends");
+        self.variables = of_statement;
+    }
+
     /// The statement has failed: rolls back its changes of them.
     ///
     /// # Errors

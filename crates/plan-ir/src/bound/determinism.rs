@@ -18,6 +18,7 @@ impl Expr {
                 let is_read = from.sql_type.is_character() && has_day(&self.sql_type);
                 !is_read || has_one_meaning(conversion.style)
             }
+            ExprKind::UserCall(function, _) => function.is_deterministic,
             ExprKind::NextValue(_) | ExprKind::Subquery(_) => false,
             _ => true,
         };

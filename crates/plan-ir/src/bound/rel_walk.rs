@@ -16,6 +16,7 @@ impl Rel {
             | Rel::WorkTable { columns, .. } => columns.clone(),
             Rel::Table(scan) => scan.columns.iter().copied().chain(scan.locator).collect(),
             Rel::System(scan) => scan.columns.clone(),
+            Rel::FunctionTable { columns, .. } => columns.clone(),
             Rel::Filter { input, .. }
             | Rel::Distinct { input }
             | Rel::Sort { input, .. }
@@ -41,9 +42,12 @@ impl Rel {
     /// The inputs.
     pub fn inputs(&self) -> Vec<&Rel> {
         match self {
-            Rel::OneRow | Rel::Values { .. } | Rel::Table(_) | Rel::System(_) | Rel::WorkTable { .. } => {
-                Vec::new()
-            }
+            Rel::OneRow
+            | Rel::Values { .. }
+            | Rel::Table(_)
+            | Rel::System(_)
+            | Rel::FunctionTable { .. }
+            | Rel::WorkTable { .. } => Vec::new(),
             Rel::Filter { input, .. }
             | Rel::Project { input, .. }
             | Rel::Aggregate { input, .. }
@@ -73,6 +77,7 @@ impl Rel {
             | Rel::Apply { .. } => Vec::new(),
             Rel::Values { rows, .. } => rows.iter().flatten().collect(),
             Rel::System(scan) => scan.arguments.iter().collect(),
+            Rel::FunctionTable { arguments, .. } => arguments.iter().collect(),
             Rel::Filter { predicate, .. } => vec![predicate],
             Rel::Project { items, .. } => items.iter().map(|item| &item.1).collect(),
             Rel::Join { on, .. } => on.iter().collect(),
@@ -212,6 +217,7 @@ impl Rel {
             Rel::Table(scan) => scan.computed.iter_mut().for_each(|computed| f(&mut computed.1)),
             Rel::Values { rows, .. } => rows.iter_mut().flatten().for_each(f),
             Rel::System(scan) => scan.arguments.iter_mut().for_each(f),
+            Rel::FunctionTable { arguments, .. } => arguments.iter_mut().for_each(f),
             Rel::Filter { input, predicate } => {
                 f(predicate);
                 input.visit_expressions_mut(f);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use types::arith::{BinaryOp, UnaryOp};
 use types::{Collation, SqlType, Value};
 
+use crate::context::UserFunction;
 use crate::function_def::FunctionDef;
 use crate::kinds::{
     AggregateKind, CatalogReading, Coercibility, ColumnId, CompareOp, Conversion, ConversionKind, JoinKind,
@@ -25,6 +26,12 @@ pub enum Rel {
     },
     Table(Box<TableScan>),
     System(Box<SystemScan>),
+    /// The table that a multi-statement table-valued function returns.
+    FunctionTable {
+        function: Arc<UserFunction>,
+        arguments: Vec<Expr>,
+        columns: Vec<ColumnId>,
+    },
     Filter {
         input: Box<Rel>,
         predicate: Expr,
@@ -235,6 +242,8 @@ pub enum ExprKind {
     Case(Vec<(Expr, Expr)>, Option<Box<Expr>>),
     Coalesce(Vec<Expr>),
     Call(&'static FunctionDef, Vec<Expr>),
+    /// A scalar function that a user has created.
+    UserCall(Arc<UserFunction>, Vec<Expr>),
     Subquery(Box<SubqueryExpr>),
     /// COLLATE and other wrappers that only change the static type.
     Retype(Box<Expr>),

@@ -38,7 +38,9 @@ impl Expr {
                 .flat_map(|branch| [&branch.0, &branch.1])
                 .chain(otherwise.as_deref())
                 .collect(),
-            ExprKind::Coalesce(list) | ExprKind::Call(_, list) => list.iter().collect(),
+            ExprKind::Coalesce(list) | ExprKind::Call(_, list) | ExprKind::UserCall(_, list) => {
+                list.iter().collect()
+            }
             ExprKind::Subquery(subquery) => match &subquery.kind {
                 SubqueryKind::Any(_, a, b) | SubqueryKind::All(_, a, b) => vec![a, b],
                 SubqueryKind::Scalar | SubqueryKind::Exists => Vec::new(),
@@ -81,7 +83,9 @@ impl Expr {
                 .flat_map(|branch| [&mut branch.0, &mut branch.1])
                 .chain(otherwise.as_deref_mut())
                 .collect(),
-            ExprKind::Coalesce(list) | ExprKind::Call(_, list) => list.iter_mut().collect(),
+            ExprKind::Coalesce(list) | ExprKind::Call(_, list) | ExprKind::UserCall(_, list) => {
+                list.iter_mut().collect()
+            }
             ExprKind::Subquery(subquery) => match &mut subquery.kind {
                 SubqueryKind::Any(_, a, b) | SubqueryKind::All(_, a, b) => vec![a, b],
                 SubqueryKind::Scalar | SubqueryKind::Exists => Vec::new(),
@@ -148,9 +152,16 @@ impl Expr {
         self.columns().iter().any(|id| set.contains(id))
     }
 
-    /// Contains a subquery.
+    /// Contains a subquery, or a call of a user's function, whose body may read tables.
     pub fn has_subquery(&self) -> bool {
-        matches!(self.kind, ExprKind::Subquery(_)) || self.children().iter().any(|child| child.has_subquery())
+        matches!(self.kind, ExprKind::Subquery(_) | ExprKind::UserCall(..))
+            || self.children().iter().any(|child| child.has_subquery())
+    }
+
+    /// Contains a subquery in its own text.
+    pub fn has_written_subquery(&self) -> bool {
+        matches!(self.kind, ExprKind::Subquery(_))
+            || self.children().iter().any(|child| child.has_written_subquery())
     }
 
     /// Has a subquery that reads one of these columns, so that it is evaluated for each of their rows; any other one has one value for all.
@@ -162,11 +173,11 @@ impl Expr {
         is_tied || self.children().iter().any(|child| child.asks_for_each_of(columns))
     }
 
-    /// Has a call whose value differs from call to call (NEWID).
+    /// Has a call whose value may differ from call to call (NEWID, functions of users).
     pub fn is_volatile(&self) -> bool {
         match &self.kind {
             ExprKind::Call(function, _) if function.determinism == Determinism::Volatile => true,
-            ExprKind::NextValue(_) => true,
+            ExprKind::NextValue(_) | ExprKind::UserCall(..) => true,
             _ => self.children().iter().any(|child| child.is_volatile()),
         }
     }
@@ -225,6 +236,7 @@ impl Expr {
                     && self.sql_type == other.sql_type
                     && a.determinism != Determinism::Volatile
             }
+            (ExprKind::UserCall(a, _), ExprKind::UserCall(b, _)) => a.is_same(b),
             (ExprKind::Case(a, x), ExprKind::Case(b, y)) => a.len() == b.len() && x.is_some() == y.is_some(),
             (ExprKind::Retype(_), ExprKind::Retype(_)) => {
                 self.collation == other.collation && self.sql_type == other.sql_type

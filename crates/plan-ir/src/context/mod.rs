@@ -4,6 +4,7 @@ mod names;
 mod options;
 mod session_facts;
 mod sink;
+mod user_function;
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ pub use session_facts::{
     SessionRow, SessionState, SystemProcedure,
 };
 pub use sink::{ColumnDescription, Flow, RowSink, StatementOutcome};
+pub use user_function::{FunctionCall, FunctionColumn, FunctionRunner, NoFunctions, UserFunction};
 
 /// One declared variable or parameter; its slot is its position in the list.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,4 +49,6 @@ pub struct BindContext<'a> {
     pub undeclared: Option<&'a crate::undeclared::UndeclaredParameters>,
     /// Where the reason is stored when a statement cannot be bound; `None`: the reason is not wanted.
     pub missing: Option<&'a crate::missing::MissingSlot>,
+    /// The statement is in the body of a function: what has side effects is refused (443).
+    pub in_function: bool,
 }

@@ -3,3 +3,4 @@
 pub mod change;
 pub mod plain;
 pub mod plan;
+mod scan_columns;

@@ -7,6 +7,8 @@ use engine::{NumberStep, NumberSteps};
 use types::arith::{BinaryOp, UnaryOp};
 use types::{Collation, SqlType, Value};
 
+pub use super::scan_columns::ScanColumns;
+use crate::context::UserFunction;
 use crate::function_def::FunctionDef;
 use crate::kinds::{
     AggregateKind, CatalogReading, ColumnId, CompareOp, Conversion, JoinKind, ScanHints, WindowFrame,
@@ -23,6 +25,8 @@ pub enum Plan {
     Values(Vec<Vec<Node>>),
     Scan(Box<ScanPlan>),
     System(Box<SystemPlan>),
+    /// The table that a multi-statement table-valued function returns.
+    FunctionTable(Box<FunctionTable>),
     Filter {
         input: Box<Plan>,
         predicate: BoolNode,
@@ -105,6 +109,7 @@ impl Plan {
         Some(match self {
             Plan::OneRow => 0,
             Plan::Empty | Plan::System(_) | Plan::WorkTable(_) => return None,
+            Plan::FunctionTable(table) => table.function.columns.len(),
             Plan::Values(rows) => rows.first()?.len(),
             Plan::Scan(scan) => scan.columns.count + usize::from(scan.has_locators()),
             Plan::Project { items, .. } => items.len(),
@@ -136,6 +141,7 @@ impl Plan {
             | Plan::Values(_)
             | Plan::Scan(_)
             | Plan::System(_)
+            | Plan::FunctionTable(_)
             | Plan::WorkTable(_) => Vec::new(),
             Plan::Filter { input, .. }
             | Plan::Startup { input, .. }
@@ -362,6 +368,7 @@ pub enum Node {
     Case(Vec<(BoolNode, Node)>, Option<Box<Node>>),
     Coalesce(Vec<Node>),
     Call(Box<CallNode>),
+    UserCall(Box<UserCallNode>),
     Scalar(Box<SubPlan>),
 }
 
@@ -460,6 +467,22 @@ pub struct CallNode {
     pub argument_types: Vec<SqlType>,
     pub result: SqlType,
     pub collation: Collation,
+}
+
+/// A call of a scalar function that a user has created; the arguments have the types of its parameters.
+#[derive(Debug)]
+pub struct UserCallNode {
+    pub function: Arc<UserFunction>,
+    pub arguments: Vec<Node>,
+}
+
+/// Running a multi-statement table-valued function.
+#[derive(Debug)]
+pub struct FunctionTable {
+    pub function: Arc<UserFunction>,
+    pub arguments: Vec<Node>,
+    /// The parts of conditions above that read its rows alone.
+    pub filter: Option<BoolNode>,
 }
 
 impl IntKind {
@@ -631,23 +654,6 @@ pub struct SystemPlan {
 impl std::fmt::Debug for SystemPlan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:?}", self.view)
-    }
-}
-
-/// The columns of a scan's rows.
-#[derive(Debug)]
-pub struct ScanColumns {
-    /// Ordinals in the table, in the order in which they stand in a row; `None`: all of them, as in the table.
-    pub listed: Option<Arc<[usize]>>,
-    /// So many of them, the first ones, are read by the scan's own filter.
-    pub for_filter: usize,
-    pub count: usize,
-}
-
-impl ScanColumns {
-    /// The ordinals of the columns in a row.
-    pub fn ordinals(&self) -> impl Iterator<Item = usize> {
-        (0..self.count).map(|at| self.listed.as_ref().map_or(at, |ordinals| ordinals[at]))
     }
 }
 

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use binder::Observed;
-use engine::{CatalogImage, Database, Lookup, ModuleDef, ObjectDef, ObjectId};
+use engine::{CatalogImage, Database, Lookup, ModuleDef, ModuleKind, ObjectDef, ObjectId, TableDef};
 use plan_ir::exec_context::ExecContext;
 use plan_ir::names::{same_name, written};
 use tsql::{Keyword, Lexer, Token, TokenKind};
@@ -152,7 +152,8 @@ pub(super) fn module_that_needs(
         ObjectDef::Module(module) => {
             module.object_id != object.object_id() && refers(module, object, &schema, column, context)
         }
-        ObjectDef::Table(_) | ObjectDef::Sequence(_) => false,
+        ObjectDef::Table(table) => is_function(object) && is_called_by(table, object, &schema),
+        ObjectDef::Sequence(_) => false,
     };
     for image in [CatalogImage::Settled, CatalogImage::Present] {
         for found in lookup.objects(database, image) {
@@ -167,6 +168,23 @@ pub(super) fn module_that_needs(
         }
     }
     Ok(None)
+}
+
+fn is_function(object: &ObjectDef) -> bool {
+    matches!(object, ObjectDef::Module(module) if module.kind == ModuleKind::ScalarFunction)
+}
+
+/// Does a computed column, a CHECK or a default of the table call the function?
+fn is_called_by(table: &TableDef, function: &ObjectDef, schema: &str) -> bool {
+    let checks = table.checks.iter().map(|check| &check.text);
+    let columns = table.columns.iter();
+    let computed =
+        columns.clone().filter_map(|column| column.computed.as_ref().map(|computed| &computed.text));
+    let defaults = columns.filter_map(|column| column.default.as_ref().map(|default| &default.text));
+    checks
+        .chain(computed)
+        .chain(defaults)
+        .any(|text| Named::of(text, false).refers_to(function, schema, None))
 }
 
 fn refers(

@@ -23,6 +23,7 @@ pub(super) fn bind_context<'b>(
         lookup: Lookup::new(context.transactions),
         undeclared: None,
         missing: None,
+        in_function: false,
     }
 }
 

@@ -50,6 +50,12 @@ impl<'p> Describer<'p> {
                 let parts = written.iter().map(|node| self.scalar(node, input)).collect();
                 Scalar::call(call.function.name.to_lowercase(), parts)
             }
+            Node::UserCall(call) => {
+                let parts = call.arguments.iter().map(|node| self.scalar(node, input)).collect();
+                let module = &call.function.module;
+                let database = call.function.database.name();
+                Scalar::call(format!("[{database}].[{}].[{}]", module.schema, module.name), parts)
+            }
             Node::Scalar(subquery) => self.subquery(subquery, "Left Outer Join"),
         }
     }

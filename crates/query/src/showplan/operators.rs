@@ -3,8 +3,8 @@
 use engine::{IndexDef, IndexKind};
 use plan_ir::kinds::{AggregateKind, CompareOp, JoinKind};
 use plan_ir::physical::plan::{
-    AccessPath, AggregateNode, AggregatePlan, HashJoinPlan, NestedLoopPlan, Node, Plan, ScanPlan, SeekRange,
-    SortNode, WindowNodeKind, WindowPlan,
+    AccessPath, AggregateNode, AggregatePlan, FunctionTable, HashJoinPlan, NestedLoopPlan, Node, Plan,
+    ScanPlan, SeekRange, SortNode, WindowNodeKind, WindowPlan,
 };
 use plan_ir::table::TableSource;
 
@@ -135,7 +135,6 @@ impl<'p> Describer<'p> {
                 (Operator { argument, ..scan }, columns)
             }
             Plan::Scan(scan) => self.scan(plan, scan),
-            // It shows nothing of itself.
             Plan::Catalog(catalog) => self.plan(&catalog.input),
             Plan::System(system) => {
                 let names = vec![system.view.schema.to_string(), system.view.name.to_string()];
@@ -146,6 +145,7 @@ impl<'p> Describer<'p> {
                 let operator = Operator::leaf("Table-valued function", 100.0, Shape::Function);
                 (Operator { argument, objects: vec![object], ..operator }, columns)
             }
+            Plan::FunctionTable(table) => function_table(table),
             Plan::Filter { input, predicate } => {
                 let (input, columns) = self.plan(input);
                 let predicate = self.predicate(predicate, &columns);
@@ -771,4 +771,15 @@ pub(super) fn hash_of(
         children: vec![first, second],
         ..Operator::named("Hash Match", logical, shape)
     }
+}
+
+fn function_table(table: &FunctionTable) -> Described {
+    let module = &table.function.module;
+    let names = vec![module.schema.to_string(), module.name.to_string()];
+    let object = PlanObject { names, index: None, kind: None };
+    let columns = table.function.columns.iter();
+    let columns = columns.map(|column| PlanColumn::expression(column.name.clone())).collect();
+    let argument = format!("OBJECT:({})", object.text());
+    let operator = Operator::leaf("Table-valued function", 100.0, Shape::Function);
+    (Operator { argument, objects: vec![object], ..operator }, columns)
 }

@@ -221,6 +221,7 @@ impl World {
             lookup: engine::Lookup::new(&self.transactions),
             undeclared: None,
             missing: None,
+            in_function: false,
         }
     }
 
@@ -231,6 +232,7 @@ impl World {
             variables: &mut self.values,
             transactions: &mut self.transactions,
             state: &self.state,
+            functions: &plan_ir::context::NoFunctions,
             options: &self.options,
             names: &self.names,
             front_end: query::FRONT_END,

@@ -21,6 +21,8 @@ pub(crate) struct CallResult {
     pub(crate) status: i32,
     /// OUTPUT arguments: index of the argument, the parameter's name and type, its last value.
     pub(crate) outputs: Vec<(usize, String, SqlType, Value)>,
+    /// The value of a scalar function.
+    pub(crate) returned: Option<(SqlType, Value)>,
 }
 
 impl Argument {

@@ -39,6 +39,43 @@ pub(crate) fn compile(
     compiler.into_program(text)
 }
 
+/// What a function returns.
+pub(crate) enum FunctionResult<'a> {
+    /// A value of a type.
+    Value(&'a ast::DataType),
+    /// A table variable, and the query of its rows.
+    Table(ast::DeclareTable, ast::Statement),
+}
+
+/// Compiles the body of a scalar or multi-statement table-valued function.
+///
+/// # Errors
+/// As `compile`.
+pub(crate) fn compile_function(
+    text: Arc<str>,
+    statements: &[ast::Statement],
+    (parameters, result): (Vec<VariableDef>, FunctionResult<'_>),
+    types_in: TypesIn<'_>,
+) -> SqlResult<Program> {
+    let mut compiler = Compiler::with_parameters(parameters, true, Some(types_in));
+    match result {
+        FunctionResult::Value(data_type) => {
+            let declared = declared_type(data_type, query::TypePlace::Variable(0), compiler.types_in)?;
+            compiler.uses_alias_types |= declared.alias_id != 0;
+            compiler.returns = Some(compiler.variables.len());
+            // No name means it.
+            compiler.variables.push(VariableDef { name: String::new(), sql_type: declared.sql_type });
+            compiler.statements(statements)?;
+        }
+        FunctionResult::Table(table, rows) => {
+            compiler.emit(InstructionKind::DeclareTable(Box::new(table)));
+            compiler.statements(statements)?;
+            compiler.returned_rows = Some(compiler.cell(CellSource::Statement(Box::new(rows))));
+        }
+    }
+    compiler.into_program(text)
+}
+
 /// Compiles the body of a procedure that CREATE defines: types that do not exist may be created before it runs. Also returns whether such
 /// types occur; the program serves for checks only and must not run.
 ///
@@ -140,6 +177,9 @@ struct Compiler<'a> {
     /// The options of the atomic block that is being compiled.
     atomic: Option<crate::batch::atomic_settings::AtomicSettings>,
     never_null: Vec<usize>,
+    /// The slot whose type the value of RETURN gets, in a scalar function.
+    returns: Option<usize>,
+    returned_rows: Option<Cell>,
 }
 
 impl<'a> Compiler<'a> {
@@ -185,6 +225,8 @@ impl Compiler<'_> {
             has_use,
             leaves_settings,
             has_parameters: self.has_parameters,
+            returns: self.returns,
+            returned_rows: self.returned_rows,
         })
     }
 
@@ -395,7 +437,10 @@ impl Compiler<'_> {
         if value.is_some() && !self.in_procedure {
             return Err(SqlError::new(178, &[]).at_line(self.line));
         }
-        let cell = value.map(|v| self.scalar_without_draws(v, 11719));
+        let cell = value.map(|value| match self.returns {
+            Some(slot) => self.cell(CellSource::Assignment(Box::new(value.clone()), slot)),
+            None => self.scalar_without_draws(value, 11719),
+        });
         self.emit(InstructionKind::Return(cell));
         Ok(())
     }
@@ -680,9 +725,8 @@ fn administration(statement: &ast::Statement, kind: &StatementKind) -> Instructi
         | StatementKind::AlterSequence(_)
         | StatementKind::CreateType(_) => InstructionKind::Definition(Box::new(statement.clone())),
         StatementKind::CreateFunction(function) => match function.returns {
-            ast::FunctionReturns::InlineTable => InstructionKind::Definition(Box::new(statement.clone())),
-            ast::FunctionReturns::Scalar(_) => refused("A user-defined scalar function"),
-            _ => refused("A multi-statement table-valued function"),
+            ast::FunctionReturns::ClrTable(_) => refused("A CLR function"),
+            _ => InstructionKind::Definition(Box::new(statement.clone())),
         },
         other => refused(&kind_name(other)),
     }

@@ -56,6 +56,10 @@ pub(crate) struct Program {
     pub(crate) leaves_settings: bool,
     /// It has parameters.
     pub(crate) has_parameters: bool,
+    /// The slot whose type the value of RETURN gets, in a scalar function.
+    pub(crate) returns: Option<usize>,
+    /// The query of the table that a multi-statement table-valued function returns.
+    pub(crate) returned_rows: Option<Cell>,
 }
 
 /// The instructions that a TRY block guards, and where its CATCH begins.
@@ -77,6 +81,11 @@ impl Program {
     /// How many CATCH blocks contain the instruction: that many errors are being handled there.
     pub(crate) fn catch_depth(&self, instruction: usize) -> usize {
         self.try_regions.iter().filter(|r| r.catch <= instruction && instruction < r.catch_end).count()
+    }
+
+    /// Is it the body of a function?
+    pub(crate) fn is_function(&self) -> bool {
+        self.returns.is_some() || self.returned_rows.is_some()
     }
 
     /// The text of an instruction's statement.

@@ -35,6 +35,9 @@ impl Session {
         if let ast::StatementKind::CreateProcedure(procedure) = &statement.kind {
             self.check_procedure(procedure, &text)?;
         }
+        if let ast::StatementKind::CreateFunction(function) = &statement.kind {
+            self.check_function(function, &text)?;
+        }
         self.begin_implicit(sink)?;
         let mut result: SqlResult<Vec<SqlError>> = Err(SqlError::new(2801, &[]));
         for _ in 0..STALE_PLANS_MAX {

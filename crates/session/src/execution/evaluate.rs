@@ -24,6 +24,7 @@ impl Session {
             variables: &mut frame.variables,
             transactions: &mut self.transactions,
             state: &self.state,
+            functions: &self.state,
             options: &self.options,
             names: &self.names,
             front_end: query::FRONT_END,
@@ -112,6 +113,7 @@ impl Session {
             lookup: Lookup::new(&self.transactions),
             undeclared: None,
             missing: None,
+            in_function: program.is_function(),
         }
     }
 

@@ -60,7 +60,8 @@ impl Session {
         }
         if let Some(slot) = execute.return_slot {
             let target = frame.program.variables[slot].sql_type;
-            frame.variables[slot] = values::assign(&Value::Int(result.status), &SqlType::Int, &target)?;
+            let (from, value) = result.returned.unwrap_or((SqlType::Int, Value::Int(result.status)));
+            frame.variables[slot] = values::assign(&value, &from, &target)?;
         }
         self.unequal_count.take().map_or(Ok(result.status), |error| Err(error.into()))
     }
@@ -184,6 +185,9 @@ impl Session {
         let found = crate::objects::find_procedure(&self.transactions, &self.names, &self.database, name)
             .map_err(refused_entry)?;
         let Some(found) = found else {
+            if let Some(result) = self.call_function_named(name, &arguments)? {
+                return Ok(result);
+            }
             return Err(refusal.unwrap_or_else(|| SqlError::new(2812, &[&tsql_name(name)])).into());
         };
         self.call_module(found, arguments, sink)
@@ -247,6 +251,6 @@ impl Session {
             let parameter = &module.variables[slot];
             outputs.push((index, parameter.name.clone(), parameter.sql_type, variables[slot].clone()));
         }
-        Ok(CallResult { status, outputs })
+        Ok(CallResult { status, outputs, returned: None })
     }
 }

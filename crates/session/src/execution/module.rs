@@ -102,7 +102,7 @@ pub(crate) fn uncompiled(error: SqlError) -> Interruption {
 }
 
 /// The schema of a procedure's name unless it is `dbo` or `sys`.
-fn own_schema(name: &ast::ObjectName) -> Option<Arc<str>> {
+pub(crate) fn own_schema(name: &ast::ObjectName) -> Option<Arc<str>> {
     let schema = name.schema.as_ref()?;
     let is_own = !schema.value.is_empty() && !schema.is("dbo") && !schema.is("sys");
     is_own.then(|| schema.value.as_str().into())

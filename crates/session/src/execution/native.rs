@@ -146,7 +146,7 @@ impl Session {
     }
 
     /// The objects that the text of a cell names.
-    fn named_in(
+    pub(crate) fn named_in(
         &self,
         program: &Program,
         cell: usize,

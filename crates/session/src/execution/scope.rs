@@ -13,7 +13,7 @@ use crate::session::Session;
 use crate::sink::{DoneKind, ResultSink};
 
 /// Procedures, triggers and dynamic batches may nest this deep (error 217).
-const NEST_LEVEL_MAX: i32 = 32;
+pub(crate) const NEST_LEVEL_MAX: i32 = 32;
 
 impl Session {
     /// Checks that another level may begin.

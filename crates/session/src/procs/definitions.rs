@@ -33,6 +33,7 @@ impl Session {
                 variables: &mut [],
                 transactions: &mut self.transactions,
                 state: &self.state,
+                functions: &self.state,
                 options: &self.options,
                 names: &self.names,
                 front_end: query::FRONT_END,

@@ -58,6 +58,7 @@ fn context_of<'a>(session: &'a Session, declared: &'a [VariableDef]) -> query::B
         lookup: engine::Lookup::new(&session.transactions),
         undeclared: None,
         missing: None,
+        in_function: false,
     }
 }
 

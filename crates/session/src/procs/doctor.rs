@@ -57,7 +57,7 @@ pub(super) fn sp_log_doctor(
     }
     let row_count = (!session.options.nocount).then_some(findings.len() as u64);
     sink.done(Done { kind: DoneKind::InProcedure, row_count, error: false, command: SELECT });
-    Ok(CallResult { status: i32::try_from(status).unwrap_or(i32::MAX), outputs: Vec::new() })
+    Ok(CallResult { status: i32::try_from(status).unwrap_or(i32::MAX), outputs: Vec::new(), returned: None })
 }
 
 fn columns() -> Vec<ColumnDescription> {

@@ -47,7 +47,7 @@ pub(super) fn sp_getapplock(
             _ => return Err(error.into()),
         },
     };
-    Ok(CallResult { status, outputs: Vec::new() })
+    Ok(CallResult { status, outputs: Vec::new(), returned: None })
 }
 
 /// `sp_releaseapplock @Resource, @LockOwner = 'Transaction'`

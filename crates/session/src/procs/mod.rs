@@ -69,7 +69,7 @@ fn sp_flush_log(
     _sink: &mut dyn ResultSink,
 ) -> Result<CallResult, Interruption> {
     session.database.flush_log()?;
-    Ok(CallResult { status: 1, outputs: Vec::new() })
+    Ok(CallResult { status: 1, outputs: Vec::new(), returned: None })
 }
 
 fn sp_reset_connection(

@@ -50,5 +50,5 @@ pub(super) fn sp_sequence_get_range(
             outputs.push((index, name.to_string(), sql_type, value));
         }
     }
-    Ok(CallResult { status: 0, outputs })
+    Ok(CallResult { status: 0, outputs, returned: None })
 }

@@ -301,6 +301,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(411, 16, "COMPUTE clause #%d, aggregate expression #%d is not in the select list."),
     entry(421, 16, "The %s data type cannot be selected as DISTINCT because it is not comparable."),
     entry(443, 16, "Invalid use of the side-effecting operator '%s' within a function."),
+    entry(444, 16, "A SELECT statement within a function cannot return data to a client."),
     entry(446, 16, "The collation conflict for the %s operation cannot be resolved."),
     entry(447, 16, "Expression type %s is invalid for the COLLATE clause."),
     entry(448, 16, "Invalid collation '%s'."),

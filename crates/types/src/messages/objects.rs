@@ -64,6 +64,7 @@ pub(super) const MESSAGES: &[Message] = &[
     ),
     entry(1069, 16, "Index hints may stand only in a FROM or OPTION clause."),
     entry(1075, 15, "RETURN in a scalar function must give a value."),
+    entry(1075, 15, "RETURN in a scalar function must include an argument."),
     entry(1077, 16, "Explicit values for an identity column of a table variable are not allowed."),
     entry(1087, 15, "The table variable \"%s\" is not declared."),
     entry(
@@ -454,6 +455,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(2761, 16, "The ROWGUIDCOL property is only for columns of type uniqueidentifier."),
     entry(2766, 16, "The definition of the user-defined data type '%s' has changed."),
     entry(2767, 16, "The system catalog has no statistics '%s'."),
+    entry(2772, 16, "Cannot access temporary tables from within a function."),
     entry(2786, 16, "The type of substitution parameter %d does not fit its place in the format."),
     entry(2787, 16, "The format specification '%s' is not valid."),
     entry(2801, 16, "The definition of an object of the statement has changed since it was compiled."),
