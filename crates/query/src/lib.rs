@@ -4,6 +4,7 @@
 //! [`compile_scalar`] and [`compile_predicate`] give a [`ScalarProgram`] for SET, IF and WHILE; [`ddl`] turns CREATE, ALTER and DROP
 //! into catalog calls. What a statement needs of its session is in [`context`].
 
+pub mod cursors;
 pub mod ddl;
 pub mod describe;
 mod ranged_plans;

@@ -10,6 +10,7 @@ mod batch;
 mod client_calls;
 mod commands;
 mod compile_only_state;
+mod cursors;
 mod done_command;
 pub mod errors;
 mod execution;

@@ -53,7 +53,7 @@ impl Session {
             sink.message(&SqlError::custom(596, 21, 1, KILLED.into()).at_line(1));
             return RequestEnd::Close;
         }
-        let _memory = os::memory::Request::begin(&self.slot.memory, self.transactions.lock_bytes());
+        let _memory = os::memory::Request::begin(&self.slot.memory, self.held_bytes());
         if !os::memory::has_room_for(0) {
             self.programs.give_way();
         }
@@ -71,6 +71,7 @@ impl Session {
         if outcome.is_err() {
             outcome = self.settle_before_more(sink).and(outcome);
         }
+        self.state.cursors.end_batch();
         let ended = self.names.end_batch();
         if !ended.is_empty() {
             // The drop runs in a transaction of its own.

@@ -154,6 +154,11 @@ impl Session {
         self.slot.update(|published| published.packets = Some(packets));
     }
 
+    /// Memory that the session holds between requests: locks, and the rows of open cursors.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.transactions.lock_bytes() + self.state.cursors.held_bytes()
+    }
+
     /// The current time in the unit of the views: 100 ns since 0001-01-01.
     pub(crate) fn now_ticks(&self) -> u64 {
         ticks_of(self.instance.os())

@@ -7,6 +7,7 @@ use query::{RandomNumbers, ServerTotals, SessionRow, SessionState};
 use types::{SqlError, Value};
 
 use crate::batch::cache::ProgramCache;
+use crate::cursors::Cursors;
 use crate::names::NameCount;
 use crate::query_store::QueryStores;
 use crate::registry::SessionRegistry;
@@ -75,6 +76,7 @@ pub struct State {
     pub(crate) name_count: NameCount,
     /// Number of users' functions that are running, each called by the one before.
     pub(crate) function_level: Cell<i32>,
+    pub(crate) cursors: Cursors,
 }
 
 impl State {
@@ -108,6 +110,7 @@ impl State {
             session_context: SessionContext::default(),
             name_count,
             function_level: Cell::new(0),
+            cursors: Cursors::default(),
         }
     }
 
@@ -192,6 +195,15 @@ impl SessionState for State {
     }
     fn nest_level(&self) -> i32 {
         self.nest_level + self.function_level.get()
+    }
+    fn fetch_status(&self) -> i32 {
+        self.cursors.fetch_status
+    }
+    fn cursor_rows(&self) -> i32 {
+        self.cursors.row_count()
+    }
+    fn cursor_status(&self, kind: &str, name: &str) -> i16 {
+        self.cursors.status(kind, name)
     }
     fn caught_error(&self) -> Option<&SqlError> {
         self.caught.last()

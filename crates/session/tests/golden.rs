@@ -72,6 +72,7 @@ script!("../../query/tests/scripts/" views);
 script!("../../query/tests/scripts/" seeds);
 script!("../../query/tests/scripts/" like_seek);
 script!("../../query/tests/scripts/" predicates_below);
+script!("scripts/" cursors);
 script!("scripts/" hints);
 script!("scripts/" set_options);
 script!("scripts/" alter_database);

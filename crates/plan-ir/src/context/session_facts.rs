@@ -335,6 +335,10 @@ pub trait SessionState {
     fn cursor_rows(&self) -> i32 {
         0
     }
+    /// `CURSOR_STATUS`: of a cursor of this kind (`local`, `global`, `variable`) and name.
+    fn cursor_status(&self, _kind: &str, _name: &str) -> i16 {
+        -3
+    }
     /// The error that the innermost CATCH block handles.
     fn caught_error(&self) -> Option<&SqlError> {
         None

@@ -126,6 +126,15 @@ fn slots_of(parameters: &[VariableDef]) -> FxHashMap<String, usize> {
     slots.map(|(slot, parameter)| (parameter.name.to_ascii_lowercase(), slot)).collect()
 }
 
+/// The parameters that hold cursors, in lower case.
+fn cursor_parameters(parameters: &[VariableDef]) -> Vec<String> {
+    let names = parameters.iter().filter_map(|parameter| parameter.name.strip_prefix(CURSOR_PARAMETER));
+    names.map(str::to_lowercase).collect()
+}
+
+/// Stands before the name of a parameter that holds a cursor, which no expression can name.
+pub(crate) const CURSOR_PARAMETER: &str = "cursor ";
+
 /// The database whose alias types count, and the lookup that finds them: it waits for an alias that another transaction is changing.
 pub(crate) type TypesIn<'a> = (&'a engine::Database, engine::Lookup<'a>);
 
@@ -145,9 +154,11 @@ fn declared_type(
 }
 
 #[derive(Default)]
-struct Compiler<'a> {
+pub(super) struct Compiler<'a> {
     instructions: Vec<Instruction>,
-    variables: Vec<VariableDef>,
+    pub(super) variables: Vec<VariableDef>,
+    /// Names of the cursor variables, in lower case.
+    pub(super) cursor_variables: Vec<String>,
     /// Slots of the variables by name in lower case.
     slots: FxHashMap<String, usize>,
     sources: Vec<CellSource>,
@@ -161,8 +172,8 @@ struct Compiler<'a> {
     /// The TRY and CATCH blocks around the statement; each block has its own number.
     blocks: Vec<usize>,
     blocks_seen: usize,
-    line: u32,
-    span: ast::Span,
+    pub(super) line: u32,
+    pub(super) span: ast::Span,
     in_procedure: bool,
     has_parameters: bool,
     /// Number of IF, WHILE and CATCH blocks around the statement.
@@ -191,6 +202,7 @@ impl<'a> Compiler<'a> {
         Compiler {
             has_parameters: !parameters.is_empty(),
             slots: slots_of(&parameters),
+            cursor_variables: cursor_parameters(&parameters),
             variables: parameters,
             in_procedure,
             types_in,
@@ -222,6 +234,7 @@ impl Compiler<'_> {
             never_null: self.never_null,
             uses_alias_types: self.uses_alias_types,
             schema: None,
+            cursor_variables: self.cursor_variables,
             has_use,
             leaves_settings,
             has_parameters: self.has_parameters,
@@ -258,6 +271,7 @@ impl Compiler<'_> {
                 Ok(())
             }
             StatementKind::SetVariable(assignment) => self.set_variable(assignment),
+            kind if Self::is_about_cursor(kind) => self.cursor_statement(statement),
             _ => self.leaf(statement),
         }
     }
@@ -315,7 +329,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn emit(&mut self, kind: InstructionKind) -> usize {
+    pub(super) fn emit(&mut self, kind: InstructionKind) -> usize {
         self.instructions.push(Instruction {
             line: self.line,
             start: self.span.start,
@@ -330,12 +344,12 @@ impl Compiler<'_> {
         self.emit(refused(name));
     }
 
-    fn cell(&mut self, source: CellSource) -> Cell {
+    pub(super) fn cell(&mut self, source: CellSource) -> Cell {
         self.sources.push(source);
         self.sources.len() - 1
     }
 
-    fn scalar(&mut self, expression: &ast::Expr) -> Cell {
+    pub(super) fn scalar(&mut self, expression: &ast::Expr) -> Cell {
         self.cell(CellSource::Scalar(Box::new(expression.clone())))
     }
 
@@ -509,11 +523,11 @@ impl Compiler<'_> {
     fn declare(&mut self, declarations: &[ast::VariableDeclaration]) -> SqlResult<()> {
         for (at, declaration) in declarations.iter().enumerate() {
             self.line = declaration.span.line.max(self.line);
-            if self.slot_of(&declaration.name).is_some() {
+            if self.slot_of(&declaration.name).is_some() || self.is_cursor_variable(&declaration.name) {
                 return Err(SqlError::new(134, &[&declaration.name]).at_line(self.line));
             }
             if declaration.data_type.name.name.is("cursor") {
-                self.refuse("cursor variables");
+                self.declare_cursor_variable(&declaration.name)?;
                 continue;
             }
             let place = query::TypePlace::Variable(at + 1);
@@ -557,7 +571,7 @@ impl Compiler<'_> {
         self.slots.get(&name.to_ascii_lowercase()).copied()
     }
 
-    fn known_slot(&self, name: &str) -> SqlResult<usize> {
+    pub(super) fn known_slot(&self, name: &str) -> SqlResult<usize> {
         self.slot_of(name).ok_or_else(|| SqlError::new(137, &[&name]).at_line(self.line))
     }
 
@@ -568,11 +582,16 @@ impl Compiler<'_> {
 
     fn set_variable(&mut self, assignment: &ast::SetVariable) -> SqlResult<()> {
         match assignment {
+            ast::SetVariable::Assign { variable, op: ast::AssignOp::Set, value }
+                if self.is_cursor_variable(variable) =>
+            {
+                self.set_cursor_again(variable, value)?;
+            }
             ast::SetVariable::Assign { variable, op, value } => {
                 let slot = self.known_slot(variable)?;
                 self.assign(slot, compound(variable, *op, value));
             }
-            ast::SetVariable::Cursor { .. } => self.refuse("cursor variables"),
+            ast::SetVariable::Cursor { variable, definition } => self.set_cursor(variable, definition)?,
             ast::SetVariable::Method { .. } | ast::SetVariable::Property { .. } => {
                 self.refuse("methods of variables")
             }
@@ -631,13 +650,17 @@ impl Compiler<'_> {
         }
         let mut arguments = Vec::with_capacity(execute.args.len());
         for argument in &execute.args {
-            let output_slot = match (&argument.value.kind, argument.output) {
+            let cursor = match &argument.value.kind {
+                ExprKind::Variable(name) if self.is_cursor_variable(name) => Some(name.to_lowercase()),
+                _ => None,
+            };
+            let output_slot = match (&argument.value.kind, argument.output && cursor.is_none()) {
                 (ExprKind::Variable(name), true) => Some(self.known_slot(name)?),
                 _ => None,
             };
             let is_default = matches!(argument.value.kind, ExprKind::Default);
-            let value = (!is_default).then(|| self.scalar(&argument.value));
-            arguments.push(ArgumentCells { name: argument.name.clone(), value, output_slot });
+            let value = (!is_default && cursor.is_none()).then(|| self.scalar(&argument.value));
+            arguments.push(ArgumentCells { name: argument.name.clone(), value, output_slot, cursor });
         }
         let result_sets = self.result_sets(&execute.options)?;
         Ok(ExecuteCells { return_slot, target, arguments, result_sets })

@@ -4,6 +4,7 @@ use tsql::ast;
 use types::SqlType;
 
 use crate::batch::cell::Cell;
+use crate::batch::cursor::{CursorStep, Direction};
 use crate::done_command as command;
 use crate::registry::Command;
 
@@ -74,6 +75,8 @@ pub(crate) enum InstructionKind {
     Checkpoint,
     Kill(Box<ast::Kill>),
     Dbcc(Box<ast::Dbcc>),
+    /// DECLARE CURSOR, OPEN, FETCH, CLOSE, DEALLOCATE, SET of a cursor variable, WHERE CURRENT OF.
+    Cursor(Box<CursorStep>),
     /// Valid T-SQL that Hardpan does not support: refused by name.
     Refuse(types::SqlError),
     Reconfigure {
@@ -133,6 +136,8 @@ pub(crate) struct ArgumentCells {
     pub(crate) value: Option<Cell>,
     /// The variable to which an OUTPUT argument is copied back.
     pub(crate) output_slot: Option<usize>,
+    /// The cursor variable that it is, in lower case.
+    pub(crate) cursor: Option<String>,
 }
 
 impl InstructionKind {
@@ -195,6 +200,14 @@ impl InstructionKind {
             InstructionKind::WaitForDurable(ticket, timeout) => {
                 [*ticket].into_iter().chain(*timeout).collect()
             }
+            InstructionKind::Cursor(step) => match step.as_ref() {
+                CursorStep::Declare(plan) | CursorStep::SetNew(_, plan) => vec![plan.cell],
+                CursorStep::Fetch(fetch) => match fetch.direction {
+                    Direction::Absolute(cell) | Direction::Relative(cell) => vec![cell],
+                    _ => Vec::new(),
+                },
+                _ => Vec::new(),
+            },
             InstructionKind::Commit { max_wait, .. } => max_wait.iter().copied().collect(),
             InstructionKind::Throw(Some(cells)) => cells.to_vec(),
             InstructionKind::RaisError(raise) => {
@@ -216,6 +229,11 @@ impl InstructionKind {
         match self {
             InstructionKind::Query { command, .. } => *command,
             InstructionKind::InsertExecute { .. } => command::INSERT,
+            InstructionKind::Cursor(step) => match step.as_ref() {
+                CursorStep::Current(current) => current.command,
+                CursorStep::Fetch(_) => command::SELECT,
+                _ => command::OTHER,
+            },
             InstructionKind::Definition(statement) => command::of_definition(&statement.kind),
             InstructionKind::BeginTransaction(_) => command::BEGIN,
             InstructionKind::Commit { .. } => command::COMMIT,
@@ -251,6 +269,7 @@ impl InstructionKind {
         match self {
             InstructionKind::Query { command, .. } => *command != command::SELECT,
             InstructionKind::InsertExecute { .. } => true,
+            InstructionKind::Cursor(step) => matches!(step.as_ref(), CursorStep::Current(_)),
             _ => false,
         }
     }

@@ -7,6 +7,8 @@ pub(crate) mod call;
 pub(crate) mod cell;
 pub(crate) mod commit_site;
 pub(crate) mod compile;
+pub(crate) mod cursor;
+pub(crate) mod cursor_steps;
 pub(crate) mod frame;
 pub(crate) mod instruction;
 pub(crate) mod parameters;

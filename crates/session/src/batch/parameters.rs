@@ -5,7 +5,7 @@ use tsql::ast;
 use types::{SqlError, SqlResult, SqlType, Value};
 
 use crate::batch::call::Argument;
-use crate::batch::compile::TypesIn;
+use crate::batch::compile::{CURSOR_PARAMETER, TypesIn};
 use crate::batch::program::Program;
 use crate::values;
 
@@ -19,6 +19,14 @@ pub(crate) fn parameters_of(
     for (at, parameter) in parameters.iter().enumerate() {
         if parameters[..at].iter().any(|other| other.name.eq_ignore_ascii_case(&parameter.name)) {
             return Err(SqlError::new(134, &[&parameter.name]));
+        }
+        if parameter.data_type.name.name.is("cursor") {
+            if !parameter.data_type.varying || !parameter.output {
+                return Err(SqlError::new(102, &[&"CURSOR"]));
+            }
+            let name = format!("{CURSOR_PARAMETER}{}", parameter.name);
+            definitions.push(VariableDef { name, sql_type: SqlType::Int });
+            continue;
         }
         let place = query::TypePlace::Variable(at + 1);
         let declared = query::resolve_type_in(&parameter.data_type, place, types_in.0, types_in.1)?;

@@ -16,6 +16,7 @@ use crate::batch::ahead::Ahead;
 use crate::batch::cell::{Cell, CellSource, Compiled};
 use crate::batch::instruction::{Instruction, InstructionKind};
 use crate::batch::statement_statistics::ProgramStatistics;
+use crate::errors::UNDECLARED_VARIABLE;
 
 /// A batch or a procedure's body, ready to run. Shared by all sessions that run the same text.
 pub(crate) struct Program {
@@ -50,6 +51,8 @@ pub(crate) struct Program {
     pub(crate) uses_alias_types: bool,
     /// The schema of its procedure, where names without one are looked for before `dbo`; `None`: `dbo`.
     pub(crate) schema: Option<Arc<str>>,
+    /// Names of its cursor variables, in lower case.
+    pub(crate) cursor_variables: Vec<String>,
     /// It has a USE: its session may be in another database when it ends.
     pub(crate) has_use: bool,
     /// It has no instruction that may change settings of its session.
@@ -157,6 +160,25 @@ impl Program {
 impl Program {
     /// What a cell means there.
     pub(crate) fn bind_cell(&self, cell: Cell, context: &BindContext<'_>) -> SqlResult<Compiled> {
+        let bound = self.bind_source(cell, context);
+        if self.cursor_variables.is_empty() {
+            return bound;
+        }
+        bound.map_err(|error| self.with_cursor_variables(error))
+    }
+
+    /// 16949 instead of 137 for a cursor variable in an expression.
+    fn with_cursor_variables(&self, error: SqlError) -> SqlError {
+        let names = |name: &&String| error.message.to_lowercase().contains(&format!("\"{name}\""));
+        match self.cursor_variables.iter().find(names) {
+            Some(name) if error.number == UNDECLARED_VARIABLE => {
+                SqlError::new(16949, &[name]).at_line(error.line)
+            }
+            _ => error,
+        }
+    }
+
+    fn bind_source(&self, cell: Cell, context: &BindContext<'_>) -> SqlResult<Compiled> {
         Ok(match &self.sources[cell] {
             CellSource::Statement(statement) => Compiled::Statement(query::compile(statement, context)?),
             CellSource::Scalar(expression) => {

@@ -52,7 +52,11 @@ impl Session {
         };
         self.guards -= u32::from(guarded);
         let result = result?;
-        for (index, _, from, value) in result.outputs {
+        for (index, name, from, value) in result.outputs {
+            if let Some(variable) = execute.arguments.get(index).and_then(|a| a.cursor.as_deref()) {
+                self.state.cursors.take_returned(&name, variable);
+                continue;
+            }
             if let Some(slot) = execute.arguments.get(index).and_then(|a| a.output_slot) {
                 frame.variables[slot] =
                     values::assign(&value, &from, &frame.program.variables[slot].sql_type)?;
@@ -100,7 +104,12 @@ impl Session {
     ) -> Result<Vec<Argument>, Interruption> {
         let mut arguments = Vec::with_capacity(execute.arguments.len());
         for cells in &execute.arguments {
+            // 16951: a cursor goes out of a procedure, never into it.
+            if let Some(variable) = cells.cursor.as_ref().filter(|name| self.state.cursors.holds(name)) {
+                return Err(SqlError::new(16951, &[variable]).into());
+            }
             let (sql_type, value) = match cells.value {
+                None if cells.cursor.is_some() => (SqlType::Int, Some(Value::Null)),
                 None => (SqlType::Int, None),
                 Some(cell) => {
                     let compiled = self.bound(frame, instruction, cell)?;
@@ -115,7 +124,7 @@ impl Session {
                 name: cells.name.clone(),
                 sql_type,
                 value,
-                output: cells.output_slot.is_some(),
+                output: cells.output_slot.is_some() || cells.cursor.is_some(),
             });
         }
         Ok(arguments)

@@ -110,6 +110,7 @@ impl Session {
         // The end of the transaction is reported before the DONE of the statement: after a DONE, drivers wait for more results.
         if matches!(reach, Reach::Batch | Reach::Connection) {
             self.rollback_everything(sink);
+            self.state.cursors.forget_of_request();
         }
         if reach > Reach::Nothing {
             sink.done(Done { kind: site.done_kind, row_count: None, error: true, command: site.command });

@@ -80,6 +80,9 @@ impl SessionState for FunctionState<'_> {
     fn cursor_rows(&self) -> i32 {
         self.session.cursor_rows()
     }
+    fn cursor_status(&self, kind: &str, name: &str) -> i16 {
+        self.session.cursor_status(kind, name)
+    }
     fn caught_error(&self) -> Option<&SqlError> {
         self.session.caught_error()
     }

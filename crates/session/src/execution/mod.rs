@@ -3,6 +3,9 @@
 pub(crate) mod atomic;
 pub(crate) mod bound_ahead;
 pub(crate) mod compile_only;
+pub(crate) mod cursor_current;
+pub(crate) mod cursor_fetch;
+pub(crate) mod cursors;
 pub(crate) mod evaluate;
 pub(crate) mod execute;
 pub(crate) mod failure;

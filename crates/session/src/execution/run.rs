@@ -139,6 +139,7 @@ impl Session {
                 self.state.row_count = 0;
                 return Ok(if self.options.runs() { Next::Step } else { Next::CompileOnly });
             }
+            InstructionKind::Cursor(step) => self.cursor_step(frame, instruction, at, step, sink)?,
             InstructionKind::Return(None) => return Ok(Next::Return(frame.own_status())),
             InstructionKind::Return(Some(cell)) => {
                 let value = self.value(frame, instruction, *cell)?;
@@ -234,6 +235,7 @@ impl Session {
             | InstructionKind::LeaveCatch
             | InstructionKind::Return(_)
             | InstructionKind::Query { .. }
+            | InstructionKind::Cursor(_)
             | InstructionKind::Set(_)
             | InstructionKind::SetVariable { .. } => unreachable!("handled by step"),
         }

@@ -93,7 +93,9 @@ impl Session {
             self.state.procedures.push(object_id);
         }
         self.names.enter_scope();
+        self.state.cursors.enter_scope();
         let mut outcome = self.run(&mut frame, sink);
+        self.state.cursors.leave_scope();
         let ended = self.names.leave_scope();
         if !ended.is_empty() {
             // The drop runs in a transaction of its own.

@@ -91,7 +91,10 @@ impl Session {
             SwitchOption::ArithAbort => options.arithabort = on,
             SwitchOption::ArithIgnore => options.arithignore = on,
             SwitchOption::ConcatNullYieldsNull => options.concat_null_yields_null = on,
-            SwitchOption::CursorCloseOnCommit => options.cursor_close_on_commit = on,
+            SwitchOption::CursorCloseOnCommit => {
+                options.cursor_close_on_commit = on;
+                self.state.cursors.is_closing_set = true;
+            }
             SwitchOption::FmtOnly => options.format_only = on,
             SwitchOption::ImplicitTransactions => options.implicit_transactions = on,
             SwitchOption::NoCount => options.nocount = on,

@@ -113,6 +113,9 @@ impl Session {
         }
         self.state.transaction_count = 0;
         self.forget_transaction();
+        if self.closes_cursors_on_commit() {
+            self.state.cursors.close_all();
+        }
         Ok(())
     }
 
@@ -203,6 +206,8 @@ impl Session {
         self.state.row_count = 0;
         self.forget_transaction();
         if had_transaction {
+            let all = self.closes_cursors_on_commit();
+            self.state.cursors.close_by_rollback(all);
             sink.environment(EnvironmentChange::RollbackTransaction(descriptor));
         }
     }

@@ -48,8 +48,11 @@ pub(crate) static TABLE: &[FunctionDef] = &[
         Ok(variant(call.runtime.state.connection_property(&call.text(0).unwrap_or_default())))
     })
     .runtime(),
-    FunctionDef::new("CURSOR_STATUS", &[Wide, Wide], Fixed(SqlType::SmallInt), |_| Ok(Value::SmallInt(-3)))
-        .runtime(),
+    FunctionDef::new("CURSOR_STATUS", &[Wide, Wide], Fixed(SqlType::SmallInt), |call| {
+        let (kind, name) = (call.text(0).unwrap_or_default(), call.text(1).unwrap_or_default());
+        Ok(Value::SmallInt(call.runtime.state.cursor_status(kind.trim_end(), name.trim_end())))
+    })
+    .runtime(),
     // There are no availability groups: each database's own server is the preferred replica.
     FunctionDef::new("FN_HADR_BACKUP_IS_PREFERRED_REPLICA", &[Wide], Fixed(SqlType::Bit), |call| {
         let name = call.text(0).unwrap_or_default();

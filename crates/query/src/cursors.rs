@@ -1,0 +1,194 @@
+//! The rows of a cursor by their keys: the one table that its query reads, and the statements that list its keys and read one row again.
+
+use std::sync::Arc;
+
+use engine::{Database, IndexDef, TableDef};
+use plan_ir::bound::tree::Rel;
+use plan_ir::context::{BindContext, VariableDef};
+use plan_ir::table::TableSource;
+use tsql::ast;
+use types::{SqlError, SqlType};
+
+/// The table under a cursor whose rows can be found again.
+pub struct CursorTable {
+    /// Its database.
+    pub database: Arc<Database>,
+    /// Its number there.
+    pub object_id: i32,
+    /// The columns of a unique key without NULL, with their types.
+    pub key: Vec<(String, SqlType)>,
+    /// The rows come in an index's order, or in no order that was asked for.
+    pub is_ordered_by_index: bool,
+}
+
+/// The table whose rows a query shows one for one. `None`: it has more than one table, or rows that are made of several (DISTINCT, GROUP BY,
+/// window functions), or its table has no unique key without NULL.
+///
+/// # Errors
+/// Those of the query's names.
+pub fn cursor_table(
+    select: &ast::SelectStatement,
+    context: &BindContext<'_>,
+) -> Result<Option<CursorTable>, SqlError> {
+    let ast::QueryBody::Select(block) = &select.query.body else { return Ok(None) };
+    let has_one_table =
+        matches!(block.from.as_slice(), [ast::TableSource::Table(_) | ast::TableSource::Variable { .. }]);
+    if select.with.is_some() || select.query.for_clause.is_some() || !has_one_table {
+        return Ok(None);
+    }
+    let mut binder = crate::registry::binder(context);
+    let bound = binder.query(&select.query)?;
+    let Some(source) = table_under(&bound.rel) else { return Ok(None) };
+    let def = &source.def;
+    if !is_written_table(&block.from[0], def) {
+        return Ok(None);
+    }
+    let Some(index) = def.indexes.iter().find(|index| identifies_rows(index, def)) else { return Ok(None) };
+    let key = index.key.iter().map(|column| {
+        let column = &def.columns[column.ordinal];
+        (column.name.to_string(), column.sql_type)
+    });
+    Ok(Some(CursorTable {
+        database: source.database.clone(),
+        object_id: def.object_id,
+        key: key.collect(),
+        is_ordered_by_index: is_ordered_by_index(&select.query.order_by, def),
+    }))
+}
+
+/// The only table of a tree that neither joins nor combines rows.
+fn table_under(rel: &Rel) -> Option<&Arc<TableSource>> {
+    match rel {
+        Rel::Table(scan) => Some(&scan.source),
+        Rel::Filter { input, .. }
+        | Rel::Project { input, .. }
+        | Rel::Sort { input, .. }
+        | Rel::Top { input, .. }
+        | Rel::Offset { input, .. } => table_under(input),
+        _ => None,
+    }
+}
+
+/// Does FROM name the table itself, not a view over it?
+fn is_written_table(source: &ast::TableSource, def: &TableDef) -> bool {
+    match source {
+        ast::TableSource::Table(table) => {
+            table.name.name.value.starts_with('#') || table.name.name.value.eq_ignore_ascii_case(&def.name)
+        }
+        _ => true,
+    }
+}
+
+fn identifies_rows(index: &IndexDef, def: &TableDef) -> bool {
+    index.unique
+        && index.filter.is_none()
+        && !index.is_disabled
+        && index.key.iter().all(|column| !def.columns[column.ordinal].nullable)
+}
+
+fn is_ordered_by_index(order: &[ast::OrderByItem], def: &TableDef) -> bool {
+    let mut wanted = Vec::with_capacity(order.len());
+    for item in order {
+        let ast::ExprKind::Column(column) = &item.expr.kind else { return false };
+        let named = |candidate: &engine::ColumnDef| column.name.is(&candidate.name);
+        let Some(ordinal) = def.columns.iter().position(named) else { return false };
+        wanted.push((ordinal, item.descending == Some(true)));
+    }
+    let fits = |index: &&IndexDef, reversed: bool| {
+        index.filter.is_none()
+            && wanted.len() <= index.key.len()
+            && wanted
+                .iter()
+                .zip(&index.key)
+                .all(|(wanted, column)| *wanted == (column.ordinal, column.descending != reversed))
+    };
+    wanted.is_empty() || def.indexes.iter().any(|index| fits(&index, false) || fits(&index, true))
+}
+
+/// The table that an UPDATE or DELETE names: its database and number.
+///
+/// # Errors
+/// 208, and 330 when it is no table.
+pub fn changed_table(
+    target: &ast::DmlTarget,
+    context: &BindContext<'_>,
+) -> Result<(Arc<Database>, i32), SqlError> {
+    let source = crate::registry::binder(context).output_table(&target.kind)?;
+    Ok((source.database.clone(), source.def.object_id))
+}
+
+/// The variables that hold the key of a row, behind those of the cursor's query.
+pub fn key_variables(table: &CursorTable) -> impl Iterator<Item = VariableDef> + '_ {
+    let named = |(at, (_, sql_type)): (usize, &(String, SqlType))| VariableDef {
+        name: key_variable(at),
+        sql_type: *sql_type,
+    };
+    table.key.iter().enumerate().map(named)
+}
+
+/// No name that can be written in a text.
+fn key_variable(at: usize) -> String {
+    format!("@key {at}")
+}
+
+/// The query with the key's columns behind its own.
+pub fn with_keys(select: &ast::SelectStatement, table: &CursorTable) -> ast::SelectStatement {
+    let mut with_keys = select.clone();
+    if let ast::QueryBody::Select(block) = &mut with_keys.query.body {
+        let span = block.span;
+        block.items.extend(table.key.iter().enumerate().map(|(at, (name, _))| ast::SelectItem::Expr {
+            expr: column(name, span),
+            alias: Some(ast::Ident { value: format!("key {at}"), quoted: true }),
+        }));
+    }
+    with_keys
+}
+
+/// The query for one row: `keeps_where` asks again whether the row belongs to it, `locks` keeps the row from being changed by others.
+pub fn one_row(
+    select: &ast::SelectStatement,
+    table: &CursorTable,
+    keeps_where: bool,
+    locks: bool,
+) -> ast::SelectStatement {
+    let mut one = select.clone();
+    one.query.order_by.clear();
+    one.query.offset = None;
+    if let ast::QueryBody::Select(block) = &mut one.query.body {
+        block.top = None;
+        let own = block.where_clause.take().filter(|_| keeps_where);
+        block.where_clause = Some(is_row(table, block.span, own));
+        if let [ast::TableSource::Table(source)] = block.from.as_mut_slice()
+            && locks
+            && source.hints.is_empty()
+        {
+            let name = ast::Ident::new("UPDLOCK");
+            source.hints.push(ast::TableHint { name, args: Vec::new(), columns: Vec::new() });
+        }
+    }
+    one
+}
+
+/// The condition that a row is the one whose key the variables hold.
+pub fn is_row(table: &CursorTable, span: ast::Span, also: Option<ast::Expr>) -> ast::Expr {
+    let mut terms: Vec<ast::Expr> = table
+        .key
+        .iter()
+        .enumerate()
+        .map(|(at, (name, _))| {
+            let right = ast::Expr { span, kind: ast::ExprKind::Variable(key_variable(at)) };
+            let equal = ast::Comparison { op: ast::ComparisonOp::Equal, left: column(name, span), right };
+            ast::Expr { span, kind: ast::ExprKind::Comparison(Box::new(equal)) }
+        })
+        .collect();
+    terms.extend(also);
+    if terms.len() == 1 {
+        return terms.swap_remove(0);
+    }
+    ast::Expr { span, kind: ast::ExprKind::And(terms) }
+}
+
+fn column(name: &str, span: ast::Span) -> ast::Expr {
+    let name = ast::Ident { value: name.to_string(), quoted: true };
+    ast::Expr { span, kind: ast::ExprKind::Column(ast::ColumnRef { qualifier: None, name }) }
+}

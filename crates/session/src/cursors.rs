@@ -1,0 +1,366 @@
+//! The cursors of a session: by name in the session and in each batch or procedure, and by cursor variables. A cursor lives as long as one of
+//! them refers to it.
+
+use std::sync::Arc;
+
+use engine::Database;
+use query::ColumnDescription;
+use types::{SqlError, SqlResult, Value};
+
+use crate::batch::cell::Compiled;
+use crate::batch::compile::CURSOR_PARAMETER;
+use crate::batch::cursor::{CursorName, CursorPlan, Keyed, Sensitivity};
+
+/// Number of a cursor in its session.
+pub(crate) type CursorId = usize;
+
+/// One cursor.
+pub(crate) struct Cursor {
+    pub(crate) plan: Arc<CursorPlan>,
+    pub(crate) compiled: Arc<Compiled>,
+    /// The values of the query's variables when it was declared.
+    pub(crate) variables: Vec<Value>,
+    /// The database in which its names count.
+    pub(crate) database: Arc<Database>,
+    /// The schema of the procedure that declares it.
+    pub(crate) schema: Option<Arc<str>>,
+    pub(crate) opened: Option<Box<Opened>>,
+    /// Declared by the running request.
+    is_of_request: bool,
+    references: u32,
+}
+
+/// The rows of an open cursor.
+pub(crate) struct Opened {
+    pub(crate) columns: Vec<ColumnDescription>,
+    /// The values of all rows, or of their keys, one row behind the other.
+    pub(crate) values: Vec<Value>,
+    /// Number of values of each row.
+    pub(crate) width: usize,
+    pub(crate) count: usize,
+    /// From 1; 0 is before the first row, `count + 1` behind the last.
+    pub(crate) position: usize,
+    /// The rows are read again by their keys.
+    pub(crate) keyed: Option<Arc<Keyed>>,
+    /// The last FETCH has found a row.
+    pub(crate) has_row: bool,
+    pub(crate) bytes: u64,
+}
+
+impl Opened {
+    /// The values of the row at the position.
+    pub(crate) fn current(&self) -> &[Value] {
+        let start = (self.position - 1) * self.width;
+        &self.values[start..start + self.width]
+    }
+
+    fn is_dynamic(&self) -> bool {
+        self.keyed.as_ref().is_some_and(|keyed| keyed.is_dynamic)
+    }
+}
+
+impl Cursor {
+    pub(crate) fn new(
+        plan: Arc<CursorPlan>,
+        compiled: Arc<Compiled>,
+        variables: Vec<Value>,
+        (database, schema): (Arc<Database>, Option<Arc<str>>),
+    ) -> Cursor {
+        let (opened, is_of_request, references) = (None, true, 0);
+        Cursor { plan, compiled, variables, database, schema, opened, is_of_request, references }
+    }
+
+    /// 1 open, 0 open without rows, -1 closed, as CURSOR_STATUS tells it.
+    fn status(&self) -> i16 {
+        match &self.opened {
+            None => -1,
+            Some(opened) => i16::from(opened.count > 0 || opened.is_dynamic()),
+        }
+    }
+
+    /// Its rows do not change, whatever it was declared as.
+    fn is_static(&self) -> bool {
+        let is_copy = |opened: &Opened| opened.keyed.is_none();
+        self.plan.properties.sensitivity != Sensitivity::FastForward
+            && self.opened.as_deref().is_none_or(is_copy)
+    }
+}
+
+/// One running batch, procedure or dynamic text.
+#[derive(Default)]
+struct Scope {
+    /// Local cursors by name in lower case.
+    names: Vec<(String, CursorId)>,
+    /// Cursor variables by name in lower case.
+    variables: Vec<(String, Option<CursorId>)>,
+}
+
+/// All of them.
+pub(crate) struct Cursors {
+    slots: Vec<Option<Box<Cursor>>>,
+    globals: Vec<(String, CursorId)>,
+    /// The batch first; never empty.
+    scopes: Vec<Scope>,
+    /// The cursor variables of the scope that has ended last.
+    returned: Vec<(String, Option<CursorId>)>,
+    /// `@@FETCH_STATUS`.
+    pub(crate) fetch_status: i32,
+    last_opened: Option<CursorId>,
+    /// SET CURSOR_CLOSE_ON_COMMIT has been executed: the database option does not count.
+    pub(crate) is_closing_set: bool,
+}
+
+impl Default for Cursors {
+    fn default() -> Cursors {
+        Cursors {
+            slots: Vec::new(),
+            globals: Vec::new(),
+            scopes: vec![Scope::default()],
+            returned: Vec::new(),
+            fetch_status: 0,
+            last_opened: None,
+            is_closing_set: false,
+        }
+    }
+}
+
+fn find(names: &[(String, CursorId)], key: &str) -> Option<usize> {
+    names.iter().position(|(name, _)| name == key)
+}
+
+impl Cursors {
+    fn scope(&mut self) -> &mut Scope {
+        self.scopes.last_mut().expect("the batch's scope is never left")
+    }
+
+    pub(crate) fn enter_scope(&mut self) {
+        self.scopes.push(Scope::default());
+    }
+
+    /// Ends the innermost scope with its local cursors; its cursor variables stay for the caller's OUTPUT arguments.
+    pub(crate) fn leave_scope(&mut self) {
+        let Some(ended) = self.scopes.pop() else { return };
+        ended.names.iter().for_each(|(_, id)| self.release(*id));
+        let before = std::mem::replace(&mut self.returned, ended.variables);
+        before.iter().filter_map(|(_, id)| *id).for_each(|id| self.release(id));
+    }
+
+    /// Ends the scope of the batch.
+    pub(crate) fn end_batch(&mut self) {
+        if self.slots.is_empty() {
+            self.scope().variables.clear();
+            return;
+        }
+        self.leave_scope();
+        self.enter_scope();
+        let returned = std::mem::take(&mut self.returned);
+        returned.iter().filter_map(|(_, id)| *id).for_each(|id| self.release(id));
+        self.slots.iter_mut().flatten().for_each(|cursor| cursor.is_of_request = false);
+        if self.slots.iter().all(Option::is_none) {
+            self.slots.clear();
+        }
+    }
+
+    fn release(&mut self, id: CursorId) {
+        let Some(cursor) = self.slots[id].as_mut() else { return };
+        cursor.references -= 1;
+        if cursor.references == 0 {
+            self.slots[id] = None;
+            self.last_opened.take_if(|last| *last == id);
+        }
+    }
+
+    fn add(&mut self, mut cursor: Cursor) -> CursorId {
+        cursor.references = 1;
+        let free = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
+        if free == self.slots.len() {
+            self.slots.push(None);
+        }
+        self.slots[free] = Some(Box::new(cursor));
+        free
+    }
+
+    /// Adds a cursor with its name; error 16915 when the name is taken.
+    pub(crate) fn declare(&mut self, cursor: Cursor, is_global: bool) -> SqlResult<()> {
+        let key = cursor.plan.name.to_lowercase();
+        let names = if is_global { &self.globals } else { &self.scope().names };
+        if find(names, &key).is_some() {
+            return Err(SqlError::new(16915, &[&cursor.plan.name]));
+        }
+        let id = self.add(cursor);
+        let names = if is_global { &mut self.globals } else { &mut self.scope().names };
+        names.push((key, id));
+        Ok(())
+    }
+
+    pub(crate) fn declare_variable(&mut self, key: &str) {
+        // A declaration in a loop leaves the variable as it is.
+        if self.variable(key).is_none() {
+            self.scope().variables.push((key.to_string(), None));
+        }
+    }
+
+    fn variable(&mut self, key: &str) -> Option<&mut Option<CursorId>> {
+        self.scope().variables.iter_mut().find(|(name, _)| name == key).map(|(_, id)| id)
+    }
+
+    /// Has the variable a cursor?
+    pub(crate) fn holds(&self, key: &str) -> bool {
+        let scope = self.scopes.last().expect("the batch's scope is never left");
+        scope.variables.iter().any(|(name, id)| name == key && id.is_some())
+    }
+
+    fn assign(&mut self, key: &str, id: Option<CursorId>) {
+        self.declare_variable(key);
+        let before = self.variable(key).and_then(|variable| std::mem::replace(variable, id));
+        if let Some(before) = before {
+            self.release(before);
+        }
+    }
+
+    /// `SET @c = CURSOR ...`
+    pub(crate) fn assign_new(&mut self, key: &str, cursor: Cursor) {
+        let id = self.add(cursor);
+        self.assign(key, Some(id));
+    }
+
+    /// `SET @c = name`: the same cursor, one reference more. From a variable without a cursor it has none, either.
+    pub(crate) fn assign_other(&mut self, key: &str, name: &CursorName) -> SqlResult<()> {
+        let id = match name {
+            CursorName::Variable(other) => self.variable(other).and_then(|id| *id),
+            CursorName::Name { .. } => Some(self.id_of(name)?),
+        };
+        if let Some(cursor) = id.and_then(|id| self.slots[id].as_mut()) {
+            cursor.references += 1;
+        }
+        self.assign(key, id);
+        Ok(())
+    }
+
+    /// The caller's variable takes the cursor of an OUTPUT parameter.
+    pub(crate) fn take_returned(&mut self, parameter: &str, key: &str) {
+        let name = parameter.trim_start_matches(CURSOR_PARAMETER).to_lowercase();
+        let found = self.returned.iter_mut().find(|(returned, _)| *returned == name);
+        if let Some(id) = found.and_then(|(_, id)| id.take()) {
+            self.assign(key, Some(id));
+        }
+    }
+
+    /// A name means the local cursor before the global one. Errors 16916, 16950.
+    pub(crate) fn id_of(&self, name: &CursorName) -> SqlResult<CursorId> {
+        let scope = self.scopes.last().expect("the batch's scope is never left");
+        match name {
+            CursorName::Variable(key) => {
+                let found = scope.variables.iter().find(|(name, _)| name == key).and_then(|(_, id)| *id);
+                found.ok_or_else(|| without_cursor(key))
+            }
+            CursorName::Name { key, written, is_global } => {
+                let local =
+                    if *is_global { None } else { find(&scope.names, key).map(|at| scope.names[at].1) };
+                let found = local.or_else(|| find(&self.globals, key).map(|at| self.globals[at].1));
+                found.ok_or_else(|| SqlError::new(16916, &[written]))
+            }
+        }
+    }
+
+    pub(crate) fn get(&mut self, id: CursorId) -> &mut Cursor {
+        self.slots[id].as_mut().expect("what refers to a cursor keeps it")
+    }
+
+    /// DEALLOCATE: the name or variable refers to it no longer.
+    pub(crate) fn deallocate(&mut self, name: &CursorName) -> SqlResult<()> {
+        let id = self.id_of(name)?;
+        match name {
+            CursorName::Variable(key) => {
+                if let Some(variable) = self.variable(key) {
+                    *variable = None;
+                }
+            }
+            CursorName::Name { key, is_global, .. } => {
+                let scope = self.scopes.last_mut().expect("the batch's scope is never left");
+                let local = if *is_global { None } else { find(&scope.names, key) };
+                match (local, find(&self.globals, key)) {
+                    (Some(at), _) => drop(scope.names.swap_remove(at)),
+                    (None, Some(at)) => drop(self.globals.swap_remove(at)),
+                    (None, None) => {}
+                }
+            }
+        }
+        self.release(id);
+        Ok(())
+    }
+
+    pub(crate) fn note_opened(&mut self, id: CursorId) {
+        self.last_opened = Some(id);
+    }
+
+    /// `@@CURSOR_ROWS`: of the cursor opened last; -1 when its number is not fixed.
+    pub(crate) fn row_count(&self) -> i32 {
+        let last = self.last_opened.and_then(|id| self.slots[id].as_ref());
+        match last.and_then(|cursor| cursor.opened.as_deref()) {
+            Some(opened) if opened.is_dynamic() => -1,
+            Some(opened) => i32::try_from(opened.count).unwrap_or(i32::MAX),
+            None => 0,
+        }
+    }
+
+    /// CURSOR_STATUS: -2 for a variable without a cursor, -3 when there is no such cursor or variable.
+    pub(crate) fn status(&self, kind: &str, name: &str) -> i16 {
+        let scope = self.scopes.last().expect("the batch's scope is never left");
+        let key = name.to_lowercase();
+        let id = match kind.to_lowercase().as_str() {
+            "local" => find(&scope.names, &key).map(|at| scope.names[at].1),
+            "global" => find(&self.globals, &key).map(|at| self.globals[at].1),
+            "variable" => match scope.variables.iter().find(|(name, _)| *name == key) {
+                Some((_, None)) => return -2,
+                Some((_, id)) => *id,
+                None => None,
+            },
+            _ => None,
+        };
+        id.and_then(|id| self.slots[id].as_ref()).map_or(-3, |cursor| cursor.status())
+    }
+
+    pub(crate) fn close_all(&mut self) {
+        self.slots.iter_mut().flatten().for_each(|cursor| cursor.opened = None);
+    }
+
+    /// A rollback closes the open cursors: `all`, or those whose rows are not a copy.
+    pub(crate) fn close_by_rollback(&mut self, all: bool) {
+        let closed = self.slots.iter_mut().flatten().filter(|cursor| all || !cursor.is_static());
+        closed.for_each(|cursor| cursor.opened = None);
+    }
+
+    /// An error has ended the batch and its transaction: the cursors that the batch has declared are gone.
+    pub(crate) fn forget_of_request(&mut self) {
+        let of_request: Vec<bool> =
+            self.slots.iter().map(|slot| slot.as_ref().is_some_and(|cursor| cursor.is_of_request)).collect();
+        self.globals.retain(|(_, id)| !of_request[*id]);
+        for scope in &mut self.scopes {
+            scope.names.retain(|(_, id)| !of_request[*id]);
+            for (_, id) in &mut scope.variables {
+                id.take_if(|id| of_request[*id]);
+            }
+        }
+        for (_, id) in &mut self.returned {
+            id.take_if(|id| of_request[*id]);
+        }
+        for (slot, _) in self.slots.iter_mut().zip(of_request).filter(|(_, gone)| *gone) {
+            *slot = None;
+        }
+        self.last_opened.take_if(|id| self.slots[*id].is_none());
+    }
+
+    /// Memory of the rows of open cursors.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        let open = self.slots.iter().flatten().filter_map(|cursor| cursor.opened.as_deref());
+        open.map(|opened| opened.bytes).sum()
+    }
+}
+
+/// 16950 as an error.
+fn without_cursor(variable: &str) -> SqlError {
+    let mut error = SqlError::new(16950, &[&variable]);
+    error.severity = 16;
+    error
+}
