@@ -18,7 +18,7 @@ use super::arguments::{
 };
 use super::next_values::{AGGREGATE, CONDITIONAL};
 use super::not_here::is_documented;
-use super::{Binder, Clause, coerce};
+use super::{Binder, Clause, coerce, formatted};
 
 /// Arguments of GREATEST and LEAST.
 const EXTREME_ARGUMENTS_MAX: u8 = 254;
@@ -639,27 +639,20 @@ fn odbc_function(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Does the function give JSON? Its text goes into other JSON unescaped.
-fn gives_json(function: &FunctionDef) -> bool {
-    matches!(function.name, "JSON_QUERY" | "JSON_MODIFY")
-}
-
 /// A number for a place where RAND() is written that no other place has.
 fn next_place() -> i64 {
     static PLACES: AtomicI64 = AtomicI64::new(0);
     PLACES.fetch_add(1, Relaxed)
 }
 
-/// The function that is called: JSON_MODIFY takes what another call gives as JSON in another way than text.
+/// The function that is called: JSON_MODIFY takes what another call or FOR JSON gives as JSON in another way than text.
 fn by_origin(
     function: &'static FunctionDef,
     arguments: &[Expr],
     built_ins: &'static dyn BuiltIns,
 ) -> &'static FunctionDef {
     match arguments {
-        [_, _, Expr { kind: ExprKind::Call(made_by, _), .. }]
-            if function.name == "JSON_MODIFY" && gives_json(made_by) =>
-        {
+        [_, _, value] if function.name == "JSON_MODIFY" && formatted::is_json(value) => {
             built_ins.unnamed(UnnamedFunction::JsonModifyByJson)
         }
         _ => function,

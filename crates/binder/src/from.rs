@@ -429,6 +429,7 @@ impl Binder<'_> {
     /// Brings the tables of WITH into sight. The caller restores `common_tables`.
     pub fn add_common_tables(&mut self, with: &ast::With) -> Result<(), SqlError> {
         crate::clauses::check_common_tables(with)?;
+        self.xml_namespaces = crate::formatted::namespaces(with)?;
         for table in &with.tables {
             let visible = self.common_tables.len();
             let definition = CommonTableDefinition::Query(Arc::new(table.clone()));

@@ -222,6 +222,7 @@ pub fn hint_tables(rel: &mut Rel, hints: &ScanHints) -> Result<(), SqlError> {
         | Rel::Aggregate { input, .. }
         | Rel::Window { input, .. }
         | Rel::NextValue { input, .. }
+        | Rel::Formatted { input, .. }
         | Rel::Distinct { input }
         | Rel::Sort { input, .. }
         | Rel::Top { input, .. }

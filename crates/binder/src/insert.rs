@@ -226,6 +226,7 @@ impl Binder<'_> {
     }
 
     fn insert_query(&mut self, query: &ast::Query, top: Option<&ast::Top>) -> Result<BoundQuery, SqlError> {
+        crate::formatted::refuse_text_clause(query, "INSERT")?;
         self.next_values.is_statement_next = true;
         let mut bound = self.refusing_next_values(LIMITED, top.is_some(), |binder| binder.query(query))?;
         if let Some(top) = top {

@@ -14,6 +14,8 @@ pub struct Item {
     pub base: bool,
     /// The variable that it is assigned to.
     pub variable: Option<usize>,
+    /// The table of the block it is a column of: position, name. Known in queries with FOR XML and FOR JSON alone.
+    pub table: Option<(usize, String)>,
 }
 
 /// A SELECT block before its projection: rows in their final order and number, and the expressions over them.

@@ -5,6 +5,7 @@ mod call;
 pub mod clauses;
 pub mod coerce;
 mod constraints;
+pub mod formatted;
 mod found_target;
 mod from;
 mod group;
@@ -110,6 +111,8 @@ pub struct Binder<'a> {
     pub makes_function: bool,
     /// It is the text of a CHECK, a default or a computed column that is being made: one expression, no queries (1046).
     pub refuses_subqueries: bool,
+    /// WITH XMLNAMESPACES.
+    xml_namespaces: Vec<XmlNamespace>,
     /// The words between INNER or the like and JOIN, as they come.
     pub join_hints: Vec<tsql::ast::JoinHint>,
     /// TABLE HINT of OPTION.
@@ -277,6 +280,9 @@ pub enum CommonTableDefinition {
 /// A column of a recursion's rows: its name, and a value of its type and collation.
 pub type WorkColumn = (String, Expr);
 
+/// A namespace of WITH XMLNAMESPACES: its prefix, none for the default one, and its URI.
+pub type XmlNamespace = (Option<String>, String);
+
 /// A bound query: rows and their visible columns.
 #[derive(Clone, Debug)]
 pub struct BoundQuery {
@@ -328,6 +334,7 @@ impl<'a> Binder<'a> {
             makes_function: context.in_function,
             refuses_temporary: false,
             refuses_subqueries: false,
+            xml_namespaces: Vec::new(),
             join_hints: Vec::new(),
             table_hints: Vec::new(),
             next_values: next_values::NextValues::default(),
@@ -440,6 +447,7 @@ impl<'a> Binder<'a> {
         let scopes = std::mem::take(&mut self.scopes);
         let common_tables = std::mem::take(&mut self.common_tables);
         let arguments = std::mem::take(&mut self.arguments);
+        let namespaces = std::mem::take(&mut self.xml_namespaces);
         let outer = std::mem::replace(&mut self.database, database);
         let outer_schema = self.schema.replace(schema);
         let outer_nulls = std::mem::replace(&mut self.ansi_nulls, ansi_nulls);
@@ -454,6 +462,7 @@ impl<'a> Binder<'a> {
         self.schema = outer_schema;
         self.database = outer;
         self.arguments = arguments;
+        self.xml_namespaces = namespaces;
         self.common_tables = common_tables;
         self.scopes = scopes;
         result

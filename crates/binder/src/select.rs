@@ -9,7 +9,9 @@ use types::{SqlError, SqlType};
 use super::item::{Item, SelectParts};
 use super::next_values;
 use super::scalar::assignment_operator;
-use super::{Binder, BoundQuery, Clause, OutputColumn, Scope, coerce, named_window, sequence};
+use super::{
+    Binder, BoundQuery, Clause, OutputColumn, Scope, ScopeTable, coerce, formatted, named_window, sequence,
+};
 
 /// Most items of a select list.
 const SELECT_ITEMS_MAX: usize = 4_096;
@@ -25,14 +27,8 @@ impl Binder<'_> {
     }
 
     fn query_inside(&mut self, query: &ast::Query, is_statement: bool) -> Result<BoundQuery, SqlError> {
-        if let Some(clause) = &query.for_clause
-            && !matches!(**clause, ast::ForClause::Browse)
-        {
-            return Err(plan_ir::errors::unsupported(if matches!(**clause, ast::ForClause::Json(..)) {
-                "FOR JSON"
-            } else {
-                "FOR XML"
-            }));
+        if let Some(clause) = formatted::text_clause(query) {
+            return self.formatted_query(query, clause, is_statement);
         }
         match &query.body {
             ast::QueryBody::Select(select) => {
@@ -43,13 +39,16 @@ impl Binder<'_> {
                 }
                 Ok(self.project(parts))
             }
-            ast::QueryBody::SetOperation(_) | ast::QueryBody::Ordered(_) => {
-                self.refusing_next_values(next_values::SET_OPERATION, true, |binder| {
-                    let bound = binder.query_body(&query.body)?;
-                    binder.order_output(bound, query)
-                })
-            }
+            ast::QueryBody::SetOperation(_) | ast::QueryBody::Ordered(_) => self.combined_query(query),
         }
+    }
+
+    /// A query that is not a single block.
+    pub(super) fn combined_query(&mut self, query: &ast::Query) -> Result<BoundQuery, SqlError> {
+        self.refusing_next_values(next_values::SET_OPERATION, true, |binder| {
+            let bound = binder.query_body(&query.body)?;
+            binder.order_output(bound, query)
+        })
     }
 
     /// Gives the items their columns.
@@ -111,6 +110,9 @@ impl Binder<'_> {
         });
         let (mut items, mut draws) = bound?;
         sequence::check_single_uses(&draws, &items)?;
+        if formatted::text_clause(query).is_some() {
+            self.note_tables(&mut items);
+        }
         let mut having = match &select.having {
             Some(having) => {
                 let bound = self.clause_without_draws(Clause::Groups, |binder| binder.condition(having));
@@ -165,9 +167,8 @@ impl Binder<'_> {
             check_resolved(&item.expr, "SELECT", at + 1)?;
             let id = self.column_for(&item.expr);
             let outer = self.column_expr(id);
-            projected.push((id, item.expr));
-            outer_items
-                .push(Item { expr: outer, ..item_shell(item.name, item.identity, item.base, item.variable) });
+            projected.push((id, item.expr.clone()));
+            outer_items.push(Item { expr: outer, ..item });
         }
         let mut keys = Vec::new();
         for key in order {
@@ -216,6 +217,17 @@ impl Binder<'_> {
             }
         }
         Ok(items)
+    }
+
+    /// Notes of which table each item is a column, for AUTO of FOR XML and FOR JSON.
+    fn note_tables(&mut self, items: &mut [Item]) {
+        let tables = &self.scope().tables;
+        for item in items {
+            let Some(id) = item.expr.as_column() else { continue };
+            let is_of = |table: &ScopeTable| table.columns.iter().any(|column| column.id == id);
+            let found = tables.iter().enumerate().find(|table| is_of(table.1));
+            item.table = found.map(|(at, table)| (at, table.alias.clone()));
+        }
     }
 
     /// IDENTITY(type, seed, increment): the value comes when the row is stored. Errors 2749, 2752, 2753, 8108.
@@ -418,7 +430,7 @@ pub fn shown_name(column: &ast::ColumnRef, found: String) -> String {
 }
 
 fn item_shell(name: String, identity: bool, base: bool, variable: Option<usize>) -> Item {
-    Item { name, expr: Expr::null(), identity, base, variable }
+    Item { name, expr: Expr::null(), identity, base, variable, table: None }
 }
 
 /// The item of a set operation's first SELECT that is written like `wanted`, or is the column of that name under an alias. Behind a `*`

@@ -74,7 +74,11 @@ impl<'r> BaseTableSearch<'r> {
                 Ok(())
             }
             Rel::OneRow | Rel::Values { .. } | Rel::WorkTable { .. } => Ok(()),
-            Rel::Aggregate { .. } | Rel::Distinct { .. } | Rel::SetOp { .. } | Rel::Recursive { .. } => {
+            Rel::Aggregate { .. }
+            | Rel::Distinct { .. }
+            | Rel::SetOp { .. }
+            | Rel::Recursive { .. }
+            | Rel::Formatted { .. } => {
                 if alone {
                     return Err(why_not(rel, query));
                 }

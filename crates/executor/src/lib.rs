@@ -8,6 +8,7 @@ pub mod constraints;
 pub mod delete;
 mod deleted;
 mod eval;
+mod formatted;
 mod function_table;
 pub mod functions;
 pub mod generated;
@@ -103,6 +104,9 @@ fn open_alone<'p>(plan: &'p Plan, runtime: &Runtime<'_>) -> Result<Box<dyn RowSo
         Plan::Sort { input, keys, limit } => Box::new(sort::Sort::new(input, keys, limit.as_ref())),
         Plan::NextValue { input, sequence } => {
             Box::new(simple::NextValue { input: input.open(runtime)?, sequence })
+        }
+        Plan::Formatted { input, format } => {
+            Box::new(formatted::Formatted::new(input.open(runtime)?, format))
         }
         Plan::Top { input, count, percent, ties } => {
             Box::new(simple::Top::open(input, count, *percent, ties, runtime)?)

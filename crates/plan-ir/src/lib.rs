@@ -24,6 +24,7 @@ pub mod query_store;
 pub mod random_numbers;
 pub mod row;
 pub mod row_source;
+pub mod rows_format;
 pub mod runtime;
 pub mod stored;
 pub mod table;

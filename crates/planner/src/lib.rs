@@ -346,6 +346,13 @@ impl<'a> Planner<'a> {
                 drawn.layout.push(sequence.0);
                 Ok(drawn)
             }
+            Rel::Formatted { input, format, read, column } => {
+                let planned = self.plan(input, Vec::new())?;
+                let (cost, seeks_by_outer) = (planned.cost, planned.seeks_by_outer);
+                let input = Box::new(in_order(planned, read));
+                let plan = Plan::Formatted { input, format: format.clone() };
+                Ok(Planned { cost, seeks_by_outer, ..Planned::leaf(plan, vec![*column], 1.0) })
+            }
             Rel::Offset { input, offset, fetch } => {
                 let fetched = fetch.as_ref().map(rows_asked);
                 self.limit = fetched.map(|fetched| fetched + rows_asked(offset));

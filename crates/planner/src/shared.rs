@@ -240,7 +240,8 @@ fn is_shareable(rel: &Rel) -> bool {
             | Rel::FunctionTable { .. }
             | Rel::WorkTable { .. }
             | Rel::Recursive { .. }
-            | Rel::NextValue { .. } => false,
+            | Rel::NextValue { .. }
+            | Rel::Formatted { .. } => false,
             Rel::Table(scan) => scan.locator.is_none() && !scan.hints.read_past,
             _ => true,
         };

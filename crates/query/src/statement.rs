@@ -308,11 +308,13 @@ fn compile_select(binder: &mut Binder<'_>, select: &ast::SelectStatement) -> Res
         if into.is_some() {
             return Err(SqlError::new(194, &[]));
         }
+        binder::formatted::refuse_text_clause(&select.query, "ASSIGNMENT")?;
         binder.next_values.is_statement_next = true;
         let parts = binder.select(block, &select.query)?;
         return assignment(binder, parts);
     }
     if let Some(into) = into {
+        binder::formatted::refuse_text_clause(&select.query, "SELECT INTO")?;
         binder.expects_into = true;
         binder.into_name.clone_from(&into.table.name.value);
         binder.next_values.is_statement_next = true;

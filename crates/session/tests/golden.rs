@@ -89,6 +89,8 @@ script!("scripts/" constraint_state);
 script!("scripts/" cascades);
 script!("scripts/" typed_null);
 script!("scripts/" user_functions);
+script!("scripts/" for_json);
+script!("scripts/" for_xml);
 script!("scripts/" computed_columns);
 script!("scripts/" row_counts);
 script!("scripts/" index_pages);

@@ -407,13 +407,12 @@ pub fn check_join_hint(hint: Option<ast::JoinHint>) -> Result<(), SqlError> {
 
 /// Checks the parts of WITH other than common tables.
 pub fn check_common_tables(with: &ast::With) -> Result<(), SqlError> {
-    let ast::With { xml_namespaces, tables, change_tracking_context } = with;
+    let ast::With { xml_namespaces: _, tables, change_tracking_context } = with;
     let mut names: Vec<_> = tables.iter().map(|table| &table.name.value).collect();
     names.sort_by_cached_key(|name| name.to_lowercase());
     if let Some(twice) = names.windows(2).find(|pair| plan_ir::names::same_name(pair[0], pair[1])) {
         return Err(SqlError::new(239, &[twice[1]]));
     }
-    refuse_if(!xml_namespaces.is_empty(), "WITH XMLNAMESPACES")?;
     refuse_if(change_tracking_context.is_some(), "WITH CHANGE_TRACKING_CONTEXT")
 }
 

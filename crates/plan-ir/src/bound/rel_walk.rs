@@ -35,6 +35,7 @@ impl Rel {
             Rel::Window { input, calls } => {
                 input.output().into_iter().chain(calls.iter().map(|call| call.0)).collect()
             }
+            Rel::Formatted { column, .. } => vec![*column],
             Rel::NextValue { input, sequence } => input.output().into_iter().chain([sequence.0]).collect(),
         }
     }
@@ -53,6 +54,7 @@ impl Rel {
             | Rel::Aggregate { input, .. }
             | Rel::Window { input, .. }
             | Rel::NextValue { input, .. }
+            | Rel::Formatted { input, .. }
             | Rel::Distinct { input }
             | Rel::Sort { input, .. }
             | Rel::Top { input, .. }
@@ -74,6 +76,7 @@ impl Rel {
             | Rel::Recursive { .. }
             | Rel::WorkTable { .. }
             | Rel::NextValue { .. }
+            | Rel::Formatted { .. }
             | Rel::Apply { .. } => Vec::new(),
             Rel::Values { rows, .. } => rows.iter().flatten().collect(),
             Rel::System(scan) => scan.arguments.iter().collect(),
@@ -105,6 +108,7 @@ impl Rel {
             Rel::Distinct { .. } | Rel::Recursive { .. } => {
                 self.inputs().into_iter().for_each(|input| into.extend(input.output()));
             }
+            Rel::Formatted { read, .. } => into.extend(read),
             Rel::SetOp { kind, left, right, columns } => {
                 for side in [left, right] {
                     let passed = side.output().into_iter().zip(columns);
@@ -244,7 +248,9 @@ impl Rel {
                 calls.iter_mut().flat_map(|call| call.1.expressions_mut()).for_each(&mut *f);
                 input.visit_expressions_mut(f);
             }
-            Rel::Distinct { input } | Rel::NextValue { input, .. } => input.visit_expressions_mut(f),
+            Rel::Distinct { input } | Rel::NextValue { input, .. } | Rel::Formatted { input, .. } => {
+                input.visit_expressions_mut(f);
+            }
             Rel::Sort { input, keys } => {
                 keys.iter_mut().for_each(|key| f(&mut key.expr));
                 input.visit_expressions_mut(f);

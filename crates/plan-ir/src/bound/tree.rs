@@ -11,6 +11,7 @@ use crate::kinds::{
     AggregateKind, CatalogReading, Coercibility, ColumnId, CompareOp, Conversion, ConversionKind, JoinKind,
     ScanHints, WindowFrame,
 };
+use crate::rows_format::RowsFormat;
 use crate::table::{SequenceSource, TableSource};
 use crate::view::View;
 
@@ -81,6 +82,15 @@ pub enum Rel {
         input: Box<Rel>,
         offset: Expr,
         fetch: Option<Expr>,
+    },
+    /// FOR XML, FOR JSON: the rows as one text.
+    Formatted {
+        input: Box<Rel>,
+        format: Arc<RowsFormat>,
+        /// The columns of the rows, in order.
+        read: Vec<ColumnId>,
+        /// The text.
+        column: ColumnId,
     },
     SetOp {
         kind: SetOpKind,

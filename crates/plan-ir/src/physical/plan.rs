@@ -13,6 +13,7 @@ use crate::function_def::FunctionDef;
 use crate::kinds::{
     AggregateKind, CatalogReading, ColumnId, CompareOp, Conversion, JoinKind, ScanHints, WindowFrame,
 };
+use crate::rows_format::RowsFormat;
 use crate::table::{SequenceSource, TableSource};
 use crate::view::View;
 
@@ -49,6 +50,11 @@ pub enum Plan {
     NextValue {
         input: Box<Plan>,
         sequence: Arc<SequenceSource>,
+    },
+    /// FOR XML, FOR JSON: the rows as one text.
+    Formatted {
+        input: Box<Plan>,
+        format: Arc<RowsFormat>,
     },
     Distinct {
         input: Box<Plan>,
@@ -118,6 +124,7 @@ impl Plan {
             Plan::MergeJoin(join) => joined(join.kind, join.left_width, join.right_width),
             Plan::Aggregate(aggregate) => aggregate.keys.len() + aggregate.aggregates.len(),
             Plan::Window(window) => window.input.width()? + window.calls.len(),
+            Plan::Formatted { .. } => 1,
             Plan::NextValue { input, .. } => input.width()? + 1,
             Plan::Distinct { input, by_locator, .. } => input.width()? - usize::from(*by_locator),
             Plan::SetOp { collations, .. } => collations.len(),
@@ -147,6 +154,7 @@ impl Plan {
             | Plan::Startup { input, .. }
             | Plan::Project { input, .. }
             | Plan::NextValue { input, .. }
+            | Plan::Formatted { input, .. }
             | Plan::Distinct { input, .. }
             | Plan::Sort { input, .. }
             | Plan::Ordered { input, .. }

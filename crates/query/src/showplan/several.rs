@@ -52,8 +52,17 @@ impl<'p> Describer<'p> {
         (operator, columns)
     }
 
+    /// FOR XML and FOR JSON.
+    fn text_of_rows(&mut self, input: &'p Plan) -> Described {
+        let (input, columns) = self.plan(input);
+        let text = vec![self.new_expression()];
+        let operator = Operator::over("UDX", "UDX", Shape::Compute("Extension"), input);
+        (Operator { argument: names(&columns), output: text.clone(), rows: 1.0, ..operator }, text)
+    }
+
     pub(super) fn several(&mut self, plan: &'p Plan) -> Described {
         match plan {
+            Plan::Formatted { input, .. } => self.text_of_rows(input),
             // It shows nothing of itself: its rows come as they are.
             Plan::Ordered { input, .. } => self.plan(input),
             Plan::Concat(..) => {

@@ -262,7 +262,27 @@ pub(super) const MESSAGES: &[Message] = &[
         "EXECUTE in a natively compiled module must name the procedure; variables and texts are not supported.",
     ),
     entry(12342, 15, "EXECUTE in a natively compiled module can run natively compiled modules only."),
-    entry(13600, 16, "System-versioning is not supported for table '%s'."),
+    entry(
+        13600,
+        16,
+        "FOR JSON AUTO needs at least one table that gives the JSON objects. Use FOR JSON PATH, or add a FROM clause with a table.",
+    ),
+    entry(
+        13601,
+        16,
+        "Property '%s' cannot stand in the JSON output: it is in conflict with another column name or alias. Use different names for all columns of the SELECT list.",
+    ),
+    entry(13602, 16, "The FOR JSON clause is not allowed in a %s statement."),
+    entry(
+        13603,
+        16,
+        "Property '%s' cannot stand in the JSON output because of a character in the column name or alias. Names with '..', or with '.' at the beginning or end, are not allowed in FOR JSON.",
+    ),
+    entry(
+        13605,
+        16,
+        "Column expressions and data sources without names or aliases cannot be written as JSON by FOR JSON. Add an alias to the unnamed column or table.",
+    ),
     entry(13607, 16, "The JSON path is not well formed: unexpected character '%s' at position %d."),
     entry(13608, 16, "The JSON path names a property that is not there."),
     entry(13609, 16, "The JSON text is not well formed: unexpected character '%s' at position %d."),

@@ -66,6 +66,11 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(1075, 15, "RETURN in a scalar function must give a value."),
     entry(1075, 15, "RETURN in a scalar function must include an argument."),
     entry(1077, 16, "Explicit values for an identity column of a table variable are not allowed."),
+    entry(
+        1086,
+        15,
+        "FOR XML and FOR JSON are not allowed in views, inline functions, derived tables and subqueries that contain a set operator. Put the set operation into a derived table or a common table expression and use FOR XML or FOR JSON above it.",
+    ),
     entry(1087, 15, "The table variable \"%s\" is not declared."),
     entry(
         1088,
