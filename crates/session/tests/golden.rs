@@ -89,6 +89,7 @@ script!("scripts/" constraint_state);
 script!("scripts/" cascades);
 script!("scripts/" typed_null);
 script!("scripts/" user_functions);
+script!("scripts/" user_functions_in_statements);
 script!("scripts/" for_json);
 script!("scripts/" for_xml);
 script!("scripts/" computed_columns);
