@@ -117,14 +117,18 @@ pub fn changed_table(
     Ok((source.database.clone(), source.def.object_id))
 }
 
-/// The variables that hold the key of a row, behind those of the cursor's query.
+/// The variables that hold the key of a row and its checksum, behind those of the cursor's query.
 pub fn key_variables(table: &CursorTable) -> impl Iterator<Item = VariableDef> + '_ {
     let named = |(at, (_, sql_type)): (usize, &(String, SqlType))| VariableDef {
         name: key_variable(at),
         sql_type: *sql_type,
     };
-    table.key.iter().enumerate().map(named)
+    let checksum = VariableDef { name: CHECKSUM.to_string(), sql_type: SqlType::Int };
+    table.key.iter().enumerate().map(named).chain([checksum])
 }
+
+/// The variable of the checksum.
+const CHECKSUM: &str = "@key checksum";
 
 /// No name that can be written in a text.
 fn key_variable(at: usize) -> String {
@@ -144,11 +148,12 @@ pub fn with_keys(select: &ast::SelectStatement, table: &CursorTable) -> ast::Sel
     with_keys
 }
 
-/// The query for one row: `keeps_where` asks again whether the row belongs to it, `locks` keeps the row from being changed by others.
+/// The query for one row: `keeps_where` asks again whether the row belongs to it, `is_checked` adds the row's checksum, `locks` keeps the row from being changed by others.
 pub fn one_row(
     select: &ast::SelectStatement,
     table: &CursorTable,
     keeps_where: bool,
+    is_checked: bool,
     locks: bool,
 ) -> ast::SelectStatement {
     let mut one = select.clone();
@@ -156,6 +161,9 @@ pub fn one_row(
     one.query.offset = None;
     if let ast::QueryBody::Select(block) = &mut one.query.body {
         block.top = None;
+        if is_checked {
+            block.items.push(ast::SelectItem::Expr { expr: checksum(block.span), alias: None });
+        }
         let own = block.where_clause.take().filter(|_| keeps_where);
         block.where_clause = Some(is_row(table, block.span, own));
         if let [ast::TableSource::Table(source)] = block.from.as_mut_slice()
@@ -186,6 +194,31 @@ pub fn is_row(table: &CursorTable, span: ast::Span, also: Option<ast::Expr>) -> 
         return terms.swap_remove(0);
     }
     ast::Expr { span, kind: ast::ExprKind::And(terms) }
+}
+
+/// The condition that a row has the checksum of its FETCH, or that there is none.
+pub fn is_unchanged(span: ast::Span) -> ast::Expr {
+    let variable = || ast::Expr { span, kind: ast::ExprKind::Variable(CHECKSUM.to_string()) };
+    let none = ast::ExprKind::IsNull { operand: Box::new(variable()), negated: false };
+    let equal = ast::Comparison { op: ast::ComparisonOp::Equal, left: checksum(span), right: variable() };
+    let equal = ast::ExprKind::Comparison(Box::new(equal));
+    let either = [none, equal].map(|kind| ast::Expr { span, kind });
+    ast::Expr { span, kind: ast::ExprKind::Or(either.into()) }
+}
+
+/// `BINARY_CHECKSUM(*)`
+fn checksum(span: ast::Span) -> ast::Expr {
+    let name = ast::ObjectName { name: ast::Ident::new("BINARY_CHECKSUM"), span, ..Default::default() };
+    let call = ast::FunctionCall {
+        name,
+        quantifier: None,
+        star: true,
+        args: Vec::new(),
+        is_niladic: false,
+        is_odbc: false,
+        extra: None,
+    };
+    ast::Expr { span, kind: ast::ExprKind::Function(Box::new(call)) }
 }
 
 fn column(name: &str, span: ast::Span) -> ast::Expr {

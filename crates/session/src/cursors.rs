@@ -44,6 +44,8 @@ pub(crate) struct Opened {
     pub(crate) keyed: Option<Arc<Keyed>>,
     /// The last FETCH has found a row.
     pub(crate) has_row: bool,
+    /// The checksum of that row, by which a change by others is noticed; NULL after the cursor's own change.
+    pub(crate) checksum: Value,
     pub(crate) bytes: u64,
 }
 

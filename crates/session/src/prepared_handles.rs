@@ -8,6 +8,7 @@ use tsql::ast;
 use types::{SqlError, SqlResult, Value};
 
 use crate::batch::call::{Argument, CallResult};
+use crate::batch::compile::CURSOR_PARAMETER;
 use crate::batch::program::Program;
 use crate::batch::program_key::ProgramConditions;
 use crate::values;
@@ -92,7 +93,10 @@ impl Parameters {
 
     /// The parameter of a name; `expected` is tried first, as most clients name parameters in order.
     fn slot_of(&self, name: &str, expected: usize) -> Option<usize> {
-        let is_it = |definition: &VariableDef| definition.name.eq_ignore_ascii_case(name);
+        let is_it = |definition: &VariableDef| {
+            let known = definition.name.strip_prefix(CURSOR_PARAMETER).unwrap_or(&definition.name);
+            known.eq_ignore_ascii_case(name)
+        };
         match self.definitions.get(expected).is_some_and(is_it) {
             true => Some(expected),
             false => self.definitions.iter().position(is_it),

@@ -110,6 +110,11 @@ pub(crate) struct Properties {
 }
 
 impl Properties {
+    /// OPTIMISTIC: a change of a row that others have changed since its FETCH fails.
+    pub(crate) fn is_checked(&self) -> bool {
+        !self.is_read_only && !self.locks
+    }
+
     /// The rules of DECLARE CURSOR and of its defaults.
     pub(crate) fn of(definition: &ast::CursorDefinition) -> Properties {
         let has = |option| definition.options.contains(&option);

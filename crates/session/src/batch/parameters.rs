@@ -21,7 +21,7 @@ pub(crate) fn parameters_of(
             return Err(SqlError::new(134, &[&parameter.name]));
         }
         if parameter.data_type.name.name.is("cursor") {
-            if !parameter.data_type.varying || !parameter.output {
+            if !parameter.output {
                 return Err(SqlError::new(102, &[&"CURSOR"]));
             }
             let name = format!("{CURSOR_PARAMETER}{}", parameter.name);

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use query::cursors::{CursorTable, changed_table, is_row, key_variables};
+use query::cursors::{CursorTable, changed_table, is_row, is_unchanged, key_variables};
 use tsql::ast::{self, DmlFilter, StatementKind};
-use types::{SqlError, SqlResult};
+use types::{SqlError, SqlResult, Value};
 
 use crate::batch::cell::STALE_PLANS_MAX;
 use crate::batch::cursor::{Current, CurrentStep, Keyed};
@@ -33,7 +33,9 @@ impl Session {
             return Err(SqlError::new(16931, &[]).into());
         }
         check_columns(&step.statement.kind, &properties.updatable)?;
-        let key = opened.current().to_vec();
+        let mut key = opened.current().to_vec();
+        key.push(opened.checksum.clone());
+        let is_checked = !opened.checksum.is_null();
         let own = frame.variables.len();
         for _ in 0..STALE_PLANS_MAX {
             let current = self.current(frame, step, &keyed)?;
@@ -44,8 +46,11 @@ impl Session {
                 Err(interruption) if interruption.is_stale_plan() => *step.kept.lock() = None,
                 Ok(()) => {
                     if self.state.row_count == 0 {
-                        let told = SqlError::new(16947, &[]).at_line(instruction.line);
-                        sink.message(&told.in_procedure(frame.procedure.as_deref()));
+                        return Err(unchanged(is_checked).into());
+                    }
+                    // What the cursor itself has changed, it may change again.
+                    if let Some(opened) = self.state.cursors.get(id).opened.as_mut() {
+                        opened.checksum = Value::Null;
                     }
                     return Ok(());
                 }
@@ -63,7 +68,7 @@ impl Session {
             kept.object_id == table.object_id
                 && Arc::ptr_eq(&kept.database, &table.database)
                 && kept.names.iter().eq(table.key.iter().map(|(name, _)| name))
-                && kept.key.iter().map(|variable| variable.sql_type).eq(table.key.iter().map(|(_, of)| *of))
+                && kept.key.iter().cloned().eq(key_variables(table))
                 && kept.statement.is_valid(self.name_scope())
         };
         if let Some(kept) = kept.filter(fits) {
@@ -107,6 +112,17 @@ fn check_columns(kind: &StatementKind, updatable: &[String]) -> SqlResult<()> {
     Err(SqlError::new(16932, &[]))
 }
 
+/// No row was changed: it is gone (16947), or others have changed it since its FETCH (16934 before that).
+fn unchanged(is_checked: bool) -> SqlError {
+    let told = |number| {
+        let mut error = SqlError::new(number, &[]);
+        error.severity = 16;
+        error
+    };
+    let earlier = if is_checked { vec![told(16934)] } else { Vec::new() };
+    told(16947).after_all(earlier)
+}
+
 fn target_of(kind: &StatementKind) -> &ast::DmlTarget {
     match kind {
         StatementKind::Update(update) => &update.target,
@@ -118,7 +134,7 @@ fn target_of(kind: &StatementKind) -> &ast::DmlTarget {
 /// The statement with the key's condition in place of the cursor.
 fn by_key(statement: &ast::Statement, table: &CursorTable) -> ast::Statement {
     let mut statement = statement.clone();
-    let filter = Some(DmlFilter::Where(is_row(table, statement.span, None)));
+    let filter = Some(DmlFilter::Where(is_row(table, statement.span, Some(is_unchanged(statement.span)))));
     match &mut statement.kind {
         StatementKind::Update(update) => update.filter = filter,
         StatementKind::Delete(delete) => delete.filter = filter,

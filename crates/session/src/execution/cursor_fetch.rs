@@ -88,7 +88,10 @@ impl Session {
                 opened.has_row = *found;
             });
         };
-        let (status, row) = self.read(id, &keyed, target, opened, sink)?;
+        let (status, mut row) = self.read(id, &keyed, target, opened, sink)?;
+        // Behind the columns stands the checksum.
+        let checksum = row.as_mut().filter(|row| row.len() > opened.columns.len()).and_then(Vec::pop);
+        opened.checksum = checksum.unwrap_or(Value::Null);
         let found = self.give(frame, fetch, (&opened.columns, status, row.as_deref()), sink)?;
         opened.has_row = found;
         Ok(found)
@@ -128,6 +131,7 @@ impl Session {
     ) -> Result<Option<Vec<Value>>, Interruption> {
         let mut variables = self.state.cursors.get(id).variables.clone();
         variables.extend_from_slice(key);
+        variables.push(Value::Null);
         self.in_database_of(id, |session| {
             let mut row = OneRow::default();
             if keyed.row.is_valid(session.name_scope()) {
@@ -144,8 +148,13 @@ impl Session {
                 let mut defs = plan.variables.clone();
                 defs.extend(query::cursors::key_variables(&keyed.table));
                 let properties = &plan.properties;
-                let one =
-                    query::cursors::one_row(&plan.select, &keyed.table, keyed.is_dynamic, properties.locks);
+                let one = query::cursors::one_row(
+                    &plan.select,
+                    &keyed.table,
+                    keyed.is_dynamic,
+                    properties.is_checked(),
+                    properties.locks,
+                );
                 let context = session.cursor_context(&defs, schema.as_deref());
                 let statement = query::compile(&select_statement(one, plan.span), &context)
                     .map_err(|_| SqlError::new(16943, &[]))?;

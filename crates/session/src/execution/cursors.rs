@@ -207,7 +207,7 @@ impl Session {
                 Some(keyed) => {
                     collected.width = Some(keyed.table.key.len());
                     let mut variables = self.state.cursors.get(id).variables.clone();
-                    variables.resize(plan.variables.len() + keyed.table.key.len(), Value::Null);
+                    variables.resize(plan.variables.len() + keyed.table.key.len() + 1, Value::Null);
                     self.run_for_cursor(&keyed.keys, &mut variables, &mut collected, sink)
                 }
                 None => {
@@ -291,7 +291,13 @@ impl Session {
         variables.extend(query::cursors::key_variables(&table));
         let context = self.cursor_context(&variables, schema);
         let with_keys = query::cursors::with_keys(&plan.select, &table);
-        let one_row = query::cursors::one_row(&plan.select, &table, is_dynamic, properties.locks);
+        let one_row = query::cursors::one_row(
+            &plan.select,
+            &table,
+            is_dynamic,
+            properties.is_checked(),
+            properties.locks,
+        );
         let keys = query::compile(&select_statement(with_keys, plan.span), &context)?;
         let row = query::compile(&select_statement(one_row, plan.span), &context)?;
         let keyed = Arc::new(Keyed { table, keys, row, is_dynamic });
@@ -347,6 +353,7 @@ fn opened_with(collected: Collected, keyed: Option<Arc<Keyed>>) -> (Opened, Vec<
         position: 0,
         keyed,
         has_row: false,
+        checksum: Value::Null,
         bytes,
     };
     (opened, messages)
