@@ -9,7 +9,7 @@ use types::{SqlError, SqlResult, Value};
 
 use crate::batch::cell::Compiled;
 use crate::batch::compile::CURSOR_PARAMETER;
-use crate::batch::cursor::{CursorName, CursorPlan, Keyed, Sensitivity};
+use crate::batch::cursor::{CursorName, CursorPlan, Keyed};
 
 /// Number of a cursor in its session.
 pub(crate) type CursorId = usize;
@@ -78,13 +78,6 @@ impl Cursor {
             None => -1,
             Some(opened) => i16::from(opened.count > 0 || opened.is_dynamic()),
         }
-    }
-
-    /// Its rows do not change, whatever it was declared as.
-    fn is_static(&self) -> bool {
-        let is_copy = |opened: &Opened| opened.keyed.is_none();
-        self.plan.properties.sensitivity != Sensitivity::FastForward
-            && self.opened.as_deref().is_none_or(is_copy)
     }
 }
 
@@ -325,12 +318,6 @@ impl Cursors {
 
     pub(crate) fn close_all(&mut self) {
         self.slots.iter_mut().flatten().for_each(|cursor| cursor.opened = None);
-    }
-
-    /// A rollback closes the open cursors: `all`, or those whose rows are not a copy.
-    pub(crate) fn close_by_rollback(&mut self, all: bool) {
-        let closed = self.slots.iter_mut().flatten().filter(|cursor| all || !cursor.is_static());
-        closed.for_each(|cursor| cursor.opened = None);
     }
 
     /// An error has ended the batch and its transaction: the cursors that the batch has declared are gone.

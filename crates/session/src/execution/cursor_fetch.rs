@@ -134,14 +134,15 @@ impl Session {
         variables.push(Value::Null);
         self.in_database_of(id, |session| {
             let mut row = OneRow::default();
-            if keyed.row.is_valid(session.name_scope()) {
+            // However many rows the table has by now: its key finds one.
+            if keyed.row.is_current() {
                 let ran = session.run_for_cursor(&keyed.row, &mut variables, &mut row, sink);
                 match ran {
                     Err(interruption) if interruption.is_stale_plan() => {}
                     other => return other.map(|_| row.0),
                 }
             }
-            // A definition or the size of the table has changed since the cursor was opened.
+            // A definition has changed since the cursor was opened.
             for _ in 0..STALE_PLANS_MAX {
                 let cursor = session.state.cursors.get(id);
                 let (plan, schema) = (cursor.plan.clone(), cursor.schema.clone());

@@ -206,8 +206,9 @@ impl Session {
         self.state.row_count = 0;
         self.forget_transaction();
         if had_transaction {
-            let all = self.closes_cursors_on_commit();
-            self.state.cursors.close_by_rollback(all);
+            if self.closes_cursors_on_commit() {
+                self.state.cursors.close_all();
+            }
             sink.environment(EnvironmentChange::RollbackTransaction(descriptor));
         }
     }
