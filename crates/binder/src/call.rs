@@ -18,7 +18,7 @@ use super::arguments::{
 };
 use super::next_values::{AGGREGATE, CONDITIONAL};
 use super::not_here::is_documented;
-use super::{Binder, Clause, coerce, formatted};
+use super::{Binder, Clause, ScopeColumn, coerce, formatted};
 
 /// Arguments of GREATEST and LEAST.
 const EXTREME_ARGUMENTS_MAX: u8 = 254;
@@ -36,8 +36,13 @@ impl Binder<'_> {
                 return Err(plan_ir::errors::unsupported("$PARTITION"));
             }
             Some(_) => {
-                self.check_method_of_column(&call.name)?;
-                return self.user_call(call);
+                return match self.method_target(&call.name) {
+                    Some(column) => {
+                        let target = self.column_expr(column.id);
+                        self.xml_method(target, &call.name.name.value, &call.args)
+                    }
+                    None => self.user_call(call),
+                };
             }
         }
         let mut name = call.name.name.value.to_ascii_uppercase();
@@ -62,6 +67,7 @@ impl Binder<'_> {
             | "LAST_VALUE" | "PERCENT_RANK" | "CUME_DIST" => Err(plan_ir::errors::needs_over(&name)),
             "GROUPING" | "GROUPING_ID" => self.grouping_function(&name, call),
             "TRIM" => self.trim(call),
+            "JSON_OBJECT" | "JSON_ARRAY" => self.json_made(call, name == "JSON_OBJECT"),
             "GREATEST" | "LEAST" => self.extreme(call, name == "GREATEST"),
             "CHECKSUM" | "BINARY_CHECKSUM" if call.star => self.checksum_of_all(&name),
             _ if call.star => Err(SqlError::new(102, &[&"*"])),
@@ -73,22 +79,25 @@ impl Binder<'_> {
         }
     }
 
-    /// Refuses a method of the xml type behind the name of a column in sight: `d.value(...)`, `t.d.exist(...)`. Error 258 for one that is not xml.
+    /// Refuses a method that gives rows behind the name of a column in sight: `d.nodes(...)`. Error 258 for one that is not xml.
     pub fn check_method_of_column(&self, name: &ast::ObjectName) -> Result<(), SqlError> {
+        match self.method_target(name) {
+            Some(column) => Err(method_of(&self.columns[column.id.0 as usize].sql_type)),
+            None => Ok(()),
+        }
+    }
+
+    /// The column in sight of which a method of the xml type is called: `d.value(...)`, `t.d.exist(...)`.
+    fn method_target(&self, name: &ast::ObjectName) -> Option<ScopeColumn> {
         const METHODS: [&str; 5] = ["value", "query", "exist", "nodes", "modify"];
-        let Some(column) = name.schema.clone().filter(|_| METHODS.contains(&name.name.value.as_str())) else {
-            return Ok(());
-        };
+        let column = name.schema.clone().filter(|_| METHODS.contains(&name.name.value.as_str()))?;
         let qualifier = name.database.clone().map(|table| {
             let mut qualifier = name.clone();
             (qualifier.name, qualifier.schema) = (table, name.server.clone());
             (qualifier.database, qualifier.server) = (None, None);
             Box::new(qualifier)
         });
-        match self.find_column(&ast::ColumnRef { qualifier, name: column }) {
-            Ok((found, _)) => Err(method_of(&self.columns[found.id.0 as usize].sql_type)),
-            Err(_) => Ok(()),
-        }
+        self.find_column(&ast::ColumnRef { qualifier, name: column }).ok().map(|found| found.0)
     }
 
     /// CHECKSUM(*): of all columns in sight, but for those without a hash. Error 263 without FROM.
@@ -659,7 +668,7 @@ fn by_origin(
     }
 }
 
-/// A method is called of a value of that type: only xml has any, and they are not here. Error 258.
+/// A method that is not here is called of a value of that type: only xml has any. Error 258.
 pub(super) fn method_of(sql_type: &SqlType) -> SqlError {
     match sql_type {
         SqlType::Xml => plan_ir::errors::unsupported("methods of CLR and xml types"),

@@ -17,6 +17,7 @@ pub mod identity;
 mod inlining;
 mod insert;
 pub mod item;
+mod json_made;
 pub mod kept_stars;
 mod limits;
 mod merge;
@@ -41,6 +42,7 @@ mod through;
 mod update;
 mod user_function;
 mod window;
+mod xml_method;
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -51,10 +51,8 @@ pub static NAMES: &[&str] = &[
     "OBJECT_ID_FROM_EDGE_ID",
     "OBJECT_ID_FROM_NODE_ID",
     // JSON.
-    "JSON_ARRAY",
     "JSON_ARRAYAGG",
     "JSON_CONTAINS",
-    "JSON_OBJECT",
     "JSON_OBJECTAGG",
     // Texts by pages, weights of collations, file streams, publishers.
     "GET_FILESTREAM_TRANSACTION_CONTEXT",

@@ -53,12 +53,12 @@ impl Binder<'_> {
             ast::ExprKind::Identity(_) => Err(plan_ir::errors::identity_function_misplaced()),
             ast::ExprKind::MethodCall(method) => {
                 let target = self.value(&method.target)?;
-                Err(super::call::method_of(&target.sql_type))
+                self.xml_method(target, &method.method.value, &method.args)
             }
             ast::ExprKind::StaticCall(_) | ast::ExprKind::Property(..) => {
                 Err(plan_ir::errors::unsupported("methods of CLR and xml types"))
             }
-            ast::ExprKind::KeyValue(_) => Err(plan_ir::errors::unsupported("JSON_OBJECT")),
+            ast::ExprKind::KeyValue(_) => Err(plan_ir::errors::syntax_near(":")),
             _ => Err(plan_ir::errors::boolean_as_value()),
         }
     }

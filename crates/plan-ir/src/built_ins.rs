@@ -17,6 +17,12 @@ pub enum UnnamedFunction {
     JsonPart,
     /// JSON_MODIFY whose new value comes from a function that gives JSON.
     JsonModifyByJson,
+    /// JSON_OBJECT and JSON_ARRAY, whose first argument tells of the others.
+    JsonObject,
+    JsonArray,
+    /// The xml method `value` of a path to the text of all nodes, and to the first text in no element.
+    XmlText,
+    XmlFirstText,
     /// PARSE: text and, if one was given, culture; the binder says the result's type.
     Parse,
     /// TRY_PARSE.

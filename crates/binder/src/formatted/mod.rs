@@ -116,7 +116,9 @@ impl Binder<'_> {
 /// Is the value JSON by what gives it: a function, or a query with FOR JSON that writes an array?
 pub(super) fn is_json(expr: &Expr) -> bool {
     match &expr.kind {
-        ExprKind::Call(function, _) => matches!(function.name, "JSON_QUERY" | "JSON_MODIFY"),
+        ExprKind::Call(function, _) => {
+            matches!(function.name, "JSON_QUERY" | "JSON_MODIFY" | "JSON_OBJECT" | "JSON_ARRAY")
+        }
         ExprKind::Subquery(subquery) if matches!(subquery.kind, SubqueryKind::Scalar) => {
             matches!(&*subquery.rel, Rel::Formatted { format, .. }
                 if matches!(&format.shape, RowsShape::Json(json) if !json.is_bare))

@@ -19,6 +19,8 @@ pub(super) struct JsonWriter<'p> {
 
 impl<'p> JsonWriter<'p> {
     pub(super) fn new(format: &'p JsonFormat, types: &'p [SqlType]) -> JsonWriter<'p> {
+        debug_assert!(!format.levels.is_empty(), "a row has an object");
+        debug_assert!(!format.is_bare || format.root.is_none(), "a root needs one value");
         let columns = format.levels.iter().map(|level| level.columns.as_slice()).collect();
         JsonWriter { format, types, columns, before: None }
     }
@@ -106,7 +108,7 @@ impl<'p> JsonWriter<'p> {
                 JsonMember::Value { name, column, is_json } => {
                     text.push(&json::quote(name))?;
                     text.push(":")?;
-                    self.value(&row[*column], &self.types[*column], *is_json, runtime, text)?;
+                    push_value(&row[*column], &self.types[*column], *is_json, runtime, text)?;
                 }
                 JsonMember::Object { name, members } => {
                     text.push(&json::quote(name))?;
@@ -129,35 +131,6 @@ impl<'p> JsonWriter<'p> {
                 }
             }
     }
-
-    fn value(
-        &self,
-        value: &Value,
-        sql_type: &SqlType,
-        is_json: bool,
-        runtime: &Runtime<'_>,
-        text: &mut Text,
-    ) -> Result<(), SqlError> {
-        if value.is_null() {
-            return text.push("null");
-        }
-        match shown(value, sql_type, runtime)? {
-            Shown::Bit(true) => text.push("true"),
-            Shown::Bit(false) => text.push("false"),
-            Shown::Number(digits) => text.push(&digits),
-            Shown::Units(units) if is_json => text.push_units(&units),
-            Shown::Plain(plain) => {
-                text.push("\"")?;
-                push_escaped(&plain.encode_utf16().collect::<Vec<u16>>(), text)?;
-                text.push("\"")
-            }
-            Shown::Units(units) => {
-                text.push("\"")?;
-                push_escaped(&units, text)?;
-                text.push("\"")
-            }
-        }
-    }
 }
 
 /// Adds the characters of a string, escaped. The base64 alphabet has a slash, so binary values are escaped, too.
@@ -173,4 +146,33 @@ fn push_escaped(units: &[u16], text: &mut Text) -> Result<(), SqlError> {
         }
     }
     Ok(())
+}
+
+/// Adds a value; one that is JSON as it is.
+pub(crate) fn push_value(
+    value: &Value,
+    sql_type: &SqlType,
+    is_json: bool,
+    runtime: &Runtime<'_>,
+    text: &mut Text,
+) -> Result<(), SqlError> {
+    if value.is_null() {
+        return text.push("null");
+    }
+    match shown(value, sql_type, runtime)? {
+        Shown::Bit(true) => text.push("true"),
+        Shown::Bit(false) => text.push("false"),
+        Shown::Number(digits) => text.push(&digits),
+        Shown::Units(units) if is_json => text.push_units(&units),
+        Shown::Plain(plain) => {
+            text.push("\"")?;
+            push_escaped(&plain.encode_utf16().collect::<Vec<u16>>(), text)?;
+            text.push("\"")
+        }
+        Shown::Units(units) => {
+            text.push("\"")?;
+            push_escaped(&units, text)?;
+            text.push("\"")
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! FOR XML and FOR JSON: reads all rows and writes them as one text, in pieces where it goes to a client.
 
-mod json;
-mod text;
+pub(crate) mod json;
+pub(crate) mod text;
 mod xml;
 
 use plan_ir::row::Row;

@@ -10,13 +10,13 @@ use crate::room::room_for;
 
 /// UTF-16 units of a text under construction.
 #[derive(Default)]
-pub(super) struct Text {
-    pub(super) units: Vec<u16>,
+pub(crate) struct Text {
+    pub(crate) units: Vec<u16>,
 }
 
 impl Text {
     /// Adds text as it is. Error 701.
-    pub(super) fn push(&mut self, text: &str) -> Result<(), SqlError> {
+    pub(crate) fn push(&mut self, text: &str) -> Result<(), SqlError> {
         room_for(&mut self.units, text.len())?;
         self.units.extend(text.encode_utf16());
         Ok(())
@@ -101,6 +101,7 @@ fn moment(text: &str) -> String {
 /// The outermost level whose columns have other values than in the row before, where a new object or element begins; the innermost level begins
 /// with each row.
 pub(super) fn changed_level(before: &Row, row: &Row, columns: &[&[usize]], types: &[SqlType]) -> usize {
+    debug_assert_eq!(row.len(), types.len(), "each column has a type");
     let last = columns.len() - 1;
     let is_changed = |columns: &&[usize]| {
         columns.iter().any(|at| types[*at] == SqlType::Xml || before.get(*at) != row.get(*at))

@@ -30,6 +30,7 @@ struct Writing<'a, 'p, 'r> {
 
 impl<'p> XmlWriter<'p> {
     pub(super) fn new(format: &'p XmlFormat, types: &'p [SqlType]) -> XmlWriter<'p> {
+        debug_assert!(!format.levels.is_empty(), "a row has an element, or content alone");
         let columns = format.levels.iter().map(|level| level.columns.as_slice()).collect();
         XmlWriter { format, types, columns, before: None, follows_item: false }
     }

@@ -11,11 +11,13 @@ mod error;
 mod format;
 mod hash;
 mod json;
+mod json_made;
 mod math;
 mod parse;
 mod string;
 mod text;
 mod time_zone;
+mod xml;
 
 use plan_ir::built_ins::UnnamedFunction;
 use plan_ir::function_def::FunctionDef;
@@ -44,6 +46,10 @@ pub fn unnamed(function: UnnamedFunction) -> &'static FunctionDef {
         UnnamedFunction::JsonScalar => &json::JSON_SCALAR,
         UnnamedFunction::JsonPart => &json::JSON_PART,
         UnnamedFunction::JsonModifyByJson => &json::JSON_MODIFY_BY_JSON,
+        UnnamedFunction::JsonObject => &json_made::OBJECT,
+        UnnamedFunction::JsonArray => &json_made::ARRAY,
+        UnnamedFunction::XmlText => &xml::TEXT,
+        UnnamedFunction::XmlFirstText => &xml::FIRST_TEXT,
         UnnamedFunction::Parse => &parse::PARSE,
         UnnamedFunction::TryParse => &parse::TRY_PARSE,
         UnnamedFunction::RandOfPlace => &RAND_OF_PLACE,
