@@ -113,6 +113,7 @@ impl Binder<'_> {
             stores.push(self.store(&source, *ordinal, value)?);
         }
         let stores = self.all_stores(&source, stores)?;
+        let identity = identity_rule(&source, &ordinals, !insert.columns.is_empty(), &insert.source);
         let constraints = self.insert_constraints(&target)?;
         let hints = super::hints::target_hints(&insert.target.hints)?;
         let insert = BoundInsert {
@@ -121,7 +122,7 @@ impl Binder<'_> {
             constraints,
             outputs: BoundOutputs::default(),
             hints,
-            identity: None,
+            identity,
             top: self.top_of_rows(insert.top.as_ref())?,
             has_top: insert.top.is_some(),
         };

@@ -121,6 +121,7 @@ pub fn run_rows(
     runtime: &Runtime<'_>,
     sink: &mut dyn RowSink,
 ) -> Result<StatementOutcome, SqlError> {
+    check_identity_insert(&insert.source, insert.identity, runtime)?;
     check_settings(&insert.source, runtime, VERB)?;
     lock_table(insert, runtime)?;
     note_rows(&insert.source, runtime);
@@ -141,7 +142,7 @@ fn rows_taken(insert: &InsertPlan, rows: usize, runtime: &Runtime<'_>) -> Result
     Ok(usize::try_from(most).unwrap_or(usize::MAX))
 }
 
-/// SET IDENTITY_INSERT decides when the statement runs, not when its batch is bound: 544, 545, 8101.
+/// SET IDENTITY_INSERT decides when the statement runs, not when its batch is bound: 544 (1077 for a table variable), 545, 8101.
 #[inline]
 pub(super) fn check_identity_insert(
     source: &TableSource,
@@ -154,6 +155,7 @@ pub(super) fn check_identity_insert(
             Err(plan_ir::errors::identity_insert_without_list(&source.full_name()))
         }
         (true, false) => Err(plan_ir::errors::identity_insert_needed(&source.def.name)),
+        (false, true) if source.def.is_table_variable() => Err(SqlError::new(1077, &[])),
         (false, true) => Err(plan_ir::errors::identity_insert_off(&source.def.name)),
         _ => Ok(()),
     }
