@@ -91,6 +91,7 @@ impl Connection {
             name: String::new(),
             output,
             default: false,
+            table: None,
             sql_type,
             value,
         };

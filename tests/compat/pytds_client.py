@@ -1,4 +1,5 @@
 """python-tds: no encryption by default, nvarchar(max) PLP parameters, chained transaction manager requests."""
+import datetime
 import time
 
 import common
@@ -89,6 +90,27 @@ def procedure():
         same(cursor.get_proc_return_status(), 7)
 
 
+def table_parameters():
+    """A table to a procedure and to a text; no rows, NULLs, 5,001 rows."""
+    with connect(autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute("DROP PROCEDURE IF EXISTS dbo.compat_pytds_total; DROP TYPE IF EXISTS dbo.compat_pytds_lines")
+        cursor.execute("CREATE TYPE dbo.compat_pytds_lines AS TABLE (i int NOT NULL PRIMARY KEY, t nvarchar(max) NULL, d date NULL)")
+        cursor.execute("CREATE PROCEDURE dbo.compat_pytds_total @lines dbo.compat_pytds_lines READONLY AS SELECT COUNT(*), SUM(i), MAX(t), MAX(d) FROM @lines")
+        day = datetime.date(2024, 2, 29)
+        for count in (1, 2, 5001):
+            rows = [(i, f"t\u00e4{i % 7}" if i % 2 else None, day) for i in range(1, count + 1)]
+            columns = [pytds.Column(type=t) for t in (pytds.tds_types.IntType(), pytds.tds_types.NVarCharMaxType(), pytds.tds_types.DateType())]
+            table = lambda: pytds.TableValuedParam(type_name="dbo.compat_pytds_lines", columns=columns, rows=iter(rows))
+            want = (count, sum(range(1, count + 1)), max(row[1] for row in rows if row[1]), day)
+            cursor.callproc("dbo.compat_pytds_total", (table(),))
+            same(cursor.fetchall(), [want])
+            cursor.execute("SELECT COUNT(*), SUM(i), MAX(t), MAX(d) FROM %s", (table(),))
+            same(cursor.fetchall(), [want])
+        refused(lambda: cursor.callproc("dbo.compat_pytds_total", (1,)))
+        cursor.execute("SELECT 3")
+        same(cursor.fetchall(), [(3,)])
+
+
 def cancel():
     connection = connect(timeout=1)
     began = time.monotonic()
@@ -117,6 +139,7 @@ check("transactions", transactions)
 check("changes through views", views)
 check("words of messages", messages)
 check("procedure with OUTPUT", procedure)
+check("table-valued parameters", table_parameters)
 check("time-out cancels", cancel)
 check("results closed early", early_close)
 common.finish()

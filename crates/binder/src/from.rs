@@ -233,14 +233,17 @@ impl Binder<'_> {
         }
         let rel = self.add_table(source.clone(), exposed, schema, catalog, hints, wanted);
         self.observe(&source.database, object);
+        let mut read_only = None;
         if wanted
             && let (Rel::Table(scan), Some(request)) = (&rel, &mut self.target)
             && let Some(locator) = scan.locator
         {
             let columns = scan.columns.clone();
+            read_only = source.def.is_table_variable().then(|| source.def.name.clone());
             request.found =
                 Some(super::found_target::FoundTarget { source, columns, locator, through: None });
         }
+        read_only.map_or(Ok(()), |name| self.check_changeable(&name))?;
         Ok(rel)
     }
 

@@ -31,6 +31,7 @@ impl Binder<'_> {
         match target {
             ast::DmlTargetKind::Table(name) => self.named(name),
             ast::DmlTargetKind::Variable(name, _) => {
+                self.check_changeable(name)?;
                 let real = self
                     .dependencies
                     .temporary(self.context.names, name)
@@ -38,6 +39,14 @@ impl Binder<'_> {
                 self.named(&temp_name(&real))
             }
             ast::DmlTargetKind::Source(_) => Err(plan_ir::errors::unsupported("OPENROWSET as a target")),
+        }
+    }
+
+    /// Error 10700 when the table variable of this name, written or real, is a READONLY parameter.
+    pub(super) fn check_changeable(&self, name: &str) -> Result<(), SqlError> {
+        match self.context.names.read_only_table(name) {
+            Some(written) => Err(plan_ir::errors::read_only_parameter(&written)),
+            None => Ok(()),
         }
     }
 

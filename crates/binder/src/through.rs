@@ -189,6 +189,7 @@ impl Binder<'_> {
             _ => checks(rel, table_columns[0], &queries, &definitions)?,
         };
         self.named_queries = queries;
+        self.check_changeable(&source.def.name)?;
         let locator = self.new_locator();
         thread(rel, table_columns[0], locator, &scan_hints, &self.columns);
         let through = Through { query, columns, definitions, checks, table_columns: table_columns.clone() };

@@ -67,7 +67,7 @@ pub use access::{
 pub use acknowledgement::Acknowledgement;
 pub use catalog::{
     Catalog, CatalogImage, CatalogUndo, Entry, EntryKey, FIRST_USER_TYPE_ID, MessageDef, PropertyDef,
-    PropertyOwner, TypeDef,
+    PropertyOwner, TABLE_SYSTEM_TYPE_ID, TypeDef,
 };
 pub use catalog_dependencies::{CatalogDependencies, Validity};
 pub use configuration::{

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use txn::{CommitMode, TxnOptions};
 
-use crate::catalog::Entry;
+use crate::catalog::{Entry, TypeDef};
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::definition::{NewColumn, NewConstraint, NewFilter, NewIndex, NewTable};
 use crate::error::SqlResult;
-use crate::schema::{IndexKind, ModuleDef, ObjectDef, TableDef};
+use crate::schema::{IndexKind, ModuleDef, ModuleKind, ObjectDef, ObjectId, TableDef};
 
 /// Copies all users' objects from `model`.
 ///
@@ -32,12 +32,19 @@ pub(crate) fn copy(model: &Arc<Database>, target: &Arc<Database>) -> SqlResult<(
         target.create_schema(&sink, &schema.name)?;
     }
     for def in model.catalog().types() {
-        target.change_entry(&sink, None, Some(Entry::Type(def)))?;
+        let table = model.catalog().object(def.table_object_id);
+        let table_object_id = match table.filter(|_| def.is_table()) {
+            Some(ObjectDef::Module(module)) => copy_module(target, &sink, &module)?,
+            _ => 0,
+        };
+        target.change_entry(&sink, None, Some(Entry::Type(TypeDef { table_object_id, ..def })))?;
     }
     for object in objects {
         match object {
             ObjectDef::Table(table) => copy_table(model, &source, target, &sink, &table)?,
-            ObjectDef::Module(module) => copy_module(target, &sink, &module)?,
+            // With its type.
+            ObjectDef::Module(module) if module.kind == ModuleKind::TableType => {}
+            ObjectDef::Module(module) => drop(copy_module(target, &sink, &module)?),
             ObjectDef::Sequence(sequence) => drop(target.copy_sequence(&sink, &sequence)?),
         }
     }
@@ -57,8 +64,8 @@ fn copy_table(
     model.table(table).for_each_row(source, &mut |row| copy.insert(sink, row))
 }
 
-fn copy_module(target: &Arc<Database>, sink: &DbTransaction, module: &ModuleDef) -> SqlResult<()> {
-    let made = target.create_module(
+fn copy_module(target: &Arc<Database>, sink: &DbTransaction, module: &ModuleDef) -> SqlResult<ObjectId> {
+    target.create_module(
         sink,
         module.kind,
         &module.schema,
@@ -68,8 +75,7 @@ fn copy_module(target: &Arc<Database>, sink: &DbTransaction, module: &ModuleDef)
         &[],
         &module.stars,
         None,
-    );
-    made.map(|_| ())
+    )
 }
 
 /// A definition as the statement that would create it.

@@ -76,7 +76,7 @@ impl ObjectDef {
         }
     }
 
-    /// Two-letter type of `sys.objects`: "U ", "S ", "V ", "P ", "FN", "IF", "TF", "TR", "SO".
+    /// Two-letter type of `sys.objects`: "U ", "S ", "V ", "P ", "FN", "IF", "TF", "TR", "TT", "SO".
     pub fn type_code(&self) -> &'static str {
         match self {
             ObjectDef::Table(table) if table.is_system => "S ",
@@ -363,6 +363,8 @@ pub enum ModuleKind {
     TableFunction,
     /// CREATE TRIGGER.
     Trigger,
+    /// The table of a table type; its text is the CREATE TYPE.
+    TableType,
 }
 
 impl ModuleKind {
@@ -375,6 +377,7 @@ impl ModuleKind {
             ModuleKind::InlineFunction => "IF",
             ModuleKind::TableFunction => "TF",
             ModuleKind::Trigger => "TR",
+            ModuleKind::TableType => "TT",
         }
     }
 
@@ -387,12 +390,13 @@ impl ModuleKind {
             "IF" => ModuleKind::InlineFunction,
             "TF" => ModuleKind::TableFunction,
             "TR" => ModuleKind::Trigger,
+            "TT" => ModuleKind::TableType,
             _ => return None,
         })
     }
 }
 
-/// A view, procedure, function or trigger.
+/// A view, procedure, function or trigger, or the table of a table type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModuleDef {
     /// `object_id`.

@@ -82,6 +82,30 @@ pub fn declared_in(
     declared_by(data_type, place, |schema, name| lookup.type_named(database, schema, name))
 }
 
+/// The table type that a declaration names, if it names one; waits for a transaction that is changing it.
+pub fn table_type_in(
+    data_type: &DataType,
+    database: &Database,
+    lookup: Lookup<'_>,
+) -> Result<Option<engine::TypeDef>, SqlError> {
+    let name = &data_type.name;
+    let is_plain = data_type.args.is_empty() && data_type.xml_schema.is_none() && name.database.is_none();
+    let is_of_system = |sql_type: Result<Option<SqlType>, SqlError>| !matches!(sql_type, Ok(None));
+    if !is_plain || is_of_system(resolve(data_type, 1, 1)) {
+        return Ok(None);
+    }
+    let schema = name.schema.as_ref().map_or("dbo", |schema| schema.value.as_str());
+    Ok(lookup.type_named(database, schema, &name.name.value)?.filter(engine::TypeDef::is_table))
+}
+
+/// The number of the table type that a parameter of a module has, for views.
+pub fn table_type_now(data_type: &DataType, database: &Database) -> Option<engine::TypeDef> {
+    let (catalog, name) = (database.catalog(), &data_type.name);
+    let schema = name.schema.as_ref().map_or("dbo", |schema| schema.value.as_str());
+    let found = catalog.find_type(catalog.schema_id(schema)?, &name.name.value);
+    found.filter(|def| def.is_table() && matches!(resolve(data_type, 1, 1), Ok(None)))
+}
+
 /// The declared type for views of modules' parameters, with the current alias of the catalog.
 pub fn declared_now(data_type: &DataType, database: &Database) -> Result<Declared, SqlError> {
     let catalog = database.catalog();
@@ -104,6 +128,9 @@ fn declared_by(
     let alias = find(schema, &name.name.value)?.ok_or_else(|| place.unknown_type(data_type))?;
     if !data_type.args.is_empty() {
         return Err(SqlError::new(2716, &[&place.position(), &alias.name]));
+    }
+    if alias.is_table() {
+        return Err(place.unknown_type(data_type));
     }
     Ok(Declared { sql_type: alias.sql_type, alias_id: alias.user_type_id, nullable: Some(alias.nullable) })
 }

@@ -306,6 +306,11 @@ pub fn undeclared_table_variable(name: &str) -> SqlError {
     error(1087, &[&name])
 }
 
+/// 10700: a change of a table that is a READONLY parameter.
+pub fn read_only_parameter(name: &str) -> SqlError {
+    error(10700, &[&name])
+}
+
 /// 216: a table function without its arguments.
 pub fn function_needs_arguments(name: &str) -> SqlError {
     SqlError::custom(216, 16, 1, format!("Parameters were not given for the function '{name}'."))

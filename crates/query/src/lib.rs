@@ -22,7 +22,9 @@ pub use plan_ir::context::{
     InputBuffer, NameScope, NoNames, ProgramRuns, RowSink, ServerTotals, SessionFigures, SessionNames,
     SessionRow, SessionState, SetOptions, ShowplanForm, StatementOutcome, SystemProcedure, VariableDef,
 };
-pub use plan_ir::data_type::{Declared, TypePlace, declared as resolve_type, declared_in as resolve_type_in};
+pub use plan_ir::data_type::{
+    Declared, TypePlace, declared as resolve_type, declared_in as resolve_type_in, table_type_in,
+};
 pub use plan_ir::errors::is_cancelled;
 pub use plan_ir::exec_context::ExecContext;
 pub use plan_ir::front_end::FrontEnd;

@@ -3,7 +3,7 @@
 use tds::request::{self, BeginTransaction, IsolationLevel};
 use tds::rpc::{self, Procedure, call_flags};
 
-use crate::seam::{RequestedIsolation, RpcCall, RpcParameter, RpcTarget, TransactionRequest};
+use crate::seam::{RequestedIsolation, RpcCall, RpcParameter, RpcTarget, SentTable, TransactionRequest};
 
 /// A remote procedure call.
 pub fn call(call: rpc::RpcCall) -> RpcCall {
@@ -12,8 +12,12 @@ pub fn call(call: rpc::RpcCall) -> RpcCall {
         Procedure::Name(name) => RpcTarget::Name(name),
     };
     let parameters = call.parameters.into_iter().map(|parameter| {
-        let rpc::Parameter { name, output, default, sql_type, value } = parameter;
-        RpcParameter { name, sql_type, value, output, default }
+        let rpc::Parameter { name, output, default, sql_type, value, table } = parameter;
+        let table = table.map(|table| {
+            let rpc::Table { schema, name, columns, rows } = *table;
+            Box::new(SentTable { schema, name, columns, rows })
+        });
+        RpcParameter { name, sql_type, value, output, default, table }
     });
     let no_metadata = call.flags & call_flags::NO_METADATA != 0;
     RpcCall { target, parameters: parameters.collect(), no_metadata }

@@ -7,7 +7,7 @@ use types::SqlResult;
 pub use session::Acknowledgement;
 pub use session::{
     ColumnDescription, Done, DoneKind, EnvironmentChange, Flow, LoginInfo, RequestEnd, RequestedIsolation,
-    ResultSink, RpcCall, RpcParameter, RpcTarget, TransactionRequest,
+    ResultSink, RpcCall, RpcParameter, RpcTarget, SentTable, TransactionRequest,
 };
 use session::{PacketCounts, Session, SessionShared};
 

@@ -153,7 +153,8 @@ fn calls_tell_counts_as_batches_do() {
     let text_call = |client: &mut Client, text: &str| {
         let value = Value::nvarchar(text);
         let sql_type = value.natural_type();
-        let text = Parameter { name: String::new(), output: false, default: false, sql_type, value };
+        let text =
+            Parameter { name: String::new(), output: false, default: false, sql_type, value, table: None };
         call(client, Procedure::Id(ProcedureId::ExecuteSql), vec![text])
     };
     let named = |client: &mut Client, name: &str| call(client, Procedure::Name(name.into()), Vec::new());

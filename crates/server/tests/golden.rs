@@ -164,6 +164,7 @@ fn an_end_has_the_error_bit_exactly_with_an_error_of_its_own() {
             name: String::new(),
             output: false,
             default: false,
+            table: None,
             sql_type: SqlType::NVARCHAR_MAX,
             value: Value::nvarchar(text),
         };

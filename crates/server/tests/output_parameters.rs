@@ -18,7 +18,7 @@ const PROCEDURE: &str = "CREATE PROCEDURE p @m varbinary(max) OUTPUT, @b varbina
 const OLD: &str = "CREATE PROCEDURE o @t text OUTPUT, @i int OUTPUT AS SET @i = DATALENGTH(@t)";
 
 fn parameter(name: &str, sql_type: SqlType, value: Value, output: bool) -> Parameter {
-    Parameter { name: name.into(), output, default: false, sql_type, value }
+    Parameter { name: name.into(), output, default: false, sql_type, value, table: None }
 }
 
 /// The returned parameters: name, type and bytes of text; in the order of the answer.

@@ -134,7 +134,7 @@ fn calls_return_status_values_and_done_proc() {
     let mut client = connected(&os, &server);
     let parameter = |name: &str, value: Value, output| {
         let sql_type = value.natural_type();
-        Parameter { name: name.into(), output, default: false, sql_type, value }
+        Parameter { name: name.into(), output, default: false, sql_type, value, table: None }
     };
     let call = RpcCall {
         procedure: Procedure::Id(ProcedureId::ExecuteSql),
@@ -174,6 +174,7 @@ fn a_call_with_too_many_parameters_reaches_the_session() {
         name: String::new(),
         output: false,
         default: false,
+        table: None,
         sql_type: SqlType::Int,
         value: Value::Int(1),
     };

@@ -35,6 +35,7 @@ mod showplan_rows;
 mod sink;
 mod state;
 mod system_procedures;
+mod table_types;
 mod temporary;
 mod user_options;
 mod values;
@@ -43,7 +44,9 @@ pub use engine::Acknowledgement;
 pub use figures::PacketCounts;
 pub use interruption::RequestEnd;
 pub use registry::{FIRST_USER_SESSION_ID, SESSIONS_MAX, SessionRegistry};
-pub use rpc::{RequestedIsolation, RpcCall, RpcParameter, RpcTarget, TransactionRequest, procedure_name};
+pub use rpc::{
+    RequestedIsolation, RpcCall, RpcParameter, RpcTarget, SentTable, TransactionRequest, procedure_name,
+};
 pub use session::{Session, SessionShared};
 pub use sink::{ColumnDescription, Done, DoneKind, EnvironmentChange, Flow, NullSink, ResultSink};
 pub use state::LoginInfo;

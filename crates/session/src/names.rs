@@ -9,6 +9,8 @@ use os::{Latch, LatchRank};
 use query::SessionNames;
 use types::SqlError;
 
+use crate::table_types::TableType;
+
 /// Characters of a real name: 116 of the given name, padded, and 12 hexadecimal digits, as in SQL Server.
 const PREFIX_CHARACTERS: usize = 116;
 
@@ -21,6 +23,8 @@ pub struct TemporaryNames {
     /// Asked which objects exist: a rollback may have restored or removed some.
     tempdb: Arc<Database>,
     scopes: RefCell<Vec<Vec<Entry>>>,
+    /// Tables for the parameters of the next scope.
+    passed: RefCell<Vec<Passed>>,
     /// Version of `scopes`: each change takes a new one.
     version: Cell<u64>,
     has_dropped: Cell<bool>,
@@ -77,9 +81,40 @@ struct Entry {
     real_name: String,
     /// Dropped in a transaction.
     is_dropped: bool,
+    /// The table type of a table variable that was declared with one.
+    table_type: Option<Arc<TableType>>,
+    /// A table parameter. It may be a table of the caller, who drops it.
+    parameter: Option<Ownership>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ownership {
+    /// Of the scope.
+    Own,
+    /// Of the caller.
+    Lent,
+}
+
+/// A table for a parameter of the scope that is entered next.
+struct Passed {
+    name: String,
+    real_name: String,
+    table_type: Arc<TableType>,
+    ownership: Ownership,
+}
+
+impl From<Passed> for Entry {
+    fn from(passed: Passed) -> Entry {
+        let Passed { name, real_name, table_type, ownership } = passed;
+        Entry { table_type: Some(table_type), parameter: Some(ownership), ..Entry::new(name, real_name) }
+    }
 }
 
 impl Entry {
+    fn new(name: String, real_name: String) -> Entry {
+        Entry { name, real_name, is_dropped: false, table_type: None, parameter: None }
+    }
+
     fn is_called(&self, wanted: &str) -> bool {
         self.name == wanted || self.real_name.eq_ignore_ascii_case(wanted)
     }
@@ -93,7 +128,8 @@ impl TemporaryNames {
     pub(crate) fn new(count: NameCount, tempdb: Arc<Database>) -> TemporaryNames {
         let scopes = RefCell::new(vec![Vec::new()]);
         let (version, has_dropped, globals) = (Cell::new(0), Cell::new(false), RefCell::default());
-        TemporaryNames { count, tempdb, scopes, version, has_dropped, globals }
+        let passed = RefCell::default();
+        TemporaryNames { count, tempdb, scopes, passed, version, has_dropped, globals }
     }
 
     /// Write access to the scopes; changes their version.
@@ -132,7 +168,51 @@ impl TemporaryNames {
 
     /// A procedure or dynamic batch begins; its temporary tables are dropped when it ends.
     pub fn enter_scope(&self) {
-        self.scopes_mut().push(Vec::new());
+        let passed = self.passed.take();
+        let mut scopes = self.scopes_mut();
+        let outer = scopes.last_mut().expect("the outermost scope is never left");
+        // Tables that were made for the parameters alone move to the new scope.
+        outer.retain(|entry| {
+            !passed
+                .iter()
+                .any(|table| table.ownership == Ownership::Own && table.real_name == entry.real_name)
+        });
+        scopes.push(passed.into_iter().map(Entry::from).collect());
+    }
+
+    /// A table variable of the innermost scope: its real name and its table type.
+    pub(crate) fn table_variable(&self, name: &str) -> Option<(String, Option<Arc<TableType>>)> {
+        let wanted = name.to_lowercase();
+        let scopes = self.scopes.borrow();
+        let entry = scopes.last()?.iter().rev().find(|entry| entry.name == wanted)?;
+        Some((entry.real_name.clone(), entry.table_type.clone()))
+    }
+
+    /// A table variable was declared with a table type.
+    pub(crate) fn note_table_type(&self, name: &str, table_type: Arc<TableType>) {
+        let wanted = name.to_lowercase();
+        let mut scopes = self.scopes_mut();
+        let entry = scopes.last_mut().and_then(|scope| scope.iter_mut().find(|entry| entry.name == wanted));
+        if let Some(entry) = entry {
+            entry.table_type = Some(table_type);
+        }
+    }
+
+    /// Passes a table to a parameter of the scope that is entered next: a table variable of this scope, or one that was made for the parameter.
+    pub(crate) fn pass(
+        &self,
+        name: &str,
+        real_name: String,
+        table_type: Arc<TableType>,
+        is_made_for_it: bool,
+    ) {
+        let ownership = if is_made_for_it { Ownership::Own } else { Ownership::Lent };
+        self.passed.borrow_mut().push(Passed { name: name.to_lowercase(), real_name, table_type, ownership });
+    }
+
+    /// Drops what was passed to a scope that was not entered.
+    pub(crate) fn forget_passed(&self) {
+        self.passed.borrow_mut().clear();
     }
 
     /// Ends the innermost scope; returns the real names of the tables to drop.
@@ -140,7 +220,8 @@ impl TemporaryNames {
         let mut scopes = self.scopes_mut();
         assert!(scopes.len() > 1, "the outermost scope ends only with the session");
         let ended = scopes.pop().unwrap_or_default();
-        ended.into_iter().map(Ended::from).collect()
+        let own = ended.into_iter().filter(|entry| entry.parameter != Some(Ownership::Lent));
+        own.map(Ended::from).collect()
     }
 
     /// Ends a batch; returns the real names of its table variables. Those of inner scopes have been dropped already.
@@ -164,13 +245,18 @@ impl TemporaryNames {
         let mut scopes = self.scopes_mut();
         if let Some(scope) = scopes.last_mut() {
             scope.retain(|entry| entry.name != name.to_lowercase());
-            scope.push(Entry { name: name.to_lowercase(), real_name: real_name.clone(), is_dropped: false });
+            scope.push(Entry::new(name.to_lowercase(), real_name.clone()));
         }
         real_name
     }
 
+    /// A number that no other name has.
+    pub(crate) fn new_number(&self) -> u32 {
+        self.count.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     fn real_name(&self, name: &str) -> String {
-        let suffix = self.count.fetch_add(1, Ordering::Relaxed) + 1;
+        let suffix = self.new_number();
         if name.starts_with('@') {
             return format!("#{suffix:08X}");
         }
@@ -204,6 +290,14 @@ impl SessionNames for TemporaryNames {
         self.find(scopes.iter().rev().flat_map(|scope| scope.iter().rev()), &wanted)
     }
 
+    fn read_only_table(&self, name: &str) -> Option<String> {
+        let wanted = name.to_lowercase();
+        let scopes = self.scopes.borrow();
+        let found =
+            scopes.last()?.iter().find(|entry| entry.parameter.is_some() && entry.is_called(&wanted))?;
+        Some(found.name.clone())
+    }
+
     fn version(&self) -> u64 {
         self.version.get()
     }
@@ -223,7 +317,7 @@ impl SessionNames for TemporaryNames {
             return Err(SqlError::new(2714, &[&name]));
         }
         let real_name = self.real_name(name);
-        scope.push(Entry { name: wanted, real_name: real_name.clone(), is_dropped: false });
+        scope.push(Entry::new(wanted, real_name.clone()));
         Ok(real_name)
     }
 
@@ -239,7 +333,7 @@ impl SessionNames for TemporaryNames {
         }
         let real_name = self.real_name(name);
         let outermost = scopes.first_mut().expect("the outermost scope is never left");
-        outermost.push(Entry { name: wanted, real_name: real_name.clone(), is_dropped: false });
+        outermost.push(Entry::new(wanted, real_name.clone()));
         Ok(real_name)
     }
 

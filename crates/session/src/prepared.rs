@@ -7,7 +7,7 @@ use types::{SqlError, SqlResult, SqlType, Value};
 
 use crate::batch::call::{Argument, CallResult};
 use crate::batch::compile::TypesIn;
-use crate::batch::parameters::parameters_of;
+use crate::batch::parameters::{DeclaredParameters, parameters_of};
 use crate::interruption::Interruption;
 use crate::prepared_handles::{Parameters, Statement};
 use crate::refusal::syntax_error;
@@ -32,7 +32,10 @@ pub(crate) fn sp_executesql(
         arguments.get(1).map(|a| values::to_text(&a.or_null()).unwrap_or_default()).unwrap_or_default();
     let parameters = declared(session, declarations)?;
     let passed = parameters.pass(&text, &arguments, 2)?;
-    let last = session.run_text(&text, &parameters.definitions, passed.values, sink)?;
+    session.pass_tables(passed.tables)?;
+    let last = session.run_text(&text, &parameters.definitions, passed.values, sink);
+    session.names.forget_passed();
+    let last = last?;
     Ok(parameters.result(&passed.targets, &last))
 }
 
@@ -100,7 +103,10 @@ pub(crate) fn sp_prepexecrpc(
         let own = outputs.iter().find(|(at, _)| *at == index).map(|(_, own)| own);
         let (number, output) = (index + 1, if value.output { " OUTPUT" } else { "" });
         let name = value.name.as_ref().map_or(String::new(), |name| format!("{name} = "));
-        declarations.push(format!("@P{number} {}{output}", own.unwrap_or(&value.sql_type)));
+        declarations.push(match &value.table {
+            None => format!("@P{number} {}{output}", own.unwrap_or(&value.sql_type)),
+            Some(table) => format!("@P{number} {} READONLY", table.type_name()?),
+        });
         passed.push(format!("{name}@P{number}{output}"));
     }
     let text = |text: &str| Argument {
@@ -108,6 +114,7 @@ pub(crate) fn sp_prepexecrpc(
         sql_type: SqlType::NVARCHAR_MAX,
         value: Some(Value::nvarchar(text)),
         output: false,
+        table: None,
     };
     let call = format!("EXEC {} {}", statement_text(procedure)?, passed.join(", "));
     let mut rebuilt = vec![handle.clone(), text(&declarations.join(", ")), text(&call)];
@@ -191,9 +198,10 @@ fn declare(declarations: &str, types_in: TypesIn<'_>) -> SqlResult<(Parameters, 
     else {
         return Err(SqlError::new(102, &[&declarations]));
     };
-    let (definitions, uses_alias_types) = parameters_of(&procedure.parameters, types_in)?;
+    let DeclaredParameters { definitions, tables, uses_alias_types } =
+        parameters_of(&procedure.parameters, types_in)?;
     let defaults = procedure.parameters.into_iter().map(|p| p.default).collect();
-    Ok((Parameters { definitions, defaults }, uses_alias_types))
+    Ok((Parameters { definitions, tables, defaults }, uses_alias_types))
 }
 
 /// Runs a prepared statement; `skipped` arguments of the call precede its values.
@@ -227,6 +235,9 @@ fn run(
         }
     };
     program.note_used();
-    let last = session.run_program(&program, passed.values, sink)?;
+    session.pass_tables(passed.tables)?;
+    let last = session.run_program(&program, passed.values, sink);
+    session.names.forget_passed();
+    let last = last?;
     Ok(parameters.result(&passed.targets, &last))
 }

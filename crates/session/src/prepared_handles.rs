@@ -7,10 +7,11 @@ use rustc_hash::FxHashMap;
 use tsql::ast;
 use types::{SqlError, SqlResult, Value};
 
-use crate::batch::call::{Argument, CallResult};
+use crate::batch::call::{Argument, BoundTable, CallResult};
 use crate::batch::compile::CURSOR_PARAMETER;
 use crate::batch::program::Program;
 use crate::batch::program_key::ProgramConditions;
+use crate::table_types::{TableType, parameter_of_slot};
 use crate::values;
 
 /// Limit of a session's handles.
@@ -38,6 +39,8 @@ pub(crate) struct Statement {
 #[derive(Default)]
 pub(crate) struct Parameters {
     pub(crate) definitions: Vec<VariableDef>,
+    /// For each parameter its table type, if it has one.
+    pub(crate) tables: Vec<Option<Arc<TableType>>>,
     /// Default of each parameter, if it has one.
     pub(crate) defaults: Vec<Option<ast::Expr>>,
 }
@@ -47,6 +50,8 @@ pub(crate) struct Passed {
     pub(crate) values: Vec<Value>,
     /// For each OUTPUT argument: its index in the call, and its parameter.
     pub(crate) targets: Vec<(usize, usize)>,
+    /// The parameters that are tables.
+    pub(crate) tables: Vec<BoundTable>,
 }
 
 impl Prepared {
@@ -68,7 +73,7 @@ impl Parameters {
     /// Binds a call's arguments after the first `skipped` to the parameters of `text`: by position, by name, defaults for the rest.
     pub(crate) fn pass(&self, text: &str, arguments: &[Argument], skipped: usize) -> SqlResult<Passed> {
         let mut given: Vec<Option<Value>> = vec![None; self.definitions.len()];
-        let mut targets = Vec::new();
+        let (mut targets, mut tables) = (Vec::new(), Vec::new());
         for (index, argument) in arguments.iter().enumerate().skip(skipped) {
             let slot = match &argument.name {
                 None => Some(index - skipped).filter(|slot| *slot < given.len()),
@@ -78,6 +83,12 @@ impl Parameters {
                 let name = argument.name.as_deref().unwrap_or_default();
                 return Err(SqlError::new(8178, &[&beginning_of(text), &name]));
             };
+            if let Some(table_type) = &self.tables[slot] {
+                tables.push(argument.bind_table(self.name_of(slot), table_type)?);
+                given[slot] = Some(Value::Null);
+                continue;
+            }
+            argument.refuse_table(&self.definitions[slot].sql_type)?;
             if let Some(value) = &argument.value {
                 let target = &self.definitions[slot].sql_type;
                 given[slot] = Some(values::pass(value, &argument.sql_type, target)?);
@@ -86,20 +97,29 @@ impl Parameters {
                 targets.push((index, slot));
             }
         }
+        for (slot, table_type) in self.tables.iter().enumerate() {
+            if let (Some(table_type), None) = (table_type, &given[slot]) {
+                tables.push(BoundTable::empty(self.name_of(slot), table_type));
+                given[slot] = Some(Value::Null);
+            }
+        }
         let each = given.into_iter().enumerate();
         let values = each.map(|(slot, value)| value.map_or_else(|| self.default_of(slot, text), Ok));
-        Ok(Passed { values: values.collect::<SqlResult<_>>()?, targets })
+        Ok(Passed { values: values.collect::<SqlResult<_>>()?, targets, tables })
+    }
+
+    /// The name of a parameter as declared.
+    fn name_of(&self, slot: usize) -> &str {
+        let name = self.definitions[slot].name.as_str();
+        parameter_of_slot(name).or_else(|| name.strip_prefix(CURSOR_PARAMETER)).unwrap_or(name)
     }
 
     /// The parameter of a name; `expected` is tried first, as most clients name parameters in order.
     fn slot_of(&self, name: &str, expected: usize) -> Option<usize> {
-        let is_it = |definition: &VariableDef| {
-            let known = definition.name.strip_prefix(CURSOR_PARAMETER).unwrap_or(&definition.name);
-            known.eq_ignore_ascii_case(name)
-        };
-        match self.definitions.get(expected).is_some_and(is_it) {
+        let is_it = |slot: usize| self.name_of(slot).eq_ignore_ascii_case(name);
+        match expected < self.definitions.len() && is_it(expected) {
             true => Some(expected),
-            false => self.definitions.iter().position(is_it),
+            false => (0..self.definitions.len()).find(|slot| is_it(*slot)),
         }
     }
 

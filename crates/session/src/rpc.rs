@@ -2,6 +2,8 @@
 
 use types::{SqlType, Value};
 
+use crate::table_types::TableType;
+
 /// Which procedure a call names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RpcTarget {
@@ -24,6 +26,29 @@ pub struct RpcParameter {
     pub output: bool,
     /// The client asks for the parameter's default instead of a value.
     pub default: bool,
+    /// The value is a table: `sql_type` and `value` say nothing.
+    pub table: Option<Box<SentTable>>,
+}
+
+/// A table as a client sends it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SentTable {
+    /// Schema of its type, may be empty.
+    pub schema: String,
+    /// Name of its type, may be empty.
+    pub name: String,
+    /// The type of each column as sent; `None`: all rows get the column's default. `None` in place of the columns: no table at all.
+    pub columns: Option<Vec<Option<SqlType>>>,
+    /// Rows: the values of the columns that have some.
+    pub rows: Vec<Vec<Value>>,
+}
+
+impl SentTable {
+    /// Can it be of this type? A client may leave the name of the type out.
+    pub(crate) fn may_be(&self, table_type: &TableType) -> bool {
+        let fits = |sent: &str, own: &str| sent.is_empty() || sent.eq_ignore_ascii_case(own);
+        fits(&self.schema, &table_type.schema) && fits(&self.name, &table_type.name)
+    }
 }
 
 /// One call.

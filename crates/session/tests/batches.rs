@@ -210,6 +210,7 @@ fn procedures_and_dynamic_text() {
         value,
         output,
         default: false,
+        table: None,
     };
     let call = RpcCall {
         target: RpcTarget::Name("dbo.p".into()),

@@ -203,6 +203,7 @@ fn infinity_is_no_float() {
             value,
             output: false,
             default: false,
+            table: None,
         });
         let call =
             RpcCall { target: RpcTarget::Number(10), parameters: parameters.collect(), no_metadata: false };

@@ -138,6 +138,7 @@ fn parameters_are_counted() {
         value: Value::Int(1),
         output: false,
         default: false,
+        table: None,
     };
     for (count, expected) in [(2101, vec![8003]), (2100, vec![])] {
         let mut seen = common::Seen::default();

@@ -148,6 +148,7 @@ fn call(session: &mut Session, name: &str, values: Vec<(SqlType, Value, bool)>) 
             value,
             output,
             default: false,
+            table: None,
         })
         .collect();
     let mut seen = Seen::default();

@@ -362,6 +362,7 @@ fn insert_call(key: i32) -> RpcCall {
         value: Value::nvarchar(value),
         output: false,
         default: false,
+        table: None,
     };
     RpcCall {
         target: RpcTarget::Name("sp_executesql".into()),

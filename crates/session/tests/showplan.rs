@@ -72,6 +72,7 @@ fn call(s: &mut Session, name: &str, arguments: &[&str]) -> Seen {
         value: types::Value::nvarchar(text),
         output: false,
         default: false,
+        table: None,
     });
     let mut seen = Seen::default();
     let call = RpcCall {

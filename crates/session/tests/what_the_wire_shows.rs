@@ -138,7 +138,7 @@ fn call(session: &mut hardpan_session::Session, name: &str, parameters: Vec<RpcP
 }
 
 fn parameter(sql_type: SqlType, value: Value, output: bool) -> RpcParameter {
-    RpcParameter { name: String::new(), sql_type, value, output, default: false }
+    RpcParameter { name: String::new(), sql_type, value, output, default: false, table: None }
 }
 
 #[test]

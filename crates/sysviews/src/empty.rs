@@ -27,14 +27,6 @@ pub(super) static VIEWS: &[SystemView] = &[
         none,
     ),
     SystemView::new(
-        "table_types",
-        "name sysname, system_type_id tinyint not null, user_type_id int not null, schema_id int not null, principal_id int, \
-         max_length smallint not null, precision tinyint not null, scale tinyint not null, collation_name nvarchar(128), is_nullable bit, \
-         is_user_defined bit, is_assembly_type bit, default_object_id int not null, rule_object_id int not null, is_table_type bit, \
-         type_table_object_id int not null, is_memory_optimized bit",
-        none,
-    ),
-    SystemView::new(
         "assemblies",
         "name sysname, principal_id int, assembly_id int not null, clr_name nvarchar(4000), permission_set tinyint, \
          permission_set_desc nvarchar(60), is_visible bit, create_date datetime not null, modify_date datetime not null, is_user_defined bit",

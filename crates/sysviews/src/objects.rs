@@ -84,6 +84,14 @@ pub(super) static VIEWS: &[SystemView] = &[
          is_user_defined bit, is_assembly_type bit, default_object_id int not null, rule_object_id int not null, is_table_type bit",
         types,
     ),
+    SystemView::new(
+        "table_types",
+        "name sysname, system_type_id tinyint not null, user_type_id int not null, schema_id int not null, principal_id int, \
+         max_length smallint not null, precision tinyint not null, scale tinyint not null, collation_name nvarchar(128), is_nullable bit, \
+         is_user_defined bit, is_assembly_type bit, default_object_id int not null, rule_object_id int not null, is_table_type bit, \
+         type_table_object_id int not null, is_memory_optimized bit",
+        table_types,
+    ),
     SystemView::new("parameters", PARAMETER_LIST, parameters),
     SystemView::new("system_parameters", PARAMETER_LIST, system_parameters),
     SystemView::new(
@@ -114,6 +122,7 @@ fn type_description(code: &str) -> &'static str {
         "D" => "DEFAULT_CONSTRAINT",
         "F" => "FOREIGN_KEY_CONSTRAINT",
         "SO" => "SEQUENCE_OBJECT",
+        "TT" => "TYPE_TABLE",
         _ => "OTHER",
     }
 }
@@ -274,7 +283,9 @@ pub(super) fn has_check_option(module: &engine::ModuleDef) -> bool {
 
 fn sql_modules(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for object in context.runtime.objects_of(context.database) {
-        if let ObjectDef::Module(module) = &object {
+        if let ObjectDef::Module(module) = &object
+            && module.kind != ModuleKind::TableType
+        {
             let is_inlineable = is_inlineable(context, module);
             context.row(&[
                 ("object_id", module.object_id.into()),
@@ -324,6 +335,7 @@ fn is_inlineable(context: Context<'_, '_, '_>, module: &Arc<ModuleDef>) -> bool 
 fn comments(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     for object in context.runtime.objects_of(context.database) {
         match &object {
+            ObjectDef::Module(module) if module.kind == ModuleKind::TableType => {}
             ObjectDef::Module(module) => {
                 // Only procedures can belong to a numbered group.
                 let number = i32::from(module.kind == ModuleKind::Procedure);
@@ -397,23 +409,47 @@ fn types(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         ]);
     }
     for entry in context.runtime.entries_of(context.database) {
-        let engine::Entry::Type(def) = &*entry else { continue };
-        let sql_type = def.sql_type;
-        let collation = sql_type.is_character().then(|| types::Collation::DEFAULT.name());
-        context.row(&[
-            ("name", def.name.to_string().into()),
-            ("system_type_id", i32::from(sql_type.system_type_id()).into()),
-            ("user_type_id", def.user_type_id.into()),
-            ("schema_id", def.schema_id.into()),
-            ("max_length", i32::from(sql_type.max_length()).into()),
-            ("precision", i32::from(sql_type.precision()).into()),
-            ("scale", i32::from(sql_type.scale()).into()),
-            ("collation_name", collation.into()),
-            ("is_nullable", def.nullable.into()),
-            ("is_user_defined", true.into()),
-            ("default_object_id", 0.into()),
-            ("rule_object_id", 0.into()),
-        ]);
+        if let engine::Entry::Type(def) = &*entry {
+            context.row(&type_row(def));
+        }
+    }
+    Ok(())
+}
+
+/// The cells of a type of users in `sys.types`.
+fn type_row(def: &engine::TypeDef) -> Vec<(&'static str, Cell)> {
+    let sql_type = def.sql_type;
+    let collation = sql_type.is_character().then(|| types::Collation::DEFAULT.name());
+    let (system_type_id, max_length, precision) = match def.is_table() {
+        true => (engine::TABLE_SYSTEM_TYPE_ID, -1, 0),
+        false => (sql_type.system_type_id(), i32::from(sql_type.max_length()), sql_type.precision()),
+    };
+    vec![
+        ("name", def.name.to_string().into()),
+        ("system_type_id", i32::from(system_type_id).into()),
+        ("user_type_id", def.user_type_id.into()),
+        ("schema_id", def.schema_id.into()),
+        ("max_length", max_length.into()),
+        ("precision", i32::from(precision).into()),
+        ("scale", if def.is_table() { 0 } else { i32::from(sql_type.scale()) }.into()),
+        ("collation_name", collation.into()),
+        ("is_nullable", def.nullable.into()),
+        ("is_user_defined", true.into()),
+        ("default_object_id", 0.into()),
+        ("rule_object_id", 0.into()),
+        ("is_table_type", def.is_table().into()),
+    ]
+}
+
+fn table_types(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    for entry in context.runtime.entries_of(context.database) {
+        if let engine::Entry::Type(def) = &*entry
+            && def.is_table()
+        {
+            let mut cells = type_row(def);
+            cells.push(("type_table_object_id", def.table_object_id.into()));
+            context.row(&cells);
+        }
     }
     Ok(())
 }
@@ -435,17 +471,22 @@ fn parameters(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 
 fn parameter_row(context: Context<'_, '_, '_>, object_id: i32, number: i32, parameter: ModuleParameter) {
     let sql_type = parameter.sql_type;
+    let (system_type_id, max_length, precision) = match parameter.is_table {
+        true => (engine::TABLE_SYSTEM_TYPE_ID, -1, 0),
+        false => (sql_type.system_type_id(), i32::from(sql_type.max_length()), sql_type.precision()),
+    };
     context.row(&[
         ("object_id", object_id.into()),
         ("name", parameter.name.into()),
         ("parameter_id", number.into()),
-        ("system_type_id", i32::from(sql_type.system_type_id()).into()),
+        ("system_type_id", i32::from(system_type_id).into()),
         ("user_type_id", parameter.user_type_id.into()),
-        ("max_length", i32::from(sql_type.max_length()).into()),
-        ("precision", i32::from(sql_type.precision()).into()),
-        ("scale", i32::from(sql_type.scale()).into()),
+        ("max_length", max_length.into()),
+        ("precision", i32::from(precision).into()),
+        ("scale", if parameter.is_table { 0 } else { i32::from(sql_type.scale()) }.into()),
         ("is_output", parameter.output.into()),
         ("xml_collection_id", 0.into()),
+        ("is_readonly", parameter.is_table.into()),
         ("is_nullable", true.into()),
     ]);
 }
@@ -485,6 +526,8 @@ pub struct ModuleParameter {
     pub user_type_id: i32,
     /// OUTPUT.
     pub output: bool,
+    /// Its type is a table type; `sql_type` says nothing then.
+    pub is_table: bool,
 }
 
 fn module_statement(module: &engine::ModuleDef) -> Option<tsql::ast::StatementKind> {
@@ -497,10 +540,14 @@ fn typed(
     written: &tsql::ast::DataType,
     output: bool,
 ) -> Option<ModuleParameter> {
+    if let Some(def) = plan_ir::data_type::table_type_now(written, database) {
+        let (sql_type, user_type_id) = (def.sql_type, def.user_type_id);
+        return Some(ModuleParameter { name, sql_type, user_type_id, output, is_table: true });
+    }
     let declared = plan_ir::data_type::declared_now(written, database).ok()?;
     let sql_type = declared.sql_type;
     let user_type_id = if declared.alias_id == 0 { sql_type.user_type_id() } else { declared.alias_id };
-    Some(ModuleParameter { name, sql_type, user_type_id, output })
+    Some(ModuleParameter { name, sql_type, user_type_id, output, is_table: false })
 }
 
 /// Parameters of a module from its text.

@@ -182,7 +182,7 @@ fn is_kind(object: &ObjectDef, kind: &str) -> bool {
             ModuleKind::ScalarFunction | ModuleKind::InlineFunction | ModuleKind::TableFunction => {
                 kind == "FUNCTION"
             }
-            ModuleKind::Trigger => false,
+            ModuleKind::Trigger | ModuleKind::TableType => false,
         },
         ObjectDef::Sequence(_) => kind == "SEQUENCE",
     }

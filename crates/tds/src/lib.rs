@@ -16,6 +16,7 @@ pub mod prelogin;
 pub mod request;
 pub mod rpc;
 pub mod server;
+mod table_value;
 mod temporal;
 pub mod token;
 pub mod type_info;

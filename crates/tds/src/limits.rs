@@ -16,6 +16,10 @@ pub const PRE_LOGIN_TOTAL_BYTES_MAX: usize = 64 * 1024;
 pub const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Most parameters of one RPC (2,100 in SQL Server). A call with more is read with one too many.
 pub const RPC_PARAMETERS_MAX: usize = 2_100;
+/// Most columns of a table-valued parameter (1,024 in SQL Server).
+pub const TABLE_COLUMNS_MAX: usize = 1_024;
+/// Most values of a table-valued parameter, each row counted as one more (a bound of ours).
+pub const TABLE_VALUES_MAX: usize = 4_000_000;
 /// Most remote procedure calls in one message (a bound of ours).
 pub const RPC_CALLS_MAX: usize = 100_000;
 /// Most columns of a result set that the client half takes.

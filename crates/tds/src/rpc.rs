@@ -6,6 +6,8 @@ use crate::error::ProtocolError;
 use crate::limits::{RPC_CALLS_MAX, RPC_PARAMETERS_MAX};
 use crate::login7::TdsVersion;
 use crate::request::{Headers, put_headers, read_headers};
+use crate::table_value;
+pub use crate::table_value::Table;
 use crate::type_info::TypeInfo;
 use crate::wire::{Reader, put_b_varchar, put_us_varchar};
 
@@ -123,6 +125,8 @@ pub struct Parameter {
     pub sql_type: SqlType,
     /// Value sent.
     pub value: Value,
+    /// Table sent in place of a value.
+    pub table: Option<Box<Table>>,
 }
 
 /// One remote procedure call.
@@ -200,15 +204,15 @@ fn read_parameter(reader: &mut Reader<'_>, version: TdsVersion) -> Result<Parame
     if flags & parameter_flags::ENCRYPTED != 0 {
         return Err(ProtocolError::Unsupported { what: format!("the encrypted parameter '{name}'") });
     }
+    let (output, default) =
+        (flags & parameter_flags::BY_REFERENCE != 0, flags & parameter_flags::DEFAULT != 0);
+    if table_value::is_next(reader) {
+        let table = Some(Box::new(table_value::read(reader, version)?));
+        return Ok(Parameter { name, output, default, sql_type: SqlType::Int, value: Value::Null, table });
+    }
     let info = TypeInfo::read(reader, version)?;
     let value = info.read_value(reader)?;
-    Ok(Parameter {
-        name,
-        output: flags & parameter_flags::BY_REFERENCE != 0,
-        default: flags & parameter_flags::DEFAULT != 0,
-        sql_type: info.sql_type_of(&value),
-        value,
-    })
+    Ok(Parameter { name, output, default, sql_type: info.sql_type_of(&value), value, table: None })
 }
 
 /// Encodes the payload of an RPC message.
@@ -231,6 +235,10 @@ pub fn put_rpc(out: &mut Vec<u8>, version: TdsVersion, headers: Headers, calls: 
             let output = if parameter.output { parameter_flags::BY_REFERENCE } else { 0 };
             let default = if parameter.default { parameter_flags::DEFAULT } else { 0 };
             out.push(output | default);
+            if let Some(table) = &parameter.table {
+                table_value::put(out, table, version);
+                continue;
+            }
             let info = TypeInfo::for_type(&parameter.sql_type, version);
             info.put(out);
             info.put_value(out, &parameter.value);

@@ -271,7 +271,7 @@ impl TypeInfo {
                 read_xml_schema(reader)?;
             }
             id::UDT => return Err(ProtocolError::Unsupported { what: "a user-defined CLR type".into() }),
-            id::TABLE => return Err(ProtocolError::Unsupported { what: "a table-valued parameter".into() }),
+            id::TABLE => return Err(ProtocolError::Unsupported { what: "a table inside a value".into() }),
             _ => return Err(ProtocolError::invalid("data type", type_id)),
         }
         info.check_version(version)

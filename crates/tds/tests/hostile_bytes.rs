@@ -32,6 +32,7 @@ fn rpc_payload(random: &mut Random) -> Vec<u8> {
         name: "@p".into(),
         output: false,
         default: false,
+        table: None,
         sql_type,
         value: value_of(random, &sql_type),
     };

@@ -167,6 +167,7 @@ fn a_null_uniqueidentifier_may_have_no_length() {
         name: "@g".into(),
         output: false,
         default: false,
+        table: None,
         sql_type: SqlType::UniqueIdentifier,
         value: Value::Null,
     };
@@ -194,6 +195,7 @@ fn parameters_of_every_type_arrive() {
                     name: if seed % 2 == 0 { format!("@p{}", random.below(9)) } else { String::new() },
                     output: random.below(3) == 0,
                     default: false,
+                    table: None,
                     sql_type: *sql_type,
                     value: value_of(&mut random, sql_type),
                 };

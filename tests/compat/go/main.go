@@ -221,6 +221,49 @@ func prepared(db *sql.DB) error {
 	return nil
 }
 
+// tables passes tables to a procedure and to a text: no rows, one, 5,001.
+func tables(db *sql.DB) error {
+	for _, text := range []string{
+		"DROP PROCEDURE IF EXISTS dbo.compat_go_total; DROP TYPE IF EXISTS dbo.compat_go_lines",
+		"CREATE TYPE dbo.compat_go_lines AS TABLE (id int IDENTITY, i int NOT NULL, t nvarchar(20) NULL)",
+		"CREATE PROCEDURE dbo.compat_go_total @lines dbo.compat_go_lines READONLY AS SELECT CONCAT(COUNT(*), '|', SUM(i), '|', COUNT(t), '|', MAX(id)) FROM @lines",
+	} {
+		if _, err := db.Exec(text); err != nil {
+			return err
+		}
+	}
+	type line struct {
+		ID int32 `tvp:"@identity"`
+		I  int32
+		T  *string
+	}
+	for _, count := range []int{0, 1, 5001} {
+		lines := []line{}
+		text := "x"
+		for i := 1; i <= count; i++ {
+			lines = append(lines, line{I: int32(i)})
+			if i%2 == 1 {
+				lines[i-1].T = &text
+			}
+		}
+		want := "0||0|"
+		if count > 0 {
+			want = fmt.Sprintf("%d|%d|%d|%d", count, count*(count+1)/2, (count+1)/2, count)
+		}
+		argument := sql.Named("lines", mssql.TVP{TypeName: "dbo.compat_go_lines", Value: lines})
+		for _, query := range []string{"EXEC dbo.compat_go_total @lines", "dbo.compat_go_total"} {
+			value, err := one(db, query, argument)
+			if err == nil && value != want {
+				err = fmt.Errorf("%s gave %v, not %s", query, value, want)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func cancel(db *sql.DB) error {
 	db.SetMaxOpenConns(1)
 	defer db.SetMaxOpenConns(0)
@@ -287,6 +330,7 @@ func main() {
 	check("errors with number and line", errorsOf(db))
 	check("transactions", transactions(db))
 	check("prepared statement", prepared(db))
+	check("table-valued parameters", tables(db))
 	check("cancel", cancel(db))
 	check("reset of pooled connections", pooled(db))
 	check("ten thousand rows", manyRows(db))

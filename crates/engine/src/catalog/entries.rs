@@ -42,7 +42,7 @@ pub struct PropertyDef {
     pub value: Value,
 }
 
-/// An alias type.
+/// An alias type or a table type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TypeDef {
     /// `user_type_id`.
@@ -51,8 +51,10 @@ pub struct TypeDef {
     pub schema_id: i32,
     /// Name.
     pub name: Arc<str>,
-    /// Its base type.
+    /// Its base type; of a table type it says nothing.
     pub sql_type: SqlType,
+    /// The object of a table type that holds its text; 0 for an alias type.
+    pub table_object_id: ObjectId,
     /// Columns of it may be NULL unless they are declared otherwise.
     pub nullable: bool,
     /// When it was created.
@@ -87,6 +89,16 @@ pub enum Entry {
     Configuration(i32, i32),
     /// Statistics of a table's columns or of an index.
     Statistics(Arc<StatisticsDef>),
+}
+
+/// `system_type_id` of table types.
+pub const TABLE_SYSTEM_TYPE_ID: u8 = 243;
+
+impl TypeDef {
+    /// Is it a table type?
+    pub fn is_table(&self) -> bool {
+        self.table_object_id != 0
+    }
 }
 
 /// What identifies an entry.
@@ -135,6 +147,17 @@ impl Entry {
                 text(&property.name),
                 property.value.clone(),
             ],
+            Entry::Type(def) if def.is_table() => vec![
+                int(def.user_type_id),
+                int(def.schema_id),
+                text(&def.name),
+                Value::TinyInt(TABLE_SYSTEM_TYPE_ID),
+                int(def.table_object_id),
+                Value::TinyInt(0),
+                Value::TinyInt(0),
+                int(0),
+                Value::DateTime(def.create_date),
+            ],
             Entry::Type(def) => {
                 let (length, precision, scale, bits) = type_parts(&def.sql_type);
                 let nullable = if def.nullable { column_status::NULLABLE } else { 0 };
@@ -176,18 +199,20 @@ impl Entry {
                 value: row.get(4)?.clone(),
             }),
             system_tables::TYPES => {
-                let status = fields.int(7)?;
+                let (system_type_id, status) = (fields.tiny(3)?, fields.int(7)?);
+                let is_table = system_type_id == TABLE_SYSTEM_TYPE_ID;
+                let sql_type = match is_table {
+                    true => SqlType::SqlVariant,
+                    false => {
+                        type_of(system_type_id, fields.int(4)?, fields.tiny(5)?, fields.tiny(6)?, status)?
+                    }
+                };
                 Entry::Type(TypeDef {
                     user_type_id: fields.int(0)?,
                     schema_id: fields.int(1)?,
                     name: fields.text(2)?,
-                    sql_type: type_of(
-                        fields.tiny(3)?,
-                        fields.int(4)?,
-                        fields.tiny(5)?,
-                        fields.tiny(6)?,
-                        status,
-                    )?,
+                    sql_type,
+                    table_object_id: if is_table { fields.int(4)? } else { 0 },
                     nullable: status & column_status::NULLABLE != 0,
                     create_date: fields.date_time(8)?,
                 })

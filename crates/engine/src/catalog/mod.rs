@@ -27,7 +27,10 @@ use types::Collation;
 
 pub(crate) use dependency::Dependency;
 pub(crate) use entries::fold;
-pub use entries::{Entry, EntryKey, FIRST_USER_TYPE_ID, MessageDef, PropertyDef, PropertyOwner, TypeDef};
+pub use entries::{
+    Entry, EntryKey, FIRST_USER_TYPE_ID, MessageDef, PropertyDef, PropertyOwner, TABLE_SYSTEM_TYPE_ID,
+    TypeDef,
+};
 pub(crate) use load::load;
 pub use names::CatalogImage;
 use names::{Change, Look, NameKey, Reserve, State};

@@ -10,7 +10,10 @@ use crate::catalog::{Entry, EntryKey, FIRST_USER_TYPE_ID, PropertyDef, PropertyO
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
-use crate::schema::{ObjectDef, TableDef};
+use crate::schema::{ModuleKind, ModuleSettings, ObjectDef, ObjectId, TableDef};
+
+/// Characters of a table type's name in the name of its object: the whole has at most 128.
+const TYPE_CHARACTERS: usize = 116;
 
 impl Database {
     /// Adds, changes or removes an entry, the row and the cache, under a lock for the change. `old`: as the caller has found it.
@@ -138,6 +141,37 @@ impl Database {
         sql_type: SqlType,
         nullable: bool,
     ) -> SqlResult<TypeDef> {
+        self.add_type(txn, (schema, name), sql_type, nullable, |_, _| Ok(0))
+    }
+
+    /// Creates a table type, and the object that holds its text.
+    ///
+    /// # Errors
+    /// As [`Database::create_type`].
+    pub fn create_table_type(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        (schema, name): (&str, &str),
+        definition: &str,
+        settings: ModuleSettings,
+    ) -> SqlResult<TypeDef> {
+        self.add_type(txn, (schema, name), SqlType::SqlVariant, false, |database, user_type_id| {
+            let object_name =
+                format!("TT_{}_{user_type_id:08X}", name.chars().take(TYPE_CHARACTERS).collect::<String>());
+            let kind = ModuleKind::TableType;
+            database.create_module(txn, kind, "sys", &object_name, definition, settings, &[], &[], None)
+        })
+    }
+
+    /// `make_table` makes the object of a table type of that number.
+    fn add_type(
+        self: &Arc<Self>,
+        txn: &DbTransaction,
+        (schema, name): (&str, &str),
+        sql_type: SqlType,
+        nullable: bool,
+        make_table: impl FnOnce(&Arc<Self>, i32) -> SqlResult<ObjectId>,
+    ) -> SqlResult<TypeDef> {
         let schema_id = self.schema_for(txn, schema)?.schema_id;
         let taken = self.catalog().types().iter().map(|def| def.user_type_id).max();
         let user_type_id = taken.map_or(FIRST_USER_TYPE_ID, |id| id + 1);
@@ -147,11 +181,13 @@ impl Database {
             2714 => SqlError::new(219, &[&format!("{schema}.{name}")]),
             _ => error,
         })?;
+        let table_object_id = make_table(self, user_type_id)?;
         let def = TypeDef {
             user_type_id,
             schema_id,
             name: name.into(),
             sql_type,
+            table_object_id,
             nullable,
             create_date: self.now(),
         };
@@ -159,7 +195,7 @@ impl Database {
         Ok(def)
     }
 
-    /// Drops an alias type and its properties. The caller checks whether modules use it.
+    /// Drops an alias type or a table type, and its properties. The caller checks whether modules use it.
     ///
     /// # Errors
     /// 3732 when a column or a sequence has it; those of storage.
@@ -179,7 +215,11 @@ impl Database {
             }
         }
         self.forget_properties(txn, &[PropertyOwner { class: 6, major_id: def.user_type_id, minor_id: 0 }])?;
-        self.change_entry(txn, Some(&Entry::Type(def.clone())), None)
+        self.change_entry(txn, Some(&Entry::Type(def.clone())), None)?;
+        match self.catalog().object(def.table_object_id) {
+            Some(ObjectDef::Module(module)) if def.is_table() => self.drop_module(txn, &module),
+            _ => Ok(()),
+        }
     }
 
     /// Renames an alias type.

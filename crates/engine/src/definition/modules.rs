@@ -66,7 +66,7 @@ impl Database {
         Ok(())
     }
 
-    /// CREATE VIEW, PROCEDURE, FUNCTION or TRIGGER, or ALTER when `replace` names the existing one. The objects that a schema-bound module refers to
+    /// CREATE VIEW, PROCEDURE, FUNCTION, TRIGGER or TYPE AS TABLE, or ALTER when `replace` names the existing one. The objects that a schema-bound module refers to
     /// are locked until the transaction ends; a later change of them finds the module.
     ///
     /// # Errors
@@ -84,7 +84,11 @@ impl Database {
         stars: &[KeptStar],
         replace: Option<&Arc<ModuleDef>>,
     ) -> SqlResult<ObjectId> {
-        let home = self.schema_for(txn, schema)?;
+        // No statement names the objects of table types: they are in `sys`.
+        let home = match kind {
+            ModuleKind::TableType => self.catalog().schema(SCHEMA_SYS).ok_or_else(SqlError::stale_plan)?,
+            _ => self.schema_for(txn, schema)?,
+        };
         for object in references {
             self.share_definition(txn, object)?;
         }

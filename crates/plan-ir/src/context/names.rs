@@ -9,6 +9,10 @@ use types::SqlError;
 pub trait SessionNames {
     /// Real name in tempdb's `dbo` of `#name` or of the table variable `@name`, if the session made one; of `##name` that name itself.
     fn temp_table(&self, name: &str) -> Option<String>;
+    /// The written name of a table variable, given that name or its real one, if it is a READONLY parameter.
+    fn read_only_table(&self, _name: &str) -> Option<String> {
+        None
+    }
     /// Changes whenever `temp_table` may give another answer, unless that is because of what tempdb's catalog says.
     fn version(&self) -> u64;
     /// Reserves a real name for `CREATE TABLE #name`; error 2714 if the session has one at this nesting level.

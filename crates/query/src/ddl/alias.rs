@@ -1,4 +1,4 @@
-//! CREATE TYPE ... FROM and DROP TYPE: alias types.
+//! CREATE TYPE ... FROM and DROP TYPE: alias types; DROP TYPE of table types, too.
 
 use plan_ir::data_type::{TypePlace, declared};
 use plan_ir::exec_context::ExecContext;
@@ -8,10 +8,18 @@ use types::{SqlError, SqlType};
 
 use super::subject::{database_of, schema_of, with_transaction};
 
-/// CREATE TYPE name FROM base [NULL | NOT NULL].
-pub(super) fn create(create: &ast::CreateType, context: &mut ExecContext<'_>) -> Result<(), SqlError> {
-    let TypeDefinition::Alias { base, nullable } = &create.definition else {
-        return Err(crate::errors::unsupported("CREATE TYPE AS TABLE and EXTERNAL NAME"));
+/// CREATE TYPE name FROM base [NULL | NOT NULL]. `text` is the statement's.
+pub(super) fn create(
+    create: &ast::CreateType,
+    text: &str,
+    context: &mut ExecContext<'_>,
+) -> Result<(), SqlError> {
+    let (base, nullable) = match &create.definition {
+        TypeDefinition::Alias { base, nullable } => (base, nullable),
+        TypeDefinition::Table { elements, options } => {
+            return super::table_type::create(&create.name, (elements, options), text, context);
+        }
+        TypeDefinition::External(_) => return Err(crate::errors::unsupported("CREATE TYPE EXTERNAL NAME")),
     };
     let sql_type = declared(base, TypePlace::Column(1))?;
     if matches!(sql_type, SqlType::RowVersion | SqlType::Xml) {

@@ -91,7 +91,7 @@ pub(super) fn table_variable(
 }
 
 /// Columns, constraints and indexes of a table definition.
-fn definition(
+pub(super) fn definition(
     elements: &[TableElement],
     text: &str,
     context: &ExecContext<'_>,

@@ -17,6 +17,7 @@ mod schema_binding;
 mod sequence;
 mod statistics;
 mod subject;
+mod table_type;
 mod transfer;
 mod wide_keys;
 
@@ -54,7 +55,7 @@ pub fn execute(
 fn concluded(statement: &StatementKind, error: SqlError) -> SqlError {
     use ast::AlterTableAction::{Add, CheckConstraint, Drop};
     let conclusion = match statement {
-        StatementKind::CreateTable(_) if is_about_a_constraint(&error) => 1750,
+        StatementKind::CreateTable(_) | StatementKind::CreateType(_) if is_about_a_constraint(&error) => 1750,
         StatementKind::AlterTable(alter) => match &alter.action {
             Add { .. } if is_about_a_constraint(&error) => 1750,
             Drop(_) if matches!(error.number, 3725 | 3728 | 3733) => 3727,
@@ -104,7 +105,7 @@ fn execute_inside(
         | StatementKind::CreateTrigger(_) => module::create(statement, text, context),
         StatementKind::CreateSequence(create) => return sequence::create(create, context),
         StatementKind::AlterSequence(alter) => return sequence::alter(alter, context),
-        StatementKind::CreateType(create) => alias::create(create, context),
+        StatementKind::CreateType(create) => alias::create(create, statement.span.slice(text), context),
         StatementKind::CreateSchema(schema) => create_schema(schema, text, context),
         StatementKind::AlterSchema(alter) => transfer::transfer(alter, context),
         _ => Err(crate::errors::unsupported("this statement")),

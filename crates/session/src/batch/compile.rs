@@ -13,8 +13,10 @@ use crate::batch::instruction::{
     WantedColumn,
 };
 use crate::batch::program::{Program, TryRegion};
+use crate::batch::table_names::TableNames;
 use crate::done_command as command;
 use crate::refusal::{kind_name, not_supported};
+use crate::table_types::{TableType, table_type};
 
 /// RAISERROR takes at most this many values for its format.
 const RAISERROR_ARGUMENTS_MAX: usize = 20;
@@ -106,10 +108,10 @@ pub(crate) fn compile_native(
 ) -> SqlResult<Program> {
     let atomic = Some(crate::batch::atomic_settings::AtomicSettings::of(block)?);
     let never_null = (0..declared.len()).filter(|&slot| declared[slot].nullable == Some(false)).collect();
-    let slots = slots_of(&parameters);
     let mut compiler = Compiler {
+        slots: slots_of(&parameters),
+        tables: TableNames::of(&parameters),
         variables: parameters,
-        slots,
         in_procedure: true,
         types_in: Some(types_in),
         never_null,
@@ -161,6 +163,7 @@ pub(super) struct Compiler<'a> {
     pub(super) cursor_variables: Vec<String>,
     /// Slots of the variables by name in lower case.
     slots: FxHashMap<String, usize>,
+    tables: TableNames,
     sources: Vec<CellSource>,
     try_regions: Vec<TryRegion>,
     /// Enclosing loops: start, and the jumps to patch with the end.
@@ -203,6 +206,7 @@ impl<'a> Compiler<'a> {
             has_parameters: !parameters.is_empty(),
             slots: slots_of(&parameters),
             cursor_variables: cursor_parameters(&parameters),
+            tables: TableNames::of(&parameters),
             variables: parameters,
             in_procedure,
             types_in,
@@ -222,6 +226,9 @@ impl Compiler<'_> {
             variables: self.variables,
             try_regions: self.try_regions,
             parameters: Vec::new(),
+            table_parameters: Vec::new(),
+            uses_alias_types: self.uses_alias_types || self.tables.has_types(),
+            table_types: self.tables.into_types(),
             parse_only: self.parse_only.filter(|_| !self.in_procedure),
             cells: Program::empty_cells(self.sources.len()),
             sources: self.sources,
@@ -232,7 +239,6 @@ impl Compiler<'_> {
             tables_anyway: self.tables_anyway,
             atomic: self.atomic,
             never_null: self.never_null,
-            uses_alias_types: self.uses_alias_types,
             schema: None,
             cursor_variables: self.cursor_variables,
             has_use,
@@ -263,13 +269,7 @@ impl Compiler<'_> {
             StatementKind::Label(label) => self.label(label),
             StatementKind::TryCatch(guarded) => self.try_catch(guarded),
             StatementKind::Declare(declarations) => self.declare(declarations),
-            StatementKind::DeclareTable(table) => {
-                let at = self.emit(InstructionKind::DeclareTable(table.clone()));
-                if self.conditions > 0 || !self.gotos.is_empty() {
-                    self.tables_anyway.push(at);
-                }
-                Ok(())
-            }
+            StatementKind::DeclareTable(table) => self.declare_table(table.clone(), None),
             StatementKind::SetVariable(assignment) => self.set_variable(assignment),
             kind if Self::is_about_cursor(kind) => self.cursor_statement(statement),
             _ => self.leaf(statement),
@@ -282,6 +282,7 @@ impl Compiler<'_> {
 
     /// Compiles statements without inner statements, other than those about variables.
     fn leaf(&mut self, statement: &ast::Statement) -> SqlResult<()> {
+        self.tables.check_changes(&statement.kind).map_err(|error| error.at_line(self.line))?;
         let kind = match &statement.kind {
             StatementKind::Select(select) if query::is_select_into(select) => {
                 self.query(statement, command::SELECT_INTO)
@@ -520,6 +521,19 @@ impl Compiler<'_> {
         }
     }
 
+    fn declare_table(
+        &mut self,
+        table: Box<ast::DeclareTable>,
+        table_type: Option<Arc<TableType>>,
+    ) -> SqlResult<()> {
+        self.tables.declare(&table.name, table_type).map_err(|error| error.at_line(self.line))?;
+        let at = self.emit(InstructionKind::DeclareTable(table));
+        if self.conditions > 0 || !self.gotos.is_empty() {
+            self.tables_anyway.push(at);
+        }
+        Ok(())
+    }
+
     fn declare(&mut self, declarations: &[ast::VariableDeclaration]) -> SqlResult<()> {
         for (at, declaration) in declarations.iter().enumerate() {
             self.line = declaration.span.line.max(self.line);
@@ -528,6 +542,14 @@ impl Compiler<'_> {
             }
             if declaration.data_type.name.name.is("cursor") {
                 self.declare_cursor_variable(&declaration.name)?;
+                continue;
+            }
+            let table_type = self.types_in.map(|types_in| table_type(&declaration.data_type, types_in));
+            if let Some(table_type) = table_type.transpose().map_err(|e| e.at_line(self.line))?.flatten() {
+                if declaration.initial.is_some() {
+                    return Err(not_supported("a value for a table variable").at_line(self.line));
+                }
+                self.declare_table(Box::new(table_type.declaration(&declaration.name)), Some(table_type))?;
                 continue;
             }
             let place = query::TypePlace::Variable(at + 1);
@@ -658,9 +680,14 @@ impl Compiler<'_> {
                 (ExprKind::Variable(name), true) => Some(self.known_slot(name)?),
                 _ => None,
             };
+            let table = match &argument.value.kind {
+                ExprKind::Variable(name) if self.tables.has(name) => Some(name.clone()),
+                _ => None,
+            };
             let is_default = matches!(argument.value.kind, ExprKind::Default);
-            let value = (!is_default && cursor.is_none()).then(|| self.scalar(&argument.value));
-            arguments.push(ArgumentCells { name: argument.name.clone(), value, output_slot, cursor });
+            let has_value = table.is_none() && cursor.is_none() && !is_default;
+            let value = has_value.then(|| self.scalar(&argument.value));
+            arguments.push(ArgumentCells { name: argument.name.clone(), value, table, output_slot, cursor });
         }
         let result_sets = self.result_sets(&execute.options)?;
         Ok(ExecuteCells { return_slot, target, arguments, result_sets })

@@ -132,8 +132,10 @@ pub(crate) enum ExecuteTarget {
 /// One argument of EXECUTE.
 pub(crate) struct ArgumentCells {
     pub(crate) name: Option<String>,
-    /// `None`: DEFAULT.
+    /// `None`: DEFAULT, or a table.
     pub(crate) value: Option<Cell>,
+    /// The table variable that is passed.
+    pub(crate) table: Option<String>,
     /// The variable to which an OUTPUT argument is copied back.
     pub(crate) output_slot: Option<usize>,
     /// The cursor variable that it is, in lower case.

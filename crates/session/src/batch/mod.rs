@@ -16,3 +16,4 @@ pub(crate) mod program;
 pub(crate) mod program_key;
 pub(crate) mod statement_statistics;
 pub(crate) mod statistics;
+pub(crate) mod table_names;

@@ -1,21 +1,35 @@
 //! Parameters of procedures: their declarations, and binding of a call's arguments to them.
 
+use std::sync::Arc;
+
 use query::VariableDef;
 use tsql::ast;
 use types::{SqlError, SqlResult, SqlType, Value};
 
-use crate::batch::call::Argument;
+use crate::batch::call::{Argument, BoundTable};
 use crate::batch::compile::{CURSOR_PARAMETER, TypesIn};
 use crate::batch::program::Program;
+use crate::table_types::{TableType, slot_name, table_type};
 use crate::values;
 
-/// The types of the declared parameters, which are the program's first variables; and whether an alias type is among them.
+/// The declared parameters, which are the program's first variables.
+pub(crate) struct DeclaredParameters {
+    /// Names and types; for a table a slot that nothing can name.
+    pub(crate) definitions: Vec<VariableDef>,
+    /// For each parameter its table type, if it has one.
+    pub(crate) tables: Vec<Option<Arc<TableType>>>,
+    /// An alias type or a table type is among them.
+    pub(crate) uses_alias_types: bool,
+}
+
+/// The types of the declared parameters. Errors 134, 346, 352, those of types.
 pub(crate) fn parameters_of(
     parameters: &[ast::Parameter],
     types_in: TypesIn<'_>,
-) -> SqlResult<(Vec<VariableDef>, bool)> {
+) -> SqlResult<DeclaredParameters> {
     let mut uses_alias_types = false;
     let mut definitions = Vec::with_capacity(parameters.len());
+    let mut tables = Vec::with_capacity(parameters.len());
     for (at, parameter) in parameters.iter().enumerate() {
         if parameters[..at].iter().any(|other| other.name.eq_ignore_ascii_case(&parameter.name)) {
             return Err(SqlError::new(134, &[&parameter.name]));
@@ -26,6 +40,14 @@ pub(crate) fn parameters_of(
             }
             let name = format!("{CURSOR_PARAMETER}{}", parameter.name);
             definitions.push(VariableDef { name, sql_type: SqlType::Int });
+            tables.push(None);
+            continue;
+        }
+        if let Some(table_type) = table_type(&parameter.data_type, types_in)? {
+            check_table_parameter(parameter, &table_type)?;
+            definitions.push(VariableDef { name: slot_name(&parameter.name), sql_type: SqlType::Int });
+            tables.push(Some(table_type));
+            uses_alias_types = true;
             continue;
         }
         let place = query::TypePlace::Variable(at + 1);
@@ -35,19 +57,41 @@ pub(crate) fn parameters_of(
         }
         uses_alias_types |= declared.alias_id != 0;
         definitions.push(VariableDef { name: parameter.name.clone(), sql_type: declared.sql_type });
+        tables.push(None);
     }
-    Ok((definitions, uses_alias_types))
+    Ok(DeclaredParameters { definitions, tables, uses_alias_types })
 }
 
-/// Binds arguments to parameters: by position, by name, defaults for the rest. Also returns which OUTPUT argument belongs to which
-/// parameter.
+/// A table is READONLY, and has neither a default nor OUTPUT.
+fn check_table_parameter(parameter: &ast::Parameter, table_type: &TableType) -> SqlResult<()> {
+    if !parameter.read_only || parameter.output {
+        return Err(SqlError::new(352, &[&parameter.name]));
+    }
+    match &parameter.default {
+        None => Ok(()),
+        Some(_) => Err(SqlError::new(206, &[&"void type", &table_type.name])),
+    }
+}
+
+/// Arguments bound to parameters.
+pub(crate) struct BoundParameters {
+    pub(crate) values: Vec<Value>,
+    /// Which OUTPUT argument belongs to which parameter.
+    pub(crate) targets: Vec<(usize, usize)>,
+    /// The parameters that are tables.
+    pub(crate) tables: Vec<BoundTable>,
+}
+
+/// Binds arguments to parameters: by position, by name, defaults for the rest.
 pub(crate) fn bind_parameters(
     name: &str,
     module: &Program,
     arguments: &[Argument],
-) -> SqlResult<(Vec<Value>, Vec<(usize, usize)>)> {
+) -> SqlResult<BoundParameters> {
     let parameters = &module.parameters;
-    check_arguments(name, parameters, arguments)?;
+    let table_of = |slot: usize| module.table_parameters.get(slot).and_then(Option::as_ref);
+    check_arguments(name, parameters, arguments, |slot| table_of(slot).is_some())?;
+    let mut tables: Vec<BoundTable> = Vec::new();
     let mut values: Vec<Option<Value>> = vec![None; parameters.len()];
     let mut named = vec![false; parameters.len()];
     let mut targets = Vec::new();
@@ -68,12 +112,24 @@ pub(crate) fn bind_parameters(
         if argument.output {
             targets.push((index, slot));
         }
+        if let Some(table_type) = table_of(slot) {
+            tables.push(argument.bind_table(&parameters[slot].name, table_type)?);
+            continue;
+        }
+        argument.refuse_table(&module.variables[slot].sql_type)?;
         if let Some(value) = &argument.value {
             values[slot] = Some(values::pass(value, &argument.sql_type, &module.variables[slot].sql_type)?);
         }
     }
     let mut bound = Vec::with_capacity(parameters.len());
     for (slot, value) in values.into_iter().enumerate() {
+        if let Some(table_type) = table_of(slot) {
+            if !named[slot] {
+                tables.push(BoundTable::empty(&parameters[slot].name, table_type));
+            }
+            bound.push(Value::Null);
+            continue;
+        }
         let value = match (value, &parameters[slot].default) {
             (Some(value), _) => value,
             (None, Some(default)) => default_value(default, &module.variables[slot].sql_type)?,
@@ -84,7 +140,7 @@ pub(crate) fn bind_parameters(
         }
         bound.push(value);
     }
-    Ok((bound, targets))
+    Ok(BoundParameters { values: bound, targets, tables })
 }
 
 fn default_value(default: &ast::Expr, target: &SqlType) -> SqlResult<Value> {
@@ -102,7 +158,12 @@ fn default_value(default: &ast::Expr, target: &SqlType) -> SqlResult<Value> {
 
 /// Checks the call as a whole before any value: too many arguments, a parameter without a value, an unknown parameter name, in this
 /// order.
-fn check_arguments(name: &str, parameters: &[ast::Parameter], arguments: &[Argument]) -> SqlResult<()> {
+fn check_arguments(
+    name: &str,
+    parameters: &[ast::Parameter],
+    arguments: &[Argument],
+    is_table: impl Fn(usize) -> bool,
+) -> SqlResult<()> {
     if parameters.is_empty() && !arguments.is_empty() {
         return Err(SqlError::new(8146, &[&name]));
     }
@@ -114,9 +175,11 @@ fn check_arguments(name: &str, parameters: &[ast::Parameter], arguments: &[Argum
         None => Some(index),
     };
     let given: Vec<Option<usize>> = arguments.iter().enumerate().map(slot).collect();
-    let has_value =
-        |slot: usize| given.iter().zip(arguments).any(|(g, a)| *g == Some(slot) && a.value.is_some());
-    let missing = (0..parameters.len()).find(|slot| parameters[*slot].default.is_none() && !has_value(*slot));
+    let has_value = |slot: usize| {
+        given.iter().zip(arguments).any(|(g, a)| *g == Some(slot) && (a.value.is_some() || a.table.is_some()))
+    };
+    let needs_value = |slot: usize| parameters[slot].default.is_none() && !is_table(slot);
+    let missing = (0..parameters.len()).find(|slot| needs_value(*slot) && !has_value(*slot));
     if let Some(slot) = missing {
         return Err(SqlError::new(201, &[&name, &parameters[slot].name]).with_state(4));
     }

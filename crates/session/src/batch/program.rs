@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use os::{Latch, LatchRank};
 use query::{BindContext, CompiledStatement, VariableDef, Widths};
+use rustc_hash::FxHashMap;
 use tsql::ast;
 use types::{SqlError, SqlResult};
 
@@ -17,6 +18,7 @@ use crate::batch::cell::{Cell, CellSource, Compiled};
 use crate::batch::instruction::{Instruction, InstructionKind};
 use crate::batch::statement_statistics::ProgramStatistics;
 use crate::errors::UNDECLARED_VARIABLE;
+use crate::table_types::TableType;
 
 /// A batch or a procedure's body, ready to run. Shared by all sessions that run the same text.
 pub(crate) struct Program {
@@ -28,6 +30,10 @@ pub(crate) struct Program {
     pub(crate) try_regions: Vec<TryRegion>,
     /// Declared parameters of a module, with defaults; they are the first variables.
     pub(crate) parameters: Vec<ast::Parameter>,
+    /// For each declared parameter its table type, if it has one; those of a module only.
+    pub(crate) table_parameters: Vec<Option<Arc<TableType>>>,
+    /// Table variables that were declared with a table type, by name in lower case.
+    pub(crate) table_types: FxHashMap<String, Arc<TableType>>,
     /// The last SET PARSEONLY of the text, if there is one: it holds for the whole text.
     pub(crate) parse_only: Option<bool>,
     pub(crate) cells: Vec<Latch<Option<Arc<Compiled>>>>,

@@ -69,15 +69,11 @@ impl Session {
         if query::SessionNames::temp_table(&self.names, &table.name).is_some() {
             return Ok(());
         }
-        let real_name = self.names.add_table_variable(&table.name);
-        self.transactions.statement_begin();
-        let mut context = self.context(frame);
-        let result = query::ddl::create_table_variable(table, &real_name, &mut context);
-        if result.is_err() {
-            query::SessionNames::remove_temp_table(&self.names, &table.name);
+        self.make_table_variable(table)?;
+        if let Some(table_type) = frame.program.table_types.get(&table.name.to_lowercase()) {
+            self.names.note_table_type(&table.name, table_type.clone());
         }
-        self.end_statement(result.is_ok())?;
-        Ok(result?)
+        Ok(())
     }
 
     /// A declaration holds for the rest of the text even if it is never reached. Returns the status when an error ends the scope.

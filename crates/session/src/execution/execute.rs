@@ -10,7 +10,7 @@ use crate::batch::call::{Argument, CallResult};
 use crate::batch::cell::Compiled;
 use crate::batch::frame::Frame;
 use crate::batch::instruction::{ExecuteCells, ExecuteTarget, Instruction};
-use crate::batch::parameters::bind_parameters;
+use crate::batch::parameters::{BoundParameters, bind_parameters};
 use crate::batch::program::Program;
 use crate::done_command;
 use crate::execution::module::uncompiled;
@@ -108,6 +108,7 @@ impl Session {
             if let Some(variable) = cells.cursor.as_ref().filter(|name| self.state.cursors.holds(name)) {
                 return Err(SqlError::new(16951, &[variable]).into());
             }
+            let table = cells.table.as_ref().map(|name| self.table_argument(name)).transpose()?;
             let (sql_type, value) = match cells.value {
                 None if cells.cursor.is_some() => (SqlType::Int, Some(Value::Null)),
                 None => (SqlType::Int, None),
@@ -125,6 +126,7 @@ impl Session {
                 sql_type,
                 value,
                 output: cells.output_slot.is_some() || cells.cursor.is_some(),
+                table,
             });
         }
         Ok(arguments)
@@ -220,8 +222,8 @@ impl Session {
         let module = self.module_program(&found.definition);
         (self.options.quoted_identifier, self.options.ansi_nulls) = outer;
         let bound = module.and_then(|module| {
-            let (_, targets) = bind_parameters(&found.name, &module, arguments)?;
-            Ok(targets.iter().map(|&(index, slot)| (index, module.variables[slot].sql_type)).collect())
+            let bound = bind_parameters(&found.name, &module, arguments)?;
+            Ok(bound.targets.iter().map(|&(index, slot)| (index, module.variables[slot].sql_type)).collect())
         });
         bound.unwrap_or_default()
     }
@@ -241,16 +243,19 @@ impl Session {
         (self.options.quoted_identifier, self.options.ansi_nulls) =
             (found.quoted_identifier, found.ansi_nulls);
         let outcome = self.module_program(&definition).map_err(uncompiled).and_then(|module| {
-            let (variables, targets) = bind_parameters(&name, &module, &arguments)?;
+            let BoundParameters { values: variables, targets, tables } =
+                bind_parameters(&name, &module, &arguments)?;
             // The texts of the system's own procedures are known to be sound.
             if object_id != 0 {
                 self.bind_module_ahead(&module, &name).map_err(|errors| self.first_of(errors, sink))?;
             }
+            self.pass_tables(tables)?;
             let result = match &module.atomic {
-                None => self.run_scope(&module, variables, Some(&name), object_id, sink)?,
-                Some(_) => self.run_atomic(&module, variables, (&name, object_id), sink)?,
+                None => self.run_scope(&module, variables, Some(&name), object_id, sink),
+                Some(_) => self.run_atomic(&module, variables, (&name, object_id), sink),
             };
-            Ok((module, targets, result))
+            self.names.forget_passed();
+            Ok((module, targets, result?))
         });
         (self.options.quoted_identifier, self.options.ansi_nulls) = outer_settings;
         self.move_to(outer_database);

@@ -9,7 +9,7 @@ use tsql::ast::{self, FunctionBody, FunctionReturns, StatementKind};
 use types::{SqlError, SqlResult};
 
 use crate::batch::compile::{self, FunctionResult, TypesIn};
-use crate::batch::parameters::parameters_of;
+use crate::batch::parameters::{DeclaredParameters, parameters_of};
 use crate::batch::program::Program;
 use crate::batch::program_key::{ProgramConditions, ProgramKey};
 use crate::execution::module::own_schema;
@@ -74,7 +74,11 @@ pub(crate) fn compile_function(
         FunctionBody::External(_) => return Err(not_supported("A CLR function")),
         FunctionBody::Query(_) => return Err(query::errors::stored_text_damaged()),
     };
-    let (parameters, uses_alias_types) = parameters_of(&function.parameters, types_in)?;
+    let DeclaredParameters { definitions: parameters, tables, uses_alias_types } =
+        parameters_of(&function.parameters, types_in)?;
+    if tables.iter().any(Option::is_some) {
+        return Err(not_supported("A table-valued parameter of a function"));
+    }
     let result = match &function.returns {
         FunctionReturns::Scalar(data_type) => FunctionResult::Value(data_type),
         FunctionReturns::Table { variable, elements, options } => {

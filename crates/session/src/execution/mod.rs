@@ -15,6 +15,7 @@ pub(crate) mod function_program;
 pub(crate) mod function_state;
 pub(crate) mod module;
 pub(crate) mod native;
+pub(crate) mod passed_tables;
 pub(crate) mod pending_commit;
 pub(crate) mod plain;
 pub(crate) mod queries;

@@ -6,7 +6,7 @@ use tsql::ast::{self, StatementKind};
 use types::{SqlError, SqlResult};
 
 use crate::batch::compile::{PARAMETERS_MAX, compile, compile_ahead, compile_native};
-use crate::batch::parameters::parameters_of;
+use crate::batch::parameters::{DeclaredParameters, parameters_of};
 use crate::batch::program::Program;
 use crate::batch::program_key::ProgramKey;
 use crate::errors::{Origin, UNDECLARED_VARIABLE};
@@ -38,7 +38,8 @@ impl Session {
         let ast::ModuleBody::Statements(body) = &procedure.body else {
             return Err(not_supported("CLR procedures"));
         };
-        let (parameters, uses_alias_types) = parameters_of(&procedure.parameters, self.types_in())?;
+        let DeclaredParameters { definitions: parameters, tables, uses_alias_types } =
+            parameters_of(&procedure.parameters, self.types_in())?;
         let mut program = match block_of(procedure)? {
             None => compile(text.into(), body, parameters, true, Some(self.types_in()))?,
             Some(block) => {
@@ -47,6 +48,7 @@ impl Session {
         };
         program.uses_alias_types |= uses_alias_types;
         program.parameters.clone_from(&procedure.parameters);
+        program.table_parameters = tables;
         program.schema = own_schema(&procedure.name);
         self.programs.note_compiled();
         let program = Arc::new(program);
@@ -69,9 +71,9 @@ impl Session {
         let ast::ModuleBody::Statements(body) = &procedure.body else { return Ok(()) };
         let types_in = self.types_in();
         if let Some(block) = block_of(procedure).map_err(uncompiled)? {
-            let checked = parameters_of(&procedure.parameters, types_in).and_then(|(parameters, _)| {
+            let checked = parameters_of(&procedure.parameters, types_in).and_then(|parameters| {
                 check_statements(&block.body, text)?;
-                let declared = (parameters, procedure.parameters.as_slice());
+                let declared = (parameters.definitions, procedure.parameters.as_slice());
                 let mut program = compile_native(text.clone(), block, declared, types_in)?;
                 program.schema = own_schema(&procedure.name);
                 self.check_native(procedure, &program)
@@ -79,8 +81,9 @@ impl Session {
             return checked.map_err(uncompiled);
         }
         let (program, lacks_types) = parameters_of(&procedure.parameters, types_in)
-            .and_then(|(parameters, _)| {
-                let (mut program, lacks_types) = compile_ahead(text.clone(), body, parameters, types_in)?;
+            .and_then(|parameters| {
+                let (mut program, lacks_types) =
+                    compile_ahead(text.clone(), body, parameters.definitions, types_in)?;
                 program.schema = own_schema(&procedure.name);
                 Ok((program, lacks_types))
             })
