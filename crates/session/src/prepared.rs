@@ -115,6 +115,7 @@ pub(crate) fn sp_prepexecrpc(
         value: Some(Value::nvarchar(text)),
         output: false,
         table: None,
+        is_cursor: false,
     };
     let call = format!("EXEC {} {}", statement_text(procedure)?, passed.join(", "));
     let mut rebuilt = vec![handle.clone(), text(&declarations.join(", ")), text(&call)];

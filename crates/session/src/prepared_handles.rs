@@ -89,6 +89,7 @@ impl Parameters {
                 continue;
             }
             argument.refuse_table(&self.definitions[slot].sql_type)?;
+            argument.check_kind(&self.definitions[slot])?;
             if let Some(value) = &argument.value {
                 let target = &self.definitions[slot].sql_type;
                 given[slot] = Some(values::pass(value, &argument.sql_type, target)?);

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use query::VariableDef;
 use types::{SqlError, SqlResult, SqlType, Value};
 
+use crate::batch::compile::CURSOR_PARAMETER;
 use crate::rpc::{RpcParameter, SentTable};
 use crate::table_types::TableType;
 
@@ -18,6 +20,8 @@ pub(crate) struct Argument {
     pub(crate) output: bool,
     /// The table that is passed instead of a value.
     pub(crate) table: Option<TableArgument>,
+    /// It is a cursor variable.
+    pub(crate) is_cursor: bool,
 }
 
 /// A table as an argument.
@@ -68,6 +72,15 @@ pub(crate) struct CallResult {
 }
 
 impl Argument {
+    /// Error 206 when only one of argument and parameter is a cursor.
+    pub(crate) fn check_kind(&self, parameter: &VariableDef) -> SqlResult<()> {
+        match (self.is_cursor, parameter.name.starts_with(CURSOR_PARAMETER)) {
+            (true, false) => Err(SqlError::new(206, &[&"cursor", &parameter.sql_type.name()])),
+            (false, true) => Err(SqlError::new(206, &[&self.sql_type.name(), &"cursor"])),
+            _ => Ok(()),
+        }
+    }
+
     /// The value; NULL when the default is asked for.
     pub(crate) fn or_null(&self) -> Value {
         self.value.clone().unwrap_or(Value::Null)
@@ -78,7 +91,7 @@ impl Argument {
         let name = Some(name).filter(|n| !n.is_empty());
         let table = table.filter(|_| !default).map(|sent| TableArgument::Sent(Arc::from(sent)));
         let has_value = !default && table.is_none();
-        Argument { name, sql_type, value: has_value.then_some(value), output, table }
+        Argument { name, sql_type, value: has_value.then_some(value), output, table, is_cursor: false }
     }
 
     /// Binds it to a parameter that is a table. Error 206.

@@ -673,7 +673,10 @@ impl Compiler<'_> {
         let mut arguments = Vec::with_capacity(execute.args.len());
         for argument in &execute.args {
             let cursor = match &argument.value.kind {
-                ExprKind::Variable(name) if self.is_cursor_variable(name) => Some(name.to_lowercase()),
+                ExprKind::Variable(name) if self.is_cursor_variable(name) => match argument.output {
+                    true => Some(name.to_lowercase()),
+                    false => return Err(SqlError::new(16949, &[name]).at_line(self.line)),
+                },
                 _ => None,
             };
             let output_slot = match (&argument.value.kind, argument.output && cursor.is_none()) {

@@ -106,6 +106,7 @@ pub(crate) fn bind_parameters(
         if std::mem::replace(&mut named[slot], true) {
             return Err(SqlError::new(8143, &[&parameters[slot].name]));
         }
+        argument.check_kind(&module.variables[slot])?;
         if argument.output && !parameters[slot].output {
             return Err(SqlError::new(8162, &[&parameters[slot].name]));
         }

@@ -38,7 +38,7 @@ impl RowSink for Collected {
     }
 
     fn row(&mut self, row: &[Value]) -> Flow {
-        if let Err(spent) = os::memory::check() {
+        if let Err(spent) = os::memory::check_session() {
             self.failure = Some(query::errors::out_of_memory(spent));
             return Flow::Stop;
         }

@@ -127,6 +127,7 @@ impl Session {
                 value,
                 output: cells.output_slot.is_some() || cells.cursor.is_some(),
                 table,
+                is_cursor: cells.cursor.is_some(),
             });
         }
         Ok(arguments)
