@@ -331,3 +331,32 @@ fn the_views_show_what_a_running_request_uses() {
     );
     assert_eq!(sum, ["1"]);
 }
+
+/// The rows of an open cursor stay in memory; those of all open cursors of a session count together.
+#[test]
+fn rows_of_cursors() {
+    let world = world("memory-cursors");
+    let mut session = world.session();
+    run(&mut session, "CREATE TABLE n (i int NOT NULL PRIMARY KEY, s char(2000) NOT NULL)");
+    run(
+        &mut session,
+        "WITH d AS (SELECT 0 AS x UNION ALL SELECT x + 1 FROM d WHERE x < 99) INSERT n SELECT a.x * 100 + b.x, 'x' FROM d a CROSS JOIN d b",
+    );
+    let declare =
+        |name: &str| format!("DECLARE {name} CURSOR GLOBAL STATIC FOR SELECT s FROM n WHERE i % 2 = 0");
+    run(&mut session, "DECLARE a CURSOR GLOBAL STATIC FOR SELECT s + s, i FROM n");
+    assert_eq!(errors(&mut session, "OPEN a"), [701]);
+    assert_eq!(numbers(&run(&mut session, "FETCH a")), [16917]);
+    run(&mut session, &format!("DEALLOCATE a {} {}", declare("b"), declare("c")));
+    run(&mut session, "OPEN b");
+    run(&mut session, "OPEN c CLOSE c");
+    run(&mut session, &declare("d"));
+    assert_eq!(errors(&mut session, "OPEN c OPEN d"), [701]);
+    run(&mut session, "CLOSE b");
+    assert_eq!(numbers(&run(&mut session, "CLOSE c")), [0; 0]);
+    run(&mut session, "OPEN d");
+    assert_eq!(
+        rows(&mut session, "SELECT CURSOR_STATUS('global', 'b'), CURSOR_STATUS('global', 'd')"),
+        ["-1|1"]
+    );
+}
