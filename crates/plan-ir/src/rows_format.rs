@@ -80,7 +80,9 @@ pub struct XmlFormat {
     pub keeps_nulls: bool,
     /// Declarations of namespaces as attributes: they stand in each outermost element.
     pub declarations: String,
-    /// The levels of nested elements from the outside: of AUTO one for each table, otherwise a single one.
+    /// EXPLICIT: the tag that each element of `levels` has. The first two columns of a row are its tag and that of the element around it.
+    pub tags: Vec<i64>,
+    /// The levels of nested elements from the outside: of AUTO one for each table, of EXPLICIT one for each tag, otherwise a single one.
     pub levels: Vec<XmlElement>,
 }
 
@@ -109,6 +111,10 @@ pub enum XmlNode {
         /// The column's name, for messages.
         name: String,
     },
+    /// A column's value that is not escaped: the directive `xml` of EXPLICIT.
+    Raw(usize),
+    /// The directive `cdata`.
+    Cdata(usize),
     /// `data()`: an item of a list, with a blank before each but the first.
     Item(usize),
     /// `comment()`.

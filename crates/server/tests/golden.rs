@@ -207,6 +207,8 @@ script!("../../query/tests/scripts/" views);
 script!("../../query/tests/scripts/" seeds);
 script!("../../query/tests/scripts/" like_seek);
 script!("../../query/tests/scripts/" predicates_below);
+script!("../../session/tests/scripts/" for_json);
+script!("../../session/tests/scripts/" for_xml);
 script!("../../session/tests/scripts/" hints);
 script!("../../session/tests/scripts/" index_pages);
 script!("../../session/tests/scripts/" set_options);

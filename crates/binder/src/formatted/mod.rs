@@ -1,6 +1,7 @@
 //! FOR XML and FOR JSON: a query whose rows become one text. The names and origins of its columns decide on the form.
 
 mod columns;
+mod explicit;
 mod json;
 mod xml;
 mod xml_names;

@@ -6,7 +6,7 @@ use types::sql_type::TypeFamily;
 use types::{SqlError, SqlType};
 
 use super::columns::{AutoLevel, RowColumn, auto_levels, has_option, root_name};
-use super::xml_names;
+use super::{explicit, xml_names};
 use crate::XmlNamespace;
 
 /// The namespace of `xsi:nil`.
@@ -46,7 +46,7 @@ struct Modes<'a> {
     prefixes: &'a [&'a str],
 }
 
-/// The form of a text. Errors 6800, 6809, 6810, 6829, 6846 to 6864.
+/// The form of a text. Errors 6800 to 6804, 6809, 6810, 6812, 6829, 6846 to 6864, 6868.
 pub(super) fn format(
     mode: &XmlMode,
     options: &[ast::NamedOption],
@@ -69,6 +69,7 @@ pub(super) fn format(
         is_auto: *mode == XmlMode::Auto,
         prefixes: &prefixes,
     };
+    let mut tags = Vec::new();
     let levels = match mode {
         XmlMode::Raw(name) => {
             let all: Vec<usize> = (0..columns.len()).collect();
@@ -91,7 +92,15 @@ pub(super) fn format(
             check_omitted(&level)?;
             vec![level]
         }
-        XmlMode::Explicit => return Err(plan_ir::errors::unsupported("FOR XML EXPLICIT")),
+        XmlMode::Explicit => {
+            if !namespaces.is_empty() {
+                return Err(SqlError::new(6868, &[]));
+            }
+            check_binary(&modes, columns)?;
+            let (own, elements) = explicit::elements(columns)?;
+            tags = own;
+            elements
+        }
     };
     let root = root_name(options)?;
     match root.as_deref() {
@@ -100,7 +109,17 @@ pub(super) fn format(
         None => {}
     }
     let is_typed = has_option(options, "TYPE");
-    Ok(XmlFormat { root, is_typed, keeps_nulls, declarations: declarations(keeps_nulls, namespaces), levels })
+    let declarations = declarations(keeps_nulls, namespaces);
+    Ok(XmlFormat { root, is_typed, keeps_nulls, declarations, tags, levels })
+}
+
+/// Binary values need BINARY BASE64 in EXPLICIT. Error 6829.
+fn check_binary(modes: &Modes<'_>, columns: &[RowColumn]) -> Result<(), SqlError> {
+    let is_binary = |column: &&RowColumn| column.sql_type.family() == TypeFamily::Binary;
+    match columns.iter().find(is_binary).filter(|_| !modes.takes_binary) {
+        Some(column) => Err(SqlError::new(6829, &[&column.name])),
+        None => Ok(()),
+    }
 }
 
 /// The element of a row: `row` if the mode says none.

@@ -53,8 +53,13 @@ pub(super) fn shown(value: &Value, sql_type: &SqlType, runtime: &Runtime<'_>) ->
     Ok(match value {
         Value::Variant(inner) => return shown(&inner.value, &inner.sql_type, runtime),
         Value::Bit(set) => Shown::Bit(*set),
-        Value::NChar(units) => Shown::Units(units.as_units().to_vec()),
-        Value::Char(bytes) => Shown::Units(bytes.to_text().encode_utf16().collect()),
+        Value::NChar(_) | Value::Char(_) => {
+            os::memory::ask(value.long_bytes().saturating_mul(4)).map_err(plan_ir::errors::out_of_memory)?;
+            Shown::Units(match value {
+                Value::NChar(units) => units.as_units().to_vec(),
+                other => other.as_text().unwrap_or_default().encode_utf16().collect(),
+            })
+        }
         Value::Binary(bytes) => {
             os::memory::ask(bytes.len().saturating_mul(2)).map_err(plan_ir::errors::out_of_memory)?;
             Shown::Plain(STANDARD.encode(bytes.as_bytes()))

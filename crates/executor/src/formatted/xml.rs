@@ -14,6 +14,10 @@ pub(super) struct XmlWriter<'p> {
     /// The columns of each level.
     columns: Vec<&'p [usize]>,
     before: Option<Row>,
+    /// EXPLICIT: the open elements, by their places among the levels.
+    open: Vec<usize>,
+    /// EXPLICIT: the start tag of the innermost one still lacks its end.
+    has_open_tag: bool,
     /// An item of a list has just been written: another one is separated from it.
     follows_item: bool,
 }
@@ -32,11 +36,22 @@ impl<'p> XmlWriter<'p> {
     pub(super) fn new(format: &'p XmlFormat, types: &'p [SqlType]) -> XmlWriter<'p> {
         debug_assert!(!format.levels.is_empty(), "a row has an element, or content alone");
         let columns = format.levels.iter().map(|level| level.columns.as_slice()).collect();
-        XmlWriter { format, types, columns, before: None, follows_item: false }
+        XmlWriter {
+            format,
+            types,
+            columns,
+            before: None,
+            open: Vec::new(),
+            has_open_tag: false,
+            follows_item: false,
+        }
     }
 
     /// Writes a row: the elements of the levels that it does not share with the row before.
     pub(super) fn row(&mut self, runtime: &Runtime<'_>, row: &Row, text: &mut Text) -> Result<(), SqlError> {
+        if !self.format.tags.is_empty() {
+            return self.tagged_row(runtime, row, text);
+        }
         let last = self.columns.len() - 1;
         let first = match &self.before {
             None => {
@@ -76,6 +91,50 @@ impl<'p> XmlWriter<'p> {
         Ok(())
     }
 
+    /// A row of EXPLICIT: an element in the one of its parent's tag. Errors 6803, 6806, 6833.
+    fn tagged_row(&mut self, runtime: &Runtime<'_>, row: &Row, text: &mut Text) -> Result<(), SqlError> {
+        debug_assert_eq!(self.format.tags.len(), self.format.levels.len(), "each tag has its element");
+        if self.before.is_none() {
+            self.begin(text)?;
+            self.before = Some(Row::new());
+        }
+        let tag = row[0].as_i64().filter(|tag| *tag > 0).ok_or_else(|| SqlError::new(6803, &[]))?;
+        let parent = row[1].as_i64().unwrap_or(0);
+        let place = self.format.tags.iter().position(|own| *own == tag);
+        let place = place.ok_or_else(|| SqlError::new(6806, &[&tag]))?;
+        while self.open.last().is_some_and(|open| parent == 0 || self.format.tags[*open] != parent) {
+            self.close_tagged(text)?;
+        }
+        if parent != 0 && self.open.is_empty() {
+            return Err(SqlError::new(6833, &[&parent]));
+        }
+        if std::mem::take(&mut self.has_open_tag) {
+            text.push(">")?;
+        }
+        let element = &self.format.levels[place];
+        let is_outermost = self.open.is_empty() && self.format.root.is_none();
+        let follows_item = &mut self.follows_item;
+        let mut writing =
+            Writing { format: self.format, types: self.types, runtime, row, text, follows_item };
+        writing.start_tag(element, is_outermost)?;
+        self.has_open_tag = !element.content.iter().any(|node| writing.is_present(node));
+        if !self.has_open_tag {
+            writing.text.push(">")?;
+            writing.content(element, false)?;
+        }
+        self.open.push(place);
+        Ok(())
+    }
+
+    /// Closes the innermost element of EXPLICIT.
+    fn close_tagged(&mut self, text: &mut Text) -> Result<(), SqlError> {
+        let Some(place) = self.open.pop() else { return Ok(()) };
+        match std::mem::take(&mut self.has_open_tag) {
+            true => text.push("/>"),
+            false => end_tag(&self.format.levels[place].name, text),
+        }
+    }
+
     fn begin(&self, text: &mut Text) -> Result<(), SqlError> {
         match &self.format.root {
             Some(root) => text.push(&format!("<{root}{}>", self.format.declarations)),
@@ -90,7 +149,12 @@ impl<'p> XmlWriter<'p> {
 
     /// Writes what stands behind the last row.
     pub(super) fn end(&mut self, text: &mut Text) -> Result<(), SqlError> {
-        self.close(0..self.columns.len() - 1, text)?;
+        if self.format.tags.is_empty() {
+            self.close(0..self.columns.len() - 1, text)?;
+        }
+        while !self.open.is_empty() {
+            self.close_tagged(text)?;
+        }
         self.format.root.as_ref().map_or(Ok(()), |root| end_tag(root, text))
     }
 }
@@ -164,6 +228,16 @@ impl Writing<'_, '_, '_> {
                     }
                     self.value(*column, "data()", false)?;
                 }
+                XmlNode::Raw(column) => {
+                    *self.follows_item = false;
+                    self.raw(*column)?;
+                }
+                XmlNode::Cdata(column) => {
+                    *self.follows_item = false;
+                    self.text.push("<![CDATA[")?;
+                    self.raw(*column)?;
+                    self.text.push("]]>")?;
+                }
                 XmlNode::Comment(column) => {
                     *self.follows_item = false;
                     self.text.push("<!--")?;
@@ -186,6 +260,8 @@ impl Writing<'_, '_, '_> {
         match node {
             XmlNode::Value { column, .. }
             | XmlNode::Item(column)
+            | XmlNode::Raw(column)
+            | XmlNode::Cdata(column)
             | XmlNode::Comment(column)
             | XmlNode::Instruction(_, column) => !self.row[*column].is_null(),
             XmlNode::Element(element) => {

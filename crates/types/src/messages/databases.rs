@@ -564,16 +564,39 @@ pub(super) const MESSAGES: &[Message] = &[
         "FOR XML AUTO needs at least one table that gives the XML tags their names. Use FOR XML RAW, or add a FROM clause with a table.",
     ),
     entry(
+        6801,
+        16,
+        "FOR XML EXPLICIT needs at least three columns: the tag column, the parent column, and a data column.",
+    ),
+    entry(
+        6802,
+        16,
+        "FOR XML EXPLICIT query contains the invalid column name '%s'. Use the format TAGNAME!TAGID!ATTRIBUTENAME[!..] with a positive integer TAGID.",
+    ),
+    entry(6803, 16, "FOR XML EXPLICIT needs positive integers in the first column: the XML tag IDs."),
+    entry(
+        6804,
+        16,
+        "FOR XML EXPLICIT needs NULL or nonnegative integers in the second column: the XML parent tag IDs.",
+    ),
+    entry(6806, 16, "The tag ID %d in a FOR XML EXPLICIT query is not declared."),
+    entry(
         6809,
         16,
         "A table or column without a name can be no XML identifier or attribute. Name it with AS in the SELECT statement.",
     ),
     entry(6810, 16, "Column name '%s' is repeated. One XML tag cannot have the same attribute twice."),
+    entry(6812, 16, "XML tag ID %d, first declared as '%s', is declared again as '%s'."),
     entry(6819, 16, "The FOR XML clause is not allowed in a %s statement."),
     entry(
         6829,
         16,
         "FOR XML EXPLICIT and RAW cannot address binary data by URLs in column '%s'. Remove the column, or use BINARY BASE64.",
+    ),
+    entry(
+        6833,
+        16,
+        "Parent tag ID %d is not among the open tags. FOR XML EXPLICIT needs the rows of parent tags first: check the order of the result set.",
     ),
     entry(
         6841,
@@ -608,6 +631,11 @@ pub(super) const MESSAGES: &[Message] = &[
     ),
     entry(6861, 16, "FOR XML cannot have a root tag with an empty name."),
     entry(6864, 16, "An omitted row tag (an empty name) cannot go together with attributes in FOR XML."),
+    entry(
+        6868,
+        16,
+        "WITH XMLNAMESPACES does not go together with EXPLICIT mode, XMLSCHEMA and XMLDATA of FOR XML.",
+    ),
     entry(6869, 16, "The namespace prefix '%s' is defined twice."),
     entry(6870, 16, "Prefix '%s' in WITH XMLNAMESPACES is reserved and cannot be defined."),
     entry(6871, 16, "Prefix '%s' in WITH XMLNAMESPACES contains an invalid XML identifier."),
