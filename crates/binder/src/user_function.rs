@@ -134,7 +134,11 @@ impl Binder<'_> {
         let mut values = Vec::with_capacity(arguments.len());
         for (at, (parameter, argument)) in function.parameters.iter().zip(arguments).enumerate() {
             let place = TypePlace::Variable(at + 1);
-            let declared = declared_in(&parameter.data_type, place, &database, self.context.lookup)?;
+            let (data_type, lookup) = (&parameter.data_type, self.context.lookup);
+            if plan_ir::data_type::table_type_in(data_type, &database, lookup)?.is_some() {
+                return Err(plan_ir::errors::unsupported("a table as a parameter of a function"));
+            }
+            let declared = declared_in(data_type, place, &database, lookup)?;
             let argument = match (argument, &parameter.default) {
                 (Some(argument), _) => argument,
                 (None, Some(default)) => self.value(default)?,

@@ -111,6 +111,9 @@ fn in_statement(
     match &statement.kind {
         StatementKind::Declare(declarations) => {
             for (at, declaration) in declarations.iter().enumerate() {
+                if is_table(&declaration.data_type, context.database, context.lookup)? {
+                    continue;
+                }
                 let place = TypePlace::Variable(at + 1);
                 let declared = plan_ir::data_type::declared_in(
                     &declaration.data_type,
@@ -221,6 +224,9 @@ fn in_procedure(
     let ast::ModuleBody::Statements(body) = &procedure.body else { return Ok(None) };
     let mut variables = Vec::new();
     for (at, parameter) in procedure.parameters.iter().enumerate() {
+        if is_table(&parameter.data_type, &database, context.lookup)? {
+            continue;
+        }
         let place = TypePlace::Variable(at + 1);
         let declared =
             plan_ir::data_type::declared_in(&parameter.data_type, place, &database, context.lookup)?;
@@ -229,6 +235,15 @@ fn in_procedure(
     let inner =
         BindContext { database: &database, default_schema: &module.schema, variables: &[], ..*context };
     in_statements(body, &inner, &mut variables, depth)
+}
+
+/// Is it a table type? Its variables are no variables of expressions.
+fn is_table(
+    data_type: &ast::DataType,
+    database: &engine::Database,
+    lookup: engine::Lookup<'_>,
+) -> Result<bool, SqlError> {
+    Ok(plan_ir::data_type::table_type_in(data_type, database, lookup)?.is_some())
 }
 
 /// The parameters that a batch uses and does not declare, with the types that their places give them; `variables` of the context are declared.

@@ -285,3 +285,35 @@ fn names_types_and_properties_survive_a_restart() {
     );
     assert_eq!(rows(&mut s, "DECLARE @c code = 'abcdefg' SELECT @c"), ["abcde"]);
 }
+
+/// Table types after a restart, and in a database that is made after them in model.
+#[test]
+fn table_types_survive_a_restart_and_are_copied_from_model() {
+    let (mut world, mut s) = World::in_database("table-types-restart");
+    run(
+        &mut s,
+        "CREATE TYPE dbo.lines AS TABLE (i int IDENTITY(5, 1), n int NULL DEFAULT 3, PRIMARY KEY (i))",
+    );
+    run(&mut s, "CREATE TYPE dbo.gone AS TABLE (i int) DROP TYPE dbo.gone");
+    run(&mut s, "CREATE PROCEDURE p @lines dbo.lines READONLY AS SELECT i, n FROM @lines");
+    drop(s);
+    world.restart();
+    let mut s = world.session();
+    let text = "DECLARE @l dbo.lines INSERT @l DEFAULT VALUES EXEC p @l";
+    run(&mut s, "USE d");
+    assert_eq!(rows(&mut s, text), ["5|3"]);
+    assert_eq!(rows(&mut s, "SELECT name FROM sys.table_types"), ["lines"]);
+    assert_eq!(rows(&mut s, "SELECT COUNT(*) FROM sys.objects WHERE type = 'TT'"), ["1"]);
+    assert_eq!(numbers(&run(&mut s, "DROP TYPE dbo.lines")), [3732]);
+    run(&mut s, "USE model");
+    run(&mut s, "CREATE TYPE dbo.lines AS TABLE (i int IDENTITY(7, 1), n int NULL DEFAULT 4)");
+    run(&mut s, "CREATE PROCEDURE p @lines dbo.lines READONLY AS SELECT i, n FROM @lines");
+    run(&mut s, "CREATE DATABASE copy");
+    run(&mut s, "USE copy");
+    assert_eq!(rows(&mut s, text), ["7|4"]);
+    assert_eq!(numbers(&run(&mut s, "DROP PROCEDURE p DROP TYPE dbo.lines")), [0; 0]);
+    assert_eq!(rows(&mut s, "SELECT COUNT(*) FROM sys.objects WHERE type = 'TT'"), ["0"]);
+    // Types of the same name in different databases are different types.
+    assert_eq!(numbers(&run(&mut s, "CREATE TYPE dbo.lines AS TABLE (i int IDENTITY(7, 1), n int)")), [0; 0]);
+    assert_eq!(numbers(&run(&mut s, "DECLARE @l dbo.lines EXEC d.dbo.p @l")), [206]);
+}
