@@ -161,3 +161,36 @@ fn refusals() {
         assert_eq!((left.errors, left.rows), (vec![], vec![vec![Value::Int(0)]]), "{shown}");
     }
 }
+
+/// Of two tables the second is refused: the first does not reach the next call.
+#[test]
+fn a_refused_table_leaves_no_other_behind() {
+    let world = World::new("table-parameters-two");
+    let mut session = session(&world);
+    let text = "CREATE PROCEDURE dbo.two @lines dbo.lines READONLY, @more dbo.lines READONLY AS SELECT COUNT(*) FROM @lines";
+    assert_eq!(batch(&mut session, text).errors, [0; 0]);
+    let good = table("@lines", columns(false), vec![vec![Value::SmallInt(1)]]);
+    let bad = table("@more", Some(vec![None]), vec![Vec::new()]);
+    let seen = call(&mut session, "dbo.two", vec![good.clone(), bad]);
+    assert_eq!((seen.errors, seen.rows.len()), (vec![500], 0));
+    let own = batch(&mut session, "EXEC (N'DECLARE @lines TABLE (own int); SELECT COUNT(own) FROM @lines')");
+    assert_eq!((own.errors, own.rows), (vec![], vec![vec![Value::Int(0)]]));
+    let more = table("@more", columns(false), Vec::new());
+    let seen = call(&mut session, "dbo.two", vec![more, good]);
+    assert_eq!((seen.errors, seen.rows), (vec![], vec![vec![Value::Int(1)]]));
+}
+
+/// ODBC prepares and runs a call in one (sp_prepexecrpc).
+#[test]
+fn a_prepared_call_takes_tables() {
+    let world = World::new("table-parameters-prepared");
+    let mut session = session(&world);
+    let handle = RpcParameter { output: true, ..scalar("", Value::Int(0)) };
+    let lines = table("", columns(false), vec![vec![Value::SmallInt(2)]]);
+    let parameters = vec![handle, scalar("", Value::nvarchar("dbo.total")), lines.clone()];
+    let total = vec![Value::Int(1), Value::Int(2), Value::nvarchar("none"), Value::Int(1)];
+    let seen = call(&mut session, "sp_prepexecrpc", parameters);
+    assert_eq!((seen.errors, seen.rows), (vec![], vec![total.clone()]));
+    let seen = call(&mut session, "sp_execute", vec![scalar("", Value::Int(1)), lines]);
+    assert_eq!((seen.errors, seen.rows), (vec![], vec![total]));
+}

@@ -38,6 +38,14 @@ impl Session {
     /// Passes the tables of a call to the scope that is entered next.
     pub(crate) fn pass_tables(&mut self, tables: Vec<BoundTable>) -> SqlResult<()> {
         self.names.forget_passed();
+        let passed = self.pass_each(tables);
+        if passed.is_err() {
+            self.names.forget_passed();
+        }
+        passed
+    }
+
+    fn pass_each(&mut self, tables: Vec<BoundTable>) -> SqlResult<()> {
         for (at, table) in tables.into_iter().enumerate() {
             let BoundTable { name, table_type, argument } = table;
             let sent = match argument {
