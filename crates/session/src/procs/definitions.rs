@@ -94,8 +94,14 @@ fn change_property(
         return Err(SqlError::new(201, &[&procedure, &"@name"]).into());
     };
     let name = crate::values::to_text(&given.or_null()).unwrap_or_default();
-    let nothing =
-        Argument { name: None, sql_type: types::SqlType::Int, value: None, output: false, table: None, is_cursor: false };
+    let nothing = Argument {
+        name: None,
+        sql_type: types::SqlType::Int,
+        value: None,
+        output: false,
+        table: None,
+        is_cursor: false,
+    };
     let value = if first_level == 2 { argument(arguments, 1, "@value") } else { None };
     let change = change(value.unwrap_or(&nothing));
     let levels = levels(arguments, first_level);

@@ -64,7 +64,6 @@ pub(super) const MESSAGES: &[Message] = &[
     ),
     entry(1069, 16, "Index hints may stand only in a FROM or OPTION clause."),
     entry(1075, 15, "RETURN in a scalar function must give a value."),
-    entry(1075, 15, "RETURN in a scalar function must include an argument."),
     entry(1077, 16, "Explicit values for an identity column of a table variable are not allowed."),
     entry(
         1086,
