@@ -184,7 +184,7 @@ fn finish_row(
     renew_row_version(source, row, runtime)?;
     constraints.compute(runtime, row)?;
     check_not_null(source, row, "UPDATE")?;
-    constraints.check_row(runtime, source, row, "UPDATE")
+    constraints.check_row_now(runtime, source, row, "UPDATE")
 }
 
 impl Pending<'_> {

@@ -37,14 +37,16 @@ pub fn run(
     check_identity_insert(&insert.source, insert.identity, runtime)?;
     lock_table(insert, runtime)?;
     note_rows(&insert.source, runtime);
-    match &insert.input {
+    let outcome = match &insert.input {
         InsertInput::Values(rows)
             if rows.len() == 1 && insert.top.is_none() && !insert.source.def.ignores_duplicates() =>
         {
             run_one(insert, &rows[0], runtime, sink)
         }
         input => run_many(insert, input, runtime, sink),
-    }
+    }?;
+    insert.constraints.check_deferred(runtime, &insert.source, VERB)?;
+    Ok(outcome)
 }
 
 /// The only row of a statement.
@@ -130,7 +132,9 @@ pub fn run_rows(
         runtime.begin_row();
         inserting.add(runtime, stores, row)?;
     }
-    inserting.finish(runtime, sink)
+    let outcome = inserting.finish(runtime, sink)?;
+    insert.constraints.check_deferred(runtime, &insert.source, VERB)?;
+    Ok(outcome)
 }
 
 /// How many of the given rows are inserted.

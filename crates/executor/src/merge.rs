@@ -68,6 +68,8 @@ pub fn run(
     super::changed::apply(&merge.source, &merge.changed, runtime, &found.updates)?;
     let inserted = insert(merge, &found, outputs.is_wanted(), runtime)?;
     check_references(merge, &found, &inserted, runtime)?;
+    merge.inserts.check_deferred(runtime, &merge.source, VERB)?;
+    merge.updates.check_deferred(runtime, &merge.source, VERB)?;
     super::cascade::after_delete(&merge.deletes, &found.deletes, &every, runtime, VERB)?;
     if outputs.is_wanted() {
         show(merge, &found, &inserted, runtime, &mut outputs)?;

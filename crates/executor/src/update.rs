@@ -30,6 +30,7 @@ pub fn run(
     apply(&update.source, &update.changed, runtime, &changes)?;
     // References in both directions are checked when all rows have their new values.
     super::cascade::after_update(&update.constraints, &changes, runtime, "UPDATE")?;
+    update.constraints.check_deferred(runtime, &update.source, "UPDATE")?;
     let sent_rows = outputs.finish(runtime, sink)?;
     Ok(StatementOutcome { row_count: Some(changes.len() as u64), sent_rows, ..StatementOutcome::default() })
 }

@@ -78,6 +78,8 @@ struct Extra {
     /// The next values of sequences for the current row.
     drawn: RefCell<Vec<(Arc<SequenceSource>, Value)>>,
     workspace: OnceCell<Rc<Workspace>>,
+    /// Rows that are tested when all rows of the statement stand in their table, with the addresses of their conditions.
+    deferred: RefCell<Vec<(usize, Row)>>,
 }
 
 /// The result of a subquery that does not depend on the row.
@@ -196,6 +198,20 @@ impl<'a> Runtime<'a> {
             noted.push(address);
         }
         is_first
+    }
+
+    /// Keeps a row for a condition that is tested when all rows of the statement stand in their table.
+    pub fn defer_check<C>(&self, check: &C, row: &Row) {
+        let address = std::ptr::from_ref(check).addr();
+        self.extra().deferred.borrow_mut().push((address, row.clone()));
+    }
+
+    /// The rows that wait for the condition; they wait no longer.
+    pub fn take_deferred<C>(&self, check: &C) -> Vec<Row> {
+        let Some(extra) = self.extra.get() else { return Vec::new() };
+        let address = std::ptr::from_ref(check).addr();
+        let mut deferred = extra.deferred.borrow_mut();
+        deferred.extract_if(.., |waiting| waiting.0 == address).map(|waiting| waiting.1).collect()
     }
 
     /// Value of a variable.

@@ -258,7 +258,13 @@ impl<'a> ChangePlanner<'a> {
         }
         for check in bound.checks {
             let predicate = self.predicate(&check.predicate, &layout)?;
-            constraints.checks.push(Check { name: check.name, predicate, column: check.column });
+            let calls_function = check.predicate.calls_function();
+            constraints.checks.push(Check {
+                name: check.name,
+                predicate,
+                column: check.column,
+                calls_function,
+            });
         }
         for BoundDependent { reference, action } in bound.dependents {
             constraints.dependents.push(Dependent { reference, action: self.action(action)? });

@@ -226,3 +226,6 @@ script!("../../session/tests/scripts/" documented_forms);
 script!("../../session/tests/scripts/" types_and_values);
 script!("../../session/tests/scripts/" documented_functions);
 script!("../../session/tests/scripts/" query_store);
+script!("../../session/tests/scripts/" user_functions);
+script!("../../session/tests/scripts/" user_functions_in_statements);
+script!("../../session/tests/scripts/" cursors);

@@ -158,6 +158,12 @@ impl Expr {
             || self.children().iter().any(|child| child.has_subquery())
     }
 
+    /// Calls a scalar function that a user has created.
+    pub fn calls_function(&self) -> bool {
+        matches!(self.kind, ExprKind::UserCall(..))
+            || self.children().iter().any(|child| child.calls_function())
+    }
+
     /// Contains a subquery in its own text.
     pub fn has_written_subquery(&self) -> bool {
         matches!(self.kind, ExprKind::Subquery(_))

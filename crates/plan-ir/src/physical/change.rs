@@ -52,6 +52,8 @@ pub struct Check {
     pub predicate: BoolNode,
     /// The column, when the predicate reads only one.
     pub column: Option<String>,
+    /// It calls a function of a user, which may read the table: it is tested when the rows stand there.
+    pub calls_function: bool,
 }
 
 /// A foreign key that refers to the table, and what happens to its rows. The foreign keys that act form a tree (error 1785), so this is

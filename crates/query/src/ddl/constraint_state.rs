@@ -76,7 +76,7 @@ pub(super) fn check_rows(
     let verb = "ALTER TABLE";
     let mut missing = Vec::new();
     scan_all(&source, &runtime, &mut |row| {
-        constraints.check_row(&runtime, &source, row, verb)?;
+        constraints.check_row_now(&runtime, &source, row, verb)?;
         constraints.check_references(&runtime, row, verb, &mut missing)?;
         // All rows exist already, so no later row can supply a missing reference.
         missing.first().map_or(Ok(()), |found| Err(found.0.conflict(verb, false)))
