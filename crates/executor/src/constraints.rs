@@ -73,13 +73,7 @@ impl CheckRows for Constraints {
                 false => test_check(check, runtime, source, row, verb)?,
             }
         }
-        // Unlike a CHECK, a view shows no row for which its condition is unknown.
-        for condition in &self.view_checks {
-            if !condition.is_true(runtime, row)? {
-                return Err(SqlError::new(550, &[]));
-            }
-        }
-        Ok(())
+        test_view_checks(self, runtime, row)
     }
 
     fn check_row_now(
@@ -89,7 +83,8 @@ impl CheckRows for Constraints {
         row: &Row,
         verb: &str,
     ) -> Result<(), SqlError> {
-        self.checks.iter().try_for_each(|check| test_check(check, runtime, source, row, verb))
+        self.checks.iter().try_for_each(|check| test_check(check, runtime, source, row, verb))?;
+        test_view_checks(self, runtime, row)
     }
 
     fn check_deferred(
@@ -126,6 +121,17 @@ impl CheckRows for Constraints {
         }
         Ok(())
     }
+}
+
+/// Error 550. Unlike a CHECK, a view shows no row for which its condition is unknown.
+#[inline]
+fn test_view_checks(constraints: &Constraints, runtime: &Runtime<'_>, row: &Row) -> Result<(), SqlError> {
+    for condition in &constraints.view_checks {
+        if !condition.is_true(runtime, row)? {
+            return Err(SqlError::new(550, &[]));
+        }
+    }
+    Ok(())
 }
 
 /// Error 547 when the row breaks the CHECK.

@@ -77,7 +77,7 @@ impl Session {
         let program = frame.program;
         let mut variables = program.variables.clone();
         variables.extend(key_variables(table));
-        let context = self.cursor_context(&variables, program.schema.as_deref());
+        let context = self.bind_context_with(&variables, program.schema.as_deref());
         let statement = by_key(&step.statement, table);
         let (database, object_id) = changed_table(target_of(&statement.kind), &context)?;
         if object_id != table.object_id || !Arc::ptr_eq(&database, &table.database) {

@@ -156,7 +156,7 @@ impl Session {
                     properties.is_checked(),
                     properties.locks,
                 );
-                let context = session.cursor_context(&defs, schema.as_deref());
+                let context = session.bind_context_with(&defs, schema.as_deref());
                 let statement = query::compile(&select_statement(one, plan.span), &context)
                     .map_err(|_| SqlError::new(16943, &[]))?;
                 let mut row = OneRow::default();

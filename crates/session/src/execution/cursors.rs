@@ -2,11 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::Lookup;
-use query::{
-    BindContext, ColumnDescription, CompiledStatement, ExecContext, Flow, RowSink, StatementOutcome,
-    VariableDef,
-};
+use query::{ColumnDescription, CompiledStatement, Flow, RowSink, StatementOutcome};
 use types::{SqlError, SqlResult, Value};
 
 use crate::batch::cell::{Compiled, STALE_PLANS_MAX};
@@ -240,30 +236,10 @@ impl Session {
         if compiled.is_valid(self.name_scope()) {
             return Ok(compiled);
         }
-        let context = self.cursor_context(&plan.variables, schema);
+        let context = self.bind_context_with(&plan.variables, schema);
         let fresh = Arc::new(Compiled::Statement(query::compile(&plan.statement(), &context)?));
         self.state.cursors.get(id).compiled = fresh.clone();
         Ok(fresh)
-    }
-
-    /// Names as the cursor's query sees them.
-    pub(crate) fn cursor_context<'a>(
-        &'a self,
-        variables: &'a [VariableDef],
-        schema: Option<&'a str>,
-    ) -> BindContext<'a> {
-        BindContext {
-            instance: &self.instance,
-            database: &self.database,
-            default_schema: schema.unwrap_or("dbo"),
-            variables,
-            options: &self.options,
-            names: &self.names,
-            lookup: Lookup::new(&self.transactions),
-            undeclared: None,
-            missing: None,
-            in_function: false,
-        }
     }
 
     /// The statements for rows by their keys. `None`: the cursor keeps a copy of its rows, because it is declared so or because its query
@@ -281,7 +257,7 @@ impl Session {
             return Ok(Some(kept));
         }
         let Some(table) =
-            query::cursors::cursor_table(&plan.select, &self.cursor_context(&plan.variables, schema))?
+            query::cursors::cursor_table(&plan.select, &self.bind_context_with(&plan.variables, schema))?
         else {
             return Ok(None);
         };
@@ -289,7 +265,7 @@ impl Session {
         let is_dynamic = properties.sensitivity == Sensitivity::Dynamic && table.is_ordered_by_index;
         let mut variables = plan.variables.clone();
         variables.extend(query::cursors::key_variables(&table));
-        let context = self.cursor_context(&variables, schema);
+        let context = self.bind_context_with(&variables, schema);
         let with_keys = query::cursors::with_keys(&plan.select, &table);
         let one_row = query::cursors::one_row(
             &plan.select,
@@ -320,17 +296,7 @@ impl Session {
             self.begin_implicit(sink)?;
         }
         self.transactions.statement_begin();
-        let mut context = ExecContext {
-            instance: &self.instance,
-            database: &self.database,
-            variables,
-            transactions: &mut self.transactions,
-            state: &self.state,
-            functions: &self.state,
-            options: &self.options,
-            names: &self.names,
-            front_end: query::FRONT_END,
-        };
+        let mut context = self.context_with(variables);
         let result = statement.execute(&mut context, rows);
         self.end_statement(result.is_ok())?;
         match result {

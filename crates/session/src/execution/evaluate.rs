@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use engine::Lookup;
 use os::task;
-use query::{BindContext, ExecContext, ScalarProgram};
+use query::{BindContext, ExecContext, ScalarProgram, VariableDef};
 use types::{SqlError, SqlResult, Value};
 
 use crate::batch::cell::{Cell, Compiled, STALE_PLANS_MAX};
@@ -18,10 +18,15 @@ use crate::session::Session;
 impl Session {
     /// The execution context of a statement.
     pub(crate) fn context<'a>(&'a mut self, frame: &'a mut Frame) -> ExecContext<'a> {
+        self.context_with(&mut frame.variables)
+    }
+
+    /// The execution context of a statement with these variables.
+    pub(crate) fn context_with<'a>(&'a mut self, variables: &'a mut [Value]) -> ExecContext<'a> {
         ExecContext {
             instance: &self.instance,
             database: &self.database,
-            variables: &mut frame.variables,
+            variables,
             transactions: &mut self.transactions,
             state: &self.state,
             functions: &self.state,
@@ -103,17 +108,28 @@ impl Session {
         program: &'a Program,
         variables_visible: usize,
     ) -> BindContext<'a> {
+        let context =
+            self.bind_context_with(&program.variables[..variables_visible], program.schema.as_deref());
+        BindContext { in_function: program.is_function(), ..context }
+    }
+
+    /// The binding context of a text with these variables; names without a schema are looked for in `schema` first, or in `dbo`.
+    pub(crate) fn bind_context_with<'a>(
+        &'a self,
+        variables: &'a [VariableDef],
+        schema: Option<&'a str>,
+    ) -> BindContext<'a> {
         BindContext {
             instance: &self.instance,
             database: &self.database,
-            default_schema: program.schema.as_deref().unwrap_or("dbo"),
-            variables: &program.variables[..variables_visible],
+            default_schema: schema.unwrap_or("dbo"),
+            variables,
             options: &self.options,
             names: &self.names,
             lookup: Lookup::new(&self.transactions),
             undeclared: None,
             missing: None,
-            in_function: program.is_function(),
+            in_function: false,
         }
     }
 

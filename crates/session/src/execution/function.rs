@@ -87,32 +87,8 @@ impl Session {
             extra: None,
         };
         let call = ast::Expr { span, kind: ast::ExprKind::Function(Box::new(call)) };
-        let program = {
-            let bind = BindContext {
-                instance: &self.instance,
-                database: &self.database,
-                default_schema: "dbo",
-                variables: &variables,
-                options: &self.options,
-                names: &self.names,
-                lookup: Lookup::new(&self.transactions),
-                undeclared: None,
-                missing: None,
-                in_function: false,
-            };
-            query::compile_scalar(&call, None, &bind)?
-        };
-        let value = program.eval(&mut ExecContext {
-            instance: &self.instance,
-            database: &self.database,
-            variables: &mut values,
-            transactions: &mut self.transactions,
-            state: &self.state,
-            functions: &self.state,
-            options: &self.options,
-            names: &self.names,
-            front_end: query::FRONT_END,
-        });
+        let program = query::compile_scalar(&call, None, &self.bind_context_with(&variables, None))?;
+        let value = program.eval(&mut self.context_with(&mut values));
         // It has read tables: its autocommit transaction ends with it.
         if self.state.transaction_count == 0 && !self.transactions.is_idle() {
             self.end_statement(value.is_ok())?;

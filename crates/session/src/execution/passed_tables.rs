@@ -1,9 +1,7 @@
 //! Tables as arguments: table variables are lent to the procedure, tables of clients become table variables of it.
 
-use engine::Lookup;
-use query::{BindContext, ExecContext};
 use tsql::ast::{self, DmlTargetKind, InsertSource, StatementKind};
-use types::{SqlError, SqlResult, SqlType, Value};
+use types::{SqlError, SqlResult, SqlType};
 
 use crate::batch::call::{BoundTable, TableArgument};
 use crate::batch::cell::STALE_PLANS_MAX;
@@ -26,7 +24,7 @@ impl Session {
         let real_name = self.names.add_table_variable(&table.name);
         self.transactions.statement_begin();
         let mut variables = Vec::new();
-        let mut context = self.context_of(&mut variables);
+        let mut context = self.context_with(&mut variables);
         let result = query::ddl::create_table_variable(table, &real_name, &mut context);
         if result.is_err() {
             query::SessionNames::remove_temp_table(&self.names, &table.name);
@@ -85,9 +83,10 @@ impl Session {
         let names: Vec<String> = names.iter().map(|name| format!("[{}]", name.replace(']', "]]"))).collect();
         let insert = insert_statement(&format!("({}) EXEC p", names.join(", ")), name)?;
         self.insert_with_retries(|session, sink| {
-            let statement = query::compile_insert_rows(&insert, &types, &session.bind_context_of())?;
+            let statement =
+                query::compile_insert_rows(&insert, &types, &session.bind_context_with(&[], None))?;
             let mut variables = Vec::new();
-            let mut context = session.context_of(&mut variables);
+            let mut context = session.context_with(&mut variables);
             statement.execute(&sent.rows, &mut context, sink).map(drop)
         })
     }
@@ -97,9 +96,9 @@ impl Session {
         let insert = insert_statement("DEFAULT VALUES", name)?;
         for _ in 0..count {
             self.insert_with_retries(|session, sink| {
-                let statement = query::compile(&insert, &session.bind_context_of())?;
+                let statement = query::compile(&insert, &session.bind_context_with(&[], None))?;
                 let mut variables = Vec::new();
-                let mut context = session.context_of(&mut variables);
+                let mut context = session.context_with(&mut variables);
                 statement.execute(&mut context, sink).map(drop)
             })?;
         }
@@ -124,36 +123,6 @@ impl Session {
             }
         }
         outcome
-    }
-
-    /// The execution context of what runs outside of a program.
-    fn context_of<'a>(&'a mut self, variables: &'a mut Vec<Value>) -> ExecContext<'a> {
-        ExecContext {
-            instance: &self.instance,
-            database: &self.database,
-            variables,
-            transactions: &mut self.transactions,
-            state: &self.state,
-            functions: &self.state,
-            options: &self.options,
-            names: &self.names,
-            front_end: query::FRONT_END,
-        }
-    }
-
-    fn bind_context_of(&self) -> BindContext<'_> {
-        BindContext {
-            instance: &self.instance,
-            database: &self.database,
-            default_schema: "dbo",
-            variables: &[],
-            options: &self.options,
-            names: &self.names,
-            lookup: Lookup::new(&self.transactions),
-            undeclared: None,
-            missing: None,
-            in_function: false,
-        }
     }
 }
 
