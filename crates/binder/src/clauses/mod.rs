@@ -8,7 +8,10 @@
 mod index_options;
 mod statements;
 
+use std::sync::OnceLock;
+
 use plan_ir::optimizer_rules::is_rule_hint;
+use rustc_hash::FxHashMap;
 use tsql::ast::{ExprKind, Literal, NamedOption, OptionValue, QueryHint, UnaryOp};
 use types::SqlError;
 
@@ -72,11 +75,24 @@ fn row(line: &str) -> Option<Row<'_>> {
     Some(Row { place, words: words.split(',').map(str::trim).collect(), takes, meaning, examples })
 }
 
+/// The effect of each word of each list, read from the table once in the process.
+fn effects() -> &'static FxHashMap<(&'static str, &'static str), Takes<'static>> {
+    static EFFECTS: OnceLock<FxHashMap<(&str, &str), Takes<'static>>> = OnceLock::new();
+    EFFECTS.get_or_init(|| {
+        let mut effects = FxHashMap::default();
+        for row in TABLE.lines().filter(|line| !line.starts_with('#')).filter_map(row) {
+            for word in row.words {
+                // A word that has two rows has the effect of the first.
+                effects.entry((row.place, word)).or_insert_with(|| row.takes.clone());
+            }
+        }
+        effects
+    })
+}
+
 /// The entry of the table for an option of a list.
-fn known(place: &str, name: &str) -> Option<Takes<'static>> {
-    let starts = |line: &&str| line.starts_with(place) && line[place.len()..].starts_with(" | ");
-    let mut found = TABLE.lines().filter(starts).filter_map(row);
-    found.find(|row| row.words.contains(&name)).map(|row| row.takes)
+fn known<'t>(place: &'t str, name: &'t str) -> Option<&'t Takes<'static>> {
+    effects().get(&(place, name))
 }
 
 /// Does the table have this word of the list at all?
