@@ -323,7 +323,8 @@ impl Court {
         let naive = run(self, &variants::naive());
         for variant in variants::others(rng, false) {
             let verdict = run(self, &variant);
-            let may_fail = matches!(naive, Verdict::Error(_)) && matches!(verdict, Verdict::Error(_));
+            let may_fail = matches!(naive, Verdict::Error(_)) && matches!(verdict, Verdict::Error(_))
+                || is_out_of_range(&verdict, text);
             if !may_fail && !is_among(&verdict, whole) {
                 let (number, given, wanted) = (self.judged, told(&verdict), told(whole));
                 self.tell(&format!(
@@ -369,7 +370,9 @@ impl Court {
                 (None, Verdict::Error(_)) => true,
             };
             let may_fail = matches!(verdict, Verdict::Error(_))
-                && (matches!(naive, Verdict::Error(_)) || verdict == DIVIDED_BY_ZERO && stops_early(text));
+                && (matches!(naive, Verdict::Error(_))
+                    || verdict == DIVIDED_BY_ZERO && stops_early(text)
+                    || is_out_of_range(&verdict, text));
             if !is_right && !may_fail {
                 let agreed = agreed.as_ref().unwrap_or(&naive);
                 let (given, wanted) = (told(&verdict), told(agreed));
@@ -386,6 +389,11 @@ impl Court {
 
 /// 10 divided by a column.
 const DIVIDED_BY_ZERO: Verdict = Verdict::Error(8134);
+
+/// Did it fail since smalldatetime has no room for a date? A constant is computed once, also where no row asks for it (docs/optimizer-rules.md).
+fn is_out_of_range(verdict: &Verdict, text: &str) -> bool {
+    *verdict == Verdict::Error(242) && text.contains("CAST('9999-12-31' AS date)")
+}
 
 /// Does a statement stop at the first row that it finds somewhere? Which rows it has asked until then hangs on their order.
 fn stops_early(text: &str) -> bool {
