@@ -1,10 +1,8 @@
 //! Choice of access paths by estimated cost for the existing rows. The tests compare the shape of plans, not their text.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::random::{Random, seed};
-use common::{World, rows, run};
+use crate::common::random::{Random, seed};
+use crate::common::{World, rows, run};
 use hardpan_session::Session;
 
 /// 20,000 rows: `k` unique, `v` 2,000 values, `few` 4 values, `w` as `k` without an index.
@@ -154,7 +152,7 @@ fn an_or_finds_each_row_once() {
          SELECT * INTO plain FROM u
          CREATE INDEX ia ON u (a, b) CREATE INDEX ib ON u (b) INCLUDE (c) CREATE INDEX ic ON u (c DESC)";
     let seen = run(&mut session, indexed);
-    assert!(common::numbers(&seen).iter().all(|number| *number == 0), "{:?}", seen.messages);
+    assert!(crate::common::numbers(&seen).iter().all(|number| *number == 0), "{:?}", seen.messages);
     let first = seed(1);
     let mut random = Random::new(first);
     let mut unions = 0;

@@ -1,9 +1,7 @@
 //! Jobs of msdb are stored, shown and never run: the procedures with which scripts and tools create them, and the tables that they query.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 
 use hardpan_session as session;
 

@@ -2,10 +2,8 @@
 //! the effect of a power loss; for which transactions a block waits. `scripts/native_procedures.test` covers refusals.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-mod common;
-
-use common::simulated::{NAME, Server, flushes, keys, on_a_machine, repeat};
-use common::{World, numbers, rows, run};
+use crate::common::simulated::{NAME, Server, flushes, keys, on_a_machine, repeat};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::{RpcCall, RpcTarget, Session};
 
 const ATOMIC: &str = "BEGIN ATOMIC WITH (TRANSACTION ISOLATION LEVEL = SNAPSHOT, LANGUAGE = N'us_english'";
@@ -154,7 +152,7 @@ fn clients_are_told_of_no_transaction() {
     make_procedures(&mut session);
     for (procedure, number) in [("good", 0), ("throws", 50001), ("twice", 2627)] {
         run(&mut session, "TRUNCATE TABLE dbo.t");
-        let mut seen = common::Seen::default();
+        let mut seen = crate::common::Seen::default();
         let target = RpcTarget::Name(format!("dbo.{procedure}"));
         let call = RpcCall { target, parameters: Vec::new(), no_metadata: false };
         session.execute_rpc(call, &mut seen);

@@ -1,11 +1,9 @@
 //! An attention ends a query at once, also while an operator processes many rows and emits none.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test waits for a real thread")]
 
-mod common;
-
 use std::time::{Duration, Instant};
 
-use common::{World, rows, run};
+use crate::common::{World, rows, run};
 use hardpan_session::{NullSink, RequestEnd, Session};
 
 /// Each would take hours; between two looks for attentions nothing takes longer than some hundred rows. Before: 256 outer rows with all their inner ones.

@@ -6,9 +6,7 @@
     reason = "a test prepares its folders itself and needs a thread of a given stack size"
 )]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 /// What `server::Config` gives a connection's thread.

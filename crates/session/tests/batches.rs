@@ -1,9 +1,7 @@
 //! Batches through a session on an instance of its own: control flow, transactions, errors, procedures.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use session::{EnvironmentChange, RpcCall, RpcParameter, RpcTarget};
 use types::{SqlType, Value};
 
@@ -217,7 +215,7 @@ fn procedures_and_dynamic_text() {
         parameters: vec![parameter("@a", Value::Int(4), false), parameter("@sum", Value::Null, true)],
         no_metadata: false,
     };
-    let mut seen = common::Seen::default();
+    let mut seen = crate::common::Seen::default();
     s.execute_rpc(call, &mut seen);
     assert_eq!(seen.status, Some(42));
     assert_eq!(seen.outputs, [("@sum".to_string(), "9".to_string())]);
@@ -367,7 +365,7 @@ fn a_procedure_with_an_error_returns_ten_less_its_severity() {
         let last = seen.sets.last().and_then(|set| set.1.last()).unwrap();
         assert_eq!(last[0], expected.to_string(), "{body}: {:?}", seen.messages);
         assert_eq!(seen.status, Some(expected), "{body}");
-        let mut seen = common::Seen::default();
+        let mut seen = crate::common::Seen::default();
         let call =
             RpcCall { target: RpcTarget::Name("p".into()), parameters: Vec::new(), no_metadata: false };
         session.execute_rpc(call, &mut seen);

@@ -2,9 +2,7 @@
 //! the catalog.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 
 const STATS: &str = "SELECT q.execution_count, q.total_rows, q.min_rows, q.max_rows, q.last_rows,
         SUBSTRING(t.text, q.statement_start_offset / 2 + 1, (q.statement_end_offset - q.statement_start_offset) / 2 + 1)
@@ -207,7 +205,7 @@ fn infinity_is_no_float() {
         });
         let call =
             RpcCall { target: RpcTarget::Number(10), parameters: parameters.collect(), no_metadata: false };
-        let mut seen = common::Seen::default();
+        let mut seen = crate::common::Seen::default();
         session.execute_rpc(call, &mut seen);
         assert_eq!(numbers(&seen), [8023]);
         assert!(seen.sets.is_empty() && seen.messages[0].2.contains("Parameter 3"), "{:?}", seen.messages);

@@ -1,9 +1,7 @@
 //! Informational procedures: sp_help and similar, user-defined messages, descriptions of a text's result set.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 
 const SCHEMA: &str = "
 CREATE TABLE dbo.parent(id int NOT NULL CONSTRAINT pk_parent PRIMARY KEY, code varchar(10) NOT NULL CONSTRAINT uq_code UNIQUE)
@@ -11,7 +9,7 @@ CREATE TABLE dbo.child(a int IDENTITY(5, 2) NOT NULL, b int NULL CONSTRAINT df_b
     CONSTRAINT pk_child PRIMARY KEY (a), CONSTRAINT fk_child FOREIGN KEY (b) REFERENCES dbo.parent(id), CONSTRAINT ck_child CHECK (a > 0))
 CREATE INDEX ix_c ON dbo.child(c DESC, b)";
 
-fn names(seen: &common::Seen, set: usize) -> String {
+fn names(seen: &crate::common::Seen, set: usize) -> String {
     assert!(seen.sets.len() > set, "{:?} {:?}", seen.sets, seen.messages);
     seen.sets[set].0.join(" ")
 }

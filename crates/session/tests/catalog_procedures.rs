@@ -1,9 +1,7 @@
 //! Catalog procedures as drivers call them: columns, keys, indexes, privileges, with the documented names and order.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 const SCHEMA: &str = "

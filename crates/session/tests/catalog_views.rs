@@ -1,9 +1,7 @@
 //! System views as clients read them: every view can be read; contents of the compatibility views and INFORMATION_SCHEMA.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 
 const SCHEMA: &str = "
 CREATE TABLE dbo.parent(id int NOT NULL CONSTRAINT pk_parent PRIMARY KEY, code varchar(10) NOT NULL CONSTRAINT uq_code UNIQUE)
@@ -261,11 +259,11 @@ fn a_constraints_name_is_no_table() {
         ("DROP TABLE ck_child", 3701),
         ("ALTER TABLE fk_child ADD z int", 4902),
     ] {
-        assert_eq!(common::numbers(&run(&mut s, text)), [number], "{text}");
+        assert_eq!(crate::common::numbers(&run(&mut s, text)), [number], "{text}");
     }
     assert_eq!(rows(&mut s, "SELECT COUNT(*) FROM sys.tables"), ["2"]);
     // Accepted all the same.
-    assert_eq!(common::numbers(&run(&mut s, "CREATE TABLE pk_child(a int)")), [2714]);
+    assert_eq!(crate::common::numbers(&run(&mut s, "CREATE TABLE pk_child(a int)")), [2714]);
 }
 
 /// Tools that compare definitions (migrations of several frameworks) read SQL Server's normal form of expressions; a table created again from

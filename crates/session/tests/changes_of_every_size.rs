@@ -5,12 +5,10 @@
 //! A run tests a part of all combinations; `HARDPAN_TEST_SEEDS=n` tests n times as many, `HARDPAN_TEST_SEED` others.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::random::{Random, seed};
-use common::{World, rows, run};
+use crate::common::random::{Random, seed};
+use crate::common::{World, rows, run};
 use hardpan_session::Session;
 
 /// What a row holds besides its id: the length stands for the text.

@@ -2,12 +2,10 @@
 //! delayed log becomes durable and which events flush it, how much may be lost, and that nothing else changes.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-mod common;
-
-use common::simulated::{
+use crate::common::simulated::{
     NAME, SMALL, Server, connect, flushes, kept, keys, log_file, number, on_a_machine, repeat,
 };
-use common::{rows, run};
+use crate::common::{rows, run};
 use hardpan_session::Session;
 use os::WaitType;
 use os::sim::{Effect, Fault, Operation, Profile, World, WriteStep};

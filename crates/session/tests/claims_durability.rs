@@ -2,15 +2,13 @@
 //! records every write and loses power when a test says so.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::simulated::{
+use crate::common::simulated::{
     NAME, SMALL, Server, after_power_loss, connect, data_file, flushes, kept, keys, log_file, number,
     on_a_machine, repeat,
 };
-use common::{numbers, rows, run};
+use crate::common::{numbers, rows, run};
 use hardpan_session::{ColumnDescription, Done, EnvironmentChange, Flow, ResultSink, Session};
 use log::FlushReason;
 use log::block::BlockHeader;

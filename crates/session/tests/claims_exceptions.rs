@@ -2,10 +2,8 @@
 //! simulated machine that records all writes.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-mod common;
-
-use common::simulated::{NAME, Server, flushes, keys, on_a_machine};
-use common::{numbers, rows, run};
+use crate::common::simulated::{NAME, Server, flushes, keys, on_a_machine};
+use crate::common::{numbers, rows, run};
 use hardpan_session::Session;
 use os::sim::{Profile, World, WriteStep};
 

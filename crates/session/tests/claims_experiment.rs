@@ -2,10 +2,8 @@
 //! with its own table #Metrics on a simulated machine, where every count is exact.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-mod common;
-
-use common::simulated::{Server, number, on_a_machine};
-use common::{numbers, rows, run};
+use crate::common::simulated::{Server, number, on_a_machine};
+use crate::common::{numbers, rows, run};
 use hardpan_session::Session;
 use os::Os;
 
@@ -219,7 +217,12 @@ fn many_small_transactions() {
             run(&mut session, &format!("USE dd{database}; CHECKPOINT"));
             read(&mut session, database, 1, 1);
             for _ in 0..4 {
-                common::simulated::repeat(&mut session, 1, count / 4, "INSERT dbo.TheTable DEFAULT VALUES;");
+                crate::common::simulated::repeat(
+                    &mut session,
+                    1,
+                    count / 4,
+                    "INSERT dbo.TheTable DEFAULT VALUES;",
+                );
                 run(&mut session, "CHECKPOINT");
             }
             read(&mut session, database, 1, 2);
@@ -273,7 +276,7 @@ fn fewer_and_larger_transactions() {
         run(&mut session, "ALTER DATABASE dd2 SET DELAYED_DURABILITY = FORCED (FLUSH = BLOCK_FULL)");
         for database in [2, 6] {
             run(&mut session, &format!("USE dd{database}"));
-            common::simulated::repeat(&mut session, 1, 5_000, "INSERT dbo.TheTable DEFAULT VALUES;");
+            crate::common::simulated::repeat(&mut session, 1, 5_000, "INSERT dbo.TheTable DEFAULT VALUES;");
             run(
                 &mut session,
                 "CREATE TABLE dbo.Rnd

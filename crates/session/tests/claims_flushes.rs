@@ -2,12 +2,10 @@
 //! a session on a simulated machine, where every count is exact and equal on each run.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-mod common;
-
-use common::simulated::{
+use crate::common::simulated::{
     NAME, SMALL, Server, connect, flushes, keys, log_file, number, on_a_machine, repeat,
 };
-use common::{numbers, run};
+use crate::common::{numbers, run};
 use hardpan_session::Session;
 use log::FlushReason;
 
@@ -195,7 +193,7 @@ fn delayed_small_transactions_write_more_log_than_one_large() {
 #[test]
 fn many_sessions_gain_from_delay_as_well() {
     let flushed = |option: &'static str| {
-        let result = common::simulated::kept(0);
+        let result = crate::common::simulated::kept(0);
         let into = std::sync::Arc::clone(&result);
         on_a_machine(66, move |os| {
             let (server, mut session) = Server::with_table(os);

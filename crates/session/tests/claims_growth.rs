@@ -2,10 +2,8 @@
 //! checkpoint of a full log uses no space reserved for rollbacks; through sessions on a simulated machine.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-mod common;
-
-use common::simulated::{NAME, Server, number, on_a_machine, repeat};
-use common::{numbers, rows, run};
+use crate::common::simulated::{NAME, Server, number, on_a_machine, repeat};
+use crate::common::{numbers, rows, run};
 use hardpan_session::Session;
 use os::Os;
 

@@ -1,10 +1,8 @@
 //! The identity cache of article 000 (claims 108 to 112, 114 and 115) and DBCC CHECKIDENT, on a simulated machine that loses power.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-mod common;
-
-use common::simulated::{Server, number};
-use common::{World, numbers, rows, run};
+use crate::common::simulated::{Server, number};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 use os::sim::{Profile, World as Machine};
 
@@ -34,7 +32,7 @@ fn after_power_loss(seed: u64, setting: &'static str) -> Vec<i64> {
             handle.power_off();
         })
         .assert_ok();
-    let seen = common::simulated::kept(Vec::new());
+    let seen = crate::common::simulated::kept(Vec::new());
     let into = std::sync::Arc::clone(&seen);
     machine
         .run(move |os| {

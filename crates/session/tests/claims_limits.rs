@@ -2,10 +2,8 @@
 //! slow simulated devices; which session met a limit, how often and how long.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-mod common;
-
-use common::simulated::{NAME, SMALL, Server, connect, number, on_a_machine, repeat};
-use common::{rows, run};
+use crate::common::simulated::{NAME, SMALL, Server, connect, number, on_a_machine, repeat};
+use crate::common::{rows, run};
 use hardpan_session::Session;
 use os::sim::{Profile, World};
 use os::{JoinHandle, Os, WaitType};
@@ -215,7 +213,7 @@ fn most_at_once(
     profile: &'static str,
     work: impl Fn(&Os, &Server) -> Vec<JoinHandle> + Send + 'static,
 ) -> [i64; 4] {
-    let told = common::simulated::kept([0; 4]);
+    let told = crate::common::simulated::kept([0; 4]);
     let into = std::sync::Arc::clone(&told);
     machine(264, (WRITE_NS, WRITE_NS), move |os| {
         let server = Server::open(os);
@@ -307,7 +305,7 @@ fn sessions_that_met_a_limit_are_named() {
     let mut waited = Vec::new();
     for (profile, by_count) in [("SQL2012", None), ("SQL2008_X86", Some(true)), ("SQL2005_X64", Some(false))]
     {
-        let told = common::simulated::kept((0, Vec::new(), Vec::new(), Vec::new()));
+        let told = crate::common::simulated::kept((0, Vec::new(), Vec::new(), Vec::new()));
         let into = std::sync::Arc::clone(&told);
         machine(272, (WRITE_NS, WRITE_NS), move |os| {
             let server = Server::open(os);
@@ -381,7 +379,7 @@ fn many_sessions_share_flushes() {
 #[test]
 fn higher_limits_bring_more_through_a_device_with_spikes() {
     let took = ["SQL2005_X64", "SQL2008_X64"].map(|profile| {
-        let told = common::simulated::kept(0);
+        let told = crate::common::simulated::kept(0);
         let into = std::sync::Arc::clone(&told);
         machine(282, (5 * MS_NS, WRITE_NS), move |os| {
             let server = Server::open(os);
@@ -401,7 +399,7 @@ fn higher_limits_bring_more_through_a_device_with_spikes() {
 #[test]
 fn several_databases_flush_side_by_side() {
     let rates = [1, 4].map(|databases: i64| {
-        let told = common::simulated::kept(0.0);
+        let told = crate::common::simulated::kept(0.0);
         let into = std::sync::Arc::clone(&told);
         machine(283, (2 * MS_NS, 2 * MS_NS), move |os| {
             let server = Server::open(os);

@@ -2,9 +2,7 @@
 //! client: `tests/articles/run.sh scripts`, `docs/article-scripts.md`.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 
 const METRICS: &str = "SELECT test = 1, cycle = 1, start_time = GETDATE(), * INTO #Metrics \
                        FROM sys.dm_io_virtual_file_stats(DB_ID('dd1'), 2) WHERE 1 = 0";

@@ -2,10 +2,8 @@
 //! machine that loses power when a test says so.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-mod common;
-
-use common::simulated::{self, NAME, Server, flushes, keys, number, on_a_machine, repeat};
-use common::{rows, run};
+use crate::common::simulated::{self, NAME, Server, flushes, keys, number, on_a_machine, repeat};
+use crate::common::{rows, run};
 use hardpan_session::Session;
 use log::FlushReason;
 use os::sim::Bug;

@@ -2,10 +2,8 @@
 //! sessions on a simulated machine.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-mod common;
-
-use common::simulated::{NAME, SMALL, Server, flushes, keys, on_a_machine, repeat};
-use common::{numbers, rows, run};
+use crate::common::simulated::{NAME, SMALL, Server, flushes, keys, on_a_machine, repeat};
+use crate::common::{numbers, rows, run};
 use hardpan_session::Session;
 use log::{LogOp, Lsn};
 use os::sim::{Bug, Profile, World};

@@ -2,10 +2,8 @@
 //! template runs in flush_experiment.rs.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-mod common;
-
-use common::simulated::{NAME, Server, flushes, number, on_a_machine, repeat};
-use common::{World, numbers, rows, run};
+use crate::common::simulated::{NAME, Server, flushes, number, on_a_machine, repeat};
+use crate::common::{World, numbers, rows, run};
 
 /// Claims 23, 25, 27 and 28: one batch changes the database, its option and its tables and continues; variables keep their values; the INSERT
 /// finds a table that was dropped and created inside the batch; the option applies to the commits of the same batch.

@@ -2,12 +2,10 @@
 //! a row, and the statements of each row are refused or run as the row says. No clause is accepted without effect.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test reads the parser's source")]
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use common::{World, run};
+use crate::common::{World, run};
 use query::clauses::{Row, TABLE, Takes, rows};
 
 fn table() -> Vec<Row<'static>> {

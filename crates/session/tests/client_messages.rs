@@ -1,9 +1,7 @@
 //! What ORMs, migration tools and retry code parse from messages: each row of `client_messages.txt` is compared with the message of a real statement.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, run};
+use crate::common::{World, run};
 use hardpan_session::Session;
 
 const TABLE: &str = include_str!("client_messages.txt");

@@ -2,9 +2,7 @@
 //! "DROP COLUMN").
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 
 const SCHEMA: &str = "
 CREATE TABLE t (id int NOT NULL CONSTRAINT pk PRIMARY KEY, u varchar(10) NOT NULL CONSTRAINT uq UNIQUE, r varchar(10) NOT NULL CONSTRAINT uqr UNIQUE,

@@ -1,10 +1,8 @@
 //! ROWGUIDCOL and NOT FOR REPLICATION: where they are allowed, which views show them, and that they persist (restart, rollback, loss of power).
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::simulated::after_power_loss;
-use common::{World, numbers, rows, run};
+use crate::common::simulated::after_power_loss;
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 /// With each property in each place where it may be written.

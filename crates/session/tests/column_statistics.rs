@@ -1,11 +1,9 @@
 //! Statistics of columns and indexes: created, shown, updated, dropped; by statements and automatically; through rollbacks and restarts.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-mod common;
-
-use common::random::Random;
-use common::simulated::after_power_loss;
-use common::{World, numbers, rows, run};
+use crate::common::random::Random;
+use crate::common::simulated::after_power_loss;
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 /// 4,000 rows: `k` unique, `v` 0 in half of them and else different, `s` of 40 texts, `n` NULL in a quarter of them.

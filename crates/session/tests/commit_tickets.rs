@@ -2,12 +2,10 @@
 //! COMMIT_ACK = BATCH and SET COMMIT_TICKETS, on a simulated machine that loses power.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
 use std::sync::Arc;
 
-use common::simulated::{NAME, Server, flushes, kept, number, on_a_machine, repeat};
-use common::{Seen, rows, run};
+use crate::common::simulated::{NAME, Server, flushes, kept, number, on_a_machine, repeat};
+use crate::common::{Seen, rows, run};
 use hardpan_session::{RequestEnd, Session};
 use log::FlushReason;
 use os::sim::{Bug, Effect, End, Fault, Operation, Profile, World};
@@ -373,7 +371,7 @@ fn whoever_has_read_such_a_commit_waits_for_it() {
         let reader = os.spawn("reader", {
             let os = os.clone();
             move || {
-                let mut session = common::simulated::connect(&shared, NAME);
+                let mut session = crate::common::simulated::connect(&shared, NAME);
                 let database = session.database_name();
                 let mut read = 0;
                 let log = Arc::clone(shared.instance.database(&database).unwrap().log());
@@ -432,7 +430,7 @@ fn what_rests_on_such_a_commit_elsewhere_does_not_outlive_it() {
             session.close();
             let shared = server.shared();
             let writer = os.spawn("writer", move || {
-                let mut session = common::simulated::connect(&shared, NAME);
+                let mut session = crate::common::simulated::connect(&shared, NAME);
                 run(&mut session, &format!("SET COMMIT_ACK = BATCH; {text}"));
                 session.close();
             });

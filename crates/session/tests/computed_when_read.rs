@@ -2,9 +2,7 @@
 //! neither persisted nor in an index.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 /// `level` differs between sessions and over time: the number of open transactions plus the row's own number.

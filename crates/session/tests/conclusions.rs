@@ -2,9 +2,7 @@
 //! CATCH block sees them; warnings of wide keys (1945).
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::{RpcCall, RpcParameter, RpcTarget};
 use types::{SqlType, Value};
 
@@ -141,7 +139,7 @@ fn parameters_are_counted() {
         table: None,
     };
     for (count, expected) in [(2101, vec![8003]), (2100, vec![])] {
-        let mut seen = common::Seen::default();
+        let mut seen = crate::common::Seen::default();
         let parameters = vec![parameter.clone(); count];
         let target = RpcTarget::Name("many".into());
         session.execute_rpc(RpcCall { target, parameters, no_metadata: false }, &mut seen);

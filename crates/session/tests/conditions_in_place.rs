@@ -3,10 +3,8 @@
 //! compared in encoded rows give the results of joins of expressions.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
-use common::random::{Random, seed};
-use common::{World, numbers, run};
+use crate::common::random::{Random, seed};
+use crate::common::{World, numbers, run};
 
 const ROWS: u64 = 300;
 const PREDICATES: usize = 250;

@@ -1,9 +1,7 @@
 //! sp_configure, RECONFIGURE and sys.configurations: an option that can be set has an effect, others are refused; msdb exists.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 
 const SHOWN: &str =
     "SELECT CAST(value AS int), CAST(value_in_use AS int) FROM sys.configurations WHERE name = ";
@@ -59,7 +57,7 @@ fn user_options_are_those_with_which_sessions_begin() {
     run(&mut session, "EXEC sp_configure 'user options', 16896 RECONFIGURE");
     assert_eq!(rows(&mut session, on), ["0"], "the session that configures keeps its own");
     assert_eq!(rows(&mut world.session(), on), ["16896"]);
-    session.reset(false, &mut common::Seen::default());
+    session.reset(false, &mut crate::common::Seen::default());
     assert_eq!(rows(&mut session, on), ["16896"]);
     let mut other = world.session();
     run(&mut other, "CREATE TABLE t (i int)");

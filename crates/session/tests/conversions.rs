@@ -2,9 +2,7 @@
 //! right error number; a value inside a sql_variant converts to each type as the bare value does.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 const CHART: &str = include_str!("../../types/src/convert/matrix.txt");

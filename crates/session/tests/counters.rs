@@ -1,10 +1,8 @@
 //! Each counter of a database has one writer: a counter of events is not overwritten when a view is read.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
-use common::simulated::{Server, number, on_a_machine};
-use common::{numbers, run};
+use crate::common::simulated::{Server, number, on_a_machine};
+use crate::common::{numbers, run};
 use hardpan_session::Session;
 
 /// As the view shows it; the registry says the same before and after the view has been read.

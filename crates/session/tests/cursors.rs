@@ -1,11 +1,9 @@
 //! Cursors: the messages of their statements and loops, and sessions side by side. Their results are in `scripts/cursors.test`.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
+use crate::common::{World, numbers, rows, run};
 
-use common::{World, numbers, rows, run};
-
-fn texts(seen: &common::Seen) -> Vec<String> {
+fn texts(seen: &crate::common::Seen) -> Vec<String> {
     seen.messages.iter().map(|message| message.2.clone()).collect()
 }
 

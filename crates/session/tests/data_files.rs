@@ -2,13 +2,11 @@
 //! simulated machine.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use common::simulated::{NAME, Server, connect, kept, number, on_a_machine, through_power_cut};
-use common::{numbers, rows, run};
+use crate::common::simulated::{NAME, Server, connect, kept, number, on_a_machine, through_power_cut};
+use crate::common::{numbers, rows, run};
 use hardpan_session::Session;
 use os::Os;
 use os::sim::{Bug, World};

@@ -1,12 +1,10 @@
 //! DATABASE locks: the locks that sessions hold on the databases they use, which requests these block, and that no lock is left behind.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
 use std::sync::Arc;
 
-use common::simulated::{Server, connect, kept, on_a_machine};
-use common::{Seen, numbers, rows, run};
+use crate::common::simulated::{Server, connect, kept, on_a_machine};
+use crate::common::{Seen, numbers, rows, run};
 use engine::TransactionSet;
 use hardpan_session::{RequestEnd, Session};
 use os::{Os, WaitType};

@@ -1,9 +1,7 @@
 //! The switches of ALTER DATABASE SET that sys.databases shows: each shows its last value, also after a restart.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 
 /// What is said, the column that shows it, and what it shows before, after the first, after the second.
 const SWITCHES: [(&str, &str, &str, [&str; 3]); 22] = [

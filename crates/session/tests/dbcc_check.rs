@@ -2,9 +2,7 @@
 //! that each kind of damage is found.)
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
-use common::{World, numbers, run};
+use crate::common::{World, numbers, run};
 
 #[test]
 fn a_sound_database_has_no_errors() {

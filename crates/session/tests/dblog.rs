@@ -1,10 +1,8 @@
 //! sys.fn_dblog: columns, arguments, which log it reads and which it skips, and that the log is not truncated while it is read (claim 40).
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
-use common::simulated::{NAME, SMALL, Server, log_file, on_a_machine, repeat};
-use common::{World, numbers, rows, run};
+use crate::common::simulated::{NAME, SMALL, Server, log_file, on_a_machine, repeat};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::{ColumnDescription, Done, EnvironmentChange, Flow, ResultSink, Session};
 use types::{SqlError, SqlType, Value};
 

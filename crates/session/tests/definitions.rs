@@ -2,11 +2,11 @@
 //! a definition in a transaction, another uses the name: it waits, and then finds the committed change or the previous state.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
+#[path = "definition_cases/mod.rs"]
 mod definition_cases;
 
-use common::simulated::{Server, connect, kept, on_a_machine};
-use common::{Seen, numbers, run};
+use crate::common::simulated::{Server, connect, kept, on_a_machine};
+use crate::common::{Seen, numbers, run};
 use definition_cases::*;
 use hardpan_session::{Session, SessionShared};
 use os::{Os, WaitType};

@@ -2,13 +2,11 @@
 //! gives the allowed answers: a state that was committed at some moment of the statement, or the session's own changes.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::simulated::{Server, connect, kept, on_a_machine};
-use common::{Seen, numbers, rows, run};
+use crate::common::simulated::{Server, connect, kept, on_a_machine};
+use crate::common::{Seen, numbers, rows, run};
 use hardpan_session::{Session, SessionShared};
 use os::{Latch, Os, WaitType};
 

@@ -2,13 +2,11 @@
 //! paths of files as SQL Server shows them (claim 191).
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::simulated::{NAME, Server, number, on_a_machine};
-use common::{World, rows, run};
+use crate::common::simulated::{NAME, Server, number, on_a_machine};
+use crate::common::{World, rows, run};
 use engine::{Instance, InstanceOptions};
 use hardpan_session::{LoginInfo, Session, SessionShared};
 use os::Os;
@@ -234,7 +232,7 @@ fn a_waiting_task_names_what_it_waits_for_and_for_whom() {
             let shared = server.shared();
             let text = blocked.to_owned();
             let waiter = os.spawn("waiter", move || {
-                let mut session = common::simulated::connect(&shared, "master");
+                let mut session = crate::common::simulated::connect(&shared, "master");
                 run(&mut session, &text);
                 let waits = rows(
                     &mut session,
@@ -244,7 +242,7 @@ fn a_waiting_task_names_what_it_waits_for_and_for_whom() {
                 assert_eq!(waits.len(), 1, "{text}: {waits:?}");
                 let parts: Vec<&str> = waits[0].split('|').collect();
                 assert!(parts[1] == "1" && parts[2].parse::<i64>().unwrap() >= 100, "{text}: {waits:?}");
-                session.reset(false, &mut common::Seen::default());
+                session.reset(false, &mut crate::common::Seen::default());
                 let left = "SELECT COUNT(*) FROM sys.dm_exec_session_wait_stats WHERE session_id = @@SPID AND wait_type LIKE 'LCK%'";
                 assert_eq!(number(&mut session, left), 0, "a reset begins anew");
                 session.close();
@@ -369,7 +367,7 @@ fn a_transaction_is_seen_from_its_beginning() {
     assert_eq!(rows(&mut two, text), [format!("{spid}|implicit_transaction|1|2|0|1|1|1|1|1|0")]);
     run(&mut one, "COMMIT; SET IMPLICIT_TRANSACTIONS OFF; BEGIN TRAN");
     assert_eq!(rows(&mut two, text), [format!("{spid}|user_transaction|1|2|0|1|1|1|1|1|0")]);
-    one.reset(false, &mut common::Seen::default());
+    one.reset(false, &mut crate::common::Seen::default());
     assert_eq!(rows(&mut two, text).len(), 0, "a reset ends it");
 }
 
@@ -399,7 +397,7 @@ fn a_statement_of_its_own_is_a_transaction_with_its_name() {
             run(&mut holder, "BEGIN TRAN; UPDATE dbo.wide SET v += 1 WHERE i = 2");
             let shared = server.shared();
             let waiter = os.spawn("waiter", move || {
-                let mut session = common::simulated::connect(&shared, NAME);
+                let mut session = crate::common::simulated::connect(&shared, NAME);
                 run(&mut session, text);
                 session.close();
             });

@@ -2,9 +2,7 @@
 //! values in and off the row, every level, by scan, by key, by index and row lookup, by a covering index.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 
 const LEVELS: [&str; 4] = ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
 

@@ -1,10 +1,8 @@
 //! `sys.dm_exec_requests`, `dm_exec_sessions` and `dm_os_waiting_tasks` for a running session, and for one that waits for another.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
-use common::simulated::{Server, connect, on_a_machine};
-use common::{rows, run};
+use crate::common::simulated::{Server, connect, on_a_machine};
+use crate::common::{rows, run};
 use os::WaitType;
 
 const A_SECOND_NS: u64 = 1_000_000_000;

@@ -1,9 +1,7 @@
 //! Eager aggregation below an outer join counts the row without a partner as aggregation above it does: values that are not NULL for it count.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test that takes the time")]
 
-mod common;
-
-use common::{World, run};
+use crate::common::{World, run};
 
 /// Every group of `a` has 20 rows of `b`, or the one without a partner: 1,000 of each.
 const ROWS: &str = "CREATE TABLE a (k int NOT NULL PRIMARY KEY)

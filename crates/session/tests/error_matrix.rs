@@ -2,9 +2,7 @@
 //! OFF and ON.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{Seen, World, numbers, rows, run};
+use crate::common::{Seen, World, numbers, rows, run};
 use hardpan_session::Session;
 
 const TABLE: &str = include_str!("error_matrix.txt");

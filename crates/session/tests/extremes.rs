@@ -2,9 +2,7 @@
 //! have the order.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 const TABLE: &str = "CREATE TABLE t (k int NOT NULL PRIMARY KEY, a int NULL, b int NULL, c varchar(10) COLLATE Latin1_General_CI_AS NULL, f int NULL, x int NULL)

@@ -3,13 +3,11 @@
 //! the doctor. Then the power fails: promises hold, a ticket's status is right, no value of a sequence comes again.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use common::simulated::{NAME, Server, kept};
-use common::{Seen, rows, run};
+use crate::common::simulated::{NAME, Server, kept};
+use crate::common::{Seen, rows, run};
 use engine::InstanceOptions;
 use hardpan_session::{RequestEnd, Session};
 use os::Latch;
@@ -91,7 +89,7 @@ fn judge(world: &World, told: &Told, what: &str) {
         let server = Server::open(os);
         let mut session = server.session();
         assert!(run(&mut session, "DBCC CHECKDB WITH NO_INFOMSGS").messages.is_empty(), "{what}");
-        let there: BTreeSet<i64> = common::simulated::keys(&mut session).into_iter().collect();
+        let there: BTreeSet<i64> = crate::common::simulated::keys(&mut session).into_iter().collect();
         assert!(told.hard.is_subset(&there), "{what}: {there:?} are there of {told:?}");
         for (key, ticket, was_hard) in &told.tickets {
             let expected = if there.contains(key) { "HARDENED" } else { "LOST" };
@@ -100,7 +98,8 @@ fn judge(world: &World, told: &Told, what: &str) {
             assert!(!was_hard || there.contains(key), "{what}: {key} was said to be hard");
         }
         for sequence in ["s", "ahead"] {
-            let value = common::simulated::number(&mut session, &format!("SELECT NEXT VALUE FOR {sequence}"));
+            let value =
+                crate::common::simulated::number(&mut session, &format!("SELECT NEXT VALUE FOR {sequence}"));
             assert!(!told.values.contains(&value), "{what}: value {value} comes again");
         }
         server.stop(session);

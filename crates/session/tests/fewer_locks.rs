@@ -2,9 +2,7 @@
 //! that key only, a rollback to a savepoint releases the locks taken since.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
-use common::{World, is_free, numbers, rows, run};
+use crate::common::{World, is_free, numbers, rows, run};
 
 const NONE: [i32; 0] = [];
 

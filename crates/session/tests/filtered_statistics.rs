@@ -2,9 +2,7 @@
 //! ALTER INDEX and sp_autostats on statistics.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 /// 20,000 rows: `region` 'north' in a twentieth of them, where `v` is 1 in all but 10; elsewhere `v` has 5,000 values, 1 among them. `parts`: two for each.

@@ -2,9 +2,7 @@
 //! fully and delayed durable, in a user database and in tempdb.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, run};
+use crate::common::{World, run};
 use hardpan_session::Session;
 
 /// Rows inserted; the article has 1,000,000.

@@ -1,9 +1,7 @@
 //! FOR XML and FOR JSON at the top of a statement: the text goes to the client in rows of 2,033 characters, under the documented column names.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, rows, run};
+use crate::common::{World, rows, run};
 use hardpan_session::Session;
 
 /// The lengths of a statement's rows, and their text.

@@ -1,11 +1,9 @@
 //! Every documented function of T-SQL works or is refused by name: each row of `functions.txt` is run.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
 use std::collections::BTreeSet;
 
-use common::{World, numbers, run};
+use crate::common::{World, numbers, run};
 
 const TABLE: &str = include_str!("functions.txt");
 
@@ -83,7 +81,7 @@ fn application_locks_are_told_as_they_are() {
         let tests = ["Shared", "Update", "IntentExclusive", "Exclusive"]
             .map(|mode| format!("APPLOCK_TEST('public', 'r', '{mode}', '{owner}')"));
         let text = format!("SELECT CONCAT({}), APPLOCK_MODE('public', 'r', '{owner}')", tests.join(", "));
-        common::rows(session, &text)[0].clone()
+        crate::common::rows(session, &text)[0].clone()
     };
     assert_eq!(ask(&mut one, "Session"), "1111|NoLock");
     for (mode, left) in [

@@ -1,10 +1,8 @@
 //! Global temporary tables: visible to all sessions while their creator's session lasts; dropped with it, as soon as no session uses them.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::simulated::{Server, on_a_machine};
-use common::{Seen, numbers, rows, run};
+use crate::common::simulated::{Server, on_a_machine};
+use crate::common::{Seen, numbers, rows, run};
 
 /// No messages.
 const NONE: [i32; 0] = [];

@@ -1,9 +1,7 @@
 //! Hash aggregation uses integers as keys for one or two integer columns, bytes for others: both give equal groups, also for NULL.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, run};
+use crate::common::{World, numbers, run};
 
 /// 6,000 rows: integers of each size with their least and greatest values, negative ones and NULL, in no order of an index.
 const ROWS: &str = "CREATE TABLE t (id int NOT NULL PRIMARY KEY, small smallint NULL, tiny tinyint NULL, whole int NULL, big bigint NULL, text varchar(20) NULL)

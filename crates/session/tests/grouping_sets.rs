@@ -1,9 +1,7 @@
 //! ROLLUP, CUBE and GROUPING SETS equal the UNION ALL of single groupings, over rows with NULLs and over no rows at all.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, run};
+use crate::common::{World, numbers, run};
 use hardpan_session::Session;
 
 /// The rows of a query, in one order.

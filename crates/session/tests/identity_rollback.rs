@@ -1,10 +1,8 @@
 //! Identity counters and transactions: a rollback restores counters that TRUNCATE and DROP reset; a transaction may refill a table that it emptied.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-mod common;
-
-use common::simulated::Server;
-use common::{World, rows, run};
+use crate::common::simulated::Server;
+use crate::common::{World, rows, run};
 use hardpan_session::Session;
 use os::sim::{Profile, World as Machine};
 

@@ -2,10 +2,8 @@
 //! every kind of join, descending keys, texts under their collations, residual predicates. Tables with indexes and heaps without contain equal rows.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::random::{Random, seed};
-use common::{World, rows, run};
+use crate::common::random::{Random, seed};
+use crate::common::{World, rows, run};
 use hardpan_session::Session;
 
 const ROWS: u64 = 1500;

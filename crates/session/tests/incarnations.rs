@@ -2,12 +2,10 @@
 //! second, and nothing of the first is left.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test looks at its own descriptors")]
 
-mod common;
-
 use std::sync::{Arc, Weak};
 
-use common::simulated::{Server, on_a_machine};
-use common::{Seen, World, numbers, rows, run};
+use crate::common::simulated::{Server, on_a_machine};
+use crate::common::{Seen, World, numbers, rows, run};
 use engine::Database;
 use hardpan_session::{RpcCall, RpcParameter, RpcTarget, Session};
 use types::{SqlType, Value};

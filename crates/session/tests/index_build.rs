@@ -2,10 +2,8 @@
 //! agrees with its table, and a duplicate key is reported.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
-use common::simulated::after_power_loss;
-use common::{World, numbers, rows, run};
+use crate::common::simulated::after_power_loss;
+use crate::common::{World, numbers, rows, run};
 
 /// 20,000 rows whose keys of 900 bytes come in no order: 18 MB of them, more than a run takes of two indexes at once. One key stands twice.
 const WIDE: &str = "CREATE DATABASE d; ALTER DATABASE d SET DELAYED_DURABILITY = FORCED; ALTER DATABASE d SET RECOVERY SIMPLE; USE d;

@@ -2,10 +2,8 @@
 //! index finds few rows, or most must be looked up anyway, one index or none is read. Results are equal at every isolation level.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::random::{Random, seed};
-use common::{World, rows, run};
+use crate::common::random::{Random, seed};
+use crate::common::{World, rows, run};
 use hardpan_session::Session;
 
 /// 24,000 rows: `a` and `b` have 100 values each that are not correlated, `few` 8,000, `half` two, `n` 120 and NULLs.

@@ -2,9 +2,7 @@
 //! pages.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, run};
+use crate::common::{World, run};
 use hardpan_session::Session;
 
 const ROWS: u32 = 3000;

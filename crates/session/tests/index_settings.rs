@@ -1,10 +1,8 @@
 //! The WITH (...) options of an index persist over restarts and rebuilds, appear in the views that show them, and apply when the index is built.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::simulated::after_power_loss;
-use common::{World, numbers, rows, run};
+use crate::common::simulated::after_power_loss;
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 /// Each place where options of an index may be written.

@@ -2,11 +2,9 @@
 //! time is missed. SQL Server joins the branches of such a plan by the rows' locators.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::schedules::{Answer, play, prepare};
-use common::simulated::{connect, on_a_machine};
-use common::{rows, run};
+use crate::common::schedules::{Answer, play, prepare};
+use crate::common::simulated::{connect, on_a_machine};
+use crate::common::{rows, run};
 
 /// 2,000 rows of which one has `a` = 1 (1500), two have `b` = 2 (100 and 1600).
 const TABLE: &str = "CREATE TABLE u (k int NOT NULL PRIMARY KEY, a int NOT NULL, b int NOT NULL, pad char(200) NOT NULL)

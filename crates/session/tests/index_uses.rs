@@ -1,9 +1,7 @@
 //! Counts in sys.dm_db_index_usage_stats and sys.dm_db_index_operational_stats that need two sessions, another database or a restart.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 
 const LOCKS: &str = "SELECT row_lock_wait_count, CASE WHEN row_lock_wait_in_ms BETWEEN 40 * row_lock_wait_count AND 20000 THEN 'long' ELSE STR(row_lock_wait_in_ms) END
      FROM sys.dm_db_index_operational_stats(DB_ID(), OBJECT_ID('t'), NULL, NULL)";

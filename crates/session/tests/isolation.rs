@@ -7,11 +7,9 @@
 //! continues with the other sessions and takes the answer when it comes.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-mod common;
-
-use common::schedules::{self, Answer, DATABASES, play};
-use common::simulated::{Server, connect, on_a_machine};
-use common::{rows, run};
+use crate::common::schedules::{self, Answer, DATABASES, play};
+use crate::common::simulated::{Server, connect, on_a_machine};
+use crate::common::{rows, run};
 use hardpan_session::SessionShared;
 use os::Os;
 

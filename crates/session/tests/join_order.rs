@@ -2,10 +2,8 @@
 //! change a result.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::random::{Random, seed};
-use common::{World, run};
+use crate::common::random::{Random, seed};
+use crate::common::{World, run};
 use hardpan_session::Session;
 
 /// A shop: 2,000 customers in 25 nations, 10,000 orders, 30,000 items, of 500 parts.
@@ -55,7 +53,7 @@ fn shape(session: &mut Session, statement: &str) -> String {
 fn shapes() {
     let world = World::new("join-order");
     let mut session = world.session();
-    assert!(common::numbers(&run(&mut session, SHOP)).iter().all(|number| *number == 0));
+    assert!(crate::common::numbers(&run(&mut session, SHOP)).iter().all(|number| *number == 0));
     let mut wrong: Vec<String> = Vec::new();
     for (statement, expected) in [
         // One customer: its orders by the index, their items by key; in whatever order the joins are written.
@@ -242,7 +240,7 @@ fn make(session: &mut Session, sizes: [u64; 3], indexes: &str) {
         );
     }
     let seen = run(session, indexes);
-    assert!(common::numbers(&seen).is_empty(), "{indexes}");
+    assert!(crate::common::numbers(&seen).is_empty(), "{indexes}");
 }
 
 /// The same answers with every set of indexes as for a query of which nothing can be concluded.
@@ -298,7 +296,7 @@ fn many_ways_down_a_large_table_cost_more_than_all_of_it() {
          CREATE TABLE few (id int NOT NULL PRIMARY KEY, k int NOT NULL) INSERT few SELECT n, n * 7919 % 60000 FROM numbers WHERE n < 900
          CREATE TABLE many (id int NOT NULL PRIMARY KEY, k int NOT NULL) INSERT many SELECT n, n * 7919 % 60000 FROM numbers WHERE n < 4000
          CREATE TABLE near (id int NOT NULL PRIMARY KEY, k int NOT NULL) INSERT near SELECT n, n * 7919 % 5000 FROM numbers WHERE n < 900";
-    assert!(common::numbers(&run(&mut session, made)).iter().all(|number| *number == 0));
+    assert!(crate::common::numbers(&run(&mut session, made)).iter().all(|number| *number == 0));
     for (statement, expected) in [
         ("SELECT SUM(v) FROM few JOIN large ON large.k = few.k", "loop, scan few, seek large"),
         ("SELECT SUM(v) FROM many JOIN large ON large.k = many.k", "hash, scan many, scan large"),
@@ -320,7 +318,7 @@ fn many_ways_down_a_large_table_cost_more_than_all_of_it() {
 fn what_a_select_list_asks_for_may_be_computed_once() {
     let world = World::new("select-list-once");
     let mut session = world.session();
-    assert!(common::numbers(&run(&mut session, SHOP)).iter().all(|number| *number == 0));
+    assert!(crate::common::numbers(&run(&mut session, SHOP)).iter().all(|number| *number == 0));
     run(
         &mut session,
         "CREATE TABLE asked (id int NOT NULL PRIMARY KEY, ok int NULL) INSERT asked SELECT n, NULLIF(n * 3, 30) FROM numbers WHERE n < 50",

@@ -2,9 +2,7 @@
 //! the outer row, are nondeterministic or number rows in their order are computed each time.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, rows, run};
+use crate::common::{World, rows, run};
 use hardpan_session::Session;
 
 const TABLES: &str = "CREATE TABLE o (k int NOT NULL PRIMARY KEY, low int)

@@ -2,9 +2,7 @@
 //! by every kind of index, in both directions, with every locking hint.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
-use common::{World, is_free, numbers, rows, run};
+use crate::common::{World, is_free, numbers, rows, run};
 use hardpan_session::Session;
 
 /// Tables with an int column k whose ranges are read, and a number that names rows.

@@ -1,9 +1,7 @@
 //! `*` in a view or inline function stands for the columns that existed at its creation, until ALTER, sp_refreshview or sp_refreshsqlmodule.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 fn made(name: &str) -> (World, Session) {

@@ -1,9 +1,7 @@
 //! SET LOCK_TIMEOUT applies to lock waits: in the session, in a procedure's own scope, until the session is reset.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
-use common::{Seen, World, numbers, run};
+use crate::common::{Seen, World, numbers, run};
 
 #[test]
 fn lock_timeout_holds_in_its_scope() {

@@ -2,12 +2,10 @@
 //! situation runs twice: the second doctor has no rules, and the test must notice. Claims 246, 256, 257, 261, 272 to 280, 317.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
 use std::sync::Arc;
 
-use common::simulated::{NAME, Server, connect, kept, number};
-use common::{numbers, rows, run};
+use crate::common::simulated::{NAME, Server, connect, kept, number};
+use crate::common::{numbers, rows, run};
 use hardpan_session::Session;
 use os::sim::{Bug, Effect, Fault, Operation, Profile, World};
 use os::{JoinHandle, Os, WaitType};
@@ -542,15 +540,15 @@ fn a_suspect_database_is_found() {
 }
 
 /// A request that may close the connection.
-fn run_to_the_end(session: &mut Session, text: &str) -> common::Seen {
-    let mut seen = common::Seen::default();
+fn run_to_the_end(session: &mut Session, text: &str) -> crate::common::Seen {
+    let mut seen = crate::common::Seen::default();
     session.execute_batch(text, &mut seen);
     seen
 }
 
 #[test]
 fn it_is_a_procedure_of_every_database_and_refuses_what_it_does_not_know() {
-    common::simulated::on_a_machine(3, |os| {
+    crate::common::simulated::on_a_machine(3, |os| {
         let (server, mut session) = Server::with_table(os);
         for database in ["master", "tempdb", NAME] {
             run(&mut session, &format!("USE {database}"));
@@ -580,7 +578,7 @@ fn it_is_a_procedure_of_every_database_and_refuses_what_it_does_not_know() {
 /// Attention and KILL end it; it is asked for an hour.
 #[test]
 fn whoever_asked_may_stop_it() {
-    common::simulated::on_a_machine(4, |os| {
+    crate::common::simulated::on_a_machine(4, |os| {
         let (server, mut session) = Server::with_table(os);
         let began_ns = os.clock().monotonic_ns();
         let shared = server.shared();

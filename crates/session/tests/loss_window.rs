@@ -1,12 +1,10 @@
 //! MAX_DELAY, MAX_LOSS and FLUSH of DELAYED_DURABILITY through T-SQL, and `sys.dm_db_loss_window`, on a simulated machine.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
 use std::sync::Arc;
 
-use common::simulated::{NAME, Server, number, on_a_machine, repeat};
-use common::{rows, run};
+use crate::common::simulated::{NAME, Server, number, on_a_machine, repeat};
+use crate::common::{rows, run};
 use hardpan_session::Session;
 use log::FlushReason;
 use os::sim::{End, Profile, World};

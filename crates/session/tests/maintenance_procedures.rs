@@ -2,9 +2,7 @@
 //! refused by name.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 
 fn counted(session: &mut hardpan_session::Session, counter: &str) -> i64 {
     let text = format!(

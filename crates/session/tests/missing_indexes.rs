@@ -1,9 +1,7 @@
 //! Missing indexes that the optimizer reports: `sys.dm_db_missing_index_details`, `_groups`, `_group_stats` and `_columns`.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 const DETAILS: &str = "SELECT d.equality_columns, d.inequality_columns, d.included_columns, d.statement, s.unique_compiles, s.user_seeks \

@@ -2,9 +2,7 @@
 //! session and by whichever statement they are called.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 const OFF: &str = "SET QUOTED_IDENTIFIER OFF SET ANSI_NULLS OFF";

@@ -3,11 +3,9 @@
 //! entries is read at once: if the row's new entry is on the same page, it is not read again.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::run;
-use common::schedules::{Answer, play, prepare};
-use common::simulated::on_a_machine;
+use crate::common::run;
+use crate::common::schedules::{Answer, play, prepare};
+use crate::common::simulated::on_a_machine;
 use hardpan_session::Session;
 
 const TABLE: &str = "CREATE TABLE t (k int NOT NULL, a int NOT NULL, v varchar(9) NOT NULL, pad varchar(9) NOT NULL, large nvarchar(max) NULL)

@@ -1,9 +1,7 @@
 //! Where names may occur and what they denote: unreserved keywords, names of several parts, ORDER BY of a set operation.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 
 /// Unreserved keywords of T-SQL, and PRECISION, which is in the list of reserved words and yet usable as a name.
 const WORDS: [&str; 18] = [

@@ -1,9 +1,7 @@
 //! Renames, extended properties, and alias types.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 
 const SCHEMA: &str = "
 CREATE TABLE dbo.t(a int NOT NULL CONSTRAINT pk_t PRIMARY KEY, b int NULL CONSTRAINT df_b DEFAULT (7), c nvarchar(20), d AS a + 1,

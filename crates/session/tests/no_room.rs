@@ -1,9 +1,7 @@
 //! The effect of a data file without space (1105) on a batch, its transaction and other sessions.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 /// A database whose data file cannot grow, with the table `pile` in it that is nearly full.

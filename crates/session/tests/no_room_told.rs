@@ -1,8 +1,6 @@
 //! A file that cannot grow is reported in the server's own log with file and cause: once, until growing has succeeded again.
-mod common;
-
-use common::simulated::{NAME, Server};
-use common::{numbers, run};
+use crate::common::simulated::{NAME, Server};
+use crate::common::{numbers, run};
 use os::sim::{Effect, Fault, Operation, Profile, World};
 
 const FILL: &str = "SET NOCOUNT ON; DECLARE @i int = 0; WHILE @i < 400 BEGIN INSERT pile VALUES (REPLICATE('p', 7000)); SET @i += 1; END";

@@ -2,9 +2,7 @@
 //! those of a sort of all rows.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, rows, run};
+use crate::common::{World, rows, run};
 use hardpan_session::Session;
 
 /// `a`, `b` and `c` of 40, 30 and 5 rows; `b` has NULLs in `w`, and texts that differ in case.

@@ -2,13 +2,11 @@
 //! commit would have reported.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use common::simulated::{NAME, Server, connect, keys, number};
-use common::{numbers, rows, run};
+use crate::common::simulated::{NAME, Server, connect, keys, number};
+use crate::common::{numbers, rows, run};
 use hardpan_session::{
     ColumnDescription, Done, EnvironmentChange, Flow, RequestEnd, ResultSink, RpcCall, RpcParameter,
     RpcTarget, Session, TransactionRequest,
@@ -376,7 +374,7 @@ type Request = fn(&mut Session, &mut Told) -> RequestEnd;
 
 /// The output of a request whose commit meets a failing log; and how often a commit was pending.
 fn failing(request: Request, leaves_pending: bool) -> (Vec<String>, RequestEnd, u64) {
-    let answer = common::simulated::kept(None);
+    let answer = crate::common::simulated::kept(None);
     let kept = Arc::clone(&answer);
     let world = World::new(8, Profile { switches_max: 40_000_000, ..Profile::constant_latency() });
     let device = world.clone();

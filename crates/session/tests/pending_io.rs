@@ -2,10 +2,8 @@
 //! and the limits that releases set on their number.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
-use common::simulated::{NAME, Server, connect};
-use common::{rows, run};
+use crate::common::simulated::{NAME, Server, connect};
+use crate::common::{rows, run};
 use hardpan_session::Session;
 use os::sim::{Profile, World};
 use os::{Os, WaitType};

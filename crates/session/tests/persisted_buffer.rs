@@ -2,12 +2,10 @@
 //! Syntax, size and what happens without the path: learn.microsoft.com, "Add persistent log buffer to a database".
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
 use std::sync::Arc;
 
-use common::simulated::{NAME, Server, flushes, keys, number, repeat};
-use common::{numbers, rows, run};
+use crate::common::simulated::{NAME, Server, flushes, keys, number, repeat};
+use crate::common::{numbers, rows, run};
 use engine::DatabaseState;
 use hardpan_session::Session;
 use log::FlushReason;

@@ -1,9 +1,7 @@
 //! Constructs in unusual positions: unknown types, queries and columns where no row exists, and the counts of TOP, OFFSET and FETCH.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 
 /// An unknown type is 243 in a conversion, and 2715 with its position in the list in a declaration: state 3 for variables
 /// and parameters, 6 for columns and types. No value can be converted to an alias type (243).

@@ -1,10 +1,8 @@
 //! Integer loops run without the query runtime (`plain.rs`): their results and errors equal those of a SELECT of the same expression.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
-use common::random::{Random, seed};
-use common::{Seen, World, numbers, rows, run};
+use crate::common::random::{Random, seed};
+use crate::common::{Seen, World, numbers, rows, run};
 use hardpan_session as session;
 
 const DECLARATIONS: &str =

@@ -2,10 +2,8 @@
 //! with a unique comment is bound again: whatever was changed meanwhile, both give the same result.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::random::{Random, seed};
-use common::{Seen, World, numbers, rows, run};
+use crate::common::random::{Random, seed};
+use crate::common::{Seen, World, numbers, rows, run};
 use hardpan_session::Session;
 
 /// Number of executions of a text, and of bindings of its statements.

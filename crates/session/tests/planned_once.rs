@@ -2,10 +2,8 @@
 //! rows are looked up: results equal those of the naive plan.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::random::{Random, seed};
-use common::{World, numbers, run};
+use crate::common::random::{Random, seed};
+use crate::common::{World, numbers, run};
 use hardpan_session::Session;
 
 /// A condition that is always true and blocks every rewrite: it gives another value each time.

@@ -1,9 +1,7 @@
 //! Prepared statements: their meaning follows changes of the session and its tables; their arguments.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 
 use hardpan_session as session;
 

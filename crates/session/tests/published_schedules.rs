@@ -10,11 +10,9 @@
 //! transaction's own changes besides, and waits for no writer.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::schedules::{Answer, answer, play, prepare};
-use common::simulated::{connect, kept};
-use common::{rows, run};
+use crate::common::schedules::{Answer, answer, play, prepare};
+use crate::common::simulated::{connect, kept};
+use crate::common::{rows, run};
 use hardpan_session::{Session, SessionShared};
 use os::Os;
 use os::sim::{Bug, Profile, World};

@@ -1,9 +1,7 @@
 //! The query store: execution figures of queries by plan; scripts that search the most expensive queries; its options and their effects.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 const TABLES: &str = "CREATE TABLE t (i int NOT NULL PRIMARY KEY, g int NOT NULL)

@@ -2,9 +2,7 @@
 //! READ_COMMITTED_SNAPSHOT and in SNAPSHOT transactions. The statements are those of Hangfire, NServiceBus and MassTransit.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 /// Each takes the first message that no other reader has taken.

@@ -1,12 +1,10 @@
 //! Random DELETE, UPDATE and INSERT over random trees of foreign keys, against a model that applies the actions by hand.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::random::Random;
-use common::{World, numbers, rows, run};
+use crate::common::random::Random;
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 const TABLES: usize = 6;
@@ -219,7 +217,7 @@ fn one_schema(session: &mut Session, random: &mut Random, seed: u64) -> (usize, 
 fn actions_of_foreign_keys_do_what_the_model_does() {
     let world = World::new("random-cascades");
     let mut session = world.session();
-    let seed = common::random::seed(1);
+    let seed = crate::common::random::seed(1);
     let mut random = Random::new(seed);
     let (mut done, mut refused) = (0, 0);
     for at in 0..SCHEMAS {

@@ -1,10 +1,8 @@
 //! UPDATE and DELETE over random FROM clauses: none may panic, and each changes the rows that a SELECT over the same clause returns.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
-use common::random::Random;
-use common::{World, run};
+use crate::common::random::Random;
+use crate::common::{World, run};
 use hardpan_session::Session;
 
 const STATEMENTS: usize = 400;
@@ -173,7 +171,7 @@ fn one_statement(session: &mut Session, random: &mut Random) -> bool {
 fn changes_over_random_joins_change_what_a_select_names() {
     let world = World::new("random-changes");
     let mut session = world.session();
-    let seed = common::random::seed(9);
+    let seed = crate::common::random::seed(9);
     let mut random = Random::new(seed);
     prepare(&mut session, &mut random);
     let changed = (0..STATEMENTS)

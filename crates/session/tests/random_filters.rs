@@ -2,10 +2,8 @@
 //! the duplicates among the rows of their filter, and each query returns the same rows from both, with and without a hint.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
-use common::random::Random;
-use common::{World, numbers, rows, run};
+use crate::common::random::Random;
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 const ROUNDS: usize = 12;

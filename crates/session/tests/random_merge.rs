@@ -1,13 +1,11 @@
 //! MERGE with random clauses over random rows, against a model that joins and acts row by row in memory; and concurrent MERGE statements.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::random::Random;
-use common::simulated::{Server, connect, number, on_a_machine};
-use common::{World, numbers, rows, run};
+use crate::common::random::Random;
+use crate::common::simulated::{Server, connect, number, on_a_machine};
+use crate::common::{World, numbers, rows, run};
 
 const STATEMENTS: usize = 400;
 

@@ -2,10 +2,8 @@
 //! refuses exactly the rows that the view would not show.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
-use common::random::Random;
-use common::{Seen, World, numbers, run};
+use crate::common::random::Random;
+use crate::common::{Seen, World, numbers, run};
 use hardpan_session::Session;
 
 const VIEWS: usize = 120;
@@ -262,7 +260,7 @@ fn prepare(session: &mut Session, random: &mut Random) {
 fn changes_through_views_are_changes_of_the_base_table() {
     let world = World::new("random-views");
     let mut session = world.session();
-    let seed = common::random::seed(21);
+    let seed = crate::common::random::seed(21);
     let mut random = Random::new(seed);
     prepare(&mut session, &mut random);
     let (mut changed, mut refused) = (0, 0);

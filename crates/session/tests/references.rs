@@ -2,9 +2,7 @@
 //! `sys.sql_expression_dependencies`. Each text is bound again, so the result reflects the current meaning of its names.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 /// Schema, entity, column, its number, and the use: selected, updated, `*`, INSERT without a list, all columns found, incomplete.

@@ -1,9 +1,7 @@
 //! A feature that is refused by name ends its batch: no later statement runs, and a transaction around it is rolled back.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 
 /// Statements that are refused at run time, with the error number.
 const REFUSED: [(&str, i32); 5] = [

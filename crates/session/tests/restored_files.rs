@@ -2,13 +2,11 @@
 //! are refused, not opened with changes missing; a page with a wrong incarnation is reported, not asserted.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use common::simulated::{NAME, Server, kept, number};
-use common::{Seen, rows, run};
+use crate::common::simulated::{NAME, Server, kept, number};
+use crate::common::{Seen, rows, run};
 use hardpan_session::Session;
 use os::Latch;
 use os::sim::{DiskImage, Profile, World};

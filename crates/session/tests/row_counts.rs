@@ -1,11 +1,9 @@
 //! The row count stored for each heap and index: exact after every change, savepoint, rollback, rebuild, restart and loss of power.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-mod common;
-
-use common::random::Random;
-use common::simulated::after_power_loss;
-use common::{World, numbers, rows, run};
+use crate::common::random::Random;
+use crate::common::simulated::after_power_loss;
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 const TABLES: [&str; 3] = ["h", "k", "f"];

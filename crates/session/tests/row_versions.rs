@@ -1,12 +1,10 @@
 //! rowversion values: one counter per database, which no restart and no crash resets; `@@DBTS` and `MIN_ACTIVE_ROWVERSION()`.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-mod common;
-
 use std::sync::Arc;
 
-use common::simulated::{Server, kept, number};
-use common::{World, rows, run};
+use crate::common::simulated::{Server, kept, number};
+use crate::common::{World, rows, run};
 use hardpan_session::Session;
 use os::sim::{Profile, World as Machine};
 

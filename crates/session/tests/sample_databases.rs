@@ -1,9 +1,7 @@
 //! Install scripts like those of sample databases: run unchanged, twice, and then queried.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 /// Runs a script batch by batch, as its client would at each GO; nothing may go wrong. Gives what was said.

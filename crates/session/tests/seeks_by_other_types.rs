@@ -3,10 +3,8 @@
 //! value, composite, descending and filtered indexes, and the least and greatest value.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::random::{Random, seed};
-use common::{World, run};
+use crate::common::random::{Random, seed};
+use crate::common::{World, run};
 use hardpan_session::Session;
 
 /// A column's type, and values of it.
@@ -165,7 +163,7 @@ fn made(session: &mut Session, column: &str, values: &str) {
             rows.join(", ")
         ),
     );
-    let wrong: Vec<i32> = common::numbers(&seen).into_iter().filter(|number| *number != 0).collect();
+    let wrong: Vec<i32> = crate::common::numbers(&seen).into_iter().filter(|number| *number != 0).collect();
     assert!(wrong.is_empty(), "{column}: {:?}", seen.messages);
     // An index of the rows about the middle value: does a condition imply its filter?
     let middle = values.split(", ").nth(1).unwrap();

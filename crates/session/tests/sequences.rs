@@ -2,9 +2,7 @@
 //! Documentation of CREATE SEQUENCE, ALTER SEQUENCE, NEXT VALUE FOR, sp_sequence_get_range and sys.sequences.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 fn begin(name: &str) -> (World, Session) {

@@ -2,9 +2,7 @@
 //! system procedures.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 
 #[test]
 fn endpoints_principals_and_memory() {

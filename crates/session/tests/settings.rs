@@ -1,9 +1,7 @@
 //! @@ROWCOUNT and @@ERROR after statements, and when settings take effect.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 
 /// The documentation of @@ROWCOUNT: the rows of the statement, 1 after a simple assignment, 0 after other statements without rows, kept by EXECUTE.
 #[test]

@@ -1,9 +1,7 @@
 //! SET SHOWPLAN, NOEXEC, PARSEONLY and FMTONLY: no statement runs; plans and columns are described instead.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{Seen, World, numbers, rows, run};
+use crate::common::{Seen, World, numbers, rows, run};
 use hardpan_session::Session;
 
 /// Statements that would leave effects, one by one and inside control flow.

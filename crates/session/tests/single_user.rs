@@ -1,10 +1,8 @@
 //! ALTER DATABASE ... SET: which options need exclusive access, which sessions must leave or are kept out, and which may change the option again.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::simulated::{Server, connect, on_a_machine};
-use common::{Seen, numbers, rows, run};
+use crate::common::simulated::{Server, connect, on_a_machine};
+use crate::common::{Seen, numbers, rows, run};
 use hardpan_session::{RequestEnd, Session};
 use os::WaitType;
 

@@ -3,12 +3,10 @@
 //! pages of the error messages 3951, 3952, 3960 and 3961.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
 use std::sync::Arc;
 
-use common::simulated::{Server, connect, on_a_machine};
-use common::{numbers, rows, run};
+use crate::common::simulated::{Server, connect, on_a_machine};
+use crate::common::{numbers, rows, run};
 use hardpan_session::Session;
 use os::WaitType;
 

@@ -2,9 +2,7 @@
 //! is right; debug builds compare the values of neighbours as well.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 /// 3,000 numbers in no order, some of them negative, each five times.

@@ -1,9 +1,7 @@
 //! Pages and rows in sp_spaceused, sys.allocation_units and sys.dm_db_partition_stats: equal to the counts of DBCC CHECKTABLE.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 fn prepared(name: &str) -> (World, Session) {

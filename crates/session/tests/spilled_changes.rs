@@ -2,9 +2,7 @@
 //! errors as when they fit. `random_changes.rs`, `random_merge.rs` and `random_cascades.rs` test the same against models.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 
 /// A heap, a tree with unique keys and filters, a parent with children and grandchildren.
 const TABLES: &str = "CREATE TABLE h (id int NOT NULL, a int, s varchar(60), INDEX ia (a), INDEX isa (s, a))

@@ -2,10 +2,8 @@
 //! the same under memory limits.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test looks into its folder")]
 
-mod common;
-
-use common::simulated::Server;
-use common::{Seen, World, numbers, rows, run};
+use crate::common::simulated::Server;
+use crate::common::{Seen, World, numbers, rows, run};
 use hardpan_session::{RequestEnd, Session};
 use os::sim::{Effect, Fault, Operation, Profile};
 

@@ -2,9 +2,7 @@
 //! errors are those of a filter after each row.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 const TABLES: &str = "CREATE TABLE t (k int NOT NULL PRIMARY KEY, v int) CREATE TABLE none (k int)

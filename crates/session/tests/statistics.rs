@@ -1,10 +1,8 @@
 //! SET STATISTICS IO and TIME: the figures belong to the statement and are reported after its end.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::simulated::{Server, on_a_machine};
-use common::{Seen, World, numbers, rows, run};
+use crate::common::simulated::{Server, on_a_machine};
+use crate::common::{Seen, World, numbers, rows, run};
 
 /// The numbers in the messages 3615, by table: scans, logical, physical, read-ahead, and those of large values.
 fn figures(seen: &Seen) -> Vec<(String, Vec<u64>)> {

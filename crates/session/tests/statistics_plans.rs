@@ -2,10 +2,8 @@
 //! them; and no result depends on them.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::random::{Random, seed};
-use common::{World, numbers, rows, run};
+use crate::common::random::{Random, seed};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 /// `jobs`: 20,000 rows, `state` 'done' but for 10 that are 'open'; `kind` of 4 values, `day` from 0 to 19,999, `note` NULL in all but 20. `parts`:

@@ -1,9 +1,7 @@
 //! SET STATISTICS PROFILE and XML: each operator's rows and executions beside its estimates, compared with the tables' contents.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 /// `a`: 1,000 rows, `k` 0 to 999, `g` of 10 values; `b`: 5,000 rows, five for each of `a`, an index on `a` that does not contain `v`; `few`: 3 rows.

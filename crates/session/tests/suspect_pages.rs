@@ -1,9 +1,7 @@
 //! msdb.dbo.suspect_pages: pages that could not be read, with file, page, kind of error and count; and the policy tables that tools read.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test damages its files itself")]
 
-mod common;
-
-use common::{Seen, World, numbers, rows, run};
+use crate::common::{Seen, World, numbers, rows, run};
 
 const SUSPECT: &str = "SELECT DB_NAME(database_id), file_id, page_id, event_type, error_count, \
                        IIF(ABS(DATEDIFF(second, last_update_date, GETDATE())) < 600, 'now', 'then') FROM msdb.dbo.suspect_pages";

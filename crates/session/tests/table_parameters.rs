@@ -1,9 +1,7 @@
 //! Tables that clients send as parameters (RPC): to procedures and to sp_executesql.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::World;
+use crate::common::World;
 use hardpan_session::{
     ColumnDescription, Done, EnvironmentChange, Flow, RequestEnd, ResultSink, RpcCall, RpcParameter,
     RpcTarget, SentTable, Session,

@@ -2,9 +2,7 @@
 //! transaction commits or not; a statement that fails is rolled back alone.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 const SHOW: &str = "SELECT i FROM @t ORDER BY i";

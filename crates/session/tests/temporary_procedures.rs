@@ -1,10 +1,8 @@
 //! Temporary procedures: a local one is visible to its session only and is dropped with it; a global one is visible to all sessions.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::simulated::{Server, on_a_machine};
-use common::{Seen, numbers, rows, run};
+use crate::common::simulated::{Server, on_a_machine};
+use crate::common::{Seen, numbers, rows, run};
 
 /// No messages.
 const NONE: [i32; 0] = [];

@@ -1,9 +1,7 @@
 //! Temporary tables by name: which sessions see which, and the effect of transactions on them.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 /// Temporary tables of all sessions; those behind table variables have names without underscores.

@@ -2,9 +2,7 @@
 //! result reflects the database.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, run};
+use crate::common::{World, run};
 
 const DATABASE: &[&str] = &[
     "CREATE DATABASE sold",
@@ -74,7 +72,8 @@ fn files_servers_and_people() {
     let world = World::new("tool-procedures");
     let mut session = world.session();
     DATABASE.iter().for_each(|text| drop(run(&mut session, text)));
-    let one = |session: &mut hardpan_session::Session, text: &str| common::rows(session, text).remove(0);
+    let one =
+        |session: &mut hardpan_session::Session, text: &str| crate::common::rows(session, text).remove(0);
     let facts = "SELECT FILEPROPERTY('sold', 'IsPrimaryFile'), FILEPROPERTY('sold_log', 'IsLogFile'), FILEPROPERTY('sold', 'IsReadOnly'),
                  FILEPROPERTY('none', 'SpaceUsed'), FILEPROPERTY('sold', 'none'), DATABASEPROPERTY('sold', 'IsReadOnly'),
                  DATABASEPROPERTY('sold', 'IsTruncLog'), DATABASEPROPERTY('none', 'IsReadOnly')";
@@ -94,10 +93,10 @@ fn files_servers_and_people() {
         ("EXEC sp_helplogins 'none'", 15007),
         ("EXEC sp_helpserver 'none'", 15015),
     ] {
-        assert_eq!(common::numbers(&run(&mut session, text)), [expected], "{text}");
+        assert_eq!(crate::common::numbers(&run(&mut session, text)), [expected], "{text}");
     }
     assert_eq!(
-        common::rows(
+        crate::common::rows(
             &mut session,
             "SELECT COUNT(*), SUM(IIF(mirroring_guid IS NULL, 0, 1)) FROM sys.database_mirroring"
         ),

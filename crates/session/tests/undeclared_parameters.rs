@@ -1,9 +1,7 @@
 //! sp_describe_undeclared_parameters: the documented algorithm, its columns in order, its errors.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 fn prepared(name: &str) -> (World, Session) {

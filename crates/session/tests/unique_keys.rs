@@ -2,11 +2,9 @@
 //! index agrees with its table afterwards, and foreign keys check the final rows.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test prepares its folders itself")]
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 /// No error.
@@ -356,14 +354,14 @@ fn a_key_that_comes_meanwhile_is_left_out_whole() {
         "CREATE UNIQUE CLUSTERED INDEX base ON s (id) WITH (IGNORE_DUP_KEY = ON)",
     ];
     for base in bases {
-        common::simulated::on_a_machine(1, move |os| {
-            use common::schedules::{Answer, play, prepare};
+        crate::common::simulated::on_a_machine(1, move |os| {
+            use crate::common::schedules::{Answer, play, prepare};
             let server = prepare(os, &format!("{TABLE} {base}"));
             let places = [("isolation", "READ COMMITTED"), ("versioned", "READ COMMITTED")];
             for (place, (statement, number, succeeds)) in
                 places.into_iter().flat_map(|place| statements.iter().map(move |one| (place, *one)))
             {
-                let mut session = common::simulated::connect(&server.shared(), place.0);
+                let mut session = crate::common::simulated::connect(&server.shared(), place.0);
                 run(&mut session, "DELETE s WHERE id <> 50");
                 session.close();
                 let steps = [
@@ -377,7 +375,7 @@ fn a_key_that_comes_meanwhile_is_left_out_whole() {
                 ];
                 let answers = play(os, &server.shared(), "left out", &steps, place);
                 assert_eq!(answers[1], Answer::Error(number), "{base}: it says so");
-                let mut session = common::simulated::connect(&server.shared(), place.0);
+                let mut session = crate::common::simulated::connect(&server.shared(), place.0);
                 let found = rows(&mut session, "SELECT id, a, b, c, LEN(big) FROM s ORDER BY id");
                 let expected = ["3|8|8|3|1", "9|7|9|9|20000", "50|50|50|50|5"];
                 let expected = &expected[usize::from(!succeeds)..];

@@ -2,9 +2,7 @@
 //! Recursion levels are counted as in SQL Server.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{Seen, World, numbers, rows, run};
+use crate::common::{Seen, World, numbers, rows, run};
 use hardpan_session::Session;
 
 fn made(name: &str) -> (World, Session) {

@@ -1,10 +1,8 @@
 //! Subqueries and APPLY that are unnested to joins give the results of row-by-row evaluation: aggregates, EXISTS, IN, NOT IN with NULLs, nested ones.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::random::{Random, seed};
-use common::{World, run};
+use crate::common::random::{Random, seed};
+use crate::common::{World, run};
 use hardpan_session::Session;
 
 /// `o` and `i` have NULLs in `k` and `v`; `n` in none of its columns; `s` and `w` differ in case.
@@ -20,7 +18,7 @@ fn made(name: &str) -> (World, Session) {
          INSERT i SELECT number, NULLIF(number * 5 % 16, 2), NULLIF(number * 11 % 37, 4), CHAR(97 + number % 5) + CHAR(65 + number % 2), number % 40, number * 3 % 50,
              CHAR(65 + number % 5) + 'a' FROM master..spt_values WHERE type = 'P' AND number < 100",
     );
-    assert!(common::numbers(&seen).iter().all(|number| *number == 0), "{:?}", seen.messages);
+    assert!(crate::common::numbers(&seen).iter().all(|number| *number == 0), "{:?}", seen.messages);
     (world, session)
 }
 
@@ -168,7 +166,7 @@ fn it_gives_what_each_row_would() {
         "CREATE INDEX ik ON i (k) CREATE INDEX inn ON i (n) INCLUDE (k, v)",
         "DROP INDEX ik ON i; CREATE CLUSTERED INDEX ci ON i (s, k); CREATE UNIQUE INDEX ui ON i (id); CREATE UNIQUE CLUSTERED INDEX uo ON o (id)",
     ] {
-        assert!(common::numbers(&run(&mut session, indexes)).is_empty(), "{indexes}");
+        assert!(crate::common::numbers(&run(&mut session, indexes)).is_empty(), "{indexes}");
         for round in 0..72 {
             let (asked, blunt) = match round % 4 {
                 0 => aggregate(&mut random),
@@ -196,7 +194,7 @@ fn operators(session: &mut Session, statement: &str) -> String {
 fn shapes() {
     let (_world, mut session) = made("unnest-shape");
     let indexes = "CREATE UNIQUE CLUSTERED INDEX uo ON o (id)";
-    assert!(common::numbers(&run(&mut session, indexes)).is_empty());
+    assert!(crate::common::numbers(&run(&mut session, indexes)).is_empty());
     let mut wrong: Vec<String> = Vec::new();
     for (statement, has, has_not) in [
         (
@@ -270,7 +268,7 @@ fn shapes() {
     }
     // For few outer rows it is computed per row.
     let index = "CREATE INDEX ik ON i (k) INCLUDE (v)";
-    assert!(common::numbers(&run(&mut session, index)).is_empty());
+    assert!(crate::common::numbers(&run(&mut session, index)).is_empty());
     let few = "SELECT COUNT(*) FROM o WHERE id = 5 AND v < (SELECT AVG(v) FROM i WHERE i.k = o.k)";
     let plan = operators(&mut session, few);
     if plan.contains("Hash Match") || !plan.contains("[ik]") {

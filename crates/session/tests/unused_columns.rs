@@ -3,9 +3,7 @@
 //! orders use are computed.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 /// `t` has two rows and divides by zero with each, `e` none, `m` two rows of a table with a key.

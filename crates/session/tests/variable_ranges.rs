@@ -1,9 +1,7 @@
 //! Ranges between two variables: a statement has a plan for each order of magnitude of their widths, and the same rows by each.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{World, numbers, rows, run};
+use crate::common::{World, numbers, rows, run};
 use hardpan_session::Session;
 
 /// Lines of orders, ten for each, whose items are looked up in another large table.

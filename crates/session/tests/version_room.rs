@@ -1,10 +1,8 @@
 //! Row versions that do not fit into memory: where they are stored, their views and counters, and the behaviour without any space.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::simulated::{Server, number, on_a_machine};
-use common::{numbers, rows, run};
+use crate::common::simulated::{Server, number, on_a_machine};
+use crate::common::{numbers, rows, run};
 use hardpan_session::Session;
 
 const ROWS: i64 = 3_000;

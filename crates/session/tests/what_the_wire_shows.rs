@@ -2,9 +2,7 @@
 //! which columns are nullable.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{Seen, World, numbers, run};
+use crate::common::{Seen, World, numbers, run};
 use hardpan_session::{EnvironmentChange, RpcCall, RpcParameter, RpcTarget};
 use types::{Length, SqlType, Value};
 
@@ -229,7 +227,7 @@ fn no_view_gives_null_in_a_column_that_excludes_it() {
         &mut session,
         "EXEC('CREATE VIEW v AS SELECT i FROM t'); EXEC('CREATE PROCEDURE p @x INT AS SELECT 1')",
     );
-    let views = common::rows(
+    let views = crate::common::rows(
         &mut session,
         "SELECT s.name + '.' + v.name FROM sys.all_views v JOIN sys.schemas s ON s.schema_id = v.schema_id",
     );

@@ -2,11 +2,9 @@
 //! type's limits, and random lives against a model, on a simulated machine.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-mod common;
-
-use common::random::Random;
-use common::simulated::{Server, kept, on_a_machine};
-use common::{numbers, rows, run};
+use crate::common::random::Random;
+use crate::common::simulated::{Server, kept, on_a_machine};
+use crate::common::{numbers, rows, run};
 use hardpan_session::Session;
 use os::Os;
 use os::sim::{Profile, World as Machine};

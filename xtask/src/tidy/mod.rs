@@ -8,6 +8,7 @@ mod modules;
 mod named;
 mod rules;
 pub mod source;
+mod test_files;
 
 use source::SourceFile;
 
@@ -43,6 +44,7 @@ pub fn run(update_ratchet: bool) -> Result<(), String> {
     findings.extend(rules::flush_reasons(&files));
     findings.extend(rules::assertion_density(&files));
     findings.extend(rules::long_functions(&files, update_ratchet)?);
+    findings.extend(test_files::check(&source::workspace_root()?, &files)?);
     findings.extend(claims::check(&source::workspace_root()?, &files));
     findings.extend(documents::check(&source::workspace_root()?, &files));
     findings.extend(named::check(&source::workspace_root()?, &files));

@@ -12,6 +12,7 @@ pub mod simulated;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use engine::{Instance, InstanceOptions};
 use hardpan_session::{
@@ -29,7 +30,11 @@ pub struct World {
 
 impl World {
     pub fn new(name: &str) -> World {
-        let folder = std::env::temp_dir().join(format!("hardpan-session-{name}-{}", std::process::id()));
+        // Files of one binary may use one name, at one time.
+        static WORLDS: AtomicU32 = AtomicU32::new(0);
+        let number = WORLDS.fetch_add(1, Ordering::Relaxed);
+        let folder =
+            std::env::temp_dir().join(format!("hardpan-session-{name}-{}-{number}", std::process::id()));
         drop(std::fs::remove_dir_all(&folder));
         let instance = Instance::open(&Os::real(), &InstanceOptions::new(&folder)).unwrap();
         let shared = SessionShared::new(instance.clone(), "test", 0);

@@ -1,0 +1,32 @@
+//! Definitions and what shows them: system views, catalog procedures, tools, samples. One binary, since each costs a link of the whole engine.
+
+mod agent_jobs;
+mod cached_plans;
+mod catalog_help;
+mod catalog_procedures;
+mod catalog_views;
+mod column_dependents;
+mod column_properties;
+mod common;
+mod configure;
+mod counters;
+mod data_files;
+mod database_switches;
+mod dbcc_check;
+mod definitions;
+mod diagnosis;
+mod dm_exec;
+mod index_settings;
+mod kept_stars;
+mod maintenance_procedures;
+mod no_room;
+mod no_room_told;
+mod references;
+mod restored_files;
+mod row_counts;
+mod sample_databases;
+mod server_tree;
+mod space_used;
+mod suspect_pages;
+mod tools_connect;
+mod unique_keys;

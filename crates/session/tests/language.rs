@@ -1,0 +1,36 @@
+//! The language: batches, programs, definitions, errors and their messages. One binary, since each costs a link of the whole engine.
+
+mod atomic_blocks;
+mod bad_statements;
+mod batches;
+mod changes_of_every_size;
+mod clauses;
+mod client_messages;
+mod common;
+mod computed_when_read;
+mod conclusions;
+mod conversions;
+mod cursors;
+mod error_matrix;
+mod for_text;
+mod functions;
+mod large_texts;
+mod module_settings;
+mod names;
+mod names_and_types;
+mod places;
+mod plain_steps;
+mod prepared;
+mod random_cascades;
+mod random_changes;
+mod random_merge;
+mod random_views;
+mod refusals;
+mod settings;
+mod table_parameters;
+mod table_variables;
+mod temporary_procedures;
+mod temporary_tables;
+mod undeclared_parameters;
+mod unknown_names;
+mod what_the_wire_shows;

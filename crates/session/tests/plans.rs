@@ -1,0 +1,37 @@
+//! Plans and their operators: access paths, orders, joins, groups, statistics, spills. One binary, since each costs a link of the whole engine.
+
+mod access_paths;
+mod column_statistics;
+mod common;
+mod conditions_in_place;
+mod early_groups;
+mod extremes;
+mod filtered_statistics;
+mod group_keys;
+mod grouping_sets;
+mod in_order;
+mod index_build;
+mod index_intersections;
+mod index_order;
+mod index_unions;
+mod index_uses;
+mod join_order;
+mod kept_parts;
+mod missing_indexes;
+mod one_side;
+mod plan_lifetimes;
+mod planned_once;
+mod query_store;
+mod random_filters;
+mod seeks_by_other_types;
+mod showplan;
+mod sorts;
+mod spilled_changes;
+mod spilling;
+mod startup_filters;
+mod statistics;
+mod statistics_plans;
+mod statistics_profile;
+mod unnest;
+mod unused_columns;
+mod variable_ranges;
