@@ -43,7 +43,7 @@ const HUGE_ROWS: u64 = 100_000;
 /// Runs the scenario for one seed.
 pub(crate) fn run(seed: u64, bug: Option<Bug>) -> Outcome {
     // A statement that changes many rows takes many of them.
-    let profile = Profile { switches_max: 50_000_000, ..Profile::nvme() };
+    let profile = Profile { switches_max: 400_000_000, ..Profile::nvme() };
     let world = World::with_disk(seed, profile, prepared_disk());
     world.plant(bug);
     let mut outcome = Outcome::new(seed);
