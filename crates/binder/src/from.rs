@@ -46,7 +46,7 @@ impl Binder<'_> {
         Ok(all.unwrap_or(Rel::OneRow))
     }
 
-    fn source(&mut self, source: &TableSource) -> Result<Rel, SqlError> {
+    pub(super) fn source(&mut self, source: &TableSource) -> Result<Rel, SqlError> {
         let before = self.scope().tables.len();
         let rel = self.deeper(|binder| binder.source_inside(source))?;
         self.check_exposed_names(before)?;
@@ -126,14 +126,17 @@ impl Binder<'_> {
                 ast::OpenRowsetKind::DataSource => "OPENDATASOURCE",
                 _ => "OPENROWSET",
             })),
-            TableSource::Pivot(_) => Err(plan_ir::errors::unsupported("PIVOT")),
-            TableSource::Unpivot(_) => Err(plan_ir::errors::unsupported("UNPIVOT")),
+            TableSource::Pivot(pivot) => self.pivot(pivot),
+            TableSource::Unpivot(unpivot) => self.unpivot(unpivot),
             TableSource::Dml(_) => Err(plan_ir::errors::unsupported("a data change statement in FROM")),
         }
     }
 
     /// Runs `f` with the tables of this FROM clause out of sight: a derived table does not see its neighbours.
-    fn hidden<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T, SqlError>) -> Result<T, SqlError> {
+    pub(super) fn hidden<T>(
+        &mut self,
+        f: impl FnOnce(&mut Self) -> Result<T, SqlError>,
+    ) -> Result<T, SqlError> {
         let tables = std::mem::take(&mut self.scope().tables);
         let result = f(self);
         self.scope().tables = tables;

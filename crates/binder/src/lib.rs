@@ -28,6 +28,7 @@ pub mod not_here;
 pub mod observe;
 mod open_json;
 mod output;
+mod pivot;
 mod reachable;
 mod recursion;
 mod rowset;

@@ -342,6 +342,8 @@ fn exposed_alias(source: &ast::TableSource) -> Option<&str> {
         ast::TableSource::Derived(derived) => derived.alias.as_ref(),
         ast::TableSource::Values(values) => values.alias.as_ref(),
         ast::TableSource::Function(function) => function.alias.as_ref(),
+        ast::TableSource::Pivot(pivot) => pivot.alias.as_ref(),
+        ast::TableSource::Unpivot(unpivot) => unpivot.alias.as_ref(),
         _ => None,
     };
     alias.map(|alias| alias.value.as_str())

@@ -208,6 +208,7 @@ script!("../../query/tests/scripts/" seeds);
 script!("../../query/tests/scripts/" like_seek);
 script!("../../query/tests/scripts/" predicates_below);
 script!("../../session/tests/scripts/" for_json);
+script!("../../session/tests/scripts/" pivot);
 script!("../../session/tests/scripts/" for_xml);
 script!("../../session/tests/scripts/" hints);
 script!("../../session/tests/scripts/" index_pages);

@@ -91,6 +91,7 @@ script!("scripts/" typed_null);
 script!("scripts/" user_functions);
 script!("scripts/" user_functions_in_statements);
 script!("scripts/" for_json);
+script!("scripts/" pivot);
 script!("scripts/" for_xml);
 script!("scripts/" computed_columns);
 script!("scripts/" row_counts);

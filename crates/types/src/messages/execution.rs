@@ -122,6 +122,11 @@ pub(super) const MESSAGES: &[Message] = &[
     ),
     entry(8164, 16, "INSERT EXEC statements cannot be nested."),
     entry(8165, 16, "Subcommand value %d is not valid; legal values are 0 to %d."),
+    entry(
+        8167,
+        16,
+        "The type of column \"%s\" conflicts with the type of other columns that are given in the UNPIVOT list.",
+    ),
     entry(8168, 16, "Several constraints named '%s' were given."),
     entry(8169, 16, "Conversion from a character string to uniqueidentifier failed."),
     entry(8170, 16, "There is not enough result space to convert a uniqueidentifier value to char."),

@@ -193,6 +193,11 @@ pub(super) const MESSAGES: &[Message] = &[
         "The column name '%s' is given more than once in the SET clause or column list of an INSERT; a column cannot be given more than one value in one clause.",
     ),
     entry(
+        265,
+        16,
+        "The column name \"%s\" that the %s operator makes conflicts with an existing column name in the %s argument.",
+    ),
+    entry(
         266,
         16,
         "Transaction count after EXECUTE indicates a mismatching number of BEGIN and COMMIT statements. Previous count = %d, current count = %d.",
@@ -338,6 +343,7 @@ pub(super) const MESSAGES: &[Message] = &[
         "GROUP BY, HAVING and aggregates are not allowed in the recursive part of the recursive common table expression '%s'.",
     ),
     entry(468, 16, "Cannot resolve the collation conflict between \"%s\" and \"%s\" in the %s operation."),
+    entry(473, 16, "The value \"%s\" that the %s operator is given is incorrect."),
     entry(483, 15, "The OUTPUT clause cannot be used in an INSERT...EXEC statement."),
     entry(487, 16, "An invalid option was given for the statement \"%s\"."),
     entry(
