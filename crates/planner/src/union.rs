@@ -52,9 +52,8 @@ impl Planner<'_> {
             if branches.len() > BRANCHES_MAX || branches.iter().flatten().any(fails_by_row) {
                 continue;
             }
-            let others =
-                predicates.iter().enumerate().filter(|other| other.0 != at).map(|other| other.1.clone());
-            if let Some(found) = self.union(scan, &branches, &others.collect::<Vec<_>>())? {
+            let others = (&predicates[..at], &predicates[at + 1..]);
+            if let Some(found) = self.union(scan, &branches, others)? {
                 let sort = if desired.is_some() { best.rows.min(found.rows) * SORT_COST } else { 0.0 };
                 // What the branches find is better known than the selectivity of the OR: with fewer rows, a search for the first rows takes longer.
                 let longer = if limit.is_some() { (best.rows / found.rows).max(1.0) } else { 1.0 };
@@ -67,19 +66,20 @@ impl Planner<'_> {
         Ok(best)
     }
 
-    /// The rows of each branch in turn; `None` when one of them has no index to be sought.
+    /// The rows of each branch in turn, between the conditions before and behind the OR, which may fail for rows that no branch finds; `None` when one
+    /// branch has no index to be sought.
     fn union(
         &mut self,
         scan: &TableScan,
         branches: &[Vec<Expr>],
-        others: &[Expr],
+        (before, behind): (&[Expr], &[Expr]),
     ) -> Result<Option<Planned>, SqlError> {
         debug_assert!(branches.len() > 1, "an OR has several branches");
         debug_assert!(scan.locator.is_none(), "rows that are changed are found in one way");
         let named = TableScan { names_rows: true, ..scan.clone() };
         let mut all: Option<Planned> = None;
         for branch in branches {
-            let own = others.iter().chain(branch).cloned().collect();
+            let own = before.iter().chain(branch).chain(behind).cloned().collect();
             let sought = self.plan_one_way(&named, own, None)?;
             if !matches!(&sought.plan, Plan::Scan(scan) if scan.path.is_seek()) {
                 return Ok(None);

@@ -4,7 +4,7 @@
 
 use crate::common::schedules::{Answer, play, prepare};
 use crate::common::simulated::{connect, on_a_machine};
-use crate::common::{rows, run};
+use crate::common::{World, rows, run};
 
 /// 2,000 rows of which one has `a` = 1 (1500), two have `b` = 2 (100 and 1600).
 const TABLE: &str = "CREATE TABLE u (k int NOT NULL PRIMARY KEY, a int NOT NULL, b int NOT NULL, pad char(200) NOT NULL)
@@ -56,4 +56,22 @@ fn a_row_that_moves_between_branches_comes_once() {
         }
         server.instance.shutdown();
     });
+}
+
+/// A condition behind the OR is asked of rows that a branch finds, in the order in which it was written.
+#[test]
+fn a_condition_behind_the_or_fails_for_its_rows_alone() {
+    let (_world, mut session) = World::in_database("union-fails");
+    run(
+        &mut session,
+        "CREATE TABLE u (k int PRIMARY KEY NONCLUSTERED, c varchar(6), v int); CREATE INDEX by_c ON u (c, k)",
+    );
+    run(&mut session, "INSERT u VALUES (0, 'b', 1), (1, 'c', 1), (2, 'd', 1), (5, 'a', 1)");
+    let text = "SELECT k FROM u WHERE (k >= 2 OR c = N'a') AND 10 / k = 2 OPTION (USE HINT ('HARDPAN_PREFER_RULE_INDEX_UNION', \
+                'HARDPAN_PREFER_RULE_INDEX_SELECTION', 'HARDPAN_PREFER_RULE_INDEX_SEEK'))";
+    assert_eq!(rows(&mut session, text), ["5"]);
+    let plan = run(&mut session, "SET SHOWPLAN_TEXT ON");
+    assert!(plan.messages.is_empty());
+    let plan = format!("{:?}", run(&mut session, text).sets);
+    assert!(plan.contains("Flow Distinct"), "an index union: {plan}");
 }
