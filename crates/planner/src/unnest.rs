@@ -15,7 +15,7 @@ use plan_ir::physical::plan::Plan;
 use rustc_hash::FxHashSet;
 use types::{SqlError, SqlType, Value};
 
-use super::below::cannot_fail;
+use super::below::{cannot_fail, split_fallible};
 use super::costs::{PROBE_COST, RESTART_COST};
 use super::join_method::{dependent_loop, far_cost};
 use super::semi_join::{DEPTH_MAX, depth_of};
@@ -213,6 +213,7 @@ impl Planner<'_> {
                     return None;
                 }
                 on.extend(reading);
+                let own = if on.is_empty() { own } else { left_to_the_join(own, &mut on) };
                 let input = Box::new(input);
                 Some(match Expr::all(own) {
                     Some(predicate) => (Rel::Filter { input, predicate }, on),
@@ -245,6 +246,17 @@ impl Planner<'_> {
             }
         }
     }
+}
+
+/// Conditions of a query whose correlated conditions a join asks: those that may fail for a row are tolerant below, since the correlated ones may
+/// refuse the row, and asked by the join once more. What reads tables stays.
+fn left_to_the_join(own: Vec<Expr>, on: &mut Vec<Expr>) -> Vec<Expr> {
+    let (movable, mut kept): (Vec<Expr>, Vec<Expr>) =
+        own.into_iter().partition(|conjunct| !conjunct.has_subquery() && !conjunct.is_volatile());
+    let (now, later) = split_fallible(movable);
+    kept.splice(0..0, now);
+    on.extend(later);
+    kept
 }
 
 fn collect_scalars(expr: &Expr, into: &mut Vec<SubqueryExpr>) {

@@ -277,3 +277,39 @@ fn shapes() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     session.close();
 }
+
+/// The rows that the correlated condition refuses are not asked whether another condition fails.
+#[test]
+fn a_condition_beside_the_correlation_fails_for_its_rows_alone() {
+    let (_world, mut session) = made("unnest-fails");
+    run(
+        &mut session,
+        "CREATE TABLE p (k int PRIMARY KEY, c int, z real, INDEX by_z (z)); CREATE TABLE q (k int PRIMARY KEY, v int)",
+    );
+    run(
+        &mut session,
+        "INSERT p VALUES (0, 0, 127), (1, 2, 127), (2, 2, 3), (9, 5, 127); INSERT q VALUES (0, 2), (3, 5), (4, 7)",
+    );
+    let own = "10 / p.k > 2";
+    for conditions in [format!("p.c = q.v AND {own}"), format!("p.c BETWEEN q.v AND q.v + 1 AND {own}")] {
+        for behind in ["", "WHERE a.z = 127", "WHERE a.z = 127 AND q.k = 3 OR a.z = 127 AND q.k = 10.004"] {
+            let wanted = |kind: &str| match (kind, behind) {
+                ("OUTER", "") => vec!["0|127", "0|3", "3|NULL", "4|NULL"],
+                (_, "") => vec!["0|127", "0|3"],
+                (_, "WHERE a.z = 127") => vec!["0|127"],
+                _ => Vec::new(),
+            };
+            for kind in ["OUTER", "CROSS"] {
+                let query = format!(
+                    "SELECT q.k, a.z FROM q {kind} APPLY (SELECT p.z FROM p WHERE {conditions}) AS a {behind}"
+                );
+                assert_eq!(answer(&mut session, &query), wanted(kind), "{query}");
+            }
+            let join = format!(
+                "SELECT q.k, a.z FROM q LEFT JOIN p AS a ON {} {behind}",
+                conditions.replace("p.", "a.")
+            );
+            assert_eq!(answer(&mut session, &join), wanted("OUTER"), "{join}");
+        }
+    }
+}
