@@ -65,6 +65,11 @@ impl Binder<'_> {
             "CHOOSE" => self.choose(call),
             "ROW_NUMBER" | "RANK" | "DENSE_RANK" | "NTILE" | "LAG" | "LEAD" | "FIRST_VALUE"
             | "LAST_VALUE" | "PERCENT_RANK" | "CUME_DIST" => Err(plan_ir::errors::needs_over(&name)),
+            "COLUMNS_UPDATED" => {
+                self.check_in_trigger()?;
+                let function = self.built_ins.function(&name).expect("registered");
+                self.registered(function, call)
+            }
             "GROUPING" | "GROUPING_ID" => self.grouping_function(&name, call),
             "TRIM" => self.trim(call),
             "JSON_OBJECT" | "JSON_ARRAY" => self.json_made(call, name == "JSON_OBJECT"),

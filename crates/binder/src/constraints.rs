@@ -56,6 +56,7 @@ impl Binder<'_> {
         if !matches!(change, Change::Insert) {
             constraints.dependents = self.dependents(source, change)?;
         }
+        constraints.triggers = self.after_triggers(source, change);
         Ok(constraints)
     }
 

@@ -169,6 +169,14 @@ impl Binder<'_> {
             super::hints::hint_tables(&mut rel, &hints)?;
             return self.wanted_query(rel, wanted);
         }
+        if let Some(table) = self.trigger_table_named(name) {
+            if wanted {
+                return Err(SqlError::new(286, &[]));
+            }
+            let alias = alias.unwrap_or(&name.name);
+            self.hints_of(name, Some(alias), hints)?;
+            return self.trigger_table(table, &alias.value);
+        }
         let resolved = self.resolve_table(name)?;
         let exposed = alias.map_or(name.name.value.as_str(), |alias| alias.value.as_str()).to_string();
         let hints = self.hints_of(name, alias, hints)?;

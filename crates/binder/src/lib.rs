@@ -40,6 +40,7 @@ pub mod set_op;
 mod stars;
 mod target;
 mod through;
+mod trigger;
 mod update;
 mod user_function;
 mod window;

@@ -42,7 +42,6 @@ pub static NAMES: &[&str] = &[
     "CURRENT_TIMEZONE",
     "CURRENT_TIMEZONE_ID",
     // Graphs, XML and triggers.
-    "COLUMNS_UPDATED",
     "EDGE_ID_FROM_PARTS",
     "EVENTDATA",
     "GRAPH_ID_FROM_EDGE_ID",

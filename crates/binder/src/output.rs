@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use engine::TriggerEvent;
 use plan_ir::bound::change::{BoundOutput, BoundOutputInto, BoundOutputs};
 use plan_ir::bound::tree::{Expr, ExprKind};
 use plan_ir::context::ColumnDescription;
@@ -18,6 +19,23 @@ use super::{Binder, Clause, Scope, ScopeColumn, ScopeTable};
 
 /// Values of columns that a query computes.
 type Derived = FxHashMap<ColumnId, Result<Expr, SqlError>>;
+
+/// Rows of OUTPUT go to the client only where no trigger may stop the statement behind them. Error 334. `inserted` and `deleted`: the tables that
+/// the statement has, both that of UPDATE and of MERGE.
+fn refuse_triggers(source: &TableSource, (inserted, deleted): (bool, bool)) -> Result<(), SqlError> {
+    if source.def.is_temporary() {
+        return Ok(());
+    }
+    let events: &[TriggerEvent] = match (inserted, deleted) {
+        (true, false) => &[TriggerEvent::Insert],
+        (false, true) => &[TriggerEvent::Delete],
+        _ => &TriggerEvent::ALL,
+    };
+    let triggers = source.database.catalog().triggers_of(source.def.object_id);
+    let fires =
+        |found: &Arc<engine::ModuleDef>| events.iter().any(|event| found.trigger.is_enabled_for(*event));
+    if triggers.iter().any(fires) { Err(SqlError::new(334, &[&source.def.name])) } else { Ok(()) }
+}
 
 /// Puts the values in the columns' places.
 fn replace_derived(expr: &mut Expr, derived: &Derived) -> Result<(), SqlError> {
@@ -47,6 +65,9 @@ impl Binder<'_> {
     ) -> Result<BoundOutputs, SqlError> {
         if outputs.is_empty() {
             return Ok(BoundOutputs::default());
+        }
+        if outputs.iter().any(|output| output.into.is_none()) {
+            refuse_triggers(target.source, (inserted, deleted))?;
         }
         let source_columns = from.unwrap_or_default();
         let mut tables = Vec::new();
@@ -169,6 +190,10 @@ impl Binder<'_> {
     fn output_into(&mut self, into: &ast::OutputInto, values: &[Expr]) -> Result<BoundOutputInto, SqlError> {
         let source = self.output_table(&into.target)?;
         self.check_output_target(&source)?;
+        let triggers = source.database.catalog().triggers_of(source.def.object_id);
+        if !source.def.is_temporary() && triggers.iter().any(|found| !found.trigger.is_disabled) {
+            return Err(SqlError::new(331, &[&source.def.name]));
+        }
         let ordinals = if into.columns.is_empty() {
             let takes_value = |column: &engine::ColumnDef| {
                 column.computed.is_none()

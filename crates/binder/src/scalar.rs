@@ -100,6 +100,9 @@ impl Binder<'_> {
 
     fn condition_inside(&mut self, expr: &ast::Expr) -> Result<Expr, SqlError> {
         match &expr.kind {
+            ast::ExprKind::Function(call) if call.name.is_simple() && call.name.name.is("UPDATE") => {
+                self.is_column_set(call)
+            }
             ast::ExprKind::Comparison(comparison) => {
                 let op = comparison_operator(comparison.op)?;
                 let left = self.value(&comparison.left)?;

@@ -54,6 +54,7 @@ impl Binder<'_> {
         if self.is_common_table(name) {
             return Ok(Named::CommonTable(name.clone()));
         }
+        self.refuse_trigger_table(name)?;
         match self.resolve_table(name)? {
             Resolved::Object(database, object) => match &object {
                 ObjectDef::Table(table) if table.is_system => Err(plan_ir::errors::system_catalog_update()),

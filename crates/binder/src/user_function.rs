@@ -109,6 +109,7 @@ impl Binder<'_> {
                 is_deterministic: false,
                 columns,
                 program: OnceLock::new(),
+                trigger_table: None,
             };
             if let (true, Some(returns)) = (module.is_schema_bound, returns) {
                 function.is_deterministic = binder.is_body_deterministic(&function, text, returns)?;

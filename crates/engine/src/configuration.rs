@@ -43,6 +43,8 @@ pub const MIN_QUERY_MEMORY: i32 = 1540;
 pub const QUERY_WAIT: i32 = 1541;
 /// `user options`: the initial SET options of sessions.
 pub const USER_OPTIONS: i32 = 1534;
+/// `nested triggers`: the statements of triggers fire AFTER triggers.
+pub const NESTED_TRIGGERS: i32 = 115;
 /// `max server memory (MB)`: the memory of all requests together; without a configured value, the page memory of --memory.
 pub(crate) const MAX_SERVER_MEMORY: i32 = 1544;
 
@@ -89,6 +91,7 @@ impl ConfigurationOption {
                 | MIN_QUERY_MEMORY
                 | QUERY_WAIT
                 | MAX_SERVER_MEMORY
+                | NESTED_TRIGGERS
         )
     }
 }

@@ -54,6 +54,7 @@ mod table;
 mod table_statistics;
 mod ticket;
 mod transaction_set;
+mod trigger_def;
 mod value_notes;
 mod version_counters;
 mod versioning;
@@ -71,14 +72,14 @@ pub use catalog::{
 };
 pub use catalog_dependencies::{CatalogDependencies, Validity};
 pub use configuration::{
-    ALLOW_UPDATES, ConfigurationOption, MIN_QUERY_MEMORY, OPTIONS as CONFIGURATION_OPTIONS, QUERY_WAIT,
-    SHOW_ADVANCED_OPTIONS, USER_OPTIONS,
+    ALLOW_UPDATES, ConfigurationOption, MIN_QUERY_MEMORY, NESTED_TRIGGERS, OPTIONS as CONFIGURATION_OPTIONS,
+    QUERY_WAIT, SHOW_ADVANCED_OPTIONS, USER_OPTIONS,
 };
 pub use database::{Database, date_time_of};
 pub use db_transaction::{DbSavepoint, DbTransaction};
 pub use definition::{
     AlteredSequence, CONSTRAINT_NAME_TAKEN, ColumnFill, ColumnProperty, NewColumn, NewConstraint, NewFilter,
-    NewForeignKey, NewIndex, NewSequence, NewTable, TablePart,
+    NewForeignKey, NewIndex, NewSequence, NewTable, NewTrigger, TablePart,
 };
 pub use error::{SqlResult, StorageError, interrupted};
 pub use files::FilePlaces;
@@ -126,6 +127,7 @@ pub use table::{
 pub use table_statistics::{NewStatistics, StatisticsSettings};
 pub use ticket::{COMMIT_TICKET_BYTES, CommitStatus, CommitTicket};
 pub use transaction_set::{BlockSavepoint, CommitRequest, CommitResult, ExclusiveDatabase, TransactionSet};
+pub use trigger_def::{TriggerDef, TriggerEvent, TriggerEvents};
 pub use txn::{
     ActiveRow, Before, IsolationLevel, LockMode, LockOwner, LockRow, LockWait, OpenSnapshot, Resource,
     SnapshotKind,

@@ -10,6 +10,7 @@ use crate::index_settings::IndexSettings;
 use crate::index_uses::IndexUses;
 pub use crate::object_id::ObjectId;
 use crate::sequence_def::SequenceDef;
+use crate::trigger_def::TriggerDef;
 
 /// `dbo`.
 pub const SCHEMA_DBO: i32 = 1;
@@ -421,8 +422,10 @@ pub struct ModuleDef {
     pub uses_native_compilation: bool,
     /// The columns of each `*` in the text of a view or inline function; empty for those of an earlier version.
     pub stars: Arc<[KeptStar]>,
-    /// Table of a trigger.
+    /// Table or view of a trigger.
     pub parent_object_id: ObjectId,
+    /// When a trigger fires; of other modules it says nothing.
+    pub trigger: TriggerDef,
     /// When it was created.
     pub create_date: DateTime,
     /// When it was last changed.
@@ -458,6 +461,8 @@ pub struct ModuleSettings {
     pub is_schema_bound: bool,
     /// WITH NATIVE_COMPILATION.
     pub uses_native_compilation: bool,
+    /// When a trigger fires.
+    pub trigger: TriggerDef,
 }
 
 /// Bits of `status` in the row of a module in the catalog's list of objects.
@@ -475,6 +480,7 @@ impl ModuleSettings {
             ansi_nulls: has(ANSI_NULLS_BIT),
             is_schema_bound: has(SCHEMA_BOUND_BIT),
             uses_native_compilation: has(NATIVE_COMPILATION_BIT),
+            trigger: TriggerDef::from_status(status),
         }
     }
 
@@ -485,6 +491,7 @@ impl ModuleSettings {
             | bit(self.ansi_nulls, ANSI_NULLS_BIT)
             | bit(self.is_schema_bound, SCHEMA_BOUND_BIT)
             | bit(self.uses_native_compilation, NATIVE_COMPILATION_BIT)
+            | self.trigger.status()
     }
 }
 
@@ -496,6 +503,7 @@ impl ModuleDef {
             ansi_nulls: self.ansi_nulls,
             is_schema_bound: self.is_schema_bound,
             uses_native_compilation: self.uses_native_compilation,
+            trigger: self.trigger,
         }
     }
 }

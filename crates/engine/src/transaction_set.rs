@@ -159,6 +159,13 @@ impl TransactionSet {
         self.descriptor = NEXT_DESCRIPTOR.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// The statement's own transaction stays open when it has ended, for the triggers that it has fired. It has no descriptor.
+    pub fn goes_on(&mut self) {
+        self.assert_settled();
+        assert!(!self.explicit && !self.in_statement, "a statement outside a user transaction has ended");
+        self.explicit = true;
+    }
+
     /// The descriptor of the open user transaction, 0 without one.
     pub fn descriptor(&self) -> u64 {
         self.descriptor

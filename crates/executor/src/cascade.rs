@@ -14,6 +14,7 @@ use super::references::FindKeys;
 use super::spill::gathered::{ALL_AT_ONCE, Gathered, MANY_AT_ONCE};
 use super::store::StoreValue;
 use super::store::check_not_null;
+use super::trigger::RowsOf;
 
 /// Keys to check at the end of the statement.
 #[derive(Default)]
@@ -102,6 +103,7 @@ fn deleted<'p>(
                 super::uses::note_cascade(child, &here.source, None, runtime);
                 super::deleted::apply(&here.source, &every, runtime, &found)?;
                 deleted(&child.constraints, &found, &every, runtime, pending)?;
+                fire(&child.constraints, (RowsOf::Delete, every.len()), found, None, runtime)?;
             }
             Action::Assign { values, changed, child } => {
                 assign(&dependent.reference, &keys, (values, changed, child), runtime, pending)?;
@@ -171,7 +173,26 @@ fn assign<'p>(
     let changes = changes.finish()?;
     super::uses::note_cascade(child, &here.source, Some(changed), runtime);
     super::changed::apply(&here.source, changed, runtime, &changes)?;
-    updated(&child.constraints, &changes, runtime, pending)
+    updated(&child.constraints, &changes, runtime, pending)?;
+    let form = (RowsOf::Update, here.source.def.columns.len());
+    fire(&child.constraints, form, changes, Some(changed), runtime)
+}
+
+/// A cascade fires the triggers of the referring table if it has changed rows there. Those of tables that are farther away come first.
+fn fire(
+    constraints: &Constraints,
+    form: (RowsOf, usize),
+    rows: Gathered,
+    set: Option<&[usize]>,
+    runtime: &Runtime<'_>,
+) -> Result<(), SqlError> {
+    match &constraints.triggers {
+        Some(triggers) if rows.len() > 0 => {
+            runtime.fire(super::trigger::fired(triggers, rows, form, set, runtime)?);
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 /// Sets the row version and computed columns, then checks NOT NULL and the constraints on a single row.

@@ -14,6 +14,7 @@ use super::changed::locator_of;
 use super::deleted::{add_to, apply, finish};
 use super::output::OutputRows;
 use super::spill::gathered::Gathered;
+use super::trigger::RowsOf;
 use super::update::search;
 
 /// Rows that are found.
@@ -36,8 +37,9 @@ pub fn run(
     super::uses::note_rows(&delete.source, runtime);
     let mut outputs = OutputRows::new(&delete.outputs);
     // A SNAPSHOT transaction locks all of them before it changes one.
-    let rows_matter =
-        !delete.constraints.dependents.is_empty() || runtime.options.isolation == IsolationLevel::Snapshot;
+    let rows_matter = !delete.constraints.dependents.is_empty()
+        || delete.constraints.triggers.is_some()
+        || runtime.options.isolation == IsolationLevel::Snapshot;
     let count = if rows_matter {
         let mut victims = Gathered::default();
         find(delete, runtime, &mut outputs, &mut |victim| {
@@ -47,7 +49,12 @@ pub fn run(
         runtime.check_cancelled()?;
         apply(&delete.source, &delete.columns, runtime, &victims)?;
         super::cascade::after_delete(&delete.constraints, &victims, &delete.columns, runtime, "DELETE")?;
-        victims.len()
+        let count = victims.len();
+        if let Some(triggers) = &delete.constraints.triggers {
+            let form = (RowsOf::Delete, delete.columns.len());
+            runtime.fire(super::trigger::fired(triggers, victims, form, None, runtime)?);
+        }
+        count
     } else {
         let mut victims = Victims::default();
         find(delete, runtime, &mut outputs, &mut |victim| victims.add(delete, runtime, victim))?;

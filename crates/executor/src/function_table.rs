@@ -1,4 +1,4 @@
-//! Multi-statement table-valued functions: the body runs when the rows are first asked for, and again for each outer row.
+//! Multi-statement table-valued functions, and a trigger's tables of rows: the body runs when the rows are first asked for, and again for each outer row.
 
 use plan_ir::context::FunctionCall;
 use plan_ir::physical::plan::{BoolNode, FunctionTable};
@@ -14,6 +14,9 @@ pub(crate) fn open<'p>(
     plan: &'p FunctionTable,
     runtime: &Runtime<'_>,
 ) -> Result<Box<dyn RowSource + 'p>, SqlError> {
+    if let Some(table) = plan.function.trigger_table {
+        return super::trigger::open(table, plan, runtime);
+    }
     let arguments = plan.arguments.iter().map(|node| node.eval(runtime, &[])).collect::<Result<_, _>>()?;
     let rows = runtime.functions.call_table_function(FunctionCall {
         function: &plan.function,

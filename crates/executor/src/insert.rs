@@ -17,7 +17,9 @@ use super::constraints::CheckRows;
 use super::new_rows::{NewRows, insert_row};
 use super::operations::Open;
 use super::output::OutputRows;
+use super::spill::gathered::Gathered;
 use super::store::check_settings;
+use super::trigger::RowsOf;
 use super::uses::note_rows;
 use crate::spill::store::{RowStore, StoredRows};
 
@@ -66,6 +68,9 @@ fn run_one(
     let mut inserting = Inserting::new(insert);
     inserting.count = 1;
     look_at(insert, runtime, &row, &mut inserting.outputs, &mut inserting.later)?;
+    if insert.constraints.triggers.is_some() {
+        inserting.fired.push(runtime, row)?;
+    }
     inserting.finish(runtime, sink)
 }
 
@@ -189,9 +194,11 @@ fn outcome(insert: &InsertPlan, identity: Option<Value>, sent_rows: bool, count:
     StatementOutcome { row_count: Some(count), identity, sent_rows, ..StatementOutcome::default() }
 }
 
-/// Has an inserted row references or OUTPUT to process?
+/// Has an inserted row references, OUTPUT or triggers to process?
 fn is_looked_at(insert: &InsertPlan) -> bool {
-    !insert.constraints.references.is_empty() || !insert.outputs.is_empty()
+    !insert.constraints.references.is_empty()
+        || !insert.outputs.is_empty()
+        || insert.constraints.triggers.is_some()
 }
 
 /// The rows of one INSERT, and the work after their insertion.
@@ -200,6 +207,8 @@ struct Inserting<'p> {
     rows: NewRows<'p>,
     outputs: OutputRows<'p>,
     later: Later<'p>,
+    /// The rows for triggers.
+    fired: Gathered,
     count: u64,
 }
 
@@ -210,6 +219,7 @@ impl<'p> Inserting<'p> {
             rows: NewRows::of_insert(&insert.source, &insert.constraints),
             outputs: OutputRows::new(&insert.outputs),
             later: Later::new(),
+            fired: Gathered::default(),
             count: 0,
         }
     }
@@ -221,11 +231,14 @@ impl<'p> Inserting<'p> {
     }
 
     fn put_in(&mut self, runtime: &Runtime<'_>) -> Result<(), SqlError> {
-        let Inserting { insert, rows, outputs, later, count } = self;
+        let Inserting { insert, rows, outputs, later, fired, count } = self;
         let rows = rows.put_in(runtime)?;
         *count += rows.len() as u64;
         if is_looked_at(insert) {
             rows.iter().try_for_each(|row| look_at(insert, runtime, row, outputs, later))?;
+            if insert.constraints.triggers.is_some() {
+                rows.iter().try_for_each(|row| fired.push(runtime, row.clone()))?;
+            }
         }
         Ok(())
     }
@@ -234,6 +247,11 @@ impl<'p> Inserting<'p> {
         self.put_in(runtime)?;
         self.rows.finish(runtime)?;
         super::constraints::check_later(&self.later, runtime, VERB)?;
+        if let Some(triggers) = &self.insert.constraints.triggers {
+            let form = (RowsOf::Insert, self.insert.source.def.columns.len());
+            let rows = std::mem::take(&mut self.fired);
+            runtime.fire(super::trigger::fired(triggers, rows, form, None, runtime)?);
+        }
         // Rows that OUTPUT stores elsewhere draw identity values of their own.
         let identity = runtime.last_identity();
         let sent_rows = self.outputs.is_wanted() && self.outputs.finish(runtime, sink)?;

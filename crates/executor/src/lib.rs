@@ -40,6 +40,7 @@ mod store;
 mod stream_aggregate;
 mod subquery;
 mod sums;
+mod trigger;
 pub mod update;
 mod uses;
 mod verified;

@@ -22,6 +22,7 @@ use super::spill::gathered::{Gathered, GatheredWalk};
 use super::spill::sorter::{Keyed, Sorter};
 use super::spill::{Held, hashed_bytes};
 use super::store::{check_not_null, check_settings};
+use super::trigger::{RowsOf, fired};
 use super::update::changed_row;
 
 /// What messages call the statement.
@@ -80,7 +81,25 @@ pub fn run(
     let has_identity = merge.source.def.identity_ordinal().is_some();
     let identity =
         (found.inserts.len() > 0).then(|| identity.filter(|_| has_identity).unwrap_or(Value::Null));
-    Ok(StatementOutcome { row_count: Some(found.count), identity, sent_rows, ..StatementOutcome::default() })
+    let count = found.count;
+    fire(merge, found, inserted, runtime)?;
+    Ok(StatementOutcome { row_count: Some(count), identity, sent_rows, ..StatementOutcome::default() })
+}
+
+/// Fires the triggers of each action that the statement has, also for no rows.
+fn fire(merge: &MergePlan, found: Found, inserted: Gathered, runtime: &Runtime<'_>) -> Result<(), SqlError> {
+    let width = merge.source.def.columns.len();
+    if let Some(triggers) = &merge.inserts.triggers {
+        runtime.fire(fired(triggers, inserted, (RowsOf::Insert, width), None, runtime)?);
+    }
+    if let Some(triggers) = &merge.updates.triggers {
+        let form = (RowsOf::Update, width);
+        runtime.fire(fired(triggers, found.updates, form, Some(&merge.changed), runtime)?);
+    }
+    if let Some(triggers) = &merge.deletes.triggers {
+        runtime.fire(fired(triggers, found.deletes, (RowsOf::Delete, width), None, runtime)?);
+    }
+    Ok(())
 }
 
 /// The action that a gathered row begins with.
@@ -210,7 +229,7 @@ fn insert(
     is_shown: bool,
     runtime: &Runtime<'_>,
 ) -> Result<Gathered, SqlError> {
-    let is_kept = is_shown || !merge.inserts.references.is_empty();
+    let is_kept = is_shown || !merge.inserts.references.is_empty() || merge.inserts.triggers.is_some();
     let mut inserted = Gathered::default();
     let mut new = NewRows::new(&merge.source, &merge.inserts, VERB);
     let mut put_in = |new: &mut NewRows<'_>| {

@@ -17,6 +17,7 @@ use super::set_op::{Compared, Distinct};
 use super::spill::gathered::Gathered;
 use super::store::StoreValue;
 use super::store::check_not_null;
+use super::trigger::RowsOf;
 
 /// Runs an UPDATE.
 pub fn run(
@@ -32,7 +33,12 @@ pub fn run(
     super::cascade::after_update(&update.constraints, &changes, runtime, "UPDATE")?;
     update.constraints.check_deferred(runtime, &update.source, "UPDATE")?;
     let sent_rows = outputs.finish(runtime, sink)?;
-    Ok(StatementOutcome { row_count: Some(changes.len() as u64), sent_rows, ..StatementOutcome::default() })
+    let count = changes.len() as u64;
+    if let Some(triggers) = &update.constraints.triggers {
+        let form = (RowsOf::Update, update.source.def.columns.len());
+        runtime.fire(super::trigger::fired(triggers, changes, form, Some(&update.changed), runtime)?);
+    }
+    Ok(StatementOutcome { row_count: Some(count), sent_rows, ..StatementOutcome::default() })
 }
 
 /// The rows of a statement's search; each row of the target once, if `may_repeat`.

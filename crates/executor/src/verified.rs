@@ -320,6 +320,7 @@ mod tests {
             options: &SetOptions::default(),
             names: &NoNames,
             front_end: FrontEnd(&Nobody),
+            trigger: None,
         };
         let runtime = Runtime::new(&mut context);
         let mut source = plan.open(&runtime).expect("the plan opens");

@@ -29,6 +29,8 @@ pub enum UnnamedFunction {
     TryParse,
     /// RAND() where it is written: its argument is the number of the place.
     RandOfPlace,
+    /// `UPDATE(column)` in a trigger.
+    ColumnSet,
 }
 
 /// The rows of OPENJSON.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::{Database, Instance, TransactionSet};
 use types::Value;
 
-use crate::context::{FunctionRunner, SessionNames, SessionState, SetOptions};
+use crate::context::{FunctionRunner, RunningTrigger, SessionNames, SessionState, SetOptions};
 use crate::front_end::FrontEnd;
 
 /// Everything a running statement touches.
@@ -28,4 +28,6 @@ pub struct ExecContext<'a> {
     pub names: &'a dyn SessionNames,
     /// The binder and planner, for views.
     pub front_end: FrontEnd,
+    /// The trigger in whose body it runs.
+    pub trigger: Option<&'a RunningTrigger>,
 }

@@ -10,7 +10,9 @@ use engine::{CatalogImage, Database, Instance, Lookup, ObjectDef, SchemaDef, Tra
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::{ConvertContext, SqlError, Value};
 
-use crate::context::{FunctionRunner, RowSink, SessionNames, SessionState, SetOptions};
+use crate::context::{
+    Fired, FunctionRunner, RowSink, RunningTrigger, SessionNames, SessionState, SetOptions,
+};
 use crate::exec_context::ExecContext;
 use crate::front_end::BindAnew;
 use crate::kinds::ColumnId;
@@ -37,6 +39,8 @@ pub struct Runtime<'a> {
     pub options: &'a SetOptions,
     pub names: &'a dyn SessionNames,
     pub front_end: &'static dyn BindAnew,
+    /// The trigger in whose body the statement is.
+    pub trigger: Option<&'a RunningTrigger>,
     pub variables: RefCell<&'a mut [Value]>,
     pub transactions: RefCell<&'a mut TransactionSet>,
     /// Columns of outer rows, by column id.
@@ -80,6 +84,8 @@ struct Extra {
     workspace: OnceCell<Rc<Workspace>>,
     /// Rows that are tested when all rows of the statement stand in their table, with the addresses of their conditions.
     deferred: RefCell<Vec<(usize, Row)>>,
+    /// The triggers that the statement fires.
+    fired: RefCell<Vec<Fired>>,
 }
 
 /// The result of a subquery that does not depend on the row.
@@ -105,6 +111,7 @@ impl<'a> Runtime<'a> {
             options: context.options,
             names: context.names,
             front_end: context.front_end.0,
+            trigger: context.trigger,
             variables: RefCell::new(&mut *context.variables),
             transactions: RefCell::new(&mut *context.transactions),
             params: RefCell::new(Vec::new()),
@@ -212,6 +219,16 @@ impl<'a> Runtime<'a> {
         let address = std::ptr::from_ref(check).addr();
         let mut deferred = extra.deferred.borrow_mut();
         deferred.extract_if(.., |waiting| waiting.0 == address).map(|waiting| waiting.1).collect()
+    }
+
+    /// The statement fires triggers: behind those that it has fired so far.
+    pub fn fire(&self, fired: Fired) {
+        self.extra().fired.borrow_mut().push(fired);
+    }
+
+    /// What it fires, in order.
+    pub fn take_fired(&self) -> Vec<Fired> {
+        self.extra.get().map(|extra| extra.fired.take()).unwrap_or_default()
     }
 
     /// Value of a variable.

@@ -60,6 +60,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         undeclared: None,
         missing: None,
         in_function: false,
+        trigger: None,
     };
     let mut context = ExecContext {
         instance: &instance,
@@ -71,6 +72,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         options: &options,
         names: &NoNames,
         front_end: hardpan_query::FRONT_END,
+        trigger: None,
     };
 
     let batch = parse("WHILE @i <= 10000000 PRINT @i + 1")?;

@@ -469,6 +469,7 @@ impl CompiledStatement {
         }?;
         outcome.memory = runtime.memory_use();
         outcome.profile = runtime.profile().cloned();
+        outcome.fired = runtime.take_fired();
         runtime.tell_warnings(sink);
         Ok(outcome)
     }
@@ -734,6 +735,8 @@ impl InsertRows {
             refuse_counted_draws(&runtime, false)?;
         }
         runtime.hold_sequences(&self.sequences)?;
-        executor::insert::run_rows(&self.plan, &self.stores, rows, &runtime, sink)
+        let mut outcome = executor::insert::run_rows(&self.plan, &self.stores, rows, &runtime, sink)?;
+        outcome.fired = runtime.take_fired();
+        Ok(outcome)
     }
 }

@@ -1,6 +1,6 @@
 //! Errors that refuse a text: syntax errors, and valid T-SQL that Hardpan does not support.
 
-use tsql::ast::{self, StatementKind};
+use tsql::ast::StatementKind;
 use types::SqlError;
 
 /// A syntax error as the client receives it.
@@ -16,7 +16,7 @@ pub(crate) fn not_supported(what: &str) -> SqlError {
     SqlError::custom(40517, 16, 1, format!("{what} is not supported by this version of Hardpan."))
 }
 
-/// A kind's name in words, for refusals: `CreateTrigger` becomes `CREATE TRIGGER`.
+/// A kind's name in words, for refusals: `CreateDatabase` becomes `CREATE DATABASE`.
 pub(crate) fn kind_name(kind: &StatementKind) -> String {
     if let StatementKind::Other(other) = kind {
         return other.kind_name.clone();
@@ -24,16 +24,6 @@ pub(crate) fn kind_name(kind: &StatementKind) -> String {
     if let StatementKind::Permission(permission) = kind {
         let action = format!("{:?}", permission.action).to_uppercase();
         return action;
-    }
-    // One kind for several statements.
-    match kind {
-        StatementKind::EnableTrigger(change) if !change.enable => return "DISABLE TRIGGER".into(),
-        StatementKind::CreateTrigger(trigger) => match trigger.action {
-            ast::ModuleAction::Create => {}
-            ast::ModuleAction::Alter => return "ALTER TRIGGER".into(),
-            ast::ModuleAction::CreateOrAlter => return "CREATE OR ALTER TRIGGER".into(),
-        },
-        _ => {}
     }
     let debug = format!("{kind:?}");
     let variant: String = debug.chars().take_while(|c| c.is_alphanumeric()).collect();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Database, Instance, IsolationLevel, TransactionSet};
+use engine::{Database, Instance, IsolationLevel, ModuleDef, TransactionSet};
 use query::{SessionRow, SetOptions};
 use types::{SqlError, SqlResult};
 
@@ -66,6 +66,10 @@ pub struct Session {
     /// Number of outer frames that are inside a TRY block now.
     pub(crate) guards: u32,
     pub(crate) inside_insert_execute: bool,
+    /// The trigger whose own body is running now.
+    pub(crate) trigger: Option<Arc<ModuleDef>>,
+    /// The open transaction is that of a statement whose triggers run, and the client does not know of it.
+    pub(crate) is_transaction_hidden: bool,
     /// Error 266 of the procedure that has just ended. EXECUTE reports it after it has stored the OUTPUT values.
     pub(crate) unequal_count: Option<SqlError>,
     /// The waker to call when a pending commit is hardened; `None`: commits block.
@@ -118,6 +122,8 @@ impl Session {
             transaction_name: None,
             guards: 0,
             inside_insert_execute: false,
+            trigger: None,
+            is_transaction_hidden: false,
             unequal_count: None,
             commit_waker: None,
             pending_statement: None,

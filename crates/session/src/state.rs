@@ -66,6 +66,8 @@ pub struct State {
     pub(crate) is_refused_delay_told: bool,
     /// Object ids of the running procedures, innermost last.
     pub(crate) procedures: Vec<i32>,
+    /// The running triggers, the innermost last: number; is it an INSTEAD OF trigger?
+    pub(crate) triggers: Vec<(i32, bool)>,
     /// Errors that the running CATCH blocks handle, innermost last.
     pub(crate) caught: Vec<SqlError>,
     pub(crate) nest_level: i32,
@@ -103,6 +105,7 @@ impl State {
             commit_ticket: None,
             is_refused_delay_told: false,
             procedures: Vec::new(),
+            triggers: Vec::new(),
             caught: Vec::new(),
             nest_level: 0,
             context_info: Value::Null,
@@ -192,6 +195,9 @@ impl SessionState for State {
     }
     fn procedure_id(&self) -> i32 {
         self.procedures.last().copied().unwrap_or(0)
+    }
+    fn running_triggers(&self) -> &[(i32, bool)] {
+        &self.triggers
     }
     fn nest_level(&self) -> i32 {
         self.nest_level + self.function_level.get()

@@ -116,6 +116,7 @@ fn every_option_has_a_row() {
         set,
         [
             "allow updates",
+            "nested triggers",
             "cross db ownership chaining",
             "show advanced options",
             "remote proc trans",
@@ -175,7 +176,7 @@ fn what_has_no_effect_is_refused_and_mistakes_are_told() {
         ("EXEC sp_configure 'show advanced options', 2", 15129),
         ("EXEC sp_configure 'user options', -1", 15129),
         ("EXEC sp_configure 'user options', 1", 40517),
-        ("EXEC sp_configure 'nested triggers', 0", 40517),
+        ("EXEC sp_configure 'nested triggers', 0", 15457),
         ("EXEC sp_configure 'remote access', 1", 40517),
         // A fixed value may be set to itself.
         ("EXEC sp_configure 'clr enabled', 0", 15457),

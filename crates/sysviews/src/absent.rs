@@ -90,11 +90,6 @@ pub(super) static VIEWS: &[SystemView] = &[
          event_group_type_desc nvarchar(60)",
     ),
     absent(
-        "trigger_events",
-        "object_id int not null, type int not null, type_desc nvarchar(60) not null, is_first bit, is_last bit, event_group_type int, \
-         event_group_type_desc nvarchar(60), is_trigger_event bit",
-    ),
-    absent(
         "event_notifications",
         "name sysname, object_id int not null, parent_class tinyint not null, parent_class_desc nvarchar(60), parent_id int not null, \
          create_date datetime not null, modify_date datetime not null, service_name nvarchar(256), broker_instance nvarchar(128), \

@@ -23,5 +23,6 @@ pub(super) fn context_of<'a>(
         undeclared: None,
         missing: None,
         in_function: false,
+        trigger: None,
     }
 }

@@ -42,6 +42,7 @@ fn describe(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
                 undeclared: None,
                 missing: None,
                 in_function: false,
+                trigger: None,
             };
             context.runtime.front_end.first_result_set(&text, &bind)
         })

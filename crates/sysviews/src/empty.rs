@@ -13,13 +13,6 @@ pub(super) fn none(_: Context<'_, '_, '_>) -> Result<(), SqlError> {
 
 pub(super) static VIEWS: &[SystemView] = &[
     SystemView::new(
-        "triggers",
-        "name sysname, object_id int not null, parent_class tinyint not null, parent_class_desc nvarchar(60), parent_id int not null, \
-         type char(2), type_desc nvarchar(60), create_date datetime not null, modify_date datetime not null, is_ms_shipped bit, \
-         is_disabled bit, is_not_for_replication bit, is_instead_of_trigger bit",
-        none,
-    ),
-    SystemView::new(
         "synonyms",
         "name sysname, object_id int not null, principal_id int, schema_id int not null, parent_object_id int not null, type char(2), \
          type_desc nvarchar(60), create_date datetime not null, modify_date datetime not null, is_ms_shipped bit, is_published bit, \

@@ -14,6 +14,8 @@ static KEYS: &[(&str, &[&str])] = &[
     ("all_views", &["object_id"]),
     ("system_views", &["object_id"]),
     ("procedures", &["object_id"]),
+    ("triggers", &["object_id"]),
+    ("trigger_events", &["object_id", "type"]),
     ("sequences", &["object_id"]),
     ("sql_modules", &["object_id"]),
     ("all_sql_modules", &["object_id"]),

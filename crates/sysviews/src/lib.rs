@@ -41,6 +41,7 @@ mod statistics;
 mod storage;
 mod transaction_ids;
 mod transactions;
+mod triggers;
 mod type_list;
 mod versions;
 mod waits;
@@ -110,6 +111,7 @@ static TABLES: &[&[SystemView]] = &[
     query_store::VIEWS,
     information_schema::VIEWS,
     sequences::VIEWS,
+    triggers::VIEWS,
     absent::VIEWS,
     empty::VIEWS,
     rowsets::VIEWS,

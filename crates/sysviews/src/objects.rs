@@ -127,6 +127,14 @@ fn type_description(code: &str) -> &'static str {
     }
 }
 
+/// The table or view of a trigger; other objects have none.
+fn parent_of(object: &ObjectDef) -> i32 {
+    match object {
+        ObjectDef::Module(module) => module.parent_object_id,
+        _ => 0,
+    }
+}
+
 /// Cells that all objects share.
 pub(super) fn object_cells(object: &ObjectDef) -> Vec<(&'static str, Cell)> {
     let code = object.type_code();
@@ -134,7 +142,7 @@ pub(super) fn object_cells(object: &ObjectDef) -> Vec<(&'static str, Cell)> {
         ("name", object.name().to_string().into()),
         ("object_id", object.object_id().into()),
         ("schema_id", object.schema_id().into()),
-        ("parent_object_id", 0.into()),
+        ("parent_object_id", parent_of(object).into()),
         ("type", code.into()),
         ("type_desc", type_description(code).into()),
         ("create_date", Value::DateTime(object.create_date()).into()),

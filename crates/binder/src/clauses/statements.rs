@@ -32,6 +32,7 @@ pub fn check_definition(statement: &ast::Statement) -> Result<(), SqlError> {
         }
         StatementKind::CreateView(view) => create_view(view),
         StatementKind::CreateProcedure(procedure) => create_procedure(procedure),
+        StatementKind::CreateTrigger(trigger) => create_trigger(trigger),
         StatementKind::CreateFunction(function) => {
             function.options.iter().try_for_each(module_option)?;
             function.parameters.iter().try_for_each(parameter)
@@ -343,6 +344,22 @@ fn create_procedure(procedure: &ast::CreateProcedure) -> Result<(), SqlError> {
         ast::ModuleOption::SchemaBinding => super::check_option("procedure option", "SCHEMABINDING", None),
         other => module_option(other),
     })
+}
+
+fn create_trigger(trigger: &ast::CreateTrigger) -> Result<(), SqlError> {
+    let ast::CreateTrigger { action: _, name: _, on, options, timing, events, with_append, .. } = trigger;
+    match on {
+        ast::TriggerScope::Object(_) => {}
+        ast::TriggerScope::AllServer if events.iter().any(|event| event.is("LOGON")) => {
+            return Err(unsupported("a LOGON trigger"));
+        }
+        ast::TriggerScope::Database | ast::TriggerScope::AllServer => {
+            return Err(unsupported("a DDL trigger"));
+        }
+    }
+    refuse_if(*timing == ast::TriggerTiming::InsteadOf, "an INSTEAD OF trigger")?;
+    refuse_if(*with_append, "WITH APPEND")?;
+    options.iter().try_for_each(module_option)
 }
 
 fn parameter(parameter: &ast::Parameter) -> Result<(), SqlError> {

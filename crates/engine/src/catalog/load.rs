@@ -147,6 +147,7 @@ impl<'a> Groups<'a> {
                 uses_native_compilation: settings.uses_native_compilation,
                 stars,
                 parent_object_id: fields.int(4)?,
+                trigger: settings.trigger,
                 create_date,
                 modify_date,
             })));

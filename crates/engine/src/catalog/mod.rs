@@ -99,6 +99,11 @@ impl Catalog {
         self.state.read().objects.get(&id).cloned()
     }
 
+    /// The triggers of a table or view, by number. Whoever asks holds a lock on the table, or binds a name that is settled.
+    pub fn triggers_of(&self, parent: ObjectId) -> Vec<Arc<crate::schema::ModuleDef>> {
+        self.state.read().triggers_of(parent)
+    }
+
     /// An object by schema and its own name, settled or not: for single-threaded access to the database. A constraint's name finds nothing,
     /// although no other object may take it.
     pub fn find(&self, schema: &str, name: &str) -> Option<ObjectDef> {

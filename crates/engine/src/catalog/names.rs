@@ -17,7 +17,7 @@ use types::{Collation, SqlError};
 use super::entries::{Entry, EntryKey, TypeDef, fold};
 use super::undo::CatalogUndo;
 use crate::error::SqlResult;
-use crate::schema::{ObjectDef, ObjectId, SchemaDef};
+use crate::schema::{ModuleDef, ModuleKind, ObjectDef, ObjectId, SchemaDef};
 
 /// A name, folded, in its schema.
 pub(crate) type NameKey = (i32, String);
@@ -41,6 +41,8 @@ const STATISTICS_CLASS: u32 = 6;
 pub(super) struct State {
     pub(super) schemas: BTreeMap<i32, Arc<SchemaDef>>,
     pub(super) objects: FxHashMap<ObjectId, ObjectDef>,
+    /// The triggers of each table or view that has some.
+    triggers: FxHashMap<ObjectId, Vec<ObjectId>>,
     /// Names of objects and constraints, by schema.
     pub(super) names: FxHashMap<NameKey, ObjectId>,
     /// Entries: extended properties, alias types, messages, configured values, statistics.
@@ -292,13 +294,36 @@ impl State {
         for (key, _) in previous.iter().flat_map(names_of) {
             self.names.remove(&key);
         }
+        if let Some(parent) = previous.as_ref().and_then(parent_of_trigger)
+            && let Some(own) = self.triggers.get_mut(&parent)
+        {
+            own.retain(|trigger| *trigger != id);
+            if own.is_empty() {
+                self.triggers.remove(&parent);
+            }
+        }
         if let Some(new) = object {
+            if let Some(parent) = parent_of_trigger(&new) {
+                self.triggers.entry(parent).or_default().push(id);
+            }
             for (key, _) in names_of(&new) {
                 self.names.insert(key, id);
             }
             self.objects.insert(id, new);
         }
         previous
+    }
+
+    /// The triggers of a table or view, by number.
+    pub(super) fn triggers_of(&self, parent: ObjectId) -> Vec<Arc<ModuleDef>> {
+        let Some(numbers) = self.triggers.get(&parent) else { return Vec::new() };
+        let object = |id: &ObjectId| match self.objects.get(id) {
+            Some(ObjectDef::Module(module)) => Some(module.clone()),
+            _ => None,
+        };
+        let mut found: Vec<Arc<ModuleDef>> = numbers.iter().filter_map(object).collect();
+        found.sort_by_key(|trigger| trigger.object_id);
+        found
     }
 
     /// Publishes or removes a schema.
@@ -455,6 +480,14 @@ pub(crate) fn names_of(object: &ObjectDef) -> Vec<(NameKey, Arc<str>)> {
         names.extend(constraints.map(|(_, name, _)| ((schema_id, fold(&name)), name)));
     }
     names
+}
+
+/// The table or view of a trigger.
+fn parent_of_trigger(object: &ObjectDef) -> Option<ObjectId> {
+    match object {
+        ObjectDef::Module(module) if module.kind == ModuleKind::Trigger => Some(module.parent_object_id),
+        _ => None,
+    }
 }
 
 pub(crate) fn key_of(schema_id: i32, name: &str) -> NameKey {

@@ -5,7 +5,7 @@
 //! documentation, and the rows of a stock instance.
 
 use super::{
-    ALLOW_UPDATES, ConfigurationOption, MAX_SERVER_MEMORY, MIN_QUERY_MEMORY, QUERY_WAIT,
+    ALLOW_UPDATES, ConfigurationOption, MAX_SERVER_MEMORY, MIN_QUERY_MEMORY, NESTED_TRIGGERS, QUERY_WAIT,
     SHOW_ADVANCED_OPTIONS, USER_OPTIONS,
 };
 
@@ -43,7 +43,13 @@ pub static OPTIONS: &[ConfigurationOption] = &[
         ADVANCED,
         "Disallow returning results from triggers",
     ),
-    option(115, "nested triggers", (0, 1, 1), PLAIN, "Allow triggers to be invoked within triggers"),
+    option(
+        NESTED_TRIGGERS,
+        "nested triggers",
+        (0, 1, 1),
+        PLAIN,
+        "Allow triggers to be invoked within triggers",
+    ),
     option(116, "server trigger recursion", (0, 1, 1), PLAIN, "Allow recursion for server level triggers"),
     option(117, "remote access", SWITCH, FIXED, "Allow remote access"),
     option(124, "default language", (0, 9999, 0), PLAIN, "default language"),

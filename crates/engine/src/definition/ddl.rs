@@ -88,6 +88,7 @@ impl Database {
         self.drop_units(txn, &table.indexes)?;
         self.forget_identity(txn, table.object_id)?;
         self.touch_referenced(txn, &table.foreign_keys, &[])?;
+        self.drop_triggers_of(txn, table.object_id)?;
         self.write_definition(txn, Some(ObjectDef::Table(table)), None)
     }
 

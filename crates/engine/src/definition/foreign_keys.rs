@@ -10,6 +10,7 @@ use crate::database::Database;
 use crate::db_transaction::DbTransaction;
 use crate::error::SqlResult;
 use crate::schema::{ColumnDef, ConstraintState, ForeignKeyDef, IndexDef, ObjectDef, ObjectId, TableDef};
+use crate::trigger_def::TriggerEvent;
 
 /// ON DELETE or ON UPDATE without an action.
 const NO_ACTION: u8 = 0;
@@ -59,9 +60,24 @@ impl Database {
             state: ConstraintState::of_new(foreign.is_not_trusted, foreign.is_not_for_replication),
         };
         check_actions(table, &key)?;
+        self.check_instead_of(table, &key)?;
         self.check_cascades(table, &key)?;
         table.foreign_keys.push(key);
         Ok(())
+    }
+
+    /// A key with an action needs a table whose rows such a statement really changes. Error 1787.
+    fn check_instead_of(&self, table: &TableDef, key: &ForeignKeyDef) -> SqlResult<()> {
+        let is_replaced = |found: &Arc<crate::schema::ModuleDef>| {
+            let (def, acts) = (&found.trigger, |action: u8| action != NO_ACTION);
+            def.is_instead_of
+                && ((acts(key.delete_action) && def.events.has(TriggerEvent::Delete))
+                    || (acts(key.update_action) && def.events.has(TriggerEvent::Update)))
+        };
+        match self.catalog().triggers_of(table.object_id).iter().any(is_replaced) {
+            true => Err(SqlError::new(1787, &[&key.name, &table.name])),
+            false => Ok(()),
+        }
     }
 
     /// The cascades of one DELETE or UPDATE must form a tree: no table twice, not even the first one again. Error 1785.

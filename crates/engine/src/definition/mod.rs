@@ -12,9 +12,11 @@ mod rename;
 mod restructure;
 mod sequences;
 mod shape;
+mod triggers;
 
 pub use fill::ColumnFill;
 pub use new::{ColumnProperty, NewColumn, NewConstraint, NewFilter, NewForeignKey, NewIndex, NewTable};
 pub use rename::TablePart;
 pub use sequences::{AlteredSequence, NewSequence};
 pub use shape::CONSTRAINT_NAME_TAKEN;
+pub use triggers::NewTrigger;

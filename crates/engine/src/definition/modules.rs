@@ -1,4 +1,4 @@
-//! DDL of schemas and of views, procedures, functions and triggers.
+//! DDL of schemas and of views, procedures and functions; triggers have their own file.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ impl Database {
         Ok(())
     }
 
-    /// CREATE VIEW, PROCEDURE, FUNCTION, TRIGGER or TYPE AS TABLE, or ALTER when `replace` names the existing one. The objects that a schema-bound module refers to
+    /// CREATE VIEW, PROCEDURE, FUNCTION or TYPE AS TABLE, or ALTER when `replace` names the existing one. The objects that a schema-bound module refers to
     /// are locked until the transaction ends; a later change of them finds the module.
     ///
     /// # Errors
@@ -118,6 +118,7 @@ impl Database {
             uses_native_compilation: settings.uses_native_compilation,
             stars: stars.into(),
             parent_object_id: 0,
+            trigger: settings.trigger,
             create_date: replace.map_or(now, |old| old.create_date),
             modify_date: now,
         };
@@ -138,12 +139,13 @@ impl Database {
         }
     }
 
-    /// DROP VIEW, PROCEDURE, FUNCTION, TRIGGER.
+    /// DROP VIEW, PROCEDURE, FUNCTION; a view's triggers go with it.
     ///
     /// # Errors
     /// Those of storage.
     pub fn drop_module(self: &Arc<Self>, txn: &DbTransaction, module: &Arc<ModuleDef>) -> SqlResult<()> {
         self.lock_definition(txn, &ObjectDef::Module(module.clone()))?;
+        self.drop_triggers_of(txn, module.object_id)?;
         self.write_definition(txn, Some(ObjectDef::Module(module.clone())), None)
     }
 }

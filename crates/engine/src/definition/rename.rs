@@ -119,9 +119,9 @@ impl Database {
         self: &Arc<Self>,
         txn: &DbTransaction,
         id: ObjectId,
-        schema: &str,
+        schema_name: &str,
     ) -> SqlResult<()> {
-        let home = self.schema_for(txn, schema)?;
+        let home = self.schema_for(txn, schema_name)?;
         let found = self.catalog().object(id).ok_or_else(SqlError::stale_plan)?;
         self.lock_definition(txn, &found)?;
         let old = self.catalog().object(id).ok_or_else(SqlError::stale_plan)?;
@@ -145,7 +145,13 @@ impl Database {
             let reserved = self.reserve_name(txn, schema_id, &name, txn.object_resource(id));
             reserved.map_err(|error| taken_there(error, "object", &name))?;
         }
-        self.write_definition(txn, Some(old), Some(new))
+        self.write_definition(txn, Some(old), Some(new))?;
+        // A trigger is in the schema of its table.
+        for trigger in self.catalog().triggers_of(id) {
+            let moved = txn.lock_object(trigger.object_id, LockMode::SchM);
+            moved.and_then(|()| self.transfer_object(txn, trigger.object_id, schema_name))?;
+        }
+        Ok(())
     }
 
     /// Transfers an alias type.

@@ -17,6 +17,7 @@ mod parse;
 mod string;
 mod text;
 mod time_zone;
+mod trigger;
 mod xml;
 
 use plan_ir::built_ins::UnnamedFunction;
@@ -38,6 +39,7 @@ pub static TABLES: &[&[FunctionDef]] = &[
     time_zone::TABLE,
     bits::TABLE,
     base64::TABLE,
+    trigger::TABLE,
 ];
 
 /// Functions that have no name in SQL.
@@ -52,6 +54,7 @@ pub fn unnamed(function: UnnamedFunction) -> &'static FunctionDef {
         UnnamedFunction::XmlFirstText => &xml::FIRST_TEXT,
         UnnamedFunction::Parse => &parse::PARSE,
         UnnamedFunction::TryParse => &parse::TRY_PARSE,
+        UnnamedFunction::ColumnSet => &trigger::COLUMN_SET,
         UnnamedFunction::RandOfPlace => &RAND_OF_PLACE,
     }
 }

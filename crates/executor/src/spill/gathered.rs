@@ -20,6 +20,9 @@ pub(crate) const ALL_AT_ONCE: usize = usize::MAX;
 /// Bytes of rows that come from disk and are handed out together: what an operator may keep at least, within these.
 const BYTES_AT_ONCE: std::ops::RangeInclusive<usize> = 1 << 20..=16 << 20;
 
+/// Rows that outlive their statement stay in memory up to this.
+const DETACHED_BYTES_MAX: usize = 1 << 20;
+
 /// See the heading. Rows are added, `finish` is called, then they are read as often as wanted.
 ///
 /// ```text
@@ -84,6 +87,17 @@ impl Gathered {
         Ok(self)
     }
 
+    /// All rows without their charge: they outlive their statement, whose grant must not wait for others. Many rows go to disk.
+    pub(crate) fn detached(mut self, runtime: &Runtime<'_>) -> Result<Gathered, SqlError> {
+        let is_large = self.held.as_ref().is_some_and(|held| held.bytes() > DETACHED_BYTES_MAX);
+        if is_large && self.run.is_none() && self.writer.is_none() {
+            self.put_out(runtime)?;
+        }
+        let mut finished = if self.run.is_none() { self.finish()? } else { self };
+        finished.held = None;
+        Ok(finished)
+    }
+
     fn assert_state(&self) {
         assert!(self.writer.is_none(), "finished");
         let kept = self.rows.len() + self.run.as_ref().map_or(0, |run| run.records() as usize);
@@ -107,7 +121,7 @@ impl Gathered {
         let Some(run) = &self.run else {
             return self.rows.chunks(rows_max).try_for_each(work);
         };
-        let workspace = self.held.as_ref().expect("what is on disk was charged").workspace();
+        let workspace = self.held.as_ref().expect("rows read in chunks are not detached").workspace();
         let rows_max = workspace.rows_max().clamp(1, rows_max);
         let bytes_max = workspace.floor_bytes().clamp(*BYTES_AT_ONCE.start(), *BYTES_AT_ONCE.end());
         let mut source = RunRows::new(run.reader());

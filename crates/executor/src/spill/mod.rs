@@ -97,6 +97,11 @@ impl Held {
         self.workspace.release(charged);
     }
 
+    /// How much is kept.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     pub(super) fn workspace(&self) -> &Rc<Workspace> {
         &self.workspace
     }

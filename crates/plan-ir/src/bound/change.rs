@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use super::tree::{Expr, Rel, TopSpec};
-use crate::context::ColumnDescription;
+use crate::context::{ColumnDescription, EventTriggers};
 use crate::foreign_key::Reference;
 use crate::kinds::{ColumnId, IdentityRule, ScanHints};
 use crate::table::{SequenceSource, TableSource};
@@ -70,6 +70,8 @@ pub struct BoundConstraints {
     pub view_checks: RowConditions,
     /// Foreign keys to the table, for statements that take keys away.
     pub dependents: Vec<BoundDependent>,
+    /// The triggers that such a change of rows fires.
+    pub triggers: Option<Arc<EventTriggers>>,
 }
 
 /// A CHECK constraint.

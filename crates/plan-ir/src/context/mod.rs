@@ -4,6 +4,7 @@ mod names;
 mod options;
 mod session_facts;
 mod sink;
+mod trigger;
 mod user_function;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ pub use session_facts::{
     SessionRow, SessionState, SystemProcedure,
 };
 pub use sink::{ColumnDescription, Flow, RowSink, StatementOutcome};
+pub use trigger::{EventTriggers, Fired, RunningTrigger, TriggerScope, TriggerTable};
 pub use user_function::{FunctionCall, FunctionColumn, FunctionRunner, NoFunctions, UserFunction};
 
 /// One declared variable or parameter; its slot is its position in the list.
@@ -51,4 +53,6 @@ pub struct BindContext<'a> {
     pub missing: Option<&'a crate::missing::MissingSlot>,
     /// The statement is in the body of a function: what has side effects is refused (443).
     pub in_function: bool,
+    /// The statement is in the body of this trigger: it sees the tables `inserted` and `deleted`.
+    pub trigger: Option<TriggerScope<'a>>,
 }

@@ -323,6 +323,10 @@ pub trait SessionState {
     fn procedure_id(&self) -> i32 {
         0
     }
+    /// The running triggers, the innermost last: number; is it an INSTEAD OF trigger?
+    fn running_triggers(&self) -> &[(i32, bool)] {
+        &[]
+    }
     /// `@@NESTLEVEL`.
     fn nest_level(&self) -> i32 {
         0

@@ -44,7 +44,7 @@ pub trait RowSink {
 }
 
 /// How a statement ended well.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct StatementOutcome {
     /// Rows returned or changed; becomes `@@ROWCOUNT` and the count of DONE. `None` for DDL.
     pub row_count: Option<u64>,
@@ -56,4 +56,6 @@ pub struct StatementOutcome {
     pub memory: crate::measure::MemoryUse,
     /// The profile of each operator, if it was requested.
     pub profile: Option<Rc<crate::profile::Profile>>,
+    /// The triggers that it fires, in their order.
+    pub fired: Vec<super::Fired>,
 }

@@ -7,6 +7,7 @@ use engine::{Database, Instance, ModuleDef, TransactionSet};
 use types::{Collation, SqlError, SqlType, Value};
 
 use super::options::SetOptions;
+use super::trigger::TriggerTable;
 
 /// A function of a database, its signature resolved.
 pub struct UserFunction {
@@ -24,6 +25,8 @@ pub struct UserFunction {
     pub columns: Vec<FunctionColumn>,
     /// Its program, once it has been called; only `session` knows its form.
     pub program: OnceLock<Arc<dyn Any + Send + Sync>>,
+    /// It stands for a table of the running trigger, which is its module.
+    pub trigger_table: Option<TriggerTable>,
 }
 
 /// A column of the table that a function returns.

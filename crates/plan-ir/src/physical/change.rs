@@ -5,7 +5,7 @@ use std::sync::Arc;
 use types::SqlType;
 
 use super::plan::{BoolNode, Node, Plan};
-use crate::context::ColumnDescription;
+use crate::context::{ColumnDescription, EventTriggers};
 use crate::foreign_key::Reference;
 use crate::kinds::{IdentityRule, ScanHints};
 use crate::table::{SequenceSource, TableSource};
@@ -43,6 +43,8 @@ pub struct Constraints {
     pub view_checks: Vec<BoolNode>,
     /// Foreign keys to the table, for statements that take keys away.
     pub dependents: Vec<Dependent>,
+    /// The triggers that such a change of rows fires.
+    pub triggers: Option<Arc<EventTriggers>>,
 }
 
 /// A CHECK constraint.

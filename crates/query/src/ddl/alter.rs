@@ -48,7 +48,9 @@ pub(super) fn table(
         AlterTableAction::CheckConstraint { with_check, enable, names } => {
             constraint_state::set(&database, &table, (*with_check == Some(true), *enable), names, context)
         }
-        AlterTableAction::Trigger { .. } => Err(crate::errors::unsupported("triggers")),
+        AlterTableAction::Trigger { enable, names } => {
+            super::trigger::enable_in(&database, &table, (*enable, names), context)
+        }
         AlterTableAction::ChangeTracking { .. } => Err(crate::errors::unsupported("change tracking")),
         AlterTableAction::Switch { .. } => Err(crate::errors::unsupported("SWITCH")),
         AlterTableAction::FileTableNamespace { .. } | AlterTableAction::Other(_) => {

@@ -22,7 +22,10 @@ pub(super) fn objects(drop: &ast::Drop, context: &mut ExecContext<'_>) -> Result
                     [ModuleKind::ScalarFunction, ModuleKind::InlineFunction, ModuleKind::TableFunction];
                 module(name, "function", drop.if_exists, &kinds, context)?;
             }
-            DropKind::Trigger => module(name, "trigger", drop.if_exists, &[ModuleKind::Trigger], context)?,
+            DropKind::Trigger if drop.scope.is_some() => {
+                return Err(crate::errors::unsupported("DDL and logon triggers"));
+            }
+            DropKind::Trigger => super::trigger::drop_one(name, drop.if_exists, context)?,
             DropKind::Type => super::alias::drop(name, drop.if_exists, context)?,
             DropKind::Sequence => super::sequence::drop(name, drop.if_exists, context)?,
             DropKind::Schema => schema(name, drop.if_exists, context)?,

@@ -19,6 +19,7 @@ mod statistics;
 mod subject;
 mod table_type;
 mod transfer;
+mod trigger;
 mod wide_keys;
 
 use plan_ir::exec_context::ExecContext;
@@ -36,6 +37,7 @@ pub use schema_binding::takes_all_columns;
 pub use sequence::{RangeOfSequence, sequence_range};
 pub use statistics::set_auto_statistics;
 pub use subject::identity_table;
+pub use trigger::{TriggerOrder, set_trigger_order};
 
 /// Runs a CREATE, ALTER or DROP of a table, index, view, procedure, function, trigger or schema, or TRUNCATE. `text` is the batch, into
 /// which spans point: modules store it as their source. Returns the messages of a successful statement.
@@ -69,9 +71,9 @@ fn concluded(statement: &StatementKind, error: SqlError) -> SqlError {
 
 /// Does the error say why a constraint, or an index in a table's definition, could not be created? A violation by rows (547) gets no second error.
 fn is_about_a_constraint(error: &SqlError) -> bool {
-    const REASONS: [i32; 31] = [
+    const REASONS: [i32; 32] = [
         1505, 1752, 1753, 1754, 1755, 1757, 1761, 1762, 1763, 1767, 1768, 1769, 1770, 1773, 1774, 1776, 1778,
-        1779, 1781, 1785, 1902, 1904, 1909, 1911, 1919, 1944, 1977, 1999, 2729, 8111, 10601,
+        1779, 1781, 1785, 1787, 1902, 1904, 1909, 1911, 1919, 1944, 1977, 1999, 2729, 8111, 10601,
     ];
     match error.number {
         2714 => error.state == engine::CONSTRAINT_NAME_TAKEN,
@@ -101,8 +103,9 @@ fn execute_inside(
         StatementKind::Drop(drop) => drop::objects(drop, context),
         StatementKind::CreateView(_)
         | StatementKind::CreateProcedure(_)
-        | StatementKind::CreateFunction(_)
-        | StatementKind::CreateTrigger(_) => module::create(statement, text, context),
+        | StatementKind::CreateFunction(_) => module::create(statement, text, context),
+        StatementKind::CreateTrigger(create) => trigger::create(create, text, context),
+        StatementKind::EnableTrigger(change) => trigger::enable(change, context),
         StatementKind::CreateSequence(create) => return sequence::create(create, context),
         StatementKind::AlterSequence(alter) => return sequence::alter(alter, context),
         StatementKind::CreateType(create) => alias::create(create, statement.span.slice(text), context),

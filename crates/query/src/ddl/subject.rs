@@ -24,6 +24,7 @@ pub(super) fn bind_context<'b>(
         undeclared: None,
         missing: None,
         in_function: false,
+        trigger: None,
     }
 }
 

@@ -28,6 +28,7 @@ pub(super) fn create(
         ansi_nulls: context.options.ansi_nulls,
         is_schema_bound: false,
         uses_native_compilation: false,
+        trigger: engine::TriggerDef::default(),
     };
     with_transaction(context, &database, |transaction| {
         let (database, name) = (&database, (schema.as_str(), type_name));

@@ -222,6 +222,7 @@ impl World {
             undeclared: None,
             missing: None,
             in_function: false,
+            trigger: None,
         }
     }
 
@@ -236,6 +237,7 @@ impl World {
             options: &self.options,
             names: &self.names,
             front_end: query::FRONT_END,
+            trigger: None,
         })
     }
 }

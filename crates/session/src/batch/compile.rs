@@ -772,6 +772,8 @@ fn administration(statement: &ast::Statement, kind: &StatementKind) -> Instructi
         | StatementKind::Drop(_)
         | StatementKind::CreateView(_)
         | StatementKind::CreateProcedure(_)
+        | StatementKind::CreateTrigger(_)
+        | StatementKind::EnableTrigger(_)
         | StatementKind::CreateSchema(_)
         | StatementKind::AlterSchema(_)
         | StatementKind::CreateSequence(_)

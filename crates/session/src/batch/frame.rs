@@ -1,8 +1,10 @@
 //! [`Frame`]: one running batch or procedure.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use query::MemoryUse;
+use query::context::RunningTrigger;
 use types::Value;
 
 use crate::batch::cell::{Cell, Compiled};
@@ -26,6 +28,8 @@ pub(crate) struct Frame<'p> {
     pub(crate) caught_base: usize,
     /// Name for error messages, when it is a procedure.
     pub(crate) procedure: Option<Arc<str>>,
+    /// The trigger whose body it runs.
+    pub(crate) trigger: Option<Rc<RunningTrigger>>,
     pub(crate) done_kind: DoneKind,
     /// Severity of the worst error that was reported in this frame; at most `MESSAGE_SEVERITY_MAX` without one.
     worst_severity: u8,
@@ -58,6 +62,7 @@ impl<'p> Frame<'p> {
             memory: MemoryUse::default(),
             caught_base,
             procedure: None,
+            trigger: None,
             done_kind,
             worst_severity: MESSAGE_SEVERITY_MAX,
         }

@@ -35,6 +35,9 @@ impl Session {
         if let ast::StatementKind::CreateProcedure(procedure) = &statement.kind {
             self.check_procedure(procedure, &text)?;
         }
+        if let ast::StatementKind::CreateTrigger(trigger) = &statement.kind {
+            self.check_trigger(trigger, &text)?;
+        }
         if let ast::StatementKind::CreateFunction(function) = &statement.kind {
             self.check_function(function, &text)?;
         }

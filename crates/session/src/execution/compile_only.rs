@@ -417,6 +417,7 @@ fn definition_type(kind: &tsql::ast::StatementKind) -> &'static str {
         Kind::CreateView(_) => "CREATE VIEW",
         Kind::CreateProcedure(_) => "CREATE PROCEDURE",
         Kind::CreateFunction(_) => "CREATE FUNCTION",
+        Kind::CreateTrigger(_) => "CREATE TRIGGER",
         Kind::CreateSchema(_) => "CREATE SCHEMA",
         Kind::AlterSchema(_) => "ALTER SCHEMA",
         _ => "DROP OBJECT",

@@ -136,7 +136,7 @@ impl Session {
             let mut row = OneRow::default();
             // However many rows the table has by now: its key finds one.
             if keyed.row.is_current() {
-                let ran = session.run_for_cursor(&keyed.row, &mut variables, &mut row, sink);
+                let ran = session.run_for_cursor(&keyed.row, (&mut variables, None), &mut row, sink);
                 match ran {
                     Err(interruption) if interruption.is_stale_plan() => {}
                     other => return other.map(|_| row.0),
@@ -160,7 +160,7 @@ impl Session {
                 let statement = query::compile(&select_statement(one, plan.span), &context)
                     .map_err(|_| SqlError::new(16943, &[]))?;
                 let mut row = OneRow::default();
-                match session.run_for_cursor(&statement, &mut variables, &mut row, sink) {
+                match session.run_for_cursor(&statement, (&mut variables, None), &mut row, sink) {
                     Err(interruption) if interruption.is_stale_plan() => {}
                     other => return other.map(|_| row.0),
                 }

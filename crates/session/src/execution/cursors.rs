@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use query::{ColumnDescription, CompiledStatement, Flow, RowSink, StatementOutcome};
+use query::context::RunningTrigger;
+use query::{ColumnDescription, CompiledStatement, ExecContext, Flow, RowSink, StatementOutcome};
 use types::{SqlError, SqlResult, Value};
 
 use crate::batch::cell::{Compiled, STALE_PLANS_MAX};
@@ -149,7 +150,8 @@ impl Session {
             return Err(SqlError::new(16905, &[]).into());
         }
         self.state.cursors.note_opened(id);
-        let (opened, messages) = self.in_database_of(id, |session| session.opened(id, sink))?;
+        let (opened, messages) =
+            self.in_database_of(id, |session| session.opened(id, frame.trigger.as_deref(), sink))?;
         for message in messages {
             sink.message(&message.at_line(instruction.line).in_procedure(frame.procedure.as_deref()));
         }
@@ -189,6 +191,7 @@ impl Session {
     fn opened(
         &mut self,
         id: CursorId,
+        trigger: Option<&RunningTrigger>,
         sink: &mut dyn ResultSink,
     ) -> Result<(Opened, Vec<SqlError>), Interruption> {
         for _ in 0..STALE_PLANS_MAX {
@@ -204,7 +207,7 @@ impl Session {
                     collected.width = Some(keyed.table.key.len());
                     let mut variables = self.state.cursors.get(id).variables.clone();
                     variables.resize(plan.variables.len() + keyed.table.key.len() + 1, Value::Null);
-                    self.run_for_cursor(&keyed.keys, &mut variables, &mut collected, sink)
+                    self.run_for_cursor(&keyed.keys, (&mut variables, trigger), &mut collected, sink)
                 }
                 None => {
                     let compiled = self.valid_query(id, &plan, schema.as_deref())?;
@@ -212,7 +215,7 @@ impl Session {
                         unreachable!("the cell of a query holds a statement")
                     };
                     let mut variables = self.state.cursors.get(id).variables.clone();
-                    self.run_for_cursor(statement, &mut variables, &mut collected, sink)
+                    self.run_for_cursor(statement, (&mut variables, trigger), &mut collected, sink)
                 }
             };
             match (ran, collected.failure.take()) {
@@ -288,7 +291,7 @@ impl Session {
     pub(crate) fn run_for_cursor(
         &mut self,
         statement: &CompiledStatement,
-        variables: &mut [Value],
+        (variables, trigger): (&mut [Value], Option<&RunningTrigger>),
         rows: &mut dyn RowSink,
         sink: &mut dyn ResultSink,
     ) -> Result<StatementOutcome, Interruption> {
@@ -296,7 +299,7 @@ impl Session {
             self.begin_implicit(sink)?;
         }
         self.transactions.statement_begin();
-        let mut context = self.context_with(variables);
+        let mut context = ExecContext { trigger, ..self.context_with(variables) };
         let result = statement.execute(&mut context, rows);
         self.end_statement(result.is_ok())?;
         match result {

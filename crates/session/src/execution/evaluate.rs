@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use engine::Lookup;
 use os::task;
+use query::context::TriggerScope;
 use query::{BindContext, ExecContext, ScalarProgram, VariableDef};
 use types::{SqlError, SqlResult, Value};
 
@@ -18,7 +19,8 @@ use crate::session::Session;
 impl Session {
     /// The execution context of a statement.
     pub(crate) fn context<'a>(&'a mut self, frame: &'a mut Frame) -> ExecContext<'a> {
-        self.context_with(&mut frame.variables)
+        let Frame { variables, trigger, .. } = frame;
+        ExecContext { trigger: trigger.as_deref(), ..self.context_with(variables) }
     }
 
     /// The execution context of a statement with these variables.
@@ -33,6 +35,7 @@ impl Session {
             options: &self.options,
             names: &self.names,
             front_end: query::FRONT_END,
+            trigger: None,
         }
     }
 
@@ -130,6 +133,7 @@ impl Session {
             undeclared: None,
             missing: None,
             in_function: false,
+            trigger: self.trigger.as_ref().map(|module| TriggerScope { database: &self.database, module }),
         }
     }
 

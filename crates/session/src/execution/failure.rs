@@ -95,6 +95,11 @@ impl Session {
             }
             origin => errors::reach(error, origin, self.options.xact_abort),
         };
+        // What ends a trigger ends all that it is a part of.
+        let reach = match reach {
+            Reach::Scope | Reach::BatchOnly if !self.state.triggers.is_empty() => Reach::Batch,
+            reach => reach,
+        };
         if reach == Reach::Statement
             && site.changes_data
             && errors::announces_termination(error)

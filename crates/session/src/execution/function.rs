@@ -272,6 +272,7 @@ impl FunctionRun<'_> {
             options: &self.options,
             names: &self.names,
             front_end: query::FRONT_END,
+            trigger: None,
         }
     }
 
@@ -311,6 +312,7 @@ impl FunctionRun<'_> {
             undeclared: None,
             missing: None,
             in_function: true,
+            trigger: None,
         };
         let mut result = Err(SqlError::new(2801, &[]));
         for _ in 0..STALE_PLANS_MAX {

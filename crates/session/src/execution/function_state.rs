@@ -71,6 +71,9 @@ impl SessionState for FunctionState<'_> {
     fn commit_ticket(&self) -> Option<engine::CommitTicket> {
         self.session.commit_ticket()
     }
+    fn running_triggers(&self) -> &[(i32, bool)] {
+        self.session.running_triggers()
+    }
     fn nest_level(&self) -> i32 {
         self.session.nest_level()
     }

@@ -27,3 +27,4 @@ pub(crate) mod set;
 pub(crate) mod texts;
 pub(crate) mod ticket;
 pub(crate) mod tran;
+mod trigger;

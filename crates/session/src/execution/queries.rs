@@ -125,6 +125,9 @@ impl Session {
         let (stopped, sent) = (rows.stopped(), rows.sent());
         match result {
             Ok(mut outcome) => {
+                if !outcome.fired.is_empty() {
+                    self.fire_triggers(frame, (instruction, at), &mut outcome, sink)?;
+                }
                 // Inside a user transaction the statement does not commit.
                 let may_pend = writes
                     && outcome.profile.is_none()
@@ -201,6 +204,12 @@ impl Session {
             forward.tell(instruction.line, frame.procedure.as_deref());
             let sent = forward.sent().filter(|_| result.is_err());
             self.unfinished = sent.map(|rows| (rows, crate::done_command::INSERT));
+            let mut result = result;
+            if let Ok(outcome) = &mut result
+                && !outcome.fired.is_empty()
+            {
+                self.fire_triggers(frame, (instruction, at), outcome, sink)?;
+            }
             self.end_statement(result.is_ok())?;
             if !result.as_ref().is_err_and(|error| error.is_stale_plan()) {
                 outcome = result;

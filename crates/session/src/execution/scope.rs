@@ -1,8 +1,10 @@
 //! One level of procedure or dynamic text: its own frame, options, temporary tables and SCOPE_IDENTITY.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use query::VariableDef;
+use query::context::RunningTrigger;
 use types::{SqlError, SqlResult, Value};
 
 use crate::batch::frame::Frame;
@@ -81,12 +83,27 @@ impl Session {
         object_id: i32,
         sink: &mut dyn ResultSink,
     ) -> Result<(i32, Vec<Value>), Interruption> {
+        self.run_scope_of(program, variables, (procedure, object_id), None, sink)
+    }
+
+    /// The same of a procedure, a text or a trigger.
+    pub(crate) fn run_scope_of(
+        &mut self,
+        program: &Program,
+        variables: Vec<Value>,
+        (procedure, object_id): (Option<&str>, i32),
+        trigger: Option<Rc<RunningTrigger>>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(i32, Vec<Value>), Interruption> {
         // The settings are saved only if something may change them: most programs that clients call repeatedly are queries.
         let may_change = !program.leaves_settings || !self.options.runs();
         let options = may_change.then(|| self.options.clone());
         let count_before = self.state.transaction_count;
         let mut frame = Frame::new(program, variables, self.state.caught.len(), DoneKind::InProcedure);
         frame.procedure = procedure.map(Arc::from);
+        let own_trigger = trigger.as_ref().map(|running| running.module.clone());
+        let outer_trigger = std::mem::replace(&mut self.trigger, own_trigger);
+        frame.trigger = trigger;
         self.state.nest_level += 1;
         self.state.scope_identity.push(Value::Null);
         if procedure.is_some() {
@@ -107,6 +124,7 @@ impl Session {
         }
         self.state.scope_identity.pop();
         self.state.nest_level -= 1;
+        self.trigger = outer_trigger;
         self.state.caught.truncate(frame.caught_base);
         if let Some(options) = options {
             if self.options != options {

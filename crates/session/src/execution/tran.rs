@@ -85,8 +85,11 @@ impl Session {
             1 if self.state.doomed => return Err(SqlError::new(3930, &[])),
             1 => {
                 let descriptor = self.transactions.descriptor();
+                let is_hidden = std::mem::take(&mut self.is_transaction_hidden);
                 self.commit_outermost(request, site, sink)?;
-                sink.environment(EnvironmentChange::CommitTransaction(descriptor));
+                if !is_hidden {
+                    sink.environment(EnvironmentChange::CommitTransaction(descriptor));
+                }
                 self.note_commit(sink);
             }
             _ => {
@@ -209,7 +212,9 @@ impl Session {
             if self.closes_cursors_on_commit() {
                 self.state.cursors.close_all();
             }
-            sink.environment(EnvironmentChange::RollbackTransaction(descriptor));
+            if !std::mem::take(&mut self.is_transaction_hidden) {
+                sink.environment(EnvironmentChange::RollbackTransaction(descriptor));
+            }
         }
     }
 

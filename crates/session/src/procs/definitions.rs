@@ -37,6 +37,7 @@ impl Session {
                 options: &self.options,
                 names: &self.names,
                 front_end: query::FRONT_END,
+                trigger: None,
             };
             result = change(&mut context);
             self.end_statement(result.is_ok())?;

@@ -59,6 +59,7 @@ fn context_of<'a>(session: &'a Session, declared: &'a [VariableDef]) -> query::B
         undeclared: None,
         missing: None,
         in_function: false,
+        trigger: None,
     }
 }
 

@@ -11,6 +11,7 @@ mod refresh;
 pub(crate) mod refused;
 mod sequence;
 mod statistics;
+mod triggers;
 
 use types::{SqlError, Value};
 
@@ -60,6 +61,7 @@ const NATIVE: &[(&str, Native)] = &[
     ("sp_releaseapplock", locks::sp_releaseapplock),
     ("sp_autostats", statistics::sp_autostats),
     ("sp_sequence_get_range", sequence::sp_sequence_get_range),
+    ("sp_settriggerorder", triggers::sp_settriggerorder),
 ];
 
 /// `EXEC sys.sp_flush_log`: all earlier delayed commits are durable when it returns. Returns 1 for success, as documented.

@@ -68,7 +68,6 @@ const REFUSED: &[&str] = &[
     "sp_send_dbmail",
     "sp_serveroption",
     "sp_setapprole",
-    "sp_settriggerorder",
     "sp_start_job",
     "sp_stop_job",
     "sp_trace_create",

@@ -56,6 +56,10 @@ pub(crate) const NATIVE: &[(&str, &str)] = &[
         "sp_sequence_get_range",
         "@sequence_name nvarchar(776), @range_size bigint, @range_first_value sql_variant OUTPUT, @range_last_value sql_variant OUTPUT, @range_cycle_count int OUTPUT, @sequence_increment sql_variant OUTPUT, @sequence_min_value sql_variant OUTPUT, @sequence_max_value sql_variant OUTPUT",
     ),
+    (
+        "sp_settriggerorder",
+        "@triggername nvarchar(517), @order varchar(10), @stmttype varchar(50), @namespace varchar(10)",
+    ),
 ];
 
 /// Extended procedures in SQL Server, which have no text there either.
@@ -154,6 +158,7 @@ const IN_SQL: &[(&str, &str)] = &[
     ("sp_databases", include_str!("sql/sp_databases.sql")),
     ("sp_help", include_str!("sql/sp_help.sql")),
     ("sp_helptext", include_str!("sql/sp_helptext.sql")),
+    ("sp_helptrigger", include_str!("sql/sp_helptrigger.sql")),
     ("sp_helpindex", include_str!("sql/sp_helpindex.sql")),
     ("sp_helpstats", include_str!("sql/sp_helpstats.sql")),
     ("sp_updatestats", include_str!("sql/sp_updatestats.sql")),

@@ -1,6 +1,6 @@
 //! Properties of types, objects, columns and indexes, and the SET options of SESSIONPROPERTY.
 
-use engine::{ObjectDef, TableDef};
+use engine::{ModuleKind, ObjectDef, TableDef};
 use plan_ir::function_def::{Call, FunctionDef, Parameter, ResultRule};
 use plan_ir::names::{name_parts, same_name};
 use plan_ir::values::variant;
@@ -99,6 +99,17 @@ fn object_property(call: &Call<'_, '_>) -> Result<Value> {
         return Ok(Value::Null);
     };
     if let Some(value) = kind_property(&found, &property) {
+        return Ok(value);
+    }
+    if let Found::Object(ObjectDef::Module(module)) = &found
+        && module.kind == ModuleKind::Trigger
+        && let Some(value) = crate::triggers::property(module, &property)
+    {
+        return Ok(value);
+    }
+    let is_parent = matches!(&found, Found::Object(ObjectDef::Table(_) | ObjectDef::Module(_)));
+    let objects = || call.runtime.objects_of(call.runtime.database);
+    if is_parent && let Some(value) = crate::triggers::property_of_parent(id, &property, objects) {
         return Ok(value);
     }
     if let Found::Constraint(table, name, _) = &found
@@ -217,9 +228,6 @@ fn table_property(call: &Call<'_, '_>, table: &std::sync::Arc<TableDef>, propert
         "tablehastextimage" => type_is(SqlType::is_large_object),
         "tablehastimestamp" => type_is(|sql_type| *sql_type == SqlType::RowVersion),
         "tablehasactivefulltextindex"
-        | "tablehasdeletetrigger"
-        | "tablehasinserttrigger"
-        | "tablehasupdatetrigger"
         | "tablehascolumnset"
         | "tableisfake"
         | "tableislockedonbulkload"

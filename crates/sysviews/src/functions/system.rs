@@ -61,8 +61,7 @@ pub(crate) static TABLE: &[FunctionDef] = &[
     .runtime(),
     FunctionDef::new("CURRENT_REQUEST_ID", &[], Fixed(SqlType::SmallInt), |_| Ok(Value::SmallInt(0)))
         .runtime(),
-    // There are no triggers, so none calls this.
-    FunctionDef::new("TRIGGER_NESTLEVEL", &[Int, Wide, Wide], Fixed(SqlType::Int), |_| Ok(Value::Int(0)))
+    FunctionDef::new("TRIGGER_NESTLEVEL", &[Int, Wide, Wide], Fixed(SqlType::Int), trigger_nest_level)
         .arity(0, 3)
         .sees_nulls()
         .runtime(),
@@ -154,6 +153,20 @@ fn server_property(call: &Call<'_, '_>) -> Result<Value> {
 /// Is the session the owner of an application lock? A lock owned by the transaction requires a transaction.
 fn of_session(call: &Call<'_, '_>, index: usize) -> bool {
     call.text(index).is_some_and(|owner| owner.eq_ignore_ascii_case("session"))
+}
+
+/// How many triggers run: all, or those of a number, a kind ('AFTER', 'IOT') and a class ('DML', 'DDL').
+fn trigger_nest_level(call: &Call<'_, '_>) -> Result<Value> {
+    let (number, kind, class) = (call.int(0).filter(|number| *number != 0), call.text(1), call.text(2));
+    if class.is_some_and(|class| !class.eq_ignore_ascii_case("DML")) {
+        return Ok(Value::Int(0));
+    }
+    let is_meant = |(id, is_instead_of): &&(i32, bool)| {
+        number.is_none_or(|number| number == i64::from(*id))
+            && kind.as_ref().is_none_or(|kind| kind.eq_ignore_ascii_case("IOT") == *is_instead_of)
+    };
+    let count = call.runtime.state.running_triggers().iter().filter(is_meant).count();
+    Ok(Value::Int(i32::try_from(count).unwrap_or(i32::MAX)))
 }
 
 /// APPLOCK_MODE(principal, name, owner).

@@ -460,7 +460,7 @@ impl Parser<'_> {
             Keyword::Identity if call_follows => self.identity_call(),
             Keyword::Identitycol | Keyword::Rowguidcol => Ok(ExprKind::Column(self.column_ref()?)),
             Keyword::Exists if either => self.nested(QUERY, Self::exists),
-            Keyword::Update if either && call_follows => self.keyword_call(),
+            Keyword::Update if either && call_follows => self.update_call(),
             Keyword::Contains | Keyword::Freetext if either && call_follows => {
                 self.nested(CALL, Self::full_text)
             }

@@ -299,6 +299,14 @@ impl Parser<'_> {
         Ok(ExprKind::Function(call))
     }
 
+    /// `UPDATE(column)`, which is a name of a column, not its value.
+    pub(super) fn update_call(&mut self) -> Parsed<ExprKind> {
+        let without_rows = std::mem::replace(&mut self.without_rows, false);
+        let call = self.keyword_call();
+        self.without_rows = without_rows;
+        call
+    }
+
     /// CURRENT_TIMESTAMP and the like, which take no parentheses.
     pub(super) fn niladic(&mut self) -> Parsed<ExprKind> {
         let token = self.advance();

@@ -509,6 +509,11 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(5308, 16, "Windowed functions do not take integer indices as ORDER BY expressions."),
     entry(5309, 16, "Windowed functions do not take constants as ORDER BY expressions."),
     entry(
+        5316,
+        16,
+        "The target '%s' of MERGE has an INSTEAD OF trigger for some of the statement's actions, but not for all.",
+    ),
+    entry(
         5318,
         16,
         "In a MERGE statement, source and target cannot have the same name or alias. Give them different aliases.",

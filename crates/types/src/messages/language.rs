@@ -62,6 +62,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(136, 15, "CONTINUE may stand only inside a WHILE loop."),
     entry(137, 15, "The scalar variable \"%s\" is not declared."),
     entry(139, 15, "A local variable cannot be given a default value here."),
+    entry(140, 15, "IF UPDATE and the functions of changed columns are allowed within a trigger only."),
     entry(141, 15, "A SELECT that assigns to a variable cannot return rows as well."),
     entry(142, 15, "The definition of the '%s' constraint has incorrect syntax."),
     entry(144, 15, "A GROUP BY expression may not contain an aggregate or a subquery."),
@@ -221,6 +222,7 @@ pub(super) const MESSAGES: &[Message] = &[
         10,
         "The procedure '%s' tried to return a status of NULL, which is not allowed; 0 is returned instead.",
     ),
+    entry(286, 16, "The tables INSERTED and DELETED cannot be changed."),
     entry(287, 16, "The %s statement is not allowed within a trigger."),
     entry(289, 16, "The data type %s cannot be constructed: some arguments have values that are not valid."),
     entry(291, 16, "CAST or CONVERT: the attributes given for type '%s' are not valid."),
@@ -264,6 +266,7 @@ pub(super) const MESSAGES: &[Message] = &[
         "Incorrect syntax near '%s'. The compatibility level of the current database may have to be higher for this feature.",
     ),
     entry(330, 16, "The target '%s' of OUTPUT INTO cannot be a view or a common table expression."),
+    entry(331, 16, "The target table '%s' of OUTPUT INTO cannot have enabled triggers."),
     entry(
         332,
         16,

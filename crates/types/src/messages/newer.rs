@@ -349,6 +349,8 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(15124, 16, "The configuration option '%s' is not unique."),
     entry(15125, 16, "Trigger '%s' is not a trigger of '%s'."),
     entry(15129, 16, "'%d' is not a valid value of the configuration option '%s'."),
+    entry(15130, 16, "There is a %s trigger for '%s' already."),
+    entry(15133, 16, "INSTEAD OF trigger '%s' cannot be associated with an order."),
     entry(
         15135,
         16,
@@ -388,6 +390,7 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "The server refused access to %s '%s' of component '%s': it is turned off in the security configuration. An administrator can turn it on with sp_configure.",
     ),
+    entry(15305, 16, "The @triggertype parameter is 'insert', 'update' or 'delete'."),
     entry(15323, 16, "The selected index '%s' does not exist on table '%s'."),
     entry(15325, 16, "The current database does not contain a %s named '%s'."),
     entry(15330, 11, "There are no matching rows to report on."),

@@ -65,6 +65,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(1069, 16, "Index hints may stand only in a FROM or OPTION clause."),
     entry(1075, 15, "RETURN in a scalar function must give a value."),
     entry(1077, 16, "Explicit values for an identity column of a table variable are not allowed."),
+    entry(1084, 15, "'%s' is not a valid event type."),
     entry(
         1086,
         15,
@@ -221,6 +222,11 @@ pub(super) const MESSAGES: &[Message] = &[
         "Introducing FOREIGN KEY constraint '%s' on table '%s' may cause cycles or multiple cascade paths. Use ON DELETE NO ACTION or ON UPDATE NO ACTION, or change other foreign keys.",
     ),
     entry(
+        1787,
+        16,
+        "Foreign key '%s' cannot be made with cascaded DELETE or UPDATE on table '%s': the table has an INSTEAD OF DELETE or UPDATE trigger.",
+    ),
+    entry(
         1788,
         16,
         "Cascading foreign key '%s' cannot be made where the referencing column '%s.%s' is an identity column.",
@@ -344,7 +350,11 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "The dependencies reported for \"%s\" may lack references to columns: it refers to objects that do not exist, or there is an error in a statement of it.",
     ),
-    entry(2103, 15, "The trigger '%s' cannot be altered: its table is '%s'."),
+    entry(
+        2103,
+        15,
+        "The trigger '%s' cannot be created or altered: its schema is not that of its target '%s'.",
+    ),
     entry(
         2108,
         15,
@@ -352,6 +362,7 @@ pub(super) const MESSAGES: &[Message] = &[
     ),
     entry(2110, 15, "The trigger '%s' cannot be altered: its target is not '%s'."),
     entry(2111, 16, "The %s '%s' already has an INSTEAD OF %s trigger."),
+    entry(2112, 16, "The view '%s' is defined WITH CHECK OPTION and can have no INSTEAD OF trigger."),
     entry(2113, 16, "An INSTEAD OF trigger cannot be made on '%s' because of its cascading foreign keys."),
     entry(2501, 16, "No table or object named \"%s\" can be found. Look in the system catalog."),
     entry(2510, 16, "DBCC %s error: %s."),
