@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use engine::{ColumnDef, ForeignKeyDef, ObjectDef};
 use plan_ir::bound::change::{BoundAction, BoundCheck, BoundConstraints, BoundDependent, BoundKey};
+use plan_ir::context::EventTriggers;
 use plan_ir::foreign_key::Reference;
 use plan_ir::table::TableSource;
 use types::SqlError;
@@ -57,6 +58,22 @@ impl Binder<'_> {
             constraints.dependents = self.dependents(source, change)?;
         }
         constraints.triggers = self.after_triggers(source, change);
+        Ok(constraints)
+    }
+
+    /// What is left of them when a trigger runs instead of the change.
+    pub(super) fn replaced_constraints(
+        &mut self,
+        source: &Arc<TableSource>,
+        change: Change<'_>,
+        instead_of: Arc<EventTriggers>,
+    ) -> Result<BoundConstraints, SqlError> {
+        let mut constraints = BoundConstraints::default();
+        if !matches!(change, Change::Delete) {
+            self.row_constraints(source, change, &mut constraints)?;
+            constraints.checks.clear();
+        }
+        constraints.instead_of = Some(instead_of);
         Ok(constraints)
     }
 

@@ -12,6 +12,7 @@ use plan_ir::view::{ColumnRule, View};
 use tsql::ast::{self, Ident, ObjectName, TableSource};
 use types::{Collation, SqlError, SqlType};
 
+use super::found_target::Access;
 use super::names::Resolved;
 use super::next_values::{CLAUSE, NESTED, TABLE_FUNCTION};
 use super::rowset::{parts_of_text, series};
@@ -152,6 +153,28 @@ impl Binder<'_> {
         Ok(rel)
     }
 
+    /// The same of a view, which a trigger may change.
+    fn wanted_view(
+        &mut self,
+        rel: Rel,
+        database: &Arc<engine::Database>,
+        view: &Arc<ModuleDef>,
+        wanted: bool,
+    ) -> Result<Rel, SqlError> {
+        let event = match self.target.as_ref().map(|request| &request.access) {
+            Some(Access::Delete) => engine::TriggerEvent::Delete,
+            Some(Access::Columns(_)) => engine::TriggerEvent::Update,
+            _ => return self.wanted_query(rel, wanted),
+        };
+        let source = if wanted { self.view_as_table(database, view, event)? } else { None };
+        let Some(source) = source else { return self.wanted_query(rel, wanted) };
+        let (rel, found) = self.rows_for_trigger(rel, source);
+        if let Some(request) = &mut self.target {
+            request.found = Some(found);
+        }
+        Ok(rel)
+    }
+
     /// A table, view or common table expression by its name.
     pub fn named_source(
         &mut self,
@@ -217,7 +240,7 @@ impl Binder<'_> {
                     view.schema = alias.is_none().then(|| module.schema.to_string());
                     view.database = alias.is_none().then(|| database.name().to_string());
                     self.observe(&database, &object);
-                    self.wanted_query(rel, wanted)
+                    self.wanted_view(rel, &database, module, wanted)
                 }
                 _ => Err(plan_ir::errors::invalid_object(&written(name))),
             },

@@ -163,8 +163,9 @@ impl Binder<'_> {
     }
 
     fn insert_constraints(&mut self, target: &InsertTarget) -> Result<BoundConstraints, SqlError> {
-        let mut constraints = self.constraints(&target.source, Change::Insert)?;
-        if let Some(through) = &target.through {
+        let mut constraints = self.target_constraints(&target.source, Change::Insert)?;
+        let is_replaced = constraints.instead_of.is_some();
+        if let Some(through) = target.through.as_ref().filter(|_| !is_replaced) {
             constraints.view_checks = through.row_conditions(&target.source, None)?;
         }
         Ok(constraints)

@@ -72,6 +72,7 @@ impl Binder<'_> {
         let inserts = self.constraints_for(&source, Change::Insert, &actions)?;
         let updates = self.constraints_for(&source, Change::Update(&changed), &actions)?;
         let deletes = self.constraints_for(&source, Change::Delete, &actions)?;
+        check_replaced(&source, &actions, [&inserts, &updates, &deletes])?;
         changed.extend(follows_others(&source));
         self.show_action_name(action_name);
         let outputs = self.refusing_next_values(CLAUSE, true, |binder| {
@@ -330,7 +331,7 @@ impl Binder<'_> {
                     | (BoundMergeAction::Delete, Change::Delete)
             )
         });
-        if is_done { self.constraints(source, change) } else { Ok(BoundConstraints::default()) }
+        if is_done { self.target_constraints(source, change) } else { Ok(BoundConstraints::default()) }
     }
 
     /// `$action` for OUTPUT.
@@ -344,6 +345,25 @@ impl Binder<'_> {
             columns: vec![column],
         });
     }
+}
+
+/// INSTEAD OF triggers stand for all actions of the statement or for none. Error 5316.
+fn check_replaced(
+    source: &TableSource,
+    actions: &[BoundMergeAction],
+    constraints: [&BoundConstraints; 3],
+) -> Result<(), SqlError> {
+    let [inserts, updates, deletes] = constraints.map(|of| of.instead_of.is_some());
+    let is_replaced = |action: &BoundMergeAction| match action {
+        BoundMergeAction::Insert(_) => inserts,
+        BoundMergeAction::Update(_) => updates,
+        BoundMergeAction::Delete => deletes,
+    };
+    let count = actions.iter().filter(|action| is_replaced(action)).count();
+    if count == 0 || count == actions.len() {
+        return Ok(());
+    }
+    Err(SqlError::new(5316, &[&source.def.name]))
 }
 
 /// Checks the combination of the clauses: 5324, 10714.

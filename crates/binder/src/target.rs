@@ -132,7 +132,16 @@ impl Binder<'_> {
     ) -> Result<InsertTarget, SqlError> {
         let name = match self.named_target(target)? {
             Named::Table(source) => return Ok(InsertTarget { source, through: None }),
-            Named::View(name, ..) | Named::CommonTable(name) => name,
+            Named::View(name, database, id) => {
+                if let Some(ObjectDef::Module(view)) = database.catalog().object(id)
+                    && let Some(source) =
+                        self.view_as_table(&database, &view, engine::TriggerEvent::Insert)?
+                {
+                    return Ok(InsertTarget { source, through: None });
+                }
+                name
+            }
+            Named::CommonTable(name) => name,
         };
         self.scopes.push(Scope::default());
         let found = self.named_source(&name, None, &[], false).and_then(|mut rel| {

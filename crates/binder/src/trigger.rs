@@ -4,15 +4,18 @@
 use std::sync::{Arc, OnceLock};
 
 use engine::{Database, ModuleDef, ObjectDef, TriggerEvent};
+use plan_ir::bound::change::BoundConstraints;
 use plan_ir::bound::tree::{Expr, Rel};
 use plan_ir::built_ins::UnnamedFunction;
 use plan_ir::context::{EventTriggers, FunctionColumn, TriggerScope, TriggerTable, UserFunction};
+use plan_ir::kinds::ColumnId;
 use plan_ir::names::same_name;
 use plan_ir::table::TableSource;
 use tsql::ast::{self, ObjectName};
 use types::{SqlError, SqlType, Value};
 
 use super::constraints::Change;
+use super::found_target::FoundTarget;
 use super::{Binder, ScopeColumn, ScopeTable};
 
 /// The enabled AFTER triggers for an event, or the INSTEAD OF trigger, in the order in which they run.
@@ -53,12 +56,98 @@ impl Binder<'_> {
         if source.def.is_temporary() || source.def.is_system {
             return None;
         }
-        let event = match change {
-            Change::Insert => TriggerEvent::Insert,
-            Change::Update(_) => TriggerEvent::Update,
-            Change::Delete => TriggerEvent::Delete,
-        };
+        let event = event_of(change);
         triggers_for(&source.database, &ObjectDef::Table(source.def.clone()), event, false)
+    }
+
+    /// The trigger that runs instead of a change of a table's or view's rows. None for its own statements: they change the rows.
+    pub(super) fn instead_of(
+        &self,
+        database: &Arc<Database>,
+        target: &ObjectDef,
+        event: TriggerEvent,
+    ) -> Option<Arc<EventTriggers>> {
+        let is_own = |scope: TriggerScope<'_>| {
+            let module = scope.module;
+            module.parent_object_id == target.object_id()
+                && module.trigger.is_instead_of
+                && (module.object_id == 0 || module.trigger.events.has(event))
+        };
+        if self.own_trigger().is_some_and(is_own) {
+            return None;
+        }
+        triggers_for(database, target, event, true)
+    }
+
+    /// The constraints of a statement's own target: none but the computed columns, if a trigger runs instead of the change.
+    pub(super) fn target_constraints(
+        &mut self,
+        source: &Arc<TableSource>,
+        change: Change<'_>,
+    ) -> Result<BoundConstraints, SqlError> {
+        let event = event_of(change);
+        let is_plain = source.def.is_temporary() || source.def.is_system;
+        let found = source.database.catalog().object(source.def.object_id).filter(|_| !is_plain);
+        match found.and_then(|target| self.instead_of(&source.database, &target, event)) {
+            Some(triggers) => self.replaced_constraints(source, change, triggers),
+            None => self.constraints(source, change),
+        }
+    }
+
+    /// A view with an INSTEAD OF trigger for the event, as the table that a statement changes; its rows are in no table.
+    pub(super) fn view_as_table(
+        &mut self,
+        database: &Arc<Database>,
+        view: &Arc<ModuleDef>,
+        event: TriggerEvent,
+    ) -> Result<Option<Arc<TableSource>>, SqlError> {
+        if self.instead_of(database, &ObjectDef::Module(view.clone()), event).is_none() {
+            return Ok(None);
+        }
+        let columns = self.view_columns(database, view)?;
+        let column = |(at, column): (usize, FunctionColumn)| engine::ColumnDef {
+            column_id: i32::try_from(at + 1).unwrap_or(i32::MAX),
+            name: column.name.into(),
+            sql_type: match column.sql_type {
+                SqlType::RowVersion => SqlType::Binary(8),
+                other => other,
+            },
+            nullable: true,
+            collation: column.collation,
+            identity: None,
+            default: None,
+            computed: None,
+            is_rowguidcol: false,
+            user_type_id: 0,
+        };
+        let def = engine::TableDef {
+            object_id: view.object_id,
+            schema_id: view.schema_id,
+            schema: view.schema.clone(),
+            name: view.name.clone(),
+            is_system: false,
+            ansi_nulls: view.ansi_nulls,
+            columns: columns.into_iter().enumerate().map(column).collect(),
+            indexes: vec![engine::IndexDef::heap()],
+            checks: Vec::new(),
+            foreign_keys: Vec::new(),
+            create_date: view.create_date,
+            modify_date: view.modify_date,
+            next_column_id: 1,
+        };
+        Ok(Some(Arc::new(TableSource::new(database.clone(), Arc::new(def)))))
+    }
+
+    /// The rows of a view that is a statement's target, and whose changes a trigger makes: each has a place, which says nothing.
+    pub(super) fn rows_for_trigger(&mut self, rel: Rel, source: Arc<TableSource>) -> (Rel, FoundTarget) {
+        let table = self.scope().tables.last().expect("the view was added");
+        let columns: Vec<ColumnId> = table.columns.iter().map(|column| column.id).collect();
+        let locator = self.new_locator();
+        let mut items: Vec<(ColumnId, Expr)> =
+            rel.output().into_iter().map(|id| (id, self.column_expr(id))).collect();
+        items.push((locator, Expr::constant(Value::binary(&[1]), SqlType::VARBINARY_MAX)));
+        let rel = Rel::Project { input: Box::new(rel), items };
+        (rel, FoundTarget { source, columns, locator, through: None })
     }
 
     /// The trigger whose body the text itself is, not that of a view or function that it names.
@@ -161,6 +250,14 @@ impl Binder<'_> {
             Some(_) => Err(SqlError::new(286, &[])),
             None => Ok(()),
         }
+    }
+}
+
+fn event_of(change: Change<'_>) -> TriggerEvent {
+    match change {
+        Change::Insert => TriggerEvent::Insert,
+        Change::Update(_) => TriggerEvent::Update,
+        Change::Delete => TriggerEvent::Delete,
     }
 }
 

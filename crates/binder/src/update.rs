@@ -36,8 +36,9 @@ impl Binder<'_> {
         let mut changed = Vec::new();
         let steps = self.bound_steps(steps, &target, &mut changed)?;
         changed.sort_unstable();
-        let mut constraints = self.constraints(&target.source, Change::Update(&changed))?;
-        if let Some(through) = &target.through {
+        let mut constraints = self.target_constraints(&target.source, Change::Update(&changed))?;
+        let is_replaced = constraints.instead_of.is_some();
+        if let Some(through) = target.through.as_ref().filter(|_| !is_replaced) {
             constraints.view_checks = through.row_conditions(&target.source, Some(&rel))?;
         }
         changed.extend(follows_others(&target.source));
@@ -45,6 +46,7 @@ impl Binder<'_> {
             binder.outputs(&update.output, target.changed(), Some(&rel.output()), (true, true))
         })?;
         self.scopes.pop();
+        let may_repeat = may_repeat && !is_view(&target.source);
         let rows = target.changed_rows(rel, update.top.is_some());
         Ok(BoundUpdate { rows, steps, changed, constraints, outputs, may_repeat })
     }
@@ -59,11 +61,12 @@ impl Binder<'_> {
         let (rel, target, may_repeat) = self.refusing_next_values(CLAUSE, true, |binder| {
             binder.changed_rows(&delete.target, &delete.from, filter, top, Access::Delete)
         })?;
-        let constraints = self.constraints(&target.source, Change::Delete)?;
+        let constraints = self.target_constraints(&target.source, Change::Delete)?;
         let outputs = self.refusing_next_values(CLAUSE, true, |binder| {
             binder.outputs(&delete.output, target.changed(), Some(&rel.output()), (false, true))
         })?;
         self.scopes.pop();
+        let may_repeat = may_repeat && !is_view(&target.source);
         let rows = target.changed_rows(rel, top.is_some());
         Ok(BoundDelete { rows, constraints, outputs, may_repeat })
     }
@@ -313,6 +316,11 @@ pub(super) struct SetValue {
     ordinal: Option<usize>,
     variable: Option<usize>,
     value: Expr,
+}
+
+/// A view whose changes a trigger makes: its rows have no places by which they are told apart.
+fn is_view(source: &plan_ir::table::TableSource) -> bool {
+    matches!(source.database.catalog().object(source.def.object_id), Some(engine::ObjectDef::Module(_)))
 }
 
 pub(super) fn found_in(rel: &Rel, source: std::sync::Arc<plan_ir::table::TableSource>) -> FoundTarget {

@@ -33,19 +33,22 @@ pub fn run(
     runtime: &Runtime<'_>,
     sink: &mut dyn RowSink,
 ) -> Result<StatementOutcome, SqlError> {
+    let mut outputs = OutputRows::new(&delete.outputs);
+    if let Some(triggers) = &delete.constraints.instead_of {
+        let victims = gathered(delete, runtime, &mut outputs)?;
+        let (count, form) = (victims.len() as u64, (RowsOf::Delete, delete.columns.len()));
+        let sent_rows = outputs.finish(runtime, sink)?;
+        runtime.fire(super::trigger::fired(triggers, victims, form, None, runtime)?);
+        return Ok(StatementOutcome { row_count: Some(count), sent_rows, ..StatementOutcome::default() });
+    }
     super::store::check_settings(&delete.source, runtime, "DELETE")?;
     super::uses::note_rows(&delete.source, runtime);
-    let mut outputs = OutputRows::new(&delete.outputs);
     // A SNAPSHOT transaction locks all of them before it changes one.
     let rows_matter = !delete.constraints.dependents.is_empty()
         || delete.constraints.triggers.is_some()
         || runtime.options.isolation == IsolationLevel::Snapshot;
     let count = if rows_matter {
-        let mut victims = Gathered::default();
-        find(delete, runtime, &mut outputs, &mut |victim| {
-            victims.push(runtime, victim.map(Value::clone).collect())
-        })?;
-        let victims = victims.finish()?;
+        let victims = gathered(delete, runtime, &mut outputs)?;
         runtime.check_cancelled()?;
         apply(&delete.source, &delete.columns, runtime, &victims)?;
         super::cascade::after_delete(&delete.constraints, &victims, &delete.columns, runtime, "DELETE")?;
@@ -63,6 +66,17 @@ pub fn run(
     };
     let sent_rows = outputs.finish(runtime, sink)?;
     Ok(StatementOutcome { row_count: Some(count as u64), sent_rows, ..StatementOutcome::default() })
+}
+
+/// The rows to delete, all of them.
+fn gathered(
+    delete: &DeletePlan,
+    runtime: &Runtime<'_>,
+    outputs: &mut OutputRows<'_>,
+) -> Result<Gathered, SqlError> {
+    let mut victims = Gathered::default();
+    find(delete, runtime, outputs, &mut |victim| victims.push(runtime, victim.map(Value::clone).collect()))?;
+    victims.finish()
 }
 
 /// Finds the rows to delete; `take` gets the locator of each, then the values of the needed columns.

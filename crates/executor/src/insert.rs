@@ -37,6 +37,9 @@ pub fn run(
 ) -> Result<StatementOutcome, SqlError> {
     check_settings(&insert.source, runtime, VERB)?;
     check_identity_insert(&insert.source, insert.identity, runtime)?;
+    if insert.constraints.instead_of.is_some() {
+        return run_many(insert, &insert.input, runtime, sink);
+    }
     lock_table(insert, runtime)?;
     note_rows(&insert.source, runtime);
     let outcome = match &insert.input {
@@ -130,8 +133,10 @@ pub fn run_rows(
 ) -> Result<StatementOutcome, SqlError> {
     check_identity_insert(&insert.source, insert.identity, runtime)?;
     check_settings(&insert.source, runtime, VERB)?;
-    lock_table(insert, runtime)?;
-    note_rows(&insert.source, runtime);
+    if insert.constraints.instead_of.is_none() {
+        lock_table(insert, runtime)?;
+        note_rows(&insert.source, runtime);
+    }
     let mut inserting = Inserting::new(insert);
     for row in rows.iter().take(rows_taken(insert, rows.len(), runtime)?) {
         runtime.begin_row();
@@ -189,6 +194,7 @@ fn outcome(insert: &InsertPlan, identity: Option<Value>, sent_rows: bool, count:
     // An INSERT without an identity column sets @@IDENTITY to NULL.
     let identity = match count {
         0 => None,
+        _ if insert.constraints.instead_of.is_some() => None,
         _ => Some(identity.filter(|_| insert.source.def.identity_ordinal().is_some()).unwrap_or(Value::Null)),
     };
     StatementOutcome { row_count: Some(count), identity, sent_rows, ..StatementOutcome::default() }
@@ -226,8 +232,28 @@ impl<'p> Inserting<'p> {
 
     fn add(&mut self, runtime: &Runtime<'_>, stores: &[Store], input: &[Value]) -> Result<(), SqlError> {
         runtime.check_cancelled()?;
+        if self.insert.constraints.instead_of.is_some() {
+            return self.add_for_trigger(runtime, stores, input);
+        }
         self.rows.add(runtime, stores, input)?;
         if self.rows.is_full() { self.put_in(runtime) } else { Ok(()) }
+    }
+
+    /// A row that an INSTEAD OF trigger gets.
+    fn add_for_trigger(
+        &mut self,
+        runtime: &Runtime<'_>,
+        stores: &[Store],
+        input: &[Value],
+    ) -> Result<(), SqlError> {
+        let Inserting { insert, outputs, fired, count, .. } = self;
+        let row =
+            super::new_rows::row_for_trigger(runtime, &insert.source, stores, &insert.constraints, input)?;
+        if outputs.is_wanted() {
+            outputs.add(runtime, &[], &row, &[])?;
+        }
+        *count += 1;
+        fired.push(runtime, row)
     }
 
     fn put_in(&mut self, runtime: &Runtime<'_>) -> Result<(), SqlError> {
@@ -247,7 +273,8 @@ impl<'p> Inserting<'p> {
         self.put_in(runtime)?;
         self.rows.finish(runtime)?;
         super::constraints::check_later(&self.later, runtime, VERB)?;
-        if let Some(triggers) = &self.insert.constraints.triggers {
+        let constraints = &self.insert.constraints;
+        if let Some(triggers) = constraints.triggers.as_ref().or(constraints.instead_of.as_ref()) {
             let form = (RowsOf::Insert, self.insert.source.def.columns.len());
             let rows = std::mem::take(&mut self.fired);
             runtime.fire(super::trigger::fired(triggers, rows, form, None, runtime)?);

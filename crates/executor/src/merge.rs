@@ -2,9 +2,10 @@
 //! checked against the final rows.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
-use plan_ir::context::{RowSink, StatementOutcome};
-use plan_ir::physical::change::{MergeAction, MergePlan};
+use plan_ir::context::{EventTriggers, RowSink, StatementOutcome};
+use plan_ir::physical::change::{Constraints, MergeAction, MergePlan};
 use plan_ir::row::Row;
 use plan_ir::runtime::Runtime;
 use rustc_hash::FxHashSet;
@@ -14,7 +15,7 @@ use super::changed::{change, old_and_new, pick};
 use super::constraints::CheckRows;
 use super::constraints::check_later;
 use super::insert::check_identity_insert;
-use super::new_rows::NewRows;
+use super::new_rows::{NewRows, row_for_trigger};
 use super::operations::Open;
 use super::output::OutputRows;
 use super::room::Room;
@@ -64,6 +65,9 @@ pub fn run(
     super::uses::note_change(&merge.source, columns, runtime);
     let mut outputs = OutputRows::new(&merge.outputs);
     let found = find(merge, runtime, outputs.is_wanted())?;
+    if [&merge.inserts, &merge.updates, &merge.deletes].iter().any(|of| of.instead_of.is_some()) {
+        return run_triggers_instead(merge, found, runtime, outputs, sink);
+    }
     let every: Vec<usize> = (0..merge.source.def.columns.len()).collect();
     super::deleted::apply(&merge.source, &every, runtime, &found.deletes)?;
     super::changed::apply(&merge.source, &merge.changed, runtime, &found.updates)?;
@@ -86,17 +90,49 @@ pub fn run(
     Ok(StatementOutcome { row_count: Some(count), identity, sent_rows, ..StatementOutcome::default() })
 }
 
+/// INSTEAD OF triggers get the rows of all actions; none is changed.
+fn run_triggers_instead(
+    merge: &MergePlan,
+    found: Found,
+    runtime: &Runtime<'_>,
+    mut outputs: OutputRows<'_>,
+    sink: &mut dyn RowSink,
+) -> Result<StatementOutcome, SqlError> {
+    let mut inserted = Gathered::default();
+    found.inserts.for_each(runtime, &mut |row| {
+        runtime.begin_row();
+        let MergeAction::Insert(stores) = action_of(merge, row) else {
+            unreachable!("only these are gathered");
+        };
+        let row = row_for_trigger(runtime, &merge.source, stores, &merge.inserts, &row[1..])?;
+        inserted.push(runtime, row)?;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let inserted = inserted.finish()?;
+    if outputs.is_wanted() {
+        show(merge, &found, &inserted, runtime, &mut outputs)?;
+    }
+    let (count, sent_rows) = (found.count, outputs.finish(runtime, sink)?);
+    fire(merge, found, inserted, runtime)?;
+    Ok(StatementOutcome { row_count: Some(count), sent_rows, ..StatementOutcome::default() })
+}
+
+/// The triggers of an action.
+fn triggers_of(constraints: &Constraints) -> Option<&Arc<EventTriggers>> {
+    constraints.triggers.as_ref().or(constraints.instead_of.as_ref())
+}
+
 /// Fires the triggers of each action that the statement has, also for no rows.
 fn fire(merge: &MergePlan, found: Found, inserted: Gathered, runtime: &Runtime<'_>) -> Result<(), SqlError> {
     let width = merge.source.def.columns.len();
-    if let Some(triggers) = &merge.inserts.triggers {
+    if let Some(triggers) = triggers_of(&merge.inserts) {
         runtime.fire(fired(triggers, inserted, (RowsOf::Insert, width), None, runtime)?);
     }
-    if let Some(triggers) = &merge.updates.triggers {
+    if let Some(triggers) = triggers_of(&merge.updates) {
         let form = (RowsOf::Update, width);
         runtime.fire(fired(triggers, found.updates, form, Some(&merge.changed), runtime)?);
     }
-    if let Some(triggers) = &merge.deletes.triggers {
+    if let Some(triggers) = triggers_of(&merge.deletes) {
         runtime.fire(fired(triggers, found.deletes, (RowsOf::Delete, width), None, runtime)?);
     }
     Ok(())
@@ -140,7 +176,9 @@ fn find(merge: &MergePlan, runtime: &Runtime<'_>, is_shown: bool) -> Result<Foun
         match action {
             MergeAction::Update(steps) => {
                 let new = changed_row(&merge.source, steps, &merge.updates, runtime, (&row, &old))?;
-                check_not_null(&merge.source, &new, VERB)?;
+                if merge.updates.instead_of.is_none() {
+                    check_not_null(&merge.source, &new, VERB)?;
+                }
                 merge.updates.check_row(runtime, &merge.source, &new, VERB)?;
                 found.updates.push(runtime, change(locator, old, new))?;
             }

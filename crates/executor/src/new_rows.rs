@@ -179,6 +179,32 @@ pub(super) fn insert_row(
     Ok(row)
 }
 
+/// Makes a row that no table takes: a trigger runs instead. It is not checked; an identity column has 0 and a row version nothing in it.
+pub(super) fn row_for_trigger(
+    runtime: &Runtime<'_>,
+    source: &TableSource,
+    stores: &[Store],
+    constraints: &Constraints,
+    input: &[Value],
+) -> Result<Row, SqlError> {
+    let mut row = vec![Value::Null; source.def.columns.len()];
+    for store in stores {
+        row[store.ordinal] = match &store.kind {
+            StoreKind::Identity => number_of(&source.def.columns[store.ordinal].sql_type)?,
+            StoreKind::RowVersion => Value::binary(&[0; 8]),
+            _ => store.value(runtime, source, input)?,
+        };
+    }
+    constraints.compute(runtime, &mut row)?;
+    Ok(row)
+}
+
+/// The number 0 of an identity column's type.
+fn number_of(sql_type: &types::SqlType) -> Result<Value, SqlError> {
+    let context = types::ConvertContext::default();
+    types::convert(&Value::Int(0), &types::SqlType::Int, sql_type, types::DEFAULT_STYLE, &context)
+}
+
 #[inline]
 fn make_row(
     runtime: &Runtime<'_>,

@@ -25,8 +25,15 @@ pub fn run(
     runtime: &Runtime<'_>,
     sink: &mut dyn RowSink,
 ) -> Result<StatementOutcome, SqlError> {
-    super::uses::note_change(&update.source, Some(&update.changed), runtime);
     let mut outputs = OutputRows::new(&update.outputs);
+    if let Some(triggers) = &update.constraints.instead_of {
+        let changes = find(update, runtime, &mut outputs)?;
+        let (count, form) = (changes.len() as u64, (RowsOf::Update, update.source.def.columns.len()));
+        let sent_rows = outputs.finish(runtime, sink)?;
+        runtime.fire(super::trigger::fired(triggers, changes, form, Some(&update.changed), runtime)?);
+        return Ok(StatementOutcome { row_count: Some(count), sent_rows, ..StatementOutcome::default() });
+    }
+    super::uses::note_change(&update.source, Some(&update.changed), runtime);
     let changes = find(update, runtime, &mut outputs)?;
     apply(&update.source, &update.changed, runtime, &changes)?;
     // References in both directions are checked when all rows have their new values.
@@ -74,7 +81,9 @@ fn find(
         }
         let old = pick(&row, &update.old);
         let new = changed_row(&update.source, &update.steps, &update.constraints, runtime, (&row, &old))?;
-        check_not_null(&update.source, &new, "UPDATE")?;
+        if update.constraints.instead_of.is_none() {
+            check_not_null(&update.source, &new, "UPDATE")?;
+        }
         update.constraints.check_row(runtime, &update.source, &new, "UPDATE")?;
         if outputs.is_wanted() {
             outputs.add(runtime, &row, &new, &old)?;

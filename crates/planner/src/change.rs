@@ -106,7 +106,8 @@ impl<'a> ChangePlanner<'a> {
     pub fn delete(&mut self, delete: BoundDelete) -> Result<DeletePlan, SqlError> {
         let rows = delete.rows;
         let constraints = self.constraints(delete.constraints)?;
-        let columns = match delete.outputs.clauses.is_empty() && constraints.triggers.is_none() {
+        let is_whole = constraints.triggers.is_some() || constraints.instead_of.is_some();
+        let columns = match delete.outputs.clauses.is_empty() && !is_whole {
             true => columns_that_matter(&rows.source, &constraints),
             false => (0..rows.columns.len()).collect(),
         };
@@ -251,8 +252,8 @@ impl<'a> ChangePlanner<'a> {
     /// The programs of what rows of a table must satisfy.
     pub fn constraints(&mut self, bound: BoundConstraints) -> Result<Constraints, SqlError> {
         let layout = Layout::new(&bound.columns);
-        let mut constraints =
-            Constraints { references: bound.references, triggers: bound.triggers, ..Constraints::default() };
+        let BoundConstraints { references, triggers, instead_of, .. } = bound;
+        let mut constraints = Constraints { references, triggers, instead_of, ..Constraints::default() };
         for (ordinal, expr) in &bound.computed {
             let node = Planner::new(self.columns).node(expr, &layout)?;
             constraints.computed.push((*ordinal, node));

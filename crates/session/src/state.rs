@@ -141,7 +141,10 @@ impl State {
         if let Some(scope) = self.scope_identity.last_mut() {
             *scope = value.clone();
         }
-        self.last_identity = value;
+        // A trigger that inserts where there is no identity column leaves the value of the statement that has fired it.
+        if !value.is_null() || self.triggers.is_empty() {
+            self.last_identity = value;
+        }
     }
 }
 

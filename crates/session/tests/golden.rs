@@ -87,6 +87,7 @@ script!("scripts/" select_into);
 script!("scripts/" foreign_keys);
 script!("scripts/" constraint_state);
 script!("scripts/" cascades);
+script!("scripts/" instead_of_triggers);
 script!("scripts/" triggers);
 script!("scripts/" typed_null);
 script!("scripts/" user_functions);

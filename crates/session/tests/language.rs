@@ -31,6 +31,7 @@ mod table_parameters;
 mod table_variables;
 mod temporary_procedures;
 mod temporary_tables;
+mod triggers;
 mod undeclared_parameters;
 mod unknown_names;
 mod what_the_wire_shows;

@@ -347,7 +347,7 @@ fn create_procedure(procedure: &ast::CreateProcedure) -> Result<(), SqlError> {
 }
 
 fn create_trigger(trigger: &ast::CreateTrigger) -> Result<(), SqlError> {
-    let ast::CreateTrigger { action: _, name: _, on, options, timing, events, with_append, .. } = trigger;
+    let ast::CreateTrigger { action: _, name: _, on, options, timing: _, events, with_append, .. } = trigger;
     match on {
         ast::TriggerScope::Object(_) => {}
         ast::TriggerScope::AllServer if events.iter().any(|event| event.is("LOGON")) => {
@@ -357,7 +357,6 @@ fn create_trigger(trigger: &ast::CreateTrigger) -> Result<(), SqlError> {
             return Err(unsupported("a DDL trigger"));
         }
     }
-    refuse_if(*timing == ast::TriggerTiming::InsteadOf, "an INSTEAD OF trigger")?;
     refuse_if(*with_append, "WITH APPEND")?;
     options.iter().try_for_each(module_option)
 }

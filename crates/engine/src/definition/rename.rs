@@ -32,6 +32,14 @@ impl Database {
     /// 15335 when another object in the schema has the name; those of storage.
     pub fn rename_object(self: &Arc<Self>, txn: &DbTransaction, id: ObjectId, name: &str) -> SqlResult<()> {
         let found = self.catalog().object(id).ok_or_else(SqlError::stale_plan)?;
+        let parent = match &found {
+            ObjectDef::Module(module) => self.catalog().object(module.parent_object_id),
+            _ => None,
+        };
+        // Plans of statements that fire a trigger have its name.
+        if let Some(parent) = &parent {
+            self.lock_definition(txn, parent)?;
+        }
         self.lock_definition(txn, &found)?;
         let old = self.catalog().object(id).ok_or_else(SqlError::stale_plan)?;
         // The same name in another letter case is free for its owner.
@@ -57,7 +65,8 @@ impl Database {
                 ..sequence.as_ref().clone()
             })),
         };
-        self.write_definition(txn, Some(old), Some(new))
+        self.write_definition(txn, Some(old), Some(new))?;
+        parent.map_or(Ok(()), |parent| self.renew(txn, parent.object_id()))
     }
 
     /// Renames a column, an index or a constraint of a table.

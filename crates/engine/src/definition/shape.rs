@@ -193,23 +193,30 @@ pub(super) fn same_storage(a: &ColumnDef, b: &ColumnDef) -> bool {
 }
 
 pub(super) fn heap_definition() -> IndexDef {
-    IndexDef {
-        index_id: 0,
-        name: None,
-        kind: IndexKind::Heap,
-        unique: false,
-        primary_key: false,
-        unique_constraint: false,
-        constraint_id: 0,
-        is_system_named: true,
-        key: Vec::new(),
-        included: Vec::new(),
-        filter: None,
-        is_disabled: false,
-        settings: IndexSettings::default(),
-        unit: 0,
-        root: pages::PageId::NULL,
-        uses: IndexUses::default(),
+    IndexDef::heap()
+}
+
+impl IndexDef {
+    /// The heap of a new table, without pages.
+    pub fn heap() -> IndexDef {
+        IndexDef {
+            index_id: 0,
+            name: None,
+            kind: IndexKind::Heap,
+            unique: false,
+            primary_key: false,
+            unique_constraint: false,
+            constraint_id: 0,
+            is_system_named: true,
+            key: Vec::new(),
+            included: Vec::new(),
+            filter: None,
+            is_disabled: false,
+            settings: IndexSettings::default(),
+            unit: 0,
+            root: pages::PageId::NULL,
+            uses: IndexUses::default(),
+        }
     }
 }
 

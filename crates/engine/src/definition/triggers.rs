@@ -126,7 +126,7 @@ impl Database {
     }
 
     /// Renews the definition of a table or view: plans that depend on it are made anew. Until the transaction ends no other session uses it.
-    fn renew(self: &Arc<Self>, txn: &DbTransaction, id: ObjectId) -> SqlResult<()> {
+    pub(super) fn renew(self: &Arc<Self>, txn: &DbTransaction, id: ObjectId) -> SqlResult<()> {
         let old = self.catalog().object(id);
         let new = match &old {
             Some(ObjectDef::Table(table)) => ObjectDef::Table(Arc::new(table.as_ref().clone())),

@@ -45,6 +45,8 @@ pub struct Constraints {
     pub dependents: Vec<Dependent>,
     /// The triggers that such a change of rows fires.
     pub triggers: Option<Arc<EventTriggers>>,
+    /// The trigger that runs instead of the change: no row is changed, and none checked.
+    pub instead_of: Option<Arc<EventTriggers>>,
 }
 
 /// A CHECK constraint.

@@ -60,7 +60,10 @@ fn object(name: &ObjectName, schema: &str, context: &mut ExecContext<'_>) -> Res
     if matches!(&holder, ObjectDef::Table(table) if table.is_system) {
         return Err(absent());
     }
-    if !same_name(holder.name(), &name.name.value) {
+    // A constraint or a trigger goes with its table.
+    let is_trigger =
+        matches!(&holder, ObjectDef::Module(module) if module.kind == engine::ModuleKind::Trigger);
+    if is_trigger || !same_name(holder.name(), &name.name.value) {
         return Err(SqlError::new(15347, &[]));
     }
     with_transaction(context, &database, |transaction| database.lock_definition(transaction, &holder))?;
