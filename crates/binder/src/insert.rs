@@ -7,7 +7,8 @@ use plan_ir::bound::change::{
     BoundValue,
 };
 use plan_ir::bound::tree::{Rel, TopSpec};
-use plan_ir::kinds::{ColumnId, IdentityRule};
+use plan_ir::bulk_rules::BulkRules;
+use plan_ir::kinds::{ColumnId, IdentityRule, ScanHints};
 use plan_ir::table::{SequenceSource, TableSource, is_identity_insert_on};
 use tsql::ast;
 use types::SqlError;
@@ -127,6 +128,90 @@ impl Binder<'_> {
             has_top: insert.top.is_some(),
         };
         Ok(BoundRowsInsert { insert, columns, stores })
+    }
+
+    /// A bulk load into the columns of these names, or into all that are not computed; `types`: those of the rows that come. Errors 208, 207, 264, 271,
+    /// 4406; 4816 for a type that cannot become that of its column.
+    pub fn bulk_insert(
+        &mut self,
+        table: &ast::ObjectName,
+        names: &[ast::Ident],
+        types: Option<&[types::SqlType]>,
+        rules: &BulkRules,
+    ) -> Result<BoundRowsInsert, SqlError> {
+        let access = match names.is_empty() {
+            true => Access::AllColumns,
+            false => Access::Columns(names.iter().map(|name| name.value.clone()).collect()),
+        };
+        let target = self.insert_target(&ast::DmlTargetKind::Table(table.clone()), &access)?;
+        let (source, through) = (target.source.clone(), target.through.as_deref());
+        let columns: Vec<ast::ColumnRef> =
+            names.iter().map(|name| ast::ColumnRef { qualifier: None, name: name.clone() }).collect();
+        let ordinals = match columns.is_empty() {
+            true => (0..source.def.columns.len())
+                .filter(|at| source.def.columns[*at].computed.is_none())
+                .collect(),
+            false => self.target_columns(&source, through, &columns)?,
+        };
+        let own: Vec<types::SqlType> = ordinals.iter().map(|at| source.def.columns[*at].sql_type).collect();
+        let types = types.unwrap_or(&own);
+        if types.len() != ordinals.len() {
+            return Err(SqlError::new(4816, &[&(ordinals.len().min(types.len()) + 1)]));
+        }
+        let columns: Vec<ColumnId> = types
+            .iter()
+            .map(|sql_type| self.new_column(*sql_type, true, types::Collation::default()))
+            .collect();
+        let mut stores = Vec::new();
+        for (place, (ordinal, id)) in ordinals.iter().zip(&columns).enumerate() {
+            if let Some(store) = self.bulk_store(&source, *ordinal, *id, rules, place)? {
+                stores.push(store);
+            }
+        }
+        let stores = self.all_stores(&source, stores)?;
+        let mut constraints = self.insert_constraints(&target)?;
+        if !rules.check_constraints {
+            constraints.checks.clear();
+            constraints.references.clear();
+        }
+        let hints = ScanHints { table_lock: rules.table_lock, ..ScanHints::default() };
+        let (input, outputs) = (BoundInput::Values(Vec::new()), BoundOutputs::default());
+        let insert = BoundInsert {
+            source,
+            input,
+            constraints,
+            outputs,
+            hints,
+            identity: None,
+            top: None,
+            has_top: true,
+        };
+        Ok(BoundRowsInsert { insert, columns, stores })
+    }
+
+    /// How a column gets what comes for it; `None`: as if nothing came.
+    fn bulk_store(
+        &mut self,
+        source: &TableSource,
+        ordinal: usize,
+        id: ColumnId,
+        rules: &BulkRules,
+        place: usize,
+    ) -> Result<Option<BoundStore>, SqlError> {
+        let column = &source.def.columns[ordinal];
+        if column.sql_type == types::SqlType::RowVersion
+            || (column.identity.is_some() && !rules.keep_identity)
+        {
+            return Ok(None);
+        }
+        let value = self.column_expr(id);
+        let stored = self.store(source, ordinal, value);
+        let mut store = stored.map_err(|_| SqlError::new(4816, &[&(place + 1)]))?;
+        if !rules.keep_nulls && column.default.is_some() && column.identity.is_none() {
+            let default = self.default_store(source, ordinal)?.value;
+            store.value = BoundValue::OrDefault(Box::new(store.value), Box::new(default));
+        }
+        Ok(Some(store))
     }
 
     /// TOP over rows that no query gives.

@@ -147,6 +147,36 @@ pub fn run_rows(
     Ok(outcome)
 }
 
+/// Inserts the rows of a bulk load as they come. `is_sorted`: they claim to come in the order of the clustered index (4819).
+pub fn run_bulk(
+    insert: &InsertPlan,
+    stores: &[Store],
+    source: &mut dyn RowSource,
+    is_sorted: bool,
+    runtime: &Runtime<'_>,
+    sink: &mut dyn RowSink,
+) -> Result<StatementOutcome, SqlError> {
+    check_settings(&insert.source, runtime, VERB)?;
+    {
+        // Before the first row is taken: later it is too late to make the plan again.
+        let mut transactions = runtime.transactions.borrow_mut();
+        let transaction = transactions.for_table(&insert.source.table, runtime.options.isolation)?;
+        insert.source.table.hold_definition(transaction)?;
+    }
+    lock_table(insert, runtime)?;
+    note_rows(&insert.source, runtime);
+    let mut inserting = Inserting::new(insert);
+    inserting.rows.expect_order(is_sorted);
+    let mut row = Row::new();
+    while source.next(runtime, &mut row)? {
+        runtime.begin_row();
+        inserting.add(runtime, stores, &row)?;
+    }
+    let outcome = inserting.finish(runtime, sink)?;
+    insert.constraints.check_deferred(runtime, &insert.source, VERB)?;
+    Ok(outcome)
+}
+
 /// How many of the given rows are inserted.
 fn rows_taken(insert: &InsertPlan, rows: usize, runtime: &Runtime<'_>) -> Result<usize, SqlError> {
     let most = match &insert.top {

@@ -31,6 +31,14 @@ pub struct NewRows<'p> {
     entries: GatheredEntries,
     /// IGNORE_DUP_KEY of an INSERT's target: rows whose key already exists are left out.
     leaves_duplicates_out: bool,
+    /// The rows claim to come in the order of the clustered index: the last one that came, `None` before the first.
+    ordered: Option<Option<Ordered>>,
+}
+
+/// A row by its place in the order of the clustered index.
+struct Ordered {
+    key: Vec<u8>,
+    shown: String,
 }
 
 impl<'p> NewRows<'p> {
@@ -46,7 +54,31 @@ impl<'p> NewRows<'p> {
             with_identity: Vec::new(),
             entries: GatheredEntries::default(),
             leaves_duplicates_out: false,
+            ordered: None,
         }
+    }
+
+    /// The rows claim to come in the order of the clustered index.
+    pub(crate) fn expect_order(&mut self, is_sorted: bool) {
+        self.ordered = is_sorted.then_some(None);
+    }
+
+    /// Error 4819 when a row comes before the one in front of it, or equals it in a unique index.
+    fn check_order(&mut self, row: &Row) -> Result<(), SqlError> {
+        let Some(last) = &mut self.ordered else { return Ok(()) };
+        let table = &self.source.table;
+        let (key, shown) = (table.order_key(row), table.shown_order_key(row));
+        if let Some(before) = last {
+            let is_wrong = match self.source.def.base().unique {
+                true => before.key >= key,
+                false => before.key > key,
+            };
+            if is_wrong {
+                return Err(SqlError::new(4819, &[&before.shown, &shown]));
+            }
+        }
+        *last = Some(Ordered { key, shown });
+        Ok(())
     }
 
     /// The rows of an INSERT, as which a MERGE does not count: indexes with IGNORE_DUP_KEY leave out rows whose key already exists.
@@ -65,6 +97,9 @@ impl<'p> NewRows<'p> {
         assert!(!self.is_full(), "who adds rows puts them in");
         let mut row = self.rows.get_mut(self.count).map(std::mem::take).unwrap_or_default();
         make_row(runtime, self.source, stores, self.constraints, input, self.verb, &mut row)?;
+        if self.ordered.is_some() {
+            self.check_order(&row)?;
+        }
         self.add_made(&mut row, explicit_identity(self.source, stores).is_some());
         Ok(())
     }

@@ -36,6 +36,10 @@ fn value_by(
         StoreKind::Identity => crate::generated::next_identity(runtime, source),
         StoreKind::RowVersion => crate::generated::next_row_version(runtime, source),
         StoreKind::Shared(kind) => shared_value(store, kind, runtime, source, input),
+        StoreKind::OrDefault(kind, default) => match value_by(store, kind, runtime, source, input)? {
+            Value::Null => value_by(store, default, runtime, source, input),
+            value => Ok(value),
+        },
     }
 }
 

@@ -4,6 +4,7 @@
 
 pub mod bound;
 pub mod built_ins;
+pub mod bulk_rules;
 pub mod context;
 pub mod data_type;
 pub mod errors;

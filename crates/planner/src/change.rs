@@ -236,6 +236,10 @@ impl<'a> ChangePlanner<'a> {
             BoundValue::Null => StoreKind::Null,
             BoundValue::Identity => StoreKind::Identity,
             BoundValue::RowVersion => StoreKind::RowVersion,
+            BoundValue::OrDefault(value, default) => StoreKind::OrDefault(
+                Box::new(self.store_kind(value, layout)?),
+                Box::new(self.store_kind(default, &Layout::default())?),
+            ),
             BoundValue::Shared(_) => unreachable!("a default is shared once"),
         })
     }

@@ -4,6 +4,7 @@
 //! [`compile_scalar`] and [`compile_predicate`] give a [`ScalarProgram`] for SET, IF and WHILE; [`ddl`] turns CREATE, ALTER and DROP
 //! into catalog calls. What a statement needs of its session is in [`context`].
 
+mod bulk;
 pub mod cursors;
 pub mod ddl;
 pub mod describe;
@@ -16,7 +17,9 @@ mod statement;
 
 pub use ::sysviews;
 pub use binder::clauses;
+pub use bulk::{BulkLoad, BulkRows, bulk_rules, compile_bulk_load};
 pub use describe::FRONT_END;
+pub use plan_ir::bulk_rules::BulkRules;
 pub use plan_ir::context::{
     BindContext, CachedPlan, CachedPlanKind, CachedStatement, ColumnDescription, Flow, FunctionCall,
     InputBuffer, NameScope, NoNames, ProgramRuns, RowSink, ServerTotals, SessionFigures, SessionNames,

@@ -7,7 +7,7 @@ use os::{IoError, IoErrorKind, Stream};
 use session::PacketCounts;
 use tds::ProtocolError;
 use tds::packet::{
-    MessageHead, MessageReader, MessageWriter, PacketKind, ReadBuffers, ReadLimits, packets_in,
+    MessageHead, MessageReader, MessageWriter, PacketKind, Piece, ReadBuffers, ReadLimits, packets_in,
 };
 
 use crate::sink::PacketSink;
@@ -173,6 +173,27 @@ impl Channel {
             if so_far > LARGE_MESSAGE_BYTES && !os::memory::may_take_in(so_far) {
                 self.reader.give_up();
             }
+        }
+    }
+
+    /// Is the present message a bulk load of which packets are still to come?
+    pub fn is_in_bulk_load(&self) -> bool {
+        self.reader.is_in_bulk_load()
+    }
+
+    /// The next packet of a bulk load; waits for it.
+    pub fn next_piece(&mut self) -> Result<Piece, ChannelError> {
+        loop {
+            let piece = self.reader.next_piece();
+            self.packets.note_read(self.reader.take_packets());
+            if let Some(piece) = piece? {
+                return Ok(piece);
+            }
+            BUFFER.with_borrow_mut(|buffer| {
+                let count = self.stream.read(buffer)?;
+                self.is_full = count == buffer.len();
+                self.take_in(&buffer[..count]).map(drop)
+            })?;
         }
     }
 

@@ -10,6 +10,7 @@ use tds::packet::{MessageHead, PacketKind, ReadBuffers, ReadLimits, status};
 use tds::server::{Encoder, Request, decode_request};
 use types::SqlError;
 
+use crate::bulk::{Both, ClientRows};
 use crate::channel::{self, Channel, ChannelError};
 use crate::connection_slots::ConnectionSlot;
 use crate::convert;
@@ -254,6 +255,9 @@ impl Connection {
         if head.kind == PacketKind::Attention {
             return self.acknowledge_attention();
         }
+        if head.kind == PacketKind::BulkLoad {
+            return self.bulk_load(entry, head);
+        }
         if head.has(status::IGNORE) {
             return self.answer_error(&SqlError::custom(
                 3617,
@@ -307,6 +311,22 @@ impl Connection {
             return Ok(After::Wake);
         }
         self.finish_request(entry, is_call, end)
+    }
+
+    /// Runs a bulk load, whose packets the session takes one by one.
+    fn bulk_load(&mut self, entry: &ConnectionEntry, head: MessageHead) -> Result<After, ChannelError> {
+        self.shared.batch_requests.increment();
+        self.shared.table.begin_request(entry, false);
+        entry.set_reads_rows(true);
+        let version = self.encoder.version();
+        let channel = RefCell::new(&mut self.channel);
+        let mut out = Both(&channel);
+        let mut sink = TdsSink::new(&mut self.encoder, &mut out, &mut self.answer);
+        let mut rows = ClientRows::new(&channel, entry, version, head);
+        let end = self.session.bulk_load(&mut rows, &mut sink);
+        rows.skip_rest();
+        entry.set_reads_rows(false);
+        self.finish_request(entry, false, end)
     }
 
     /// The commit of a pending request is hardened, or has failed.
@@ -397,11 +417,6 @@ fn dispatch(session: &mut dyn ClientSession, request: Request, sink: &mut TdsSin
         }
         Request::Transaction { request, .. } => {
             session.transaction_request(&convert::transaction(request), sink)
-        }
-        Request::BulkLoad => {
-            let text = "Bulk load data came without an INSERT BULK statement before it.";
-            sink.message(&SqlError::custom(4002, 16, 1, text.into()).at_line(1));
-            RequestEnd::Finished
         }
         Request::PreLogin(_) | Request::Login7(_) | Request::Attention => {
             let text = "A message of the login came after the login.";

@@ -4,6 +4,7 @@
 //! ([`connection`]) that have work, from their first byte on. [`seam::SessionSource`] is the interface to sessions.
 
 mod authentication;
+mod bulk;
 mod channel;
 mod config;
 mod connection;

@@ -123,6 +123,8 @@ pub struct ConnectionEntry {
     state: Latch<State>,
     /// With TLS the packet type cannot be seen: any bytes count as an attention.
     encrypted: AtomicBool,
+    /// A bulk load reads the stream: its bytes are rows, not an attention.
+    reads_rows: AtomicBool,
     /// Another connection has taken its place before its login had succeeded, or its login time is over.
     abandoned: AtomicBool,
 }
@@ -184,6 +186,7 @@ impl ConnectionTable {
             running: self.running.clone(),
             state: Latch::new(LatchRank::Connection, state),
             encrypted: AtomicBool::new(false),
+            reads_rows: AtomicBool::new(false),
             abandoned: AtomicBool::new(false),
         });
         let before = self.entries.lock().insert(number, entry.clone());
@@ -333,6 +336,17 @@ impl ConnectionEntry {
         self.encrypted.store(encrypted, Ordering::Release);
     }
 
+    /// A bulk load begins or ends to read the stream.
+    pub fn set_reads_rows(&self, reads_rows: bool) {
+        self.reads_rows.store(reads_rows, Ordering::Release);
+    }
+
+    /// The request itself has found an attention.
+    pub fn interrupt_by_attention(&self) {
+        self.state.lock().signalled = true;
+        self.task.interrupt(InterruptReason::Attention);
+    }
+
     /// Its number in the table.
     pub fn number(&self) -> u64 {
         self.number
@@ -419,6 +433,9 @@ impl ConnectionEntry {
         let Some(since_ns) = state.running_since_ns else {
             return;
         };
+        if self.reads_rows.load(Ordering::Acquire) {
+            return;
+        }
         if now_ns.saturating_sub(since_ns) < TICK_NS || state.signalled || !(state.unread || state.paused) {
             return;
         }

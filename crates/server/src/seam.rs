@@ -6,8 +6,8 @@ use types::SqlResult;
 
 pub use session::Acknowledgement;
 pub use session::{
-    ColumnDescription, Done, DoneKind, EnvironmentChange, Flow, LoginInfo, RequestEnd, RequestedIsolation,
-    ResultSink, RpcCall, RpcParameter, RpcTarget, SentTable, TransactionRequest,
+    BulkRows, BulkSource, ColumnDescription, Done, DoneKind, EnvironmentChange, Flow, LoginInfo, RequestEnd,
+    RequestedIsolation, ResultSink, RpcCall, RpcParameter, RpcTarget, SentTable, TransactionRequest,
 };
 use session::{PacketCounts, Session, SessionShared};
 
@@ -32,6 +32,8 @@ pub trait ClientSession: Send {
     fn execute_rpc(&mut self, call: RpcCall, sink: &mut dyn ResultSink) -> RequestEnd;
     /// Runs a transaction manager request.
     fn transaction_request(&mut self, request: &TransactionRequest, sink: &mut dyn ResultSink) -> RequestEnd;
+    /// Loads the rows that follow an INSERT BULK.
+    fn bulk_load(&mut self, source: &mut dyn BulkSource, sink: &mut dyn ResultSink) -> RequestEnd;
     /// From now on a request may end with its last commit pending: then `is_commit_pending` is true, and
     /// `waker` is called when `settle_commit` would not wait any more (sometimes also earlier). A session that
     /// waits for its commits can ignore this.
@@ -83,6 +85,10 @@ impl ClientSession for Session {
 
     fn transaction_request(&mut self, request: &TransactionRequest, sink: &mut dyn ResultSink) -> RequestEnd {
         Session::transaction_request(self, request, sink)
+    }
+
+    fn bulk_load(&mut self, source: &mut dyn BulkSource, sink: &mut dyn ResultSink) -> RequestEnd {
+        Session::bulk_load(self, source, sink)
     }
 
     fn allow_pending_commits(&mut self, waker: Waker) {

@@ -373,12 +373,16 @@ fn an_ignored_message_is_answered_with_an_error() {
 }
 
 #[test]
-fn bulk_rows_and_table_parameters_are_refused_politely() {
+fn bytes_that_are_no_bulk_load_end_the_connection() {
     let (os, server) = start(|_| {});
-    let mut client = connected(&os, &server);
-    client.send(&[0x07, 1, 0, 9, 0, 0, 1, 0, 0xFD]);
-    assert_eq!(error_numbers(&client.tokens()), [4002]);
-    assert_eq!(client.batch("select 1").len(), 3);
+    for body in [&[0xFD][..], &[0x81, 0, 0], &[0x81, 1, 0, 0, 0, 0, 0, 0, 0, 0xFF], &[]] {
+        let mut client = connected(&os, &server);
+        client.send(&[&[0x07, 1, 0, 8 + body.len() as u8, 0, 0, 1, 0], body].concat());
+        let number = if body.is_empty() { 4804 } else { 4002 };
+        assert_eq!(error_numbers(&client.tokens()), [number], "{body:?}");
+        assert_eq!(client.receive(), None);
+    }
+    connected(&os, &server);
     server.stop();
 }
 

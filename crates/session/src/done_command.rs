@@ -14,6 +14,7 @@ pub(crate) const COMMIT: u16 = 0xD5;
 pub(crate) const EXECUTE: u16 = 0xE0;
 pub(crate) const OTHER: u16 = 0xFD;
 pub(crate) const MERGE: u16 = 0x117;
+pub(crate) const BULK_INSERT: u16 = 0xF0;
 pub(crate) const CREATE_DATABASE: u16 = 0xCB;
 pub(crate) const DROP_DATABASE: u16 = 0xCC;
 pub(crate) const ALTER_DATABASE: u16 = 0xD7;

@@ -7,6 +7,7 @@
 //! the task that runs it (`os::task`).
 
 mod batch;
+mod bulk;
 mod client_calls;
 mod commands;
 mod compile_only_state;
@@ -40,9 +41,11 @@ mod temporary;
 mod user_options;
 mod values;
 
+pub use bulk::BulkSource;
 pub use engine::Acknowledgement;
 pub use figures::PacketCounts;
 pub use interruption::RequestEnd;
+pub use query::BulkRows;
 pub use registry::{FIRST_USER_SESSION_ID, SESSIONS_MAX, SessionRegistry};
 pub use rpc::{
     RequestedIsolation, RpcCall, RpcParameter, RpcTarget, SentTable, TransactionRequest, procedure_name,

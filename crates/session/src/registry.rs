@@ -114,11 +114,13 @@ pub enum Command {
     Database,
     /// WAITFOR.
     WaitFor,
+    /// The rows of a bulk load.
+    BulkInsert,
 }
 
 /// For each [`Command`] in order: the command as the view shows it, and the name of its autocommit transaction; empty
 /// when no request runs.
-const COMMANDS: [(&str, &str); 24] = [
+const COMMANDS: [(&str, &str); 25] = [
     ("", ""),
     ("CONDITIONAL", ""),
     ("SELECT", "SELECT"),
@@ -143,8 +145,9 @@ const COMMANDS: [(&str, &str); 24] = [
     ("DDL", "DDL"),
     ("DDL DATABASE", ""),
     ("WAITFOR", ""),
+    ("BULK INSERT", "BULK INSERT"),
 ];
-const _: () = assert!(COMMANDS.len() == Command::WaitFor as usize + 1);
+const _: () = assert!(COMMANDS.len() == Command::BulkInsert as usize + 1);
 
 /// Name that views show for an implicit transaction.
 const IMPLICIT_NAME: &str = "implicit_transaction";

@@ -53,6 +53,7 @@ impl Session {
             sink.message(&SqlError::custom(596, 21, 1, KILLED.into()).at_line(1));
             return RequestEnd::Close;
         }
+        self.pending_bulk_load = None;
         let _memory = os::memory::Request::begin(&self.slot.memory, self.held_bytes());
         if !os::memory::has_room_for(0) {
             self.programs.give_way();

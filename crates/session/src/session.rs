@@ -9,6 +9,7 @@ use types::{SqlError, SqlResult};
 use crate::batch::cache::ProgramCache;
 use crate::batch::commit_site::PendingStatement;
 use crate::batch::program_key::ProgramConditions;
+use crate::bulk::PendingBulkLoad;
 use crate::compile_only_state::CompileOnlyState;
 use crate::names::{NameCount, Orphans, TemporaryNames};
 use crate::prepared_handles::Prepared;
@@ -82,6 +83,8 @@ pub struct Session {
     pub(crate) compile_only_state: CompileOnlyState,
     /// Rows sent and CurCmd of a result set whose statement has failed: for the DONE that ends it.
     pub(crate) unfinished: Option<(u64, u16)>,
+    /// An INSERT BULK whose rows are the next message.
+    pub(crate) pending_bulk_load: Option<PendingBulkLoad>,
 }
 
 impl Session {
@@ -130,6 +133,7 @@ impl Session {
             request_began_ticks: None,
             compile_only_state: CompileOnlyState::default(),
             unfinished: None,
+            pending_bulk_load: None,
         };
         session.publish(|_| {});
         Ok(session)

@@ -83,6 +83,18 @@ impl RequestWriter {
         self.finish()
     }
 
+    /// The columns and rows of a bulk load, whose INSERT BULK has been answered. `nulls_in_bitmaps`: rows as NBCROW.
+    pub fn bulk_load(
+        &mut self,
+        columns: &[(&str, SqlType)],
+        rows: &[Vec<Value>],
+        nulls_in_bitmaps: bool,
+    ) -> Vec<u8> {
+        self.writer.start(PacketKind::BulkLoad, 0);
+        crate::bulk::put(&mut self.writer.payload, columns, rows, nulls_in_bitmaps, self.version);
+        self.finish()
+    }
+
     /// An attention.
     pub fn attention(&mut self) -> Vec<u8> {
         self.writer.start(PacketKind::Attention, 0);

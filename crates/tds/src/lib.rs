@@ -7,6 +7,7 @@
 
 #![warn(missing_docs)]
 
+pub mod bulk;
 pub mod client;
 pub mod error;
 pub mod limits;

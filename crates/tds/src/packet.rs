@@ -111,6 +111,8 @@ pub struct ReadLimits {
     pub message_bytes_max: usize,
     /// Everything received since the limits were set, in bytes; `usize::MAX` for no bound.
     pub total_bytes_max: usize,
+    /// The rows of a bulk load are handed out packet by packet: see [`MessageReader::next_piece`].
+    pub streams_bulk_loads: bool,
 }
 
 impl ReadLimits {
@@ -119,11 +121,17 @@ impl ReadLimits {
         packet_bytes_max: PRE_LOGIN_PACKET_BYTES_MAX,
         message_bytes_max: PRE_LOGIN_TOTAL_BYTES_MAX,
         total_bytes_max: PRE_LOGIN_TOTAL_BYTES_MAX,
+        streams_bulk_loads: false,
     };
 
     /// After login, with packets of any size the protocol knows.
     pub fn session(message_bytes_max: usize) -> ReadLimits {
-        ReadLimits { packet_bytes_max: PACKET_BYTES_MAX + 1, message_bytes_max, total_bytes_max: usize::MAX }
+        ReadLimits {
+            packet_bytes_max: PACKET_BYTES_MAX + 1,
+            message_bytes_max,
+            total_bytes_max: usize::MAX,
+            streams_bulk_loads: true,
+        }
     }
 }
 
@@ -149,6 +157,20 @@ impl MessageHead {
     }
 }
 
+/// A part of a bulk load, whose bytes are [`MessageReader::payload`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Piece {
+    /// A packet behind which others come.
+    More,
+    /// The last packet. `is_ignored`: the client has given the load up.
+    Last {
+        /// The bit [`status::IGNORE`].
+        is_ignored: bool,
+    },
+    /// An attention in place of a packet; it is the next message.
+    Attention,
+}
+
 /// Joins received bytes into messages. Feed it with [`feed`](Self::feed), ask with [`next`](Self::next).
 ///
 /// ```text
@@ -157,6 +179,7 @@ impl MessageHead {
 ///                                                  │ next: packet without EOM ▲
 ///                                                  └──────────────────────────┘
 /// ```
+/// A bulk load may be of any length: [`next`](Self::next) returns with its first packet, and [`next_piece`](Self::next_piece) hands out the others.
 #[derive(Debug)]
 pub struct MessageReader {
     limits: ReadLimits,
@@ -170,6 +193,8 @@ pub struct MessageReader {
     overlong: bool,
     /// The server has given it up: its rest is skipped.
     given_up: bool,
+    /// It is a bulk load whose last packet has not been handed out.
+    in_bulk_load: bool,
     /// Packets since the last call of [`MessageReader::take_packets`].
     packets: u64,
 }
@@ -220,6 +245,7 @@ impl MessageReader {
             complete: false,
             overlong: false,
             given_up: false,
+            in_bulk_load: false,
             packets: 0,
         }
     }
@@ -256,6 +282,10 @@ impl MessageReader {
             self.payload.clear();
             self.payload.shrink_to(1 << 20);
         }
+        if self.in_bulk_load {
+            // Its rest is to be read by `next_piece`.
+            return Err(ProtocolError::invalid("packet type inside a message", PacketKind::BulkLoad as u8));
+        }
         while let Some(header) = self.peek_header()? {
             let length = usize::from(header.length);
             if self.received.len() - self.consumed < length {
@@ -279,8 +309,44 @@ impl MessageReader {
                 self.complete = true;
                 return Ok(self.head.take());
             }
+            if header.kind == PacketKind::BulkLoad && self.limits.streams_bulk_loads {
+                self.in_bulk_load = true;
+                return Ok(self.head);
+            }
         }
         Ok(None)
+    }
+
+    /// Is the message a bulk load with packets that have not been handed out?
+    pub fn is_in_bulk_load(&self) -> bool {
+        self.in_bulk_load
+    }
+
+    /// The next packet of the bulk load, or `None` when more bytes are needed.
+    ///
+    /// # Panics
+    /// Unless [`is_in_bulk_load`](Self::is_in_bulk_load).
+    pub fn next_piece(&mut self) -> Result<Option<Piece>, ProtocolError> {
+        assert!(self.in_bulk_load, "a bulk load has begun and not ended");
+        let Some(header) = self.peek_header()? else { return Ok(None) };
+        if header.kind == PacketKind::Attention {
+            (self.in_bulk_load, self.head) = (false, None);
+            self.payload.clear();
+            return Ok(Some(Piece::Attention));
+        }
+        let length = usize::from(header.length);
+        if self.received.len() - self.consumed < length {
+            return Ok(None);
+        }
+        self.payload.clear();
+        self.join(header)?;
+        self.consumed += length;
+        self.packets += 1;
+        if header.status & status::END_OF_MESSAGE == 0 {
+            return Ok(Some(Piece::More));
+        }
+        (self.in_bulk_load, self.head, self.complete) = (false, None, true);
+        Ok(Some(Piece::Last { is_ignored: header.status & status::IGNORE != 0 }))
     }
 
     /// How many packets have been read since the last call of this.
@@ -616,6 +682,38 @@ mod tests {
         let mut reader = MessageReader::new(ReadLimits::default());
         reader.feed(&bytes).unwrap();
         assert!(reader.next().is_err());
+    }
+
+    /// MS-TDS, "Bulk Load BCP": a message of any length, whose packets are used one by one; an attention may come between two of them.
+    #[test]
+    fn a_bulk_load_is_handed_out_packet_by_packet() {
+        let load = message(PacketKind::BulkLoad, &[1; 5_000], 512);
+        let mut bytes = load.clone();
+        bytes.extend(message(PacketKind::Rpc, b"next", 512));
+        let mut reader = MessageReader::new(ReadLimits::session(1_000));
+        let (mut sizes, mut has_begun) = (Vec::new(), false);
+        for piece in bytes.chunks(100) {
+            reader.feed(piece).unwrap();
+            if !has_begun {
+                let Some(head) = reader.next().unwrap() else { continue };
+                assert_eq!((head.kind, reader.is_in_bulk_load()), (PacketKind::BulkLoad, true));
+                has_begun = true;
+                sizes.push(reader.payload().len());
+            }
+            while reader.is_in_bulk_load() {
+                let Some(piece) = reader.next_piece().unwrap() else { break };
+                sizes.push(reader.payload().len());
+                assert_eq!(piece == Piece::More, reader.is_in_bulk_load());
+            }
+        }
+        assert_eq!((sizes.len(), sizes.iter().sum::<usize>()), (10, 5_000));
+        assert_eq!(reader.next().unwrap().map(|head| head.kind), Some(PacketKind::Rpc));
+        let mut reader = MessageReader::new(ReadLimits::session(1_000));
+        reader.feed(&load[..512]).unwrap();
+        reader.feed(&message(PacketKind::Attention, &[], 512)).unwrap();
+        assert!(reader.next().unwrap().is_some() && reader.next().is_err());
+        assert_eq!(reader.next_piece(), Ok(Some(Piece::Attention)));
+        assert_eq!(reader.next().unwrap().map(|head| head.kind), Some(PacketKind::Attention));
     }
 
     #[test]

@@ -42,8 +42,6 @@ pub enum Request {
     },
     /// Cancel.
     Attention,
-    /// The rows of a bulk load, not decoded.
-    BulkLoad,
 }
 
 /// Decodes a whole message of a client that speaks `version` (any value before login).
@@ -68,7 +66,7 @@ pub fn decode_request(
             Ok(Request::Transaction { headers, request })
         }
         PacketKind::Attention => Ok(Request::Attention),
-        PacketKind::BulkLoad => Ok(Request::BulkLoad),
+        PacketKind::BulkLoad => Err(ProtocolError::invalid("packet type before the login", kind as u8)),
         PacketKind::OldLogin => Err(ProtocolError::Unsupported { what: "a login older than TDS 7.0".into() }),
         PacketKind::Sspi => Err(ProtocolError::Unsupported { what: "Windows authentication".into() }),
         PacketKind::FederatedAuthentication => {

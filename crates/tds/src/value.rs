@@ -283,7 +283,7 @@ impl TypeInfo {
     }
 
     /// A character or binary value from its bytes.
-    fn string_value(&self, bytes: &[u8]) -> Result<Value, ProtocolError> {
+    pub(crate) fn string_value(&self, bytes: &[u8]) -> Result<Value, ProtocolError> {
         match self.id {
             id::NVARCHAR | id::NCHAR | id::NTEXT | id::XML => {
                 if !bytes.len().is_multiple_of(2) {

@@ -227,6 +227,21 @@ impl Table {
         every.filter(is_wanted).collect()
     }
 
+    /// A row's place in the order of the clustered index, as bytes that compare like the rows.
+    ///
+    /// # Panics
+    /// When the table has no clustered index.
+    pub fn order_key(&self, row: &[Value]) -> Vec<u8> {
+        self.clustered_key(row, true)
+    }
+
+    /// A row's key in the clustered index, for a message.
+    pub fn shown_order_key(&self, row: &[Value]) -> String {
+        let key = &self.inner.definition.base().key;
+        let shown: Vec<String> = key.iter().map(|part| shown_value(&row[part.ordinal])).collect();
+        shown.join(", ")
+    }
+
     /// The error of a unique index that already has the key of this entry.
     pub(super) fn duplicate_entry(&self, at: usize, entry: &[u8]) -> types::SqlError {
         let (index, secondary) = (self.inner.index_of(at), &self.inner.secondary[at]);

@@ -29,6 +29,8 @@ pub enum BoundValue {
     RowVersion,
     /// A default, which other rows of the statement have, too.
     Shared(Arc<BoundValue>),
+    /// The first value, or the default in place of NULL.
+    OrDefault(Box<BoundValue>, Box<BoundValue>),
 }
 
 impl BoundStore {
@@ -43,6 +45,7 @@ impl BoundValue {
         match self {
             BoundValue::Direct(expr) | BoundValue::Assign(expr) => expr.collect_read(into),
             BoundValue::Shared(value) => value.collect_read(into),
+            BoundValue::OrDefault(value, _) => value.collect_read(into),
             BoundValue::Null | BoundValue::Identity | BoundValue::RowVersion => {}
         }
     }

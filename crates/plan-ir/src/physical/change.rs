@@ -29,6 +29,8 @@ pub enum StoreKind {
     RowVersion,
     /// A default, which other rows of the statement have, too.
     Shared(Arc<StoreKind>),
+    /// The first value, or the default in place of NULL.
+    OrDefault(Box<StoreKind>, Box<StoreKind>),
 }
 
 /// The constraints of a table.

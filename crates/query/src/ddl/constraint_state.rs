@@ -58,6 +58,26 @@ pub(super) fn set(
     Ok(())
 }
 
+/// Rows that nobody checks are about to come: the constraints in force are no longer trusted. False when none was.
+pub fn distrust(
+    database: &Arc<Database>,
+    table: &Arc<TableDef>,
+    context: &mut ExecContext<'_>,
+) -> Result<bool, SqlError> {
+    let checks = table.checks.iter().map(|check| (check.object_id, check.state));
+    let keys = table.foreign_keys.iter().map(|key| (key.object_id, key.state));
+    let trusted = checks.chain(keys).filter(|(_, state)| !state.is_disabled && !state.is_not_trusted);
+    let states: Vec<(ObjectId, ConstraintState)> =
+        trusted.map(|(id, state)| (id, ConstraintState { is_not_trusted: true, ..state })).collect();
+    if states.is_empty() {
+        return Ok(false);
+    }
+    with_transaction(context, database, |transaction| {
+        database.set_constraint_states(transaction, table, &states)
+    })?;
+    Ok(true)
+}
+
 /// Error 547 when a row violates one of the constraints with these ids.
 pub(super) fn check_rows(
     database: &Arc<Database>,

@@ -28,6 +28,7 @@ use types::SqlError;
 
 use subject::with_transaction;
 
+pub use constraint_state::distrust;
 pub use identity::{IdentityCheck, check_identity};
 pub(crate) use into::{SelectIntoPlan, run_select_into, select_into, truncate};
 pub use property::{PropertyChange, change_property};

@@ -104,6 +104,7 @@ impl<'p> Describer<'p> {
     fn store_of_kind(&mut self, kind: &'p StoreKind, input: &[PlanColumn]) -> Scalar {
         match kind {
             StoreKind::Shared(kind) => self.store_of_kind(kind, input),
+            StoreKind::OrDefault(kind, _) => self.store_of_kind(kind, input),
             StoreKind::Direct(node) | StoreKind::Assign(node, _) => self.scalar(node, input),
             StoreKind::Null => Scalar::constant("NULL"),
             StoreKind::Identity => Scalar::call("getidentity", Vec::new()),

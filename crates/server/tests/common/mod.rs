@@ -290,6 +290,28 @@ impl ClientSession for StubSession {
         RequestEnd::Finished
     }
 
+    /// Counts the rows of integers, as one who has announced them.
+    fn bulk_load(&mut self, source: &mut dyn BulkSource, sink: &mut dyn ResultSink) -> RequestEnd {
+        let mut load = || -> Result<u64, SqlError> {
+            source.columns()?;
+            let (mut row, mut count) = (Vec::new(), 0);
+            while source.next(&mut row)? {
+                count += 1;
+            }
+            Ok(count)
+        };
+        match load() {
+            Ok(count) => self.done(sink, DoneKind::Statement, Some(count)),
+            Err(error) => {
+                sink.message(&error);
+                if error.severity >= 20 {
+                    return RequestEnd::Close;
+                }
+            }
+        }
+        RequestEnd::Finished
+    }
+
     fn allow_pending_commits(&mut self, waker: Waker) {
         self.waker = Some(waker);
     }

@@ -75,6 +75,8 @@ pub(crate) enum InstructionKind {
     Checkpoint,
     Kill(Box<ast::Kill>),
     Dbcc(Box<ast::Dbcc>),
+    /// INSERT BULK: the rows come with the next message.
+    InsertBulk(Box<ast::InsertBulk>),
     /// DECLARE CURSOR, OPEN, FETCH, CLOSE, DEALLOCATE, SET of a cursor variable, WHERE CURRENT OF.
     Cursor(Box<CursorStep>),
     /// Valid T-SQL that Hardpan does not support: refused by name.

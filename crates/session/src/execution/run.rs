@@ -210,6 +210,9 @@ impl Session {
                 self.definition(frame, statement, sink)?;
                 self.tell_end(frame, instruction, sink);
             }
+            InstructionKind::InsertBulk(insert) => {
+                self.announce_bulk_load(frame, instruction, insert, sink)?
+            }
             InstructionKind::DeclareTable(table) => self.declare_table(frame, instruction, table)?,
             InstructionKind::Print(cell) => self.print(frame, instruction, *cell, sink)?,
             InstructionKind::RaisError(raise) => return self.raise_error(frame, instruction, raise, sink),

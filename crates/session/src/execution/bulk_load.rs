@@ -1,0 +1,189 @@
+//! INSERT BULK, and the load of the rows that come behind it.
+//!
+//! ```text
+//!            INSERT BULK                   bulk_load
+//!  nothing ──────────────► PendingBulkLoad ─────────► rows inserted, or nothing
+//!                           └─ any other request: it is forgotten
+//! ```
+
+use os::task;
+use query::StatementOutcome;
+use tsql::ast;
+use types::{SqlError, SqlResult, SqlType, Value};
+
+use crate::batch::cell::STALE_PLANS_MAX;
+use crate::batch::commit_site::CommitSite;
+use crate::batch::frame::Frame;
+use crate::batch::instruction::Instruction;
+use crate::bulk::{BulkSource, PendingBulkLoad};
+use crate::done_command;
+use crate::errors::Origin;
+use crate::forward::Forwarder;
+use crate::interruption::{Failure, RequestEnd, Stop};
+use crate::registry::Command;
+use crate::session::Session;
+use crate::sink::{Done, DoneKind, ResultSink};
+
+/// 4002: rows that no INSERT BULK has announced.
+const UNANNOUNCED: &str =
+    "Bulk load data came without an INSERT BULK statement before it, or other requests came between.";
+
+impl Session {
+    /// INSERT BULK: checks the table, the columns and the hints, and waits for the rows.
+    pub(crate) fn announce_bulk_load(
+        &mut self,
+        frame: &Frame,
+        instruction: &Instruction,
+        statement: &ast::InsertBulk,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
+        let rules = query::bulk_rules(&statement.options)?;
+        let context = self.bind_context_with(&[], None);
+        let mut types = Vec::new();
+        for (at, column) in statement.columns.iter().enumerate() {
+            let place = query::TypePlace::Column(at + 1);
+            let declared = query::resolve_type_in(&column.data_type, place, &self.database, context.lookup)?;
+            types.push(declared.sql_type);
+        }
+        let load = bind(statement, (!types.is_empty()).then_some(types.as_slice()), &rules, self)?;
+        let table = load.table().1.clone();
+        self.pending_bulk_load = Some(PendingBulkLoad { statement: statement.clone(), rules, table });
+        self.tell_end(frame, instruction, sink);
+        Ok(())
+    }
+
+    /// Loads the rows that a client sends behind INSERT BULK, as one statement.
+    pub fn bulk_load(&mut self, source: &mut dyn BulkSource, sink: &mut dyn ResultSink) -> RequestEnd {
+        let pending = self.pending_bulk_load.take();
+        self.request(sink, |session, sink| {
+            session.note_call("INSERT BULK");
+            session.slot.note(Command::BulkInsert, session.state.transaction_count);
+            session.request_began_ticks = None;
+            let loaded = match pending {
+                Some(pending) => session.load(&pending, source, sink),
+                None => Err(SqlError::custom(4002, 16, 1, UNANNOUNCED.into())),
+            };
+            match loaded {
+                Ok(outcome) => session.tell_loaded(outcome, sink),
+                Err(_) if task::current().is_interrupted() => return Err(Stop::Attention),
+                Err(error) => session.tell_not_loaded(error, sink)?,
+            }
+            Ok(())
+        })
+    }
+
+    fn load(
+        &mut self,
+        pending: &PendingBulkLoad,
+        source: &mut dyn BulkSource,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<StatementOutcome> {
+        let types = source.columns()?;
+        if self.state.doomed {
+            return Err(SqlError::new(3930, &[]));
+        }
+        self.begin_implicit(sink)?;
+        let mut rows = Counted { source, has_begun: false };
+        for _ in 0..STALE_PLANS_MAX {
+            self.transactions.statement_begin();
+            let result = self.load_once(pending, &types, &mut rows, sink);
+            match result {
+                Ok(outcome) => {
+                    self.keep_statement(None, sink)?;
+                    self.note_own_commit(sink);
+                    return Ok(outcome);
+                }
+                Err(error) => {
+                    self.end_statement(false)?;
+                    if !error.is_stale_plan() || rows.has_begun {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        Err(SqlError::new(2801, &[]))
+    }
+
+    fn load_once(
+        &mut self,
+        pending: &PendingBulkLoad,
+        types: &[SqlType],
+        rows: &mut Counted<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<StatementOutcome> {
+        let PendingBulkLoad { statement, rules, table } = pending;
+        let mut load = match bind(statement, Some(types), rules, self) {
+            Err(error) if matches!(error.number, 207 | 208) => return Err(SqlError::new(4891, &[])),
+            load => load?,
+        };
+        let now = load.table().1;
+        if now.object_id != table.object_id || now.columns != table.columns {
+            return Err(SqlError::new(4891, &[]));
+        }
+        if !rules.check_constraints {
+            let (database, table) = (load.table().0.clone(), load.table().1.clone());
+            let mut variables = Vec::new();
+            if query::ddl::distrust(&database, &table, &mut self.context_with(&mut variables))? {
+                load = bind(statement, Some(types), rules, self)?;
+            }
+        }
+        let mut variables = Vec::new();
+        let mut forward = Forwarder::new(sink, self.options.text_size);
+        let outcome = load.execute(rows, &mut self.context_with(&mut variables), &mut forward);
+        forward.tell(1, None);
+        outcome
+    }
+
+    fn tell_loaded(&mut self, mut outcome: StatementOutcome, sink: &mut dyn ResultSink) {
+        if let Some(identity) = outcome.identity.take() {
+            self.state.set_identity(identity);
+        }
+        self.state.last_error = 0;
+        self.state.row_count = outcome.row_count.map_or(0, |count| i64::try_from(count).unwrap_or(i64::MAX));
+        // Also under NOCOUNT: the count is the only answer.
+        sink.done(Done {
+            kind: DoneKind::Statement,
+            row_count: outcome.row_count,
+            error: false,
+            command: done_command::BULK_INSERT,
+        });
+    }
+
+    fn tell_not_loaded(&mut self, error: SqlError, sink: &mut dyn ResultSink) -> Result<(), Stop> {
+        let error = error.at_line(1);
+        self.state.last_error = error.number;
+        self.state.row_count = 0;
+        let site = CommitSite {
+            line: 1,
+            procedure: None,
+            done_kind: DoneKind::Statement,
+            changes_data: true,
+            command: done_command::BULK_INSERT,
+            in_program: false,
+        };
+        self.report_failure(&site, &Failure { error, origin: Origin::Runtime }, sink).map(drop)
+    }
+}
+
+fn bind(
+    statement: &ast::InsertBulk,
+    types: Option<&[SqlType]>,
+    rules: &query::BulkRules,
+    session: &Session,
+) -> SqlResult<query::BulkLoad> {
+    let names: Vec<ast::Ident> = statement.columns.iter().map(|column| column.name.clone()).collect();
+    query::compile_bulk_load(&statement.table, &names, types, rules, &session.bind_context_with(&[], None))
+}
+
+/// Rows that know whether one was taken: then the plan cannot be made again.
+struct Counted<'a> {
+    source: &'a mut dyn BulkSource,
+    has_begun: bool,
+}
+
+impl query::BulkRows for Counted<'_> {
+    fn next(&mut self, row: &mut Vec<Value>) -> SqlResult<bool> {
+        self.has_begun = true;
+        self.source.next(row)
+    }
+}
