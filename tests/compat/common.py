@@ -44,6 +44,8 @@ TYPES = [
 ]
 BINARIES = [("varbinary(10)", b"\x01\x02\xff", b"\x01\x02\xff"), ("varbinary(max)", bytes(9000), bytes(9000)), ("binary(4)", b"\x01", b"\x01\0\0\0")]
 
+BULK_COLUMNS = "i int NOT NULL PRIMARY KEY, t nvarchar(20) NULL, m nvarchar(max) NULL, d decimal(10,2) NULL, b varbinary(max) NULL, w datetime2(3) NULL, f float NULL"
+
 CLIENT = "?"
 FAILURES = 0
 

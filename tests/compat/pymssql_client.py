@@ -89,6 +89,19 @@ def procedure():
         same(result[1], 42)
 
 
+def bulk():
+    with connect(autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute(f"DROP TABLE IF EXISTS dbo.compat_pymssql_b; CREATE TABLE dbo.compat_pymssql_b ({common.BULK_COLUMNS})")
+        rows = [(i, "zwölf" if i % 2 else None, "x" * (i % 7 * 1000), i / 4) for i in range(3000)]
+        connection.bulk_copy("dbo.compat_pymssql_b", rows, column_ids=[1, 2, 3, 7], batch_size=1000, tablock=True, check_constraints=True)
+        cursor.execute("SELECT COUNT(*), COUNT(t), MAX(t), SUM(LEN(m)), MAX(f) FROM dbo.compat_pymssql_b")
+        same(cursor.fetchall(), [(3000, 1500, "zwölf", sum(i % 7 * 1000 for i in range(3000)), 2999 / 4)])
+        refused(lambda: connection.bulk_copy("dbo.compat_pymssql_b", [(1, "again", "", 0)], column_ids=[1, 2, 3, 7]))
+    with connect(autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT COUNT(*) FROM dbo.compat_pymssql_b")
+        same(cursor.fetchone(), (3000,))
+
+
 def cancel():
     with connect(timeout=1) as connection, connection.cursor() as cursor:
         refused(lambda: cursor.execute("WAITFOR DELAY '00:00:20'"))
@@ -113,6 +126,7 @@ check("transactions", transactions)
 check("changes through views", views)
 check("words of messages", messages)
 check("procedure with OUTPUT", procedure)
+check("bulk copy", bulk)
 check("time-out cancels", cancel)
 check("results closed early", early_close)
 common.finish()

@@ -111,6 +111,31 @@ def table_parameters():
         same(cursor.fetchall(), [(3,)])
 
 
+def bulk():
+    import pytds.tds_base as types
+    from pytds import tds_types
+    with connect(autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute(f"DROP TABLE IF EXISTS dbo.compat_pytds_b; CREATE TABLE dbo.compat_pytds_b ({common.BULK_COLUMNS})")
+        moment = common.MOMENT.replace(microsecond=123000)
+        columns = [
+            types.Column("i", type=tds_types.IntType()),
+            types.Column("t", type=tds_types.NVarCharType(size=20)),
+            types.Column("m", type=tds_types.NVarCharMaxType()),
+            types.Column("d", type=tds_types.DecimalType(precision=10, scale=2)),
+            types.Column("b", type=tds_types.VarBinaryMaxType()),
+            types.Column("w", type=tds_types.DateTime2Type(precision=3)),
+        ]
+        def rows():
+            return ((i, "漢字" if i % 2 else None, "x" * (i % 7 * 1000), common.D(i) / 4, b"\x01" * (i % 5), moment) for i in range(3000))
+        cursor.copy_to(data=rows(), table_or_view="compat_pytds_b", schema="dbo", columns=columns, tablock=True, check_constraints=True)
+        cursor.execute("SELECT COUNT(*), COUNT(t), MAX(t), SUM(LEN(m)), SUM(d), SUM(DATALENGTH(b)), MAX(w) FROM dbo.compat_pytds_b")
+        want = (3000, 1500, "漢字", sum(i % 7 * 1000 for i in range(3000)), common.D("1124625.00"), 6000, moment)
+        same(cursor.fetchall(), [want])
+        refused(lambda: cursor.copy_to(data=rows(), table_or_view="compat_pytds_b", schema="dbo", columns=columns), text="PRIMARY KEY")
+        cursor.execute("SELECT COUNT(*) FROM dbo.compat_pytds_b")
+        same(cursor.fetchone(), (3000,))
+
+
 def cancel():
     connection = connect(timeout=1)
     began = time.monotonic()
@@ -140,6 +165,7 @@ check("changes through views", views)
 check("words of messages", messages)
 check("procedure with OUTPUT", procedure)
 check("table-valued parameters", table_parameters)
+check("bulk copy", bulk)
 check("time-out cancels", cancel)
 check("results closed early", early_close)
 common.finish()

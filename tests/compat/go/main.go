@@ -264,6 +264,63 @@ func tables(db *sql.DB) error {
 	return nil
 }
 
+func copyIn(db *sql.DB, from, to int, options mssql.BulkOptions) (int64, error) {
+	transaction, err := db.Begin()
+	if err != nil {
+		return 0, err
+	}
+	defer transaction.Rollback()
+	statement, err := transaction.Prepare(mssql.CopyIn("dbo.compat_go_b", options, "i", "t", "m", "d", "b", "w", "f"))
+	if err != nil {
+		return 0, err
+	}
+	moment := time.Date(2024, 2, 29, 13, 14, 15, 123000000, time.UTC)
+	for i := from; i < to; i++ {
+		var text any
+		if i%2 == 1 {
+			text = "漢字"
+		}
+		if _, err = statement.Exec(i, text, strings.Repeat("x", i%7*1000), float64(i)/4, make([]byte, i%5), moment, 0.5); err != nil {
+			return 0, err
+		}
+	}
+	result, err := statement.Exec()
+	if err != nil {
+		return 0, err
+	}
+	if err = transaction.Commit(); err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+func bulk(db *sql.DB) error {
+	if _, err := db.Exec("DROP TABLE IF EXISTS dbo.compat_go_b; CREATE TABLE dbo.compat_go_b (i int NOT NULL PRIMARY KEY, t nvarchar(20) NULL, m nvarchar(max) NULL, d decimal(10,2) NULL, b varbinary(max) NULL, w datetime2(3) NULL, f float NULL)"); err != nil {
+		return err
+	}
+	options := mssql.BulkOptions{CheckConstraints: true, KeepNulls: true, Tablock: true, RowsPerBatch: 1000, KilobytesPerBatch: 64, Order: []string{"i"}}
+	if count, err := copyIn(db, 0, 3000, options); err != nil || count != 3000 {
+		return fmt.Errorf("%d rows, %v", count, err)
+	}
+	row := db.QueryRow("SELECT COUNT(*), COUNT(t), SUM(LEN(m)), CAST(SUM(d) AS float), SUM(DATALENGTH(b)), SUM(f) FROM dbo.compat_go_b WHERE w = '2024-02-29 13:14:15.123'")
+	var count, texts, wide, bytes int64
+	var sum, halves float64
+	if err := row.Scan(&count, &texts, &wide, &sum, &bytes, &halves); err != nil {
+		return err
+	}
+	if got := fmt.Sprint(count, texts, wide, sum, bytes, halves); got != "3000 1500 8994000 1.124625e+06 6000 1500" {
+		return fmt.Errorf("got %s", got)
+	}
+	var number mssql.Error
+	if _, err := copyIn(db, 2999, 3010, mssql.BulkOptions{}); !errors.As(err, &number) || number.Number != 2627 {
+		return fmt.Errorf("expected 2627, got %v", err)
+	}
+	if count, err := one(db, "SELECT COUNT(*) FROM dbo.compat_go_b"); err != nil || count != int64(3000) {
+		return fmt.Errorf("%v rows, %v", count, err)
+	}
+	return nil
+}
+
 func cancel(db *sql.DB) error {
 	db.SetMaxOpenConns(1)
 	defer db.SetMaxOpenConns(0)
@@ -331,6 +388,7 @@ func main() {
 	check("transactions", transactions(db))
 	check("prepared statement", prepared(db))
 	check("table-valued parameters", tables(db))
+	check("bulk copy", bulk(db))
 	check("cancel", cancel(db))
 	check("reset of pooled connections", pooled(db))
 	check("ten thousand rows", manyRows(db))

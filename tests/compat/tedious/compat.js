@@ -57,6 +57,29 @@ async function refused(promise, number) {
   return error;
 }
 
+// The columns and rows of a bulk load, then what of them stands there.
+async function bulk(connection) {
+  await run(connection, 'DROP TABLE IF EXISTS dbo.compat_tedious_b; CREATE TABLE dbo.compat_tedious_b (i int NOT NULL PRIMARY KEY, t nvarchar(20) NULL, m varchar(max) NULL, d decimal(10,2) NULL, b varbinary(max) NULL, w datetime2(3) NULL, n text NULL)', { how: 'execSqlBatch' });
+  const load = (rows, options) => new Promise((resolve, reject) => {
+    const loading = connection.newBulkLoad('dbo.compat_tedious_b', options, (error, count) => (error ? reject(error) : resolve(count)));
+    loading.addColumn('i', TYPES.Int, { nullable: false });
+    loading.addColumn('t', TYPES.NVarChar, { length: 20, nullable: true });
+    loading.addColumn('m', TYPES.VarChar, { length: Infinity, nullable: true });
+    loading.addColumn('d', TYPES.Decimal, { precision: 10, scale: 2, nullable: true });
+    loading.addColumn('b', TYPES.VarBinary, { length: Infinity, nullable: true });
+    loading.addColumn('w', TYPES.DateTime2, { scale: 3, nullable: true });
+    loading.addColumn('n', TYPES.Text, { nullable: true });
+    connection.execBulkLoad(loading, rows);
+  });
+  const row = (i) => [i, i % 2 ? '漢字' : null, 'x'.repeat((i % 7) * 1000), i / 4, Buffer.alloc(i % 5), new Date(Date.UTC(2024, 1, 29, 13, 14, 15, 123)), i % 3 ? 'text' : null];
+  same(await load(Array.from({ length: 3000 }, (_, i) => row(i)), { checkConstraints: true, keepNulls: true, lockTable: true }), 3000);
+  const { rows } = await run(connection, 'SELECT COUNT(*), COUNT(t), MAX(t), SUM(LEN(m)), SUM(d), SUM(DATALENGTH(b)), MAX(w), SUM(SIGN(DATALENGTH(n))) FROM dbo.compat_tedious_b');
+  const wide = Array.from({ length: 3000 }, (_, i) => (i % 7) * 1000).reduce((a, b) => a + b);
+  same(rows, [[3000, 1500, '漢字', String(wide), 1124625, '6000', new Date(Date.UTC(2024, 1, 29, 13, 14, 15, 123)), 2000]]);
+  await refused(load([row(5000), row(1)], {}), 2627);
+  same((await run(connection, 'SELECT COUNT(*) FROM dbo.compat_tedious_b')).rows, [[3000]]);
+}
+
 async function types(connection) {
   const moment = new Date(Date.UTC(2024, 1, 29, 13, 14, 15, 123));
   const cases = [
@@ -155,6 +178,7 @@ async function main() {
     same([out.out, status], [42, 7]);
   });
   await check('prepared statement', () => prepared(connection));
+  await check('bulk load', () => bulk(connection));
   await check('cancel', async () => {
     const began = Date.now();
     const error = await refused(run(connection, "WAITFOR DELAY '00:00:20'", { how: 'execSqlBatch', started: (c) => setTimeout(() => c.cancel(), 300) }));

@@ -47,6 +47,39 @@ public class Compat {
         return DriverManager.getConnection("jdbc:jtds:sqlserver://" + HOST + ":" + PORT + "/master;loginTimeout=10", "sa", PASSWORD);
     }
 
+    /** SQLServerBulkCopy from a result set, and a batch of INSERTs that the driver sends as a bulk load. */
+    static void bulk(Connection connection) throws Exception {
+        String columns = " (i int NOT NULL PRIMARY KEY, t nvarchar(20) NULL, m varchar(max) NULL, d decimal(10,2) NULL, b varbinary(max) NULL, w datetime2(3) NULL, u uniqueidentifier NULL)";
+        try (Statement s = connection.createStatement()) {
+            s.execute("DROP TABLE IF EXISTS dbo.compat_jdbc_b, dbo.compat_jdbc_s; CREATE TABLE dbo.compat_jdbc_b" + columns + "; CREATE TABLE dbo.compat_jdbc_s" + columns);
+            s.execute("INSERT dbo.compat_jdbc_s SELECT i, IIF(i % 2 = 1, N'\u6f22\u5b57', NULL), REPLICATE(CAST('x' AS varchar(max)), i % 7 * 1000), i / 4.0, CAST(REPLICATE('y', i % 5) AS varbinary(max)), '2024-02-29 13:14:15.123', NEWID() FROM (SELECT TOP 3000 ROW_NUMBER() OVER (ORDER BY (SELECT 1)) - 1 AS i FROM sys.all_columns a CROSS JOIN sys.all_columns c) n");
+        }
+        com.microsoft.sqlserver.jdbc.SQLServerBulkCopyOptions options = new com.microsoft.sqlserver.jdbc.SQLServerBulkCopyOptions();
+        options.setTableLock(true);
+        options.setCheckConstraints(true);
+        options.setKeepNulls(true);
+        try (Connection reader = connect(""); Statement s = reader.createStatement(); ResultSet rows = s.executeQuery("SELECT * FROM dbo.compat_jdbc_s");
+                com.microsoft.sqlserver.jdbc.SQLServerBulkCopy copy = new com.microsoft.sqlserver.jdbc.SQLServerBulkCopy(connection)) {
+            copy.setBulkCopyOptions(options);
+            copy.setDestinationTableName("dbo.compat_jdbc_b");
+            copy.writeToServer(rows);
+        }
+        same(one(connection, "SELECT COUNT(*) FROM (SELECT i, t, m, d, b, w, u FROM dbo.compat_jdbc_b INTERSECT SELECT i, t, m, d, b, w, u FROM dbo.compat_jdbc_s) x"), 3000);
+        try (Connection batched = connect("useBulkCopyForBatchInsert=true"); PreparedStatement insert = batched.prepareStatement("INSERT INTO dbo.compat_jdbc_b (i, t) VALUES (?, ?)")) {
+            for (int i = 5000; i < 6000; i++) {
+                insert.setInt(1, i);
+                insert.setString(2, "batch");
+                insert.addBatch();
+            }
+            insert.executeBatch();
+            insert.setInt(1, 5000);
+            insert.setString(2, "again");
+            insert.addBatch();
+            same(refused(0, insert::executeBatch).getMessage().contains("PRIMARY KEY"), true);
+        }
+        same(one(connection, "SELECT COUNT(*) FROM dbo.compat_jdbc_b WHERE t = 'batch'"), 1000);
+    }
+
     static Object one(Connection connection, String sql) throws SQLException {
         try (Statement s = connection.createStatement(); ResultSet r = s.executeQuery(sql)) {
             if (!r.next()) throw new SQLException("no row");
@@ -201,6 +234,7 @@ public class Compat {
             check("errors with number and line", () -> errors(connection, true));
             check("prepared statement", () -> prepared(connection));
             check("procedure with OUTPUT", () -> procedure(connection, "compat_jdbc"));
+            check("bulk copy", () -> bulk(connection));
             check("time-out cancels", () -> cancel(connection));
             check("ten thousand rows", () -> manyRows(connection));
             check("transactions", () -> transactions(connection, "compat_jdbc_t", false));
