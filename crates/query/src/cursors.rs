@@ -15,6 +15,10 @@ pub struct CursorTable {
     pub database: Arc<Database>,
     /// Its number there.
     pub object_id: i32,
+    /// The parts of its name as the query writes them; empty for a table variable.
+    pub parts: Vec<String>,
+    /// For each column of the query its name in the table; `None`: an expression.
+    pub origins: Vec<Option<String>>,
     /// The columns of a unique key without NULL, with their types.
     pub key: Vec<(String, SqlType)>,
     /// The rows come in an index's order, or in no order that was asked for.
@@ -51,9 +55,37 @@ pub fn cursor_table(
     Ok(Some(CursorTable {
         database: source.database.clone(),
         object_id: def.object_id,
+        parts: parts_of(&block.from[0]),
+        origins: origins(&block.items, def),
         key: key.collect(),
         is_ordered_by_index: is_ordered_by_index(&select.query.order_by, def),
     }))
+}
+
+fn parts_of(source: &ast::TableSource) -> Vec<String> {
+    let ast::TableSource::Table(table) = source else { return Vec::new() };
+    let name = &table.name;
+    let outer = [&name.server, &name.database, &name.schema];
+    let outer = outer.into_iter().skip_while(|part| part.is_none());
+    let outer = outer.map(|part| part.as_ref().map_or_else(String::new, |part| part.value.clone()));
+    outer.chain([name.name.value.clone()]).collect()
+}
+
+/// The names of the query's columns in its only table.
+fn origins(items: &[ast::SelectItem], def: &TableDef) -> Vec<Option<String>> {
+    let all = || def.columns.iter().map(|column| Some(column.name.to_string()));
+    let mut origins = Vec::new();
+    for item in items {
+        match item {
+            ast::SelectItem::Star(_) | ast::SelectItem::QualifiedStar(_) => origins.extend(all()),
+            ast::SelectItem::Expr { expr: ast::Expr { kind: ast::ExprKind::Column(column), .. }, .. } => {
+                let own = def.columns.iter().find(|candidate| column.name.is(&candidate.name));
+                origins.push(own.map(|own| own.name.to_string()));
+            }
+            _ => origins.push(None),
+        }
+    }
+    origins
 }
 
 /// The only table of a tree that neither joins nor combines rows.

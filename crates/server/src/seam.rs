@@ -6,7 +6,7 @@ use types::SqlResult;
 
 pub use session::Acknowledgement;
 pub use session::{
-    BulkRows, BulkSource, ColumnDescription, Done, DoneKind, EnvironmentChange, Flow, LoginInfo, RequestEnd,
+    BulkRows, BulkSource, ColumnDescription, ColumnOrigin, Done, DoneKind, EnvironmentChange, Flow, LoginInfo, RequestEnd,
     RequestedIsolation, ResultSink, RpcCall, RpcParameter, RpcTarget, SentTable, TransactionRequest,
 };
 use session::{PacketCounts, Session, SessionShared};

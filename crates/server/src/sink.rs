@@ -5,12 +5,13 @@ use std::sync::Arc;
 use os::IoError;
 use os::task::InterruptReason;
 
-use tds::server::{Column, Encoder};
+use tds::server::{Column, Encoder, Origin};
 use tds::token::{DoneKind, DoneToken, EnvChange, done};
 use types::{SqlError, SqlType, Value};
 
 use crate::seam::{
-    self, Acknowledgement, ColumnDescription, Done, EnvironmentChange, Flow, RequestEnd, ResultSink,
+    self, Acknowledgement, ColumnDescription, ColumnOrigin, Done, EnvironmentChange, Flow, RequestEnd,
+    ResultSink,
 };
 
 /// Pending bytes beyond which packets are sent before the answer is complete.
@@ -268,6 +269,18 @@ impl ResultSink for TdsSink<'_> {
             self.encoder.columns(columns.iter().map(column_of), keep);
         }
         self.flow()
+    }
+
+    fn origins(&mut self, table: &[String], columns: &[ColumnOrigin]) {
+        self.encoder.origins(
+            table,
+            columns.iter().map(|column| Origin {
+                is_expression: column.is_expression,
+                renamed: column.renamed.as_deref(),
+                is_key: column.is_key,
+                is_hidden: column.is_hidden,
+            }),
+        );
     }
 
     #[inline]

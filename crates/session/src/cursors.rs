@@ -9,7 +9,8 @@ use types::{SqlError, SqlResult, Value};
 
 use crate::batch::cell::Compiled;
 use crate::batch::compile::CURSOR_PARAMETER;
-use crate::batch::cursor::{CursorName, CursorPlan, Keyed};
+use crate::batch::cursor::{CursorName, CursorPlan, Keyed, Sensitivity};
+use crate::fetch_buffer::{ApiCursor, BufferRow};
 
 /// Number of a cursor in its session.
 pub(crate) type CursorId = usize;
@@ -25,6 +26,8 @@ pub(crate) struct Cursor {
     /// The schema of the procedure that declares it.
     pub(crate) schema: Option<Arc<str>>,
     pub(crate) opened: Option<Box<Opened>>,
+    /// What a client's procedure calls need of it; `None` for a cursor of T-SQL.
+    pub(crate) api: Option<Box<ApiCursor>>,
     /// Declared by the running request.
     is_of_request: bool,
     references: u32,
@@ -52,11 +55,29 @@ pub(crate) struct Opened {
 impl Opened {
     /// The values of the row at the position.
     pub(crate) fn current(&self) -> &[Value] {
-        let start = (self.position - 1) * self.width;
-        &self.values[start..start + self.width]
+        self.row_at(self.position)
     }
 
-    fn is_dynamic(&self) -> bool {
+    /// The values of the row at a position from 1.
+    pub(crate) fn row_at(&self, position: usize) -> &[Value] {
+        &self.values[(position - 1) * self.width..position * self.width]
+    }
+
+    /// One row more, behind all others.
+    pub(crate) fn add_row(&mut self, row: Vec<Value>) {
+        self.bytes += bytes_of(&row);
+        self.values.extend(row);
+        self.count += 1;
+    }
+
+    /// The row becomes that of WHERE CURRENT OF.
+    pub(crate) fn make_current(&mut self, row: &BufferRow) {
+        self.position = row.position;
+        self.has_row = !row.is_missing;
+        self.checksum = row.checksum.clone();
+    }
+
+    pub(crate) fn is_dynamic(&self) -> bool {
         self.keyed.as_ref().is_some_and(|keyed| keyed.is_dynamic)
     }
 }
@@ -68,8 +89,52 @@ impl Cursor {
         variables: Vec<Value>,
         (database, schema): (Arc<Database>, Option<Arc<str>>),
     ) -> Cursor {
-        let (opened, is_of_request, references) = (None, true, 0);
-        Cursor { plan, compiled, variables, database, schema, opened, is_of_request, references }
+        let (opened, api, is_of_request, references) = (None, None, true, 0);
+        Cursor { plan, compiled, variables, database, schema, opened, api, is_of_request, references }
+    }
+
+    /// A positioned statement has changed the row: it may do so again.
+    pub(crate) fn current_changed(&mut self) {
+        let Some(opened) = &mut self.opened else { return };
+        opened.checksum = Value::Null;
+        let buffer = self.api.iter_mut().flat_map(|api| &mut api.buffer);
+        for row in buffer.filter(|row| row.position == opened.position) {
+            row.checksum = Value::Null;
+        }
+    }
+
+    /// The cursor itself has changed a row of its fetch buffer, and may change it again. `key`: its key, when that may be another one now; the row
+    /// keeps its place if the cursor updates in place, and is a new one behind all others if not.
+    pub(crate) fn row_changed(&mut self, at: Option<usize>, row: &BufferRow, key: Option<Vec<Value>>) {
+        let (Some(opened), Some(api)) = (&mut self.opened, &mut self.api) else { return };
+        let buffered = at.and_then(|at| api.buffer.get_mut(at));
+        if opened.position == row.position {
+            opened.checksum = Value::Null;
+        }
+        match key.filter(|key| *key != row.key) {
+            None => {
+                if let Some(buffered) = buffered {
+                    buffered.checksum = Value::Null;
+                }
+            }
+            Some(key) if api.updates_in_place => {
+                let start = (row.position - 1) * opened.width;
+                opened.values[start..start + opened.width].clone_from_slice(&key);
+                if let Some(buffered) = buffered {
+                    (buffered.key, buffered.checksum) = (key, Value::Null);
+                }
+            }
+            Some(key) => opened.add_row(key),
+        }
+    }
+
+    /// The open cursor is not of the type that its declaration names.
+    pub(crate) fn is_converted(&self) -> bool {
+        match (self.plan.properties.sensitivity, self.opened.as_ref().map(|opened| &opened.keyed)) {
+            (Sensitivity::Keyset | Sensitivity::Dynamic, Some(None)) => true,
+            (Sensitivity::Dynamic, Some(Some(keyed))) => !keyed.is_dynamic,
+            _ => false,
+        }
     }
 
     /// 1 open, 0 open without rows, -1 closed, as CURSOR_STATUS tells it.
@@ -94,6 +159,9 @@ struct Scope {
 pub(crate) struct Cursors {
     slots: Vec<Option<Box<Cursor>>>,
     globals: Vec<(String, CursorId)>,
+    /// Those that the client has opened by procedure calls, by their handles.
+    handles: Vec<(i32, CursorId)>,
+    last_handle: i32,
     /// The batch first; never empty.
     scopes: Vec<Scope>,
     /// The cursor variables of the scope that has ended last.
@@ -105,11 +173,17 @@ pub(crate) struct Cursors {
     pub(crate) is_closing_set: bool,
 }
 
+/// The handles of a session's API cursors begin and go on as SQL Server's do.
+const FIRST_HANDLE: i32 = 180_150_003;
+const HANDLE_STEP: i32 = 2;
+
 impl Default for Cursors {
     fn default() -> Cursors {
         Cursors {
             slots: Vec::new(),
             globals: Vec::new(),
+            handles: Vec::new(),
+            last_handle: FIRST_HANDLE - HANDLE_STEP,
             scopes: vec![Scope::default()],
             returned: Vec::new(),
             fetch_status: 0,
@@ -185,6 +259,49 @@ impl Cursors {
         let id = self.add(cursor);
         let names = if is_global { &mut self.globals } else { &mut self.scope().names };
         names.push((key, id));
+        Ok(())
+    }
+
+    /// Adds a cursor that a client opens by a procedure call; returns its number and handle.
+    pub(crate) fn add_for_client(&mut self, cursor: Cursor) -> (CursorId, i32) {
+        let id = self.add(cursor);
+        self.last_handle = self.last_handle.checked_add(HANDLE_STEP).unwrap_or(FIRST_HANDLE);
+        self.handles.push((self.last_handle, id));
+        (id, self.last_handle)
+    }
+
+    /// The cursor of a handle. Error 16909.
+    pub(crate) fn id_of_handle(&self, handle: i32, procedure: &str) -> SqlResult<CursorId> {
+        let found = self.handles.iter().find(|(known, _)| *known == handle);
+        found.map(|(_, id)| *id).ok_or_else(|| SqlError::new(16909, &[&procedure, &format!("{handle:x}")]))
+    }
+
+    /// The handle and the names of the cursor are gone.
+    pub(crate) fn close_handle(&mut self, handle: i32) {
+        let Some(at) = self.handles.iter().position(|(known, _)| *known == handle) else { return };
+        let (_, id) = self.handles.swap_remove(at);
+        let names = self.globals.len();
+        self.globals.retain(|(_, named)| *named != id);
+        for _ in self.globals.len()..=names {
+            self.release(id);
+        }
+    }
+
+    /// Those that the client has opened by procedure calls are gone.
+    pub(crate) fn close_handles(&mut self) {
+        while let Some((handle, _)) = self.handles.last() {
+            self.close_handle(*handle);
+        }
+    }
+
+    /// Gives the cursor of a handle a name, which T-SQL knows in all batches. Error 16915.
+    pub(crate) fn name(&mut self, id: CursorId, name: &str) -> SqlResult<()> {
+        let key = name.to_lowercase();
+        if find(&self.globals, &key).is_some() {
+            return Err(SqlError::new(16915, &[&name]));
+        }
+        self.globals.push((key, id));
+        self.get(id).references += 1;
         Ok(())
     }
 
@@ -325,6 +442,7 @@ impl Cursors {
         let of_request: Vec<bool> =
             self.slots.iter().map(|slot| slot.as_ref().is_some_and(|cursor| cursor.is_of_request)).collect();
         self.globals.retain(|(_, id)| !of_request[*id]);
+        self.handles.retain(|(_, id)| !of_request[*id]);
         for scope in &mut self.scopes {
             scope.names.retain(|(_, id)| !of_request[*id]);
             for (_, id) in &mut scope.variables {
@@ -345,6 +463,11 @@ impl Cursors {
         let open = self.slots.iter().flatten().filter_map(|cursor| cursor.opened.as_deref());
         open.map(|opened| opened.bytes).sum()
     }
+}
+
+/// Memory of the values of a row.
+pub(crate) fn bytes_of(row: &[Value]) -> u64 {
+    row.iter().map(|value| (size_of::<Value>() + value.long_bytes()) as u64).sum()
 }
 
 /// 16950 as an error.

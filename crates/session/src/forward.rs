@@ -3,7 +3,7 @@
 use query::{Flow, RowSink};
 use types::{SqlError, SqlType, Value};
 
-use crate::sink::{Done, EnvironmentChange, ResultSink};
+use crate::sink::{ColumnOrigin, Done, EnvironmentChange, ResultSink};
 
 /// Collects the rows of INSERT ... EXEC; messages go to the client.
 pub(crate) struct Gathered<'a> {
@@ -65,6 +65,11 @@ pub(crate) struct Forwarder<'a> {
 impl<'a> Forwarder<'a> {
     pub(crate) fn new(sink: &'a mut dyn ResultSink, text_size: i32) -> Forwarder<'a> {
         Forwarder { sink, stopped: false, sent: None, text_size, large: Vec::new(), messages: Vec::new() }
+    }
+
+    /// Where the columns come from, behind their description.
+    pub(crate) fn origins(&mut self, table: &[String], columns: &[ColumnOrigin]) {
+        self.sink.origins(table, columns);
     }
 
     /// The client accepts no more rows.

@@ -15,6 +15,7 @@ mod cursors;
 mod done_command;
 pub mod errors;
 mod execution;
+mod fetch_buffer;
 mod figures;
 mod forward;
 mod interruption;
@@ -51,7 +52,9 @@ pub use rpc::{
     RequestedIsolation, RpcCall, RpcParameter, RpcTarget, SentTable, TransactionRequest, procedure_name,
 };
 pub use session::{Session, SessionShared};
-pub use sink::{ColumnDescription, Done, DoneKind, EnvironmentChange, Flow, NullSink, ResultSink};
+pub use sink::{
+    ColumnDescription, ColumnOrigin, Done, DoneKind, EnvironmentChange, Flow, NullSink, ResultSink,
+};
 pub use state::LoginInfo;
 
 /// Size limit of the shared program cache, in bytes.

@@ -164,7 +164,7 @@ fn prepare(session: &mut Session, arguments: &[Argument]) -> SqlResult<Statement
 }
 
 /// The statement must be Unicode text (error 214).
-fn statement_text(argument: &Argument) -> SqlResult<String> {
+pub(crate) fn statement_text(argument: &Argument) -> SqlResult<String> {
     match argument.value.as_ref() {
         Some(Value::NChar(units)) => Ok(units.to_text()),
         Some(Value::Null) | None => Ok(String::new()),
@@ -173,7 +173,7 @@ fn statement_text(argument: &Argument) -> SqlResult<String> {
 }
 
 /// The declared parameters of a call. Alias types are resolved each time.
-fn declared(session: &mut Session, declarations: String) -> SqlResult<Arc<Parameters>> {
+pub(crate) fn declared(session: &mut Session, declarations: String) -> SqlResult<Arc<Parameters>> {
     if let Some((last, parameters)) = &session.prepared.declared
         && *last == declarations
     {

@@ -17,11 +17,17 @@ use crate::values;
 /// Limit of a session's handles.
 const HANDLES_MAX: usize = 100_000;
 
+/// Handles of cursors' statements begin so high that they are no others.
+const FIRST_CURSOR_HANDLE: i32 = 0x4000_0001;
+
 /// The handles of one session.
 #[derive(Default)]
 pub(crate) struct Prepared {
     last_handle: i32,
     pub(crate) statements: FxHashMap<i32, Statement>,
+    last_cursor_handle: i32,
+    /// The statements of cursors; their handles are other ones.
+    pub(crate) cursors: FxHashMap<i32, Statement>,
     /// The last parameter declarations and their parsed form: most clients send equal ones with each call of `sp_executesql`.
     pub(crate) declared: Option<(String, Arc<Parameters>)>,
 }
@@ -56,16 +62,29 @@ pub(crate) struct Passed {
 
 impl Prepared {
     pub(crate) fn keep(&mut self, statement: Statement) -> SqlResult<i32> {
+        self.check_room(&statement)?;
+        self.last_handle += 1;
+        self.statements.insert(self.last_handle, statement);
+        Ok(self.last_handle)
+    }
+
+    /// The same for the statement of cursors.
+    pub(crate) fn keep_cursor(&mut self, statement: Statement) -> SqlResult<i32> {
+        self.check_room(&statement)?;
+        self.last_cursor_handle = (self.last_cursor_handle + 1).max(FIRST_CURSOR_HANDLE);
+        self.cursors.insert(self.last_cursor_handle, statement);
+        Ok(self.last_cursor_handle)
+    }
+
+    fn check_room(&self, statement: &Statement) -> SqlResult<()> {
         // Handles outlive the request that made them: a quarter of all memory stays free for later requests.
         let left_bytes =
             os::memory::total_bytes_max().map_or(0, |max| usize::try_from(max / 4).unwrap_or(usize::MAX));
         let has_room = os::memory::has_room_for(left_bytes.saturating_add(2 * statement.text.len()));
-        if self.statements.len() >= HANDLES_MAX || !has_room {
+        if self.statements.len() + self.cursors.len() >= HANDLES_MAX || !has_room {
             return Err(SqlError::new(701, &[&"internal"]));
         }
-        self.last_handle += 1;
-        self.statements.insert(self.last_handle, statement);
-        Ok(self.last_handle)
+        Ok(())
     }
 }
 

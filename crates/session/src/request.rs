@@ -206,6 +206,7 @@ impl Session {
         self.drop_temporary_tables();
         self.transactions.unlock_session_applications();
         self.prepared = Prepared::default();
+        self.state.cursors.close_handles();
         self.options = options_at_login(&self.instance, &self.state.login);
         self.tell_lock_options();
         if self.state.transaction_count == 0 {

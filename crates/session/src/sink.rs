@@ -45,10 +45,25 @@ pub enum EnvironmentChange {
     ResetConnection,
 }
 
+/// Where a column of a server cursor's result comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ColumnOrigin {
+    /// It is no column of the cursor's table.
+    pub is_expression: bool,
+    /// Its name in the table, when the result calls it otherwise.
+    pub renamed: Option<String>,
+    /// It belongs to the key by which the cursor finds the row again.
+    pub is_key: bool,
+    /// Added by the cursor, not named in the query.
+    pub is_hidden: bool,
+}
+
 /// Receives the results of one request, in order.
 pub trait ResultSink {
     /// A result set begins.
     fn columns(&mut self, columns: &[ColumnDescription]) -> Flow;
+    /// The origin of its columns, when it comes from a server cursor; the parts of the table's name are empty when the cursor has no such table.
+    fn origins(&mut self, _table: &[String], _columns: &[ColumnOrigin]) {}
     /// One row of it.
     fn row(&mut self, row: &[Value]) -> Flow;
     /// An error (severity above 10) or a message for the user.

@@ -1,5 +1,6 @@
 //! The language: batches, programs, definitions, errors and their messages. One binary, since each costs a link of the whole engine.
 
+mod api_cursors;
 mod atomic_blocks;
 mod bad_statements;
 mod batches;

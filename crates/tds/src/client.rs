@@ -195,7 +195,7 @@ impl<'a> TokenReader<'a> {
             kind::ENV_CHANGE => self.env_change()?,
             kind::LOGIN_ACK => self.login_ack()?,
             kind::FEATURE_EXTENSION_ACK => self.feature_acks()?,
-            kind::ORDER => {
+            kind::ORDER | kind::TABLE_NAME | kind::COLUMN_INFO => {
                 let length = self.reader.u16()?;
                 self.reader.take(length.into())?;
                 Token::Ignored(token)

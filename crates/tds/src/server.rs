@@ -93,6 +93,42 @@ pub struct Column<'a> {
     pub table: &'a [String],
 }
 
+/// Where a column of a cursor's result comes from, for COLINFO.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin<'a> {
+    /// No column of a table.
+    pub is_expression: bool,
+    /// Its name in the table, when that is another one.
+    pub renamed: Option<&'a str>,
+    /// Part of the key of its row.
+    pub is_key: bool,
+    /// The query does not name it.
+    pub is_hidden: bool,
+}
+
+impl Origin<'_> {
+    fn put(self, out: &mut Vec<u8>, number: usize, has_table: bool) {
+        const EXPRESSION: u8 = 0x04;
+        const KEY: u8 = 0x08;
+        const HIDDEN: u8 = 0x10;
+        const DIFFERENT_NAME: u8 = 0x20;
+        let is_base = has_table && !self.is_expression;
+        let renamed = self.renamed.filter(|_| is_base);
+        let bits = [
+            (!is_base, EXPRESSION),
+            (self.is_key, KEY),
+            (self.is_hidden, HIDDEN),
+            (renamed.is_some(), DIFFERENT_NAME),
+        ];
+        let status = bits.iter().filter(|(is_set, _)| *is_set).fold(0, |status, (_, bit)| status | bit);
+        // The number has one byte; clients go by the order.
+        out.extend_from_slice(&[(number % 256) as u8, u8::from(is_base), status]);
+        if let Some(base) = renamed {
+            put_b_varchar(out, base);
+        }
+    }
+}
+
 impl<'a> Column<'a> {
     /// A nullable column.
     pub fn new(name: &'a str, sql_type: SqlType) -> Self {
@@ -250,6 +286,27 @@ impl Encoder {
     pub fn columns_again(&mut self) -> bool {
         self.writer.payload.extend_from_slice(&self.kept_columns);
         !self.kept_columns.is_empty()
+    }
+
+    /// TABNAME and COLINFO behind the COLMETADATA of a cursor's result: its only table, if it has one, and where each column comes from.
+    pub fn origins<'c>(&mut self, table: &[String], columns: impl Iterator<Item = Origin<'c>>) {
+        let has_table = !table.is_empty();
+        let mut info = Vec::new();
+        for (at, origin) in columns.enumerate() {
+            origin.put(&mut info, at + 1, has_table);
+        }
+        let Ok(info_bytes) = u16::try_from(info.len()) else { return };
+        let out = &mut self.writer.payload;
+        if has_table {
+            let mut name = vec![table.len() as u8];
+            table.iter().for_each(|part| put_us_varchar(&mut name, part));
+            out.push(kind::TABLE_NAME);
+            out.extend_from_slice(&(name.len() as u16).to_le_bytes());
+            out.extend_from_slice(&name);
+        }
+        out.push(kind::COLUMN_INFO);
+        out.extend_from_slice(&info_bytes.to_le_bytes());
+        out.extend_from_slice(&info);
     }
 
     /// ROW, with as many values as the last [`columns`](Self::columns) had. False, with nothing written, when a column holds a NULL that

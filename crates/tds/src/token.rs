@@ -11,6 +11,10 @@ pub mod kind {
     pub const RETURN_STATUS: u8 = 0x79;
     /// Columns of the rows that follow.
     pub const COLUMN_METADATA: u8 = 0x81;
+    /// The tables of a cursor's result.
+    pub const TABLE_NAME: u8 = 0xA4;
+    /// Where the columns of a cursor's result come from.
+    pub const COLUMN_INFO: u8 = 0xA5;
     /// Ordering columns.
     pub const ORDER: u8 = 0xA9;
     /// Error message.

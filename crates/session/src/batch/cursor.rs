@@ -175,15 +175,22 @@ impl CursorPlan {
         span: ast::Span,
         (cell, variables): (Cell, &[VariableDef]),
     ) -> CursorPlan {
-        CursorPlan {
-            name: name.to_string(),
-            properties: Properties::of(definition),
-            select: select_of(definition),
-            span,
-            cell,
-            variables: variables.to_vec(),
-            keyed: Latch::new(LatchRank::PlanCache, None),
-        }
+        let (name, properties) = (name.to_string(), Properties::of(definition));
+        let variables = variables.to_vec();
+        let keyed = Latch::new(LatchRank::PlanCache, None);
+        CursorPlan { name, properties, select: select_of(definition), span, cell, variables, keyed }
+    }
+
+    /// The plan of a cursor that a client opens by a procedure call: no program holds its query.
+    pub(crate) fn for_client(
+        select: ast::SelectStatement,
+        span: ast::Span,
+        properties: Properties,
+        variables: &[VariableDef],
+    ) -> CursorPlan {
+        let variables = variables.to_vec();
+        let keyed = Latch::new(LatchRank::PlanCache, None);
+        CursorPlan { name: String::new(), properties, select, span, cell: 0, variables, keyed }
     }
 
     /// The query as a statement.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use query::cursors::{CursorTable, changed_table, is_row, is_unchanged, key_variables};
 use tsql::ast::{self, DmlFilter, StatementKind};
-use types::{SqlError, SqlResult, Value};
+use types::{SqlError, SqlResult};
 
 use crate::batch::cell::STALE_PLANS_MAX;
 use crate::batch::cursor::{Current, CurrentStep, Keyed};
@@ -49,9 +49,7 @@ impl Session {
                         return Err(unchanged(is_checked).into());
                     }
                     // What the cursor itself has changed, it may change again.
-                    if let Some(opened) = self.state.cursors.get(id).opened.as_mut() {
-                        opened.checksum = Value::Null;
-                    }
+                    self.state.cursors.get(id).current_changed();
                     return Ok(());
                 }
                 other => return other,

@@ -16,7 +16,7 @@ use crate::sink::{Done, ResultSink};
 use crate::values::to_int;
 
 /// `@@FETCH_STATUS`: a row, no row there, a row that is gone.
-const FOUND: i32 = 0;
+pub(super) const FOUND: i32 = 0;
 const BEYOND: i32 = -1;
 const MISSING: i32 = -2;
 
@@ -36,9 +36,9 @@ impl RowSink for OneRow {
 }
 
 /// Where a row is to be looked for, and which way to go on from there when it is gone.
-struct Target {
-    position: i64,
-    step: i64,
+pub(super) struct Target {
+    pub(super) position: i64,
+    pub(super) step: i64,
 }
 
 impl Session {
@@ -98,7 +98,7 @@ impl Session {
     }
 
     /// Reads a row by its key. A dynamic cursor goes past rows that are gone.
-    fn read(
+    pub(super) fn read(
         &mut self,
         id: CursorId,
         keyed: &Keyed,
@@ -122,7 +122,7 @@ impl Session {
         }
     }
 
-    fn read_row(
+    pub(super) fn read_row(
         &mut self,
         id: CursorId,
         keyed: &Keyed,
@@ -254,7 +254,7 @@ fn target(direction: Direction, number: i64, opened: &Opened) -> Target {
 }
 
 /// Moves the cursor; beyond its rows it stands before the first or behind the last.
-fn go_to(opened: &mut Opened, position: i64) -> i32 {
+pub(super) fn go_to(opened: &mut Opened, position: i64) -> i32 {
     let behind = opened.count + 1;
     opened.position = usize::try_from(position.max(0)).unwrap_or(behind).min(behind);
     if opened.position == 0 || opened.position == behind { BEYOND } else { FOUND }

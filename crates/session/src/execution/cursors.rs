@@ -3,17 +3,19 @@
 use std::sync::Arc;
 
 use query::context::RunningTrigger;
-use query::{ColumnDescription, CompiledStatement, ExecContext, Flow, RowSink, StatementOutcome};
-use types::{SqlError, SqlResult, Value};
+use query::{
+    ColumnDescription, CompiledStatement, ExecContext, Flow, RowSink, StatementOutcome, VariableDef,
+};
+use types::{SqlError, SqlResult, SqlType, Value};
 
 use crate::batch::cell::{Compiled, STALE_PLANS_MAX};
 use crate::batch::cursor::{CursorName, CursorPlan, CursorStep, Keyed, Sensitivity, select_statement};
 use crate::batch::frame::Frame;
 use crate::batch::instruction::Instruction;
-use crate::cursors::{Cursor, CursorId, Opened};
+use crate::cursors::{Cursor, CursorId, Opened, bytes_of};
 use crate::interruption::{Interruption, Stop, refused_entry};
 use crate::session::Session;
-use crate::sink::ResultSink;
+use crate::sink::{Done, EnvironmentChange, ResultSink};
 
 /// Takes in the rows of a cursor's query: of each row its last `width` values.
 #[derive(Default)]
@@ -40,7 +42,7 @@ impl RowSink for Collected {
             return Flow::Stop;
         }
         let kept = &row[self.width.map_or(0, |width| row.len() - width)..];
-        self.bytes += kept.iter().map(|value| (size_of::<Value>() + value.long_bytes()) as u64).sum::<u64>();
+        self.bytes += bytes_of(kept);
         self.values.extend_from_slice(kept);
         self.count += 1;
         Flow::Continue
@@ -48,6 +50,43 @@ impl RowSink for Collected {
 
     fn message(&mut self, message: &SqlError) {
         self.messages.push(message.clone());
+    }
+}
+
+/// Takes in the first result set of a text; everything else goes to the client.
+struct Captured<'a> {
+    sink: &'a mut dyn ResultSink,
+    rows: Collected,
+    has_columns: bool,
+}
+
+impl ResultSink for Captured<'_> {
+    fn columns(&mut self, columns: &[ColumnDescription]) -> Flow {
+        if std::mem::replace(&mut self.has_columns, true) {
+            return Flow::Stop;
+        }
+        self.rows.columns(columns)
+    }
+    fn row(&mut self, row: &[Value]) -> Flow {
+        self.rows.row(row)
+    }
+    fn message(&mut self, message: &SqlError) {
+        self.sink.message(message);
+    }
+    fn done(&mut self, _done: Done) {}
+    fn return_status(&mut self, _status: i32) {}
+    fn return_value(&mut self, _ordinal: u16, _name: &str, _sql_type: &SqlType, _value: &Value) {}
+    fn environment(&mut self, change: EnvironmentChange) {
+        self.sink.environment(change);
+    }
+    fn flush(&mut self) {
+        self.sink.flush();
+    }
+    fn commit_pends(&mut self) {
+        self.sink.commit_pends();
+    }
+    fn commit_settled(&mut self, hardened: bool) {
+        self.sink.commit_settled(hardened);
     }
 }
 
@@ -149,25 +188,51 @@ impl Session {
         if self.state.cursors.get(id).opened.is_some() {
             return Err(SqlError::new(16905, &[]).into());
         }
-        self.state.cursors.note_opened(id);
-        let (opened, messages) =
-            self.in_database_of(id, |session| session.opened(id, frame.trigger.as_deref(), sink))?;
+        let mut messages = self.open_cursor(id, frame.trigger.as_deref(), sink)?;
+        let cursor = self.state.cursors.get(id);
+        if cursor.plan.properties.warns && cursor.is_converted() {
+            messages.push(SqlError::new(16956, &[]));
+        }
         for message in messages {
             sink.message(&message.at_line(instruction.line).in_procedure(frame.procedure.as_deref()));
         }
-        let cursor = self.state.cursors.get(id);
-        let properties = &cursor.plan.properties;
-        let is_converted = match (properties.sensitivity, &opened.keyed) {
-            (Sensitivity::Keyset | Sensitivity::Dynamic, None) => true,
-            (Sensitivity::Dynamic, Some(keyed)) => !keyed.is_dynamic,
-            _ => false,
-        };
-        if properties.warns && is_converted {
-            let told = SqlError::new(16956, &[]).at_line(instruction.line);
-            sink.message(&told.in_procedure(frame.procedure.as_deref()));
-        }
-        cursor.opened = Some(Box::new(opened));
         Ok(())
+    }
+
+    /// Opens the cursor; returns the messages of its query.
+    pub(crate) fn open_cursor(
+        &mut self,
+        id: CursorId,
+        trigger: Option<&RunningTrigger>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Vec<SqlError>, Interruption> {
+        self.state.cursors.note_opened(id);
+        let (opened, messages) = self.in_database_of(id, |session| session.opened(id, trigger, sink))?;
+        self.state.cursors.get(id).opened = Some(Box::new(opened));
+        Ok(messages)
+    }
+
+    /// Opens the cursor over the rows that a text gives, which calls a procedure; returns the last values of the text's parameters.
+    /// Error 16937 when it gives no rows.
+    pub(crate) fn open_cursor_of_text(
+        &mut self,
+        id: CursorId,
+        (text, parameters): (&str, &[VariableDef]),
+        sink: &mut dyn ResultSink,
+    ) -> Result<Vec<Value>, Interruption> {
+        self.state.cursors.note_opened(id);
+        let values = self.state.cursors.get(id).variables.clone();
+        let mut captured = Captured { sink, rows: Collected::default(), has_columns: false };
+        let last = self.run_text(text, parameters, values, &mut captured)?;
+        let Captured { mut rows, has_columns, .. } = captured;
+        if let Some(failure) = rows.failure.take() {
+            return Err(failure.into());
+        }
+        if !has_columns {
+            return Err(SqlError::new(16937, &[]).into());
+        }
+        self.state.cursors.get(id).opened = Some(Box::new(opened_with(rows, None).0));
+        Ok(last)
     }
 
     /// Runs something in the database of a cursor.

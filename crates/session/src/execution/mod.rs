@@ -4,6 +4,7 @@ pub(crate) mod atomic;
 pub(crate) mod bound_ahead;
 pub(crate) mod bulk_load;
 pub(crate) mod compile_only;
+pub(crate) mod cursor_buffer;
 pub(crate) mod cursor_current;
 pub(crate) mod cursor_fetch;
 pub(crate) mod cursors;

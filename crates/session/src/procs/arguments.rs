@@ -29,3 +29,10 @@ pub(super) fn int_argument(
 pub(super) fn text_argument(arguments: &[Argument], position: usize, name: &str) -> Option<String> {
     argument(arguments, position, name).and_then(|a| crate::values::to_text(&a.or_null()))
 }
+
+/// An int argument of a procedure whose arguments have no names.
+pub(super) fn int_at(arguments: &[Argument], position: usize) -> Result<Option<i32>, SqlError> {
+    let Some(given) = arguments.get(position) else { return Ok(None) };
+    let value = crate::values::pass(&given.or_null(), &given.sql_type, &SqlType::Int)?;
+    crate::values::to_int(&value)
+}

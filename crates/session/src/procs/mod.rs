@@ -2,6 +2,10 @@
 
 mod arguments;
 pub(crate) mod configure;
+mod cursor_change;
+mod cursor_fetch;
+mod cursor_open;
+mod cursor_options;
 mod definitions;
 mod describe;
 mod doctor;
@@ -39,6 +43,15 @@ const NATIVE: &[(&str, Native)] = &[
     ("sp_prepexec", prepared::sp_prepexec),
     ("sp_prepexecrpc", prepared::sp_prepexecrpc),
     ("sp_unprepare", prepared::sp_unprepare),
+    ("sp_cursor", cursor_change::sp_cursor),
+    ("sp_cursoropen", cursor_open::sp_cursoropen),
+    ("sp_cursorprepare", cursor_open::sp_cursorprepare),
+    ("sp_cursorexecute", cursor_open::sp_cursorexecute),
+    ("sp_cursorprepexec", cursor_open::sp_cursorprepexec),
+    ("sp_cursorunprepare", cursor_open::sp_cursorunprepare),
+    ("sp_cursorfetch", cursor_fetch::sp_cursorfetch),
+    ("sp_cursoroption", cursor_fetch::sp_cursoroption),
+    ("sp_cursorclose", cursor_fetch::sp_cursorclose),
     ("sp_flush_log", sp_flush_log),
     ("sp_log_doctor", doctor::sp_log_doctor),
     ("sp_reset_connection", sp_reset_connection),

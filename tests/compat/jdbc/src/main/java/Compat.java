@@ -17,7 +17,7 @@ public class Compat {
             System.out.println("ok " + client + " " + name);
         } catch (Throwable error) {
             failures++;
-            StackTraceElement at = Arrays.stream(error.getStackTrace()).filter(e -> e.getClassName().startsWith("Compat")).findFirst().orElse(null);
+            StackTraceElement at = Arrays.stream(error.getStackTrace()).filter(e -> (e.getClassName() + e.getMethodName()).matches("(Compat|Cursors).*") && !e.getMethodName().equals("same")).findFirst().orElse(null);
             System.out.println("not ok " + client + " " + name + ": " + error + " (" + at + ")");
         }
     }
@@ -246,6 +246,7 @@ public class Compat {
                 transactions(connection, "compat_jdbc_d", true);
             });
         }
+        try { Cursors.microsoft(); } catch (SQLException error) { check("cursors", () -> { throw error; }); }
         client = "jtds";
         check("connect at TDS 7.1", () -> { try (Connection c = connectOld()) { same(one(c, "SELECT 1"), 1); } });
         try (Connection connection = connectOld()) {
@@ -253,6 +254,7 @@ public class Compat {
             check("errors with number", () -> errors(connection, false));
             check("prepared statement", () -> prepared(connection));
             check("transactions", () -> transactions(connection, "compat_jtds_t", false));
+            Cursors.old(connection);
         } catch (SQLException error) {
             check("connect", () -> { throw error; });
         }

@@ -1,0 +1,304 @@
+//! The fetch buffer of an API server cursor: fills it and sends its rows, each with its status.
+
+use query::{Flow, RowSink};
+use types::{DEFAULT_STYLE, SqlError, SqlType, Value};
+
+use crate::batch::cursor::Keyed;
+use crate::cursors::{CursorId, Opened};
+use crate::done_command;
+use crate::execution::cursor_fetch::{FOUND, Target, go_to};
+use crate::fetch_buffer::{ApiCursor, BufferFetch, BufferRow, Place, Wanted, Window, window};
+use crate::forward::Forwarder;
+use crate::interruption::{Interruption, Stop};
+use crate::session::Session;
+use crate::sink::{Done, DoneKind, ResultSink};
+
+/// The status of a row (ROWSTAT).
+const SUCCEEDED: i32 = 1;
+const MISSING: i32 = 2;
+
+impl Session {
+    /// Fetches and sends rows. True when the fetch would have begun before the first row and begins with it instead. Error 16917.
+    pub(crate) fn fetch_buffer(
+        &mut self,
+        id: CursorId,
+        fetch: BufferFetch,
+        sink: &mut dyn ResultSink,
+    ) -> Result<bool, Interruption> {
+        let cursor = self.state.cursors.get(id);
+        // Both are taken out meanwhile, so that rows can be read.
+        let Some(mut opened) = cursor.opened.take() else { return Err(SqlError::new(16917, &[]).into()) };
+        let mut api = cursor.api.take().expect("the procedures find only cursors of clients");
+        let result = self.send_buffer(id, fetch, &mut opened, &mut api, sink);
+        let cursor = self.state.cursors.get(id);
+        (cursor.opened, cursor.api) = (Some(opened), Some(api));
+        result
+    }
+
+    fn send_buffer(
+        &mut self,
+        id: CursorId,
+        fetch: BufferFetch,
+        opened: &mut Opened,
+        api: &mut ApiCursor,
+        sink: &mut dyn ResultSink,
+    ) -> Result<bool, Interruption> {
+        let (rows, is_adjusted) = self.buffer_rows(id, fetch, opened, api, sink)?;
+        let mut forward = Forwarder::new(sink, self.options.text_size);
+        let mut flow = forward.columns(&api.columns);
+        forward.origins(&api.table, &api.origins);
+        let count = rows.len() as u64;
+        for row in rows {
+            if flow == Flow::Stop {
+                break;
+            }
+            flow = forward.row(&with_status(row, api));
+        }
+        let row_count = (!self.options.nocount).then_some(count);
+        let command = done_command::SELECT;
+        sink.done(Done { kind: DoneKind::InProcedure, row_count, error: false, command });
+        if flow == Flow::Stop {
+            return Err(Stop::Attention.into());
+        }
+        self.state.row_count = i64::try_from(count).unwrap_or(i64::MAX);
+        Ok(is_adjusted)
+    }
+
+    /// The rows to send, `None` for one that is gone; the buffer has them afterwards.
+    fn buffer_rows(
+        &mut self,
+        id: CursorId,
+        fetch: BufferFetch,
+        opened: &mut Opened,
+        api: &mut ApiCursor,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(Vec<Option<Vec<Value>>>, bool), Interruption> {
+        let mut reader = Reader { session: self, id, opened, sink, rows: Vec::new() };
+        let mut adjusted = false;
+        match fetch {
+            BufferFetch::Describe => return Ok((Vec::new(), false)),
+            BufferFetch::RefreshRow(at) => {
+                let row = api.buffer[at].clone();
+                api.buffer[at] = reader.read_at(row.position)?;
+                return Ok((reader.rows, false));
+            }
+            BufferFetch::Refresh => {
+                let positions: Vec<usize> = api.buffer.iter().map(|row| row.position).collect();
+                api.buffer = positions.into_iter().map(|at| reader.read_at(at)).collect::<Result<_, _>>()?;
+            }
+            BufferFetch::Move(wanted, size) => {
+                api.buffer.clear();
+                adjusted = match reader.opened.keyed.clone().filter(|keyed| keyed.is_dynamic) {
+                    Some(keyed) => reader.move_dynamic(&keyed, wanted, size, api)?,
+                    None => reader.move_fixed(wanted, size, api)?,
+                };
+            }
+        }
+        let rows = reader.rows;
+        // Positioned UPDATE and DELETE of T-SQL mean the first row of the buffer.
+        match api.buffer.first() {
+            Some(row) => opened.make_current(row),
+            None => opened.has_row = false,
+        }
+        Ok((rows, adjusted))
+    }
+}
+
+/// Reads rows one by one into the buffer.
+struct Reader<'a> {
+    session: &'a mut Session,
+    id: CursorId,
+    opened: &'a mut Opened,
+    sink: &'a mut dyn ResultSink,
+    rows: Vec<Option<Vec<Value>>>,
+}
+
+impl Reader<'_> {
+    /// The row at a position, which may be gone.
+    fn read_at(&mut self, position: usize) -> Result<BufferRow, Interruption> {
+        if os::task::interrupt_pending() {
+            return Err(Stop::Attention.into());
+        }
+        os::memory::check_session().map_err(query::errors::out_of_memory)?;
+        go_to(self.opened, i64::try_from(position).unwrap_or(i64::MAX));
+        let key = self.opened.current().to_vec();
+        let Some(keyed) = self.opened.keyed.clone() else {
+            self.rows.push(Some(key));
+            return Ok(BufferRow { position, key: Vec::new(), checksum: Value::Null, is_missing: false });
+        };
+        let row = self.session.read_row(self.id, &keyed, &key, self.sink)?;
+        Ok(self.keep(position, key, row))
+    }
+
+    fn keep(&mut self, position: usize, key: Vec<Value>, mut row: Option<Vec<Value>>) -> BufferRow {
+        let columns = self.opened.columns.len();
+        // Behind the columns stands the checksum.
+        let checksum = row.as_mut().filter(|row| row.len() > columns).and_then(Vec::pop);
+        let is_missing = row.is_none();
+        self.rows.push(row);
+        BufferRow { position, key, checksum: checksum.unwrap_or(Value::Null), is_missing }
+    }
+
+    /// A cursor whose rows have fixed places.
+    fn move_fixed(&mut self, wanted: Wanted, size: usize, api: &mut ApiCursor) -> Result<bool, Interruption> {
+        let Window { first, count, place, is_adjusted } = window(wanted, size, self.opened.count, api.place);
+        api.place = place;
+        for position in first..first + count {
+            let row = self.read_at(position)?;
+            api.buffer.push(row);
+        }
+        Ok(is_adjusted)
+    }
+
+    /// A dynamic cursor counts the rows that are there.
+    fn move_dynamic(
+        &mut self,
+        keyed: &Keyed,
+        wanted: Wanted,
+        size: usize,
+        api: &mut ApiCursor,
+    ) -> Result<bool, Interruption> {
+        let end = self.opened.count + 1;
+        let (before, behind) = match api.place {
+            Place::BeforeFirst => (0, 0),
+            Place::AfterLast => (end, end),
+            Place::Rows(first, last) => (first, last),
+        };
+        match wanted {
+            Wanted::First => self.forward(keyed, 0, size, api)?,
+            Wanted::Next => self.forward(keyed, behind, size, api)?,
+            Wanted::Last => self.backward(keyed, end, size, api)?,
+            Wanted::PriorWithoutAdjustment => self.backward(keyed, before, size, api)?,
+            Wanted::Prior => {
+                self.backward(keyed, before, size, api)?;
+                if (1..size).contains(&api.buffer.len()) {
+                    self.restart(keyed, size, api)?;
+                    return Ok(true);
+                }
+            }
+            Wanted::Relative(offset) => return self.relative(keyed, (before, offset), size, api),
+            Wanted::Absolute(_) => unreachable!("refused for dynamic cursors"),
+        }
+        Ok(false)
+    }
+
+    fn restart(&mut self, keyed: &Keyed, size: usize, api: &mut ApiCursor) -> Result<(), Interruption> {
+        api.buffer.clear();
+        self.rows.clear();
+        self.forward(keyed, 0, size, api)
+    }
+
+    fn relative(
+        &mut self,
+        keyed: &Keyed,
+        (from, offset): (usize, i64),
+        size: usize,
+        api: &mut ApiCursor,
+    ) -> Result<bool, Interruption> {
+        let mut at = from;
+        let step = offset.signum();
+        for _ in 0..offset.unsigned_abs() {
+            let Some((position, _)) = self.step(keyed, at, step)? else {
+                let may_adjust = offset < 0 && offset.unsigned_abs() <= size as u64 && from > 0;
+                // Already at the first row, it goes before that.
+                if may_adjust && at != from {
+                    self.restart(keyed, size, api)?;
+                    return Ok(true);
+                }
+                api.place = if offset < 0 { Place::BeforeFirst } else { Place::AfterLast };
+                return Ok(false);
+            };
+            at = position;
+        }
+        match at {
+            0 => api.place = Place::BeforeFirst,
+            // The row itself is the first one of the buffer.
+            _ => self.forward(keyed, at - 1, size, api)?,
+        }
+        Ok(false)
+    }
+
+    /// The next row that is there, from a position on.
+    fn step(
+        &mut self,
+        keyed: &Keyed,
+        from: usize,
+        step: i64,
+    ) -> Result<Option<(usize, Vec<Value>)>, Interruption> {
+        let position = i64::try_from(from).unwrap_or(i64::MAX).saturating_add(step);
+        let target = Target { position, step };
+        let (status, row) = self.session.read(self.id, keyed, target, self.opened, self.sink)?;
+        Ok(row.filter(|_| status == FOUND).map(|row| (self.opened.position, row)))
+    }
+
+    fn forward(
+        &mut self,
+        keyed: &Keyed,
+        from: usize,
+        size: usize,
+        api: &mut ApiCursor,
+    ) -> Result<(), Interruption> {
+        let mut at = from;
+        while api.buffer.len() < size {
+            let Some((position, row)) = self.step(keyed, at, 1)? else { break };
+            let key = self.opened.current().to_vec();
+            let row = self.keep(position, key, Some(row));
+            api.buffer.push(row);
+            at = position;
+        }
+        api.place = match (api.buffer.first(), size) {
+            (Some(first), _) => Place::Rows(first.position, at),
+            (None, 0) => Place::BeforeFirst,
+            (None, _) => Place::AfterLast,
+        };
+        Ok(())
+    }
+
+    fn backward(
+        &mut self,
+        keyed: &Keyed,
+        from: usize,
+        size: usize,
+        api: &mut ApiCursor,
+    ) -> Result<(), Interruption> {
+        let mut at = from;
+        while api.buffer.len() < size {
+            let Some((position, row)) = self.step(keyed, at, -1)? else { break };
+            let key = self.opened.current().to_vec();
+            let row = self.keep(position, key, Some(row));
+            api.buffer.push(row);
+            at = position;
+        }
+        api.buffer.reverse();
+        self.rows.reverse();
+        api.place = match (api.buffer.last(), size) {
+            (Some(last), _) => Place::Rows(at, last.position),
+            (None, 0) => Place::AfterLast,
+            (None, _) => Place::BeforeFirst,
+        };
+        Ok(())
+    }
+}
+
+/// The row as it is sent, with its status; one that is gone has values in place of those that cannot be NULL.
+fn with_status(row: Option<Vec<Value>>, api: &ApiCursor) -> Vec<Value> {
+    let status = if row.is_some() { SUCCEEDED } else { MISSING };
+    let own = &api.columns[..api.columns.len() - 1];
+    let mut row = row.unwrap_or_else(|| {
+        own.iter()
+            .map(|column| if column.nullable { Value::Null } else { nothing_of(&column.sql_type) })
+            .collect()
+    });
+    row.push(Value::Int(status));
+    row
+}
+
+/// 0, blank, or the first day of the calendar: a value of the type that says nothing.
+fn nothing_of(sql_type: &SqlType) -> Value {
+    let context = types::ConvertContext::default();
+    let blanks = [Value::varchar(""), Value::Int(0), Value::binary(&[0; 16])];
+    let converted = blanks.into_iter().filter_map(|blank| {
+        types::convert(&blank, &blank.natural_type(), sql_type, DEFAULT_STYLE, &context).ok()
+    });
+    converted.into_iter().next().unwrap_or_default()
+}
