@@ -15,10 +15,10 @@ final class Cursors {
         }
     }
 
-    static void scroll(Connection connection, int type, int concurrency) throws SQLException {
+    static void scroll(Connection connection, int type, int concurrency, int fetchSize) throws SQLException {
         table(connection, "compat_scroll", 300);
         try (Statement s = connection.createStatement(type, concurrency)) {
-            s.setFetchSize(100);
+            s.setFetchSize(fetchSize);
             ResultSet r = s.executeQuery("SELECT id, t FROM dbo.compat_scroll ORDER BY id");
             Compat.same(r.getMetaData().getColumnCount(), 2);
             boolean knowsPlace = type != DYNAMIC; // the driver does not ask a dynamic cursor where it stands
@@ -239,10 +239,10 @@ final class Cursors {
 
     static void microsoft() throws SQLException {
         try (Connection c = Compat.connect(""); Connection other = Compat.connect("")) {
-            Compat.check("scrolls a static cursor", () -> scroll(c, ResultSet.TYPE_SCROLL_INSENSITIVE, READ_ONLY));
-            Compat.check("scrolls a keyset cursor", () -> scroll(c, KEYSET, READ_ONLY));
-            Compat.check("scrolls an updatable keyset cursor", () -> scroll(c, ResultSet.TYPE_SCROLL_SENSITIVE, UPDATABLE));
-            Compat.check("scrolls a dynamic cursor", () -> scroll(c, DYNAMIC, UPDATABLE));
+            Compat.check("scrolls a static cursor", () -> scroll(c, ResultSet.TYPE_SCROLL_INSENSITIVE, READ_ONLY, 100));
+            Compat.check("scrolls a keyset cursor", () -> scroll(c, KEYSET, READ_ONLY, 100));
+            Compat.check("scrolls an updatable keyset cursor", () -> scroll(c, ResultSet.TYPE_SCROLL_SENSITIVE, UPDATABLE, 100));
+            Compat.check("scrolls a dynamic cursor", () -> scroll(c, DYNAMIC, UPDATABLE, 100));
             Compat.check("cursors of no row, one, and of no cursor", () -> {
                 few(c, ResultSet.TYPE_SCROLL_INSENSITIVE);
                 few(c, KEYSET);
@@ -261,7 +261,7 @@ final class Cursors {
     }
 
     static void old(Connection connection) {
-        Compat.check("scrolls a static cursor", () -> scroll(connection, ResultSet.TYPE_SCROLL_INSENSITIVE, READ_ONLY));
+        Compat.check("scrolls a static cursor", () -> scroll(connection, ResultSet.TYPE_SCROLL_INSENSITIVE, READ_ONLY, 1));
         Compat.check("changes rows of a keyset cursor", () -> {
             table(connection, "compat_jtds", 3);
             try (Statement s = connection.createStatement(ResultSet.TYPE_SCROLL_SENSITIVE, UPDATABLE)) {
