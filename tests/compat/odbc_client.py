@@ -5,6 +5,7 @@ import platform
 import time
 
 import common
+import odbc_cursors
 from common import check, refused, same
 
 import pyodbc
@@ -26,9 +27,20 @@ def driver():
     return (preferred or found)[0]
 
 
+def described(extra=""):
+    return f"DRIVER={driver()};SERVER={common.HOST},{common.PORT};UID=sa;PWD={common.PASSWORD};DATABASE=master;TrustServerCertificate=yes;{extra}"
+
+
 def connect(extra="", **more):
-    text = f"DRIVER={driver()};SERVER={common.HOST},{common.PORT};UID=sa;PWD={common.PASSWORD};DATABASE=master;TrustServerCertificate=yes;{extra}"
-    return pyodbc.connect(text, timeout=10, **more)
+    return pyodbc.connect(described(extra), timeout=10, **more)
+
+
+def with_cursors(body):
+    odbc = odbc_cursors.Odbc(described())
+    try:
+        body(odbc)
+    finally:
+        odbc.close()
 
 
 def select_one(extra=""):
@@ -157,4 +169,6 @@ check("executemany", fast_executemany)
 check("procedure", procedure)
 check("time-out cancels", cancel)
 check("mssql-python", with_mssql_python)
+for name, body in odbc_cursors.CHECKS:
+    check(name, with_cursors, body)
 common.finish()
