@@ -174,6 +174,9 @@ impl Binder<'_> {
             constraints.checks.clear();
             constraints.references.clear();
         }
+        if !rules.fire_triggers {
+            (constraints.triggers, constraints.instead_of) = (None, None);
+        }
         let hints = ScanHints { table_lock: rules.table_lock, ..ScanHints::default() };
         let (input, outputs) = (BoundInput::Values(Vec::new()), BoundOutputs::default());
         let insert = BoundInsert {

@@ -127,7 +127,7 @@ impl BulkLoad {
         let runtime = Runtime::new(context);
         runtime.hold_sequences(&self.sequences)?;
         let mut source = Source(rows);
-        let outcome = executor::insert::run_bulk(
+        let mut outcome = executor::insert::run_bulk(
             &self.plan,
             &self.stores,
             &mut source,
@@ -136,6 +136,7 @@ impl BulkLoad {
             sink,
         )?;
         runtime.tell_warnings(sink);
+        outcome.fired = runtime.take_fired();
         Ok(outcome)
     }
 }

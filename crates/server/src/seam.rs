@@ -6,8 +6,9 @@ use types::SqlResult;
 
 pub use session::Acknowledgement;
 pub use session::{
-    BulkRows, BulkSource, ColumnDescription, ColumnOrigin, Done, DoneKind, EnvironmentChange, Flow, LoginInfo, RequestEnd,
-    RequestedIsolation, ResultSink, RpcCall, RpcParameter, RpcTarget, SentTable, TransactionRequest,
+    BulkRows, BulkSource, ColumnDescription, ColumnOrigin, Done, DoneKind, EnvironmentChange, Flow,
+    LoginInfo, RequestEnd, RequestedIsolation, ResultSink, RpcCall, RpcParameter, RpcTarget, SentTable,
+    TransactionRequest,
 };
 use session::{PacketCounts, Session, SessionShared};
 

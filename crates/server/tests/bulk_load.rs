@@ -456,3 +456,47 @@ fn a_reader_meanwhile_sees_nothing_or_waits() {
         assert_eq!(count(&mut reader, "t"), 1);
     }
 }
+
+/// bulk-insert-transact-sql: INSERT triggers fire only if FIRE_TRIGGERS asks for it, once a load, for all its rows; their errors undo the load.
+#[test]
+fn triggers_fire_when_asked() {
+    let world = World::new("bulk-triggers");
+    let mut client = world.client();
+    client.batch(
+        "CREATE TABLE t (i int); CREATE TABLE seen (number int, rows int); CREATE VIEW v AS SELECT i FROM t",
+    );
+    client.batch("CREATE VIEW v AS SELECT i FROM t");
+    client.batch(
+        "CREATE TRIGGER after_t ON t AFTER INSERT AS INSERT seen SELECT COUNT(*), @@ROWCOUNT FROM inserted",
+    );
+    client.batch("CREATE TRIGGER instead_v ON v INSTEAD OF INSERT AS INSERT seen SELECT -COUNT(*), @@ROWCOUNT FROM inserted");
+    for (rows, wanted) in [(0, 1), (1, 2), (5_001, 3)] {
+        let tokens = load(&mut client, "INSERT BULK t (i int) WITH (FIRE_TRIGGERS)", &INT, &ints(0..rows));
+        assert_eq!(loaded(&tokens), rows as u64);
+        assert_eq!(count(&mut client, "seen"), wanted);
+        let query = format!("SELECT COUNT(*) FROM seen WHERE number = {rows} AND rows = {rows}");
+        assert_eq!(ask(&mut client, &query), 1);
+    }
+    assert_eq!(loaded(&load(&mut client, "INSERT BULK t (i int)", &INT, &ints(0..3))), 3);
+    assert_eq!((count(&mut client, "seen"), count(&mut client, "t")), (3, 5_005));
+    assert_eq!(
+        loaded(&load(&mut client, "INSERT BULK v (i int) WITH (FIRE_TRIGGERS)", &INT, &ints(0..2))),
+        2
+    );
+    assert_eq!((ask(&mut client, "SELECT MIN(number) FROM seen"), count(&mut client, "t")), (-2, 5_005));
+    assert_eq!(loaded(&load(&mut client, "INSERT BULK v (i int)", &INT, &ints(0..2))), 2);
+    assert_eq!(count(&mut client, "t"), 5_007);
+
+    client.batch("ALTER TRIGGER after_t ON t AFTER INSERT AS ROLLBACK");
+    let tokens = load(&mut client, "INSERT BULK t (i int) WITH (FIRE_TRIGGERS)", &INT, &ints(0..3));
+    assert_eq!(error_numbers(&tokens), [3609]);
+    assert_ne!(final_status(&tokens) & done::ERROR, 0);
+    assert_eq!((count(&mut client, "t"), ask(&mut client, "SELECT @@TRANCOUNT")), (5_007, 0));
+    client.batch("BEGIN TRAN; INSERT seen VALUES (99, 99)");
+    client.batch("ALTER TRIGGER after_t ON t AFTER INSERT AS THROW 50001, 'no', 1");
+    client.batch("IF @@TRANCOUNT = 0 BEGIN TRAN");
+    let tokens = load(&mut client, "INSERT BULK t (i int) WITH (FIRE_TRIGGERS)", &INT, &ints(0..3));
+    assert_eq!(error_numbers(&tokens), [50001]);
+    assert_eq!((count(&mut client, "t"), ask(&mut client, "SELECT @@TRANCOUNT")), (5_007, 0));
+    assert_eq!(ask(&mut client, "SELECT COUNT(*) FROM seen WHERE number = 99"), 0);
+}

@@ -18,8 +18,9 @@ use crate::batch::instruction::Instruction;
 use crate::bulk::{BulkSource, PendingBulkLoad};
 use crate::done_command;
 use crate::errors::Origin;
+use crate::execution::trigger::FiringPlace;
 use crate::forward::Forwarder;
-use crate::interruption::{Failure, RequestEnd, Stop};
+use crate::interruption::{Failure, Interruption, RequestEnd, Stop};
 use crate::registry::Command;
 use crate::session::Session;
 use crate::sink::{Done, DoneKind, ResultSink};
@@ -61,12 +62,13 @@ impl Session {
             session.request_began_ticks = None;
             let loaded = match pending {
                 Some(pending) => session.load(&pending, source, sink),
-                None => Err(SqlError::custom(4002, 16, 1, UNANNOUNCED.into())),
+                None => Err(SqlError::custom(4002, 16, 1, UNANNOUNCED.into()).into()),
             };
             match loaded {
                 Ok(outcome) => session.tell_loaded(outcome, sink),
                 Err(_) if task::current().is_interrupted() => return Err(Stop::Attention),
-                Err(error) => session.tell_not_loaded(error, sink)?,
+                Err(Interruption::Failed(Failure { error, .. })) => session.tell_not_loaded(error, sink)?,
+                Err(Interruption::Stopped(stop)) => return Err(stop),
             }
             Ok(())
         })
@@ -77,10 +79,10 @@ impl Session {
         pending: &PendingBulkLoad,
         source: &mut dyn BulkSource,
         sink: &mut dyn ResultSink,
-    ) -> SqlResult<StatementOutcome> {
+    ) -> Result<StatementOutcome, Interruption> {
         let types = source.columns()?;
         if self.state.doomed {
-            return Err(SqlError::new(3930, &[]));
+            return Err(SqlError::new(3930, &[]).into());
         }
         self.begin_implicit(sink)?;
         let mut rows = Counted { source, has_begun: false };
@@ -88,7 +90,11 @@ impl Session {
             self.transactions.statement_begin();
             let result = self.load_once(pending, &types, &mut rows, sink);
             match result {
-                Ok(outcome) => {
+                Ok(mut outcome) => {
+                    if !outcome.fired.is_empty() {
+                        let place = FiringPlace { line: 1, procedure: None, is_guarded: false };
+                        self.fire_triggers(place, &mut outcome, sink)?;
+                    }
                     self.keep_statement(None, sink)?;
                     self.note_own_commit(sink);
                     return Ok(outcome);
@@ -96,12 +102,12 @@ impl Session {
                 Err(error) => {
                     self.end_statement(false)?;
                     if !error.is_stale_plan() || rows.has_begun {
-                        return Err(error);
+                        return Err(error.into());
                     }
                 }
             }
         }
-        Err(SqlError::new(2801, &[]))
+        Err(SqlError::new(2801, &[]).into())
     }
 
     fn load_once(

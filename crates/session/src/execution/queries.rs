@@ -12,6 +12,7 @@ use crate::batch::commit_site::CommitSite;
 use crate::batch::frame::Frame;
 use crate::batch::instruction::{ExecuteCells, Instruction};
 use crate::batch::statement_statistics::{Execution, Taken};
+use crate::execution::trigger::FiringPlace;
 use crate::forward::{Forwarder, Gathered};
 use crate::interruption::{Interruption, Stop};
 use crate::session::Session;
@@ -126,7 +127,7 @@ impl Session {
         match result {
             Ok(mut outcome) => {
                 if !outcome.fired.is_empty() {
-                    self.fire_triggers(frame, (instruction, at), &mut outcome, sink)?;
+                    self.fire_triggers(FiringPlace::of(frame, (instruction, at)), &mut outcome, sink)?;
                 }
                 // Inside a user transaction the statement does not commit.
                 let may_pend = writes
@@ -208,7 +209,7 @@ impl Session {
             if let Ok(outcome) = &mut result
                 && !outcome.fired.is_empty()
             {
-                self.fire_triggers(frame, (instruction, at), outcome, sink)?;
+                self.fire_triggers(FiringPlace::of(frame, (instruction, at)), outcome, sink)?;
             }
             self.end_statement(result.is_ok())?;
             if !result.as_ref().is_err_and(|error| error.is_stale_plan()) {

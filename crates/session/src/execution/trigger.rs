@@ -31,12 +31,28 @@ use crate::sink::ResultSink;
 /// The options that decide whether a trigger fires another, or itself.
 const RECURSIVE_TRIGGERS: &str = "RECURSIVE_TRIGGERS";
 
+/// Where the statement stands that has fired triggers.
+#[derive(Clone, Copy)]
+pub(crate) struct FiringPlace<'a> {
+    pub(crate) line: u32,
+    pub(crate) procedure: Option<&'a str>,
+    /// Its own program has a TRY block around it.
+    pub(crate) is_guarded: bool,
+}
+
+impl<'a> FiringPlace<'a> {
+    /// The instruction at this position of a program.
+    pub(crate) fn of(frame: &'a Frame, (instruction, at): (&Instruction, usize)) -> Self {
+        let is_guarded = frame.program.region_of(at).is_some();
+        FiringPlace { line: instruction.line, procedure: frame.procedure.as_deref(), is_guarded }
+    }
+}
+
 impl Session {
     /// Runs what the statement has fired. Its transaction stays as it is when all of that succeeds.
     pub(crate) fn fire_triggers(
         &mut self,
-        frame: &Frame,
-        (instruction, at): (&Instruction, usize),
+        place: FiringPlace<'_>,
         outcome: &mut StatementOutcome,
         sink: &mut dyn ResultSink,
     ) -> Result<(), Interruption> {
@@ -54,15 +70,14 @@ impl Session {
             self.state.transaction_count = 1;
             self.is_transaction_hidden = true;
         }
-        let guarded = frame.program.region_of(at).is_some();
-        self.guards += u32::from(guarded);
+        self.guards += u32::from(place.is_guarded);
         let count = outcome.row_count.map_or(0, |count| i64::try_from(count).unwrap_or(i64::MAX));
         let result = fired.into_iter().try_for_each(|fired| self.fire(fired, count, sink));
-        self.guards -= u32::from(guarded);
+        self.guards -= u32::from(place.is_guarded);
         if let Err(interruption) = result {
             let interruption = match interruption {
                 Interruption::Failed(Failure { error, origin }) => {
-                    let error = error.at_line(instruction.line).in_procedure(frame.procedure.as_deref());
+                    let error = error.at_line(place.line).in_procedure(place.procedure);
                     Interruption::Failed(Failure { error, origin })
                 }
                 stopped => stopped,
