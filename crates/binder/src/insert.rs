@@ -145,6 +145,9 @@ impl Binder<'_> {
         };
         let target = self.insert_target(&ast::DmlTargetKind::Table(table.clone()), &access)?;
         let (source, through) = (target.source.clone(), target.through.as_deref());
+        if names.is_empty() && through.is_some() {
+            return Err(plan_ir::errors::unsupported("a bulk load into all columns of a view"));
+        }
         let columns: Vec<ast::ColumnRef> =
             names.iter().map(|name| ast::ColumnRef { qualifier: None, name: name.clone() }).collect();
         let ordinals = match columns.is_empty() {

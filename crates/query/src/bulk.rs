@@ -54,7 +54,7 @@ pub fn bulk_rules(options: &[NamedOption]) -> Result<BulkRules, SqlError> {
 }
 
 /// `(a, b DESC)`
-fn order_of(value: Option<&OptionValue>) -> Vec<(String, bool)> {
+pub(crate) fn order_of(value: Option<&OptionValue>) -> Vec<(String, bool)> {
     let Some(OptionValue::List(columns)) = value else { return Vec::new() };
     let column = |option: &NamedOption| {
         let written = option.name.value.as_str();

@@ -5,6 +5,7 @@
 //! into catalog calls. What a statement needs of its session is in [`context`].
 
 mod bulk;
+mod bulk_file;
 pub mod cursors;
 pub mod ddl;
 pub mod describe;
@@ -18,6 +19,7 @@ mod statement;
 pub use ::sysviews;
 pub use binder::clauses;
 pub use bulk::{BulkLoad, BulkRows, bulk_rules, compile_bulk_load};
+pub use bulk_file::{FileOptions, FileRows, file_options, literal_text, open_bulk_file};
 pub use describe::FRONT_END;
 pub use plan_ir::bulk_rules::BulkRules;
 pub use plan_ir::context::{

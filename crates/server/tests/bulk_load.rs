@@ -24,7 +24,7 @@ fn load(
 ) -> Vec<Token> {
     let announced = client.batch(statement);
     assert_eq!(error_numbers(&announced), NO_ERROR, "{statement}: {announced:?}");
-    let bytes = client.writer.bulk_load(columns, rows, rows.len() % 2 == 0);
+    let bytes = client.writer.bulk_load(columns, rows, rows.len().is_multiple_of(2));
     client.send(&bytes);
     client.tokens()
 }

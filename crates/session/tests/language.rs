@@ -4,6 +4,7 @@ mod api_cursors;
 mod atomic_blocks;
 mod bad_statements;
 mod batches;
+mod bulk_insert;
 mod changes_of_every_size;
 mod clauses;
 mod client_messages;

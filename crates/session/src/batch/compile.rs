@@ -749,6 +749,7 @@ fn refused(name: &str) -> InstructionKind {
 /// Definitions, databases and administration.
 fn administration(statement: &ast::Statement, kind: &StatementKind) -> InstructionKind {
     match kind {
+        StatementKind::BulkInsert(insert) => InstructionKind::BulkInsert(insert.clone()),
         StatementKind::InsertBulk(insert) => InstructionKind::InsertBulk(insert.clone()),
         StatementKind::CreateDatabase(create) => InstructionKind::CreateDatabase(create.clone()),
         StatementKind::AlterDatabase(alter) => InstructionKind::AlterDatabase(alter.clone()),

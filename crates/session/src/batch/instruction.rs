@@ -77,6 +77,7 @@ pub(crate) enum InstructionKind {
     Dbcc(Box<ast::Dbcc>),
     /// INSERT BULK: the rows come with the next message.
     InsertBulk(Box<ast::InsertBulk>),
+    BulkInsert(Box<ast::BulkInsert>),
     /// DECLARE CURSOR, OPEN, FETCH, CLOSE, DEALLOCATE, SET of a cursor variable, WHERE CURRENT OF.
     Cursor(Box<CursorStep>),
     /// Valid T-SQL that Hardpan does not support: refused by name.
@@ -168,6 +169,7 @@ impl InstructionKind {
             InstructionKind::Query { command: command::UPDATE, .. } => Command::Update,
             InstructionKind::Query { command: command::DELETE, .. } => Command::Delete,
             InstructionKind::Query { command: command::MERGE, .. } => Command::Merge,
+            InstructionKind::BulkInsert(_) => Command::BulkInsert,
             InstructionKind::Query { .. } => Command::Truncate,
             InstructionKind::BeginTransaction(_) => Command::BeginTransaction,
             InstructionKind::Commit { .. } => Command::Commit,
@@ -233,6 +235,7 @@ impl InstructionKind {
         match self {
             InstructionKind::Query { command, .. } => *command,
             InstructionKind::InsertExecute { .. } => command::INSERT,
+            InstructionKind::BulkInsert(_) => command::BULK_INSERT,
             InstructionKind::Cursor(step) => match step.as_ref() {
                 CursorStep::Current(current) => current.command,
                 CursorStep::Fetch(_) => command::SELECT,
@@ -272,7 +275,7 @@ impl InstructionKind {
     pub(crate) fn changes_data(&self) -> bool {
         match self {
             InstructionKind::Query { command, .. } => *command != command::SELECT,
-            InstructionKind::InsertExecute { .. } => true,
+            InstructionKind::InsertExecute { .. } | InstructionKind::BulkInsert(_) => true,
             InstructionKind::Cursor(step) => matches!(step.as_ref(), CursorStep::Current(_)),
             _ => false,
         }

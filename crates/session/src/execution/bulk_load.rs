@@ -1,4 +1,4 @@
-//! INSERT BULK, and the load of the rows that come behind it.
+//! INSERT BULK, and the load of the rows that come behind it; BULK INSERT of a file's rows.
 //!
 //! ```text
 //!            INSERT BULK                   bulk_load
@@ -6,6 +6,7 @@
 //!                           └─ any other request: it is forgotten
 //! ```
 
+use engine::TableDef;
 use os::task;
 use query::StatementOutcome;
 use tsql::ast;
@@ -46,7 +47,10 @@ impl Session {
             let declared = query::resolve_type_in(&column.data_type, place, &self.database, context.lookup)?;
             types.push(declared.sql_type);
         }
-        let load = bind(statement, (!types.is_empty()).then_some(types.as_slice()), &rules, self)?;
+        let names = names_of(statement);
+        let types = (!types.is_empty()).then_some(types.as_slice());
+        let into = Into { table: &statement.table, names: &names, types, rules: &rules, announced: None };
+        let load = into.bind(self)?;
         let table = load.table().1.clone();
         self.pending_bulk_load = Some(PendingBulkLoad { statement: statement.clone(), rules, table });
         self.tell_end(frame, instruction, sink);
@@ -74,6 +78,7 @@ impl Session {
         })
     }
 
+    /// Loads what the client sends.
     fn load(
         &mut self,
         pending: &PendingBulkLoad,
@@ -85,10 +90,79 @@ impl Session {
             return Err(SqlError::new(3930, &[]).into());
         }
         self.begin_implicit(sink)?;
-        let mut rows = Counted { source, has_begun: false };
+        let names = names_of(&pending.statement);
+        let into = Into {
+            table: &pending.statement.table,
+            names: &names,
+            types: Some(&types),
+            rules: &pending.rules,
+            announced: Some(&pending.table),
+        };
+        self.load_rows(&into, &mut SentRows(source), sink)
+    }
+
+    /// BULK INSERT: loads the rows of a file, each batch as a statement of its own.
+    pub(crate) fn bulk_insert(
+        &mut self,
+        frame: &Frame,
+        instruction: &Instruction,
+        statement: &ast::BulkInsert,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), Interruption> {
+        if self.state.doomed {
+            return Err(SqlError::new(3930, &[]).into());
+        }
+        let options = query::file_options("BULK INSERT option", &statement.options)?;
+        let Some(file) = query::literal_text(&statement.file) else {
+            return Err(crate::refusal::not_supported("BULK INSERT from anything but a text literal").into());
+        };
+        let rules = &options.rules;
+        let mut into = Into { table: &statement.table, names: &[], types: None, rules, announced: None };
+        let table = into.bind(self)?.table().1.clone();
+        let context = query::convert_context(&self.options);
+        let mut rows = query::open_bulk_file(&file, &options, &table, &self.instance, context)?;
+        let names = rows.columns().to_vec();
+        (into.names, into.announced) = (&names, Some(table.as_ref()));
+        self.begin_implicit(sink)?;
+        let mut count = 0;
+        while !rows.has_ended() {
+            rows.begin_batch();
+            let loaded = self.load_rows(&into, &mut rows, sink);
+            for message in rows.take_messages() {
+                sink.message(&message.at_line(instruction.line).in_procedure(frame.procedure.as_deref()));
+            }
+            match loaded {
+                Ok(mut outcome) => {
+                    count += outcome.row_count.unwrap_or(0);
+                    if let Some(identity) = outcome.identity.take() {
+                        self.state.set_identity(identity);
+                    }
+                }
+                Err(_) if task::current().is_interrupted() => return Err(Stop::Attention.into()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.state.last_error = 0;
+        self.state.row_count = i64::try_from(count).unwrap_or(i64::MAX);
+        if !self.options.nocount {
+            let row_count = Some(count);
+            let command = done_command::BULK_INSERT;
+            sink.done(Done { kind: frame.done_kind, row_count, error: false, command });
+        }
+        Ok(())
+    }
+
+    /// Inserts rows as one statement. Its plan is made again when it has become stale before the first row.
+    fn load_rows(
+        &mut self,
+        into: &Into<'_>,
+        rows: &mut dyn query::BulkRows,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<StatementOutcome> {
+        let mut rows = Counted { rows, has_begun: false };
         for _ in 0..STALE_PLANS_MAX {
             self.transactions.statement_begin();
-            let result = self.load_once(pending, &types, &mut rows, sink);
+            let result = self.load_once(into, &mut rows, sink);
             match result {
                 Ok(mut outcome) => {
                     if !outcome.fired.is_empty() {
@@ -112,25 +186,25 @@ impl Session {
 
     fn load_once(
         &mut self,
-        pending: &PendingBulkLoad,
-        types: &[SqlType],
+        into: &Into<'_>,
         rows: &mut Counted<'_>,
         sink: &mut dyn ResultSink,
     ) -> SqlResult<StatementOutcome> {
-        let PendingBulkLoad { statement, rules, table } = pending;
-        let mut load = match bind(statement, Some(types), rules, self) {
+        let mut load = match into.bind(self) {
             Err(error) if matches!(error.number, 207 | 208) => return Err(SqlError::new(4891, &[])),
             load => load?,
         };
-        let now = load.table().1;
-        if now.object_id != table.object_id || now.columns != table.columns {
+        let (database, now) = (load.table().0.clone(), load.table().1.clone());
+        if into
+            .announced
+            .is_some_and(|table| now.object_id != table.object_id || now.columns != table.columns)
+        {
             return Err(SqlError::new(4891, &[]));
         }
-        if !rules.check_constraints {
-            let (database, table) = (load.table().0.clone(), load.table().1.clone());
+        if !into.rules.check_constraints {
             let mut variables = Vec::new();
-            if query::ddl::distrust(&database, &table, &mut self.context_with(&mut variables))? {
-                load = bind(statement, Some(types), rules, self)?;
+            if query::ddl::distrust(&database, &now, &mut self.context_with(&mut variables))? {
+                load = into.bind(self)?;
             }
         }
         let mut variables = Vec::new();
@@ -171,25 +245,47 @@ impl Session {
     }
 }
 
-fn bind(
-    statement: &ast::InsertBulk,
-    types: Option<&[SqlType]>,
-    rules: &query::BulkRules,
-    session: &Session,
-) -> SqlResult<query::BulkLoad> {
-    let names: Vec<ast::Ident> = statement.columns.iter().map(|column| column.name.clone()).collect();
-    query::compile_bulk_load(&statement.table, &names, types, rules, &session.bind_context_with(&[], None))
+fn names_of(statement: &ast::InsertBulk) -> Vec<ast::Ident> {
+    statement.columns.iter().map(|column| column.name.clone()).collect()
+}
+
+/// Where the rows go.
+struct Into<'a> {
+    table: &'a ast::ObjectName,
+    /// The columns; none: all.
+    names: &'a [ast::Ident],
+    /// The types of the rows; `None`: those of the columns.
+    types: Option<&'a [SqlType]>,
+    rules: &'a query::BulkRules,
+    /// The table as it was when the load was announced.
+    announced: Option<&'a TableDef>,
+}
+
+impl Into<'_> {
+    fn bind(&self, session: &Session) -> SqlResult<query::BulkLoad> {
+        let context = session.bind_context_with(&[], None);
+        query::compile_bulk_load(self.table, self.names, self.types, self.rules, &context)
+    }
+}
+
+/// Rows of a client.
+struct SentRows<'a>(&'a mut dyn BulkSource);
+
+impl query::BulkRows for SentRows<'_> {
+    fn next(&mut self, row: &mut Vec<Value>) -> SqlResult<bool> {
+        self.0.next(row)
+    }
 }
 
 /// Rows that know whether one was taken: then the plan cannot be made again.
 struct Counted<'a> {
-    source: &'a mut dyn BulkSource,
+    rows: &'a mut dyn query::BulkRows,
     has_begun: bool,
 }
 
 impl query::BulkRows for Counted<'_> {
     fn next(&mut self, row: &mut Vec<Value>) -> SqlResult<bool> {
         self.has_begun = true;
-        self.source.next(row)
+        self.rows.next(row)
     }
 }

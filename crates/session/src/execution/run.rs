@@ -149,6 +149,7 @@ impl Session {
             // Both keep @@ROWCOUNT and @@ERROR of the last inner statement, or set them themselves.
             InstructionKind::Execute(_)
             | InstructionKind::InsertExecute { .. }
+            | InstructionKind::BulkInsert(_)
             | InstructionKind::RaisError(_) => {
                 self.note_command(instruction);
                 self.statement(frame, instruction, at, sink)?;
@@ -195,10 +196,7 @@ impl Session {
                 self.rollback_statement(frame, name.as_ref(), sink)?;
                 self.tell_end(frame, instruction, sink);
             }
-            InstructionKind::Save(name) => {
-                self.save_statement(frame, name)?;
-                self.tell_end(frame, instruction, sink);
-            }
+            InstructionKind::Save(name) => self.save_statement(frame, instruction, name, sink)?,
             InstructionKind::Execute(execute) => {
                 let status = self.execute_statement(frame, instruction, at, execute, sink)?;
                 self.tell_call_end(frame, execute, status, sink);
@@ -213,6 +211,7 @@ impl Session {
             InstructionKind::InsertBulk(insert) => {
                 self.announce_bulk_load(frame, instruction, insert, sink)?
             }
+            InstructionKind::BulkInsert(insert) => return self.bulk_insert(frame, instruction, insert, sink),
             InstructionKind::DeclareTable(table) => self.declare_table(frame, instruction, table)?,
             InstructionKind::Print(cell) => self.print(frame, instruction, *cell, sink)?,
             InstructionKind::RaisError(raise) => return self.raise_error(frame, instruction, raise, sink),

@@ -13,6 +13,7 @@ use types::{SqlError, SqlResult, Value};
 
 use crate::batch::commit_site::CommitSite;
 use crate::batch::frame::Frame;
+use crate::batch::instruction::Instruction;
 use crate::interruption::RequestEnd;
 use crate::rpc::{RequestedIsolation, TransactionRequest};
 use crate::session::Session;
@@ -181,9 +182,17 @@ impl Session {
         Ok(())
     }
 
-    pub(crate) fn save_statement(&mut self, frame: &Frame, name: &TransactionName) -> SqlResult<()> {
+    pub(crate) fn save_statement(
+        &mut self,
+        frame: &Frame,
+        instruction: &Instruction,
+        name: &TransactionName,
+        sink: &mut dyn ResultSink,
+    ) -> SqlResult<()> {
         let name = transaction_name(frame, name)?;
-        self.save_named(&name)
+        self.save_named(&name)?;
+        self.tell_end(frame, instruction, sink);
+        Ok(())
     }
 
     fn save_named(&mut self, name: &str) -> SqlResult<()> {
