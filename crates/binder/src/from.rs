@@ -122,6 +122,10 @@ impl Binder<'_> {
                 self.wanted_query(rel, wanted)
             }
             TableSource::OpenXml(_) => Err(plan_ir::errors::unsupported("OPENXML")),
+            TableSource::OpenRowset(open) if open.kind == ast::OpenRowsetKind::Bulk => {
+                let rel = self.refusing_next_values(TABLE_FUNCTION, true, |binder| binder.open_bulk(open))?;
+                self.wanted_query(rel, wanted)
+            }
             TableSource::OpenRowset(open) => Err(plan_ir::errors::unsupported(match open.kind {
                 ast::OpenRowsetKind::Query => "OPENQUERY",
                 ast::OpenRowsetKind::DataSource => "OPENDATASOURCE",

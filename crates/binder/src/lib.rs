@@ -26,6 +26,7 @@ mod names;
 pub mod next_values;
 pub mod not_here;
 pub mod observe;
+mod open_bulk;
 mod open_json;
 mod output;
 mod pivot;

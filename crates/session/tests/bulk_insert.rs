@@ -243,3 +243,36 @@ fn a_format_file_says_where_fields_go() {
     write(&world, "w.fmt", "14.0\n1\n1 SQLCHAR 0 20 \",\" 4 x \"\"\n");
     assert_eq!(load(&mut session, "BULK INSERT t FROM 'a.txt' WITH (FORMATFILE = 'w.fmt')").0, [4823]);
 }
+
+/// OPENROWSET (BULK), SINGLE_BLOB, SINGLE_CLOB, SINGLE_NCLOB: "a single-row, single-column rowset"; "SINGLE_NCLOB requires a UNICODE (widechar) input file".
+#[test]
+fn a_file_is_one_value() {
+    let (world, mut session) = World::in_database("bulk-single");
+    write(&world, "b.bin", [0, 1, 0xFF]);
+    write(&world, "c.txt", b"na\xEFve\r\n");
+    let wide: Vec<u8> = "\u{FEFF}\u{6F22}".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    write(&world, "w.txt", wide);
+    write(&world, "0.txt", "");
+    let one = |session: &mut Session, file: &str, form: &str| {
+        let text = format!(
+            "SELECT x.BulkColumn, DATALENGTH(BulkColumn) FROM OPENROWSET(BULK '{file}', {form}) AS x"
+        );
+        rows(session, &text)
+    };
+    let blob = "SELECT CONVERT(varchar(20), c, 1) FROM OPENROWSET(BULK N'b.bin', SINGLE_BLOB) AS x (c)";
+    assert_eq!(rows(&mut session, blob), [row(&["0x0001FF"])]);
+    assert_eq!(one(&mut session, "c.txt", "SINGLE_CLOB"), [row(&["na\u{EF}ve\r\n", "7"])]);
+    assert_eq!(one(&mut session, "w.txt", "SINGLE_NCLOB"), [row(&["\u{6F22}", "2"])]);
+    assert_eq!(one(&mut session, "0.txt", "SINGLE_CLOB"), [row(&["", "0"])]);
+    run(&mut session, "CREATE TABLE t (i int, b varbinary(max))");
+    let insert = "INSERT t SELECT 1, BulkColumn FROM OPENROWSET(BULK 'b.bin', SINGLE_BLOB) AS x";
+    assert_eq!(load(&mut session, insert), (vec![], Some(1)));
+    for (from, error) in [
+        ("OPENROWSET(BULK 'c.txt', SINGLE_NCLOB) AS x", 4809),
+        ("OPENROWSET(BULK 'nothing', SINGLE_CLOB) AS x", 4860),
+        ("OPENROWSET(BULK '/etc/passwd', SINGLE_CLOB) AS x", 5133),
+        ("OPENROWSET(BULK 'c.txt', SINGLE_CLOB)", 491),
+    ] {
+        assert_eq!(load(&mut session, &format!("SELECT * FROM {from}")).0, [error], "{from}");
+    }
+}

@@ -15,6 +15,7 @@ mod describe;
 mod dm_exec;
 mod dm_os;
 mod empty;
+mod file_rowsets;
 pub mod functions;
 mod index_pages;
 mod index_uses;
@@ -114,6 +115,7 @@ static TABLES: &[&[SystemView]] = &[
     triggers::VIEWS,
     absent::VIEWS,
     empty::VIEWS,
+    file_rowsets::VIEWS,
     rowsets::VIEWS,
     compatibility::VIEWS,
     dependencies::VIEWS,

@@ -382,6 +382,7 @@ pub(super) const MESSAGES: &[Message] = &[
         21,
         "The bulk load ended early: the message ends inside a row. The client program may have terminated, or sends what is no bulk load.",
     ),
+    entry(4809, 16, "SINGLE_NCLOB needs a file of UTF-16 text with a byte order mark. The file is none."),
     entry(4815, 16, "The bulk load client has sent a value of an invalid length for column %d."),
     entry(4816, 16, "The bulk load client has sent a column of an invalid type as column %d."),
     entry(4817, 16, "Bulk load failed: the column '%s' of the ORDER hint is no column of the table."),

@@ -349,6 +349,7 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(473, 16, "The value \"%s\" that the %s operator is given is incorrect."),
     entry(483, 15, "The OUTPUT clause cannot be used in an INSERT...EXEC statement."),
     entry(487, 16, "An invalid option was given for the statement \"%s\"."),
+    entry(491, 16, "A bulk rowset in the FROM clause needs a correlation name."),
     entry(
         492,
         16,
