@@ -98,14 +98,15 @@ impl Session {
             rules: &pending.rules,
             announced: Some(&pending.table),
         };
-        self.load_rows(&into, &mut SentRows(source), sink)
+        let place = FiringPlace { line: 1, procedure: None, is_guarded: false };
+        self.load_rows(&into, &mut SentRows(source), place, sink)
     }
 
     /// BULK INSERT: loads the rows of a file, each batch as a statement of its own.
     pub(crate) fn bulk_insert(
         &mut self,
         frame: &Frame,
-        instruction: &Instruction,
+        (instruction, at): (&Instruction, usize),
         statement: &ast::BulkInsert,
         sink: &mut dyn ResultSink,
     ) -> Result<(), Interruption> {
@@ -127,7 +128,7 @@ impl Session {
         let mut count = 0;
         while !rows.has_ended() {
             rows.begin_batch();
-            let loaded = self.load_rows(&into, &mut rows, sink);
+            let loaded = self.load_rows(&into, &mut rows, FiringPlace::of(frame, (instruction, at)), sink);
             for message in rows.take_messages() {
                 sink.message(&message.at_line(instruction.line).in_procedure(frame.procedure.as_deref()));
             }
@@ -139,7 +140,7 @@ impl Session {
                     }
                 }
                 Err(_) if task::current().is_interrupted() => return Err(Stop::Attention.into()),
-                Err(error) => return Err(error.into()),
+                Err(interruption) => return Err(interruption),
             }
         }
         self.state.last_error = 0;
@@ -157,8 +158,9 @@ impl Session {
         &mut self,
         into: &Into<'_>,
         rows: &mut dyn query::BulkRows,
+        place: FiringPlace<'_>,
         sink: &mut dyn ResultSink,
-    ) -> SqlResult<StatementOutcome> {
+    ) -> Result<StatementOutcome, Interruption> {
         let mut rows = Counted { rows, has_begun: false };
         for _ in 0..STALE_PLANS_MAX {
             self.transactions.statement_begin();
@@ -166,7 +168,6 @@ impl Session {
             match result {
                 Ok(mut outcome) => {
                     if !outcome.fired.is_empty() {
-                        let place = FiringPlace { line: 1, procedure: None, is_guarded: false };
                         self.fire_triggers(place, &mut outcome, sink)?;
                     }
                     self.keep_statement(None, sink)?;

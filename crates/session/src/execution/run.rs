@@ -211,7 +211,9 @@ impl Session {
             InstructionKind::InsertBulk(insert) => {
                 self.announce_bulk_load(frame, instruction, insert, sink)?
             }
-            InstructionKind::BulkInsert(insert) => return self.bulk_insert(frame, instruction, insert, sink),
+            InstructionKind::BulkInsert(insert) => {
+                return self.bulk_insert(frame, (instruction, at), insert, sink);
+            }
             InstructionKind::DeclareTable(table) => self.declare_table(frame, instruction, table)?,
             InstructionKind::Print(cell) => self.print(frame, instruction, *cell, sink)?,
             InstructionKind::RaisError(raise) => return self.raise_error(frame, instruction, raise, sink),
