@@ -23,6 +23,9 @@ pub struct CursorTable {
     pub key: Vec<(String, SqlType)>,
     /// The rows come in an index's order, or in no order that was asked for.
     pub is_ordered_by_index: bool,
+    /// Whether each column of the key goes down, when the rows come in the key's order: then the next row can be sought. `None`: they
+    /// come in another order, or are limited by TOP or OFFSET.
+    pub seek_order: Option<Vec<bool>>,
 }
 
 /// The table whose rows a query shows one for one. `None`: it has more than one table, or rows that are made of several (DISTINCT, GROUP BY,
@@ -47,7 +50,12 @@ pub fn cursor_table(
     if !is_written_table(&block.from[0], def) {
         return Ok(None);
     }
-    let Some(index) = def.indexes.iter().find(|index| identifies_rows(index, def)) else { return Ok(None) };
+    let wanted = wanted_order(&select.query.order_by, &block.items, def);
+    let mut identifying = def.indexes.iter().filter(|index| identifies_rows(index, def)).peekable();
+    let Some(first) = identifying.peek().copied() else { return Ok(None) };
+    let sought = identifying.find_map(|index| Some((index, directions(index, wanted.as_ref()?)?)));
+    let is_limited = block.top.is_some() || select.query.offset.is_some();
+    let (index, directions) = sought.map_or((first, None), |(index, down)| (index, Some(down)));
     let key = index.key.iter().map(|column| {
         let column = &def.columns[column.ordinal];
         (column.name.to_string(), column.sql_type)
@@ -58,7 +66,8 @@ pub fn cursor_table(
         parts: parts_of(&block.from[0]),
         origins: origins(&block.items, def),
         key: key.collect(),
-        is_ordered_by_index: is_ordered_by_index(&select.query.order_by, def),
+        is_ordered_by_index: wanted.is_some_and(|wanted| is_ordered_by_index(&wanted, def)),
+        seek_order: directions.filter(|_| !is_limited),
     }))
 }
 
@@ -118,23 +127,47 @@ fn identifies_rows(index: &IndexDef, def: &TableDef) -> bool {
         && index.key.iter().all(|column| !def.columns[column.ordinal].nullable)
 }
 
-fn is_ordered_by_index(order: &[ast::OrderByItem], def: &TableDef) -> bool {
+/// The columns of ORDER BY, each with whether it goes down; `None` when it names something else.
+fn wanted_order(
+    order: &[ast::OrderByItem],
+    items: &[ast::SelectItem],
+    def: &TableDef,
+) -> Option<Vec<(usize, bool)>> {
     let mut wanted = Vec::with_capacity(order.len());
     for item in order {
-        let ast::ExprKind::Column(column) = &item.expr.kind else { return false };
+        let ast::ExprKind::Column(column) = &item.expr.kind else { return None };
+        // A name that the query gives to another value means that value.
+        let is_renamed = items.iter().any(|item| match item {
+            ast::SelectItem::Expr { expr, alias: Some(alias) } => {
+                let is_same =
+                    matches!(&expr.kind, ast::ExprKind::Column(own) if own.name.is(&column.name.value));
+                column.name.is(&alias.value) && !is_same
+            }
+            _ => false,
+        });
         let named = |candidate: &engine::ColumnDef| column.name.is(&candidate.name);
-        let Some(ordinal) = def.columns.iter().position(named) else { return false };
+        let ordinal = def.columns.iter().position(named).filter(|_| !is_renamed)?;
         wanted.push((ordinal, item.descending == Some(true)));
     }
-    let fits = |index: &&IndexDef, reversed: bool| {
-        index.filter.is_none()
-            && wanted.len() <= index.key.len()
+    Some(wanted)
+}
+
+fn is_ordered_by_index(wanted: &[(usize, bool)], def: &TableDef) -> bool {
+    wanted.is_empty()
+        || def.indexes.iter().any(|index| index.filter.is_none() && directions(index, wanted).is_some())
+}
+
+/// Whether each column of an index goes down when it is read in the wanted order, forward or backward. `None`: it does not give that order.
+fn directions(index: &IndexDef, wanted: &[(usize, bool)]) -> Option<Vec<bool>> {
+    let in_direction = |reversed: bool| {
+        let fits = wanted.len() <= index.key.len()
             && wanted
                 .iter()
                 .zip(&index.key)
-                .all(|(wanted, column)| *wanted == (column.ordinal, column.descending != reversed))
+                .all(|(wanted, column)| *wanted == (column.ordinal, column.descending != reversed));
+        fits.then(|| index.key.iter().map(|column| column.descending != reversed).collect())
     };
-    wanted.is_empty() || def.indexes.iter().any(|index| fits(&index, false) || fits(&index, true))
+    in_direction(false).or_else(|| in_direction(true))
 }
 
 /// The table that an UPDATE or DELETE names: its database and number.
@@ -172,12 +205,21 @@ pub fn with_keys(select: &ast::SelectStatement, table: &CursorTable) -> ast::Sel
     let mut with_keys = select.clone();
     if let ast::QueryBody::Select(block) = &mut with_keys.query.body {
         let span = block.span;
-        block.items.extend(table.key.iter().enumerate().map(|(at, (name, _))| ast::SelectItem::Expr {
-            expr: column(name, span),
-            alias: Some(ast::Ident { value: format!("key {at}"), quoted: true }),
-        }));
+        block.items.extend(key_items(table, span));
     }
     with_keys
+}
+
+fn key_name(at: usize) -> String {
+    format!("key {at}")
+}
+
+/// The key's columns, behind those of a query.
+fn key_items(table: &CursorTable, span: ast::Span) -> impl Iterator<Item = ast::SelectItem> + '_ {
+    table.key.iter().enumerate().map(move |(at, (name, _))| ast::SelectItem::Expr {
+        expr: column(name, span),
+        alias: Some(ast::Ident { value: key_name(at), quoted: true }),
+    })
 }
 
 /// The query for one row: `keeps_where` asks again whether the row belongs to it, `is_checked` adds the row's checksum, `locks` keeps the row from being changed by others.
@@ -198,15 +240,78 @@ pub fn one_row(
         }
         let own = block.where_clause.take().filter(|_| keeps_where);
         block.where_clause = Some(is_row(table, block.span, own));
-        if let [ast::TableSource::Table(source)] = block.from.as_mut_slice()
-            && locks
-            && source.hints.is_empty()
-        {
-            let name = ast::Ident::new("UPDLOCK");
-            source.hints.push(ast::TableHint { name, args: Vec::new(), columns: Vec::new() });
-        }
+        lock_rows(block, locks);
     }
     one
+}
+
+/// The query for the first row in the order of the key, or for the next one behind the key that the variables hold; `forward`: in that order or
+/// against it. The row has the checksum behind the query's columns if `is_checked`, and the key at its end.
+pub fn sought_row(
+    select: &ast::SelectStatement,
+    table: &CursorTable,
+    (from_key, forward): (bool, bool),
+    is_checked: bool,
+    locks: bool,
+) -> ast::SelectStatement {
+    let down: Vec<bool> = table.seek_order.iter().flatten().map(|is_down| *is_down == forward).collect();
+    let mut one = select.clone();
+    if let ast::QueryBody::Select(block) = &mut one.query.body {
+        let span = block.span;
+        if is_checked {
+            block.items.push(ast::SelectItem::Expr { expr: checksum(span), alias: None });
+        }
+        block.items.extend(key_items(table, span));
+        if from_key {
+            let mut terms: Vec<ast::Expr> = block.where_clause.take().into_iter().collect();
+            terms.push(behind_key(table, &down, 0, span));
+            block.where_clause = Some(all_of(terms, span));
+        }
+        let count = ast::Expr { span, kind: ast::ExprKind::Literal(ast::Literal::Int(1)) };
+        block.top = Some(ast::Top { count, percent: false, with_ties: false });
+        lock_rows(block, locks);
+    }
+    let order = down.iter().enumerate().map(|(at, is_down)| ast::OrderByItem {
+        expr: column(&key_name(at), Default::default()),
+        descending: Some(*is_down),
+    });
+    one.query.order_by = order.collect();
+    one
+}
+
+/// The condition that a row stands behind the key of the variables, from column `at` of the key on.
+fn behind_key(table: &CursorTable, down: &[bool], at: usize, span: ast::Span) -> ast::Expr {
+    let compared = |op| {
+        let right = ast::Expr { span, kind: ast::ExprKind::Variable(key_variable(at)) };
+        let compared = ast::Comparison { op, left: column(&table.key[at].0, span), right };
+        ast::Expr { span, kind: ast::ExprKind::Comparison(Box::new(compared)) }
+    };
+    use ast::ComparisonOp::{Greater, GreaterEqual, Less, LessEqual};
+    let (behind, behind_or_at) = if down[at] { (Less, LessEqual) } else { (Greater, GreaterEqual) };
+    if at + 1 == table.key.len() {
+        return compared(behind);
+    }
+    // The first comparison is the range that an index is sought by.
+    let rest = behind_key(table, down, at + 1, span);
+    let either = ast::Expr { span, kind: ast::ExprKind::Or(vec![compared(behind), rest]) };
+    all_of(vec![compared(behind_or_at), either], span)
+}
+
+fn all_of(mut terms: Vec<ast::Expr>, span: ast::Span) -> ast::Expr {
+    if terms.len() == 1 {
+        return terms.swap_remove(0);
+    }
+    ast::Expr { span, kind: ast::ExprKind::And(terms) }
+}
+
+fn lock_rows(block: &mut ast::Select, locks: bool) {
+    if let [ast::TableSource::Table(source)] = block.from.as_mut_slice()
+        && locks
+        && source.hints.is_empty()
+    {
+        let name = ast::Ident::new("UPDLOCK");
+        source.hints.push(ast::TableHint { name, args: Vec::new(), columns: Vec::new() });
+    }
 }
 
 /// The condition that a row is the one whose key the variables hold.
@@ -222,10 +327,7 @@ pub fn is_row(table: &CursorTable, span: ast::Span, also: Option<ast::Expr>) -> 
         })
         .collect();
     terms.extend(also);
-    if terms.len() == 1 {
-        return terms.swap_remove(0);
-    }
-    ast::Expr { span, kind: ast::ExprKind::And(terms) }
+    all_of(terms, span)
 }
 
 /// The condition that a row has the checksum of its FETCH, or that there is none.

@@ -33,6 +33,9 @@ pub(crate) struct Cursor {
     references: u32,
 }
 
+/// The position behind the last row of a cursor that seeks its rows.
+pub(crate) const BEHIND_ALL: usize = usize::MAX;
+
 /// The rows of an open cursor.
 pub(crate) struct Opened {
     pub(crate) columns: Vec<ColumnDescription>,
@@ -41,7 +44,8 @@ pub(crate) struct Opened {
     /// Number of values of each row.
     pub(crate) width: usize,
     pub(crate) count: usize,
-    /// From 1; 0 is before the first row, `count + 1` behind the last.
+    /// From 1; 0 is before the first row, `count + 1` behind the last. Of a cursor that seeks its rows: 0, 1 for a row, whose key `values` holds
+    /// then, or [`BEHIND_ALL`].
     pub(crate) position: usize,
     /// The rows are read again by their keys.
     pub(crate) keyed: Option<Arc<Keyed>>,
@@ -55,7 +59,14 @@ pub(crate) struct Opened {
 impl Opened {
     /// The values of the row at the position.
     pub(crate) fn current(&self) -> &[Value] {
+        if self.is_seeking() {
+            return &self.values;
+        }
         self.row_at(self.position)
+    }
+
+    pub(crate) fn is_seeking(&self) -> bool {
+        self.keyed.as_ref().is_some_and(|keyed| keyed.is_seeking())
     }
 
     /// The values of the row at a position from 1.
@@ -65,6 +76,9 @@ impl Opened {
 
     /// One row more, behind all others.
     pub(crate) fn add_row(&mut self, row: Vec<Value>) {
+        if self.is_seeking() {
+            return;
+        }
         self.bytes += bytes_of(&row);
         self.values.extend(row);
         self.count += 1;
@@ -72,6 +86,9 @@ impl Opened {
 
     /// The row becomes that of WHERE CURRENT OF.
     pub(crate) fn make_current(&mut self, row: &BufferRow) {
+        if self.is_seeking() {
+            self.values.clone_from(&row.key);
+        }
         self.position = row.position;
         self.has_row = !row.is_missing;
         self.checksum = row.checksum.clone();
@@ -118,8 +135,12 @@ impl Cursor {
                 }
             }
             Some(key) if api.updates_in_place => {
-                let start = (row.position - 1) * opened.width;
-                opened.values[start..start + opened.width].clone_from_slice(&key);
+                if !opened.is_seeking() {
+                    let start = (row.position - 1) * opened.width;
+                    opened.values[start..start + opened.width].clone_from_slice(&key);
+                } else if opened.position == row.position {
+                    opened.values.clone_from(&key);
+                }
                 if let Some(buffered) = buffered {
                     (buffered.key, buffered.checksum) = (key, Value::Null);
                 }

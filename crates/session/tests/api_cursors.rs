@@ -530,3 +530,23 @@ fn procedures_by_name() {
         seen.sets.iter().map(|set| set.1.iter().map(|row| row.join("|")).collect::<Vec<_>>()).collect();
     assert_eq!(sets, [vec![], vec!["5|1", "6|1"], vec!["2|1|4"]]);
 }
+
+/// A dynamic cursor sees rows that others insert, behind and before its buffer.
+#[test]
+fn a_dynamic_cursor_sees_inserted_rows() {
+    let (world, mut s) = world("api-dynamic");
+    let mut other = world.session();
+    for query in ["SELECT id FROM t", "SELECT id FROM t ORDER BY id"] {
+        let (h, _) = opened(&mut s, query, DYNAMIC, OPTIMISTIC);
+        assert_eq!(fetch(&mut s, h, 2, 0, 3), ["1|1", "2|1", "3|1"]);
+        run(&mut other, "INSERT t (id) VALUES (0), (7); DELETE t WHERE id IN (3, 4)");
+        assert_eq!(fetch(&mut s, h, 2, 0, 3), ["5|1", "6|1", "7|1"]);
+        assert_eq!(fetch(&mut s, h, 4, 0, 4), ["0|1", "1|1", "2|1", "5|1"], "one row less before: adjusted");
+        assert_eq!(fetch(&mut s, h, 0x20, -1, 2), [""; 0]);
+        assert_eq!(fetch(&mut s, h, 8, 0, 2), ["6|1", "7|1"]);
+        assert_eq!(numbers(&change(&mut s, h, 4, 0, vec![named("@id", "9")])), [0; 0]);
+        assert_eq!(numbers(&change(&mut s, h, 0x22, 2, vec![])), [0; 0]);
+        assert_eq!(fetch(&mut s, h, 2, 0, 2), ["9|1"]);
+        run(&mut other, "DELETE t WHERE id IN (0, 9); INSERT t (id) VALUES (3), (4)");
+    }
+}

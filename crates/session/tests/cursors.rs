@@ -1,6 +1,8 @@
 //! Cursors: the messages of their statements and loops, and sessions side by side. Their results are in `scripts/cursors.test`.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+use hardpan_session::Session;
+
 use crate::common::{World, numbers, rows, run};
 
 fn texts(seen: &crate::common::Seen) -> Vec<String> {
@@ -70,4 +72,73 @@ fn rows_are_read_while_the_table_changes() {
     assert_eq!(rows(&mut one, "SELECT CURSOR_STATUS('global', 'c')"), ["1"]);
     run(&mut other, "DROP TABLE t");
     assert_eq!(numbers(&run(&mut one, "FETCH c")), [16943]);
+}
+
+/// A dynamic cursor reflects all changes to its rows: values, order and membership can change on each fetch (declare-cursor-transact-sql).
+#[test]
+fn a_dynamic_cursor_sees_rows_that_come_and_go() {
+    let world = World::new("cursor-dynamic");
+    let (mut one, mut other) = (world.session(), world.session());
+    run(
+        &mut one,
+        "CREATE TABLE t (i int NOT NULL PRIMARY KEY, j int) INSERT t VALUES (10, 1), (20, 2), (30, 3)",
+    );
+    run(
+        &mut one,
+        "DECLARE c CURSOR GLOBAL SCROLL DYNAMIC FOR SELECT i, j FROM t WHERE j > 0 ORDER BY i DESC OPEN c",
+    );
+    assert_eq!(rows(&mut one, "FETCH c"), ["30|3"]);
+    run(&mut other, "INSERT t VALUES (25, 4), (40, 5), (26, 0); DELETE t WHERE i = 30");
+    assert_eq!(rows(&mut one, "FETCH c"), ["25|4"]);
+    assert_eq!(rows(&mut one, "FETCH PRIOR FROM c"), ["40|5"], "the row that it stood on is gone");
+    assert_eq!(rows(&mut one, "FETCH PRIOR FROM c"), [""; 0]);
+    assert_eq!(
+        rows(&mut one, "SELECT @@FETCH_STATUS, @@CURSOR_ROWS, CURSOR_STATUS('global', 'c')"),
+        ["-1|-1|1"]
+    );
+    assert_eq!(rows(&mut one, "FETCH c"), ["40|5"]);
+    run(&mut other, "UPDATE t SET i = 5 WHERE i = 25");
+    assert_eq!(rows(&mut one, "FETCH RELATIVE 3 FROM c"), ["5|4"], "another key is another place");
+    assert_eq!(rows(&mut one, "FETCH c"), [""; 0]);
+    run(&mut other, "INSERT t VALUES (1, 1)");
+    assert_eq!(rows(&mut one, "FETCH PRIOR FROM c"), ["1|1"]);
+    run(&mut one, "UPDATE t SET j = 100 WHERE CURRENT OF c");
+    assert_eq!(rows(&mut one, "FETCH RELATIVE 0 FROM c"), ["1|100"]);
+    run(&mut other, "DELETE t WHERE i > 1");
+    assert_eq!(rows(&mut one, "FETCH FIRST FROM c"), ["1|100"]);
+    assert_eq!(rows(&mut one, "FETCH LAST FROM c"), ["1|100"]);
+    run(&mut other, "DELETE t");
+    assert_eq!(rows(&mut one, "FETCH FIRST FROM c"), [""; 0]);
+    run(&mut other, "INSERT t VALUES (7, 7)");
+    assert_eq!(rows(&mut one, "FETCH PRIOR FROM c"), ["7|7"]);
+    run(&mut other, "DROP TABLE t");
+    assert_eq!(numbers(&run(&mut one, "FETCH c")), [16943]);
+}
+
+/// Keys of several columns and in both directions, and names that the query gives to other columns.
+#[test]
+fn a_dynamic_cursor_follows_keys_of_several_columns() {
+    let world = World::new("cursor-composite");
+    let mut session = world.session();
+    run(
+        &mut session,
+        "CREATE TABLE t (a int NOT NULL, b varchar(5) NOT NULL, n int, PRIMARY KEY (a, b DESC)); \
+         INSERT t VALUES (1, 'x', 1), (1, 'y', 2), (2, 'x', 3), (2, 'z', 4), (3, 'x', 5)",
+    );
+    let all = |session: &mut Session, query: &str| {
+        let text = format!(
+            "DECLARE @n int, @all varchar(50) = ''; DECLARE c CURSOR LOCAL DYNAMIC FOR {query}; OPEN c; FETCH c INTO @n; \
+             WHILE @@FETCH_STATUS = 0 BEGIN SET @all += CAST(@n AS varchar(5)); FETCH c INTO @n END; SELECT @all"
+        );
+        rows(session, &text).concat()
+    };
+    assert_eq!(all(&mut session, "SELECT n FROM t"), "21435");
+    assert_eq!(all(&mut session, "SELECT n FROM t ORDER BY a"), "21435");
+    assert_eq!(all(&mut session, "SELECT n FROM t ORDER BY a DESC"), "53412");
+    assert_eq!(all(&mut session, "SELECT n FROM t ORDER BY a DESC, b"), "53412");
+    assert_eq!(all(&mut session, "SELECT n FROM t ORDER BY a, b"), "12345");
+    assert_eq!(all(&mut session, "SELECT n FROM t WHERE n <> 3 OR a = 9 ORDER BY a, b DESC"), "2145");
+    assert_eq!(all(&mut session, "SELECT TOP (2) n FROM t ORDER BY a"), "21");
+    assert_eq!(all(&mut session, "SELECT -n AS a FROM t ORDER BY a"), "-5-4-3-2-1");
+    assert_eq!(all(&mut session, "SELECT n FROM t WHERE a > 5"), "");
 }

@@ -221,6 +221,26 @@ pub(crate) struct Keyed {
     pub(crate) row: CompiledStatement,
     /// Its rows come and go; otherwise its rows are fixed when it is opened.
     pub(crate) is_dynamic: bool,
+    /// The statements that seek the first row and the next one, forward and backward, made at their first use: a dynamic cursor whose rows come in
+    /// the order of their keys sees rows that others insert. Empty for all others.
+    pub(crate) seeks: Vec<Latch<Option<Arc<CompiledStatement>>>>,
+}
+
+impl Keyed {
+    /// Does it seek each row, so that it keeps no keys?
+    pub(crate) fn is_seeking(&self) -> bool {
+        !self.seeks.is_empty()
+    }
+
+    /// The place for the statement that seeks from a key or from the end, forward or backward.
+    pub(crate) fn seek(&self, from_key: bool, forward: bool) -> &Latch<Option<Arc<CompiledStatement>>> {
+        &self.seeks[usize::from(from_key) * 2 + usize::from(forward)]
+    }
+}
+
+/// Empty places for the four statements of [`Keyed::seek`].
+pub(crate) fn seek_places() -> Vec<Latch<Option<Arc<CompiledStatement>>>> {
+    (0..4).map(|_| Latch::new(LatchRank::PlanCache, None)).collect()
 }
 
 /// UPDATE or DELETE ... WHERE CURRENT OF.

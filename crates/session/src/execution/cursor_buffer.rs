@@ -7,6 +7,7 @@ use crate::batch::cursor::Keyed;
 use crate::cursors::{CursorId, Opened};
 use crate::done_command;
 use crate::execution::cursor_fetch::{FOUND, Target, go_to};
+use crate::execution::cursor_seek::Spot;
 use crate::fetch_buffer::{ApiCursor, BufferFetch, BufferRow, Place, Wanted, Window, window};
 use crate::forward::Forwarder;
 use crate::interruption::{Interruption, Stop};
@@ -78,20 +79,28 @@ impl Session {
         match fetch {
             BufferFetch::Describe => return Ok((Vec::new(), false)),
             BufferFetch::RefreshRow(at) => {
-                let row = api.buffer[at].clone();
-                api.buffer[at] = reader.read_at(row.position)?;
+                api.buffer[at] = reader.read_again(&api.buffer[at])?;
                 return Ok((reader.rows, false));
             }
             BufferFetch::Refresh => {
-                let positions: Vec<usize> = api.buffer.iter().map(|row| row.position).collect();
-                api.buffer = positions.into_iter().map(|at| reader.read_at(at)).collect::<Result<_, _>>()?;
+                for row in &mut api.buffer {
+                    *row = reader.read_again(row)?;
+                }
             }
             BufferFetch::Move(wanted, size) => {
-                api.buffer.clear();
-                adjusted = match reader.opened.keyed.clone().filter(|keyed| keyed.is_dynamic) {
-                    Some(keyed) => reader.move_dynamic(&keyed, wanted, size, api)?,
-                    None => reader.move_fixed(wanted, size, api)?,
+                let old = std::mem::take(&mut api.buffer);
+                let moved = match reader.opened.keyed.clone().filter(|keyed| keyed.is_dynamic) {
+                    Some(keyed) => reader.move_dynamic(&keyed, wanted, size, (api, &old)),
+                    None => reader.move_fixed(wanted, size, api),
                 };
+                match moved {
+                    Ok(is_adjusted) => adjusted = is_adjusted,
+                    // A fetch that fails leaves the cursor where it was.
+                    Err(interruption) => {
+                        api.buffer = old;
+                        return Err(interruption);
+                    }
+                }
             }
         }
         let rows = reader.rows;
@@ -130,6 +139,17 @@ impl Reader<'_> {
         Ok(self.keep(position, key, row))
     }
 
+    /// A row of the buffer once more.
+    fn read_again(&mut self, row: &BufferRow) -> Result<BufferRow, Interruption> {
+        match self.opened.keyed.clone() {
+            Some(keyed) => {
+                let values = self.session.read_row(self.id, &keyed, &row.key, self.sink)?;
+                Ok(self.keep(row.position, row.key.clone(), values))
+            }
+            None => self.read_at(row.position),
+        }
+    }
+
     fn keep(&mut self, position: usize, key: Vec<Value>, mut row: Option<Vec<Value>>) -> BufferRow {
         let columns = self.opened.columns.len();
         // Behind the columns stands the checksum.
@@ -142,11 +162,11 @@ impl Reader<'_> {
     /// A cursor whose rows have fixed places.
     fn move_fixed(&mut self, wanted: Wanted, size: usize, api: &mut ApiCursor) -> Result<bool, Interruption> {
         let Window { first, count, place, is_adjusted } = window(wanted, size, self.opened.count, api.place);
-        api.place = place;
         for position in first..first + count {
             let row = self.read_at(position)?;
             api.buffer.push(row);
         }
+        api.place = place;
         Ok(is_adjusted)
     }
 
@@ -156,16 +176,17 @@ impl Reader<'_> {
         keyed: &Keyed,
         wanted: Wanted,
         size: usize,
-        api: &mut ApiCursor,
+        (api, old): (&mut ApiCursor, &[BufferRow]),
     ) -> Result<bool, Interruption> {
-        let end = self.opened.count + 1;
-        let (before, behind) = match api.place {
-            Place::BeforeFirst => (0, 0),
-            Place::AfterLast => (end, end),
-            Place::Rows(first, last) => (first, last),
+        let (start, end) = (Here::start(), self.end());
+        let (before, behind) = match (api.place, old) {
+            (Place::Rows(..), [first, .., last]) => (Here::at(first), Here::at(last)),
+            (Place::Rows(..), [only]) => (Here::at(only), Here::at(only)),
+            (Place::AfterLast, _) => (end.clone(), end.clone()),
+            _ => (start.clone(), start.clone()),
         };
         match wanted {
-            Wanted::First => self.forward(keyed, 0, size, api)?,
+            Wanted::First => self.forward(keyed, start, size, api)?,
             Wanted::Next => self.forward(keyed, behind, size, api)?,
             Wanted::Last => self.backward(keyed, end, size, api)?,
             Wanted::PriorWithoutAdjustment => self.backward(keyed, before, size, api)?,
@@ -182,101 +203,146 @@ impl Reader<'_> {
         Ok(false)
     }
 
+    /// Behind the last row.
+    fn end(&self) -> Here {
+        Here { position: self.opened.count + 1, spot: Spot::AfterLast }
+    }
+
     fn restart(&mut self, keyed: &Keyed, size: usize, api: &mut ApiCursor) -> Result<(), Interruption> {
         api.buffer.clear();
         self.rows.clear();
-        self.forward(keyed, 0, size, api)
+        self.forward(keyed, Here::start(), size, api)
     }
 
     fn relative(
         &mut self,
         keyed: &Keyed,
-        (from, offset): (usize, i64),
+        (from, offset): (Here, i64),
         size: usize,
         api: &mut ApiCursor,
     ) -> Result<bool, Interruption> {
-        let mut at = from;
-        let step = offset.signum();
-        for _ in 0..offset.unsigned_abs() {
-            let Some((position, _)) = self.step(keyed, at, step)? else {
-                let may_adjust = offset < 0 && offset.unsigned_abs() <= size as u64 && from > 0;
-                // Already at the first row, it goes before that.
-                if may_adjust && at != from {
+        let is_at_row = matches!(from.spot, Spot::Key(_));
+        let mut here = from;
+        let mut row = None;
+        for step in 0..offset.unsigned_abs() {
+            let Some((next, values)) = self.step(keyed, &here, offset > 0)? else {
+                // From the first row on, it goes before that.
+                if offset < 0 && is_at_row && step > 0 && offset.unsigned_abs() <= size as u64 {
                     self.restart(keyed, size, api)?;
                     return Ok(true);
                 }
                 api.place = if offset < 0 { Place::BeforeFirst } else { Place::AfterLast };
                 return Ok(false);
             };
-            at = position;
+            (here, row) = (next, Some(values));
         }
-        match at {
-            0 => api.place = Place::BeforeFirst,
-            // The row itself is the first one of the buffer.
-            _ => self.forward(keyed, at - 1, size, api)?,
+        let Spot::Key(key) = &here.spot else { return Ok(false) };
+        // The row itself is the first one of the buffer.
+        let row = match row {
+            Some(row) => Some(row),
+            None => self.session.read_row(self.id, keyed, key, self.sink)?,
+        };
+        if row.is_some() {
+            let first = self.keep(here.position, key.clone(), row);
+            api.buffer.push(first);
         }
+        self.forward(keyed, here, size, api)?;
         Ok(false)
     }
 
-    /// The next row that is there, from a position on.
+    /// The next row that is there.
     fn step(
         &mut self,
         keyed: &Keyed,
-        from: usize,
-        step: i64,
-    ) -> Result<Option<(usize, Vec<Value>)>, Interruption> {
-        let position = i64::try_from(from).unwrap_or(i64::MAX).saturating_add(step);
+        from: &Here,
+        forward: bool,
+    ) -> Result<Option<(Here, Vec<Value>)>, Interruption> {
+        os::memory::check_session().map_err(query::errors::out_of_memory)?;
+        if keyed.is_seeking() {
+            let found = self.session.seek_row(self.id, keyed, &from.spot, forward, self.sink)?;
+            return Ok(found.map(|(key, row)| (Here { position: 1, spot: Spot::Key(key) }, row)));
+        }
+        let step = if forward { 1 } else { -1 };
+        let position = i64::try_from(from.position).unwrap_or(i64::MAX).saturating_add(step);
         let target = Target { position, step };
         let (status, row) = self.session.read(self.id, keyed, target, self.opened, self.sink)?;
-        Ok(row.filter(|_| status == FOUND).map(|row| (self.opened.position, row)))
+        Ok(row.filter(|_| status == FOUND).map(|row| {
+            let spot = Spot::Key(self.opened.current().to_vec());
+            (Here { position: self.opened.position, spot }, row)
+        }))
     }
 
+    /// Fills the buffer with the rows behind.
     fn forward(
         &mut self,
         keyed: &Keyed,
-        from: usize,
+        from: Here,
         size: usize,
         api: &mut ApiCursor,
     ) -> Result<(), Interruption> {
-        let mut at = from;
-        while api.buffer.len() < size {
-            let Some((position, row)) = self.step(keyed, at, 1)? else { break };
-            let key = self.opened.current().to_vec();
-            let row = self.keep(position, key, Some(row));
-            api.buffer.push(row);
-            at = position;
-        }
-        api.place = match (api.buffer.first(), size) {
-            (Some(first), _) => Place::Rows(first.position, at),
-            (None, 0) => Place::BeforeFirst,
-            (None, _) => Place::AfterLast,
+        self.fill(keyed, from, (size, true), api)?;
+        api.place = match (api.buffer.is_empty(), size) {
+            (false, _) => Place::Rows(1, api.buffer.len()),
+            (true, 0) => Place::BeforeFirst,
+            (true, _) => Place::AfterLast,
         };
         Ok(())
     }
 
+    /// Fills the buffer with the rows before.
     fn backward(
         &mut self,
         keyed: &Keyed,
-        from: usize,
+        from: Here,
         size: usize,
         api: &mut ApiCursor,
     ) -> Result<(), Interruption> {
-        let mut at = from;
-        while api.buffer.len() < size {
-            let Some((position, row)) = self.step(keyed, at, -1)? else { break };
-            let key = self.opened.current().to_vec();
-            let row = self.keep(position, key, Some(row));
-            api.buffer.push(row);
-            at = position;
-        }
+        self.fill(keyed, from, (size, false), api)?;
         api.buffer.reverse();
         self.rows.reverse();
-        api.place = match (api.buffer.last(), size) {
-            (Some(last), _) => Place::Rows(at, last.position),
-            (None, 0) => Place::AfterLast,
-            (None, _) => Place::BeforeFirst,
+        api.place = match (api.buffer.is_empty(), size) {
+            (false, _) => Place::Rows(1, api.buffer.len()),
+            (true, 0) => Place::AfterLast,
+            (true, _) => Place::BeforeFirst,
         };
         Ok(())
+    }
+
+    fn fill(
+        &mut self,
+        keyed: &Keyed,
+        from: Here,
+        (size, forward): (usize, bool),
+        api: &mut ApiCursor,
+    ) -> Result<(), Interruption> {
+        let mut here = from;
+        while api.buffer.len() < size {
+            let Some((next, row)) = self.step(keyed, &here, forward)? else { break };
+            if let Spot::Key(key) = &next.spot {
+                let row = self.keep(next.position, key.clone(), Some(row));
+                api.buffer.push(row);
+            }
+            here = next;
+        }
+        Ok(())
+    }
+}
+
+/// A place among the rows of a dynamic cursor: by its key, and by its number among the keys that the cursor keeps if it does.
+#[derive(Clone)]
+struct Here {
+    position: usize,
+    spot: Spot,
+}
+
+impl Here {
+    /// Before the first row.
+    fn start() -> Here {
+        Here { position: 0, spot: Spot::BeforeFirst }
+    }
+
+    fn at(row: &BufferRow) -> Here {
+        Here { position: row.position, spot: Spot::Key(row.key.clone()) }
     }
 }
 

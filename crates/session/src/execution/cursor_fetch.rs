@@ -22,7 +22,7 @@ const MISSING: i32 = -2;
 
 /// The row of a query by its key.
 #[derive(Default)]
-struct OneRow(Option<Vec<Value>>);
+pub(super) struct OneRow(pub(super) Option<Vec<Value>>);
 
 impl RowSink for OneRow {
     fn columns(&mut self, _: &[ColumnDescription]) -> Flow {
@@ -80,6 +80,11 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<bool, Interruption> {
         opened.has_row = false;
+        if let Some(keyed) = opened.keyed.clone().filter(|keyed| keyed.is_seeking()) {
+            let row = self.sought(id, &keyed, (fetch.direction, number), opened, sink)?;
+            let status = if row.is_some() { FOUND } else { BEYOND };
+            return self.give_keyed(frame, fetch, (status, row), opened, sink);
+        }
         let target = target(fetch.direction, number, opened);
         let Some(keyed) = opened.keyed.clone() else {
             let status = go_to(opened, target.position);
@@ -88,7 +93,19 @@ impl Session {
                 opened.has_row = *found;
             });
         };
-        let (status, mut row) = self.read(id, &keyed, target, opened, sink)?;
+        let found = self.read(id, &keyed, target, opened, sink)?;
+        self.give_keyed(frame, fetch, found, opened, sink)
+    }
+
+    /// Gives a row that was found by its key, and keeps its checksum.
+    fn give_keyed(
+        &mut self,
+        frame: &mut Frame,
+        fetch: &FetchStep,
+        (status, mut row): (i32, Option<Vec<Value>>),
+        opened: &mut Opened,
+        sink: &mut dyn ResultSink,
+    ) -> Result<bool, Interruption> {
         // Behind the columns stands the checksum.
         let checksum = row.as_mut().filter(|row| row.len() > opened.columns.len()).and_then(Vec::pop);
         opened.checksum = checksum.unwrap_or(Value::Null);

@@ -9,7 +9,9 @@ use query::{
 use types::{SqlError, SqlResult, SqlType, Value};
 
 use crate::batch::cell::{Compiled, STALE_PLANS_MAX};
-use crate::batch::cursor::{CursorName, CursorPlan, CursorStep, Keyed, Sensitivity, select_statement};
+use crate::batch::cursor::{
+    CursorName, CursorPlan, CursorStep, Keyed, Sensitivity, seek_places, select_statement,
+};
 use crate::batch::frame::Frame;
 use crate::batch::instruction::Instruction;
 use crate::cursors::{Cursor, CursorId, Opened, bytes_of};
@@ -268,6 +270,13 @@ impl Session {
             }
             let mut collected = Collected::default();
             let ran = match &keyed {
+                // Its rows are sought one by one when they are fetched.
+                Some(keyed) if keyed.is_seeking() => {
+                    collected.width = Some(keyed.table.key.len());
+                    let columns = keyed.keys.result_columns().unwrap_or_default();
+                    collected.columns(columns);
+                    Ok(StatementOutcome::default())
+                }
                 Some(keyed) => {
                     collected.width = Some(keyed.table.key.len());
                     let mut variables = self.state.cursors.get(id).variables.clone();
@@ -344,7 +353,9 @@ impl Session {
         );
         let keys = query::compile(&select_statement(with_keys, plan.span), &context)?;
         let row = query::compile(&select_statement(one_row, plan.span), &context)?;
-        let keyed = Arc::new(Keyed { table, keys, row, is_dynamic });
+        let is_seeking = is_dynamic && table.seek_order.is_some();
+        let seeks = if is_seeking { seek_places() } else { Vec::new() };
+        let keyed = Arc::new(Keyed { table, keys, row, is_dynamic, seeks });
         // No other session may see definitions of this transaction before it commits.
         if keyed.keys.is_shareable() && !self.transactions.has_changed_catalog() {
             *plan.keyed.lock() = Some(keyed.clone());

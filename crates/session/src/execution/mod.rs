@@ -7,6 +7,7 @@ pub(crate) mod compile_only;
 pub(crate) mod cursor_buffer;
 pub(crate) mod cursor_current;
 pub(crate) mod cursor_fetch;
+pub(crate) mod cursor_seek;
 pub(crate) mod cursors;
 pub(crate) mod evaluate;
 pub(crate) mod execute;
