@@ -4,16 +4,17 @@
 //! binding came: its references are incomplete. MERGE reads its target's rows whole, so that all columns that it names count as read. Temporary tables and system objects are not references.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use binder::{Binder, Clause, Observed, Scope};
 use engine::{ModuleDef, ModuleKind, ObjectDef};
-use plan_ir::context::{BindContext, VariableDef};
+use plan_ir::context::{BindContext, TriggerScope, VariableDef};
 use plan_ir::data_type::TypePlace;
 use plan_ir::front_end::{ColumnUse, Reference};
 use plan_ir::names::same_name;
 use tsql::ast::{self, ObjectName, StatementKind};
 
-/// The references of a view, a function or a procedure, in the order in which they appear.
+/// The references of a view, function, procedure or trigger, in the order in which they appear.
 pub(crate) fn of_module(context: &BindContext<'_>, module: &ModuleDef) -> Vec<Reference> {
     let mut walk = Walk { context, module, found: Vec::new(), variables: Vec::new() };
     match module.kind {
@@ -33,11 +34,15 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// The statements of a procedure or function.
+    /// The statements of a procedure, function or trigger.
     fn body(&mut self) {
         let (parameters, body) = match plan_ir::stored::parse_module(self.module) {
             Ok(StatementKind::CreateProcedure(procedure)) => match procedure.body {
                 ast::ModuleBody::Statements(body) => (procedure.parameters, body),
+                ast::ModuleBody::External(_) => return,
+            },
+            Ok(StatementKind::CreateTrigger(trigger)) => match trigger.body {
+                ast::ModuleBody::Statements(body) => (Vec::new(), body),
                 ast::ModuleBody::External(_) => return,
             },
             Ok(StatementKind::CreateFunction(function)) => match function.body {
@@ -154,7 +159,10 @@ impl Walk<'_> {
     /// Binds a part of the text and takes down what it names.
     fn bind(&mut self, bind: impl FnOnce(&mut Binder<'_>) -> bool, statement: Option<&ast::Statement>) {
         let variables = std::mem::take(&mut self.variables);
-        let context = BindContext { variables: &variables, ..*self.context };
+        // A trigger's text sees the tables `inserted` and `deleted`.
+        let own = (self.module.kind == ModuleKind::Trigger).then(|| Arc::new(self.module.clone()));
+        let trigger = own.as_ref().map(|module| TriggerScope { database: self.context.database, module });
+        let context = BindContext { variables: &variables, trigger, ..*self.context };
         let mut binder = crate::registry::binder(&context);
         binder.observed = Some(RefCell::default());
         binder.schema = Some(self.module.schema.clone());

@@ -26,6 +26,7 @@ mod prepared;
 mod random_cascades;
 mod random_changes;
 mod random_merge;
+mod random_triggers;
 mod random_views;
 mod refusals;
 mod settings;

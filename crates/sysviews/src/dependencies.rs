@@ -225,14 +225,10 @@ fn column_dependencies(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
 fn modules(context: &ViewContext<'_, '_>) -> Vec<Arc<ModuleDef>> {
     let objects = context.runtime.objects_of(context.database).into_iter();
     let module = |object| match object {
-        ObjectDef::Module(module) if is_read(module.kind) => Some(module),
+        ObjectDef::Module(module) => Some(module),
         _ => None,
     };
     objects.filter_map(module).collect()
-}
-
-fn is_read(kind: ModuleKind) -> bool {
-    kind != ModuleKind::Trigger
 }
 
 fn references_of(context: &ViewContext<'_, '_>, module: &ModuleDef) -> Vec<Reference> {

@@ -13,7 +13,11 @@ impl Session {
     /// Drops the plans of a module, or of everything that may read a table or view; the next use makes them again.
     fn forget_plans_of(&self, object: &ObjectDef) {
         let text = match object {
-            ObjectDef::Module(module) if module.kind == ModuleKind::Procedure => Some(&*module.definition),
+            ObjectDef::Module(module)
+                if matches!(module.kind, ModuleKind::Procedure | ModuleKind::Trigger) =>
+            {
+                Some(&*module.definition)
+            }
             _ => None,
         };
         self.programs.forget_of(self.database.incarnation(), text);

@@ -12,7 +12,7 @@ CREATE PROCEDURE sys.sp_depends @objname nvarchar(776) AS
         RAISERROR(15459, -1, -1)
         SELECT name = CAST(SCHEMA_NAME(o.schema_id) + N'.' + o.name AS nvarchar(776)),
                type = CAST(CASE o.type WHEN 'U' THEN 'user table' WHEN 'V' THEN 'view' WHEN 'P' THEN 'stored procedure'
-                                       WHEN 'IF' THEN 'inline function' ELSE LOWER(REPLACE(o.type_desc, '_', ' ')) END AS varchar(16)),
+                                       WHEN 'IF' THEN 'inline function' WHEN 'TR' THEN 'trigger' ELSE LOWER(REPLACE(o.type_desc, '_', ' ')) END AS varchar(16)),
                updated = CAST(CASE d.is_updated WHEN 1 THEN 'yes' ELSE 'no' END AS varchar(7)),
                selected = CAST(CASE WHEN d.is_selected = 1 OR d.is_select_all = 1 THEN 'yes' ELSE 'no' END AS varchar(8)),
                [column] = COL_NAME(d.referenced_major_id, d.referenced_minor_id)
@@ -25,7 +25,7 @@ CREATE PROCEDURE sys.sp_depends @objname nvarchar(776) AS
         SET @any = 1
         RAISERROR(15460, -1, -1)
         SELECT DISTINCT name = CAST(SCHEMA_NAME(o.schema_id) + N'.' + o.name AS nvarchar(776)),
-               type = CAST(CASE o.type WHEN 'V' THEN 'view' WHEN 'P' THEN 'stored procedure' WHEN 'IF' THEN 'inline function'
+               type = CAST(CASE o.type WHEN 'V' THEN 'view' WHEN 'P' THEN 'stored procedure' WHEN 'IF' THEN 'inline function' WHEN 'TR' THEN 'trigger'
                                        WHEN 'C' THEN 'check cns' WHEN 'U' THEN 'user table'
                                        ELSE LOWER(REPLACE(o.type_desc, '_', ' ')) END AS varchar(16))
         FROM sys.sql_dependencies AS d JOIN sys.objects AS o ON o.object_id = d.object_id
