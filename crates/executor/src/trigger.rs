@@ -4,12 +4,13 @@ use std::any::Any;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use engine::ObjectDef;
 use plan_ir::context::{EventTriggers, Fired, TriggerTable};
 use plan_ir::physical::plan::{BoolNode, FunctionTable};
 use plan_ir::row::Row;
 use plan_ir::row_source::{Empty, RowSource};
 use plan_ir::runtime::Runtime;
-use types::SqlError;
+use types::{SqlError, SqlType};
 
 use super::operations::Test;
 use super::spill::gathered::{Gathered, GatheredWalk};
@@ -48,7 +49,16 @@ pub(crate) fn fired(
         RowsOf::Delete => (None, Some(1)),
     };
     let rows: Rc<dyn Any> = Rc::new(TriggerRows { rows, inserted, deleted });
-    Ok(Fired { triggers: triggers.clone(), rows, count, set: set.map(<[usize]>::to_vec) })
+    // Computed columns and row versions follow the others: no statement sets them.
+    let is_set = |ordinal: &usize| match &triggers.target {
+        ObjectDef::Table(table) => {
+            let column = &table.columns[*ordinal];
+            column.computed.is_none() && column.sql_type != SqlType::RowVersion
+        }
+        _ => true,
+    };
+    let set = set.map(|set| set.iter().copied().filter(is_set).collect());
+    Ok(Fired { triggers: triggers.clone(), rows, count, set })
 }
 
 /// Opens a table of the running trigger.

@@ -22,6 +22,17 @@ const RESOURCE_DATABASE: i32 = 32767;
 
 const TEXT_LIST: &str = "dbid smallint, objectid int, number smallint, encrypted bit, text nvarchar";
 
+/// Columns of the figures of procedures and of triggers.
+const MODULE_STATS: &str = "database_id int not null, object_id int not null, type char(2), type_desc nvarchar(60), sql_handle varbinary(64) not null, \
+     plan_handle varbinary(64) not null, cached_time datetime, last_execution_time datetime, execution_count bigint not null, \
+     total_worker_time bigint not null, last_worker_time bigint not null, min_worker_time bigint not null, \
+     max_worker_time bigint not null, total_physical_reads bigint not null, last_physical_reads bigint not null, \
+     min_physical_reads bigint not null, max_physical_reads bigint not null, total_logical_writes bigint, last_logical_writes bigint, \
+     min_logical_writes bigint, max_logical_writes bigint, total_logical_reads bigint not null, last_logical_reads bigint not null, \
+     min_logical_reads bigint not null, max_logical_reads bigint not null, total_elapsed_time bigint not null, \
+     last_elapsed_time bigint not null, min_elapsed_time bigint not null, max_elapsed_time bigint not null, total_spills bigint not null, \
+     last_spills bigint not null, min_spills bigint not null, max_spills bigint not null";
+
 pub(super) static VIEWS: &[SystemView] = &[
     SystemView::new(
         "dm_exec_cached_plans",
@@ -49,19 +60,8 @@ pub(super) static VIEWS: &[SystemView] = &[
          max_ideal_grant_kb bigint, total_spills bigint, last_spills bigint, min_spills bigint, max_spills bigint",
         query_stats,
     ),
-    SystemView::new(
-        "dm_exec_procedure_stats",
-        "database_id int not null, object_id int not null, type char(2), type_desc nvarchar(60), sql_handle varbinary(64) not null, \
-         plan_handle varbinary(64) not null, cached_time datetime, last_execution_time datetime, execution_count bigint not null, \
-         total_worker_time bigint not null, last_worker_time bigint not null, min_worker_time bigint not null, \
-         max_worker_time bigint not null, total_physical_reads bigint not null, last_physical_reads bigint not null, \
-         min_physical_reads bigint not null, max_physical_reads bigint not null, total_logical_writes bigint, last_logical_writes bigint, \
-         min_logical_writes bigint, max_logical_writes bigint, total_logical_reads bigint not null, last_logical_reads bigint not null, \
-         min_logical_reads bigint not null, max_logical_reads bigint not null, total_elapsed_time bigint not null, \
-         last_elapsed_time bigint not null, min_elapsed_time bigint not null, max_elapsed_time bigint not null, total_spills bigint not null, \
-         last_spills bigint not null, min_spills bigint not null, max_spills bigint not null",
-        procedure_stats,
-    ),
+    SystemView::new("dm_exec_procedure_stats", MODULE_STATS, procedure_stats),
+    SystemView::new("dm_exec_trigger_stats", MODULE_STATS, trigger_stats),
     SystemView::new("dm_exec_sql_text", TEXT_LIST, sql_text).with_parameters(1),
     SystemView::new("fn_get_sql", TEXT_LIST, sql_text).with_parameters(1),
     SystemView::new(
@@ -104,6 +104,7 @@ fn cached_plans(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
             CachedPlanKind::Adhoc => "Adhoc",
             CachedPlanKind::Prepared => "Prepared",
             CachedPlanKind::Procedure => "Proc",
+            CachedPlanKind::Trigger => "Trigger",
         };
         context.row(&[
             ("bucketid", i32::try_from(plan.number % 40_009).unwrap_or(0).into()),
@@ -129,10 +130,22 @@ fn query_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Cached procedures that have run. The figures of a run are the sums over its own statements.
 fn procedure_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    module_stats(context, CachedPlanKind::Procedure, ("P ", "SQL_STORED_PROCEDURE"))
+}
+
+fn trigger_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    module_stats(context, CachedPlanKind::Trigger, ("TR", "SQL_TRIGGER"))
+}
+
+/// Cached procedures or triggers that have run. The figures of a run are the sums over its own statements.
+fn module_stats(
+    context: Context<'_, '_, '_>,
+    kind: CachedPlanKind,
+    (code, description): (&'static str, &'static str),
+) -> Result<(), SqlError> {
     for plan in context.runtime.state.cached_plans() {
-        if plan.kind != CachedPlanKind::Procedure || plan.runs == 0 {
+        if plan.kind != kind || plan.runs == 0 {
             continue;
         }
         let [(_, database), (_, object), ..] = origin(context, &plan);
@@ -142,8 +155,8 @@ fn procedure_stats(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         let mut cells = vec![
             ("database_id", database),
             ("object_id", object),
-            ("type", "P ".into()),
-            ("type_desc", "SQL_STORED_PROCEDURE".into()),
+            ("type", code.into()),
+            ("type_desc", description.into()),
             ("sql_handle", sql_handle(&plan).into()),
             ("plan_handle", plan_handle(&plan).into()),
             ("cached_time", moment(plan.made_ticks).into()),
@@ -250,7 +263,7 @@ fn meant(context: &ViewContext<'_, '_>) -> Option<CachedPlan> {
 fn origin(context: &ViewContext<'_, '_>, plan: &CachedPlan) -> [(&'static str, Cell); 4] {
     let databases = context.runtime.instance.databases();
     let database = databases.iter().find(|one| one.incarnation() == plan.incarnation);
-    let is_module = plan.kind == CachedPlanKind::Procedure;
+    let is_module = plan.kind.is_module();
     let module = database.filter(|_| is_module).and_then(|one| module_of(one, &plan.text));
     let database_id = match (is_module, module) {
         (true, None) => Cell::from(RESOURCE_DATABASE),

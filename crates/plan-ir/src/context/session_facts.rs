@@ -182,6 +182,15 @@ pub enum CachedPlanKind {
     Prepared,
     /// A stored procedure.
     Procedure,
+    /// A trigger.
+    Trigger,
+}
+
+impl CachedPlanKind {
+    /// Is it the text of an object?
+    pub fn is_module(self) -> bool {
+        matches!(self, CachedPlanKind::Procedure | CachedPlanKind::Trigger)
+    }
 }
 
 /// A cached program, for `sys.dm_exec_cached_plans` and its kin.

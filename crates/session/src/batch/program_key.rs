@@ -6,6 +6,8 @@ use query::{SetOptions, VariableDef};
 
 /// Stands in place of the parameters in a module's key.
 const MODULE: &str = "module";
+/// The same of a trigger's.
+const TRIGGER: &str = "trigger";
 
 /// The settings on which a text's meaning depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,6 +45,7 @@ impl ProgramKey {
         match &*self.parameters {
             "" => query::CachedPlanKind::Adhoc,
             MODULE => query::CachedPlanKind::Procedure,
+            TRIGGER => query::CachedPlanKind::Trigger,
             _ => query::CachedPlanKind::Prepared,
         }
     }
@@ -50,6 +53,11 @@ impl ProgramKey {
     /// Key for the text of a stored module. As a batch, this text would mean something else: it would create the module.
     pub(crate) fn module(text: &str, conditions: ProgramConditions) -> ProgramKey {
         ProgramKey { text: text.into(), conditions, parameters: MODULE.into() }
+    }
+
+    /// Key for the text of a trigger.
+    pub(crate) fn trigger(text: &str, conditions: ProgramConditions) -> ProgramKey {
+        ProgramKey { text: text.into(), conditions, parameters: TRIGGER.into() }
     }
 
     pub(crate) fn new(text: &str, conditions: ProgramConditions, parameters: &[VariableDef]) -> ProgramKey {
@@ -62,6 +70,6 @@ impl ProgramKey {
 
     /// Is it the key of the text of a stored module?
     pub(crate) fn is_module(&self, text: &str) -> bool {
-        *self.parameters == *MODULE && *self.text == *text
+        matches!(&*self.parameters, MODULE | TRIGGER) && *self.text == *text
     }
 }

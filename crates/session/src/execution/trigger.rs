@@ -84,10 +84,9 @@ impl Session {
             };
             return Err(self.after_failed_trigger(interruption, is_own, sink));
         }
-        if is_own {
-            // More levels are those of a transaction that a trigger has begun and left open.
+        // More levels are those of a transaction that a trigger has begun and left open; one that it has begun after a ROLLBACK is not the statement's.
+        if is_own && std::mem::take(&mut self.is_transaction_hidden) {
             self.state.transaction_count -= 1;
-            self.is_transaction_hidden = false;
         }
         self.state.last_error = 0;
         Ok(())
@@ -220,7 +219,7 @@ impl Session {
     /// The program of a trigger's text, from the cache or compiled now.
     fn trigger_program(&self, module: &ModuleDef) -> SqlResult<Arc<Program>> {
         let text = &module.definition;
-        let key = ProgramKey::module(text, self.program_conditions());
+        let key = ProgramKey::trigger(text, self.program_conditions());
         if let Some(program) = self.programs.get(&key) {
             return Ok(program);
         }
