@@ -23,9 +23,10 @@ pub use bulk_file::{FileOptions, FileRows, file_options, literal_text, open_bulk
 pub use describe::FRONT_END;
 pub use plan_ir::bulk_rules::BulkRules;
 pub use plan_ir::context::{
-    BindContext, CachedPlan, CachedPlanKind, CachedStatement, ColumnDescription, Flow, FunctionCall,
-    InputBuffer, NameScope, NoNames, ProgramRuns, RowSink, ServerTotals, SessionFigures, SessionNames,
-    SessionRow, SessionState, SetOptions, ShowplanForm, StatementOutcome, SystemProcedure, VariableDef,
+    BindContext, CachedPlan, CachedPlanKind, CachedStatement, ColumnDescription, CursorRow, Flow,
+    FunctionCall, InputBuffer, NameScope, NoNames, ProgramRuns, RowSink, ServerTotals, SessionFigures,
+    SessionNames, SessionRow, SessionState, SetOptions, ShowplanForm, StatementOutcome, SystemProcedure,
+    VariableDef,
 };
 pub use plan_ir::data_type::{
     Declared, TypePlace, declared as resolve_type, declared_in as resolve_type_in, table_type_in,

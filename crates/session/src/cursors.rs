@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use engine::Database;
-use query::ColumnDescription;
+use query::{ColumnDescription, CursorRow};
 use types::{SqlError, SqlResult, Value};
 
 use crate::batch::cell::Compiled;
 use crate::batch::compile::CURSOR_PARAMETER;
 use crate::batch::cursor::{CursorName, CursorPlan, Keyed, Sensitivity};
-use crate::fetch_buffer::{ApiCursor, BufferRow};
+use crate::fetch_buffer::{ApiCursor, BufferRow, Place};
 
 /// Number of a cursor in its session.
 pub(crate) type CursorId = usize;
@@ -31,7 +31,14 @@ pub(crate) struct Cursor {
     /// Declared by the running request.
     is_of_request: bool,
     references: u32,
+    /// When it was declared, 100 ns ticks.
+    created_ticks: u64,
+    /// `@@FETCH_STATUS` after its last FETCH; -9 before the first one.
+    pub(crate) fetch_status: i32,
 }
+
+/// `fetch_status` of a cursor without a FETCH.
+const NEVER_FETCHED: i32 = -9;
 
 /// The position behind the last row of a cursor that seeks its rows.
 pub(crate) const BEHIND_ALL: usize = usize::MAX;
@@ -105,9 +112,77 @@ impl Cursor {
         compiled: Arc<Compiled>,
         variables: Vec<Value>,
         (database, schema): (Arc<Database>, Option<Arc<str>>),
+        created_ticks: u64,
     ) -> Cursor {
-        let (opened, api, is_of_request, references) = (None, None, true, 0);
-        Cursor { plan, compiled, variables, database, schema, opened, api, is_of_request, references }
+        Cursor {
+            plan,
+            compiled,
+            variables,
+            database,
+            schema,
+            opened: None,
+            api: None,
+            is_of_request: true,
+            references: 0,
+            created_ticks,
+            fetch_status: NEVER_FETCHED,
+        }
+    }
+
+    /// Interface, type, concurrency and scope as `sys.dm_exec_cursors` shows them.
+    fn properties(&self, scope: &str) -> String {
+        let properties = &self.plan.properties;
+        let keyed = self.opened.as_ref().map(|opened| opened.keyed.as_ref());
+        let kind = match (properties.sensitivity, keyed) {
+            (Sensitivity::FastForward, _) => "Fast_Forward",
+            (Sensitivity::Static, _) | (_, Some(None)) => "Snapshot",
+            (Sensitivity::Dynamic, Some(Some(keyed))) if !keyed.is_dynamic => "Keyset",
+            (Sensitivity::Dynamic, _) => "Dynamic",
+            (Sensitivity::Keyset, _) => "Keyset",
+        };
+        let concurrency = match properties.locks {
+            _ if properties.is_read_only || kind == "Snapshot" => "Read Only",
+            true => "Scroll Locks",
+            false => "Optimistic",
+        };
+        let interface = if self.api.is_some() { "API" } else { "TSQL" };
+        format!("{interface} | {kind} | {concurrency} | {scope}")
+    }
+
+    /// The number of the first row of its buffer, as `sys.dm_exec_cursors` shows it.
+    fn buffer_start(&self) -> i32 {
+        let Some(opened) = &self.opened else { return 0 };
+        let place = self.api.as_ref().map(|api| api.place);
+        let at = match place {
+            None => opened.position,
+            Some(Place::BeforeFirst) => 0,
+            Some(Place::AfterLast) => BEHIND_ALL,
+            Some(Place::Rows(first, _)) => first,
+        };
+        let is_numbered =
+            !opened.is_dynamic() && self.plan.properties.sensitivity != Sensitivity::FastForward;
+        match at {
+            0 => 0,
+            at if is_numbered && at <= opened.count => i32::try_from(at).unwrap_or(i32::MAX),
+            _ => -1,
+        }
+    }
+
+    fn row(&self, cursor_id: i32, scope: &str, name: &str, is_close_on_commit: bool) -> CursorRow {
+        let buffer = self.api.as_ref().map_or(1, |api| api.buffer.len());
+        let stands = self.opened.as_ref().is_some_and(|opened| opened.has_row);
+        CursorRow {
+            cursor_id,
+            name: name.to_string(),
+            properties: self.properties(scope),
+            creation_ticks: self.created_ticks,
+            is_open: self.opened.is_some(),
+            is_close_on_commit,
+            fetch_status: self.fetch_status,
+            fetch_buffer_size: i32::try_from(buffer).unwrap_or(i32::MAX),
+            fetch_buffer_start: self.buffer_start(),
+            ansi_position: i32::from(stands),
+        }
     }
 
     /// A positioned statement has changed the row: it may do so again.
@@ -174,6 +249,12 @@ struct Scope {
     names: Vec<(String, CursorId)>,
     /// Cursor variables by name in lower case.
     variables: Vec<(String, Option<CursorId>)>,
+}
+
+impl Scope {
+    fn has(&self, id: CursorId) -> bool {
+        self.names.iter().any(|(_, own)| *own == id) || self.variables.iter().any(|(_, own)| *own == Some(id))
+    }
 }
 
 /// All of them.
@@ -477,6 +558,29 @@ impl Cursors {
             *slot = None;
         }
         self.last_opened.take_if(|id| self.slots[*id].is_none());
+    }
+
+    /// All of them for `sys.dm_exec_cursors`.
+    pub(crate) fn rows(&self, is_close_on_commit: bool) -> Vec<CursorRow> {
+        let each = self.slots.iter().enumerate();
+        let each = each.filter_map(|(id, slot)| slot.as_ref().map(|cursor| (id, cursor)));
+        let row = |(id, cursor): (CursorId, &Box<Cursor>)| {
+            let name = self.globals.iter().find(|(_, named)| *named == id).map(|(name, _)| name.as_str());
+            let level = self.scopes.iter().position(|scope| scope.has(id));
+            let scope = match level {
+                Some(level) => format!("Local ({level})"),
+                None => "Global (0)".to_string(),
+            };
+            let name = if cursor.plan.name.is_empty() { name.unwrap_or("") } else { &cursor.plan.name };
+            let own = i32::try_from(id).unwrap_or(i32::MAX).saturating_add(1);
+            let number = cursor.api.as_ref().map_or(own, |api| api.handle);
+            cursor.row(number, &scope, name, is_close_on_commit)
+        };
+        each.map(row).collect()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.slots.is_empty()
     }
 
     /// Memory of the rows of open cursors.

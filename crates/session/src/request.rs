@@ -72,7 +72,11 @@ impl Session {
         if outcome.is_err() {
             outcome = self.settle_before_more(sink).and(outcome);
         }
+        let had_cursors = !self.state.cursors.is_empty();
         self.state.cursors.end_batch();
+        if had_cursors {
+            self.publish_cursors();
+        }
         let ended = self.names.end_batch();
         if !ended.is_empty() {
             // The drop runs in a transaction of its own.

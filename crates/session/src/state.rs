@@ -79,6 +79,8 @@ pub struct State {
     /// Number of users' functions that are running, each called by the one before.
     pub(crate) function_level: Cell<i32>,
     pub(crate) cursors: Cursors,
+    /// Cursors close when a transaction ends, as of the last time that it mattered.
+    pub(crate) closes_cursors: bool,
 }
 
 impl State {
@@ -114,6 +116,7 @@ impl State {
             name_count,
             function_level: Cell::new(0),
             cursors: Cursors::default(),
+            closes_cursors: false,
         }
     }
 
@@ -213,6 +216,9 @@ impl SessionState for State {
     }
     fn cursor_status(&self, kind: &str, name: &str) -> i16 {
         self.cursors.status(kind, name)
+    }
+    fn cursors(&self) -> Vec<query::CursorRow> {
+        self.cursors.rows(self.closes_cursors)
     }
     fn caught_error(&self) -> Option<&SqlError> {
         self.caught.last()

@@ -550,3 +550,44 @@ fn a_dynamic_cursor_sees_inserted_rows() {
         run(&mut other, "DELETE t WHERE id IN (0, 9); INSERT t (id) VALUES (3), (4)");
     }
 }
+
+/// sys.dm_exec_cursors shows cursors of both interfaces, of one session or of all.
+#[test]
+fn the_view_of_cursors() {
+    let (world, mut s) = world("api-view");
+    let mut other = world.session();
+    let (h, _) = opened(&mut s, ALL, KEYSET, OPTIMISTIC);
+    call(&mut s, OPTION, vec![int(h), int(2), text("mine")]);
+    fetch(&mut s, h, 0x10, 2, 3);
+    run(
+        &mut s,
+        "DECLARE c CURSOR GLOBAL DYNAMIC READ_ONLY FOR SELECT id FROM t; DECLARE d CURSOR GLOBAL STATIC FOR SELECT 1; OPEN d",
+    );
+    let (own, others) = (s.id(), other.id());
+    let view = |session: &mut Session, of: i16| {
+        rows(
+            session,
+            &format!(
+                "SELECT name, properties, is_open, fetch_status, fetch_buffer_size, fetch_buffer_start, ansi_position, is_close_on_commit \
+                 FROM sys.dm_exec_cursors({of}) WHERE creation_time <= SYSDATETIME() ORDER BY cursor_id DESC"
+            ),
+        )
+    };
+    let wanted = [
+        "mine|API | Keyset | Optimistic | Global (0)|1|0|3|2|1|0",
+        "d|TSQL | Snapshot | Read Only | Global (0)|1|-9|1|0|0|0",
+        "c|TSQL | Dynamic | Read Only | Global (0)|0|-9|1|0|0|0",
+    ];
+    assert_eq!(view(&mut s, 0), wanted);
+    assert_eq!(view(&mut s, own), wanted);
+    assert_eq!(view(&mut other, own), wanted);
+    assert_eq!(view(&mut other, others), [""; 0]);
+    let local = "DECLARE l CURSOR LOCAL FAST_FORWARD FOR SELECT id FROM t OPEN l FETCH l; \
+                 SELECT properties, fetch_status, fetch_buffer_start FROM sys.dm_exec_cursors(@@SPID) WHERE name = 'l'";
+    let seen = run(&mut other, local);
+    assert_eq!(seen.sets[1].1, [["TSQL | Fast_Forward | Read Only | Local (0)", "0", "-1"]]);
+    assert_eq!(view(&mut s, others), [""; 0], "it has ended with its batch");
+    run(&mut s, "DEALLOCATE c DEALLOCATE d");
+    call(&mut s, CLOSE, vec![int(h)]);
+    assert_eq!(view(&mut other, 0), [""; 0]);
+}

@@ -31,6 +31,31 @@ pub struct ServerTotals {
     pub packets: (u64, u64),
 }
 
+/// One cursor of a session: a row of `sys.dm_exec_cursors`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CursorRow {
+    /// Its handle, or its number among the session's cursors of T-SQL.
+    pub cursor_id: i32,
+    /// Its name, if it has one.
+    pub name: String,
+    /// Interface, type, concurrency and scope, as the view shows them.
+    pub properties: String,
+    /// When it was declared, 100 ns ticks.
+    pub creation_ticks: u64,
+    /// It is open.
+    pub is_open: bool,
+    /// It closes when the transaction ends.
+    pub is_close_on_commit: bool,
+    /// `@@FETCH_STATUS` after its last FETCH.
+    pub fetch_status: i32,
+    /// Rows of its fetch buffer, 1 for a cursor of T-SQL.
+    pub fetch_buffer_size: i32,
+    /// The number of the buffer's first row; 0 before the first row, -1 behind the last one or without a number.
+    pub fetch_buffer_start: i32,
+    /// The row of the buffer on which it stands, from 1.
+    pub ansi_position: i32,
+}
+
 /// One row of `sys.dm_exec_sessions` and its kin.
 #[derive(Clone, Debug, Default)]
 pub struct SessionRow {
@@ -120,6 +145,8 @@ pub struct SessionRow {
     pub memory_peak_bytes: u64,
     /// The last input of the client.
     pub input: Option<Arc<InputBuffer>>,
+    /// Its cursors, as they were when one of them was last opened or closed, or when its last request ended.
+    pub cursors: Arc<[CursorRow]>,
 }
 
 /// The input of a client: `sys.dm_exec_input_buffer`, DBCC INPUTBUFFER.
@@ -351,6 +378,10 @@ pub trait SessionState {
     /// `CURSOR_STATUS`: of a cursor of this kind (`local`, `global`, `variable`) and name.
     fn cursor_status(&self, _kind: &str, _name: &str) -> i16 {
         -3
+    }
+    /// The session's own cursors as they are now.
+    fn cursors(&self) -> Vec<CursorRow> {
+        Vec::new()
     }
     /// The error that the innermost CATCH block handles.
     fn caught_error(&self) -> Option<&SqlError> {

@@ -6,7 +6,7 @@ use types::{DEFAULT_STYLE, SqlError, SqlType, Value};
 use crate::batch::cursor::Keyed;
 use crate::cursors::{CursorId, Opened};
 use crate::done_command;
-use crate::execution::cursor_fetch::{FOUND, Target, go_to};
+use crate::execution::cursor_fetch::{BEYOND, FOUND, Target, go_to};
 use crate::execution::cursor_seek::Spot;
 use crate::fetch_buffer::{ApiCursor, BufferFetch, BufferRow, Place, Wanted, Window, window};
 use crate::forward::Forwarder;
@@ -33,6 +33,10 @@ impl Session {
         let result = self.send_buffer(id, fetch, &mut opened, &mut api, sink);
         let cursor = self.state.cursors.get(id);
         (cursor.opened, cursor.api) = (Some(opened), Some(api));
+        if let (BufferFetch::Move(..), Some(api)) = (fetch, &cursor.api) {
+            cursor.fetch_status = if api.buffer.is_empty() { BEYOND } else { FOUND };
+        }
+        self.publish_cursors();
         result
     }
 

@@ -17,7 +17,7 @@ use crate::values::to_int;
 
 /// `@@FETCH_STATUS`: a row, no row there, a row that is gone.
 pub(super) const FOUND: i32 = 0;
-const BEYOND: i32 = -1;
+pub(super) const BEYOND: i32 = -1;
 const MISSING: i32 = -2;
 
 /// The row of a query by its key.
@@ -66,7 +66,9 @@ impl Session {
         // It is taken out meanwhile, so that rows can be read.
         let mut opened = cursor.opened.take().expect("it is open");
         let result = self.fetch_from(frame, id, fetch, number, &mut opened, sink);
-        self.state.cursors.get(id).opened = Some(opened);
+        let status = if result.is_ok() { self.state.cursors.fetch_status } else { BEYOND };
+        let cursor = self.state.cursors.get(id);
+        (cursor.opened, cursor.fetch_status) = (Some(opened), status);
         result
     }
 

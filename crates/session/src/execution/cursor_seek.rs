@@ -105,7 +105,7 @@ impl Session {
             for _ in 0..STALE_PLANS_MAX {
                 let statement = session.seek_statement(id, keyed, key.is_some(), forward)?;
                 let mut row = OneRow::default();
-                match session.run_for_cursor(&statement, &mut variables, &mut row, sink) {
+                match session.run_for_cursor(&statement, (&mut variables, None), &mut row, sink) {
                     Err(interruption) if interruption.is_stale_plan() => {
                         *keyed.seek(key.is_some(), forward).lock() = None;
                     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use query::context::RunningTrigger;
 use query::{
-    ColumnDescription, CompiledStatement, ExecContext, Flow, RowSink, StatementOutcome, VariableDef,
+    ColumnDescription, CompiledStatement, CursorRow, ExecContext, Flow, RowSink, StatementOutcome, VariableDef,
 };
 use types::{SqlError, SqlResult, SqlType, Value};
 
@@ -149,7 +149,17 @@ impl Session {
             }
         };
         self.state.row_count = row_count;
+        if !matches!(step, CursorStep::Fetch(_) | CursorStep::DeclareVariable(_)) {
+            self.publish_cursors();
+        }
         Ok(())
+    }
+
+    /// Publishes the cursors for the views of other sessions.
+    pub(crate) fn publish_cursors(&mut self) {
+        self.state.closes_cursors = self.closes_cursors_on_commit();
+        let rows: Arc<[CursorRow]> = self.state.cursors.rows(self.state.closes_cursors).into();
+        self.slot.update(|published| published.row.cursors = rows);
     }
 
     /// The database option CURSOR_DEFAULT.
@@ -176,7 +186,7 @@ impl Session {
         let compiled = self.bound(frame, instruction, plan.cell)?;
         let variables = frame.variables[..plan.variables.len()].to_vec();
         let place = (self.database.clone(), frame.program.schema.clone());
-        Ok(Cursor::new(plan.clone(), compiled, variables, place))
+        Ok(Cursor::new(plan.clone(), compiled, variables, place, self.now_ticks()))
     }
 
     fn open(

@@ -83,6 +83,9 @@ impl SessionState for FunctionState<'_> {
     fn cursor_rows(&self) -> i32 {
         self.session.cursor_rows()
     }
+    fn cursors(&self) -> Vec<query::CursorRow> {
+        self.session.cursors()
+    }
     fn cursor_status(&self, kind: &str, name: &str) -> i16 {
         self.session.cursor_status(kind, name)
     }

@@ -184,5 +184,6 @@ pub(super) fn sp_cursorclose(
     let handle = int_at(&arguments, 0)?.unwrap_or(0);
     session.state.cursors.id_of_handle(handle, "sp_cursorclose")?;
     session.state.cursors.close_handle(handle);
+    session.publish_cursors();
     Ok(CallResult::default())
 }

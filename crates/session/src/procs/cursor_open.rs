@@ -310,7 +310,13 @@ fn open_procedure(
 }
 
 fn new_cursor(session: &Session, plan: CursorPlan, compiled: Compiled, values: Vec<Value>) -> Cursor {
-    Cursor::new(Arc::new(plan), Arc::new(compiled), values, (session.database.clone(), None))
+    Cursor::new(
+        Arc::new(plan),
+        Arc::new(compiled),
+        values,
+        (session.database.clone(), None),
+        session.now_ticks(),
+    )
 }
 
 /// `SELECT NULL`, in place of the query of a cursor over a procedure's rows.
