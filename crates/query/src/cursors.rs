@@ -19,6 +19,8 @@ pub struct CursorTable {
     pub parts: Vec<String>,
     /// For each column of the query its name in the table; `None`: an expression.
     pub origins: Vec<Option<String>>,
+    /// The `column_id` of each of them.
+    pub column_ids: Vec<Option<i32>>,
     /// The columns of a unique key without NULL, with their types.
     pub key: Vec<(String, SqlType)>,
     /// The rows come in an index's order, or in no order that was asked for.
@@ -60,11 +62,17 @@ pub fn cursor_table(
         let column = &def.columns[column.ordinal];
         (column.name.to_string(), column.sql_type)
     });
+    let origins = origins(&block.items, def);
     Ok(Some(CursorTable {
         database: source.database.clone(),
         object_id: def.object_id,
         parts: parts_of(&block.from[0]),
-        origins: origins(&block.items, def),
+        column_ids: origins
+            .iter()
+            .map(|name| def.columns.iter().find(|own| Some(&*own.name) == name.as_deref()))
+            .map(|own| own.map(|own| own.column_id))
+            .collect(),
+        origins,
         key: key.collect(),
         is_ordered_by_index: wanted.is_some_and(|wanted| is_ordered_by_index(&wanted, def)),
         seek_order: directions.filter(|_| !is_limited),

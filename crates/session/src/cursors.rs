@@ -35,6 +35,16 @@ pub(crate) struct Cursor {
     created_ticks: u64,
     /// `@@FETCH_STATUS` after its last FETCH; -9 before the first one.
     pub(crate) fetch_status: i32,
+    /// The last operation on it as sp_describe_cursor tells it (1 OPEN, 2 FETCH, 3 INSERT, 4 UPDATE, 5 DELETE, 6 CLOSE), and its number of rows.
+    pub(crate) last_operation: (u8, i64),
+}
+
+/// A name or variable by which the running batch or procedure reaches a cursor.
+pub(crate) struct CursorReference {
+    pub(crate) name: String,
+    pub(crate) is_variable: bool,
+    pub(crate) is_global: bool,
+    pub(crate) id: CursorId,
 }
 
 /// `fetch_status` of a cursor without a FETCH.
@@ -126,20 +136,26 @@ impl Cursor {
             references: 0,
             created_ticks,
             fetch_status: NEVER_FETCHED,
+            last_operation: (0, 0),
+        }
+    }
+
+    /// Its type as the views call it.
+    pub(crate) fn shown_type(&self) -> &'static str {
+        let keyed = self.opened.as_ref().map(|opened| opened.keyed.as_ref());
+        match (self.plan.properties.sensitivity, keyed) {
+            (Sensitivity::FastForward, _) => "Fast_Forward",
+            (Sensitivity::Static, _) | (_, Some(None)) => "Snapshot",
+            (Sensitivity::Dynamic, Some(Some(keyed))) if !keyed.is_dynamic => "Keyset",
+            (Sensitivity::Dynamic, _) => "Dynamic",
+            (Sensitivity::Keyset, _) => "Keyset",
         }
     }
 
     /// Interface, type, concurrency and scope as `sys.dm_exec_cursors` shows them.
     fn properties(&self, scope: &str) -> String {
         let properties = &self.plan.properties;
-        let keyed = self.opened.as_ref().map(|opened| opened.keyed.as_ref());
-        let kind = match (properties.sensitivity, keyed) {
-            (Sensitivity::FastForward, _) => "Fast_Forward",
-            (Sensitivity::Static, _) | (_, Some(None)) => "Snapshot",
-            (Sensitivity::Dynamic, Some(Some(keyed))) if !keyed.is_dynamic => "Keyset",
-            (Sensitivity::Dynamic, _) => "Dynamic",
-            (Sensitivity::Keyset, _) => "Keyset",
-        };
+        let kind = self.shown_type();
         let concurrency = match properties.locks {
             _ if properties.is_read_only || kind == "Snapshot" => "Read Only",
             true => "Scroll Locks",
@@ -234,7 +250,7 @@ impl Cursor {
     }
 
     /// 1 open, 0 open without rows, -1 closed, as CURSOR_STATUS tells it.
-    fn status(&self) -> i16 {
+    pub(crate) fn status(&self) -> i16 {
         match &self.opened {
             None => -1,
             Some(opened) => i16::from(opened.count > 0 || opened.is_dynamic()),
@@ -504,6 +520,30 @@ impl Cursors {
         Ok(())
     }
 
+    /// What the running batch or procedure calls its cursors.
+    pub(crate) fn references(&self) -> Vec<CursorReference> {
+        let scope = self.scopes.last().expect("the batch's scope is never left");
+        let of = |name: &String, id: CursorId, is_variable: bool, is_global: bool| {
+            let declared = self.slots[id].as_ref().map_or("", |cursor| cursor.plan.name.as_str());
+            let is_own = !is_variable && declared.to_lowercase() == *name;
+            let name = if is_own { declared.to_string() } else { name.clone() };
+            CursorReference { name, is_variable, is_global, id }
+        };
+        let local = scope.names.iter().map(|(name, id)| of(name, *id, false, false));
+        let variables = scope.variables.iter().filter_map(|(name, id)| Some(of(name, (*id)?, true, false)));
+        local
+            .chain(variables)
+            .chain(self.globals.iter().map(|(name, id)| of(name, *id, false, true)))
+            .collect()
+    }
+
+    /// Adds a cursor that a procedure hands to the cursor variable of its caller.
+    pub(crate) fn add_returned(&mut self, parameter: &str, cursor: Cursor) -> CursorId {
+        let id = self.add(cursor);
+        self.returned.push((parameter.to_lowercase(), Some(id)));
+        id
+    }
+
     pub(crate) fn note_opened(&mut self, id: CursorId) {
         self.last_opened = Some(id);
     }
@@ -563,8 +603,8 @@ impl Cursors {
     /// All of them for `sys.dm_exec_cursors`.
     pub(crate) fn rows(&self, is_close_on_commit: bool) -> Vec<CursorRow> {
         let each = self.slots.iter().enumerate();
-        let each = each.filter_map(|(id, slot)| slot.as_ref().map(|cursor| (id, cursor)));
-        let row = |(id, cursor): (CursorId, &Box<Cursor>)| {
+        let each = each.filter_map(|(id, slot)| slot.as_deref().map(|cursor| (id, cursor)));
+        let row = |(id, cursor): (CursorId, &Cursor)| {
             let name = self.globals.iter().find(|(_, named)| *named == id).map(|(name, _)| name.as_str());
             let level = self.scopes.iter().position(|scope| scope.has(id));
             let scope = match level {

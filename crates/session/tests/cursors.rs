@@ -142,3 +142,56 @@ fn a_dynamic_cursor_follows_keys_of_several_columns() {
     assert_eq!(all(&mut session, "SELECT -n AS a FROM t ORDER BY a"), "-5-4-3-2-1");
     assert_eq!(all(&mut session, "SELECT n FROM t WHERE a > 5"), "");
 }
+
+/// sp-describe-cursor-transact-sql, sp-cursor-list-transact-sql and their kin: a report as a cursor.
+#[test]
+fn reports_about_cursors_are_cursors() {
+    let world = World::new("cursor-reports");
+    let mut s = world.session();
+    run(
+        &mut s,
+        "CREATE TABLE t (i int NOT NULL PRIMARY KEY, j varchar(10) NULL) INSERT t VALUES (1, 'a'), (2, 'b')",
+    );
+    run(
+        &mut s,
+        "DECLARE abc CURSOR GLOBAL KEYSET FOR SELECT i, j + 'x' AS k, j FROM t ORDER BY i DESC OPEN abc",
+    );
+    let report = |s: &mut hardpan_session::Session, call: &str| {
+        let text = format!(
+            "DECLARE @r CURSOR; EXEC {call}; FETCH NEXT FROM @r; WHILE @@FETCH_STATUS <> -1 FETCH NEXT FROM @r; CLOSE @r"
+        );
+        let seen = run(s, &text);
+        assert_eq!(numbers(&seen), [0; 0], "{call}: {:?}", seen.messages);
+        let rows = seen.sets.iter().flat_map(|set| set.1.iter().map(|row| row.join("|")));
+        rows.collect::<Vec<_>>()
+    };
+    let named = "@cursor_return = @r OUTPUT, @cursor_source = N'global', @cursor_identity = N'ABC'";
+    assert_eq!(
+        report(&mut s, &format!("master.dbo.sp_describe_cursor {named}")),
+        ["abc|abc|2|1|2|3|1|1|2|-9|3|0|1|1"]
+    );
+    run(&mut s, "FETCH abc UPDATE t SET j = 'c' WHERE CURRENT OF abc");
+    assert_eq!(report(&mut s, "sp_cursor_list @r OUTPUT, 2"), ["abc|abc|2|1|2|3|1|1|2|0|3|1|4|1"]);
+    assert_eq!(report(&mut s, "sp_cursor_list @r OUTPUT, 1"), [""; 0]);
+    let t = rows(&mut s, "SELECT OBJECT_ID('t')").concat();
+    assert_eq!(
+        report(&mut s, &format!("sp_describe_cursor_columns {named}")),
+        [
+            format!("i|0|18|4|56|10|0|1|D|0|1|{t}|1|master"),
+            "k|1|4|11|167|0|0|0|NULL|0|-1|-1|-1|NULL".to_string(),
+            format!("j|2|20|10|167|0|0|0|NULL|0|2|{t}|1|master"),
+        ]
+    );
+    assert_eq!(
+        report(&mut s, &format!("sp_describe_cursor_tables {named}")),
+        [format!("dbo|t|0|0|test|{t}|1|master")]
+    );
+    let refused = |s: &mut hardpan_session::Session, call: &str| {
+        numbers(&run(s, &format!("DECLARE @r CURSOR, @i int; EXEC {call}")))
+    };
+    assert_eq!(refused(&mut s, "sp_describe_cursor @r OUTPUT, N'global', N'none'"), [16916]);
+    assert_eq!(refused(&mut s, "sp_describe_cursor @r OUTPUT, N'variable', N'@none'"), [16950]);
+    assert_eq!(refused(&mut s, "sp_describe_cursor @r OUTPUT, N'other', N'abc'"), [16902]);
+    assert_eq!(refused(&mut s, "sp_cursor_list @r OUTPUT, 4"), [16902]);
+    assert_eq!(refused(&mut s, "sp_cursor_list @i OUTPUT, 1"), [206]);
+}

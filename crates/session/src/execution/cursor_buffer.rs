@@ -34,6 +34,7 @@ impl Session {
         let cursor = self.state.cursors.get(id);
         (cursor.opened, cursor.api) = (Some(opened), Some(api));
         if let (BufferFetch::Move(..), Some(api)) = (fetch, &cursor.api) {
+            cursor.last_operation = (2, i64::try_from(api.buffer.len()).unwrap_or(i64::MAX));
             cursor.fetch_status = if api.buffer.is_empty() { BEYOND } else { FOUND };
         }
         self.publish_cursors();

@@ -49,7 +49,11 @@ impl Session {
                         return Err(unchanged(is_checked).into());
                     }
                     // What the cursor itself has changed, it may change again.
-                    self.state.cursors.get(id).current_changed();
+                    let cursor = self.state.cursors.get(id);
+                    cursor.current_changed();
+                    let operation =
+                        if matches!(step.statement.kind, StatementKind::Update(_)) { 4 } else { 5 };
+                    cursor.last_operation = (operation, 1);
                     return Ok(());
                 }
                 other => return other,

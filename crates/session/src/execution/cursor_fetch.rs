@@ -69,6 +69,7 @@ impl Session {
         let status = if result.is_ok() { self.state.cursors.fetch_status } else { BEYOND };
         let cursor = self.state.cursors.get(id);
         (cursor.opened, cursor.fetch_status) = (Some(opened), status);
+        cursor.last_operation = (2, i64::from(status == FOUND));
         result
     }
 

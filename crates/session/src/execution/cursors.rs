@@ -138,9 +138,11 @@ impl Session {
             }
             CursorStep::Close(name) => {
                 let id = self.state.cursors.id_of(name)?;
-                if self.state.cursors.get(id).opened.take().is_none() {
+                let cursor = self.state.cursors.get(id);
+                if cursor.opened.take().is_none() {
                     return Err(SqlError::new(16917, &[]).into());
                 }
+                cursor.last_operation = (6, 0);
                 0
             }
             CursorStep::Deallocate(name) => {
@@ -220,7 +222,8 @@ impl Session {
     ) -> Result<Vec<SqlError>, Interruption> {
         self.state.cursors.note_opened(id);
         let (opened, messages) = self.in_database_of(id, |session| session.opened(id, trigger, sink))?;
-        self.state.cursors.get(id).opened = Some(Box::new(opened));
+        let cursor = self.state.cursors.get(id);
+        (cursor.opened, cursor.last_operation) = (Some(Box::new(opened)), (1, 0));
         Ok(messages)
     }
 

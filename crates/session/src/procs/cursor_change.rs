@@ -275,7 +275,9 @@ fn update(
         return Ok(false);
     }
     changed(session, !target.checksum.is_null())?;
-    session.state.cursors.get(id).row_changed(row.number(), &target, keys.into_iter().next());
+    let cursor = session.state.cursors.get(id);
+    cursor.row_changed(row.number(), &target, keys.into_iter().next());
+    cursor.last_operation = (4, 1);
     Ok(true)
 }
 
@@ -295,7 +297,9 @@ fn delete(
     let (done, _) = run_with_keys(session, id, false, text_of, sink)?;
     if done {
         changed(session, !target.checksum.is_null())?;
-        session.state.cursors.get(id).row_changed(row.number(), &target, None);
+        let cursor = session.state.cursors.get(id);
+        cursor.row_changed(row.number(), &target, None);
+        cursor.last_operation = (5, 1);
     }
     Ok(done)
 }
@@ -370,6 +374,9 @@ fn insert(
     };
     let (done, keys) = run_with_keys(session, id, is_built, text_of, sink)?;
     let cursor = session.state.cursors.get(id);
+    if done {
+        cursor.last_operation = (3, 1);
+    }
     if let (true, Some(opened)) = (done, cursor.opened.as_mut()) {
         // What the cursor itself has inserted is the last of its rows.
         keys.into_iter().for_each(|key| opened.add_row(key));

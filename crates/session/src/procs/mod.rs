@@ -6,6 +6,7 @@ mod cursor_change;
 mod cursor_fetch;
 mod cursor_open;
 mod cursor_options;
+mod cursor_report;
 mod definitions;
 mod describe;
 mod doctor;
@@ -52,6 +53,10 @@ const NATIVE: &[(&str, Native)] = &[
     ("sp_cursorfetch", cursor_fetch::sp_cursorfetch),
     ("sp_cursoroption", cursor_fetch::sp_cursoroption),
     ("sp_cursorclose", cursor_fetch::sp_cursorclose),
+    ("sp_cursor_list", cursor_report::sp_cursor_list),
+    ("sp_describe_cursor", cursor_report::sp_describe_cursor),
+    ("sp_describe_cursor_columns", cursor_report::sp_describe_cursor_columns),
+    ("sp_describe_cursor_tables", cursor_report::sp_describe_cursor_tables),
     ("sp_flush_log", sp_flush_log),
     ("sp_log_doctor", doctor::sp_log_doctor),
     ("sp_reset_connection", sp_reset_connection),

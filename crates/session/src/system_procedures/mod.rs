@@ -34,6 +34,19 @@ pub(crate) const NATIVE: &[(&str, &str)] = &[
     ("sp_cursorfetch", "@cursor int, @fetchtype int, @rownum int OUTPUT, @nrows int OUTPUT"),
     ("sp_cursoroption", "@cursor int, @code int, @value int OUTPUT"),
     ("sp_cursorclose", "@cursor int"),
+    ("sp_cursor_list", "@cursor_return int OUTPUT, @cursor_scope int"),
+    (
+        "sp_describe_cursor",
+        "@cursor_return int OUTPUT, @cursor_source nvarchar(30), @cursor_identity nvarchar(128)",
+    ),
+    (
+        "sp_describe_cursor_columns",
+        "@cursor_return int OUTPUT, @cursor_source nvarchar(30), @cursor_identity nvarchar(128)",
+    ),
+    (
+        "sp_describe_cursor_tables",
+        "@cursor_return int OUTPUT, @cursor_source nvarchar(30), @cursor_identity nvarchar(128)",
+    ),
     ("sp_flush_log", ""),
     ("sp_log_doctor", "@seconds int"),
     ("sp_reset_connection", ""),
