@@ -126,6 +126,16 @@ pub(super) static VIEWS: &[SystemView] = &[
          loginame nchar(128) not null",
         processes,
     ),
+    SystemView::new(
+        "dm_exec_cursors",
+        "session_id int not null, cursor_id int not null, name nvarchar(256), properties nvarchar(256) not null, sql_handle varbinary(64), \
+         statement_start_offset int, statement_end_offset int, plan_generation_num bigint, creation_time datetime not null, \
+         is_open bit not null, is_async_population bit not null, is_close_on_commit bit not null, fetch_status int not null, \
+         fetch_buffer_size int not null, fetch_buffer_start int not null, ansi_position int not null, worker_time bigint, reads bigint, \
+         writes bigint, dormant_duration bigint",
+        cursors,
+    )
+    .with_parameters(1),
 ];
 
 /// A datetime of 100 ns ticks since 0001-01-01.
@@ -481,5 +491,35 @@ fn servers(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
         ("product", "SQL Server".into()),
         ("provider", "SQLNCLI".into()),
     ]);
+    Ok(())
+}
+
+/// `dm_exec_cursors(session_id | 0)`: the cursors of a session, or of all. What is not counted by cursor is NULL.
+fn cursors(context: Context<'_, '_, '_>) -> Result<(), SqlError> {
+    let wanted = context.integer_argument(0);
+    let own = context.runtime.state.session_id();
+    for session in context.runtime.state.sessions() {
+        let id = session.session_id;
+        if wanted != Some(0) && wanted != Some(i64::from(id)) {
+            continue;
+        }
+        let cursors = if id == own { context.runtime.state.cursors() } else { session.cursors.to_vec() };
+        for cursor in cursors {
+            context.row(&[
+                ("session_id", i32::from(id).into()),
+                ("cursor_id", cursor.cursor_id.into()),
+                ("name", if cursor.name.is_empty() { Cell::Null } else { cursor.name.into() }),
+                ("properties", cursor.properties.into()),
+                ("creation_time", moment(cursor.creation_ticks).into()),
+                ("is_open", cursor.is_open.into()),
+                ("is_async_population", false.into()),
+                ("is_close_on_commit", cursor.is_close_on_commit.into()),
+                ("fetch_status", cursor.fetch_status.into()),
+                ("fetch_buffer_size", cursor.fetch_buffer_size.into()),
+                ("fetch_buffer_start", cursor.fetch_buffer_start.into()),
+                ("ansi_position", cursor.ansi_position.into()),
+            ]);
+        }
+    }
     Ok(())
 }
