@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use query::context::RunningTrigger;
 use query::{
-    ColumnDescription, CompiledStatement, CursorRow, ExecContext, Flow, RowSink, StatementOutcome, VariableDef,
+    ColumnDescription, CompiledStatement, CursorRow, ExecContext, Flow, RowSink, StatementOutcome,
+    VariableDef,
 };
 use types::{SqlError, SqlResult, SqlType, Value};
 

@@ -314,7 +314,7 @@ fn give(
         created,
     );
     let id = session.state.cursors.add_returned(RETURNED, cursor);
-    session.open_cursor(id, sink)?;
+    session.open_cursor(id, None, sink)?;
     let is_it =
         |given: &Argument| given.name.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(RETURNED));
     let at = arguments.iter().position(is_it).unwrap_or(0);
