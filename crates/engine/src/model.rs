@@ -7,7 +7,7 @@ use txn::{CommitMode, TxnOptions};
 use crate::catalog::{Entry, TypeDef};
 use crate::database::Database;
 use crate::db_transaction::DbTransaction;
-use crate::definition::{NewColumn, NewConstraint, NewFilter, NewIndex, NewTable};
+use crate::definition::{NewColumn, NewConstraint, NewFilter, NewIndex, NewTable, NewTrigger};
 use crate::error::SqlResult;
 use crate::schema::{IndexKind, ModuleDef, ModuleKind, ObjectDef, ObjectId, TableDef};
 
@@ -39,14 +39,20 @@ pub(crate) fn copy(model: &Arc<Database>, target: &Arc<Database>) -> SqlResult<(
         };
         target.change_entry(&sink, None, Some(Entry::Type(TypeDef { table_object_id, ..def })))?;
     }
+    let mut triggers = Vec::new();
     for object in objects {
         match object {
             ObjectDef::Table(table) => copy_table(model, &source, target, &sink, &table)?,
             // With its type.
             ObjectDef::Module(module) if module.kind == ModuleKind::TableType => {}
+            // Behind its table or view.
+            ObjectDef::Module(module) if module.kind == ModuleKind::Trigger => triggers.push(module),
             ObjectDef::Module(module) => drop(copy_module(target, &sink, &module)?),
             ObjectDef::Sequence(sequence) => drop(target.copy_sequence(&sink, &sequence)?),
         }
+    }
+    for trigger in triggers {
+        copy_trigger(model, target, &sink, &trigger)?;
     }
     source.commit(CommitMode::Volatile)?;
     sink.commit(if target.is_volatile() { CommitMode::Volatile } else { CommitMode::Full })
@@ -76,6 +82,20 @@ fn copy_module(target: &Arc<Database>, sink: &DbTransaction, module: &ModuleDef)
         &module.stars,
         None,
     )
+}
+
+fn copy_trigger(
+    model: &Arc<Database>,
+    target: &Arc<Database>,
+    sink: &DbTransaction,
+    trigger: &ModuleDef,
+) -> SqlResult<()> {
+    let parent = model.catalog().object(trigger.parent_object_id);
+    let parent = parent.and_then(|parent| target.catalog().find(&trigger.schema, parent.name()));
+    let Some(parent) = parent else { return Ok(()) };
+    let (name, definition) = (&*trigger.name, &*trigger.definition);
+    let new = NewTrigger { parent: &parent, name, definition, settings: trigger.settings(), replace: None };
+    target.create_trigger(sink, &new).map(drop)
 }
 
 /// A definition as the statement that would create it.

@@ -166,6 +166,15 @@ impl TransactionSet {
         self.explicit = true;
     }
 
+    /// The statement's own transaction has become the user's: gives its descriptor.
+    pub fn becomes_known(&mut self) -> u64 {
+        assert!(self.explicit, "it is open");
+        if self.descriptor == 0 {
+            self.descriptor = NEXT_DESCRIPTOR.fetch_add(1, Ordering::Relaxed);
+        }
+        self.descriptor
+    }
+
     /// The descriptor of the open user transaction, 0 without one.
     pub fn descriptor(&self) -> u64 {
         self.descriptor

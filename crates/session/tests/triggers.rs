@@ -49,6 +49,11 @@ fn only_transactions_that_clients_know_are_told() {
         panic!("{:?}", seen.environment);
     };
     assert_eq!(begun, ended);
+    // One that a trigger leaves open is the client's.
+    run(&mut session, "ALTER TRIGGER tr ON t AFTER INSERT AS BEGIN TRAN");
+    let seen = run(&mut session, "INSERT t (i) VALUES (1) COMMIT");
+    assert_eq!((numbers(&seen), seen.environment.len()), (vec![], 2), "{:?}", seen.environment);
+    assert_eq!(rows(&mut session, "SELECT @@TRANCOUNT, COUNT(*) FROM t"), ["0|1"]);
     // The next transaction is told of again.
     let seen = run(&mut session, "BEGIN TRAN COMMIT");
     assert_eq!(seen.environment.len(), 2);
@@ -118,6 +123,19 @@ fn a_restart_finds_the_triggers() {
     run(&mut session, "INSERT t (i) VALUES (1) UPDATE t SET i = 5 ENABLE TRIGGER c ON t UPDATE t SET i = 6");
     assert_eq!(rows(&mut session, "SELECT i FROM l"), ["2", "1", "3"]);
     assert_eq!(rows(&mut session, "SELECT i FROM t"), ["5"]);
+}
+
+#[test]
+fn a_new_database_has_the_triggers_of_model() {
+    let (_world, mut session) = World::in_database("triggers-model");
+    run(&mut session, "USE model CREATE TABLE t (i int)");
+    run(&mut session, "CREATE TRIGGER tr ON t AFTER INSERT AS INSERT t SELECT i + 1 FROM inserted");
+    run(&mut session, "USE master CREATE DATABASE e");
+    run(&mut session, "USE e INSERT t VALUES (1) USE master DROP DATABASE e");
+    run(&mut session, "CREATE DATABASE e");
+    run(&mut session, "USE e");
+    assert_eq!(run(&mut session, "INSERT t VALUES (1)").messages, []);
+    assert_eq!(rows(&mut session, "SELECT i, OBJECT_NAME(parent_id) FROM t, sys.triggers"), ["1|t", "2|t"]);
 }
 
 #[test]

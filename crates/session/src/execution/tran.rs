@@ -48,6 +48,13 @@ impl Session {
         self.state.row_count = 0;
     }
 
+    /// A trigger has left a level of the statement's own transaction open: from now on the client knows of it.
+    pub(crate) fn tell_hidden_transaction(&mut self, sink: &mut dyn ResultSink) {
+        let descriptor = self.transactions.becomes_known();
+        self.publish_transaction(None);
+        sink.environment(EnvironmentChange::BeginTransaction(descriptor));
+    }
+
     /// Publishes the new transaction for the views. Without a name this costs two stores.
     fn publish_transaction(&mut self, name: Option<&str>) {
         let began_ticks = self.instance.os().clock().utc_100ns().max(0).cast_unsigned();

@@ -87,6 +87,9 @@ impl Session {
         // More levels are those of a transaction that a trigger has begun and left open; one that it has begun after a ROLLBACK is not the statement's.
         if is_own && std::mem::take(&mut self.is_transaction_hidden) {
             self.state.transaction_count -= 1;
+            if self.state.transaction_count > 0 {
+                self.tell_hidden_transaction(sink);
+            }
         }
         self.state.last_error = 0;
         Ok(())
