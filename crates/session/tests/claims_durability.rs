@@ -9,7 +9,9 @@ use crate::common::simulated::{
     on_a_machine, repeat,
 };
 use crate::common::{numbers, rows, run};
-use hardpan_session::{ColumnDescription, Done, EnvironmentChange, Flow, ResultSink, Session};
+use hardpan_session::{
+    BulkRows, BulkSource, ColumnDescription, Done, EnvironmentChange, Flow, NullSink, ResultSink, Session,
+};
 use log::FlushReason;
 use log::block::BlockHeader;
 use os::sim::{Bug, Profile, World, WriteEvent, WriteStep};
@@ -218,6 +220,58 @@ fn select_into_survives(seed: u64, model: &'static str, description: &'static st
         }
         exists == 1
     })
+}
+
+/// 5,001 rows of a client, the first of which cuts the power off some switches later.
+struct Sent {
+    rows: std::ops::Range<i32>,
+    cut: Option<(World, u64)>,
+}
+
+impl BulkRows for Sent {
+    fn next(&mut self, row: &mut Vec<Value>) -> Result<bool, SqlError> {
+        if let Some((world, switches)) = self.cut.take() {
+            world.power_off_after_switches(switches);
+        }
+        row.clear();
+        row.extend(self.rows.next().map(Value::Int));
+        Ok(!row.is_empty())
+    }
+}
+
+impl BulkSource for Sent {
+    fn columns(&mut self) -> Result<Vec<SqlType>, SqlError> {
+        Ok(vec![SqlType::Int])
+    }
+}
+
+/// A bulk load whose power fails is whole or absent, and its indexes agree.
+#[test]
+fn a_bulk_load_is_whole_or_absent_after_a_crash() {
+    let mut seen = [0; 2];
+    for seed in 0..24 {
+        let made = |session: &mut Session| {
+            repeat(session, 1, 200, "INSERT INTO dbo.T1(col1) VALUES(@i);");
+            run(
+                session,
+                "CREATE UNIQUE CLUSTERED INDEX c ON dbo.T1 (col1); CREATE INDEX d ON dbo.T1 (col1 DESC)",
+            );
+        };
+        let cut = move |session: &mut Session, world: &World| {
+            run(session, "INSERT BULK dbo.T1 (col1 int)");
+            let mut sent = Sent { rows: 201..5_202, cut: Some((world.clone(), 1 + seed * seed * 8)) };
+            session.bulk_load(&mut sent, &mut NullSink);
+        };
+        let loaded = after_power_loss(seed, None, made, cut, move |session| {
+            let count = number(session, "SELECT COUNT(*) FROM dbo.T1");
+            assert!(count == 200 || count == 5_201, "seed {seed}: {count} rows");
+            assert_eq!(number(session, "SELECT COUNT(*) FROM dbo.T1 WITH (INDEX(d))"), count);
+            run(session, "DBCC CHECKTABLE ('dbo.T1')");
+            count == 5_201
+        });
+        seen[usize::from(loaded)] += 1;
+    }
+    assert!(seen[0] > 0 && seen[1] > 0, "both outcomes are seen: {seen:?}");
 }
 
 /// Claims 8 and 10: log is written from low to high offsets, jumping only to the beginning of another VLF, never twice to one place; each
