@@ -436,6 +436,22 @@ fn a_load_that_waits_for_its_client_is_killed() {
     assert_eq!(count(&mut watcher, "t"), 0);
 }
 
+/// A value of several MB in packets of 4 KB, twice; both rows are as they were sent.
+#[test]
+fn a_large_value_arrives_packet_by_packet() {
+    let world = World::new("bulk-large");
+    let mut client = world.client();
+    client.batch("CREATE TABLE t (b varbinary(max), n nvarchar(max))");
+    let bytes: Vec<u8> = (0..5_000_000_u32).map(|at| (at % 251) as u8).collect();
+    let columns = [("b", SqlType::VarBinary(Length::Max)), ("n", SqlType::NVARCHAR_MAX)];
+    let row = vec![Value::Binary(ByteStr::new(&bytes)), Value::nvarchar(&"\u{E9}".repeat(1_000_000))];
+    let announce = "INSERT BULK t (b varbinary(max), n nvarchar(max))";
+    let tokens = load(&mut client, announce, &columns, &[row.clone(), row.clone()]);
+    assert_eq!(loaded(&tokens), 2);
+    let stored = rows_of(&client.batch("SELECT * FROM t"));
+    assert!(stored == [row.clone(), row]);
+}
+
 /// Readers do not see rows before the load's commit; TABLOCK locks them out.
 #[test]
 fn a_reader_meanwhile_sees_nothing_or_waits() {
