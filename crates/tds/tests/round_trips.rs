@@ -8,7 +8,7 @@ use hardpan_tds::client::{RequestWriter, Token, TokenReader};
 use hardpan_tds::login7::TdsVersion;
 use hardpan_tds::packet::{MessageReader, ReadLimits};
 use hardpan_tds::rpc::{Parameter, Procedure, ProcedureId, RpcCall};
-use hardpan_tds::server::{Column, Encoder, Request, decode_request};
+use hardpan_tds::server::{Column, Encoder, Origin, Request, decode_request};
 use hardpan_tds::token::{DEFAULT_COLLATION, DoneKind, DoneToken, EnvChange, done};
 use types::{SqlError, SqlType, Value};
 
@@ -273,4 +273,47 @@ fn a_message_too_long_for_its_token_is_cut() {
     assert!(
         matches!(&tokens(&mut encoder)[..], [Token::Message { error, .. }] if error.message.len() > 10_000)
     );
+}
+
+/// MS-TDS, TABNAME and COLINFO: behind COLMETADATA, the table's name in parts and three bytes a column, with the base name of a renamed one.
+#[test]
+fn the_origins_of_a_cursors_columns() {
+    let origin =
+        |is_expression, renamed, is_key, is_hidden| Origin { is_expression, renamed, is_key, is_hidden };
+    let origins = [
+        origin(false, None, true, false),
+        origin(false, Some("b"), false, false),
+        origin(true, None, false, true),
+    ];
+    for version in [TdsVersion::V7_1, TdsVersion::V7_4] {
+        let mut encoder = Encoder::new(version, 4096, 51, "HARDPAN");
+        let columns = ["a", "x", "ROWSTAT"].map(|name| Column::new(name, SqlType::Int));
+        encoder.columns(columns.into_iter(), false);
+        let start = encoder.pending_bytes();
+        encoder.origins(&["dbo".to_string(), "t".to_string()], origins.into_iter());
+        assert!(encoder.row(&[Value::Int(1), Value::Int(2), Value::Int(1)]));
+        let mut bytes = Vec::new();
+        encoder.finish(&mut bytes);
+        let wanted = [
+            &[0xA4, 13, 0, 2, 3, 0][..],
+            &[b'd', 0, b'b', 0, b'o', 0, 1, 0, b't', 0],
+            &[0xA5, 12, 0, 1, 1, 0x08, 2, 1, 0x20, 1, b'b', 0, 3, 0, 0x14],
+        ]
+        .concat();
+        let payload = &bytes[8..];
+        assert_eq!(payload[start..start + wanted.len()], wanted, "{version:?}");
+        let mut reader = MessageReader::new(ReadLimits::default());
+        reader.feed(&bytes).unwrap();
+        reader.next().unwrap().expect("a whole message");
+        let seen = TokenReader::new(reader.payload(), version).collect().unwrap();
+        let ignored = [Token::Ignored(0xA4), Token::Ignored(0xA5)];
+        assert_eq!(seen[1..3], ignored, "a client may skip them");
+        assert!(matches!(&seen[3], Token::Row(_)));
+    }
+    // Without a table all are expressions.
+    let mut encoder = Encoder::new(TdsVersion::V7_4, 4096, 51, "HARDPAN");
+    encoder.origins(&[], origins.into_iter().take(1));
+    let mut bytes = Vec::new();
+    encoder.finish(&mut bytes);
+    assert_eq!(bytes[8..], [0xA5, 3, 0, 1, 0, 0x0C]);
 }
