@@ -478,9 +478,7 @@ fn a_reader_meanwhile_sees_nothing_or_waits() {
 fn triggers_fire_when_asked() {
     let world = World::new("bulk-triggers");
     let mut client = world.client();
-    client.batch(
-        "CREATE TABLE t (i int); CREATE TABLE seen (number int, rows int); CREATE VIEW v AS SELECT i FROM t",
-    );
+    client.batch("CREATE TABLE t (i int); CREATE TABLE seen (number int, rows int)");
     client.batch("CREATE VIEW v AS SELECT i FROM t");
     client.batch(
         "CREATE TRIGGER after_t ON t AFTER INSERT AS INSERT seen SELECT COUNT(*), @@ROWCOUNT FROM inserted",
