@@ -143,7 +143,7 @@ impl Binder<'_> {
             true => Access::AllColumns,
             false => Access::Columns(names.iter().map(|name| name.value.clone()).collect()),
         };
-        let target = self.insert_target(&ast::DmlTargetKind::Table(table.clone()), &access)?;
+        let target = self.insert_target(&ast::DmlTargetKind::Table(table.clone()), &access, rules.fire_triggers)?;
         let (source, through) = (target.source.clone(), target.through.as_deref());
         if names.is_empty() && through.is_some() {
             return Err(plan_ir::errors::unsupported("a bulk load into all columns of a view"));
@@ -233,7 +233,7 @@ impl Binder<'_> {
             _ if insert.columns.is_empty() => Access::AllColumns,
             _ => Access::Columns(names()),
         };
-        let target = self.insert_target(&insert.target.kind, &access)?;
+        let target = self.insert_target(&insert.target.kind, &access, true)?;
         let (source, through) = (&target.source, target.through.as_deref());
         if !insert.columns.is_empty() {
             let ordinals = self.target_columns(source, through, &insert.columns)?;

@@ -124,16 +124,18 @@ impl Binder<'_> {
         }
     }
 
-    /// Where an INSERT goes. Errors 207, 208, 259 and those of a query that cannot be changed through.
+    /// Where an INSERT goes; to the view itself if its INSTEAD OF trigger fires. Errors 207, 208, 259 and those of a query that cannot be changed through.
     pub fn insert_target(
         &mut self,
         target: &ast::DmlTargetKind,
         access: &Access,
+        fires_triggers: bool,
     ) -> Result<InsertTarget, SqlError> {
         let name = match self.named_target(target)? {
             Named::Table(source) => return Ok(InsertTarget { source, through: None }),
             Named::View(name, database, id) => {
-                if let Some(ObjectDef::Module(view)) = database.catalog().object(id)
+                if fires_triggers
+                    && let Some(ObjectDef::Module(view)) = database.catalog().object(id)
                     && let Some(source) =
                         self.view_as_table(&database, &view, engine::TriggerEvent::Insert)?
                 {

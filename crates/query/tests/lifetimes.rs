@@ -33,8 +33,10 @@ fn the_binder_asks_no_catalog_in_any_other_way() {
     asks.sort();
     // The tables that refer to one are looked for among all, and noted one by one. The triggers of a table or view that was noted are those of its
     // definition: each change of a trigger renews it.
-    let of_triggers = ["output.rs", "target.rs", "trigger.rs", "update.rs"].map(|file| format!("{file} catalog()"));
-    let known = ["constraints.rs catalog()", "names.rs lookup."].map(str::to_string).into_iter().chain(of_triggers);
+    let of_triggers =
+        ["output.rs", "target.rs", "trigger.rs", "update.rs"].map(|file| format!("{file} catalog()"));
+    let known =
+        ["constraints.rs catalog()", "names.rs lookup."].map(str::to_string).into_iter().chain(of_triggers);
     assert_eq!(asks, known.collect::<Vec<_>>());
 }
 
