@@ -143,7 +143,8 @@ impl Binder<'_> {
             true => Access::AllColumns,
             false => Access::Columns(names.iter().map(|name| name.value.clone()).collect()),
         };
-        let target = self.insert_target(&ast::DmlTargetKind::Table(table.clone()), &access, rules.fire_triggers)?;
+        let target =
+            self.insert_target(&ast::DmlTargetKind::Table(table.clone()), &access, rules.fire_triggers)?;
         let (source, through) = (target.source.clone(), target.through.as_deref());
         if names.is_empty() && through.is_some() {
             return Err(plan_ir::errors::unsupported("a bulk load into all columns of a view"));
