@@ -89,7 +89,7 @@ impl<'a, 'c> ClientRows<'a, 'c> {
             }
             Ok(_) => {
                 self.entry.interrupt_by_attention();
-                Err(SqlError::new(3617, &[]))
+                Err(SqlError::custom(3617, 10, 1, "The bulk load was cancelled.".into()))
             }
             Err(error) => {
                 drop(channel);

@@ -569,7 +569,7 @@ fn the_view_of_cursors() {
             session,
             &format!(
                 "SELECT name, properties, is_open, fetch_status, fetch_buffer_size, fetch_buffer_start, ansi_position, is_close_on_commit \
-                 FROM sys.dm_exec_cursors({of}) WHERE creation_time <= SYSDATETIME() ORDER BY cursor_id DESC"
+                 FROM sys.dm_exec_cursors({of}) WHERE creation_time <= DATEADD(second, 1, SYSDATETIME()) ORDER BY cursor_id DESC"
             ),
         )
     };
