@@ -132,7 +132,8 @@ pub const SHAPES: [Shape; 33] = [
         name: "UPDATE of a tenth of the orders",
         before: "",
         text: "update orders set o_shippriority = o_shippriority + 1 where o_orderkey % 10 = 1",
-        after: "",
+        // Q3 reads the column, and the engines run the statement a different number of times.
+        after: "update orders set o_shippriority = 0 where o_orderkey % 10 = 1",
         times: 1,
     },
     Shape {
