@@ -191,12 +191,12 @@ impl Reader<'_> {
             _ => (start.clone(), start.clone()),
         };
         match wanted {
-            Wanted::First => self.forward(keyed, start, size, api)?,
-            Wanted::Next => self.forward(keyed, behind, size, api)?,
-            Wanted::Last => self.backward(keyed, end, size, api)?,
-            Wanted::PriorWithoutAdjustment => self.backward(keyed, before, size, api)?,
+            Wanted::First => self.fill(keyed, start, (size, true), api)?,
+            Wanted::Next => self.fill(keyed, behind, (size, true), api)?,
+            Wanted::Last => self.fill(keyed, end, (size, false), api)?,
+            Wanted::PriorWithoutAdjustment => self.fill(keyed, before, (size, false), api)?,
             Wanted::Prior => {
-                self.backward(keyed, before, size, api)?;
+                self.fill(keyed, before, (size, false), api)?;
                 if (1..size).contains(&api.buffer.len()) {
                     self.restart(keyed, size, api)?;
                     return Ok(true);
@@ -216,7 +216,7 @@ impl Reader<'_> {
     fn restart(&mut self, keyed: &Keyed, size: usize, api: &mut ApiCursor) -> Result<(), Interruption> {
         api.buffer.clear();
         self.rows.clear();
-        self.forward(keyed, Here::start(), size, api)
+        self.fill(keyed, Here::start(), (size, true), api)
     }
 
     fn relative(
@@ -251,7 +251,7 @@ impl Reader<'_> {
             let first = self.keep(here.position, key.clone(), row);
             api.buffer.push(first);
         }
-        self.forward(keyed, here, size, api)?;
+        self.fill(keyed, here, (size, true), api)?;
         Ok(false)
     }
 
@@ -277,42 +277,7 @@ impl Reader<'_> {
         }))
     }
 
-    /// Fills the buffer with the rows behind.
-    fn forward(
-        &mut self,
-        keyed: &Keyed,
-        from: Here,
-        size: usize,
-        api: &mut ApiCursor,
-    ) -> Result<(), Interruption> {
-        self.fill(keyed, from, (size, true), api)?;
-        api.place = match (api.buffer.is_empty(), size) {
-            (false, _) => Place::Rows(1, api.buffer.len()),
-            (true, 0) => Place::BeforeFirst,
-            (true, _) => Place::AfterLast,
-        };
-        Ok(())
-    }
-
-    /// Fills the buffer with the rows before.
-    fn backward(
-        &mut self,
-        keyed: &Keyed,
-        from: Here,
-        size: usize,
-        api: &mut ApiCursor,
-    ) -> Result<(), Interruption> {
-        self.fill(keyed, from, (size, false), api)?;
-        api.buffer.reverse();
-        self.rows.reverse();
-        api.place = match (api.buffer.is_empty(), size) {
-            (false, _) => Place::Rows(1, api.buffer.len()),
-            (true, 0) => Place::AfterLast,
-            (true, _) => Place::BeforeFirst,
-        };
-        Ok(())
-    }
-
+    /// Fills the buffer with the rows behind or before a place, in the order of the cursor.
     fn fill(
         &mut self,
         keyed: &Keyed,
@@ -329,6 +294,16 @@ impl Reader<'_> {
             }
             here = next;
         }
+        if !forward {
+            api.buffer.reverse();
+            self.rows.reverse();
+        }
+        // Without a row the cursor has passed the last one of its direction; a fetch of no rows goes to the other end.
+        api.place = match (api.buffer.len(), forward == (size > 0)) {
+            (count @ 1.., _) => Place::Rows(1, count),
+            (0, true) => Place::AfterLast,
+            (0, false) => Place::BeforeFirst,
+        };
         Ok(())
     }
 }
