@@ -3,7 +3,7 @@
 use query::{Flow, RowSink};
 use types::{SqlError, SqlType, Value};
 
-use crate::sink::{ColumnOrigin, Done, EnvironmentChange, ResultSink};
+use crate::sink::{ColumnOrigin, Done, ResultSink, SinkLayer};
 
 /// Collects the rows of INSERT ... EXEC; messages go to the client.
 pub(crate) struct Gathered<'a> {
@@ -18,7 +18,10 @@ impl<'a> Gathered<'a> {
     }
 }
 
-impl ResultSink for Gathered<'_> {
+impl SinkLayer for Gathered<'_> {
+    fn next(&mut self) -> &mut dyn ResultSink {
+        self.sink
+    }
     fn columns(&mut self, columns: &[query::ColumnDescription]) -> Flow {
         if self.columns.is_empty() {
             self.columns = columns.to_vec();
@@ -29,24 +32,9 @@ impl ResultSink for Gathered<'_> {
         self.rows.push(row.to_vec());
         Flow::Continue
     }
-    fn message(&mut self, message: &SqlError) {
-        self.sink.message(message);
-    }
     fn done(&mut self, _done: Done) {}
     fn return_status(&mut self, _status: i32) {}
     fn return_value(&mut self, _ordinal: u16, _name: &str, _sql_type: &SqlType, _value: &Value) {}
-    fn environment(&mut self, change: EnvironmentChange) {
-        self.sink.environment(change);
-    }
-    fn flush(&mut self) {
-        self.sink.flush();
-    }
-    fn commit_pends(&mut self) {
-        self.sink.commit_pends();
-    }
-    fn commit_settled(&mut self, hardened: bool) {
-        self.sink.commit_settled(hardened);
-    }
 }
 
 /// Forwards a query's rows to the client; large values are cut to SET TEXTSIZE.

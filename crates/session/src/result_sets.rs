@@ -8,7 +8,7 @@ use types::{ConvertContext, DEFAULT_STYLE, SqlError, SqlType, Value};
 
 use crate::batch::instruction::WantedColumn;
 use crate::interruption::{Interruption, Stop};
-use crate::sink::{Done, EnvironmentChange, ResultSink};
+use crate::sink::{Done, ResultSink, SinkLayer};
 
 /// Sink between a procedure and the receiver of its results; it changes names and types.
 pub(crate) struct Redescribed<'a> {
@@ -99,7 +99,10 @@ impl<'a> Redescribed<'a> {
     }
 }
 
-impl ResultSink for Redescribed<'_> {
+impl SinkLayer for Redescribed<'_> {
+    fn next(&mut self) -> &mut dyn ResultSink {
+        self.sink
+    }
     fn columns(&mut self, columns: &[ColumnDescription]) -> Flow {
         if self.error.is_some() {
             return Flow::Stop;
@@ -131,32 +134,11 @@ impl ResultSink for Redescribed<'_> {
             }
         }
     }
-    fn message(&mut self, message: &SqlError) {
-        self.sink.message(message);
-    }
     fn done(&mut self, done: Done) {
         // A statement that was stopped by a mismatch ends with its error.
         if self.error.is_none() {
             self.sent = None;
             self.sink.done(done);
         }
-    }
-    fn return_status(&mut self, status: i32) {
-        self.sink.return_status(status);
-    }
-    fn return_value(&mut self, ordinal: u16, name: &str, sql_type: &SqlType, value: &Value) {
-        self.sink.return_value(ordinal, name, sql_type, value);
-    }
-    fn environment(&mut self, change: EnvironmentChange) {
-        self.sink.environment(change);
-    }
-    fn flush(&mut self) {
-        self.sink.flush();
-    }
-    fn commit_pends(&mut self) {
-        self.sink.commit_pends();
-    }
-    fn commit_settled(&mut self, hardened: bool) {
-        self.sink.commit_settled(hardened);
     }
 }

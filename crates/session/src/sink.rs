@@ -103,3 +103,54 @@ impl ResultSink for NullSink {
     fn return_value(&mut self, _ordinal: u16, _name: &str, _sql_type: &SqlType, _value: &Value) {}
     fn environment(&mut self, _change: EnvironmentChange) {}
 }
+
+/// A sink in front of another: the next sink receives every call that the layer does not handle itself. Only origins stay behind: they describe
+/// the columns of a server cursor, which has no layer.
+pub(crate) trait SinkLayer {
+    /// The sink behind this layer.
+    fn next(&mut self) -> &mut dyn ResultSink;
+    fn columns(&mut self, columns: &[ColumnDescription]) -> Flow;
+    fn row(&mut self, row: &[Value]) -> Flow;
+    fn done(&mut self, done: Done) {
+        self.next().done(done);
+    }
+    fn return_status(&mut self, status: i32) {
+        self.next().return_status(status);
+    }
+    fn return_value(&mut self, ordinal: u16, name: &str, sql_type: &SqlType, value: &Value) {
+        self.next().return_value(ordinal, name, sql_type, value);
+    }
+}
+
+impl<L: SinkLayer> ResultSink for L {
+    fn columns(&mut self, columns: &[ColumnDescription]) -> Flow {
+        SinkLayer::columns(self, columns)
+    }
+    fn row(&mut self, row: &[Value]) -> Flow {
+        SinkLayer::row(self, row)
+    }
+    fn message(&mut self, message: &SqlError) {
+        self.next().message(message);
+    }
+    fn done(&mut self, done: Done) {
+        SinkLayer::done(self, done);
+    }
+    fn return_status(&mut self, status: i32) {
+        SinkLayer::return_status(self, status);
+    }
+    fn return_value(&mut self, ordinal: u16, name: &str, sql_type: &SqlType, value: &Value) {
+        SinkLayer::return_value(self, ordinal, name, sql_type, value);
+    }
+    fn environment(&mut self, change: EnvironmentChange) {
+        self.next().environment(change);
+    }
+    fn flush(&mut self) {
+        self.next().flush();
+    }
+    fn commit_pends(&mut self) {
+        self.next().commit_pends();
+    }
+    fn commit_settled(&mut self, hardened: bool) {
+        self.next().commit_settled(hardened);
+    }
+}

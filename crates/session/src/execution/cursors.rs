@@ -18,7 +18,7 @@ use crate::batch::instruction::Instruction;
 use crate::cursors::{Cursor, CursorId, Opened, bytes_of};
 use crate::interruption::{Interruption, Stop, refused_entry};
 use crate::session::Session;
-use crate::sink::{Done, EnvironmentChange, ResultSink};
+use crate::sink::{Done, ResultSink, SinkLayer};
 
 /// Takes in the rows of a cursor's query: of each row its last `width` values.
 #[derive(Default)]
@@ -63,7 +63,10 @@ struct Captured<'a> {
     has_columns: bool,
 }
 
-impl ResultSink for Captured<'_> {
+impl SinkLayer for Captured<'_> {
+    fn next(&mut self) -> &mut dyn ResultSink {
+        self.sink
+    }
     fn columns(&mut self, columns: &[ColumnDescription]) -> Flow {
         if std::mem::replace(&mut self.has_columns, true) {
             return Flow::Stop;
@@ -73,24 +76,9 @@ impl ResultSink for Captured<'_> {
     fn row(&mut self, row: &[Value]) -> Flow {
         self.rows.row(row)
     }
-    fn message(&mut self, message: &SqlError) {
-        self.sink.message(message);
-    }
     fn done(&mut self, _done: Done) {}
     fn return_status(&mut self, _status: i32) {}
     fn return_value(&mut self, _ordinal: u16, _name: &str, _sql_type: &SqlType, _value: &Value) {}
-    fn environment(&mut self, change: EnvironmentChange) {
-        self.sink.environment(change);
-    }
-    fn flush(&mut self) {
-        self.sink.flush();
-    }
-    fn commit_pends(&mut self) {
-        self.sink.commit_pends();
-    }
-    fn commit_settled(&mut self, hardened: bool) {
-        self.sink.commit_settled(hardened);
-    }
 }
 
 impl Session {

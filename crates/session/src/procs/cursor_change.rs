@@ -15,7 +15,7 @@ use crate::interruption::Interruption;
 use crate::objects::parse_name;
 use crate::refusal::syntax_error;
 use crate::session::Session;
-use crate::sink::{Done, EnvironmentChange, Flow, NullSink, ResultSink};
+use crate::sink::{Flow, NullSink, ResultSink, SinkLayer};
 use crate::values;
 
 const UPDATE: i32 = 0x01;
@@ -484,7 +484,10 @@ struct KeySink<'a> {
     keys: Vec<Vec<Value>>,
 }
 
-impl ResultSink for KeySink<'_> {
+impl SinkLayer for KeySink<'_> {
+    fn next(&mut self) -> &mut dyn ResultSink {
+        self.sink
+    }
     fn columns(&mut self, columns: &[ColumnDescription]) -> Flow {
         if self.keeps { NullSink.columns(columns) } else { self.sink.columns(columns) }
     }
@@ -494,29 +497,5 @@ impl ResultSink for KeySink<'_> {
         }
         self.keys.push(row.to_vec());
         Flow::Continue
-    }
-    fn message(&mut self, message: &SqlError) {
-        self.sink.message(message);
-    }
-    fn done(&mut self, done: Done) {
-        self.sink.done(done);
-    }
-    fn return_status(&mut self, status: i32) {
-        self.sink.return_status(status);
-    }
-    fn return_value(&mut self, ordinal: u16, name: &str, sql_type: &SqlType, value: &Value) {
-        self.sink.return_value(ordinal, name, sql_type, value);
-    }
-    fn environment(&mut self, change: EnvironmentChange) {
-        self.sink.environment(change);
-    }
-    fn flush(&mut self) {
-        self.sink.flush();
-    }
-    fn commit_pends(&mut self) {
-        self.sink.commit_pends();
-    }
-    fn commit_settled(&mut self, hardened: bool) {
-        self.sink.commit_settled(hardened);
     }
 }
