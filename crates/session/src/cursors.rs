@@ -50,6 +50,9 @@ pub(crate) struct CursorReference {
 /// `fetch_status` of a cursor without a FETCH.
 const NEVER_FETCHED: i32 = -9;
 
+/// CURSOR_STATUS of a name without a cursor.
+pub(crate) const NO_CURSOR: i16 = -3;
+
 /// The position behind the last row of a cursor that seeks its rows.
 pub(crate) const BEHIND_ALL: usize = usize::MAX;
 
@@ -572,7 +575,7 @@ impl Cursors {
             },
             _ => None,
         };
-        id.and_then(|id| self.slots[id].as_ref()).map_or(-3, |cursor| cursor.status())
+        id.and_then(|id| self.slots[id].as_ref()).map_or(NO_CURSOR, |cursor| cursor.status())
     }
 
     pub(crate) fn close_all(&mut self) {

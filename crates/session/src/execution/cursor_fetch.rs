@@ -1,6 +1,6 @@
 //! FETCH: moves a cursor and gives the row there to variables or to the client. Nothing is bound or planned for a row.
 
-use query::{ColumnDescription, Flow, RowSink};
+use query::{ColumnDescription, Flow, RowSink, SetOptions};
 use types::{AssignTarget, SqlError, SqlResult, Value};
 
 use crate::batch::cell::STALE_PLANS_MAX;
@@ -199,7 +199,7 @@ impl Session {
     ) -> Result<bool, Interruption> {
         if !fetch.into.is_empty() {
             if let Some(row) = row {
-                self.assign_row(frame, &fetch.into, columns, row)?;
+                assign_row(&self.options, frame, &fetch.into, columns, row)?;
             }
         } else {
             let mut forward = Forwarder::new(sink, self.options.text_size);
@@ -216,35 +216,40 @@ impl Session {
         self.state.cursors.fetch_status = status;
         Ok(row.is_some())
     }
+}
 
-    fn assign_row(
-        &self,
-        frame: &mut Frame,
-        into: &[usize],
-        columns: &[ColumnDescription],
-        row: &[Value],
-    ) -> SqlResult<()> {
-        for ((slot, column), value) in into.iter().zip(columns).zip(row) {
-            let (from, to) = (&column.sql_type, &frame.program.variables[*slot].sql_type);
-            frame.variables[*slot] = match from == to {
-                true => value.clone(),
-                false => {
-                    let context = query::convert_context(&self.options);
-                    types::assign(value, from, to, AssignTarget::Variable, &context).map_err(|error| {
-                        match error.number {
-                            206 | 257 | 529 => SqlError::new(16922, &[&from.name(), &to.name()]),
-                            _ => error,
-                        }
-                    })?
-                }
-            };
-        }
-        Ok(())
+/// Gives the columns of a row to variables. Error 16922, those of a conversion.
+pub(super) fn assign_row(
+    options: &SetOptions,
+    frame: &mut Frame,
+    into: &[usize],
+    columns: &[ColumnDescription],
+    row: &[Value],
+) -> SqlResult<()> {
+    for ((slot, column), value) in into.iter().zip(columns).zip(row) {
+        let (from, to) = (&column.sql_type, &frame.program.variables[*slot].sql_type);
+        frame.variables[*slot] = match from == to {
+            true => value.clone(),
+            false => {
+                let context = query::convert_context(options);
+                types::assign(value, from, to, AssignTarget::Variable, &context).map_err(
+                    |error| match error.number {
+                        206 | 257 | 529 => SqlError::new(16922, &[&from.name(), &to.name()]),
+                        _ => error,
+                    },
+                )?
+            }
+        };
     }
+    Ok(())
 }
 
 /// Errors 16911 and 16925: fetch types that the cursor does not have.
-fn check_direction(direction: Direction, properties: &Properties, opened: &Opened) -> SqlResult<()> {
+pub(super) fn check_direction(
+    direction: Direction,
+    properties: &Properties,
+    opened: &Opened,
+) -> SqlResult<()> {
     if direction == Direction::Next {
         return Ok(());
     }
@@ -258,7 +263,7 @@ fn check_direction(direction: Direction, properties: &Properties, opened: &Opene
     }
 }
 
-fn target(direction: Direction, number: i64, opened: &Opened) -> Target {
+pub(super) fn target(direction: Direction, number: i64, opened: &Opened) -> Target {
     let at = i64::try_from(opened.position).unwrap_or(i64::MAX);
     let count = i64::try_from(opened.count).unwrap_or(i64::MAX);
     let (position, step) = match direction {

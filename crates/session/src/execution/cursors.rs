@@ -22,14 +22,14 @@ use crate::sink::{Done, ResultSink, SinkLayer};
 
 /// Takes in the rows of a cursor's query: of each row its last `width` values.
 #[derive(Default)]
-struct Collected {
+pub(super) struct Collected {
     columns: Vec<ColumnDescription>,
     values: Vec<Value>,
     count: usize,
     /// `None`: all of them.
     width: Option<usize>,
     bytes: u64,
-    failure: Option<SqlError>,
+    pub(super) failure: Option<SqlError>,
     messages: Vec<SqlError>,
 }
 
@@ -387,7 +387,7 @@ impl Session {
     }
 }
 
-fn opened_with(collected: Collected, keyed: Option<Arc<Keyed>>) -> (Opened, Vec<SqlError>) {
+pub(super) fn opened_with(collected: Collected, keyed: Option<Arc<Keyed>>) -> (Opened, Vec<SqlError>) {
     let Collected { mut columns, values, count, width, bytes, messages, .. } = collected;
     let all = columns.len();
     // Behind the query's own columns stands the key.

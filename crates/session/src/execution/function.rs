@@ -184,12 +184,12 @@ fn run<T>(
 }
 
 /// One running function.
-struct FunctionRun<'a> {
-    state: FunctionState<'a>,
+pub(super) struct FunctionRun<'a> {
+    pub(super) state: FunctionState<'a>,
     runner: &'a State,
     instance: &'a Arc<Instance>,
-    database: &'a Arc<Database>,
-    options: SetOptions,
+    pub(super) database: &'a Arc<Database>,
+    pub(super) options: SetOptions,
     /// Its table variables.
     names: TemporaryNames,
     transactions: &'a mut TransactionSet,
@@ -242,6 +242,7 @@ impl FunctionRun<'_> {
                 self.query(frame, instruction, *cell, &mut Gathered::default())
             }
             InstructionKind::DeclareTable(table) => self.declare_table(frame, table),
+            InstructionKind::Cursor(step) => self.cursor_step(frame, instruction, step),
             InstructionKind::Execute(execute) => match &execute.target {
                 ExecuteTarget::Text(_) => Err(SqlError::new(443, &[&"EXECUTE STRING"])),
                 ExecuteTarget::Procedure(_) | ExecuteTarget::Variable(_) => Err(SqlError::new(557, &[])),
@@ -257,15 +258,16 @@ impl FunctionRun<'_> {
             return Ok(());
         }
         let real_name = self.names.add_table_variable(&table.name);
-        let result = query::ddl::create_table_variable(table, &real_name, &mut self.context(frame));
+        let result =
+            query::ddl::create_table_variable(table, &real_name, &mut self.context(&mut frame.variables));
         self.settle(result.is_ok()).and(result)
     }
 
-    fn context<'c>(&'c mut self, frame: &'c mut Frame<'_>) -> ExecContext<'c> {
+    pub(super) fn context<'c>(&'c mut self, variables: &'c mut [Value]) -> ExecContext<'c> {
         ExecContext {
             instance: self.instance,
             database: self.database,
-            variables: &mut frame.variables,
+            variables,
             transactions: self.transactions,
             state: &self.state,
             functions: self.runner,
@@ -277,7 +279,7 @@ impl FunctionRun<'_> {
     }
 
     /// The bound content of a cell: this call's, the program's, or freshly bound.
-    fn bound(
+    pub(super) fn bound(
         &self,
         frame: &mut Frame<'_>,
         instruction: &Instruction,
@@ -301,19 +303,7 @@ impl FunctionRun<'_> {
     }
 
     fn bind(&self, program: &Program, variables_visible: usize, cell: Cell) -> SqlResult<Compiled> {
-        let context = BindContext {
-            instance: self.instance,
-            database: self.database,
-            default_schema: program.schema.as_deref().unwrap_or("dbo"),
-            variables: &program.variables[..variables_visible],
-            options: &self.options,
-            names: &self.names,
-            lookup: Lookup::new(self.transactions),
-            undeclared: None,
-            missing: None,
-            in_function: true,
-            trigger: None,
-        };
+        let context = self.bind_context(&program.variables[..variables_visible], program.schema.as_deref());
         let mut result = Err(SqlError::new(2801, &[]));
         for _ in 0..STALE_PLANS_MAX {
             result = program.bind_cell(cell, &context);
@@ -324,7 +314,27 @@ impl FunctionRun<'_> {
         result
     }
 
-    fn scalar<T>(
+    pub(super) fn bind_context<'c>(
+        &'c self,
+        variables: &'c [VariableDef],
+        schema: Option<&'c str>,
+    ) -> BindContext<'c> {
+        BindContext {
+            instance: self.instance,
+            database: self.database,
+            default_schema: schema.unwrap_or("dbo"),
+            variables,
+            options: &self.options,
+            names: &self.names,
+            lookup: Lookup::new(self.transactions),
+            undeclared: None,
+            missing: None,
+            in_function: true,
+            trigger: None,
+        }
+    }
+
+    pub(super) fn scalar<T>(
         &mut self,
         frame: &mut Frame<'_>,
         instruction: &Instruction,
@@ -336,7 +346,7 @@ impl FunctionRun<'_> {
             let Compiled::Scalar(program) = compiled.as_ref() else {
                 unreachable!("the cell of an expression holds one")
             };
-            let result = evaluate(program, &mut self.context(frame));
+            let result = evaluate(program, &mut self.context(&mut frame.variables));
             frame.local[cell] = Some(compiled);
             match result {
                 Err(error) if error.is_stale_plan() => frame.forget(cell),
@@ -362,7 +372,7 @@ impl FunctionRun<'_> {
             let Compiled::Statement(statement) = compiled.as_ref() else {
                 unreachable!("the cell of a query holds a statement")
             };
-            let result = statement.execute(&mut self.context(frame), rows);
+            let result = statement.execute(&mut self.context(&mut frame.variables), rows);
             frame.local[cell] = Some(compiled);
             match result {
                 Err(error) if error.is_stale_plan() => {
@@ -382,7 +392,7 @@ impl FunctionRun<'_> {
     }
 
     /// Keeps the changes of table variables that one statement of the body has made, or takes them back.
-    fn settle(&mut self, is_kept: bool) -> SqlResult<()> {
+    pub(super) fn settle(&mut self, is_kept: bool) -> SqlResult<()> {
         match is_kept {
             true => self.transactions.keep_table_variables(),
             false => self.transactions.take_back_table_variables(),

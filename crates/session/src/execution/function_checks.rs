@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use engine::ObjectDef;
 use tsql::ast::{
-    self, DmlTarget, DmlTargetKind, FunctionBody, FunctionReturns, ModuleOption, QueryBody, SelectItem,
-    StatementKind, TableSource,
+    self, CursorOption, DmlTarget, DmlTargetKind, FunctionBody, FunctionReturns, ModuleOption, QueryBody,
+    SelectItem, StatementKind, TableSource,
 };
 use types::{SqlError, SqlResult};
 
@@ -158,8 +158,17 @@ fn check_statement(statement: &ast::Statement) -> SqlResult<()> {
             ast::ExecuteTarget::Text { .. } => side_effect("EXECUTE STRING"),
             ast::ExecuteTarget::Procedure(..) | ast::ExecuteTarget::Variable(..) => Ok(()),
         },
+        Kind::DeclareCursor(cursor) if cursor.definition.options.contains(&CursorOption::Global) => {
+            side_effect("DECLARE CURSOR")
+        }
+        Kind::OpenCursor(cursor) | Kind::CloseCursor(cursor) | Kind::DeallocateCursor(cursor) => {
+            check_cursor(cursor)
+        }
+        Kind::Fetch(fetch) if fetch.into.is_empty() => Err(SqlError::new(444, &[])),
+        Kind::Fetch(fetch) => check_cursor(&fetch.cursor),
         Kind::Return(_)
         | Kind::Declare(_)
+        | Kind::DeclareCursor(_)
         | Kind::DeclareTable(_)
         | Kind::SetVariable(_)
         | Kind::Break
@@ -177,6 +186,14 @@ fn check_statement(statement: &ast::Statement) -> SqlResult<()> {
         Kind::SaveTransaction(_) => side_effect("SAVE TRANSACTION"),
         Kind::Truncate(_) => side_effect("TRUNCATE TABLE"),
         other => side_effect(&kind_name(other)),
+    }
+}
+
+/// Functions have local cursors only.
+fn check_cursor(cursor: &ast::CursorRef) -> SqlResult<()> {
+    match cursor {
+        ast::CursorRef::Name { global: true, .. } => side_effect("GLOBAL CURSOR"),
+        _ => Ok(()),
     }
 }
 

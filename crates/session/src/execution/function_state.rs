@@ -6,6 +6,7 @@ use query::context::{CachedPlan, SystemProcedure};
 use query::{RandomNumbers, ServerTotals, SessionRow, SessionState};
 use types::{SqlError, Value};
 
+use crate::cursors::{Cursors, NO_CURSOR};
 use crate::state::State;
 
 /// The state of a running function.
@@ -14,11 +15,25 @@ pub(crate) struct FunctionState<'a> {
     object_id: i32,
     /// `@@ROWCOUNT`.
     pub(crate) row_count: Cell<i64>,
+    /// `@@FETCH_STATUS`.
+    pub(crate) fetch_status: Cell<i32>,
+    /// Its cursors, from the first one on.
+    cursors: Option<Box<Cursors>>,
 }
 
 impl<'a> FunctionState<'a> {
     pub(crate) fn new(session: &'a State, object_id: i32) -> FunctionState<'a> {
-        FunctionState { session, object_id, row_count: Cell::new(SessionState::row_count(session)) }
+        FunctionState {
+            session,
+            object_id,
+            row_count: Cell::new(SessionState::row_count(session)),
+            fetch_status: Cell::new(session.fetch_status()),
+            cursors: None,
+        }
+    }
+
+    pub(crate) fn own_cursors(&mut self) -> &mut Cursors {
+        self.cursors.get_or_insert_default()
     }
 }
 
@@ -78,16 +93,22 @@ impl SessionState for FunctionState<'_> {
         self.session.nest_level()
     }
     fn fetch_status(&self) -> i32 {
-        self.session.fetch_status()
+        self.fetch_status.get()
     }
     fn cursor_rows(&self) -> i32 {
-        self.session.cursor_rows()
+        match &self.cursors {
+            Some(own) => own.row_count(),
+            None => self.session.cursor_rows(),
+        }
     }
     fn cursors(&self) -> Vec<query::CursorRow> {
         self.session.cursors()
     }
     fn cursor_status(&self, kind: &str, name: &str) -> i16 {
-        self.session.cursor_status(kind, name)
+        match kind.eq_ignore_ascii_case("global") {
+            true => self.session.cursor_status(kind, name),
+            false => self.cursors.as_ref().map_or(NO_CURSOR, |cursors| cursors.status(kind, name)),
+        }
     }
     fn caught_error(&self) -> Option<&SqlError> {
         self.session.caught_error()

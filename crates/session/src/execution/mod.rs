@@ -14,6 +14,7 @@ pub(crate) mod execute;
 pub(crate) mod failure;
 pub(crate) mod function;
 pub(crate) mod function_checks;
+mod function_cursors;
 pub(crate) mod function_program;
 pub(crate) mod function_state;
 pub(crate) mod module;
