@@ -17,6 +17,7 @@ use super::names::Resolved;
 use super::next_values::{CLAUSE, NESTED, TABLE_FUNCTION};
 use super::rowset::{parts_of_text, series};
 use super::stars::not_usable;
+use super::table_argument::Argument;
 use super::{Binder, BoundQuery, Clause, CommonTableDefinition, CommonTableEntry, ScopeColumn, ScopeTable};
 
 /// The query of a view.
@@ -83,6 +84,9 @@ impl Binder<'_> {
                 self.named_source(&table.name, table.alias.as_ref(), &table.hints, wanted)
             }
             TableSource::Variable { name, alias, .. } => {
+                if let Some(source) = self.parameter_source(name, alias.as_ref()) {
+                    return source;
+                }
                 let real = self
                     .dependencies
                     .temporary(self.context.names, name)
@@ -594,13 +598,7 @@ impl Binder<'_> {
         };
         self.check_method_of_column(&call.name)?;
         crate::clauses::check_row_function(function, call)?;
-        let mut arguments = Vec::new();
-        for argument in &call.args {
-            arguments.push(match &argument.kind {
-                ast::ExprKind::Default => None,
-                _ => Some(self.value(argument)?),
-            });
-        }
+        let arguments = self.call_arguments(&call.args)?;
         let alias = function
             .alias
             .as_ref()
@@ -609,8 +607,13 @@ impl Binder<'_> {
         let resolved = self.resolve_table(&call.name)?;
         match resolved {
             Resolved::System(view, database) => {
-                let arguments: Vec<Expr> =
-                    arguments.into_iter().map(|argument| argument.unwrap_or_else(Expr::null)).collect();
+                let value = |argument| match argument {
+                    Argument::Value(value) => Ok(value),
+                    Argument::Default => Ok(Expr::null()),
+                    Argument::Table(table) => Err(plan_ir::errors::undeclared_variable(&table.written)),
+                    Argument::Unknown(variable) => self.value(&variable),
+                };
+                let arguments = arguments.into_iter().map(value).collect::<Result<Vec<Expr>, _>>()?;
                 if arguments.len() > view.parameters {
                     return Err(plan_ir::errors::too_many_arguments(&written(&call.name)));
                 }
@@ -660,15 +663,12 @@ impl Binder<'_> {
     fn inline_function(
         &mut self,
         function: &ast::CreateFunction,
-        arguments: Vec<Option<Expr>>,
+        arguments: Vec<Argument>,
     ) -> Result<BoundQuery, SqlError> {
         let ast::FunctionBody::Query(select) = &function.body else {
             return Err(plan_ir::errors::stored_text_damaged());
         };
-        let arguments = self.function_arguments(function, arguments)?;
-        for (parameter, argument) in function.parameters.iter().zip(arguments) {
-            self.arguments.push((parameter.name.clone(), as_parameter(argument)));
-        }
+        self.take_arguments(function, arguments)?;
         if let Some(with) = &select.with {
             self.add_common_tables(with)?;
         }
@@ -686,7 +686,8 @@ impl Binder<'_> {
         &mut self,
         function: &ast::CreateFunction,
     ) -> Result<BoundQuery, SqlError> {
-        let arguments = function.parameters.iter().map(|_| Some(Expr::null())).collect();
+        let database = self.current_database();
+        let arguments = self.unknown_arguments(function, &database)?;
         self.inline_function(function, arguments)
     }
 

@@ -101,7 +101,7 @@ impl Binder<'_> {
     /// Can a function be inlined: `is_inlineable` of `sys.sql_modules`.
     pub fn is_inlineable(&mut self, database: &Arc<Database>, module: &Arc<ModuleDef>) -> bool {
         let Ok(text) = stored_function(module) else { return false };
-        let arguments = text.parameters.iter().map(|_| Some(Expr::null())).collect();
+        let Ok(arguments) = self.unknown_arguments(&text, database) else { return false };
         match self.signature(database, module, &text, arguments) {
             Ok((function, Some(returns), _)) => {
                 matches!(self.body_as_expression(&function, &text, returns), Ok(Some(_)))
@@ -119,7 +119,9 @@ impl Binder<'_> {
     ) -> Result<Option<(Expr, Vec<ColumnId>)>, SqlError> {
         let FunctionBody::Block(body) = &function.body else { return Ok(None) };
         let id = called.module.object_id;
-        if self.inlining.contains(&id) || !is_suitable(body) {
+        // READONLY stands behind tables alone (documentation: "doesn't reference table-valued parameters").
+        let has_table = function.parameters.iter().any(|parameter| parameter.read_only);
+        if has_table || self.inlining.contains(&id) || !is_suitable(body) {
             return Ok(None);
         }
         let database = called.database.clone();

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod call;
+mod call_arguments;
 pub mod clauses;
 pub mod coerce;
 mod constraints;
@@ -39,6 +40,7 @@ mod select;
 mod sequence;
 pub mod set_op;
 mod stars;
+mod table_argument;
 mod target;
 mod through;
 mod trigger;
@@ -90,6 +92,8 @@ pub struct Binder<'a> {
     pub tables: Vec<Arc<plan_ir::table::TableSource>>,
     /// Column aliases of inlined function parameters: name -> expression.
     pub arguments: Vec<(String, Expr)>,
+    /// Tables that the parameters of an inlined function stand for.
+    pub(crate) table_arguments: Vec<(String, table_argument::ParameterTable)>,
     /// The target of UPDATE or DELETE with FROM.
     pub target: Option<found_target::TargetRequest>,
     /// Queries under names that stand in the statement's tree, by the first column of each.
@@ -326,6 +330,7 @@ impl<'a> Binder<'a> {
             dependencies: PlanDependencies::default(),
             tables: Vec::new(),
             arguments: Vec::new(),
+            table_arguments: Vec::new(),
             target: None,
             named_queries: rustc_hash::FxHashMap::default(),
             long_columns: Vec::new(),
@@ -452,6 +457,7 @@ impl<'a> Binder<'a> {
         let scopes = std::mem::take(&mut self.scopes);
         let common_tables = std::mem::take(&mut self.common_tables);
         let arguments = std::mem::take(&mut self.arguments);
+        let table_arguments = std::mem::take(&mut self.table_arguments);
         let namespaces = std::mem::take(&mut self.xml_namespaces);
         let outer = std::mem::replace(&mut self.database, database);
         let outer_schema = self.schema.replace(schema);
@@ -467,6 +473,7 @@ impl<'a> Binder<'a> {
         self.schema = outer_schema;
         self.database = outer;
         self.arguments = arguments;
+        self.table_arguments = table_arguments;
         self.xml_namespaces = namespaces;
         self.common_tables = common_tables;
         self.scopes = scopes;

@@ -13,8 +13,9 @@ use tsql::ast::{
 };
 use types::{Collation, SqlError, SqlType};
 
-use super::from::stored_function;
+use super::from::{as_parameter, stored_function};
 use super::names::Resolved;
+use super::table_argument::{Argument, ParameterTable};
 use super::{Binder, ScopeColumn, ScopeTable};
 
 impl Binder<'_> {
@@ -32,13 +33,7 @@ impl Binder<'_> {
         if call.star || call.extra.is_some() {
             return Err(SqlError::new(102, &[&"*"]));
         }
-        let mut arguments = Vec::with_capacity(call.args.len());
-        for argument in &call.args {
-            arguments.push(match &argument.kind {
-                ast::ExprKind::Default => None,
-                _ => Some(self.value(argument)?),
-            });
-        }
+        let arguments = self.call_arguments(&call.args)?;
         self.observe_call(&database, &object);
         let text = stored_function(module)?;
         let (function, returns, arguments) =
@@ -55,7 +50,7 @@ impl Binder<'_> {
         &mut self,
         database: &Arc<Database>,
         module: &Arc<ModuleDef>,
-        arguments: Vec<Option<Expr>>,
+        arguments: Vec<Argument>,
         (alias, name): (&str, &ast::ObjectName),
     ) -> Result<Rel, SqlError> {
         let text = stored_function(module)?;
@@ -86,7 +81,7 @@ impl Binder<'_> {
         database: &Arc<Database>,
         module: &Arc<ModuleDef>,
         text: &ast::CreateFunction,
-        arguments: Vec<Option<Expr>>,
+        arguments: Vec<Argument>,
     ) -> Result<(Arc<UserFunction>, Option<SqlType>, Vec<Expr>), SqlError> {
         self.isolated(database.clone(), module.schema.clone(), module.ansi_nulls, |binder| {
             let arguments = binder.function_arguments(text, arguments)?;
@@ -118,12 +113,42 @@ impl Binder<'_> {
         })
     }
 
-    /// The arguments of a function as values of its parameters' types; `None` stands for DEFAULT. Errors 313, 8144.
-    pub(super) fn function_arguments(
+    /// The arguments of a function as values of its parameters' types; that of a table is its name. Errors 206, 313, 8144.
+    fn function_arguments(
         &mut self,
         function: &ast::CreateFunction,
-        arguments: Vec<Option<Expr>>,
+        arguments: Vec<Argument>,
     ) -> Result<Vec<Expr>, SqlError> {
+        let bound = self.bound_arguments(function, arguments)?;
+        let values = bound.into_iter().map(|argument| match argument {
+            Bound::Value(value) => value,
+            Bound::Table(table) => table.as_value(),
+        });
+        Ok(values.collect())
+    }
+
+    /// The arguments of an inlined function: its parameters stand for them from here on.
+    pub(super) fn take_arguments(
+        &mut self,
+        function: &ast::CreateFunction,
+        arguments: Vec<Argument>,
+    ) -> Result<(), SqlError> {
+        let bound = self.bound_arguments(function, arguments)?;
+        for (parameter, argument) in function.parameters.iter().zip(bound) {
+            let name = parameter.name.clone();
+            match argument {
+                Bound::Value(value) => self.arguments.push((name, as_parameter(value))),
+                Bound::Table(table) => self.table_arguments.push((name, table)),
+            }
+        }
+        Ok(())
+    }
+
+    fn bound_arguments(
+        &mut self,
+        function: &ast::CreateFunction,
+        arguments: Vec<Argument>,
+    ) -> Result<Vec<Bound>, SqlError> {
         let name = written(&function.name);
         if arguments.len() < function.parameters.len() {
             return Err(plan_ir::errors::too_few_arguments(&name));
@@ -132,22 +157,23 @@ impl Binder<'_> {
             return Err(plan_ir::errors::too_many_arguments(&name));
         }
         let database = self.current_database();
-        let mut values = Vec::with_capacity(arguments.len());
+        let mut bound = Vec::with_capacity(arguments.len());
         for (at, (parameter, argument)) in function.parameters.iter().zip(arguments).enumerate() {
-            let place = TypePlace::Variable(at + 1);
-            let (data_type, lookup) = (&parameter.data_type, self.context.lookup);
-            if plan_ir::data_type::table_type_in(data_type, &database, lookup)?.is_some() {
-                return Err(plan_ir::errors::unsupported("a table as a parameter of a function"));
+            if let Some(table) = self.table_for_parameter(parameter, &database, &argument)? {
+                bound.push(Bound::Table(table));
+                continue;
             }
-            let declared = declared_in(data_type, place, &database, lookup)?;
+            let place = TypePlace::Variable(at + 1);
+            let declared = declared_in(&parameter.data_type, place, &database, self.context.lookup)?;
             let argument = match (argument, &parameter.default) {
-                (Some(argument), _) => argument,
-                (None, Some(default)) => self.value(default)?,
-                (None, None) => return Err(plan_ir::errors::too_few_arguments(&name)),
+                (Argument::Value(argument), _) => argument,
+                (Argument::Unknown(variable), _) => self.value(&variable)?,
+                (_, Some(default)) => self.value(default)?,
+                (_, None) => return Err(plan_ir::errors::too_few_arguments(&name)),
             };
-            values.push(for_variable(argument, &declared.sql_type)?);
+            bound.push(Bound::Value(for_variable(argument, &declared.sql_type)?));
         }
-        Ok(values)
+        Ok(bound)
     }
 
     /// The columns of the table that a function declares.
@@ -221,6 +247,12 @@ impl Binder<'_> {
         self.scopes.pop();
         value
     }
+}
+
+/// An argument that fits its parameter.
+enum Bound {
+    Value(Expr),
+    Table(ParameterTable),
 }
 
 /// The error of a call names the function as the call does.

@@ -3,8 +3,8 @@
 //! A module remembers QUOTED_IDENTIFIER and ANSI_NULLS of its creation (documentation of CREATE PROCEDURE). A text of a table (default,
 //! check, computed column) is kept so that QUOTED_IDENTIFIER does not matter; ANSI_NULLS is the table's.
 
-use engine::ModuleDef;
-use tsql::ast;
+use engine::{Database, Lookup, ModuleDef, ObjectDef, TypeDef};
+use tsql::ast::{self, NamedOption, StatementKind, TableElement, TypeDefinition};
 use types::SqlError;
 
 /// The statement that made a module.
@@ -35,5 +35,24 @@ pub fn expression_text(expr: &ast::Expr, batch: &str) -> String {
         "" => tsql::format_expression(expr),
         written if written.contains('"') => tsql::format_expression(expr),
         written => written.to_string(),
+    }
+}
+
+/// The columns and constraints of a table type, and its options.
+pub fn table_type_definition(
+    table_type: &TypeDef,
+    database: &Database,
+    lookup: Lookup<'_>,
+) -> Result<(Vec<TableElement>, Vec<NamedOption>), SqlError> {
+    let Some(ObjectDef::Module(module)) = lookup.object_numbered(database, table_type.table_object_id)?
+    else {
+        return Err(SqlError::stale_plan());
+    };
+    match parse_module(&module)? {
+        StatementKind::CreateType(create) => match create.definition {
+            TypeDefinition::Table { elements, options } => Ok((elements, options)),
+            _ => Err(crate::errors::stored_text_damaged()),
+        },
+        _ => Err(crate::errors::stored_text_damaged()),
     }
 }

@@ -229,6 +229,7 @@ script!("../../session/tests/scripts/" documented_forms);
 script!("../../session/tests/scripts/" types_and_values);
 script!("../../session/tests/scripts/" documented_functions);
 script!("../../session/tests/scripts/" query_store);
+script!("../../session/tests/scripts/" table_parameters_of_functions);
 script!("../../session/tests/scripts/" user_function_cursors);
 script!("../../session/tests/scripts/" user_functions);
 script!("../../session/tests/scripts/" user_functions_in_statements);

@@ -180,11 +180,11 @@ impl TemporaryNames {
         scopes.push(passed.into_iter().map(Entry::from).collect());
     }
 
-    /// A table variable of the innermost scope: its real name and its table type.
+    /// A table variable of the innermost scope, by that name or its real one: its real name and its table type.
     pub(crate) fn table_variable(&self, name: &str) -> Option<(String, Option<Arc<TableType>>)> {
         let wanted = name.to_lowercase();
         let scopes = self.scopes.borrow();
-        let entry = scopes.last()?.iter().rev().find(|entry| entry.name == wanted)?;
+        let entry = scopes.last()?.iter().rev().find(|entry| entry.is_called(&wanted))?;
         Some((entry.real_name.clone(), entry.table_type.clone()))
     }
 
@@ -296,6 +296,11 @@ impl SessionNames for TemporaryNames {
         let found =
             scopes.last()?.iter().find(|entry| entry.parameter.is_some() && entry.is_called(&wanted))?;
         Some(found.name.clone())
+    }
+
+    fn type_of_table_variable(&self, name: &str) -> Option<((u16, i32), Arc<str>)> {
+        let (_, table_type) = self.table_variable(name)?;
+        table_type.map(|table_type| table_type.identified())
     }
 
     fn version(&self) -> u64 {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use engine::{Database, Lookup, ObjectDef};
-use tsql::ast::{self, NamedOption, StatementKind, TableElement, TypeDefinition};
-use types::{SqlError, SqlResult};
+use engine::{Database, Lookup};
+use tsql::ast::{self, NamedOption, TableElement};
+use types::SqlResult;
 
 /// A table type.
 #[derive(Debug)]
@@ -21,6 +21,11 @@ impl TableType {
     /// Is it the same type, not just one of the same name?
     pub(crate) fn is_same(&self, other: &TableType) -> bool {
         self.identity == other.identity
+    }
+
+    /// The numbers of its database and its object there, and its name.
+    pub(crate) fn identified(&self) -> ((u16, i32), Arc<str>) {
+        (self.identity, self.name.clone())
     }
 
     /// The declaration of a variable of this type.
@@ -45,17 +50,9 @@ pub(crate) fn table_type(
     (database, lookup): (&Database, Lookup<'_>),
 ) -> SqlResult<Option<Arc<TableType>>> {
     let Some(def) = query::table_type_in(data_type, database, lookup)? else { return Ok(None) };
-    let catalog = database.catalog();
-    let Some(ObjectDef::Module(module)) = catalog.object(def.table_object_id) else {
-        return Err(SqlError::stale_plan());
-    };
-    let StatementKind::CreateType(create) = query::stored::parse_module(&module)? else {
-        return Err(query::errors::stored_text_damaged());
-    };
-    let TypeDefinition::Table { elements, options } = create.definition else {
-        return Err(query::errors::stored_text_damaged());
-    };
-    let schema = catalog.schema(def.schema_id).map_or_else(|| "dbo".into(), |schema| schema.name.clone());
+    let (elements, options) = query::stored::table_type_definition(&def, database, lookup)?;
+    let schema =
+        database.catalog().schema(def.schema_id).map_or_else(|| "dbo".into(), |schema| schema.name.clone());
     let identity = (database.number(), def.table_object_id);
     Ok(Some(Arc::new(TableType { schema, name: def.name, identity, elements, options })))
 }

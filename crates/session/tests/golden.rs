@@ -106,6 +106,7 @@ script!("scripts/" errors);
 script!("scripts/" filtered_indexes);
 script!("scripts/" alter_index);
 script!("scripts/" table_rebuild);
+script!("scripts/" table_parameters_of_functions);
 script!("scripts/" table_types);
 script!("scripts/" catalog_order);
 script!("scripts/" own_schema);

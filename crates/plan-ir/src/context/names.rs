@@ -13,6 +13,10 @@ pub trait SessionNames {
     fn read_only_table(&self, _name: &str) -> Option<String> {
         None
     }
+    /// The table type with which a table variable was declared: the number of its database, of its object there, and its name.
+    fn type_of_table_variable(&self, _name: &str) -> Option<((u16, i32), Arc<str>)> {
+        None
+    }
     /// Changes whenever `temp_table` may give another answer, unless that is because of what tempdb's catalog says.
     fn version(&self) -> u64;
     /// Reserves a real name for `CREATE TABLE #name`; error 2714 if the session has one at this nesting level.

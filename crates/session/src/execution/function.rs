@@ -27,6 +27,7 @@ use crate::session::Session;
 use crate::sink::DoneKind;
 use crate::state::State;
 use crate::temporary::drop_temporary_table;
+use crate::values;
 
 impl FunctionRunner for State {
     /// Errors 217 when it is nested too deeply; those of its body.
@@ -72,11 +73,17 @@ impl Session {
             values.push(argument.or_null());
         }
         let span = ast::Span::default();
-        let place = |at: &Option<usize>| match at.filter(|at| arguments[*at].value.is_some()) {
-            Some(at) => ast::ExprKind::Variable(format!("@{at}")),
-            None => ast::ExprKind::Default,
-        };
-        let args = places.iter().map(|at| ast::Expr { span, kind: place(at) }).collect();
+        let mut args = Vec::with_capacity(places.len());
+        for (at, parameter) in places.iter().zip(&module.parameters) {
+            let kind = match at.map(|at| (at, &arguments[at])) {
+                Some((_, Argument { table: Some(table), .. })) => {
+                    ast::ExprKind::Variable(self.table_for_function(&parameter.data_type, table)?)
+                }
+                Some((at, argument)) if argument.value.is_some() => ast::ExprKind::Variable(format!("@{at}")),
+                _ => ast::ExprKind::Default,
+            };
+            args.push(ast::Expr { span, kind });
+        }
         let call = ast::FunctionCall {
             name: found,
             quantifier: None,
@@ -172,10 +179,14 @@ fn run<T>(
         database: &function.database,
         options,
         names: TemporaryNames::new(Arc::clone(&state.name_count), instance.tempdb()),
+        has_tables: false,
         transactions,
     };
     let mut frame = Frame::new(&program, arguments, 0, DoneKind::InProcedure);
-    let outcome = body(&mut run, &mut frame);
+    let outcome = match run.take_tables(&mut frame) {
+        Ok(()) => body(&mut run, &mut frame),
+        Err(error) => Err(error),
+    };
     state.function_level.update(|level| level - 1);
     let ended = run.end(outcome.is_ok());
     run.transactions.resume_table_variables(of_statement);
@@ -192,6 +203,8 @@ pub(super) struct FunctionRun<'a> {
     pub(super) options: SetOptions,
     /// Its table variables.
     names: TemporaryNames,
+    /// It has table-valued parameters, in a scope of names of their own.
+    has_tables: bool,
     transactions: &'a mut TransactionSet,
 }
 
@@ -250,6 +263,34 @@ impl FunctionRun<'_> {
             InstructionKind::Refuse(refusal) => Err(refusal.clone()),
             _ => Err(SqlError::new(557, &[])),
         }
+    }
+
+    /// The tables that are arguments become table variables of the call, READONLY ones. The caller's keep their names in tempdb; DEFAULT makes an
+    /// empty table.
+    fn take_tables(&mut self, frame: &mut Frame<'_>) -> SqlResult<()> {
+        let program = frame.program;
+        let parameters = program.table_parameters.iter().zip(&program.parameters).enumerate();
+        for (slot, (table_type, parameter)) in parameters {
+            let Some(table_type) = table_type else { continue };
+            let argument = std::mem::take(&mut frame.variables[slot]);
+            let passed = values::to_text(&argument).filter(|name| !name.is_empty());
+            let (is_own, real_name) = match passed {
+                Some(real_name) => (false, real_name),
+                None => {
+                    let table = table_type.declaration(&parameter.name);
+                    let real_name = self.names.add_table_variable(&parameter.name);
+                    query::ddl::create_table_variable(&table, &real_name, &mut self.context(&mut []))?;
+                    (true, real_name)
+                }
+            };
+            self.names.pass(&parameter.name, real_name, table_type.clone(), is_own);
+        }
+        self.settle(true)?;
+        if program.table_parameters.iter().any(Option::is_some) {
+            self.names.enter_scope();
+            self.has_tables = true;
+        }
+        Ok(())
     }
 
     /// An empty table variable; one that is declared already keeps its rows.
@@ -402,7 +443,9 @@ impl FunctionRun<'_> {
     /// Drops the table variables.
     fn end(&mut self, is_kept: bool) -> SqlResult<()> {
         let mut result = self.settle(is_kept);
-        for ended in self.names.end_batch() {
+        let mut all_ended = if self.has_tables { self.names.leave_scope() } else { Vec::new() };
+        all_ended.extend(self.names.end_batch());
+        for ended in all_ended {
             result = result.and(drop_temporary_table(self.instance, self.transactions, &ended));
         }
         result

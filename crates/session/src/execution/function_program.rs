@@ -76,9 +76,6 @@ pub(crate) fn compile_function(
     };
     let DeclaredParameters { definitions: parameters, tables, uses_alias_types } =
         parameters_of(&function.parameters, types_in)?;
-    if tables.iter().any(Option::is_some) {
-        return Err(not_supported("A table-valued parameter of a function"));
-    }
     let result = match &function.returns {
         FunctionReturns::Scalar(data_type) => FunctionResult::Value(data_type),
         FunctionReturns::Table { variable, elements, options } => {
@@ -93,6 +90,7 @@ pub(crate) fn compile_function(
     let mut program = compile::compile_function(text.clone(), body, (parameters, result), types_in)?;
     program.uses_alias_types |= uses_alias_types;
     program.parameters.clone_from(&function.parameters);
+    program.table_parameters = tables;
     program.schema = own_schema(&function.name);
     Ok(program)
 }

@@ -9,7 +9,7 @@ use crate::forward::Forwarder;
 use crate::rpc::SentTable;
 use crate::session::Session;
 use crate::sink::NullSink;
-use crate::table_types::TableType;
+use crate::table_types::{TableType, table_type};
 
 impl Session {
     /// A table variable as an argument of EXECUTE. Error 1087 when it is not declared yet.
@@ -63,6 +63,27 @@ impl Session {
             self.names.pass(&name, real_name, table_type, true);
         }
         Ok(())
+    }
+
+    /// The name by which the call of a function reaches a table: a table variable has one, a client's table becomes a variable. Error 206.
+    pub(crate) fn table_for_function(
+        &mut self,
+        data_type: &ast::DataType,
+        table: &TableArgument,
+    ) -> SqlResult<String> {
+        let sent = match table {
+            TableArgument::Variable(real_name, _) => return Ok(real_name.clone()),
+            TableArgument::Sent(sent) => sent,
+        };
+        let wanted = table_type(data_type, self.types_in())?;
+        let Some(wanted) = wanted.filter(|wanted| sent.may_be(wanted)) else {
+            return Err(SqlError::new(206, &[&sent.name, &data_type.name.name.value]));
+        };
+        let own_name = format!("@ {}", self.names.new_number());
+        self.make_table_variable(&wanted.declaration(&own_name))?;
+        self.names.note_table_type(&own_name, wanted.clone());
+        self.fill(&own_name, &wanted, sent)?;
+        Ok(own_name)
     }
 
     /// Inserts the rows that a client has sent. Error 500 when the number of columns differs.
