@@ -25,6 +25,7 @@ pub mod styles;
 pub mod substitute;
 pub mod temporal;
 pub mod value;
+pub mod xml;
 
 pub use collation::{Collation, LikePattern};
 pub use compare::{compare, hash_value, is_equal, sort_compare};

@@ -544,6 +544,7 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "The file '%s' was formatted with sector size %d and is now on a volume with sector size %d. Move it to a volume with a sector size of the same or a smaller number of bytes.",
     ),
+    entry(5302, 16, "The mutator '%s' on '%s' cannot be called on a null value."),
     entry(5308, 16, "Windowed functions do not take integer indices as ORDER BY expressions."),
     entry(5309, 16, "Windowed functions do not take constants as ORDER BY expressions."),
     entry(
@@ -594,6 +595,13 @@ pub(super) const MESSAGES: &[Message] = &[
     entry(6106, 16, "Process ID %d is not active."),
     entry(6107, 14, "Only user processes can be ended by KILL."),
     entry(6120, 16, "No status to report: process ID %d is not rolling back."),
+    entry(6305, 16, "An XQuery data manipulation expression is required in the xml data type method."),
+    entry(6306, 16, "The XQuery expression passed to the xml data type method is not valid."),
+    entry(
+        6308,
+        16,
+        "XML well-formedness check: the attribute '%s' is there twice. Write the XQuery so that it gives well-formed XML.",
+    ),
     entry(6335, 16, "A value of type xml has too many levels of nested nodes; at most %d are allowed."),
     entry(
         6359,

@@ -355,6 +355,11 @@ pub(super) const MESSAGES: &[Message] = &[
         16,
         "Duplicate column names are not allowed in result sets obtained through OPENQUERY and OPENROWSET. The column name \"%s\" is a duplicate.",
     ),
+    entry(
+        493,
+        16,
+        "Column '%s' of method nodes() cannot be used by itself: only with the methods exist(), nodes(), query() and value(), or in IS NULL and IS NOT NULL.",
+    ),
     entry(506, 16, "The invalid escape character \"%s\" was given in a %s predicate."),
     entry(507, 16, "Invalid argument for SET ROWCOUNT. It must be an integer of 0 or more."),
     entry(511, 16, "A row of %d bytes cannot be created: the maximum row size is %d bytes."),
