@@ -38,8 +38,8 @@ impl Binder<'_> {
             Some(_) => {
                 return match self.method_target(&call.name) {
                     Some(column) => {
-                        let target = self.column_expr(column.id);
-                        self.xml_method(target, &call.name.name.value, &call.args)
+                        let subject = self.subject_of_column(column.id);
+                        self.xml_method(subject, &call.name.name.value, &call.args)
                     }
                     None => self.user_call(call),
                 };
@@ -84,16 +84,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Refuses a method that gives rows behind the name of a column in sight: `d.nodes(...)`. Error 258 for one that is not xml.
-    pub fn check_method_of_column(&self, name: &ast::ObjectName) -> Result<(), SqlError> {
-        match self.method_target(name) {
-            Some(column) => Err(method_of(&self.columns[column.id.0 as usize].sql_type)),
-            None => Ok(()),
-        }
-    }
-
     /// The column in sight of which a method of the xml type is called: `d.value(...)`, `t.d.exist(...)`.
-    fn method_target(&self, name: &ast::ObjectName) -> Option<ScopeColumn> {
+    pub(super) fn method_target(&self, name: &ast::ObjectName) -> Option<ScopeColumn> {
         const METHODS: [&str; 5] = ["value", "query", "exist", "nodes", "modify"];
         let column = name.schema.clone().filter(|_| METHODS.contains(&name.name.value.as_str()))?;
         let qualifier = name.database.clone().map(|table| {

@@ -593,10 +593,12 @@ impl Binder<'_> {
     }
 
     fn function_source(&mut self, function: &ast::TableFunction) -> Result<Rel, SqlError> {
+        if let Some(rel) = self.method_source(function)? {
+            return Ok(rel);
+        }
         let ast::ExprKind::Function(call) = &function.call.kind else {
             return Err(plan_ir::errors::unsupported("a method that gives rows"));
         };
-        self.check_method_of_column(&call.name)?;
         crate::clauses::check_row_function(function, call)?;
         let arguments = self.call_arguments(&call.args)?;
         let alias = function
@@ -691,7 +693,7 @@ impl Binder<'_> {
         self.inline_function(function, arguments)
     }
 
-    fn rename_columns(&mut self, names: &[Ident]) -> Result<(), SqlError> {
+    pub(super) fn rename_columns(&mut self, names: &[Ident]) -> Result<(), SqlError> {
         if names.is_empty() {
             return Ok(());
         }

@@ -120,6 +120,8 @@ pub struct Binder<'a> {
     pub makes_function: bool,
     /// It is the text of a CHECK, a default or a computed column that is being made: one expression, no queries (1046).
     pub refuses_subqueries: bool,
+    /// The columns of the xml method `nodes`, each with the hidden one that has the node's number.
+    node_columns: rustc_hash::FxHashMap<ColumnId, ColumnId>,
     /// WITH XMLNAMESPACES.
     xml_namespaces: Vec<XmlNamespace>,
     /// The words between INNER or the like and JOIN, as they come.
@@ -344,6 +346,7 @@ impl<'a> Binder<'a> {
             makes_function: context.in_function,
             refuses_temporary: false,
             refuses_subqueries: false,
+            node_columns: rustc_hash::FxHashMap::default(),
             xml_namespaces: Vec::new(),
             join_hints: Vec::new(),
             table_hints: Vec::new(),

@@ -48,8 +48,22 @@ impl Binder<'_> {
     /// A column reference. Errors 207, 209, 4104.
     pub fn column(&mut self, column: &ast::ColumnRef) -> Result<Expr, SqlError> {
         match self.find_column(column) {
-            Ok((found, _)) => Ok(self.named_column(found.id)),
+            Ok((found, _)) => {
+                self.check_no_node(found.id, &found.name)?;
+                Ok(self.named_column(found.id))
+            }
             Err(error) => self.unknown_name(std::ptr::from_ref(column).addr(), error),
+        }
+    }
+
+    /// A column that IS NULL asks about: one of `nodes`, too.
+    pub(super) fn tested_column(&mut self, expr: &ast::Expr) -> Result<Expr, SqlError> {
+        match &expr.kind {
+            ast::ExprKind::Column(column) => match self.find_column(column) {
+                Ok((found, _)) if self.node_columns.contains_key(&found.id) => Ok(self.column_expr(found.id)),
+                _ => self.value(expr),
+            },
+            _ => self.value(expr),
         }
     }
 

@@ -52,8 +52,13 @@ impl Binder<'_> {
             ast::ExprKind::FullText(_) => Err(plan_ir::errors::unsupported("full-text search")),
             ast::ExprKind::Identity(_) => Err(plan_ir::errors::identity_function_misplaced()),
             ast::ExprKind::MethodCall(method) => {
-                let target = self.value(&method.target)?;
-                self.xml_method(target, &method.method.value, &method.args)
+                let subject = self.method_subject(&method.target)?;
+                match &method.target.kind {
+                    ast::ExprKind::Variable(name) if method.is_mutator => {
+                        self.xml_mutator((subject.value, name), &method.method.value, &method.args)
+                    }
+                    _ => self.xml_method(subject, &method.method.value, &method.args),
+                }
             }
             ast::ExprKind::StaticCall(_) | ast::ExprKind::Property(..) => {
                 Err(plan_ir::errors::unsupported("methods of CLR and xml types"))
@@ -113,7 +118,7 @@ impl Binder<'_> {
             ast::ExprKind::Or(list) => self.chain(list, ExprKind::Or),
             ast::ExprKind::Not(inner) => Ok(negate(self.condition(inner)?)),
             ast::ExprKind::IsNull { operand, negated } => {
-                let operand = self.value(operand)?;
+                let operand = self.tested_column(operand)?;
                 let test = Expr { nullable: false, ..Expr::predicate(ExprKind::IsNull(Box::new(operand))) };
                 Ok(if *negated { negate(test) } else { test })
             }

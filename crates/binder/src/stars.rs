@@ -38,6 +38,16 @@ impl Binder<'_> {
         if self.stars.is_of_exists {
             return self.star_columns(qualifier);
         }
+        let columns = self.columns_of_star_at(qualifier, place)?;
+        columns.iter().try_for_each(|column| self.check_no_node(column.id, &column.name))?;
+        Ok(columns)
+    }
+
+    fn columns_of_star_at(
+        &mut self,
+        qualifier: Option<&ObjectName>,
+        place: u32,
+    ) -> Result<Vec<ScopeColumn>, SqlError> {
         if let Some(kept) = self.stars.kept.iter().find(|star| star.place == place) {
             return self.kept_columns(kept);
         }

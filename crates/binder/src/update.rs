@@ -208,8 +208,11 @@ impl Binder<'_> {
                 step.variable = Some(slot);
                 steps.push(step);
             }
-            SetClause::Method { .. } => {
-                return Err(plan_ir::errors::unsupported("methods in UPDATE ... SET"));
+            SetClause::Method { column, method, args } => {
+                let ordinal = self.step_ordinal(column, target, steps)?;
+                let old = self.column_expr(target.columns[ordinal]);
+                let value = self.xml_mutator((old, &column.name.value), &method.value, args)?;
+                steps.push(SetValue { ordinal: Some(ordinal), variable: None, value });
             }
         }
         Ok(())
@@ -223,23 +226,7 @@ impl Binder<'_> {
         target: &FoundTarget,
         steps: &[SetValue],
     ) -> Result<SetValue, SqlError> {
-        if let Some(qualifier) = &column.qualifier
-            && !self.names_target(qualifier, target)
-        {
-            let name = format!("{}.{}", written(qualifier), column.name.value);
-            return Err(plan_ir::errors::multi_part_not_bound(&name));
-        }
-        let through = target.through.as_deref();
-        let ordinal = self.target_column(&target.source, through, &column.name.value)?;
-        if target.source.def.columns[ordinal].sql_type == types::SqlType::RowVersion {
-            return Err(SqlError::new(272, &[]));
-        }
-        if target.source.def.columns[ordinal].identity.is_some() {
-            return Err(plan_ir::errors::update_identity(&target.source.def.columns[ordinal].name));
-        }
-        if steps.iter().any(|step| step.ordinal == Some(ordinal)) {
-            return Err(plan_ir::errors::column_assigned_twice(&column.name.value));
-        }
+        let ordinal = self.step_ordinal(column, target, steps)?;
         let value = if matches!(value.kind, ast::ExprKind::Default) {
             let def = target.source.def.clone();
             match &def.columns[ordinal].default {
@@ -258,6 +245,33 @@ impl Binder<'_> {
             }
         };
         Ok(SetValue { ordinal: Some(ordinal), variable: None, value })
+    }
+
+    /// The column that gets a new value. Errors 4104, 272, 8102, 264.
+    fn step_ordinal(
+        &mut self,
+        column: &ast::ColumnRef,
+        target: &FoundTarget,
+        steps: &[SetValue],
+    ) -> Result<usize, SqlError> {
+        if let Some(qualifier) = &column.qualifier
+            && !self.names_target(qualifier, target)
+        {
+            let name = format!("{}.{}", written(qualifier), column.name.value);
+            return Err(plan_ir::errors::multi_part_not_bound(&name));
+        }
+        let through = target.through.as_deref();
+        let ordinal = self.target_column(&target.source, through, &column.name.value)?;
+        if target.source.def.columns[ordinal].sql_type == types::SqlType::RowVersion {
+            return Err(SqlError::new(272, &[]));
+        }
+        if target.source.def.columns[ordinal].identity.is_some() {
+            return Err(plan_ir::errors::update_identity(&target.source.def.columns[ordinal].name));
+        }
+        if steps.iter().any(|step| step.ordinal == Some(ordinal)) {
+            return Err(plan_ir::errors::column_assigned_twice(&column.name.value));
+        }
+        Ok(ordinal)
     }
 
     /// Is it the name under which the statement's rows have the target?
@@ -334,10 +348,10 @@ pub(super) fn found_in(rel: &Rel, source: std::sync::Arc<plan_ir::table::TableSo
 /// The names of the columns that get new values.
 fn columns_set(clauses: &[SetClause]) -> Vec<String> {
     let name = |clause: &SetClause| match clause {
-        SetClause::Column { column, .. } | SetClause::VariableAndColumn { column, .. } => {
-            Some(column.name.value.clone())
-        }
-        SetClause::Variable { .. } | SetClause::Method { .. } => None,
+        SetClause::Column { column, .. }
+        | SetClause::VariableAndColumn { column, .. }
+        | SetClause::Method { column, .. } => Some(column.name.value.clone()),
+        SetClause::Variable { .. } => None,
     };
     clauses.iter().filter_map(name).collect()
 }

@@ -20,9 +20,12 @@ pub enum UnnamedFunction {
     /// JSON_OBJECT and JSON_ARRAY, whose first argument tells of the others.
     JsonObject,
     JsonArray,
-    /// The xml method `value` of a path to the text of all nodes, and to the first text in no element.
-    XmlText,
-    XmlFirstText,
+    /// The methods of the xml type: the value, a node's number in it or NULL, the text, and what the text names.
+    XmlValue,
+    XmlQuery,
+    XmlExist,
+    /// Behind the text: the name of what is changed.
+    XmlModify,
     /// PARSE: text and, if one was given, culture; the binder says the result's type.
     Parse,
     /// TRY_PARSE.
@@ -52,6 +55,9 @@ pub trait BuiltIns: Sync {
 
     /// The view that gives the rows of OPENJSON.
     fn json_rows(&self, rows: JsonRows) -> &'static View;
+
+    /// The view that gives the rows of the xml method `nodes`.
+    fn xml_nodes(&self) -> &'static View;
 
     /// A system view by schema and name, in any letter case, as a database shows it.
     fn view(&self, database: &Database, schema: Option<&str>, name: &str) -> Option<&'static View>;

@@ -86,6 +86,8 @@ struct Extra {
     deferred: RefCell<Vec<(usize, Row)>>,
     /// The triggers that the statement fires.
     fired: RefCell<Vec<Fired>>,
+    /// Parsed values of type xml, and the compiled texts of their methods.
+    xml_documents: RefCell<types::xml::Documents>,
 }
 
 /// The result of a subquery that does not depend on the row.
@@ -229,6 +231,11 @@ impl<'a> Runtime<'a> {
     /// What it fires, in order.
     pub fn take_fired(&self) -> Vec<Fired> {
         self.extra.get().map(|extra| extra.fired.take()).unwrap_or_default()
+    }
+
+    /// Parsed values of type xml, and the compiled texts of their methods.
+    pub fn xml_documents(&self) -> &RefCell<types::xml::Documents> {
+        &self.extra().xml_documents
     }
 
     /// Value of a variable.
@@ -508,4 +515,15 @@ impl<'a> Runtime<'a> {
     pub fn has_drawn(&self, sequence: &Arc<SequenceSource>, value: Value) {
         self.extra().drawn.borrow_mut().push((sequence.clone(), value));
     }
+}
+
+/// Asks for bytes for the methods of xml, which take long for long values: an interrupt stops them.
+///
+/// # Errors
+/// 701, and that of the interrupt.
+pub fn xml_room(bytes: usize) -> Result<(), SqlError> {
+    if os::task::interrupt_pending() {
+        return Err(crate::errors::cancelled());
+    }
+    os::memory::ask(bytes).map_err(crate::errors::out_of_memory)
 }

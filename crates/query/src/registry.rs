@@ -37,6 +37,10 @@ impl BuiltIns for Registry {
         sysviews::json_rows(rows)
     }
 
+    fn xml_nodes(&self) -> &'static View {
+        sysviews::xml_nodes()
+    }
+
     fn view(&self, database: &Database, schema: Option<&str>, name: &str) -> Option<&'static View> {
         sysviews::find_in(database, schema, name)
     }

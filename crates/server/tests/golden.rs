@@ -210,6 +210,8 @@ script!("../../query/tests/scripts/" predicates_below);
 script!("../../session/tests/scripts/" for_json);
 script!("../../session/tests/scripts/" pivot);
 script!("../../session/tests/scripts/" for_xml);
+script!("../../session/tests/scripts/" xml_methods);
+script!("../../session/tests/scripts/" xml_modify);
 script!("../../session/tests/scripts/" hints);
 script!("../../session/tests/scripts/" index_pages);
 script!("../../session/tests/scripts/" set_options);

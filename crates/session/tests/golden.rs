@@ -96,6 +96,8 @@ script!("scripts/" user_functions_in_statements);
 script!("scripts/" for_json);
 script!("scripts/" pivot);
 script!("scripts/" for_xml);
+script!("scripts/" xml_methods);
+script!("scripts/" xml_modify);
 script!("scripts/" computed_columns);
 script!("scripts/" row_counts);
 script!("scripts/" index_pages);

@@ -46,6 +46,7 @@ mod triggers;
 mod type_list;
 mod versions;
 mod waits;
+mod xml_nodes;
 
 use std::sync::{Arc, LazyLock};
 
@@ -117,6 +118,7 @@ static TABLES: &[&[SystemView]] = &[
     empty::VIEWS,
     file_rowsets::VIEWS,
     rowsets::VIEWS,
+    xml_nodes::VIEWS,
     compatibility::VIEWS,
     dependencies::VIEWS,
     describe::VIEWS,
@@ -167,6 +169,11 @@ pub fn json_rows(rows: JsonRows) -> &'static View {
         JsonRows::Objects => rowsets::JSON_OBJECTS,
     };
     find(None, name).expect("it stands in the table of rowsets")
+}
+
+/// The view that gives the rows of the xml method `nodes`.
+pub fn xml_nodes() -> &'static View {
+    find(None, xml_nodes::NODES).expect("it stands in its table")
 }
 
 /// A property of a database for DATABASEPROPERTYEX.

@@ -1,146 +1,92 @@
-//! The text in a value of type xml: what its method `value` reads.
+//! The methods of the xml type: `types::xml` evaluates their texts. Arguments: the value, the number of a node in it or NULL, the text, of `modify`
+//! the name of what is changed, and the values that the text names.
 
 use plan_ir::function_def::{Call, FunctionDef, Parameter, ResultRule};
+use plan_ir::runtime::xml_room;
+use types::xml::{Argument, Atom, Method, Subject, items_of};
 use types::{SqlError, SqlType, Value, WideStr};
 
-const RESULT: ResultRule = ResultRule::Fixed(SqlType::NVARCHAR_MAX);
+use Parameter::Any;
+use ResultRule::Fixed;
 
-/// The text of all nodes.
-pub(super) static TEXT: FunctionDef = FunctionDef::new("value", &[Parameter::Any], RESULT, |call| {
-    Ok(Value::NChar(WideStr::from(units(call)?.map_or_else(Vec::new, |units| text_of(&units, Take::All)))))
-});
+/// `value`: the text of the item, which the binder converts.
+pub(super) static VALUE: FunctionDef =
+    FunctionDef::new("value", &[Any], Fixed(SqlType::NVARCHAR_MAX), |call| run(call, Method::Value))
+        .arity(3, 255)
+        .sees_nulls()
+        .copies(0);
 
-/// The first text that stands in no element; NULL if there is none.
-pub(super) static FIRST_TEXT: FunctionDef = FunctionDef::new("value", &[Parameter::Any], RESULT, |call| {
-    let found = units(call)?.map_or_else(Vec::new, |units| text_of(&units, Take::First));
-    Ok(if found.is_empty() { Value::Null } else { Value::NChar(WideStr::from(found)) })
-});
+/// `query`
+pub(super) static QUERY: FunctionDef =
+    FunctionDef::new("query", &[Any], Fixed(SqlType::Xml), |call| run(call, Method::Query))
+        .arity(3, 255)
+        .sees_nulls()
+        .copies(0);
 
-fn units(call: &Call<'_, '_>) -> Result<Option<WideStr>, SqlError> {
-    Ok(match &call.args[0] {
-        Value::NChar(units) => Some(units.clone()),
-        _ => None,
-    })
-}
+/// `exist`
+pub(super) static EXIST: FunctionDef =
+    FunctionDef::new("exist", &[Any], Fixed(SqlType::Bit), |call| run(call, Method::Exist))
+        .arity(3, 255)
+        .sees_nulls()
+        .copies(0);
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Take {
-    All,
-    First,
-}
+/// `modify`. Error 5302 of NULL.
+pub(super) static MODIFY: FunctionDef =
+    FunctionDef::new("modify", &[Any], Fixed(SqlType::Xml), |call| run(call, Method::Modify))
+        .arity(4, 255)
+        .sees_nulls()
+        .copies(0);
 
-/// The text of well-formed XML without its tags, comments and instructions.
-fn text_of(units: &[u16], take: Take) -> Vec<u16> {
-    let mut out = Vec::new();
-    let (mut at, mut depth) = (0, 0usize);
-    while at < units.len() {
-        let rest = &units[at..];
-        let is_taken = take == Take::All || depth == 0;
-        match rest[0] {
-            0x3C if starts(rest, "<![CDATA[") => {
-                let end = end_of(rest, "]]>");
-                if is_taken {
-                    out.extend_from_slice(&rest[9..end.saturating_sub(3).max(9)]);
-                }
-                at += end;
-            }
-            0x3C => {
-                let end = markup_end(rest);
-                if take == Take::First && !out.is_empty() {
-                    break;
-                }
-                let is_element = !starts(rest, "<!") && !starts(rest, "<?");
-                if starts(rest, "</") {
-                    depth = depth.saturating_sub(1);
-                } else if is_element && rest.get(end.wrapping_sub(2)) != Some(&0x2F) {
-                    depth += 1;
-                }
-                at += end;
-            }
-            0x26 => {
-                let end = end_of(rest, ";");
-                if is_taken {
-                    out.extend(reference(&rest[1..end.saturating_sub(1).max(1)]));
-                }
-                at += end;
-            }
-            unit => {
-                if is_taken {
-                    out.push(unit);
-                }
-                at += 1;
-            }
-        }
-    }
-    out
-}
-
-fn starts(units: &[u16], text: &str) -> bool {
-    units.len() >= text.len() && text.encode_utf16().zip(units).all(|(wanted, unit)| wanted == *unit)
-}
-
-/// The length up to the end of a mark.
-fn end_of(units: &[u16], mark: &str) -> usize {
-    let found = (0..units.len()).find(|at| starts(&units[*at..], mark));
-    found.map_or(units.len(), |at| at + mark.len())
-}
-
-/// The length of a tag, comment or instruction.
-fn markup_end(units: &[u16]) -> usize {
-    if starts(units, "<!--") {
-        return 4 + end_of(&units[4..], "-->");
-    }
-    if starts(units, "<?") {
-        return end_of(units, "?>");
-    }
-    let mut quote = None;
-    for (at, unit) in units.iter().enumerate() {
-        match (quote, *unit) {
-            (None, 0x22 | 0x27) => quote = Some(*unit),
-            (Some(open), unit) if open == unit => quote = None,
-            (None, 0x3E) => return at + 1,
-            _ => {}
-        }
-    }
-    units.len()
-}
-
-/// The character that a reference stands for.
-fn reference(name: &[u16]) -> Vec<u16> {
-    let name = String::from_utf16_lossy(name);
-    let c = match name.as_str() {
-        "lt" => Some('<'),
-        "gt" => Some('>'),
-        "amp" => Some('&'),
-        "quot" => Some('"'),
-        "apos" => Some('\''),
-        other => {
-            let code = match other.strip_prefix("#x") {
-                Some(digits) => u32::from_str_radix(digits, 16).ok(),
-                None => other.strip_prefix('#').and_then(|digits| digits.parse().ok()),
-            };
-            code.and_then(char::from_u32)
-        }
+fn run(call: &Call<'_, '_>, method: Method) -> Result<Value, SqlError> {
+    let Value::NChar(xml) = &call.args[0] else {
+        return match method {
+            Method::Modify => Err(SqlError::new(5302, &[&"modify()", &call.text(3).unwrap_or_default()])),
+            _ => Ok(Value::Null),
+        };
     };
-    c.map_or_else(Vec::new, |c| c.encode_utf16(&mut [0; 2]).to_vec())
+    let Value::NChar(text) = &call.args[2] else { return Ok(Value::Null) };
+    let named = if method == Method::Modify { 4 } else { 3 };
+    let mut types = call.types[named..].iter();
+    let documents = call.runtime.xml_documents();
+    let is_node = !call.args[1].is_null();
+    let query = documents.borrow_mut().query(text, method, is_node, &mut |_| {
+        let sql_type = types.next().copied().unwrap_or(SqlType::Int);
+        items_of(&sql_type, method == Method::Modify, method)
+    })?;
+    let tree = documents.borrow_mut().tree(xml, &xml_room)?;
+    let arguments: Vec<Argument> =
+        call.args[named..].iter().zip(&call.types[named..]).map(|(value, of)| argument(value, of)).collect();
+    let node = call.int(1).and_then(|node| u32::try_from(node).ok()).unwrap_or(0);
+    let subject = Subject { tree, node, arguments: &arguments, room: &xml_room };
+    match method {
+        Method::Value => match subject.value(&query)? {
+            Some(atom) => made(&atom.text()),
+            None => Ok(Value::Null),
+        },
+        Method::Exist => Ok(Value::Bit(subject.exist(&query)?)),
+        Method::Query => made(&subject.query(&query)?),
+        Method::Modify | Method::Nodes => {
+            let changed = made(&subject.modify(&query)?)?;
+            if let Value::NChar(units) = &changed {
+                types::check_xml(units)?;
+            }
+            Ok(changed)
+        }
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::{Take, text_of};
+/// A text as a value.
+fn made(text: &str) -> Result<Value, SqlError> {
+    xml_room(text.len().saturating_mul(4))?;
+    Ok(Value::NChar(WideStr::from_text(text)))
+}
 
-    fn read(xml: &str, take: Take) -> String {
-        let units: Vec<u16> = xml.encode_utf16().collect();
-        String::from_utf16_lossy(&text_of(&units, take))
+fn argument(value: &Value, sql_type: &SqlType) -> Argument {
+    if value.is_null() {
+        return Argument::Nothing;
     }
-
-    #[test]
-    fn text_is_read_without_markup() {
-        let xml = "a<b c=\"1>2\">d&lt;<e/>&#x41;&#66;</b><!--x--><?p y?><![CDATA[<z>]]>f";
-        assert_eq!(read(xml, Take::All), "ad<AB<z>f");
-        assert_eq!(read(xml, Take::First), "a");
-        assert_eq!(read("<b>c</b>x&amp;y<d/>z", Take::First), "x&y");
-        assert_eq!(read("<b>c</b>", Take::First), "");
-        assert_eq!(read("", Take::All), "");
+    if *sql_type == SqlType::Xml {
+        return Argument::Xml(value.as_text().unwrap_or_default());
     }
+    Atom::of_sql(value, sql_type).map_or(Argument::Nothing, Argument::Atom)
 }

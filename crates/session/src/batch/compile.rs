@@ -614,9 +614,11 @@ impl Compiler<'_> {
                 self.assign(slot, compound(variable, *op, value));
             }
             ast::SetVariable::Cursor { variable, definition } => self.set_cursor(variable, definition)?,
-            ast::SetVariable::Method { .. } | ast::SetVariable::Property { .. } => {
-                self.refuse("methods of variables")
+            ast::SetVariable::Method { variable, method, args } => {
+                let slot = self.known_slot(variable)?;
+                self.assign(slot, ast::MethodCall::mutator(variable, method, args));
             }
+            ast::SetVariable::Property { .. } => self.refuse("properties of variables"),
         }
         Ok(())
     }

@@ -373,6 +373,19 @@ pub struct MethodCall {
     pub target: Expr,
     pub method: Ident,
     pub args: Vec<Expr>,
+    /// The new value of `SET @v.method(args)`: never parsed so, but made of it.
+    pub is_mutator: bool,
+}
+
+impl MethodCall {
+    /// The new value of a variable that a method changes.
+    pub fn mutator(variable: &str, method: &Ident, args: &[Expr]) -> Expr {
+        let span = Span::default();
+        let target = Expr { span, kind: ExprKind::Variable(variable.to_string()) };
+        let (method, args) = (method.clone(), args.to_vec());
+        let call = MethodCall { target, method, args, is_mutator: true };
+        Expr { span, kind: ExprKind::MethodCall(Box::new(call)) }
+    }
 }
 
 /// `type::member` or `type::member(args)`

@@ -372,7 +372,7 @@ impl Parser<'_> {
             return Ok(ExprKind::Property(Box::new(target), method));
         }
         let args = self.call_args()?;
-        Ok(ExprKind::MethodCall(Box::new(MethodCall { target, method, args })))
+        Ok(ExprKind::MethodCall(Box::new(MethodCall { target, method, args, is_mutator: false })))
     }
 
     fn primary(&mut self, either: bool) -> Parsed<Expr> {

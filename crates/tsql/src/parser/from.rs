@@ -382,7 +382,8 @@ impl Parser<'_> {
             let method = self.ident()?;
             let args = self.call_args()?;
             let span = self.span_from(method_start);
-            let kind = ExprKind::MethodCall(Box::new(crate::ast::MethodCall { target: call, method, args }));
+            let method = crate::ast::MethodCall { target: call, method, args, is_mutator: false };
+            let kind = ExprKind::MethodCall(Box::new(method));
             call = Expr { span, kind };
             self.wrapped()?;
         }

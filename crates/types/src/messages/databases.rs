@@ -259,6 +259,7 @@ pub(super) const MESSAGES: &[Message] = &[
     ),
     entry(4127, 16, "At least one argument of COALESCE must be something other than the NULL constant."),
     entry(4145, 15, "A condition is expected, but the expression near '%s' is not of boolean type."),
+    entry(4148, 16, "XML methods are not allowed in a GROUP BY clause."),
     entry(4151, 16, "The first argument of NULLIF cannot be the NULL constant: its type must be known."),
     entry(
         4186,
