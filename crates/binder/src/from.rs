@@ -125,7 +125,7 @@ impl Binder<'_> {
                 let rel = self.refusing_next_values(TABLE_FUNCTION, true, |binder| binder.open_json(open))?;
                 self.wanted_query(rel, wanted)
             }
-            TableSource::OpenXml(_) => Err(plan_ir::errors::unsupported("OPENXML")),
+            TableSource::OpenXml(open) => self.open_xml(open),
             TableSource::OpenRowset(open) if open.kind == ast::OpenRowsetKind::Bulk => {
                 let rel = self.refusing_next_values(TABLE_FUNCTION, true, |binder| binder.open_bulk(open))?;
                 self.wanted_query(rel, wanted)

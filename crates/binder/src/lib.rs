@@ -29,6 +29,7 @@ pub mod not_here;
 pub mod observe;
 mod open_bulk;
 mod open_json;
+mod open_xml;
 mod output;
 mod pivot;
 mod reachable;

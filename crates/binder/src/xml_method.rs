@@ -3,7 +3,7 @@
 //! A column of `nodes` stands for a node: its value is the xml that has the node, and a hidden column has the node's number.
 
 use plan_ir::bound::tree::{Expr, ExprKind, Rel};
-use plan_ir::built_ins::UnnamedFunction;
+use plan_ir::built_ins::{UnnamedFunction, XmlRows};
 use plan_ir::kinds::{CatalogReading, ColumnId, Conversion, ConversionKind};
 use tsql::ast::{self, Literal};
 use types::xml::{External, Method, compile, items_of};
@@ -61,7 +61,9 @@ impl Binder<'_> {
             Some(Method::Value) => UnnamedFunction::XmlValue,
             Some(Method::Query) => UnnamedFunction::XmlQuery,
             Some(Method::Exist) => UnnamedFunction::XmlExist,
-            Some(Method::Nodes) | None => return Err(call::method_of(&subject.value.sql_type)),
+            Some(Method::Nodes | Method::Pattern) | None => {
+                return Err(call::method_of(&subject.value.sql_type));
+            }
         };
         if self.is_binding_group_key {
             return Err(SqlError::new(4148, &[]));
@@ -105,7 +107,7 @@ impl Binder<'_> {
         Ok(self.xml_call(UnnamedFunction::XmlModify, values))
     }
 
-    fn xml_call(&self, function: UnnamedFunction, values: Vec<Expr>) -> Expr {
+    pub(super) fn xml_call(&self, function: UnnamedFunction, values: Vec<Expr>) -> Expr {
         let function = self.built_ins.unnamed(function);
         let plan_ir::function_def::ResultRule::Fixed(sql_type) = function.result else {
             unreachable!("methods of xml have one type of result");
@@ -197,7 +199,7 @@ impl Binder<'_> {
         let Some(alias) = function.alias.as_ref().filter(|_| !function.columns.is_empty()) else {
             return Err(SqlError::new(102, &[&method]));
         };
-        let (view, database) = (self.built_ins.xml_nodes(), self.current_database());
+        let (view, database) = (self.built_ins.xml_rows(XmlRows::Nodes), self.current_database());
         let rel = self.add_system(view, database, values, (&alias.value, true), CatalogReading::Settled)?;
         let columns = &mut self.scope().tables.last_mut().expect("added above").columns;
         let (value, node) = (columns[0].id, columns[1].id);

@@ -26,6 +26,8 @@ pub enum UnnamedFunction {
     XmlExist,
     /// Behind the text: the name of what is changed.
     XmlModify,
+    /// A column of OPENXML: the document, a node's number, pattern or NULL, name, declarations of namespaces, flags, 1 for xml, all patterns.
+    XmlColumn,
     /// PARSE: text and, if one was given, culture; the binder says the result's type.
     Parse,
     /// TRY_PARSE.
@@ -45,6 +47,17 @@ pub enum JsonRows {
     Objects,
 }
 
+/// The rows of xml.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum XmlRows {
+    /// The method `nodes`.
+    Nodes,
+    /// OPENXML with columns: the document, a node's number, and the declarations of namespaces.
+    Prepared,
+    /// OPENXML without columns: the edge table.
+    Edges,
+}
+
 /// All built-in functions and system views.
 pub trait BuiltIns: Sync {
     /// The function of a name in any case; `@@` names are here too.
@@ -56,8 +69,8 @@ pub trait BuiltIns: Sync {
     /// The view that gives the rows of OPENJSON.
     fn json_rows(&self, rows: JsonRows) -> &'static View;
 
-    /// The view that gives the rows of the xml method `nodes`.
-    fn xml_nodes(&self) -> &'static View;
+    /// The view that gives rows of xml.
+    fn xml_rows(&self, rows: XmlRows) -> &'static View;
 
     /// A system view by schema and name, in any letter case, as a database shows it.
     fn view(&self, database: &Database, schema: Option<&str>, name: &str) -> Option<&'static View>;

@@ -695,3 +695,11 @@ pub fn translate_lengths() -> SqlError {
         "The second and third arguments of TRANSLATE must have the same number of characters.".to_string(),
     )
 }
+
+/// Error 6603: a pattern of OPENXML is not valid, for the reason that XQuery tells. Other errors (701, an interrupt) stay as they are.
+pub fn xml_pattern_error(error: SqlError) -> SqlError {
+    match error.number {
+        2200..2400 | 6305..6310 | 9300..9400 => SqlError::new(6603, &[&error.message]).with_state(2),
+        _ => error,
+    }
+}

@@ -113,6 +113,7 @@ fn parse_column(item: &str) -> ViewColumn {
         "nchar" => SqlType::NChar(first.unwrap_or(1)),
         "varchar" => first.map_or(SqlType::VARCHAR_MAX, SqlType::varchar),
         "nvarchar" => first.map_or(SqlType::NVARCHAR_MAX, SqlType::nvarchar),
+        "ntext" => SqlType::NText,
         "xml" => SqlType::Xml,
         "binary" => SqlType::Binary(first.unwrap_or(1)),
         "varbinary" => first.map_or(SqlType::VARBINARY_MAX, SqlType::varbinary),

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use binder::{Binder, not_here};
 use engine::Database;
-use plan_ir::built_ins::{BuiltIns, JsonRows, UnnamedFunction};
+use plan_ir::built_ins::{BuiltIns, JsonRows, UnnamedFunction, XmlRows};
 use plan_ir::context::BindContext;
 use plan_ir::function_def::FunctionDef;
 use plan_ir::view::View;
@@ -37,8 +37,8 @@ impl BuiltIns for Registry {
         sysviews::json_rows(rows)
     }
 
-    fn xml_nodes(&self) -> &'static View {
-        sysviews::xml_nodes()
+    fn xml_rows(&self, rows: XmlRows) -> &'static View {
+        sysviews::xml_rows(rows)
     }
 
     fn view(&self, database: &Database, schema: Option<&str>, name: &str) -> Option<&'static View> {

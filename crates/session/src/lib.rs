@@ -41,6 +41,7 @@ mod table_types;
 mod temporary;
 mod user_options;
 mod values;
+mod xml_documents;
 
 pub use bulk::BulkSource;
 pub use engine::Acknowledgement;

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use query::context::PreparedXml;
 use query::{RandomNumbers, ServerTotals, SessionRow, SessionState};
 use types::{SqlError, Value};
 
@@ -12,6 +13,7 @@ use crate::names::NameCount;
 use crate::query_store::QueryStores;
 use crate::registry::SessionRegistry;
 use crate::session_context::SessionContext;
+use crate::xml_documents::XmlDocuments;
 
 /// Login data: the login's name and its client.
 #[derive(Clone, Debug, Default)]
@@ -81,6 +83,8 @@ pub struct State {
     pub(crate) cursors: Cursors,
     /// Cursors close when a transaction ends, as of the last time that it mattered.
     pub(crate) closes_cursors: bool,
+    /// The documents of sp_xml_preparedocument.
+    pub(crate) xml_documents: XmlDocuments,
 }
 
 impl State {
@@ -117,6 +121,7 @@ impl State {
             function_level: Cell::new(0),
             cursors: Cursors::default(),
             closes_cursors: false,
+            xml_documents: XmlDocuments::default(),
         }
     }
 
@@ -152,6 +157,9 @@ impl State {
 }
 
 impl SessionState for State {
+    fn prepared_xml(&self, handle: i32) -> Option<Arc<PreparedXml>> {
+        self.xml_documents.get(handle)
+    }
     fn random_numbers(&self) -> Option<&RandomNumbers> {
         Some(&self.random_numbers)
     }

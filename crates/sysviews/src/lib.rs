@@ -29,6 +29,7 @@ mod missing_indexes;
 mod msdb;
 mod objects;
 mod odbc;
+mod open_xml;
 mod permission_classes;
 mod permissions;
 mod principals;
@@ -51,7 +52,7 @@ mod xml_nodes;
 use std::sync::{Arc, LazyLock};
 
 use engine::Database;
-use plan_ir::built_ins::JsonRows;
+use plan_ir::built_ins::{JsonRows, XmlRows};
 use plan_ir::view::{SystemView, View};
 use plan_ir::view_shape::ViewColumn;
 use rustc_hash::FxHashMap;
@@ -119,6 +120,7 @@ static TABLES: &[&[SystemView]] = &[
     file_rowsets::VIEWS,
     rowsets::VIEWS,
     xml_nodes::VIEWS,
+    open_xml::VIEWS,
     compatibility::VIEWS,
     dependencies::VIEWS,
     describe::VIEWS,
@@ -171,9 +173,14 @@ pub fn json_rows(rows: JsonRows) -> &'static View {
     find(None, name).expect("it stands in the table of rowsets")
 }
 
-/// The view that gives the rows of the xml method `nodes`.
-pub fn xml_nodes() -> &'static View {
-    find(None, xml_nodes::NODES).expect("it stands in its table")
+/// The view that gives rows of xml.
+pub fn xml_rows(rows: XmlRows) -> &'static View {
+    let name = match rows {
+        XmlRows::Nodes => xml_nodes::NODES,
+        XmlRows::Prepared => open_xml::PREPARED,
+        XmlRows::Edges => open_xml::EDGES,
+    };
+    find(None, name).expect("it stands in its table")
 }
 
 /// A property of a database for DATABASEPROPERTYEX.

@@ -54,6 +54,7 @@ pub fn unnamed(function: UnnamedFunction) -> &'static FunctionDef {
         UnnamedFunction::XmlQuery => &xml::QUERY,
         UnnamedFunction::XmlExist => &xml::EXIST,
         UnnamedFunction::XmlModify => &xml::MODIFY,
+        UnnamedFunction::XmlColumn => &xml::COLUMN,
         UnnamedFunction::Parse => &parse::PARSE,
         UnnamedFunction::TryParse => &parse::TRY_PARSE,
         UnnamedFunction::ColumnSet => &trigger::COLUMN_SET,

@@ -1,9 +1,10 @@
 //! The methods of the xml type: `types::xml` evaluates their texts. Arguments: the value, the number of a node in it or NULL, the text, of `modify`
 //! the name of what is changed, and the values that the text names.
 
+use plan_ir::errors::xml_pattern_error;
 use plan_ir::function_def::{Call, FunctionDef, Parameter, ResultRule};
 use plan_ir::runtime::xml_room;
-use types::xml::{Argument, Atom, Method, Subject, items_of};
+use types::xml::{Argument, Atom, Column, Method, Subject, items_of};
 use types::{SqlError, SqlType, Value, WideStr};
 
 use Parameter::Any;
@@ -37,6 +38,33 @@ pub(super) static MODIFY: FunctionDef =
         .sees_nulls()
         .copies(0);
 
+/// A column of OPENXML. Error 6603: its pattern is not valid.
+pub(super) static COLUMN: FunctionDef =
+    FunctionDef::new("OPENXML", &[Any], Fixed(SqlType::NVARCHAR_MAX), open_column)
+        .arity(8, 8)
+        .sees_nulls()
+        .copies(0);
+
+fn open_column(call: &Call<'_, '_>) -> Result<Value, SqlError> {
+    let Value::NChar(xml) = &call.args[0] else { return Ok(Value::Null) };
+    let text = |index| call.text(index);
+    let (pattern, name, prolog) = (text(2), text(3).unwrap_or_default(), text(4).unwrap_or_default());
+    let all: Vec<String> = text(7).unwrap_or_default().split('\n').map(str::to_string).collect();
+    let column = Column {
+        pattern: pattern.as_deref(),
+        name: &name,
+        prolog: &prolog,
+        flags: call.int(5).unwrap_or(0),
+        is_xml: call.int(6) == Some(1),
+        all: &all,
+    };
+    let documents = call.runtime.xml_documents();
+    let tree = documents.borrow_mut().tree(xml, &xml_room)?;
+    let node = call.int(1).and_then(|node| u32::try_from(node).ok()).unwrap_or(0);
+    let value = column.value(&mut documents.borrow_mut(), (&tree, node), &xml_room);
+    value.map_err(xml_pattern_error)?.map_or(Ok(Value::Null), |text| made(&text))
+}
+
 fn run(call: &Call<'_, '_>, method: Method) -> Result<Value, SqlError> {
     let Value::NChar(xml) = &call.args[0] else {
         return match method {
@@ -65,7 +93,7 @@ fn run(call: &Call<'_, '_>, method: Method) -> Result<Value, SqlError> {
         },
         Method::Exist => Ok(Value::Bit(subject.exist(&query)?)),
         Method::Query => made(&subject.query(&query)?),
-        Method::Modify | Method::Nodes => {
+        Method::Modify | Method::Nodes | Method::Pattern => {
             let changed = made(&subject.modify(&query)?)?;
             if let Value::NChar(units) = &changed {
                 types::check_xml(units)?;

@@ -15,8 +15,8 @@ use types::SqlType;
 pub use names::{NameScope, NoNames, SessionNames};
 pub use options::{SetOptions, ShowplanForm};
 pub use session_facts::{
-    CachedPlan, CachedPlanKind, CachedStatement, CursorRow, InputBuffer, ProgramRuns, ServerTotals,
-    SessionFigures, SessionRow, SessionState, SystemProcedure,
+    CachedPlan, CachedPlanKind, CachedStatement, CursorRow, InputBuffer, PreparedXml, ProgramRuns,
+    ServerTotals, SessionFigures, SessionRow, SessionState, SystemProcedure,
 };
 pub use sink::{ColumnDescription, Flow, RowSink, StatementOutcome};
 pub use trigger::{EventTriggers, Fired, RunningTrigger, TriggerScope, TriggerTable};

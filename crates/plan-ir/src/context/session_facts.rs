@@ -297,8 +297,21 @@ pub struct CachedStatement {
     pub physical_reads: Measure,
 }
 
+/// A document of sp_xml_preparedocument.
+#[derive(Clone, Debug)]
+pub struct PreparedXml {
+    /// Its text.
+    pub xml: types::WideStr,
+    /// The declarations of namespaces for its patterns, as an XQuery prolog.
+    pub prolog: String,
+}
+
 /// Session state that a statement may read. `session` implements it.
 pub trait SessionState {
+    /// The document of a handle.
+    fn prepared_xml(&self, _handle: i32) -> Option<std::sync::Arc<PreparedXml>> {
+        None
+    }
     /// `@@SPID`.
     fn session_id(&self) -> i16;
     /// Login name, "sa".

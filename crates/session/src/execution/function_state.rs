@@ -1,8 +1,9 @@
 //! [`FunctionState`]: the session's state as the body of a function sees it: row counts and identity values of its own, the rest the session's.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
-use query::context::{CachedPlan, SystemProcedure};
+use query::context::{CachedPlan, PreparedXml, SystemProcedure};
 use query::{RandomNumbers, ServerTotals, SessionRow, SessionState};
 use types::{SqlError, Value};
 
@@ -38,6 +39,9 @@ impl<'a> FunctionState<'a> {
 }
 
 impl SessionState for FunctionState<'_> {
+    fn prepared_xml(&self, handle: i32) -> Option<Arc<PreparedXml>> {
+        self.session.prepared_xml(handle)
+    }
     fn row_count(&self) -> i64 {
         self.row_count.get()
     }

@@ -17,6 +17,7 @@ pub(crate) mod refused;
 mod sequence;
 mod statistics;
 mod triggers;
+mod xml_documents;
 
 use types::{SqlError, Value};
 
@@ -80,6 +81,8 @@ const NATIVE: &[(&str, Native)] = &[
     ("sp_autostats", statistics::sp_autostats),
     ("sp_sequence_get_range", sequence::sp_sequence_get_range),
     ("sp_settriggerorder", triggers::sp_settriggerorder),
+    ("sp_xml_preparedocument", xml_documents::sp_xml_preparedocument),
+    ("sp_xml_removedocument", xml_documents::sp_xml_removedocument),
 ];
 
 /// `EXEC sys.sp_flush_log`: all earlier delayed commits are durable when it returns. Returns 1 for success, as documented.

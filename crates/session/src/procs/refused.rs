@@ -62,8 +62,6 @@ const REFUSED: &[&str] = &[
     "sp_trace_setstatus",
     "sp_unbindefault",
     "sp_unbindrule",
-    "sp_xml_preparedocument",
-    "sp_xml_removedocument",
     "xp_cmdshell",
 ];
 

@@ -94,6 +94,8 @@ pub(crate) const NATIVE: &[(&str, &str)] = &[
         "sp_settriggerorder",
         "@triggername nvarchar(517), @order varchar(10), @stmttype varchar(50), @namespace varchar(10)",
     ),
+    ("sp_xml_preparedocument", "@hdoc int OUTPUT, @xmltext ntext, @xpath_namespaces ntext"),
+    ("sp_xml_removedocument", "@hdoc int"),
 ];
 
 /// Extended procedures in SQL Server, which have no text there either.

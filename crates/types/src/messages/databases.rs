@@ -610,6 +610,8 @@ pub(super) const MESSAGES: &[Message] = &[
         "XML with an internal subset of a DTD may not be parsed; CONVERT with style 2 takes a limited one.",
     ),
     entry(6401, 16, "%s cannot be rolled back: there is no transaction or savepoint of that name."),
+    entry(6602, 16, "The error description is '%s'."),
+    entry(6603, 16, "XML parsing error: %s"),
     entry(
         6800,
         16,

@@ -48,7 +48,7 @@ impl Evaluator<'_> {
                 let number = self.only_atom(&first).and_then(|atom| atom.number()).unwrap_or(f64::NAN);
                 Ok(vec![Item::Atom(Atom::Double(number))])
             }
-            Function::LocalName | Function::NamespaceUri => {
+            Function::LocalName | Function::NamespaceUri | Function::Name => {
                 Ok(vec![Item::Atom(Atom::Text(self.name_of(function, &first)))])
             }
             _ => self.call_of_text(function, &self.joined(&first), arguments, focus),
@@ -71,9 +71,17 @@ impl Evaluator<'_> {
             Function::StringLength => Atom::Integer(text.encode_utf16().count() as i64),
             Function::LowerCase => Atom::Text(text.to_lowercase()),
             Function::UpperCase => Atom::Text(text.to_uppercase()),
-            Function::Contains => {
+            Function::Contains | Function::StartsWith => {
                 let second = self.eval(&arguments[1], focus)?;
-                Atom::Boolean(text.contains(&self.joined(&second)))
+                let second = self.joined(&second);
+                Atom::Boolean(match function {
+                    Function::Contains => text.contains(&second),
+                    _ => text.starts_with(&second),
+                })
+            }
+            Function::NormalizeSpace => {
+                let words: Vec<&str> = text.split_ascii_whitespace().collect();
+                Atom::Text(words.join(" "))
             }
             Function::Substring => {
                 let mut numbers = Vec::new();
@@ -93,8 +101,12 @@ impl Evaluator<'_> {
                 if matches!(self.kind(*node), Kind::Element | Kind::Attribute | Kind::Instruction) =>
             {
                 let name = self.tree(*node).name(node.node);
-                let part = if function == Function::LocalName { &name.local } else { &name.uri };
-                part.clone()
+                match function {
+                    Function::LocalName => name.local.clone(),
+                    Function::Name if name.prefix.is_empty() => name.local.clone(),
+                    Function::Name => format!("{}:{}", name.prefix, name.local),
+                    _ => name.uri.clone(),
+                }
             }
             _ => String::new(),
         }

@@ -20,6 +20,8 @@ pub enum Method {
     Nodes,
     /// XML DML.
     Modify,
+    /// A pattern of OPENXML, in XPath 1.0: without static types.
+    Pattern,
 }
 
 impl Method {
@@ -43,6 +45,7 @@ impl Method {
             Method::Exist => "exist",
             Method::Nodes => "nodes",
             Method::Modify => "modify",
+            Method::Pattern => "OPENXML",
         }
     }
 }
@@ -87,6 +90,7 @@ pub fn compile(
     let scan = Scanner { text, at: 0, prefix: prefix(method) };
     let context = Shape::new(if is_node { Items::Node } else { Items::Document }, Count::One);
     let mut parser = Parser::new(scan, context, type_of);
+    parser.is_lenient = method == Method::Pattern;
     parser.prolog()?;
     if parser.scan.is_end() {
         return Err(SqlError::new(6306, &[]));

@@ -192,9 +192,23 @@ pub enum Function {
     Sum,
     True,
     UpperCase,
+    /// Of XPath 1.0 alone.
+    StartsWith,
+    Name,
+    NormalizeSpace,
 }
 
 impl Function {
+    /// The functions that only patterns of OPENXML have.
+    pub fn of_patterns(name: &str) -> Option<(Function, usize, usize)> {
+        Some(match name {
+            "starts-with" => (Function::StartsWith, 2, 2),
+            "name" => (Function::Name, 0, 1),
+            "normalize-space" => (Function::NormalizeSpace, 0, 1),
+            _ => return None,
+        })
+    }
+
     /// The function of a name with the least and greatest number of its arguments.
     pub fn named(name: &str) -> Option<(Function, usize, usize)> {
         Some(match name {

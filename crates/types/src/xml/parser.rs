@@ -2,7 +2,7 @@
 //! before it reads a node.
 
 use super::atom::{Arithmetic, Atom, AtomType};
-use super::expr::{Binding, Comparison, Expr, External, Flwor, InstanceType, ItemType};
+use super::expr::{Axis, Binding, Comparison, Expr, External, Flwor, InstanceType, ItemType, Step, Test};
 use super::scanner::Scanner;
 use super::shape::{Count, Items, Shape, wider};
 use crate::{SqlError, SqlResult};
@@ -35,6 +35,8 @@ pub struct Parser<'a> {
     pub(super) predicate_depth: u32,
     /// `position` or `last` was read.
     pub(super) uses_position: bool,
+    /// XPath 1.0: nothing is refused for its static type, and there are a few more functions.
+    pub(super) is_lenient: bool,
     depth: u32,
     /// How many operations there are: a chain of them is a tree as deep as it is long.
     operations: u32,
@@ -66,6 +68,7 @@ impl<'a> Parser<'a> {
             context,
             predicate_depth: 0,
             uses_position: false,
+            is_lenient: false,
             depth: 0,
             operations: 0,
         }
@@ -136,6 +139,9 @@ impl<'a> Parser<'a> {
             (None, Some(_)) if one.is_node() => (other, one),
             _ => return Ok(()),
         };
+        if self.is_lenient {
+            return Ok(());
+        }
         Err(SqlError::new(2210, &[&self.scan.prefix, atom, node]))
     }
 
@@ -331,13 +337,14 @@ impl<'a> Parser<'a> {
     pub(super) fn check_condition(&self, shape: &Shape) -> SqlResult<()> {
         match shape.atom_type() {
             None | Some(AtomType::Boolean) => Ok(()),
+            Some(_) if self.is_lenient => Ok(()),
             Some(_) => Err(SqlError::new(2204, &[&self.scan.prefix, shape])),
         }
     }
 
     /// What takes one item or none. Error 2389.
     pub(super) fn check_single(&self, what: &str, shape: &Shape) -> SqlResult<()> {
-        match shape.count == Count::Many && shape.items != Items::Unknown {
+        match shape.count == Count::Many && shape.items != Items::Unknown && !self.is_lenient {
             true => Err(SqlError::new(2389, &[&self.scan.prefix, &what, shape])),
             false => Ok(()),
         }
@@ -412,7 +419,7 @@ impl<'a> Parser<'a> {
         };
         let (Some(left), Some(right)) = (one.atom_type(), two.atom_type()) else { return Ok(()) };
         let is_untyped = left == AtomType::Untyped || right == AtomType::Untyped;
-        match is_untyped || family(left) == family(right) {
+        match is_untyped || self.is_lenient || family(left) == family(right) {
             true => Ok(()),
             false => Err(SqlError::new(2234, &[&self.scan.prefix, &operator, one, two])),
         }
@@ -463,7 +470,7 @@ impl<'a> Parser<'a> {
         let takes = |shape: &Shape| {
             shape.atom_type().is_none_or(|atom_type| atom_type.is_numeric() || atom_type == AtomType::Untyped)
         };
-        if !takes(&one) || !takes(&two) {
+        if !self.is_lenient && (!takes(&one) || !takes(&two)) {
             return Err(SqlError::new(2234, &[&self.scan.prefix, &op.name(), &one, &two]));
         }
         let result = match (op, one.atom_type(), two.atom_type()) {
@@ -488,7 +495,11 @@ impl<'a> Parser<'a> {
             }
         }
         if self.scan.at_symbol("|") {
-            return Err(self.scan.unsupported("union"));
+            return if self.is_lenient {
+                self.union((expr, shape))
+            } else {
+                Err(self.scan.unsupported("union"))
+            };
         }
         if self.scan.take_words(&["cast", "as"]) {
             let to = self.atom_type()?;
@@ -502,6 +513,19 @@ impl<'a> Parser<'a> {
             return Ok((Expr::InstanceOf(Box::new(expr), wanted), boolean));
         }
         Ok((expr, shape))
+    }
+
+    /// `a | b`: the nodes of both in document order.
+    fn union(&mut self, (first, mut shape): Typed) -> SqlResult<Typed> {
+        let mut list = vec![first];
+        while self.scan.take("|") {
+            let (next, its) = self.unary()?;
+            shape = shape.either(&its);
+            list.push(next);
+        }
+        shape.count = Count::Many;
+        let own = Step { axis: Axis::Own, test: Test::Any, predicates: Vec::new() };
+        Ok((Expr::Path(Box::new(Expr::Sequence(list)), vec![own]), shape))
     }
 
     /// The name of an atomic type. Errors 2229, 2231, 2232.

@@ -111,7 +111,7 @@ impl Parser<'_> {
         self.scan.skip();
         let (axis, test) = self.axis_and_test()?;
         let is_static = from.items != Items::Unknown && self.context.items != Items::Unknown;
-        if axis == Axis::Attribute && from.items == Items::Document && is_static {
+        if axis == Axis::Attribute && from.items == Items::Document && is_static && !self.is_lenient {
             return Err(SqlError::new(2390, &[&self.scan.prefix, &"attribute"]));
         }
         let items = items_of(axis, &test, &from);
@@ -266,7 +266,7 @@ impl Parser<'_> {
         self.context = outer;
         self.scan.expect("]")?;
         match shape.atom_type() {
-            Some(found) if !found.is_numeric() && found != AtomType::Boolean => {
+            Some(found) if !found.is_numeric() && found != AtomType::Boolean && !self.is_lenient => {
                 Err(SqlError::new(2203, &[&self.scan.prefix, &shape]))
             }
             _ => Ok(Predicate { expr, shape, uses_position }),
@@ -377,7 +377,8 @@ impl Parser<'_> {
             self.scan.expect(")")?;
             return Ok((Expr::Cast(to, Box::new(argument)), Shape::atom(to, Count::Optional)));
         }
-        let known = Function::named(local).filter(|_| uri == FUNCTIONS);
+        let own = || if self.is_lenient { Function::of_patterns(local) } else { None };
+        let known = Function::named(local).or_else(own).filter(|_| uri == FUNCTIONS);
         let Some((function, least, most)) = known else {
             return Err(SqlError::new(2395, &[&self.scan.prefix, &uri, &local]));
         };
@@ -408,7 +409,9 @@ impl Parser<'_> {
         let first = arguments.first().map(Shape::atomized);
         match function {
             Function::Count => return one(AtomType::Integer),
-            Function::Empty | Function::True | Function::False => return one(AtomType::Boolean),
+            Function::Empty | Function::True | Function::False | Function::StartsWith => {
+                return one(AtomType::Boolean);
+            }
             Function::Not => {
                 arguments.iter().try_for_each(|shape| self.check_condition(shape))?;
                 return one(AtomType::Boolean);

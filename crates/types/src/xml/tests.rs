@@ -21,7 +21,7 @@ fn run(xml: &str, method: Method, text: &str, arguments: &[Argument]) -> Result<
         }
         Method::Query => subject.query(&query).map_err(number),
         Method::Exist => Ok(i32::from(subject.exist(&query).map_err(number)?).to_string()),
-        Method::Nodes => Ok(subject.nodes(&query).map_err(number)?.len().to_string()),
+        Method::Nodes | Method::Pattern => Ok(subject.nodes(&query).map_err(number)?.len().to_string()),
         Method::Modify => subject.modify(&query).map_err(number),
     }
 }
@@ -293,6 +293,22 @@ fn arguments_have_their_places() {
         run("<r><a x='2'/></r>", Method::Modify, text, &arguments).as_deref(),
         Ok("<r><a x=\"2\"><n/>t</a></r>")
     );
+}
+
+#[test]
+fn patterns_of_openxml_are_lenient() {
+    for (text, wanted) in [
+        ("/r/a[contains(b, 'a')]", "2"),
+        ("/r/a[starts-with(@x, '1')]", "1"),
+        ("/r/a | /r/b | /r/a", "3"),
+        ("//*[name()='b']", "4"),
+        ("/r/a[normalize-space(' 1  2 ')='1 2']", "2"),
+        ("/r/a[@x = 1 or 'x' = 2]", "1"),
+        ("@x", "0"),
+    ] {
+        assert_eq!(run(LETTERS, Method::Pattern, text, &[]).as_deref(), Ok(wanted), "{text}");
+    }
+    assert_eq!(run(LETTERS, Method::Pattern, "/r[", &[]), Err(2209));
 }
 
 #[test]
